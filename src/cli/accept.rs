@@ -6,7 +6,7 @@ use super::args::{AcceptArgs, DecideArgs, LogFormat, RejectArgs};
 use super::exit::{CommandFailure, NO};
 use super::ls::print;
 use super::output::Output;
-use super::review::{Desk, Verdict, command, key, summary, typed};
+use super::review::{ReviewDesk, Verdict, command, key, summary, typed};
 use super::show::quoted;
 use super::show::take_choice::{self, Choice, NoChoice};
 use super::terminal;
@@ -45,7 +45,7 @@ struct Permit {
 
 fn run(args: &DecideArgs, verdict: Verdict, permit: Permit) -> Result<u8, CommandFailure> {
     let output = Output::new(LogFormat::Human, false, false);
-    let Some(desk) = Desk::open(&args.file, args.new.as_deref(), &output)? else {
+    let Some(desk) = ReviewDesk::open(&args.file, args.new.as_ref(), &output)? else {
         let file = args.file.display();
         let text = format!("nothing waits for a review of {file}");
         // Without keys nothing was asked for that is not so.
@@ -76,7 +76,7 @@ fn run(args: &DecideArgs, verdict: Verdict, permit: Permit) -> Result<u8, Comman
 }
 
 /// Why failed calls do not replace takes that succeeded.
-fn failure_refusal(desk: &Desk, failed: &[usize]) -> Result<CommandFailure, CommandFailure> {
+fn failure_refusal(desk: &ReviewDesk, failed: &[usize]) -> Result<CommandFailure, CommandFailure> {
     let (count, file) = (failed.len(), desk.file.display());
     let are = if count == 1 { "change is" } else { "changes are" };
     let text = format!(
@@ -94,7 +94,7 @@ fn failure_refusal(desk: &Desk, failed: &[usize]) -> Result<CommandFailure, Comm
 }
 
 /// The changes that keys mean; without keys all.
-fn chosen(desk: &Desk, keys: &[String]) -> Result<BTreeSet<usize>, CommandFailure> {
+fn chosen(desk: &ReviewDesk, keys: &[String]) -> Result<BTreeSet<usize>, CommandFailure> {
     if keys.is_empty() {
         return Ok(desk.open_changes().into_iter().collect());
     }
@@ -128,7 +128,7 @@ fn chosen(desk: &Desk, keys: &[String]) -> Result<BTreeSet<usize>, CommandFailur
 }
 
 /// The changes that are such, of those that are not made yet.
-fn changes(desk: &Desk, is_such: impl Fn(usize) -> bool) -> Vec<usize> {
+fn changes(desk: &ReviewDesk, is_such: impl Fn(usize) -> bool) -> Vec<usize> {
     desk.open_changes().into_iter().filter(|at| is_such(*at)).collect()
 }
 
@@ -145,7 +145,7 @@ fn meaning(key: &str, choice: &Choice<'_>) -> impl Fn(&ReplacedTake) -> bool {
 }
 
 /// Why a conflict is not accepted.
-fn refusal(desk: &Desk, conflicts: &[usize]) -> CommandFailure {
+fn refusal(desk: &ReviewDesk, conflicts: &[usize]) -> CommandFailure {
     let many = if conflicts.len() == 1 { "1 change is" } else { "changes are" };
     let count = if conflicts.len() == 1 { String::new() } else { format!("{} ", conflicts.len()) };
     let file = desk.file.display();
@@ -173,7 +173,7 @@ fn refused(text: &str, changes: &[String]) -> CommandFailure {
 }
 
 /// Why a key names no change.
-fn unknown(desk: &Desk, error: &NoChoice) -> CommandFailure {
+fn unknown(desk: &ReviewDesk, error: &NoChoice) -> CommandFailure {
     let new = desk.new.display();
     let (text, keys): (String, &[String]) = match error {
         NoChoice::Empty | NoChoice::Needed { .. } => (format!("no change waits in {new}"), &[]),

@@ -11,6 +11,7 @@ mod identity;
 mod interchange;
 mod journal;
 mod limit;
+mod location;
 mod log_format;
 mod merge;
 mod prune;

@@ -15,7 +15,7 @@ use crate::store::{self, StoreError};
 /// or cannot be written (5); a stdout that cannot be written.
 pub(super) fn run(args: &ConvertArgs) -> Result<u8, CommandFailure> {
     let output = Output::new(LogFormat::Human, false, false);
-    output_target::refuse_within("TO", &args.to, [&args.from])?;
+    output_target::refuse_within("TO", args.to.as_path(), [&args.from])?;
     let from = serve_setup::open(&args.from, &output)?;
     let mut names = HashSet::new();
     let entries = from.entries().map(|stored| {

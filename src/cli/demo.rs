@@ -20,7 +20,7 @@ use super::args::DemoArgs;
 use super::exit::CommandFailure;
 use super::ls::print;
 use super::terminal;
-use crate::store;
+use crate::store::{self, RecordingLocation};
 use crate::telemetry::run_counters::RunCounters;
 use agent::{AgentCall, AgentRun, DemoAgent, KEY};
 use demo_check::{broken, check};
@@ -63,7 +63,7 @@ async fn play(keep: Option<&Path>) -> Result<u8, CommandFailure> {
     ))?;
     // Removed when it goes out of scope.
     let folder = tempfile::tempdir().map_err(|error| broken(&error.to_string()))?;
-    let file = keep.map_or_else(|| folder.path().join("demo.json"), PathBuf::from);
+    let file = keep.map_or_else(|| folder.path().join("demo.json"), PathBuf::from).into();
     let recorded = record(&file).await?;
     replay(&file, &recorded).await?;
     change(&file).await?;
@@ -71,7 +71,7 @@ async fn play(keep: Option<&Path>) -> Result<u8, CommandFailure> {
 }
 
 /// Scene 1: the agent runs through loomrec against the built-in upstream.
-async fn record(file: &Path) -> Result<AgentRun, CommandFailure> {
+async fn record(file: &RecordingLocation) -> Result<AgentRun, CommandFailure> {
     title(1, "Record: the program runs as ever, its base URL points at loomrec")?;
     let upstream = DemoUpstream::start().await.map_err(|error| broken(&error.to_string()))?;
     let stage = DemoServer::record(file, &upstream.url()).await?;
@@ -86,7 +86,8 @@ async fn record(file: &Path) -> Result<AgentRun, CommandFailure> {
         return Err(broken(&format!("a call could not be kept: {reason}")));
     }
     let cassette = store::load(file)?;
-    let text = std::fs::read_to_string(file).map_err(|error| broken(&error.to_string()))?;
+    let text =
+        std::fs::read_to_string(file.as_path()).map_err(|error| broken(&error.to_string()))?;
     let (kept, calls) = (cassette.len(), run.turns.len());
     check(run.failed().is_none() && calls == 3, "the agent did not come to its end")?;
     check(kept == calls, &format!("{calls} calls were made and {kept} kept"))?;
@@ -102,7 +103,7 @@ async fn record(file: &Path) -> Result<AgentRun, CommandFailure> {
 }
 
 /// Scene 2: the upstream is gone, and the agent does not notice.
-async fn replay(file: &Path, recorded: &AgentRun) -> Result<(), CommandFailure> {
+async fn replay(file: &RecordingLocation, recorded: &AgentRun) -> Result<(), CommandFailure> {
     title(2, "Replay, strictly: the upstream is stopped, the same program runs again")?;
     let stage = DemoServer::replay(file).await?;
     let run = DemoAgent::new(&stage.origin)?.run(PROMPT).await?;
@@ -126,7 +127,7 @@ async fn replay(file: &Path, recorded: &AgentRun) -> Result<(), CommandFailure> 
 }
 
 /// Scene 3: a changed prompt is never answered with another prompt's answer.
-async fn change(file: &Path) -> Result<(), CommandFailure> {
+async fn change(file: &RecordingLocation) -> Result<(), CommandFailure> {
     title(3, "Change one word of the prompt (today, tomorrow) and replay")?;
     let stage = DemoServer::replay(file).await?;
     let run = DemoAgent::new(&stage.origin)?.run(CHANGED).await?;

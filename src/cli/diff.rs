@@ -13,8 +13,6 @@ mod stat;
 mod total;
 mod value;
 
-use std::path::Path;
-
 use super::args::{DiffArgs, LogFormat};
 use super::exit::{CommandFailure, NO, UNEXPECTED};
 use super::output::Output;
@@ -26,7 +24,7 @@ use crate::comparison::{
 use crate::identity::{self, IdentityRules};
 use crate::recording::Entry;
 use crate::recording::redact::Redactor;
-use crate::store::{Recording, StoreError, TakeRef};
+use crate::store::{Recording, RecordingLocation, StoreError, TakeRef};
 pub(super) use block::{Block, raw};
 use call::{CallState, ComparedCall};
 use total::DiffTotals;
@@ -84,7 +82,11 @@ struct Opened {
 }
 
 impl Opened {
-    fn of(path: &Path, recording: Recording, rules: &IdentityRules) -> Result<Self, StoreError> {
+    fn of(
+        path: &RecordingLocation,
+        recording: Recording,
+        rules: &IdentityRules,
+    ) -> Result<Self, StoreError> {
         let (mut known, mut places) = (Vec::new(), Vec::new());
         for stored in recording.entries() {
             let stored = stored?;

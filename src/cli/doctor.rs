@@ -16,6 +16,7 @@ use super::exit::{CommandFailure, NO};
 use super::ls::print;
 use super::settings::Settings;
 use super::{serve_setup, terminal};
+use crate::store::RecordingLocation;
 use finding::{DoctorFinding, FindingLevel};
 
 /// Runs the command.
@@ -28,7 +29,7 @@ pub(super) async fn run(args: &DoctorArgs, settings: &Settings) -> Result<u8, Co
         Some(path) => DoctorFinding::fine("settings", format!("{} is read", path.display())),
         None => DoctorFinding::fine("settings", "no loomrec.toml here or above; none is needed"),
     }];
-    let files = files(args, settings, &current);
+    let files = files(args, settings, &current)?;
     if files.is_empty() {
         findings.push(DoctorFinding::fine(
             "recording",
@@ -56,15 +57,19 @@ fn files(
     args: &DoctorArgs,
     settings: &Settings,
     current: &BTreeMap<String, String>,
-) -> Vec<PathBuf> {
+) -> Result<Vec<RecordingLocation>, CommandFailure> {
     if !args.files.is_empty() {
-        return args.files.clone();
+        return Ok(args.files.clone());
     }
     if let Some(file) = current.get("LOOMREC_RECORDING").filter(|file| !file.is_empty()) {
-        return vec![file.into()];
+        let file = RecordingLocation::parse(PathBuf::from(file));
+        let refused = |why| CommandFailure::usage(format!("LOOMREC_RECORDING: {why}"));
+        return Ok(vec![file.map_err(refused)?]);
     }
     let entry = settings.of("replay", "recording").or_else(|| settings.of("record", "recording"));
-    entry.map_or_else(Vec::new, |entry| entry.values.iter().map(PathBuf::from).collect())
+    // Read and joined with their folder when the settings were.
+    let values = entry.into_iter().flat_map(|entry| &entry.values);
+    Ok(values.map(|file| PathBuf::from(file).into()).collect())
 }
 
 /// A line for each finding, with its remedy below it.

@@ -28,7 +28,7 @@ pub(super) fn run(args: &ExportArgs) -> Result<u8, CommandFailure> {
     let output = Output::new(LogFormat::Human, false, false);
     if let Some(path) = &args.output {
         output_target::refuse_within("-o", path, [&args.file])?;
-        output_target::refuse_folder("-o", path, "an export is one file")?;
+        output_target::refuse_folder("-o", &path.into(), "an export is one file")?;
     }
     let recording = serve_setup::open(&args.file, &output)?;
     let writer = ExportWriter::new(format, &addresses);

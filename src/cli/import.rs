@@ -24,7 +24,9 @@ use crate::interchange::{
 };
 use crate::recording::entry_maker::EntryMaker;
 use crate::recording::{Entry, EntryName, RecordingMeta, encoding};
-use crate::store::{self, Recording, RecordingChanges, StoreError, TakeChange, TakeRef};
+use crate::store::{
+    self, Recording, RecordingChanges, RecordingLocation, StoreError, TakeChange, TakeRef,
+};
 
 /// How much of a file tells its format.
 const BEGINNING: u64 = 64 << 10;
@@ -48,7 +50,7 @@ pub(super) fn run(args: &ImportArgs) -> Result<u8, CommandFailure> {
     let redactor = serve_setup::redactor(&args.redact)?;
     let prices = prices::load(args.prices.as_deref())?;
     let output = Output::new(LogFormat::Human, false, false);
-    let into = args.into.as_deref().map(|path| open_target(path, &output)).transpose()?;
+    let into = args.into.as_ref().map(|path| open_target(path, &output)).transpose()?;
     let given = serve_setup::rules(&args.identity)?;
     let rules = match &into {
         Some(recording) => recording.meta().rules().clone(),
@@ -88,7 +90,7 @@ pub(super) fn run(args: &ImportArgs) -> Result<u8, CommandFailure> {
             transfer: TransferTotals::default(),
             several: args.files.len() > 1,
         };
-        match (&into, args.output.as_deref()) {
+        match (&into, &args.output) {
             (Some(recording), _) => add(recording, &mut incoming)?,
             (None, Some(path)) => make(path, &rules, args.force, &mut incoming)?,
             (None, None) => {}
@@ -100,7 +102,7 @@ pub(super) fn run(args: &ImportArgs) -> Result<u8, CommandFailure> {
 }
 
 /// Opens the recording that entries are added to.
-fn open_target(path: &Path, output: &Output) -> Result<Recording, CommandFailure> {
+fn open_target(path: &RecordingLocation, output: &Output) -> Result<Recording, CommandFailure> {
     let recording = serve_setup::open_to_change(path, output)?;
     if recording.meta().waits_for().is_some() {
         return Err(CommandFailure::usage(
@@ -116,8 +118,8 @@ fn report(
     transfer: &TransferTotals,
     output: &Output,
 ) -> Result<u8, CommandFailure> {
-    let target = args.into.as_deref().or(args.output.as_deref()).unwrap_or(Path::new("-"));
-    let target = target.display().to_string();
+    let target = args.into.as_ref().or(args.output.as_ref());
+    let target = target.map_or_else(|| "-".to_owned(), |target| target.display().to_string());
     if args.json {
         print(&transfer.to_json(&target))?;
     } else {
@@ -139,7 +141,7 @@ fn report(
 
 /// Makes a new recording, unless nothing comes.
 fn make(
-    path: &Path,
+    path: &RecordingLocation,
     rules: &IdentityRules,
     force: bool,
     incoming: &mut Incoming<'_>,
@@ -264,7 +266,7 @@ impl Reader<'_> {
             self.read_one(path, &label, &mut beside, &mut rules)?;
         }
         match (rules, &self.args.requests) {
-            (Some(rules), Some(requests)) => self.apply(rules, requests),
+            (Some(rules), Some(requests)) => self.apply(rules, &requests.into()),
             (None, Some(requests)) if beside.requests.is_none() => {
                 Err(CommandFailure::usage(format!(
                     "--requests {}: none of the files has its requests elsewhere",
@@ -324,7 +326,11 @@ impl Reader<'_> {
     }
 
     /// Answers the requests of a recording by rules.
-    fn apply(&self, mut rules: FixtureList, requests: &Path) -> Result<(), CommandFailure> {
+    fn apply(
+        &self,
+        mut rules: FixtureList,
+        requests: &RecordingLocation,
+    ) -> Result<(), CommandFailure> {
         let recording = serve_setup::open(requests, self.output)?;
         for stored in recording.entries() {
             let stored = stored?;

@@ -3,7 +3,6 @@
 mod row;
 
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
 
 use super::args::{LogFormat, LsArgs};
 use super::exit::{CommandFailure, UNEXPECTED};
@@ -12,7 +11,7 @@ use super::pricing::{PriceSource, sum_words};
 use super::table::{Table, TableColumn};
 use super::{prices, serve_setup, terminal};
 use crate::recording::RecordingMeta;
-use crate::store::{Recording, StoreError};
+use crate::store::{Recording, RecordingLocation, StoreError};
 pub(super) use row::{Row, end_words, media_type};
 
 /// How many rows are held at a time. A longer listing reads the recording twice: for the
@@ -106,7 +105,7 @@ impl Listing<'_> {
     /// Writes it, no wider than `width` where that can be.
     fn write(
         &self,
-        file: &Path,
+        file: &RecordingLocation,
         width: Option<usize>,
         out: &mut dyn Write,
     ) -> Result<(), Unlisted> {

@@ -20,11 +20,11 @@ use side::{MergeSide, MergeSides, SideNames};
 /// or too new (4); an output that cannot be written, or is being recorded into (5).
 pub(super) fn run(args: &MergeArgs) -> Result<u8, CommandFailure> {
     let output = Output::new(LogFormat::Human, false, false);
-    output_target::refuse_within("-o", &args.output, &args.files)?;
+    output_target::refuse_within("-o", args.output.as_path(), &args.files)?;
     let opened: Result<Vec<MergeSide>, CommandFailure> = args
         .files
         .iter()
-        .map(|path| match output_target::is_same_file(path, &args.output) {
+        .map(|path| match output_target::is_same_file(path.as_path(), args.output.as_path()) {
             true => MergeSide::open_to_change(path, &output),
             false => MergeSide::open(path, &output),
         })
@@ -33,7 +33,7 @@ pub(super) fn run(args: &MergeArgs) -> Result<u8, CommandFailure> {
     let rules = rules(&opened, args.unite_rules)?;
     same_purpose(&opened)?;
     let sides = MergeSides::new(opened, rules)?;
-    let mut report = MergeReport::new(&args.output, &sides);
+    let mut report = MergeReport::new(args.output.as_path(), &sides);
     let mut names = sides.names(0).clone();
     let mut meta = sides.meta(0).keys().clone();
     for file in 1..args.files.len() {
@@ -47,7 +47,10 @@ pub(super) fn run(args: &MergeArgs) -> Result<u8, CommandFailure> {
     let failed = args.on_conflict == OnConflict::Fail && report.has_conflicts();
     if !failed {
         let over = args.force
-            || args.files.iter().any(|file| output_target::is_same_file(file, &args.output));
+            || args
+                .files
+                .iter()
+                .any(|file| output_target::is_same_file(file.as_path(), args.output.as_path()));
         sides.write(&args.output, &names, meta, over)?;
         report.written = true;
     }

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use super::exit::CommandFailure;
-use crate::store;
+use crate::store::{self, RecordingLocation};
 
 /// Where a path leads to, as far as it exists: two that are the same name one file, which
 /// need not be there yet.
@@ -33,7 +33,7 @@ pub(super) fn is_same_file(one: &Path, other: &Path) -> bool {
 pub(super) fn refuse_within<'a>(
     flag: &str,
     path: &Path,
-    recordings: impl IntoIterator<Item = &'a PathBuf>,
+    recordings: impl IntoIterator<Item = &'a RecordingLocation>,
 ) -> Result<(), CommandFailure> {
     let hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
     if hidden || path.extension().is_none_or(|end| end != "json") {
@@ -42,7 +42,10 @@ pub(super) fn refuse_within<'a>(
     let place = |path: &Path| std::fs::canonicalize(path).ok();
     let Some(folder) = path.parent() else { return Ok(()) };
     let folder = place(if folder.as_os_str().is_empty() { Path::new(".") } else { folder });
-    match recordings.into_iter().find(|recording| folder.is_some() && place(recording) == folder) {
+    match recordings
+        .into_iter()
+        .find(|recording| folder.is_some() && place(recording.as_path()) == folder)
+    {
         None => Ok(()),
         Some(recording) => Err(CommandFailure::usage(format!(
             "{flag} {}: it would stand among the entries of {}: name a file elsewhere",
@@ -57,7 +60,11 @@ pub(super) fn refuse_within<'a>(
 ///
 /// # Errors
 /// A path that names a folder.
-pub(super) fn refuse_folder(flag: &str, path: &Path, what: &str) -> Result<(), CommandFailure> {
+pub(super) fn refuse_folder(
+    flag: &str,
+    path: &RecordingLocation,
+    what: &str,
+) -> Result<(), CommandFailure> {
     if !store::is_folder(path) {
         return Ok(());
     }
@@ -76,7 +83,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let run = dir.path().join("run");
         std::fs::create_dir_all(run.join("sub")).unwrap();
-        let recordings = [dir.path().join("other"), run.join("")];
+        let recordings = [dir.path().join("other"), run.join("")].map(RecordingLocation::from);
         for (path, fits) in [
             ("run/x.json", false),
             ("run/../run/x.json", false),
@@ -105,8 +112,8 @@ mod tests {
     #[test]
     fn folder_is_no_place_for_one_file() {
         let dir = tempfile::tempdir().unwrap();
-        assert!(refuse_folder("-o", dir.path(), "it is one file").is_err());
-        assert!(refuse_folder("-o", &dir.path().join("new/"), "it is one file").is_err());
-        assert!(refuse_folder("-o", &dir.path().join("new"), "it is one file").is_ok());
+        assert!(refuse_folder("-o", &dir.path().into(), "it is one file").is_err());
+        assert!(refuse_folder("-o", &dir.path().join("new/").into(), "it is one file").is_err());
+        assert!(refuse_folder("-o", &dir.path().join("new").into(), "it is one file").is_ok());
     }
 }

@@ -2,7 +2,7 @@
 //! answers for their review.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::{Value, json};
 
@@ -10,13 +10,13 @@ use super::args::{LogFormat, PendingArgs};
 use super::exit::{CommandFailure, NO};
 use super::ls::print;
 use super::output::Output;
-use super::review::{Desk, View, command, is_there};
+use super::review::{ReviewDesk, View, command, is_there};
 use super::show::quoted;
 use super::{serve_setup, terminal};
 use crate::recording::pending::{PendingChange, ReplacedTake};
 use crate::recording::{Entry, EntryName, PendingKind};
 use crate::review::ChangeStanding;
-use crate::store::{Recording, beside_recording};
+use crate::store::{Recording, RecordingLocation};
 
 /// Where recordings are looked for that were not named.
 const FOLDERS: [&str; 2] = ["", "recordings"];
@@ -38,7 +38,7 @@ pub(super) fn run(args: &PendingArgs) -> Result<u8, CommandFailure> {
     let files = if args.files.is_empty() { found(&output) } else { args.files.clone() };
     let (mut count, mut text, mut all) = (0, String::new(), Vec::new());
     for file in &files {
-        let waits = Waits::of(file, args.new.as_deref(), &output)?;
+        let waits = Waits::of(file, args.new.as_ref(), &output)?;
         count += waits.changes.len() + waits.requests.len();
         match args.json {
             true => all.push(waits.to_json()),
@@ -56,7 +56,7 @@ pub(super) fn run(args: &PendingArgs) -> Result<u8, CommandFailure> {
 }
 
 /// Recordings beside which something waits, in the folders that are looked into.
-fn found(output: &Output) -> Vec<PathBuf> {
+fn found(output: &Output) -> Vec<RecordingLocation> {
     let mut files = BTreeSet::new();
     for folder in FOLDERS {
         let place = if folder.is_empty() { Path::new(".") } else { Path::new(folder) };
@@ -66,8 +66,8 @@ fn found(output: &Output) -> Vec<PathBuf> {
             let Some(name) = name.to_str() else { continue };
             let of = [".new", ".pending"].iter().find_map(|suffix| name.strip_suffix(suffix));
             let Some(of) = of.filter(|of| !of.is_empty()) else { continue };
-            let file = Path::new(folder).join(of);
-            match Recording::open(&entry.path()) {
+            let file = RecordingLocation::from(Path::new(folder).join(of));
+            match Recording::open(entry.path()) {
                 Ok(waiting) if waiting.meta().waits_for().is_none() => {}
                 Ok(_) if !is_there(&file) => output.warning(&format!(
                     "{} holds what waits for a recording that is gone: {} is not there",
@@ -86,15 +86,15 @@ fn found(output: &Output) -> Vec<PathBuf> {
 }
 
 /// Whether a file is a recording of loomrec.
-fn is_ours(path: &Path) -> bool {
+fn is_ours(path: &RecordingLocation) -> bool {
     Recording::open(path).is_ok_and(|recording| recording.meta().is_loomrec())
 }
 
 /// What waits beside one recording.
 struct Waits {
-    file: PathBuf,
-    new: PathBuf,
-    pending: PathBuf,
+    file: RecordingLocation,
+    new: RecordingLocation,
+    pending: RecordingLocation,
     changes: Vec<Waited>,
     requests: Vec<Waited>,
     /// The command that reviews the changes.
@@ -113,8 +113,12 @@ struct Waited {
 }
 
 impl Waits {
-    fn of(file: &Path, new: Option<&Path>, output: &Output) -> Result<Self, CommandFailure> {
-        let desk = Desk::look(file, new, output)?;
+    fn of(
+        file: &RecordingLocation,
+        new: Option<&RecordingLocation>,
+        output: &Output,
+    ) -> Result<Self, CommandFailure> {
+        let desk = ReviewDesk::look(file, new, output)?;
         let mut changes = Vec::new();
         let mut review = String::new();
         if let Some(desk) = &desk {
@@ -132,7 +136,7 @@ impl Waits {
             }
             review = command(desk, "review");
         }
-        let pending = beside_recording(file, ".pending");
+        let pending = file.beside(".pending");
         let mut requests = requests(&pending, output)?;
         if let Some(desk) = &desk {
             // Those whose answers are there wait no longer.
@@ -143,12 +147,14 @@ impl Waits {
             });
         }
         let requests = requests.into_iter().map(|(_, waited)| waited).collect();
-        let new = new.map_or_else(|| beside_recording(file, ".new"), Path::to_owned);
+        let new = new.map_or_else(|| file.beside(".new"), RecordingLocation::clone);
         Ok(Self { file: file.to_owned(), new, pending, changes, requests, review })
     }
 
     fn text(&self) -> String {
-        let shown = |path: &Path| terminal::line(&quoted(&path.display().to_string())).into_owned();
+        let shown = |path: &RecordingLocation| {
+            terminal::line(&quoted(&path.display().to_string())).into_owned()
+        };
         let (file, pending) = (shown(&self.file), shown(&self.pending));
         let fetch = format!("loomrec rerecord --pending {pending} {file}");
         let mut out = String::new();
@@ -186,7 +192,7 @@ impl Waits {
     }
 
     fn to_json(&self) -> Value {
-        let path = |path: &Path| path.display().to_string();
+        let path = |path: &RecordingLocation| path.display().to_string();
         let change = |waited: &Waited| {
             json!({
                 "key": waited.key,
@@ -207,7 +213,10 @@ impl Waits {
 }
 
 /// The requests that wait for their answers; none where there is no such file.
-fn requests(path: &Path, output: &Output) -> Result<Vec<(ReplacedTake, Waited)>, CommandFailure> {
+fn requests(
+    path: &RecordingLocation,
+    output: &Output,
+) -> Result<Vec<(ReplacedTake, Waited)>, CommandFailure> {
     if !is_there(path) {
         return Ok(Vec::new());
     }

@@ -95,7 +95,7 @@ impl Pruned {
         if used.has_journal() && !any_used {
             return Err(CommandFailure::usage(format!(
                 "--journal: no call in it was answered from {}; name the journal of a replay of it",
-                terminal::path_line(&args.file)
+                terminal::path_line(args.file.as_path())
             )));
         }
         for (_, takes) in &mut names {

@@ -17,7 +17,7 @@ use crate::record::CallFailure;
 use crate::recovery::RecoveryBudget;
 use crate::replay::MissReason;
 use crate::server::fault::FaultContext;
-use crate::store;
+use crate::store::{self, RecordingLocation};
 use crate::telemetry::run_counters::{CounterDetail, RunCounters};
 
 /// What every receipt begins with.
@@ -77,7 +77,7 @@ pub struct Receipt {
     /// Tokens, cost, mismatches, models without a price.
     pub more: CounterDetail,
     /// Each recording and the SHA-256 of its file, or its files, at the end.
-    pub recordings: Vec<(PathBuf, Option<String>)>,
+    pub recordings: Vec<(RecordingLocation, Option<String>)>,
     /// Where missed requests wait to be sent, and how many; `None` where none do.
     pub pending: Option<(PathBuf, usize)>,
     /// How many calls came, however they ended, and faults that no call was read of.
@@ -158,8 +158,12 @@ fn failed_json(failed: &BTreeMap<CallFailure, u64>) -> Value {
 
 impl Receipt {
     /// A receipt of these counts.
-    pub fn of(command: &'static str, counters: &RunCounters, recordings: &[PathBuf]) -> Self {
-        let hashed = |path: &PathBuf| (path.clone(), store::sha256(path));
+    pub fn of(
+        command: &'static str,
+        counters: &RunCounters,
+        recordings: &[RecordingLocation],
+    ) -> Self {
+        let hashed = |path: &RecordingLocation| (path.clone(), store::sha256(path));
         Self {
             command,
             served: RunCounters::read(&counters.served),
@@ -280,7 +284,7 @@ impl Receipt {
             "keep_errors": more.keep_errors,
             "unfolded": more.unfolded,
             "recordings": self.recordings.iter().map(|(path, sha)| json!({
-                "path": path.to_string_lossy(), "sha256": sha,
+                "path": path.as_path().to_string_lossy(), "sha256": sha,
             })).collect::<Vec<_>>(),
             "pending": self.pending.as_ref().map(|(path, count)| json!({
                 "path": path.to_string_lossy(), "calls": count,

@@ -1,6 +1,5 @@
 //! `loomrec record`.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,11 +11,13 @@ use super::server_run::{RunContext, RunEngines, RunResult};
 use super::{fault, prices, serve_setup, server_run};
 use crate::engine::{Engine, MissPolicy};
 use crate::identity::IdentityRules;
-use crate::record::writer::{KeepPolicy, OnWriterEvent, RecordWriter, WriterEvent};
+use crate::record::writer::{KeepPolicy, RecordWriter};
 use crate::record::{RecordConfig, RecordEngine};
 use crate::replay::{Latency, Matcher, ReplayEngine, ReplayTake, ReplayTerms};
 use crate::server::{OnNotice, UserNotice};
-use crate::store::{self, StoreError, StoreEvent};
+use crate::store::{
+    self, AppenderEvent, OnAppenderEvent, RecordingLocation, StoreError, StoreEvent,
+};
 use crate::telemetry::metric::Metrics;
 use crate::telemetry::run_counters::RunCounters;
 use crate::upstream::UpstreamClient;
@@ -86,7 +87,10 @@ fn engines(
 }
 
 /// The engine that answers from the recording.
-fn replay(path: &Path, rules: &IdentityRules) -> Result<Arc<ReplayEngine>, CommandFailure> {
+fn replay(
+    path: &RecordingLocation,
+    rules: &IdentityRules,
+) -> Result<Arc<ReplayEngine>, CommandFailure> {
     let terms = ReplayTerms { rules: Some(rules), ..ReplayTerms::default() };
     let matcher = Matcher::new(vec![serve_setup::source(path)?], terms)?;
     Ok(Arc::new(ReplayEngine::new(matcher, Latency::None)))
@@ -94,7 +98,10 @@ fn replay(path: &Path, rules: &IdentityRules) -> Result<Arc<ReplayEngine>, Comma
 
 /// The recording, where there is one: it may be a log only, of a recorder that was
 /// killed or that has not compacted yet.
-fn existing(path: &Path, ground: &RunContext) -> Result<Option<store::Recording>, CommandFailure> {
+fn existing(
+    path: &RecordingLocation,
+    ground: &RunContext,
+) -> Result<Option<store::Recording>, CommandFailure> {
     match store::Recording::open_merged(path) {
         Ok(recording) => {
             let notify = ground.notify();
@@ -154,16 +161,16 @@ fn recorder(
 /// What a run counts in.
 type Counts = (Arc<RunCounters>, Arc<Metrics>);
 
-/// Passes on what the writer has to tell.
-pub(super) fn on_told((counters, metrics): Counts, notify: OnNotice) -> OnWriterEvent {
-    Arc::new(move |told: WriterEvent<'_>| match told {
-        WriterEvent::Note(note) => report_event(note, &counters, &notify),
-        WriterEvent::Trouble(reason) => notify(UserNotice::Warning(&format!(
+/// Passes the events of the recording on to people, counters and metrics.
+pub(super) fn on_told((counters, metrics): Counts, notify: OnNotice) -> OnAppenderEvent {
+    Arc::new(move |event: AppenderEvent<'_>| match event {
+        AppenderEvent::Note(note) => report_event(note, &counters, &notify),
+        AppenderEvent::CompactionFailed(reason) => notify(UserNotice::Warning(&format!(
             "what is recorded stays in the log beside the recording for now: failed to {reason}; \
              traffic and recording go on, and it is tried again"
         ))),
-        WriterEvent::Folded(took) => metrics.compaction(took),
-        WriterEvent::Lost(reason, names) => {
+        AppenderEvent::Compacted(took) => metrics.compaction(took),
+        AppenderEvent::Lost(reason, names) => {
             counters.lost(reason, names as u64);
             notify(UserNotice::Unkept(reason));
         }
@@ -266,8 +273,8 @@ fn receipt(args: &RecordArgs, ran: &RunResult) -> Receipt {
             "{path} is not up to date: failed to {reason}; what is missing there is safe in \
              {log} or {folding}: mend the cause, then run `loomrec verify --fix {path}`",
             path = args.recording.display(),
-            log = store::beside_recording(&args.recording, ".log").display(),
-            folding = store::beside_recording(&args.recording, ".folding").display(),
+            log = args.recording.beside(".log").display(),
+            folding = args.recording.beside(".folding").display(),
         ));
     }
     add_failures(&mut receipt, args.keep_failures);

@@ -89,7 +89,7 @@ pub async fn run(args: ReplayArgs) -> Result<u8, CommandFailure> {
 fn matcher(args: &ReplayArgs) -> Result<(Matcher, Option<ExpiredTakes>), CommandFailure> {
     let rules = serve_setup::rules(&args.serve.identity)?;
     let sources: Result<Vec<ReplaySource>, CommandFailure> =
-        args.recordings.iter().map(|path| serve_setup::source(path)).collect();
+        args.recordings.iter().map(serve_setup::source).collect();
     let repeat = args.repeat.or(args.strict.then_some(RepeatPolicy::Error));
     let repeat = repeat.map(|policy| match policy {
         RepeatPolicy::Error => Repeat::Error,

@@ -16,7 +16,6 @@ mod request_override;
 mod route;
 
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 use std::time::{Duration, SystemTime};
@@ -35,7 +34,7 @@ use crate::record::writer::{KeepPolicy, RecordWriter};
 use crate::record::{RecordConfig, RecordEngine, RecordOutcome};
 use crate::recording::redact::Redactor;
 use crate::server::{OnNotice, UserNotice, report_exchange};
-use crate::store;
+use crate::store::{self, RecordingLocation};
 use crate::telemetry::metric::{Metrics, RunInfo};
 use crate::telemetry::run_counters::RunCounters;
 use crate::upstream::UpstreamClient;
@@ -79,7 +78,7 @@ pub(super) async fn run(args: &RerecordArgs) -> Result<u8, CommandFailure> {
         let over = counts.kept() + counts.unkept + counts.failed.len() as u64;
         let left = total.saturating_sub(usize::try_from(over).unwrap_or(usize::MAX));
         let left = if args.dry_run { 0 } else { left };
-        let (file, more) = (&*origin.file, counters.more());
+        let (file, more) = (&origin.file, counters.more());
         let report = RerecordReport {
             file,
             new: &origin.new,
@@ -246,11 +245,11 @@ fn finish(
 }
 
 /// Takes a file of new answers away that holds none.
-fn remove_empty(path: &Path) {
+fn remove_empty(path: &RecordingLocation) {
     let empty = store::Recording::open(path).is_ok_and(|new| new.names().next().is_none());
     if empty {
         // What cannot be removed does no harm.
-        let _ = std::fs::remove_file(path);
+        let _ = std::fs::remove_file(path.as_path());
     }
 }
 
@@ -312,7 +311,7 @@ impl Work {
     async fn send(
         self: &Arc<Self>,
         args: &RerecordArgs,
-        path: &Path,
+        path: &RecordingLocation,
         lanes: Vec<crate::record::rerecord::RequestLane<CallToSend>>,
         progress: &Arc<RerecordProgress>,
         counters: &Arc<RunCounters>,
@@ -362,7 +361,7 @@ impl Work {
     fn recorder(
         &self,
         args: &RerecordArgs,
-        path: &Path,
+        path: &RecordingLocation,
         (counters, metrics): (&Arc<RunCounters>, &Arc<Metrics>),
         notify: &OnNotice,
     ) -> Result<(Arc<RecordEngine>, usize), CommandFailure> {

@@ -21,8 +21,8 @@ use super::exit::{CommandFailure, NO};
 use super::ls::print;
 use super::output::Output;
 use super::{show, terminal};
-pub(super) use apply::{Done, Undone, Verdict};
-pub(super) use changes::{Desk, is_there};
+pub(super) use apply::{AppliedReview, ReviewFailure, Verdict};
+pub(super) use changes::{ReviewDesk, is_there};
 pub(super) use view::{View, command, key, typed};
 
 /// Runs the command.
@@ -34,8 +34,8 @@ pub(super) async fn run(args: &ReviewArgs) -> Result<u8, CommandFailure> {
     let output = Output::new(LogFormat::Human, false, false);
     let only_looks = args.check || args.list;
     let is_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
-    let open = if only_looks || !is_terminal { Desk::look } else { Desk::open };
-    let desk = open(&args.file, args.new.as_deref(), &output)?;
+    let open = if only_looks || !is_terminal { ReviewDesk::look } else { ReviewDesk::open };
+    let desk = open(&args.file, args.new.as_ref(), &output)?;
     let desk = desk.filter(|desk| !args.check || !desk.open_changes().is_empty());
     let Some(desk) = desk else {
         let requests = list::requests(&args.file, &output)?;
@@ -66,8 +66,8 @@ pub(super) async fn run(args: &ReviewArgs) -> Result<u8, CommandFailure> {
 }
 
 /// A failure, with the commands that do what was decided once it is mended.
-fn again(desk: &Desk, ended: &dialog::ReviewEnd, undone: Undone) -> CommandFailure {
-    let Undone::Whole(failure) = undone else { return undone.into() };
+fn again(desk: &ReviewDesk, ended: &dialog::ReviewEnd, undone: ReviewFailure) -> CommandFailure {
+    let ReviewFailure::Whole(failure) = undone else { return undone.into() };
     let mut text = failure.message;
     for (verdict, name) in [(Verdict::Accept, "accept"), (Verdict::Reject, "reject")] {
         let of = (0..desk.changes.len()).filter(|at| ended.verdicts[*at] == Some(verdict));
@@ -80,7 +80,7 @@ fn again(desk: &Desk, ended: &dialog::ReviewEnd, undone: Undone) -> CommandFailu
 }
 
 /// What was done, and what comes next.
-pub(super) fn summary(desk: &Desk, done: Done) -> String {
+pub(super) fn summary(desk: &ReviewDesk, done: AppliedReview) -> String {
     let (file, new) = (desk.file.display().to_string(), desk.new.display().to_string());
     let (shown, waiting) = (terminal::line(&file), terminal::line(&new));
     let mut parts = Vec::new();

@@ -13,13 +13,15 @@ use crate::store::{LostBytes, SalvageResult, create};
 /// A file that is missing or cannot be read at all, or of which nothing is left (4); an
 /// output that is the file itself, or is there already (2); one that cannot be written.
 pub(super) fn run(args: &SalvageArgs) -> Result<u8, CommandFailure> {
-    if args.file == args.output || output_target::is_same_file(&args.file, &args.output) {
+    if args.file == args.output
+        || output_target::is_same_file(args.file.as_path(), args.output.as_path())
+    {
         return Err(CommandFailure::usage(format!(
             "failed to salvage {} into itself: name another file with -o",
             args.file.display()
         )));
     }
-    output_target::refuse_within("-o", &args.output, [&args.file])?;
+    output_target::refuse_within("-o", args.output.as_path(), [&args.file])?;
     let salvage = SalvageResult::open(&args.file)?;
     if salvage.is_empty() {
         let text = format!(

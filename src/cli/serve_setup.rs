@@ -21,7 +21,7 @@ use crate::recording::redact::{self, CallCredentials, Redactor};
 use crate::replay::{ReplayEngine, ReplaySource};
 use crate::server::access::AccessPolicy;
 use crate::server::{OnNotice, UserNotice};
-use crate::store::{self, Recording};
+use crate::store::{self, Recording, RecordingLocation};
 use crate::telemetry::journal::{self, Journal, JournalRotation};
 use crate::telemetry::metric::RunInfo;
 
@@ -185,7 +185,7 @@ pub fn origin(listener: &TcpListener) -> Result<String, CommandFailure> {
 ///
 /// # Errors
 /// A recording that is missing, damaged or too new.
-pub fn open(path: &Path, output: &Output) -> Result<Recording, CommandFailure> {
+pub fn open(path: &RecordingLocation, output: &Output) -> Result<Recording, CommandFailure> {
     Ok(noted(Recording::open(path)?, output))
 }
 
@@ -193,7 +193,10 @@ pub fn open(path: &Path, output: &Output) -> Result<Recording, CommandFailure> {
 ///
 /// # Errors
 /// As [`open`]; a log that cannot be merged.
-pub fn open_to_change(path: &Path, output: &Output) -> Result<Recording, CommandFailure> {
+pub fn open_to_change(
+    path: &RecordingLocation,
+    output: &Output,
+) -> Result<Recording, CommandFailure> {
     Ok(noted(Recording::open_merged(path)?, output))
 }
 
@@ -208,8 +211,8 @@ fn noted(recording: Recording, output: &Output) -> Recording {
 ///
 /// # Errors
 /// As [`open`]; a log that nobody has merged; a file of requests that wait for answers.
-pub fn source(path: &Path) -> Result<ReplaySource, CommandFailure> {
-    let label = path.to_string_lossy().into_owned();
+pub fn source(path: &RecordingLocation) -> Result<ReplaySource, CommandFailure> {
+    let label = path.as_path().to_string_lossy().into_owned();
     let recording = Recording::open_reviewed(path)?;
     if recording.meta().waits_for() == Some(PendingKind::Answers) {
         return Err(CommandFailure::usage(format!(
@@ -224,7 +227,10 @@ pub fn source(path: &Path) -> Result<ReplaySource, CommandFailure> {
 ///
 /// # Errors
 /// As [`open`].
-pub fn open_to_read(path: &Path, output: &Output) -> Result<Recording, CommandFailure> {
+pub fn open_to_read(
+    path: &RecordingLocation,
+    output: &Output,
+) -> Result<Recording, CommandFailure> {
     let recording = open(path, output)?;
     match recording.meta().waits_for() {
         Some(PendingKind::Answers) => output.warning(&format!(
@@ -242,7 +248,10 @@ pub fn open_to_read(path: &Path, output: &Output) -> Result<Recording, CommandFa
 ///
 /// # Errors
 /// Such a file.
-pub fn refuse_waiting(path: &Path, recording: &Recording) -> Result<(), CommandFailure> {
+pub fn refuse_waiting(
+    path: &RecordingLocation,
+    recording: &Recording,
+) -> Result<(), CommandFailure> {
     let Some(waiting) = recording.meta().waits_for() else { return Ok(()) };
     let holds = match waiting {
         PendingKind::Answers => "requests that a replay missed: see loomrec rerecord",
@@ -279,7 +288,10 @@ pub struct UnusedTakes {
 ///
 /// # Errors
 /// Two flags that name one file.
-pub fn refuse_overwriting(args: &ServeArgs, recordings: &[PathBuf]) -> Result<(), CommandFailure> {
+pub fn refuse_overwriting(
+    args: &ServeArgs,
+    recordings: &[RecordingLocation],
+) -> Result<(), CommandFailure> {
     let written = [
         ("--journal", &args.journal),
         ("--receipt", &args.receipt),
@@ -288,8 +300,9 @@ pub fn refuse_overwriting(args: &ServeArgs, recordings: &[PathBuf]) -> Result<()
     let written: Vec<(&str, &PathBuf)> =
         written.into_iter().filter_map(|(flag, path)| Some((flag, path.as_ref()?))).collect();
     for (index, (flag, path)) in written.iter().enumerate() {
-        let others = recordings.iter().map(|recording| ("--recording", recording));
-        for (other, taken) in others.chain(written[..index].iter().copied()) {
+        let earlier = written[..index].iter().map(|(flag, path)| (*flag, path.as_path()));
+        let others = recordings.iter().map(|recording| ("--recording", recording.as_path()));
+        for (other, taken) in others.chain(earlier) {
             if output_target::real(path) == output_target::real(taken) {
                 return Err(CommandFailure::usage(format!(
                     "{flag} and {other} both name {}: give each a file of its own",
@@ -303,8 +316,8 @@ pub fn refuse_overwriting(args: &ServeArgs, recordings: &[PathBuf]) -> Result<()
 }
 
 /// What metrics say of a run beside its numbers.
-pub fn about(args: &ServeArgs, recordings: &[PathBuf]) -> RunInfo {
-    let name = recordings.first().and_then(|path| path.file_stem());
+pub fn about(args: &ServeArgs, recordings: &[RecordingLocation]) -> RunInfo {
+    let name = recordings.first().and_then(|recording| recording.as_path().file_stem());
     let workflow = name.map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     RunInfo { workflow, compat: args.metrics_compat }
 }

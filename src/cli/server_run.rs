@@ -34,6 +34,7 @@ use crate::replay::MissedRequests;
 use crate::server::access::AccessPolicy;
 use crate::server::fault::FaultContext;
 use crate::server::{self, OnNotice, Proxy, UserNotice};
+use crate::store::RecordingLocation;
 use crate::telemetry::Telemetry;
 use crate::telemetry::metric::Metrics;
 use crate::telemetry::run_counters::RunCounters;
@@ -64,7 +65,7 @@ pub struct RunContext {
     /// The requests of the latest misses.
     recent_misses: Arc<RecentMisses>,
     /// The run's recordings.
-    recordings: Vec<PathBuf>,
+    recordings: Vec<RecordingLocation>,
 }
 
 /// The engine of a run, and what goes with it.
@@ -117,7 +118,10 @@ impl RunContext {
     ///
     /// # Errors
     /// Flags that cannot be.
-    pub fn read(args: &ServeArgs, recordings: &[PathBuf]) -> Result<Self, CommandFailure> {
+    pub fn read(
+        args: &ServeArgs,
+        recordings: &[RecordingLocation],
+    ) -> Result<Self, CommandFailure> {
         serve_setup::refuse_overwriting(args, recordings)?;
         let current = serve_setup::environment();
         let output = Output::new(args.log_format, args.quiet, args.verbose);
@@ -218,6 +222,7 @@ impl RunContext {
         let observer = engines.observer(&self.redactor, args);
         let observer = observer.with_addresses(self.upstreams.routes.addresses());
         let (rules, trouble) = (engines.rules(), engines.has_trouble());
+        let recordings = self.recordings.iter().map(|at| at.as_path().to_owned()).collect();
         let proxy = Arc::new(Proxy {
             config: server::ServerConfig {
                 access: self.access.listening_at(own),
@@ -242,7 +247,7 @@ impl RunContext {
                 journal: Arc::new(journal),
                 spans,
             },
-            inspector: Inspector::new(self.recordings, engines.told.clone(), self.recent_misses),
+            inspector: Inspector::new(recordings, engines.told.clone(), self.recent_misses),
             notify,
             clock: AtomicI64::new(0),
         });

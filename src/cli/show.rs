@@ -8,8 +8,6 @@ pub(super) mod review;
 pub(super) mod take_choice;
 mod timeline;
 
-use std::path::Path;
-
 use serde_json::{Map, Value};
 
 use super::args::{LogFormat, ShowArgs};
@@ -20,8 +18,8 @@ use super::pager::Pager;
 use super::{serve_setup, terminal};
 use crate::identity::IdentityRules;
 use crate::recording::redact::Redactor;
-use crate::store::{Recording, StoredEntry};
-use contents::Contents;
+use crate::store::{Recording, RecordingLocation, StoredEntry};
+use contents::RecordingContents;
 use take_choice::{Choice, NoChoice};
 
 /// How many keys an error names.
@@ -71,8 +69,12 @@ fn redactor() -> Result<Redactor, CommandFailure> {
 }
 
 /// The take that is meant.
-fn pick(file: &Path, recording: &Recording, key: Option<&str>) -> Result<Row, CommandFailure> {
-    let contents = Contents::of(recording)?;
+fn pick(
+    file: &RecordingLocation,
+    recording: &Recording,
+    key: Option<&str>,
+) -> Result<Row, CommandFailure> {
+    let contents = RecordingContents::of(recording)?;
     let Choice { named, take } =
         take_choice::choose(&contents, key).map_err(|error| failure(file, &error))?;
     let (name, takes) = (&named.name, named.takes.len());
@@ -90,7 +92,7 @@ fn pick(file: &Path, recording: &Recording, key: Option<&str>) -> Result<Row, Co
 }
 
 /// Why no entry is shown.
-fn failure(file: &Path, error: &NoChoice) -> CommandFailure {
+fn failure(file: &RecordingLocation, error: &NoChoice) -> CommandFailure {
     let shown = file.display();
     let (code, text, keys) = match error {
         NoChoice::Empty => {

@@ -5,7 +5,6 @@
 mod measure;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use serde_json::{Map, Value, json};
 
@@ -16,7 +15,7 @@ use super::output::Output;
 use super::pricing::PriceSource;
 use super::table::{Table, TableColumn};
 use super::{prices, serve_setup, terminal};
-use crate::store::{Recording, StoreError};
+use crate::store::{Recording, RecordingLocation, StoreError};
 use measure::{CallSample, GroupStats};
 
 /// Runs the command.
@@ -107,7 +106,7 @@ impl Stats {
     }
 
     /// The sums for programs.
-    fn json(&self, files: &[PathBuf]) -> String {
+    fn json(&self, files: &[RecordingLocation]) -> String {
         let names = self.names();
         let group = |(values, measure): (&Vec<Option<String>>, &GroupStats)| {
             let named =
@@ -119,7 +118,7 @@ impl Stats {
             Value::Object(group)
         };
         let out = json!({
-            "recordings": files.iter().map(|file| file.to_string_lossy()).collect::<Vec<_>>(),
+            "recordings": files.iter().map(|file| file.as_path().to_string_lossy()).collect::<Vec<_>>(),
             "by": names,
             "groups": self.groups.iter().map(group).collect::<Vec<_>>(),
             "all": self.all.to_json(),
@@ -129,7 +128,7 @@ impl Stats {
     }
 
     /// The sums for people, no wider than `width` where that can be.
-    fn text(&self, files: &[PathBuf], width: Option<usize>) -> String {
+    fn text(&self, files: &[RecordingLocation], width: Option<usize>) -> String {
         if self.all.calls == 0 {
             return match files {
                 [file] => format!("{}: an empty recording, no call was kept\n", file.display()),

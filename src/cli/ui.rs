@@ -45,7 +45,7 @@ pub(super) async fn run(args: &UiArgs) -> Result<u8, CommandFailure> {
 /// What is to be shown.
 fn open(args: &UiArgs, output: &Output) -> Result<ShownFile, CommandFailure> {
     let file = &args.file;
-    if !is_journal(file) {
+    if !is_journal(file.as_path()) {
         if args.recording.is_some() {
             let text = format!(
                 "{} is no journal: -r names the recording that a journal's calls are in",
@@ -53,13 +53,16 @@ fn open(args: &UiArgs, output: &Output) -> Result<ShownFile, CommandFailure> {
             );
             return Err(CommandFailure::usage(text));
         }
-        return Ok(ShownFile::recording(file.clone(), serve_setup::open_to_read(file, output)?)?);
+        return Ok(ShownFile::recording(
+            file.as_path().to_owned(),
+            serve_setup::open_to_read(file, output)?,
+        )?);
     }
     let recording = match &args.recording {
-        Some(path) => Some((path.clone(), serve_setup::open_to_read(path, output)?)),
+        Some(path) => Some((path.as_path().to_owned(), serve_setup::open_to_read(path, output)?)),
         None => None,
     };
-    let journal = JournalParts::open(file).map_err(|error| {
+    let journal = JournalParts::open(file.as_path()).map_err(|error| {
         CommandFailure::new(RECORDING, format!("failed to read {}: {error}", file.display()))
     })?;
     Ok(ShownFile::journal(journal, recording)?)

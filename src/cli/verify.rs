@@ -9,11 +9,11 @@ mod recording;
 mod verify_report;
 
 use std::io;
-use std::path::Path;
 
 use super::args::VerifyArgs;
 use super::exit::{CommandFailure, UNEXPECTED};
 use super::output;
+use crate::store::RecordingLocation;
 use crate::verification::EntryChecker;
 use verify_report::VerifyReport;
 
@@ -49,7 +49,7 @@ fn write(text: &str) -> Result<(), CommandFailure> {
 }
 
 /// Looks at one file; with `--fix`, before and behind mending it.
-fn check(path: &Path, args: &VerifyArgs, checker: &EntryChecker) -> VerifyReport {
+fn check(path: &RecordingLocation, args: &VerifyArgs, checker: &EntryChecker) -> VerifyReport {
     let before = recording::verify(path, checker);
     if !args.fix || before.unreadable.is_some() {
         return before;

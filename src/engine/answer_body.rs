@@ -9,9 +9,9 @@ use http_body::{Body, Frame, SizeHint};
 use http_body_util::Full;
 
 use crate::record::tee::TeeBody;
-use crate::recording::entry::RecordedCut;
 use crate::replay::ReplayBody;
 use crate::upstream::UpstreamBody;
+use loomrec_recording::entry::RecordedCut;
 
 /// The body of an answer.
 pub enum AnswerBody {

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::answer_body::AnswerBody;
 use super::call_outcome::{AnswerOrigin, CallOutcome};
-use crate::provider::TokenUsage;
+use loomrec_provider::TokenUsage;
 
 /// What an engine makes of a call.
 pub struct CallResult {

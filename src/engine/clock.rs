@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use time::OffsetDateTime;
 
-pub use crate::recording::timestamp::timestamp;
+pub use loomrec_recording::timestamp::timestamp;
 
 /// Now, as microseconds since 1970, later than every time given out before, so
 /// that arrival times order the calls of a process.

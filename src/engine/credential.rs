@@ -9,9 +9,9 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use crate::identity::QueryRules;
 use crate::record::capture::header_list;
-use crate::recording::redact::CallCredentials;
+use loomrec_identity::QueryRules;
+use loomrec_recording::redact::CallCredentials;
 
 /// How many different ones are kept for connections to come.
 const KEPT: usize = 32;
@@ -19,7 +19,7 @@ const KEPT: usize = 32;
 const LONGEST: usize = 16 << 10;
 
 /// The credentials of requests with these headers and this query. Never printed.
-pub(crate) struct RequestCredentials {
+pub struct RequestCredentials {
     /// The names of all headers in their order; the values of those that can hold
     /// a credential.
     headers: Vec<(HeaderName, Option<HeaderValue>)>,
@@ -51,7 +51,7 @@ impl RequestCredentials {
     }
 
     /// Whether a request with these headers and this query carries the same.
-    pub(crate) fn is_of(&self, headers: &HeaderMap, query: &str, is_known: bool) -> bool {
+    pub fn is_of(&self, headers: &HeaderMap, query: &str, is_known: bool) -> bool {
         self.query == query
             && self.is_known == is_known
             && self.headers.len() == headers.len()
@@ -61,7 +61,7 @@ impl RequestCredentials {
     }
 
     /// The credentials, ready to be searched for.
-    pub(crate) fn secrets(&self) -> Arc<CallCredentials> {
+    pub fn secrets(&self) -> Arc<CallCredentials> {
         Arc::clone(&self.secrets)
     }
 

@@ -5,8 +5,8 @@ use http::{HeaderName, HeaderValue, Response, StatusCode};
 use http_body_util::Full;
 
 use super::answer_body::AnswerBody;
-use crate::provider::{self, Provider};
 use crate::replay::RecordingMismatchError;
+use loomrec_provider::Provider;
 
 /// Tells an SDK that another attempt would fail as well.
 const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
@@ -26,10 +26,10 @@ pub fn error(
     kind: &'static str,
     message: &str,
 ) -> Response<AnswerBody> {
-    let body = provider::error_body(provider, status.as_u16(), kind, message);
+    let body = loomrec_provider::error_body(provider, status.as_u16(), kind, message);
     let mut response = full(status, "application/json", body);
     response.headers_mut().insert("x-loomrec-error", HeaderValue::from_static(kind));
-    for (name, value) in provider::error_headers(provider, kind) {
+    for (name, value) in loomrec_provider::error_headers(provider, kind) {
         if let Ok(value) = HeaderValue::from_str(&value) {
             response.headers_mut().insert(name, value);
         }

@@ -7,10 +7,10 @@ use http::{HeaderName, HeaderValue};
 
 use super::incoming_call::IncomingCall;
 use super::route::RouteTable;
-use crate::provider::directory;
 use crate::record::remove_hop_by_hop;
-use crate::recording::redact::Redactor;
 use crate::upstream::UpstreamRequest;
+use loomrec_provider::directory;
+use loomrec_recording::redact::Redactor;
 
 /// Makes the requests that go upstream.
 #[derive(Clone)]

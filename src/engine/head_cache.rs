@@ -13,13 +13,17 @@ const LONGEST: usize = 16 << 10;
 
 /// What is compared of a request.
 #[derive(Clone, Copy)]
-pub(crate) struct RequestRef<'a> {
-    pub(crate) method: &'a Method,
-    pub(crate) uri: &'a Uri,
-    pub(crate) headers: &'a HeaderMap,
-    pub(crate) body: &'a Bytes,
+pub struct RequestRef<'a> {
+    /// Its method.
+    pub method: &'a Method,
+    /// Its target, as it arrived.
+    pub uri: &'a Uri,
+    /// All of its headers.
+    pub headers: &'a HeaderMap,
+    /// Its whole body.
+    pub body: &'a Bytes,
     /// The headers that rules make a part of keys.
-    pub(crate) named: &'a [String],
+    pub named: &'a [String],
 }
 
 impl RequestRef<'_> {
@@ -66,7 +70,7 @@ impl EarlierHead {
 }
 
 /// What follows from a connection's last head: its next one is mostly the same.
-pub(crate) struct HeadCache<T>(Mutex<Option<(EarlierHead, Arc<T>)>>);
+pub struct HeadCache<T>(Mutex<Option<(EarlierHead, Arc<T>)>>);
 
 impl<T> Default for HeadCache<T> {
     fn default() -> Self {
@@ -76,7 +80,7 @@ impl<T> Default for HeadCache<T> {
 
 impl<T> HeadCache<T> {
     /// Forgets it.
-    pub(crate) fn forget(&self) {
+    pub fn forget(&self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
@@ -84,7 +88,7 @@ impl<T> HeadCache<T> {
     ///
     /// # Errors
     /// What `made` fails for.
-    pub(crate) fn of<E>(
+    pub fn of<E>(
         &self,
         raw: &RequestRef<'_>,
         made: impl FnOnce() -> Result<T, E>,

@@ -9,24 +9,24 @@ use http::{HeaderMap, Method};
 
 use super::parsed_request::ParsedRequest;
 use super::route::Route;
-use crate::provider::Provider;
-use crate::recording::normalized_request::NormalizedRequest;
-use crate::recording::redact::CallCredentials;
+use loomrec_provider::Provider;
+use loomrec_recording::normalized_request::NormalizedRequest;
+use loomrec_recording::redact::CallCredentials;
 
 /// A call whose request was read in full, routed, and freed of secrets.
 pub struct IncomingCall {
     /// What follows from the bytes of the request.
-    pub(crate) parsed: Arc<ParsedRequest>,
+    pub parsed: Arc<ParsedRequest>,
     /// The method.
-    pub(crate) method: Method,
+    pub method: Method,
     /// The headers as they came.
-    pub(crate) headers: HeaderMap,
+    pub headers: HeaderMap,
     /// The body as it came.
-    pub(crate) body: Bytes,
+    pub body: Bytes,
     /// When the call arrived.
-    pub(crate) arrived: Instant,
+    pub arrived: Instant,
     /// The same moment in microseconds since 1970, unique in this run.
-    pub(crate) arrived_at: i64,
+    pub arrived_at: i64,
 }
 
 impl IncomingCall {
@@ -36,18 +36,18 @@ impl IncomingCall {
     }
 
     /// The shape that errors have for this call: its own, else its upstream's.
-    pub(crate) fn error_shape(&self) -> Provider {
+    pub fn error_shape(&self) -> Provider {
         let own = self.parsed.redacted.observed.call.provider;
         if own == Provider::UNKNOWN { self.parsed.route.provider } else { own }
     }
 
     /// What may be stored or shown of the request.
-    pub(crate) fn storable(&self) -> &NormalizedRequest {
+    pub fn storable(&self) -> &NormalizedRequest {
         self.parsed.redacted.storable()
     }
 
     /// Its credentials.
-    pub(crate) fn secrets(&self) -> &CallCredentials {
+    pub fn secrets(&self) -> &CallCredentials {
         &self.parsed.redacted.secrets
     }
 

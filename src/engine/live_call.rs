@@ -13,8 +13,8 @@ use super::error_response;
 use super::forwarding::Forwarding;
 use super::incoming_call::IncomingCall;
 use crate::record::{OnRecorded, RecordEngine, RecordJob, remove_hop_by_hop};
-use crate::recording::EntryName;
 use crate::upstream::{UpstreamClient, UpstreamError};
+use loomrec_recording::EntryName;
 use std::sync::Arc;
 
 /// Sends the call on and records it.

@@ -11,12 +11,12 @@ use super::error_response;
 use super::forwarding::Forwarding;
 use super::incoming_call::IncomingCall;
 use super::live_call;
-use crate::recording::normalized_request::NormalizedRequest;
-use crate::recording::redact::CallCredentials;
 use crate::replay::{
     NoScriptedResponse, RecordingMismatchError, ReplayEngine, ScriptAnswer, UnexplainedMiss,
 };
 use crate::upstream::UpstreamClient;
+use loomrec_recording::normalized_request::NormalizedRequest;
+use loomrec_recording::redact::CallCredentials;
 
 /// What a call gets that the recording does not answer.
 #[derive(Clone)]

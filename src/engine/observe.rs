@@ -11,15 +11,15 @@ use super::credential::{CredentialCache, RequestCredentials};
 use super::parsed_request::{ParsedRequest, RedactedRequest};
 use super::request_cache::RequestCache;
 use super::route::Route;
-use crate::engine::request_summary::RequestSummary;
-use crate::identity::{IdentityRules, QueryRules};
-use crate::provider::directory;
-use crate::recording::encoding::coding_of;
-use crate::recording::entry::RecordedRequest;
-use crate::recording::normalized_request::NormalizedRequest;
-use crate::recording::redact::{CallCredentials, Placeholders, RedactedBody, Redactor};
-use crate::recording::request_text::{RequestText, request_text};
 use crate::replay::Matcher;
+use crate::request_summary::RequestSummary;
+use loomrec_identity::{IdentityRules, QueryRules};
+use loomrec_provider::directory;
+use loomrec_recording::encoding::coding_of;
+use loomrec_recording::entry::RecordedRequest;
+use loomrec_recording::normalized_request::NormalizedRequest;
+use loomrec_recording::redact::{CallCredentials, Placeholders, RedactedBody, Redactor};
+use loomrec_recording::request_text::{RequestText, request_text};
 
 /// Names the session of a call.
 pub const SESSION_HEADER: HeaderName = HeaderName::from_static("x-loomrec-session");
@@ -27,7 +27,7 @@ pub const SESSION_HEADER: HeaderName = HeaderName::from_static("x-loomrec-sessio
 pub const STEP_HEADER: HeaderName = HeaderName::from_static("x-loomrec-step-id");
 
 /// What follows from the head of a request alone: freed of secrets, but for its place.
-pub(crate) struct ParsedHead {
+pub struct ParsedHead {
     place: Arc<Route>,
     /// All but its body.
     request: RecordedRequest,
@@ -51,7 +51,8 @@ pub struct RequestObserver {
     credential_params: Vec<String>,
     /// The program's own header for the step of a call, in lower case.
     step_header: Option<String>,
-    pub(crate) memo: RequestCache,
+    /// What was made of earlier requests.
+    pub memo: RequestCache,
 }
 
 impl RequestObserver {
@@ -65,7 +66,7 @@ impl RequestObserver {
     }
 
     /// The headers that rules make a part of keys.
-    pub(crate) fn named(&self) -> &[String] {
+    pub fn named(&self) -> &[String] {
         &self.named
     }
 
@@ -92,12 +93,12 @@ impl RequestObserver {
     }
 
     /// Which parameters of a query to an upstream are credentials.
-    pub(crate) fn query_rules(&self, upstream: &str) -> QueryRules<'_> {
+    pub fn query_rules(&self, upstream: &str) -> QueryRules<'_> {
         directory::query_rules(Some(upstream), &self.credential_params)
     }
 
     /// The credentials a request carries.
-    pub(crate) fn carried(
+    pub fn carried(
         &self,
         headers: &HeaderMap,
         query: &str,
@@ -107,8 +108,8 @@ impl RequestObserver {
     }
 
     /// Frees the head of a request of secrets. What it is made of: the headers that
-    /// [`looks_at`](super::parsed_request::looks_at) names.
-    pub(crate) fn open(
+    /// `parsed_request::looks_at` names.
+    pub fn open(
         &self,
         place: Route,
         method: &Method,
@@ -145,7 +146,7 @@ impl RequestObserver {
 
     /// Recognises a request and frees its body of secrets. What is just as it is
     /// `recorded` need not be read.
-    pub(crate) fn observe(
+    pub fn observe(
         &self,
         opening: &ParsedHead,
         body: &Bytes,

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::route::Route;
-use crate::engine::request_summary::RequestSummary;
-use crate::recording::normalized_request::NormalizedRequest;
-use crate::recording::redact::{self, CallCredentials};
+use crate::request_summary::RequestSummary;
+use loomrec_recording::normalized_request::NormalizedRequest;
+use loomrec_recording::redact::{self, CallCredentials};
 
 /// A request with its secrets apart.
 #[derive(Clone, Debug)]
@@ -34,11 +34,12 @@ impl RedactedRequest {
 
 /// Everything that follows from a request's bytes alone.
 #[derive(Clone, Debug)]
-pub(crate) struct ParsedRequest {
+pub struct ParsedRequest {
     pub(crate) route: Arc<Route>,
-    pub(crate) redacted: RedactedRequest,
+    /// The request, freed of secrets.
+    pub redacted: RedactedRequest,
     /// What journals, spans and logs say of it; it outlives the body.
-    pub(crate) summary: Arc<RequestSummary>,
+    pub summary: Arc<RequestSummary>,
 }
 
 impl ParsedRequest {

@@ -7,8 +7,8 @@ use super::call_outcome::{AnswerOrigin, CallOutcome, ServedTake};
 use super::call_result::{CallResult, RecordedUsage};
 use super::incoming_call::IncomingCall;
 use super::parsed_request::ParsedRequest;
-use crate::recording::normalized_request::NormalizedRequest;
 use crate::replay::{ENTRY, ReplayAnswer, ReplayEngine, TakeMatch, UnexplainedMiss};
+use loomrec_recording::normalized_request::NormalizedRequest;
 
 /// The take that a call is owed, and the request that it was found by.
 pub struct OwedTake<'a> {

@@ -32,7 +32,7 @@ const OVERHEAD: usize = 1 << 10;
 const FIRST_SEEN: usize = 1 << 14;
 
 /// What the cache knows of a request.
-pub(crate) enum CachedRequest {
+pub enum CachedRequest {
     /// It was made before, and this was observed then.
     Known(Arc<ParsedRequest>),
     /// It came once before: what is observed now is to be kept.
@@ -42,7 +42,7 @@ pub(crate) enum CachedRequest {
 }
 
 /// The hash of a request that is to be kept.
-pub(crate) struct RequestFingerprint(u64);
+pub struct RequestFingerprint(u64);
 
 /// One request, and what was observed of it.
 struct Remembered {
@@ -60,7 +60,7 @@ struct Shard {
 }
 
 /// The memo of one run.
-pub(crate) struct RequestCache {
+pub struct RequestCache {
     shards: [Mutex<Shard>; SHARDS],
     /// Hashes of requests that came once, each at its own place.
     first_seen: Box<[AtomicU64]>,
@@ -103,7 +103,7 @@ impl Remembered {
 
 impl RequestCache {
     /// What is known of a request.
-    pub(crate) fn recall(&self, raw: &RequestRef<'_>) -> CachedRequest {
+    pub fn recall(&self, raw: &RequestRef<'_>) -> CachedRequest {
         let Some(target) = raw.target().filter(|_| raw.body.len() <= LARGEST) else {
             return CachedRequest::New;
         };
@@ -122,7 +122,7 @@ impl RequestCache {
     }
 
     /// Keeps what was observed of a request. `raw` must own its body alone.
-    pub(crate) fn keep(
+    pub fn keep(
         &self,
         print: &RequestFingerprint,
         raw: &RequestRef<'_>,

@@ -3,11 +3,11 @@ use proptest::prelude::*;
 use url::Url;
 
 use super::*;
-use crate::engine::observe::RequestObserver;
-use crate::engine::route::{MountedUpstream, RouteTable};
-use crate::identity::IdentityRules;
-use crate::provider::Provider;
-use crate::recording::redact::{CallCredentials, Redactor};
+use crate::observe::RequestObserver;
+use crate::route::{MountedUpstream, RouteTable};
+use loomrec_identity::IdentityRules;
+use loomrec_provider::Provider;
+use loomrec_recording::redact::{CallCredentials, Redactor};
 
 const BODY: &str = r#"{"model":"gpt-4o","messages":[{"role":"user","content":"hello"}]}"#;
 

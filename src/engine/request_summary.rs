@@ -4,9 +4,9 @@
 //! header's value and no query string, and no text of a caller's is longer in it than
 //! [`LONGEST`].
 
-use crate::identity::{IdentityRules, RequestKey};
-use crate::provider::{Operation, Provider};
-use crate::recording::normalized_request::NormalizedRequest;
+use loomrec_identity::{IdentityRules, RequestKey};
+use loomrec_provider::{Operation, Provider};
+use loomrec_recording::normalized_request::NormalizedRequest;
 
 /// The most bytes of one text of the caller's.
 pub const LONGEST: usize = 1024;

@@ -9,7 +9,7 @@ use http::{HeaderMap, Method, Uri};
 use percent_encoding::percent_decode_str;
 use url::Url;
 
-use crate::provider::{self, Provider, directory};
+use loomrec_provider::{Provider, directory};
 
 /// The name of an upstream whose calls have no known shape.
 pub const UNNAMED: &str = "default";
@@ -121,7 +121,7 @@ impl RouteTable {
         if let Some(upstream) = named.filter(|_| uri.authority().is_none()) {
             return Ok(upstream.place(rest, query, session));
         }
-        let shape = provider::upstream_for(method.as_str(), path, &shape_headers(headers));
+        let shape = loomrec_provider::upstream_for(method.as_str(), path, &shape_headers(headers));
         let named = shape.and_then(|name| self.named.iter().find(|known| known.name == name));
         match (named, &self.single) {
             (Some(upstream), Some(_)) => {

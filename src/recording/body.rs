@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::{Bytes, BytesMut};
 use serde_json::{Map, Value};
 
-use super::entry_field::{EntryError, EntryFields, milliseconds, wrong};
+use super::entry_field::{EntryError, EntryFields, wrong};
 use super::json_style::JsonStyle;
 use loomrec_provider::Framing;
 
@@ -100,35 +100,6 @@ impl ResponsePayload {
     /// Whether there is no byte at all.
     pub fn is_empty(&self) -> bool {
         self.chunks.iter().all(|chunk| chunk.data.is_empty())
-    }
-
-    /// Writes the fields that hold this payload into a response's object.
-    pub(super) fn encode(&self, out: &mut Map<String, Value>) {
-        if self.is_empty() {
-            return;
-        }
-        if self.layout == ChunkLayout::Chunks {
-            let rows = self.chunks.iter().map(|chunk| {
-                let data = match std::str::from_utf8(&chunk.data) {
-                    Ok(text) => Value::from(text),
-                    Err(_) => {
-                        let mut map = Map::new();
-                        map.insert("base64".into(), STANDARD.encode(&chunk.data).into());
-                        Value::Object(map)
-                    }
-                };
-                Value::Array(vec![milliseconds(chunk.at_ms), data])
-            });
-            out.insert("chunks".into(), Value::Array(rows.collect()));
-            return;
-        }
-        encode_bytes(&self.bytes(), out);
-        if self.layout == ChunkLayout::Frames {
-            let rows = self.chunks.iter().map(|chunk| {
-                Value::Array(vec![milliseconds(chunk.at_ms), Value::from(chunk.data.len())])
-            });
-            out.insert("frames".into(), Value::Array(rows.collect()));
-        }
     }
 
     /// Reads the payload out of a response's object; `whole_at_ms` is the time

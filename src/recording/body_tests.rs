@@ -7,7 +7,7 @@ use super::{Chunk, ChunkLayout, ResponsePayload};
 
 fn encoded(payload: &ResponsePayload) -> Value {
     let mut map = Map::new();
-    payload.encode(&mut map);
+    payload.write(&mut map);
     Value::Object(map)
 }
 

@@ -7,7 +7,7 @@
 mod price;
 mod read;
 
-use price::{Long, ModelPrice, TokenRates};
+use price::{LongPromptRates, ModelPrice, TokenRates};
 
 use std::collections::BTreeMap;
 

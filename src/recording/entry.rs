@@ -6,6 +6,7 @@
 
 mod decode;
 mod encode;
+mod field;
 mod read;
 
 use bytes::Bytes;
@@ -14,7 +15,7 @@ use serde_json::{Map, Value};
 use super::body::ResponsePayload;
 pub use super::entry_field::EntryError;
 use super::header_names::HeaderNames;
-pub(crate) use decode::KNOWN;
+pub(crate) use field::{KNOWN, USAGE};
 use loomrec_identity::RequestKey;
 use loomrec_provider::{TokenUsage, ToolCall};
 pub use read::EntryReadError;

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use super::super::body::tests::any_piece;
 use super::super::body::{Chunk, ChunkLayout};
 use super::super::json_style::write_file_value;
+use super::super::log_codec::tests::any_entry;
 use super::*;
 
 fn parsed(value: &Value) -> Entry {
@@ -84,6 +85,14 @@ proptest! {
             response.payload = ResponsePayload { layout, chunks };
         }
         prop_assert_eq!(entry.to_text(), text_by_value(&entry));
+    }
+
+    #[test]
+    fn text_is_that_of_the_value_whatever_the_fields(entry in any_entry(), level in 1_usize..3) {
+        let (mut text, mut by_value) = (Vec::new(), Vec::new());
+        entry.write_file(&mut text, level);
+        write_file_value(&mut by_value, &entry.to_json(), level);
+        prop_assert_eq!(text, by_value);
     }
 }
 

@@ -112,11 +112,7 @@ pub fn end_takes(out: &mut Vec<u8>, is_list: bool) {
 
 /// Writes an entry's text, in a list or as a member of its own.
 pub fn write_entry(out: &mut Vec<u8>, entry: &Entry, in_list: bool) {
-    if in_list {
-        write_file_value(out, &entry.to_json(), 2);
-    } else {
-        out.extend_from_slice(&entry.to_text());
-    }
+    entry.write_file(out, if in_list { 2 } else { 1 });
 }
 
 /// Writes the value of a metadata key.

@@ -16,8 +16,6 @@
 //! Numbers are little-endian. What is read is never trusted: any bytes give an
 //! entry or a [`PackedError`], and no length is believed before it is there.
 
-mod head;
-
 use bytes::Bytes;
 
 use super::body::{Chunk, ChunkLayout, ResponsePayload};
@@ -143,7 +141,7 @@ pub fn pack_to(out: &mut Vec<u8>, name: &EntryName, standing: TakeStanding, entr
     put(out, time.unwrap_or_default().as_bytes());
     let at = out.len();
     out.extend_from_slice(&[0; 4]);
-    head::write(out, entry);
+    entry.write_head(out);
     let head = count(out.len() - at - 4).to_le_bytes();
     out[at..at + 4].copy_from_slice(&head);
     out.extend_from_slice(&(request.len() as u64).to_le_bytes());

@@ -10,29 +10,24 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::base_text::{BaseState, BaseText};
-use super::compose::compose;
+use super::backend::base::BaseVersion;
+use super::backend::stage::StagedBase;
+use super::backend::stage_terms::StageTerms;
+use super::backend::target::ReplacedFile;
 use super::disk::Disk;
 use super::error::StoreError;
-use super::file::SIZE_LIMIT;
 use super::file_version::FileVersion;
-use super::folder;
-use super::folder::stage::{FolderStage, StagedFolder};
-use super::lock::{self, RecordingLock};
+use super::lock::RecordingLock;
 use super::log::{self, FramePlace, HEAD};
-use super::paths::{RecordingForm, RecordingPaths};
+use super::paths::RecordingPaths;
 use super::rotation::{KnownLog, RotatedLog, keep_damaged, rotate};
-use super::run;
 use super::sidecars;
 use super::snapshot::RecordingSnapshot;
 use super::store_event::StoreEvent;
-use super::temporary_file;
 use loomrec_identity::IdentityRules;
-use loomrec_os::{FileKind, FileStatus};
 use loomrec_recording::log_codec;
 
 /// How long a compaction of someone else's is waited for.
@@ -55,16 +50,8 @@ pub(super) struct CompactionResult {
     pub(super) busy: bool,
     /// What people should know.
     pub(super) notes: Vec<StoreEvent>,
-    /// Which file was read, and which one has taken its place; `None` where nothing was
-    /// compacted, or the recording is a folder.
-    pub(super) target: Option<ReplacedFile>,
-}
-
-/// The recording's file before a compaction and after it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ReplacedFile {
-    pub(super) read: Option<FileVersion>,
-    pub(super) written: Option<FileVersion>,
+    /// Which file was read, and which one has taken its place.
+    pub(super) replaced: Option<ReplacedFile>,
 }
 
 /// Compacts what is in the log, and before it a log whose compaction was interrupted.
@@ -115,10 +102,7 @@ pub(super) fn compact(
                 let (next, written, notes) = one(paths, disk, rules, &mut lock, &file)?;
                 done.folded += next.entries;
                 done.notes.extend(notes);
-                if let Some(read) = next.before.stamp() {
-                    let read = done.target.map_or(read, |target| target.read);
-                    done.target = Some(ReplacedFile { read, written });
-                }
+                done.replaced = next.before.replaced_by(written, done.replaced);
                 // A recorder that is busy would never let this end.
                 if !leftover {
                     done.left = fs::symlink_metadata(&paths.log).is_ok_and(|log| log.len() > 0);
@@ -164,7 +148,7 @@ fn one(
             return Ok((next, written, note.into_iter().chain(left_out).collect()));
         }
         // What is left of these is written over or again by the next compaction.
-        next.fresh.discard(disk);
+        next.staged.discard(disk);
         if let Some(StoreEvent::Damaged { aside, .. }) = &note {
             let _ = disk.remove_if_there(aside);
         }
@@ -188,30 +172,10 @@ struct Next {
     entries: usize,
     /// How many of these are left out, since their calls failed.
     failures: usize,
-    /// What was read.
-    before: BaseState,
-    /// What is to stand in its place.
-    fresh: Fresh,
-}
-
-/// The new text of a recording, beside its place.
-enum Fresh {
-    /// The old one holds everything already.
-    Nothing,
-    File(PathBuf),
-    Files(StagedFolder),
-}
-
-impl Fresh {
-    fn discard(&self, disk: &Disk) {
-        match self {
-            Self::Nothing => {}
-            Self::File(path) => {
-                let _ = disk.remove_if_there(path);
-            }
-            Self::Files(staged) => staged.discard(disk),
-        }
-    }
+    /// The version that was read.
+    before: BaseVersion,
+    /// What is to take its place.
+    staged: StagedBase,
 }
 
 fn prepare(
@@ -224,19 +188,17 @@ fn prepare(
     let source = RecordingSnapshot::compacting(paths, log, aside)?;
     let failed = |source| StoreError::read(paths.target.clone(), source);
     let before = match &source {
-        Some(source) => source.body().state().map_err(failed)?,
+        Some(source) => source.base().version().map_err(failed)?,
         // An empty log: there is nothing that could have been read.
-        None => BaseState::at(paths)?,
+        None => paths.backend.version()?,
     };
-    if paths.form == RecordingForm::Folder {
-        folder::sweep(&paths.target, &temporary(FOLD)).map_err(failed)?;
-    }
-    let fresh = match &source {
-        Some(source) if !source.plan.is_empty() => write(paths, disk, rules, source)?,
-        _ => Fresh::Nothing,
+    paths.backend.sweep_stage(FOLD).map_err(failed)?;
+    let staged = match &source {
+        Some(source) if !source.plan.is_empty() => stage(paths, disk, rules, source)?,
+        _ => StagedBase::Nothing,
     };
     let failures = source.as_ref().map_or(0, |source| source.plan.failures);
-    Ok(Next { entries: source.map_or(0, |source| source.logged()), failures, before, fresh })
+    Ok(Next { entries: source.map_or(0, |source| source.logged()), failures, before, staged })
 }
 
 /// Copies the frames that are left out into a file of their own.
@@ -251,59 +213,21 @@ fn keep_aside(
     keep_damaged(paths, disk, log, &ranges)
 }
 
-/// Writes the new text; gives where it is.
-fn write(
+/// Writes the new text beside its place.
+fn stage(
     paths: &RecordingPaths,
     disk: &Disk,
     rules: Option<&IdentityRules>,
     source: &RecordingSnapshot,
-) -> Result<Fresh, StoreError> {
-    let failed = |source| StoreError::write(paths.target.clone(), source);
+) -> Result<StagedBase, StoreError> {
     let rules = rules.or(source.rules()).unwrap_or(source.outline.meta().rules()).clone();
     let theirs = source.outline.meta().rules();
     if *theirs != rules && source.outline.count_names() > 0 {
         return Err(StoreError::other_rules(&paths.target, &rules, theirs));
     }
-    if let BaseText::Split(split) = source.body() {
-        let staged = StagedFolder::write(
-            source,
-            split,
-            FolderStage { folder: &paths.target, disk, rules: Some(&rules), meta: None, tag: FOLD },
-        )?;
-        return Ok(Fresh::Files(staged));
-    }
-    let path = fresh(&paths.target);
-    let file = disk.create_temporary(&path).map_err(failed)?;
-    let written = write_to(&file, &paths.target, disk, Some(&rules), source);
-    if written.is_err() {
-        let _ = disk.remove_if_there(&path);
-    }
-    written.map(|()| Fresh::File(path))
-}
-
-/// Writes the new text of the recording at `target` to a file, which gets the old
-/// one's mode.
-pub(super) fn write_to(
-    file: &File,
-    target: &Path,
-    disk: &Disk,
-    rules: Option<&IdentityRules>,
-    source: &RecordingSnapshot,
-) -> Result<(), StoreError> {
-    let failed = |source| StoreError::write(target.to_owned(), source);
-    if let Ok(Some(old)) = FileStatus::at_path(target)
-        && old.kind == FileKind::Regular
-    {
-        disk.set_mode(file, old.mode).map_err(failed)?;
-    }
-    compose(source, rules, &mut disk.writer(file)).map_err(|error| error.at(target))?;
-    // A larger one could never be read again.
-    let bytes = file.metadata().map_err(failed)?.len();
-    if bytes > SIZE_LIMIT {
-        let (path, limit) = (target.to_owned(), SIZE_LIMIT);
-        return Err(StoreError::WouldBeTooLarge { path, bytes, limit });
-    }
-    disk.sync_all(file).map_err(failed)
+    // Only the one that compacts writes these files, so they need no names of their own.
+    let terms = StageTerms { disk, rules: Some(&rules), meta: None, tag: FOLD };
+    paths.backend.stage(source, terms)
 }
 
 /// Puts the new text in the old one's place, where that is still the one that was
@@ -314,49 +238,17 @@ fn commit(
     lock: &mut RecordingLock,
     next: &Next,
 ) -> Result<Committed, StoreError> {
-    let failed = |source| StoreError::write(paths.target.clone(), source);
-    if let (RecordingForm::Folder, fresh) = (paths.form, &next.fresh) {
-        // Without the lock, which is held for moments: as long as there is a log that is
-        // being compacted, only who compacts it changes the folder.
-        if BaseState::at(paths)? != next.before {
-            return Ok(Committed::Stale);
-        }
-        if let Fresh::Files(staged) = fresh {
-            staged.commit(disk)?;
-        }
-    }
-    let _guard = lock.acquire(lock::WAIT)?;
-    if paths.form == RecordingForm::File && BaseState::at(paths)? != next.before {
-        return Ok(Committed::Stale);
-    }
-    let mut written = next.before.stamp().flatten();
-    if let Fresh::File(fresh) = &next.fresh {
-        // Before it has its place: a file that is there then may be another's already.
-        written = FileVersion::at(fresh).map_err(failed)?;
-        run::note_target(&paths.run, disk, written.map(FileVersion::id))
-            .map_err(|source| StoreError::write(&paths.run, source))?;
-        disk.rename(fresh, &paths.target).map_err(failed)?;
-        disk.sync_folder(temporary_file::folder(&paths.target)).map_err(failed)?;
-    }
+    let replaced =
+        paths.backend.replace_compacted(&next.staged, &next.before, paths, lock, disk)?;
+    let Some(replaced) = replaced else { return Ok(Committed::Stale) };
     disk.remove_if_there(&paths.folding)
         .map_err(|source| StoreError::write(paths.folding.clone(), source))?;
-    Ok(Committed::As(written))
+    drop(replaced.guard);
+    Ok(Committed::As(replaced.written))
 }
 
 /// Tells the temporary files of a compaction from others.
 const FOLD: &str = "fold";
-
-/// How the names of temporary files end that are told by `tag`.
-fn temporary(tag: &str) -> String {
-    format!(".{tag}{}", temporary_file::SUFFIX)
-}
-
-/// Where the new file is written. Only who compacts writes it, so it needs no name
-/// of its own.
-fn fresh(target: &Path) -> PathBuf {
-    let name = target.file_name().unwrap_or_default().to_string_lossy();
-    temporary_file::folder(target).join(format!(".{name}.fold.loomrec-tmp"))
-}
 
 /// The frames of a log that are whole, and whose entries cannot be read.
 ///

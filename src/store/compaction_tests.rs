@@ -1,14 +1,14 @@
 use std::collections::BTreeMap;
 use std::io::Write as _;
+use std::path::{Path, PathBuf};
 
-use proptest::prelude::*;
-
-use super::super::disk::failing::{Failure, Plan};
-use super::super::log::{self, fingerprint};
-use super::super::reader::{Recording, load};
 use super::*;
+use crate::disk::failing::{Failure, Plan};
+use crate::log::{self, fingerprint};
+use crate::reader::{Recording, load};
 use loomrec_identity::{JsonPointer, RequestKey};
 use loomrec_recording::{Entry, EntryName, RecordingDocument, format, log_codec};
+use proptest::prelude::*;
 
 #[path = "model_tests.rs"]
 mod model;
@@ -190,7 +190,7 @@ fn fold_of_someone_alive_is_left_to_him() {
     let folder = Folder::new();
     folder.log(&folder.paths.folding, &[(step("a"), true, entry("1", "t1"))]);
     let held = fs::File::open(&folder.paths.folding).unwrap();
-    assert!(lock::try_lock(&held).unwrap());
+    assert!(crate::lock::try_lock(&held).unwrap());
     let folded = run(&folder.paths, &Disk::real(), &IdentityRules::default(), false, None).unwrap();
     assert_eq!((folded.folded, folded.left), (0, true));
     let waiter = {
@@ -203,7 +203,7 @@ fn fold_of_someone_alive_is_left_to_him() {
 
 #[test]
 fn mode_of_the_file_is_kept_and_a_new_one_is_private() {
-    let mode = |path: &Path| FileStatus::at_path(path).unwrap().unwrap().mode;
+    let mode = |path: &Path| loomrec_os::FileStatus::at_path(path).unwrap().unwrap().mode;
     let folder = Folder::new();
     let add = |content| folder.log(&folder.paths.log, &[(step("a"), true, entry(content, "t"))]);
     add("1");

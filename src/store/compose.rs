@@ -161,7 +161,7 @@ impl<'a, W: Write> Composer<'a, W> {
     /// The metadata that the file does not have.
     fn new_keys(&mut self, meta: &RecordingMeta) -> Result<(), ComposeError> {
         let known = self.source.outline.meta().keys();
-        let is_filed = |key: &String| self.source.has_text() && known.contains_key(key);
+        let is_filed = |key: &String| self.source.base().is_one_text() && known.contains_key(key);
         for (key, value) in meta.keys().iter().filter(|(key, _)| !is_filed(key)) {
             self.key_and_value(key, value)?;
         }

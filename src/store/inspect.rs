@@ -6,10 +6,10 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use super::error::StoreError;
+use super::location::RecordingLocation;
 use super::memory_guard::has_room;
-use super::paths::RecordingForm;
 use super::reader::paths_of;
-use super::{file, folder, index, log, regular_file, run, sidecars};
+use super::{file, index, log, regular_file, run, sidecars};
 use loomrec_os::read_exact_at;
 use loomrec_recording::FormatError;
 use loomrec_recording::error::not_object;
@@ -165,8 +165,8 @@ impl InspectedFile {
 ///
 /// # Errors
 /// A log that cannot be read.
-pub fn leftovers(path: &Path) -> Result<Vec<LeftoverFile>, StoreError> {
-    let paths = paths_of(path)?;
+pub fn leftovers(location: &RecordingLocation) -> Result<Vec<LeftoverFile>, StoreError> {
+    let paths = paths_of(location.as_path())?;
     let mut found = Vec::new();
     let is_abandoned = run::abandoned_log(&paths)?.is_some();
     for path in [&paths.folding, &paths.log] {
@@ -191,29 +191,4 @@ pub fn leftovers(path: &Path) -> Result<Vec<LeftoverFile>, StoreError> {
         }
     }
     Ok(found)
-}
-
-/// The files of a recording that is a folder, by name, whatever is wrong with them;
-/// `None` where it is one file.
-///
-/// # Errors
-/// A folder that cannot be read, or has no entries.
-pub fn files(path: &Path) -> Result<Option<Vec<PathBuf>>, StoreError> {
-    let paths = paths_of(path)?;
-    if paths.form == RecordingForm::File {
-        return Ok(None);
-    }
-    let names =
-        folder::names(&paths.target).map_err(|source| StoreError::read(path.to_owned(), source))?;
-    if names.is_empty() {
-        return Err(StoreError::Missing { path: path.to_owned() });
-    }
-    Ok(Some(names.iter().map(|name| path.join(name)).collect()))
-}
-
-/// What a file in a recording's folder that holds a key would be called, where it is not
-/// called so.
-pub fn misnamed(file: &Path, key: &str) -> Option<String> {
-    let fits = file.file_name().is_some_and(|name| folder::name::fits(name, key));
-    (!fits).then(|| folder::name::of_key(key))
 }

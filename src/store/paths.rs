@@ -5,17 +5,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::backend::StoreBackend;
 use super::regular_file;
 use super::temporary_file;
-
-/// What a recording is on disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum RecordingForm {
-    /// One file.
-    File,
-    /// A folder, with a file an entry.
-    Folder,
-}
 
 /// A recording and the files beside it. Only the recording itself is there when
 /// nobody records; both logs and torn tails after a crash, too.
@@ -23,8 +15,8 @@ pub(super) enum RecordingForm {
 pub(super) struct RecordingPaths {
     /// The recording, symbolic links followed.
     pub(super) target: PathBuf,
-    /// What that is, or is to be.
-    pub(super) form: RecordingForm,
+    /// What keeps its entries there.
+    pub(super) backend: StoreBackend,
     /// Locked for moments, by whoever changes any of these.
     pub(super) lock: PathBuf,
     /// The present run of recorders.
@@ -53,15 +45,10 @@ impl RecordingPaths {
         if plain.is_symlink() && (!target.exists() || regular_file::is_sidecar_name(&plain)) {
             regular_file::look_at(&plain)?;
         }
-        let form = match fs::metadata(&target) {
-            Ok(metadata) if metadata.is_dir() => RecordingForm::Folder,
-            Ok(_) if slash => return Err(io::ErrorKind::NotADirectory.into()),
-            Err(error) if slash && error.kind() == io::ErrorKind::NotFound => RecordingForm::Folder,
-            _ => RecordingForm::File,
-        };
+        let backend = StoreBackend::at(&target, slash)?;
         let beside = |suffix: &str| beside(&target, suffix);
         Ok(Self {
-            form,
+            backend,
             lock: beside(".lock"),
             run: beside(".run"),
             log: beside(".log"),
@@ -86,14 +73,9 @@ impl RecordingPaths {
     }
 }
 
-/// Whether a path names a recording that is a folder, or is to be one.
-pub fn is_folder(path: &Path) -> bool {
-    RecordingPaths::of(path).is_ok_and(|paths| paths.form == RecordingForm::Folder)
-}
-
 /// The path of a file beside a recording, named as the recording is: `suffix` behind its
 /// name, whatever stands behind that. A folder's is not within it.
-pub fn beside_recording(path: &Path, suffix: &str) -> PathBuf {
+pub(super) fn beside_recording(path: &Path, suffix: &str) -> PathBuf {
     let plain: PathBuf = path.components().collect();
     // `.` and the like have no name of their own.
     let named = match plain.file_name() {

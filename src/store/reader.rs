@@ -8,10 +8,11 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::base_text::{BaseState, BaseText};
+use super::backend::base::{BaseSnapshot, BaseVersion};
 use super::disk::Disk;
 use super::error::StoreError;
 use super::leftover;
+use super::location::RecordingLocation;
 use super::merge::EntryOrigin;
 pub use super::merge::TakeRef;
 use super::paths::RecordingPaths;
@@ -27,8 +28,8 @@ use loomrec_recording::{Entry, EntryName, RecordingDocument, RecordingMeta};
 pub struct Recording {
     source: RecordingSnapshot,
     notes: Vec<StoreEvent>,
-    /// What its text was when it was opened.
-    opened: BaseState,
+    /// The version that was opened.
+    opened: BaseVersion,
 }
 
 /// One entry of a recording, and where it stands.
@@ -48,8 +49,8 @@ pub struct StoredEntry {
 ///
 /// # Errors
 /// As [`Recording::open`] and [`Recording::entries`].
-pub fn load(path: &Path) -> Result<RecordingDocument, StoreError> {
-    let recording = Recording::open(path)?;
+pub fn load(location: impl Into<RecordingLocation>) -> Result<RecordingDocument, StoreError> {
+    let recording = Recording::open(location)?;
     let mut cassette = RecordingDocument::new(recording.meta().clone());
     for stored in recording.entries() {
         let stored = stored?;
@@ -66,7 +67,9 @@ impl Recording {
     /// # Errors
     /// A missing, unreadable, oversized, damaged or newer file, each with its path
     /// and what helps.
-    pub fn open(path: &Path) -> Result<Self, StoreError> {
+    pub fn open(location: impl Into<RecordingLocation>) -> Result<Self, StoreError> {
+        let location = location.into();
+        let path = location.as_path();
         let paths = paths_of(path)?;
         let mut recording = Self::open_to_inspect(path)?;
         if let Some(log) = run::abandoned_log(&paths)? {
@@ -81,7 +84,9 @@ impl Recording {
     ///
     /// # Errors
     /// As [`Recording::open`]; [`StoreError::Unmerged`] for such a log.
-    pub fn open_reviewed(path: &Path) -> Result<Self, StoreError> {
+    pub fn open_reviewed(location: impl Into<RecordingLocation>) -> Result<Self, StoreError> {
+        let location = location.into();
+        let path = location.as_path();
         let paths = paths_of(path)?;
         let refuse_log = || match run::abandoned_log(&paths)? {
             Some(log) => Err(StoreError::Unmerged { path: path.to_owned(), log }),
@@ -100,7 +105,9 @@ impl Recording {
     ///
     /// # Errors
     /// As [`Recording::open`]; a log that cannot be merged.
-    pub fn open_merged(path: &Path) -> Result<Self, StoreError> {
+    pub fn open_merged(location: impl Into<RecordingLocation>) -> Result<Self, StoreError> {
+        let location = location.into();
+        let path = location.as_path();
         let notes = leftover::merge(path, &paths_of(path)?, &Disk::real())?;
         Ok(Self { notes, ..Self::open_to_inspect(path)? })
     }
@@ -110,12 +117,14 @@ impl Recording {
     ///
     /// # Errors
     /// As [`Recording::open`].
-    pub fn open_to_inspect(path: &Path) -> Result<Self, StoreError> {
+    pub fn open_to_inspect(location: impl Into<RecordingLocation>) -> Result<Self, StoreError> {
+        let location = location.into();
+        let path = location.as_path();
         let source = RecordingSnapshot::open(path, &paths_of(path)?)?;
         let missing = || StoreError::Missing { path: path.to_owned() };
         let source = source.ok_or_else(missing)?;
         let failed = |source| StoreError::read(path.to_owned(), source);
-        let opened = source.body().state().map_err(failed)?;
+        let opened = source.base().version().map_err(failed)?;
         Ok(Self { source, notes: Vec::new(), opened })
     }
 
@@ -181,17 +190,17 @@ impl Recording {
         self.source.path()
     }
 
-    /// What its text was when it was opened.
-    pub(super) fn opened(&self) -> &BaseState {
+    /// The version that was opened.
+    pub(super) fn opened(&self) -> &BaseVersion {
         &self.opened
     }
 
     /// Its own text, and where everything stands in it; `None` where there is more to
     /// the recording than that.
-    pub(super) fn only_body(&self) -> Option<(&BaseText, &RecordingOutline)> {
-        let body = self.source.body();
-        let alone = self.source.logged() == 0 && !matches!(body, BaseText::Nothing);
-        alone.then_some((body, &self.source.outline))
+    pub(super) fn only_base(&self) -> Option<(&BaseSnapshot, &RecordingOutline)> {
+        let base = self.source.base();
+        let alone = self.source.logged() == 0 && !base.is_nothing();
+        alone.then_some((base, &self.source.outline))
     }
 
     /// How many bytes its own text has.

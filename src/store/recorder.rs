@@ -210,24 +210,24 @@ impl RecordingAppender {
     }
 
     /// Whether there is something to be told.
-    pub fn has_notes(&self) -> bool {
+    pub(super) fn has_notes(&self) -> bool {
         !self.notes.is_empty()
     }
 
     /// What is to be told, once each.
-    pub fn take_notes(&mut self) -> Vec<StoreEvent> {
+    pub(super) fn take_notes(&mut self) -> Vec<StoreEvent> {
         std::mem::take(&mut self.notes)
     }
 
     /// When the next compaction is due; `None` where there is nothing to compact.
-    pub fn compaction_due(&self) -> Option<Instant> {
+    pub(super) fn compaction_due(&self) -> Option<Instant> {
         let file = self.stamp.map_or(0, |stamp| stamp.length);
         self.schedule.due(self.tail.len(), file)
     }
 
     /// The work of a compaction, for another thread. Its outcome goes to
     /// [`RecordingAppender::compaction_done`] before the next compaction begins.
-    pub fn start_compaction(&mut self) -> CompactionJob {
+    pub(super) fn start_compaction(&mut self) -> CompactionJob {
         self.schedule.begun(Instant::now());
         self.job(false)
     }
@@ -254,7 +254,7 @@ impl RecordingAppender {
     }
 
     /// Takes note of a compaction that could not begin.
-    pub fn compaction_refused(&mut self) {
+    pub(super) fn compaction_refused(&mut self) {
         self.schedule.failed(Instant::now());
     }
 
@@ -264,7 +264,7 @@ impl RecordingAppender {
     /// Why it could not be done: it is tried again later, and everything is still
     /// in the log. [`StoreError::Gone`] where someone deleted or replaced the recording;
     /// said once.
-    pub fn compaction_done(&mut self, done: CompactionDone) -> Result<bool, StoreError> {
+    pub(super) fn compaction_done(&mut self, done: CompactionDone) -> Result<bool, StoreError> {
         let folded = match done.result {
             Ok(folded) => folded,
             Err(error) => {
@@ -279,18 +279,14 @@ impl RecordingAppender {
         self.notes.extend(folded.notes);
         self.suspicious = false;
         let mut gone = done.gone;
-        self.stamp = match done.target {
-            Some(target) => target.written,
+        self.stamp = match &done.target {
+            Some(target) => target.left,
             None => self.stamp_now(),
         };
-        let lost = match (done.target, done.folder) {
-            (Some(target), _) => self.lost(target.read.map(FileVersion::id), None, &mut gone),
-            (None, Some(seen)) => {
-                self.files = seen.files;
-                self.lost(seen.stamp.map(FileVersion::id_of_folder), seen.names, &mut gone)
-            }
-            (None, None) => None,
-        };
+        let lost = done.target.and_then(|target| {
+            self.files = target.files;
+            self.lost(target.found, target.names, &mut gone)
+        });
         for name in &gone {
             self.own.remove(name);
         }

@@ -205,7 +205,7 @@ fn damaged_recording_is_refused_at_open_and_left_alone() {
 #[test]
 fn missing_file_and_folder_have_their_own_errors() {
     let dir = tempfile::tempdir().unwrap();
-    let error = load(&dir.path().join("none.json")).unwrap_err();
+    let error = load(dir.path().join("none.json")).unwrap_err();
     assert!(matches!(error, StoreError::Missing { .. }));
     assert!(
         matches!(load(dir.path()), Err(StoreError::Missing { .. })),

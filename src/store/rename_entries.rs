@@ -1,13 +1,9 @@
 //! Calls the files of a recording's folder as their keys are.
 
-use std::collections::HashSet;
-use std::ffi::OsString;
 use std::path::PathBuf;
 
-use super::base_text::BaseText;
 use super::disk::Disk;
 use super::error::StoreError;
-use super::folder::name;
 use super::reader::{Recording, paths_of};
 use super::rewrite::commit;
 
@@ -18,20 +14,10 @@ impl Recording {
     /// # Errors
     /// As [`Self::rewrite`]. Some may be renamed then, which harms nothing.
     pub fn rename_files(&self) -> Result<Vec<(PathBuf, String)>, StoreError> {
-        let Some((BaseText::Split(split), outline)) = self.only_body() else {
-            return Ok(Vec::new());
-        };
-        let files = split.state().into_iter();
-        let mut taken: HashSet<OsString> =
-            files.map(|(file, _)| file.to_ascii_lowercase()).collect();
+        let Some((base, outline)) = self.only_base() else { return Ok(Vec::new()) };
         let paths = paths_of(self.path())?;
-        let mut moves = Vec::new();
-        for (file, key) in split.misnamed(outline) {
-            // Only its case may be wrong.
-            taken.remove(&file.to_ascii_lowercase());
-            let to = name::free(&key, &mut taken);
-            moves.push((paths.target.join(file), to));
-        }
+        let renamed = base.misnamed_files(outline).into_iter();
+        let moves: Vec<_> = renamed.map(|(file, to)| (paths.target.join(file), to)).collect();
         if moves.is_empty() {
             return Ok(Vec::new());
         }

@@ -7,25 +7,22 @@
 //! that memory does not grow with them.
 
 use std::collections::HashMap;
-use std::fs;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::path::Path;
 
-use super::base_text::{BaseState, BaseText};
-use super::compaction;
+use super::backend::base::BaseVersion;
+use super::backend::stage_terms::StageTerms;
 use super::disk::Disk;
 use super::error::StoreError;
-use super::folder::stage::{FolderStage, StagedFolder};
 use super::linked;
 use super::lock::{self, RecordingLock};
 use super::merge::{LogMerge, TakeRef};
-use super::paths::{RecordingForm, RecordingPaths};
+use super::paths::RecordingPaths;
 use super::reader::{Recording, paths_of};
 use super::run::is_live;
 use super::sidecars;
 use super::snapshot::RecordingSnapshot;
 use super::spool::EntrySpool;
-use super::temporary_file;
 use loomrec_identity::IdentityRules;
 use loomrec_recording::outline::RecordingOutline;
 use loomrec_recording::{Entry, EntryName, RecordingMeta};
@@ -193,17 +190,17 @@ impl Recording {
         let path = self.path();
         let paths = paths_of(path)?;
         linked::refuse_other_than_a_recording(path)?;
-        let Some((body, outline)) = self.only_body() else {
+        let Some((base, outline)) = self.only_base() else {
             return Err(StoreError::Busy { path: path.to_owned() });
         };
         let failed = |source| StoreError::read(path.to_owned(), source);
         let before = self.opened();
-        if BaseState::at(&paths)? != *before {
+        if paths.backend.version()? != *before {
             return Err(StoreError::Changed { path: path.to_owned() });
         }
         let source = RecordingSnapshot::rewriting(
             path,
-            body.try_clone().map_err(failed)?,
+            base.try_clone().map_err(failed)?,
             outline.clone(),
             changes.spool.file().try_clone().map_err(failed)?,
             changes.plan(outline),
@@ -219,23 +216,14 @@ impl Recording {
     pub fn remove(&self) -> Result<(), StoreError> {
         let path = self.path();
         let paths = paths_of(path)?;
-        if self.only_body().is_none() {
+        if self.only_base().is_none() {
             return Err(StoreError::Busy { path: path.to_owned() });
         }
         let before = self.opened();
         let disk = Disk::real();
         let failed = |source| StoreError::write(paths.target.clone(), source);
         commit(&paths, &disk, before, true, || {
-            match before {
-                BaseState::Nothing => {}
-                BaseState::File(_) => disk.remove(&paths.target).map_err(failed)?,
-                BaseState::Split(files) => {
-                    let each = |(name, _): &(_, _)| disk.remove(&paths.target.join(name));
-                    files.iter().try_for_each(each).map_err(failed)?;
-                    // Other files that stand in it are not ours to remove.
-                    let _ = fs::remove_dir(&paths.target);
-                }
-            }
+            paths.backend.remove(before, &disk).map_err(failed)?;
             // These are empty, or of nobody who lives.
             [&paths.run, &paths.log, &paths.folding]
                 .into_iter()
@@ -253,38 +241,18 @@ fn replace(
     source: &RecordingSnapshot,
     rules: Option<&IdentityRules>,
     meta: Option<&RecordingMeta>,
-    before: &BaseState,
+    before: &BaseVersion,
 ) -> Result<(), StoreError> {
     let disk = Disk::real();
     let failed = |source| StoreError::write(paths.target.clone(), source);
-    if let BaseText::Split(split) = source.body() {
-        let tag = format!("{:x}", RandomState::new().build_hasher().finish());
-        disk.create_folder(&paths.target).map_err(failed)?;
-        let staged = StagedFolder::write(
-            source,
-            split,
-            FolderStage { folder: &paths.target, disk: &disk, rules, meta, tag: &tag },
-        )?;
-        let done = commit(paths, &disk, before, false, || staged.commit(&disk));
-        staged.discard(&disk);
-        return done;
-    }
-    let name = paths.target.file_name().unwrap_or_default().to_string_lossy();
-    // What a crash leaves is swept away by the next recorder.
-    let fresh = tempfile::Builder::new()
-        .prefix(&format!(".{name}."))
-        .suffix(temporary_file::SUFFIX)
-        .make_in(paths.folder(), |path| disk.create_new(path))
-        .map_err(failed)?;
-    compaction::write_to(fresh.as_file(), &paths.target, &disk, rules, source)?;
-    let fresh = fresh.into_temp_path();
-    commit(paths, &disk, before, false, || {
-        disk.rename(&fresh, &paths.target).map_err(failed)?;
-        disk.sync_folder(temporary_file::folder(&paths.target)).map_err(failed)
-    })?;
-    // It stands in its place.
-    let _ = fresh.keep();
-    Ok(())
+    // Apart from those of others who change it, until one of them is refused.
+    let tag = format!("{:x}", RandomState::new().build_hasher().finish());
+    paths.backend.prepare(&disk).map_err(failed)?;
+    let terms = StageTerms { disk: &disk, rules, meta, tag: &tag };
+    let staged = paths.backend.stage(source, terms)?;
+    let done = commit(paths, &disk, before, false, || staged.commit(&disk));
+    staged.discard(&disk);
+    done
 }
 
 /// Does what changes the recording, where nobody is in the way. With `last`, the lock
@@ -292,7 +260,7 @@ fn replace(
 pub(super) fn commit(
     paths: &RecordingPaths,
     disk: &Disk,
-    before: &BaseState,
+    before: &BaseVersion,
     last: bool,
     change: impl Fn() -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
@@ -305,7 +273,7 @@ pub(super) fn commit(
         if is_live(&paths.run).map_err(at_lock)? || sidecars::has_leftover(paths)? {
             return Err(StoreError::Busy { path: paths.target.clone() });
         }
-        if BaseState::at(paths)? != *before {
+        if paths.backend.version()? != *before {
             return Err(StoreError::Changed { path: paths.target.clone() });
         }
         change()

@@ -14,9 +14,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
+use super::backend::parts::files;
 use super::error::StoreError;
 use super::file;
-use super::inspect::files;
+use super::location::RecordingLocation;
 use super::log;
 use super::log::recover::{is_log, recover_log};
 use super::regular_file;
@@ -75,7 +76,9 @@ impl SalvageResult {
     ///
     /// # Errors
     /// A file that is missing, is none, is too large, or cannot be read at all.
-    pub fn open(path: &Path) -> Result<Self, StoreError> {
+    pub fn open(location: impl Into<RecordingLocation>) -> Result<Self, StoreError> {
+        let location = location.into();
+        let path = location.as_path();
         let mut salvage = match files(path)? {
             Some(files) => Self::folder(files),
             None => Self::file(path)?,

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::base_text::BaseText;
+use super::backend::base::BaseSnapshot;
 use super::error::StoreError;
 use super::index;
 use super::log::{self, FramePlace, LogContents};
@@ -31,7 +31,7 @@ const TRIES: usize = 100;
 pub(super) struct RecordingSnapshot {
     /// The recording's name for people.
     path: PathBuf,
-    body: BaseText,
+    base: BaseSnapshot,
     pub(super) outline: RecordingOutline,
     logs: Vec<Log>,
     pub(super) plan: LogMerge,
@@ -39,7 +39,7 @@ pub(super) struct RecordingSnapshot {
 
 /// The files of a recording, open, and not looked into.
 struct Files {
-    body: BaseText,
+    base: BaseSnapshot,
     /// The older first.
     logs: Vec<(PathBuf, File, FileId)>,
 }
@@ -70,9 +70,9 @@ impl RecordingSnapshot {
     ) -> Result<Option<Self>, StoreError> {
         for _ in 0..TRIES {
             let files = Files::open(path, paths, &mut between)?;
-            let Some(Files { body, logs }) = files else { continue };
+            let Some(Files { base, logs }) = files else { continue };
             let logs = logs.into_iter().map(|(path, file, _)| Log::scan(&path, file));
-            return Self::of(path, body, logs.collect::<Result<_, _>>()?, false);
+            return Self::of(path, base, logs.collect::<Result<_, _>>()?, false);
         }
         let detail = io::Error::other("its log is compacted again and again");
         Err(StoreError::read(path.to_owned(), detail))
@@ -92,17 +92,17 @@ impl RecordingSnapshot {
         let failed = |source| StoreError::read(paths.folding.clone(), source);
         let mut log = Log::scan(&paths.folding, log.try_clone().map_err(failed)?)?;
         log.scanned.frames.retain(|frame| !aside.contains(frame));
-        Self::of(&paths.target, BaseText::open(&paths.target, paths.form)?, vec![log], true)
+        Self::of(&paths.target, paths.backend.snapshot(&paths.target)?, vec![log], true)
     }
 
     fn of(
         path: &Path,
-        mut body: BaseText,
+        mut base: BaseSnapshot,
         logs: Vec<Log>,
         strict: bool,
     ) -> Result<Option<Self>, StoreError> {
         let is_empty = |log: &Log| log.scanned.frames.is_empty();
-        let outline = match body.outline(path)? {
+        let outline = match base.outline(path)? {
             Some(outline) => outline,
             None if logs.iter().all(is_empty) => return Ok(None),
             None => {
@@ -111,7 +111,7 @@ impl RecordingSnapshot {
             }
         };
         let mut source =
-            Self { path: path.to_owned(), body, outline, logs, plan: LogMerge::default() };
+            Self { path: path.to_owned(), base, outline, logs, plan: LogMerge::default() };
         let frames = source.frames(strict)?;
         source.plan = plan(
             &source.outline,
@@ -122,16 +122,16 @@ impl RecordingSnapshot {
         Ok(Some(source))
     }
 
-    /// A recording that is written anew: its body, and the entries that are new to it.
+    /// A recording that is written anew: its base, and the entries that are new to it.
     pub(super) fn rewriting(
         path: &Path,
-        body: BaseText,
+        base: BaseSnapshot,
         outline: RecordingOutline,
         new: File,
         plan: LogMerge,
     ) -> Self {
         let spool = Log { path: path.to_owned(), file: new, scanned: LogContents::default() };
-        Self { path: path.to_owned(), body, outline, logs: vec![spool], plan }
+        Self { path: path.to_owned(), base, outline, logs: vec![spool], plan }
     }
 
     /// The recording's name for people.
@@ -139,23 +139,14 @@ impl RecordingSnapshot {
         &self.path
     }
 
-    /// What the recording's own text stands in.
-    pub(super) fn body(&self) -> &BaseText {
-        &self.body
-    }
-
-    /// Whether there is one text, that stands in a file.
-    pub(super) fn has_text(&self) -> bool {
-        matches!(self.body, BaseText::File(_))
+    /// The recording without its logs.
+    pub(super) fn base(&self) -> &BaseSnapshot {
+        &self.base
     }
 
     /// How many bytes the recording has, without its logs.
     pub(super) fn size(&self) -> u64 {
-        match &self.body {
-            BaseText::Nothing => 0,
-            BaseText::File(file) => file.metadata().map_or(0, |metadata| metadata.len()),
-            BaseText::Split(split) => split.size(),
-        }
+        self.base.size()
     }
 
     /// The rules that the logs' entries were recorded under, where they say so.
@@ -217,7 +208,7 @@ impl RecordingSnapshot {
     /// one after the other: a take that moves from one to the next is in both then.
     fn settled(&self, name: usize) -> Result<(Vec<TakeRef>, bool), StoreError> {
         let (places, members) = (self.takes_of(name)?, self.outline.members_of(name).len());
-        if !matches!(self.body, BaseText::Split(_)) || places.len() < 2 || members < 2 {
+        if !self.base.may_be_between_versions() || places.len() < 2 || members < 2 {
             return Ok((places, false));
         }
         settle(places, |place| self.entry(place, &mut ReadBuffer::default()))
@@ -268,26 +259,15 @@ impl RecordingSnapshot {
         place: &TakeRef,
         window: &'a mut ReadBuffer,
     ) -> Result<&'a [u8], StoreError> {
-        let alone = |file| (file, FileStretch::ALONE);
-        let opened;
-        let (path, (file, stretch)) = match (place.origin, &self.body) {
-            (EntryOrigin::File, BaseText::File(file)) => (&self.path, alone(Some(file))),
-            (EntryOrigin::File, BaseText::Split(split)) if !window.holds(place) => {
-                let (file, stretch) = split.file_at(place.at)?;
-                opened = file;
-                (&self.path, (Some(&opened), stretch))
-            }
-            (EntryOrigin::File, _) => (&self.path, alone(None)),
-            (EntryOrigin::Log(number), _) => match self.logs.get(number) {
-                Some(log) => (&log.path, alone(Some(&log.file))),
-                None => (&self.path, alone(None)),
-            },
+        let EntryOrigin::Log(number) = place.origin else {
+            return self.base.read(place, window, &self.path);
         };
-        let failed = |source| match place.origin {
-            EntryOrigin::File => StoreError::read(self.path_at(place.at), source),
-            EntryOrigin::Log(_) => StoreError::read(path, source),
+        let (path, file) = match self.logs.get(number) {
+            Some(log) => (&log.path, Some(&log.file)),
+            None => (&self.path, None),
         };
-        window.read(file, stretch, place).map_err(failed)
+        let failed = |source| StoreError::read(path, source);
+        window.read(file, FileStretch::ALONE, place).map_err(failed)
     }
 
     /// The file that an entry stands in, for people: one of a folder's, or a log.
@@ -301,22 +281,13 @@ impl RecordingSnapshot {
 
     /// The file that a place of the recording's own is in, for people.
     fn path_at(&self, at: u64) -> PathBuf {
-        match &self.body {
-            BaseText::Split(split) => split.path_at(at),
-            _ => self.path.clone(),
-        }
+        self.base.path_at(at, &self.path)
     }
 
     /// An error in the file's own text around a place: where that is no JSON, it is
     /// told where it first is not.
     fn not_json(&self, at: u64, error: loomrec_recording::FormatError) -> StoreError {
-        let found = match &self.body {
-            BaseText::File(file) => index::problem(file).ok().flatten(),
-            BaseText::Split(split) => {
-                split.file_at(at).ok().and_then(|(file, _)| index::problem(&file).ok().flatten())
-            }
-            BaseText::Nothing => None,
-        };
+        let found = self.base.json_problem_at(at);
         index::unusable(&self.path_at(at), found.unwrap_or(error))
     }
 
@@ -345,7 +316,7 @@ impl Files {
         between();
         let older = open_log(&paths.folding)?;
         between();
-        let body = BaseText::open(path, paths.form)?;
+        let base = paths.backend.snapshot(path)?;
         between();
         let mut logs: Vec<_> = older.into_iter().collect();
         // It may have been moved between the two.
@@ -360,7 +331,7 @@ impl Files {
             Some(&(_, _, id)) => is_at(&paths.log, id)? || is_at(&paths.folding, id)?,
             None => true,
         };
-        Ok(current.then_some(Self { body, logs }))
+        Ok(current.then_some(Self { base, logs }))
     }
 }
 

@@ -73,6 +73,27 @@ fn a_missing_recording_is_refused() {
 }
 
 #[test]
+fn a_recording_that_is_named_by_a_url_is_refused_and_nothing_is_made() {
+    let (scene, url) = (Scene::new(), "https://example.org/r.json");
+    for args in [
+        &["record", "-r", url, "--", "true"][..],
+        &["replay", "-r", url, "--", "true"],
+        &["verify", url],
+        &["merge", "-o", url, "a.json", "b.json"],
+        &["convert", "s3://bucket/agent", "r/"],
+    ] {
+        let outcome = run(scene.dir(), args).expect(2);
+        let why = "recordings are read from files and folders, not from ";
+        assert!(outcome.stderr.contains(why), "{}", outcome.stderr);
+    }
+    std::fs::write(scene.path("loomrec.toml"), format!("recording = \"{url}\"")).unwrap();
+    let outcome = run(scene.dir(), &["replay", "--", "true"]).expect(2);
+    let place = format!("loomrec.toml:1: recording: it does not take \"{url}\": recordings are ");
+    assert!(outcome.stderr.contains(&place), "{}", outcome.stderr);
+    assert_eq!(scene.names(), ["loomrec.toml"]);
+}
+
+#[test]
 fn wrong_usage_is_refused_before_listening() {
     let scene = good();
     let cases: &[&[&str]] = &[

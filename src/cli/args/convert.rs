@@ -1,8 +1,9 @@
 //! The flags of `loomrec convert`.
 
-use std::path::PathBuf;
+use clap::{Args, ValueHint};
 
-use clap::Args;
+use super::location::location;
+use crate::store::RecordingLocation;
 
 /// `loomrec convert`.
 #[derive(Debug, Args)]
@@ -17,11 +18,11 @@ Examples:
   loomrec convert old.json new.json          # the same entries, in loomrec's own spelling")]
 pub struct ConvertArgs {
     /// The recording to read
-    #[arg(value_name = "FROM")]
-    pub from: PathBuf,
+    #[arg(value_name = "FROM", value_parser = location(), value_hint = ValueHint::AnyPath)]
+    pub from: RecordingLocation,
     /// The recording to write: FILE, or FOLDER/
-    #[arg(value_name = "TO")]
-    pub to: PathBuf,
+    #[arg(value_name = "TO", value_parser = location(), value_hint = ValueHint::AnyPath)]
+    pub to: RecordingLocation,
     /// Let a recording that is there already give way
     #[arg(long)]
     pub force: bool,

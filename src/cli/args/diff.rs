@@ -1,8 +1,9 @@
 //! The flags of `loomrec diff`.
 
-use std::path::PathBuf;
+use clap::{Args, ValueHint};
 
-use clap::Args;
+use super::location::location;
+use crate::store::RecordingLocation;
 
 /// `loomrec diff`.
 #[derive(Debug, Args)]
@@ -20,11 +21,11 @@ Examples:
   loomrec diff old.json new.json --markdown > comment.md")]
 pub struct DiffArgs {
     /// The recording to compare from
-    #[arg(value_name = "A")]
-    pub old: PathBuf,
+    #[arg(value_name = "A", value_parser = location(), value_hint = ValueHint::AnyPath)]
+    pub old: RecordingLocation,
     /// The recording to compare with it
-    #[arg(value_name = "B")]
-    pub new: PathBuf,
+    #[arg(value_name = "B", value_parser = location(), value_hint = ValueHint::AnyPath)]
+    pub new: RecordingLocation,
     /// Leave a place out: a JSON pointer into request bodies, or a place as diff names it
     /// (answer/usage, response/headers, step_id), with what is below it (repeatable)
     #[arg(long, value_name = "POINTER")]

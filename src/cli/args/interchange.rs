@@ -2,9 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueHint};
 
 use super::IdentityArgs;
+use super::location::location;
+use crate::store::RecordingLocation;
 
 /// What `--into` stands alone of. The rules of a recording that is there are its own, too:
 /// those of the environment give way, and those that are typed are refused.
@@ -46,11 +48,24 @@ pub struct ImportArgs {
     #[arg(long, value_name = "NAME")]
     pub model: Option<String>,
     /// The recording to make
-    #[arg(short, long, value_name = "OUT", required_unless_present = "into")]
-    pub output: Option<PathBuf>,
+    #[arg(
+        short,
+        long,
+        value_name = "OUT",
+        required_unless_present = "into",
+        value_parser = location(),
+        value_hint = ValueHint::AnyPath,
+    )]
+    pub output: Option<RecordingLocation>,
     /// Add to this recording instead: a call that it holds already gets further takes
-    #[arg(long, value_name = "RECORDING", conflicts_with_all = INTO_CONFLICTS)]
-    pub into: Option<PathBuf>,
+    #[arg(
+        long,
+        value_name = "RECORDING",
+        conflicts_with_all = INTO_CONFLICTS,
+        value_parser = location(),
+        value_hint = ValueHint::AnyPath,
+    )]
+    pub into: Option<RecordingLocation>,
     /// Let a recording that is there give way
     #[arg(long)]
     pub force: bool,
@@ -92,8 +107,8 @@ Examples:
   loomrec export --to vcr recordings/agent.json > cassette.yaml")]
 pub struct ExportArgs {
     /// The recording
-    #[arg(value_name = "RECORDING")]
-    pub file: PathBuf,
+    #[arg(value_name = "RECORDING", value_parser = location(), value_hint = ValueHint::AnyPath)]
+    pub file: RecordingLocation,
     /// The format to write
     #[arg(long, value_name = "FORMAT")]
     pub to: String,

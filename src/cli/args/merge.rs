@@ -2,7 +2,10 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueEnum, ValueHint};
+
+use super::location::location;
+use crate::store::RecordingLocation;
 
 /// `loomrec merge`.
 #[derive(Debug, Args)]
@@ -17,11 +20,23 @@ Examples:
   loomrec merge -o all.json shard-*.json --force")]
 pub struct MergeArgs {
     /// The recording to write; may be one of those that are merged
-    #[arg(short, long, value_name = "OUT")]
-    pub output: PathBuf,
+    #[arg(
+        short,
+        long,
+        value_name = "OUT",
+        value_parser = location(),
+        value_hint = ValueHint::AnyPath,
+    )]
+    pub output: RecordingLocation,
     /// The recordings to merge
-    #[arg(value_name = "FILE", required = true, num_args = 2..)]
-    pub files: Vec<PathBuf>,
+    #[arg(
+        value_name = "FILE",
+        required = true,
+        num_args = 2..,
+        value_parser = location(),
+        value_hint = ValueHint::AnyPath,
+    )]
+    pub files: Vec<RecordingLocation>,
     /// What a call gets that several recordings answer otherwise
     #[arg(long, value_enum, default_value_t = OnConflict::Fail, env = "LOOMREC_ON_CONFLICT")]
     pub on_conflict: OnConflict,
@@ -51,14 +66,14 @@ the rest is merged, the exit code is 1, and git marks the file. To decide, in it
   git add FILE                                                           # ours")]
 pub struct GitMergeArgs {
     /// What both sides come from (%O); an empty file where they share nothing
-    #[arg(value_name = "BASE")]
-    pub base: PathBuf,
+    #[arg(value_name = "BASE", value_parser = location(), value_hint = ValueHint::AnyPath)]
+    pub base: RecordingLocation,
     /// Our side (%A), which takes what comes of it
-    #[arg(value_name = "OURS")]
-    pub ours: PathBuf,
+    #[arg(value_name = "OURS", value_parser = location(), value_hint = ValueHint::AnyPath)]
+    pub ours: RecordingLocation,
     /// Their side (%B)
-    #[arg(value_name = "THEIRS")]
-    pub theirs: PathBuf,
+    #[arg(value_name = "THEIRS", value_parser = location(), value_hint = ValueHint::AnyPath)]
+    pub theirs: RecordingLocation,
     /// The recording's name in messages (%P)
     #[arg(value_name = "PATH")]
     pub path: Option<PathBuf>,

@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueHint};
 
+use super::location::location;
 use crate::cli::amount;
+use crate::store::RecordingLocation;
 
 /// `loomrec prune`.
 #[derive(Debug, Args)]
@@ -21,8 +23,8 @@ Examples:
   loomrec prune agent.json --older-than 90d --upstream openai --model gpt-4o-mini")]
 pub struct PruneArgs {
     /// The recording
-    #[arg(value_name = "FILE")]
-    pub file: PathBuf,
+    #[arg(value_name = "FILE", value_parser = location(), value_hint = ValueHint::AnyPath)]
+    pub file: RecordingLocation,
     /// Takes that a whole replay did not use, by its receipt (repeatable)
     #[arg(long, value_name = "RECEIPT")]
     pub unused: Vec<PathBuf>,

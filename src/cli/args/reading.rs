@@ -2,13 +2,17 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueEnum, ValueHint};
+
+use super::location::location;
+use crate::store::RecordingLocation;
 
 /// `loomrec ls`.
 #[derive(Debug, Args)]
 pub struct LsArgs {
     /// The recording
-    pub file: PathBuf,
+    #[arg(value_parser = location(), value_hint = ValueHint::AnyPath)]
+    pub file: RecordingLocation,
     /// Work the costs out anew, by these prices per model (JSON)
     #[arg(long, value_name = "FILE")]
     pub prices: Option<PathBuf>,
@@ -21,7 +25,8 @@ pub struct LsArgs {
 #[derive(Debug, Args)]
 pub struct ShowArgs {
     /// The recording
-    pub file: PathBuf,
+    #[arg(value_parser = location(), value_hint = ValueHint::AnyPath)]
+    pub file: RecordingLocation,
     /// The entry: a step id, or the beginning of a hash; HASH#2 for its second take.
     /// Not needed when there is only one
     pub key: Option<String>,
@@ -46,8 +51,13 @@ Examples:
   loomrec stats run.json --prices mine.json     # what the same tokens cost elsewhere")]
 pub struct StatsArgs {
     /// The recordings; several are summed up together
-    #[arg(required = true, value_name = "FILE")]
-    pub files: Vec<PathBuf>,
+    #[arg(
+        required = true,
+        value_name = "FILE",
+        value_parser = location(),
+        value_hint = ValueHint::AnyPath,
+    )]
+    pub files: Vec<RecordingLocation>,
     /// What calls are put together by [default: upstream and model]
     #[arg(long, value_enum, value_name = "WHAT")]
     pub by: Option<StatsBy>,
@@ -147,7 +157,8 @@ Exit code 0 when nothing is wrong (warnings included), 1 when something is. With
 nothing leaves this machine.")]
 pub struct DoctorArgs {
     /// Recordings to look at [default: the one that LOOMREC_RECORDING or loomrec.toml names]
-    pub files: Vec<PathBuf>,
+    #[arg(value_parser = location(), value_hint = ValueHint::AnyPath)]
+    pub files: Vec<RecordingLocation>,
     /// Ask each upstream whether it can be reached, and takes the key there is for it
     #[arg(long)]
     pub online: bool,

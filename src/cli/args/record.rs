@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 
 use clap::builder::FalseyValueParser;
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueEnum, ValueHint};
 
 use super::ServeArgs;
+use super::location::location;
+use crate::store::RecordingLocation;
 
 /// `loomrec record`.
 #[derive(Debug, Args)]
@@ -16,8 +18,15 @@ Examples:
   loomrec record -r r.json            # serve http://127.0.0.1:4141/openai/v1, …/anthropic, …")]
 pub struct RecordArgs {
     /// The recording to write: FILE, or FOLDER/ for a file for each call
-    #[arg(short, long, value_name = "FILE", env = "LOOMREC_RECORDING")]
-    pub recording: PathBuf,
+    #[arg(
+        short,
+        long,
+        value_name = "FILE",
+        env = "LOOMREC_RECORDING",
+        value_parser = location(),
+        value_hint = ValueHint::AnyPath,
+    )]
+    pub recording: RecordingLocation,
 
     /// Which calls go upstream
     #[arg(long, value_enum, default_value_t = RecordMode::All, env = "LOOMREC_MODE")]

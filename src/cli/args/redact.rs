@@ -1,8 +1,9 @@
 //! The flags of `loomrec redact`.
 
-use std::path::PathBuf;
+use clap::{Args, ValueHint};
 
-use clap::Args;
+use super::location::location;
+use crate::store::RecordingLocation;
 
 /// `loomrec redact`.
 #[derive(Debug, Args)]
@@ -19,8 +20,13 @@ Examples:
   loomrec redact recordings/*.json --redact 'CUST-[0-9]{6}' --apply")]
 pub struct RedactArgs {
     /// The recordings
-    #[arg(value_name = "FILE", required = true)]
-    pub files: Vec<PathBuf>,
+    #[arg(
+        value_name = "FILE",
+        required = true,
+        value_parser = location(),
+        value_hint = ValueHint::AnyPath,
+    )]
+    pub files: Vec<RecordingLocation>,
     /// Replace what this regular expression matches (repeatable)
     #[arg(long, value_name = "REGEX", env = "LOOMREC_REDACT")]
     pub redact: Vec<String>,

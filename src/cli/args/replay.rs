@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 
 use clap::builder::FalseyValueParser;
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueEnum, ValueHint};
 
+use super::location::location;
 use super::{ExpiryArgs, ServeArgs, SetAside};
+use crate::store::RecordingLocation;
 
 /// `loomrec replay`.
 #[derive(Debug, Args)]
@@ -17,8 +19,15 @@ Examples:
   loomrec replay --script answers.yaml -- pytest           # answers written by hand, whatever is asked")]
 pub struct ReplayArgs {
     /// A recording to answer from (repeatable)
-    #[arg(short, long = "recording", value_name = "FILE", env = "LOOMREC_RECORDING")]
-    pub recordings: Vec<PathBuf>,
+    #[arg(
+        short,
+        long = "recording",
+        value_name = "FILE",
+        env = "LOOMREC_RECORDING",
+        value_parser = location(),
+        value_hint = ValueHint::AnyPath,
+    )]
+    pub recordings: Vec<RecordingLocation>,
 
     /// A script that answers, call by call, whatever the recordings do not (JSON or YAML)
     #[arg(long, value_name = "FILE", env = "LOOMREC_SCRIPT")]
@@ -63,8 +72,14 @@ pub struct ReplayArgs {
     pub fail_unused: bool,
 
     /// Write the requests that no recording answers here, for loomrec rerecord --pending
-    #[arg(long, value_name = "FILE", env = "LOOMREC_PENDING")]
-    pub pending: Option<PathBuf>,
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "LOOMREC_PENDING",
+        value_parser = location(),
+        value_hint = ValueHint::AnyPath,
+    )]
+    pub pending: Option<RecordingLocation>,
 
     /// Do not fail when CMD made no call at all
     #[arg(long, env = "LOOMREC_ALLOW_EMPTY", value_parser = FalseyValueParser::new())]

@@ -2,10 +2,12 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
 use clap::builder::FalseyValueParser;
+use clap::{Args, ValueHint};
 
 use super::LogFormat;
+use super::location::location;
+use crate::store::RecordingLocation;
 
 /// `loomrec rerecord`.
 #[derive(Debug, Args)]
@@ -25,12 +27,23 @@ Examples:
   loomrec rerecord recordings/agent.json --set model=gpt-5-mini --set /temperature=0 -o what-if.json")]
 pub struct RerecordArgs {
     /// The recording; with --pending FILE.pending, the one beside it unless it is named
-    #[arg(value_name = "FILE", required_unless_present_any = ["pending", "drifted"])]
-    pub file: Option<PathBuf>,
+    #[arg(
+        value_name = "FILE",
+        required_unless_present_any = ["pending", "drifted"],
+        value_parser = location(),
+        value_hint = ValueHint::AnyPath,
+    )]
+    pub file: Option<RecordingLocation>,
 
     /// Send what a replay missed and wrote here, instead of what is recorded
-    #[arg(long, value_name = "FILE", conflicts_with = "drifted")]
-    pub pending: Option<PathBuf>,
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with = "drifted",
+        value_parser = location(),
+        value_hint = ValueHint::AnyPath,
+    )]
+    pub pending: Option<RecordingLocation>,
     /// Send what drifted in the replay that wrote this receipt, which must have had --pending
     #[arg(long, value_name = "RECEIPT")]
     pub drifted: Option<PathBuf>,
@@ -64,8 +77,14 @@ pub struct RerecordArgs {
     pub skip: bool,
 
     /// Where the new answers go [default: FILE.new]
-    #[arg(short, long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
+    #[arg(
+        short,
+        long,
+        value_name = "FILE",
+        value_parser = location(),
+        value_hint = ValueHint::AnyPath,
+    )]
+    pub output: Option<RecordingLocation>,
     /// Send again what the new answers are there of already; they give way
     #[arg(long)]
     pub again: bool,

@@ -1,8 +1,9 @@
 //! The flags of `loomrec review`, `accept`, `reject` and `pending`.
 
-use std::path::PathBuf;
+use clap::{Args, ValueHint};
 
-use clap::Args;
+use super::location::location;
+use crate::store::RecordingLocation;
 
 /// `loomrec review`.
 #[derive(Debug, Args)]
@@ -20,11 +21,17 @@ Examples:
   loomrec review recordings/agent.json --check              # in CI")]
 pub struct ReviewArgs {
     /// The recording
-    #[arg(value_name = "FILE")]
-    pub file: PathBuf,
+    #[arg(value_name = "FILE", value_parser = location(), value_hint = ValueHint::AnyPath)]
+    pub file: RecordingLocation,
     /// Where the changes wait [default: FILE.new]
-    #[arg(short = 'o', long = "new", value_name = "FILE.new")]
-    pub new: Option<PathBuf>,
+    #[arg(
+        short = 'o',
+        long = "new",
+        value_name = "FILE.new",
+        value_parser = location(),
+        value_hint = ValueHint::AnyPath,
+    )]
+    pub new: Option<RecordingLocation>,
     /// Print what waits, and exit 1 if there is anything
     #[arg(long)]
     pub check: bool,
@@ -37,16 +44,22 @@ pub struct ReviewArgs {
 #[derive(Debug, Args)]
 pub struct DecideArgs {
     /// The recording
-    #[arg(value_name = "FILE")]
-    pub file: PathBuf,
+    #[arg(value_name = "FILE", value_parser = location(), value_hint = ValueHint::AnyPath)]
+    pub file: RecordingLocation,
     /// Changes, by the key of the new entry or of the one it replaces, as ls shows them: a
     /// step id, or the beginning of a hash, with every take of it; KEY#2 for one take
     /// [default: all]
     #[arg(value_name = "KEY")]
     pub keys: Vec<String>,
     /// Where the changes wait [default: FILE.new]
-    #[arg(short = 'o', long = "new", value_name = "FILE.new")]
-    pub new: Option<PathBuf>,
+    #[arg(
+        short = 'o',
+        long = "new",
+        value_name = "FILE.new",
+        value_parser = location(),
+        value_hint = ValueHint::AnyPath,
+    )]
+    pub new: Option<RecordingLocation>,
 }
 
 /// `loomrec accept`.
@@ -99,11 +112,17 @@ Examples:
   loomrec pending recordings/*.json --check                 # in CI")]
 pub struct PendingArgs {
     /// The recordings [default: those in this folder and in recordings/]
-    #[arg(value_name = "FILE")]
-    pub files: Vec<PathBuf>,
+    #[arg(value_name = "FILE", value_parser = location(), value_hint = ValueHint::AnyPath)]
+    pub files: Vec<RecordingLocation>,
     /// Where the changes of the one FILE wait [default: FILE.new]
-    #[arg(short = 'o', long = "new", value_name = "FILE.new")]
-    pub new: Option<PathBuf>,
+    #[arg(
+        short = 'o',
+        long = "new",
+        value_name = "FILE.new",
+        value_parser = location(),
+        value_hint = ValueHint::AnyPath,
+    )]
+    pub new: Option<RecordingLocation>,
     /// Exit 1 if anything waits
     #[arg(long)]
     pub check: bool,

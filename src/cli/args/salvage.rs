@@ -1,8 +1,9 @@
 //! The flags of `loomrec salvage`.
 
-use std::path::PathBuf;
+use clap::{Args, ValueHint};
 
-use clap::Args;
+use super::location::location;
+use crate::store::RecordingLocation;
 
 /// `loomrec salvage`.
 #[derive(Debug, Args)]
@@ -19,11 +20,17 @@ Examples:
   loomrec salvage recordings/agent.json.log.torn-1 -o torn.json --json")]
 pub struct SalvageArgs {
     /// The damaged recording or log
-    #[arg(value_name = "FILE")]
-    pub file: PathBuf,
+    #[arg(value_name = "FILE", value_parser = location(), value_hint = ValueHint::AnyPath)]
+    pub file: RecordingLocation,
     /// The recording to make
-    #[arg(short, long, value_name = "OUT")]
-    pub output: PathBuf,
+    #[arg(
+        short,
+        long,
+        value_name = "OUT",
+        value_parser = location(),
+        value_hint = ValueHint::AnyPath,
+    )]
+    pub output: RecordingLocation,
     /// Replace OUT where it is there
     #[arg(long)]
     pub force: bool,

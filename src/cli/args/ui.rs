@@ -1,8 +1,9 @@
 //! `loomrec ui`, as it is typed.
 
-use std::path::PathBuf;
+use clap::{Args, ValueHint};
 
-use clap::Args;
+use super::location::location;
+use crate::store::RecordingLocation;
 
 /// `loomrec ui`.
 #[derive(Debug, Args)]
@@ -16,11 +17,17 @@ Examples:
   loomrec ui recordings/ --port 8080 --no-open")]
 pub struct UiArgs {
     /// The recording to look at, or the journal that --journal wrote
-    #[arg(value_name = "FILE")]
-    pub file: PathBuf,
+    #[arg(value_name = "FILE", value_parser = location(), value_hint = ValueHint::AnyPath)]
+    pub file: RecordingLocation,
     /// The recording that the journal's calls are in
-    #[arg(short, long, value_name = "FILE")]
-    pub recording: Option<PathBuf>,
+    #[arg(
+        short,
+        long,
+        value_name = "FILE",
+        value_parser = location(),
+        value_hint = ValueHint::AnyPath,
+    )]
+    pub recording: Option<RecordingLocation>,
     /// The port on 127.0.0.1 [default: one that is free]
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     pub port: u16,

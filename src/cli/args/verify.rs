@@ -1,8 +1,9 @@
 //! The flags of `loomrec verify`.
 
-use std::path::PathBuf;
+use clap::{Args, ValueHint};
 
-use clap::Args;
+use super::location::location;
+use crate::store::RecordingLocation;
 
 /// `loomrec verify`.
 #[derive(Debug, Args)]
@@ -21,8 +22,13 @@ Examples:
   loomrec verify --fix recordings/agent.json && git diff --stat")]
 pub struct VerifyArgs {
     /// The recordings
-    #[arg(required = true, value_name = "FILE")]
-    pub files: Vec<PathBuf>,
+    #[arg(
+        required = true,
+        value_name = "FILE",
+        value_parser = location(),
+        value_hint = ValueHint::AnyPath,
+    )]
+    pub files: Vec<RecordingLocation>,
     /// Mend what is mechanical: keys and hashes, summaries, known credentials, spelling,
     /// takes' numbers, a log that was left; and say each
     #[arg(long)]

@@ -1,7 +1,6 @@
 //! loomrec itself, on a free port of this machine: the engines of `record` and
 //! `replay`, quiet, and without a flag or the environment having a say.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 use std::time::Duration;
@@ -29,7 +28,7 @@ use crate::server::access::AccessPolicy;
 use crate::server::fault::FaultContext;
 use crate::server::limit::ConnectionLimit;
 use crate::server::{self, OnNotice, Proxy};
-use crate::store;
+use crate::store::{self, RecordingLocation};
 use crate::telemetry::Telemetry;
 use crate::telemetry::journal::Journal;
 use crate::telemetry::metric::{Metrics, RunInfo};
@@ -55,7 +54,10 @@ pub(super) struct DemoServer {
 
 impl DemoServer {
     /// Records into `file` what `upstream` answers.
-    pub(super) async fn record(file: &Path, upstream: &str) -> Result<Self, CommandFailure> {
+    pub(super) async fn record(
+        file: &RecordingLocation,
+        upstream: &str,
+    ) -> Result<Self, CommandFailure> {
         let base = Url::parse(upstream).map_err(|error| broken(&error.to_string()))?;
         let counters = Arc::new(RunCounters::default());
         let redactor = redactor()?;
@@ -82,7 +84,7 @@ impl DemoServer {
     }
 
     /// Answers from `file`, strictly.
-    pub(super) async fn replay(file: &Path) -> Result<Self, CommandFailure> {
+    pub(super) async fn replay(file: &RecordingLocation) -> Result<Self, CommandFailure> {
         let recording = store::Recording::open(file)?;
         let source = ReplaySource { label: "demo.json".to_owned(), recording };
         let replayer =

@@ -4,7 +4,7 @@ use crate::cli::exit::UNEXPECTED;
 #[tokio::test]
 async fn every_scene_shows_what_it_says() {
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("demo.json");
+    let file = RecordingLocation::from(folder.path().join("demo.json"));
     let recorded = record(&file).await.unwrap();
     assert_eq!(recorded.turns.iter().map(|turn| turn.events).collect::<Vec<_>>(), [0, 0, 15]);
     let stream = &recorded.turns[2];
@@ -18,16 +18,17 @@ async fn every_scene_shows_what_it_says() {
 #[tokio::test]
 async fn a_replay_that_differs_fails_the_demo() {
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("demo.json");
+    let path = folder.path().join("demo.json");
+    let file = RecordingLocation::from(&path);
     let recorded = record(&file).await.unwrap();
-    let text = std::fs::read_to_string(&file).unwrap();
+    let text = std::fs::read_to_string(&path).unwrap();
     let changed = text.replace(r#"\"umbrella, "#, r#"\"parasol!, "#);
     assert_ne!(changed, text);
-    std::fs::write(&file, changed).unwrap();
+    std::fs::write(&path, changed).unwrap();
     let failure = replay(&file, &recorded).await.unwrap_err();
     assert_eq!(failure.code, UNEXPECTED);
     assert!(failure.message.contains("not the recorded one"), "{}", failure.message);
-    std::fs::write(&file, text.replace("today?", "tomorrow?")).unwrap();
+    std::fs::write(&path, text.replace("today?", "tomorrow?")).unwrap();
     assert!(change(&file).await.is_err_and(|failure| failure.code == UNEXPECTED));
 }
 

@@ -4,13 +4,13 @@ use std::path::Path;
 
 use super::finding::DoctorFinding;
 use crate::recording::entry::ResponseEnd;
-use crate::store::{Recording, StoreError};
+use crate::store::{Recording, RecordingLocation, StoreError};
 
 /// How many rules are named.
 const NAMED: usize = 5;
 
 /// Looks at the recording at `path`.
-pub(super) fn check(path: &Path, findings: &mut Vec<DoctorFinding>) {
+pub(super) fn check(path: &RecordingLocation, findings: &mut Vec<DoctorFinding>) {
     let about = path.display().to_string();
     let recording = match Recording::open(path) {
         Ok(recording) => recording,
@@ -68,9 +68,9 @@ pub(super) fn check(path: &Path, findings: &mut Vec<DoctorFinding>) {
 }
 
 /// A recording that is not there yet can be made where it is to be?
-fn missing(path: &Path, findings: &mut Vec<DoctorFinding>) {
+fn missing(path: &RecordingLocation, findings: &mut Vec<DoctorFinding>) {
     let about = path.display().to_string();
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = path.as_path().parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
     // The nearest folder there is: recording makes those below it.
     let there = folder.ancestors().find(|folder| folder.exists()).unwrap_or(Path::new("."));

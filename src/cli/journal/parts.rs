@@ -10,7 +10,7 @@ use crate::telemetry::journal::parts;
 /// What comes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::cli) enum Read {
-    /// A line: [`Whole::line`].
+    /// A line: [`WholeJournal::line`].
     Line,
     /// The last line of a file, which is not whole: the run was killed.
     Cut,
@@ -19,14 +19,14 @@ pub(in crate::cli) enum Read {
 }
 
 /// A journal that is being read.
-pub(in crate::cli) struct Whole {
+pub(in crate::cli) struct WholeJournal {
     tail: FollowedFile,
     later: std::vec::IntoIter<PathBuf>,
     /// Whether this file has no more.
     over: bool,
 }
 
-impl Whole {
+impl WholeJournal {
     /// Opens a journal.
     ///
     /// # Errors

@@ -3,6 +3,10 @@ use serde_json::Value;
 use super::*;
 use crate::cli::show::contents::tests::recording as parsed;
 
+fn at(path: &str) -> RecordingLocation {
+    std::path::PathBuf::from(path).into()
+}
+
 /// A recording with a bit of everything, plain AgentLoom entries among it.
 const SAMPLE: &str = include_str!("../show/sample.json");
 
@@ -15,7 +19,7 @@ fn listed_holding(text: &str, width: Option<usize>, held: usize) -> String {
     let (recording, pricing) = (parsed(text), PriceSource::builtin());
     let mut out = Vec::new();
     let listing = Listing { recording: &recording, pricing: &pricing, held };
-    listing.write(Path::new("run.json"), width, &mut out).unwrap();
+    listing.write(&at("run.json"), width, &mut out).unwrap();
     anstream::adapter::strip_str(std::str::from_utf8(&out).unwrap()).to_string()
 }
 
@@ -134,7 +138,7 @@ fn hostile_names_cannot_reach_the_terminal() {
     let (recording, pricing) = (parsed(text), PriceSource::builtin());
     let mut listing = Vec::new();
     Listing { recording: &recording, pricing: &pricing, held: HELD }
-        .write(Path::new("x"), Some(80), &mut listing)
+        .write(&at("x"), Some(80), &mut listing)
         .unwrap();
     let listing = String::from_utf8(listing).unwrap();
     let stripped = anstream::adapter::strip_str(&listing).to_string();

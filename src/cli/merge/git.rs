@@ -4,6 +4,8 @@
 //! What comes of it goes into our side's file. Where there is a conflict that nothing
 //! decides, our side's answer stands, and the exit code makes git mark the file.
 
+use std::path::Path;
+
 use serde_json::Map;
 
 use super::report::{MergeReport, counted};
@@ -28,9 +30,9 @@ const BASE: usize = 2;
 /// side cannot be written (5).
 pub(in crate::cli) fn run(args: &GitMergeArgs) -> Result<u8, CommandFailure> {
     let output = Output::new(LogFormat::Human, false, false);
-    let label = args.path.as_ref().unwrap_or(&args.ours).display().to_string();
+    let label = args.path.as_deref().unwrap_or(args.ours.as_path()).display().to_string();
     for side in [&args.base, &args.ours, &args.theirs] {
-        if side.is_dir() {
+        if side.as_path().is_dir() {
             return Err(CommandFailure::usage(format!(
                 "{}: git merges the files of a folder one by one; loomrec merge takes folders",
                 side.display()
@@ -55,7 +57,7 @@ pub(in crate::cli) fn run(args: &GitMergeArgs) -> Result<u8, CommandFailure> {
     same_purpose(&opened[..BASE])?;
     let rules = rules(&label, &opened)?;
     let sides = MergeSides::new(opened, rules)?;
-    let mut report = MergeReport::new(label.as_ref(), &sides);
+    let mut report = MergeReport::new(Path::new(&label), &sides);
     let names = names(&sides, prefer(args.on_conflict), &mut report)?;
     report.count(&names);
     let (base, theirs) = match sides.is_empty(BASE) {

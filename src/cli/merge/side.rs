@@ -2,7 +2,6 @@
 //! they are needed.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
@@ -15,7 +14,7 @@ use crate::identity::IdentityRules;
 use crate::merge::{MergeTake, TakePosition};
 use crate::recording::rekey::NoRequest;
 use crate::recording::{Entry, EntryName, RecordingMeta};
-use crate::store::{Recording, StoreError, TakeRef};
+use crate::store::{Recording, RecordingLocation, StoreError, TakeRef};
 use crate::store::{RecordingChanges, TakeChange, create};
 
 /// Names and their takes, in order.
@@ -57,7 +56,7 @@ impl SideNames {
 
 /// A recording that is merged.
 pub(super) struct MergeSide {
-    path: PathBuf,
+    path: RecordingLocation,
     /// `None` for an empty file, as git gives one where there was none.
     recording: Option<Recording>,
     /// As people know it.
@@ -68,25 +67,32 @@ pub(super) struct MergeSide {
 
 impl MergeSide {
     /// Opens a recording.
-    pub(super) fn open(path: &Path, output: &Output) -> Result<Self, CommandFailure> {
+    pub(super) fn open(path: &RecordingLocation, output: &Output) -> Result<Self, CommandFailure> {
         let recording = Some(serve_setup::open(path, output)?);
         Ok(Self::of(path, recording))
     }
 
     /// The same for a recording that the merged one takes the place of.
-    pub(super) fn open_to_change(path: &Path, output: &Output) -> Result<Self, CommandFailure> {
+    pub(super) fn open_to_change(
+        path: &RecordingLocation,
+        output: &Output,
+    ) -> Result<Self, CommandFailure> {
         let recording = Some(serve_setup::open_to_change(path, output)?);
         Ok(Self::of(path, recording))
     }
 
     /// The same, where an empty file is a recording without entries: what two sides come
     /// from that both have added.
-    pub(super) fn open_base(path: &Path, output: &Output) -> Result<Self, CommandFailure> {
-        let is_empty = std::fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() == 0);
+    pub(super) fn open_base(
+        path: &RecordingLocation,
+        output: &Output,
+    ) -> Result<Self, CommandFailure> {
+        let is_empty =
+            std::fs::metadata(path.as_path()).is_ok_and(|file| file.is_file() && file.len() == 0);
         if is_empty { Ok(Self::of(path, None)) } else { Self::open(path, output) }
     }
 
-    fn of(path: &Path, recording: Option<Recording>) -> Self {
+    fn of(path: &RecordingLocation, recording: Option<Recording>) -> Self {
         let label = path.display().to_string();
         let (places, names) = Default::default();
         Self { path: path.to_owned(), recording, label, places, names }
@@ -200,14 +206,14 @@ impl MergeSides {
     /// first of those that were merged, keeps its very text.
     pub(super) fn write(
         &self,
-        path: &Path,
+        path: &RecordingLocation,
         names: &SideNames,
         keys: Map<String, Value>,
         over: bool,
     ) -> Result<(), CommandFailure> {
         let first = &self.files[0];
         if let Some(recording) = &first.recording
-            && is_same_file(&first.path, path)
+            && is_same_file(first.path.as_path(), path.as_path())
             && recording.meta().rules() == &self.rules
             && *recording.meta().keys() == keys
             && (recording.meta().is_loomrec() || !self.has_ours(names))
@@ -224,7 +230,7 @@ impl MergeSides {
         let entries = names.iter().flat_map(|(name, takes)| {
             takes.iter().map(move |take| Ok((name.clone(), self.entry(take.at)?)))
         });
-        match self.files.iter().find(|side| is_same_file(&side.path, path)) {
+        match self.files.iter().find(|side| is_same_file(side.path.as_path(), path.as_path())) {
             Some(MergeSide { recording: Some(recording), .. }) => recording.replace(&meta, entries),
             _ => create(path, &meta, entries, over),
         }
@@ -271,11 +277,11 @@ mod tests {
     #[test]
     fn calls_that_are_recorded_while_recordings_are_merged_are_not_overwritten() {
         let dir = tempfile::tempdir().unwrap();
-        let paths = ["a.json", "b.json"].map(|name| dir.path().join(name));
+        let paths = ["a.json", "b.json"].map(|name| RecordingLocation::from(dir.path().join(name)));
         for (path, note) in paths.iter().zip(["one", "two"]) {
             let text =
                 format!(r#"{{"_version": 2, "_note": "{note}", "{note}": {{"content": "x"}}}}"#);
-            std::fs::write(path, text).unwrap();
+            std::fs::write(path.as_path(), text).unwrap();
         }
         for output in &paths {
             let opened =

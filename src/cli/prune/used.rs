@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::cli::args::PruneArgs;
 use crate::cli::exit::{CommandFailure, RECORDING};
-use crate::cli::journal::parts::{Read, Whole};
+use crate::cli::journal::parts::{Read, WholeJournal};
 use crate::cli::terminal::path_line;
 use crate::recording::{Entry, EntryName};
 use crate::store::Recording;
@@ -99,7 +99,7 @@ impl UsedTakes {
         }
         let hash = sha256(&args.file);
         for path in &args.unused {
-            let unused = receipt(path, &args.file, hash.as_deref())?;
+            let unused = receipt(path, args.file.as_path(), hash.as_deref())?;
             used.unused = Some(match used.unused.take() {
                 Some(other) => other.intersection(&unused).cloned().collect(),
                 None => unused,
@@ -131,7 +131,7 @@ impl UsedTakes {
     }
 
     fn add_journal(&mut self, path: &Path) -> Result<(), CommandFailure> {
-        let (mut whole, served) = (Whole::open(path)?, self.served.get_or_insert_default());
+        let (mut whole, served) = (WholeJournal::open(path)?, self.served.get_or_insert_default());
         let mut numbers = Numbers::default();
         while whole.read()? != Read::End {
             let wrong = |why: &str| CommandFailure::usage(format!("{}: {why}", whole.place()));

@@ -2,12 +2,12 @@
 //! recording written anew.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::cli::exit::{CommandFailure, RECORDING};
 use crate::recording::redact::{CallCredentials, EntryPart, Placeholders, Redactor, UnkeptReason};
 use crate::recording::{Entry, EntryName, RecordingMeta};
-use crate::store::{Recording, RecordingChanges, TakeChange, TakeRef, beside_recording};
+use crate::store::{Recording, RecordingChanges, RecordingLocation, TakeChange, TakeRef};
 
 /// A take that was looked through.
 pub(super) struct ScannedTake {
@@ -21,7 +21,7 @@ pub(super) struct ScannedTake {
 
 /// A recording that was looked through.
 pub(super) struct ScannedRecording {
-    pub(super) path: PathBuf,
+    pub(super) path: RecordingLocation,
     recording: Recording,
     pub(super) takes: Vec<ScannedTake>,
     /// What it says about itself, where that is changed.
@@ -32,7 +32,7 @@ pub(super) struct ScannedRecording {
 
 impl ScannedRecording {
     pub(super) fn of(
-        path: &Path,
+        path: &RecordingLocation,
         recording: Recording,
         redactor: &Redactor,
     ) -> Result<Self, CommandFailure> {
@@ -132,7 +132,7 @@ impl ScannedRecording {
 
 /// The metadata without credentials, where there are any in it.
 fn meta(
-    path: &Path,
+    path: &RecordingLocation,
     meta: &RecordingMeta,
     redactor: &Redactor,
 ) -> Result<Option<RecordingMeta>, CommandFailure> {
@@ -150,8 +150,9 @@ fn meta(
 }
 
 /// Files beside a recording that may hold the same requests and answers.
-fn beside(path: &Path) -> Vec<String> {
-    let path = beside_recording(path, "");
+fn beside(path: &RecordingLocation) -> Vec<String> {
+    let path = path.beside("");
+    let path = path.as_path();
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let files = std::fs::read_dir(folder.unwrap_or(Path::new(".")));
@@ -180,7 +181,8 @@ mod tests {
         let text = r#"{"_version": 2, "_note": "a secret", "a": {"content": "one"}}"#;
         std::fs::write(&path, text).unwrap();
         let redactor = Redactor::new(&["secret".to_owned()]).unwrap();
-        let work = ScannedRecording::of(&path, Recording::open(&path).unwrap(), &redactor).unwrap();
+        let recording = Recording::open(&path).unwrap();
+        let work = ScannedRecording::of(&path.as_path().into(), recording, &redactor).unwrap();
         let mut recorder =
             RecordingAppender::open(&path, &RunChoice::New, &IdentityRules::default()).unwrap();
         let entry = Entry { content: Some("two".to_owned()), ..Entry::default() };

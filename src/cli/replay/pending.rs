@@ -1,6 +1,6 @@
 //! `--pending`: what a replay missed, kept to be sent live, and what to do then.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::cli::args::ReplayArgs;
@@ -11,7 +11,7 @@ use crate::engine::{Engine, MissPolicy};
 use crate::replay::missed::MissedError;
 use crate::replay::{Matcher, MissedRequests};
 use crate::server::Proxy;
-use crate::store::beside_recording;
+use crate::store::RecordingLocation;
 
 /// Begins the file, where one is asked for.
 ///
@@ -29,9 +29,10 @@ pub(super) fn begin(
              leave --on-miss and --allow-default-fallback out, and name a recording",
         ));
     }
-    output_target::refuse_within("--pending", path, &args.recordings)?;
-    let others = args.recordings.iter().chain(&args.serve.journal).chain(&args.serve.receipt);
-    if others.into_iter().any(|other| output_target::real(other) == output_target::real(path)) {
+    output_target::refuse_within("--pending", path.as_path(), &args.recordings)?;
+    let outputs = args.serve.journal.iter().chain(&args.serve.receipt).map(PathBuf::as_path);
+    let mut others = args.recordings.iter().map(RecordingLocation::as_path).chain(outputs);
+    if others.any(|other| output_target::real(other) == output_target::real(path.as_path())) {
         return Err(CommandFailure::usage(format!(
             "--pending {}: this is another file of this run; name one of its own, such as \
              FILE.pending",
@@ -39,7 +40,7 @@ pub(super) fn begin(
         )));
     }
     output_target::refuse_folder("--pending", path, "what waits for answers is one file")?;
-    match MissedRequests::begin(path, matcher) {
+    match MissedRequests::begin(path.as_path(), matcher) {
         Ok(missed) => Ok(Some(Arc::new(missed))),
         Err(MissedError::Store(error)) => Err(error.into()),
         Err(error) => Err(CommandFailure::usage(format!("failed to {error}"))),
@@ -60,7 +61,7 @@ pub(super) fn end(
             receipt.next.push(format!(
                 "if the change is meant, replay with --pending {}: then loomrec rerecord fetches \
                  just these calls",
-                quoted(&beside_recording(recording, ".pending"))
+                quoted(recording.beside(".pending").as_path())
             ));
         }
         return;
@@ -77,12 +78,12 @@ pub(super) fn end(
         return;
     }
     receipt.pending = Some((missed.path().to_owned(), count));
-    let (file, pending) = (quoted(recording), quoted(missed.path()));
+    let (file, pending) = (quoted(recording.as_path()), quoted(missed.path()));
     let calls = if count == 1 { "1 call waits" } else { &format!("{count} calls wait") };
     receipt.next.push(format!("{calls} in {pending}; if the change is meant:"));
     receipt.next.push(format!("  loomrec rerecord --pending {pending} {file}"));
     receipt.next.push(format!("  loomrec review {file}"));
-    receipt.next.push(match recording.is_dir() {
+    receipt.next.push(match recording.as_path().is_dir() {
         // Files that are new in it are committed only once they are added.
         true => format!("  git add {file} && git commit"),
         false => format!("  git commit {file}"),

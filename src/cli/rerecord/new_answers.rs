@@ -1,7 +1,6 @@
 //! FILE.new: the new answers that wait for their review already.
 
 use std::collections::{BTreeSet, HashMap};
-use std::path::{Path, PathBuf};
 
 use crate::cli::exit::CommandFailure;
 use crate::cli::output::Output;
@@ -9,11 +8,13 @@ use crate::cli::serve_setup;
 use crate::identity::{IdentityRules, RequestKey};
 use crate::recording::pending::ReplacedTake;
 use crate::recording::{EntryName, PendingChange, PendingKind, RecordingMeta};
-use crate::store::{self, Recording, RecordingChanges, StoreError, TakeChange, TakeRef};
+use crate::store::{
+    self, Recording, RecordingChanges, RecordingLocation, StoreError, TakeChange, TakeRef,
+};
 
 /// The file of new answers.
 pub(super) struct NewAnswersFile {
-    pub(super) path: PathBuf,
+    pub(super) path: RecordingLocation,
     recording: Option<Recording>,
     waiting: Vec<One>,
     /// Those that are to replace a take, by that.
@@ -35,7 +36,7 @@ impl NewAnswersFile {
     ///
     /// # Errors
     /// A file that cannot be read, or holds something else.
-    pub(super) fn open(path: &Path, output: &Output) -> Result<Self, CommandFailure> {
+    pub(super) fn open(path: &RecordingLocation, output: &Output) -> Result<Self, CommandFailure> {
         let path = path.to_owned();
         let missing = matches!(Recording::open(&path), Err(StoreError::Missing { .. }));
         if missing {

@@ -13,7 +13,7 @@ use crate::cli::exit::{CommandFailure, RECORDING};
 use crate::cli::output::Output;
 use crate::cli::{output_target, serve_setup};
 use crate::recording::PendingKind;
-use crate::store::{Recording, beside_recording};
+use crate::store::{Recording, RecordingLocation};
 
 /// A receipt is read up to so many bytes.
 const RECEIPT: u64 = 64 << 20;
@@ -22,11 +22,11 @@ const RECEIPT: u64 = 64 << 20;
 #[derive(Debug, PartialEq)]
 pub(super) struct OriginFiles {
     /// The recording.
-    pub(super) file: PathBuf,
+    pub(super) file: RecordingLocation,
     /// What a replay missed.
-    pending: Option<PathBuf>,
+    pending: Option<RecordingLocation>,
     /// Where new answers go.
-    pub(super) new: PathBuf,
+    pub(super) new: RecordingLocation,
 }
 
 impl OriginFiles {
@@ -44,28 +44,28 @@ impl OriginFiles {
             (None, None) => None,
         };
         let beside = || {
-            let pending = pending.as_ref()?;
+            let pending = pending.as_ref()?.as_path();
             let stem = pending
                 .file_stem()
                 .filter(|_| pending.extension() == Some(OsStr::new("pending")))?;
-            Some(pending.with_file_name(stem))
+            Some(RecordingLocation::from(pending.with_file_name(stem)))
         };
         let Some(file) = args.file.clone().or_else(beside) else {
             return Err(CommandFailure::usage(
                 "name the recording as well: loomrec rerecord --pending FILE.pending FILE",
             ));
         };
-        let new = args.output.clone().unwrap_or_else(|| beside_recording(&file, ".new"));
+        let new = args.output.clone().unwrap_or_else(|| file.beside(".new"));
         let taken = [Some(&file), pending.as_ref()].into_iter().flatten();
         for other in taken {
-            if output_target::real(other) == output_target::real(&new) {
+            if output_target::real(other.as_path()) == output_target::real(new.as_path()) {
                 return Err(CommandFailure::usage(format!(
                     "-o {}: the new answers go into a file of their own",
                     new.display()
                 )));
             }
         }
-        output_target::refuse_within("-o", &new, [&file])?;
+        output_target::refuse_within("-o", new.as_path(), [&file])?;
         output_target::refuse_folder("-o", &new, "new answers wait in one file")?;
         Ok(Some(Self { file, pending, new }))
     }
@@ -96,7 +96,10 @@ impl OriginFiles {
         Ok(RequestSources { file, pending })
     }
 
-    fn open_pending(path: &Path, output: &Output) -> Result<Recording, CommandFailure> {
+    fn open_pending(
+        path: &RecordingLocation,
+        output: &Output,
+    ) -> Result<Recording, CommandFailure> {
         let pending = serve_setup::open(path, output)?;
         if pending.meta().waits_for() != Some(PendingKind::Answers) {
             return Err(CommandFailure::usage(format!(
@@ -109,7 +112,7 @@ impl OriginFiles {
 }
 
 /// The pending file that a receipt names; `None` where nothing drifted.
-fn drifted(path: &Path) -> Result<Option<PathBuf>, CommandFailure> {
+fn drifted(path: &Path) -> Result<Option<RecordingLocation>, CommandFailure> {
     let wrong = |why: String| {
         CommandFailure::new(
             RECORDING,
@@ -141,5 +144,5 @@ fn drifted(path: &Path) -> Result<Option<PathBuf>, CommandFailure> {
             path.display()
         ))
     })?;
-    Ok(Some(PathBuf::from(pending)))
+    Ok(Some(PathBuf::from(pending).into()))
 }

@@ -1,19 +1,18 @@
 //! What a run did, for people and as JSON.
 
-use std::path::Path;
-
 use serde_json::{Value, json};
 
 use super::collect::CollectedCalls;
 use super::progress::RerecordCounts;
 use crate::cli::amount::{dollars, rounded};
 use crate::cli::{show, terminal};
+use crate::store::RecordingLocation;
 use crate::telemetry::run_counters::CounterDetail;
 
 /// What a run did.
 pub(super) struct RerecordReport<'a> {
-    pub(super) file: &'a Path,
-    pub(super) new: &'a Path,
+    pub(super) file: &'a RecordingLocation,
+    pub(super) new: &'a RecordingLocation,
     /// Whether new answers go where nobody looks for them unasked.
     pub(super) is_elsewhere: bool,
     pub(super) collected: &'a CollectedCalls,
@@ -92,7 +91,7 @@ impl RerecordReport<'_> {
             lines.push("the same command again sends what has no new answer yet".to_owned());
         }
         if counts.kept() > 0 || self.collected.done > 0 {
-            let quoted = |path: &Path| {
+            let quoted = |path: &RecordingLocation| {
                 terminal::line(&show::quoted(&path.display().to_string())).into_owned()
             };
             let elsewhere = match self.is_elsewhere {
@@ -114,8 +113,8 @@ impl RerecordReport<'_> {
             "loomrec": env!("CARGO_PKG_VERSION"),
             "command": "rerecord",
             "verdict": if self.is_ok() { "ok" } else { "failed" },
-            "recording": self.file.to_string_lossy(),
-            "new": self.new.to_string_lossy(),
+            "recording": self.file.as_path().to_string_lossy(),
+            "new": self.new.as_path().to_string_lossy(),
             "plan": self.collected.plan.to_json(),
             "kept": counts.kept(),
             "changed": counts.answer,

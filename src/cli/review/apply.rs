@@ -10,12 +10,12 @@ use super::super::args::LogFormat;
 use super::super::exit::CommandFailure;
 use super::super::output::Output;
 use super::super::{serve_setup, terminal};
-use super::changes::{Desk, is_there};
+use super::changes::{ReviewDesk, is_there};
 use super::view::command;
 use crate::recording::pending::{PendingChange, PendingKind, ReplacedTake};
 use crate::recording::{Entry, EntryName};
 use crate::review::{ChangeStanding, ReviewOutcome, ReviewSource, outcome};
-use crate::store::{Recording, RecordingChanges, StoreError, TakeChange, beside_recording};
+use crate::store::{Recording, RecordingChanges, StoreError, TakeChange};
 
 /// What is to become of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub(in crate::cli) enum Verdict {
 
 /// What was done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::cli) struct Done {
+pub(in crate::cli) struct AppliedReview {
     pub(in crate::cli) accepted: usize,
     pub(in crate::cli) rejected: usize,
     /// Changes that go on waiting.
@@ -39,28 +39,31 @@ pub(in crate::cli) struct Done {
 
 /// Why decisions were not carried out.
 #[derive(Debug)]
-pub(in crate::cli) enum Undone {
+pub(in crate::cli) enum ReviewFailure {
     /// None of them was.
     Whole(CommandFailure),
     /// The recording has what was accepted, and it waits still.
     Half(CommandFailure),
 }
 
-impl From<Undone> for CommandFailure {
-    fn from(undone: Undone) -> Self {
+impl From<ReviewFailure> for CommandFailure {
+    fn from(undone: ReviewFailure) -> Self {
         match undone {
-            Undone::Whole(failure) | Undone::Half(failure) => failure,
+            ReviewFailure::Whole(failure) | ReviewFailure::Half(failure) => failure,
         }
     }
 }
 
-impl Desk {
+impl ReviewDesk {
     /// Carries decisions out, one for each change; what has none goes on waiting.
     ///
     /// # Errors
     /// A recording that is being recorded into, or is not any more what was opened; a
     /// storage that fails. Each file is as it was, or as it is to be.
-    pub(in crate::cli) fn apply(&self, verdicts: &[Option<Verdict>]) -> Result<Done, Undone> {
+    pub(in crate::cli) fn apply(
+        &self,
+        verdicts: &[Option<Verdict>],
+    ) -> Result<AppliedReview, ReviewFailure> {
         let is_made = |at: &usize| self.standings[*at] == ChangeStanding::Made;
         let all = 0..self.changes.len();
         let of = |verdict: Verdict| -> Vec<usize> {
@@ -70,24 +73,24 @@ impl Desk {
         let made: Vec<usize> = all.clone().filter(is_made).collect();
         let gone: BTreeSet<usize> =
             [&accepted, &rejected, &made].into_iter().flatten().copied().collect();
-        let done = Done {
+        let done = AppliedReview {
             accepted: accepted.len(),
             rejected: rejected.len(),
             left: self.changes.len() - gone.len(),
             made: made.len(),
         };
         let result = outcome(&self.held, &self.changes, &self.standings, &accepted);
-        self.write(&result).map_err(|error| Undone::Whole(error.into()))?;
+        self.write(&result).map_err(|error| ReviewFailure::Whole(error.into()))?;
         let forgotten = self.forget(&gone, &result).and_then(|()| self.answered(&gone));
         forgotten.map(|()| done).map_err(|failure| match accepted.is_empty() {
-            true => Undone::Whole(failure),
-            false => Undone::Half(self.half(failure)),
+            true => ReviewFailure::Whole(failure),
+            false => ReviewFailure::Half(self.half(failure)),
         })
     }
 
     /// A failure behind which the recording has what was accepted.
     fn half(&self, failure: CommandFailure) -> CommandFailure {
-        let file = terminal::path_line(&self.file);
+        let file = terminal::path_line(self.file.as_path());
         let rest = command(self, "review");
         let text =
             format!("{}\n  {file} has what was accepted; {rest} does the rest", failure.message);
@@ -157,7 +160,7 @@ impl Desk {
 
     /// Drops the requests from `FILE.pending` whose answers were decided about.
     fn answered(&self, gone: &BTreeSet<usize>) -> Result<(), CommandFailure> {
-        let path = beside_recording(&self.file, ".pending");
+        let path = self.file.beside(".pending");
         if gone.is_empty() || !is_there(&path) {
             return Ok(());
         }

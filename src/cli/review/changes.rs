@@ -2,27 +2,25 @@
 //!
 //! Of entries only what tells them apart is held; they are read again one at a time.
 
-use std::path::{Path, PathBuf};
-
 use super::super::exit::CommandFailure;
 use super::super::output::Output;
 use super::super::serve_setup;
-use super::super::show::contents::Contents;
+use super::super::show::contents::RecordingContents;
 use crate::recording::pending::{PendingChange, PendingKind, ReplacedTake};
 use crate::recording::{Entry, RecordingMeta};
 use crate::review::{ChangeStanding, ReviewChange, standings};
-use crate::store::{Recording, StoreError, TakeRef, beside_recording};
+use crate::store::{Recording, RecordingLocation, StoreError, TakeRef};
 
 /// Why a change waits that does not say it.
 const UNSAID: &str = "unsaid";
 
 /// A recording and the changes that wait for their review.
 #[derive(Debug)]
-pub(in crate::cli) struct Desk {
+pub(in crate::cli) struct ReviewDesk {
     /// The recording, as it was named.
-    pub(in crate::cli) file: PathBuf,
+    pub(in crate::cli) file: RecordingLocation,
     /// Where the changes wait.
-    pub(in crate::cli) new: PathBuf,
+    pub(in crate::cli) new: RecordingLocation,
     /// Whether that is not where they usually do.
     pub(in crate::cli) is_elsewhere: bool,
     pub(super) recording: Recording,
@@ -47,7 +45,7 @@ struct Failed {
     changes: Vec<bool>,
 }
 
-impl Desk {
+impl ReviewDesk {
     /// Opens a recording and the changes to it, to be looked at; `None` where there are
     /// none.
     ///
@@ -55,8 +53,8 @@ impl Desk {
     /// A file of either kind that is missing, damaged or too new (4); one that is of
     /// the other kind, or whose keys are made otherwise (2).
     pub(in crate::cli) fn look(
-        file: &Path,
-        new: Option<&Path>,
+        file: &RecordingLocation,
+        new: Option<&RecordingLocation>,
         output: &Output,
     ) -> Result<Option<Self>, CommandFailure> {
         Self::open_with(file, new, |path| serve_setup::open(path, output))
@@ -67,21 +65,21 @@ impl Desk {
     /// # Errors
     /// As [`Self::look`].
     pub(in crate::cli) fn open(
-        file: &Path,
-        new: Option<&Path>,
+        file: &RecordingLocation,
+        new: Option<&RecordingLocation>,
         output: &Output,
     ) -> Result<Option<Self>, CommandFailure> {
         Self::open_with(file, new, |path| serve_setup::open_to_change(path, output))
     }
 
     fn open_with(
-        file: &Path,
-        new: Option<&Path>,
-        open: impl Fn(&Path) -> Result<Recording, CommandFailure>,
+        file: &RecordingLocation,
+        new: Option<&RecordingLocation>,
+        open: impl Fn(&RecordingLocation) -> Result<Recording, CommandFailure>,
     ) -> Result<Option<Self>, CommandFailure> {
         let recording = open(file)?;
         refuse_waiting(file, recording.meta())?;
-        let place = new.map_or_else(|| beside_recording(file, ".new"), Path::to_owned);
+        let place = new.map_or_else(|| file.beside(".new"), RecordingLocation::clone);
         if new.is_none() && !is_there(&place) {
             return Ok(None);
         }
@@ -172,13 +170,13 @@ impl Desk {
     }
 
     /// The names of the changes, for finding one by a key.
-    pub(in crate::cli) fn waiting_contents(&self) -> Contents {
+    pub(in crate::cli) fn waiting_contents(&self) -> RecordingContents {
         let entries = self.changes.iter().map(|change| &change.entry);
         contents(entries.zip(&self.changes_at))
     }
 
     /// The names of the recording, for the same.
-    pub(in crate::cli) fn recorded_contents(&self) -> Contents {
+    pub(in crate::cli) fn recorded_contents(&self) -> RecordingContents {
         contents(self.held.iter().zip(&self.held_at))
     }
 
@@ -188,8 +186,8 @@ impl Desk {
     }
 }
 
-fn contents<'a>(takes: impl Iterator<Item = (&'a ReplacedTake, &'a TakeRef)>) -> Contents {
-    let mut contents = Contents::default();
+fn contents<'a>(takes: impl Iterator<Item = (&'a ReplacedTake, &'a TakeRef)>) -> RecordingContents {
+    let mut contents = RecordingContents::default();
     for (take, place) in takes {
         contents.add(&take.name, *place, take.request_hash.clone());
     }
@@ -203,16 +201,14 @@ fn unmarked(mut entry: Entry) -> Entry {
 }
 
 /// Whether there is a recording of this name, or what recorders have left of one.
-pub(in crate::cli) fn is_there(path: &Path) -> bool {
-    let exists = |path: &Path| path.symlink_metadata().is_ok();
-    exists(path)
-        || exists(&beside_recording(path, ".log"))
-        || exists(&beside_recording(path, ".folding"))
+pub(in crate::cli) fn is_there(path: &RecordingLocation) -> bool {
+    let exists = |path: &RecordingLocation| path.as_path().symlink_metadata().is_ok();
+    exists(path) || exists(&path.beside(".log")) || exists(&path.beside(".folding"))
 }
 
 /// Refuses what holds changes where a recording is to be named.
 pub(in crate::cli) fn refuse_waiting(
-    file: &Path,
+    file: &RecordingLocation,
     meta: &RecordingMeta,
 ) -> Result<(), CommandFailure> {
     if meta.waits_for().is_none() {
@@ -228,8 +224,8 @@ pub(in crate::cli) fn refuse_waiting(
 
 /// Refuses changes that are none, and such as belong to another recording.
 fn check(
-    file: &Path,
-    place: &Path,
+    file: &RecordingLocation,
+    place: &RecordingLocation,
     recording: &Recording,
     waiting: &Recording,
 ) -> Result<(), CommandFailure> {

@@ -9,7 +9,7 @@ use super::super::exit::{CommandFailure, UNEXPECTED};
 use super::super::output::stdout;
 use super::super::terminal;
 use super::apply::Verdict;
-use super::changes::Desk;
+use super::changes::ReviewDesk;
 use super::key::{KeyReader, ReviewKey};
 use super::lines::wrap;
 use super::screen::ReviewScreen;
@@ -99,7 +99,7 @@ impl Outside {
     }
 }
 
-fn session(desk: &Desk) -> ReviewState {
+fn session(desk: &ReviewDesk) -> ReviewState {
     let item = |change| ReviewItem {
         change,
         is_conflict: desk.standings[change].is_conflict(),
@@ -109,7 +109,7 @@ fn session(desk: &Desk) -> ReviewState {
 }
 
 /// Where the review stands, on one line.
-fn head(desk: &Desk, session: &ReviewState) -> String {
+fn head(desk: &ReviewDesk, session: &ReviewState) -> String {
     let (accepted, rejected) = session.counts();
     let reason = session.item().map_or("", |item| &desk.reasons[item.change]);
     let verdict = match session.verdict() {
@@ -162,7 +162,7 @@ fn page(rows: usize) -> usize {
 /// Draws the screen.
 fn draw(
     screen: &ReviewScreen,
-    desk: &Desk,
+    desk: &ReviewDesk,
     view: &View<'_>,
     session: &ReviewState,
     shown: &mut Shown,
@@ -197,7 +197,7 @@ fn draw(
 }
 
 /// Reviews on the whole screen, by single keys.
-pub(super) async fn on_screen(desk: &Desk) -> Result<ReviewEnd, CommandFailure> {
+pub(super) async fn on_screen(desk: &ReviewDesk) -> Result<ReviewEnd, CommandFailure> {
     let view = View::of(desk)?;
     let mut session = session(desk);
     let mut outside = Outside::new()?;
@@ -248,7 +248,7 @@ pub(super) async fn on_screen(desk: &Desk) -> Result<ReviewEnd, CommandFailure> 
 }
 
 /// Reviews line by line: a terminal that can do no more, a letter and Enter.
-pub(super) async fn by_line(desk: &Desk) -> Result<ReviewEnd, CommandFailure> {
+pub(super) async fn by_line(desk: &ReviewDesk) -> Result<ReviewEnd, CommandFailure> {
     let view = View::of(desk)?;
     let mut session = session(desk);
     let mut outside = Outside::new()?;

@@ -1,7 +1,6 @@
 //! The changes that wait as a text, each with the commands that decide about it.
 
 use std::io;
-use std::path::Path;
 
 use owo_colors::OwoColorize as _;
 
@@ -9,16 +8,16 @@ use super::super::exit::{CommandFailure, UNEXPECTED};
 use super::super::output::Output;
 use super::super::pager::Pager;
 use super::super::{serve_setup, show, terminal};
-use super::changes::{Desk, is_there};
+use super::changes::{ReviewDesk, is_there};
 use super::view::{View, command, typed};
 use crate::recording::PendingKind;
-use crate::store::beside_recording;
+use crate::store::RecordingLocation;
 
 /// Prints all changes, one read after the other.
 ///
 /// # Errors
 /// An entry that cannot be read; a stdout that cannot be written.
-pub(super) fn print(desk: &Desk) -> Result<(), CommandFailure> {
+pub(super) fn print(desk: &ReviewDesk) -> Result<(), CommandFailure> {
     let unwritten = |error: io::Error| {
         CommandFailure::new(UNEXPECTED, format!("failed to write to stdout: {error}"))
     };
@@ -70,8 +69,8 @@ pub(super) fn print(desk: &Desk) -> Result<(), CommandFailure> {
 ///
 /// # Errors
 /// A file that cannot be read.
-pub(super) fn requests(file: &Path, output: &Output) -> Result<usize, CommandFailure> {
-    let path = beside_recording(file, ".pending");
+pub(super) fn requests(file: &RecordingLocation, output: &Output) -> Result<usize, CommandFailure> {
+    let path = file.beside(".pending");
     if !is_there(&path) {
         return Ok(0);
     }
@@ -83,9 +82,9 @@ pub(super) fn requests(file: &Path, output: &Output) -> Result<usize, CommandFai
 }
 
 /// What is said where no change waits.
-pub(super) fn nothing(file: &Path, requests: usize) -> String {
+pub(super) fn nothing(file: &RecordingLocation, requests: usize) -> String {
     let shown = terminal::line(&show::quoted(&file.display().to_string())).into_owned();
-    let pending = beside_recording(file, ".pending");
+    let pending = file.beside(".pending");
     let pending = terminal::line(&show::quoted(&pending.display().to_string())).into_owned();
     let next = match requests {
         0 => return format!("nothing waits for a review of {shown}\n"),

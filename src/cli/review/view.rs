@@ -7,18 +7,18 @@ use super::super::exit::{CommandFailure, UNEXPECTED};
 use super::super::ls::Row;
 use super::super::show::review::text as review_text;
 use super::super::{show, terminal};
-use super::changes::Desk;
+use super::changes::ReviewDesk;
 use crate::comparison::DiffScope;
 use crate::identity::RequestKey;
 use crate::recording::pending::ReplacedTake;
 use crate::recording::redact::Redactor;
 use crate::recording::{Entry, EntryName};
 use crate::review::ChangeStanding;
-use crate::store::StoredEntry;
+use crate::store::{RecordingLocation, StoredEntry};
 
 /// Shows changes.
 pub(in crate::cli) struct View<'d> {
-    desk: &'d Desk,
+    desk: &'d ReviewDesk,
     scope: DiffScope,
     redactor: Redactor,
     /// Both files, as blocks name them.
@@ -30,7 +30,7 @@ impl<'d> View<'d> {
     ///
     /// # Errors
     /// None that is known of.
-    pub(in crate::cli) fn of(desk: &'d Desk) -> Result<Self, CommandFailure> {
+    pub(in crate::cli) fn of(desk: &'d ReviewDesk) -> Result<Self, CommandFailure> {
         let redactor = Redactor::new(&[])
             .map_err(|error| CommandFailure::new(UNEXPECTED, format!("failed to {error}")))?;
         let mut scope = DiffScope::default();
@@ -125,7 +125,7 @@ pub(in crate::cli) fn key(take: &ReplacedTake) -> String {
 }
 
 /// A change's key that means it alone, for a shell.
-pub(in crate::cli) fn typed(desk: &Desk, change: usize) -> String {
+pub(in crate::cli) fn typed(desk: &ReviewDesk, change: usize) -> String {
     let entry = &desk.changes[change].entry;
     let names = || desk.changes.iter().map(|change| &change.entry.name);
     let others = names().filter(|name| **name == entry.name).count();
@@ -143,8 +143,8 @@ pub(in crate::cli) fn typed(desk: &Desk, change: usize) -> String {
 }
 
 /// A command for this recording, as it is typed.
-pub(in crate::cli) fn command(desk: &Desk, name: &str) -> String {
-    let quoted = |path: &std::path::Path| {
+pub(in crate::cli) fn command(desk: &ReviewDesk, name: &str) -> String {
+    let quoted = |path: &RecordingLocation| {
         terminal::line(&show::quoted(&path.display().to_string())).into_owned()
     };
     let new = match desk.is_elsewhere {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use crate::cli::exit::CommandFailure;
-use crate::cli::journal::parts::{Read, Whole};
+use crate::cli::journal::parts::{Read, WholeJournal};
 use crate::recovery::FaultTimes;
 use crate::recovery::score::milliseconds;
 
@@ -207,7 +207,7 @@ fn twice(id: u64) -> String {
 /// # Errors
 /// A file that cannot be read, or is no journal: which line, and why.
 pub(super) fn read(path: &Path) -> Result<Reading, CommandFailure> {
-    let (mut whole, mut reading) = (Whole::open(path)?, Reading::default());
+    let (mut whole, mut reading) = (WholeJournal::open(path)?, Reading::default());
     loop {
         match whole.read()? {
             Read::Line => {}

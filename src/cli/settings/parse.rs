@@ -12,6 +12,7 @@ use super::setting::Setting;
 use super::setting_type::{SettingType, kind, settable};
 use crate::cli::exit::CommandFailure;
 use crate::spelling::nearest;
+use crate::store::RecordingLocation;
 
 /// The commands whose settings may stand at the top.
 const SERVING: [&str; 2] = ["record", "replay"];
@@ -185,7 +186,9 @@ fn is_number(value: &DeValue<'_>) -> bool {
 /// Whether a flag's value is any text: a number there is a slip.
 fn takes_text(arg: &Arg) -> bool {
     let kind = arg.get_value_parser().type_id();
-    kind == TypeId::of::<String>() || kind == TypeId::of::<PathBuf>()
+    kind == TypeId::of::<String>()
+        || kind == TypeId::of::<PathBuf>()
+        || kind == TypeId::of::<RecordingLocation>()
 }
 
 /// Why a flag does not take a value, as the command line has it: a word that is none of

@@ -7,29 +7,29 @@ use crate::store::{Recording, StoreError, TakeRef};
 
 /// The names of a recording in its order.
 #[derive(Debug, Default)]
-pub(in crate::cli) struct Contents {
-    names: Vec<Named>,
+pub(in crate::cli) struct RecordingContents {
+    names: Vec<ListedEntry>,
 }
 
 /// One name and its takes.
 #[derive(Debug)]
-pub(in crate::cli) struct Named {
+pub(in crate::cli) struct ListedEntry {
     /// The name.
     pub(in crate::cli) name: EntryName,
     /// Its takes, the first first.
-    pub(in crate::cli) takes: Vec<Standing>,
+    pub(in crate::cli) takes: Vec<NumberedTake>,
 }
 
 /// Where a take stands.
 #[derive(Debug)]
-pub(in crate::cli) struct Standing {
+pub(in crate::cli) struct NumberedTake {
     /// For reading its entry.
     pub(in crate::cli) place: TakeRef,
     /// The hash that its entry says its request has.
     hash: Option<RequestKey>,
 }
 
-impl Contents {
+impl RecordingContents {
     /// Goes through a recording once.
     ///
     /// # Errors
@@ -50,10 +50,10 @@ impl Contents {
         place: TakeRef,
         hash: Option<RequestKey>,
     ) {
-        let standing = Standing { place, hash };
+        let standing = NumberedTake { place, hash };
         match self.names.last_mut().filter(|last| last.name == *name) {
             Some(last) => last.takes.push(standing),
-            None => self.names.push(Named { name: name.clone(), takes: vec![standing] }),
+            None => self.names.push(ListedEntry { name: name.clone(), takes: vec![standing] }),
         }
     }
 
@@ -63,7 +63,7 @@ impl Contents {
     }
 
     /// The names in the recording's order.
-    pub(in crate::cli) fn names(&self) -> impl Iterator<Item = &Named> {
+    pub(in crate::cli) fn names(&self) -> impl Iterator<Item = &ListedEntry> {
         self.names.iter()
     }
 
@@ -71,8 +71,9 @@ impl Contents {
     pub(in crate::cli) fn requests(
         &self,
         such: impl Fn(&RequestKey) -> bool,
-    ) -> impl Iterator<Item = (&Named, usize)> {
-        let takes = |named| Named::numbered(named).map(move |(number, at)| (named, number, at));
+    ) -> impl Iterator<Item = (&ListedEntry, usize)> {
+        let takes =
+            |named| ListedEntry::numbered(named).map(move |(number, at)| (named, number, at));
         self.names
             .iter()
             .flat_map(takes)
@@ -81,8 +82,8 @@ impl Contents {
     }
 }
 
-impl Named {
-    fn numbered(&self) -> impl Iterator<Item = (usize, &Standing)> {
+impl ListedEntry {
+    fn numbered(&self) -> impl Iterator<Item = (usize, &NumberedTake)> {
         self.takes.iter().enumerate().map(|(index, at)| (index + 1, at))
     }
 }
@@ -105,7 +106,7 @@ pub(in crate::cli) mod tests {
         let text = format!(
             r#"{{"a": [{{"request_hash": "{hash}"}}, {{}}], "{hash}": {{}}, "{hash}#2": {{}}}}"#
         );
-        let contents = Contents::of(&recording(&text)).unwrap();
+        let contents = RecordingContents::of(&recording(&text)).unwrap();
         let counts: Vec<(String, usize)> =
             contents.names().map(|named| (named.name.to_string(), named.takes.len())).collect();
         assert_eq!(counts, [("a".to_owned(), 2), (hash, 2)]);

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::contents::{Contents, Named};
+use super::contents::{ListedEntry, RecordingContents};
 use crate::identity::RequestKey;
 use crate::recording::EntryName;
 
@@ -16,7 +16,7 @@ const NEAR: usize = 3;
 #[derive(Debug)]
 pub(in crate::cli) struct Choice<'a> {
     /// The name and its takes.
-    pub(in crate::cli) named: &'a Named,
+    pub(in crate::cli) named: &'a ListedEntry,
     /// The take of it, from 1.
     pub(in crate::cli) take: usize,
 }
@@ -57,7 +57,7 @@ pub(in crate::cli) enum NoChoice {
 /// # Errors
 /// [`NoChoice`]
 pub(in crate::cli) fn choose<'a>(
-    contents: &'a Contents,
+    contents: &'a RecordingContents,
     key: Option<&str>,
 ) -> Result<Choice<'a>, NoChoice> {
     let Some(key) = key else { return Ok(Choice { named: only(contents)?, take: 1 }) };
@@ -78,7 +78,7 @@ pub(in crate::cli) fn choose<'a>(
 /// The name that a hash begins with these digits: an entry's own, else the hash
 /// of a request under a step id.
 fn by_digits<'a>(
-    contents: &'a Contents,
+    contents: &'a RecordingContents,
     key: &str,
     base: &str,
     take: usize,
@@ -99,7 +99,7 @@ fn by_digits<'a>(
     }
     let begins = |hash: &RequestKey| hash.as_str().starts_with(&digits);
     let ambiguous = |keys: Vec<String>| NoChoice::Ambiguous { key: key.to_owned(), keys };
-    let names: Vec<&Named> = contents
+    let names: Vec<&ListedEntry> = contents
         .names()
         .filter(|named| matches!(&named.name, EntryName::Hash(hash) if begins(hash)))
         .collect();
@@ -123,7 +123,7 @@ fn by_digits<'a>(
 }
 
 /// The only name.
-fn only(contents: &Contents) -> Result<&Named, NoChoice> {
+fn only(contents: &RecordingContents) -> Result<&ListedEntry, NoChoice> {
     let mut names = contents.names();
     match (names.next(), names.next()) {
         (Some(named), None) => Ok(named),
@@ -136,7 +136,7 @@ fn only(contents: &Contents) -> Result<&Named, NoChoice> {
 }
 
 /// The name that is written exactly so.
-fn exact<'a>(contents: &'a Contents, key: &str) -> Option<&'a Named> {
+fn exact<'a>(contents: &'a RecordingContents, key: &str) -> Option<&'a ListedEntry> {
     contents.names().find(|named| match &named.name {
         EntryName::Step(id) => id == key,
         EntryName::Hash(hash) => hash.as_str().eq_ignore_ascii_case(key),
@@ -166,7 +166,7 @@ fn full(name: &EntryName, digits: &str) -> String {
 }
 
 /// The names that look most like `key`.
-fn near(contents: &Contents, key: &str) -> Vec<String> {
+fn near(contents: &RecordingContents, key: &str) -> Vec<String> {
     let wanted = key.to_lowercase();
     let mut found = BTreeSet::new();
     for (at, named) in contents.names().enumerate() {

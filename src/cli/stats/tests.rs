@@ -2,6 +2,10 @@ use super::*;
 use crate::cli::show::contents::tests::recording as parsed;
 use crate::recording::cost::PriceTable;
 
+fn at(path: &str) -> RecordingLocation {
+    std::path::PathBuf::from(path).into()
+}
+
 /// A recording with a bit of everything, plain AgentLoom entries among it.
 const SAMPLE: &str = include_str!("../show/sample.json");
 
@@ -13,12 +17,12 @@ fn stats(by: Option<StatsBy>, prices: Option<&str>, texts: &[&str]) -> Stats {
 }
 
 fn table(stats: &Stats, width: Option<usize>) -> String {
-    let text = stats.text(&["run.json".into()], width);
+    let text = stats.text(&[at("run.json")], width);
     anstream::adapter::strip_str(&text).to_string()
 }
 
 fn json_of(stats: &Stats) -> Value {
-    serde_json::from_str(&stats.json(&["run.json".into()])).unwrap()
+    serde_json::from_str(&stats.json(&[at("run.json")])).unwrap()
 }
 
 #[test]
@@ -207,7 +211,7 @@ fn hostile_names_cannot_reach_the_terminal() {
     let text = r#"{"a": {"content": "", "model": "\u009b31m\u202e",
         "usage": {"prompt_tokens": 1}}}"#;
     let stats = stats(None, None, &[text]);
-    for told in [table(&stats, None), stats.json(&["x".into()])] {
+    for told in [table(&stats, None), stats.json(&[at("x")])] {
         assert!(!told.contains(['\u{9b}', '\u{202e}']), "{told}");
     }
 }

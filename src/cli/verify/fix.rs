@@ -1,12 +1,13 @@
 //! Mends what is mechanical, and writes the recording anew where anything was.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 use super::super::exit::CommandFailure;
 use super::verify_report::{MendStep, VerifyReport};
 use crate::recording::EntryName;
-use crate::store::{Recording, RecordingChanges, StoreEvent, TakeChange, TakeRef};
+use crate::store::{
+    Recording, RecordingChanges, RecordingLocation, StoreEvent, TakeChange, TakeRef,
+};
 use crate::verification::{EntryChecker, Problem, ProblemKind, Severity, mend};
 
 /// What becomes of one entry.
@@ -31,7 +32,7 @@ pub(super) struct FixReport {
 /// # Errors
 /// A file with an entry that cannot be read, or that cannot be written.
 pub(super) fn fix(
-    path: &Path,
+    path: &RecordingLocation,
     before: &VerifyReport,
     checker: &EntryChecker,
     rehash: bool,

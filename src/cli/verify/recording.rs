@@ -1,15 +1,13 @@
 //! Looks at one recording: a file, or a folder of them, and what stands beside it.
 
-use std::path::Path;
-
 use super::file::{entries, unreadable};
 use super::folder;
 use super::verify_report::VerifyReport;
-use crate::store::{self, InspectedFile, LeftoverFile, StoreError};
+use crate::store::{self, InspectedFile, LeftoverFile, RecordingLocation, StoreError};
 use crate::verification::{EntryChecker, Problem, ProblemKind, Severity};
 
 /// Everything that is wrong with a recording.
-pub(super) fn verify(path: &Path, checker: &EntryChecker) -> VerifyReport {
+pub(super) fn verify(path: &RecordingLocation, checker: &EntryChecker) -> VerifyReport {
     let mut report = VerifyReport { label: path.display().to_string(), ..VerifyReport::default() };
     match check(path, checker, &mut report) {
         // Its recorder was killed before there was more than a log.
@@ -25,12 +23,16 @@ pub(super) fn verify(path: &Path, checker: &EntryChecker) -> VerifyReport {
     report
 }
 
-fn check(path: &Path, checker: &EntryChecker, report: &mut VerifyReport) -> Result<(), StoreError> {
+fn check(
+    path: &RecordingLocation,
+    checker: &EntryChecker,
+    report: &mut VerifyReport,
+) -> Result<(), StoreError> {
     if let Some(files) = store::files(path)? {
         beside(path, report)?;
         folder::check(&files, checker, report);
     } else {
-        let file = InspectedFile::open(path)?;
+        let file = InspectedFile::open(path.as_path())?;
         beside(path, report)?;
         let mut layout = file.layout()?;
         entries(&file, &mut layout, checker, report)?;
@@ -83,14 +85,14 @@ fn spelling(report: &mut VerifyReport) {
 }
 
 /// What stands beside the recording; gives how many logs there are.
-fn beside(path: &Path, report: &mut VerifyReport) -> Result<usize, StoreError> {
+fn beside(path: &RecordingLocation, report: &mut VerifyReport) -> Result<usize, StoreError> {
     let found = store::leftovers(path)?;
     found.iter().for_each(|leftover| report.add(left(path, leftover)));
     Ok(found.iter().filter(|leftover| matches!(leftover, LeftoverFile::Log { .. })).count())
 }
 
 /// A file beside the recording.
-fn left(recording: &Path, leftover: &LeftoverFile) -> Problem {
+fn left(recording: &RecordingLocation, leftover: &LeftoverFile) -> Problem {
     let warning = |text| Problem::of_file(ProblemKind::Leftover, Severity::Warning, text);
     match leftover {
         LeftoverFile::Log { path, entries, is_abandoned } => {

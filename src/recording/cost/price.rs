@@ -7,12 +7,12 @@ pub(super) struct ModelPrice {
     pub(super) upstream: Option<String>,
     pub(super) names: Vec<String>,
     pub(super) rates: TokenRates,
-    pub(super) long: Option<Long>,
+    pub(super) long: Option<LongPromptRates>,
 }
 
 /// Rates for a call with a long prompt; they hold for all of its tokens.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Long {
+pub(super) struct LongPromptRates {
     /// The rates hold where the prompt has more tokens than this.
     pub(super) over: u64,
     pub(super) rates: TokenRates,

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use super::super::entry_field::describe;
-use super::{Long, ModelPrice, TokenRates};
+use super::{LongPromptRates, ModelPrice, TokenRates};
 
 /// The fields of a model's price.
 const FIELDS: [&str; 8] =
@@ -148,7 +148,7 @@ fn price(entry: &Map<String, Value>, index: usize) -> Result<ModelPrice, PriceEr
             if !long.contains_key("output") {
                 return Err(fields.wrong("output", RATE));
             }
-            Some(Long { over, rates })
+            Some(LongPromptRates { over, rates })
         }
         _ => return Err(fields.wrong("long", "an object with `over` and rates")),
     };

@@ -6,29 +6,10 @@ use serde_json::{Map, Value};
 use super::super::body::{ResponsePayload, decode_bytes};
 use super::super::entry_field::{EntryError, EntryFields, describe, wrong};
 use super::super::header_names::HeaderNames;
+use super::field::{KNOWN, USAGE, usage_counts};
 use super::{Entry, RecordedCut, RecordedRequest, RecordedResponse, ResponseEnd};
 use loomrec_identity::RequestKey;
 use loomrec_provider::{TokenUsage, ToolCall};
-
-/// Fields that this version reads; any other is kept in [`Entry::extra`].
-pub(crate) const KNOWN: [&str; 16] = [
-    "content",
-    "model",
-    "usage",
-    "cost_usd",
-    "latency_ms",
-    "finish_reason",
-    "tool_calls",
-    "embeddings",
-    "request_hash",
-    "provider",
-    "upstream",
-    "session",
-    "recorded_at",
-    "request",
-    "response",
-    "fault",
-];
 
 impl Entry {
     /// Reads one entry. A field of AgentLoom's that is `null` counts as absent.
@@ -93,16 +74,11 @@ fn usage(fields: EntryFields<'_>) -> Result<Option<TokenUsage>, EntryError> {
         return Ok(None);
     };
     let usage = EntryFields::of(value, "/usage")?;
-    let prompt_tokens = count(usage, "prompt_tokens")?;
-    let completion_tokens = count(usage, "completion_tokens")?;
-    Ok(Some(TokenUsage {
-        prompt_tokens,
-        completion_tokens,
-        total_tokens: count(usage, "total_tokens")?,
-        reasoning_tokens: count(usage, "reasoning_tokens")?,
-        cached_tokens: count(usage, "cached_tokens")?,
-        cache_write_tokens: count(usage, "cache_write_tokens")?,
-    }))
+    let mut counts = TokenUsage::default();
+    for (name, place) in USAGE.into_iter().zip(usage_counts(&mut counts)) {
+        *place = count(usage, name)?;
+    }
+    Ok(Some(counts))
 }
 
 /// AgentLoom takes `int(…)`: whole numbers, floats cut off, and digits in a string.

@@ -2,9 +2,10 @@
 
 use serde_json::{Map, Value};
 
-use super::super::body::encode_bytes;
-use super::super::entry_field::{decimal, milliseconds};
-use super::super::object_writer::ObjectWriter;
+use super::super::body::{ChunkLayout, ResponsePayload};
+use super::super::entry_field::{finite, milliseconds, rounded};
+use super::super::object_writer::{ObjectSink, ObjectWriter};
+use super::field::{ALWAYS_WRITTEN, EntryField, FieldSet, USAGE, usage_counts};
 use super::{Entry, RecordedCut, RecordedRequest, RecordedResponse, ResponseEnd};
 use loomrec_provider::{TokenUsage, ToolCall};
 
@@ -13,153 +14,116 @@ impl Entry {
     /// [`Entry::to_json`], without a value built of what the bodies hold.
     pub fn to_text(&self) -> Vec<u8> {
         let mut text = Vec::new();
-        let mut out = ObjectWriter::open(&mut text, 1);
-        let summary = self.summary();
-        out.values(&summary);
-        if let Some(request) = &self.request {
-            let mut inner = out.object("request");
-            inner.values(&request_head(request));
-            inner.bytes(&request.body);
-            inner.close();
-        }
-        if let Some(fault) = &self.fault {
-            out.value("fault", fault);
-        }
-        if let Some(response) = &self.response {
-            let mut inner = out.object("response");
-            inner.values(&response_head(response));
-            inner.payload(&response.payload);
-            inner.close();
-        }
-        out.values(self.extra.iter().filter(|(name, _)| !self.holds(&summary, name)));
-        out.close();
+        self.write_file(&mut text, 1);
         text
+    }
+
+    /// Writes the entry's text in the file, its lines indented for `level`.
+    pub(crate) fn write_file(&self, out: &mut Vec<u8>, level: usize) {
+        ObjectWriter::write_file(out, level, |out| self.write(out));
+    }
+
+    /// Writes the entry's text in the log, without its bodies.
+    pub(crate) fn write_head(&self, out: &mut Vec<u8>) {
+        ObjectWriter::write_head(out, |out| self.write(out));
     }
 
     /// The entry as it stands in the file. `null` is never written: AgentLoom
     /// reads a null content as the text `None`, and a null count stops it.
     pub fn to_json(&self) -> Value {
-        let mut out = self.summary();
-        let extra = self.extra.iter().filter(|(name, _)| !self.holds(&out, name));
-        let extra: Map<String, Value> =
-            extra.map(|(name, value)| (name.clone(), value.clone())).collect();
-        if let Some(request) = &self.request {
-            let mut inner = request_head(request);
-            encode_bytes(&request.body, &mut inner);
-            out.insert("request".into(), Value::Object(inner));
-        }
-        if let Some(fault) = &self.fault {
-            out.insert("fault".into(), fault.clone());
-        }
-        if let Some(response) = &self.response {
-            let mut inner = response_head(response);
-            response.payload.encode(&mut inner);
-            out.insert("response".into(), Value::Object(inner));
-        }
-        out.extend(extra);
+        let mut out = Map::new();
+        self.write(&mut out);
         Value::Object(out)
     }
 
-    /// Whether a field we know stands above a stray of the same name.
-    fn holds(&self, summary: &Map<String, Value>, name: &str) -> bool {
-        match name {
-            "request" => self.request.is_some(),
-            "fault" => self.fault.is_some(),
-            "response" => self.response.is_some(),
-            _ => summary.contains_key(name),
+    /// Writes the fields that it has. A field of ours hides an unknown one of the same name.
+    fn write(&self, out: &mut impl ObjectSink) {
+        let mut written = FieldSet::default();
+        for field in EntryField::ALL {
+            if self.write_field(field, out).is_some() {
+                written.insert(field);
+            }
+        }
+        for (name, value) in &self.extra {
+            if !EntryField::parse(name).is_some_and(|field| written.contains(field)) {
+                out.value(name, value);
+            }
         }
     }
 
-    /// The fields in front of the request.
-    fn summary(&self) -> Map<String, Value> {
-        let mut out = Map::new();
-        if let Some(content) = &self.content {
-            out.insert("content".into(), content.as_str().into());
-        } else if self.response.is_some() {
-            out.insert("content".into(), "".into());
+    /// Writes one field; `None` where the entry does not have it.
+    fn write_field(&self, field: EntryField, out: &mut impl ObjectSink) -> Option<()> {
+        let name = field.name();
+        match field {
+            EntryField::Content => {
+                let none = self.response.as_ref().map(|_| "");
+                out.text(name, self.content.as_deref().or(none)?);
+            }
+            EntryField::Model => out.text(name, self.model.as_deref()?),
+            EntryField::Usage => {
+                let usage = self.usage?;
+                out.object(name, |out| write_usage(out, usage));
+            }
+            EntryField::CostUsd => out.number(name, finite(self.cost_usd?)),
+            EntryField::LatencyMs => out.number(name, rounded(self.latency_ms?)),
+            EntryField::FinishReason => out.text(name, self.finish_reason.as_deref()?),
+            EntryField::ToolCalls => {
+                self.tool_calls.first()?;
+                out.objects(name, &self.tool_calls, write_tool_call);
+            }
+            EntryField::Embeddings => {
+                self.embeddings.first()?;
+                out.rows(name, &self.embeddings);
+            }
+            EntryField::RequestHash => out.text(name, self.request_hash.as_ref()?.as_str()),
+            EntryField::Provider => out.text(name, self.provider.as_deref()?),
+            EntryField::Upstream => out.text(name, self.upstream.as_deref()?),
+            EntryField::Session => out.text(name, self.session.as_deref()?),
+            EntryField::RecordedAt => out.text(name, self.recorded_at.as_deref()?),
+            EntryField::Request => {
+                let request = self.request.as_ref()?;
+                out.object(name, |out| write_request(out, request));
+            }
+            EntryField::Fault => out.value(name, self.fault.as_ref()?),
+            EntryField::Response => {
+                let response = self.response.as_ref()?;
+                out.object(name, |out| write_response(out, response));
+            }
         }
-        put_text(&mut out, "model", self.model.as_deref());
-        if let Some(usage) = self.usage {
-            out.insert("usage".into(), usage_json(usage));
-        }
-        if let Some(cost) = self.cost_usd {
-            out.insert("cost_usd".into(), decimal(cost));
-        }
-        if let Some(latency) = self.latency_ms {
-            out.insert("latency_ms".into(), milliseconds(latency));
-        }
-        put_text(&mut out, "finish_reason", self.finish_reason.as_deref());
-        if !self.tool_calls.is_empty() {
-            let calls = self.tool_calls.iter().map(tool_call_json).collect();
-            out.insert("tool_calls".into(), Value::Array(calls));
-        }
-        if !self.embeddings.is_empty() {
-            let rows = self
-                .embeddings
-                .iter()
-                .map(|row| Value::Array(row.iter().map(|&number| decimal(number)).collect()));
-            out.insert("embeddings".into(), Value::Array(rows.collect()));
-        }
-        let hash = self.request_hash.as_ref().map(|key| key.as_str());
-        put_text(&mut out, "request_hash", hash);
-        put_text(&mut out, "provider", self.provider.as_deref());
-        put_text(&mut out, "upstream", self.upstream.as_deref());
-        put_text(&mut out, "session", self.session.as_deref());
-        put_text(&mut out, "recorded_at", self.recorded_at.as_deref());
-        out
+        Some(())
     }
 }
 
-fn put_text(out: &mut Map<String, Value>, key: &str, text: Option<&str>) {
-    if let Some(text) = text {
-        out.insert(key.into(), text.into());
-    }
-}
-
-fn usage_json(usage: TokenUsage) -> Value {
-    let mut out = Map::new();
-    out.insert("prompt_tokens".into(), usage.prompt_tokens.into());
-    out.insert("completion_tokens".into(), usage.completion_tokens.into());
-    out.insert("total_tokens".into(), usage.total_tokens.into());
-    out.insert("reasoning_tokens".into(), usage.reasoning_tokens.into());
-    for (key, count) in
-        [("cached_tokens", usage.cached_tokens), ("cache_write_tokens", usage.cache_write_tokens)]
-    {
-        if count > 0 {
-            out.insert(key.into(), count.into());
+fn write_usage(out: &mut impl ObjectSink, mut usage: TokenUsage) {
+    for (index, (name, count)) in USAGE.into_iter().zip(usage_counts(&mut usage)).enumerate() {
+        if index < ALWAYS_WRITTEN || *count > 0 {
+            out.count(name, *count);
         }
     }
-    Value::Object(out)
 }
 
-fn tool_call_json(call: &ToolCall) -> Value {
-    let mut out = Map::new();
-    out.insert("id".into(), call.id.as_str().into());
-    out.insert("name".into(), call.name.as_str().into());
-    out.insert("arguments".into(), call.arguments.clone());
-    Value::Object(out)
+fn write_tool_call(out: &mut impl ObjectSink, call: &ToolCall) {
+    out.text("id", &call.id);
+    out.text("name", &call.name);
+    out.value("arguments", &call.arguments);
 }
 
-/// A request but for its body.
-fn request_head(request: &RecordedRequest) -> Map<String, Value> {
-    let mut out = Map::new();
-    out.insert("method".into(), request.method.as_str().into());
-    out.insert("path".into(), request.path.as_str().into());
+fn write_request(out: &mut impl ObjectSink, request: &RecordedRequest) {
+    out.text("method", &request.method);
+    out.text("path", &request.path);
     if !request.query.is_empty() {
-        out.insert("query".into(), request.query.as_str().into());
+        out.text("query", &request.query);
     }
-    out.insert("headers".into(), headers_json(&request.headers));
+    out.headers("headers", &request.headers);
     if !request.other_headers.is_empty() {
-        out.insert("other_headers".into(), request.other_headers.as_str().into());
+        out.text("other_headers", request.other_headers.as_str());
     }
-    out
+    out.body(&request.body);
 }
 
-/// A response but for its body.
-fn response_head(response: &RecordedResponse) -> Map<String, Value> {
-    let mut out = Map::new();
-    out.insert("status".into(), response.status.into());
-    out.insert("headers".into(), headers_json(&response.headers));
+fn write_response(out: &mut impl ObjectSink, response: &RecordedResponse) {
+    out.count("status", response.status.into());
+    out.headers("headers", &response.headers);
     let (end, cut) = match response.end {
         ResponseEnd::Complete => ("complete", None),
         ResponseEnd::UpstreamAbort(RecordedCut::Close) => ("upstream_abort", Some("close")),
@@ -167,23 +131,29 @@ fn response_head(response: &RecordedResponse) -> Map<String, Value> {
         ResponseEnd::ClientAbort => ("client_abort", None),
         ResponseEnd::Truncated => ("truncated", None),
     };
-    out.insert("end".into(), end.into());
-    put_text(&mut out, "cut", cut);
-    out
+    out.text("end", end);
+    if let Some(cut) = cut {
+        out.text("cut", cut);
+    }
+    if out.has_bodies() {
+        response.payload.write(out);
+    }
 }
 
-/// An object, or, where a name repeats, a list of pairs: the order is kept
-/// either way.
-fn headers_json(headers: &[(String, String)]) -> Value {
-    let mut object = Map::new();
-    for (name, value) in headers {
-        object.insert(name.clone(), value.as_str().into());
+impl ResponsePayload {
+    /// Writes the fields that hold this payload into a response's object.
+    pub(in super::super) fn write(&self, out: &mut impl ObjectSink) {
+        match self.layout {
+            _ if self.is_empty() => {}
+            ChunkLayout::Whole => out.body(&self.bytes()),
+            ChunkLayout::Chunks => out.chunks("chunks", &self.chunks),
+            ChunkLayout::Frames => {
+                out.body(&self.bytes());
+                let rows = self.chunks.iter().map(|chunk| {
+                    Value::Array(vec![milliseconds(chunk.at_ms), chunk.data.len().into()])
+                });
+                out.value("frames", &rows.collect());
+            }
+        }
     }
-    if object.len() == headers.len() {
-        return Value::Object(object);
-    }
-    let pair = |(name, value): &(String, String)| {
-        Value::Array(vec![name.as_str().into(), value.as_str().into()])
-    };
-    Value::Array(headers.iter().map(pair).collect())
 }

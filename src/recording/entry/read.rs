@@ -12,7 +12,7 @@ use super::super::entry_field::EntryError;
 use super::super::header_names::HeaderNames;
 use super::super::json_style::JsonStyle;
 use super::super::typed_reader::{TextTokens, styled};
-use super::decode::KNOWN;
+use super::field::{EntryField, FieldSet, USAGE, usage_counts};
 use super::{Entry, RecordedCut, RecordedRequest, RecordedResponse, ResponseEnd};
 use loomrec_identity::RequestKey;
 use loomrec_provider::TokenUsage;
@@ -54,34 +54,37 @@ impl Entry {
 pub(super) fn quick(text: &str) -> Option<Entry> {
     let mut entry = Entry::default();
     let mut rest = Map::new();
-    let mut seen = Seen::default();
+    let mut seen = FieldSet::default();
     let mut tokens = TextTokens::new(text);
     tokens.object(|tokens, key| {
+        // Any other field is kept even where it is null, and one that stands there twice is
+        // left to the long way.
+        let field = EntryField::parse(key)?;
+        seen.insert(field).then_some(())?;
         if tokens.null() {
-            return seen.first(key);
+            return Some(());
         }
-        match key {
-            "content" => entry.content = Some(tokens.text()?),
-            "model" => entry.model = Some(tokens.text()?),
-            "usage" => entry.usage = Some(usage(tokens)?),
-            "cost_usd" => entry.cost_usd = Some(tokens.number()?),
-            "latency_ms" => entry.latency_ms = Some(tokens.number()?),
-            "finish_reason" => entry.finish_reason = Some(tokens.text()?),
-            "request_hash" => {
+        match field {
+            EntryField::Content => entry.content = Some(tokens.text()?),
+            EntryField::Model => entry.model = Some(tokens.text()?),
+            EntryField::Usage => entry.usage = Some(usage(tokens)?),
+            EntryField::CostUsd => entry.cost_usd = Some(tokens.number()?),
+            EntryField::LatencyMs => entry.latency_ms = Some(tokens.number()?),
+            EntryField::FinishReason => entry.finish_reason = Some(tokens.text()?),
+            EntryField::RequestHash => {
                 entry.request_hash = Some(RequestKey::parse(&tokens.string()?)?);
             }
-            "provider" => entry.provider = Some(tokens.text()?),
-            "upstream" => entry.upstream = Some(tokens.text()?),
-            "session" => entry.session = Some(tokens.text()?),
-            "recorded_at" => entry.recorded_at = Some(tokens.text()?),
-            "request" => entry.request = Some(request(tokens)?),
-            "response" => entry.response = Some(response(tokens)?),
-            "tool_calls" | "embeddings" | "fault" => {
+            EntryField::Provider => entry.provider = Some(tokens.text()?),
+            EntryField::Upstream => entry.upstream = Some(tokens.text()?),
+            EntryField::Session => entry.session = Some(tokens.text()?),
+            EntryField::RecordedAt => entry.recorded_at = Some(tokens.text()?),
+            EntryField::Request => entry.request = Some(request(tokens)?),
+            EntryField::Response => entry.response = Some(response(tokens)?),
+            EntryField::ToolCalls | EntryField::Embeddings | EntryField::Fault => {
                 rest.insert(key.to_owned(), tokens.value()?);
             }
-            _ => return None,
         }
-        seen.first(key)
+        Some(())
     })?;
     if !tokens.is_at_end() {
         return None;
@@ -101,37 +104,14 @@ pub(super) fn quick(text: &str) -> Option<Entry> {
     Some(entry)
 }
 
-/// The fields of an entry that have been read, a bit each.
-#[derive(Default)]
-struct Seen(u32);
-
-impl Seen {
-    /// Gives up on a field that stands there twice, or that is not known: it is
-    /// kept even where it is null.
-    fn first(&mut self, key: &str) -> Option<()> {
-        let bit = 1 << KNOWN.iter().position(|known| *known == key)?;
-        let again = self.0 & bit != 0;
-        self.0 |= bit;
-        (!again).then_some(())
-    }
-}
-
 fn usage(tokens: &mut TextTokens<'_>) -> Option<TokenUsage> {
     let mut usage = TokenUsage::default();
     let mut seen = 0_u8;
     tokens.object(|tokens, key| {
-        let (place, bit) = match key {
-            "prompt_tokens" => (&mut usage.prompt_tokens, 1),
-            "completion_tokens" => (&mut usage.completion_tokens, 2),
-            "total_tokens" => (&mut usage.total_tokens, 4),
-            "reasoning_tokens" => (&mut usage.reasoning_tokens, 8),
-            "cached_tokens" => (&mut usage.cached_tokens, 16),
-            "cache_write_tokens" => (&mut usage.cache_write_tokens, 32),
-            _ => return None,
-        };
-        *place = tokens.count()?;
-        let again = seen & bit != 0;
-        seen |= bit;
+        let index = USAGE.iter().position(|known| *known == key)?;
+        *usage_counts(&mut usage)[index] = tokens.count()?;
+        let again = seen & (1 << index) != 0;
+        seen |= 1 << index;
         (!again).then_some(())
     })?;
     Some(usage)

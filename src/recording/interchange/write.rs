@@ -5,8 +5,8 @@ mod entry;
 pub use entry::{EntryToWrite, WrittenEntry};
 
 use super::address::UpstreamAddresses;
-use super::agentloom::Turns;
-use super::aimock::Matches;
+use super::agentloom::TurnCounter;
+use super::aimock::MatchCounter;
 use super::format::ForeignFormat;
 use super::vcr::{Cassette, Notation};
 use super::{har, openai, otel};
@@ -20,14 +20,14 @@ pub struct ExportWriter<'a> {
     count: usize,
     /// Whether a batch's answers are written, and not its requests.
     answers: bool,
-    turns: Turns,
-    matches: Matches,
+    turns: TurnCounter,
+    matches: MatchCounter,
 }
 
 impl<'a> ExportWriter<'a> {
     /// A writer of a format; calls get the addresses that their upstreams have.
     pub fn new(format: ForeignFormat, addresses: &'a UpstreamAddresses) -> Self {
-        let (turns, matches) = (Turns::default(), Matches::default());
+        let (turns, matches) = (TurnCounter::default(), MatchCounter::default());
         Self { format, addresses, count: 0, answers: false, turns, matches }
     }
 

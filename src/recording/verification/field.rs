@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::pointer_place::{members, token};
 use super::{Problem, ProblemKind, Severity};
-use crate::entry::KNOWN;
+use crate::entry::{KNOWN, USAGE};
 use loomrec_identity::JsonError;
 use loomrec_identity::spelling::nearest;
 
@@ -12,14 +12,6 @@ use loomrec_identity::spelling::nearest;
 const BODY: [&str; 4] = ["body", "style", "text", "base64"];
 const REQUEST: [&str; 5] = ["method", "path", "query", "headers", "other_headers"];
 const RESPONSE: [&str; 6] = ["status", "headers", "end", "cut", "chunks", "frames"];
-const USAGE: [&str; 6] = [
-    "prompt_tokens",
-    "completion_tokens",
-    "total_tokens",
-    "reasoning_tokens",
-    "cached_tokens",
-    "cache_write_tokens",
-];
 
 /// How many are told of one entry.
 const MOST: usize = 200;

@@ -2,11 +2,9 @@
 
 use super::*;
 use crate::error::StoreError;
-use crate::paths::RecordingForm;
+use crate::location::RecordingLocation;
 use crate::run::RunTarget;
-use crate::{
-    compaction, folder, linked, reader::Recording, regular_file, run, sidecars, temporary_file,
-};
+use crate::{compaction, linked, reader::Recording, regular_file, run, sidecars, temporary_file};
 
 /// How often what an earlier run left is compacted, before it is given up on: each
 /// time, another recorder has come and died meanwhile.
@@ -27,8 +25,12 @@ impl RecordingAppender {
     /// # Errors
     /// An existing recording that cannot be used or was made under other rules;
     /// a lock that cannot be taken. The recording is never touched then.
-    pub fn open(path: &Path, run: &RunChoice, rules: &IdentityRules) -> Result<Self, StoreError> {
-        Self::open_on(Disk::real(), path, run, rules)
+    pub fn open(
+        location: impl Into<RecordingLocation>,
+        run: &RunChoice,
+        rules: &IdentityRules,
+    ) -> Result<Self, StoreError> {
+        Self::open_on(Disk::real(), location.into().as_path(), run, rules)
     }
 
     /// The same, on a disk that may fail.
@@ -62,10 +64,7 @@ impl RecordingAppender {
             schedule: CompactionSchedule::default(),
             stamp: FileVersion::at(&paths.target).map_err(failed)?,
             held,
-            files: match paths.form {
-                RecordingForm::File => Vec::new(),
-                RecordingForm::Folder => folder::names(&paths.target).map_err(failed)?,
-            },
+            files: paths.backend.file_names().map_err(failed)?,
             suspicious: false,
             rules: rules.clone(),
             paths,
@@ -113,10 +112,8 @@ fn enter(
         }
         sweep(path, paths)?;
         let mut run = RunSeat::enter(&paths.run, disk, choice).map_err(at_run)?;
-        if paths.form == RecordingForm::Folder {
-            let failed = |source| StoreError::write(&paths.target, source);
-            disk.create_folder(&paths.target).map_err(failed)?;
-        }
+        let failed = |source| StoreError::write(&paths.target, source);
+        paths.backend.prepare(disk).map_err(failed)?;
         if run.is_alone() {
             run::note_target(&paths.run, disk, target(paths)?).map_err(at_run)?;
             run.refresh().map_err(at_run)?;
@@ -131,12 +128,7 @@ fn enter(
 
 /// Which file or folder the recording is now.
 fn target(paths: &RecordingPaths) -> Result<RunTarget, StoreError> {
-    let found = FileVersion::at(&paths.target);
-    let found = found.map_err(|source| StoreError::write(&paths.target, source))?;
-    Ok(found.map(|stamp| match paths.form {
-        RecordingForm::File => stamp.id(),
-        RecordingForm::Folder => stamp.id_of_folder(),
-    }))
+    paths.backend.run_target().map_err(|source| StoreError::write(&paths.target, source))
 }
 
 /// Removes what compactions that were killed left behind, unless one is going on. Only
@@ -150,10 +142,7 @@ fn sweep(path: &Path, paths: &RecordingPaths) -> Result<(), StoreError> {
     if folds {
         return Ok(());
     }
-    if paths.form == RecordingForm::Folder {
-        folder::sweep_all(&paths.target).map_err(failed)?;
-    }
-    temporary_file::sweep(&paths.target).map_err(failed)
+    paths.backend.sweep().map_err(failed)
 }
 
 /// Checks a recording, as often as others change its files meanwhile; gives the

@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::error::StoreError;
+use crate::location::RecordingLocation;
 
 /// What the entries of a new recording come from: each is made as it is asked for.
 type Made<E> = Result<(EntryName, Entry), E>;
@@ -16,22 +17,21 @@ type Made<E> = Result<(EntryName, Entry), E>;
 /// [`StoreError::Busy`] while someone records into it, what `entries` fails with, or
 /// storage that fails. Nothing is then changed.
 pub fn create<E: From<StoreError>>(
-    path: &Path,
+    location: impl Into<RecordingLocation>,
     meta: &RecordingMeta,
     entries: impl Iterator<Item = Made<E>>,
     over: bool,
 ) -> Result<usize, E> {
+    let location = location.into();
+    let path = location.as_path();
     let paths =
         RecordingPaths::of(path).map_err(|source| StoreError::write(path.to_owned(), source))?;
     let exists = || StoreError::Exists { path: path.to_owned() };
-    let before = BaseState::at(&paths)?;
+    let before = paths.backend.version()?;
     if !before.is_nothing() && !over {
         return Err(exists().into());
     }
-    let is_other = |metadata: fs::Metadata| !metadata.is_file();
-    if paths.form == RecordingForm::File && fs::metadata(&paths.target).is_ok_and(is_other) {
-        return Err(StoreError::NotAFile { path: path.to_owned() }.into());
-    }
+    paths.backend.refuse_other(path)?;
     linked::refuse_other_than_a_recording(path)?;
     match write(path, &paths, meta, entries, &before) {
         // It was not there, and now it is.
@@ -82,10 +82,11 @@ fn write<E>(
     paths: &RecordingPaths,
     meta: &RecordingMeta,
     entries: impl Iterator<Item = Made<E>>,
-    before: &BaseState,
+    before: &BaseVersion,
 ) -> Result<usize, Failed<E>> {
     // What is in a folder is not removed unless all of it is a recording.
-    let (body, outline) = replaced(path, paths, meta)?;
+    let mut base = paths.backend.replaced_snapshot(path)?;
+    let outline = base.outline(path)?.unwrap_or_else(|| RecordingOutline::empty(meta.clone()));
     let mut changes = RecordingChanges::new()?;
     let mut count = 0;
     for found in entries {
@@ -99,24 +100,7 @@ fn write<E>(
         }
     }
     let plan = changes.plan(&outline);
-    let source = RecordingSnapshot::rewriting(path, body, outline, changes.spool.into_file(), plan);
+    let source = RecordingSnapshot::rewriting(path, base, outline, changes.spool.into_file(), plan);
     replace(paths, &source, None, Some(meta), before)?;
     Ok(count)
-}
-
-/// What a new recording takes the place of, file by file; of a single file nothing stays.
-fn replaced(
-    path: &Path,
-    paths: &RecordingPaths,
-    meta: &RecordingMeta,
-) -> Result<(BaseText, RecordingOutline), StoreError> {
-    let empty = RecordingOutline::empty(meta.clone());
-    match paths.form {
-        RecordingForm::File => Ok((BaseText::Nothing, empty)),
-        RecordingForm::Folder => {
-            let mut body = BaseText::open(path, paths.form)?;
-            let outline = body.outline(path)?.unwrap_or(empty);
-            Ok((body, outline))
-        }
-    }
 }

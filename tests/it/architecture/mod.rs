@@ -17,18 +17,20 @@ use source::{Path, has_bare_allow, paths, tokens, without_tests};
 
 const LONGEST_FILE: usize = 400;
 
-const FLOORS: &[(&str, u8)] = &[
-    ("main", 7),
-    ("cli", 7),
-    ("server", 6),
-    ("inspector", 5),
-    ("telemetry", 4),
-    ("engine", 3),
-    ("replay", 2),
-    ("record", 2),
-    ("upstream", 1),
-    ("tls", 1),
+/// The floors of a crate: the module imports from lower floors or from its own folder only.
+const FLOORS: &[(&str, &str, u8)] = &[
+    ("loomrec", "main", 2),
+    ("loomrec", "cli", 1),
+    ("loomrec_proxy", "server", 3),
+    ("loomrec_proxy", "inspector", 2),
+    ("loomrec_proxy", "telemetry", 1),
+    ("loomrec_engine", "replay", 2),
+    ("loomrec_engine", "record", 2),
+    ("loomrec_engine", "upstream", 1),
 ];
+
+/// Crates whose other modules share one floor above those.
+const SHARED_FLOORS: &[(&str, u8)] = &[("loomrec_engine", 3)];
 
 /// The folders of the member `recording` that import neither each other nor are imported
 /// by what stands beside them.
@@ -45,6 +47,8 @@ const FORBIDDEN_PACKAGES: &[(&str, &[&str])] = &[
     ("fault", PURE_FORBIDS),
     ("recording", PURE_FORBIDS),
     ("store", &["tokio", "hyper", "hyper-util", "reqwest", "rustls", "socket2", "rustix"]),
+    ("engine", &["clap", "indicatif", "reqwest", "opentelemetry", "prometheus-client", "rustix"]),
+    ("proxy", &["clap", "indicatif", "hyper-rustls", "rustix"]),
     ("os", &["hyper", "hyper-util", "reqwest", "rustls", "socket2", "fs2", "tempfile"]),
 ];
 
@@ -87,13 +91,18 @@ const EFFECTS: &[&str] = &[
     "time::OffsetDateTime::now_utc",
 ];
 
-fn floor(module: &str) -> Option<u8> {
-    FLOORS.iter().find(|(name, _)| *name == module).map(|(_, floor)| *floor)
+fn floor(crate_name: &str, module: &str) -> Option<u8> {
+    let listed = FLOORS.iter().find(|(owner, name, _)| *owner == crate_name && *name == module);
+    listed.map(|(_, _, floor)| *floor).or_else(|| shared_floor(crate_name))
 }
 
-fn may_import(from: &str, to: &str) -> bool {
-    let (Some(above), Some(below)) = (floor(from), floor(to)) else { return false };
-    from == to || from == "main" || below < above
+fn shared_floor(crate_name: &str) -> Option<u8> {
+    SHARED_FLOORS.iter().find(|(owner, _)| *owner == crate_name).map(|(_, floor)| *floor)
+}
+
+fn may_import(crate_name: &str, from: &str, to: &str) -> bool {
+    let (above, below) = (floor(crate_name, from), floor(crate_name, to));
+    from == to || below < above || (above == below && above == shared_floor(crate_name))
 }
 
 /// Every broken rule, one line each, in a stable order.
@@ -112,14 +121,17 @@ fn violations(files: &[File]) -> Vec<String> {
         out.extend(too_long(&file.path, &file.text));
         let top = tree.top_module(file);
         let member = tree.member(file);
-        if member.is_none() && !top.is_empty() {
-            if floor(&top).is_none() {
+        let crate_name = tree.module(file).swap_remove(0);
+        let has_floors = FLOORS.iter().any(|(owner, ..)| *owner == crate_name);
+        if has_floors && !top.is_empty() {
+            if floor(&crate_name, &top).is_none() {
                 out.insert(format!("{}: module {top} stands on no floor", file.path));
                 continue;
             }
             for path in paths(&all) {
                 let Some(target) = tree.absolute(file, &path) else { continue };
-                if !target.get(1).is_some_and(|name| tree.is_member_at_root(name)) {
+                let is_passed_on = target.get(1).is_some_and(|name| tree.is_member_at_root(name));
+                if target[0] == crate_name && !(member.is_none() && is_passed_on) {
                     out.extend(upward(file, &top, &path, &target));
                 }
             }
@@ -142,19 +154,17 @@ fn too_long(path: &str, text: &str) -> Option<String> {
 }
 
 fn upward(file: &File, top: &str, path: &Path, target: &[String]) -> Option<String> {
-    if target.first().is_some_and(|root| root != "loomrec") {
-        return None;
-    }
     let Some(to) = target.get(1) else {
         // `pub(crate)` and a lone `self` are no imports; `use crate as x` is one.
         let escapes = path.import.is_some() || path.segments.len() > 1;
         return escapes.then(|| format!("{}: imports the crate's root", file.path));
     };
     let written = path.segments.join("::");
-    if to == "*" || (floor(to).is_none() && top != to) {
+    if to == "*" || (floor(&target[0], to).is_none() && top != to) {
         return Some(format!("{}: {written} reaches the crate's root", file.path));
     }
-    (!may_import(top, to)).then(|| format!("{}: {top} may not import {to} ({written})", file.path))
+    let refused = !may_import(&target[0], top, to);
+    refused.then(|| format!("{}: {top} may not import {to} ({written})", file.path))
 }
 
 /// An import within `recording` that leads into one of its folders of readers.

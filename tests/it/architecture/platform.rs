@@ -20,7 +20,7 @@ const SYSTEMS: [&str; 5] = ["unix", "windows", "target_os", "target_family", "ta
 
 /// Files that may name one, and why.
 const ALLOWED: [(&str, &str); 1] = [(
-    "upstream/connect.rs",
+    "engine/upstream/connect.rs",
     "hyper-util has a timeout for unanswered bytes on some systems alone",
 )];
 

@@ -22,14 +22,14 @@ const FIELDS: [&str; 9] = [
 /// Writes entries, those of a step as a list where there are several. What comes next
 /// decides that, so one entry is held back.
 #[derive(Debug, Default)]
-pub(in super::super) struct Turns {
+pub(in super::super) struct TurnCounter {
     step: Option<String>,
     /// The only entry of the step so far.
     held: Option<String>,
     count: usize,
 }
 
-impl Turns {
+impl TurnCounter {
     /// One entry; the text is what can be written by now.
     ///
     /// # Errors

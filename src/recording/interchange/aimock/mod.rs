@@ -11,4 +11,4 @@ mod write;
 
 pub(super) use read::read;
 pub use rule::FixtureList;
-pub(super) use write::Matches;
+pub(super) use write::MatchCounter;

@@ -15,13 +15,13 @@ type Mark = [u8; 16];
 
 /// Which rules there are, and how often each has been written.
 #[derive(Debug, Default)]
-pub(in super::super) struct Matches {
+pub(in super::super) struct MatchCounter {
     /// How many calls each has, where that was found out before.
     calls: BTreeMap<Mark, usize>,
     written: BTreeMap<Mark, usize>,
 }
 
-impl Matches {
+impl MatchCounter {
     /// Counts a call before any is written. The longer its text, the earlier it has to
     /// be written: aimock takes the first fixture whose text stands in a request's.
     pub(in super::super) fn survey(&mut self, entry: &Entry) -> usize {

@@ -1,0 +1,207 @@
+//! The engine: answers a call from a recording, from a script, or from its upstream.
+//!
+//! A call comes in as an [`IncomingCall`]: a request that was read, routed, and freed of
+//! secrets. [`Engine::answer`] makes a [`CallResult`] of it: the response, and the
+//! [`CallOutcome`] that journals, counters and receipts report. An engine waits for nothing but
+//! its upstream: the caller holds a response back until it is due. It knows nothing of faults:
+//! these wrap it (`server::fault`), and reach it by `find`, `deliver` and `answer_unrecorded`,
+//! the steps that [`Engine::answer`] is made of.
+
+mod answer_body;
+mod call_outcome;
+mod call_result;
+pub mod clock;
+mod credential;
+pub mod error_response;
+mod forwarding;
+mod head_cache;
+mod incoming_call;
+mod live_call;
+mod miss;
+pub mod observe;
+mod parsed_request;
+pub mod record;
+pub mod replay;
+mod replay_call;
+mod request_cache;
+pub mod request_summary;
+pub mod route;
+pub mod upstream;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+pub use answer_body::{AnswerBody, PrefixedBody};
+pub use call_outcome::{AnswerOrigin, AnswerSource, CallOutcome, ServedTake};
+pub use call_result::{CallResult, RecordedUsage};
+pub use credential::RequestCredentials;
+pub use forwarding::Forwarding;
+pub use head_cache::{HeadCache, RequestRef};
+pub use incoming_call::IncomingCall;
+pub use miss::{ExplainedMiss, MissPolicy, OnExplainedMiss};
+pub use parsed_request::ParsedRequest;
+pub use parsed_request::RedactedRequest;
+pub use replay_call::OwedTake;
+pub use request_cache::CachedRequest;
+pub use request_summary::{LONGEST, RequestSummary, clip};
+
+use crate::record::{OnRecorded, RecordEngine};
+use crate::replay::{RecordingMismatchError, ReplayEngine, UnexplainedMiss};
+use loomrec_identity::IdentityRules;
+
+/// What answers the calls of a run.
+#[derive(Clone)]
+pub enum Engine {
+    /// Every call goes to its upstream and is recorded.
+    Record {
+        /// Records.
+        record: Arc<RecordEngine>,
+        /// Makes the requests that go upstream.
+        forwarding: Forwarding,
+    },
+    /// Every call is answered from the recording.
+    Replay {
+        /// Replays, and answers from a script where there is one.
+        replay: Arc<ReplayEngine>,
+        /// What a call gets that the recording does not answer.
+        on_miss: MissPolicy,
+        /// Told of each explained miss.
+        on_explained: OnExplainedMiss,
+    },
+    /// A call that the recording answers is replayed; any other is recorded.
+    NewEpisodes {
+        /// Replays.
+        replay: Arc<ReplayEngine>,
+        /// Records.
+        record: Arc<RecordEngine>,
+        /// Makes the requests that go upstream.
+        forwarding: Forwarding,
+    },
+}
+
+impl Engine {
+    /// The word for what the run does, in journals, spans and metrics.
+    pub fn mode(&self) -> &'static str {
+        match self {
+            Self::Record { .. } => "record",
+            Self::Replay { .. } => "replay",
+            Self::NewEpisodes { .. } => "new_episodes",
+        }
+    }
+
+    /// The replaying engine, where this run replays.
+    pub fn replay(&self) -> Option<&Arc<ReplayEngine>> {
+        match self {
+            Self::Record { .. } => None,
+            Self::Replay { replay, .. } | Self::NewEpisodes { replay, .. } => Some(replay),
+        }
+    }
+
+    /// The recording engine, where this run records.
+    pub fn record(&self) -> Option<&Arc<RecordEngine>> {
+        match self {
+            Self::Replay { .. } => None,
+            Self::Record { record, .. } | Self::NewEpisodes { record, .. } => Some(record),
+        }
+    }
+
+    /// The rules that its engines make keys under, those of the replaying one first.
+    pub fn rules(&self) -> impl Iterator<Item = &IdentityRules> {
+        let replayed = self.replay().into_iter().flat_map(|replay| replay.matcher().rules());
+        replayed.chain(self.record().map(|record| record.rules()))
+    }
+
+    /// How many connections to upstreams were opened so far.
+    pub fn upstream_connections(&self) -> u64 {
+        match self {
+            Self::Record { record, .. } | Self::NewEpisodes { record, .. } => record.connections(),
+            Self::Replay { on_miss: MissPolicy::Forward { client, .. }, .. } => {
+                client.connections()
+            }
+            Self::Replay { .. } => 0,
+        }
+    }
+
+    /// Whether a call may go to an upstream.
+    pub fn goes_upstream(&self) -> bool {
+        match self {
+            Self::Record { .. } | Self::NewEpisodes { .. } => true,
+            Self::Replay { on_miss, .. } => matches!(on_miss, MissPolicy::Forward { .. }),
+        }
+    }
+
+    /// Answers a call. `on_recorded` makes what is told of the exchange, where the call is
+    /// recorded.
+    pub async fn answer(
+        &self,
+        call: &IncomingCall,
+        on_recorded: impl FnOnce() -> OnRecorded,
+    ) -> CallResult {
+        let delivered = match self.find(&call.parsed) {
+            Ok(owed) => self.deliver(call, owed, call.arrived).await,
+            Err(miss) => Err(miss),
+        };
+        match delivered {
+            Ok(result) => result,
+            Err(miss) => self.answer_unrecorded(call, miss, on_recorded).await,
+        }
+    }
+
+    /// Finds the take that a call is owed, which is used up by it unless it is given back.
+    ///
+    /// # Errors
+    /// A miss where no take answers the call; always, where the run does not replay.
+    pub fn find<'a>(&'a self, parsed: &'a ParsedRequest) -> Result<OwedTake<'a>, UnexplainedMiss> {
+        match self.replay() {
+            Some(replay) => replay_call::find(replay, parsed),
+            None => Err(UnexplainedMiss::unknown()),
+        }
+    }
+
+    /// Answers a call with the take that it is owed, due as if the call had come at `arrived`.
+    ///
+    /// # Errors
+    /// A miss where the take cannot be given in the form that is asked for. It is given back.
+    pub async fn deliver(
+        &self,
+        call: &IncomingCall,
+        owed: OwedTake<'_>,
+        arrived: Instant,
+    ) -> Result<CallResult, UnexplainedMiss> {
+        replay_call::deliver(call, owed, arrived).await
+    }
+
+    /// Answers a call that the recording does not answer.
+    pub async fn answer_unrecorded(
+        &self,
+        call: &IncomingCall,
+        miss: UnexplainedMiss,
+        on_recorded: impl FnOnce() -> OnRecorded,
+    ) -> CallResult {
+        match self {
+            Self::Record { record, forwarding } | Self::NewEpisodes { record, forwarding, .. } => {
+                live_call::record(record, forwarding, call, on_recorded()).await
+            }
+            Self::Replay { replay, on_miss, on_explained } => {
+                miss::answer(replay, on_miss, on_explained, call, miss).await
+            }
+        }
+    }
+
+    /// Explains a miss of which the caller learns nothing, since a fault replaced its answer.
+    /// `None` where the call would have been answered in another way.
+    pub async fn explain_hidden_miss(
+        &self,
+        call: &IncomingCall,
+        miss: UnexplainedMiss,
+    ) -> Option<RecordingMismatchError> {
+        match self {
+            Self::Replay { replay, on_miss: MissPolicy::Error, on_explained }
+                if replay.script().is_none() =>
+            {
+                Some(miss::explain(replay, on_explained, call, miss).await)
+            }
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! Exchanges that are under way, and what each of them needs.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use super::writer::RecordWriter;
+use loomrec_identity::IdentityRules;
+use loomrec_recording::cost::PriceTable;
+use loomrec_recording::redact::Redactor;
+
+/// How a recorder behaves.
+#[derive(Clone, Debug)]
+pub struct RecordConfig {
+    /// A copy larger than this many bytes is dropped and marked `truncated`.
+    pub max_copy: usize,
+    /// How long a response, or the rest of one, is awaited after its client has left.
+    pub drain: Duration,
+    /// The rules keys are made under.
+    pub rules: IdentityRules,
+    /// What models cost.
+    pub prices: PriceTable,
+    /// Which recorder of its run this is: [`store::Recorder::place`].
+    ///
+    /// [`store::Recorder::place`]: loomrec_store::RecordingAppender::place
+    pub place: usize,
+}
+
+/// What every exchange needs.
+pub(crate) struct RecordContext {
+    /// Exchanges under way.
+    pub(super) busy: AtomicUsize,
+    /// Notified when no exchange is under way any more.
+    pub(super) idle: Notify,
+    pub(crate) config: RecordConfig,
+    pub(crate) redactor: Arc<Redactor>,
+    pub(crate) writer: RecordWriter,
+}
+
+/// One exchange under way: [`RecordEngine::finish`](super::RecordEngine::finish) waits for it.
+pub(crate) struct ActiveExchange {
+    pub(crate) shared: Arc<RecordContext>,
+}
+
+impl ActiveExchange {
+    pub(super) fn new(shared: &Arc<RecordContext>) -> Self {
+        shared.busy.fetch_add(1, Ordering::AcqRel);
+        Self { shared: Arc::clone(shared) }
+    }
+}
+
+impl Drop for ActiveExchange {
+    fn drop(&mut self) {
+        if self.shared.busy.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.shared.idle.notify_waiters();
+        }
+    }
+}

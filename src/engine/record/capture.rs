@@ -1,0 +1,155 @@
+//! The copy of one exchange: collects chunks with their times and turns them
+//! into an entry, freed of secrets, when the exchange is over.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http::HeaderMap;
+use http::response::Parts;
+
+use super::active_exchange::RecordContext;
+use super::record_job::{KeepFilter, OnRecorded, RecordJob};
+use super::record_outcome::{CallFailure, RecordOutcome, UpstreamTimes};
+use loomrec_recording::EntryName;
+use loomrec_recording::body::Chunk;
+use loomrec_recording::entry::{Entry, ResponseEnd};
+use loomrec_recording::entry_maker::{CompletedExchange, EntryMaker, UpstreamReply};
+use loomrec_recording::redact::CallCredentials;
+
+/// The copy of one exchange, still being made.
+pub struct ExchangeCapture {
+    job: RecordJob,
+    status: u16,
+    headers: Vec<(String, String)>,
+    chunks: Vec<Chunk>,
+    size: usize,
+    max: usize,
+    over: bool,
+    times: UpstreamTimes,
+}
+
+impl ExchangeCapture {
+    /// Starts the copy of the response whose head is `parts`.
+    pub fn new((job, sent): (RecordJob, Duration), parts: &Parts, max: usize) -> Self {
+        let headers = header_list(&parts.headers);
+        let status = parts.status.as_u16();
+        let head = job.arrived.elapsed();
+        let times = UpstreamTimes { sent, head, first: None, last: head };
+        Self { job, status, headers, chunks: Vec::new(), size: 0, max, over: false, times }
+    }
+
+    /// Adds a chunk that arrived just now. Past the limit the whole copy is dropped.
+    pub fn add(&mut self, data: Bytes) {
+        self.size += data.len();
+        let at = self.job.arrived.elapsed();
+        self.times.last = at;
+        if !data.is_empty() {
+            self.times.first.get_or_insert(at);
+        }
+        if self.over || self.size > self.max {
+            self.over = true;
+            self.chunks = Vec::new();
+            return;
+        }
+        self.chunks.push(Chunk { at_ms: at.as_secs_f64() * 1000.0, data });
+    }
+
+    /// The credentials that the request carried.
+    pub(super) fn secrets(&self) -> Arc<CallCredentials> {
+        Arc::clone(&self.job.secrets)
+    }
+
+    /// Who has a say in whether the exchange is kept.
+    pub(super) fn take_keeps(&mut self) -> Option<KeepFilter> {
+        self.job.keeps.take()
+    }
+
+    /// Whether every chunk so far is still held by the copy.
+    pub fn is_whole(&self) -> bool {
+        !self.over
+    }
+
+    /// The exchange as it is to be kept.
+    pub(super) fn finish(self, end: ResponseEnd, shared: &RecordContext) -> FinishedExchange {
+        let Self { job, status, headers, chunks, max, over, mut times, .. } = self;
+        times.last = job.arrived.elapsed();
+        let label = format!("{} {}", job.observed.request.method, job.observed.request.path);
+        let exchange = CompletedExchange {
+            observed: job.observed,
+            key: job.key,
+            secrets: job.secrets,
+            recorded_at: Some(job.recorded_at),
+            latency_ms: Some(millis_since(job.arrived)),
+            reply: UpstreamReply { status, headers, chunks, over, end },
+        };
+        let (redactor, prices) = (&*shared.redactor, &shared.config.prices);
+        let (entry, kept) = match (EntryMaker { redactor, prices, max }).entry(exchange) {
+            Ok((entry, cost)) => {
+                let kept = kept(&entry, cost, times);
+                (Some((job.name, entry)), kept)
+            }
+            Err(unkept) => {
+                let mut kept = kept(&Entry::default(), None, times);
+                kept.outcome = Err(format!("{label} is not kept: {unkept}"));
+                (None, kept)
+            }
+        };
+        FinishedExchange { entry, kept, on_recorded: job.on_recorded }
+    }
+}
+
+/// An exchange that is over.
+pub(super) struct FinishedExchange {
+    /// The name to keep it under, and the entry; `None` where it cannot be kept.
+    pub(super) entry: Option<(EntryName, Entry)>,
+    /// What there is to say of it.
+    pub(super) kept: RecordOutcome,
+    /// Who is told.
+    pub(super) on_recorded: OnRecorded,
+}
+
+/// What there is to say of an exchange that is to be kept. The entry alone does not tell an
+/// unknown price from none.
+fn kept(entry: &Entry, cost_usd: Option<f64>, times: UpstreamTimes) -> RecordOutcome {
+    let usage = entry.usage.unwrap_or_default();
+    let incomplete = entry.response.as_ref().map(|response| response.end);
+    let incomplete =
+        incomplete.filter(|end| matches!(end, ResponseEnd::ClientAbort | ResponseEnd::Truncated));
+    let label = entry.request.as_ref().filter(|_| incomplete.is_some());
+    RecordOutcome {
+        outcome: Ok(()),
+        incomplete,
+        label: label.map_or_else(String::new, |seen| format!("{} {}", seen.method, seen.path)),
+        model: entry.model.clone(),
+        tokens: (usage.prompt_tokens, usage.completion_tokens),
+        cost_usd,
+        failure: entry.response.as_ref().and_then(|response| {
+            match (response.status, response.end) {
+                (status @ 400.., _) => Some(CallFailure::Status(status)),
+                (_, ResponseEnd::UpstreamAbort(_)) => Some(CallFailure::Cut),
+                (_, ResponseEnd::ClientAbort | ResponseEnd::Truncated) => {
+                    Some(CallFailure::Incomplete)
+                }
+                (_, ResponseEnd::Complete) => None,
+            }
+        }),
+        times,
+        append: Duration::ZERO,
+    }
+}
+
+/// Milliseconds from `start` to now.
+fn millis_since(start: Instant) -> f64 {
+    start.elapsed().as_secs_f64() * 1000.0
+}
+
+/// Headers as a list, names in lower case; a value that is not UTF-8 keeps what is.
+pub fn header_list(headers: &HeaderMap) -> Vec<(String, String)> {
+    headers
+        .iter()
+        .map(|(name, value)| {
+            (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned())
+        })
+        .collect()
+}

@@ -1,0 +1,84 @@
+//! What is to be recorded of one exchange, and who is told of it.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::record_outcome::RecordOutcome;
+use loomrec_identity::RequestKey;
+use loomrec_recording::EntryName;
+use loomrec_recording::entry::Entry;
+use loomrec_recording::normalized_request::NormalizedRequest;
+use loomrec_recording::redact::CallCredentials;
+
+/// What is recorded of a request, and under which name.
+#[derive(Debug)]
+pub struct RecordJob {
+    /// The request as it is stored.
+    pub observed: NormalizedRequest,
+    /// Its key.
+    pub key: RequestKey,
+    /// The name it is stored under.
+    pub name: EntryName,
+    /// The credentials it carried: none of them may be stored.
+    pub secrets: Arc<CallCredentials>,
+    /// When it arrived: times in the recording count from here.
+    pub arrived: Instant,
+    /// The same moment as text: RFC 3339, UTC, unique in the run.
+    pub recorded_at: String,
+    /// Who has a say in whether it is kept; `None` where every exchange is.
+    pub keeps: Option<KeepFilter>,
+    /// Told what becomes of this exchange, before its client gets the end of the answer.
+    pub on_recorded: OnRecorded,
+}
+
+/// A say in what becomes of one exchange: sees it once it is over, freed of secrets, and
+/// may add to it. It is not kept where this says no.
+pub struct KeepFilter(Box<dyn FnOnce(&mut Entry) -> bool + Send + Sync>);
+
+impl KeepFilter {
+    /// Has `keeps` asked.
+    pub fn new(keeps: impl FnOnce(&mut Entry) -> bool + Send + Sync + 'static) -> Self {
+        Self(Box::new(keeps))
+    }
+
+    pub(super) fn ask(self, entry: &mut Entry) -> bool {
+        (self.0)(entry)
+    }
+}
+
+impl std::fmt::Debug for KeepFilter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("KeepFilter")
+    }
+}
+
+/// Told once of one exchange: what became of it, or that nothing did.
+pub struct OnRecorded(Option<Report>);
+
+/// What is told.
+type Report = Box<dyn FnOnce(Option<RecordOutcome>) + Send + Sync>;
+
+impl OnRecorded {
+    /// Has `report` told.
+    pub fn new(report: impl FnOnce(Option<RecordOutcome>) + Send + Sync + 'static) -> Self {
+        Self(Some(Box::new(report)))
+    }
+
+    pub(super) fn report(mut self, outcome: RecordOutcome) {
+        if let Some(report) = self.0.take() {
+            report(Some(outcome));
+        }
+    }
+}
+
+impl Drop for OnRecorded {
+    fn drop(&mut self) {
+        self.0.take().into_iter().for_each(|report| report(None));
+    }
+}
+
+impl std::fmt::Debug for OnRecorded {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("OnRecorded")
+    }
+}

@@ -1,0 +1,315 @@
+//! The tee: one owner of the upstream's body feeds the client and the copy.
+//!
+//! A body that is there with its head needs no task: it is kept, then handed over
+//! whole. Any other is a pump's, in a task of its own. While the copy holds a
+//! response's chunks, the client's queue shares them and needs no bound of its
+//! own; once the copy has been dropped, the queue is held to a megabyte by slowing
+//! the upstream down.
+
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, ready};
+use std::time::Instant;
+
+use bytes::Bytes;
+use http::Response;
+use http::response::Parts;
+use http_body::{Body, Frame, SizeHint};
+use http_body_util::BodyExt;
+use tokio::sync::{Notify, mpsc, watch};
+use tokio::time::{Sleep, sleep};
+
+use super::active_exchange::ActiveExchange;
+use super::capture::{ExchangeCapture, FinishedExchange};
+use super::record_outcome::RecordOutcome;
+use crate::upstream;
+use loomrec_recording::entry::{RecordedCut, ResponseEnd};
+
+/// Bytes a slow client may lag behind once the copy no longer holds them.
+const HIGH_WATER: usize = 1 << 20;
+
+/// What the pump hands to the client.
+enum Part {
+    Data(Bytes),
+    Cut(RecordedCut),
+    /// The body is over: told, so that a pump that is gone is not taken for it.
+    End,
+}
+
+/// Bytes queued for the client.
+#[derive(Default)]
+struct Gauge {
+    bytes: AtomicUsize,
+    drained: Notify,
+}
+
+/// The client's side of the tee.
+pub struct TeeBody {
+    /// What came with the head.
+    first: Option<Bytes>,
+    rest: Rest,
+    remaining: Option<u64>,
+}
+
+/// What follows.
+enum Rest {
+    Queue { parts: mpsc::UnboundedReceiver<Part>, gauge: Arc<Gauge> },
+    Cut(RecordedCut),
+    Nothing,
+}
+
+impl TeeBody {
+    /// A body that is there, of this length where one is known, and how it ended.
+    fn whole(first: Option<Bytes>, remaining: Option<u64>, end: ResponseEnd) -> Self {
+        let rest = match end {
+            ResponseEnd::UpstreamAbort(cut) => Rest::Cut(cut),
+            _ => Rest::Nothing,
+        };
+        Self { first, rest, remaining }
+    }
+}
+
+impl Body for TeeBody {
+    type Data = Bytes;
+    type Error = RecordedCut;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, RecordedCut>>> {
+        let data = match (self.first.take(), &mut self.rest) {
+            (Some(data), _) => data,
+            (None, Rest::Nothing) => return Poll::Ready(None),
+            (None, Rest::Cut(cut)) => return Poll::Ready(Some(Err(*cut))),
+            (None, Rest::Queue { parts, gauge }) => match ready!(parts.poll_recv(cx)) {
+                Some(Part::Data(data)) => {
+                    gauge.bytes.fetch_sub(data.len(), Ordering::Relaxed);
+                    gauge.drained.notify_one();
+                    data
+                }
+                Some(Part::Cut(cut)) => return Poll::Ready(Some(Err(cut))),
+                Some(Part::End) => {
+                    self.rest = Rest::Nothing;
+                    return Poll::Ready(None);
+                }
+                None => return Poll::Ready(Some(Err(RecordedCut::Close))),
+            },
+        };
+        if let Some(remaining) = self.remaining.as_mut() {
+            *remaining = remaining.saturating_sub(data.len() as u64);
+        }
+        Poll::Ready(Some(Ok(Frame::data(data))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.first.is_none() && matches!(self.rest, Rest::Nothing)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.remaining.map_or_else(SizeHint::new, SizeHint::with_exact)
+    }
+}
+
+/// The pump's side of the client's queue.
+struct Feed {
+    parts: mpsc::UnboundedSender<Part>,
+    gauge: Arc<Gauge>,
+}
+
+impl Feed {
+    /// Queues `data`; `false` once the client has left.
+    fn send(&self, data: Bytes) -> bool {
+        self.gauge.bytes.fetch_add(data.len(), Ordering::Relaxed);
+        self.parts.send(Part::Data(data)).is_ok()
+    }
+
+    /// Returns once the client has taken enough of what is queued, or has left.
+    async fn drained(&self) {
+        while self.gauge.bytes.load(Ordering::Relaxed) > HIGH_WATER {
+            tokio::select! {
+                () = self.gauge.drained.notified() => {}
+                () = self.parts.closed() => return,
+            }
+        }
+    }
+}
+
+/// A response whose head is there.
+pub(super) struct OpenedResponse {
+    pub(super) parts: Parts,
+    pub(super) body: upstream::UpstreamBody,
+    pub(super) capture: ExchangeCapture,
+    /// The length that the head announces.
+    pub(super) announced: Option<u64>,
+    /// Whether it has no body by its nature.
+    pub(super) bodiless: bool,
+    pub(super) busy: ActiveExchange,
+    pub(super) stop: watch::Receiver<bool>,
+}
+
+impl OpenedResponse {
+    /// The response for the client. One that is there in full is kept first; the
+    /// rest of any other is pumped, and what came with its head goes on with it.
+    pub(super) async fn hand_over(mut self) -> Response<TeeBody> {
+        let (first, end) = self.first().await;
+        let Some(end) = end else {
+            let (response, pump) = self.tee(first);
+            tokio::spawn(pump.run());
+            return response;
+        };
+        drop(self.body);
+        keep(self.capture, end, &self.busy).await;
+        let body = match self.bodiless {
+            true => TeeBody::whole(None, Some(0), ResponseEnd::Complete),
+            false => TeeBody::whole(first, self.announced, end),
+        };
+        Response::from_parts(self.parts, body)
+    }
+
+    /// The chunk that came with the head, and how the body ended, where it has.
+    async fn first(&mut self) -> (Option<Bytes>, Option<ResponseEnd>) {
+        if self.bodiless {
+            let end = match self.body.frame().await {
+                Some(Err(cut)) => ResponseEnd::UpstreamAbort(cut),
+                _ => ResponseEnd::Complete,
+            };
+            return (None, Some(end));
+        }
+        let mut frame = pin!(self.body.frame());
+        let frame = poll_fn(|cx| Poll::Ready(frame.as_mut().poll(cx))).await;
+        match frame.map(|frame| frame.map(|frame| frame.map(Frame::into_data))) {
+            Poll::Pending | Poll::Ready(Some(Ok(Err(_)))) => (None, None),
+            Poll::Ready(None) => (None, Some(ResponseEnd::Complete)),
+            Poll::Ready(Some(Err(cut))) => (None, Some(ResponseEnd::UpstreamAbort(cut))),
+            Poll::Ready(Some(Ok(Ok(data)))) => {
+                self.capture.add(data.clone());
+                let whole = self.announced == Some(data.len() as u64);
+                (Some(data), whole.then_some(ResponseEnd::Complete))
+            }
+        }
+    }
+
+    /// The client's response and the pump that feeds it.
+    fn tee(self, first: Option<Bytes>) -> (Response<TeeBody>, Pump) {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        let gauge = Arc::<Gauge>::default();
+        let received = first.as_ref().map_or(0, |data| data.len() as u64);
+        let rest = Rest::Queue { parts: receiver, gauge: Arc::clone(&gauge) };
+        let body = TeeBody { first, rest, remaining: self.announced };
+        let feed = Feed { parts: sender, gauge };
+        let Self { body: upstream, capture, announced, busy, stop, .. } = self;
+        let pump = Pump { body: upstream, capture, busy, stop, feed, announced, received };
+        (Response::from_parts(self.parts, body), pump)
+    }
+}
+
+/// A response on its way to its client and into the recording.
+struct Pump {
+    body: upstream::UpstreamBody,
+    capture: ExchangeCapture,
+    busy: ActiveExchange,
+    stop: watch::Receiver<bool>,
+    feed: Feed,
+    announced: Option<u64>,
+    received: u64,
+}
+
+impl Pump {
+    /// Relays the body to its end, keeps the exchange, then lets the client have
+    /// the last byte.
+    async fn run(mut self) {
+        let (held, end) = self.relay().await;
+        // A body dropped half-way closes its connection; one that is over is pooled.
+        drop(self.body);
+        keep(self.capture, end, &self.busy).await;
+        if let Some(data) = held {
+            self.feed.send(data);
+        }
+        // A client that has left does not need to be told.
+        drop(self.feed.parts.send(match end {
+            ResponseEnd::UpstreamAbort(cut) => Part::Cut(cut),
+            ResponseEnd::ClientAbort => Part::Cut(RecordedCut::Close),
+            ResponseEnd::Complete | ResponseEnd::Truncated => Part::End,
+        }));
+    }
+
+    /// Relays until the body ends; gives the chunk that is to wait for the copy.
+    async fn relay(&mut self) -> (Option<Bytes>, ResponseEnd) {
+        let Self { body, capture, busy, stop, feed, announced, received } = self;
+        let mut held = None;
+        let mut closed = pin!(feed.parts.closed());
+        let mut stopped = pin!(stopped(stop));
+        // Counts from the moment the client has left.
+        let mut give_up: Option<Pin<Box<Sleep>>> = None;
+        loop {
+            let frame = tokio::select! {
+                biased;
+                frame = body.frame() => frame,
+                () = &mut closed, if give_up.is_none() => {
+                    give_up = Some(Box::pin(sleep(busy.shared.config.drain)));
+                    continue;
+                }
+                () = expired(&mut give_up) => return (held, ResponseEnd::ClientAbort),
+                () = &mut stopped => return (held, ResponseEnd::ClientAbort),
+            };
+            let data = match frame {
+                None => return (held, ResponseEnd::Complete),
+                Some(Err(cut)) => return (held, ResponseEnd::UpstreamAbort(cut)),
+                Some(Ok(frame)) => match frame.into_data() {
+                    Ok(data) => data,
+                    Err(_) => continue,
+                },
+            };
+            *received += data.len() as u64;
+            capture.add(data.clone());
+            if *announced == Some(*received) {
+                held = Some(data);
+            } else if give_up.is_some() {
+                continue;
+            } else if !feed.send(data) {
+                give_up = Some(Box::pin(sleep(busy.shared.config.drain)));
+            } else if !capture.is_whole() {
+                tokio::select! {
+                    () = feed.drained() => {}
+                    () = &mut stopped => return (held, ResponseEnd::ClientAbort),
+                }
+            }
+        }
+    }
+}
+
+/// Returns when the time of a client that has left is over; never without one.
+async fn expired(give_up: &mut Option<Pin<Box<Sleep>>>) {
+    match give_up {
+        Some(sleep) => sleep.as_mut().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Returns once the run is told to end what is under way.
+async fn stopped(stop: &mut watch::Receiver<bool>) {
+    // A sender that is gone will not tell any more: that is a stop as well.
+    drop(stop.wait_for(|stop| *stop).await.map(|value| *value));
+}
+
+/// Hands the exchange to the writer and tells what became of it.
+async fn keep(mut capture: ExchangeCapture, end: ResponseEnd, busy: &ActiveExchange) {
+    let shared = &busy.shared;
+    let secrets = capture.secrets();
+    let keeps = capture.take_keeps();
+    let FinishedExchange { entry, kept, on_recorded } = capture.finish(end, shared);
+    let Some((name, mut entry)) = entry else {
+        on_recorded.report(kept);
+        return;
+    };
+    if keeps.is_some_and(|keeps| !keeps.ask(&mut entry)) {
+        return;
+    }
+    let alone = shared.busy.load(Ordering::Relaxed) <= 1;
+    let began = Instant::now();
+    let outcome = shared.writer.keep(name, entry, secrets, alone).await;
+    let kept = RecordOutcome { outcome, append: began.elapsed(), ..kept };
+    on_recorded.report(kept);
+}

@@ -1,0 +1,60 @@
+//! The writer's thread: the appends that may take time, and the closing.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Receiver;
+
+use super::task::{WaitingExchange, WriterTask, report_all};
+use loomrec_store::{SharedAppender, StoreError};
+
+/// Exchanges written in one go at the most.
+const BATCH: usize = 1024;
+
+/// What the thread holds.
+pub(super) struct WriterState {
+    pub(super) recording: Arc<SharedAppender>,
+    pub(super) waits: Arc<AtomicBool>,
+}
+
+impl WriterState {
+    /// Takes all that is there, appends it, and reports the outcome to each call.
+    pub(super) fn run(self, tasks: &Receiver<WriterTask>) -> Result<(), String> {
+        let mut batch = Vec::new();
+        let mut open = true;
+        while open {
+            open = take(tasks.recv().unwrap_or(WriterTask::Close), &mut batch);
+            while open && batch.len() < BATCH {
+                match tasks.try_recv() {
+                    Ok(task) => open = take(task, &mut batch),
+                    Err(_) => break,
+                }
+            }
+            if !batch.is_empty() {
+                let outcome = self.append(&mut batch);
+                report_all(batch.drain(..), &outcome);
+            }
+        }
+        self.waits.store(true, Ordering::Release);
+        self.recording.close().map_err(|error| error.chain())
+    }
+
+    /// Appends a batch; while that means to wait, exchanges are queued.
+    fn append(&self, batch: &mut [WaitingExchange]) -> Result<(), StoreError> {
+        let appended = self.recording.append_now(batch);
+        appended.unwrap_or_else(|| {
+            self.waits.store(true, Ordering::Release);
+            let appended = self.recording.append(batch);
+            self.waits.store(false, Ordering::Release);
+            appended
+        })
+    }
+}
+
+/// Takes a task; returns `false` when it was the last.
+fn take(task: WriterTask, batch: &mut Vec<WaitingExchange>) -> bool {
+    match task {
+        WriterTask::Keep(more) => batch.extend(more),
+        WriterTask::Close => return false,
+    }
+    true
+}

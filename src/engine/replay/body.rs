@@ -1,0 +1,277 @@
+//! The body of a replayed response: the recorded chunks, one frame each, at
+//! their times, then the recorded end.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use http::header::CONTENT_LENGTH;
+use http::{HeaderMap, HeaderValue, StatusCode};
+use http_body::{Body, Frame, SizeHint};
+use tokio::time::{Instant, Sleep, sleep_until};
+
+use super::latency::DeliverySchedule;
+use super::ready_response::ReadyResponse;
+use super::response_draft::ResponseDraft;
+use loomrec_recording::body::Chunk;
+use loomrec_recording::entry::{RecordedCut, ResponseEnd};
+
+/// A body of which the length is announced has no boundaries on the wire: a larger
+/// piece of it goes out in several frames, so that no connection buffers all of it.
+const LARGEST: usize = 256 << 10;
+/// A body of more pieces counts the references to its bytes by itself: the count
+/// that all calls share would go from one processor to the other for each piece.
+const FEW: usize = 4;
+
+/// The recorded chunks, one frame each, then the recorded end.
+#[derive(Debug)]
+pub struct ReplayBody {
+    answer: Arc<ReadyResponse>,
+    bytes: Bytes,
+    /// Bytes handed out.
+    sent: usize,
+    /// Pieces handed out in full.
+    done: usize,
+    pace: Option<Box<Pace>>,
+    over: bool,
+}
+
+/// When the parts of a body are due.
+#[derive(Debug)]
+struct Pace {
+    schedule: DeliverySchedule,
+    arrived: Instant,
+    timer: Option<Pin<Box<Sleep>>>,
+}
+
+/// Keeps an answer for as long as parts of its body are on their way.
+struct Held(Arc<ReadyResponse>);
+
+impl AsRef<[u8]> for Held {
+    fn as_ref(&self) -> &[u8] {
+        &self.0.bytes
+    }
+}
+
+impl ReplayBody {
+    /// The body of `answer`; what is scheduled is due from `arrived` on.
+    pub(super) fn new(
+        answer: Arc<ReadyResponse>,
+        schedule: Option<DeliverySchedule>,
+        arrived: Instant,
+    ) -> Self {
+        let bytes = match answer.pieces.len() {
+            0..=FEW => answer.bytes.clone(),
+            _ => Bytes::from_owner(Held(Arc::clone(&answer))),
+        };
+        let pace = schedule.map(|schedule| Box::new(Pace { schedule, arrived, timer: None }));
+        Self { answer, bytes, sent: 0, done: 0, pace, over: false }
+    }
+
+    /// A body of these chunks, all of them there; `announced` says that its head tells
+    /// its length.
+    pub fn made(chunks: Vec<Bytes>, announced: bool, end: ResponseEnd) -> Self {
+        let mut headers = HeaderMap::new();
+        if announced {
+            let length: usize = chunks.iter().map(Bytes::len).sum();
+            headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
+        }
+        let chunks = chunks.into_iter().map(|data| Chunk { at_ms: 0.0, data }).collect();
+        let delivery = ResponseDraft { status: StatusCode::OK, headers, chunks, end };
+        Self::new(Arc::new(ReadyResponse::of(delivery, None)), None, Instant::now())
+    }
+
+    /// The same body, saying what `change` makes of all of it, in chunks that come over
+    /// the same time.
+    ///
+    /// # Errors
+    /// The body as it was, and why it cannot be changed.
+    pub fn rewritten<E>(
+        self,
+        change: impl FnOnce(&[u8]) -> Result<Vec<Vec<u8>>, E>,
+    ) -> Result<Self, (Self, E)> {
+        let chunks = match change(&self.answer.bytes) {
+            Ok(chunks) => chunks.into_iter().map(Bytes::from).collect::<Vec<_>>(),
+            Err(why) => return Err((self, why)),
+        };
+        let (count, announced) = (chunks.len(), self.answer.announced.is_some());
+        let mut made = Self::made(chunks, announced, self.answer.end);
+        made.pace = self.pace.map(|mut pace| {
+            let times = std::mem::take(&mut pace.schedule.chunks);
+            let at = |chunk: usize| times.get(chunk * times.len() / count.max(1)).copied();
+            pace.schedule.chunks =
+                (0..count).map(|chunk| at(chunk).unwrap_or(pace.schedule.end)).collect();
+            pace
+        });
+        Ok(made)
+    }
+
+    /// All its chunks, as they were recorded.
+    pub fn chunks(&self) -> impl Iterator<Item = Bytes> {
+        let mut from = 0;
+        self.answer.pieces.iter().map(move |piece| {
+            let data = self.answer.bytes.slice(from..piece.end);
+            from = piece.end;
+            data
+        })
+    }
+
+    /// Whether its connection is cut behind it.
+    pub fn is_cut(&self) -> bool {
+        self.answer.cut().is_some()
+    }
+
+    /// How many bytes it is in all.
+    pub fn total(&self) -> u64 {
+        self.answer.pieces.last().map_or(0, |piece| piece.end as u64)
+    }
+
+    /// When the first byte is due; the head should not go out before.
+    pub fn first_due(&self) -> Option<Instant> {
+        self.pace.as_ref().map(|pace| pace.due(0))
+    }
+
+    /// The next bytes: a piece, or a part of a large one.
+    #[inline]
+    fn next(&mut self) -> Option<Bytes> {
+        let end = self.answer.pieces.get(self.done)?.end;
+        let until = match self.answer.announced {
+            Some(_) => end.min(self.sent + LARGEST),
+            None => end,
+        };
+        let data = match until {
+            _ if until == self.sent => Bytes::new(),
+            _ if until == self.bytes.len() => self.bytes.split_off(self.sent),
+            _ => self.bytes.slice(self.sent..until),
+        };
+        self.sent = until;
+        self.done += usize::from(until == end);
+        Some(data)
+    }
+}
+
+impl Pace {
+    /// When the piece of this index, or the end behind the last, is due.
+    fn due(&self, piece: usize) -> Instant {
+        self.arrived + self.schedule.chunks.get(piece).copied().unwrap_or(self.schedule.end)
+    }
+
+    /// Waits until then.
+    fn poll(&mut self, piece: usize, cx: &mut Context<'_>) -> Poll<()> {
+        let due = self.due(piece);
+        if due <= Instant::now() {
+            return Poll::Ready(());
+        }
+        let timer = self.timer.get_or_insert_with(|| Box::pin(sleep_until(due)));
+        if timer.deadline() != due {
+            timer.as_mut().reset(due);
+        }
+        timer.as_mut().poll(cx)
+    }
+}
+
+impl Body for ReplayBody {
+    type Data = Bytes;
+    type Error = RecordedCut;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, RecordedCut>>> {
+        if self.over {
+            return Poll::Ready(None);
+        }
+        let done = self.done;
+        if let Some(pace) = &mut self.pace {
+            ready!(pace.poll(done, cx));
+        }
+        if let Some(data) = self.next() {
+            return Poll::Ready(Some(Ok(Frame::data(data))));
+        }
+        self.over = true;
+        Poll::Ready(self.answer.cut().map(Err))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        let nothing_due = self.pace.is_none() || self.answer.announced.is_some();
+        let all_sent = self.done == self.answer.pieces.len();
+        self.over || (all_sent && self.answer.cut().is_none() && nothing_due)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match (self.answer.announced, self.answer.cut()) {
+            (Some(_), None) => {
+                let whole = self.answer.pieces.last().map_or(0, |piece| piece.end);
+                SizeHint::with_exact((whole - self.sent) as u64)
+            }
+            _ => SizeHint::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::BodyExt;
+
+    use super::*;
+
+    fn body(chunks: &[&[u8]], announced: bool, end: ResponseEnd) -> ReplayBody {
+        let chunk = |data: &&[u8]| Chunk { at_ms: 0.0, data: data.to_vec().into() };
+        let mut headers = HeaderMap::new();
+        if announced {
+            let length: usize = chunks.iter().map(|chunk| chunk.len()).sum();
+            headers.insert(http::header::CONTENT_LENGTH, HeaderValue::from(length));
+        }
+        let chunks = chunks.iter().map(chunk).collect();
+        let delivery = ResponseDraft { status: StatusCode::OK, headers, chunks, end };
+        ReplayBody::new(Arc::new(ReadyResponse::of(delivery, None)), None, Instant::now())
+    }
+
+    async fn frames(mut body: ReplayBody) -> (Vec<Bytes>, Option<RecordedCut>) {
+        let mut frames = Vec::new();
+        while let Some(frame) = body.frame().await {
+            match frame {
+                Ok(frame) => frames.push(frame.into_data().unwrap()),
+                Err(cut) => return (frames, Some(cut)),
+            }
+        }
+        assert!(body.is_end_stream());
+        (frames, None)
+    }
+
+    #[tokio::test]
+    async fn chunks_come_as_they_were_cut_however_many_there_are() {
+        for count in [0, 1, 2, FEW, FEW + 1, 300] {
+            let texts: Vec<String> = (0..count).map(|at| format!("chunk {at}")).collect();
+            let mut chunks: Vec<&[u8]> = texts.iter().map(String::as_bytes).collect();
+            chunks.push(b"");
+            assert_eq!(frames(body(&chunks, false, ResponseEnd::Complete)).await.0, chunks);
+            let cut = ResponseEnd::UpstreamAbort(RecordedCut::Reset);
+            let seen = frames(body(&chunks, false, cut)).await;
+            assert_eq!(
+                (seen.0, seen.1),
+                (chunks.iter().map(|c| c.to_vec().into()).collect(), Some(RecordedCut::Reset))
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn a_large_body_of_known_length_comes_in_parts_and_any_other_does_not() {
+        let large = vec![7; 2 * LARGEST + 1];
+        let known = body(&[b"a", &large], true, ResponseEnd::Complete);
+        assert_eq!(known.size_hint().exact(), Some(large.len() as u64 + 1));
+        let lengths: Vec<usize> = frames(known).await.0.iter().map(Bytes::len).collect();
+        assert_eq!(lengths, [1, LARGEST, LARGEST, 1]);
+        let unknown = body(&[&large], false, ResponseEnd::Complete);
+        assert_eq!(unknown.size_hint().exact(), None);
+        assert_eq!(frames(unknown).await.0, [large]);
+    }
+
+    #[test]
+    fn the_last_frame_ends_a_body_that_nothing_is_due_for() {
+        assert!(body(&[], false, ResponseEnd::Complete).is_end_stream());
+        assert!(!body(&[b"a"], false, ResponseEnd::Complete).is_end_stream());
+        assert!(!body(&[], false, ResponseEnd::UpstreamAbort(RecordedCut::Close)).is_end_stream());
+    }
+}

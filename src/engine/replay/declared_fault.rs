@@ -1,0 +1,104 @@
+//! What an entry declares to go wrong with its answer.
+
+use loomrec_fault::{ChaosRates, Fault, FaultPoint};
+use loomrec_recording::entry::{CHAOS, Entry};
+
+/// The words that stand in for an answer which only its fault is known of.
+const FILLER: &str = "Mock response";
+/// How many of them there are at most.
+const MOST: usize = 10_000;
+
+/// What an entry declares to go wrong.
+#[derive(Debug)]
+pub struct DeclaredFault {
+    fault: Option<Fault>,
+    alone: bool,
+    rates: Option<ChaosRates>,
+}
+
+impl DeclaredFault {
+    /// What `entry` declares; `None` where that is nothing. An entry whose fault needs
+    /// an answer and has none is given one.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(super) fn of(entry: &mut Entry) -> Result<Option<Self>, String> {
+        let rates = match entry.extra.get(CHAOS) {
+            Some(value) => {
+                let rates =
+                    ChaosRates::read(value).map_err(|error| error.under("/chaos").to_string())?;
+                Some(rates).filter(|rates| !rates.is_empty())
+            }
+            None => None,
+        };
+        let Some(value) = &entry.fault else {
+            return Ok(rates.map(|rates| Self { fault: None, alone: false, rates: Some(rates) }));
+        };
+        let fault = Fault::read(value).map_err(|error| error.under("/fault").to_string())?;
+        let alone = !entry.has_answer();
+        if alone {
+            entry.response = None;
+            fill(entry, &fault)?;
+        }
+        Ok(Some(Self { fault: Some(fault), alone, rates }))
+    }
+
+    /// The fault.
+    pub fn fault(&self) -> Option<&Fault> {
+        self.fault.as_ref()
+    }
+
+    /// The types of what is declared.
+    pub fn words(&self) -> String {
+        let fault = self.fault.as_ref().map(Fault::name);
+        let chaos = self.rates.as_ref().map(|_| CHAOS);
+        fault.into_iter().chain(chaos).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Whether the fault stands in place of an answer.
+    pub fn is_alone(&self) -> bool {
+        self.alone
+    }
+
+    /// The rates of chance.
+    pub fn rates(&self) -> Option<&ChaosRates> {
+        self.rates.as_ref()
+    }
+}
+
+/// Gives an entry of a fault alone the answer that its fault is applied to.
+fn fill(entry: &mut Entry, fault: &Fault) -> Result<(), String> {
+    let inner = match fault {
+        Fault::RecoverAfter { .. } => {
+            return Err("/fault recover_after needs an answer beside it, which comes after the \
+                        failures: give the entry a response, or content"
+                .to_owned());
+        }
+        Fault::ToolCallFault { .. } => {
+            return Err("/fault tool_call_fault needs an answer beside it that calls a tool: \
+                        give the entry tool_calls"
+                .to_owned());
+        }
+        other => other,
+    };
+    let words = match inner {
+        Fault::PartialResponse { content: Some(content) } => content.clone(),
+        Fault::StreamTruncate(truncate) => filler(truncate.after),
+        Fault::StreamStall { after, .. } => filler(*after),
+        Fault::StreamGarble { chunk, .. } => filler(FaultPoint::Events(*chunk)),
+        _ => FILLER.to_owned(),
+    };
+    entry.content = Some(words);
+    Ok(())
+}
+
+/// Words enough for something to happen behind so much of them.
+fn filler(after: FaultPoint) -> String {
+    let enough = match after {
+        FaultPoint::Unsaid => 1,
+        FaultPoint::Chunks(count) | FaultPoint::Events(count) => count,
+        FaultPoint::Bytes(bytes) => usize::try_from(bytes).unwrap_or(MOST) / 8,
+    };
+    let words = (1..=enough.min(MOST)).map(|number| format!(" {number}"));
+    FILLER.to_owned() + &words.collect::<String>()
+}

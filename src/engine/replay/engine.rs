@@ -1,0 +1,286 @@
+//! The responder: a request in, the recorded response out, paced as asked.
+
+use std::sync::Arc;
+
+use http::{HeaderValue, Response};
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::Instant;
+
+use super::body::ReplayBody;
+use super::decode_room::{DecodeRoom, DeliveryError};
+use super::explain::UnexplainedMiss;
+use super::latency::{DeliverySchedule, Latency};
+use super::matcher::{MatchedBy, Matcher, TakeMatch};
+use super::mismatch::RecordingMismatchError;
+use super::mode::RequestedMode;
+use super::plain_answer;
+use super::ready_response::{MATCHED_BY, ReadyResponse};
+use super::reason::MissReason;
+use super::script::{NoScriptedResponse, Script};
+use loomrec_provider::{Answer, Provider, TokenUsage};
+use loomrec_recording::normalized_request::NormalizedRequest;
+
+/// The text of the placeholder answer, as in AgentLoom.
+const PLACEHOLDER: &str = "Mock response";
+
+/// Why an answer is not decoded.
+const CROWDED: &str = "other calls have had all the memory for decoded answers for a minute: read \
+                       their answers, or accept the encoding that was recorded";
+
+/// How many misses are explained at once: each may hold a few large requests.
+const EXPLAINED: usize = 2;
+
+/// The replaying engine.
+#[derive(Debug)]
+pub struct ReplayEngine {
+    matcher: Matcher,
+    latency: Latency,
+    script: Option<Script>,
+    explaining: Semaphore,
+    room: DecodeRoom,
+}
+
+/// An answer, and where it came from.
+#[derive(Debug)]
+pub struct ReplayAnswer {
+    /// The response, ready to be sent.
+    pub response: Response<ReplayBody>,
+    /// Tokens that the recorded call had used.
+    pub usage: TokenUsage,
+    /// What the recorded call had cost.
+    pub cost_usd: f64,
+    /// By what the take was found.
+    pub by: MatchedBy,
+    /// Which take of its name it is, from 1.
+    pub take: usize,
+    /// The same take, as [`TakeMatch::index`] has it.
+    pub index: usize,
+}
+
+/// A script's answer.
+#[derive(Debug)]
+pub struct ScriptAnswer {
+    /// The response, ready to be sent.
+    pub response: Response<ReplayBody>,
+    /// Which call of the script it is, from 1; `None` for one that fails for now.
+    pub call: Option<usize>,
+    /// Whether it is a stream.
+    pub streamed: bool,
+}
+
+impl ReplayEngine {
+    /// A replayer over loaded recordings.
+    pub fn new(matcher: Matcher, latency: Latency) -> Self {
+        let (explaining, room) = (Semaphore::new(EXPLAINED), DecodeRoom::default());
+        Self { matcher, latency, script: None, explaining, room }
+    }
+
+    /// The same, with a script that answers what the recordings do not.
+    pub fn with_script(self, script: Option<Script>) -> Self {
+        Self { script, ..self }
+    }
+
+    /// The same, with this room for decoded answers.
+    #[cfg(test)]
+    pub(super) fn with_room(self, room: DecodeRoom) -> Self {
+        Self { room, ..self }
+    }
+
+    /// The script, where there is one.
+    pub fn script(&self) -> Option<&Script> {
+        self.script.as_ref()
+    }
+
+    /// Starts over, for one session or for all: every take is unused again, and the
+    /// script is at its beginning.
+    pub fn reset(&self, session: Option<&str>) {
+        self.matcher.reset(session);
+        if let Some(script) = &self.script {
+            script.reset(session);
+        }
+    }
+
+    /// Undoes [`ReplayEngine::find`] for a session: the take is still owed.
+    pub fn release(&self, take: usize, session: Option<&str>) {
+        self.matcher.release(take, session);
+    }
+
+    /// Undoes [`ReplayEngine::release`]: a call was answered by the take after all.
+    pub fn consume(&self, take: usize, session: Option<&str>) {
+        self.matcher.consume(take, session);
+    }
+
+    /// The takes and how far they are used.
+    pub fn matcher(&self) -> &Matcher {
+        &self.matcher
+    }
+
+    /// The recorded answer to `observed`, due from `arrived` on.
+    ///
+    /// # Errors
+    /// A [`UnexplainedMiss`] when the recordings owe this call no answer; see
+    /// [`ReplayEngine::explain`].
+    pub async fn answer(
+        &self,
+        observed: &NormalizedRequest,
+        accept_encoding: Option<&str>,
+        arrived: Instant,
+    ) -> Result<ReplayAnswer, UnexplainedMiss> {
+        let hit = self.find(observed)?;
+        let answered = self.deliver(&hit, observed, accept_encoding, arrived).await;
+        if answered.is_err() {
+            self.release(hit.index, observed.session.as_deref());
+        }
+        answered
+    }
+
+    /// The take that `observed` is owed; it is used up by this call, unless it is given
+    /// back.
+    ///
+    /// # Errors
+    /// A [`UnexplainedMiss`] when there is none.
+    pub fn find(&self, observed: &NormalizedRequest) -> Result<TakeMatch<'_>, UnexplainedMiss> {
+        self.matcher.find(observed).map_err(|reason| UnexplainedMiss { reason, refused: None })
+    }
+
+    /// What a take answers to `observed`, due from `arrived` on. It waits where there is no
+    /// room for a body that has to be decoded.
+    ///
+    /// # Errors
+    /// A [`UnexplainedMiss`] when it cannot be given in the form that is asked for; whoever has it
+    /// gives it back.
+    pub async fn deliver(
+        &self,
+        hit: &TakeMatch<'_>,
+        observed: &NormalizedRequest,
+        accept_encoding: Option<&str>,
+        arrived: Instant,
+    ) -> Result<ReplayAnswer, UnexplainedMiss> {
+        loop {
+            let why = match self.deliver_now(hit, observed, accept_encoding, arrived) {
+                Ok(answered) => return Ok(answered),
+                Err(DeliveryError::NoRoom(units)) if Box::pin(self.room.wait(units)).await => {
+                    continue;
+                }
+                Err(DeliveryError::NoRoom(_)) => CROWDED.to_owned(),
+                Err(DeliveryError::OtherForm(why)) => why,
+            };
+            return Err(UnexplainedMiss {
+                reason: MissReason::OtherForm,
+                refused: Some((hit.index, why)),
+            });
+        }
+    }
+
+    /// What a take answers, if there is room for it now.
+    fn deliver_now(
+        &self,
+        hit: &TakeMatch<'_>,
+        observed: &NormalizedRequest,
+        accept_encoding: Option<&str>,
+        arrived: Instant,
+    ) -> Result<ReplayAnswer, DeliveryError> {
+        let take = hit.take;
+        let (name, number) = (self.matcher.take_name(take), take.number());
+        let (texts, wanted) = (&self.matcher.texts, RequestedMode::of(observed));
+        let entry_name = || name.entry_name();
+        let answer =
+            take.deliver(texts, &entry_name, observed, wanted, accept_encoding, &self.room)?;
+        let schedule = match take.is_plain() {
+            true => self.latency.spread(answer.pieces.len(), take.latency_ms(), &name, number),
+            false => self.latency.schedule(answer.times(), take.latency_ms(), &name, number),
+        };
+        let mut response = respond(answer, schedule, arrived);
+        if hit.by != MatchedBy::RequestHash {
+            let by = HeaderValue::from_static(hit.by.as_str());
+            response.headers_mut().insert(MATCHED_BY, by);
+        }
+        let (usage, cost_usd) = (take.usage(), take.cost_usd());
+        Ok(ReplayAnswer { response, usage, cost_usd, by: hit.by, take: number, index: hit.index })
+    }
+
+    /// What the script answers to `observed`, due from `arrived` on; `None` where there
+    /// is no script. `shape` is that of the caller's errors.
+    ///
+    /// # Errors
+    /// Why the script has no answer.
+    pub fn scripted(
+        &self,
+        observed: &NormalizedRequest,
+        shape: Provider,
+        arrived: Instant,
+    ) -> Option<Result<ScriptAnswer, NoScriptedResponse>> {
+        let told = match self.script.as_ref()?.answer(observed, shape) {
+            Ok(told) => told,
+            Err(why) => return Some(Err(why)),
+        };
+        let (call, streamed) = (told.call, told.rendered.streamed);
+        let label = call.map(|call| format!("script#{call}"));
+        let label = label.and_then(|label| HeaderValue::from_str(&label).ok());
+        let answer = Arc::new(ReadyResponse::of(told.rendered.delivery, label.as_ref()));
+        let schedule = self.latency.scripted(answer.times(), call.unwrap_or(0));
+        let mut response = respond(answer, schedule, arrived);
+        response.headers_mut().insert(MATCHED_BY, HeaderValue::from_static("script"));
+        Some(Ok(ScriptAnswer { response, call, streamed }))
+    }
+
+    /// Waits for the turn to have a miss explained, which ends with what is returned.
+    pub async fn turn(&self) -> Option<SemaphorePermit<'_>> {
+        self.explaining.acquire().await.ok()
+    }
+
+    /// Explains a miss of `observed`. It reads recorded calls again: it blocks, and
+    /// belongs on no thread that serves.
+    pub fn explain(
+        &self,
+        miss: &UnexplainedMiss,
+        observed: &NormalizedRequest,
+    ) -> RecordingMismatchError {
+        RecordingMismatchError::explain(&self.matcher, miss, observed)
+    }
+
+    /// What can be told of a miss without reading a recording again.
+    pub fn describe(
+        &self,
+        miss: &UnexplainedMiss,
+        observed: &NormalizedRequest,
+    ) -> RecordingMismatchError {
+        RecordingMismatchError::of(&self.matcher, miss, observed)
+    }
+
+    /// The placeholder answer of `--on-miss default`, in the caller's shape.
+    ///
+    /// # Errors
+    /// For an operation whose answers cannot be made up.
+    pub fn placeholder(
+        &self,
+        observed: &NormalizedRequest,
+        arrived: Instant,
+    ) -> Result<Response<ReplayBody>, String> {
+        let answer = Answer {
+            content: PLACEHOLDER.to_owned(),
+            model: observed.call.model.clone(),
+            usage: Some(TokenUsage::default()),
+            ..Answer::default()
+        };
+        let delivery = plain_answer::build(&answer, observed, PLACEHOLDER, 0.0)?;
+        let answer = Arc::new(ReadyResponse::of(delivery, None));
+        let schedule = self.latency.schedule(answer.times(), None, &PLACEHOLDER, 0);
+        let mut response = respond(answer, schedule, arrived);
+        response.headers_mut().insert(MATCHED_BY, HeaderValue::from_static("default"));
+        Ok(response)
+    }
+}
+
+/// An answer as a response whose body keeps to `schedule`.
+fn respond(
+    answer: Arc<ReadyResponse>,
+    schedule: Option<DeliverySchedule>,
+    arrived: Instant,
+) -> Response<ReplayBody> {
+    let (status, headers) = (answer.status, answer.headers.clone());
+    let mut response = Response::new(ReplayBody::new(answer, schedule, arrived));
+    *response.status_mut() = status;
+    *response.headers_mut() = headers;
+    response
+}

@@ -1,0 +1,76 @@
+//! What a replay is answered under, beside the recorded requests themselves: the rules
+//! of each recording, what repeats, faults of entries, and entries that cannot be checked.
+
+use super::matcher::Matcher;
+use super::pool::Repeat;
+use super::take::ReplayTake;
+use loomrec_fault::{DecidedFault, FaultSource};
+use loomrec_identity::IdentityRules;
+
+/// The terms that one recording is replayed under.
+#[derive(Clone, Copy, Debug)]
+pub struct SourceTerms<'a> {
+    /// The recording, as the user named it.
+    pub label: &'a str,
+    /// The rules that stand in it.
+    pub rules: &'a IdentityRules,
+    /// What a further identical call gets.
+    pub repeat: Repeat,
+    /// Whether loomrec has written it.
+    pub is_loomrec: bool,
+}
+
+/// A take whose entry declares what goes wrong with it.
+#[derive(Clone, Debug)]
+pub struct FaultyTake<'a> {
+    /// The recording, as the user named it.
+    pub label: &'a str,
+    /// The key of the take.
+    pub entry: String,
+    /// The types of the faults.
+    pub declared: String,
+}
+
+impl Matcher {
+    /// The terms of each recording, in the order they were given.
+    pub fn terms(&self) -> impl Iterator<Item = SourceTerms<'_>> {
+        self.sources.iter().zip(&self.repeat).map(|(source, repeat)| {
+            let meta = source.recording.meta();
+            SourceTerms {
+                label: &source.label,
+                rules: meta.rules(),
+                repeat: *repeat,
+                is_loomrec: meta.is_loomrec(),
+            }
+        })
+    }
+
+    /// The takes whose entries declare what goes wrong with them, each with its entry's key,
+    /// its recording and what is declared.
+    pub fn faulty(&self) -> impl Iterator<Item = FaultyTake<'_>> {
+        self.takes.iter().filter_map(|take| {
+            let declared = take.trouble()?.words();
+            let entry = self.name_of(take).take_key(take.number());
+            Some(FaultyTake { label: &self.labels[take.source()], entry, declared })
+        })
+    }
+
+    /// Whether a fault uses up the take behind it: one that stands in an entry in place of
+    /// an answer does, and under strict terms any of an entry that the client may take for
+    /// an answer.
+    pub fn is_used_by(&self, take: &ReplayTake, decided: &DecidedFault) -> bool {
+        let Some(trouble) = take.trouble() else { return false };
+        let is_own = match decided.source {
+            FaultSource::Entry => true,
+            FaultSource::Chaos => trouble.rates().is_some_and(|rates| rates.say(&decided.rule)),
+            _ => false,
+        };
+        let is_alone = trouble.is_alone() && decided.source == FaultSource::Entry;
+        is_alone || (is_own && self.faults_use_takes && decided.fault.may_succeed())
+    }
+
+    /// The takes that may answer another request than their entries show.
+    pub fn unchecked(&self) -> impl Iterator<Item = &ReplayTake> {
+        self.takes.iter().filter(|take| take.is_unchecked())
+    }
+}

@@ -1,0 +1,246 @@
+//! Latency models: how long an answer, and each of its chunks, waits.
+//!
+//! The models and their formulas are AgentLoom's; `replay` adds the recorded
+//! time of each chunk. The same seed gives the same waits at the same calls,
+//! whatever else is going on: the draw depends on seed, key and take alone.
+
+use std::fmt::Display;
+use std::time::Duration;
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, Normal};
+use sha2::{Digest, Sha256};
+
+use loomrec_recording::body::is_plausible_time;
+
+/// What a scripted answer is drawn by, beside the seed and its number.
+const SCRIPT: &str = "script";
+
+/// A latency model.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Latency {
+    /// Answers go out at once.
+    None,
+    /// Every answer waits this many milliseconds.
+    Constant {
+        /// The wait.
+        ms: f64,
+    },
+    /// `max(0, gauss(ms, max(0.1·ms, 1)))` milliseconds before each answer.
+    Normal {
+        /// The mean.
+        ms: f64,
+        /// The seed.
+        seed: u64,
+    },
+    /// Every chunk at its recorded time, divided by `speed`.
+    Replay {
+        /// 2.0 is twice as fast.
+        speed: f64,
+        /// For entries without times of their own.
+        fallback_ms: f64,
+    },
+}
+
+/// When the parts of one answer are due, counted from the request's arrival.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DeliverySchedule {
+    /// One time a chunk; the head goes out with the first.
+    pub chunks: Vec<Duration>,
+    /// The end of the body.
+    pub end: Duration,
+}
+
+impl Latency {
+    /// The schedule of an answer whose chunks came at `times` (milliseconds since
+    /// the request), or `None` when everything goes out at once. `key` and `ordinal`
+    /// tell the take from any other.
+    pub fn schedule(
+        &self,
+        times: impl ExactSizeIterator<Item = f64>,
+        latency_ms: Option<f64>,
+        key: &impl Display,
+        ordinal: usize,
+    ) -> Option<DeliverySchedule> {
+        let all_at = |ms: f64| {
+            let at = millis(ms);
+            Some(DeliverySchedule { chunks: vec![at; times.len()], end: at })
+        };
+        match *self {
+            Self::None => None,
+            Self::Constant { ms } => all_at(ms),
+            Self::Normal { ms, seed } => all_at(draw(ms, seed, &key.to_string(), ordinal)),
+            Self::Replay { speed, fallback_ms } => {
+                let total = latency_ms.map_or(fallback_ms, plausible);
+                Some(paced(times.map(plausible), total, speed))
+            }
+        }
+    }
+
+    /// The schedule of an answer of `count` chunks that have no times of their own: where
+    /// chunks go out at recorded times, these are spread evenly over `latency_ms`.
+    pub fn spread(
+        &self,
+        count: usize,
+        latency_ms: Option<f64>,
+        key: &impl Display,
+        ordinal: usize,
+    ) -> Option<DeliverySchedule> {
+        let total = match *self {
+            Self::Replay { fallback_ms, .. } => latency_ms.map_or(fallback_ms, plausible),
+            _ => 0.0,
+        };
+        let at = |chunk: usize| total * (chunk + 1) as f64 / count as f64;
+        self.schedule((0..count).map(at), Some(total), key, ordinal)
+    }
+
+    /// The schedule of a scripted answer, whose chunks are due at `times` whatever the
+    /// model: `constant` and `normal` have all of it wait before, `replay` divides its
+    /// times by the speed.
+    pub fn scripted(
+        &self,
+        times: impl ExactSizeIterator<Item = f64> + Clone,
+        call: usize,
+    ) -> Option<DeliverySchedule> {
+        if let Self::Replay { speed, .. } = *self {
+            return Some(paced(times, 0.0, speed));
+        }
+        let before = self.schedule([0.0].into_iter(), None, &SCRIPT, call);
+        if before.is_none() && times.clone().all(|at_ms| at_ms <= 0.0) {
+            return None;
+        }
+        let before = before.map_or(Duration::ZERO, |schedule| schedule.end);
+        let mut schedule = paced(times, 0.0, 1.0);
+        schedule.chunks.iter_mut().for_each(|due| *due += before);
+        schedule.end += before;
+        Some(schedule)
+    }
+}
+
+/// Chunks at these times and an end, in milliseconds, all divided by `speed`. None is due
+/// before the one in front of it.
+fn paced(times: impl Iterator<Item = f64>, end_ms: f64, speed: f64) -> DeliverySchedule {
+    let mut last = Duration::ZERO;
+    let due = |at_ms: f64| {
+        last = last.max(millis(at_ms / speed));
+        last
+    };
+    let chunks = times.map(due).collect();
+    DeliverySchedule { chunks, end: last.max(millis(end_ms / speed)) }
+}
+
+/// A recorded time, or none where it cannot be one: what claims it goes out with what came
+/// before.
+fn plausible(ms: f64) -> f64 {
+    if is_plausible_time(ms) { ms } else { 0.0 }
+}
+
+/// A wait in milliseconds; nonsense (negative, not a number, over a day) is cut.
+fn millis(ms: f64) -> Duration {
+    let day = 86_400_000.0;
+    Duration::from_secs_f64(if ms.is_finite() { ms.clamp(0.0, day) / 1000.0 } else { 0.0 })
+}
+
+/// The seeded draw of [`Latency::Normal`].
+fn draw(ms: f64, seed: u64, key: &str, ordinal: usize) -> f64 {
+    let mut hash = Sha256::new();
+    hash.update(b"loomrec latency\0");
+    hash.update(seed.to_le_bytes());
+    hash.update((ordinal as u64).to_le_bytes());
+    hash.update(key.as_bytes());
+    let mut random = ChaCha8Rng::from_seed(hash.finalize().into());
+    Normal::new(ms, (0.1 * ms).max(1.0)).map_or(ms, |normal| normal.sample(&mut random)).max(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replay_keeps_recorded_times_and_divides_by_speed() {
+        let model = Latency::Replay { speed: 2.0, fallback_ms: 0.0 };
+        let schedule =
+            model.schedule([10.0, 30.0, 20.0].into_iter(), Some(100.0), &"k", 0).unwrap();
+        let ms: Vec<u128> = schedule.chunks.iter().map(Duration::as_millis).collect();
+        assert_eq!((ms, schedule.end.as_millis()), (vec![5, 15, 15], 50));
+    }
+
+    #[test]
+    fn normal_is_the_same_for_the_same_call_and_differs_between_calls() {
+        let model = Latency::Normal { ms: 100.0, seed: 7 };
+        let at = |key: &str, ordinal| {
+            model.schedule([0.0].into_iter(), None, &key, ordinal).unwrap().end
+        };
+        assert_eq!(at("a", 1), at("a", 1));
+        assert_ne!(at("a", 1), at("a", 2));
+        assert_ne!(at("a", 1), at("b", 1));
+    }
+
+    #[test]
+    fn normal_has_the_mean_and_spread_of_its_formula() {
+        let draws: Vec<f64> = (0..4000).map(|n| draw(200.0, 1, "k", n)).collect();
+        let mean = draws.iter().sum::<f64>() / 4000.0;
+        let spread = (draws.iter().map(|ms| (ms - mean).powi(2)).sum::<f64>() / 4000.0).sqrt();
+        assert!((mean - 200.0).abs() < 2.0, "mean {mean}");
+        assert!((spread - 20.0).abs() < 1.5, "spread {spread}");
+    }
+
+    fn millis_of(schedule: &DeliverySchedule) -> (Vec<u128>, u128) {
+        (schedule.chunks.iter().map(Duration::as_millis).collect(), schedule.end.as_millis())
+    }
+
+    #[test]
+    fn chunks_without_times_are_spread_evenly_over_the_latency() {
+        let model = Latency::Replay { speed: 2.0, fallback_ms: 80.0 };
+        let spread = |latency| millis_of(&model.spread(4, latency, &"k", 0).unwrap());
+        assert_eq!(spread(Some(400.0)), (vec![50, 100, 150, 200], 200));
+        assert_eq!(spread(None), (vec![10, 20, 30, 40], 40));
+        assert_eq!(millis_of(&model.spread(0, Some(100.0), &"k", 0).unwrap()), (vec![], 50));
+    }
+
+    #[test]
+    fn other_models_have_chunks_without_times_wait_as_any_others() {
+        assert_eq!(Latency::None.spread(3, Some(100.0), &"k", 0), None);
+        let constant = Latency::Constant { ms: 70.0 };
+        let schedule = constant.spread(2, Some(100.0), &"k", 0).unwrap();
+        assert_eq!(millis_of(&schedule), (vec![70, 70], 70));
+        let normal = Latency::Normal { ms: 70.0, seed: 3 };
+        let times = [1.0, 2.0].into_iter();
+        assert_eq!(normal.spread(2, None, &"k", 1), normal.schedule(times, None, &"k", 1));
+    }
+
+    #[test]
+    fn scripted_times_hold_under_any_model() {
+        let times = || [0.0, 100.0, 250.0].into_iter();
+        let of = |model: Latency| millis_of(&model.scripted(times(), 1).unwrap());
+        assert_eq!(of(Latency::None), (vec![0, 100, 250], 250));
+        assert_eq!(of(Latency::Constant { ms: 40.0 }), (vec![40, 140, 290], 290));
+        assert_eq!(of(Latency::Replay { speed: 2.0, fallback_ms: 9e9 }), (vec![0, 50, 125], 125));
+        let normal = Latency::Normal { ms: 40.0, seed: 1 }.scripted(times(), 1).unwrap();
+        assert_eq!(normal.chunks[1] - normal.chunks[0], Duration::from_millis(100));
+        assert_eq!(Latency::None.scripted([0.0; 3].into_iter(), 1), None);
+    }
+
+    #[test]
+    fn recorded_times_that_cannot_be_are_not_waited_for() {
+        let model = Latency::Replay { speed: 0.5, fallback_ms: 0.0 };
+        let times = [10.0, 1e300, f64::INFINITY, f64::NAN, -1e300, 3_600_001.0, 5.0, 20.0];
+        let schedule = model.schedule(times.into_iter(), Some(1e300), &"k", 0).unwrap();
+        assert_eq!(millis_of(&schedule), (vec![20, 20, 20, 20, 20, 20, 20, 40], 40));
+        let spread = model.spread(2, Some(1e300), &"k", 0).unwrap();
+        assert_eq!(millis_of(&spread), (vec![0, 0], 0));
+        for speed in [f64::MIN_POSITIVE, f64::MAX] {
+            let model = Latency::Replay { speed, fallback_ms: 0.0 };
+            let schedule = model.schedule([1.0].into_iter(), None, &"k", 0).unwrap();
+            assert!(schedule.end <= Duration::from_secs(86_400));
+        }
+    }
+
+    #[test]
+    fn nonsense_times_do_not_panic() {
+        let model = Latency::Replay { speed: 1.0, fallback_ms: f64::NAN };
+        let schedule = model.schedule([-5.0, f64::INFINITY, 1e300].into_iter(), None, &"k", 0);
+        assert!(schedule.unwrap().end <= Duration::from_secs(86_400));
+    }
+}

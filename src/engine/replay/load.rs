@@ -1,0 +1,381 @@
+//! Loading: recordings, an entry at a time, into what the matcher keeps of them.
+
+use std::path::PathBuf;
+use std::sync::mpsc;
+
+use super::exact_requests::ExactRequests;
+use super::group::TakeGroup;
+use super::matcher::{Matcher, ReplaySource};
+use super::mode::RecordedMode;
+use super::name_ids::NameId;
+use super::pool::Repeat;
+use super::take::{ReplayTake, TakeLabels, TakeOrigin};
+use loomrec_identity::{IdentityRules, RequestKey};
+use loomrec_provider::RecognisedCall;
+use loomrec_recording::similarity::RequestSketch;
+use loomrec_recording::{Entry, EntryName, UncheckedReason};
+use loomrec_store::{EntryIter, Recording, StoreError, StoredEntry};
+
+/// Recordings of fewer entries are read by one thread.
+const ALONE: usize = 128;
+/// How many entries are handed from thread to thread at once.
+const BATCH: usize = 16;
+/// How many such batches may wait.
+const AHEAD: usize = 4;
+/// A recording of more takes is large: its answers are not made ready when it is loaded.
+const LARGE: usize = 50_000;
+/// Room for so many names beside those of steps: of sessions, upstreams and mounts.
+const OTHER_NAMES: usize = 64;
+/// Of an entry of a large recording the text is kept if it has at most so many bytes.
+const SMALL: u64 = 1024;
+
+/// A recording that nothing can be replayed from. Messages read after "failed to".
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// It could not be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// An entry answers calls that cannot be checked.
+    #[error(
+        "replay {} strictly: its entry {entry:?} {why}; record that call again, or let \
+         such entries answer with --allow-unchecked", file.display()
+    )]
+    Unchecked {
+        /// The recording's file that it stands in.
+        file: PathBuf,
+        /// The entry.
+        entry: String,
+        /// Why it cannot be checked.
+        why: &'static str,
+    },
+    /// There are more recordings than a take can name.
+    #[error("replay {0} recordings at once: {MOST_SOURCES} are the most; merge some of them")]
+    TooMany(usize),
+    /// An entry declares a fault that is none.
+    #[error("read the recording {}: in {entry:?}, {why}; mend or remove it", file.display())]
+    Fault {
+        /// The recording's file that it stands in.
+        file: PathBuf,
+        /// The entry.
+        entry: String,
+        /// What is wrong with it.
+        why: String,
+    },
+}
+
+/// A take holds the number of its recording in 16 bits.
+const MOST_SOURCES: usize = 1 << 16;
+
+/// How recordings are replayed, beside what they say themselves.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ReplayTerms<'a> {
+    /// Add to the rules of each.
+    pub rules: Option<&'a IdentityRules>,
+    /// What a further identical call gets. `None` for the default: an error, and the
+    /// last take again for files that AgentLoom wrote.
+    pub repeat: Option<Repeat>,
+    /// Whether entries that cannot be checked are refused.
+    pub refuse_unchecked: bool,
+    /// Whether a fault of an entry that does not end its call with an error uses up the take.
+    pub faults_use_takes: bool,
+}
+
+/// The rules of a recording, as indexes of the matcher's.
+#[derive(Clone, Copy)]
+struct Rules {
+    /// Those that its keys were made under.
+    stored: usize,
+    /// Those that requests are compared under.
+    effective: usize,
+    /// Whether entries that cannot be checked are refused.
+    refuse_unchecked: bool,
+}
+
+/// An entry that is to be added to the matcher.
+struct Loaded {
+    stored: StoredEntry,
+    /// The number of its name.
+    name: u32,
+    /// Its text, where that is to be kept.
+    text: Option<Box<[u8]>>,
+}
+
+impl Matcher {
+    /// Loads `sources`.
+    ///
+    /// # Errors
+    /// The first entry that cannot be read or used; too many sources.
+    pub fn new(sources: Vec<ReplaySource>, terms: ReplayTerms<'_>) -> Result<Self, LoadError> {
+        if sources.len() > MOST_SOURCES {
+            return Err(LoadError::TooMany(sources.len()));
+        }
+        let mut matcher = Self { faults_use_takes: terms.faults_use_takes, ..Self::default() };
+        matcher.reserve(sources.iter().map(|source| source.recording.most_takes()).sum());
+        for (index, source) in sources.iter().enumerate() {
+            let meta = source.recording.meta();
+            let default = if meta.is_loomrec() { Repeat::Error } else { Repeat::Last };
+            matcher.repeat.push(terms.repeat.unwrap_or(default));
+            matcher.labels.push(source.label.clone());
+            let effective = terms
+                .rules
+                .map_or_else(|| meta.rules().clone(), |rules| meta.rules().united(rules));
+            let stored = matcher.rule_index(meta.rules());
+            let effective = matcher.rule_index(&effective);
+            let rules = Rules { stored, effective, refuse_unchecked: terms.refuse_unchecked };
+            matcher.read(index, rules, &source.recording)?;
+        }
+        matcher.sources = sources;
+        matcher.takes.shrink_to_fit();
+        matcher.groups.shrink_to_fit();
+        matcher.homes.shrink_to_fit();
+        Ok(matcher)
+    }
+
+    /// Adds every entry of a recording. Those of a large one are read on a thread of
+    /// their own, a little ahead.
+    fn read(
+        &mut self,
+        source: usize,
+        rules: Rules,
+        recording: &Recording,
+    ) -> Result<(), LoadError> {
+        let small = if recording.most_takes() > LARGE { SMALL } else { 0 };
+        let mut entries = loaded(recording, small);
+        let mut count = 0;
+        for entry in entries.by_ref().take(ALONE) {
+            self.add((source, recording), rules, entry?)?;
+            count += 1;
+        }
+        if count < ALONE {
+            return Ok(());
+        }
+        let (sender, receiver) = mpsc::sync_channel(AHEAD);
+        std::thread::scope(|scope| {
+            let ahead = move || {
+                loop {
+                    let batch: Vec<_> = entries.by_ref().take(BATCH).collect();
+                    if batch.is_empty() || sender.send(batch).is_err() {
+                        return;
+                    }
+                }
+            };
+            let named = std::thread::Builder::new().name("loomrec-read".to_owned());
+            if named.spawn_scoped(scope, ahead).is_err() {
+                // A system without a thread to spare: one after the other, then.
+                let rest = loaded(recording, small).skip(ALONE);
+                return self.add_all((source, recording), rules, rest);
+            }
+            self.add_all((source, recording), rules, receiver.into_iter().flatten())
+        })
+    }
+
+    fn add_all(
+        &mut self,
+        (source, recording): (usize, &Recording),
+        rules: Rules,
+        entries: impl Iterator<Item = Result<Loaded, StoreError>>,
+    ) -> Result<(), LoadError> {
+        for entry in entries {
+            self.add((source, recording), rules, entry?)?;
+        }
+        Ok(())
+    }
+
+    /// Adds one entry of a recording.
+    fn add(
+        &mut self,
+        (source, recording): (usize, &Recording),
+        rules: Rules,
+        loaded: Loaded,
+    ) -> Result<(), LoadError> {
+        let Loaded { stored, name: at, text } = loaded;
+        let StoredEntry { name, take: number, entry, place } = stored;
+        let (call, made) = self.recognise(&entry, rules).unzip();
+        let made = made.flatten();
+        let unchecked = self.why_unchecked(&name, &entry, call.as_ref(), made.as_ref(), rules);
+        if let Some(why) = unchecked.filter(|_| rules.refuse_unchecked) {
+            let (file, entry) = (recording.file_of(&place), name.take_key(number));
+            return Err(LoadError::Unchecked { file, entry, why: why.as_str() });
+        }
+        let key = self.key(&name, &entry, call.as_ref(), made, rules);
+        let under = self.under(&name, &entry);
+        self.note_hash(&entry, key.as_ref());
+        if key.is_none() && under.step.is_none() {
+            return Ok(());
+        }
+        let form = RecordedMode::of(&entry, call.as_ref());
+        let sketch = entry.request.as_ref().zip(call.as_ref());
+        let sketch = sketch.map(|(request, call)| RequestSketch::of(request, call));
+        let text = text.and_then(|text| self.texts.push(&text));
+        let origin = TakeOrigin { source, name: at, place, text };
+        let take = ReplayTake::new((&name, number), origin, under, form, sketch, entry);
+        let take = take.map_err(|why| LoadError::Fault {
+            file: recording.file_of(&place),
+            entry: name.take_key(number),
+            why,
+        })?;
+        self.has_trouble |= take.trouble().is_some();
+        self.takes.push(if unchecked.is_some() { take.without_check() } else { take });
+        self.put_in_group(key, under.step);
+        Ok(())
+    }
+
+    /// Puts the last take into the group of its key, else of its step.
+    fn put_in_group(&mut self, key: Option<(usize, RequestKey)>, step: Option<NameId>) {
+        let take = self.takes.len() as u32 - 1;
+        let Self { groups, groups_by_key, steps, .. } = self;
+        let new = || {
+            groups.push(TakeGroup::new(take));
+            groups.len() as u32 - 1
+        };
+        let (group, is_new) = match (key, step) {
+            (Some(key), _) => groups_by_key.find_or(&key, new),
+            (None, Some(step)) => steps.unchecked_or(step, new),
+            (None, None) => return,
+        };
+        if let Some(step) = step {
+            steps.push(step, take);
+        }
+        let session_of = |take: u32| self.takes.get(take as usize)?.under.session;
+        if !is_new {
+            groups[group as usize].push(take, session_of);
+        }
+        self.homes.push(group);
+    }
+
+    /// Makes room for as many takes; memory that is not touched is not used.
+    fn reserve(&mut self, takes: usize) {
+        self.takes.reserve_exact(takes);
+        self.homes.reserve_exact(takes);
+        self.groups.reserve_exact(takes);
+        self.groups_by_key.reserve(takes);
+        self.names.reserve(takes + OTHER_NAMES);
+        self.steps.reserve(takes + OTHER_NAMES);
+    }
+
+    /// What an entry's request asks for; and its key, where that had to be made so that
+    /// the request is known again.
+    fn recognise(
+        &mut self,
+        entry: &Entry,
+        rules: Rules,
+    ) -> Option<(RecognisedCall, Option<RequestKey>)> {
+        let request = entry.request.as_ref()?;
+        // Keys under more than one set of rules are made when they are asked for.
+        if self.rules.len() > 1 || !ExactRequests::holds(request) || self.recalled.is_full() {
+            return Some((request.recognise(), None));
+        }
+        let (call, key) = request.recognise_with_key(&self.rules[rules.effective]);
+        self.recalled.keep(request, &call, key.clone());
+        Some((call, Some(key)))
+    }
+
+    /// Why an entry cannot be checked. `made` is the key of its request under the
+    /// effective rules, where it has been made already.
+    fn why_unchecked(
+        &self,
+        name: &EntryName,
+        entry: &Entry,
+        call: Option<&RecognisedCall>,
+        made: Option<&RequestKey>,
+        rules: Rules,
+    ) -> Option<UncheckedReason> {
+        let stored = &self.rules[rules.stored];
+        let real = entry.request.as_ref().zip(call).map(|(request, call)| {
+            let made = made.filter(|_| rules.stored == rules.effective);
+            made.cloned().unwrap_or_else(|| request.key(call, stored))
+        });
+        entry.unchecked(name, real.as_ref(), stored)
+    }
+
+    /// The key of an entry's request, and the rules it is made under. `made` is the one
+    /// under the effective rules, where it has been made already.
+    fn key(
+        &self,
+        name: &EntryName,
+        entry: &Entry,
+        call: Option<&RecognisedCall>,
+        made: Option<RequestKey>,
+        rules: Rules,
+    ) -> Option<(usize, RequestKey)> {
+        let named = match name {
+            EntryName::Hash(key) => Some(key),
+            EntryName::Step(_) => None,
+        };
+        let recorded = named.or(entry.request_hash.as_ref()).cloned();
+        let Some((request, call)) = entry.request.as_ref().zip(call) else {
+            // A hash says nothing of headers: other rules for these do not change it.
+            let [stored, effective] = [rules.stored, rules.effective].map(|at| &self.rules[at]);
+            let same = stored.ignore() == effective.ignore();
+            let index = if same { rules.effective } else { rules.stored };
+            return recorded.map(|key| (index, key));
+        };
+        let index = rules.effective;
+        let key = made.unwrap_or_else(|| request.key(call, &self.rules[index]));
+        // One that does not fit its request is believed, unless it was made of fewer
+        // headers: then the request tells the rest.
+        let believed = recorded.filter(|recorded| {
+            index == rules.stored
+                && *recorded != key
+                && *recorded != request.first_generation_key(&self.rules[index])
+        });
+        Some((index, believed.unwrap_or(key)))
+    }
+
+    /// Keeps the hash that an entry says its request has, where no key under the
+    /// plain rules is the same.
+    fn note_hash(&mut self, entry: &Entry, key: Option<&(usize, RequestKey)>) {
+        let Some(hash) = &entry.request_hash else { return };
+        let is_key = |(rules, key): &(usize, RequestKey)| {
+            key == hash && self.rules[*rules] == IdentityRules::default()
+        };
+        if !key.is_some_and(is_key) {
+            self.hashes.insert(&hash.to_bytes());
+        }
+    }
+
+    /// What an entry was recorded under.
+    fn under(&mut self, name: &EntryName, entry: &Entry) -> TakeLabels {
+        if let Some(upstream) = &entry.upstream
+            && !self.upstreams.contains(upstream)
+        {
+            self.upstreams.insert(upstream.clone());
+        }
+        let path = entry.request.as_ref().map(|request| loomrec_provider::mount(&request.path));
+        TakeLabels {
+            step: name.step_id().map(|step| self.names.insert(step)),
+            session: entry.session.as_deref().map(|session| self.names.insert(session)),
+            upstream: entry.upstream.as_deref().map(|upstream| self.names.insert(upstream)),
+            mount: path.map(|path| self.names.insert(path)),
+        }
+    }
+
+    fn rule_index(&mut self, rules: &IdentityRules) -> usize {
+        self.rules.iter().position(|known| known == rules).unwrap_or_else(|| {
+            self.rules.push(rules.clone());
+            self.rules.len() - 1
+        })
+    }
+}
+
+/// The entries of a recording, with the texts of those that are no longer than `small`.
+fn loaded(
+    recording: &Recording,
+    small: u64,
+) -> impl Iterator<Item = Result<Loaded, StoreError>> + Send {
+    let mut entries = recording.entries();
+    let next = move |entries: &mut EntryIter<'_>| {
+        let stored = match entries.next()? {
+            Ok(stored) => stored,
+            Err(error) => return Some(Err(error)),
+        };
+        let is_small = stored.place.bytes() <= small;
+        let text = if is_small { entries.text(&stored.place).map(Into::into) } else { None };
+        Some(Ok(Loaded { stored, name: entries.name_number(), text }))
+    };
+    std::iter::from_fn(move || next(&mut entries))
+}
+
+#[cfg(test)]
+#[path = "load_tests.rs"]
+mod tests;

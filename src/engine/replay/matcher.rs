@@ -1,0 +1,383 @@
+//! The matcher: which take a request is owed.
+//!
+//! Takes are grouped by request key; within a group they are handed out in
+//! recorded order, per session, each once. Nothing is ever matched by likeness.
+//! Each group has a lock of its own, so unrelated calls never wait for each other.
+
+use std::collections::BTreeSet;
+
+use super::entry_texts::EntryTexts;
+use super::exact_requests::ExactRequests;
+use super::group::{KeyedGroups, TakeGroup};
+use super::mode::RequestedMode;
+use super::name_ids::{NameId, NameIds};
+use super::pool::{PoolChoice, PoolKey, PoolKind, Repeat, TakeSet};
+use super::reason::MissReason;
+use super::step_index::StepIndex;
+use super::take::ReplayTake;
+use super::take_scope::{CallMount, TakeScope};
+use loomrec_identity::{IdentityRules, RequestKey};
+use loomrec_provider::RecognisedCall;
+use loomrec_recording::interned::InternedBytes;
+use loomrec_recording::normalized_request::NormalizedRequest;
+use loomrec_recording::{Entry, RecordedRequest};
+use loomrec_store::Recording;
+
+/// By what a take was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MatchedBy {
+    /// The step id the call carries.
+    StepId,
+    /// The request's hash.
+    RequestHash,
+}
+
+impl MatchedBy {
+    /// The word in `x-loomrec-matched-by`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::StepId => "step_id",
+            Self::RequestHash => "request_hash",
+        }
+    }
+}
+
+/// One recording to answer from.
+#[derive(Debug)]
+pub struct ReplaySource {
+    /// Its path, as the user gave it.
+    pub label: String,
+    /// The recording, open: what is not kept of it is read again where it is needed.
+    pub recording: Recording,
+}
+
+/// A take found for a call.
+#[derive(Debug)]
+pub struct TakeMatch<'a> {
+    /// The take.
+    pub take: &'a ReplayTake,
+    /// By what it was found.
+    pub by: MatchedBy,
+    /// Which take it is.
+    pub(super) index: usize,
+}
+
+impl TakeMatch<'_> {
+    /// Which take it is, to give it back by.
+    pub fn index(&self) -> usize {
+        self.index
+    }
+}
+
+/// All takes of all sources, and how far each session has come in them.
+#[derive(Debug, Default)]
+pub struct Matcher {
+    pub(super) sources: Vec<ReplaySource>,
+    /// The labels of the sources.
+    pub(super) labels: Vec<String>,
+    pub(super) rules: Vec<IdentityRules>,
+    pub(super) takes: Vec<ReplayTake>,
+    /// The texts of small entries of large recordings.
+    pub(super) texts: EntryTexts,
+    pub(super) groups_by_key: KeyedGroups,
+    /// By the step's id; and the groups of entries that hold no hash, served unchecked.
+    pub(super) steps: StepIndex,
+    pub(super) groups: Vec<TakeGroup>,
+    /// Per take, its group.
+    pub(super) homes: Vec<u32>,
+    /// Per source.
+    pub(super) repeat: Vec<Repeat>,
+    /// The hashes that entries say their requests have, but for keys under the plain rules.
+    pub(super) hashes: InternedBytes,
+    /// Steps, sessions, upstreams and mounts of paths, by their text.
+    pub(super) names: NameIds,
+    pub(super) upstreams: BTreeSet<String>,
+    /// Whether any entry declares a fault.
+    pub(super) has_trouble: bool,
+    /// Whether a fault of an entry that does not end its call with an error uses up the take.
+    pub(super) faults_use_takes: bool,
+    /// The recorded requests, where all keys are made under one set of rules.
+    pub(super) recalled: ExactRequests,
+}
+
+/// A call in the terms that takes are kept in.
+struct Asked<'a> {
+    observed: &'a NormalizedRequest,
+    session: Option<NameId>,
+    step: Option<NameId>,
+    spot: TakeScope,
+    wanted: RequestedMode,
+}
+
+/// What came of looking through one pool of takes.
+enum Choice {
+    Take(usize),
+    Incomplete,
+    Exhausted,
+    Empty,
+}
+
+impl Matcher {
+    /// The rules that keys are made under.
+    pub fn rules(&self) -> &[IdentityRules] {
+        &self.rules
+    }
+
+    /// What `request` asks for, and its key, where it is just what some recorded
+    /// request is: it is not read for that. `None` where it is not, or where keys under
+    /// several rules are needed.
+    pub fn recall(
+        &self,
+        request: &RecordedRequest,
+    ) -> Option<(RecognisedCall, (IdentityRules, RequestKey))> {
+        let [rules] = self.rules.as_slice() else { return None };
+        let (call, key) = self.recalled.find(request)?;
+        Some((call.clone(), (rules.clone(), key.clone())))
+    }
+
+    /// The take that `observed` is owed; it is used up by this call.
+    ///
+    /// # Errors
+    /// Why no take is owed to it.
+    pub fn find(&self, observed: &NormalizedRequest) -> Result<TakeMatch<'_>, MissReason> {
+        let group = |(index, rules): (usize, &IdentityRules)| {
+            let key = observed.key(rules);
+            self.groups_by_key.find(index, &key)
+        };
+        let mut groups = self.rules.iter().enumerate().filter_map(group);
+        // One set of rules is the rule: no list has to be made for it.
+        let (first, rest): (Option<u32>, Vec<u32>) = (groups.next(), groups.collect());
+        let all;
+        let groups = match (first.as_slice(), rest.is_empty()) {
+            (only, true) => only,
+            (first, false) => {
+                all = [first, &rest].concat();
+                &all
+            }
+        };
+        let asked = self.asked(observed);
+        if let Some(step) = asked.step.filter(|step| self.steps.contains(*step)) {
+            return self.find_in_step(step, groups, &asked);
+        }
+        // A call without a step id prefers takes that were recorded without one.
+        let kinds = [Some(PoolKind::Plain), observed.step.is_none().then_some(PoolKind::Stepped)];
+        let mut reason = None;
+        for group in groups {
+            for kind in kinds.into_iter().flatten() {
+                match self.choose(*group, &asked, kind) {
+                    Choice::Take(take) => return Ok(self.hit(take, MatchedBy::RequestHash)),
+                    Choice::Incomplete => reason = Some(MissReason::Incomplete),
+                    Choice::Exhausted => reason = reason.or(Some(MissReason::Exhausted)),
+                    Choice::Empty => {}
+                }
+            }
+        }
+        Err(reason.unwrap_or_else(|| self.why_none(groups, &asked)))
+    }
+
+    fn asked<'a>(&self, observed: &'a NormalizedRequest) -> Asked<'a> {
+        let id = |name: &str| self.names.find(name);
+        let mount = match &observed.call.target {
+            Some(_) => CallMount::Any,
+            None => id(loomrec_provider::mount(&observed.request.path))
+                .map_or(CallMount::Unknown, CallMount::Known),
+        };
+        Asked {
+            observed,
+            session: observed.session.as_deref().and_then(id),
+            step: observed.step.as_deref().and_then(id),
+            spot: TakeScope { upstream: id(&observed.upstream), mount },
+            wanted: RequestedMode::of(observed),
+        }
+    }
+
+    /// Among a step id's turns the request hash picks; turns without a hash come
+    /// in their order.
+    fn find_in_step(
+        &self,
+        step: NameId,
+        groups: &[u32],
+        asked: &Asked<'_>,
+    ) -> Result<TakeMatch<'_>, MissReason> {
+        let mut exhausted = false;
+        for group in groups.iter().copied().chain(self.steps.unchecked(step)) {
+            match self.choose(group, asked, PoolKind::Step(step)) {
+                Choice::Take(take) => return Ok(self.hit(take, MatchedBy::StepId)),
+                Choice::Incomplete => {
+                    return Err(MissReason::Incomplete);
+                }
+                Choice::Exhausted => exhausted = true,
+                Choice::Empty => {}
+            }
+        }
+        let turn_left = self.steps.takes(step).any(|take| !self.takes[take as usize].is_used());
+        let reason =
+            if exhausted && !turn_left { MissReason::Exhausted } else { MissReason::Drifted };
+        Err(reason)
+    }
+
+    /// Uses up the first take of `group` that is of this kind and owed to this call.
+    fn choose(&self, group: u32, asked: &Asked<'_>, kind: PoolKind) -> Choice {
+        let home = &self.groups[group as usize];
+        let take = |position: usize| &self.takes[home.takes()[position] as usize];
+        let repeat = |take: &ReplayTake| match take.is_fault_alone() {
+            true => Repeat::Last,
+            false => self.repeat[take.source()],
+        };
+        let members = || self.members(group, asked, kind);
+        let key = (PoolKey { kind, spot: asked.spot }, home.takes().len());
+        let next = home.with_progress(asked.observed.session.as_deref(), |progress| {
+            progress.next(key, asked.wanted, repeat, members, take)
+        });
+        let position = match next {
+            PoolChoice::Take(position) => position,
+            PoolChoice::Exhausted => return Choice::Exhausted,
+            PoolChoice::Empty => return Choice::Empty,
+        };
+        let take = home.takes()[position] as usize;
+        if self.takes[take].servable { Choice::Take(take) } else { Choice::Incomplete }
+    }
+
+    /// The takes of `group` that are of this kind and may be given to this call:
+    /// those of its own session, or else those of none.
+    fn members(&self, group: u32, asked: &Asked<'_>, kind: PoolKind) -> TakeSet {
+        let home = &self.groups[group as usize];
+        let all = home.takes().len();
+        let take = |position: usize| &self.takes[home.takes()[position] as usize];
+        let answers =
+            |position: usize| kind.holds(take(position)) && asked.spot.holds(take(position));
+        if let Some(session) = asked.session {
+            let own = home.own(session, |take| self.session_of(take));
+            let own = TakeSet::of(own.iter().copied(), all, answers);
+            if !own.is_empty() {
+                return own;
+            }
+        }
+        let answers = |at: usize| take(at).under.session.is_none() && answers(at);
+        if let (PoolKind::Step(step), true) = (kind, home.takes().len() > 1)
+            && self.steps.count(step) < home.takes().len()
+        {
+            let here = self.steps.takes(step).filter(|turn| self.homes[*turn as usize] == group);
+            let here = here.filter_map(|turn| home.position(turn));
+            return TakeSet::of(here, all, answers);
+        }
+        TakeSet::of(0..all as u32, all, answers)
+    }
+
+    fn hit(&self, index: usize, by: MatchedBy) -> TakeMatch<'_> {
+        let take = &self.takes[index];
+        take.serve();
+        TakeMatch { take, by, index }
+    }
+
+    /// Undoes [`Matcher::find`]: the take could not be given to this call, and is
+    /// still owed to one that can take it.
+    pub fn release(&self, take: usize, session: Option<&str>) {
+        let Some((home, position)) = self.home(take) else { return };
+        if home.with_progress(session, |progress| progress.release(position)) {
+            self.takes[take].take_back();
+        }
+    }
+
+    /// Uses up a take that was given back, unless another call has it by now.
+    pub fn consume(&self, take: usize, session: Option<&str>) {
+        let Some((home, position)) = self.home(take) else { return };
+        if home.with_progress(session, |progress| progress.consume(position)) {
+            self.takes[take].serve();
+        }
+    }
+
+    /// The group of a take, and its position there.
+    fn home(&self, take: usize) -> Option<(&TakeGroup, usize)> {
+        let group = self.groups.get(*self.homes.get(take)? as usize)?;
+        Some((group, group.position(take as u32)? as usize))
+    }
+
+    /// Why a request that no pool held is not answered.
+    fn why_none(&self, groups: &[u32], asked: &Asked<'_>) -> MissReason {
+        let takes = groups.iter().flat_map(|&group| self.groups[group as usize].takes());
+        let members = || takes.clone().map(|&take| &self.takes[take as usize]);
+        if members().any(|take| asked.spot.holds(take)) {
+            return MissReason::OtherSession;
+        }
+        let upstream = asked.spot.upstream;
+        if members().any(|take| take.under.upstream.is_some() && take.under.upstream != upstream) {
+            return MissReason::OtherUpstream;
+        }
+        let observed = asked.observed;
+        let plain = IdentityRules::default();
+        let strict = observed.key(&plain);
+        let index = self.rules.iter().position(|rules| *rules == plain);
+        let known = self.hashes.find(&strict.to_bytes()).is_some()
+            || index.is_some_and(|index| self.groups_by_key.find(index, &strict).is_some());
+        if known { MissReason::OtherRules } else { MissReason::Unknown }
+    }
+
+    /// Reads the entry of a take again; `None` where that cannot be done any more.
+    pub(super) fn entry(&self, take: &ReplayTake) -> Option<Entry> {
+        take.entry(&self.sources.get(take.source())?.recording, &self.texts)
+    }
+
+    /// The entry of a take, read again by the take's [`TakeMatch::index`]; `None` where that
+    /// cannot be done any more.
+    pub fn entry_of(&self, index: usize) -> Option<Entry> {
+        self.entry(self.takes.get(index)?)
+    }
+
+    /// The entry of a take, read again by its name and number; of the first recording that
+    /// has it, or of that of this label.
+    pub fn entry_named(&self, label: Option<&str>, name: &str, number: usize) -> Option<Entry> {
+        let is_it = |take: &&ReplayTake| {
+            let of = label.is_none_or(|label| self.labels[take.source()] == label);
+            of && take.number() == number && self.name_of(take).is(name)
+        };
+        self.entry(self.takes.iter().find(is_it)?)
+    }
+
+    /// The takes that no call was answered by, in file order.
+    pub fn unused(&self) -> impl Iterator<Item = &ReplayTake> {
+        self.takes.iter().filter(|take| !take.is_used())
+    }
+
+    /// The upstreams that takes were recorded at.
+    pub fn upstreams(&self) -> impl Iterator<Item = &str> {
+        self.upstreams.iter().map(String::as_str)
+    }
+
+    /// Whether any entry declares a fault.
+    pub fn has_trouble(&self) -> bool {
+        self.has_trouble
+    }
+
+    /// The step ids that takes stand under, in order.
+    pub fn steps(&self) -> BTreeSet<&str> {
+        self.steps.ids().map(|id| self.names.name(id)).collect()
+    }
+
+    /// Whether any recorded request has a hash that begins so.
+    pub fn knows_hash(&self, prefix: &str) -> bool {
+        let begins = |key: RequestKey| key.as_str().starts_with(prefix);
+        let hashes = self.hashes.iter().filter_map(|hash| hash.try_into().ok());
+        self.groups_by_key.keys().chain(hashes.map(RequestKey::from_bytes)).any(begins)
+    }
+
+    /// How many takes there are.
+    pub fn len(&self) -> usize {
+        self.takes.len()
+    }
+
+    /// Whether there is no take at all.
+    pub fn is_empty(&self) -> bool {
+        self.takes.is_empty()
+    }
+
+    /// Starts over: every take is unused again, for one session or for all.
+    pub fn reset(&self, session: Option<&str>) {
+        self.groups.iter().for_each(|group| group.reset(session));
+    }
+
+    /// The session that a take was recorded in.
+    pub(super) fn session_of(&self, take: u32) -> Option<NameId> {
+        self.takes.get(take as usize)?.under.session
+    }
+}

@@ -1,0 +1,361 @@
+//! The mismatch: why a request has no recorded answer, as data.
+//!
+//! Each renderer (the response body, stderr, the control endpoint) makes its own
+//! text of a [`RecordingMismatchError`]; nothing in it is a secret, since it is
+//! built from requests that were freed of them.
+
+use serde_json::Value;
+
+use super::matcher::Matcher;
+use super::reason::MissReason;
+use super::take::ReplayTake;
+use loomrec_identity::printable;
+use loomrec_identity::{RequestKey, header};
+
+/// How many characters of a value a message shows.
+const SHOWN: usize = 60;
+/// How many characters of a value are kept: a thousand misses of large prompts
+/// would otherwise fill the memory, and the journal.
+const KEPT: usize = 2000;
+/// How many names of headers a message shows.
+const NAMES: usize = 8;
+
+/// What stands for a value that is kept as a digest only.
+pub(super) const HIDDEN: &str = "(not kept)";
+/// How the place of a header begins.
+const HEADER: &str = "header ";
+
+/// One difference between the nearest recorded request and this one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RequestDifference {
+    /// A JSON pointer into the body, or what else differs (`method`, `path`, …).
+    pub place: String,
+    /// The recorded value as JSON text; `None` where it was absent. A long one is
+    /// cut to where the two begin to differ.
+    pub recorded: Option<String>,
+    /// The value now, likewise; `None` where it is absent.
+    pub now: Option<String>,
+}
+
+/// The recorded call nearest to a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NearestCall {
+    /// Its key in the recording.
+    pub name: String,
+    /// Which take of that key.
+    pub take: usize,
+    /// The recording's path.
+    pub recording: String,
+    /// What differs; empty where the request itself is the same.
+    pub differences: Vec<RequestDifference>,
+    /// How the two calls differ in headers that are not part of a key.
+    pub outside_key: HeaderDelta,
+}
+
+/// Names of headers that only one of two calls has. None of them is part of a key.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HeaderDelta {
+    /// Those of this call alone.
+    pub only_now: Vec<String>,
+    /// Those that only the recorded call lists.
+    pub only_recorded: Vec<String>,
+}
+
+impl HeaderDelta {
+    /// What differs between the names of a recorded call and those of this one.
+    pub(super) fn of(recorded: &[String], now: &[String]) -> Self {
+        let without = |names: &[String], others: &[String]| {
+            names.iter().filter(|name| !others.contains(name)).cloned().collect()
+        };
+        Self { only_now: without(now, recorded), only_recorded: without(recorded, now) }
+    }
+}
+
+/// A request that the recording holds no answer for.
+#[derive(Clone, Debug)]
+pub struct RecordingMismatchError {
+    /// Why.
+    pub reason: MissReason,
+    /// More about why, where the reason alone does not say it.
+    pub detail: Option<String>,
+    /// The request's key.
+    pub key: RequestKey,
+    /// Its method.
+    pub method: String,
+    /// Its path.
+    pub path: String,
+    /// The upstream it was meant for.
+    pub upstream: String,
+    /// The model it asks for.
+    pub model: Option<String>,
+    /// Its step id.
+    pub step: Option<String>,
+    /// Its session.
+    pub session: Option<String>,
+    /// The recordings that were looked through.
+    pub recordings: Vec<String>,
+    /// The nearest recorded call.
+    pub nearest: Option<NearestCall>,
+    /// The names of its headers that are not part of its key.
+    pub outside_key: Vec<String>,
+}
+
+impl RecordingMismatchError {
+    /// The explanation on one line, as an SDK's exception shows it, with nothing that the
+    /// terminal would act on which prints that.
+    pub fn message(&self) -> String {
+        let mut text = format!("RecordingMismatchError: {}", self.reason.as_str());
+        if let Some(detail) = &self.detail {
+            text.push_str(&format!(": {detail}"));
+        }
+        let differences = self.nearest.as_ref().map_or(&[][..], |near| &near.differences);
+        for (index, difference) in differences.iter().take(3).enumerate() {
+            text.push_str(if index == 0 { ": " } else { "; " });
+            text.push_str(&difference.text());
+        }
+        if differences.len() > 3 {
+            text.push_str(&format!("; and {} more", differences.len() - 3));
+        }
+        text.push_str(&format!(
+            " (unmatched {} {} to {}, request {}{}{}; {}). {}",
+            self.method,
+            self.path,
+            self.upstream,
+            self.key.short(),
+            self.step.as_ref().map(|step| format!(", step {step:?}")).unwrap_or_default(),
+            self.session.as_ref().map(|name| format!(", session {name:?}")).unwrap_or_default(),
+            match &self.nearest {
+                Some(near) => format!("nearest recorded call: {}", near.label()),
+                None => "no recorded call is like it".to_owned(),
+            },
+            self.remedy(),
+        ));
+        for note in self.header_notes() {
+            text.push_str(&format!("; {note}"));
+        }
+        printable::line(&text).into_owned()
+    }
+
+    /// Which headers did not count, in a few words each.
+    pub fn header_notes(&self) -> Vec<String> {
+        let note = |what: &str, names: &[String]| {
+            let shown: Vec<&str> = names.iter().take(NAMES).map(String::as_str).collect();
+            let more = match names.len().saturating_sub(NAMES) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            (!names.is_empty()).then(|| format!("{what}: {}{more}", shown.join(", ")))
+        };
+        let delta = self.nearest.as_ref().map(|near| &near.outside_key);
+        let own = note("headers that are not part of the key", &self.outside_key);
+        let now = delta.and_then(|delta| {
+            note("of these the nearest recorded call does not list", &delta.only_now)
+        });
+        let recorded = delta
+            .and_then(|delta| note("the nearest recorded call lists others", &delta.only_recorded));
+        [own, now, recorded].into_iter().flatten().collect()
+    }
+
+    /// What to do about it.
+    pub fn remedy(&self) -> String {
+        let file = self.recordings.first().map_or("FILE", String::as_str);
+        let record = format!("loomrec record -r {file} -- CMD");
+        match self.reason {
+            MissReason::Exhausted => format!(
+                "The call was recorded fewer times than it is made now: record it again with `{record}`, or replay with `--repeat last`"
+            ),
+            MissReason::Incomplete => {
+                format!("Its answer was not recorded whole: record it again with `{record}`")
+            }
+            MissReason::OtherSession => {
+                "Send the session it was recorded in, or record this one".to_owned()
+            }
+            _ => {
+                let hint = self.header_hint().unwrap_or_default();
+                format!("{hint}If the change is meant, record it again with `{record}`")
+            }
+        }
+    }
+
+    /// What to do where a header differs.
+    fn header_hint(&self) -> Option<String> {
+        let differences = &self.nearest.as_ref()?.differences;
+        let named = |difference: &&RequestDifference| difference.place.starts_with(HEADER);
+        let difference = differences.iter().find(named)?;
+        let name = difference.place.strip_prefix(HEADER)?;
+        let why = match (&difference.recorded, header::variable(name)) {
+            (None, _) => format!(
+                "The recorded call has no {name}: it was sent without, or recorded by a loomrec \
+                 that did not keep this header"
+            ),
+            (Some(_), Some(variable)) => {
+                format!("SDKs send {name} where {variable} is set: set it as it was recorded")
+            }
+            (Some(_), None) => format!("The call was recorded with another {name}"),
+        };
+        Some(format!("{why}. Where this header does not matter, give --ignore-header {name}. "))
+    }
+
+    /// The error as JSON, for the control endpoint, the journal and the receipt.
+    pub fn to_json(&self) -> Value {
+        serde_json::json!({
+            "error": "RecordingMismatchError",
+            "reason": self.reason.as_str(),
+            "detail": self.detail,
+            "message": self.message(),
+            "request_hash": self.key.as_str(),
+            "method": self.method,
+            "path": self.path,
+            "upstream": self.upstream,
+            "model": self.model,
+            "step_id": self.step,
+            "session": self.session,
+            "recordings": self.recordings,
+            "headers_not_in_key": self.outside_key,
+            "nearest": self.nearest.as_ref().map(|near| serde_json::json!({
+                "entry": near.name,
+                "take": near.take,
+                "recording": near.recording,
+                "differences": near.differences.iter().map(|difference| serde_json::json!({
+                    "pointer": difference.place,
+                    "recorded": difference.recorded,
+                    "now": difference.now,
+                })).collect::<Vec<_>>(),
+                "headers_not_in_key": {
+                    "only_now": near.outside_key.only_now,
+                    "only_recorded": near.outside_key.only_recorded,
+                },
+            })),
+            "remedy": self.remedy(),
+        })
+    }
+
+    /// The bytes it takes in memory, about.
+    pub fn weight(&self) -> usize {
+        let lists = [&self.recordings, &self.outside_key];
+        let optional = [&self.detail, &self.model, &self.step, &self.session];
+        size_of::<Self>()
+            + self.method.len()
+            + self.path.len()
+            + self.upstream.len()
+            + optional.iter().copied().flatten().map(String::len).sum::<usize>()
+            + lists.into_iter().map(|list| list_weight(list)).sum::<usize>()
+            + self.nearest.as_ref().map_or(0, NearestCall::weight)
+    }
+}
+
+/// The bytes that texts take in memory, about.
+fn list_weight(texts: &[String]) -> usize {
+    texts.iter().map(|text| size_of::<String>() + text.len()).sum()
+}
+
+impl NearestCall {
+    fn weight(&self) -> usize {
+        let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+        let differences = self.differences.iter().map(|difference| {
+            let texts = length(&difference.recorded) + length(&difference.now);
+            size_of::<RequestDifference>() + difference.place.len() + texts
+        });
+        let HeaderDelta { only_now, only_recorded } = &self.outside_key;
+        let headers = list_weight(only_now) + list_weight(only_recorded);
+        self.name.len() + self.recording.len() + differences.sum::<usize>() + headers
+    }
+
+    /// `take`, which differs in this.
+    pub(super) fn of(
+        matcher: &Matcher,
+        take: &ReplayTake,
+        differences: Vec<RequestDifference>,
+    ) -> Self {
+        let recording = matcher.labels[take.source()].clone();
+        let (name, outside_key) = (matcher.name_of(take).to_string(), HeaderDelta::default());
+        Self { name, take: take.number(), recording, differences, outside_key }
+    }
+
+    /// The call in a few words.
+    pub fn label(&self) -> String {
+        let hash = RequestKey::parse(&self.name);
+        let name = hash.as_ref().map_or(self.name.as_str(), RequestKey::short);
+        match self.take {
+            1 => format!("{name} in {}", self.recording),
+            take => format!("{name} take {take} in {}", self.recording),
+        }
+    }
+}
+
+impl RequestDifference {
+    /// `/model: recorded "a" now "b"`, values shortened around the first change.
+    pub fn text(&self) -> String {
+        let is_hidden = |value: &Option<String>| value.as_deref() == Some(HIDDEN);
+        if is_hidden(&self.recorded) && is_hidden(&self.now) {
+            return format!("{} differs", self.place);
+        }
+        let (recorded, now) = self.shortened();
+        format!("{}: recorded {recorded} now {now}", self.place)
+    }
+
+    /// Both values, shortened around the first change.
+    pub fn shortened(&self) -> (String, String) {
+        let (recorded, now) = shorten(self.recorded.as_deref(), self.now.as_deref(), SHOWN);
+        let nothing = || "nothing".to_owned();
+        (recorded.unwrap_or_else(nothing), now.unwrap_or_else(nothing))
+    }
+}
+
+/// Both values, cut to `shown` characters where they begin to differ.
+fn shorten(
+    recorded: Option<&str>,
+    now: Option<&str>,
+    shown: usize,
+) -> (Option<String>, Option<String>) {
+    let same = match (recorded, now) {
+        (Some(a), Some(b)) => a.chars().zip(b.chars()).take_while(|(x, y)| x == y).count(),
+        _ => 0,
+    };
+    let skip = if same > shown / 2 { same - shown / 4 } else { 0 };
+    let cut = |value: &str| {
+        let mut text: String = value.chars().skip(skip).take(shown).collect();
+        if skip > 0 {
+            text = format!("…{text}");
+        }
+        if value.chars().count() > skip + shown {
+            text.push('…');
+            if value.starts_with('"') {
+                text.push('"');
+            }
+        }
+        text
+    };
+    (recorded.map(cut), now.map(cut))
+}
+
+/// Both values, cut only where one is too long to be kept.
+pub(super) fn bounded(
+    recorded: Option<String>,
+    now: Option<String>,
+) -> (Option<String>, Option<String>) {
+    // Bytes stand for characters here: they are never fewer.
+    if recorded.iter().chain(&now).all(|value| value.len() <= KEPT) {
+        return (recorded, now);
+    }
+    shorten(recorded.as_deref(), now.as_deref(), KEPT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_values_are_kept_around_the_place_where_they_begin_to_differ() {
+        let long =
+            |middle: &str| Some(format!("\"{}{middle}{}\"", "é".repeat(9000), "z".repeat(9000)));
+        let (recorded, now) = bounded(long("cat"), long("dog"));
+        let (recorded, now) = (recorded.unwrap(), now.unwrap());
+        assert!(recorded.contains("écatz") && now.contains("édogz"));
+        assert!(recorded.chars().count() < KEPT + 4 && now.chars().count() < KEPT + 4);
+        let difference =
+            RequestDifference { place: "/a".into(), recorded: Some(recorded), now: Some(now) };
+        assert!(difference.text().contains("cat") && difference.text().contains("dog"));
+        assert_eq!(bounded(Some("1".into()), None), (Some("1".into()), None));
+    }
+}

@@ -1,0 +1,218 @@
+//! Keeps the requests of calls that no recording answers, to be sent live later.
+//!
+//! [`MissedRequests::add`] appends a request to a recording of their own as soon as it is
+//! missed, so that a run that is killed loses none. [`MissedRequests::finish`] then works out
+//! which takes they stand in the place of: only at the end is it known which takes no
+//! call asked for.
+
+mod place;
+
+use std::collections::{BTreeSet, HashMap};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::matcher::Matcher;
+use super::mismatch::RecordingMismatchError;
+use super::reason::MissReason;
+use loomrec_identity::{IdentityRules, RequestKey};
+use loomrec_recording::normalized_request::NormalizedRequest;
+use loomrec_recording::redact::CallCredentials;
+use loomrec_recording::{Entry, EntryName, PendingChange, PendingKind, RecordingMeta};
+use loomrec_store::{
+    FrameEncoder, LogItem, Recording, RecordingAppender, RecordingChanges, RunChoice, StoreError,
+    TakeChange,
+};
+
+/// The requests that were missed in a run.
+#[derive(Debug)]
+pub struct MissedRequests {
+    path: PathBuf,
+    /// The rules that the first recording's keys are made under: it is to hold them.
+    rules: IdentityRules,
+    packer: FrameEncoder,
+    place: usize,
+    /// How often one request is kept: as often as any was recorded.
+    most: usize,
+    state: Mutex<State>,
+}
+
+/// What was kept so far.
+#[derive(Debug)]
+struct State {
+    /// `None` once it is closed.
+    recorder: Option<RecordingAppender>,
+    /// How often each request was kept, and in which sessions.
+    kept: HashMap<(RequestKey, Option<String>), Copies>,
+}
+
+#[derive(Debug, Default)]
+struct Copies {
+    count: usize,
+    sessions: BTreeSet<Option<String>>,
+}
+
+impl MissedRequests {
+    /// Begins the file anew, for calls that `matcher` does not answer.
+    ///
+    /// # Errors
+    /// A file that is there and holds something else, or cannot be written.
+    pub fn begin(path: &Path, matcher: &Matcher) -> Result<Self, MissedError> {
+        let first = matcher.sources.first().ok_or(MissedError::NoRecording)?;
+        let rules = first.recording.meta().rules().clone();
+        match Recording::open_merged(path) {
+            Ok(old) if old.meta().waits_for() == Some(PendingKind::Answers) => {}
+            Err(StoreError::Missing { .. }) => {}
+            Ok(_) => return Err(MissedError::Other { path: path.to_owned() }),
+            Err(error) => return Err(error.into()),
+        }
+        let meta = RecordingMeta::waiting(&rules, PendingKind::Answers);
+        loomrec_store::create(path, &meta, std::iter::empty::<Result<_, StoreError>>(), true)?;
+        let recorder = RecordingAppender::open(path, &RunChoice::New, &rules)?;
+        let (packer, place) = (recorder.packer(false), recorder.place());
+        let state = Mutex::new(State { recorder: Some(recorder), kept: HashMap::new() });
+        let most = matcher.groups.iter().map(|group| group.takes().len()).max().unwrap_or(1);
+        Ok(Self { path: path.to_owned(), rules, packer, place, most, state })
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Which recorder of its run this is: see [`RecordingAppender::place`].
+    pub fn place(&self) -> usize {
+        self.place
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps a request, freed of `secrets`, that was missed for what `error` says. It
+    /// blocks on the file.
+    ///
+    /// # Errors
+    /// Storage that fails, a credential that stands in it.
+    pub fn add(
+        &self,
+        observed: &NormalizedRequest,
+        secrets: &Arc<CallCredentials>,
+        error: &RecordingMismatchError,
+        recorded_at: String,
+    ) -> Result<(), StoreError> {
+        let Some(reason) = word(error.reason) else { return Ok(()) };
+        let key = observed.key(&self.rules);
+        let name = match observed.step.as_deref().map(EntryName::step) {
+            None => EntryName::Hash(key.clone()),
+            Some(Ok(step)) => step,
+            // A step that no recording can hold.
+            Some(Err(_)) => return Ok(()),
+        };
+        let mut state = self.state();
+        let copies = state.kept.entry((error.key.clone(), observed.step.clone())).or_default();
+        let repeats = matches!(error.reason, MissReason::Drifted | MissReason::Unknown);
+        let fresh = !copies.sessions.contains(&observed.session);
+        let wanted = fresh || (repeats && copies.count < self.most);
+        if !wanted {
+            return Ok(());
+        }
+        let mut entry = Entry {
+            model: observed.call.model.clone(),
+            request_hash: Some(key),
+            provider: Some(observed.call.provider.name().to_owned()),
+            upstream: Some(observed.upstream.clone()),
+            session: observed.session.clone(),
+            recorded_at: Some(recorded_at),
+            request: Some(observed.request.clone()),
+            ..Entry::default()
+        };
+        PendingChange { reason: reason.to_owned(), replaces: None }.mark(&mut entry);
+        let mut parcel =
+            self.packer.pack(&LogItem { name, entry, secrets: Arc::clone(secrets) })?;
+        copies.count += 1;
+        copies.sessions.insert(observed.session.clone());
+        match &mut state.recorder {
+            Some(recorder) => recorder.keep(std::slice::from_mut(&mut parcel)),
+            None => Ok(()),
+        }
+    }
+
+    /// Closes the file, says in it which takes the requests stand in the place of, and
+    /// gives their number. Where there is none, there is no file either.
+    ///
+    /// # Errors
+    /// Storage that fails. What was missed is in the file, or in its log, all the same.
+    pub fn finish(&self, matcher: &Matcher) -> Result<usize, StoreError> {
+        if let Some(mut recorder) = self.state().recorder.take() {
+            recorder.close()?;
+        }
+        let missed = Recording::open(&self.path)?;
+        let calls = place::calls(&missed, matcher, &self.rules)?;
+        let count = calls.iter().filter(|call| call.stays).count();
+        if count == 0 {
+            drop(missed);
+            let failed = |source| StoreError::Write { path: self.path.clone(), source };
+            return fs::remove_file(&self.path).map(|()| 0).map_err(failed);
+        }
+        let mut changes = RecordingChanges::new()?;
+        let mut names: Vec<&EntryName> = Vec::new();
+        let mut takes: HashMap<&EntryName, Vec<TakeChange>> = HashMap::new();
+        for call in &calls {
+            let known = takes.entry(&call.name).or_insert_with(|| {
+                names.push(&call.name);
+                Vec::new()
+            });
+            if !call.stays {
+                continue;
+            }
+            let mut entry = missed.entry(&call.place)?;
+            call.pending.mark(&mut entry);
+            if call.pending.replaces.is_some() {
+                // Who was answered by the take is to be answered by the new one.
+                entry.session.clone_from(&call.session);
+            }
+            known.push(TakeChange::Entry(Box::new(entry)));
+        }
+        for name in names {
+            changes.set(name.clone(), takes.remove(name).unwrap_or_default())?;
+        }
+        missed.rewrite(&changes)?;
+        Ok(count)
+    }
+}
+
+/// What a pending call says of why it was missed; `None` for what a new answer does
+/// not mend.
+fn word(reason: MissReason) -> Option<&'static str> {
+    Some(match reason {
+        MissReason::Drifted => "drifted",
+        MissReason::Unknown => "unknown",
+        MissReason::Exhausted => "exhausted",
+        MissReason::Incomplete => "incomplete",
+        MissReason::OtherForm => "other_form",
+        MissReason::OtherSession => "other_session",
+        MissReason::OtherUpstream => "other_upstream",
+        MissReason::OtherRules => return None,
+    })
+}
+
+/// Why the missed requests of a run cannot be kept.
+#[derive(Debug, thiserror::Error)]
+pub enum MissedError {
+    /// There is no recording that they could be missing from.
+    #[error("keep what is missed: there is no recording that it is missing from")]
+    NoRecording,
+    /// The file is something else.
+    #[error(
+        "keep what is missed in {}: it is a recording of its own, and would be lost; name another file",
+        path.display()
+    )]
+    Other {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It cannot be written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}

@@ -1,0 +1,120 @@
+//! The form of an answer: streamed or complete, and how a stream is framed. A call
+//! gets its own form where one is left.
+
+use loomrec_provider::RecognisedCall;
+use loomrec_recording::entry::{Entry, RecordedRequest, RecordedResponse};
+use loomrec_recording::normalized_request::NormalizedRequest;
+
+/// In what form a take was recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct RecordedMode {
+    /// Whether it was asked for as a stream.
+    pub(super) streamed: bool,
+    /// Whether its answer really is one.
+    pub(super) is_stream: bool,
+    /// Whether its answer is one of success.
+    success: bool,
+    /// Gemini streams an array of answers, or events under `alt=sse`: one hash, and
+    /// a caller of the one cannot read the other. `None` for any other call.
+    events: Option<bool>,
+}
+
+/// The form that a call asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RequestedMode {
+    /// A complete answer.
+    Complete,
+    /// A stream.
+    Stream,
+    /// A stream, as server-sent events by name.
+    Events,
+}
+
+impl RequestedMode {
+    /// How many there are.
+    pub(super) const COUNT: usize = 3;
+
+    /// What `observed` asks for.
+    pub(super) fn of(observed: &NormalizedRequest) -> Self {
+        match observed.call.streamed {
+            false => Self::Complete,
+            true if asks_for_events(&observed.request) => Self::Events,
+            true => Self::Stream,
+        }
+    }
+
+    /// Whether it is a stream of either framing.
+    pub(super) fn is_streamed(self) -> bool {
+        self != Self::Complete
+    }
+}
+
+impl RecordedMode {
+    /// The form of `entry`, whose request asks for `call` where it is recorded.
+    pub(super) fn of(entry: &Entry, call: Option<&RecognisedCall>) -> Self {
+        let media = entry.response.as_ref().and_then(media_type);
+        let is = |name: &str| media.is_some_and(|media| media.eq_ignore_ascii_case(name));
+        let streamed = match (call, &entry.response) {
+            (Some(call), _) => call.streamed,
+            (None, Some(_)) => is("text/event-stream"),
+            (None, None) => false,
+        };
+        // Only JSON and server-sent events tell that by themselves; any other is
+        // taken for what its request asked for (Ollama's lines of JSON, Bedrock's
+        // event stream).
+        let is_stream = match () {
+            () if is("text/event-stream") => true,
+            () if is("application/json") => {
+                streamed && entry.response.as_ref().is_some_and(is_array)
+            }
+            () => streamed,
+        };
+        let framed = |call: &&RecognisedCall| call.operation.streams_arrays() && call.streamed;
+        let events = match (call.filter(framed), &entry.request) {
+            (Some(_), Some(request)) => Some(asks_for_events(request)),
+            _ => None,
+        };
+        let success = |response: &RecordedResponse| (200..300).contains(&response.status);
+        let success = entry.response.as_ref().is_some_and(success);
+        Self { streamed, is_stream, success, events }
+    }
+
+    /// Whether it is the form, framing included, that is wanted.
+    pub(super) fn fits(self, wanted: RequestedMode) -> bool {
+        self.streamed == wanted.is_streamed() && !self.is_framed_otherwise(wanted)
+    }
+
+    /// Whether it is a stream in the framing that is not wanted. An error stays as it
+    /// was recorded.
+    pub(super) fn must_reframe(self, wanted: RequestedMode) -> bool {
+        self.success && self.is_framed_otherwise(wanted)
+    }
+
+    /// Whether the caller wants the other mode of delivery. An error is the same
+    /// in both, and so is an answer that is not what its request asked for.
+    pub(super) fn must_change_mode(self, wanted: RequestedMode) -> bool {
+        let streamed = wanted.is_streamed();
+        self.success && self.streamed != streamed && self.is_stream != streamed
+    }
+
+    fn is_framed_otherwise(self, wanted: RequestedMode) -> bool {
+        let asked = wanted == RequestedMode::Events;
+        wanted.is_streamed() && self.events.is_some_and(|events| events != asked)
+    }
+}
+
+fn asks_for_events(request: &RecordedRequest) -> bool {
+    request.query.split('&').any(|parameter| parameter == "alt=sse")
+}
+
+/// Whether a body is a JSON array, as Gemini's streams are; no complete answer is.
+fn is_array(response: &RecordedResponse) -> bool {
+    let mut bytes = response.payload.chunks.iter().flat_map(|chunk| chunk.data.iter());
+    bytes.find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[')
+}
+
+/// The media type of a response, without parameters.
+fn media_type(response: &RecordedResponse) -> Option<&str> {
+    let value = response.headers.iter().find(|(name, _)| name == "content-type")?;
+    Some(value.1.split(';').next().unwrap_or_default().trim())
+}

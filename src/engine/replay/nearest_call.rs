@@ -1,0 +1,187 @@
+//! The nearest recorded call to a request that was not answered, and what differs.
+//!
+//! Requests are not kept in memory: a few candidates are chosen by their sketches
+//! and read again. So this blocks on files, and belongs on no thread that serves.
+
+use std::cmp::Reverse;
+
+use serde_json::Value;
+
+use super::matcher::Matcher;
+use super::mismatch::{HIDDEN, HeaderDelta, NearestCall, RequestDifference, bounded};
+use super::take::ReplayTake;
+use loomrec_identity::{header, request_delta};
+use loomrec_recording::Entry;
+use loomrec_recording::normalized_request::NormalizedRequest;
+use loomrec_recording::similarity::RequestSketch;
+
+/// How many recorded calls are read again because their sketches are like.
+const ALIKE: usize = 48;
+/// … and because the program seems to have come to them.
+const AHEAD: usize = 16;
+/// How many bytes of recorded bodies are read again, about.
+const READ: usize = 32 << 20;
+/// How many differences are told.
+const MAX_DELTAS: usize = 16;
+
+/// A recorded call that was read again, and its place in the order of nearness.
+struct Candidate {
+    rank: (bool, u64, bool, usize),
+    index: usize,
+    entry: Entry,
+}
+
+/// The recorded call that differs least from `observed`, and what differs. Calls
+/// of the same operation only; those at the same upstream come first, and calls
+/// that nothing has asked for yet before used ones. `true` where nothing has.
+pub(super) fn nearest(
+    matcher: &Matcher,
+    observed: &NormalizedRequest,
+) -> Option<(bool, NearestCall)> {
+    let rules = matcher.rules.first()?;
+    let now = observed.request.parts(&observed.call);
+    let mut best: Option<Candidate> = None;
+    each(matcher, observed, |index, apart, entry| {
+        let take = &matcher.takes[index];
+        let rank = (is_elsewhere(matcher, take, observed), apart.bytes, take.is_used(), index);
+        if best.as_ref().is_none_or(|best| rank < best.rank) {
+            best = Some(Candidate { rank, index, entry });
+        }
+    });
+    let Candidate { index, entry, .. } = best?;
+    let found = &matcher.takes[index];
+    let mut differences = Vec::new();
+    if is_elsewhere(matcher, found, observed) {
+        let quote = |name: &str| Some(Value::from(name).to_string());
+        differences.push(RequestDifference {
+            place: "upstream".to_owned(),
+            recorded: entry.upstream.as_deref().and_then(quote),
+            now: quote(&observed.upstream),
+        });
+    }
+    let request = entry.request?;
+    let call = request.recognise();
+    let outside_key = HeaderDelta::of(
+        &request.headers_outside_key(&call, rules),
+        &observed.request.headers_outside_key(&observed.call, rules),
+    );
+    let deltas = request_delta::request_deltas(&request.parts(&call), &now, rules, MAX_DELTAS);
+    differences.extend(deltas.into_iter().map(|delta| {
+        let (recorded, now) = (delta.recorded.map(readable), delta.now.map(readable));
+        let (recorded, now) = bounded(recorded.map(hidden), now.map(hidden));
+        RequestDifference { place: delta.pointer, recorded, now }
+    }));
+    let nearest = NearestCall { outside_key, ..NearestCall::of(matcher, found, differences) };
+    Some((!found.is_used(), nearest))
+}
+
+/// A value of a header without what stands for it where it is not kept.
+fn hidden(value: String) -> String {
+    if header::is_digest(value.trim_matches('"')) { HIDDEN.to_owned() } else { value }
+}
+
+/// How far a recorded request is from one that was made.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RequestDistance {
+    /// About how many bytes of their bodies differ.
+    pub(super) bytes: u64,
+    /// How many there are in the larger one.
+    pub(super) of: u64,
+}
+
+/// Reads the calls that `observed` may be near to again, one after the other.
+fn each(
+    matcher: &Matcher,
+    observed: &NormalizedRequest,
+    mut visit: impl FnMut(usize, RequestDistance, Entry),
+) {
+    let Some(rules) = matcher.rules.first() else { return };
+    let now = observed.request.parts(&observed.call);
+    let body = now.json();
+    let mut read = 0;
+    for index in candidates(matcher, observed) {
+        let take = &matcher.takes[index];
+        let length = take.sketch().map_or(0, RequestSketch::length);
+        if read > 0 && read + length > READ {
+            continue;
+        }
+        let Some(entry) = matcher.entry(take) else { continue };
+        let Some(request) = &entry.request else { continue };
+        read += length;
+        let call = request.recognise();
+        let recorded = request.parts(&call);
+        let bytes = match (recorded.json(), &body) {
+            (Some(recorded), Some(now)) => request_delta::distance(&recorded, now, rules),
+            _ if recorded.body == now.body => 0,
+            _ => u64::MAX,
+        };
+        let apart = RequestDistance { bytes, of: recorded.body.len().max(now.body.len()) as u64 };
+        visit(index, apart, entry);
+    }
+}
+
+/// How far the takes are from `observed` that it may stand in the place of: those of
+/// its operation and its upstream that nothing has asked for.
+pub(super) fn unused(
+    matcher: &Matcher,
+    observed: &NormalizedRequest,
+) -> Vec<(usize, RequestDistance)> {
+    let mut found = Vec::new();
+    each(matcher, observed, |index, apart, _| {
+        let take = &matcher.takes[index];
+        if !take.is_used() && !is_elsewhere(matcher, take, observed) {
+            found.push((index, apart));
+        }
+    });
+    found
+}
+
+/// The takes that are worth reading again: those whose sketches are most like, and
+/// those that stand where the program is now.
+fn candidates(matcher: &Matcher, observed: &NormalizedRequest) -> Vec<usize> {
+    let sketch = RequestSketch::of(&observed.request, &observed.call);
+    let of_operation = |&index: &usize| {
+        let known = matcher.takes[index].sketch();
+        known.is_some_and(|known| known.operation == sketch.operation)
+    };
+    let step = observed.step.as_ref().and_then(|step| matcher.names.find(step));
+    let mut all: Vec<usize> = match step.filter(|step| matcher.steps.contains(*step)) {
+        Some(step) => {
+            matcher.steps.takes(step).map(|turn| turn as usize).filter(of_operation).collect()
+        }
+        None => (0..matcher.takes.len()).filter(of_operation).collect(),
+    };
+    if all.len() <= ALIKE + AHEAD {
+        return all;
+    }
+    let likeness = |index: &usize| {
+        let take = &matcher.takes[*index];
+        let distance = take.sketch().map(|known| known.distance(&sketch));
+        (is_elsewhere(matcher, take, observed), distance, take.is_used(), *index)
+    };
+    all.select_nth_unstable_by_key(ALIKE, likeness);
+    let mut rest = all.split_off(ALIKE);
+    // A program that makes its calls in the recorded order is now behind the last
+    // take it was given.
+    let ahead = |index: &usize| {
+        let take = &matcher.takes[*index];
+        let next = *index > 0 && matcher.takes[*index - 1].is_used();
+        (is_elsewhere(matcher, take, observed), take.is_used(), Reverse(next), *index)
+    };
+    if rest.len() > AHEAD {
+        rest.select_nth_unstable_by_key(AHEAD, ahead);
+        rest.truncate(AHEAD);
+    }
+    all.append(&mut rest);
+    all
+}
+
+fn is_elsewhere(matcher: &Matcher, take: &ReplayTake, observed: &NormalizedRequest) -> bool {
+    let upstream = matcher.names.find(&observed.upstream);
+    upstream.is_none() || take.under.upstream != upstream
+}
+
+/// Canonical text escapes all that is not ASCII; people read it unescaped.
+fn readable(canonical: String) -> String {
+    serde_json::from_str::<Value>(&canonical).map_or(canonical, |value| value.to_string())
+}

@@ -1,0 +1,166 @@
+//! A recorded answer, made ready once so that serving it is handing out shared
+//! bytes: status, headers with their framing and labels, the body in one piece
+//! and where its chunks end.
+
+use bytes::Bytes;
+use http::header::CONTENT_LENGTH;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+
+use super::decode_room::ReservedRoom;
+use super::response_draft::ResponseDraft;
+use loomrec_recording::body::Chunk;
+use loomrec_recording::encoding::coding_of;
+use loomrec_recording::entry::{RecordedCut, ResponseEnd};
+
+/// By what the answer was found.
+pub(super) const MATCHED_BY: HeaderName = HeaderName::from_static("x-loomrec-matched-by");
+/// Names the entry that an answer stands in.
+pub const ENTRY: HeaderName = HeaderName::from_static("x-loomrec-entry");
+
+/// An answer that can be sent any number of times.
+#[derive(Debug)]
+pub(super) struct ReadyResponse {
+    pub(super) status: StatusCode,
+    /// As they go out: found by the request's hash, unless it is said otherwise.
+    pub(super) headers: HeaderMap,
+    /// The whole body.
+    pub(super) bytes: Bytes,
+    pub(super) pieces: Box<[BodyChunk]>,
+    pub(super) end: ResponseEnd,
+    /// The body's length, where the headers announce one.
+    pub(super) announced: Option<u64>,
+    /// The room that its body takes, where it was decoded for one call.
+    _room: Option<ReservedRoom>,
+}
+
+/// One chunk of a body.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct BodyChunk {
+    /// When it came, in milliseconds since the request.
+    pub(super) at_ms: f64,
+    /// Where it ends in the body.
+    pub(super) end: usize,
+}
+
+impl ReadyResponse {
+    /// Makes a delivery ready; `label` is the name it stands under.
+    pub(super) fn of(delivery: ResponseDraft, label: Option<&HeaderValue>) -> Self {
+        let ResponseDraft { status, mut headers, chunks, end } = delivery;
+        headers.insert(MATCHED_BY, HeaderValue::from_static("request_hash"));
+        if let Some(label) = label {
+            headers.insert(ENTRY, label.clone());
+        }
+        let length = headers.get(CONTENT_LENGTH);
+        let announced = length.and_then(|value| value.to_str().ok()?.parse().ok());
+        let mut at = 0;
+        let pieces = chunks.iter().map(|chunk| {
+            at += chunk.data.len();
+            BodyChunk { at_ms: chunk.at_ms, end: at }
+        });
+        let pieces = pieces.collect();
+        let bytes = gathered(&mut headers, &chunks);
+        // A copy has the room it needs and no more.
+        let headers = headers.clone();
+        Self { status, headers, bytes, pieces, end, announced, _room: None }
+    }
+
+    /// The same, in the room that was reserved for it.
+    pub(super) fn within(self, mut room: Option<ReservedRoom>) -> Self {
+        room.iter_mut().for_each(|room| room.shrink_to(self.bytes.len()));
+        Self { _room: room, ..self }
+    }
+
+    /// The answer as chunks again, to be changed in its form.
+    pub(super) fn delivery(&self) -> ResponseDraft {
+        let mut from = 0;
+        let chunks = self.pieces.iter().map(|piece| {
+            let data = self.bytes.slice(from..piece.end);
+            from = piece.end;
+            Chunk { at_ms: piece.at_ms, data }
+        });
+        ResponseDraft {
+            status: self.status,
+            headers: self.headers.clone(),
+            chunks: chunks.collect(),
+            end: self.end,
+        }
+    }
+
+    /// When each chunk came.
+    pub(super) fn times(&self) -> impl ExactSizeIterator<Item = f64> + Clone {
+        self.pieces.iter().map(|piece| piece.at_ms)
+    }
+
+    /// How the connection is cut behind it, where it was.
+    pub(super) fn cut(&self) -> Option<RecordedCut> {
+        match self.end {
+            ResponseEnd::UpstreamAbort(cut) => Some(cut),
+            ResponseEnd::Complete | ResponseEnd::ClientAbort | ResponseEnd::Truncated => None,
+        }
+    }
+
+    /// The content encoding that a caller must accept to be given it as it is.
+    pub(super) fn coding(&self) -> Option<String> {
+        if self.pieces.is_empty() { None } else { coding_of(&self.headers) }
+    }
+}
+
+/// The whole body, in a buffer of exactly its size that the values of the headers
+/// share: one allocation for an answer, and none to hand parts of it out.
+fn gathered(headers: &mut HeaderMap, chunks: &[Chunk]) -> Bytes {
+    let values: usize = headers.values().map(HeaderValue::len).sum();
+    let body: usize = chunks.iter().map(|chunk| chunk.data.len()).sum();
+    let mut all = Vec::with_capacity(values + body);
+    for value in headers.values() {
+        all.extend_from_slice(value.as_bytes());
+    }
+    for chunk in chunks {
+        all.extend_from_slice(&chunk.data);
+    }
+    let all = Bytes::from(all);
+    let mut from = 0;
+    for value in headers.values_mut() {
+        let until = from + value.len();
+        if let Ok(shared) = HeaderValue::from_maybe_shared(all.slice(from..until)) {
+            *value = shared;
+        }
+        from = until;
+    }
+    all.slice(values..)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answer_comes_back_as_the_chunks_and_headers_it_was_made_of() {
+        let chunk = |at_ms, text: &'static str| Chunk { at_ms, data: text.into() };
+        let chunks =
+            vec![chunk(1.0, "one"), chunk(2.0, ""), chunk(2.5, "\u{2603}"), chunk(9.0, "")];
+        let mut headers = HeaderMap::new();
+        headers.append("set-thing", HeaderValue::from_static("a"));
+        headers.append("x-other", HeaderValue::from_static(""));
+        headers.append("set-thing", HeaderValue::from_static("bb"));
+        headers.append(CONTENT_LENGTH, HeaderValue::from_static("6"));
+        let delivery = |chunks| ResponseDraft {
+            status: StatusCode::OK,
+            headers: headers.clone(),
+            chunks,
+            end: ResponseEnd::Complete,
+        };
+        let label = HeaderValue::from_static("name");
+        let prepared = ReadyResponse::of(delivery(chunks.clone()), Some(&label));
+        assert_eq!((prepared.announced, &prepared.bytes[..]), (Some(6), "one\u{2603}".as_bytes()));
+        let again = prepared.delivery();
+        assert_eq!(again.chunks, chunks);
+        let values: Vec<&HeaderValue> = again.headers.get_all("set-thing").iter().collect();
+        assert_eq!(values, ["a", "bb"]);
+        assert_eq!(
+            (&again.headers["x-other"], &again.headers[ENTRY]),
+            (&"".parse().unwrap(), &label)
+        );
+        assert_eq!(again.headers[MATCHED_BY], "request_hash");
+        assert!(ReadyResponse::of(delivery(Vec::new()), None).bytes.is_empty());
+    }
+}

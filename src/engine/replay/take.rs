@@ -1,0 +1,367 @@
+//! One recorded take: what matching and serving need of it, and no more. What else
+//! its entry holds stays in the recording.
+//!
+//! A recording may have a million takes. Of a small take of a large recording its text
+//! is kept, and its answer is made of that when a call is given it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use tokio::runtime::{Handle, RuntimeFlavor};
+
+use super::declared_fault::DeclaredFault;
+use super::decode_room::{DecodeRoom, DeliveryError};
+use super::entry_texts::{EntryTexts, TextPlace};
+use super::mode::{RecordedMode, RequestedMode};
+use super::name_ids::NameId;
+use super::plain_answer;
+use super::ready_response::ReadyResponse;
+use super::take_answer::{PlainAnswer, TakeAnswer};
+use loomrec_provider::TokenUsage;
+use loomrec_recording::encoding::DecodeError;
+use loomrec_recording::entry::Entry;
+use loomrec_recording::normalized_request::NormalizedRequest;
+use loomrec_recording::similarity::RequestSketch;
+use loomrec_recording::{EntryName, encoding};
+use loomrec_store::{Recording, TakeRef};
+
+/// A take of a recording: one entry under one name.
+#[derive(Debug)]
+pub struct ReplayTake {
+    /// The number of its name in the recording.
+    pub(super) name: u32,
+    /// Which take of that name, from 1.
+    number: u32,
+    /// Which recording it comes from, as an index of the matcher's sources.
+    source: u16,
+    pub(super) form: RecordedMode,
+    /// Whether the answer was recorded to its end.
+    pub(super) servable: bool,
+    /// Whether it may answer another request than its entry shows.
+    unchecked: bool,
+    is_well: bool,
+    is_plain: bool,
+    /// Whether its body was seen to decode to too many bytes.
+    is_too_large: AtomicBool,
+    /// The ids of the names it was recorded under; what it does not say is `None`.
+    pub(super) under: TakeLabels,
+    /// What only some takes have.
+    details: Option<Box<Details>>,
+    held: Held,
+    served: AtomicU32,
+}
+
+/// What an entry may say beside its answer.
+#[derive(Debug, Default)]
+struct Details {
+    usage: TokenUsage,
+    cost_usd: f64,
+    latency_ms: Option<f64>,
+    /// What the nearest call is chosen by, where the request is recorded.
+    sketch: Option<RequestSketch>,
+    /// What goes wrong with it.
+    trouble: Option<DeclaredFault>,
+}
+
+/// What is held of an entry, to answer with it and to read it again.
+#[derive(Debug)]
+enum Held {
+    /// Its answer, and where its entry can be read again.
+    Ready(Box<(TakeAnswer, TakeRef)>),
+    /// Where its text stands.
+    Text(TextPlace),
+}
+
+/// Where an entry stands and how it is held.
+pub(super) struct TakeOrigin {
+    /// Which recording it comes from, as an index of the matcher's sources.
+    pub(super) source: usize,
+    /// The number of its name there.
+    pub(super) name: u32,
+    /// Where it can be read again.
+    pub(super) place: TakeRef,
+    /// Where its text stands, where that is kept instead of its answer.
+    pub(super) text: Option<TextPlace>,
+}
+
+/// An answer of at most so many bytes, uncompressed, is changed in its form on the thread
+/// that serves it.
+const QUICK: usize = 64 << 10;
+
+fn too_large() -> String {
+    format!("the body {}, and the caller asks for it in another form", DecodeError::TooLarge)
+}
+
+/// Does work that may take long where no other call waits for it.
+fn aside<T>(work: impl FnOnce() -> T) -> T {
+    let flavor = Handle::try_current().map(|handle| handle.runtime_flavor());
+    match flavor {
+        Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),
+        _ => work(),
+    }
+}
+
+/// Ids of the matcher's names.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct TakeLabels {
+    /// The step id it stands under.
+    pub(super) step: Option<NameId>,
+    pub(super) session: Option<NameId>,
+    pub(super) upstream: Option<NameId>,
+    /// Where the path of its request is mounted.
+    pub(super) mount: Option<NameId>,
+}
+
+impl ReplayTake {
+    /// What is needed of `entry`, which is this take of `name`.
+    ///
+    /// # Errors
+    /// What is wrong with the fault that it declares.
+    pub(super) fn new(
+        (name, number): (&EntryName, usize),
+        origin: TakeOrigin,
+        under: TakeLabels,
+        form: RecordedMode,
+        sketch: Option<RequestSketch>,
+        mut entry: Entry,
+    ) -> Result<Self, String> {
+        let trouble = DeclaredFault::of(&mut entry)?;
+        let servable = entry.is_servable();
+        let details = Details {
+            usage: entry.usage.unwrap_or_default(),
+            cost_usd: entry.cost_usd.unwrap_or(0.0),
+            latency_ms: entry.latency_ms,
+            sketch,
+            trouble,
+        };
+        let answer = TakeAnswer::of(name, entry);
+        let (is_well, is_plain) = (answer.is_well(), matches!(answer, TakeAnswer::Words(_)));
+        let TakeOrigin { source, name, place, text } = origin;
+        Ok(Self {
+            name,
+            number: u32::try_from(number).unwrap_or(u32::MAX),
+            source: u16::try_from(source).unwrap_or(u16::MAX),
+            form,
+            servable,
+            unchecked: false,
+            is_well,
+            is_plain,
+            is_too_large: AtomicBool::new(false),
+            under,
+            details: (!details.is_empty()).then(|| Box::new(details)),
+            held: match text {
+                Some(text) => Held::Text(text),
+                None => Held::Ready(Box::new((answer, place))),
+            },
+            served: AtomicU32::new(0),
+        })
+    }
+
+    /// Which take of its name it is, from 1.
+    pub fn number(&self) -> usize {
+        self.number as usize
+    }
+
+    /// Which recording it comes from, as an index of the matcher's sources.
+    pub(super) fn source(&self) -> usize {
+        self.source.into()
+    }
+
+    /// Tokens that the recorded call used.
+    pub fn usage(&self) -> TokenUsage {
+        self.details.as_ref().map(|details| details.usage).unwrap_or_default()
+    }
+
+    /// What the recorded call cost.
+    pub fn cost_usd(&self) -> f64 {
+        self.details.as_ref().map_or(0.0, |details| details.cost_usd)
+    }
+
+    /// How long the recorded call took.
+    pub fn latency_ms(&self) -> Option<f64> {
+        self.details.as_ref()?.latency_ms
+    }
+
+    /// What the nearest call is chosen by, where the request is recorded.
+    pub(super) fn sketch(&self) -> Option<&RequestSketch> {
+        self.details.as_ref()?.sketch.as_ref()
+    }
+
+    /// The entry, from its text or read again; `None` where that cannot be done any more.
+    pub(super) fn entry(&self, recording: &Recording, texts: &EntryTexts) -> Option<Entry> {
+        match &self.held {
+            Held::Ready(ready) => recording.entry(&ready.1).ok(),
+            Held::Text(place) => Entry::read(texts.get(*place)).ok(),
+        }
+    }
+
+    /// The answer to `observed` in the mode and encoding it asks for. `texts` holds the
+    /// texts of small entries, `name` makes the name of the take, and `room` has the memory
+    /// that a decoded answer takes.
+    ///
+    /// # Errors
+    /// Why the recorded answer cannot be given in that form, or not yet.
+    pub(super) fn deliver(
+        &self,
+        texts: &EntryTexts,
+        name: &dyn Fn() -> EntryName,
+        observed: &NormalizedRequest,
+        wanted: RequestedMode,
+        accept_encoding: Option<&str>,
+        room: &DecodeRoom,
+    ) -> Result<Arc<ReadyResponse>, DeliveryError> {
+        match &self.held {
+            Held::Ready(ready) => {
+                self.change(&ready.0, name, observed, wanted, accept_encoding, room)
+            }
+            Held::Text(place) => {
+                let answer = answer_of(texts.get(*place), &name())?;
+                self.change(&answer, name, observed, wanted, accept_encoding, room)
+            }
+        }
+    }
+
+    fn change(
+        &self,
+        answer: &TakeAnswer,
+        name: &dyn Fn() -> EntryName,
+        observed: &NormalizedRequest,
+        wanted: RequestedMode,
+        accept_encoding: Option<&str>,
+        room: &DecodeRoom,
+    ) -> Result<Arc<ReadyResponse>, DeliveryError> {
+        let prepared = match answer {
+            TakeAnswer::Wire(prepared) => prepared,
+            TakeAnswer::Words(words) => return Ok(self.say(words, name, observed)?),
+            TakeAnswer::Nothing(why) => return Err((*why).to_owned().into()),
+            TakeAnswer::Unusable(why) => return Err(why.to_string().into()),
+        };
+        let change_mode = self.form.must_change_mode(wanted);
+        let reframe = self.form.must_reframe(wanted);
+        let accepted = |coding: String| encoding::accepts(accept_encoding, &coding);
+        if !change_mode && !reframe && prepared.coding().is_none_or(accepted) {
+            return Ok(Arc::clone(prepared));
+        }
+        if self.is_too_large.load(Ordering::Relaxed) {
+            return Err(too_large().into());
+        }
+        let reserved = match prepared.coding() {
+            Some(coding) => Some(room.reserve(&coding, prepared.bytes.len())?),
+            None => None,
+        };
+        let change = move || {
+            let mut delivery = prepared.delivery();
+            let accepted = accept_encoding.filter(|_| !change_mode && !reframe);
+            if let Err(_too_large) = delivery.decode_unless_accepted(accepted) {
+                // Whoever asks next is told at once.
+                self.is_too_large.store(true, Ordering::Relaxed);
+                return Err(too_large().into());
+            }
+            if change_mode {
+                delivery.change_mode(observed)?;
+            } else if reframe {
+                delivery.reframe(observed)?;
+            }
+            delivery.frame();
+            let prepared = ReadyResponse::of(delivery, None);
+            Ok(Arc::new(prepared.within(reserved)))
+        };
+        match prepared.coding().is_some() || prepared.bytes.len() > QUICK {
+            true => aside(change),
+            false => change(),
+        }
+    }
+
+    /// What was said, in the shape of the caller's operation.
+    fn say(
+        &self,
+        words: &PlainAnswer,
+        name: &dyn Fn() -> EntryName,
+        observed: &NormalizedRequest,
+    ) -> Result<Arc<ReadyResponse>, String> {
+        let seed = format!("{}#{}", name(), self.number);
+        let mut answer = words.answer.clone();
+        answer.model = answer.model.or_else(|| observed.call.model.clone());
+        let at_ms = self.latency_ms().unwrap_or(0.0);
+        let delivery = plain_answer::build(&answer, observed, &seed, at_ms)?;
+        Ok(Arc::new(ReadyResponse::of(delivery, words.label.as_ref())))
+    }
+
+    /// Whether it holds only what was said: its chunks have no times of their own.
+    pub(super) fn is_plain(&self) -> bool {
+        self.is_plain
+    }
+
+    /// The fault that its entry declares, and the rates of chance.
+    pub fn trouble(&self) -> Option<&DeclaredFault> {
+        self.details.as_ref()?.trouble.as_ref()
+    }
+
+    /// Whether its fault comes at every call, there being no answer beside it.
+    pub(super) fn is_fault_alone(&self) -> bool {
+        self.trouble().is_some_and(DeclaredFault::is_alone)
+    }
+
+    /// Whether its answer is a good one: no error, and not cut.
+    pub fn is_well(&self) -> bool {
+        self.is_well
+    }
+
+    /// The same take, of an entry that cannot be checked.
+    pub(super) fn without_check(self) -> Self {
+        Self { unchecked: true, ..self }
+    }
+
+    /// Whether it may answer another request than its entry shows.
+    pub fn is_unchecked(&self) -> bool {
+        self.unchecked
+    }
+
+    /// How many calls were answered by it.
+    pub fn served(&self) -> u64 {
+        self.served.load(Ordering::Relaxed).into()
+    }
+
+    /// Whether any call was answered by it.
+    pub(super) fn is_used(&self) -> bool {
+        self.served() > 0
+    }
+
+    /// One more call is answered by it.
+    pub(super) fn serve(&self) {
+        self.served.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// It was not after all.
+    pub(super) fn take_back(&self) {
+        self.served.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Details {
+    fn is_empty(&self) -> bool {
+        self.usage == TokenUsage::default()
+            && self.cost_usd == 0.0
+            && self.latency_ms.is_none()
+            && self.sketch.is_none()
+            && self.trouble.is_none()
+    }
+}
+
+/// The answer of an entry whose text was kept.
+fn answer_of(text: &[u8], name: &EntryName) -> Result<TakeAnswer, String> {
+    let unreadable = || "its entry cannot be read any more".to_owned();
+    let mut entry = Entry::read(text).map_err(|_| unreadable())?;
+    DeclaredFault::of(&mut entry)?;
+    Ok(TakeAnswer::of(name, entry))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn take_is_small() {
+        assert_eq!(size_of::<ReplayTake>(), 64);
+    }
+}

@@ -1,0 +1,78 @@
+//! What a take answers with: made of its entry, ready to be sent.
+
+use std::sync::Arc;
+
+use http::HeaderValue;
+
+use super::ready_response::ReadyResponse;
+use super::response_draft::ResponseDraft;
+use loomrec_provider::Answer;
+use loomrec_recording::entry::{Entry, ResponseEnd};
+use loomrec_recording::{EntryName, RecordedResponse};
+
+/// What a take answers with.
+#[derive(Debug)]
+pub(super) enum TakeAnswer {
+    /// The recorded response.
+    Wire(Arc<ReadyResponse>),
+    /// What was said; its form is made for whoever asks.
+    Words(Box<PlainAnswer>),
+    /// Nothing that can be served: why.
+    Nothing(&'static str),
+    /// A response that cannot be one.
+    Unusable(Box<str>),
+}
+
+/// What was said, without the way it was sent.
+#[derive(Debug)]
+pub(super) struct PlainAnswer {
+    pub(super) answer: Answer,
+    pub(super) label: Option<HeaderValue>,
+}
+
+impl TakeAnswer {
+    /// What `entry`, which stands under `name`, answers with.
+    pub(super) fn of(name: &EntryName, entry: Entry) -> Self {
+        let label = label(name, &entry);
+        let Some(response) = entry.response else {
+            let answer = Answer {
+                content: entry.content.unwrap_or_default(),
+                model: entry.model,
+                usage: entry.usage,
+                finish_reason: entry.finish_reason,
+                tool_calls: entry.tool_calls,
+                embeddings: entry.embeddings,
+            };
+            return Self::Words(Box::new(PlainAnswer { answer, label }));
+        };
+        if is_never_served(&response) {
+            return Self::Nothing("the answer was not recorded whole");
+        }
+        let head = entry.request.as_ref().is_some_and(|request| request.method == "HEAD");
+        match ResponseDraft::of(response, head) {
+            Ok(delivery) => Self::Wire(Arc::new(ReadyResponse::of(delivery, label.as_ref()))),
+            Err(why) => Self::Unusable(why.into()),
+        }
+    }
+
+    /// Whether it is a good answer: no error, and not cut.
+    pub(super) fn is_well(&self) -> bool {
+        match self {
+            Self::Wire(prepared) => prepared.status.as_u16() < 400 && prepared.cut().is_none(),
+            Self::Words(_) => true,
+            Self::Nothing(_) | Self::Unusable(_) => false,
+        }
+    }
+}
+
+/// Whether nobody gets this response: its bytes need not be kept.
+fn is_never_served(response: &RecordedResponse) -> bool {
+    matches!(response.end, ResponseEnd::ClientAbort | ResponseEnd::Truncated)
+}
+
+/// The name as a header, else the request's hash.
+fn label(name: &EntryName, entry: &Entry) -> Option<HeaderValue> {
+    let hash = || entry.request_hash.as_ref().map(|hash| hash.as_str().to_owned());
+    let name = HeaderValue::from_str(&name.to_string()).ok();
+    name.or_else(|| HeaderValue::from_str(&hash()?).ok())
+}

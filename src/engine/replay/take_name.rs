@@ -1,0 +1,44 @@
+//! The names of takes, which are made when they are shown or asked for.
+
+use std::fmt;
+
+use super::matcher::Matcher;
+use super::take::ReplayTake;
+use loomrec_recording::EntryName;
+
+/// The name of a take.
+pub(super) struct TakeName<'a> {
+    matcher: &'a Matcher,
+    take: &'a ReplayTake,
+}
+
+impl TakeName<'_> {
+    /// The name.
+    pub(super) fn entry_name(&self) -> EntryName {
+        let source = self.matcher.sources.get(self.take.source());
+        let name = source.and_then(|source| source.recording.name(self.take.name));
+        name.unwrap_or_else(|| EntryName::Step(String::new()))
+    }
+}
+
+impl fmt::Display for TakeName<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.entry_name().fmt(f)
+    }
+}
+
+impl Matcher {
+    /// What a take is kept under.
+    pub fn name_of(&self, take: &ReplayTake) -> EntryName {
+        self.take_name(take).entry_name()
+    }
+
+    /// What a person calls a take: see [`EntryName::take_key`].
+    pub fn key_of(&self, take: &ReplayTake) -> String {
+        self.name_of(take).take_key(take.number())
+    }
+
+    pub(super) fn take_name<'a>(&'a self, take: &'a ReplayTake) -> TakeName<'a> {
+        TakeName { matcher: self, take }
+    }
+}

@@ -1,0 +1,113 @@
+//! The body of an upstream's response.
+
+use std::error::Error;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::{Bytes, BytesMut};
+use http_body::{Body as _, Frame, SizeHint};
+use hyper::body::Incoming;
+
+use loomrec_recording::entry::RecordedCut;
+
+/// Bytes read at once. A transfer chunk that goes past the end of what was read is
+/// handed on in two: a burst should fit.
+pub(super) const READ_BUFFER: usize = 64 << 10;
+
+/// A frame of up to this size does not keep a read buffer alive: it is copied out.
+/// A larger one is a good part of the buffer that it keeps.
+const SMALL: usize = READ_BUFFER / 4;
+
+/// What small frames are copied into, one behind the other.
+const SHELF: usize = 4096;
+
+/// The body of a response; its error says how the connection under it was cut.
+#[derive(Debug)]
+pub struct UpstreamBody {
+    incoming: Incoming,
+    /// Where small frames are copied to.
+    shelf: BytesMut,
+    /// It ends in a cut, wherever that seems to be: its head says it in two ways.
+    is_ambiguous: bool,
+}
+
+impl UpstreamBody {
+    /// A body as it comes from the connection.
+    pub(super) fn new(incoming: Incoming) -> Self {
+        Self { incoming, shelf: BytesMut::new(), is_ambiguous: false }
+    }
+
+    /// The same body with a cut at its end.
+    pub(super) fn cut_at_end(self) -> Self {
+        Self { is_ambiguous: true, ..self }
+    }
+
+    fn poll_incoming(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, RecordedCut>>> {
+        let Self { incoming, shelf, .. } = self;
+        Pin::new(incoming).poll_frame(cx).map(|frame| {
+            let frame = frame?.map_err(|error| cut_of(&error));
+            Some(frame.map(|frame| frame.map_data(|data| settled(data, shelf))))
+        })
+    }
+}
+
+impl http_body::Body for UpstreamBody {
+    type Data = Bytes;
+    type Error = RecordedCut;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, RecordedCut>>> {
+        let frame = ready!(self.poll_incoming(cx));
+        if frame.is_none() && std::mem::take(&mut self.is_ambiguous) {
+            return Poll::Ready(Some(Err(RecordedCut::Close)));
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        if self.is_ambiguous {
+            return false;
+        }
+        self.incoming.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        if self.is_ambiguous {
+            return SizeHint::new();
+        }
+        self.incoming.size_hint()
+    }
+}
+
+/// `data`, off the read buffer where it is a small part of it. A slow stream's
+/// chunks come in a read each, and each would keep a buffer for as long as the
+/// exchange is held.
+fn settled(data: Bytes, shelf: &mut BytesMut) -> Bytes {
+    if data.len() > SMALL {
+        return data;
+    }
+    if shelf.capacity() < data.len() {
+        *shelf = BytesMut::with_capacity(SHELF.max(data.len()));
+    }
+    shelf.extend_from_slice(&data);
+    shelf.split().freeze()
+}
+
+/// How the connection under a response body was cut.
+fn cut_of(error: &(dyn Error + 'static)) -> RecordedCut {
+    let mut source = Some(error);
+    while let Some(error) = source {
+        let kind = error.downcast_ref::<io::Error>().map(io::Error::kind);
+        if kind == Some(io::ErrorKind::ConnectionReset) {
+            return RecordedCut::Reset;
+        }
+        source = error.source();
+    }
+    RecordedCut::Close
+}

@@ -1,0 +1,180 @@
+//! What is shown of files: a recording, take by take, or a journal, line by line, with the
+//! recording that its calls are in.
+//!
+//! Of either only where its parts stand is held in memory; they are read when they are
+//! asked for.
+
+mod journal;
+mod take;
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+use super::{CallError, CallSelector, Subject};
+use crate::telemetry::journal::follow::JournalQuery;
+pub use journal::{JournalParts, is_journal};
+use loomrec_recording::inspection::{InspectedCall, line};
+use loomrec_store::{Recording, StoreError};
+use take::TakeList;
+
+/// Bytes that are handed over at once, about.
+const PIECE: usize = 64 << 10;
+
+/// What is shown.
+#[derive(Debug)]
+pub struct ShownFile {
+    /// The names of the files.
+    files: Vec<String>,
+    /// The journal, where it is one that is shown.
+    journal: Option<JournalParts>,
+    /// The recording that is shown, or that the journal's calls are in.
+    takes: Option<TakeList>,
+}
+
+impl ShownFile {
+    /// A recording.
+    ///
+    /// # Errors
+    /// An entry that cannot be read or used.
+    pub fn recording(path: PathBuf, recording: Recording) -> Result<Self, StoreError> {
+        let takes = Some(TakeList::of(recording)?);
+        Ok(Self { files: vec![path.display().to_string()], journal: None, takes })
+    }
+
+    /// A journal, and the recording that its calls are in, where one is given.
+    ///
+    /// # Errors
+    /// An entry of the recording that cannot be read or used.
+    pub fn journal(
+        journal: JournalParts,
+        recording: Option<(PathBuf, Recording)>,
+    ) -> Result<Self, StoreError> {
+        let mut files = vec![journal.path().display().to_string()];
+        files.extend(recording.iter().map(|(path, _)| path.display().to_string()));
+        let takes = recording.map(|(_, recording)| TakeList::of(recording)).transpose()?;
+        Ok(Self { files, journal: Some(journal), takes })
+    }
+
+    /// What is looked at.
+    pub fn about(&self) -> Value {
+        Subject {
+            kind: if self.journal.is_some() { "journal" } else { "recording" },
+            mode: None,
+            files: self.files.clone(),
+            live: self.journal.as_ref().is_some_and(JournalParts::is_growing),
+            token_needed: false,
+            calls: Some(self.count() as u64),
+            in_force: None,
+        }
+        .to_json()
+    }
+
+    /// How many lines there are.
+    fn count(&self) -> usize {
+        match (&self.journal, &self.takes) {
+            (Some(journal), _) => journal.count(),
+            (None, takes) => takes.as_ref().map_or(0, TakeList::count),
+        }
+    }
+
+    /// Whether lines may still come.
+    pub fn may_grow(&self) -> bool {
+        self.journal.is_some()
+    }
+
+    /// The next lines that are wanted, no more than go out at once; `wanted` moves on.
+    pub fn lines(&self, wanted: &mut JournalQuery) -> Vec<u8> {
+        if let Some(journal) = &self.journal {
+            journal.grow();
+        }
+        let (mut out, count) = (Vec::new(), self.count() as u64);
+        while wanted.after < count && out.len() < PIECE {
+            wanted.after += 1;
+            let line = self.line(wanted.after);
+            if wanted.from.is_none_or(|from| at(&line).is_none_or(|at| at >= from)) {
+                out.extend_from_slice(line.to_string().as_bytes());
+                out.push(b'\n');
+            }
+        }
+        out
+    }
+
+    /// A line by its number, from 1. One that cannot be read any more says so.
+    fn line(&self, number: u64) -> Value {
+        let line = match (&self.journal, &self.takes) {
+            (Some(journal), _) => journal.line(number),
+            (None, Some(takes)) => takes.line(number),
+            (None, None) => None,
+        };
+        line.unwrap_or_else(|| json!({ "v": 1, "seq": number, "outcome": "skipped", "lines": 1 }))
+    }
+
+    /// All of one call.
+    ///
+    /// # Errors
+    /// Why there is nothing to show.
+    pub fn call(&self, which: &CallSelector) -> Result<Value, CallError> {
+        match which {
+            CallSelector::Take { key, take } => self.take(key, *take),
+            CallSelector::Line(number) if *number == 0 || *number > self.count() as u64 => {
+                Err(CallError::NoLine(*number))
+            }
+            CallSelector::Line(number) if self.journal.is_some() => Ok(self.of_journal(*number)),
+            CallSelector::Line(number) => {
+                let takes = self.takes.as_ref().ok_or(CallError::NoLine(*number))?;
+                let (take, entry) = takes.entry(*number)?;
+                let line = line::of(Some(*number), &take.name, take.number, &entry);
+                let call = InspectedCall {
+                    seq: Some(*number),
+                    line,
+                    entry: Some(&entry),
+                    ..InspectedCall::default()
+                };
+                Ok(call.to_json())
+            }
+        }
+    }
+
+    fn take(&self, key: &str, take: usize) -> Result<Value, CallError> {
+        let none = || CallError::NoTake { key: key.to_owned(), take };
+        let (found, entry) =
+            self.takes.as_ref().and_then(|takes| takes.named(key, take)).ok_or_else(none)?;
+        let line = line::of(None, &found.name, found.number, &entry);
+        Ok(InspectedCall { line, entry: Some(&entry), ..InspectedCall::default() }.to_json())
+    }
+
+    /// A call of a journal: what its line says, and what the recording holds of it.
+    fn of_journal(&self, number: u64) -> Value {
+        let line = self.line(number);
+        let entry = self.takes.as_ref().and_then(|takes| takes.of_call(&line));
+        let nearest = self.takes.as_ref().and_then(|takes| {
+            let nearest = line.get("mismatch")?.get("nearest")?;
+            let take = usize::try_from(nearest.get("take")?.as_u64()?).ok()?;
+            Some(takes.named(nearest.get("entry")?.as_str()?, take)?.1)
+        });
+        let why = match (&entry, &self.takes, line["outcome"].as_str()) {
+            (Some(_), _, _) => None,
+            (_, None, _) => Some("a journal holds no bodies: give its recording with -r"),
+            (_, _, Some("served" | "recorded")) => Some("the recording does not hold this call"),
+            _ => Some("a journal holds no bodies, and the recording none of such a call"),
+        };
+        let call = InspectedCall {
+            seq: Some(number),
+            line,
+            entry: entry.as_ref(),
+            nearest: nearest.as_ref().and_then(|entry| entry.request.as_ref()),
+            why: why.map(str::to_owned),
+            ..InspectedCall::default()
+        };
+        call.to_json()
+    }
+}
+
+/// When a line was, in microseconds since 1970.
+fn at(line: &Value) -> Option<i64> {
+    let time = OffsetDateTime::parse(line.get("at")?.as_str()?, &Rfc3339).ok()?;
+    i64::try_from(time.unix_timestamp_nanos() / 1000).ok()
+}

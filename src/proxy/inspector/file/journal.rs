@@ -1,0 +1,224 @@
+//! A journal in files: where its lines stand, as far as they have been written.
+
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader, Read as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::telemetry::journal::parts;
+use loomrec_os::{FileId, FileStatus, read_at, read_exact_at};
+
+/// The longest line that is shown.
+const LONGEST: usize = 16 << 20;
+/// A journal that was written to in this time is taken to be still growing.
+const RECENT: Duration = Duration::from_secs(60);
+/// Bytes that are read at once.
+const BLOCK: usize = 256 << 10;
+
+/// How many files are held open that nobody finds by a name any more: their room on the
+/// disk is free only when they are closed.
+const DELETED: usize = 4;
+
+/// A journal and its older parts.
+#[derive(Debug)]
+pub struct JournalParts {
+    path: PathBuf,
+    lines: RwLock<Lines>,
+    end: Mutex<End>,
+}
+
+/// Where its lines stand.
+#[derive(Debug, Default)]
+struct Lines {
+    spots: Vec<Spot>,
+    /// The files they stand in, the oldest first; `None` for one that was let go.
+    files: Vec<Option<Arc<File>>>,
+}
+
+/// Where a line stands.
+#[derive(Debug)]
+struct Spot {
+    file: u32,
+    length: u32,
+    at: u64,
+}
+
+/// How far it has been read. Whoever reads on holds it until the end.
+#[derive(Debug)]
+struct End {
+    file: Arc<File>,
+    /// Where the next line begins.
+    at: u64,
+    /// How far that line has been looked through.
+    seen: u64,
+}
+
+impl End {
+    fn before(file: Arc<File>) -> Self {
+        Self { file, at: 0, seen: 0 }
+    }
+}
+
+impl Lines {
+    /// Goes on with another file. Of those that are deleted, the older are let go.
+    fn go_on(&mut self, file: &Arc<File>) {
+        self.files.push(Some(Arc::clone(file)));
+        let is_deleted =
+            |file: &Arc<File>| FileStatus::from_file(file).is_ok_and(|found| found.names == 0);
+        let deleted = |file: &Option<Arc<File>>| file.as_ref().is_some_and(is_deleted);
+        let gone: Vec<usize> =
+            (0..self.files.len()).filter(|&index| deleted(&self.files[index])).collect();
+        for index in &gone[..gone.len().saturating_sub(DELETED)] {
+            self.files[*index] = None;
+        }
+    }
+}
+
+/// Whether a file begins as a journal does: with a line that is a JSON object of its
+/// version and says what became of a call. One that is empty is taken by its name for one
+/// whose run has just begun.
+pub fn is_journal(path: &Path) -> bool {
+    let is_empty = std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() == 0);
+    if is_empty && path.extension().is_some_and(|ending| ending == "jsonl") {
+        return true;
+    }
+    let first = || -> io::Result<Vec<u8>> {
+        let mut line = Vec::new();
+        let file = File::open(path)?;
+        if file.metadata()?.is_file() {
+            BufReader::new(file.take(LONGEST as u64)).read_until(b'\n', &mut line)?;
+        }
+        Ok(line)
+    };
+    let line: Option<Value> = first().ok().and_then(|line| serde_json::from_slice(&line).ok());
+    line.is_some_and(|line| line["v"].is_number() && line["outcome"].is_string())
+}
+
+impl JournalParts {
+    /// Opens a journal, and finds its lines.
+    ///
+    /// # Errors
+    /// Files that cannot be read.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let all = parts(path);
+        let mut files = all.iter().map(|path| File::open(path).map(Arc::new));
+        let first = match files.next() {
+            Some(first) => first?,
+            None => Arc::new(File::open(path)?),
+        };
+        let journal = Self {
+            path: path.to_owned(),
+            lines: RwLock::default(),
+            end: Mutex::new(End::before(Arc::clone(&first))),
+        };
+        for file in std::iter::once(Ok(first)).chain(files) {
+            journal.read_all(&mut journal.end(), file?)?;
+        }
+        Ok(journal)
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// How many lines it has so far.
+    pub(super) fn count(&self) -> usize {
+        self.lines.read().unwrap_or_else(PoisonError::into_inner).spots.len()
+    }
+
+    /// Whether it was written to a short while ago.
+    pub(super) fn is_growing(&self) -> bool {
+        let changed = std::fs::metadata(&self.path).and_then(|found| found.modified());
+        changed.is_ok_and(|changed| changed.elapsed().is_ok_and(|ago| ago < RECENT))
+    }
+
+    /// Looks for lines that were written since, in this file and in those that came after
+    /// it. What cannot be read now is looked for again the next time.
+    pub(super) fn grow(&self) {
+        let mut end = self.end();
+        if self.read_on(&mut end).is_err() {
+            return;
+        }
+        for path in self.moved(&end).unwrap_or_default() {
+            let Ok(file) = File::open(path) else { return };
+            if self.read_all(&mut end, Arc::new(file)).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// The line of this number, from 1, with that number in it; `None` where it cannot be
+    /// read any more.
+    pub(super) fn line(&self, number: u64) -> Option<Value> {
+        let index = usize::try_from(number).ok()?.checked_sub(1)?;
+        let (file, at, length) = {
+            let lines = self.lines.read().unwrap_or_else(PoisonError::into_inner);
+            let spot = lines.spots.get(index)?;
+            (Arc::clone(lines.files.get(spot.file as usize)?.as_ref()?), spot.at, spot.length)
+        };
+        let mut text = vec![0; length as usize];
+        read_exact_at(&file, &mut text, at).ok()?;
+        let mut line: Value = serde_json::from_slice(&text).ok()?;
+        line.as_object_mut()?.insert("seq".to_owned(), Value::from(number));
+        Some(line)
+    }
+
+    fn end(&self) -> std::sync::MutexGuard<'_, End> {
+        self.end.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Goes on with another file, and finds its lines.
+    fn read_all(&self, end: &mut End, file: Arc<File>) -> io::Result<()> {
+        self.lines.write().unwrap_or_else(PoisonError::into_inner).go_on(&file);
+        *end = End::before(file);
+        self.read_on(end)
+    }
+
+    /// Finds the whole lines behind the place that was reached.
+    fn read_on(&self, end: &mut End) -> io::Result<()> {
+        let mut block = vec![0; BLOCK];
+        loop {
+            let read = read_at(&end.file, &mut block, end.seen)?;
+            if read == 0 {
+                return Ok(());
+            }
+            let mut lines = self.lines.write().unwrap_or_else(PoisonError::into_inner);
+            let file = lines.files.len().saturating_sub(1) as u32;
+            for place in memchr::memchr_iter(b'\n', &block[..read]) {
+                let behind = end.seen + place as u64;
+                // A longer one has a place too, and cannot be read there.
+                let length = (behind - end.at).min(LONGEST as u64) as u32;
+                lines.spots.push(Spot { file, length, at: end.at });
+                end.at = behind + 1;
+            }
+            end.seen += read as u64;
+        }
+    }
+
+    /// The files that come after the one that was read last, where there are some.
+    fn moved(&self, end: &End) -> Option<Vec<PathBuf>> {
+        let here = FileStatus::from_file(&end.file).ok()?;
+        if id_of_target(&self.path)? == here.id {
+            // Emptied, it begins anew.
+            return (here.length < end.seen).then(|| vec![self.path.clone()]);
+        }
+        let all = parts(&self.path);
+        match all.iter().position(|path| id_of_target(path) == Some(here.id)) {
+            Some(place) => Some(all[place + 1..].to_vec()),
+            None => Some(vec![self.path.clone()]),
+        }
+    }
+}
+
+/// The file that a path leads to; `None` where there is none.
+fn id_of_target(path: &Path) -> Option<FileId> {
+    FileStatus::at_target(path).ok().flatten().map(|status| status.id)
+}
+
+#[cfg(test)]
+#[path = "journal_tests.rs"]
+mod tests;

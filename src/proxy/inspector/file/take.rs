@@ -1,0 +1,105 @@
+//! The takes of a recording in the order in which they were recorded, each read when it is
+//! asked for.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use super::super::CallError;
+use loomrec_recording::inspection::line;
+use loomrec_recording::timestamp::micros;
+use loomrec_recording::{Entry, EntryName};
+use loomrec_store::{Recording, StoreError, TakeRef};
+
+/// A recording and where its takes stand.
+#[derive(Debug)]
+pub(super) struct TakeList {
+    recording: Recording,
+    takes: Vec<ListedTake>,
+    /// The takes of each name, as indexes.
+    names: HashMap<String, Vec<u32>>,
+}
+
+/// One take.
+#[derive(Debug)]
+pub(super) struct ListedTake {
+    pub(super) name: EntryName,
+    /// Which take of that name, from 1.
+    pub(super) number: usize,
+    place: TakeRef,
+    /// When it was recorded, in microseconds since 1970; where that is not told, as the one
+    /// before it.
+    at: i64,
+}
+
+impl TakeList {
+    /// Goes through a recording once.
+    ///
+    /// # Errors
+    /// The first entry that cannot be read or used.
+    pub(super) fn of(recording: Recording) -> Result<Self, StoreError> {
+        let (mut takes, mut last) = (Vec::new(), i64::MIN);
+        for stored in recording.entries() {
+            let stored = stored?;
+            last = stored.entry.recorded_at.as_deref().and_then(micros).unwrap_or(last);
+            let (name, number, place) = (stored.name, stored.take, stored.place);
+            takes.push(ListedTake { name, number, place, at: last });
+        }
+        takes.sort_by_key(|take: &ListedTake| take.at);
+        let mut names: HashMap<String, Vec<u32>> = HashMap::new();
+        for (index, take) in takes.iter().enumerate() {
+            names.entry(take.name.to_string()).or_default().push(index as u32);
+        }
+        Ok(Self { recording, takes, names })
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.takes.len()
+    }
+
+    /// The take of a line's number, from 1.
+    pub(super) fn entry(&self, line: u64) -> Result<(&ListedTake, Entry), CallError> {
+        let index = usize::try_from(line).ok().and_then(|line| line.checked_sub(1));
+        let take = index.and_then(|index| self.takes.get(index)).ok_or(CallError::NoLine(line))?;
+        let read = self.recording.entry(&take.place);
+        let entry = read.map_err(|error| CallError::Unread(error.chain().to_string()))?;
+        Ok((take, entry))
+    }
+
+    /// The line of this number; `None` where its take cannot be read any more.
+    pub(super) fn line(&self, number: u64) -> Option<Value> {
+        let (take, entry) = self.entry(number).ok()?;
+        Some(line::of(Some(number), &take.name, take.number, &entry))
+    }
+
+    fn of_name<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a ListedTake> + use<'a> {
+        let found = self.names.get(name).map(Vec::as_slice).unwrap_or_default();
+        found.iter().filter_map(|index| self.takes.get(*index as usize))
+    }
+
+    /// A take by its name.
+    pub(super) fn named(&self, name: &str, number: usize) -> Option<(&ListedTake, Entry)> {
+        let take = self.of_name(name).find(|take| take.number == number)?;
+        Some((take, self.recording.entry(&take.place).ok()?))
+    }
+
+    /// The take that answered the call of a journal's line, or that was made of it.
+    pub(super) fn of_call(&self, line: &Value) -> Option<Entry> {
+        let text = |name: &str| line.get(name).and_then(Value::as_str);
+        match text("outcome")? {
+            "served" => {
+                let take = usize::try_from(line.get("take")?.as_u64()?).ok()?;
+                // A header holds a hash in the place of some names.
+                let found = text("entry").and_then(|name| self.named(name, take));
+                Some(found.or_else(|| self.named(text("step_id")?, take))?.1)
+            }
+            "recorded" => {
+                let at = micros(text("at")?)?;
+                let name = text("step_id").or_else(|| text("key"))?;
+                let take = self.of_name(name).find(|take| take.at == at)?;
+                self.recording.entry(&take.place).ok()
+            }
+            _ => None,
+        }
+    }
+}

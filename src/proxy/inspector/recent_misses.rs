@@ -1,0 +1,99 @@
+//! The requests of the latest missed calls, so that what has drifted can be looked at.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+
+use loomrec_recording::RecordedRequest;
+
+/// How many are kept.
+const KEPT: usize = 256;
+/// How many bytes they take, about, at most.
+const KEPT_BYTES: usize = 16 << 20;
+
+/// The latest missed requests, freed of secrets.
+#[derive(Debug, Default)]
+pub struct RecentMisses {
+    kept: Mutex<Kept>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    /// Each with the time at which its call arrived, which no other has.
+    requests: VecDeque<(i64, RecordedRequest)>,
+    bytes: usize,
+}
+
+impl RecentMisses {
+    /// Keeps the request of a call that arrived then. One that is larger than all of the
+    /// shelf is not kept.
+    pub fn keep(&self, at: i64, request: &RecordedRequest) {
+        let weight = weight(request);
+        if weight > KEPT_BYTES {
+            return;
+        }
+        // Not the buffer it was read into, which may be a lot larger.
+        let body = Bytes::copy_from_slice(&request.body);
+        let request = RecordedRequest { body, ..request.clone() };
+        let mut kept = self.lock();
+        kept.bytes += weight;
+        kept.requests.push_back((at, request));
+        while kept.requests.len() > KEPT || kept.bytes > KEPT_BYTES {
+            let Some((_, oldest)) = kept.requests.pop_front() else { break };
+            kept.bytes -= self::weight(&oldest);
+        }
+    }
+
+    /// The request of the call that arrived then, if it is still kept.
+    pub(super) fn find(&self, at: i64) -> Option<RecordedRequest> {
+        let kept = self.lock();
+        kept.requests.iter().find(|(known, _)| *known == at).map(|(_, request)| request.clone())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// About how many bytes a request takes.
+fn weight(request: &RecordedRequest) -> usize {
+    let headers = request.headers.iter().map(|(name, value)| name.len() + value.len());
+    let head = request.path.len() + request.query.len() + headers.sum::<usize>();
+    size_of::<RecordedRequest>() + head + request.body.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(length: usize) -> RecordedRequest {
+        RecordedRequest {
+            method: "POST".into(),
+            path: "/v1/messages".into(),
+            query: String::new(),
+            headers: Vec::new(),
+            other_headers: Default::default(),
+            body: vec![b'x'; length].into(),
+        }
+    }
+
+    #[test]
+    fn the_latest_are_kept_up_to_a_number() {
+        let shelf = RecentMisses::default();
+        (0..300).for_each(|at| shelf.keep(at, &request(10)));
+        assert_eq!(shelf.lock().requests.len(), KEPT);
+        assert!(shelf.find(300 - 257).is_none() && shelf.find(300 - 256).is_some());
+    }
+
+    #[test]
+    fn the_latest_are_kept_up_to_a_size() {
+        let shelf = RecentMisses::default();
+        (0..40).for_each(|at| shelf.keep(at, &request(1 << 20)));
+        shelf.keep(40, &request(KEPT_BYTES));
+        assert!(shelf.find(40).is_none() && shelf.find(39).is_some() && shelf.find(0).is_none());
+        let kept = shelf.lock();
+        let sum: usize = kept.requests.iter().map(|(_, request)| weight(request)).sum();
+        assert!(kept.bytes <= KEPT_BYTES && kept.bytes == sum, "{} {sum}", kept.bytes);
+    }
+}

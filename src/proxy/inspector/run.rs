@@ -1,0 +1,212 @@
+//! What is shown of a run: its calls, from its journal, its recordings, and what it keeps
+//! of missed calls.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::{CallError, CallSelector, Inspector, Subject};
+use crate::telemetry::call_record::CallRecord;
+use crate::telemetry::journal::Journal;
+use loomrec_engine::CallOutcome;
+use loomrec_engine::replay::Matcher;
+use loomrec_recording::inspection::{InspectedCall, line};
+use loomrec_recording::timestamp::timestamp;
+use loomrec_recording::{Entry, EntryName, RecordedRequest};
+use loomrec_store::{Recording, StoreError};
+
+/// How many takes of one name are looked through for one that was just recorded.
+const LOOKED_THROUGH: usize = 2000;
+
+/// A run, as far as it is shown.
+#[derive(Clone, Copy)]
+pub struct RunView<'a> {
+    /// What the run does, in a word.
+    pub mode: &'static str,
+    /// Its calls.
+    pub journal: &'a Journal,
+    /// Whether callers have to show a token.
+    pub token_needed: bool,
+    /// The takes that it replays, where it does.
+    pub matcher: Option<&'a Matcher>,
+    /// Whether it records.
+    pub records: bool,
+    /// What it keeps to be looked at.
+    pub inspector: &'a Inspector,
+}
+
+/// What is looked at.
+pub fn about(run: RunView<'_>) -> Value {
+    let files = run.inspector.recordings.iter();
+    Subject {
+        kind: "run",
+        mode: Some(run.mode),
+        files: files.map(|path| path.display().to_string()).collect(),
+        live: !run.journal.is_over(),
+        token_needed: run.token_needed,
+        calls: Some(run.journal.count()),
+        in_force: run.inspector.in_force.as_deref(),
+    }
+    .to_json()
+}
+
+/// All of one call. It may wait for files.
+///
+/// # Errors
+/// A call of which nothing can be shown.
+pub fn find(run: RunView<'_>, which: &CallSelector) -> Result<Value, CallError> {
+    match which {
+        CallSelector::Line(seq) => of_line(run, *seq),
+        CallSelector::Take { key, take } => {
+            let none = || CallError::NoTake { key: key.clone(), take: *take };
+            let (name, entry) = take_of(run, key, *take)?.ok_or_else(none)?;
+            let line = line::of(None, &name, *take, &entry);
+            Ok(InspectedCall { line, entry: Some(&entry), ..InspectedCall::default() }.to_json())
+        }
+    }
+}
+
+/// The call of a line that is still in memory.
+fn of_line(run: RunView<'_>, seq: u64) -> Result<Value, CallError> {
+    let (line, seen) = run.journal.find(seq).ok_or(CallError::NoLine(seq))?;
+    let mut parts = Parts::default();
+    match &seen {
+        Some(seen) => parts.fill(run, seen, &line),
+        None => parts.why = Some("this line is of no call".to_owned()),
+    }
+    let Parts { entry, request, nearest, why } = &parts;
+    let call = InspectedCall {
+        seq: Some(seq),
+        line,
+        entry: entry.as_ref(),
+        request: request.as_ref(),
+        nearest: nearest.as_ref(),
+        why: why.clone(),
+    };
+    Ok(call.to_json())
+}
+
+/// What is found of a call.
+#[derive(Default)]
+struct Parts {
+    entry: Option<Entry>,
+    request: Option<RecordedRequest>,
+    nearest: Option<RecordedRequest>,
+    why: Option<String>,
+}
+
+impl Parts {
+    fn fill(&mut self, run: RunView<'_>, seen: &CallRecord, line: &Value) {
+        let matcher = run.matcher;
+        let why = match (&seen.outcome, matcher) {
+            (CallOutcome::Served { .. }, Some(matcher)) => {
+                self.entry = seen.take().and_then(|take| matcher.entry_of(take.index));
+                "the recording was changed since it was loaded, and cannot be read any more"
+            }
+            (CallOutcome::Recorded, _) => {
+                match recorded(run, seen) {
+                    Ok(entry) => self.entry = entry,
+                    Err(error) => self.why = Some(format!("failed to {}", error.chain())),
+                }
+                match seen.is_kept() {
+                    Some(true) => "the recording does not hold this exchange any more",
+                    Some(false) => "this exchange could not be kept in the recording",
+                    None => "this exchange was not over when its client was gone",
+                }
+            }
+            (CallOutcome::Missed(_), Some(matcher)) => {
+                self.nearest = nearest(matcher, line).and_then(|entry| entry.request);
+                self.request = run.inspector.recent_misses.find(seen.at);
+                match self.request {
+                    Some(_) => "a missed call has no recorded answer; its client got the mismatch",
+                    None => "the requests of the last 256 missed calls are kept, 16 MiB of them",
+                }
+            }
+            (outcome, _) => why_none(outcome),
+        };
+        if self.entry.is_none() && self.why.is_none() {
+            self.why = Some(why.to_owned());
+        }
+    }
+}
+
+/// Why nothing is kept of calls with such an outcome.
+fn why_none(outcome: &CallOutcome) -> &'static str {
+    match outcome {
+        CallOutcome::Forwarded => "what is forwarded is not kept",
+        CallOutcome::Scripted { .. } | CallOutcome::Unscripted { .. } => {
+            "what a script answers is not kept"
+        }
+        CallOutcome::Placeholder => "it was answered with the placeholder, and is not kept",
+        CallOutcome::Faulted => "a fault stood in place of any answer; nothing is kept of the call",
+        CallOutcome::Unreachable { .. } => "no upstream answered; nothing is kept of the call",
+        CallOutcome::Refused { .. } => "the request was not taken on",
+        CallOutcome::Left => {
+            "its client left before there was an answer; nothing is kept of the call"
+        }
+        CallOutcome::Served { .. } | CallOutcome::Recorded | CallOutcome::Missed(_) => {
+            "nothing is kept of the call"
+        }
+    }
+}
+
+/// The entry that was made of a call of this run, read from its recording.
+fn recorded(run: RunView<'_>, seen: &CallRecord) -> Result<Option<Entry>, StoreError> {
+    let (Some(path), Some(true)) = (run.inspector.recordings.first(), seen.is_kept()) else {
+        return Ok(None);
+    };
+    let step = seen.facts.step.as_deref().map(EntryName::step);
+    let name = match (step, &seen.facts.key) {
+        (Some(Ok(step)), _) => step,
+        (None, Some(key)) => EntryName::Hash(key.clone()),
+        _ => return Ok(None),
+    };
+    let recording = Recording::open_to_inspect(path)?;
+    let arrived = timestamp(seen.at);
+    // Recorders of one run that share a moment are told apart by further digits.
+    let arrived = arrived.trim_end_matches('Z');
+    for place in recording.takes(&name)?.iter().rev().take(LOOKED_THROUGH) {
+        let entry = recording.entry(place)?;
+        if entry.recorded_at.as_deref().is_some_and(|at| at.starts_with(arrived)) {
+            return Ok(Some(entry));
+        }
+    }
+    Ok(None)
+}
+
+/// The nearest take of a missed call.
+fn nearest(matcher: &Matcher, line: &Value) -> Option<Entry> {
+    let nearest = line.get("mismatch")?.get("nearest")?;
+    let text = |name: &str| nearest.get(name)?.as_str();
+    let take = usize::try_from(nearest.get("take")?.as_u64()?).ok()?;
+    matcher.entry_named(text("recording"), text("entry")?, take)
+}
+
+/// A take by its name, in the recordings of the run.
+fn take_of(
+    run: RunView<'_>,
+    key: &str,
+    take: usize,
+) -> Result<Option<(EntryName, Entry)>, CallError> {
+    let matcher = run.matcher;
+    let name = EntryName::of_key(key).0;
+    if let Some(entry) = matcher.and_then(|matcher| matcher.entry_named(None, key, take)) {
+        return Ok(Some((name, entry)));
+    }
+    let Some(path) = run.inspector.recordings.first().filter(|_| run.records) else {
+        return Ok(None);
+    };
+    match in_file(path, &name, take) {
+        Ok(entry) => Ok(entry.map(|entry| (name, entry))),
+        Err(StoreError::Missing { .. }) => Ok(None),
+        Err(error) => Err(CallError::Unread(error.chain().to_string())),
+    }
+}
+
+/// A take by its name, in the file of a recording and what stands beside it.
+fn in_file(path: &Path, name: &EntryName, take: usize) -> Result<Option<Entry>, StoreError> {
+    let recording = Recording::open_to_inspect(path)?;
+    let places = recording.takes(name)?;
+    let place = take.checked_sub(1).and_then(|at| places.get(at));
+    place.map(|place| recording.entry(place)).transpose()
+}

@@ -1,0 +1,183 @@
+//! The control endpoints under `/__loomrec/`: health, journal, metrics, mismatches, reset,
+//! the inspector; and `/metrics`, where scrapers look.
+
+use std::sync::Arc;
+
+use http::{Method, Request, Response, StatusCode, header};
+use serde_json::{Value, json};
+
+use super::Proxy;
+use super::connection_context::ConnectionContext;
+use super::control_access::ControlAccess;
+use super::inspector_route::{self as route, InspectorPage};
+use super::respond::{self, ResponseBody};
+use crate::inspector;
+use crate::telemetry::journal::follow::{JournalFollower, JournalQuery};
+use crate::telemetry::run_counters::RunCounters;
+use crate::telemetry::{log, metric};
+use loomrec_engine::Engine;
+use loomrec_identity::printable;
+
+/// Where the control endpoints live.
+const PREFIX: &str = "/__loomrec/";
+
+/// Where scrapers look for metrics.
+const METRICS: &str = "/metrics";
+
+/// Whether a path is one of ours.
+pub fn is_control(path: &str) -> bool {
+    path.starts_with(PREFIX) || path == METRICS || route::asked(path).is_some()
+}
+
+/// Answers a control request.
+pub(super) async fn handle(
+    caller: &ConnectionContext,
+    request: Request<()>,
+) -> Response<ResponseBody> {
+    let response = match route::asked(request.uri().path()) {
+        Some(asked) => inspect(caller, asked, &request).await,
+        None => answer(caller, &request),
+    };
+    log::control(response.status().as_u16());
+    response
+}
+
+/// Answers whoever looks at the run.
+async fn inspect(
+    caller: &ConnectionContext,
+    asked: InspectorPage,
+    request: &Request<()>,
+) -> Response<ResponseBody> {
+    let proxy = &caller.proxy;
+    let query = request.uri().query().unwrap_or_default();
+    let from = route::RequestOrigin { door: door(proxy), peer: caller.peer };
+    match route::admit(from, asked, request.method(), request.headers()) {
+        Some(reply) => reply,
+        None if asked == InspectorPage::Run => route::data(&inspector::run::about(proxy.view())),
+        None if asked == InspectorPage::Call => {
+            let looking = Arc::clone(proxy);
+            let find = move |which: &_| inspector::run::find(looking.view(), which);
+            route::call(inspector::look_up(query, &proxy.inspector.turns, find).await)
+        }
+        None => journal(caller, query),
+    }
+}
+
+/// Who is let in.
+fn door(proxy: &Proxy) -> ControlAccess<'_> {
+    ControlAccess { token: proxy.config.control_token.as_deref() }
+}
+
+fn answer(caller: &ConnectionContext, request: &Request<()>) -> Response<ResponseBody> {
+    let proxy = &*caller.proxy;
+    if let Err(why) = door(proxy).admit(request.method(), request.headers(), caller.peer) {
+        return reply(StatusCode::FORBIDDEN, &json!({ "error": why }));
+    }
+    let path = request.uri().path();
+    let path = path.strip_prefix(PREFIX).unwrap_or(path);
+    match (request.method(), path) {
+        (&Method::GET | &Method::HEAD, "health") => reply(StatusCode::OK, &health(proxy)),
+        (&Method::GET | &Method::HEAD, "metrics" | METRICS) => metrics(proxy, request),
+        (&Method::GET | &Method::HEAD, "mismatches") => {
+            let mismatches: Vec<Value> = proxy
+                .telemetry
+                .counters
+                .more()
+                .mismatches
+                .iter()
+                .map(|error| error.to_json())
+                .collect();
+            reply(StatusCode::OK, &json!({ "mismatches": mismatches }))
+        }
+        (&Method::POST, "reset") => {
+            let session = session_of(request);
+            if let Some(replay) = proxy.engine.replay() {
+                replay.reset(session.as_deref());
+            }
+            proxy.faults.decider().reset(session.as_deref());
+            reply(StatusCode::OK, &json!({ "reset": session.map_or(json!("all"), Value::from) }))
+        }
+        _ => reply(
+            StatusCode::NOT_FOUND,
+            &json!({ "error": "no such control endpoint", "endpoints": [
+                "GET /__loomrec/health", "GET /__loomrec/journal[?since=SEQ|TIME][&follow=1]",
+                "GET /__loomrec/", "GET /__loomrec/run", "GET /__loomrec/call?seq=SEQ",
+                "GET /__loomrec/metrics", "GET /metrics",
+                "GET /__loomrec/mismatches", "POST /__loomrec/reset[?session=NAME]",
+            ]}),
+        ),
+    }
+}
+
+/// The latest calls; with a query, the journal's lines from a place on, and those to come.
+fn journal(caller: &ConnectionContext, query: &str) -> Response<ResponseBody> {
+    let proxy = &caller.proxy;
+    let wanted = match JournalQuery::of(query) {
+        Ok(Some(wanted)) => wanted,
+        Ok(None) => {
+            return reply(StatusCode::OK, &json!({ "calls": proxy.telemetry.journal.recent() }));
+        }
+        Err(why) => return reply(StatusCode::BAD_REQUEST, &json!({ "error": why })),
+    };
+    let (journal, connection) = (&proxy.telemetry.journal, Arc::clone(&caller.connection));
+    let abandon = move || connection.abandon();
+    let Some(follower) = JournalFollower::new(journal, wanted, abandon) else {
+        let why = "too many follow the journal already";
+        return reply(StatusCode::SERVICE_UNAVAILABLE, &json!({ "error": why }));
+    };
+    route::lines(ResponseBody::Follow(Box::new(follower)))
+}
+
+/// What this run is doing.
+fn health(proxy: &Proxy) -> Value {
+    let mode = match &proxy.engine {
+        Engine::NewEpisodes { .. } => "record new episodes",
+        Engine::Record { .. } => "record",
+        Engine::Replay { .. } => "replay",
+    };
+    json!({
+        "status": "ok",
+        "version": env!("CARGO_PKG_VERSION"),
+        "mode": mode,
+        "served": RunCounters::read(&proxy.telemetry.counters.served),
+        "recorded": RunCounters::read(&proxy.telemetry.counters.recorded),
+        "scripted": RunCounters::read(&proxy.telemetry.counters.scripted),
+        "unscripted": RunCounters::read(&proxy.telemetry.counters.unscripted),
+        "missed": proxy.telemetry.counters.missed(),
+        "journal": proxy.telemetry.journal.health(),
+        "traces": proxy.telemetry.spans.health(),
+        "script_streams": {
+            "drained": RunCounters::read(&proxy.telemetry.counters.streams_drained),
+            "left": RunCounters::read(&proxy.telemetry.counters.streams_left),
+        },
+    })
+}
+
+/// The numbers of this run, in the form that the scraper asks for.
+fn metrics(proxy: &Proxy, request: &Request<()>) -> Response<ResponseBody> {
+    let accepted = request.headers().get_all(header::ACCEPT).iter();
+    let open = accepted.filter_map(|value| value.to_str().ok()).any(metric::wants_open_metrics);
+    let loaded = proxy.engine.replay().map_or(0, |replay| replay.matcher().len());
+    let told = metric::ScrapeInput {
+        mode: proxy.engine.mode(),
+        loaded: loaded as u64,
+        journal_lost: proxy.telemetry.journal.lost(),
+    };
+    let text = proxy.telemetry.metrics.scrape(&proxy.telemetry.counters, told, open);
+    let media = if open { metric::OPEN_METRICS } else { metric::PLAIN };
+    respond::full(StatusCode::OK, media, text.into_bytes())
+}
+
+/// The session named in `?session=`.
+fn session_of(request: &Request<()>) -> Option<String> {
+    let query = request.uri().query()?;
+    url::form_urlencoded::parse(query.as_bytes())
+        .find(|(name, _)| name == "session")
+        .map(|(_, value)| value.into_owned())
+}
+
+fn reply(status: StatusCode, value: &Value) -> Response<ResponseBody> {
+    let mut text = printable::json(&value.to_string()).into_owned().into_bytes();
+    text.push(b'\n');
+    respond::full(status, "application/json", text)
+}

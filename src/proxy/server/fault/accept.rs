@@ -1,0 +1,65 @@
+//! Faults of connections that have asked for nothing yet.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+use super::super::Proxy;
+use super::recovery_tracker;
+use crate::telemetry::journal::ConnectionFault;
+use loomrec_engine::clock::arrival;
+use loomrec_fault::{CallFault, CallKey, DecidedFault, Fault};
+
+/// How long a client that was closed on is listened to: bytes of its that nobody took
+/// would make the close a reset.
+const LINGER: Duration = Duration::from_secs(2);
+
+/// Applies a fault to `stream` before anything was asked on it.
+pub(in crate::server) async fn apply_to_connection(
+    proxy: Arc<Proxy>,
+    mut stream: TcpStream,
+    number: u64,
+    decided: DecidedFault,
+) {
+    let faults = &proxy.faults;
+    let id = faults.watch.number();
+    faults.decider.fired(&decided);
+    let key = CallKey::Connection;
+    recovery_tracker::came(&proxy, &key);
+    let reported = Arc::new(CallFault::new(id, &decided, key));
+    let (at, fault) = (arrival(&proxy.clock), Arc::clone(&reported));
+    proxy.telemetry.journal.add_connection_fault(ConnectionFault { at, connection: number, fault });
+    recovery_tracker::fired(&proxy, number, &reported);
+    proxy.telemetry.metrics.fault(decided.fault.name(), decided.source.as_str());
+    let wait = match decided.fault {
+        Fault::Timeout { after_ms } => after_ms,
+        Fault::Hang { max_ms } | Fault::Wedged { max_ms } => max_ms,
+        _ => 0,
+    };
+    let left = tokio::select! {
+        () = gone(&mut stream) => true,
+        () = tokio::time::sleep(Duration::from_millis(wait)), if wait > 0 => false,
+        () = std::future::ready(()), if wait == 0 => false,
+        () = faults.stopped() => false,
+    };
+    if left {
+        recovery_tracker::left(&proxy, number);
+        return;
+    }
+    if matches!(decided.fault, Fault::ConnectionReset | Fault::Disconnect) {
+        // Lingering for no time makes the close a reset.
+        drop(socket2::SockRef::from(&stream).set_linger(Some(Duration::ZERO)));
+        return;
+    }
+    // A client that is gone has no use for the close.
+    drop(stream.shutdown().await);
+    drop(tokio::time::timeout(LINGER, gone(&mut stream)).await);
+}
+
+/// Returns once the client has closed; what it sends goes unread by anybody.
+async fn gone(stream: &mut TcpStream) {
+    let mut buffer = [0; 4096];
+    while stream.read(&mut buffer).await.is_ok_and(|read| read > 0) {}
+}

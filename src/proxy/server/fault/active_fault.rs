@@ -1,0 +1,124 @@
+//! A fault that applies to one call, as the journal, the counters and the answer's headers
+//! report it.
+
+use std::sync::Arc;
+
+use http::{HeaderMap, HeaderName, HeaderValue};
+
+use super::super::Proxy;
+use super::recovery_tracker;
+use crate::telemetry::log;
+use loomrec_fault::{CallFault, CallKey, DecidedFault};
+
+/// Names the fault that an answer carries.
+const FAULT: HeaderName = HeaderName::from_static("x-loomrec-fault");
+/// Names the rule that declared it.
+const RULE: HeaderName = HeaderName::from_static("x-loomrec-fault-rule");
+
+/// A fault that applies to one call.
+pub(super) struct ActiveFault {
+    pub(super) decided: DecidedFault,
+    /// The fault as it is reported.
+    pub(super) reported: Arc<CallFault>,
+    proxy: Arc<Proxy>,
+    /// Where the chance was declared that it comes by.
+    pub(super) chaos: Option<ChaosAction>,
+    connection: u64,
+    has_fired: bool,
+}
+
+/// An action of chaos, for the metrics.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ChaosAction {
+    /// Where its rate was declared: `header`, `entry` or `plan`.
+    pub(super) source: &'static str,
+    /// What it stands in front of, in aimock's words: `fixture`, `proxy` or `internal`.
+    pub(super) front: &'static str,
+}
+
+/// Why a fault could not happen to an answer.
+pub(super) enum NotApplied {
+    NoBody,
+    OtherKind,
+    TooShort,
+    EndedBefore,
+    NoLength,
+    /// For what its rewriting says.
+    Inapplicable(String),
+}
+
+impl NotApplied {
+    fn text(&self) -> &str {
+        match self {
+            Self::NoBody => "its answer has no body",
+            Self::OtherKind => "it can do nothing to an answer of this kind",
+            Self::TooShort => "its answer ends before the place where it was to happen",
+            Self::EndedBefore => "its answer ended before the place where it was to happen",
+            Self::NoLength => "the length of a live stream is not known before its end",
+            Self::Inapplicable(why) => why,
+        }
+    }
+
+    /// The word for it in the metrics.
+    fn as_str(&self) -> &'static str {
+        match self {
+            Self::NoBody => "no_body",
+            Self::OtherKind => "other_kind",
+            Self::TooShort | Self::EndedBefore => "too_short",
+            Self::NoLength => "no_length",
+            Self::Inapplicable(_) => "inapplicable",
+        }
+    }
+}
+
+impl ActiveFault {
+    /// A fault that was decided for a call of this key on this connection.
+    pub(super) fn new(
+        proxy: &Arc<Proxy>,
+        decided: DecidedFault,
+        key: CallKey,
+        connection: u64,
+    ) -> Self {
+        let proxy = Arc::clone(proxy);
+        let reported = CallFault::new(proxy.faults.watch.number(), &decided, key);
+        let (reported, chaos, has_fired) = (Arc::new(reported), None, false);
+        Self { decided, reported, proxy, chaos, connection, has_fired }
+    }
+
+    /// The key of the call.
+    pub(super) fn key(&self) -> &CallKey {
+        &self.reported.key
+    }
+
+    /// Notes that it has happened.
+    pub(super) fn fired(&mut self) {
+        if !std::mem::replace(&mut self.has_fired, true) {
+            self.proxy.faults.decider.fired(&self.decided);
+            recovery_tracker::fired(&self.proxy, self.connection, &self.reported);
+            let DecidedFault { fault, rule, source, .. } = &self.decided;
+            self.proxy.telemetry.metrics.fault(fault.name(), source.as_str());
+            if let Some(chaos) = self.chaos {
+                self.proxy.telemetry.metrics.chaos(rule, chaos.source, chaos.front);
+            }
+            log::fault(fault.name(), source.as_str());
+        }
+    }
+
+    /// Notes that it could not happen.
+    pub(super) fn not_applied(&self, why: &NotApplied) {
+        let DecidedFault { rule, fault, .. } = &self.decided;
+        let text = why.text();
+        self.proxy.faults.warn(format!("{} ({rule}) did not happen: {text}", fault.name()));
+        if let Some(chaos) = self.chaos {
+            self.proxy.telemetry.metrics.bypass(rule, chaos.source, chaos.front, why.as_str());
+        }
+    }
+
+    /// The headers that tell of it.
+    pub(super) fn label(&self, headers: &mut HeaderMap) {
+        headers.insert(FAULT, HeaderValue::from_static(self.decided.fault.name()));
+        if let Ok(rule) = HeaderValue::from_str(&self.decided.rule) {
+            headers.insert(RULE, rule);
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! The true answer of a call, as its fault has it.
+
+use std::sync::Arc;
+
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use http_body::Body as _;
+
+use super::super::Proxy;
+use super::super::connection_context::ConnectionContext;
+use super::super::open_call::OpenCall;
+use super::super::respond::ResponseBody;
+use super::active_fault::{ActiveFault, NotApplied};
+use super::body::FaultBody;
+use super::buffer;
+use super::settlement::FaultSettlement;
+use loomrec_engine::AnswerBody;
+use loomrec_engine::replay::ReplayBody;
+use loomrec_fault::{BodyTransform, CallKey, Fault};
+use loomrec_provider::{Framing, ResponseFormat};
+use loomrec_recording::encoding;
+use loomrec_recording::normalized_request::NormalizedRequest;
+
+/// What a call asks of the form of its answer.
+pub(super) fn response_format(observed: &NormalizedRequest) -> ResponseFormat<'_> {
+    let request = &observed.request;
+    ResponseFormat::of(&observed.call, &observed.upstream, &request.query, &request.body)
+}
+
+/// Has the faults of a key recovered from once all of a good answer was sent.
+pub(super) fn mark_recovered(
+    proxy: &Proxy,
+    response: &Response<AnswerBody>,
+    key: CallKey,
+    open: &mut OpenCall,
+) {
+    if response.status().as_u16() < 400 && proxy.faults.watch.awaits(&key) {
+        *open.settlement() = Some(Box::new(FaultSettlement::recovery(key)));
+    }
+}
+
+/// Whether a fault has to read the answer: it can do nothing with a compressed one.
+pub(super) fn looks_inside(fault: &Fault) -> bool {
+    !fault.only_delays() || matches!(fault, Fault::StreamStall { .. })
+}
+
+/// Applies a fault to the answer of a call.
+pub(super) async fn apply_to_answer(
+    caller: &ConnectionContext,
+    mut active: ActiveFault,
+    observed: &NormalizedRequest,
+    open: &mut OpenCall,
+    mut response: Response<AnswerBody>,
+) -> Response<ResponseBody> {
+    let fault = active.decided.fault.clone();
+    let format = response_format(observed);
+    let framing = framing(&format, observed, response.headers());
+    if matches!(fault, Fault::Slow { .. }) {
+        active.label(response.headers_mut());
+        if is_bodiless(observed, response.status()) {
+            return answer_unchanged(caller, &active, open, response);
+        }
+        set_recovers(open, response.status());
+        return response.map(ResponseBody::Answer);
+    }
+    if fault.only_delays() && is_bodiless(observed, response.status()) {
+        return not_applied(caller, &active, open, response, &NotApplied::NoBody);
+    }
+    if matches!(fault, Fault::PartialResponse { .. } | Fault::ToolCallFault { .. }) {
+        return match rewrite(&format, framing, &mut active, response).await {
+            Ok(response) => {
+                // The call did not get the answer of its take, which is still owed.
+                if let Some(settlement) = open.settlement() {
+                    settlement.release_lease(&caller.proxy);
+                }
+                response.map(ResponseBody::Answer)
+            }
+            Err((response, why)) => {
+                not_applied(caller, &active, open, response, &NotApplied::Inapplicable(why))
+            }
+        };
+    }
+    let announced = response.body().size_hint().exact();
+    let transform = || BodyTransform::new(&fault, &format, framing, announced, active.decided.roll);
+    let Some(mut changing) = transform() else {
+        return not_applied(caller, &active, open, response, &NotApplied::OtherKind);
+    };
+    let mut total = None;
+    if let AnswerBody::Replay(body) = response.body() {
+        total = Some(body.total());
+        if !transform().is_some_and(|trial| strikes(trial, &response, body)) {
+            return not_applied(caller, &active, open, response, &NotApplied::TooShort);
+        }
+    } else if matches!(fault, Fault::WrongLength { .. }) && announced.is_none() {
+        return not_applied(caller, &active, open, response, &NotApplied::NoLength);
+    }
+    let (mut parts, body) = response.into_parts();
+    changing.head(&mut parts.status, &mut parts.headers, total);
+    active.label(&mut parts.headers);
+    if matches!(fault, Fault::WrongLength { .. }) {
+        // What is sent behind the announced length is sent before the close.
+        parts.headers.insert(http::header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    if fault.only_delays() {
+        set_recovers(open, parts.status);
+    }
+    let faults = Arc::clone(&caller.proxy.faults);
+    let body = FaultBody::new(body, changing, active, (faults, Arc::clone(&caller.connection)));
+    Response::from_parts(parts, ResponseBody::Fault(Box::new(body)))
+}
+
+/// Has the faults of the call's key recovered from once all of a good answer was sent.
+fn set_recovers(open: &mut OpenCall, status: StatusCode) {
+    if let Some(settlement) = open.settlement() {
+        settlement.recovers = status.as_u16() < 400;
+    }
+}
+
+/// Whether an answer has no body by its nature.
+fn is_bodiless(observed: &NormalizedRequest, status: StatusCode) -> bool {
+    observed.request.method == "HEAD" || matches!(status.as_u16(), 204 | 304)
+}
+
+/// Whether a fault will happen to a recorded answer.
+fn strikes(mut trial: BodyTransform, response: &Response<AnswerBody>, body: &ReplayBody) -> bool {
+    let (mut status, mut headers) = (response.status(), response.headers().clone());
+    trial.head(&mut status, &mut headers, Some(body.total()));
+    for chunk in body.chunks() {
+        trial.feed(chunk);
+        while !trial.struck() && trial.step().is_some() {}
+        if trial.struck() {
+            return true;
+        }
+    }
+    match body.is_cut() {
+        true => trial.release(),
+        false => trial.finish(),
+    }
+    while !trial.struck() && trial.step().is_some() {}
+    trial.struck()
+}
+
+/// An answer to which its fault could not happen: it goes out as it is, and is used up.
+fn not_applied(
+    caller: &ConnectionContext,
+    fault: &ActiveFault,
+    open: &mut OpenCall,
+    response: Response<AnswerBody>,
+    why: &NotApplied,
+) -> Response<ResponseBody> {
+    fault.not_applied(why);
+    answer_unchanged(caller, fault, open, response)
+}
+
+/// The answer of a call that gets it as it is.
+fn answer_unchanged(
+    caller: &ConnectionContext,
+    fault: &ActiveFault,
+    open: &mut OpenCall,
+    response: Response<AnswerBody>,
+) -> Response<ResponseBody> {
+    let proxy = &*caller.proxy;
+    let has_lease = open.settlement().as_ref().is_some_and(|it| it.lease.is_some());
+    open.settle_now();
+    if !has_lease && response.status().as_u16() < 400 {
+        proxy.faults.decider.reset_attempts(fault.key());
+    }
+    mark_recovered(proxy, &response, fault.key().clone(), open);
+    response.map(ResponseBody::Answer)
+}
+
+/// How an answer with these headers is framed; `None` where it is no stream.
+fn framing(
+    format: &ResponseFormat<'_>,
+    observed: &NormalizedRequest,
+    headers: &HeaderMap,
+) -> Option<Framing> {
+    if encoding::coding_of(headers).is_some() {
+        return None;
+    }
+    let media = headers.get(http::header::CONTENT_TYPE)?.to_str().ok()?;
+    let media = media.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let array = format.framing == Framing::Array && observed.call.streamed;
+    match Framing::of_media(&media) {
+        None if array && media == "application/json" => Some(Framing::Array),
+        framing => framing,
+    }
+}
+
+/// An answer that says something else.
+///
+/// # Errors
+/// The answer as it is, and why it cannot say so.
+async fn rewrite(
+    format: &ResponseFormat<'_>,
+    framing: Option<Framing>,
+    active: &mut ActiveFault,
+    response: Response<AnswerBody>,
+) -> Result<Response<AnswerBody>, (Response<AnswerBody>, String)> {
+    let fault = active.decided.fault.clone();
+    let change = |bytes: &[u8]| loomrec_fault::rewrite(&fault, format, framing, bytes);
+    let (mut parts, body) = response.into_parts();
+    let changed = match body {
+        AnswerBody::Replay(body) => match body.rewritten(change) {
+            Ok(body) => Ok(AnswerBody::Replay(body)),
+            Err((body, why)) => Err((AnswerBody::Replay(body), why.to_string())),
+        },
+        other => buffer::changed(other, change).await,
+    };
+    match changed {
+        Ok(body) => {
+            active.fired();
+            active.label(&mut parts.headers);
+            if let Some(length) = body.size_hint().exact() {
+                parts.headers.insert(http::header::CONTENT_LENGTH, HeaderValue::from(length));
+            }
+            Ok(Response::from_parts(parts, body))
+        }
+        Err((body, why)) => Err((Response::from_parts(parts, body), why)),
+    }
+}

@@ -1,0 +1,209 @@
+//! A body as its fault has it, on its way out.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+
+use super::super::socket::ConnectionHandle;
+use super::FaultContext;
+use super::active_fault::{ActiveFault, NotApplied};
+use super::no_response;
+use super::settlement::FaultBodyEnd;
+use loomrec_engine::AnswerBody;
+use loomrec_fault::{BodyStep, BodyTransform};
+use loomrec_recording::entry::RecordedCut;
+
+type Wait = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// The body of an answer that a fault changes.
+pub struct FaultBody {
+    body: AnswerBody,
+    faults: Arc<FaultContext>,
+    connection: Arc<ConnectionHandle>,
+    transform: BodyTransform,
+    fault: ActiveFault,
+    /// A step that was looked at before its turn.
+    ahead: Option<BodyStep>,
+    /// The length that its head announces, if the body is as long as that.
+    announced: Option<u64>,
+    sent: u64,
+    wait: Option<Wait>,
+    /// Nothing follows before the system has got all there was then.
+    unflushed: Option<u64>,
+    /// How the engine's body ended.
+    ended: Option<Result<(), RecordedCut>>,
+    /// How this one did.
+    over: Option<Result<(), RecordedCut>>,
+}
+
+/// What comes next.
+enum Next {
+    /// This goes out.
+    Data(Bytes),
+    /// The body is over.
+    End(Result<(), RecordedCut>),
+    /// Something was done, or is waited for.
+    Again,
+    /// Nothing is left of what came.
+    Nothing,
+}
+
+impl FaultBody {
+    /// `body` as `transform` changes it.
+    pub(super) fn new(
+        body: AnswerBody,
+        transform: BodyTransform,
+        fault: ActiveFault,
+        (faults, connection): (Arc<FaultContext>, Arc<ConnectionHandle>),
+    ) -> Self {
+        let announced = body.size_hint().exact();
+        Self {
+            body,
+            faults,
+            connection,
+            transform,
+            fault,
+            ahead: None,
+            announced,
+            sent: 0,
+            wait: None,
+            unflushed: None,
+            ended: None,
+            over: None,
+        }
+    }
+
+    /// Takes the next step of the fault.
+    fn step(&mut self) -> Next {
+        let step = self.next_step();
+        if let Some(BodyStep::Send(data)) = step {
+            // Whoever knows the body's length does not ask for more than that.
+            self.ahead = self.next_step();
+            if let Some(BodyStep::Behind(_)) = self.ahead
+                && let Some(BodyStep::Behind(data)) = self.ahead.take()
+            {
+                self.connection.send_behind(data);
+            }
+            return Next::Data(data);
+        }
+        match step {
+            Some(BodyStep::Wait(ms)) => {
+                let faults = Arc::clone(&self.faults);
+                self.wait = Some(Box::pin(async move { faults.pause(ms).await }));
+            }
+            Some(BodyStep::Stall) => {
+                let faults = Arc::clone(&self.faults);
+                self.wait = Some(Box::pin(async move { faults.stopped().await }));
+                self.ahead = Some(BodyStep::Cut(loomrec_fault::ConnectionCut::Close));
+            }
+            Some(BodyStep::Behind(data)) => self.connection.send_behind(data),
+            Some(BodyStep::Cut(cut)) => return Next::End(Err(no_response::cut(cut))),
+            Some(BodyStep::End) => return Next::End(Ok(())),
+            Some(BodyStep::Send(_)) | None => return Next::Nothing,
+        }
+        Next::Again
+    }
+
+    fn next_step(&mut self) -> Option<BodyStep> {
+        let step = self.ahead.take().or_else(|| self.transform.step());
+        self.note_strike();
+        step
+    }
+
+    /// Notes that the fault has happened, once it has.
+    fn note_strike(&mut self) {
+        if self.transform.struck() {
+            self.fault.fired();
+        }
+    }
+
+    /// Feeds what came of the engine's body to the fault.
+    fn feed(&mut self, frame: Option<Result<Frame<Bytes>, RecordedCut>>) {
+        match frame {
+            Some(Ok(frame)) => {
+                // Trailers are no part of a body.
+                if let Ok(data) = frame.into_data() {
+                    self.transform.feed(data);
+                }
+            }
+            Some(Err(cut)) => {
+                self.transform.release();
+                self.ended = Some(Err(cut));
+            }
+            None => {
+                self.transform.finish();
+                self.ended = Some(Ok(()));
+            }
+        }
+        self.note_strike();
+    }
+
+    /// How the body ended, now that it is over or nobody takes more of it.
+    pub(in crate::server) fn end(&mut self) -> FaultBodyEnd {
+        let is_whole = matches!(self.over, Some(Ok(())))
+            || self.announced.is_some_and(|announced| announced <= self.sent);
+        let has_struck = self.transform.struck();
+        if (is_whole || self.ended.is_some()) && !has_struck {
+            self.fault.not_applied(&NotApplied::EndedBefore);
+        }
+        let is_changed = has_struck && !self.fault.decided.fault.only_delays();
+        FaultBodyEnd { is_whole, is_changed }
+    }
+}
+
+impl Body for FaultBody {
+    type Data = Bytes;
+    type Error = RecordedCut;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, RecordedCut>>> {
+        let this = &mut *self;
+        loop {
+            if let Some(wait) = &mut this.wait {
+                ready!(wait.as_mut().poll(cx));
+                this.wait = None;
+            }
+            if let Some(since) = this.unflushed {
+                ready!(this.connection.poll_flushed(since, cx));
+                this.unflushed = None;
+            }
+            if this.over.is_some() {
+                return Poll::Ready(None);
+            }
+            let next = match (this.step(), this.ended) {
+                (Next::Nothing, Some(end)) => Next::End(end),
+                (next, _) => next,
+            };
+            match next {
+                Next::Data(data) => {
+                    this.sent += data.len() as u64;
+                    let is_paced = this.transform.is_paced();
+                    this.unflushed = is_paced.then(|| this.connection.flushes());
+                    return Poll::Ready(Some(Ok(Frame::data(data))));
+                }
+                Next::End(end) => {
+                    this.over = Some(end);
+                    return Poll::Ready(end.err().map(Err));
+                }
+                Next::Again => continue,
+                Next::Nothing => {}
+            }
+            let frame = ready!(Pin::new(&mut this.body).poll_frame(cx));
+            this.feed(frame);
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.over.is_some()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::new()
+    }
+}

@@ -1,0 +1,386 @@
+//! The fault layer: decides the fault of a call, and wraps the engine that answers it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderName, HeaderValue, Response, StatusCode};
+
+use super::super::Proxy;
+use super::super::connection_context::ConnectionContext;
+use super::super::open_call::OpenCall;
+use super::super::respond::ResponseBody;
+use super::active_fault::{ActiveFault, ChaosAction};
+use super::apply::{apply_to_answer, looks_inside, mark_recovered, response_format};
+use super::declared::{FaultHeaders, REFUSED};
+use super::no_response::{self, AbandonedCall};
+use super::recovery_tracker;
+use super::settlement::{DelayedAnswer, FaultSettlement, TakeLease};
+use loomrec_engine::replay::{DeclaredFault, UnexplainedMiss};
+use loomrec_engine::{AnswerBody, CallOutcome, IncomingCall, OwedTake, error_response};
+use loomrec_fault::{
+    AnswerSubstitute, CallFacts, CallKey, ChaosRates, DecidedFault, EntryFault, Fault,
+    FaultDeclarations, FaultSource, LazyBody, SyntheticResponse,
+};
+use loomrec_recording::response_header::is_replayed;
+
+/// The take that answers a call, or why none does.
+type Found<'a> = Result<OwedTake<'a>, UnexplainedMiss>;
+
+/// Answers a call, with the fault that it is to have.
+///
+/// # Errors
+/// [`AbandonedCall`] where the fault leaves it without an answer.
+pub(in crate::server) async fn answer(
+    caller: &ConnectionContext,
+    call: Box<IncomingCall>,
+    open: &mut OpenCall,
+) -> Result<Response<ResponseBody>, AbandonedCall> {
+    let (proxy, faults) = (&caller.proxy, &caller.proxy.faults);
+    let headers = match FaultHeaders::of(&call.headers) {
+        Ok(headers) => headers,
+        Err(why) => return Ok(refuse(proxy, &call, open, &why).map(ResponseBody::Answer)),
+    };
+    let is_idle = faults.idle && headers.is_empty();
+    if is_idle && !faults.watch.is_open() {
+        return Ok(answer_plainly(proxy, &call, open).await.map(ResponseBody::Answer));
+    }
+    let key = call_key(proxy, &call);
+    recovery_tracker::came(proxy, &key);
+    if is_idle {
+        // It is not counted: whether it would be must not hang on other calls' faults.
+        let response = answer_plainly(proxy, &call, open).await;
+        reset_attempts_if_good(proxy, &key, &response);
+        mark_recovered(proxy, &response, key, open);
+        return Ok(response.map(ResponseBody::Answer));
+    }
+    let parsed = Arc::clone(&call.parsed);
+    let (decided, found) = decide(caller, &call, &key, &headers, &parsed);
+    let Some(decided) = decided else {
+        let response = answer_found(proxy, &call, found, &key, open).await;
+        mark_recovered(proxy, &response, key, open);
+        return Ok(response.map(ResponseBody::Answer));
+    };
+    let chaos = chaos(proxy, &decided, &headers, found.as_ref().ok());
+    let mut fault = ActiveFault::new(proxy, decided, key, caller.number);
+    fault.chaos = chaos;
+    open.record().fault = Some(Arc::clone(&fault.reported));
+    match substitute(&fault.decided.fault, &call) {
+        Some(substitute) => {
+            fault.fired();
+            replace_answer(caller, &fault, &call, open, found.err(), substitute).await
+        }
+        None => Ok(change_answer(caller, fault, call, open, found).await),
+    }
+}
+
+/// Has the engine answer a call that no fault applies to.
+async fn answer_plainly(
+    proxy: &Proxy,
+    call: &IncomingCall,
+    open: &mut OpenCall,
+) -> Response<AnswerBody> {
+    let result = proxy.engine.answer(call, || open.expect_exchange()).await;
+    open.accept(result).await
+}
+
+/// Has the engine answer a call of which it is known what the recording holds for it.
+async fn answer_found(
+    proxy: &Proxy,
+    call: &IncomingCall,
+    found: Found<'_>,
+    key: &CallKey,
+    open: &mut OpenCall,
+) -> Response<AnswerBody> {
+    let delivered = match found {
+        Ok(owed) => proxy.engine.deliver(call, owed, call.arrived).await,
+        Err(miss) => Err(miss),
+    };
+    match delivered {
+        Ok(result) => open.accept(result).await,
+        Err(miss) => {
+            let response = answer_unrecorded(proxy, call, miss, open).await;
+            reset_attempts_if_good(proxy, key, &response);
+            response
+        }
+    }
+}
+
+async fn answer_unrecorded(
+    proxy: &Proxy,
+    call: &IncomingCall,
+    miss: UnexplainedMiss,
+    open: &mut OpenCall,
+) -> Response<AnswerBody> {
+    let result = proxy.engine.answer_unrecorded(call, miss, || open.expect_exchange()).await;
+    open.accept(result).await
+}
+
+fn reset_attempts_if_good(proxy: &Proxy, key: &CallKey, response: &Response<AnswerBody>) {
+    if response.status().as_u16() < 400 {
+        proxy.faults.decider.reset_attempts(key);
+    }
+}
+
+/// The key that tells which calls repeat this one.
+fn call_key(proxy: &Proxy, call: &IncomingCall) -> CallKey {
+    let observed = call.storable();
+    CallKey::Request {
+        session: observed.session.clone(),
+        request: observed.key(&proxy.faults.rules),
+        upstream: observed.upstream.clone(),
+        step: observed.step.clone(),
+    }
+}
+
+/// Where the rate of an action of chaos was declared, and what it stands in front of.
+fn chaos(
+    proxy: &Proxy,
+    decided: &DecidedFault,
+    headers: &FaultHeaders,
+    owed: Option<&OwedTake<'_>>,
+) -> Option<ChaosAction> {
+    if decided.source != FaultSource::Chaos {
+        return None;
+    }
+    let take = owed.map(|owed| owed.matched().take);
+    let entry = take.and_then(|take| take.trouble()).and_then(DeclaredFault::rates);
+    let says = |rates: Option<&ChaosRates>| rates.is_some_and(|rates| rates.say(&decided.rule));
+    let source = match (says(headers.rates.as_ref()), says(entry)) {
+        (true, _) => "header",
+        (false, true) => "entry",
+        (false, false) => "plan",
+    };
+    let front = match take {
+        Some(_) => "fixture",
+        None if proxy.engine.goes_upstream() => "proxy",
+        None => "internal",
+    };
+    Some(ChaosAction { source, front })
+}
+
+/// Refuses a call whose headers declare something that is no fault.
+fn refuse(
+    proxy: &Proxy,
+    call: &IncomingCall,
+    open: &mut OpenCall,
+    why: &str,
+) -> Response<AnswerBody> {
+    // A message may quote a part of a value, in which a part of a credential is not found.
+    let message = match FaultHeaders::are_clean(&call.headers, call.secrets()) {
+        true => proxy.redactor.redact_text(why, call.secrets()).into_owned(),
+        false => "a header that declares a fault holds a credential of the call".to_owned(),
+    };
+    let response = error_response::final_error(call.error_shape(), REFUSED, "BadFault", &message);
+    open.set_outcome(CallOutcome::Refused { kind: None, message }, Some(REFUSED));
+    response
+}
+
+/// What goes out in place of an answer, where the fault needs none.
+fn substitute(fault: &Fault, call: &IncomingCall) -> Option<AnswerSubstitute> {
+    let observed = call.storable();
+    let format = response_format(observed);
+    loomrec_fault::substitute_for(fault, call.error_shape(), &format, observed.call.streamed)
+}
+
+/// Finds the take that a call is owed and decides its fault: one call of a key after the other,
+/// so that what the nth of them gets is the same in every run. A fault that does more than delay
+/// gives the take back.
+fn decide<'a>(
+    caller: &'a ConnectionContext,
+    call: &IncomingCall,
+    key: &CallKey,
+    headers: &FaultHeaders,
+    parsed: &'a loomrec_engine::ParsedRequest,
+) -> (Option<DecidedFault>, Found<'a>) {
+    let proxy = &*caller.proxy;
+    let mut turn = proxy.faults.decider.turn(key);
+    let mut found = proxy.engine.find(parsed);
+    let take = found.as_ref().ok().map(|owed| owed.matched().take);
+    let known_name = take.zip(proxy.engine.replay());
+    let known_name = known_name.map(|(take, replay)| replay.matcher().name_of(take));
+    let name = known_name.as_ref().zip(take).map(|(name, take)| name.take_key(take.number()));
+    let name = name.unwrap_or_default();
+    let declared = take.and_then(|take| take.trouble());
+    let of_entry = |declared: &'a DeclaredFault| {
+        Some(EntryFault { name: &name, fault: declared.fault()?, alone: declared.is_alone() })
+    };
+    let declarations = FaultDeclarations {
+        header: headers.fault.as_ref(),
+        header_rates: headers.rates.as_ref(),
+        entry: declared.and_then(of_entry),
+        entry_rates: declared.and_then(DeclaredFault::rates),
+    };
+    let observed = call.storable();
+    let step = observed.step.as_deref().or(known_name.as_ref().and_then(|name| name.step_id()));
+    let facts = CallFacts {
+        key: key.request(),
+        step,
+        upstream: &observed.upstream,
+        provider: observed.call.provider.name(),
+        operation: observed.call.operation.as_str(),
+        model: observed.call.model.as_deref(),
+        path: &observed.request.path,
+        session: observed.session.as_deref(),
+        body: LazyBody::from(&*observed.request.body),
+        call: turn.call,
+        attempt: turn.attempt,
+        connection: caller.number,
+    };
+    let decided = turn.decide(&facts, declarations);
+    let Ok(owed) = &mut found else { return (decided, found) };
+    let is_good = owed.matched().take.is_well();
+    match &decided {
+        None if is_good => turn.reset_attempts(),
+        Some(decided) if decided.fault.only_delays() && is_good => turn.reset_attempts(),
+        Some(decided) if !decided.fault.only_delays() && !is_used_by(proxy, owed, decided) => {
+            owed.release();
+        }
+        _ => {}
+    }
+    (decided, found)
+}
+
+/// Whether a fault uses up the take that it applies to.
+fn is_used_by(proxy: &Proxy, owed: &OwedTake<'_>, decided: &DecidedFault) -> bool {
+    let replay = proxy.engine.replay();
+    replay.is_some_and(|replay| replay.matcher().is_used_by(owed.matched().take, decided))
+}
+
+/// Sends what replaces an answer, or nothing at all. A call that no recording answers is a miss
+/// all the same: a fault does not hide it.
+async fn replace_answer(
+    caller: &ConnectionContext,
+    fault: &ActiveFault,
+    call: &IncomingCall,
+    open: &mut OpenCall,
+    miss: Option<UnexplainedMiss>,
+    substitute: AnswerSubstitute,
+) -> Result<Response<ResponseBody>, AbandonedCall> {
+    let proxy = &caller.proxy;
+    open.set_outcome(CallOutcome::Faulted, None);
+    if let Some(miss) = miss
+        && let Some(error) = proxy.engine.explain_hidden_miss(call, miss).await
+    {
+        open.set_hidden_miss(error);
+    }
+    match substitute {
+        AnswerSubstitute::Silence { for_ms, then } => {
+            let cut = no_response::cut(then);
+            Err(no_response::keep(proxy, &caller.connection, for_ms, cut).await)
+        }
+        AnswerSubstitute::Answer(synthetic) => {
+            let mut response = response(synthetic);
+            fault.label(response.headers_mut());
+            open.set_outcome(CallOutcome::Faulted, Some(response.status()));
+            Ok(response.map(ResponseBody::Answer))
+        }
+    }
+}
+
+/// A synthetic answer as a response. A fault may stand in a recording of a stranger's: headers
+/// that no recorded answer may send, it may not send either.
+fn response(synthetic: SyntheticResponse) -> Response<AnswerBody> {
+    let mut response = Response::new(AnswerBody::Full(Bytes::from(synthetic.body).into()));
+    *response.status_mut() =
+        StatusCode::from_u16(synthetic.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let is_sent = |name: &str| is_replayed(&name.to_ascii_lowercase());
+    for (name, value) in synthetic.headers.iter().filter(|(name, _)| is_sent(name)) {
+        let name = HeaderName::try_from(name.as_str());
+        if let (Ok(name), Ok(value)) = (name, HeaderValue::from_str(value)) {
+            response.headers_mut().append(name, value);
+        }
+    }
+    response
+}
+
+/// Has the engine answer a call, and the fault change that answer or delay it.
+async fn change_answer(
+    caller: &ConnectionContext,
+    mut fault: ActiveFault,
+    mut call: Box<IncomingCall>,
+    open: &mut OpenCall,
+    mut found: Found<'_>,
+) -> Response<ResponseBody> {
+    let proxy = &caller.proxy;
+    let decided = fault.decided.clone();
+    let lease = match &mut found {
+        Ok(owed) if !is_used_by(proxy, owed, &decided) => Some(TakeLease::of_take(owed)),
+        _ => None,
+    };
+    let id = fault.reported.id;
+    let delayed = DelayedAnswer { fault: id, was_good: false, has_head: false };
+    *open.settlement() = Some(Box::new(FaultSettlement {
+        key: fault.key().clone(),
+        attempt: decided.attempt,
+        lease,
+        delayed: decided.fault.only_delays().then_some(delayed),
+        recovers: false,
+    }));
+    let mut delay_ms = 0;
+    if let Fault::Slow { delay_ms: by } = decided.fault {
+        fault.fired();
+        delay_ms = by;
+    }
+    if looks_inside(&decided.fault) {
+        call.headers.insert(http::header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    }
+    let delivered = match found {
+        Ok(owed) => {
+            proxy.faults.pause(delay_ms).await;
+            // What is paced is late by as much, from end to end.
+            let arrived = call.arrived + Duration::from_millis(delay_ms);
+            proxy.engine.deliver(&call, owed, arrived).await
+        }
+        Err(miss) => Err(miss),
+    };
+    let response = match delivered {
+        Ok(result) => open.accept(result).await,
+        Err(miss) => {
+            let response = answer_owed_by_none(proxy, &fault, &call, open, miss).await;
+            // The answer is there first, so that a client that leaves meanwhile does not
+            // keep it from being recorded.
+            proxy.faults.pause(delay_ms).await;
+            if response.headers().contains_key("x-loomrec-error") {
+                open.settle_now();
+                return response.map(ResponseBody::Answer);
+            }
+            response
+        }
+    };
+    if let Some(delayed) = open.settlement().as_mut().and_then(|it| it.delayed.as_mut()) {
+        delayed.has_head = true;
+    }
+    apply_to_answer(caller, fault, call.storable(), open, response).await
+}
+
+/// Has a call answered that no take answers: live, by a script, or with an error.
+async fn answer_owed_by_none(
+    proxy: &Proxy,
+    fault: &ActiveFault,
+    call: &IncomingCall,
+    open: &mut OpenCall,
+    miss: UnexplainedMiss,
+) -> Response<AnswerBody> {
+    if let Some(settlement) = open.settlement() {
+        settlement.release_lease(proxy);
+    }
+    let response = answer_unrecorded(proxy, call, miss, open).await;
+    let is_good = response.status().as_u16() < 400;
+    let scripted = open.scripted_call();
+    let Some(settlement) = open.settlement() else { return response };
+    let is_delayed = settlement.delayed.is_some();
+    if let Some(scripted) = scripted {
+        let lease = TakeLease::of_script(proxy, fault.key(), scripted, is_good, is_delayed);
+        settlement.lease = Some(lease);
+    }
+    // A call that does not get its answer as it is will be made again.
+    if let Some(delayed) = settlement.delayed.as_mut() {
+        delayed.has_head = true;
+        if is_good {
+            delayed.was_good = true;
+            proxy.faults.decider.reset_attempts(fault.key());
+        }
+    }
+    response
+}

@@ -1,0 +1,57 @@
+//! Faults that a call asks for itself, in its headers.
+
+use http::{HeaderMap, HeaderName, StatusCode};
+
+use loomrec_fault::{ChaosRates, Fault};
+use loomrec_recording::redact::{CallCredentials, is_clean};
+
+/// Names the fault of one call.
+const FAULT: HeaderName = HeaderName::from_static("x-loomrec-fault");
+
+/// What the headers of a call declare.
+#[derive(Debug, Default)]
+pub(super) struct FaultHeaders {
+    pub(super) fault: Option<Fault>,
+    pub(super) rates: Option<ChaosRates>,
+}
+
+impl FaultHeaders {
+    /// Reads them.
+    ///
+    /// # Errors
+    /// What is wrong with one, naming it.
+    pub(super) fn of(headers: &HeaderMap) -> Result<Self, String> {
+        let text = |name: HeaderName| -> Result<Option<&str>, String> {
+            let mut values = headers.get_all(&name).iter();
+            let Some(value) = values.next() else { return Ok(None) };
+            if values.next().is_some() {
+                return Err(format!("{name}: it is given twice"));
+            }
+            let text = value.to_str().map_err(|_| format!("{name}: the value is no plain text"))?;
+            Ok(Some(text.trim()).filter(|text| !text.is_empty()))
+        };
+        let fault = match text(FAULT)? {
+            Some(text) => Some(Fault::parse(text).map_err(|error| format!("{FAULT}: {error}"))?),
+            None => None,
+        };
+        let rates = ChaosRates::of_headers(headers).map_err(|error| error.to_string())?;
+        let rates = Some(rates).filter(|rates| !rates.is_empty());
+        Ok(Self { fault, rates })
+    }
+
+    /// Whether none of the headers that declare faults holds one of these secrets.
+    pub(super) fn are_clean(headers: &HeaderMap, secrets: &CallCredentials) -> bool {
+        let declares = |name: &HeaderName| {
+            name.as_str().starts_with("x-loomrec-") || name.as_str().starts_with("x-aimock-chaos-")
+        };
+        let mut declared = headers.iter().filter(|(name, _)| declares(name));
+        declared.all(|(_, value)| is_clean(value.as_bytes(), secrets))
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.fault.is_none() && self.rates.is_none()
+    }
+}
+
+/// What a call gets whose headers declare what is no fault.
+pub(super) const REFUSED: StatusCode = StatusCode::BAD_REQUEST;

@@ -1,0 +1,105 @@
+//! Tracks each fault: when it happened, when its client noticed, and when the same call was
+//! next answered without a fault.
+
+use std::sync::atomic::Ordering;
+
+use serde_json::json;
+
+use super::super::Proxy;
+use super::open_faults::OpenFault;
+use crate::telemetry::journal::FaultMark;
+use loomrec_engine::clock::arrival;
+use loomrec_fault::{CallFault, CallKey};
+
+/// A fault has happened to a call on this connection, or to the connection itself.
+pub(super) fn fired(proxy: &Proxy, connection: u64, fault: &CallFault) {
+    let watch = &proxy.faults.watch;
+    watch.keep(|| json!({ "outcome": "faulted", "fault": fault.to_json() }));
+    let open = OpenFault { id: fault.id, connection, noticed: false };
+    watch.open().entry(fault.key.clone()).or_default().push(open);
+    watch.count.fetch_add(1, Ordering::AcqRel);
+    mark(proxy, fault.id, "fired", None);
+}
+
+/// A call of this key has come: its client has noticed the faults of the last ones.
+pub(super) fn came(proxy: &Proxy, key: &CallKey) {
+    let watch = &proxy.faults.watch;
+    if !watch.is_open() {
+        return;
+    }
+    let mut seen = Vec::new();
+    for key in [key, &CallKey::Connection] {
+        let mut open = watch.open();
+        for fault in open.get_mut(key).into_iter().flatten().filter(|fault| !fault.noticed) {
+            fault.noticed = true;
+            seen.push(fault.id);
+        }
+    }
+    seen.into_iter().for_each(|id| mark(proxy, id, "noticed", Some("again")));
+}
+
+/// A connection is over, and it was its client that ended it.
+pub(in crate::server) fn left(proxy: &Proxy, connection: u64) {
+    let watch = &proxy.faults.watch;
+    if !watch.is_open() {
+        return;
+    }
+    let mut seen = Vec::new();
+    for fault in watch.open().values_mut().flatten() {
+        if fault.connection == connection && !fault.noticed {
+            fault.noticed = true;
+            seen.push(fault.id);
+        }
+    }
+    seen.sort_unstable();
+    seen.into_iter().for_each(|id| mark(proxy, id, "noticed", Some("left")));
+}
+
+/// The client of a call whose answer was late has left before all of it had come: it has
+/// not got its answer. Gives whether the fault had happened by then.
+pub(super) fn given_up(proxy: &Proxy, key: &CallKey, id: u64) -> bool {
+    let mut open = proxy.faults.watch.open();
+    let fault = open.get_mut(key).and_then(|faults| faults.iter_mut().find(|it| it.id == id));
+    let Some(fault) = fault else { return false };
+    let noticed = std::mem::replace(&mut fault.noticed, true);
+    drop(open);
+    if !noticed {
+        mark(proxy, id, "noticed", Some("left"));
+    }
+    mark(proxy, id, "given_up", None);
+    true
+}
+
+/// A call got its true answer in spite of a fault, for better or worse: there is nothing
+/// to recover from.
+pub(super) fn settle(proxy: &Proxy, key: &CallKey, id: u64) {
+    let watch = &proxy.faults.watch;
+    if !watch.is_open() {
+        return;
+    }
+    let mut open = watch.open();
+    let Some(faults) = open.get_mut(key) else { return };
+    let before = faults.len();
+    faults.retain(|fault| fault.id != id);
+    watch.count.fetch_sub(before - faults.len(), Ordering::AcqRel);
+    if faults.is_empty() {
+        open.remove(key);
+    }
+}
+
+/// A call of this key was answered well, to its end.
+pub(super) fn recovered(proxy: &Proxy, key: &CallKey) {
+    let watch = &proxy.faults.watch;
+    for key in [key, &CallKey::Connection] {
+        let faults = watch.open().remove(key).unwrap_or_default();
+        watch.count.fetch_sub(faults.len(), Ordering::AcqRel);
+        faults.into_iter().for_each(|fault| mark(proxy, fault.id, "recovered", None));
+    }
+}
+
+fn mark(proxy: &Proxy, fault: u64, what: &'static str, by: Option<&'static str>) {
+    let at = arrival(&proxy.clock);
+    let mark = FaultMark { at, fault, what, by, at_ms: proxy.faults.now_ms() };
+    proxy.faults.watch.keep(|| mark.to_json());
+    proxy.telemetry.journal.mark(mark);
+}

@@ -1,0 +1,206 @@
+//! Serves what stands in files to a browser on this machine.
+
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, Response, StatusCode};
+use http_body::{Body, Frame};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::TcpListener;
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::time::error::Elapsed;
+use tokio::time::timeout;
+
+use super::control_access::ControlAccess;
+use super::inspector_route::{self as route, InspectorPage, RequestOrigin};
+use super::respond::ResponseBody;
+use crate::inspector::file::ShownFile;
+use crate::inspector::{AT_ONCE, look_up};
+use crate::telemetry::journal::follow::JournalQuery;
+use loomrec_recording::entry::RecordedCut;
+
+/// How long a client may take to send a request's head, or to take lines.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How often a journal is looked at for new lines.
+const LOOK: Duration = Duration::from_millis(100);
+/// Pieces of lines that wait for their reader.
+const AHEAD: usize = 2;
+/// Bytes of an answer that wait in a connection, about.
+const BUFFER: usize = 64 << 10;
+/// How many may be given lines at once.
+const MOST: usize = 64;
+
+/// Everything a request needs.
+struct UiState {
+    shown: Arc<ShownFile>,
+    turns: Semaphore,
+    /// Places of those who are given lines.
+    places: Arc<Semaphore>,
+}
+
+/// Serves connections of `listener` until `stop` is ready.
+pub async fn serve(listener: TcpListener, shown: ShownFile, stop: impl Future<Output = ()>) {
+    let (turns, places) = (Semaphore::new(AT_ONCE), Arc::new(Semaphore::new(MOST)));
+    let state = Arc::new(UiState { shown: Arc::new(shown), turns, places });
+    let mut stop = std::pin::pin!(stop);
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = &mut stop => return,
+        };
+        let Ok((stream, peer)) = accepted else {
+            // Out of file descriptors, or a client gone before it was accepted.
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            continue;
+        };
+        let (state, stuck) = (Arc::clone(&state), Arc::<Notify>::default());
+        let caller = Caller { peer, stuck: Arc::clone(&stuck) };
+        let service = service_fn(move |request: Request<Incoming>| {
+            let (state, caller, request) = (Arc::clone(&state), caller.clone(), request.map(drop));
+            async move { Ok::<_, std::convert::Infallible>(answer(&state, &caller, request).await) }
+        });
+        let serving = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(PATIENCE)
+            .max_buf_size(BUFFER)
+            .serve_connection(TokioIo::new(stream), service);
+        tokio::spawn(async move {
+            tokio::select! {
+                // A connection's end is the client's business.
+                _ = serving => {}
+                () = stuck.notified() => {}
+            }
+        });
+    }
+}
+
+/// Who asks.
+#[derive(Clone)]
+struct Caller {
+    peer: SocketAddr,
+    /// Told once its connection is to end, as it takes nothing.
+    stuck: Arc<Notify>,
+}
+
+async fn answer(state: &UiState, caller: &Caller, request: Request<()>) -> Response<Out> {
+    let path = if request.uri().path() == "/" { "/__loomrec" } else { request.uri().path() };
+    let Some(asked) = route::asked(path) else {
+        let why = "there is nothing here: see /__loomrec/";
+        return route::wrong(StatusCode::NOT_FOUND, why).map(Out::Whole);
+    };
+    let from = RequestOrigin { door: ControlAccess { token: None }, peer: caller.peer };
+    if let Some(reply) = route::admit(from, asked, request.method(), request.headers()) {
+        return reply.map(Out::Whole);
+    }
+    let query = request.uri().query().unwrap_or_default();
+    match asked {
+        InspectorPage::Journal => lines(state, query, caller),
+        InspectorPage::Call => {
+            let shown = Arc::clone(&state.shown);
+            let found = look_up(query, &state.turns, move |which| shown.call(which)).await;
+            route::call(found).map(Out::Whole)
+        }
+        _ => route::data(&state.shown.about()).map(Out::Whole),
+    }
+}
+
+/// The lines that are wanted; all that there are, where nothing is said.
+fn lines(state: &UiState, query: &str, caller: &Caller) -> Response<Out> {
+    let wanted = match JournalQuery::of(query) {
+        Ok(wanted) => wanted.unwrap_or_default(),
+        Err(why) => return route::wrong(StatusCode::BAD_REQUEST, &why).map(Out::Whole),
+    };
+    let Ok(place) = Arc::clone(&state.places).try_acquire_owned() else {
+        let why = "too many follow the journal already";
+        return route::wrong(StatusCode::SERVICE_UNAVAILABLE, why).map(Out::Whole);
+    };
+    let (sender, receiver) = mpsc::channel(AHEAD);
+    let (shown, stuck) = (Arc::clone(&state.shown), Arc::clone(&caller.stuck));
+    tokio::spawn(async move {
+        if send_lines(shown, wanted, sender).await.is_err() {
+            stuck.notify_one();
+        }
+    });
+    route::lines(ResponseBody::empty()).map(|_| Out::Lines { lines: receiver, _place: place })
+}
+
+/// Hands out lines, and those to come, until their reader is gone.
+///
+/// # Errors
+/// A reader that takes nothing for too long.
+async fn send_lines(
+    shown: Arc<ShownFile>,
+    mut wanted: JournalQuery,
+    sender: mpsc::Sender<Bytes>,
+) -> Result<(), Elapsed> {
+    loop {
+        let reading = Arc::clone(&shown);
+        let read = tokio::task::spawn_blocking(move || (reading.lines(&mut wanted), wanted)).await;
+        let Ok((piece, reached)) = read else { return Ok(()) };
+        let moved = reached.after > wanted.after;
+        wanted = reached;
+        if !piece.is_empty() && timeout(PATIENCE, sender.send(piece.into())).await?.is_err() {
+            return Ok(());
+        }
+        if moved {
+            continue;
+        }
+        if !wanted.follow || !shown.may_grow() {
+            return Ok(());
+        }
+        tokio::select! {
+            () = sender.closed() => return Ok(()),
+            () = tokio::time::sleep(LOOK) => {}
+        }
+    }
+}
+
+/// A body on its way out.
+enum Out {
+    /// One that is whole.
+    Whole(ResponseBody),
+    /// Lines, as they are handed out.
+    Lines {
+        lines: mpsc::Receiver<Bytes>,
+        /// Held for as long as any of it is to be sent.
+        _place: OwnedSemaphorePermit,
+    },
+}
+
+impl Body for Out {
+    type Data = Bytes;
+    type Error = RecordedCut;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, RecordedCut>>> {
+        match self.get_mut() {
+            Self::Whole(body) => Pin::new(body).poll_frame(cx),
+            Self::Lines { lines, .. } => {
+                lines.poll_recv(cx).map(|piece| Some(Ok(Frame::data(piece?))))
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Whole(body) => body.is_end_stream(),
+            Self::Lines { .. } => false,
+        }
+    }
+
+    fn size_hint(&self) -> http_body::SizeHint {
+        match self {
+            Self::Whole(body) => body.size_hint(),
+            Self::Lines { .. } => http_body::SizeHint::new(),
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! One request, from its head to its response: read, routed, freed of secrets, answered.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use http::request::Parts;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
+use hyper::body::{Body as _, Incoming};
+
+use super::connection_context::ConnectionContext;
+use super::fault::{self, AbandonedCall};
+use super::open_call::{CallArrival, OpenCall};
+use super::request_body::{self, BodyReadError, SLOWEST_RATE};
+use super::respond::{self, OutBody, ResponseBody};
+use super::{Proxy, control, cors, refused_connection};
+use loomrec_engine::clock::arrival;
+use loomrec_engine::observe::STEP_HEADER;
+use loomrec_engine::replay::ReplayEngine;
+use loomrec_engine::route::{Route, RouteError};
+use loomrec_engine::{
+    CachedRequest, CallOutcome, IncomingCall, ParsedRequest, RequestRef, RequestSummary,
+};
+use loomrec_identity::QueryRules;
+use loomrec_provider::Provider;
+
+/// A body that announces no more than this is read before its request is placed:
+/// whether the request was made before is told by all of it.
+const READ_BEFORE_PLACING: u64 = 1 << 20;
+
+/// Answers one request.
+///
+/// # Errors
+/// [`AbandonedCall`] where a fault leaves it without an answer.
+pub async fn handle(
+    caller: &Arc<ConnectionContext>,
+    request: Request<Incoming>,
+) -> Result<Response<OutBody>, AbandonedCall> {
+    let proxy = &caller.proxy;
+    let send = |response, call| respond::send(response, Arc::clone(&caller.connection), call);
+    let (mut parts, body) = request.into_parts();
+    if !caller.is_served {
+        return Ok(send(refused_connection::turn_away(proxy, &parts, body).await, None));
+    }
+    let is_here = proxy.config.access.is_for_us(&mut parts);
+    let ours = is_here && control::is_control(parts.uri.path());
+    caller.connection.asks_for_ours(ours);
+    if ours {
+        let request = Request::from_parts(parts, ());
+        return Ok(send(control::handle(caller, request).await, None));
+    }
+    if let Some(name) = &proxy.config.step_header {
+        name_step(&mut parts.headers, name);
+    }
+    let page = match admit(proxy, &parts) {
+        Ok(page) => page,
+        Err(refusal) => {
+            let (call, response) = refuse(caller, &parts, refusal);
+            return Ok(send(response, Some(call)));
+        }
+    };
+    if let Some(origin) =
+        page.as_ref().filter(|_| cors::is_preflight(&parts.method, &parts.headers))
+    {
+        return Ok(send(cors::preflight(origin, &parts.headers), None));
+    }
+    let (call, mut response) = match read(caller, &mut parts, body).await {
+        Ok((call, mut open)) => {
+            let response = fault::answer(caller, call, &mut open).await?;
+            (open, response)
+        }
+        Err(refusal) => refuse(caller, &parts, refusal),
+    };
+    if let Some(origin) = &page {
+        cors::allow_reading(response.headers_mut(), origin);
+    }
+    Ok(send(response, Some(call)))
+}
+
+/// Admits a request, and returns the allowed web origin that it comes from, if any.
+fn admit(proxy: &Proxy, parts: &Parts) -> Result<Option<HeaderValue>, Refusal> {
+    if parts.method == Method::CONNECT || must_upgrade(&parts.headers) {
+        let message = "loomrec records HTTP calls; tunnels (CONNECT) and protocol upgrades \
+                       (WebSocket) are refused rather than passed by unrecorded: point the \
+                       client's base URL here and use its HTTP transport";
+        return Err(Refusal {
+            provider: Provider::UNKNOWN,
+            status: StatusCode::NOT_IMPLEMENTED,
+            kind: "UnsupportedTransport",
+            message: message.to_owned(),
+        });
+    }
+    let admitted = proxy.config.access.admit(&parts.uri, &parts.headers);
+    admitted.map(Option::<&HeaderValue>::cloned).map_err(|denial| Refusal {
+        provider: route(proxy, parts).map_or(Provider::UNKNOWN, |place| place.provider),
+        status: denial.status,
+        kind: denial.kind,
+        message: denial.message,
+    })
+}
+
+/// Has a request name its step in our header too, where it does so in `own` only. From
+/// here on all is as if the program had sent ours, which never goes upstream; its own
+/// stays as it was sent.
+fn name_step(headers: &mut HeaderMap, own: &HeaderName) {
+    let named = headers.get(STEP_HEADER).is_some_and(|value| !value.is_empty());
+    if let Some(value) = headers.get(own).filter(|_| !named).cloned() {
+        headers.insert(STEP_HEADER, value);
+    }
+}
+
+/// Why a request is answered by no engine.
+struct Refusal {
+    provider: Provider,
+    status: StatusCode,
+    kind: &'static str,
+    message: String,
+}
+
+/// Says so to the caller and to the person at the terminal, without credentials.
+fn refuse(
+    caller: &Arc<ConnectionContext>,
+    parts: &Parts,
+    refusal: Refusal,
+) -> (Box<OpenCall>, Response<ResponseBody>) {
+    let proxy = &*caller.proxy;
+    let query = parts.uri.query().unwrap_or_default();
+    let secrets = caller.secrets(&parts.headers, query, QueryRules::KNOWN);
+    let clean = |text: &str| proxy.redactor.redact_text(text, &secrets).into_owned();
+    let message = clean(&refusal.message);
+    let (method, path) = (clean(parts.method.as_str()), clean(parts.uri.path()));
+    let summary = RequestSummary::refused(&method, &path, refusal.provider);
+    let arrival = CallArrival { instant: Instant::now(), micros: arrival(&proxy.clock) };
+    let mut call = OpenCall::new(caller, arrival, Arc::new(summary), &parts.headers, &secrets);
+    let response = respond::error(refusal.provider, refusal.status, refusal.kind, &message);
+    let outcome = CallOutcome::Refused { kind: Some(refusal.kind), message };
+    call.set_outcome(outcome, Some(refusal.status));
+    (call, response)
+}
+
+/// Reads a request and opens its call; or says why that cannot be. The headers are taken out
+/// of `parts` only where it can.
+async fn read(
+    caller: &Arc<ConnectionContext>,
+    parts: &mut Parts,
+    body: Incoming,
+) -> Result<(Box<IncomingCall>, Box<OpenCall>), Refusal> {
+    let refusal =
+        |provider, status, kind, message: String| Refusal { provider, status, kind, message };
+    let proxy = &*caller.proxy;
+    // A body of some length is not read for a request that has no place.
+    let early = body.size_hint().exact().is_none_or(|length| length > READ_BEFORE_PLACING);
+    let mut placed = if early { Some(route(proxy, parts)?) } else { None };
+    let max = proxy.config.max_body;
+    let body = match request_body::collect(body, max, proxy.config.client_timeout).await {
+        Ok(body) => body,
+        Err(unread) => {
+            let place = placed.take().map_or_else(|| route(proxy, parts), Ok)?;
+            let time_out = proxy.config.client_timeout.as_secs();
+            let (status, kind, message) = match unread {
+                BodyReadError::Larger => (
+                    StatusCode::PAYLOAD_TOO_LARGE,
+                    "RequestTooLarge",
+                    format!("the request's body is over the limit of {max} bytes; see --max-body"),
+                ),
+                BodyReadError::Late => (
+                    StatusCode::REQUEST_TIMEOUT,
+                    "RequestTimeout",
+                    format!(
+                        "no byte of the request's body came for {time_out} seconds; see \
+                         --client-timeout"
+                    ),
+                ),
+                BodyReadError::Slow => (
+                    StatusCode::REQUEST_TIMEOUT,
+                    "RequestTimeout",
+                    format!(
+                        "the request's body came at less than {SLOWEST_RATE} bytes a second for \
+                         {time_out} seconds; see --client-timeout"
+                    ),
+                ),
+                BodyReadError::Broken => (
+                    StatusCode::BAD_REQUEST,
+                    "IncompleteRequest",
+                    "the request's body ended before its announced length".to_owned(),
+                ),
+            };
+            return Err(refusal(place.provider, status, kind, message));
+        }
+    };
+    let arrival = CallArrival { instant: Instant::now(), micros: arrival(&proxy.clock) };
+    let parsed = parse(caller, parts, &body, placed)?;
+    let (method, headers) = (parts.method.clone(), std::mem::take(&mut parts.headers));
+    let (summary, secrets) = (Arc::clone(&parsed.summary), &parsed.redacted.secrets);
+    let open = OpenCall::new(caller, arrival, summary, &headers, secrets);
+    let CallArrival { instant: arrived, micros: arrived_at } = arrival;
+    let call = IncomingCall { parsed, method, headers, body, arrived, arrived_at };
+    Ok((Box::new(call), open))
+}
+
+/// Where a request goes, or that it has no place.
+fn route(proxy: &Proxy, parts: &Parts) -> Result<Route, Refusal> {
+    if parts.uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
+        // RFC 9110, section 4.2.4: no client sends one.
+        let message = "the request's target holds a user or a password: send them in a header";
+        return Err(Refusal {
+            provider: Provider::UNKNOWN,
+            status: StatusCode::BAD_REQUEST,
+            kind: "BadTarget",
+            message: message.to_owned(),
+        });
+    }
+    proxy.routes.route(&parts.method, &parts.uri, &parts.headers).map_err(|error| Refusal {
+        provider: Provider::UNKNOWN,
+        status: match error {
+            RouteError::Path { .. } => StatusCode::NOT_FOUND,
+            RouteError::Host { .. } => StatusCode::MISDIRECTED_REQUEST,
+        },
+        kind: "UnknownUpstream",
+        message: format!("failed to {error}"),
+    })
+}
+
+/// What follows from the bytes of a request: known from an earlier one, else worked out now.
+fn parse(
+    caller: &ConnectionContext,
+    parts: &Parts,
+    body: &Bytes,
+    placed: Option<Route>,
+) -> Result<Arc<ParsedRequest>, Refusal> {
+    let (method, uri, headers) = (&parts.method, &parts.uri, &parts.headers);
+    let proxy = &*caller.proxy;
+    let (observer, replay) = (&proxy.observer, proxy.engine.replay());
+    let request = RequestRef { method, uri, headers, body, named: observer.named() };
+    // What is recorded is mostly new, and what it needs is taken out of it.
+    let cached = if replay.is_some() { observer.memo.recall(&request) } else { CachedRequest::New };
+    if let CachedRequest::Known(parsed) = cached {
+        return Ok(parsed);
+    }
+    let head = caller.opening(&request, || {
+        let place = placed.map_or_else(|| route(proxy, parts), Ok)?;
+        let rules = observer.query_rules(&place.upstream);
+        let secrets = caller.secrets(headers, &place.query, rules);
+        Ok(observer.open(place, method, headers, secrets))
+    })?;
+    let recorded = replay.map(|replay| ReplayEngine::matcher(replay));
+    let CachedRequest::Again(print) = cached else {
+        return Ok(Arc::new(observer.observe(&head, body, recorded)));
+    };
+    // Not the buffer it was read into, which may be a lot larger.
+    let body = Bytes::copy_from_slice(body);
+    let parsed = Arc::new(observer.observe(&head, &body, recorded));
+    observer.memo.keep(&print, &RequestRef { body: &body, ..request }, Arc::clone(&parsed));
+    Ok(parsed)
+}
+
+/// Whether a request asks for another protocol and cannot do without. One that
+/// offers HTTP/2 (Java's client does on every plain connection) goes on in HTTP/1.
+fn must_upgrade(headers: &HeaderMap) -> bool {
+    let offers = headers.get_all(http::header::UPGRADE).iter();
+    offers
+        .flat_map(|value| value.as_bytes().split(|&byte| byte == b','))
+        .any(|offer| !offer.trim_ascii().eq_ignore_ascii_case(b"h2c"))
+}

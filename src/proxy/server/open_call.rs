@@ -1,0 +1,279 @@
+//! One call in progress, from its arrival until its answer is sent.
+//!
+//! The handler of a request opens the call, and hands it over to the body of the answer. What is
+//! learned of the call on the way is written into its [`CallRecord`]. [`OpenCall::conclude`] ends
+//! it, once: it decides how the sending ended, settles the fault and the take of the call, and
+//! reports the record. A call that is dropped before that was abandoned by its client, and is
+//! concluded as such.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use http::{HeaderMap, HeaderName, Response, StatusCode};
+
+use super::connection_context::ConnectionContext;
+use super::exchange_slot::ExchangeSlot;
+use super::fault::{FaultBodyEnd, FaultSettlement};
+use super::{Proxy, UserNotice};
+use crate::telemetry::call_record::{CallRecord, SendEnd, TokenCounts};
+use crate::telemetry::span::parent::ParentSpan;
+use loomrec_engine::record::OnRecorded;
+use loomrec_engine::replay::RecordingMismatchError;
+use loomrec_engine::upstream::AmbiguousFraming;
+use loomrec_engine::{AnswerBody, CallOutcome, CallResult, RequestSummary};
+use loomrec_recording::redact::CallCredentials;
+
+/// Counts the retries of a call, from 0.
+const RETRIES: HeaderName = HeaderName::from_static("x-stainless-retry-count");
+
+/// When a call arrived.
+#[derive(Clone, Copy)]
+pub(super) struct CallArrival {
+    /// By the clock of durations.
+    pub(super) instant: Instant,
+    /// In microseconds since 1970, unique in this run.
+    pub(super) micros: i64,
+}
+
+/// One call in progress.
+pub(super) struct OpenCall {
+    context: Arc<ConnectionContext>,
+    arrived: Instant,
+    record: CallRecord,
+    /// The sending of its answer, once that has begun.
+    sending: Option<Sending>,
+    /// What is to be settled of its fault and its take.
+    settlement: Option<Box<FaultSettlement>>,
+    /// Where the outcome of its recorded exchange arrives.
+    exchange: Option<Arc<ExchangeSlot>>,
+    is_concluded: bool,
+}
+
+/// The sending of an answer.
+struct Sending {
+    /// The length of the body, where it is known.
+    length: Option<u64>,
+    /// Whether the answer has no body by its nature.
+    is_bodiless: bool,
+    /// When all of it was sent.
+    total: Option<Duration>,
+    is_cut: bool,
+}
+
+impl OpenCall {
+    /// Opens a call.
+    pub(super) fn new(
+        context: &Arc<ConnectionContext>,
+        arrival: CallArrival,
+        request: Arc<RequestSummary>,
+        headers: &HeaderMap,
+        secrets: &CallCredentials,
+    ) -> Box<Self> {
+        let proxy = &*context.proxy;
+        let parent =
+            if proxy.telemetry.spans.is_on() { ParentSpan::of(headers, secrets) } else { None };
+        let record = CallRecord {
+            attempt: attempt(headers),
+            parent: parent.map(Box::new),
+            ..CallRecord::new(arrival.micros, request, proxy.engine.mode())
+        };
+        Box::new(Self {
+            context: Arc::clone(context),
+            arrived: arrival.instant,
+            record,
+            sending: None,
+            settlement: None,
+            exchange: None,
+            is_concluded: false,
+        })
+    }
+
+    fn proxy(&self) -> &Arc<Proxy> {
+        &self.context.proxy
+    }
+
+    /// How long ago the call arrived.
+    fn elapsed(&self) -> Duration {
+        self.arrived.elapsed()
+    }
+
+    /// What is written down of the call.
+    pub(super) fn record(&mut self) -> &mut CallRecord {
+        &mut self.record
+    }
+
+    /// What is to be settled of its fault and its take.
+    pub(super) fn settlement(&mut self) -> &mut Option<Box<FaultSettlement>> {
+        &mut self.settlement
+    }
+
+    /// Settles its fault and its take before its answer is sent: the answer is neither changed
+    /// nor delayed any more.
+    pub(super) fn settle_now(&mut self) {
+        if let Some(settlement) = self.settlement.take() {
+            settlement.settle(self.proxy(), FaultBodyEnd { is_whole: true, is_changed: false });
+        }
+    }
+
+    /// Which call of the script answers it, from 1.
+    pub(super) fn scripted_call(&self) -> Option<usize> {
+        match self.record.outcome {
+            CallOutcome::Scripted { call } => call,
+            _ => None,
+        }
+    }
+
+    /// Writes down a miss of which its client learns nothing, since a fault replaces the answer.
+    pub(super) fn set_hidden_miss(&mut self, error: RecordingMismatchError) {
+        (self.proxy().notify)(UserNotice::Missed(&error));
+        self.record.hidden_miss = Some(Arc::new(error));
+    }
+
+    /// Expects the outcome of a recorded exchange: the call is reported once both the answer
+    /// and the exchange are over.
+    pub(super) fn expect_exchange(&mut self) -> OnRecorded {
+        let slot = Arc::<ExchangeSlot>::default();
+        self.exchange = Some(Arc::clone(&slot));
+        let proxy = Arc::clone(self.proxy());
+        OnRecorded::new(move |recorded| slot.exchange_over(&proxy, recorded))
+    }
+
+    /// Writes down what an engine made of the call, and holds the response back until it is due.
+    pub(super) async fn accept(&mut self, result: CallResult) -> Response<AnswerBody> {
+        let CallResult { response, outcome, origin, spent, due, waited } = result;
+        self.record.origin = origin;
+        if let Some(spent) = spent {
+            let (input, output) = (spent.tokens.prompt_tokens, spent.tokens.completion_tokens);
+            self.record.tokens = Some(TokenCounts { input, output });
+            self.record.cost_usd = Some(spent.cost_usd);
+        }
+        self.record.waited += waited;
+        if let Some(due) = due {
+            let before = self.elapsed();
+            tokio::time::sleep_until(due).await;
+            self.record.waited += self.elapsed().saturating_sub(before);
+        }
+        self.warn_if_ambiguous(&response);
+        self.set_outcome(outcome, Some(response.status()));
+        response
+    }
+
+    /// Writes down what the call is answered with, just now, and says so where that is an error
+    /// of ours.
+    pub(super) fn set_outcome(&mut self, outcome: CallOutcome, status: Option<StatusCode>) {
+        match &outcome {
+            CallOutcome::Missed(error) => (self.proxy().notify)(UserNotice::Missed(error)),
+            CallOutcome::Unreachable { message }
+            | CallOutcome::Unscripted { message }
+            | CallOutcome::Refused { message, .. } => {
+                (self.proxy().notify)(UserNotice::Refused(message));
+            }
+            _ => {}
+        }
+        self.record.head = self.elapsed();
+        (self.record.outcome, self.record.status) = (outcome, status);
+    }
+
+    /// Says, once for each upstream, why its answers end in a cut.
+    fn warn_if_ambiguous(&self, response: &Response<AnswerBody>) {
+        let Some(framing) = response.extensions().get::<AmbiguousFraming>() else { return };
+        let (proxy, upstream) = (self.proxy(), &self.record.facts.upstream);
+        if proxy.telemetry.counters.is_first_ambiguous(upstream) {
+            let text = format!(
+                "upstream {upstream} sent {framing}, by which nobody can be sure where its answer \
+                 ends: such answers are passed on, and recorded, as cut"
+            );
+            (proxy.notify)(UserNotice::Warning(&text));
+        }
+    }
+
+    /// Begins to send the answer, whose body has this length.
+    pub(super) fn begin_sending(&mut self, status: StatusCode, length: Option<u64>) {
+        let is_bodiless =
+            self.record.facts.method == "HEAD" || matches!(status.as_u16(), 204 | 304);
+        self.sending = Some(Sending { length, is_bodiless, total: None, is_cut: false });
+        if self.record.facts.streamed {
+            self.proxy().telemetry.metrics.stream_begins();
+        }
+    }
+
+    /// Counts a piece of the body that goes out. Nothing follows the last one.
+    pub(super) fn count_sent(&mut self, bytes: usize, is_last: bool) {
+        let is_first = bytes > 0 && self.record.first_byte.is_none();
+        let now = (is_first || is_last).then(|| self.elapsed());
+        if bytes > 0 {
+            self.record.first_byte = self.record.first_byte.or(now);
+            self.record.bytes += bytes as u64;
+            self.record.chunks += 1;
+        }
+        if let Some(sending) = self.sending.as_mut().filter(|_| is_last) {
+            sending.total = sending.total.or(now);
+        }
+    }
+
+    /// Notes that the body ends in a cut.
+    pub(super) fn note_cut(&mut self) {
+        self.sending.iter_mut().for_each(|sending| sending.is_cut = true);
+    }
+
+    /// Ends the call, once: decides how its answer ended, settles its fault and its take, and
+    /// reports it. `fault` says how a body ended that a fault changes.
+    pub(super) fn conclude(&mut self, fault: Option<FaultBodyEnd>) {
+        if std::mem::replace(&mut self.is_concluded, true) {
+            return;
+        }
+        let elapsed = self.elapsed().max(Duration::from_nanos(1));
+        self.record.total = self.sending.as_ref().and_then(|it| it.total).unwrap_or(elapsed);
+        self.record.end = self.send_end();
+        if self.sending.is_some() && self.record.facts.streamed {
+            self.proxy().telemetry.metrics.stream_ends(self.record.end);
+        }
+        if let Some(settlement) = self.settlement.take() {
+            let is_whole = self.sending.is_some() && self.record.end == SendEnd::Complete;
+            let body = fault.unwrap_or(FaultBodyEnd { is_whole, is_changed: false });
+            if settlement.settle(&self.context.proxy, body) {
+                self.set_outcome(CallOutcome::Faulted, None);
+            }
+        }
+        match self.exchange.take() {
+            None => self.context.proxy.call_over(&mut self.record),
+            Some(exchange) => {
+                let rest = CallRecord::new(
+                    self.record.at,
+                    Arc::clone(&self.record.facts),
+                    self.record.mode,
+                );
+                let record = std::mem::replace(&mut self.record, rest);
+                exchange.answer_over(&self.context.proxy, record);
+            }
+        }
+    }
+
+    /// How the sending of the answer ended.
+    fn send_end(&self) -> SendEnd {
+        let is_closed_by_us = self.context.connection.is_cut();
+        match &self.sending {
+            Some(sending) if sending.is_cut => SendEnd::Aborted,
+            Some(Sending { length, is_bodiless, total, .. })
+                if *is_bodiless || total.is_some() || *length == Some(self.record.bytes) =>
+            {
+                SendEnd::Complete
+            }
+            _ if is_closed_by_us => SendEnd::Aborted,
+            _ => SendEnd::ClientLeft,
+        }
+    }
+}
+
+impl Drop for OpenCall {
+    fn drop(&mut self) {
+        // Its client left, or the run ended, before its answer was over.
+        self.conclude(None);
+    }
+}
+
+/// Which attempt of a call this is, where its SDK says so.
+fn attempt(headers: &HeaderMap) -> Option<u64> {
+    let retries: u32 = headers.get(RETRIES)?.to_str().ok()?.parse().ok()?;
+    Some(u64::from(retries) + 1)
+}

@@ -1,0 +1,50 @@
+//! Refuses connections above the limit: what their clients and the person at the terminal see.
+
+use http::header::{CONNECTION, RETRY_AFTER};
+use http::request::Parts;
+use http::{HeaderValue, Response, StatusCode};
+use hyper::body::Incoming;
+
+use super::request_body;
+use super::respond::{self, ResponseBody};
+use super::{Proxy, UserNotice};
+use crate::telemetry::run_counters::RunCounters;
+use loomrec_provider::Provider;
+
+/// Bytes of a body that are read, and forgotten, before it is answered.
+const LISTENED_TO: u64 = 1 << 20;
+
+/// Answers a request of a connection above the limit, which is closed behind that.
+pub(super) async fn turn_away(
+    proxy: &Proxy,
+    parts: &Parts,
+    body: Incoming,
+) -> Response<ResponseBody> {
+    count_excess(proxy);
+    // A client that still sends would find the connection reset, and no answer.
+    request_body::discard(body, LISTENED_TO, proxy.config.client_timeout).await;
+    let place = proxy.routes.route(&parts.method, &parts.uri, &parts.headers);
+    let provider = place.map_or(Provider::UNKNOWN, |place| place.provider);
+    let most = proxy.connections.most();
+    let message = format!(
+        "loomrec serves {most} connections at once, and has them all; see --max-connections"
+    );
+    let status = StatusCode::SERVICE_UNAVAILABLE;
+    let mut response = respond::error(provider, status, "TooManyConnections", &message);
+    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    response
+}
+
+/// Counts a connection above the limit, and says so of the first.
+pub(super) fn count_excess(proxy: &Proxy) {
+    RunCounters::count(&proxy.telemetry.counters.refused);
+    if proxy.connections.is_first_excess() {
+        let most = proxy.connections.most();
+        let text = format!(
+            "there are {most} connections already: further ones are refused with 503; see \
+             --max-connections"
+        );
+        (proxy.notify)(UserNotice::Refused(&text));
+    }
+}

@@ -1,0 +1,205 @@
+//! Responses on their way out: every kind of body under one type, cuts made real on the
+//! socket, and the call of an answer concluded when the answer is over.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Response, StatusCode};
+use http_body::{Body, Frame, SizeHint};
+use http_body_util::Full;
+use tokio::time::{Sleep, sleep};
+
+use super::fault::FaultBody;
+use super::open_call::OpenCall;
+use super::socket::ConnectionHandle;
+use crate::telemetry::journal::follow::JournalFollower;
+use loomrec_engine::{AnswerBody, error_response};
+use loomrec_provider::Provider;
+use loomrec_recording::entry::RecordedCut;
+
+/// How long a reset waits behind the last bytes. A client that finds both at once
+/// may see the end and not the reset (Node does): upstreams leave it time, so must we.
+const BEFORE_RESET: Duration = Duration::from_millis(50);
+
+/// The body of a response of any origin.
+pub enum ResponseBody {
+    /// An engine's answer, or an error of ours.
+    Answer(AnswerBody),
+    /// An answer that a fault changes.
+    Fault(Box<FaultBody>),
+    /// The journal as it grows.
+    Follow(Box<JournalFollower>),
+}
+
+impl ResponseBody {
+    /// A body without bytes.
+    pub fn empty() -> Self {
+        Self::Answer(AnswerBody::Full(Full::default()))
+    }
+}
+
+impl Body for ResponseBody {
+    type Data = Bytes;
+    type Error = RecordedCut;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, RecordedCut>>> {
+        match self.get_mut() {
+            Self::Answer(body) => Pin::new(body).poll_frame(cx),
+            Self::Fault(body) => Pin::new(body).poll_frame(cx),
+            Self::Follow(body) => Pin::new(body).poll_frame(cx),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Answer(body) => body.is_end_stream(),
+            Self::Fault(body) => body.is_end_stream(),
+            Self::Follow(body) => body.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Answer(body) => body.size_hint(),
+            Self::Fault(body) => body.size_hint(),
+            Self::Follow(body) => body.size_hint(),
+        }
+    }
+}
+
+/// A body that ends its connection as it is told to. It goes through many hands: in a box, it
+/// is no burden to any.
+pub struct OutBody(Box<Outgoing>);
+
+/// A response while it is sent.
+struct Outgoing {
+    body: ResponseBody,
+    /// The call that it answers.
+    call: Option<Box<OpenCall>>,
+    connection: Arc<ConnectionHandle>,
+    /// A cut that waits for the bytes before it to leave, and since when.
+    cut: Option<(RecordedCut, u64)>,
+    before_reset: Option<Pin<Box<Sleep>>>,
+}
+
+impl Outgoing {
+    /// Counts what a poll gave, and concludes the call where nothing follows.
+    fn count(&mut self, frame: Option<&Frame<Bytes>>) {
+        let Some(call) = &mut self.call else { return };
+        let bytes = frame.and_then(Frame::data_ref).map_or(0, Bytes::len);
+        let is_last = frame.is_none() || self.body.is_end_stream();
+        call.count_sent(bytes, is_last);
+        if is_last {
+            self.conclude();
+        }
+    }
+
+    /// Concludes the call.
+    fn conclude(&mut self) {
+        let Some(mut call) = self.call.take() else { return };
+        let fault = match &mut self.body {
+            ResponseBody::Fault(body) => Some(body.end()),
+            _ => None,
+        };
+        call.conclude(fault);
+    }
+
+    fn poll_frame(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, RecordedCut>>> {
+        if self.cut.is_none() {
+            match ready!(Pin::new(&mut self.body).poll_frame(cx)) {
+                // An error makes the server drop what it has not yet written, so
+                // the cut waits until all before it has gone to the system.
+                Some(Err(cut)) => {
+                    self.cut = Some((cut, self.connection.flushes()));
+                    self.call.iter_mut().for_each(|call| call.note_cut());
+                }
+                Some(Ok(frame)) => {
+                    self.count(Some(&frame));
+                    return Poll::Ready(Some(Ok(frame)));
+                }
+                None => {
+                    self.count(None);
+                    return Poll::Ready(None);
+                }
+            }
+        }
+        let Some((cut, since)) = self.cut else { return Poll::Ready(None) };
+        self.connection.cut();
+        ready!(self.connection.poll_flushed(since, cx));
+        if cut == RecordedCut::Reset {
+            let wait = self.before_reset.get_or_insert_with(|| Box::pin(sleep(BEFORE_RESET)));
+            ready!(wait.as_mut().poll(cx));
+            self.connection.reset_at_end();
+        }
+        self.conclude();
+        Poll::Ready(Some(Err(cut)))
+    }
+}
+
+impl Drop for Outgoing {
+    fn drop(&mut self) {
+        // A body whose end was not asked for: all of it was sent, or its client has left.
+        self.conclude();
+        self.connection.end();
+    }
+}
+
+impl Body for OutBody {
+    type Data = Bytes;
+    type Error = RecordedCut;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, RecordedCut>>> {
+        self.get_mut().0.poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.0.body.size_hint()
+    }
+}
+
+/// A response with a body of our own.
+pub(super) fn full(
+    status: StatusCode,
+    media: &'static str,
+    body: Vec<u8>,
+) -> Response<ResponseBody> {
+    error_response::full(status, media, body).map(ResponseBody::Answer)
+}
+
+/// An error of ours in the shape of `provider`.
+pub(super) fn error(
+    provider: Provider,
+    status: StatusCode,
+    kind: &'static str,
+    message: &str,
+) -> Response<ResponseBody> {
+    error_response::error(provider, status, kind, message).map(ResponseBody::Answer)
+}
+
+/// Sends `response` on `connection`. The call that it answers is concluded when it is over.
+pub(super) fn send(
+    response: Response<ResponseBody>,
+    connection: Arc<ConnectionHandle>,
+    mut call: Option<Box<OpenCall>>,
+) -> Response<OutBody> {
+    let (status, length) = (response.status(), response.body().size_hint().exact());
+    call.iter_mut().for_each(|call| call.begin_sending(status, length));
+    let (cut, before_reset) = (None, None);
+    response.map(|body| OutBody(Box::new(Outgoing { body, call, connection, cut, before_reset })))
+}

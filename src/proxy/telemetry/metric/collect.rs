@@ -1,0 +1,327 @@
+//! The numbers of a run on their way to the encoder, each family under its name.
+
+use std::fmt::{Error, Result};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::text::{encode_eof, encode_registry};
+use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::registry::Registry;
+
+use super::aimock::AimockRequests;
+use super::label::{ENDS, MATCHED_BY, SOURCES, STATUSES};
+use super::model::ModelMetrics;
+use super::time_histogram::TimeHistogram;
+use super::{Metrics, ScrapeInput, text};
+use crate::telemetry::run_counters::RunCounters;
+use loomrec_engine::replay::MissReason;
+
+/// What a scrape tells.
+#[derive(Debug)]
+pub(super) struct ScrapeOutput {
+    pub(super) metrics: Arc<Metrics>,
+    pub(super) counters: Arc<RunCounters>,
+    pub(super) told: ScrapeInput,
+}
+
+type Labels<'a> = [(&'static str, &'a str)];
+
+/// Writes families, one after the other.
+struct Families<'a> {
+    out: DescriptorEncoder<'a>,
+}
+
+impl Families<'_> {
+    /// A family of counters; each of its series is asked for by `each`.
+    fn counters(
+        &mut self,
+        name: &str,
+        help: &str,
+        each: impl FnOnce(&mut dyn FnMut(&Labels<'_>, u64) -> Result) -> Result,
+    ) -> Result {
+        let mut family = self.out.encode_descriptor(name, help, None, MetricType::Counter)?;
+        each(&mut |labels, value| {
+            series(&mut family, labels, |one| {
+                one.encode_counter::<NoLabelSet, u64, f64>(&value, None)
+            })
+        })
+    }
+
+    fn gauge(&mut self, name: &str, help: &str, labels: &Labels<'_>, value: i64) -> Result {
+        let mut family = self.out.encode_descriptor(name, help, None, MetricType::Gauge)?;
+        series(&mut family, labels, |one| one.encode_gauge(&value))
+    }
+
+    /// A family of histograms.
+    fn timings<'t>(
+        &mut self,
+        name: &str,
+        help: &str,
+        each: impl IntoIterator<Item = (Vec<(&'static str, &'t str)>, &'t TimeHistogram)>,
+    ) -> Result {
+        let mut family = self.out.encode_descriptor(name, help, None, MetricType::Histogram)?;
+        for (labels, timing) in each {
+            let read = timing.read();
+            series(&mut family, &labels, |one| {
+                one.encode_histogram::<NoLabelSet>(read.sum, read.count, &read.buckets, None)
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// One series of a family; without labels there are no braces either.
+fn series(
+    family: &mut MetricEncoder<'_>,
+    labels: &Labels<'_>,
+    write: impl FnOnce(&mut MetricEncoder<'_>) -> Result,
+) -> Result {
+    match labels {
+        [] => write(family),
+        labels => write(&mut family.encode_family(&labels)?),
+    }
+}
+
+fn value(counter: &AtomicU64) -> u64 {
+    counter.load(Ordering::Relaxed)
+}
+
+impl Metrics {
+    /// All of it as text, with what the receipt tells and what else is told.
+    pub fn scrape(
+        self: &Arc<Self>,
+        counters: &Arc<RunCounters>,
+        told: ScrapeInput,
+        open_metrics: bool,
+    ) -> String {
+        let (metrics, counters) = (Arc::clone(self), Arc::clone(counters));
+        let mut registry = Registry::default();
+        registry.register_collector(Box::new(ScrapeOutput { metrics, counters, told }));
+        let mut text = String::new();
+        // Writing to a text fails at no time.
+        let written = encode_registry(&mut text, &registry).and_then(|()| encode_eof(&mut text));
+        match written {
+            Ok(()) if open_metrics => text,
+            _ => text::plain(&text),
+        }
+    }
+}
+
+impl Collector for ScrapeOutput {
+    fn encode(&self, encoder: DescriptorEncoder) -> Result {
+        let mut out = Families { out: encoder };
+        self.calls(&mut out)?;
+        self.models(&mut out)?;
+        self.faults(&mut out)?;
+        self.store(&mut out)?;
+        if self.metrics.about.compat { self.compat(&mut out) } else { Ok(()) }
+    }
+}
+
+impl ScrapeOutput {
+    /// What came, and what became of it.
+    fn calls(&self, out: &mut Families<'_>) -> Result {
+        let metrics = &*self.metrics;
+        let version = [("version", env!("CARGO_PKG_VERSION")), ("mode", self.told.mode)];
+        out.gauge("loomrec_build_info", "Which loomrec this is, and what it does", &version, 1)?;
+        out.counters("loomrec_requests", "Calls, by where their answer came from", |add| {
+            for (source, statuses) in SOURCES.iter().zip(metrics.requests.chunks(STATUSES)) {
+                for (status, calls) in statuses.iter().enumerate().filter(|(_, c)| value(c) > 0) {
+                    let status = if status == 0 { "none".to_owned() } else { status.to_string() };
+                    let labels =
+                        [("mode", self.told.mode), ("source", source), ("status", &status)];
+                    add(&labels, value(calls))?;
+                }
+            }
+            Ok(())
+        })?;
+        self.replays(out, "loomrec_replays", None)?;
+        let missed = self.counters.missed_by_reason();
+        out.counters("loomrec_mismatches", "Calls without a recorded answer", |add| {
+            MissReason::ALL.iter().try_for_each(|reason| {
+                let reason = reason.as_str();
+                add(&[("reason", reason)], missed.get(reason).copied().unwrap_or(0))
+            })
+        })?;
+        out.timings(
+            "loomrec_request_overhead_seconds",
+            "Time that loomrec itself added to a call",
+            [(Vec::new(), &metrics.overhead)],
+        )?;
+        let open = metrics.open.load(Ordering::Relaxed);
+        out.gauge("loomrec_streams_open", "Streamed answers on their way", &[], open)?;
+        out.counters("loomrec_streams_ended", "Streamed answers, by how they ended", |add| {
+            let mut ends = ENDS.iter().zip(&metrics.ended);
+            ends.try_for_each(|(how, ended)| add(&[("how", how)], value(ended)))
+        })
+    }
+
+    fn replays(&self, out: &mut Families<'_>, name: &str, workflow: Option<&str>) -> Result {
+        out.counters(name, "Calls that were not answered live, by what matched them", |add| {
+            MATCHED_BY.iter().zip(&self.metrics.replays).try_for_each(|(by, replays)| {
+                let by = ("matched_by", *by);
+                match workflow {
+                    None => add(&[by], value(replays)),
+                    Some(workflow) => add(&[("workflow", workflow), by], value(replays)),
+                }
+            })
+        })
+    }
+
+    /// What is told by provider and model.
+    fn models(&self, out: &mut Families<'_>) -> Result {
+        let models = self.metrics.models();
+        self.captures(out, "loomrec_captures", &models)?;
+        latencies(out, "loomrec_upstream_latency_seconds", &models)?;
+        out.timings(
+            "loomrec_upstream_first_byte_seconds",
+            "From sending to an upstream to the first byte of its answer",
+            timed(&models, |model| &model.first_byte),
+        )?;
+        out.counters("loomrec_tokens", "Tokens spent, or saved by replaying", |add| {
+            for model in &models {
+                for (kind, tokens) in [("input", &model.input), ("output", &model.output)] {
+                    let [provider, name] = labels(model);
+                    if value(&model.input) + value(&model.output) > 0 {
+                        add(&[provider, name, ("kind", kind)], value(tokens))?;
+                    }
+                }
+            }
+            Ok(())
+        })?;
+        let help = "US dollars spent, or saved by replaying";
+        let mut cost =
+            out.out.encode_descriptor("loomrec_cost_usd", help, None, MetricType::Counter)?;
+        cost.encode_counter::<NoLabelSet, f64, f64>(&self.counters.cost_usd(), None)
+    }
+
+    fn captures(&self, out: &mut Families<'_>, name: &str, models: &[&ModelMetrics]) -> Result {
+        out.counters(name, "Exchanges kept", |add| {
+            let kept = models.iter().filter(|model| value(&model.captures) > 0);
+            kept.into_iter().try_for_each(|model| add(&labels(model), value(&model.captures)))
+        })
+    }
+
+    /// What went wrong on purpose.
+    fn faults(&self, out: &mut Families<'_>) -> Result {
+        let metrics = &*self.metrics;
+        out.counters("loomrec_faults", "Faults that happened", |add| {
+            let faults = metrics.faults.all();
+            faults.iter().try_for_each(|([kind, source], count)| {
+                add(&[("type", kind), ("source", source)], *count)
+            })
+        })?;
+        let triggered = metrics.triggered.sum(|[action, source, _]| [action, source]);
+        out.counters("loomrec_chaos_triggered", "Actions of chaos that happened", |add| {
+            triggered.iter().try_for_each(|([action, source], count)| {
+                add(&[("action", action), ("source", source)], *count)
+            })
+        })?;
+        let bypassed = metrics.bypassed.sum(|[action, source, _, why]| [action, source, why]);
+        out.counters("loomrec_chaos_bypassed", "Actions of chaos that could not happen", |add| {
+            bypassed.iter().try_for_each(|([action, source, why], count)| {
+                add(&[("action", action), ("source", source), ("reason", why)], *count)
+            })
+        })
+    }
+
+    /// What became of what was to be kept.
+    fn store(&self, out: &mut Families<'_>) -> Result {
+        let metrics = &*self.metrics;
+        out.timings(
+            "loomrec_store_append_seconds",
+            "Time until an exchange was on disk",
+            [(Vec::new(), &metrics.append)],
+        )?;
+        out.timings(
+            "loomrec_store_fold_seconds",
+            "Time to fold the log into the recording",
+            [(Vec::new(), &metrics.fold)],
+        )?;
+        let entries = i64::try_from(self.entries()).map_err(|_| Error)?;
+        let help = "Takes that were loaded, and exchanges kept since";
+        out.gauge("loomrec_recording_entries", help, &[], entries)?;
+        out.counters("loomrec_lost", "Exchanges that could not be kept", |add| {
+            add(&[], RunCounters::read(&self.counters.unkept))
+        })?;
+        let spans = &metrics.spans;
+        out.counters("loomrec_spans_sent", "Spans that a collector has taken", |add| {
+            add(&[], spans.sent())
+        })?;
+        out.counters("loomrec_spans_lost", "Spans that no collector has taken", |add| {
+            add(&[], spans.lost())
+        })?;
+        let help = "Lines that the journal's file has not got";
+        out.counters("loomrec_journal_lost", help, |add| add(&[], self.told.journal_lost))
+    }
+
+    fn entries(&self) -> u64 {
+        self.told.loaded + RunCounters::read(&self.counters.recorded)
+    }
+
+    /// AgentLoom's and aimock's own names for some of it.
+    fn compat(&self, out: &mut Families<'_>) -> Result {
+        let metrics = &*self.metrics;
+        self.replays(out, "agentloom_mock_replays", Some(&metrics.about.workflow))?;
+        let models = metrics.models();
+        self.captures(out, "agentloom_recording_captures", &models)?;
+        latencies(out, "agentloom_recording_latency_seconds", &models)?;
+        let theirs = |action: &str| match action {
+            "rate_limit" => "rateLimit".to_owned(),
+            other => other.to_owned(),
+        };
+        let triggered = metrics.triggered.sum(|[action, _, front]| [action, front]);
+        out.counters("aimock_chaos_triggered", "Actions of chaos that happened", |add| {
+            triggered.iter().try_for_each(|([action, front], count)| {
+                add(&[("action", &theirs(action)), ("source", front)], *count)
+            })
+        })?;
+        let bypassed = metrics.bypassed.sum(|[action, _, front, why]| [action, front, why]);
+        out.counters("aimock_chaos_bypassed", "Actions of chaos that could not happen", |add| {
+            bypassed.iter().try_for_each(|([action, front, why], count)| {
+                let labels = [("action", &*theirs(action)), ("source", front), ("reason", why)];
+                add(&labels, *count)
+            })
+        })?;
+        let entries = i64::try_from(self.entries()).map_err(|_| Error)?;
+        out.gauge("aimock_fixtures_loaded", "Takes that were loaded or kept", &[], entries)?;
+        metrics.aimock.as_ref().map_or(Ok(()), |requests| requested(out, requests))
+    }
+}
+
+/// Calls as aimock counts them.
+fn requested(out: &mut Families<'_>, requests: &AimockRequests) -> Result {
+    let all = requests.all();
+    out.counters("aimock_requests", "Calls, by what they were for", |add| {
+        all.iter().try_for_each(|series| {
+            let [method, path] = series.labels;
+            let statuses = series.statuses();
+            let mut statuses = statuses.iter();
+            statuses
+                .try_for_each(|(status, calls)| add(&[method, path, ("status", status)], *calls))
+        })
+    })?;
+    let help = "From a call's arrival to the end of its answer";
+    let timed = all.iter().map(|series| (series.labels.to_vec(), series.took));
+    out.timings("aimock_request_duration_seconds", help, timed)
+}
+
+fn labels(model: &ModelMetrics) -> [(&'static str, &str); 2] {
+    [("provider", model.provider.name()), ("model", &model.name)]
+}
+
+fn latencies(out: &mut Families<'_>, name: &str, models: &[&ModelMetrics]) -> Result {
+    let help = "From sending to an upstream to the last byte of its answer";
+    out.timings(name, help, timed(models, |model| &model.latency))
+}
+
+/// The models of which there are times.
+fn timed<'m>(
+    models: &[&'m ModelMetrics],
+    which: impl Fn(&'m ModelMetrics) -> &'m TimeHistogram,
+) -> Vec<(Vec<(&'static str, &'m str)>, &'m TimeHistogram)> {
+    let timed = models.iter().map(|model| (labels(model).to_vec(), which(model)));
+    timed.filter(|(_, timing)| timing.read().count > 0).collect()
+}

@@ -1,0 +1,281 @@
+//! What happened in a run, counted: the numbers behind the receipt.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::call_record::{CallRecord, SendEnd};
+use loomrec_engine::record::{CallFailure, RecordOutcome};
+use loomrec_engine::replay::{MissReason, RecordingMismatchError};
+use loomrec_engine::{AnswerOrigin, CallOutcome, clip};
+
+/// How many mismatches are kept in full.
+const MAX_MISMATCHES: usize = 1000;
+/// How many models without a price are told apart: their names come from upstreams.
+const MAX_UNPRICED: usize = 100;
+/// The name of all others.
+const OTHER_MODELS: &str = "other";
+
+/// The counts of one run.
+#[derive(Debug, Default)]
+pub struct RunCounters {
+    /// Calls answered from a recording.
+    pub served: AtomicU64,
+    /// Calls answered with the placeholder.
+    pub defaulted: AtomicU64,
+    /// Calls answered by a script, errors of its own included.
+    pub scripted: AtomicU64,
+    /// Calls that a script had no answer for.
+    pub unscripted: AtomicU64,
+    /// Scripted streams that went out to their end.
+    pub streams_drained: AtomicU64,
+    /// Scripted streams whose client left before their end.
+    pub streams_left: AtomicU64,
+    /// Calls that got a fault in place of any answer.
+    pub faulted: AtomicU64,
+    /// Calls passed on to a live upstream and not kept.
+    pub forwarded: AtomicU64,
+    /// Exchanges kept.
+    pub recorded: AtomicU64,
+    /// Of these, exchanges that were not kept whole and will not be replayed.
+    pub incomplete: AtomicU64,
+    /// Exchanges that could not be kept.
+    pub unkept: AtomicU64,
+    /// Calls that no upstream answered.
+    pub unreachable: AtomicU64,
+    /// Calls refused before they were looked at (too large, no upstream meant).
+    pub refused: AtomicU64,
+    input_tokens: AtomicU64,
+    output_tokens: AtomicU64,
+    /// The bits of a sum of US dollars.
+    cost_usd: AtomicU64,
+    /// What no answered call adds to; the sums in it are filled in when it is read.
+    more: Mutex<CounterDetail>,
+}
+
+/// The part of the counts that is more than a number.
+#[derive(Clone, Debug, Default)]
+pub struct CounterDetail {
+    /// Mismatches by reason.
+    pub missed: BTreeMap<&'static str, u64>,
+    /// The mismatches, the first of them in full.
+    pub mismatches: Vec<Arc<RecordingMismatchError>>,
+    /// Input tokens.
+    pub input_tokens: u64,
+    /// Output tokens.
+    pub output_tokens: u64,
+    /// Cost in US dollars.
+    pub cost_usd: f64,
+    /// Calls that were recorded and failed, by how.
+    pub failed_calls: BTreeMap<CallFailure, u64>,
+    /// Models whose price is not known, with the calls they answered. At most
+    /// `MAX_UNPRICED`, and one name for all others.
+    pub unpriced: BTreeMap<String, u64>,
+    /// Why what was kept is not in the recording's file yet, at the end.
+    pub unfolded: Option<String>,
+    /// Why exchanges were not kept, with how many.
+    pub keep_errors: BTreeMap<String, u64>,
+    /// Upstreams of which answers ended in a cut because their framing was ambiguous, with
+    /// how many.
+    pub ambiguous: BTreeMap<String, u64>,
+}
+
+impl RunCounters {
+    /// One more of something.
+    pub fn count(counter: &AtomicU64) {
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A counter's value.
+    pub fn read(counter: &AtomicU64) -> u64 {
+        counter.load(Ordering::Relaxed)
+    }
+
+    /// A copy of the rest.
+    pub fn more(&self) -> CounterDetail {
+        CounterDetail {
+            input_tokens: Self::read(&self.input_tokens),
+            output_tokens: Self::read(&self.output_tokens),
+            cost_usd: f64::from_bits(Self::read(&self.cost_usd)),
+            ..self.with(|more| more.clone())
+        }
+    }
+
+    /// Mismatches by reason.
+    pub fn missed_by_reason(&self) -> BTreeMap<&'static str, u64> {
+        self.with(|more| more.missed.clone())
+    }
+
+    /// US dollars so far.
+    pub fn cost_usd(&self) -> f64 {
+        f64::from_bits(Self::read(&self.cost_usd))
+    }
+
+    /// All mismatches so far.
+    pub fn missed(&self) -> u64 {
+        self.with(|more| more.missed.values().sum())
+    }
+
+    /// Adds a call that is over.
+    pub fn record(&self, call: &CallRecord) {
+        match &call.outcome {
+            CallOutcome::Forwarded => Self::count(&self.forwarded),
+            CallOutcome::Unreachable { .. } => Self::count(&self.unreachable),
+            CallOutcome::Unscripted { .. } => Self::count(&self.unscripted),
+            CallOutcome::Placeholder => Self::count(&self.defaulted),
+            CallOutcome::Faulted => Self::count(&self.faulted),
+            CallOutcome::Missed(error) => self.add_mismatch(error),
+            CallOutcome::Refused { .. } => Self::count(&self.refused),
+            CallOutcome::Left
+            | CallOutcome::Served { .. }
+            | CallOutcome::Recorded
+            | CallOutcome::Scripted { .. } => {}
+        }
+        call.hidden_miss.iter().for_each(|error| self.add_mismatch(error));
+        // A take or a call of the script is used up, whatever its client got of the answer.
+        match &call.origin {
+            Some(AnswerOrigin::Take(_)) => {
+                Self::count(&self.served);
+                let tokens = call.tokens.unwrap_or_default();
+                self.spend(tokens.input, tokens.output, call.cost_usd.unwrap_or_default());
+            }
+            Some(AnswerOrigin::Script { streamed }) => {
+                Self::count(&self.scripted);
+                match (streamed, call.end) {
+                    (true, SendEnd::Complete) => Self::count(&self.streams_drained),
+                    (true, _) => Self::count(&self.streams_left),
+                    (false, _) => {}
+                }
+            }
+            Some(AnswerOrigin::Placeholder) | None => {}
+        }
+    }
+
+    /// Adds what became of a recorded exchange; `true` where it could not be kept for a reason
+    /// that is a new one.
+    pub fn add_exchange(&self, exchange: &RecordOutcome) -> bool {
+        let (input, output) = exchange.tokens;
+        self.spend(input, output, exchange.cost_usd.unwrap_or_default());
+        if let (None, Some(model)) = (exchange.cost_usd, &exchange.model)
+            && (input, output) != (0, 0)
+        {
+            self.unpriced(model);
+        }
+        if let Err(reason) = &exchange.outcome {
+            return self.unkept(reason);
+        }
+        Self::count(&self.recorded);
+        exchange.failure.into_iter().for_each(|failure| self.failed_call(failure));
+        if exchange.incomplete.is_some() {
+            Self::count(&self.incomplete);
+        }
+        false
+    }
+
+    fn add_mismatch(&self, error: &Arc<RecordingMismatchError>) {
+        self.with(|more| {
+            *more.missed.entry(error.reason.as_str()).or_default() += 1;
+            if more.mismatches.len() < MAX_MISMATCHES {
+                more.mismatches.push(Arc::clone(error));
+            }
+        });
+    }
+
+    /// Adds tokens and cost.
+    pub fn spend(&self, input: u64, output: u64, cost_usd: f64) {
+        self.input_tokens.fetch_add(input, Ordering::Relaxed);
+        self.output_tokens.fetch_add(output, Ordering::Relaxed);
+        let sum = |bits| Some((f64::from_bits(bits) + cost_usd).to_bits());
+        if cost_usd != 0.0 {
+            // Never refused: there is always a sum.
+            let _before = self.cost_usd.fetch_update(Ordering::Relaxed, Ordering::Relaxed, sum);
+        }
+    }
+
+    /// Adds a call that was recorded and failed.
+    pub fn failed_call(&self, failure: CallFailure) {
+        self.with(|more| *more.failed_calls.entry(failure).or_default() += 1);
+    }
+
+    /// Adds a call to a model without a price.
+    pub fn unpriced(&self, model: &str) {
+        let mut name = clip(model);
+        self.with(|more| {
+            if more.unpriced.len() >= MAX_UNPRICED && !more.unpriced.contains_key(&name) {
+                name = OTHER_MODELS.to_owned();
+            }
+            *more.unpriced.entry(name).or_default() += 1;
+        });
+    }
+
+    /// Adds an exchange that could not be kept; `true` when the reason is a new one.
+    pub fn unkept(&self, reason: &str) -> bool {
+        Self::count(&self.unkept);
+        self.with(|more| {
+            let times = more.keep_errors.entry(reason.to_owned()).or_default();
+            *times += 1;
+            *times == 1
+        })
+    }
+
+    /// Adds an answer of ambiguous framing; `true` for the first one of its upstream.
+    pub fn is_first_ambiguous(&self, upstream: &str) -> bool {
+        self.with(|more| {
+            let times = more.ambiguous.entry(upstream.to_owned()).or_default();
+            *times += 1;
+            *times == 1
+        })
+    }
+
+    /// Adds exchanges that had been kept and are kept no more.
+    pub fn lost(&self, reason: &str, exchanges: u64) {
+        self.unkept.fetch_add(exchanges, Ordering::Relaxed);
+        self.with(|more| *more.keep_errors.entry(reason.to_owned()).or_default() += exchanges);
+    }
+
+    /// Says why what was kept could not be put into the recording's file.
+    pub fn unfolded(&self, reason: &str) {
+        self.with(|more| more.unfolded = Some(reason.to_owned()));
+    }
+
+    /// Mismatches of one reason.
+    pub fn missed_for(&self, reason: MissReason) -> u64 {
+        self.with(|more| more.missed.get(reason.as_str()).copied().unwrap_or(0))
+    }
+
+    fn with<T>(&self, work: impl FnOnce(&mut CounterDetail) -> T) -> T {
+        work(&mut self.more.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use loomrec_engine::LONGEST;
+
+    #[test]
+    fn models_without_a_price_are_bounded_in_number_and_length() {
+        let counters = RunCounters::default();
+        for number in 0..1000 {
+            counters.unpriced(&format!("m{number}-{}", "x".repeat(10_000)));
+        }
+        counters.unpriced("m");
+        let unpriced = counters.more().unpriced;
+        assert_eq!(unpriced.len(), MAX_UNPRICED + 1);
+        assert_eq!(unpriced[OTHER_MODELS], 901);
+        assert!(unpriced.keys().all(|name| name.len() <= LONGEST));
+    }
+
+    #[test]
+    fn sums_are_whole_when_several_threads_add_to_them() {
+        let counters = RunCounters::default();
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| (0..1000).for_each(|_| counters.spend(2, 3, 0.5)));
+            }
+        });
+        let more = counters.more();
+        assert_eq!((more.input_tokens, more.output_tokens), (8000, 12000));
+        assert!((more.cost_usd - 2000.0).abs() < f64::EPSILON);
+    }
+}

@@ -1,0 +1,93 @@
+//! The new text of a recording that is one file, written beside its place.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use super::stage_terms::StageTerms;
+use crate::compose::compose;
+use crate::disk::Disk;
+use crate::error::StoreError;
+use crate::file::SIZE_LIMIT;
+use crate::file_version::FileVersion;
+use crate::snapshot::RecordingSnapshot;
+use crate::temporary_file;
+use loomrec_os::{FileKind, FileStatus};
+
+/// A file that only has to be put in its place.
+#[derive(Debug)]
+pub(crate) struct StagedFile {
+    temporary: PathBuf,
+    place: PathBuf,
+}
+
+impl StagedFile {
+    /// Writes what `source` makes of a recording beside its place. It gets the old file's
+    /// mode.
+    ///
+    /// # Errors
+    /// Something that cannot be read or written, or would be too large. Nothing is left.
+    pub(super) fn write(
+        source: &RecordingSnapshot,
+        place: &Path,
+        terms: StageTerms<'_>,
+    ) -> Result<Self, StoreError> {
+        let disk = terms.disk;
+        let name = place.file_name().unwrap_or_default().to_string_lossy();
+        let temporary = format!(".{name}.{}{}", terms.tag, temporary_file::SUFFIX);
+        let temporary = temporary_file::folder(place).join(temporary);
+        let file = disk
+            .create_temporary(&temporary)
+            .map_err(|source| StoreError::write(place.to_owned(), source))?;
+        let staged = Self { temporary, place: place.to_owned() };
+        match staged.fill(&file, source, terms) {
+            Ok(()) => Ok(staged),
+            Err(error) => {
+                staged.discard(disk);
+                Err(error)
+            }
+        }
+    }
+
+    fn fill(
+        &self,
+        file: &File,
+        source: &RecordingSnapshot,
+        terms: StageTerms<'_>,
+    ) -> Result<(), StoreError> {
+        let disk = terms.disk;
+        let failed = |source| StoreError::write(self.place.clone(), source);
+        if let Ok(Some(old)) = FileStatus::at_path(&self.place)
+            && old.kind == FileKind::Regular
+        {
+            disk.set_mode(file, old.mode).map_err(failed)?;
+        }
+        let mut text = disk.writer(file);
+        compose(source, terms.rules, &mut text).map_err(|error| error.at(&self.place))?;
+        // A larger one could never be read again.
+        let bytes = file.metadata().map_err(failed)?.len();
+        if bytes > SIZE_LIMIT {
+            let (path, limit) = (self.place.clone(), SIZE_LIMIT);
+            return Err(StoreError::WouldBeTooLarge { path, bytes, limit });
+        }
+        disk.sync_all(file).map_err(failed)
+    }
+
+    /// The version that the recording will be.
+    pub(super) fn version(&self) -> Result<Option<FileVersion>, StoreError> {
+        let found = FileVersion::at(&self.temporary);
+        found.map_err(|source| StoreError::write(self.place.clone(), source))
+    }
+
+    /// Puts the file in its place. Only under the recording's lock.
+    pub(super) fn commit(&self, disk: &Disk) -> Result<(), StoreError> {
+        let failed = |source| StoreError::write(self.place.clone(), source);
+        disk.rename(&self.temporary, &self.place).map_err(failed)?;
+        disk.sync_folder(temporary_file::folder(&self.place)).map_err(failed)
+    }
+
+    /// Removes what was written, where it is not in its place.
+    pub(super) fn discard(&self, disk: &Disk) {
+        // What is left is swept away by the next recorder.
+        let _ = disk.remove_if_there(&self.temporary);
+    }
+}

@@ -1,0 +1,272 @@
+//! A recording that is a folder: every entry of the top level in a file of its own.
+//!
+//! Each file is a whole small recording with one key. They are read as one text, in
+//! the order of their entries: each stands behind the one before, so that one outline
+//! tells where everything is. No file stays open; one that was changed since is told
+//! by its stamp.
+
+pub(crate) mod name;
+mod part;
+pub(crate) mod stage;
+
+use std::collections::{BTreeMap, HashSet};
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use crate::error::StoreError;
+use crate::file;
+use crate::file_version::FileVersion;
+use crate::read_buffer::FileStretch;
+use crate::regular_file;
+use crate::temporary_file;
+use loomrec_recording::RecordingMeta;
+use loomrec_recording::outline::RecordingOutline;
+use part::FolderFile;
+
+/// How often a folder is looked through again whose files others are changing.
+const TRIES: u32 = 50;
+
+/// The pause before that, times the number of times.
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// A recording's folder, as it was when it was read.
+#[derive(Clone, Debug)]
+pub(crate) struct FolderSnapshot {
+    /// Its name for people.
+    folder: PathBuf,
+    /// In the order in which they are read as one text: the one of each member of the
+    /// outline.
+    pieces: Vec<Piece>,
+    outline: Option<RecordingOutline>,
+}
+
+/// One of its files.
+#[derive(Clone, Debug)]
+struct Piece {
+    file: OsString,
+    stamp: FileVersion,
+    /// Where its first byte counts as standing.
+    from: u64,
+}
+
+/// The files of entries in a folder, by name; none where it is not there.
+///
+/// # Errors
+/// A folder that cannot be read; something that is called as an entry's file and is
+/// none.
+pub(crate) fn list(folder: &Path) -> Result<Vec<(OsString, FileVersion)>, StoreError> {
+    let failed = |source| StoreError::read(folder.to_owned(), source);
+    let found = match fs::read_dir(folder) {
+        Ok(found) => found,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(failed(error)),
+    };
+    let mut files = Vec::new();
+    for entry in found {
+        let name = entry.map_err(failed)?.file_name();
+        if !is_entry(&name) {
+            continue;
+        }
+        let path = folder.join(&name);
+        match regular_file::look_at(&path) {
+            Ok(Some(status)) => files.push((name, FileVersion::from_status(&status))),
+            // Removed since.
+            Ok(None) => {}
+            Err(source) => return Err(file::not_a_part(&path, source)),
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// The names in a folder that are called as entries' files are, sorted.
+///
+/// # Errors
+/// A folder that cannot be read.
+pub(crate) fn names(folder: &Path) -> io::Result<Vec<OsString>> {
+    let mut names = Vec::new();
+    match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(names),
+        found => {
+            for entry in found? {
+                names.push(entry?.file_name());
+            }
+        }
+    }
+    names.retain(|name| is_entry(name));
+    names.sort();
+    Ok(names)
+}
+
+/// Whether a file in a recording's folder is called as an entry's is.
+fn is_entry(name: &OsStr) -> bool {
+    let name = name.as_encoded_bytes();
+    name.ends_with(b".json") && !name.starts_with(b".")
+}
+
+/// Removes the temporary files in a folder whose names end so.
+pub(crate) fn sweep(folder: &Path, ending: &str) -> io::Result<()> {
+    let found = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        found => found?,
+    };
+    for entry in found {
+        let entry = entry?;
+        let name = entry.file_name();
+        let ours = name.as_encoded_bytes().starts_with(b".")
+            && name.as_encoded_bytes().ends_with(ending.as_bytes());
+        if ours {
+            regular_file::remove_temporary(&entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes whatever a killed process left in a folder.
+pub(crate) fn sweep_all(folder: &Path) -> io::Result<()> {
+    sweep(folder, temporary_file::SUFFIX)
+}
+
+impl FolderSnapshot {
+    /// Reads the outlines of all files. A folder that others change meanwhile is
+    /// looked through again until all of it was seen at one moment.
+    ///
+    /// # Errors
+    /// A file that cannot be read or that does not hold one entry; two that hold the
+    /// same; files that were made under different rules.
+    pub(crate) fn open(folder: &Path) -> Result<Self, StoreError> {
+        Self::open_with(folder, || {})
+    }
+
+    /// The same; `between` is called when files are known, and not read yet.
+    fn open_with(folder: &Path, mut between: impl FnMut()) -> Result<Self, StoreError> {
+        let mut known: BTreeMap<OsString, FolderFile> = BTreeMap::new();
+        for tries in 0..TRIES {
+            // Whoever changes it is soon done.
+            thread::sleep(PAUSE * tries.saturating_sub(2));
+            let mut same = BTreeMap::new();
+            let mut unread = Vec::new();
+            for (name, stamp) in list(folder)? {
+                match known.remove(&name) {
+                    Some(part) if part.stamp == stamp => {
+                        same.insert(name, part);
+                    }
+                    _ => unread.push(name),
+                }
+            }
+            known = same;
+            if unread.is_empty() {
+                return Self::joined(folder, known);
+            }
+            between();
+            for (name, read) in part::read_all(folder, unread)? {
+                known.insert(name, read);
+            }
+        }
+        let source = io::Error::other("others change its files again and again");
+        Err(StoreError::read(folder.to_owned(), source))
+    }
+
+    fn joined(folder: &Path, parts: BTreeMap<OsString, FolderFile>) -> Result<Self, StoreError> {
+        let mut split = Self { folder: folder.to_owned(), pieces: Vec::new(), outline: None };
+        let Some(meta) = part::common_meta(folder, &parts)? else { return Ok(split) };
+        let mut from = 0;
+        let mut outlines = Vec::with_capacity(parts.len());
+        for (file, FolderFile { stamp, outline, .. }) in part::in_order(folder, parts)? {
+            outlines.push((from, outline));
+            split.pieces.push(Piece { file, stamp, from });
+            from += stamp.length;
+        }
+        split.outline = Some(RecordingOutline::joined(meta, outlines));
+        Ok(split)
+    }
+
+    /// Where everything stands in the files, read as one text; `None` without any.
+    pub(crate) fn take_outline(&mut self) -> Option<RecordingOutline> {
+        self.outline.take()
+    }
+
+    /// The files, to be compared later.
+    pub(crate) fn state(&self) -> Vec<(OsString, FileVersion)> {
+        let files = self.pieces.iter().map(|piece| (piece.file.clone(), piece.stamp));
+        let mut files: Vec<_> = files.collect();
+        files.sort();
+        files
+    }
+
+    /// How many bytes the files have.
+    pub(crate) fn size(&self) -> u64 {
+        self.pieces.iter().map(|piece| piece.stamp.length).sum()
+    }
+
+    /// The name of the file that holds a member of the outline.
+    pub(crate) fn file_of(&self, member: usize) -> Option<&OsStr> {
+        self.pieces.get(member).map(|piece| piece.file.as_os_str())
+    }
+
+    /// The file that a place is in, for people.
+    pub(crate) fn path_at(&self, at: u64) -> PathBuf {
+        self.piece_at(at).map_or_else(|| self.folder.clone(), |piece| self.folder.join(&piece.file))
+    }
+
+    /// Opens the file that a place is in, and tells what part of the text it is.
+    ///
+    /// # Errors
+    /// A file that cannot be read; [`StoreError::Moved`] where it is not the one that
+    /// was read.
+    pub(crate) fn file_at(&self, at: u64) -> Result<(File, FileStretch), StoreError> {
+        let path = self.path_at(at);
+        let moved = || StoreError::Moved { path: path.clone() };
+        let piece = self.piece_at(at).ok_or_else(moved)?;
+        let file = file::open_part(&path)?.ok_or_else(moved)?;
+        let failed = |source| StoreError::read(path.clone(), source);
+        if FileVersion::of(&file).map_err(failed)? != piece.stamp {
+            return Err(moved());
+        }
+        let to = piece.from + piece.stamp.length;
+        Ok((file, FileStretch { from: piece.from, to }))
+    }
+
+    /// What the file of a member says about itself.
+    ///
+    /// # Errors
+    /// As [`Self::file_at`].
+    pub(crate) fn meta_of(&self, member: usize) -> Result<RecordingMeta, StoreError> {
+        let at = self.pieces.get(member).map_or(u64::MAX, |piece| piece.from);
+        let (file, _) = self.file_at(at)?;
+        let outline = crate::index::read(&self.path_at(at), &file)?;
+        Ok(outline.meta().clone())
+    }
+
+    /// The files that are not called as their keys are, and what each is to be called.
+    pub(crate) fn misnamed(&self, outline: &RecordingOutline) -> Vec<(OsString, String)> {
+        let files = self.pieces.iter().map(|piece| piece.file.to_ascii_lowercase());
+        let mut taken: HashSet<OsString> = files.collect();
+        let pieces = self.pieces.iter().zip(outline.members());
+        let keys = pieces.map(|(piece, member)| (&piece.file, outline.key(&member)));
+        let found = keys.filter(|(file, key)| !name::fits(file, key));
+        let rename = |(file, key): (&OsString, String)| {
+            // Only its case may be wrong.
+            taken.remove(&file.to_ascii_lowercase());
+            (file.clone(), name::free(&key, &mut taken))
+        };
+        found.map(rename).collect()
+    }
+
+    fn piece_at(&self, at: u64) -> Option<&Piece> {
+        let behind = self.pieces.partition_point(|piece| piece.from <= at);
+        self.pieces.get(behind.checked_sub(1)?)
+    }
+}
+
+#[cfg(test)]
+#[path = "folder_tests.rs"]
+mod tests;
+
+#[cfg(test)]
+#[path = "folder_live_tests.rs"]
+mod live_tests;

@@ -1,0 +1,179 @@
+//! The thread that schedules the compactions of an open recording.
+//!
+//! It sleeps until one is due. The work itself is done on a further thread, which asks
+//! for less of the processor: what holds the appender's lock never runs at that priority.
+
+use std::collections::HashSet;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use super::appender_event::{AppenderEvent, OnAppenderEvent};
+use super::compaction_job::CompactionDone;
+use super::error::StoreError;
+use super::recorder::RecordingAppender;
+
+/// How much less of the processor a compaction asks for than the traffic does.
+const NICENESS: i32 = 10;
+
+/// What the compactor waits for.
+pub(super) enum CompactorTask {
+    /// Something was appended: a compaction is due some time, or there are events.
+    Appended,
+    /// A compaction is over: its outcome, and how long it took.
+    Done(Box<CompactionDone>, Duration),
+    /// The recording is to be closed.
+    Stop,
+}
+
+/// What the thread holds.
+pub(super) struct BackgroundCompactor {
+    appender: Arc<Mutex<RecordingAppender>>,
+    on_event: OnAppenderEvent,
+    /// How a compaction's thread says that it is over.
+    tasks: Sender<CompactorTask>,
+    /// The compaction that is going on.
+    running: Option<JoinHandle<()>>,
+    /// The failures that have been reported.
+    reported: HashSet<String>,
+}
+
+impl BackgroundCompactor {
+    pub(super) fn new(
+        appender: Arc<Mutex<RecordingAppender>>,
+        on_event: OnAppenderEvent,
+        tasks: Sender<CompactorTask>,
+    ) -> Self {
+        Self { appender, on_event, tasks, running: None, reported: HashSet::new() }
+    }
+
+    /// Compacts now and then and reports events, until it is stopped. A compaction that
+    /// is going on then is waited for.
+    pub(super) fn run(mut self, tasks: &Receiver<CompactorTask>) -> Self {
+        self.report_notes();
+        loop {
+            match self.next(tasks) {
+                Some(CompactorTask::Appended) => self.report_notes(),
+                Some(CompactorTask::Done(done, took)) => self.finish_compaction(*done, took),
+                Some(CompactorTask::Stop) => break,
+                None => self.start_compaction(),
+            }
+        }
+        self.join_running();
+        for task in tasks.try_iter() {
+            if let CompactorTask::Done(done, took) = task {
+                self.finish_compaction(*done, took);
+            }
+        }
+        self
+    }
+
+    fn appender(&self) -> MutexGuard<'_, RecordingAppender> {
+        self.appender.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The next task; `None` when it is time for a compaction.
+    fn next(&self, tasks: &Receiver<CompactorTask>) -> Option<CompactorTask> {
+        loop {
+            let due = if self.running.is_none() { self.appender().compaction_due() } else { None };
+            let Some(due) = due else {
+                // The compactor holds a sender itself, so this ends with a task only.
+                return Some(tasks.recv().unwrap_or(CompactorTask::Stop));
+            };
+            let left = due.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                // Tasks that never cease must not put it off.
+                return None;
+            }
+            match tasks.recv_timeout(left) {
+                Ok(task) => return Some(task),
+                // Appends may have come that put it off.
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return Some(CompactorTask::Stop),
+            }
+        }
+    }
+
+    /// Starts a compaction on a thread of its own.
+    fn start_compaction(&mut self) {
+        let job = self.appender().start_compaction();
+        let tasks = self.tasks.clone();
+        let thread = std::thread::Builder::new().name("loomrec-fold".to_owned()).spawn(move || {
+            // Traffic has the processor first.
+            loomrec_os::lower_thread_priority(NICENESS);
+            let began = Instant::now();
+            let done = Box::new(job.run());
+            // The compactor waits for this thread, so it is there.
+            let _ = tasks.send(CompactorTask::Done(done, began.elapsed()));
+        });
+        match thread {
+            Ok(thread) => self.running = Some(thread),
+            Err(error) => {
+                self.appender().compaction_refused();
+                self.report_failure(format!(
+                    "failed to start a thread to compact the log: {error}"
+                ));
+            }
+        }
+    }
+
+    fn finish_compaction(&mut self, done: CompactionDone, took: Duration) {
+        self.join_running();
+        let done = self.appender().compaction_done(done);
+        match done {
+            Ok(_) => {
+                self.reported.clear();
+                (self.on_event)(AppenderEvent::Compacted(took));
+            }
+            Err(error @ StoreError::Gone { .. }) => self.report_loss(&error),
+            Err(error) => self.report_failure(error.chain()),
+        }
+        self.report_notes();
+    }
+
+    fn join_running(&mut self) {
+        if let Some(thread) = self.running.take() {
+            // A panic in it has been printed.
+            drop(thread.join());
+        }
+    }
+
+    /// Compacts what is left in the log, and closes the recording.
+    ///
+    /// # Errors
+    /// As [`RecordingAppender::close`]'s; [`StoreError::Gone`] is reported instead.
+    pub(super) fn close_recording(&mut self) -> Result<(), StoreError> {
+        let closed = self.appender().close();
+        self.report_notes();
+        match closed {
+            Err(error @ StoreError::Gone { .. }) => {
+                self.report_loss(&error);
+                Ok(())
+            }
+            closed => closed,
+        }
+    }
+
+    fn report_loss(&self, error: &StoreError) {
+        let names = match error {
+            StoreError::Gone { names, .. } => (*names).max(1),
+            _ => 1,
+        };
+        (self.on_event)(AppenderEvent::Lost(&error.chain(), names));
+    }
+
+    /// Reports a failure, once for as long as it lasts.
+    fn report_failure(&mut self, text: String) {
+        if self.reported.insert(text.clone()) {
+            (self.on_event)(AppenderEvent::CompactionFailed(&text));
+        }
+    }
+
+    fn report_notes(&self) {
+        let notes = self.appender().take_notes();
+        for note in notes {
+            (self.on_event)(AppenderEvent::Note(&note));
+        }
+    }
+}
