@@ -27,7 +27,7 @@ fuzz_target!(|data: &[u8]| -> Corpus {
     let path = scratch::lay_out(files).join(NAME);
     let seen = look(&path);
     verifying::is_sound(&path);
-    if let Ok(salvage) = SalvageResult::open(&scratch::folder().join(LOG)) {
+    if let Ok(salvage) = SalvageResult::open(scratch::folder().join(LOG)) {
         assert_eq!(salvage.entries().count(), salvage.len());
     }
     let mut expected: Vec<_> =
