@@ -22,6 +22,7 @@ fuzz_target!(|data: &[u8]| -> Corpus {
     upstream::answer_with(bytes);
     let answer = server.send(&request(kind), false);
     assert!(answer.is_empty() || answer.starts_with(b"HTTP/1.1 "), "what comes back is an answer");
+    upstream::wait_until_closed();
     upstream::answer_with(upstream::GOOD);
     let answer = server.send(&request(0), false);
     assert!(answer.starts_with(b"HTTP/1.1 200 "), "the server goes on: {}", text(&answer));

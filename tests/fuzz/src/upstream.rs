@@ -2,7 +2,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// An answer that is whole.
@@ -10,6 +10,43 @@ pub const GOOD: &[u8] =
     b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 11\r\n\r\n{\"ok\":true}";
 
 static ANSWER: Mutex<Vec<u8>> = Mutex::new(Vec::new());
+
+/// How many connections are open, and whoever waits until there is none.
+static OPEN: (Mutex<usize>, Condvar) = (Mutex::new(0), Condvar::new());
+
+/// Nobody keeps a connection for longer that has ended here.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// An open connection.
+struct OpenConnection;
+
+impl OpenConnection {
+    fn new() -> Self {
+        *OPEN.0.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        Self
+    }
+}
+
+impl Drop for OpenConnection {
+    fn drop(&mut self) {
+        *OPEN.0.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        OPEN.1.notify_all();
+    }
+}
+
+/// Waits until the client has given up each connection, all of which end behind an answer. A
+/// request that goes out on one that has just ended gets no answer, which is nobody's fault.
+///
+/// # Panics
+/// Where the client keeps one.
+pub fn wait_until_closed() {
+    let open = OPEN.0.lock().unwrap_or_else(PoisonError::into_inner);
+    let (open, _) = OPEN
+        .1
+        .wait_timeout_while(open, PATIENCE, |open| *open > 0)
+        .unwrap_or_else(PoisonError::into_inner);
+    assert_eq!(*open, 0, "connections that ended are given up");
+}
 
 /// What the next requests are answered with.
 pub fn answer_with(bytes: &[u8]) {
@@ -24,7 +61,11 @@ pub fn address() -> SocketAddr {
         let address = listener.local_addr().expect("an address");
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                std::thread::spawn(move || answer(stream));
+                let open = OpenConnection::new();
+                std::thread::spawn(move || {
+                    answer(stream);
+                    drop(open);
+                });
             }
         });
         address
