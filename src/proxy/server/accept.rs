@@ -18,8 +18,9 @@ use tokio::time::Sleep;
 use super::connection_activity::{ConnectionActivity, ConnectionVerdict};
 use super::connection_context::ConnectionContext;
 use super::limit::Admission;
+use super::response_control::ResponseControl;
 use super::side_poll::SidePoll;
-use super::socket::ClientSocket;
+use super::socket::{ClientSocket, ClientStream};
 use super::{Proxy, fault, handler, refused_connection};
 use crate::telemetry::log;
 
@@ -122,8 +123,8 @@ fn serve(
 /// Answers the requests of a connection until it is over, until its client has been silent
 /// for too long, or until the run ends. Nothing of HTTP is kept while the client says nothing:
 /// what that takes is much more than the connection itself.
-async fn converse(
-    mut socket: ClientSocket,
+async fn converse<S: ClientStream>(
+    mut socket: ClientSocket<S>,
     caller: Arc<ConnectionContext>,
     silence: Duration,
     mut closing: watch::Receiver<bool>,
@@ -139,8 +140,8 @@ async fn converse(
         let own = Arc::clone(&caller);
         let service = service_fn(move |request| {
             let caller = Arc::clone(&own);
-            caller.connection.begin();
-            async move { handler::handle(&caller, request).await }
+            let control = ResponseControl::begin(&caller.connection);
+            async move { handler::handle(&caller, control, request).await }
         });
         let mut http = Box::new(
             http1::Builder::new()
@@ -210,8 +211,8 @@ async fn next_turn(
 
 /// Whether the client says something, or leaves, before it has been silent for too long and
 /// before the run ends.
-async fn is_heard(
-    socket: &ClientSocket,
+async fn is_heard<S: ClientStream>(
+    socket: &ClientSocket<S>,
     silence: Duration,
     closing: &mut watch::Receiver<bool>,
 ) -> bool {

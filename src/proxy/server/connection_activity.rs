@@ -112,7 +112,7 @@ mod tests {
     }
 
     /// A socket whose other end takes nothing any more, and that end.
-    async fn full() -> (ClientSocket, TcpStream) {
+    async fn full() -> (ClientSocket<TcpStream>, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let other = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         let mut socket = ClientSocket::new(listener.accept().await.unwrap().0);

@@ -13,6 +13,7 @@ use super::fault::{self, AbandonedCall};
 use super::open_call::{CallArrival, OpenCall};
 use super::request_body::{self, BodyReadError, SLOWEST_RATE};
 use super::respond::{self, OutBody, ResponseBody};
+use super::response_control::ResponseControl;
 use super::{Proxy, control, cors, refused_connection};
 use loomrec_engine::clock::arrival;
 use loomrec_engine::observe::STEP_HEADER;
@@ -34,20 +35,24 @@ const READ_BEFORE_PLACING: u64 = 1 << 20;
 /// [`AbandonedCall`] where a fault leaves it without an answer.
 pub async fn handle(
     caller: &Arc<ConnectionContext>,
+    response_control: ResponseControl,
     request: Request<Incoming>,
 ) -> Result<Response<OutBody>, AbandonedCall> {
     let proxy = &caller.proxy;
-    let send = |response, call| respond::send(response, Arc::clone(&caller.connection), call);
     let (mut parts, body) = request.into_parts();
     if !caller.is_served {
-        return Ok(send(refused_connection::turn_away(proxy, &parts, body).await, None));
+        return Ok(respond::send(
+            refused_connection::turn_away(proxy, &parts, body).await,
+            response_control,
+            None,
+        ));
     }
     let is_here = proxy.config.access.is_for_us(&mut parts);
     let ours = is_here && control::is_control(parts.uri.path());
     caller.connection.asks_for_ours(ours);
     if ours {
         let request = Request::from_parts(parts, ());
-        return Ok(send(control::handle(caller, request).await, None));
+        return Ok(respond::send(control::handle(caller, request).await, response_control, None));
     }
     if let Some(name) = &proxy.config.step_header {
         name_step(&mut parts.headers, name);
@@ -56,17 +61,17 @@ pub async fn handle(
         Ok(page) => page,
         Err(refusal) => {
             let (call, response) = refuse(caller, &parts, refusal);
-            return Ok(send(response, Some(call)));
+            return Ok(respond::send(response, response_control, Some(call)));
         }
     };
     if let Some(origin) =
         page.as_ref().filter(|_| cors::is_preflight(&parts.method, &parts.headers))
     {
-        return Ok(send(cors::preflight(origin, &parts.headers), None));
+        return Ok(respond::send(cors::preflight(origin, &parts.headers), response_control, None));
     }
     let (call, mut response) = match read(caller, &mut parts, body).await {
         Ok((call, mut open)) => {
-            let response = fault::answer(caller, call, &mut open).await?;
+            let response = fault::answer(caller, &response_control, call, &mut open).await?;
             (open, response)
         }
         Err(refusal) => refuse(caller, &parts, refusal),
@@ -74,7 +79,7 @@ pub async fn handle(
     if let Some(origin) = &page {
         cors::allow_reading(response.headers_mut(), origin);
     }
-    Ok(send(response, Some(call)))
+    Ok(respond::send(response, response_control, Some(call)))
 }
 
 /// Admits a request, and returns the allowed web origin that it comes from, if any.

@@ -24,6 +24,7 @@ mod open_call;
 mod refused_connection;
 mod request_body;
 pub mod respond;
+mod response_control;
 mod side_poll;
 pub mod socket;
 

@@ -2,7 +2,6 @@
 //! socket, and the call of an answer concluded when the answer is over.
 
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -14,7 +13,7 @@ use tokio::time::{Sleep, sleep};
 
 use super::fault::FaultBody;
 use super::open_call::OpenCall;
-use super::socket::ConnectionHandle;
+use super::response_control::{FlushMark, ResponseControl};
 use crate::telemetry::journal::follow::JournalFollower;
 use loomrec_engine::{AnswerBody, error_response};
 use loomrec_provider::Provider;
@@ -82,9 +81,9 @@ struct Outgoing {
     body: ResponseBody,
     /// The call that it answers.
     call: Option<Box<OpenCall>>,
-    connection: Arc<ConnectionHandle>,
+    control: ResponseControl,
     /// A cut that waits for the bytes before it to leave, and since when.
-    cut: Option<(RecordedCut, u64)>,
+    cut: Option<(RecordedCut, FlushMark)>,
     before_reset: Option<Pin<Box<Sleep>>>,
 }
 
@@ -119,7 +118,7 @@ impl Outgoing {
                 // An error makes the server drop what it has not yet written, so
                 // the cut waits until all before it has gone to the system.
                 Some(Err(cut)) => {
-                    self.cut = Some((cut, self.connection.flushes()));
+                    self.cut = Some((cut, self.control.flush_mark()));
                     self.call.iter_mut().for_each(|call| call.note_cut());
                 }
                 Some(Ok(frame)) => {
@@ -133,12 +132,12 @@ impl Outgoing {
             }
         }
         let Some((cut, since)) = self.cut else { return Poll::Ready(None) };
-        self.connection.cut();
-        ready!(self.connection.poll_flushed(since, cx));
+        self.control.cut();
+        ready!(self.control.poll_flushed(since, cx));
         if cut == RecordedCut::Reset {
             let wait = self.before_reset.get_or_insert_with(|| Box::pin(sleep(BEFORE_RESET)));
             ready!(wait.as_mut().poll(cx));
-            self.connection.reset_at_end();
+            self.control.reset_at_end();
         }
         self.conclude();
         Poll::Ready(Some(Err(cut)))
@@ -149,7 +148,7 @@ impl Drop for Outgoing {
     fn drop(&mut self) {
         // A body whose end was not asked for: all of it was sent, or its client has left.
         self.conclude();
-        self.connection.end();
+        self.control.end();
     }
 }
 
@@ -192,14 +191,14 @@ pub(super) fn error(
     error_response::error(provider, status, kind, message).map(ResponseBody::Answer)
 }
 
-/// Sends `response` on `connection`. The call that it answers is concluded when it is over.
+/// Sends `response` by way of `control`. The call that it answers is concluded when it is over.
 pub(super) fn send(
     response: Response<ResponseBody>,
-    connection: Arc<ConnectionHandle>,
+    control: ResponseControl,
     mut call: Option<Box<OpenCall>>,
 ) -> Response<OutBody> {
     let (status, length) = (response.status(), response.body().size_hint().exact());
     call.iter_mut().for_each(|call| call.begin_sending(status, length));
     let (cut, before_reset) = (None, None);
-    response.map(|body| OutBody(Box::new(Outgoing { body, call, connection, cut, before_reset })))
+    response.map(|body| OutBody(Box::new(Outgoing { body, call, control, cut, before_reset })))
 }

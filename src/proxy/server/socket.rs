@@ -1,4 +1,4 @@
-//! One accepted connection as the server holds it: the socket, and a handle
+//! One accepted connection as the server holds it: the stream that a listener gives, and a handle
 //! through which a response body can have it reset.
 
 use std::io;
@@ -139,18 +139,43 @@ impl ConnectionHandle {
     }
 }
 
-/// The socket of one connection.
+/// The bytes of an accepted connection, as a listener gives them.
+pub trait ClientStream: AsyncRead + AsyncWrite + Send + Unpin + 'static {
+    /// Returns once there is something to read, or the other end is gone.
+    ///
+    /// # Errors
+    /// What the system says of the connection.
+    fn readable(&self) -> impl Future<Output = io::Result<()>> + Send;
+
+    /// Has the connection end in a TCP reset, not in a close, once this is dropped.
+    fn reset_on_drop(&self);
+}
+
+impl ClientStream for TcpStream {
+    async fn readable(&self) -> io::Result<()> {
+        // Not `TcpStream::readable`, which may return although there is nothing.
+        self.peek(&mut [0]).await.map(drop)
+    }
+
+    fn reset_on_drop(&self) {
+        // Lingering for no time makes the close a reset. Where the system refuses, a plain
+        // close is the next best cut.
+        drop(socket2::SockRef::from(self).set_linger(Some(Duration::ZERO)));
+    }
+}
+
+/// One connection as HTTP reads and writes it.
 #[derive(Debug)]
-pub struct ClientSocket {
-    stream: TcpStream,
+pub struct ClientSocket<S: ClientStream> {
+    stream: S,
     connection: Arc<ConnectionHandle>,
     /// What was read of it and put back.
     unread: Bytes,
 }
 
-impl ClientSocket {
+impl<S: ClientStream> ClientSocket<S> {
     /// Wraps an accepted stream.
-    pub fn new(stream: TcpStream) -> Self {
+    pub fn new(stream: S) -> Self {
         Self { stream, connection: Arc::default(), unread: Bytes::new() }
     }
 
@@ -159,8 +184,7 @@ impl ClientSocket {
     /// # Errors
     /// What the system says of the socket.
     pub async fn readable(&self) -> io::Result<()> {
-        // Not `readable`, which may return although there is nothing.
-        self.stream.peek(&mut [0]).await.map(drop)
+        self.stream.readable().await
     }
 
     /// Has what was read of it read once more.
@@ -174,17 +198,15 @@ impl ClientSocket {
     }
 }
 
-impl Drop for ClientSocket {
+impl<S: ClientStream> Drop for ClientSocket<S> {
     fn drop(&mut self) {
         if self.connection.reset.load(Ordering::Acquire) {
-            // Lingering for no time makes the close a reset. Where the system
-            // refuses, a plain close is the next best cut.
-            drop(socket2::SockRef::from(&self.stream).set_linger(Some(Duration::ZERO)));
+            self.stream.reset_on_drop();
         }
     }
 }
 
-impl AsyncRead for ClientSocket {
+impl<S: ClientStream> AsyncRead for ClientSocket<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -199,7 +221,7 @@ impl AsyncRead for ClientSocket {
     }
 }
 
-impl AsyncWrite for ClientSocket {
+impl<S: ClientStream> AsyncWrite for ClientSocket<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

@@ -9,6 +9,7 @@ use super::super::Proxy;
 use super::super::connection_context::ConnectionContext;
 use super::super::open_call::OpenCall;
 use super::super::respond::ResponseBody;
+use super::super::response_control::ResponseControl;
 use super::active_fault::{ActiveFault, NotApplied};
 use super::body::FaultBody;
 use super::buffer;
@@ -46,6 +47,7 @@ pub(super) fn looks_inside(fault: &Fault) -> bool {
 /// Applies a fault to the answer of a call.
 pub(super) async fn apply_to_answer(
     caller: &ConnectionContext,
+    control: &ResponseControl,
     mut active: ActiveFault,
     observed: &NormalizedRequest,
     open: &mut OpenCall,
@@ -104,7 +106,7 @@ pub(super) async fn apply_to_answer(
         set_recovers(open, parts.status);
     }
     let faults = Arc::clone(&caller.proxy.faults);
-    let body = FaultBody::new(body, changing, active, (faults, Arc::clone(&caller.connection)));
+    let body = FaultBody::new(body, changing, active, (faults, control.clone()));
     Response::from_parts(parts, ResponseBody::Fault(Box::new(body)))
 }
 

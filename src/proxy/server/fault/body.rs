@@ -8,7 +8,7 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
-use super::super::socket::ConnectionHandle;
+use super::super::response_control::{FlushMark, ResponseControl};
 use super::FaultContext;
 use super::active_fault::{ActiveFault, NotApplied};
 use super::no_response;
@@ -23,7 +23,7 @@ type Wait = Pin<Box<dyn Future<Output = ()> + Send>>;
 pub struct FaultBody {
     body: AnswerBody,
     faults: Arc<FaultContext>,
-    connection: Arc<ConnectionHandle>,
+    control: ResponseControl,
     transform: BodyTransform,
     fault: ActiveFault,
     /// A step that was looked at before its turn.
@@ -33,7 +33,7 @@ pub struct FaultBody {
     sent: u64,
     wait: Option<Wait>,
     /// Nothing follows before the system has got all there was then.
-    unflushed: Option<u64>,
+    unflushed: Option<FlushMark>,
     /// How the engine's body ended.
     ended: Option<Result<(), RecordedCut>>,
     /// How this one did.
@@ -58,13 +58,13 @@ impl FaultBody {
         body: AnswerBody,
         transform: BodyTransform,
         fault: ActiveFault,
-        (faults, connection): (Arc<FaultContext>, Arc<ConnectionHandle>),
+        (faults, control): (Arc<FaultContext>, ResponseControl),
     ) -> Self {
         let announced = body.size_hint().exact();
         Self {
             body,
             faults,
-            connection,
+            control,
             transform,
             fault,
             ahead: None,
@@ -86,7 +86,7 @@ impl FaultBody {
             if let Some(BodyStep::Behind(_)) = self.ahead
                 && let Some(BodyStep::Behind(data)) = self.ahead.take()
             {
-                self.connection.send_behind(data);
+                self.control.send_behind(data);
             }
             return Next::Data(data);
         }
@@ -100,7 +100,7 @@ impl FaultBody {
                 self.wait = Some(Box::pin(async move { faults.stopped().await }));
                 self.ahead = Some(BodyStep::Cut(loomrec_fault::ConnectionCut::Close));
             }
-            Some(BodyStep::Behind(data)) => self.connection.send_behind(data),
+            Some(BodyStep::Behind(data)) => self.control.send_behind(data),
             Some(BodyStep::Cut(cut)) => return Next::End(Err(no_response::cut(cut))),
             Some(BodyStep::End) => return Next::End(Ok(())),
             Some(BodyStep::Send(_)) | None => return Next::Nothing,
@@ -170,7 +170,7 @@ impl Body for FaultBody {
                 this.wait = None;
             }
             if let Some(since) = this.unflushed {
-                ready!(this.connection.poll_flushed(since, cx));
+                ready!(this.control.poll_flushed(since, cx));
                 this.unflushed = None;
             }
             if this.over.is_some() {
@@ -184,7 +184,7 @@ impl Body for FaultBody {
                 Next::Data(data) => {
                     this.sent += data.len() as u64;
                     let is_paced = this.transform.is_paced();
-                    this.unflushed = is_paced.then(|| this.connection.flushes());
+                    this.unflushed = is_paced.then(|| this.control.flush_mark());
                     return Poll::Ready(Some(Ok(Frame::data(data))));
                 }
                 Next::End(end) => {

@@ -10,6 +10,7 @@ use super::super::Proxy;
 use super::super::connection_context::ConnectionContext;
 use super::super::open_call::OpenCall;
 use super::super::respond::ResponseBody;
+use super::super::response_control::ResponseControl;
 use super::active_fault::{ActiveFault, ChaosAction};
 use super::apply::{apply_to_answer, looks_inside, mark_recovered, response_format};
 use super::declared::{FaultHeaders, REFUSED};
@@ -33,6 +34,7 @@ type Found<'a> = Result<OwedTake<'a>, UnexplainedMiss>;
 /// [`AbandonedCall`] where the fault leaves it without an answer.
 pub(in crate::server) async fn answer(
     caller: &ConnectionContext,
+    control: &ResponseControl,
     call: Box<IncomingCall>,
     open: &mut OpenCall,
 ) -> Result<Response<ResponseBody>, AbandonedCall> {
@@ -68,9 +70,9 @@ pub(in crate::server) async fn answer(
     match substitute(&fault.decided.fault, &call) {
         Some(substitute) => {
             fault.fired();
-            replace_answer(caller, &fault, &call, open, found.err(), substitute).await
+            replace_answer(caller, control, &fault, &call, open, found.err(), substitute).await
         }
-        None => Ok(change_answer(caller, fault, call, open, found).await),
+        None => Ok(change_answer(caller, control, fault, call, open, found).await),
     }
 }
 
@@ -251,6 +253,7 @@ fn is_used_by(proxy: &Proxy, owed: &OwedTake<'_>, decided: &DecidedFault) -> boo
 /// all the same: a fault does not hide it.
 async fn replace_answer(
     caller: &ConnectionContext,
+    control: &ResponseControl,
     fault: &ActiveFault,
     call: &IncomingCall,
     open: &mut OpenCall,
@@ -267,7 +270,7 @@ async fn replace_answer(
     match substitute {
         AnswerSubstitute::Silence { for_ms, then } => {
             let cut = no_response::cut(then);
-            Err(no_response::keep(proxy, &caller.connection, for_ms, cut).await)
+            Err(no_response::keep(proxy, control, for_ms, cut).await)
         }
         AnswerSubstitute::Answer(synthetic) => {
             let mut response = response(synthetic);
@@ -297,6 +300,7 @@ fn response(synthetic: SyntheticResponse) -> Response<AnswerBody> {
 /// Has the engine answer a call, and the fault change that answer or delay it.
 async fn change_answer(
     caller: &ConnectionContext,
+    control: &ResponseControl,
     mut fault: ActiveFault,
     mut call: Box<IncomingCall>,
     open: &mut OpenCall,
@@ -351,7 +355,7 @@ async fn change_answer(
     if let Some(delayed) = open.settlement().as_mut().and_then(|it| it.delayed.as_mut()) {
         delayed.has_head = true;
     }
-    apply_to_answer(caller, fault, call.storable(), open, response).await
+    apply_to_answer(caller, control, fault, call.storable(), open, response).await
 }
 
 /// Has a call answered that no take answers: live, by a script, or with an error.

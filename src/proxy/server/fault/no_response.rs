@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::super::Proxy;
-use super::super::socket::ConnectionHandle;
+use super::super::response_control::ResponseControl;
 use loomrec_recording::entry::RecordedCut;
 
 /// A call that is left without an answer: its connection ends.
@@ -31,14 +31,14 @@ pub(super) fn cut(cut: loomrec_fault::ConnectionCut) -> RecordedCut {
 /// ends the wait; so does the run's end.
 pub(super) async fn keep(
     proxy: &Arc<Proxy>,
-    connection: &ConnectionHandle,
+    control: &ResponseControl,
     for_ms: u64,
     then: RecordedCut,
 ) -> AbandonedCall {
     proxy.faults.pause(for_ms).await;
-    connection.cut();
+    control.cut();
     if then == RecordedCut::Reset {
-        connection.reset_at_end();
+        control.reset_at_end();
     }
     AbandonedCall
 }
