@@ -10,8 +10,9 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Subscriber};
+use tracing_subscriber::Registry;
+use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
-use tracing_subscriber::{EnvFilter, Registry};
 
 use super::exit::{CommandFailure, UNEXPECTED};
 use super::output::Output;
@@ -25,7 +26,7 @@ const OURS: &str = "loomrec";
 /// A filter that is none.
 pub fn start(filter: Option<&str>, output: &Output) -> Result<(), CommandFailure> {
     let Some(filter) = filter.filter(|filter| !filter.trim().is_empty()) else { return Ok(()) };
-    let chosen = EnvFilter::builder().parse(filter).map_err(|error| {
+    let chosen: Targets = filter.parse().map_err(|error| {
         CommandFailure::usage(format!(
             "--log {filter}: {error}; it takes a level (error, warn, info, debug, trace, off), or \
              levels by target, such as loomrec::call=info,loomrec::fault=debug"

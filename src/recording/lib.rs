@@ -45,6 +45,7 @@ pub mod timestamp;
 mod typed_reader;
 pub mod unchecked;
 pub mod verification;
+pub mod yaml;
 
 pub use body::{Chunk, ChunkLayout, ResponsePayload};
 pub use document::RecordingDocument;

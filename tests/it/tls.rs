@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rcgen::{BasicConstraints, ExtendedKeyUsagePurpose, IsCa, KeyPair, date_time_ymd};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig};
 
@@ -114,11 +116,27 @@ fn a_certificate_for_clients_is_no_servers() {
     holds(&words, &["not valid for a server"]);
 }
 
+/// Made with openssl: a certificate for 127.0.0.1 that an authority with a key on the curve P-521
+/// signed. ring, which makes the other certificates here, does not know this curve.
+#[test]
+fn a_signature_that_cannot_be_checked_is_said_to_be_so() {
+    let certificate = CertificateDer::from_pem_slice(include_bytes!("tls/server.pem")).unwrap();
+    let key = KeyPair::from_pem(include_str!("tls/server-key.pem")).unwrap();
+    let config = server_config(certificate, &key);
+    let upstream = Upstream::always_over(Some(config), Answer::json(200, "{}"));
+    let words = said(upstream.address(), |folder| {
+        let path = folder.join("p521.pem");
+        std::fs::write(&path, include_bytes!("tls/authority.pem")).unwrap();
+        path
+    });
+    holds(&words, &["signed in a way that loomrec cannot check", "P-256"]);
+}
+
 #[test]
 fn a_server_that_asks_for_a_clients_certificate_is_said_to() {
     let mut roots = RootCertStore::empty();
     roots.add(Authority::trusted().certificate().clone()).unwrap();
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
     let clients = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
     let config = Authority::trusted().server_config_for(&server_params(), clients.build().unwrap());
     holds(&said_of(config), &["asks for a client's certificate"]);

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::super::exit::CommandFailure;
 use super::demo_check::broken;
+use crate::engine::upstream::install_crypto_provider;
 use crate::provider::framing::events;
 use crate::provider::{self, Answer, Framing, Operation};
 
@@ -72,6 +73,7 @@ impl AgentRun {
 impl DemoAgent {
     /// The program, its base URL pointing at `origin`.
     pub(super) fn new(origin: &str) -> Result<Self, CommandFailure> {
+        install_crypto_provider();
         let client = reqwest::Client::builder().no_proxy().build();
         let client = client.map_err(|error| broken(&error.to_string()))?;
         Ok(Self { client, url: format!("{origin}/openai/v1/chat/completions") })

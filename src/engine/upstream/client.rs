@@ -35,9 +35,7 @@ impl UpstreamClient {
     /// # Errors
     /// [`UpstreamError::Setup`] where these variables name no certificate.
     pub fn new() -> Result<Self, UpstreamError> {
-        // One provider for the process, named, since two in one build would make
-        // rustls refuse to choose. An error says that it is installed already.
-        drop(rustls::crypto::aws_lc_rs::default_provider().install_default());
+        tls::install_crypto_provider();
         let tls = TlsSetup::from_environment()
             .map_err(|error| UpstreamError::Setup { detail: chain(&error) })?;
         let proxies = Arc::new(ProxySettings::from_environment());

@@ -21,3 +21,4 @@ pub use client::UpstreamClient;
 pub use error::UpstreamError;
 pub use framing::AmbiguousFraming;
 pub use request::UpstreamRequest;
+pub use tls::install_crypto_provider;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use rustls::ClientConfig;
-use rustls::crypto::aws_lc_rs;
+use rustls::crypto::ring;
 use rustls_platform_verifier::Verifier;
 use tokio::sync::OnceCell;
 
@@ -18,6 +18,13 @@ const NAMING: [&str; 2] = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
 #[error("load the certificates of the authorities to trust: {detail}")]
 pub(super) struct TlsSetupError {
     detail: String,
+}
+
+/// Names the implementation of cryptography for the whole process. Whoever makes a TLS client
+/// with a library that does not ask which one to use calls this first.
+pub fn install_crypto_provider() {
+    // An error says that it is installed already.
+    drop(ring::default_provider().install_default());
 }
 
 /// The settings of all TLS connections, made when they are first needed.
@@ -51,7 +58,7 @@ impl TlsSetup {
 }
 
 fn client_config() -> Result<Arc<ClientConfig>, TlsSetupError> {
-    let provider = Arc::new(aws_lc_rs::default_provider());
+    let provider = Arc::new(ring::default_provider());
     let with_detail = |error: rustls::Error| TlsSetupError { detail: error.to_string() };
     let verifier = Verifier::new(Arc::clone(&provider))
         .map_err(|error| TlsSetupError { detail: missing_certificates(&error) })?;

@@ -135,6 +135,12 @@ fn explain_certificate(error: &CertificateError, trusted: &str) -> String {
              that name has (trusted are {trusted}): name a file with the authority's current \
              certificate in SSL_CERT_FILE"
         ),
+        CertificateError::UnsupportedSignatureAlgorithmContext { .. }
+        | CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => {
+            "the server's certificate, or one it was issued by, is signed in a way that loomrec \
+             cannot check: use RSA, ECDSA with P-256 or P-384, or Ed25519"
+                .to_owned()
+        }
         CertificateError::Revoked => {
             "the server's certificate was revoked: the server needs a new one".to_owned()
         }

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use super::bounded::{LIMIT, ReadMeter};
 use super::exchange::FoundItem;
 use super::format::ForeignFormat;
+use crate::yaml::composer::YamlError;
 
 /// A file that is not what it should be.
 #[derive(Debug, thiserror::Error)]
@@ -119,6 +120,16 @@ pub(super) enum ReadProblem {
     TooLarge,
     /// It could not be read.
     Io(std::io::Error),
+}
+
+impl From<YamlError> for ReadProblem {
+    fn from(error: YamlError) -> Self {
+        match error {
+            YamlError::Form(problem) => Self::Form(problem),
+            YamlError::TooLarge => Self::TooLarge,
+            YamlError::Io(source) => Self::Io(source),
+        }
+    }
 }
 
 impl From<serde_json::Error> for ReadProblem {

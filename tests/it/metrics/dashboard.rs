@@ -237,7 +237,8 @@ fn dashboard_is_whole() {
 
 #[track_caller]
 fn yaml(path: &str) -> Value {
-    serde_saphyr::from_str(&read(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+    loomrec::recording::yaml::parse(read(path).as_bytes())
+        .unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
 #[test]

@@ -10,6 +10,7 @@ use super::entry::{RetryPhase, ScriptEntry, ScriptFailure};
 use super::notation::{ScriptError, ScriptNotation};
 use loomrec_identity::spelling::nearest;
 use loomrec_provider::TokenUsage;
+use loomrec_recording::yaml;
 
 /// The entries there are.
 const ENTRIES: [&str; 8] =
@@ -85,10 +86,7 @@ pub fn value(text: &[u8], notation: ScriptNotation) -> Result<Value, String> {
                 .map_err(|error| format!("not plain JSON: failed to {error}"))?;
             serde_json::from_slice(text).map_err(|error| format!("not JSON: {error}"))
         }
-        ScriptNotation::Yaml => {
-            let text = std::str::from_utf8(text).map_err(|error| format!("not UTF-8: {error}"))?;
-            serde_saphyr::from_str(text).map_err(|error| format!("not YAML: {error}"))
-        }
+        ScriptNotation::Yaml => yaml::parse(text).map_err(|why| format!("not YAML: {why}")),
     }
 }
 

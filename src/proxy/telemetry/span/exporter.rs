@@ -4,6 +4,7 @@
 //! headers, compression, the sampler, limits, the service's name and attributes. No proxy
 //! of the environment is used: it may well be this very process.
 
+use loomrec_engine::upstream::install_crypto_provider;
 use opentelemetry::Key;
 use opentelemetry_otlp::tonic_types::transport::{Certificate, ClientTlsConfig, Identity};
 use opentelemetry_otlp::{
@@ -57,6 +58,7 @@ fn tls(config: &SpanConfig) -> ClientTlsConfig {
 }
 
 fn client(config: &SpanConfig) -> reqwest::Result<reqwest::Client> {
+    install_crypto_provider();
     let none = reqwest::redirect::Policy::none();
     let mut builder = reqwest::Client::builder().no_proxy().redirect(none).timeout(config.timeout);
     if let Some(roots) = &config.roots {

@@ -6,10 +6,10 @@ use super::super::exchange::{
     ForeignExchange, ForeignRequest, ForeignResponse, FoundItem, ResponseContent, SkippedItem,
 };
 use super::message::{VcrBody, headers, text};
-use super::node::{YamlNode, members};
-use super::scalar::ScalarSchema;
 use crate::ResponseEnd;
 use crate::rebuilt_body::rebuild;
+use crate::yaml::node::{YamlNode, members};
+use crate::yaml::scalar::ScalarSchema;
 
 /// An interaction.
 #[derive(Debug, Default)]

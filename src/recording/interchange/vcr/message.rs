@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::super::lenient::decode_base64;
-use super::node::{NoValue, ValueStyle, YamlNode, YamlScalar, members};
-use super::scalar::ScalarSchema;
+use crate::yaml::node::{NoValue, ValueStyle, YamlNode, YamlScalar, members};
+use crate::yaml::scalar::ScalarSchema;
 
 /// The most bytes that the headers of one message may have: a file can say one header
 /// a thousand times by its name (an alias).

@@ -1,8 +1,8 @@
-use super::super::yaml::YamlComposer;
 use super::*;
+use crate::yaml::composer::YamlComposer;
 
 fn yaml(text: &str) -> YamlNode {
-    let mut composer = YamlComposer::new(text.as_bytes());
+    let mut composer = YamlComposer::new(text.as_bytes(), 128 << 20);
     composer.next().unwrap();
     composer.next().unwrap();
     let first = composer.next().unwrap();

@@ -3,11 +3,8 @@
 
 mod interaction;
 mod message;
-mod node;
 mod read;
-mod scalar;
 mod write;
-mod yaml;
 
 pub(super) use read::{read_json, read_yaml};
 pub(super) use write::{Cassette, Notation};

@@ -6,11 +6,13 @@ use std::io::Read;
 use granit_parser::{Event, ScalarStyle};
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
+use super::super::bounded::LIMIT;
 use super::super::read_context::{ReadContext, ReadProblem};
 use super::interaction::VcrInteraction;
 use super::message::text;
-use super::node::YamlNode;
-use super::yaml::{self, YamlComposer};
+use crate::yaml::composer::{self, YamlComposer};
+use crate::yaml::node::YamlNode;
+use crate::yaml::scalar;
 
 /// What is seen of a cassette beside its interactions.
 #[derive(Debug, Default)]
@@ -64,12 +66,15 @@ pub(in super::super) fn read_yaml(
     input: impl Read,
     finder: &mut ReadContext<'_>,
 ) -> Result<(), ReadProblem> {
-    let mut composer = YamlComposer::new(input);
+    let mut composer = YamlComposer::new(input, LIMIT as usize);
     loop {
         match composer.next()? {
             Event::MappingStart(..) => break,
             Event::StreamStart | Event::DocumentStart(..) => {}
-            _ => return Err(composer.problem("expected a cassette: a map with `interactions`")),
+            _ => {
+                let expected = "expected a cassette: a map with `interactions`";
+                return Err(composer.problem(expected).into());
+            }
         }
     }
     let mut outline = Outline::default();
@@ -92,7 +97,9 @@ pub(in super::super) fn read_yaml(
         match composer.next()? {
             Event::StreamEnd => break,
             Event::DocumentEnd => {}
-            _ => return Err(composer.problem("a second document stands behind the cassette")),
+            _ => {
+                return Err(composer.problem("a second document stands behind the cassette").into());
+            }
         }
     }
     outline.check_end().map_err(|wrong| ReadProblem::Form(wrong.to_owned()))
@@ -106,10 +113,10 @@ fn read_interactions<R: Read>(
     match &first {
         Event::SequenceStart(..) => {}
         // `interactions:` with nothing behind it.
-        Event::Scalar(text, ScalarStyle::Plain, _, None) if super::scalar::is_null(text) => {
+        Event::Scalar(text, ScalarStyle::Plain, _, None) if scalar::is_null(text) => {
             return Ok(());
         }
-        _ => return Err(composer.problem(NO_LIST)),
+        _ => return Err(composer.problem(NO_LIST).into()),
     }
     loop {
         let first = match composer.next()? {
@@ -119,7 +126,7 @@ fn read_interactions<R: Read>(
         let began = composer.place();
         let node = composer.compose(first)?;
         let interaction =
-            VcrInteraction::from_node(node).map_err(|wrong| yaml::at(began, &wrong))?;
+            VcrInteraction::from_node(node).map_err(|wrong| composer::at(began, &wrong))?;
         let item = interaction.item(finder.place());
         if !finder.report(item) {
             return Err(ReadProblem::Form(NO_MORE.to_owned()));

@@ -11,7 +11,7 @@ use super::scalar::{self, ScalarSchema, UnsayableNumber};
 
 /// A piece of a cassette.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum YamlNode {
+pub(crate) enum YamlNode {
     /// A scalar.
     Scalar(YamlScalar),
     /// A list.
@@ -22,14 +22,14 @@ pub(super) enum YamlNode {
 
 /// A scalar and how it is written.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct YamlScalar {
-    pub(super) text: String,
-    pub(super) style: ValueStyle,
+pub(crate) struct YamlScalar {
+    pub(crate) text: String,
+    pub(crate) style: ValueStyle,
 }
 
 /// How a scalar is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ValueStyle {
+pub(crate) enum ValueStyle {
     /// Without quotes and tag.
     Plain,
     /// With quotes, as a block, or with the tag of a text.
@@ -49,7 +49,7 @@ pub(super) enum ValueStyle {
 
 /// What a tag says of a scalar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum CoreType {
+pub(crate) enum CoreType {
     Null,
     Bool,
     Int,
@@ -58,7 +58,7 @@ pub(super) enum CoreType {
 
 /// Whether a list or map is more than that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum CollectionShape {
+pub(crate) enum CollectionShape {
     /// It is just that.
     Usual,
     /// Its tag names an object that only the program knew.
@@ -67,7 +67,7 @@ pub(super) enum CollectionShape {
 
 /// Why a piece is no value of JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum NoValue {
+pub(crate) enum NoValue {
     Number,
     Repeated,
     Foreign,
@@ -76,7 +76,7 @@ pub(super) enum NoValue {
 
 impl NoValue {
     /// In a few words, behind `its body`.
-    pub(super) const fn reason(self) -> &'static str {
+    pub(crate) const fn reason(self) -> &'static str {
         match self {
             Self::Number => "holds a number that JSON cannot say",
             Self::Repeated => "holds two members of one name",
@@ -97,16 +97,21 @@ impl From<UnsayableNumber> for NoValue {
 
 impl YamlNode {
     /// A text in quotes.
-    pub(super) fn text(text: impl Into<String>) -> Self {
+    pub(crate) fn text(text: impl Into<String>) -> Self {
         Self::scalar(text, ValueStyle::Text)
     }
 
-    pub(super) fn scalar(text: impl Into<String>, style: ValueStyle) -> Self {
+    pub(crate) fn scalar(text: impl Into<String>, style: ValueStyle) -> Self {
         Self::Scalar(YamlScalar { text: text.into(), style })
     }
 
+    /// A scalar that says that there is nothing.
+    pub(crate) fn null() -> Self {
+        Self::scalar("", ValueStyle::Plain)
+    }
+
     /// Whether it says that there is nothing.
-    pub(super) fn is_null(&self) -> bool {
+    pub(crate) fn is_null(&self) -> bool {
         let Self::Scalar(scalar) = self else { return false };
         match scalar.style {
             ValueStyle::Plain => scalar::is_null(&scalar.text),
@@ -119,7 +124,7 @@ impl YamlNode {
     ///
     /// # Errors
     /// [`NoValue`] where JSON has none for it.
-    pub(super) fn into_value(self, schema: ScalarSchema) -> Result<Value, NoValue> {
+    pub(crate) fn into_value(self, schema: ScalarSchema) -> Result<Value, NoValue> {
         match self {
             Self::List(_, CollectionShape::Foreign) | Self::Map(_, CollectionShape::Foreign) => {
                 Err(NoValue::Foreign)
@@ -132,7 +137,12 @@ impl YamlNode {
             Self::Map(members, CollectionShape::Usual) => {
                 let mut map = Map::with_capacity(members.len());
                 for (key, value) in members {
-                    let key = match key.into_value(schema)? {
+                    let key = match key {
+                        // Whoever writes `on:` has a name in mind.
+                        Self::Scalar(key) if schema == ScalarSchema::HandWritten => key.text.into(),
+                        key => key.into_value(schema)?,
+                    };
+                    let key = match key {
                         Value::String(text) => text,
                         Value::Array(_) | Value::Object(_) => return Err(NoValue::Foreign),
                         // As Python's `json` writes a key that is no text.
@@ -173,7 +183,7 @@ impl YamlScalar {
 ///
 /// # Errors
 /// What is wrong: `what` is no map, or has two members of one name.
-pub(super) fn members(node: YamlNode, what: &str) -> Result<Vec<(String, YamlNode)>, String> {
+pub(crate) fn members(node: YamlNode, what: &str) -> Result<Vec<(String, YamlNode)>, String> {
     let YamlNode::Map(members, _) = node else { return Err(format!("expected {what} as a map")) };
     let mut seen = HashSet::with_capacity(members.len());
     let mut named = Vec::with_capacity(members.len());
@@ -226,7 +236,7 @@ impl<'de> Visitor<'de> for NodeVisitor {
     }
 
     fn visit_unit<E>(self) -> Result<YamlNode, E> {
-        Ok(YamlNode::scalar("", ValueStyle::Plain))
+        Ok(YamlNode::null())
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<YamlNode, A::Error> {

@@ -1,4 +1,4 @@
-//! Reads YAML piece by piece: what an interaction takes, its aliases included, is bounded.
+//! Reads YAML piece by piece: what a piece takes, its aliases included, is bounded.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{BufReader, Read};
@@ -7,8 +7,6 @@ use granit_parser::{
     ErrorKind, Event, FallibleBufferedInput, InputIoError, Marker, Parser, ScalarStyle, Tag,
 };
 
-use super::super::bounded::LIMIT;
-use super::super::read_context::ReadProblem;
 use super::node::{CollectionShape, CoreType, ValueStyle, YamlNode, YamlScalar};
 
 /// How deep lists and maps may stand in one another, aliases included.
@@ -23,22 +21,35 @@ const ALIASES_LIMIT: usize = 512 << 20;
 /// What a piece takes beside its text.
 const NODE_COST: usize = 16;
 
-/// What one interaction may take.
-const ROOM: usize = LIMIT as usize;
-
 const TOO_DEEP: &str = "it is nested too deeply";
 
 const MULTIPLIED: &str = "its aliases multiply to more than is read of one file";
 
 const NAMESPACE: &str = "tag:yaml.org,2002:";
 
+/// Why YAML cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum YamlError {
+    /// It is none, or holds what is not read.
+    #[error("{0}")]
+    Form(String),
+    /// One piece takes too much.
+    #[error("it takes more memory than is given to one file")]
+    TooLarge,
+    /// It could not be read.
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+}
+
 /// The pieces of a file, as they are asked for.
-pub(super) struct YamlComposer<R: Read> {
+pub(crate) struct YamlComposer<R: Read> {
     events: Parser<'static, FallibleBufferedInput<Characters<R>>>,
     /// What aliases may repeat: as many of them as take no more than the limit.
     anchors: HashMap<usize, Piece>,
     anchors_cost: usize,
     aliases_cost: usize,
+    /// What one piece may take.
+    room: usize,
     /// Where the last event stands.
     place: (usize, usize),
 }
@@ -80,24 +91,24 @@ impl Open {
 }
 
 impl<R: Read> YamlComposer<R> {
-    pub(super) fn new(input: R) -> Self {
+    /// Reads pieces that take no more than `room` bytes each.
+    pub(crate) fn new(input: R, room: usize) -> Self {
         let characters = Characters { input: BufReader::new(input), ended: false };
         Self {
             events: Parser::new_from_fallible_iter(characters),
             anchors: HashMap::new(),
             anchors_cost: 0,
             aliases_cost: 0,
+            room,
             place: (0, 0),
         }
     }
 
     /// The next event.
-    pub(super) fn next(&mut self) -> Result<Event<'static>, ReadProblem> {
+    pub(crate) fn next(&mut self) -> Result<Event<'static>, YamlError> {
         let Some(next) = self.events.next_event() else { return Ok(Event::StreamEnd) };
         let (event, span) = next.map_err(|error| match error.kind() {
-            ErrorKind::InputIo { error } => {
-                ReadProblem::Io(std::io::Error::other(error.to_string()))
-            }
+            ErrorKind::InputIo { error } => YamlError::Io(std::io::Error::other(error.to_string())),
             kind => at(place_of(error.marker()), &kind.to_string()),
         })?;
         self.place = place_of(&span.start);
@@ -105,24 +116,24 @@ impl<R: Read> YamlComposer<R> {
     }
 
     /// A problem at the last event.
-    pub(super) fn problem(&self, text: &str) -> ReadProblem {
+    pub(crate) fn problem(&self, text: &str) -> YamlError {
         at(self.place, text)
     }
 
     /// Where the last event stands: line and column.
-    pub(super) fn place(&self) -> (usize, usize) {
+    pub(crate) fn place(&self) -> (usize, usize) {
         self.place
     }
 
     /// The piece that begins with this event.
-    pub(super) fn compose(&mut self, first: Event<'static>) -> Result<YamlNode, ReadProblem> {
+    pub(crate) fn compose(&mut self, first: Event<'static>) -> Result<YamlNode, YamlError> {
         let mut stack: Vec<Open> = Vec::new();
-        let (mut room, mut event) = (ROOM, first);
+        let (mut room, mut event) = (self.room, first);
         loop {
             let whole = match event {
                 Event::Scalar(text, style, anchor, tag) => {
                     let cost = text.len() + NODE_COST;
-                    room = room.checked_sub(cost).ok_or(ReadProblem::TooLarge)?;
+                    room = room.checked_sub(cost).ok_or(YamlError::TooLarge)?;
                     let style = style_of(&text, style, tag.as_deref());
                     let node = YamlNode::scalar(text.into_owned(), style);
                     self.keep(Piece { node, cost, depth: 0 }, anchor)
@@ -166,8 +177,8 @@ impl<R: Read> YamlComposer<R> {
         stack: &mut Vec<Open>,
         room: &mut usize,
         open: Open,
-    ) -> Result<Event<'static>, ReadProblem> {
-        *room = room.checked_sub(NODE_COST).ok_or(ReadProblem::TooLarge)?;
+    ) -> Result<Event<'static>, YamlError> {
+        *room = room.checked_sub(NODE_COST).ok_or(YamlError::TooLarge)?;
         stack.push(open);
         if stack.len() > DEPTH_LIMIT {
             return Err(self.problem(TOO_DEEP));
@@ -187,7 +198,7 @@ impl<R: Read> YamlComposer<R> {
     }
 
     /// What an alias stands for, if it takes no more than `room`.
-    fn repeat(&mut self, anchor: usize, room: usize) -> Result<Piece, ReadProblem> {
+    fn repeat(&mut self, anchor: usize, room: usize) -> Result<Piece, YamlError> {
         let Some(piece) = self.anchors.get(&anchor) else {
             return Err(self.problem(match self.anchors_cost > ANCHORS_LIMIT {
                 true => MULTIPLIED,
@@ -207,8 +218,8 @@ fn place_of(marker: &Marker) -> (usize, usize) {
 }
 
 /// A problem at a line and a column.
-pub(super) fn at((line, column): (usize, usize), text: &str) -> ReadProblem {
-    ReadProblem::Form(format!("{text} at line {line}, column {column}"))
+pub(crate) fn at((line, column): (usize, usize), text: &str) -> YamlError {
+    YamlError::Form(format!("{text} at line {line}, column {column}"))
 }
 
 /// Whether a scalar is another text for YAML 1.1, which knows more line breaks: PyYAML and

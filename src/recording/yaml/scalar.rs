@@ -8,35 +8,39 @@ use serde_json::{Number, Value};
 
 /// By which rules scalars without quotes are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ScalarSchema {
+pub(crate) enum ScalarSchema {
     /// YAML 1.1 as PyYAML reads and writes it. What is none of its numbers, PyYAML writes
     /// without quotes: the texts `1e5` and `0o17`, for example.
     PyYaml,
     /// YAML 1.2's core schema, and JSON: what Rust's libraries read and write.
     Core,
+    /// What people write by hand, who may have either version of YAML in mind: what is a truth
+    /// or a number in one of them is never a text, which would need quotes to be sure.
+    HandWritten,
 }
 
 /// A number that JSON cannot say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct UnsayableNumber;
+pub(crate) struct UnsayableNumber;
 
 /// The value of a scalar without quotes.
 ///
 /// # Errors
 /// [`UnsayableNumber`] for an infinity, something that is not a number, and a number of base
 /// 2, 8, 16 or 60 that has more than 128 bits.
-pub(super) fn resolve(text: &str, schema: ScalarSchema) -> Result<Value, UnsayableNumber> {
+pub(crate) fn resolve(text: &str, schema: ScalarSchema) -> Result<Value, UnsayableNumber> {
     if is_null(text) {
         return Ok(Value::Null);
     }
     match schema {
         ScalarSchema::PyYaml => py_yaml(text),
         ScalarSchema::Core => core(text),
+        ScalarSchema::HandWritten => hand_written(text),
     }
 }
 
 /// Whether a scalar without quotes says that there is nothing; both schemas agree.
-pub(super) fn is_null(text: &str) -> bool {
+pub(crate) fn is_null(text: &str) -> bool {
     matches!(text, "" | "~" | "null" | "Null" | "NULL")
 }
 
@@ -130,6 +134,25 @@ fn core(text: &str) -> Result<Value, UnsayableNumber> {
     let only =
         digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-'));
     if begins && only && digits.parse::<f64>().is_ok() { float(text) } else { Ok(text.into()) }
+}
+
+fn hand_written(text: &str) -> Result<Value, UnsayableNumber> {
+    match text.to_ascii_lowercase().as_str() {
+        "y" | "yes" | "on" | "true" => return Ok(true.into()),
+        "n" | "no" | "off" | "false" => return Ok(false.into()),
+        _ => {}
+    }
+    // `1_000` and `012`.
+    let plain = text.replace('_', "");
+    let (negative, digits) = signed(&plain);
+    if !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit()) {
+        let significant = digits.trim_start_matches('0');
+        return decimal(negative, if significant.is_empty() { "0" } else { significant });
+    }
+    match core(&plain)? {
+        Value::String(_) => Ok(text.into()),
+        value => Ok(value),
+    }
 }
 
 /// Whether a number is negative, and its digits.
