@@ -90,9 +90,8 @@ mod tests {
     #[test]
     fn what_may_be_a_truth_or_a_number_is_no_text() {
         let text = "[y, Yes, ON, n, no, Off, 012, 1_000, -0_5, 0x1F, 0o17, 1e3, +.5, 00]";
-        let value = json!([
-            true, true, true, false, false, false, 12, 1000, -5, 31, 15, 1000.0, 0.5, 0
-        ]);
+        let value =
+            json!([true, true, true, false, false, false, 12, 1000, -5, 31, 15, 1000.0, 0.5, 0]);
         assert_eq!(parse(text.as_bytes()), Ok(value));
         let text = "[yess, 2024-01-01, 1.2.3, a_b, _, 0x, 12:30]";
         let value = json!(["yess", "2024-01-01", "1.2.3", "a_b", "_", "0x", "12:30"]);

@@ -98,7 +98,9 @@ pub(in super::super) fn read_yaml(
             Event::StreamEnd => break,
             Event::DocumentEnd => {}
             _ => {
-                return Err(composer.problem("a second document stands behind the cassette").into());
+                return Err(composer
+                    .problem("a second document stands behind the cassette")
+                    .into());
             }
         }
     }
