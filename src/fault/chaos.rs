@@ -8,9 +8,9 @@ mod header;
 
 use serde_json::{Map, Value, json};
 
-use super::error::{FaultError, quoted, token};
-use super::field::FaultFields;
+use super::field::{fields_of, milliseconds, one_of, rate};
 use super::kind::{Fault, HttpError};
+use loomrec_identity::typed_field::{FieldError, FieldReader, quoted};
 
 /// How late an answer is where nothing else is said, in milliseconds.
 pub const LATENCY_MS: u64 = 1_000;
@@ -63,24 +63,24 @@ impl ChaosRates {
     /// # Errors
     /// An unknown field; a rate outside of 0 to 1; a fault that is none; two faults of
     /// one name.
-    pub fn read(value: &Value) -> Result<Self, FaultError> {
-        let fields = FaultFields::of(value, "an object of rates")?;
+    pub fn read(value: &Value) -> Result<Self, FieldError> {
+        let fields = fields_of(value, "an object of rates")?;
         fields.only("chaos", &FIELDS)?;
-        let rate = |ours, theirs| match fields.one_of(&[ours, theirs])? {
-            Some(name) => fields.rate(name),
+        let either = |ours, theirs| match one_of(fields, &[ours, theirs])? {
+            Some(name) => rate(fields, name),
             None => Ok(None),
         };
         let (latency, latency_ms) = match fields.get("latency") {
             Some(value @ Value::Object(_)) => {
                 latency(value).map_err(|error| error.under("/latency"))?
             }
-            _ => (fields.rate("latency")?, None),
+            _ => (rate(fields, "latency")?, None),
         };
         Ok(Self {
-            drop: rate("drop", "dropRate")?,
-            malformed: rate("malformed", "malformedRate")?,
-            disconnect: rate("disconnect", "disconnectRate")?,
-            rate_limit: fields.rate("rate_limit")?,
+            drop: either("drop", "dropRate")?,
+            malformed: either("malformed", "malformedRate")?,
+            disconnect: either("disconnect", "disconnectRate")?,
+            rate_limit: rate(fields, "rate_limit")?,
             latency,
             latency_ms,
             faults: faults(fields)?,
@@ -217,31 +217,27 @@ fn free_name(faults: &[NamedFault], fault: &Fault) -> String {
     names.find(|name| !is_taken(name)).unwrap_or_default()
 }
 
-fn latency(value: &Value) -> Result<(Option<f64>, Option<u64>), FaultError> {
-    let fields = FaultFields::of(value, "a rate")?;
+fn latency(value: &Value) -> Result<(Option<f64>, Option<u64>), FieldError> {
+    let fields = fields_of(value, "a rate")?;
     fields.only("latency", &["rate", "delay_ms"])?;
-    Ok((fields.rate("rate")?, fields.wait("delay_ms")?))
+    Ok((rate(fields, "rate")?, milliseconds(fields, "delay_ms")?))
 }
 
-fn faults(fields: FaultFields<'_>) -> Result<Vec<NamedFault>, FaultError> {
-    let list = match fields.get("faults") {
-        None => return Ok(Vec::new()),
-        Some(Value::Array(list)) => list,
-        Some(_) => return Err(fields.wrong("faults", "a list of faults, each with its rate")),
-    };
+fn faults(fields: FieldReader<'_>) -> Result<Vec<NamedFault>, FieldError> {
+    let list = fields.list("faults", "a list of faults, each with its rate")?;
     let mut faults: Vec<NamedFault> = Vec::new();
-    for (at, value) in list.iter().enumerate() {
+    for (at, value) in list.unwrap_or_default().iter().enumerate() {
         let one = named(value, &faults).map_err(|error| error.under(&format!("/faults/{at}")))?;
         faults.push(one);
     }
     Ok(faults)
 }
 
-fn named(value: &Value, others: &[NamedFault]) -> Result<NamedFault, FaultError> {
-    let fields = FaultFields::of(value, "an object with a rate and a fault")?;
+fn named(value: &Value, others: &[NamedFault]) -> Result<NamedFault, FieldError> {
+    let fields = fields_of(value, "an object with a rate and a fault")?;
     fields.only("a fault by chance", &["name", "rate", "fault"])?;
-    let need = |name: &str| FaultError::at(token(name), "a fault by chance needs it");
-    let rate = fields.rate("rate")?.ok_or_else(|| need("rate"))?;
+    let need = |name: &str| FieldError::other(fields.place(name), "a fault by chance needs it");
+    let rate = rate(fields, "rate")?.ok_or_else(|| need("rate"))?;
     let fault = Fault::read(fields.get("fault").ok_or_else(|| need("fault"))?)
         .map_err(|error| error.under("/fault"))?;
     let name = match fields.text("name")? {
@@ -251,11 +247,11 @@ fn named(value: &Value, others: &[NamedFault]) -> Result<NamedFault, FaultError>
         }
         Some(name) if ACTIONS.contains(&name.as_str()) => {
             let why = format!("{} is an action of chaos itself: choose another", quoted(&name));
-            return Err(FaultError::at("/name", why));
+            return Err(FieldError::other("/name", why));
         }
         Some(name) if others.iter().any(|one| one.name == name) => {
             let why = format!("another is named {} already", quoted(&name));
-            return Err(FaultError::at("/name", why));
+            return Err(FieldError::other("/name", why));
         }
         Some(name) => name,
     };
@@ -263,9 +259,8 @@ fn named(value: &Value, others: &[NamedFault]) -> Result<NamedFault, FaultError>
 }
 
 /// A rate that is written in a header or behind a flag.
-fn rate(text: &str) -> Result<f64, FaultError> {
-    let wrong =
-        || FaultError::at("", format!("expected a rate, from 0 to 1, not {}", quoted(text.trim())));
+fn rate_from_text(text: &str) -> Result<f64, FieldError> {
+    let wrong = || FieldError::unexpected("", "a rate, from 0 to 1", quoted(text.trim()));
     let rate: f64 = text.trim().parse().map_err(|_| wrong())?;
     (0.0..=1.0).contains(&rate).then_some(rate + 0.0).ok_or_else(wrong)
 }

@@ -16,7 +16,6 @@ mod call_key;
 mod chance;
 pub mod chaos;
 pub mod decider;
-mod error;
 mod event;
 mod field;
 mod form;
@@ -38,7 +37,6 @@ pub use chaos::{ChaosRates, NamedFault};
 pub use decider::{
     CallTurn, DecidedFault, EntryFault, FaultDecider, FaultDeclarations, FaultSource, RuleCount,
 };
-pub use error::FaultError;
 pub use kind::{Fault, FaultPoint, GarbleKind, HttpError, ToolFault, Truncation, TruncationEnd};
 pub use plan::{CallFacts, FaultPlan, FaultRule, LazyBody, PlanError, RuleMatch};
 pub use rewrite::{NotApplicable, rewrite};

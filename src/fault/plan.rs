@@ -11,9 +11,9 @@ mod condition;
 use serde_json::Value;
 
 use super::chaos::ChaosRates;
-use super::error::{FaultError, quoted};
-use super::field::FaultFields;
+use super::field::{count, fields_of, rate};
 use super::kind::Fault;
+use loomrec_identity::typed_field::{FieldError, quoted};
 
 pub use body::{ExpectedValue, LazyBody};
 pub use condition::{CallFacts, RuleMatch};
@@ -65,7 +65,7 @@ pub enum PlanError {
         /// Its name, where it has one.
         name: Option<String>,
         /// What; the pointer leads from the rule's own root.
-        problem: FaultError,
+        problem: Box<FieldError>,
     },
     /// Two rules of one name.
     #[error("rules {first} and {second} are both named {name:?}: rename one")]
@@ -82,7 +82,7 @@ pub enum PlanError {
     Empty,
     /// Something outside of the rules.
     #[error("{0}")]
-    Whole(FaultError),
+    Whole(FieldError),
 }
 
 struct Name<'a>(Option<&'a str>);
@@ -96,8 +96,8 @@ impl std::fmt::Display for Name<'_> {
     }
 }
 
-impl From<FaultError> for PlanError {
-    fn from(error: FaultError) -> Self {
+impl From<FieldError> for PlanError {
+    fn from(error: FieldError) -> Self {
         Self::Whole(error)
     }
 }
@@ -109,21 +109,16 @@ impl FaultPlan {
     /// An unknown field; a value of the wrong type or out of range; two rules of one
     /// name; a plan that is for no call.
     pub fn parse(value: &Value) -> Result<Self, PlanError> {
-        let fields = FaultFields::of(value, "a plan: an object with rules")?;
+        let fields = fields_of(value, "a plan: an object with rules")?;
         fields.only("a plan", &PLAN)?;
         let seed = fields.whole("seed", 0..=u64::MAX, "a whole number from 0 to 2^64 - 1")?;
         let chaos = match fields.get("chaos") {
             Some(chaos) => ChaosRates::read(chaos).map_err(|error| error.under("/chaos"))?,
             None => ChaosRates::default(),
         };
-        let rules = match fields.get("rules") {
-            None => Vec::new(),
-            Some(Value::Array(list)) => {
-                let rules = list.iter().enumerate();
-                rules.map(|(at, value)| rule(at + 1, value)).collect::<Result<Vec<_>, _>>()?
-            }
-            Some(_) => return Err(fields.wrong("rules", "a list of rules").into()),
-        };
+        let rules = fields.list("rules", "a list of rules")?.unwrap_or_default().iter();
+        let rules = rules.enumerate().map(|(at, value)| rule(at + 1, value));
+        let rules = rules.collect::<Result<Vec<_>, _>>()?;
         for (at, rule) in rules.iter().enumerate() {
             if let Some(first) = rules[..at].iter().position(|other| other.name == rule.name) {
                 let (name, first, second) = (rule.name.clone(), first + 1, at + 1);
@@ -139,15 +134,19 @@ impl FaultPlan {
 
 fn rule(number: usize, value: &Value) -> Result<FaultRule, PlanError> {
     let name = value.get("name").and_then(Value::as_str).map(str::to_owned);
-    read_rule(number, value).map_err(|problem| PlanError::Rule { number, name, problem })
+    read_rule(number, value).map_err(|problem| PlanError::Rule {
+        number,
+        name,
+        problem: Box::new(problem),
+    })
 }
 
-fn read_rule(number: usize, value: &Value) -> Result<FaultRule, FaultError> {
-    let fields = FaultFields::of(value, "a rule: an object with a fault")?;
+fn read_rule(number: usize, value: &Value) -> Result<FaultRule, FieldError> {
+    let fields = fields_of(value, "a rule: an object with a fault")?;
     fields.only("a rule", &RULE)?;
     let fault = match fields.get("fault") {
         Some(fault) => Fault::read(fault).map_err(|error| error.under("/fault"))?,
-        None => return Err(FaultError::at("/fault", "a rule needs it: what its calls get")),
+        None => return Err(FieldError::other("/fault", "a rule needs it: what its calls get")),
     };
     let when = match fields.get("match") {
         Some(when) => RuleMatch::read(when).map_err(|error| error.under("/match"))?,
@@ -160,7 +159,7 @@ fn read_rule(number: usize, value: &Value) -> Result<FaultRule, FaultError> {
         Some(name) => name,
         None => format!("rule {number} ({})", fault.name()),
     };
-    let (times, probability) = (fields.count("times", 1)?, fields.rate("probability")?);
+    let (times, probability) = (count(fields, "times", 1)?, rate(fields, "probability")?);
     Ok(FaultRule { name, when, fault, times, probability })
 }
 

@@ -3,11 +3,13 @@
 
 use serde_json::Value;
 
-use super::error::{FaultError, token, told, unknown};
-use super::field::{FaultFields, MOST_BYTES, whole};
+use super::field::{MOST_BYTES, byte_count, count, fields_of, headers, milliseconds, one_of};
 use super::form::FaultForm;
 use super::kind::{
     Fault, FaultPoint, GarbleKind, HANG_MS, HttpError, ToolFault, Truncation, TruncationEnd,
+};
+use loomrec_identity::typed_field::{
+    FieldError, FieldReader, FieldResult, shown_value, whole_number,
 };
 
 /// How an answer ends early: our word first, then those of others.
@@ -43,7 +45,7 @@ impl Fault {
     /// # Errors
     /// An unknown type or field; a value of the wrong type or out of range; a field that
     /// is missing.
-    pub fn read(value: &Value) -> Result<Self, FaultError> {
+    pub fn read(value: &Value) -> Result<Self, FieldError> {
         match value {
             Value::String(text) => Self::parse(text),
             value => read(value),
@@ -51,15 +53,15 @@ impl Fault {
     }
 }
 
-fn read(value: &Value) -> Result<Fault, FaultError> {
-    let fields = FaultFields::of(value, "a fault: an object with a type, or its form of text")?;
+fn read(value: &Value) -> Result<Fault, FieldError> {
+    let fields = fields_of(value, "a fault: an object with a type, or its form of text")?;
     let form = match fields.get("type") {
         Some(Value::String(name)) => FaultForm::find(name)
-            .ok_or_else(|| FaultError::at("/type", unknown("fault", name, &FaultForm::all())))?,
+            .ok_or_else(|| FieldError::unknown_word("/type", "fault", name, &FaultForm::all()))?,
         Some(_) => return Err(fields.wrong("type", "the name of a fault")),
         None => {
             let why = format!("a fault needs a type: {}", FaultForm::all().join(", "));
-            return Err(FaultError::at("/type", why));
+            return Err(FieldError::other("/type", why));
         }
     };
     let mut known = form.names();
@@ -68,22 +70,21 @@ fn read(value: &Value) -> Result<Fault, FaultError> {
     typed(form, fields)
 }
 
-fn typed(form: &FaultForm, fields: FaultFields<'_>) -> Result<Fault, FaultError> {
+fn typed(form: &FaultForm, fields: FieldReader<'_>) -> Result<Fault, FieldError> {
     let need = |name: &str, what: &str| {
-        FaultError::at(token(name), format!("{} needs it: {what}", form.name))
+        FieldError::other(fields.place(name), format!("{} needs it: {what}", form.name))
     };
     let wait =
-        |name: &str| fields.wait(name)?.ok_or_else(|| need(name, "milliseconds, such as 5000"));
+        |name| milliseconds(fields, name)?.ok_or_else(|| need(name, "milliseconds, such as 5000"));
     let bytes =
-        |name: &str| fields.bytes(name, 1)?.ok_or_else(|| need(name, "a number of bytes, from 1"));
+        |name| byte_count(fields, name, 1)?.ok_or_else(|| need(name, "a number of bytes, from 1"));
     Ok(match form.name {
         "timeout" => Fault::Timeout { after_ms: wait("after_ms")? },
-        "hang" => Fault::Hang { max_ms: fields.wait("max_ms")?.unwrap_or(HANG_MS) },
-        "wedged" => Fault::Wedged { max_ms: fields.wait("max_ms")?.unwrap_or(HANG_MS) },
+        "hang" => Fault::Hang { max_ms: milliseconds(fields, "max_ms")?.unwrap_or(HANG_MS) },
+        "wedged" => Fault::Wedged { max_ms: milliseconds(fields, "max_ms")?.unwrap_or(HANG_MS) },
         "slow" => Fault::Slow { delay_ms: wait("delay_ms")? },
         "recover_after" => Fault::RecoverAfter {
-            failures: fields
-                .count("failures", 0)?
+            failures: count(fields, "failures", 0)?
                 .ok_or_else(|| need("failures", "how many calls fail, such as 2"))?,
             fault: Box::new(inner(fields)?),
         },
@@ -102,15 +103,15 @@ fn typed(form: &FaultForm, fields: FaultFields<'_>) -> Result<Fault, FaultError>
             Fault::ToolCallFault { mode: fields.word("mode", &MODES)?.unwrap_or_default() }
         }
         "stream_stall" => {
-            Fault::StreamStall { after: after(fields)?, for_ms: fields.wait("for_ms")? }
+            Fault::StreamStall { after: after(fields)?, for_ms: milliseconds(fields, "for_ms")? }
         }
         "throttle" => Fault::Throttle { bytes_per_second: bytes("bytes_per_second")? },
         "slice" => Fault::Slice {
             bytes: size(bytes("bytes")?),
-            delay_ms: fields.wait("delay_ms")?.unwrap_or(0),
+            delay_ms: milliseconds(fields, "delay_ms")?.unwrap_or(0),
         },
         "stream_garble" => Fault::StreamGarble {
-            chunk: fields.count("chunk", 0)?.map_or(0, |count| size(u64::from(count))),
+            chunk: count(fields, "chunk", 0)?.map_or(0, |count| size(u64::from(count))),
             how: fields.word("how", &GARBLES)?.unwrap_or_default(),
         },
         "wrong_length" => Fault::WrongLength { by: difference(fields)? },
@@ -122,9 +123,9 @@ fn typed(form: &FaultForm, fields: FaultFields<'_>) -> Result<Fault, FaultError>
 }
 
 /// What the first calls get. It does not recover in its turn.
-fn inner(fields: FaultFields<'_>) -> Result<Fault, FaultError> {
+fn inner(fields: FieldReader<'_>) -> Result<Fault, FieldError> {
     let Some(value) = fields.get("fault") else { return Ok(Fault::Hang { max_ms: HANG_MS }) };
-    let nested = || FaultError::at("/fault", "a recover_after cannot stand in another");
+    let nested = || FieldError::other("/fault", "a recover_after cannot stand in another");
     // Found out before it is read, which would go as deep as there are any.
     let is_nested = match value {
         Value::String(text) => {
@@ -143,35 +144,35 @@ fn inner(fields: FaultFields<'_>) -> Result<Fault, FaultError> {
     }
 }
 
-fn http_error(fields: FaultFields<'_>) -> Result<HttpError, FaultError> {
+fn http_error(fields: FieldReader<'_>) -> Result<HttpError, FieldError> {
     Ok(HttpError {
         status_code: status(fields)?.unwrap_or(500),
-        headers: fields.headers("headers")?,
+        headers: headers(fields, "headers")?,
         body: fields.get("body").cloned(),
         message: fields.text("message")?,
         code: fields.text("code")?,
-        retry_after: fields.number(
-            "retry_after",
-            0.0..=86_400.0,
-            "seconds, from 0 to 86400 (a day)",
-        )?,
-        retry_after_ms: fields.wait("retry_after_ms")?,
+        retry_after: fields
+            .number("retry_after", 0.0..=86_400.0, "seconds, from 0 to 86400 (a day)")?
+            .map(|seconds| seconds + 0.0),
+        retry_after_ms: milliseconds(fields, "retry_after_ms")?,
         x_should_retry: fields.flag("x_should_retry")?,
     })
 }
 
 /// The status of an error.
-fn status(fields: FaultFields<'_>) -> Result<Option<u16>, FaultError> {
+fn status(fields: FieldReader<'_>) -> FieldResult<u16> {
     let found = fields.whole("status_code", 400..=599, "an error's status, 400 to 599")?;
     Ok(found.and_then(|status| u16::try_from(status).ok()))
 }
 
 /// Where in the body; at most one of three ways to say it.
-fn after(fields: FaultFields<'_>) -> Result<FaultPoint, FaultError> {
-    Ok(match fields.one_of(&PLACES)? {
-        Some("after_bytes") => FaultPoint::Bytes(fields.bytes("after_bytes", 0)?.unwrap_or(0)),
+fn after(fields: FieldReader<'_>) -> Result<FaultPoint, FieldError> {
+    Ok(match one_of(fields, &PLACES)? {
+        Some("after_bytes") => {
+            FaultPoint::Bytes(byte_count(fields, "after_bytes", 0)?.unwrap_or(0))
+        }
         Some(name) => {
-            let count = size(u64::from(fields.count(name, 0)?.unwrap_or(0)));
+            let count = size(u64::from(count(fields, name, 0)?.unwrap_or(0)));
             if name == "after_chunks" {
                 FaultPoint::Chunks(count)
             } else {
@@ -183,7 +184,7 @@ fn after(fields: FaultFields<'_>) -> Result<FaultPoint, FaultError> {
 }
 
 /// AgentLoom says of it what it always is: no tokens, and cut off by its length.
-fn partial_response(fields: FaultFields<'_>) -> Result<Fault, FaultError> {
+fn partial_response(fields: FieldReader<'_>) -> Result<Fault, FieldError> {
     fields.whole("completion_tokens", 0..=0, "0, which it always is")?;
     let reasons = [("length", ()), ("max_tokens", ()), ("MAX_TOKENS", ())];
     fields.word("finish_reason", &reasons)?;
@@ -191,17 +192,17 @@ fn partial_response(fields: FaultFields<'_>) -> Result<Fault, FaultError> {
 }
 
 /// By how many bytes a length is wrong.
-fn difference(fields: FaultFields<'_>) -> Result<i64, FaultError> {
+fn difference(fields: FieldReader<'_>) -> Result<i64, FieldError> {
     let what = "a whole number of bytes, less or more than 0, such as 10 or -5";
     let Some(value) = fields.get("by") else {
-        return Err(FaultError::at("/by", format!("wrong_length needs it: {what}")));
+        return Err(FieldError::other("/by", format!("wrong_length needs it: {what}")));
     };
-    let digits = told(value);
+    let digits = shown_value(value);
     let (negative, amount) = match digits.strip_prefix('-') {
-        Some(rest) => (true, rest.parse().ok()),
-        None => (false, value.as_number().cloned()),
+        Some(rest) => (true, rest.parse().ok().map(Value::Number)),
+        None => (false, Some(value.clone())),
     };
-    let amount = amount.filter(|_| value.is_number()).as_ref().and_then(whole);
+    let amount = amount.filter(|_| value.is_number()).as_ref().and_then(whole_number);
     match amount.filter(|amount| (1..=MOST_BYTES).contains(amount)).map(i64::try_from) {
         Some(Ok(amount)) => Ok(if negative { -amount } else { amount }),
         _ => Err(fields.wrong("by", what)),

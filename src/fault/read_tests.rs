@@ -285,7 +285,7 @@ fn refusal_names_the_field_what_was_found_and_what_was_expected() {
         "/completion_tokens: expected 0, which it always is, not 3",
     );
     for by in [json!(0), json!(-0.0), json!(1.5), json!("-3"), json!([])] {
-        let found = told(&by);
+        let found = shown_value(&by);
         refused(
             json!({ "type": "wrong_length", "by": by }),
             &format!(

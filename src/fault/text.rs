@@ -7,16 +7,17 @@
 
 use serde_json::{Map, Value};
 
-use super::error::{FaultError, quoted, token, unknown};
 use super::form::{self, FaultForm};
 use super::kind::Fault;
+use loomrec_identity::rules::pointer_token;
+use loomrec_identity::typed_field::{FieldError, quoted};
 
 impl Fault {
     /// The fault that a line of text declares.
     ///
     /// # Errors
     /// As [`Fault::read`]; a text that is not of this form.
-    pub fn parse(text: &str) -> Result<Self, FaultError> {
+    pub fn parse(text: &str) -> Result<Self, FieldError> {
         Self::read(&object(text.trim())?)
     }
 
@@ -25,13 +26,13 @@ impl Fault {
     ///
     /// # Errors
     /// As [`Fault::parse`]; a step without a name.
-    pub fn parse_for_step(text: &str) -> Result<(Option<&str>, Self), FaultError> {
+    pub fn parse_for_step(text: &str) -> Result<(Option<&str>, Self), FieldError> {
         let text = text.trim();
         let Some((step, fault)) = assigned(text) else { return Ok((None, Self::parse(text)?)) };
         match step.trim() {
             "" => {
                 let why = "no step is named before `=`; `*=` or nothing stands for every call";
-                Err(FaultError::at("", why))
+                Err(FieldError::other("", why))
             }
             "*" => Ok((None, Self::parse(fault)?)),
             step => Ok((Some(step), Self::parse(fault)?)),
@@ -63,10 +64,10 @@ fn begins_with_fault(text: &str) -> bool {
 }
 
 /// The object that a text stands for.
-fn object(text: &str) -> Result<Value, FaultError> {
+fn object(text: &str) -> Result<Value, FieldError> {
     if text.starts_with('{') {
         return serde_json::from_str(text)
-            .map_err(|error| FaultError::at("", format!("not a fault in JSON: {error}")));
+            .map_err(|error| FieldError::other("", format!("not a fault in JSON: {error}")));
     }
     let (head, mut rest) = match text.split_once(';') {
         Some((head, rest)) => (head, Some(rest)),
@@ -77,7 +78,7 @@ fn object(text: &str) -> Result<Value, FaultError> {
         None => (head.trim(), None),
     };
     let form = FaultForm::find(name)
-        .ok_or_else(|| FaultError::at("", unknown("fault", name, &FaultForm::all())))?;
+        .ok_or_else(|| FieldError::unknown_word("", "fault", name, &FaultForm::all()))?;
     let mut object = Map::new();
     object.insert("type".to_owned(), name.into());
     if let Some(primary) = primary {
@@ -87,7 +88,7 @@ fn object(text: &str) -> Result<Value, FaultError> {
                 names => format!("its fields follow a `;`: {}", names.join(", ")),
             };
             let why = format!("nothing can stand behind `{name}:`; {known}");
-            return Err(FaultError::at("", why));
+            return Err(FieldError::other("", why));
         };
         object.insert(field.to_owned(), plain(primary));
     }
@@ -102,40 +103,40 @@ fn field<'a>(
     form: &FaultForm,
     text: &'a str,
     object: &mut Map<String, Value>,
-) -> Result<Option<&'a str>, FaultError> {
+) -> Result<Option<&'a str>, FieldError> {
     // A `;` at the end of a line is no mistake.
     if text.trim().is_empty() {
         return Ok(None);
     }
     let Some((name, behind)) = text.split_once('=').filter(|(name, _)| !name.contains(';')) else {
         let found = text.split(';').next().unwrap_or_default();
-        let why = format!("expected field=value behind `;`, not {}", quoted(found.trim()));
-        return Err(FaultError::at("", why));
+        return Err(FieldError::unexpected("", "field=value behind `;`", quoted(found.trim())));
     };
     let name = name.trim();
     let Some((_, kind)) = form.fields.iter().find(|(known, _)| *known == name) else {
-        let what = format!("field of {},", form.name);
-        return Err(FaultError::at(token(name), unknown(&what, name, &form.names())));
+        return Err(FieldError::unknown_field(pointer_token(name), form.name, name, &form.names()));
     };
     let (value, rest) = match kind {
         form::FormValue::Fault => (Value::String(behind.trim().to_owned()), None),
         form::FormValue::Json => {
-            json(behind, &['"', '{', '[']).map_err(|e| e.under(&token(name)))?
+            json(behind, &['"', '{', '[']).map_err(|e| e.under(&pointer_token(name)))?
         }
-        form::FormValue::Text => json(behind, &['"']).map_err(|error| error.under(&token(name)))?,
+        form::FormValue::Text => {
+            json(behind, &['"']).map_err(|error| error.under(&pointer_token(name)))?
+        }
         form::FormValue::Plain => {
             let (value, rest) = split(behind);
             (plain(value), rest)
         }
     };
     if object.insert(name.to_owned(), value).is_some() {
-        return Err(FaultError::at(token(name), "it is given twice"));
+        return Err(FieldError::other(pointer_token(name), "it is given twice"));
     }
     Ok(rest)
 }
 
 /// A value that is JSON where it begins with one of `signs`, else text.
-fn json<'a>(text: &'a str, signs: &[char]) -> Result<(Value, Option<&'a str>), FaultError> {
+fn json<'a>(text: &'a str, signs: &[char]) -> Result<(Value, Option<&'a str>), FieldError> {
     let text = text.trim_start();
     if !text.starts_with(signs) {
         let (value, rest) = split(text);
@@ -144,17 +145,14 @@ fn json<'a>(text: &'a str, signs: &[char]) -> Result<(Value, Option<&'a str>), F
     let mut values = serde_json::Deserializer::from_str(text).into_iter();
     let value = match values.next() {
         Some(Ok(value)) => value,
-        Some(Err(error)) => return Err(FaultError::at("", format!("not JSON: {error}"))),
+        Some(Err(error)) => return Err(FieldError::other("", format!("not JSON: {error}"))),
         None => Value::Null,
     };
     let behind = text.get(values.byte_offset()..).unwrap_or_default().trim_start();
     match behind.strip_prefix(';') {
         Some(rest) => Ok((value, Some(rest))),
         None if behind.is_empty() => Ok((value, None)),
-        None => {
-            let why = format!("expected `;` or the end behind JSON, not {}", quoted(behind));
-            Err(FaultError::at("", why))
-        }
+        None => Err(FieldError::unexpected("", "`;` or the end behind JSON", quoted(behind))),
     }
 }
 

@@ -20,6 +20,7 @@ pub mod request_delta;
 pub mod request_parts;
 pub mod rules;
 pub mod spelling;
+pub mod typed_field;
 
 #[cfg(test)]
 mod tests;

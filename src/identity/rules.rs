@@ -72,6 +72,13 @@ pub(super) fn push_token(path: &mut String, token: &str) {
     }
 }
 
+/// A name as a token of a JSON pointer, with its slash.
+pub fn pointer_token(name: &str) -> String {
+    let mut token = String::new();
+    push_token(&mut token, name);
+    token
+}
+
 /// A token with `~1` and `~0` undone; `None` where a `~` begins neither.
 fn unescape(token: &str) -> Option<String> {
     let mut pieces = token.split('~');

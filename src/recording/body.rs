@@ -10,8 +10,8 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::{Bytes, BytesMut};
 use serde_json::{Map, Value};
 
-use super::entry_field::{EntryError, EntryFields, wrong};
 use super::json_style::JsonStyle;
+use loomrec_identity::typed_field::{FieldError, FieldReader, FieldResult, value_kind};
 use loomrec_provider::Framing;
 
 /// The longest time that a chunk or an answer can have taken, in milliseconds: an hour. No
@@ -104,23 +104,23 @@ impl ResponsePayload {
 
     /// Reads the payload out of a response's object; `whole_at_ms` is the time
     /// given to a body without boundaries.
-    pub(super) fn decode(fields: EntryFields<'_>, whole_at_ms: f64) -> Result<Self, EntryError> {
+    pub(super) fn decode(fields: FieldReader<'_>, whole_at_ms: f64) -> Result<Self, FieldError> {
         let whole = decode_bytes(fields)?;
         let Some(chunks) = fields.present("chunks") else {
             return Self::decode_frames(fields, whole, whole_at_ms);
         };
         if whole.is_some() {
             let expected = "the only one of `body`, `text`, `base64` and `chunks`";
-            return Err(fields.fail("chunks", expected));
+            return Err(fields.wrong("chunks", expected));
         }
-        let pointer = fields.pointer("chunks");
+        let place = fields.place("chunks");
         let Value::Array(rows) = chunks else {
-            return Err(fields.fail("chunks", "a list of `[ms, text]`"));
+            return Err(fields.wrong("chunks", "a list of `[ms, text]`"));
         };
         let chunks: Vec<Chunk> = rows
             .iter()
             .enumerate()
-            .map(|(index, row)| decode_chunk(row, &pointer, index))
+            .map(|(index, row)| decode_chunk(row, &place, index))
             .collect::<Result<_, _>>()?;
         if chunks.is_empty() {
             return Ok(Self::empty());
@@ -129,15 +129,14 @@ impl ResponsePayload {
     }
 
     fn decode_frames(
-        fields: EntryFields<'_>,
+        fields: FieldReader<'_>,
         whole: Option<Bytes>,
         whole_at_ms: f64,
-    ) -> Result<Self, EntryError> {
+    ) -> Result<Self, FieldError> {
         let whole = whole.unwrap_or_default();
-        if fields.get("frames").is_some() {
+        if let Some(frames) = fields.list("frames", "a list")? {
             let expected = "a list of `[ms, bytes]` that adds up to the body";
-            let chunks = cut(fields.list("frames")?, &whole)
-                .ok_or_else(|| fields.fail("frames", expected))?;
+            let chunks = cut(frames, &whole).ok_or_else(|| fields.wrong("frames", expected))?;
             return Ok(Self { layout: ChunkLayout::Frames, chunks });
         }
         if whole.is_empty() {
@@ -170,9 +169,9 @@ fn finite(value: &Value) -> Option<f64> {
     value.as_f64().filter(|number| number.is_finite())
 }
 
-fn decode_chunk(row: &Value, pointer: &str, index: usize) -> Result<Chunk, EntryError> {
+fn decode_chunk(row: &Value, place: &str, index: usize) -> Result<Chunk, FieldError> {
     let expected = "`[ms, text]` or `[ms, {\"base64\": …}]`";
-    let error = || wrong(format!("{pointer}/{index}"), expected, row);
+    let error = || FieldError::unexpected(format!("{place}/{index}"), expected, value_kind(row));
     let [ms, data] = row.as_array().ok_or_else(error)?.as_slice() else {
         return Err(error());
     };
@@ -207,7 +206,7 @@ pub(super) fn encode_bytes(bytes: &[u8], out: &mut Map<String, Value>) {
 }
 
 /// Reads `body`, `text` or `base64`; `None` where none of them is there.
-pub(super) fn decode_bytes(fields: EntryFields<'_>) -> Result<Option<Bytes>, EntryError> {
+pub(super) fn decode_bytes(fields: FieldReader<'_>) -> FieldResult<Bytes> {
     let mut found = None;
     for name in ["body", "text", "base64"] {
         let Some(value) = fields.present(name) else {
@@ -215,29 +214,29 @@ pub(super) fn decode_bytes(fields: EntryFields<'_>) -> Result<Option<Bytes>, Ent
         };
         if found.is_some() {
             let expected = "the only one of `body`, `text` and `base64`";
-            return Err(fields.fail(name, expected));
+            return Err(fields.wrong(name, expected));
         }
         found = Some(match (name, value) {
             ("body", value) => Bytes::from(style_of(fields)?.write(value)),
             ("text", Value::String(text)) => Bytes::copy_from_slice(text.as_bytes()),
             ("base64", Value::String(text)) => STANDARD
                 .decode(text)
-                .map_err(|_| fields.fail(name, "standard base64 with padding"))?
+                .map_err(|_| fields.wrong(name, "standard base64 with padding"))?
                 .into(),
-            _ => return Err(fields.fail(name, "a string")),
+            _ => return Err(fields.wrong(name, "a string")),
         });
     }
     Ok(found)
 }
 
-fn style_of(fields: EntryFields<'_>) -> Result<JsonStyle, EntryError> {
+fn style_of(fields: FieldReader<'_>) -> Result<JsonStyle, FieldError> {
     let expected = "words out of `spaced`, `pretty`, `ascii` and `newline`";
     match fields.get("style") {
         None => Ok(JsonStyle::PLAIN),
         Some(Value::String(words)) => {
-            JsonStyle::parse(words).ok_or_else(|| fields.other_word("style", expected))
+            JsonStyle::parse(words).ok_or_else(|| fields.other_string("style", expected))
         }
-        Some(_) => Err(fields.fail("style", expected)),
+        Some(_) => Err(fields.wrong("style", expected)),
     }
 }
 

@@ -2,7 +2,7 @@ use bytes::Bytes;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use super::super::entry_field::EntryFields;
+use super::super::entry_field::entry_fields;
 use super::{Chunk, ChunkLayout, ResponsePayload};
 
 fn encoded(payload: &ResponsePayload) -> Value {
@@ -12,7 +12,7 @@ fn encoded(payload: &ResponsePayload) -> Value {
 }
 
 fn decoded(value: &Value) -> Result<ResponsePayload, String> {
-    ResponsePayload::decode(EntryFields::of(value, "/response").unwrap(), 7.0)
+    ResponsePayload::decode(entry_fields(value, "/response").unwrap(), 7.0)
         .map_err(|e| e.to_string())
 }
 

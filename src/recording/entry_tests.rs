@@ -145,7 +145,7 @@ fn plain_entry_is_servable_and_an_incomplete_one_is_not() {
 #[test]
 fn wrong_field_is_refused_with_its_place_and_without_its_value() {
     for (name, value, place) in [
-        ("usage", json!([]), "/usage must be an object, but is an array"),
+        ("usage", json!([]), "/usage must be an object, but is a list"),
         ("usage", json!({"prompt_tokens": -1}), "/usage/prompt_tokens must be"),
         ("usage", json!({"total_tokens": "sk-secret"}), "/usage/total_tokens must be"),
         ("cost_usd", json!("cheap"), "/cost_usd must be"),

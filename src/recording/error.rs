@@ -4,6 +4,7 @@
 use serde::de::IgnoredAny;
 
 use super::entry_field::EntryError;
+use loomrec_identity::typed_field::FieldError;
 
 /// A text that is no recording this version can use. Messages read after the
 /// recording's name: they say where, what, and what helps.
@@ -51,15 +52,8 @@ pub enum FormatError {
         found: String,
     },
     /// Metadata of the wrong shape.
-    #[error("{pointer} must be {expected}, but is {found}: mend it, or record again")]
-    Meta {
-        /// Where, from the file's root.
-        pointer: &'static str,
-        /// What would have been right.
-        expected: &'static str,
-        /// What stands there, in words.
-        found: String,
-    },
+    #[error("{} {}: mend it, or record again", .0.place, .0.problem.requirement())]
+    Meta(FieldError),
     /// The same key twice.
     #[error(
         "line {line}: the key {key:?} stands there a second time, and only one of them \

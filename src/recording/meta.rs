@@ -6,10 +6,11 @@
 
 use serde_json::{Map, Value, json};
 
-use super::entry_field::describe;
+use super::entry_field::STYLE;
 use super::error::FormatError;
 use super::pending::PendingKind;
 use super::redact;
+use loomrec_identity::typed_field::{FieldError, FieldReader, value_kind};
 use loomrec_identity::{IdentityRules, JsonPointer};
 
 /// The major number of the newest `_loomrec.format` that is understood.
@@ -67,14 +68,11 @@ impl RecordingMeta {
     /// # Errors
     /// An AgentLoom version below 2, a newer format of ours, or a wrong shape.
     pub fn parse(keys: Map<String, Value>) -> Result<Self, FormatError> {
-        if let Some(version) = keys.get("_version") {
-            check_version(version)?;
-        }
-        let rules = match keys.get("_loomrec") {
-            None | Some(Value::Null) => None,
-            Some(Value::Object(own)) => Some(read_rules(own)?),
-            Some(other) => return Err(bad("/_loomrec", "an object", describe(other))),
-        };
+        let fields = FieldReader::new(&keys, "", STYLE);
+        check_version(fields)?;
+        let own = fields.object("_loomrec", "an object").map_err(FormatError::Meta)?;
+        let own = own.map(|own| FieldReader::new(own, "/_loomrec", STYLE));
+        let rules = own.map(read_rules).transpose()?;
         Ok(Self { loomrec: rules.is_some(), rules: rules.unwrap_or_default(), keys })
     }
 
@@ -134,14 +132,15 @@ fn loomrec_json(rules: &IdentityRules) -> Value {
 }
 
 /// AgentLoom's rule: absent or null is fine, else a whole number of 2 or more.
-fn check_version(version: &Value) -> Result<(), FormatError> {
-    let digits = match version {
-        Value::Null => return Ok(()),
-        Value::Number(number) => number.as_str(),
-        other => return Err(bad("/_version", "the number 2", describe(other))),
+fn check_version(fields: FieldReader<'_>) -> Result<(), FormatError> {
+    let wrong = |expected, found| bad("/_version", expected, found);
+    let digits = match fields.get("_version") {
+        None => return Ok(()),
+        Some(Value::Number(number)) => number.as_str(),
+        Some(other) => return Err(wrong("the number 2", value_kind(other))),
     };
     if digits.bytes().any(|byte| matches!(byte, b'.' | b'e' | b'E')) {
-        return Err(bad("/_version", "the whole number 2", "a fraction".into()));
+        return Err(wrong("the whole number 2", "a fraction"));
     }
     let old = digits.starts_with('-') || matches!(digits, "0" | "1");
     if old {
@@ -150,71 +149,68 @@ fn check_version(version: &Value) -> Result<(), FormatError> {
     Ok(())
 }
 
-fn read_rules(own: &Map<String, Value>) -> Result<IdentityRules, FormatError> {
-    match own.get("format") {
+fn read_rules(own: FieldReader<'_>) -> Result<IdentityRules, FormatError> {
+    match own.present("format") {
         None => {}
         Some(Value::String(format)) => check_format(format)?,
-        Some(other) => return Err(bad("/_loomrec/format", "a string", describe(other))),
+        Some(_) => return Err(FormatError::Meta(own.wrong("format", "a string"))),
     }
-    let identity = match own.get("identity") {
-        None | Some(Value::Null) => return Ok(IdentityRules::default()),
-        Some(Value::Object(identity)) => identity,
-        Some(other) => return Err(bad("/_loomrec/identity", "an object", describe(other))),
+    let Some(identity) = own.object("identity", "an object").map_err(FormatError::Meta)? else {
+        return Ok(IdentityRules::default());
     };
-    match identity.get("version").map(|version| (version, version.as_u64())) {
-        None | Some((_, Some(1..=IDENTITY_VERSION))) => {}
-        Some((_, Some(newer))) if newer > IDENTITY_VERSION => {
+    let identity = FieldReader::new(identity, "/_loomrec/identity", STYLE);
+    match identity.present("version").map(Value::as_u64) {
+        None | Some(Some(1..=IDENTITY_VERSION)) => {}
+        Some(Some(newer)) if newer > IDENTITY_VERSION => {
             return Err(FormatError::NewerFormat { found: format!("identity version {newer}") });
         }
-        Some((other, _)) => {
-            let pointer = "/_loomrec/identity/version";
-            return Err(bad(pointer, "the number 1 or 2", describe(other)));
+        Some(_) => {
+            return Err(FormatError::Meta(identity.wrong("version", "the number 1 or 2")));
         }
     }
-    let headers = read_names(identity, "/_loomrec/identity/headers", redact::identity_name)?;
-    let ignored =
-        read_names(identity, "/_loomrec/identity/ignore_headers", redact::ignorable_name)?;
+    read_exceptions(identity).map_err(FormatError::Meta)
+}
+
+/// What the rules leave out or add.
+fn read_exceptions(identity: FieldReader<'_>) -> Result<IdentityRules, FieldError> {
+    let headers = read_names(identity, "headers", redact::identity_name)?;
+    let ignored = read_names(identity, "ignore_headers", redact::ignorable_name)?;
     Ok(IdentityRules::new(read_ignore(identity)?).with_headers(&headers, &ignored))
 }
 
 /// The pointers that the rules leave out.
-fn read_ignore(identity: &Map<String, Value>) -> Result<Vec<JsonPointer>, FormatError> {
-    let pointer = "/_loomrec/identity/ignore";
+fn read_ignore(identity: FieldReader<'_>) -> Result<Vec<JsonPointer>, FieldError> {
     let expected = "a list of JSON pointers";
-    let ignore = match identity.get("ignore") {
-        None | Some(Value::Null) => return Ok(Vec::new()),
-        Some(Value::Array(ignore)) => ignore,
-        Some(other) => return Err(bad(pointer, expected, describe(other))),
-    };
+    let wrong = |expected, found| FieldError::unexpected(identity.place("ignore"), expected, found);
+    let ignore = identity.list("ignore", expected)?.unwrap_or_default();
     if ignore.len() > MOST_RULES {
         let found = format!("a list of {}", ignore.len());
-        return Err(bad(pointer, "a list of at most 256 JSON pointers", found));
+        return Err(wrong("a list of at most 256 JSON pointers", found));
     }
     let read = |value: &Value| match value.as_str().map(JsonPointer::parse) {
         Some(Ok(read)) => Ok(read),
-        Some(Err(error)) => Err(bad(pointer, expected, error.to_string())),
-        None => Err(bad(pointer, expected, describe(value))),
+        Some(Err(error)) => Err(wrong(expected, error.to_string())),
+        None => Err(wrong(expected, value_kind(value).to_owned())),
     };
     ignore.iter().map(read).collect()
 }
 
-/// Names of headers in the rules, at a place.
+/// Names of headers in the rules.
 fn read_names(
-    identity: &Map<String, Value>,
-    pointer: &'static str,
+    identity: FieldReader<'_>,
+    member: &str,
     read: fn(&str) -> Result<String, &'static str>,
-) -> Result<Vec<String>, FormatError> {
+) -> Result<Vec<String>, FieldError> {
     let expected = "a list of at most 256 names of headers";
-    let member = pointer.rsplit('/').next().unwrap_or_default();
-    let names = match identity.get(member) {
-        None | Some(Value::Null) => return Ok(Vec::new()),
-        Some(Value::Array(names)) if names.len() <= MOST_RULES => names,
-        Some(other) => return Err(bad(pointer, expected, describe(other))),
-    };
+    let wrong = |found| FieldError::unexpected(identity.place(member), expected, found);
+    let names = identity.list(member, expected)?.unwrap_or_default();
+    if names.len() > MOST_RULES {
+        return Err(identity.wrong(member, expected));
+    }
     let name = |value: &Value| match value.as_str().map(|name| (name, read(name))) {
         Some((_, Ok(name))) => Ok(name),
-        Some((name, Err(why))) => Err(bad(pointer, expected, format!("{name:?}: {why}"))),
-        None => Err(bad(pointer, expected, describe(value))),
+        Some((name, Err(why))) => Err(wrong(format!("{name:?}: {why}"))),
+        None => Err(wrong(value_kind(value).to_owned())),
     };
     names.iter().map(name).collect()
 }
@@ -226,10 +222,10 @@ fn check_format(format: &str) -> Result<(), FormatError> {
             Err(FormatError::NewerFormat { found: format!("format {format}") })
         }
         Some(FORMAT_MAJOR) => Ok(()),
-        _ => Err(bad("/_loomrec/format", "`1.0`", "another string".into())),
+        _ => Err(bad("/_loomrec/format", "`1.0`", "another string")),
     }
 }
 
-fn bad(pointer: &'static str, expected: &'static str, found: String) -> FormatError {
-    FormatError::Meta { pointer, expected, found }
+fn bad(place: &str, expected: &str, found: &str) -> FormatError {
+    FormatError::Meta(FieldError::unexpected(place, expected, found))
 }

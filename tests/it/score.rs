@@ -76,7 +76,7 @@ fn budget_that_is_none_is_refused() {
     );
     refused("b.json", r#"{"max_detection_ms":1,"max_detection_ms":2}"#, "a key twice");
     refused("b.json", r#"{"max_detection":1}"#, "did you mean \"max_detection_ms\"?");
-    refused("b.json", "[]", "a budget is an object with max_detection_ms, not a list");
+    refused("b.json", "[]", "expected a budget: an object with max_detection_ms, not a list");
     refused("b.yml", "max_detection_ms: soon\n", "max_detection_ms: expected whole milliseconds");
     refused("b.yml", "a: [", "not YAML");
     let ended = score(&scene, &["--recovery", "max_recovery_ms=5"]).expect(2);

@@ -155,7 +155,7 @@ fn what_is_no_script_is_refused_at_start_with_its_place() {
     Scripted::refused("bad.json", r#"[[{"text": "a"}], [{"txt": "b"}]]"#).says(&[
         "failed to read the script bad.json: call 2, entry 1: ",
         "did you mean \"text\"?",
-        "an entry is one of text, tool_call",
+        "there are: text, tool_call",
     ]);
     Scripted::refused("bad.yaml", "- - text: 5\n").says(&["bad.yaml: call 1, entry 1: text"]);
     Scripted::refused("bad.yml", "- [").says(&["bad.yml: not YAML"]);

@@ -151,7 +151,7 @@ fn a_price_file_stands_above_the_built_in_table() {
     std::fs::write(scene.path("bad.json"), wrong).unwrap();
     crate::support::run(scene.dir(), &bad).expect(2).says(&[
         "--prices bad.json",
-        "the price of m: `output` must be a number from 0 up, in dollars per million tokens, and \
+        "the price of m: `output` must be a number from 0 up, in dollars per million tokens, but \
          is a string",
     ]);
     let gone = scene.record_args(&upstream.url(), &["--prices", "gone.json"]);

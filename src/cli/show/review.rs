@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 use super::super::amount::dollars;
 use super::super::ls::{Row, end_words};
 use super::super::terminal;
-use crate::identity;
+use crate::identity::{self, rules::pointer_token};
 use crate::provider::ToolCall;
 use crate::recording::redact::{CallCredentials, Redactor};
 use crate::recording::{Entry, RecordedRequest, RecordedResponse};
@@ -68,8 +68,7 @@ impl Page<'_> {
         match value {
             Value::Object(members) if !members.is_empty() => {
                 for (name, member) in members {
-                    let token = name.replace('~', "~0").replace('/', "~1");
-                    self.leaves(&format!("{place}/{token}"), member);
+                    self.leaves(&format!("{place}{}", pointer_token(name)), member);
                 }
             }
             Value::Array(items) if items.iter().any(|item| !item.is_number()) => {

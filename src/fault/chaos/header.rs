@@ -2,10 +2,10 @@
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use super::{ChaosRates, rate};
-use crate::error::{FaultError, quoted, unknown};
-use crate::field::LONGEST_MS;
+use super::{ChaosRates, rate_from_text};
+use crate::field::{LONGEST_MS, MILLISECONDS};
 use crate::kind::Fault;
+use loomrec_identity::typed_field::{FieldError, quoted};
 
 const OURS: &str = "x-loomrec-chaos-";
 const AIMOCK: &str = "x-aimock-chaos-";
@@ -22,10 +22,11 @@ impl ChaosRates {
     /// # Errors
     /// A header of this kind that is not known or stands twice; a rate outside of 0 to 1;
     /// a fault that is none. The message names the header.
-    pub fn of_headers(headers: &HeaderMap) -> Result<Self, FaultError> {
+    pub fn of_headers(headers: &HeaderMap) -> Result<Self, FieldError> {
         let (mut own, mut theirs) = (Self::default(), Self::default());
         for name in headers.keys() {
-            let named = |error: FaultError| FaultError::at("", format!("header {name}: {error}"));
+            let named =
+                |error: FieldError| FieldError::other("", format!("header {name}: {error}"));
             if let Some(action) = name.as_str().strip_prefix(OURS) {
                 own.set(action, &OWN, headers, name).map_err(named)?;
             } else if let Some(action) = name.as_str().strip_prefix(AIMOCK) {
@@ -39,13 +40,12 @@ impl ChaosRates {
     ///
     /// # Errors
     /// A rate outside of 0 to 1; a fault that is none.
-    pub fn parse_named(text: &str) -> Result<(f64, Fault), FaultError> {
+    pub fn parse_named(text: &str) -> Result<(f64, Fault), FieldError> {
         let Some((chance, fault)) = text.split_once('=') else {
-            let why =
-                format!("expected RATE=FAULT, such as 0.2=timeout:5000, not {}", quoted(text));
-            return Err(FaultError::at("", why));
+            let expected = "RATE=FAULT, such as 0.2=timeout:5000";
+            return Err(FieldError::unexpected("", expected, quoted(text)));
         };
-        Ok((rate(chance)?, Fault::parse(fault)?))
+        Ok((rate_from_text(chance)?, Fault::parse(fault)?))
     }
 
     /// Sets what the header `name` says of `action`.
@@ -55,9 +55,9 @@ impl ChaosRates {
         known: &[&str],
         headers: &HeaderMap,
         name: &HeaderName,
-    ) -> Result<(), FaultError> {
+    ) -> Result<(), FieldError> {
         if !known.contains(&action) {
-            return Err(FaultError::at("", unknown("action", action, known)));
+            return Err(FieldError::unknown_word("", "action", action, known));
         }
         let mut values = headers.get_all(name).iter().map(text);
         if action == "fault" {
@@ -68,21 +68,18 @@ impl ChaosRates {
             return Ok(());
         }
         let (Some(value), None) = (values.next(), values.next()) else {
-            return Err(FaultError::at("", "it is given twice"));
+            return Err(FieldError::other("", "it is given twice"));
         };
         let value = value?;
         match action {
-            "drop" => self.drop = Some(rate(value)?),
-            "malformed" => self.malformed = Some(rate(value)?),
-            "disconnect" => self.disconnect = Some(rate(value)?),
-            "rate-limit" => self.rate_limit = Some(rate(value)?),
-            "latency" => self.latency = Some(rate(value)?),
+            "drop" => self.drop = Some(rate_from_text(value)?),
+            "malformed" => self.malformed = Some(rate_from_text(value)?),
+            "disconnect" => self.disconnect = Some(rate_from_text(value)?),
+            "rate-limit" => self.rate_limit = Some(rate_from_text(value)?),
+            "latency" => self.latency = Some(rate_from_text(value)?),
             _ => {
                 let ms = value.trim().parse().ok().filter(|ms| *ms <= LONGEST_MS);
-                let why = || {
-                    let expected = "expected whole milliseconds, from 0 to 86400000 (a day)";
-                    FaultError::at("", format!("{expected}, not {}", quoted(value)))
-                };
+                let why = || FieldError::unexpected("", MILLISECONDS, quoted(value));
                 self.latency_ms = Some(ms.ok_or_else(why)?);
             }
         }
@@ -90,6 +87,6 @@ impl ChaosRates {
     }
 }
 
-fn text(value: &HeaderValue) -> Result<&str, FaultError> {
-    value.to_str().map_err(|_| FaultError::at("", "its value is no text"))
+fn text(value: &HeaderValue) -> Result<&str, FieldError> {
+    value.to_str().map_err(|_| FieldError::other("", "its value is no text"))
 }

@@ -3,9 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use super::body::{ExpectedValue, LazyBody};
-use crate::error::{FaultError, quoted, token, told, unknown};
-use crate::field::{FaultFields, whole};
+use crate::field::fields_of;
 use loomrec_identity::JsonPointer;
+use loomrec_identity::typed_field::{FieldError, FieldReader, quoted, shown_value, whole_number};
 use loomrec_provider::{Operation, Provider};
 
 const FIELDS: [&str; 12] = [
@@ -91,8 +91,8 @@ impl RuleMatch {
     /// # Errors
     /// An unknown field; a value of the wrong type; a provider or an operation that
     /// there is none of; a number below 1; a pointer that is none.
-    pub fn read(value: &Value) -> Result<Self, FaultError> {
-        let fields = FaultFields::of(value, "an object of what a call must be")?;
+    pub fn read(value: &Value) -> Result<Self, FieldError> {
+        let fields = fields_of(value, "an object of what a call must be")?;
         fields.only("match", &FIELDS)?;
         Ok(Self {
             step_id: words(fields, "step_id")?,
@@ -191,53 +191,51 @@ fn put<T: Clone + Into<Value>>(out: &mut Map<String, Value>, name: &str, values:
 
 /// The values of a field that may be one or a list, each read by `read`.
 fn each<T>(
-    fields: FaultFields<'_>,
+    fields: FieldReader<'_>,
     name: &str,
     expected: &str,
     read: impl Fn(&Value) -> Option<T>,
-) -> Result<Vec<T>, FaultError> {
+) -> Result<Vec<T>, FieldError> {
     let values = match fields.get(name) {
         None => return Ok(Vec::new()),
         Some(Value::Array(values)) if !values.is_empty() => values.as_slice(),
         Some(Value::Array(_)) => {
             let why = format!("an empty list is no call: expected {expected}");
-            return Err(FaultError::at(token(name), why));
+            return Err(FieldError::other(fields.place(name), why));
         }
         Some(one) => std::slice::from_ref(one),
     };
     let one = |value: &Value| {
-        read(value).ok_or_else(|| {
-            let why = format!("expected {expected}, not {}", told(value));
-            FaultError::at(token(name), why)
-        })
+        read(value)
+            .ok_or_else(|| FieldError::unexpected(fields.place(name), expected, shown_value(value)))
     };
     values.iter().map(one).collect()
 }
 
-fn words(fields: FaultFields<'_>, name: &str) -> Result<Vec<String>, FaultError> {
+fn words(fields: FieldReader<'_>, name: &str) -> Result<Vec<String>, FieldError> {
     let read = |value: &Value| value.as_str().filter(|word| !word.is_empty()).map(str::to_owned);
     each(fields, name, "a word, or a list of words", read)
 }
 
 fn among(
-    fields: FaultFields<'_>,
+    fields: FieldReader<'_>,
     name: &str,
     known: impl Iterator<Item = &'static str>,
-) -> Result<Vec<String>, FaultError> {
+) -> Result<Vec<String>, FieldError> {
     let found = words(fields, name)?;
     let known: Vec<&str> = known.collect();
     match found.iter().find(|word| !known.contains(&word.as_str())) {
         None => Ok(found),
-        Some(word) => Err(FaultError::at(token(name), unknown(name, word, &known))),
+        Some(word) => Err(FieldError::unknown_word(fields.place(name), name, word, &known)),
     }
 }
 
-fn numbers(fields: FaultFields<'_>, name: &str) -> Result<Vec<u64>, FaultError> {
-    let read = |value: &Value| value.as_number().and_then(whole).filter(|number| *number > 0);
+fn numbers(fields: FieldReader<'_>, name: &str) -> Result<Vec<u64>, FieldError> {
+    let read = |value: &Value| whole_number(value).filter(|number| *number > 0);
     each(fields, name, "a whole number from 1, or a list of them", read)
 }
 
-fn hashes(fields: FaultFields<'_>) -> Result<Vec<String>, FaultError> {
+fn hashes(fields: FieldReader<'_>) -> Result<Vec<String>, FieldError> {
     let read = |value: &Value| {
         let hash = value.as_str()?.to_ascii_lowercase();
         let fits = (SHORTEST..=HASH).contains(&hash.len());
@@ -247,12 +245,9 @@ fn hashes(fields: FaultFields<'_>) -> Result<Vec<String>, FaultError> {
     each(fields, "request_hash", expected, read)
 }
 
-fn body(fields: FaultFields<'_>) -> Result<Vec<(JsonPointer, ExpectedValue)>, FaultError> {
-    let places = match fields.get("body") {
-        None => return Ok(Vec::new()),
-        Some(Value::Object(places)) => places,
-        Some(_) => return Err(fields.wrong("body", "an object of JSON pointers and values")),
-    };
+fn body(fields: FieldReader<'_>) -> Result<Vec<(JsonPointer, ExpectedValue)>, FieldError> {
+    let expected = "an object of JSON pointers and values";
+    let Some(places) = fields.object("body", expected)? else { return Ok(Vec::new()) };
     let read = |(place, value): (&String, &Value)| match JsonPointer::parse(place) {
         Ok(pointer) => Ok((pointer, ExpectedValue::of(value))),
         Err(_) => {
@@ -261,7 +256,7 @@ fn body(fields: FaultFields<'_>) -> Result<Vec<(JsonPointer, ExpectedValue)>, Fa
                  (in a key, ~ is written ~0 and / is written ~1)",
                 quoted(place)
             );
-            Err(FaultError::at("/body", why))
+            Err(FieldError::other("/body", why))
         }
     };
     places.iter().map(read).collect()

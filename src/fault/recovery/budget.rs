@@ -2,14 +2,21 @@
 
 use std::time::Duration;
 
-use serde_json::{Map, Number, Value};
+use serde_json::{Map, Value};
 
-use loomrec_identity::spelling::nearest;
+use crate::field::{LONGEST_MS, MILLISECONDS};
+use loomrec_identity::typed_field::{
+    FieldError, FieldReader, FieldStyle, NullRule, PlaceForm, ShownValue,
+};
 
 const FIELDS: [&str; 3] = ["max_detection_ms", "max_recovery_ms", "require_clean_timeout"];
 
-/// The longest time that is taken for one, in milliseconds: a day.
-const LONGEST_MS: u64 = 86_400_000;
+/// A field of an object that is `null` is not given.
+const STYLE: FieldStyle =
+    FieldStyle { place: PlaceForm::Path, null: NullRule::Absent, shown: ShownValue::Always };
+
+/// A name in a text that stands without a value lacks it.
+const TEXT_STYLE: FieldStyle = FieldStyle { null: NullRule::Value, ..STYLE };
 
 /// What every fault is held to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,54 +29,13 @@ pub struct RecoveryBudget {
     pub require_clean_timeout: bool,
 }
 
-/// A budget that is none. Messages read after where it comes from.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BudgetError {
-    /// No object.
-    #[error("a budget is an object with max_detection_ms, not {found}")]
-    NotObject {
-        /// What it is.
-        found: &'static str,
-    },
-    /// A name that no budget has.
-    #[error(
-        "a budget has no {name:?}{hint}; it has max_detection_ms, max_recovery_ms, \
-         require_clean_timeout"
-    )]
-    Unknown {
-        /// The name.
-        name: String,
-        /// The one that was meant, perhaps.
-        hint: String,
-    },
-    /// The same name twice.
-    #[error("{name} is given twice")]
-    Twice {
-        /// The name.
-        name: String,
-    },
-    /// A value that cannot be.
-    #[error("{name}: expected {expected}, not {found}")]
-    Value {
-        /// The name.
-        name: &'static str,
-        /// What would be right.
-        expected: &'static str,
-        /// What was found.
-        found: String,
-    },
-    /// The one that must be given.
-    #[error("a budget needs max_detection_ms: how long the program may take to notice")]
-    Missing,
-}
-
 impl RecoveryBudget {
     /// Reads `max_detection_ms=3000,max_recovery_ms=5000,require_clean_timeout`.
     ///
     /// # Errors
     /// A name that no budget has, or one twice; a value that cannot be; no
     /// `max_detection_ms`.
-    pub fn parse(text: &str) -> Result<Self, BudgetError> {
+    pub fn parse(text: &str) -> Result<Self, FieldError> {
         let mut object = Map::new();
         for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
             let (name, value) = match part.split_once('=') {
@@ -79,45 +45,30 @@ impl RecoveryBudget {
                 None => (part, Value::Null),
             };
             if object.insert(name.to_owned(), value).is_some() {
-                return Err(BudgetError::Twice { name: name.to_owned() });
+                return Err(FieldError::other(name, "it is given twice"));
             }
         }
-        Self::of(&object, true)
+        Self::from_fields(FieldReader::new(&object, "", TEXT_STYLE))
     }
 
     /// Reads an object with the same names.
     ///
     /// # Errors
     /// As [`RecoveryBudget::parse`].
-    pub fn read(value: &Value) -> Result<Self, BudgetError> {
-        match value {
-            Value::Object(object) => Self::of(object, false),
-            other => Err(BudgetError::NotObject { found: kind(other) }),
-        }
+    pub fn read(value: &Value) -> Result<Self, FieldError> {
+        let expected = "a budget: an object with max_detection_ms";
+        Self::from_fields(FieldReader::from_value(value, "", expected, STYLE)?)
     }
 
-    /// `bare`: a name without a value is one that lacks it; else it is not given.
-    fn of(object: &Map<String, Value>, bare: bool) -> Result<Self, BudgetError> {
-        if let Some(name) = object.keys().find(|name| !FIELDS.contains(&name.as_str())) {
-            return Err(BudgetError::Unknown { name: name.clone(), hint: hint(name) });
-        }
-        let get = |name| object.get(name).filter(|value: &&Value| bare || !value.is_null());
-        let time = |name| match get(name) {
-            None => Ok(None),
-            Some(value) => match value.as_number().and_then(whole) {
-                Some(ms) => Ok(Some(Duration::from_millis(ms))),
-                None => Err(wrong(name, "whole milliseconds, from 0 to 86400000 (a day)", value)),
-            },
-        };
+    fn from_fields(fields: FieldReader<'_>) -> Result<Self, FieldError> {
+        fields.only("a budget", &FIELDS)?;
         let [detection, recovery, clean] = FIELDS;
-        let max_detection = time(detection)?;
-        let max_recovery = time(recovery)?;
-        let require_clean_timeout = match get(clean) {
-            None => false,
-            Some(Value::Bool(value)) => *value,
-            Some(value) => return Err(wrong(clean, "true or false", value)),
-        };
-        let max_detection = max_detection.ok_or(BudgetError::Missing)?;
+        let time = |name| fields.whole(name, 0..=LONGEST_MS, MILLISECONDS);
+        let max_detection = time(detection)?.map(Duration::from_millis);
+        let max_recovery = time(recovery)?.map(Duration::from_millis);
+        let require_clean_timeout = fields.flag(clean)?.unwrap_or(false);
+        let needed = "a budget needs max_detection_ms: how long the program may take to notice";
+        let max_detection = max_detection.ok_or_else(|| FieldError::other("", needed))?;
         Ok(Self { max_detection, max_recovery, require_clean_timeout })
     }
 
@@ -138,46 +89,6 @@ fn word(text: &str) -> Value {
         Ok(value @ (Value::Bool(_) | Value::Number(_))) => value,
         _ => Value::String(text.to_owned()),
     }
-}
-
-/// Whole milliseconds that are no more than a day; `3.0` is whole, too.
-fn whole(number: &Number) -> Option<u64> {
-    let float = || number.as_f64().filter(|ms| ms.fract() == 0.0 && *ms >= 0.0);
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "it is whole and not negative; what is too large stays too large"
-    )]
-    let ms = number.as_u64().or_else(|| float().map(|ms| ms as u64));
-    ms.filter(|ms| *ms <= LONGEST_MS)
-}
-
-fn wrong(name: &'static str, expected: &'static str, found: &Value) -> BudgetError {
-    let found = match found {
-        Value::Null => "nothing".to_owned(),
-        Value::Number(number) => number.to_string().chars().take(40).collect(),
-        Value::String(text) => format!("{:?}", text.chars().take(40).collect::<String>()),
-        other => kind(other).to_owned(),
-    };
-    BudgetError::Value { name, expected, found }
-}
-
-fn kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "nothing",
-        Value::Bool(true) => "true",
-        Value::Bool(false) => "false",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "an object",
-    }
-}
-
-/// A hint to the name that was meant.
-fn hint(name: &str) -> String {
-    let written = name.to_ascii_lowercase().replace('-', "_");
-    nearest(&written, &FIELDS).map_or_else(String::new, |near| format!(", did you mean {near:?}?"))
 }
 
 #[cfg(test)]
@@ -216,15 +127,16 @@ mod tests {
     fn refusal_names_what_is_wrong() {
         assert_eq!(
             told("max_detection=3000"),
-            "a budget has no \"max_detection\", did you mean \"max_detection_ms\"?; it has \
-             max_detection_ms, max_recovery_ms, require_clean_timeout"
+            "max_detection: unknown field of a budget, \"max_detection\", did you mean \
+             \"max_detection_ms\"?; there are: max_detection_ms, max_recovery_ms, \
+             require_clean_timeout"
         );
         let needed = "a budget needs max_detection_ms: how long the program may take to notice";
         assert_eq!(told(""), needed);
         assert_eq!(told("max_recovery_ms=1,require_clean_timeout"), needed);
         assert_eq!(
             told("max_detection_ms=1,max_detection_ms=2"),
-            "max_detection_ms is given twice"
+            "max_detection_ms: it is given twice"
         );
         let expected = "max_detection_ms: expected whole milliseconds, from 0 to 86400000 (a day)";
         for (value, found) in [
@@ -247,7 +159,7 @@ mod tests {
             "require_clean_timeout: expected true or false, not 1"
         );
         let error = RecoveryBudget::read(&json!([])).unwrap_err().to_string();
-        assert_eq!(error, "a budget is an object with max_detection_ms, not a list");
+        assert_eq!(error, "expected a budget: an object with max_detection_ms, not a list");
     }
 
     proptest! {

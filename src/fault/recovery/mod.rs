@@ -8,7 +8,7 @@
 pub mod budget;
 pub mod score;
 
-pub use budget::{BudgetError, RecoveryBudget};
+pub use budget::RecoveryBudget;
 pub use score::{
     BudgetMiss, FaultObservation, FaultScore, FaultTimes, RecoveryReport, RecoveryVerdict,
     ScoreTotal, judge,

@@ -110,15 +110,15 @@ fn a_table_is_refused_with_model_field_and_what_belongs_there() {
     for (models, expected) in [
         (
             r#"{"names":["m"],"output":2}"#,
-            "m: `input` must be a number from 0 up, in dollars per million tokens, and is missing",
+            "m: `input` must be a number from 0 up, in dollars per million tokens, but is missing",
         ),
         (
             r#"{"names":["m"],"input":"1"}"#,
-            "m: `input` must be a number from 0 up, in dollars per million tokens, and is a string",
+            "m: `input` must be a number from 0 up, in dollars per million tokens, but is a string",
         ),
         (
             r#"{"names":["m"],"input":1,"output":-2}"#,
-            "m: `output` must be a number from 0 up, in dollars per million tokens, and is -2",
+            "m: `output` must be a number from 0 up, in dollars per million tokens, but is -2",
         ),
         (r#"{"names":["m"],"input":1e999}"#, "m: `input` must be a number from 0 up"),
         (
@@ -127,11 +127,11 @@ fn a_table_is_refused_with_model_field_and_what_belongs_there() {
         ),
         (
             r#"{"names":["m"],"input":1,"cache_input":1}"#,
-            "m: `cache_input` is no field of a price; it may have upstream, names, input, output, cached_input, cache_write, reasoning, long",
+            "m: `cache_input` is no field of a price, did you mean \"cached_input\"?; there are: upstream, names, input, output, cached_input, cache_write, reasoning, long",
         ),
         (
             r#"{"names":["m"],"input":1,"long":{"input":1}}"#,
-            "m: `long.over` must be a whole number of tokens, and is missing",
+            "m: `long.over` must be a whole number of tokens, but is missing",
         ),
         (r#"{"names":["m"],"input":1,"long":{"over":1,"input":true}}"#, "m: `long.input` must be"),
         (r#"{"names":["m"],"input":1,"long":{"over":1,"input":1}}"#, "m: `long.output` must be"),
@@ -141,22 +141,22 @@ fn a_table_is_refused_with_model_field_and_what_belongs_there() {
         ),
         (
             r#"{"names":["m"],"input":1,"long":200000}"#,
-            "m: `long` must be an object with `over` and rates, and is 200000",
+            "m: `long` must be an object with `over` and rates, but is 200000",
         ),
         (
             r#"{"names":["m"],"input":1,"upstream":7}"#,
-            "m: `upstream` must be an upstream's name, and is 7",
+            "m: `upstream` must be an upstream's name, but is 7",
         ),
         (
             r#"{"names":["a"],"input":1},{"input":1}"#,
-            "entry 2: `names` must be a list of models' names, and is missing",
+            "entry 2: `names` must be a list of models' names, but is missing",
         ),
         (r#"{"names":[],"input":1}"#, "entry 1: `names` must be a list"),
         (r#"{"names":["m",1],"input":1}"#, "m: `names` must be a list"),
         (r#"{"names":["m","m"],"input":1}"#, "the name \"m\" must not be empty or given twice"),
         (r#"{"names":["m"],"input":1},{"names":["m"],"input":2}"#, "the name \"m\""),
         (r#"{"names":[""],"input":1}"#, "the name \"\""),
-        ("1", "each of `models` must be an object, and is 1"),
+        ("1", "each of `models` must be an object, but is 1"),
     ] {
         assert!(said(models).contains(expected), "{models}: {}", said(models));
     }
@@ -174,9 +174,9 @@ fn a_text_that_is_no_table_is_refused_with_what_belongs_there() {
     let said = |text: &str| PriceTable::parse(text).unwrap_err().to_string();
     assert!(said("{\n\"models\": [}").contains("line 2"));
     assert!(said("[]").contains("all of it must be an object"));
-    assert!(said("{}").contains("`models` must be a list of prices, and is missing"));
+    assert!(said("{}").contains("`models` must be a list of prices, but is missing"));
     assert!(
-        said(r#"{"models":[],"replace":1}"#).contains("`replace` must be true or false, and is 1")
+        said(r#"{"models":[],"replace":1}"#).contains("`replace` must be true or false, but is 1")
     );
 }
 

@@ -4,11 +4,12 @@
 use serde_json::{Map, Value};
 
 use super::super::body::{ResponsePayload, decode_bytes};
-use super::super::entry_field::{EntryError, EntryFields, describe, wrong};
+use super::super::entry_field::{EntryError, STYLE, entry_fields};
 use super::super::header_names::HeaderNames;
 use super::field::{KNOWN, USAGE, usage_counts};
 use super::{Entry, RecordedCut, RecordedRequest, RecordedResponse, ResponseEnd};
 use loomrec_identity::RequestKey;
+use loomrec_identity::typed_field::{FieldError, FieldReader, FieldResult, value_kind};
 use loomrec_provider::{TokenUsage, ToolCall};
 
 impl Entry {
@@ -19,14 +20,15 @@ impl Entry {
     /// and what was found.
     pub fn parse(value: &Value) -> Result<Self, EntryError> {
         let Value::Object(map) = value else {
-            return Err(EntryError {
-                pointer: "the entry".to_owned(),
-                expected: "an object",
-                found: describe(value),
-            });
+            let error = FieldError::unexpected("the entry", "an object", value_kind(value));
+            return Err(EntryError(error));
         };
-        let fields = EntryFields::new(map, "");
-        let latency_ms = fields.number("latency_ms")?;
+        Self::decode(map).map_err(EntryError)
+    }
+
+    fn decode(map: &Map<String, Value>) -> Result<Self, FieldError> {
+        let fields = FieldReader::new(map, "", STYLE);
+        let latency_ms = number(fields, "latency_ms")?;
         let response = match fields.get("response") {
             Some(value) => Some(response(value, latency_ms.unwrap_or(0.0))?),
             None => None,
@@ -47,7 +49,7 @@ impl Entry {
             recorded_at: fields.text("recorded_at")?,
             request: fields.get("request").map(request).transpose()?,
             response,
-            fault: fault(fields)?,
+            fault: fields.object("fault", "an object")?.cloned().map(Value::Object),
             extra: unknown(map),
             is_ambiguous: false,
         })
@@ -69,11 +71,16 @@ fn plain_text(value: &Value) -> String {
     }
 }
 
-fn usage(fields: EntryFields<'_>) -> Result<Option<TokenUsage>, EntryError> {
+/// A number that JSON can hold.
+fn number(fields: FieldReader<'_>, name: &str) -> FieldResult<f64> {
+    fields.number(name, f64::MIN..=f64::MAX, "a number")
+}
+
+fn usage(fields: FieldReader<'_>) -> FieldResult<TokenUsage> {
     let Some(value) = fields.get("usage") else {
         return Ok(None);
     };
-    let usage = EntryFields::of(value, "/usage")?;
+    let usage = entry_fields(value, "/usage")?;
     let mut counts = TokenUsage::default();
     for (name, place) in USAGE.into_iter().zip(usage_counts(&mut counts)) {
         *place = count(usage, name)?;
@@ -82,12 +89,11 @@ fn usage(fields: EntryFields<'_>) -> Result<Option<TokenUsage>, EntryError> {
 }
 
 /// AgentLoom takes `int(…)`: whole numbers, floats cut off, and digits in a string.
-fn count(fields: EntryFields<'_>, name: &str) -> Result<u64, EntryError> {
+fn count(fields: FieldReader<'_>, name: &str) -> Result<u64, FieldError> {
     /// Above this a float is no longer exact, and no count of tokens.
     const LIMIT: f64 = 9_007_199_254_740_992.0;
-    let number = match fields.get(name) {
-        None => return Ok(0),
-        Some(Value::Number(number)) => number.as_u64().or_else(|| {
+    let number = |value: &Value| match value {
+        Value::Number(number) => number.as_u64().or_else(|| {
             let float = number.as_f64()?.trunc();
             #[expect(
                 clippy::cast_possible_truncation,
@@ -96,75 +102,60 @@ fn count(fields: EntryFields<'_>, name: &str) -> Result<u64, EntryError> {
             )]
             (0.0..LIMIT).contains(&float).then_some(float as u64)
         }),
-        Some(Value::String(text)) => text.trim().parse().ok(),
-        Some(_) => None,
+        Value::String(text) => text.trim().parse().ok(),
+        _ => None,
     };
-    number.ok_or_else(|| fields.fail(name, "a count of tokens, 0 or more"))
+    Ok(fields.read(name, "a count of tokens, 0 or more", number)?.unwrap_or(0))
 }
 
 /// AgentLoom takes `float(…)`: numbers, and numbers in a string.
-fn cost(fields: EntryFields<'_>) -> Result<Option<f64>, EntryError> {
-    let cost = match fields.get("cost_usd") {
-        None => return Ok(None),
-        Some(Value::String(text)) => text.trim().parse().ok(),
-        Some(value) => value.as_f64(),
+fn cost(fields: FieldReader<'_>) -> FieldResult<f64> {
+    let number = |value: &Value| match value {
+        Value::String(text) => text.trim().parse().ok(),
+        value => value.as_f64(),
     };
-    match cost.filter(|cost: &f64| cost.is_finite()) {
-        Some(cost) => Ok(Some(cost)),
-        None => Err(fields.fail("cost_usd", "a number")),
-    }
+    fields.read("cost_usd", "a number", |value| number(value).filter(|cost| cost.is_finite()))
 }
 
-fn tool_calls(fields: EntryFields<'_>) -> Result<Vec<ToolCall>, EntryError> {
+fn tool_calls(fields: FieldReader<'_>) -> Result<Vec<ToolCall>, FieldError> {
     let call = |(index, value): (usize, &Value)| {
         let at = format!("/tool_calls/{index}");
-        let call = EntryFields::of(value, &at)?;
+        let call = entry_fields(value, &at)?;
         let name = call.text("name")?;
-        let arguments = match call.get("arguments") {
-            None => Value::Object(Map::new()),
-            Some(arguments @ Value::Object(_)) => arguments.clone(),
-            Some(_) => return Err(call.fail("arguments", "an object")),
-        };
+        let arguments = call.object("arguments", "an object")?.cloned().unwrap_or_default();
         Ok(ToolCall {
             id: call.text("id")?.unwrap_or_default(),
-            name: name.ok_or_else(|| call.fail("name", "the tool's name"))?,
-            arguments,
+            name: name.ok_or_else(|| call.wrong("name", "the tool's name"))?,
+            arguments: Value::Object(arguments),
         })
     };
-    fields.list("tool_calls")?.iter().enumerate().map(call).collect()
+    fields.list("tool_calls", "a list")?.unwrap_or_default().iter().enumerate().map(call).collect()
 }
 
-fn embeddings(fields: EntryFields<'_>) -> Result<Vec<Vec<f64>>, EntryError> {
+fn embeddings(fields: FieldReader<'_>) -> Result<Vec<Vec<f64>>, FieldError> {
     let row = |(index, row): (usize, &Value)| {
         let numbers = row.as_array().and_then(|row| row.iter().map(Value::as_f64).collect());
-        numbers.ok_or_else(|| wrong(format!("/embeddings/{index}"), "a list of numbers", row))
+        numbers.ok_or_else(|| {
+            let place = format!("/embeddings/{index}");
+            FieldError::unexpected(place, "a list of numbers", value_kind(row))
+        })
     };
-    fields.list("embeddings")?.iter().enumerate().map(row).collect()
+    fields.list("embeddings", "a list")?.unwrap_or_default().iter().enumerate().map(row).collect()
 }
 
-fn request_hash(fields: EntryFields<'_>) -> Result<Option<RequestKey>, EntryError> {
+fn request_hash(fields: FieldReader<'_>) -> FieldResult<RequestKey> {
     let Some(text) = fields.text("request_hash")? else {
         return Ok(None);
     };
     match RequestKey::parse(&text) {
         Some(key) => Ok(Some(key)),
-        None => Err(fields.other_word("request_hash", "64 lower-case hex digits")),
+        None => Err(fields.other_string("request_hash", "64 lower-case hex digits")),
     }
 }
 
-fn fault(fields: EntryFields<'_>) -> Result<Option<Value>, EntryError> {
-    match fields.get("fault") {
-        Some(Value::Object(_)) | None => Ok(fields.get("fault").cloned()),
-        Some(_) => Err(fields.fail("fault", "an object")),
-    }
-}
-
-fn request(value: &Value) -> Result<RecordedRequest, EntryError> {
-    let fields = EntryFields::of(value, "/request")?;
-    let must = |name, expected| match fields.text(name) {
-        Ok(None) => Err(fields.fail(name, expected)),
-        other => other.map(Option::unwrap_or_default),
-    };
+fn request(value: &Value) -> Result<RecordedRequest, FieldError> {
+    let fields = entry_fields(value, "/request")?;
+    let must = |name, expected| fields.text(name)?.ok_or_else(|| fields.wrong(name, expected));
     Ok(RecordedRequest {
         method: must("method", "an HTTP method")?,
         path: must("path", "a path")?,
@@ -175,14 +166,12 @@ fn request(value: &Value) -> Result<RecordedRequest, EntryError> {
     })
 }
 
-fn response(value: &Value, whole_at_ms: f64) -> Result<RecordedResponse, EntryError> {
-    let fields = EntryFields::of(value, "/response")?;
-    let status = fields
-        .present("status")
-        .and_then(Value::as_u64)
-        .and_then(|status| u16::try_from(status).ok())
-        .filter(|status| (100..=999).contains(status))
-        .ok_or_else(|| fields.fail("status", "an HTTP status from 100 to 999"))?;
+fn response(value: &Value, whole_at_ms: f64) -> Result<RecordedResponse, FieldError> {
+    let fields = entry_fields(value, "/response")?;
+    let expected = "an HTTP status from 100 to 999";
+    let status = fields.digits("status", 100..=999, expected)?;
+    let status = status.and_then(|status| u16::try_from(status).ok());
+    let status = status.ok_or_else(|| fields.wrong("status", expected))?;
     Ok(RecordedResponse {
         status,
         headers: headers(fields)?,
@@ -191,11 +180,11 @@ fn response(value: &Value, whole_at_ms: f64) -> Result<RecordedResponse, EntryEr
     })
 }
 
-fn end(fields: EntryFields<'_>) -> Result<ResponseEnd, EntryError> {
+fn end(fields: FieldReader<'_>) -> Result<ResponseEnd, FieldError> {
     let cut = match fields.text("cut")?.as_deref() {
         None | Some("close") => RecordedCut::Close,
         Some("reset") => RecordedCut::Reset,
-        Some(_) => return Err(fields.other_word("cut", "`close` or `reset`")),
+        Some(_) => return Err(fields.other_string("cut", "`close` or `reset`")),
     };
     match fields.text("end")?.as_deref() {
         None | Some("complete") => Ok(ResponseEnd::Complete),
@@ -204,23 +193,22 @@ fn end(fields: EntryFields<'_>) -> Result<ResponseEnd, EntryError> {
         Some("truncated") => Ok(ResponseEnd::Truncated),
         Some(_) => {
             let expected = "`complete`, `upstream_abort`, `client_abort` or `truncated`";
-            Err(fields.other_word("end", expected))
+            Err(fields.other_string("end", expected))
         }
     }
 }
 
-fn headers(fields: EntryFields<'_>) -> Result<Vec<(String, String)>, EntryError> {
+fn headers(fields: FieldReader<'_>) -> Result<Vec<(String, String)>, FieldError> {
     let expected = "an object of strings, or a list of `[name, value]`";
-    let pairs: Option<Vec<_>> = match fields.get("headers") {
-        None => Some(Vec::new()),
-        Some(Value::Object(map)) => map
+    let pairs = |value: &Value| match value {
+        Value::Object(map) => map
             .iter()
             .map(|(name, value)| Some((name.to_ascii_lowercase(), value.as_str()?.to_owned())))
             .collect(),
-        Some(Value::Array(pairs)) => pairs.iter().map(pair).collect(),
-        Some(_) => None,
+        Value::Array(pairs) => pairs.iter().map(pair).collect(),
+        _ => None,
     };
-    pairs.ok_or_else(|| fields.fail("headers", expected))
+    Ok(fields.read("headers", expected, pairs)?.unwrap_or_default())
 }
 
 fn pair(value: &Value) -> Option<(String, String)> {

@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::{OutlineMember, RecordingOutline};
 use crate::entry::EntryError;
-use crate::entry_field::describe;
 use crate::error::{FormatError, plain_message};
+use loomrec_identity::typed_field::value_kind;
 
 impl RecordingOutline {
     /// Why a member is no entry and no list of them, from its text.
@@ -22,10 +22,10 @@ impl RecordingOutline {
                 return FormatError::ListUnderHash { key, line };
             }
             Value::Array(items) => match items.iter().find(|item| !item.is_object()) {
-                Some(other) => format!("a list with {} in it", describe(other)),
-                None => describe(&value),
+                Some(other) => format!("a list with {} in it", value_kind(other)),
+                None => value_kind(&value).to_owned(),
             },
-            other => describe(other),
+            other => value_kind(other).to_owned(),
         };
         FormatError::NotEntry { key, line, found }
     }

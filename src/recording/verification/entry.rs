@@ -128,10 +128,10 @@ fn read(text: &str, found: &mut Vec<Problem>) -> Option<Entry> {
 fn fields(text: &str, found: &mut Vec<Problem>) {
     let Ok(mut value) = serde_json::from_str::<Value>(text) else { return };
     for _ in 0..MOST {
-        let Err(EntryError { pointer, expected, found: is }) = Entry::parse(&value) else { return };
-        let problem = shape(format!("it must be {expected}, but is {is}"));
-        found.push(problem.at(pointer.clone(), None).helped("mend or remove the entry"));
-        if !remove(&mut value, &pointer) {
+        let Err(EntryError(error)) = Entry::parse(&value) else { return };
+        let problem = shape(format!("it {}", error.problem.requirement()));
+        found.push(problem.at(error.place.clone(), None).helped("mend or remove the entry"));
+        if !remove(&mut value, &error.place) {
             return;
         }
     }
@@ -205,8 +205,9 @@ fn fault(entry: &Entry, found: &mut Vec<Problem>) {
             Problem::of_file(ProblemKind::Fault, Severity::Note, text).at("/fault", None)
         }
         Err(error) => {
-            let problem = Problem::of_file(ProblemKind::Fault, Severity::Error, error.why.clone());
-            let pointer = format!("/fault{}", error.pointer);
+            let problem =
+                Problem::of_file(ProblemKind::Fault, Severity::Error, error.problem.to_string());
+            let pointer = format!("/fault{}", error.place);
             problem.at(pointer, None).helped("see docs/faults.md for the faults there are")
         }
     }));

@@ -2,10 +2,11 @@
 
 use std::collections::HashSet;
 
-use super::pointer_place::{members, token};
+use super::pointer_place::members;
 use super::{Problem, ProblemKind, Severity};
 use crate::entry::{KNOWN, USAGE};
 use loomrec_identity::JsonError;
+use loomrec_identity::rules::pointer_token;
 use loomrec_identity::spelling::nearest;
 
 /// Where a body may stand beside the fields of an object.
@@ -34,7 +35,7 @@ pub(super) fn check(text: &str, found: &mut Vec<Problem>) {
             _ => continue,
         };
         if let Some(inner) = members(value) {
-            object(&inner, known, &token(name), found);
+            object(&inner, known, &pointer_token(name), found);
         }
     }
     if !found.iter().any(|problem| problem.kind == ProblemKind::Duplicate) {
@@ -61,7 +62,7 @@ fn object<T: AsRef<str>>(fields: &[(T, &str)], known: &[&str], at: &str, found: 
             return;
         }
         let name = name.as_ref();
-        let pointer = format!("{at}{}", token(name));
+        let pointer = format!("{at}{}", pointer_token(name));
         if !seen.insert(name) {
             let text =
                 format!("the field `{}` stands there twice: only the last is read", short(name));

@@ -3,12 +3,12 @@
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-use super::pointer_place::token;
 use super::{Problem, ProblemKind, Severity};
 use crate::Entry;
 use crate::response_header::{
     MOST_HEADERS, is_never_recorded, is_sendable, keeps_waiting, leads_away,
 };
+use loomrec_identity::rules::pointer_token;
 
 /// Adds the headers of an answer that a replay leaves out, and that no recorder writes.
 pub(super) fn check(entry: &Entry, found: &mut Vec<Problem>) {
@@ -45,7 +45,7 @@ pub(super) fn check(entry: &Entry, found: &mut Vec<Problem>) {
             continue;
         };
         let problem = Problem::of_file(ProblemKind::Header, severity, text);
-        let pointer = format!("/response/headers{}", token(name));
+        let pointer = format!("/response/headers{}", pointer_token(name));
         found.push(problem.at(pointer, None).helped("remove the header, or record the call again"));
     }
 }

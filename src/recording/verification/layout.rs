@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, HashSet};
 use serde_json::{Map, Value};
 
 use super::entry_place::{EntryPlaces, KeyPlace};
-use super::pointer_place::token;
 use super::{Problem, ProblemKind, Severity};
 use crate::name_set::NameSet;
 use crate::scan::{FoundMember, ValueShape};
 use crate::{EntryName, FormatError, PendingKind, RecordingMeta};
 use loomrec_identity::IdentityRules;
+use loomrec_identity::rules::pointer_token;
 use loomrec_identity::spelling::nearest;
 
 /// The top-level keys that mean something.
@@ -134,7 +134,7 @@ impl FileLayout {
                 Err(error) => {
                     let text = format!("it cannot be read: {error}");
                     let problem = Problem::of_file(ProblemKind::Format, Severity::Error, text)
-                        .at(token(&member.key), Some(member.line));
+                        .at(pointer_token(&member.key), Some(member.line));
                     self.problems.push(problem.helped("restore it from an older copy of the file"));
                 }
             }
@@ -148,7 +148,9 @@ impl FileLayout {
             }
             Err(error) => {
                 let (pointer, remedy) = match &error {
-                    FormatError::Meta { pointer, .. } => (*pointer, "mend it, or restore the file"),
+                    FormatError::Meta(error) => {
+                        (error.place.as_str(), "mend it, or restore the file")
+                    }
                     FormatError::NewerFormat { .. } => ("/_loomrec", "update loomrec to use it"),
                     _ => ("/_version", "record it again"),
                 };
@@ -173,7 +175,7 @@ impl FileLayout {
                     continue;
                 };
                 let text = format!("the field is not known (is `{meant}` meant?)");
-                let pointer = format!("{at}{}", token(name));
+                let pointer = format!("{at}{}", pointer_token(name));
                 let line = lines.get(pointer.split('/').nth(1).unwrap_or_default()).copied();
                 let problem = Problem::of_file(ProblemKind::Field, Severity::Warning, text);
                 let remedy = "correct its name, or remove it; it does nothing as it is";
@@ -191,7 +193,7 @@ impl FileLayout {
             Severity::Error,
             "the key stands there a second time",
         )
-        .at(token(&member.key), Some(member.line));
+        .at(pointer_token(&member.key), Some(member.line));
         let remedy = "rename or remove one of them: only one could be replayed";
         self.problems.push(problem.within(member.key.clone()).helped(remedy));
     }
@@ -202,7 +204,7 @@ impl FileLayout {
             let text = format!("no recorder would {error}");
             let problem = Problem::of_file(ProblemKind::Key, Severity::Warning, text);
             let remedy = "a hash is 64 lower-case digits, its takes are HASH, HASH#2, …";
-            self.problems.push(problem.at(token(id), Some(line)).within(id).helped(remedy));
+            self.problems.push(problem.at(pointer_token(id), Some(line)).within(id).helped(remedy));
         }
     }
 
@@ -221,7 +223,7 @@ impl FileLayout {
             ValueShape::Other => "it is neither an entry nor a list of entries",
         };
         let problem = Problem::of_file(ProblemKind::Shape, Severity::Error, told)
-            .at(token(&key), Some(line))
+            .at(pointer_token(&key), Some(line))
             .within(key);
         self.problems.push(problem.helped("mend or remove it"));
     }
@@ -252,7 +254,7 @@ fn gaps_among(mut all: Vec<TakeKey>, names: &NameSet) -> Vec<(usize, Problem)> {
             let key = name.take_key(take as usize);
             let text = format!("there is a take {take}, and no take {missing}");
             let problem = Problem::of_file(ProblemKind::Key, Severity::Warning, text)
-                .at(token(&key), Some(line as usize))
+                .at(pointer_token(&key), Some(line as usize))
                 .within(key);
             found.push((index as usize, problem.helped("--fix numbers them in turn").mendable()));
         }

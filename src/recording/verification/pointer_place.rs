@@ -80,11 +80,6 @@ pub(super) fn lines_below(text: &str, pointer: &str) -> usize {
     memchr::memchr_iter(b'\n', before).count()
 }
 
-/// A name as part of a pointer.
-pub(super) fn token(name: &str) -> String {
-    format!("/{}", name.replace('~', "~0").replace('/', "~1"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

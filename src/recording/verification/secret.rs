@@ -4,12 +4,12 @@ use std::ops::Range;
 
 use super::answer::DecodedBody;
 use super::entropy;
-use super::pointer_place::token;
 use super::{Problem, ProblemKind, Severity};
 use crate::redact::{CleanedEntry, EntryPart, FoundSecret, Redactor, UnkeptReason};
 use crate::request_text::stored_text;
 use crate::{Chunk, ChunkLayout, Entry};
 use loomrec_identity::Json;
+use loomrec_identity::rules::pointer_token;
 
 /// How many problems of one entry are told.
 const MOST: usize = 50;
@@ -76,7 +76,7 @@ impl<'a> SecretSearch<'a> {
         self.either("/request/query", request.query.as_bytes(), Some(false));
         for (name, value) in &request.headers {
             self.plain("/request/headers", name.as_bytes());
-            self.plain(&format!("/request/headers{}", token(name)), value.as_bytes());
+            self.plain(&format!("/request/headers{}", pointer_token(name)), value.as_bytes());
         }
         let body = stored_text(&request.body);
         self.body("/request", request.content_type(), &body, text, true);
@@ -107,7 +107,7 @@ impl<'a> SecretSearch<'a> {
             self.json("/fault", &fault.to_string(), false);
         }
         for (name, value) in &entry.extra {
-            self.json(&token(name), &value.to_string(), false);
+            self.json(&pointer_token(name), &value.to_string(), false);
         }
     }
 
@@ -115,7 +115,7 @@ impl<'a> SecretSearch<'a> {
         let Some(response) = &entry.response else { return };
         for (name, value) in &response.headers {
             self.plain("/response/headers", name.as_bytes());
-            self.plain(&format!("/response/headers{}", token(name)), value.as_bytes());
+            self.plain(&format!("/response/headers{}", pointer_token(name)), value.as_bytes());
         }
         let whole = response.payload.layout != ChunkLayout::Chunks;
         let Some(body) = body else { return };
@@ -278,11 +278,11 @@ fn leaf(json: &Json<'_>, address: usize) -> Option<(String, String)> {
         Json::Object(members) => members.iter().find_map(|(key, value)| {
             let name = || key.as_str().into_owned();
             if holds(key) {
-                return Some((token(&name()), String::new()));
+                return Some((pointer_token(&name()), String::new()));
             }
             let (below, inner) = leaf(value, address)?;
             let own = if inner.is_empty() { name() } else { inner };
-            Some((format!("{}{below}", token(&name())), own))
+            Some((format!("{}{below}", pointer_token(&name())), own))
         }),
         _ => None,
     }

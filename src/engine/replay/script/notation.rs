@@ -1,5 +1,7 @@
 //! How a script is written, and why a text is none.
 
+use loomrec_identity::typed_field::FieldError;
+
 /// How a script's text is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScriptNotation {
@@ -11,9 +13,15 @@ pub enum ScriptNotation {
 
 /// Why a text is no script.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{place}{why}")]
+#[error("{place}{problem}")]
 pub struct ScriptError {
     /// The call and the entry, each counted from 1, before a colon; empty where it is the whole.
     pub(super) place: String,
-    pub(super) why: String,
+    pub(super) problem: FieldError,
+}
+
+impl From<FieldError> for ScriptError {
+    fn from(problem: FieldError) -> Self {
+        Self { place: String::new(), problem }
+    }
 }

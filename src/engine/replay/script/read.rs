@@ -1,14 +1,15 @@
 //! Reads a script, and says of what is none where and what was expected.
 
-use std::fmt::Display;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
 use super::entry::{RetryPhase, ScriptEntry, ScriptFailure};
 use super::notation::{ScriptError, ScriptNotation};
-use loomrec_identity::spelling::nearest;
+use loomrec_identity::typed_field::{
+    FieldError, FieldReader, FieldResult, FieldStyle, NullRule, PlaceForm, ShownValue, shown_value,
+    value_kind,
+};
 use loomrec_provider::TokenUsage;
 use loomrec_recording::yaml;
 
@@ -33,7 +34,8 @@ const COUNTS: [&str; 8] = [
 /// The longest delay, in milliseconds: a day.
 const LONGEST: f64 = 86_400_000.0;
 
-type Object = Map<String, Value>;
+const STYLE: FieldStyle =
+    FieldStyle { place: PlaceForm::Path, null: NullRule::Value, shown: ShownValue::Always };
 
 /// What a script's text says.
 #[derive(Debug)]
@@ -45,30 +47,16 @@ pub(super) struct ScriptParts {
 }
 
 pub(super) fn script(text: &[u8], notation: ScriptNotation) -> Result<ScriptParts, ScriptError> {
-    let whole = |why: String| ScriptError { place: String::new(), why };
-    let (calls, retry) = match value(text, notation).map_err(whole)? {
+    let (calls, retry) = match value(text, notation).map_err(|why| FieldError::other("", why))? {
         Value::Array(calls) => (calls, None),
-        Value::Object(mut top) => {
-            known(&top, &TOP, "a script").map_err(whole)?;
-            let retry = retry(&top).map_err(whole)?;
-            match top.shift_remove("scripts") {
-                Some(Value::Array(calls)) => (calls, retry),
-                Some(other) => {
-                    return Err(whole(format!(
-                        "scripts: expected a list of calls, not {}",
-                        kind(&other)
-                    )));
-                }
-                None => {
-                    return Err(whole(
-                        "expected scripts: a list of calls, each a list of entries".into(),
-                    ));
-                }
-            }
-        }
-        other => {
-            let expected = "expected a list of calls, or an object with scripts, not";
-            return Err(whole(format!("{expected} {}", kind(&other))));
+        whole => {
+            let expected = "a list of calls, or an object with scripts";
+            let top = FieldReader::from_value(&whole, "", expected, STYLE)?;
+            top.only("a script", &TOP)?;
+            let retry = retry(top)?;
+            let needed = "expected scripts: a list of calls, each a list of entries";
+            let calls = top.list("scripts", "a list of calls")?;
+            (calls.ok_or_else(|| FieldError::other("", needed))?.to_vec(), retry)
         }
     };
     let calls = calls.into_iter().enumerate().map(|(index, one)| call(index + 1, one));
@@ -90,45 +78,38 @@ pub fn value(text: &[u8], notation: ScriptNotation) -> Result<Value, String> {
     }
 }
 
-fn retry(top: &Object) -> Result<Option<RetryPhase>, String> {
+fn retry(top: FieldReader<'_>) -> FieldResult<RetryPhase> {
     let failure = match top.get("retry_error") {
-        Some(error) => failure(error, 503).map_err(|why| format!("retry_error: {why}"))?,
+        Some(error) => failure(error, "retry_error", 503)?,
         None => ScriptFailure {
             status: 503,
             kind: None,
             message: "the service is busy for a moment; try again".to_owned(),
         },
     };
-    let Some(until) = top.get("retry_until_call") else {
-        return match top.get("retry_error") {
-            Some(_) => Err("retry_error stands without retry_until_call".to_owned()),
-            None => Ok(None),
-        };
-    };
-    match until.as_u64().filter(|until| *until > 0) {
+    let expected = "the number of the first call that is answered, 1 or more";
+    match top.digits("retry_until_call", 1..=u64::MAX, expected)? {
         Some(until) => Ok(Some(RetryPhase { until, failure })),
-        None => Err(format!(
-            "retry_until_call: expected the number of the first call that is answered, \
-             1 or more, not {until}"
-        )),
+        None if top.get("retry_error").is_none() => Ok(None),
+        None => Err(FieldError::other("", "retry_error stands without retry_until_call")),
     }
 }
 
 /// The entries of call `number`.
 fn call(number: usize, value: Value) -> Result<Vec<ScriptEntry>, ScriptError> {
-    let refuse = |place: String, why: String| ScriptError { place, why };
+    let refuse = |place: String, problem: FieldError| ScriptError { place, problem };
     let list = match value {
         Value::Array(list) => list,
         other => {
-            let hint = "; a single call is a list in a list";
-            let why = format!("expected a list of entries, not {}{hint}", kind(&other));
-            return Err(refuse(format!("call {number}: "), why));
+            let hint = "a single call is a list in a list";
+            let why = format!("expected a list of entries, not {}; {hint}", value_kind(&other));
+            return Err(refuse(format!("call {number}: "), FieldError::other("", why)));
         }
     };
     let mut entries = Vec::with_capacity(list.len());
     for (index, value) in list.into_iter().enumerate() {
         let place = || format!("call {number}, entry {}: ", index + 1);
-        entries.push(entry(value, &entries).map_err(|why| refuse(place(), why))?);
+        entries.push(entry(value, &entries).map_err(|problem| refuse(place(), problem))?);
     }
     // What stands behind the end is read as well: a mistake there is one, too.
     if let Some(end) = entries.iter().position(ScriptEntry::is_last) {
@@ -137,131 +118,117 @@ fn call(number: usize, value: Value) -> Result<Vec<ScriptEntry>, ScriptError> {
     Ok(entries)
 }
 
-fn entry(value: Value, before: &[ScriptEntry]) -> Result<ScriptEntry, String> {
+fn entry(value: Value, before: &[ScriptEntry]) -> Result<ScriptEntry, FieldError> {
     let (tag, value) = tagged(value)?;
-    let expected =
-        |what: &str, value: &Value| format!("{tag}: expected {what}, not {}", kind(value));
-    match (tag, value) {
-        ("text", Value::String(text)) => Ok(ScriptEntry::Text(text)),
-        ("text", other) => Err(expected("a string", &other)),
-        ("finish", Value::String(reason)) => Ok(ScriptEntry::Finish(reason)),
-        ("finish", Value::Object(mut object)) => {
-            known(&object, &["reason"], tag)?;
-            Ok(ScriptEntry::Finish(string(&mut object, tag, "reason")?))
+    let fields = |known: &[&str]| {
+        let fields = FieldReader::from_value(&value, tag, "an object", STYLE)?;
+        fields.only(tag, known).map(|()| fields)
+    };
+    match (tag, &value) {
+        ("text", Value::String(text)) => Ok(ScriptEntry::Text(text.clone())),
+        ("text", other) => Err(no_text(tag, "a string", other)),
+        ("finish", Value::String(reason)) => Ok(ScriptEntry::Finish(reason.clone())),
+        ("finish", Value::Object(_)) => {
+            Ok(ScriptEntry::Finish(needed_text(fields(&["reason"])?, tag, "reason")?))
         }
-        ("finish", other) => Err(expected("a reason, as a string", &other)),
-        ("delay", Value::Object(object)) => {
-            known(&object, &["ms"], tag)?;
-            delay(object.get("ms").unwrap_or(&Value::Null))
-        }
-        ("delay", other) => delay(&other),
-        ("raw_chunk", Value::String(text)) => Ok(ScriptEntry::RawChunk(text.into())),
-        ("raw_chunk", Value::Object(mut object)) => {
-            known(&object, &["base64"], tag)?;
-            let text = string(&mut object, tag, "base64")?;
-            let bytes = STANDARD
-                .decode(text)
-                .map_err(|why| format!("raw_chunk.base64: expected bytes in base64: {why}"))?;
+        ("finish", other) => Err(no_text(tag, "a reason, as a string", other)),
+        ("delay", Value::Object(_)) => delay(fields(&["ms"])?.get("ms").unwrap_or(&Value::Null)),
+        ("delay", other) => delay(other),
+        ("raw_chunk", Value::String(text)) => Ok(ScriptEntry::RawChunk(text.clone().into())),
+        ("raw_chunk", Value::Object(_)) => {
+            let text = needed_text(fields(&["base64"])?, tag, "base64")?;
+            let bytes = STANDARD.decode(text).map_err(|why| {
+                FieldError::other("raw_chunk.base64", format!("expected bytes in base64: {why}"))
+            })?;
             Ok(ScriptEntry::RawChunk(bytes.into()))
         }
-        ("raw_chunk", other) => Err(expected("a string, or an object with base64", &other)),
-        ("error", value) => {
-            failure(&value, 500).map(ScriptEntry::Error).map_err(|why| format!("{tag}: {why}"))
-        }
-        ("usage", Value::Object(object)) => usage(&object).map(ScriptEntry::Usage),
-        ("tool_call", Value::Object(object)) => tool_call(object),
-        ("tool_call_delta", Value::Object(object)) => delta(object, before),
-        (_, other) => Err(expected("an object", &other)),
+        ("raw_chunk", other) => Err(no_text(tag, "a string, or an object with base64", other)),
+        ("error", value) => failure(value, tag, 500).map(ScriptEntry::Error),
+        ("usage", _) => usage(fields(&COUNTS)?).map(ScriptEntry::Usage),
+        ("tool_call", _) => tool_call(fields(&TOOL_CALL)?),
+        _ => delta(fields(&DELTA)?, before),
     }
 }
 
 /// The tag of an entry, and what stands under it: `{"text": …}`, or `{"type": "text",
 /// "text": …}`, or the fields of it beside `type`.
-fn tagged(value: Value) -> Result<(&'static str, Value), String> {
+fn tagged(value: Value) -> Result<(&'static str, Value), FieldError> {
+    let refuse = |why: String| Err(FieldError::other("", why));
     let all = || format!("an entry is one of {}", ENTRIES.join(", "));
     let mut object = match value {
         Value::Object(object) => object,
-        other => return Err(format!("expected an object, not {}; {}", kind(&other), all())),
+        other => {
+            return refuse(format!("expected an object, not {}; {}", value_kind(&other), all()));
+        }
     };
-    let find = |name: &str| match ENTRIES.iter().find(|known| **known == name) {
-        Some(tag) => Ok(*tag),
-        None => Err(format!("unknown entry {name:?}{}; {}", hint(name, &ENTRIES), all())),
+    let find = |name: &str| {
+        let tag = ENTRIES.iter().find(|known| **known == name);
+        tag.copied().ok_or_else(|| FieldError::unknown_word("", "entry", name, &ENTRIES))
+    };
+    let beside = |object: &Map<String, Value>, tag: &str| {
+        let other = object.keys().find(|name| *name != tag).map_or("", String::as_str);
+        format!("{other:?} stands beside {tag}: each is an entry of its own")
     };
     let tag = match object.shift_remove("type") {
         Some(Value::String(name)) => find(&name)?,
         Some(other) => {
-            return Err(format!("type: expected the name of an entry, not {}", kind(&other)));
+            let expected = "the name of an entry";
+            return Err(FieldError::unexpected("type", expected, shown_value(&other)));
         }
-        None if object.is_empty() => return Err(format!("it is empty; {}", all())),
+        None if object.is_empty() => return refuse(format!("it is empty; {}", all())),
         None => {
-            let mut tags = object.keys();
-            let tag = find(tags.next().map_or("", String::as_str))?;
-            if let Some(other) = tags.next() {
-                return Err(format!("{other:?} stands beside {tag}: each is an entry of its own"));
+            let tag = find(object.keys().next().map_or("", String::as_str))?;
+            if object.len() > 1 {
+                return refuse(beside(&object, tag));
             }
             tag
         }
     };
     match object.shift_remove(tag) {
         Some(value) if object.is_empty() => Ok((tag, value)),
-        Some(_) => {
-            let other = object.keys().next().map_or("", String::as_str);
-            Err(format!("{other:?} stands beside {tag}: each is an entry of its own"))
-        }
+        Some(_) => refuse(beside(&object, tag)),
         None => Ok((tag, Value::Object(object))),
     }
 }
 
-fn delay(value: &Value) -> Result<ScriptEntry, String> {
+fn delay(value: &Value) -> Result<ScriptEntry, FieldError> {
     let ms = value.as_f64().filter(|ms| (0.0..=LONGEST).contains(ms));
-    let why = || format!("delay: expected milliseconds, from 0 to a day, not {}", told(value));
-    ms.map(ScriptEntry::Delay).ok_or_else(why)
+    let expected = "milliseconds, from 0 to a day";
+    let wrong = || FieldError::unexpected("delay", expected, shown_value(value));
+    ms.map(ScriptEntry::Delay).ok_or_else(wrong)
 }
 
-fn tool_call(mut object: Object) -> Result<ScriptEntry, String> {
-    known(&object, &TOOL_CALL, "tool_call")?;
-    let arguments = match object.shift_remove("arguments") {
+fn tool_call(fields: FieldReader<'_>) -> Result<ScriptEntry, FieldError> {
+    let arguments = match fields.get("arguments") {
         None => String::new(),
-        Some(Value::String(text)) => text,
+        Some(Value::String(text)) => text.clone(),
         Some(object @ Value::Object(_)) => object.to_string(),
-        Some(other) => {
-            let what = "expected an object, or its text, not";
-            return Err(format!("tool_call.arguments: {what} {}", kind(&other)));
-        }
+        Some(_) => return Err(fields.wrong("arguments", "an object, or its text")),
     };
-    let id = match object.contains_key("id") {
-        true => string(&mut object, "tool_call", "id")?,
-        false => String::new(),
-    };
-    let name = string(&mut object, "tool_call", "name")?;
+    let id = text(fields, "id")?.unwrap_or_default();
+    let name = needed_text(fields, "tool_call", "name")?;
     Ok(ScriptEntry::ToolCall { id, name, arguments })
 }
 
-fn delta(mut object: Object, before: &[ScriptEntry]) -> Result<ScriptEntry, String> {
-    known(&object, &DELTA, "tool_call_delta")?;
-    let of = string(&mut object, "tool_call_delta", "id")?;
+fn delta(fields: FieldReader<'_>, before: &[ScriptEntry]) -> Result<ScriptEntry, FieldError> {
+    let of = needed_text(fields, "tool_call_delta", "id")?;
     let is_it =
         |entry: &ScriptEntry| matches!(entry, ScriptEntry::ToolCall { id, .. } if *id == of);
     let Some(call) = before.iter().rposition(is_it) else {
-        return Err(format!("tool_call_delta: no tool_call before it has the id {of:?}"));
+        let why = format!("no tool_call before it has the id {of:?}");
+        return Err(FieldError::other("tool_call_delta", why));
     };
-    Ok(ScriptEntry::ToolCallDelta {
-        call,
-        text: string(&mut object, "tool_call_delta", "arguments_delta")?,
-    })
+    let text = needed_text(fields, "tool_call_delta", "arguments_delta")?;
+    Ok(ScriptEntry::ToolCallDelta { call, text })
 }
 
-fn usage(object: &Object) -> Result<TokenUsage, String> {
-    known(object, &COUNTS, "usage")?;
-    let count = |name: &str| match object.get(name) {
-        None => Ok(None),
-        Some(value) => match value.as_u64() {
-            Some(count) => Ok(Some(count)),
-            None => Err(format!("usage.{name}: expected a count of tokens, not {}", told(value))),
-        },
-    };
+fn usage(fields: FieldReader<'_>) -> Result<TokenUsage, FieldError> {
+    let count = |name: &str| fields.digits(name, 0..=u64::MAX, "a count of tokens");
     let either = |name: &str, other: &str| match (count(name)?, count(other)?) {
-        (Some(_), Some(_)) => Err(format!("usage: {name} and {other} are two words for one count")),
+        (Some(_), Some(_)) => {
+            let why = format!("{name} and {other} are two words for one count");
+            Err(FieldError::other("usage", why))
+        }
         (one, another) => Ok(one.or(another).unwrap_or(0)),
     };
     let prompt_tokens = either("prompt_tokens", "input_tokens")?;
@@ -277,81 +244,37 @@ fn usage(object: &Object) -> Result<TokenUsage, String> {
     })
 }
 
-/// An error: an object, or its message alone.
-fn failure(value: &Value, status: u16) -> Result<ScriptFailure, String> {
-    let object = match value {
-        Value::String(message) => {
-            return Ok(ScriptFailure { status, kind: None, message: message.clone() });
-        }
-        Value::Object(object) => object,
-        other => {
-            return Err(format!(
-                "expected an object with status and message, or a message, not {}",
-                kind(other)
-            ));
-        }
-    };
-    known(object, &ERROR, "an error")?;
-    let text = |name: &str| match object.get(name) {
+/// An error that stands at `place`: an object, or its message alone.
+fn failure(value: &Value, place: &str, status: u16) -> Result<ScriptFailure, FieldError> {
+    if let Value::String(message) = value {
+        return Ok(ScriptFailure { status, kind: None, message: message.clone() });
+    }
+    let expected = "an object with status and message, or a message";
+    let fields = FieldReader::from_value(value, place, expected, STYLE)?;
+    fields.only("an error", &ERROR)?;
+    let given = fields.digits("status", 400..=599, "one of an error, 400 to 599")?;
+    let status = given.and_then(|status| u16::try_from(status).ok()).unwrap_or(status);
+    let message = text(fields, "message")?.unwrap_or_else(|| "scripted error".to_owned());
+    Ok(ScriptFailure { status, kind: text(fields, "type")?, message })
+}
+
+fn text(fields: FieldReader<'_>, name: &str) -> FieldResult<String> {
+    match fields.get(name) {
         None => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.clone())),
-        Some(other) => Err(format!("{name}: expected a string, not {}", kind(other))),
-    };
-    let status = match object.get("status") {
-        None => status,
-        Some(value) => {
-            let status = value.as_u64().filter(|status| (400..600).contains(status));
-            let why =
-                || format!("status: expected one of an error, 400 to 599, not {}", told(value));
-            status.and_then(|status| u16::try_from(status).ok()).ok_or_else(why)?
-        }
-    };
-    let message = text("message")?.unwrap_or_else(|| "scripted error".to_owned());
-    Ok(ScriptFailure { status, kind: text("type")?, message })
-}
-
-/// Refuses members that nobody knows.
-fn known(object: &Object, names: &[&str], what: &str) -> Result<(), String> {
-    match object.keys().find(|name| !names.contains(&name.as_str())) {
-        None => Ok(()),
-        Some(name) => {
-            Err(format!("{what} has no {name:?}{}; it has {}", hint(name, names), names.join(", ")))
-        }
+        Some(other) => Err(no_text(&fields.place(name), "a string", other)),
     }
 }
 
-fn string(object: &mut Object, of: &str, name: &str) -> Result<String, String> {
-    match object.shift_remove(name) {
-        Some(Value::String(text)) => Ok(text),
-        Some(other) => Err(format!("{of}.{name}: expected a string, not {}", kind(&other))),
-        None => Err(format!("{of}: it needs {name}")),
-    }
+/// A text that `owner` needs.
+fn needed_text(fields: FieldReader<'_>, owner: &str, name: &str) -> Result<String, FieldError> {
+    text(fields, name)?.ok_or_else(|| FieldError::other(owner, format!("it needs {name}")))
 }
 
-/// A hint to the name that was meant.
-fn hint(name: &str, names: &[&str]) -> String {
-    nearest(name, names).map_or_else(String::new, |near| format!(": did you mean {near:?}?"))
-}
-
-/// A value in a message: itself where it is short.
-fn told(value: &Value) -> impl Display + use<> {
-    match value {
-        Value::Number(number) => number.to_string(),
-        Value::String(text) if text.len() <= 40 => format!("{text:?}"),
-        other => kind(other).to_owned(),
-    }
-}
-
-/// What a value is.
-fn kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "nothing",
-        Value::Bool(_) => "true or false (a word that is meant as text needs quotes)",
-        Value::Number(_) => "a number (one that is meant as text needs quotes)",
-        Value::String(_) => "a string",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "an object",
-    }
+/// The error of a value in the place of a text. YAML reads `5` and `true` as what they are.
+fn no_text(place: &str, expected: &str, found: &Value) -> FieldError {
+    let hint = if found.is_number() || found.is_boolean() { " (a text needs quotes)" } else { "" };
+    FieldError::unexpected(place, expected, format!("{}{hint}", shown_value(found)))
 }
 
 #[cfg(test)]

@@ -20,7 +20,10 @@ fn what_is_wrong_is_told_with_its_place_and_what_was_expected() {
         r#"[[], [{"text": "a"}, {"txt": "b"}]]"#,
         &["call 2, entry 2: ", "\"txt\"", "did you mean \"text\"?"],
     );
-    refused(r#"[[{"text": 5}]]"#, &["call 1, entry 1: text: expected a string, not a number"]);
+    refused(
+        r#"[[{"text": 5}]]"#,
+        &["call 1, entry 1: text: expected a string, not 5 (a text needs quotes)"],
+    );
     refused(r#"[[{"type": "tool-call", "name": "x"}]]"#, &["did you mean \"tool_call\"?"]);
     refused(
         r#"[[{"tool_call": {"name": "x", "argument": {}}}]]"#,
@@ -29,7 +32,7 @@ fn what_is_wrong_is_told_with_its_place_and_what_was_expected() {
     refused(r#"[[{"tool_call": {"id": "x"}}]]"#, &["tool_call: it needs name"]);
     refused(
         r#"[[{"tool_call": {"name": "x", "arguments": 5}}]]"#,
-        &["tool_call.arguments", "a number"],
+        &["tool_call.arguments", "not 5"],
     );
     refused(
         r#"[[{"tool_call_delta": {"id": "x", "arguments_delta": ""}}]]"#,
@@ -46,9 +49,9 @@ fn what_is_wrong_is_told_with_its_place_and_what_was_expected() {
     );
     refused(
         r#"[[{"error": {"status": 200}}]]"#,
-        &["error: status: expected one of an error", "200"],
+        &["error.status: expected one of an error", "200"],
     );
-    refused(r#"[[{"error": {"message": 200}}]]"#, &["error: message: expected a string"]);
+    refused(r#"[[{"error": {"message": 200}}]]"#, &["error.message: expected a string"]);
     refused(r#"[[{"delay": -1}]]"#, &["delay: expected milliseconds", "-1"]);
     refused(r#"[[{"delay": "1s"}]]"#, &["delay: expected milliseconds", "\"1s\""]);
     refused(r#"[[{"raw_chunk": {"base64": "?"}}]]"#, &["raw_chunk.base64"]);
