@@ -88,7 +88,7 @@ test("a line of a megabyte is folded, and shown whole when asked for", async (t)
 });
 
 test("the page has no way to make markup of a text, and nothing from outside", () => {
-  const folder = join(root, "src/inspector/page");
+  const folder = join(root, "src/proxy/inspector/page");
   for (const name of readdirSync(folder)) {
     const text = readFileSync(join(folder, name), "utf8");
     assert.ok(text.split("\n").length < 400, `${name} is too long`);
