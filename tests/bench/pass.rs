@@ -27,6 +27,8 @@ type Kept = Option<Arc<Mutex<File>>>;
 /// # Errors
 /// A client that cannot be built, a file that cannot; what [`role::serve`] fails for.
 pub fn run(origin: &str, file: Option<&Path>) -> Result<(), Fault> {
+    // An installed provider serves as well.
+    drop(rustls::crypto::ring::default_provider().install_default());
     let client = reqwest::Client::builder().no_proxy().tcp_nodelay(true).http1_only().build()?;
     let origin = origin.to_owned();
     let open = |path| File::options().append(true).create(true).open(path);
