@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use loomrec_recording::encoding::LARGEST;
+use loomrec_recording::encoding::{DecodeError, LARGEST};
 
 /// What all decoded answers may take at once.
 const ROOM: usize = 512 << 20;
@@ -23,11 +23,19 @@ const DEFLATE_RATIO: usize = 1032;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Why an answer is not delivered.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(super) enum DeliveryError {
     /// It cannot be given in the form that is asked for: why.
+    #[error("{0}")]
     OtherForm(String),
+    /// Its body decodes to too many bytes.
+    #[error("the body {}, and the caller asks for it in another form", DecodeError::TooLarge)]
+    TooLarge,
     /// There is no room for it now; it needs as many units.
+    #[error(
+        "other calls have had all the memory for decoded answers for a minute: read their \
+         answers, or accept the encoding that was recorded"
+    )]
     NoRoom(u32),
 }
 

@@ -9,6 +9,7 @@ use tokio::time::Instant;
 use super::body::ReplayBody;
 use super::decode_room::{DecodeRoom, DeliveryError};
 use super::explain::UnexplainedMiss;
+use super::form_change::FormChange;
 use super::latency::{DeliverySchedule, Latency};
 use super::matcher::{MatchedBy, Matcher, TakeMatch};
 use super::mismatch::RecordingMismatchError;
@@ -17,15 +18,12 @@ use super::plain_answer;
 use super::ready_response::{MATCHED_BY, ReadyResponse};
 use super::reason::MissReason;
 use super::script::{NoScriptedResponse, Script};
+use super::take::TakeDelivery;
 use loomrec_provider::{Answer, Provider, TokenUsage};
 use loomrec_recording::normalized_request::NormalizedRequest;
 
 /// The text of the placeholder answer, as in AgentLoom.
 const PLACEHOLDER: &str = "Mock response";
-
-/// Why an answer is not decoded.
-const CROWDED: &str = "other calls have had all the memory for decoded answers for a minute: read \
-                       their answers, or accept the encoding that was recorded";
 
 /// How many misses are explained at once: each may hold a few large requests.
 const EXPLAINED: usize = 2;
@@ -156,36 +154,49 @@ impl ReplayEngine {
         accept_encoding: Option<&str>,
         arrived: Instant,
     ) -> Result<ReplayAnswer, UnexplainedMiss> {
-        loop {
-            let why = match self.deliver_now(hit, observed, accept_encoding, arrived) {
-                Ok(answered) => return Ok(answered),
+        let ready = loop {
+            let why = match self.ready(hit, observed, accept_encoding) {
+                Ok(TakeDelivery::Ready(ready)) => break ready,
+                Ok(TakeDelivery::Change(change)) => match Box::pin(apply(change, observed)).await {
+                    Ok(ready) => break ready,
+                    Err(why) => why,
+                },
                 Err(DeliveryError::NoRoom(units)) if Box::pin(self.room.wait(units)).await => {
                     continue;
                 }
-                Err(DeliveryError::NoRoom(_)) => CROWDED.to_owned(),
-                Err(DeliveryError::OtherForm(why)) => why,
+                Err(why) => why,
             };
-            return Err(UnexplainedMiss {
-                reason: MissReason::OtherForm,
-                refused: Some((hit.index, why)),
-            });
-        }
+            if matches!(why, DeliveryError::TooLarge) {
+                hit.take.mark_too_large();
+            }
+            let refused = Some((hit.index, why.to_string()));
+            return Err(UnexplainedMiss { reason: MissReason::OtherForm, refused });
+        };
+        Ok(self.paced(hit, ready, arrived))
     }
 
-    /// What a take answers, if there is room for it now.
-    fn deliver_now(
+    /// The answer of a take, or the change that its form needs.
+    fn ready(
         &self,
         hit: &TakeMatch<'_>,
         observed: &NormalizedRequest,
         accept_encoding: Option<&str>,
-        arrived: Instant,
-    ) -> Result<ReplayAnswer, DeliveryError> {
-        let take = hit.take;
-        let (name, number) = (self.matcher.take_name(take), take.number());
+    ) -> Result<TakeDelivery, DeliveryError> {
+        let name = self.matcher.take_name(hit.take);
         let (texts, wanted) = (&self.matcher.texts, RequestedMode::of(observed));
         let entry_name = || name.entry_name();
-        let answer =
-            take.deliver(texts, &entry_name, observed, wanted, accept_encoding, &self.room)?;
+        hit.take.deliver(texts, &entry_name, observed, wanted, accept_encoding, &self.room)
+    }
+
+    /// The answer as a response that keeps to the run's latency from `arrived` on.
+    fn paced(
+        &self,
+        hit: &TakeMatch<'_>,
+        answer: Arc<ReadyResponse>,
+        arrived: Instant,
+    ) -> ReplayAnswer {
+        let take = hit.take;
+        let (name, number) = (self.matcher.take_name(take), take.number());
         let schedule = match take.is_plain() {
             true => self.latency.spread(answer.pieces.len(), take.latency_ms(), &name, number),
             false => self.latency.schedule(answer.times(), take.latency_ms(), &name, number),
@@ -196,7 +207,7 @@ impl ReplayEngine {
             response.headers_mut().insert(MATCHED_BY, by);
         }
         let (usage, cost_usd) = (take.usage(), take.cost_usd());
-        Ok(ReplayAnswer { response, usage, cost_usd, by: hit.by, take: number, index: hit.index })
+        ReplayAnswer { response, usage, cost_usd, by: hit.by, take: number, index: hit.index }
     }
 
     /// What the script answers to `observed`, due from `arrived` on; `None` where there
@@ -270,6 +281,23 @@ impl ReplayEngine {
         response.headers_mut().insert(MATCHED_BY, HeaderValue::from_static("default"));
         Ok(response)
     }
+}
+
+/// Changes the form of an answer. A change that may take long runs on a thread that serves no
+/// calls.
+///
+/// # Errors
+/// Why the answer has no such form.
+async fn apply(
+    change: Box<FormChange>,
+    observed: &NormalizedRequest,
+) -> Result<Arc<ReadyResponse>, DeliveryError> {
+    if change.is_quick() {
+        return change.apply(observed);
+    }
+    let observed = observed.clone();
+    let changed = tokio::task::spawn_blocking(move || change.apply(&observed)).await;
+    changed.unwrap_or_else(|error| Err(format!("the change of its form failed: {error}").into()))
 }
 
 /// An answer as a response whose body keeps to `schedule`.

@@ -18,6 +18,7 @@ pub mod engine;
 mod entry_texts;
 mod exact_requests;
 mod explain;
+mod form_change;
 mod group;
 mod in_force;
 pub mod latency;

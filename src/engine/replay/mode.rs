@@ -109,7 +109,7 @@ fn asks_for_events(request: &RecordedRequest) -> bool {
 
 /// Whether a body is a JSON array, as Gemini's streams are; no complete answer is.
 fn is_array(response: &RecordedResponse) -> bool {
-    let mut bytes = response.payload.chunks.iter().flat_map(|chunk| chunk.data.iter());
+    let mut bytes = response.payload.chunks().iter().flat_map(|chunk| chunk.data.iter());
     bytes.find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[')
 }
 

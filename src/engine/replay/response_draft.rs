@@ -53,7 +53,7 @@ impl ResponseDraft {
             }
         }
         let bodiless = head || is_bodiless(status);
-        let chunks = if bodiless { Vec::new() } else { response.payload.chunks };
+        let chunks = if bodiless { Vec::new() } else { response.payload.into_chunks() };
         let mut delivery = Self { status, headers, chunks, end: response.end };
         match bodiless {
             true => delivery.frame_nothing(),

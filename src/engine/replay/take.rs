@@ -7,18 +7,16 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use tokio::runtime::{Handle, RuntimeFlavor};
-
 use super::declared_fault::DeclaredFault;
 use super::decode_room::{DecodeRoom, DeliveryError};
 use super::entry_texts::{EntryTexts, TextPlace};
+use super::form_change::{ChangeKind, FormChange};
 use super::mode::{RecordedMode, RequestedMode};
 use super::name_ids::NameId;
 use super::plain_answer;
 use super::ready_response::ReadyResponse;
 use super::take_answer::{PlainAnswer, TakeAnswer};
 use loomrec_provider::TokenUsage;
-use loomrec_recording::encoding::DecodeError;
 use loomrec_recording::entry::Entry;
 use loomrec_recording::normalized_request::NormalizedRequest;
 use loomrec_recording::similarity::RequestSketch;
@@ -49,6 +47,14 @@ pub struct ReplayTake {
     details: Option<Box<Details>>,
     held: Held,
     served: AtomicU32,
+}
+
+/// The answer of a take to one call.
+pub(super) enum TakeDelivery {
+    /// The answer, in the form that the call asks for.
+    Ready(Arc<ReadyResponse>),
+    /// The answer in another form.
+    Change(Box<FormChange>),
 }
 
 /// What an entry may say beside its answer.
@@ -82,23 +88,6 @@ pub(super) struct TakeOrigin {
     pub(super) place: TakeRef,
     /// Where its text stands, where that is kept instead of its answer.
     pub(super) text: Option<TextPlace>,
-}
-
-/// An answer of at most so many bytes, uncompressed, is changed in its form on the thread
-/// that serves it.
-const QUICK: usize = 64 << 10;
-
-fn too_large() -> String {
-    format!("the body {}, and the caller asks for it in another form", DecodeError::TooLarge)
-}
-
-/// Does work that may take long where no other call waits for it.
-fn aside<T>(work: impl FnOnce() -> T) -> T {
-    let flavor = Handle::try_current().map(|handle| handle.runtime_flavor());
-    match flavor {
-        Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),
-        _ => work(),
-    }
 }
 
 /// Ids of the matcher's names.
@@ -195,9 +184,9 @@ impl ReplayTake {
         }
     }
 
-    /// The answer to `observed` in the mode and encoding it asks for. `texts` holds the
-    /// texts of small entries, `name` makes the name of the take, and `room` has the memory
-    /// that a decoded answer takes.
+    /// Returns the answer to `observed`, or the change that gives it the mode and encoding
+    /// that `observed` asks for. `texts` holds the texts of small entries, `name` makes the name
+    /// of the take, and `room` has the memory that a decoded answer takes.
     ///
     /// # Errors
     /// Why the recorded answer cannot be given in that form, or not yet.
@@ -209,67 +198,57 @@ impl ReplayTake {
         wanted: RequestedMode,
         accept_encoding: Option<&str>,
         room: &DecodeRoom,
-    ) -> Result<Arc<ReadyResponse>, DeliveryError> {
-        match &self.held {
-            Held::Ready(ready) => {
-                self.change(&ready.0, name, observed, wanted, accept_encoding, room)
-            }
+    ) -> Result<TakeDelivery, DeliveryError> {
+        let read;
+        let answer = match &self.held {
+            Held::Ready(ready) => &ready.0,
             Held::Text(place) => {
-                let answer = answer_of(texts.get(*place), &name())?;
-                self.change(&answer, name, observed, wanted, accept_encoding, room)
+                read = answer_of(texts.get(*place), &name())?;
+                &read
             }
+        };
+        match answer {
+            TakeAnswer::Wire(answer) => self.in_form(answer, wanted, accept_encoding, room),
+            TakeAnswer::Words(words) => Ok(TakeDelivery::Ready(self.say(words, name, observed)?)),
+            TakeAnswer::Nothing(why) => Err((*why).to_owned().into()),
+            TakeAnswer::Unusable(why) => Err(why.to_string().into()),
         }
     }
 
-    fn change(
+    /// Returns the recorded answer if it has the form that the call asks for, else the change
+    /// that it needs.
+    fn in_form(
         &self,
-        answer: &TakeAnswer,
-        name: &dyn Fn() -> EntryName,
-        observed: &NormalizedRequest,
+        answer: &Arc<ReadyResponse>,
         wanted: RequestedMode,
         accept_encoding: Option<&str>,
         room: &DecodeRoom,
-    ) -> Result<Arc<ReadyResponse>, DeliveryError> {
-        let prepared = match answer {
-            TakeAnswer::Wire(prepared) => prepared,
-            TakeAnswer::Words(words) => return Ok(self.say(words, name, observed)?),
-            TakeAnswer::Nothing(why) => return Err((*why).to_owned().into()),
-            TakeAnswer::Unusable(why) => return Err(why.to_string().into()),
+    ) -> Result<TakeDelivery, DeliveryError> {
+        let kind = if self.form.must_change_mode(wanted) {
+            ChangeKind::Mode
+        } else if self.form.must_reframe(wanted) {
+            ChangeKind::Framing
+        } else {
+            let accepted = |coding: String| encoding::accepts(accept_encoding, &coding);
+            if answer.coding().is_none_or(accepted) {
+                return Ok(TakeDelivery::Ready(Arc::clone(answer)));
+            }
+            ChangeKind::Encoding { accepted: accept_encoding.map(str::to_owned) }
         };
-        let change_mode = self.form.must_change_mode(wanted);
-        let reframe = self.form.must_reframe(wanted);
-        let accepted = |coding: String| encoding::accepts(accept_encoding, &coding);
-        if !change_mode && !reframe && prepared.coding().is_none_or(accepted) {
-            return Ok(Arc::clone(prepared));
-        }
         if self.is_too_large.load(Ordering::Relaxed) {
-            return Err(too_large().into());
+            return Err(DeliveryError::TooLarge);
         }
-        let reserved = match prepared.coding() {
-            Some(coding) => Some(room.reserve(&coding, prepared.bytes.len())?),
+        let room = match answer.coding() {
+            Some(coding) => Some(room.reserve(&coding, answer.bytes.len())?),
             None => None,
         };
-        let change = move || {
-            let mut delivery = prepared.delivery();
-            let accepted = accept_encoding.filter(|_| !change_mode && !reframe);
-            if let Err(_too_large) = delivery.decode_unless_accepted(accepted) {
-                // Whoever asks next is told at once.
-                self.is_too_large.store(true, Ordering::Relaxed);
-                return Err(too_large().into());
-            }
-            if change_mode {
-                delivery.change_mode(observed)?;
-            } else if reframe {
-                delivery.reframe(observed)?;
-            }
-            delivery.frame();
-            let prepared = ReadyResponse::of(delivery, None);
-            Ok(Arc::new(prepared.within(reserved)))
-        };
-        match prepared.coding().is_some() || prepared.bytes.len() > QUICK {
-            true => aside(change),
-            false => change(),
-        }
+        let answer = Arc::clone(answer);
+        Ok(TakeDelivery::Change(Box::new(FormChange { answer, kind, room })))
+    }
+
+    /// Remembers that its body decodes to too many bytes: later calls fail at once.
+    pub(super) fn mark_too_large(&self) {
+        self.is_too_large.store(true, Ordering::Relaxed);
     }
 
     /// What was said, in the shape of the caller's operation.
