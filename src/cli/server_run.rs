@@ -33,7 +33,7 @@ use crate::recovery::RecoveryBudget;
 use crate::replay::MissedRequests;
 use crate::server::access::AccessPolicy;
 use crate::server::fault::FaultContext;
-use crate::server::{self, OnNotice, Proxy, UserNotice};
+use crate::server::{self, OnNotice, Proxy, ServerThreads, UserNotice};
 use crate::store::RecordingLocation;
 use crate::telemetry::Telemetry;
 use crate::telemetry::metric::Metrics;
@@ -111,6 +111,9 @@ pub struct RunResult {
     pub cmd_exit: Option<u8>,
     /// How soon the program was to recover from faults.
     pub budget: Option<RecoveryBudget>,
+    /// The threads that served it, with the connections that ignored the signal to stop: these
+    /// end with the process.
+    _threads: Arc<ServerThreads>,
 }
 
 impl RunContext {
@@ -212,6 +215,7 @@ impl RunContext {
         if let Some(path) = args.receipt.as_ref().filter(plain) {
             serve_setup::create(path, receipt::BEGINNING)?;
         }
+        let threads = Arc::new(ServerThreads::start().map_err(no_threads)?);
         let listener = serve_setup::listener(self.address).await?;
         let origin = serve_setup::origin(&listener)?;
         let environment = self.environment(args, &origin, engines.stand_in_keys);
@@ -253,7 +257,8 @@ impl RunContext {
         });
         let output = &self.output;
         let opening = Opening { origin: &origin, told: engines.told.as_deref() };
-        let work = serve(listener, opening, Arc::clone(&proxy), args, &environment, output);
+        let server = ServerParts { listener, proxy: &proxy, threads: &threads };
+        let work = serve(server, opening, args, &environment, output);
         let cmd_exit = with_live_line(self.bar, self.counters, work).await?;
         proxy.telemetry.journal.end_followers().await;
         if let Err(error) = proxy.telemetry.journal.close() {
@@ -262,8 +267,20 @@ impl RunContext {
         if let Err(error) = proxy.telemetry.spans.close().await {
             output.warning(&format!("the traces are not whole: {error}"));
         }
-        Ok(RunResult { proxy, environment, cmd_exit, budget: engines.budget })
+        Ok(RunResult { proxy, environment, cmd_exit, budget: engines.budget, _threads: threads })
     }
+}
+
+/// The failure of a run whose threads do not start.
+fn no_threads(error: std::io::Error) -> CommandFailure {
+    CommandFailure::new(UNEXPECTED, format!("failed to start the threads of the server: {error}"))
+}
+
+/// What a server is made of.
+struct ServerParts<'a> {
+    listener: TcpListener,
+    proxy: &'a Arc<Proxy>,
+    threads: &'a Arc<ServerThreads>,
 }
 
 /// What is said when a server listens.
@@ -274,9 +291,8 @@ struct Opening<'a> {
 
 /// Serves until CMD ends or a signal comes. Returns CMD's exit code.
 async fn serve(
-    listener: TcpListener,
+    ServerParts { listener, proxy, threads }: ServerParts<'_>,
     Opening { origin, told }: Opening<'_>,
-    proxy: Arc<Proxy>,
     args: &ServeArgs,
     environment: &CommandEnvironment,
     output: &Output,
@@ -286,10 +302,12 @@ async fn serve(
     };
     let mut stop_signals = StopSignals::watch().map_err(unexpected)?;
     let (stop, stopped) = oneshot::channel::<()>();
-    let serving = tokio::spawn(server::run(listener, Arc::clone(&proxy), async {
+    let stopped = async {
         // A dropped sender is a stop as well.
         drop(stopped.await);
-    }));
+    };
+    let serving =
+        tokio::spawn(server::run(listener, Arc::clone(proxy), Arc::clone(threads), stopped));
     output.info(&format!("loomrec listening on {origin}"));
     told.into_iter().for_each(|told| output.info(told));
     if args.verbose {
@@ -321,11 +339,11 @@ async fn serve(
     let rest = async {
         // The server's own end; a panic in it has been printed.
         drop(serving.await);
-        close(&proxy, GRACE).await;
+        close(proxy, GRACE).await;
     };
     tokio::select! {
         () = rest => {}
-        () = hurry.first() => close(&proxy, Duration::ZERO).await,
+        () = hurry.first() => close(proxy, Duration::ZERO).await,
     }
     outcome
 }

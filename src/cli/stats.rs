@@ -93,7 +93,7 @@ impl Stats {
     fn sample(&self, row: &Row) -> CallSample {
         let entry = &row.entry;
         let streamed = row.streamed() == Some(true);
-        let chunks = entry.response.as_ref().map(|response| &response.payload.chunks);
+        let chunks = entry.response.as_ref().map(|response| response.payload.chunks());
         let first = chunks.and_then(|chunks| chunks.first()).map(|chunk| chunk.at_ms);
         CallSample {
             failed: row.is_trouble(),

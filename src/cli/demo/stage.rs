@@ -27,7 +27,7 @@ use crate::replay::{Latency, Matcher, ReplayEngine, ReplaySource, ReplayTerms};
 use crate::server::access::AccessPolicy;
 use crate::server::fault::FaultContext;
 use crate::server::limit::ConnectionLimit;
-use crate::server::{self, OnNotice, Proxy};
+use crate::server::{self, OnNotice, Proxy, ServerThreads};
 use crate::store::{self, RecordingLocation};
 use crate::telemetry::Telemetry;
 use crate::telemetry::journal::Journal;
@@ -48,6 +48,8 @@ pub(super) struct DemoServer {
     /// Where it listens.
     pub(super) origin: String,
     proxy: Arc<Proxy>,
+    /// Its threads. They are needed until the last exchange is kept.
+    threads: Arc<ServerThreads>,
     stop: oneshot::Sender<()>,
     serving: JoinHandle<()>,
 }
@@ -131,12 +133,15 @@ impl DemoServer {
         let listener = TcpListener::bind("127.0.0.1:0").await;
         let listener = listener.map_err(|error| broken(&error.to_string()))?;
         let origin = serve_setup::origin(&listener)?;
+        let threads = ServerThreads::start().map_err(|error| broken(&error.to_string()))?;
+        let threads = Arc::new(threads);
         let (stop, stopped) = oneshot::channel::<()>();
-        let serving = tokio::spawn(server::run(listener, Arc::clone(&proxy), async {
+        let run = (Arc::clone(&proxy), Arc::clone(&threads));
+        let serving = tokio::spawn(server::run(listener, run.0, run.1, async {
             // A dropped sender is a stop as well.
             drop(stopped.await);
         }));
-        Ok(Self { origin, proxy, stop, serving })
+        Ok(Self { origin, proxy, threads, stop, serving })
     }
 
     /// Stops it; what it kept is on disk then.
@@ -148,6 +153,7 @@ impl DemoServer {
             // A recording that does not hold what was kept fails the replay of it.
             drop(recorder.finish(GRACE).await);
         }
+        drop(self.threads);
         self.proxy
     }
 }

@@ -100,7 +100,7 @@ impl Row {
         let usage = entry.usage;
         let response = entry.response.as_ref();
         let mode = self.streamed().map(|streamed| match (streamed, response) {
-            (true, Some(response)) => format!("stream {}", response.payload.chunks.len()),
+            (true, Some(response)) => format!("stream {}", response.payload.chunks().len()),
             _ => "whole".to_owned(),
         });
         let end = match (self.fault(), response) {
@@ -162,7 +162,7 @@ impl Row {
             "output_tokens": entry.usage.map(|usage| usage.completion_tokens),
             "cost_usd": cost.filter(|cost| *cost != 0.0 || !self.tells_no_cost()),
             "streamed": self.streamed(),
-            "chunks": response.map(|response| response.payload.chunks.len()),
+            "chunks": response.map(|response| response.payload.chunks().len()),
             "bytes": response.map(|response| response.payload.len()),
             "status": response.map(|response| response.status),
             "latency_ms": entry.latency_ms,

@@ -206,7 +206,7 @@ fn show_response(page: &mut Page, row: &Row, response: &RecordedResponse) {
 
 /// When the bytes came and how they ended.
 fn times(page: &mut Page, response: &RecordedResponse, width: Option<usize>) {
-    let chunks = &response.payload.chunks;
+    let chunks = response.payload.chunks();
     let coded = encoding::coding_in(&response.headers).is_some();
     let media = media_type(response).to_ascii_lowercase();
     let framing = Framing::of_media(&media).filter(|_| !coded);

@@ -1,28 +1,26 @@
-//! The client: one connection pool for all upstreams.
+//! The client: for each runtime that sends, a pool of connections to all upstreams.
 
 use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_LENGTH, PROXY_AUTHORIZATION};
 use http::{HeaderValue, Method, Request, Response, Version};
-use http_body_util::Full;
 use hyper_util::client::legacy;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
 
-use super::body::{READ_BUFFER, UpstreamBody};
+use super::body::UpstreamBody;
 use super::connect::{ProxyError, UpstreamConnector};
 use super::error::UpstreamError;
+use super::pools::RuntimePools;
 use super::proxy::ProxySettings;
 use super::request::UpstreamRequest;
 use super::tls::{self, TlsSetup};
 use super::{framing, target, tls_error};
 
-/// A client with its connection pool.
+/// A client with its connection pools.
 #[derive(Clone, Debug)]
 pub struct UpstreamClient {
-    client: legacy::Client<UpstreamConnector, Full<Bytes>>,
+    pools: Arc<RuntimePools>,
     /// The proxies that the environment names.
     proxies: Arc<ProxySettings>,
     connections: Arc<AtomicU64>,
@@ -40,12 +38,8 @@ impl UpstreamClient {
             .map_err(|error| UpstreamError::Setup { detail: chain(&error) })?;
         let proxies = Arc::new(ProxySettings::from_environment());
         let connections = Arc::new(AtomicU64::new(0));
-        let client = legacy::Client::builder(TokioExecutor::new())
-            .timer(TokioTimer::new())
-            .pool_timer(TokioTimer::new())
-            .http1_read_buf_exact_size(READ_BUFFER)
-            .build(UpstreamConnector::new(tls, Arc::clone(&proxies), Arc::clone(&connections)));
-        Ok(Self { client, proxies, connections })
+        let connector = UpstreamConnector::new(tls, Arc::clone(&proxies), Arc::clone(&connections));
+        Ok(Self { pools: Arc::new(RuntimePools::new(connector)), proxies, connections })
     }
 
     /// How many connections were opened so far.
@@ -102,7 +96,8 @@ impl UpstreamClient {
         *request.uri_mut() = uri;
         *request.headers_mut() = headers;
         let response = self
-            .client
+            .pools
+            .current()
             .request(request)
             .await
             .map_err(|error| UpstreamError::unreachable(&upstream, &base, describe(&error)))?;

@@ -9,6 +9,7 @@ mod client;
 mod connect;
 mod error;
 mod framing;
+mod pools;
 mod proxy;
 mod request;
 mod stream;

@@ -19,6 +19,7 @@ use super::connection_activity::{ConnectionActivity, ConnectionVerdict};
 use super::connection_context::ConnectionContext;
 use super::limit::Admission;
 use super::response_control::ResponseControl;
+use super::server_threads::ServerThreads;
 use super::side_poll::SidePoll;
 use super::socket::{ClientSocket, ClientStream};
 use super::{Proxy, fault, handler, refused_connection};
@@ -31,15 +32,20 @@ const LOOK: Duration = Duration::from_secs(2);
 /// How long a client above the limit of connections has to hear that it is.
 const HEARING: Duration = Duration::from_secs(5);
 
-/// Serves connections of `listener` until `stop` is ready, then lets open
+/// Serves connections of `listener` on `threads` until `stop` is ready, then lets open
 /// responses finish within bounds.
-pub async fn run(listener: TcpListener, proxy: Arc<Proxy>, stop: impl Future<Output = ()>) {
+pub async fn run(
+    listener: TcpListener,
+    proxy: Arc<Proxy>,
+    threads: Arc<ServerThreads>,
+    stop: impl Future<Output = ()>,
+) {
     let (closing, _) = watch::channel(false);
     let mut stop = std::pin::pin!(stop);
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
-                Ok((stream, peer)) => accept((stream, peer), &proxy, &closing),
+                Ok((stream, peer)) => accept((stream, peer), &proxy, &threads, &closing),
                 // Out of file descriptors, or a client gone before it was accepted:
                 // neither is a reason to stop, both are a reason to breathe.
                 Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
@@ -55,37 +61,42 @@ pub async fn run(listener: TcpListener, proxy: Arc<Proxy>, stop: impl Future<Out
     drop(tokio::time::timeout(GRACE, closing.closed()).await);
 }
 
-/// Finds a place for a connection, or closes it.
+/// Assigns a connection to a thread, or closes it if there are too many.
 fn accept(
     (stream, peer): (TcpStream, SocketAddr),
     proxy: &Arc<Proxy>,
+    threads: &ServerThreads,
     closing: &watch::Sender<bool>,
 ) {
-    match proxy.connections.admit() {
-        Some(admission) => {
-            serve((stream, peer), admission, Arc::clone(proxy), closing.subscribe());
-        }
-        None => refused_connection::count_excess(proxy),
-    }
-}
-
-/// Serves one connection in a task of its own.
-fn serve(
-    (stream, peer): (TcpStream, SocketAddr),
-    admission: Admission,
-    proxy: Arc<Proxy>,
-    closing: watch::Receiver<bool>,
-) {
+    let Some(admission) = proxy.connections.admit() else {
+        return refused_connection::count_excess(proxy);
+    };
     // A refusal to turn off Nagle's algorithm costs time, not correctness.
     drop(stream.set_nodelay(true));
     let number = proxy.faults.accepted();
     log::accepted(number);
+    let (Ok(stream), Some(place)) = (stream.into_std(), threads.assign()) else { return };
+    let (proxy, closing) = (Arc::clone(proxy), closing.subscribe());
+    let runtime = place.runtime().clone();
+    runtime.spawn(async move {
+        // A socket that the thread cannot watch is closed: the client sees the connection end.
+        if let Ok(stream) = TcpStream::from_std(stream) {
+            serve((stream, peer), number, admission, proxy, closing).await;
+        }
+        drop(place);
+    });
+}
+
+/// Serves one connection until it is over.
+async fn serve(
+    (stream, peer): (TcpStream, SocketAddr),
+    number: u64,
+    admission: Admission,
+    proxy: Arc<Proxy>,
+    closing: watch::Receiver<bool>,
+) {
     if let Some(decided) = proxy.faults.decider().at_accept(number) {
-        tokio::spawn(async move {
-            fault::apply_to_connection(proxy, stream, number, decided).await;
-            drop(admission);
-        });
-        return;
+        return fault::apply_to_connection(proxy, stream, number, decided).await;
     }
     let socket = ClientSocket::new(stream);
     let connection = socket.connection();
@@ -97,27 +108,25 @@ fn serve(
     let silence = proxy.config.client_timeout;
     let mut task = tokio::spawn(converse(socket, caller, silence, closing));
     let mut time = (!is_served).then(|| Box::pin(tokio::time::sleep(HEARING)));
-    // A task of its own: what it waits for comes once, and is not looked for again and again
-    // while requests come and go.
-    tokio::spawn(async move {
-        tokio::select! {
-            _ = &mut task => {}
-            () = connection.abandoned() => end(task).await,
-            () = expired(&mut time) => {
-                connection.cut();
-                end(task).await;
-            }
-            () = open.last_word() => {
-                connection.cut();
-                end(task).await;
-            }
+    // The connection has a task of its own: what this one waits for comes once, and is not looked
+    // for again and again while requests come and go.
+    tokio::select! {
+        _ = &mut task => {}
+        () = connection.abandoned() => end(task).await,
+        () = expired(&mut time) => {
+            connection.cut();
+            end(task).await;
         }
-        drop(admission);
-        log::closed(number);
-        if !connection.is_cut() {
-            fault::left(&proxy, number);
+        () = open.last_word() => {
+            connection.cut();
+            end(task).await;
         }
-    });
+    }
+    drop(admission);
+    log::closed(number);
+    if !connection.is_cut() {
+        fault::left(&proxy, number);
+    }
 }
 
 /// Answers the requests of a connection until it is over, until its client has been silent

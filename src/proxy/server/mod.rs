@@ -25,6 +25,7 @@ mod refused_connection;
 mod request_body;
 pub mod respond;
 mod response_control;
+mod server_threads;
 mod side_poll;
 pub mod socket;
 
@@ -49,6 +50,7 @@ use loomrec_engine::route::RouteTable;
 use loomrec_recording::redact::Redactor;
 pub use miss_sink::miss_sink;
 pub use notice::{OnNotice, UserNotice};
+pub use server_threads::ServerThreads;
 
 /// How the server behaves.
 #[derive(Clone, Debug)]

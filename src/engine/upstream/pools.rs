@@ -1,0 +1,57 @@
+//! Pools of upstream connections, one for each runtime.
+//!
+//! A connection is driven by a task of the runtime that opened it. A call that took a connection
+//! of another runtime would wait for two threads to wake up for each piece of its answer.
+
+use std::num::NonZeroUsize;
+use std::sync::OnceLock;
+use std::thread;
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper_util::client::legacy::Client;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use tokio::runtime::{Handle, Id};
+
+use super::body::READ_BUFFER;
+use super::connect::UpstreamConnector;
+
+/// A pool of connections to all upstreams.
+type UpstreamPool = Client<UpstreamConnector, Full<Bytes>>;
+
+/// The pools of all runtimes that send.
+#[derive(Debug)]
+pub(super) struct RuntimePools {
+    connector: UpstreamConnector,
+    /// The pools so far, each with the runtime that owns it.
+    pools: Box<[OnceLock<(Id, UpstreamPool)>]>,
+    /// The pool of runtimes beyond that number.
+    shared: UpstreamPool,
+}
+
+impl RuntimePools {
+    /// Pools for a runtime on each core, and for the one that runs commands.
+    pub(super) fn new(connector: UpstreamConnector) -> Self {
+        let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let pools = (0..=cores).map(|_| OnceLock::new()).collect();
+        Self { shared: pool(&connector), pools, connector }
+    }
+
+    /// The pool of the runtime that runs the current task.
+    pub(super) fn current(&self) -> &UpstreamPool {
+        let runtime = Handle::current().id();
+        let pools = self.pools.iter().map(|slot| {
+            let (owner, pool) = slot.get_or_init(|| (runtime, pool(&self.connector)));
+            (*owner == runtime).then_some(pool)
+        });
+        pools.flatten().next().unwrap_or(&self.shared)
+    }
+}
+
+fn pool(connector: &UpstreamConnector) -> UpstreamPool {
+    Client::builder(TokioExecutor::new())
+        .timer(TokioTimer::new())
+        .pool_timer(TokioTimer::new())
+        .http1_read_buf_exact_size(READ_BUFFER)
+        .build(connector.clone())
+}
