@@ -61,17 +61,40 @@ impl ChunkLayout {
     }
 }
 
-/// A response's bytes, its chunk boundaries and times.
+/// The bytes of a response, with their chunk boundaries and times.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ResponsePayload {
-    /// How it is written down.
-    pub layout: ChunkLayout,
-    /// The chunks in order; none for an empty body. Read back from a layout
-    /// without boundaries, it is one chunk at the entry's `latency_ms`.
-    pub chunks: Vec<Chunk>,
+    layout: ChunkLayout,
+    chunks: Vec<Chunk>,
 }
 
 impl ResponsePayload {
+    /// The payload that came in these chunks and is written in this layout.
+    pub fn new(layout: ChunkLayout, chunks: Vec<Chunk>) -> Self {
+        Self { layout, chunks }
+    }
+
+    /// The layout in which it is written.
+    pub fn layout(&self) -> ChunkLayout {
+        self.layout
+    }
+
+    /// The chunks in order; none for an empty body. A payload that was read from a layout
+    /// without boundaries has one chunk, at the entry's `latency_ms`.
+    pub fn chunks(&self) -> &[Chunk] {
+        &self.chunks
+    }
+
+    /// The chunks, to be changed in place.
+    pub fn chunks_mut(&mut self) -> &mut Vec<Chunk> {
+        &mut self.chunks
+    }
+
+    /// Returns the chunks.
+    pub fn into_chunks(self) -> Vec<Chunk> {
+        self.chunks
+    }
+
     /// The payload of a response without a body.
     pub fn empty() -> Self {
         Self { layout: ChunkLayout::Whole, chunks: Vec::new() }

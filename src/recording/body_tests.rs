@@ -17,13 +17,9 @@ fn decoded(value: &Value) -> Result<ResponsePayload, String> {
 }
 
 fn payload(layout: ChunkLayout, chunks: &[(f64, &[u8])]) -> ResponsePayload {
-    ResponsePayload {
-        layout,
-        chunks: chunks
-            .iter()
-            .map(|(at_ms, data)| Chunk { at_ms: *at_ms, data: Bytes::copy_from_slice(data) })
-            .collect(),
-    }
+    let chunk =
+        |(at_ms, data): &(f64, &[u8])| Chunk { at_ms: *at_ms, data: Bytes::copy_from_slice(data) };
+    ResponsePayload::new(layout, chunks.iter().map(chunk).collect())
 }
 
 #[test]
@@ -102,7 +98,7 @@ proptest! {
     fn bytes_survive_every_layout(pieces in prop::collection::vec((0_u32..1_000_000, any_piece()), 0..6), layout in 0..3) {
         let layout = [ChunkLayout::Whole, ChunkLayout::Frames, ChunkLayout::Chunks][layout as usize];
         let chunks = pieces.into_iter().map(|(ms, data)| Chunk { at_ms: f64::from(ms) / 10.0, data: data.into() }).collect();
-        let before = ResponsePayload { layout, chunks };
+        let before = ResponsePayload::new(layout, chunks);
         let after = decoded(&encoded(&before)).unwrap();
         prop_assert_eq!(after.bytes(), before.bytes());
         prop_assert_eq!(after.len(), before.len());

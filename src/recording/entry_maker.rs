@@ -85,7 +85,7 @@ impl EntryMaker<'_> {
         let response = RecordedResponse {
             status: reply.status,
             headers,
-            payload: ResponsePayload { layout, chunks: reply.chunks },
+            payload: ResponsePayload::new(layout, reply.chunks),
             end,
         };
         let entry = Entry {

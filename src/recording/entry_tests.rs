@@ -43,7 +43,7 @@ fn full_entry_is_written_as_it_was_read() {
     assert_eq!(entry.to_json().to_string(), full().to_string());
     let response = entry.response.unwrap();
     assert_eq!(response.end, ResponseEnd::UpstreamAbort(RecordedCut::Reset));
-    assert_eq!(response.payload.layout, ChunkLayout::Chunks);
+    assert_eq!(response.payload.layout(), ChunkLayout::Chunks);
     assert_eq!(&*response.payload.bytes(), b"data: 1\n\n\xff");
     assert_eq!(response.headers.len(), 3);
     assert_eq!(&*entry.request.unwrap().body, b"{\"seed\":9007199254740993}");
@@ -82,7 +82,7 @@ proptest! {
             request.body = body.into();
         }
         if let Some(response) = &mut entry.response {
-            response.payload = ResponsePayload { layout, chunks };
+            response.payload = ResponsePayload::new(layout, chunks);
         }
         prop_assert_eq!(entry.to_text(), text_by_value(&entry));
     }

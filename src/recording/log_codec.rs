@@ -128,9 +128,9 @@ pub fn pack_to(out: &mut Vec<u8>, name: &EntryName, standing: TakeStanding, entr
     let request: &[u8] = entry.request.as_ref().map_or(b"", |request| &request.body);
     let payload = entry.response.as_ref().map(|response| &response.payload);
     let length = payload.map_or(0, ResponsePayload::len);
-    let rows = payload.map_or(0, |payload| payload.chunks.len());
+    let rows = payload.map_or(0, |payload| payload.chunks().len());
     out.reserve(1024 + request.len() + length + 16 * rows);
-    let layout = payload.map_or(ChunkLayout::Whole, |payload| payload.layout);
+    let layout = payload.map_or(ChunkLayout::Whole, |payload| payload.layout());
     let time = entry.recorded_at.as_deref();
     let flags = standing.flags() | if time.is_some() { TIMED } else { 0 };
     out.push(flags | layout_code(layout) << LAYOUT_SHIFT);
@@ -147,7 +147,7 @@ pub fn pack_to(out: &mut Vec<u8>, name: &EntryName, standing: TakeStanding, entr
     out.extend_from_slice(&(request.len() as u64).to_le_bytes());
     put_rows(out, payload, entry.latency_ms, length);
     out.extend_from_slice(request);
-    for chunk in payload.map_or(&[][..], |payload| &payload.chunks) {
+    for chunk in payload.map_or(&[][..], |payload| payload.chunks()) {
         out.extend_from_slice(&chunk.data);
     }
 }
@@ -251,8 +251,8 @@ fn put_rows(
 ) {
     let rows = match payload.filter(|_| length > 0) {
         None => 0,
-        Some(payload) if payload.layout == ChunkLayout::Whole => 1,
-        Some(payload) => payload.chunks.len(),
+        Some(payload) if payload.layout() == ChunkLayout::Whole => 1,
+        Some(payload) => payload.chunks().len(),
     };
     out.extend_from_slice(&count(rows).to_le_bytes());
     let mut row = |ms: f64, length: usize| {
@@ -261,11 +261,11 @@ fn put_rows(
     };
     match payload.filter(|_| length > 0) {
         None => {}
-        Some(payload) if payload.layout == ChunkLayout::Whole => {
+        Some(payload) if payload.layout() == ChunkLayout::Whole => {
             row(latency.unwrap_or(0.0), length)
         }
         Some(payload) => {
-            payload.chunks.iter().for_each(|chunk| row(chunk.at_ms, chunk.data.len()));
+            payload.chunks().iter().for_each(|chunk| row(chunk.at_ms, chunk.data.len()));
         }
     }
 }
@@ -290,7 +290,7 @@ fn payload(
     }
     let mut rest = Bytes::copy_from_slice(bytes);
     let chunk = |&(at_ms, length): &(f64, usize)| Chunk { at_ms, data: rest.split_to(length) };
-    Ok(ResponsePayload { layout, chunks: rows.iter().map(chunk).collect() })
+    Ok(ResponsePayload::new(layout, rows.iter().map(chunk).collect()))
 }
 
 fn layout_code(layout: ChunkLayout) -> u8 {

@@ -23,7 +23,7 @@ fn any_payload() -> impl Strategy<Value = ResponsePayload> {
     ];
     let chunk = (any::<f64>(), data).prop_map(|(at_ms, data)| Chunk { at_ms, data: data.into() });
     (layout, prop::collection::vec(chunk, 0..4))
-        .prop_map(|(layout, chunks)| ResponsePayload { layout, chunks })
+        .prop_map(|(layout, chunks)| ResponsePayload::new(layout, chunks))
 }
 
 fn any_headers() -> impl Strategy<Value = Vec<(String, String)>> {

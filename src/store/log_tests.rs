@@ -136,8 +136,7 @@ fn entries(bodies: &[&[u8]]) -> (Vec<u8>, Vec<usize>) {
         let text = format!(r#"{{"content":"answer {number}","response":{{"status":200}}}}"#);
         let mut entry = Entry::parse(&serde_json::from_str(&text).unwrap()).unwrap();
         let chunks = vec![Chunk { at_ms: 1.0, data: Bytes::copy_from_slice(body) }];
-        entry.response.as_mut().unwrap().payload =
-            ResponsePayload { layout: ChunkLayout::Whole, chunks };
+        entry.response.as_mut().unwrap().payload = ResponsePayload::new(ChunkLayout::Whole, chunks);
         let name = EntryName::step(&format!("step {number}")).unwrap();
         frame(7, &log_codec::pack(&name, true, &entry), &mut bytes).unwrap();
         ends.push(bytes.len());

@@ -39,16 +39,16 @@ pub(super) fn compare(
     let streamed = (a.streamed(old), b.streamed(new));
     shape(found, true, "response/streamed", Value::from(streamed.0), Value::from(streamed.1));
     shape(found, true, "response/end", end(old), end(new));
-    let same = old.payload.chunks.iter().map(|chunk| &chunk.data);
-    let same = same.eq(new.payload.chunks.iter().map(|chunk| &chunk.data));
+    let same = old.payload.chunks().iter().map(|chunk| &chunk.data);
+    let same = same.eq(new.payload.chunks().iter().map(|chunk| &chunk.data));
     if !same && (!a.says() || !b.says() || (said && streamed.0 == streamed.1)) {
         body::compare((a, old), (b, new), found);
     }
     if streamed.0 && streamed.1 {
-        let chunks = |response: &RecordedResponse| Value::from(response.payload.chunks.len());
+        let chunks = |response: &RecordedResponse| Value::from(response.payload.chunks().len());
         shape(found, scope.times, "response/chunks", chunks(old), chunks(new));
         let first = |response: &RecordedResponse| {
-            response.payload.chunks.first().map(|chunk| Value::from(chunk.at_ms))
+            response.payload.chunks().first().map(|chunk| Value::from(chunk.at_ms))
         };
         shape(found, scope.times, "response/first_chunk_ms", first(old), first(new));
     }

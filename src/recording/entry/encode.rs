@@ -143,13 +143,13 @@ fn write_response(out: &mut impl ObjectSink, response: &RecordedResponse) {
 impl ResponsePayload {
     /// Writes the fields that hold this payload into a response's object.
     pub(in super::super) fn write(&self, out: &mut impl ObjectSink) {
-        match self.layout {
+        match self.layout() {
             _ if self.is_empty() => {}
             ChunkLayout::Whole => out.body(&self.bytes()),
-            ChunkLayout::Chunks => out.chunks("chunks", &self.chunks),
+            ChunkLayout::Chunks => out.chunks("chunks", self.chunks()),
             ChunkLayout::Frames => {
                 out.body(&self.bytes());
-                let rows = self.chunks.iter().map(|chunk| {
+                let rows = self.chunks().iter().map(|chunk| {
                     Value::Array(vec![milliseconds(chunk.at_ms), chunk.data.len().into()])
                 });
                 out.value("frames", &rows.collect());

@@ -90,10 +90,10 @@ pub(super) fn quick(text: &str) -> Option<Entry> {
         return None;
     }
     if let Some(response) = &mut entry.response
-        && response.payload.layout == ChunkLayout::Whole
+        && response.payload.layout() == ChunkLayout::Whole
     {
         let at_ms = entry.latency_ms.unwrap_or(0.0);
-        response.payload.chunks.iter_mut().for_each(|chunk| chunk.at_ms = at_ms);
+        response.payload.chunks_mut().iter_mut().for_each(|chunk| chunk.at_ms = at_ms);
     }
     if !rest.is_empty() {
         let more = Entry::parse(&Value::Object(rest)).ok()?;
@@ -179,12 +179,12 @@ fn payload(
 ) -> Option<ResponsePayload> {
     match (whole, chunks, frames) {
         (None, Some(chunks), None) if !chunks.is_empty() => {
-            Some(ResponsePayload { layout: ChunkLayout::Chunks, chunks })
+            Some(ResponsePayload::new(ChunkLayout::Chunks, chunks))
         }
-        (Some(whole), None, None) if !whole.is_empty() => Some(ResponsePayload {
-            layout: ChunkLayout::Whole,
-            chunks: vec![Chunk { at_ms: 0.0, data: whole }],
-        }),
+        (Some(whole), None, None) if !whole.is_empty() => {
+            let chunks = vec![Chunk { at_ms: 0.0, data: whole }];
+            Some(ResponsePayload::new(ChunkLayout::Whole, chunks))
+        }
         (None, None, None) => Some(ResponsePayload::empty()),
         (Some(mut whole), None, Some(frames)) => {
             let mut chunks = Vec::with_capacity(frames.len());
@@ -194,7 +194,7 @@ fn payload(
                 }
                 chunks.push(Chunk { at_ms, data: whole.split_to(length) });
             }
-            whole.is_empty().then_some(ResponsePayload { layout: ChunkLayout::Frames, chunks })
+            whole.is_empty().then_some(ResponsePayload::new(ChunkLayout::Frames, chunks))
         }
         _ => None,
     }

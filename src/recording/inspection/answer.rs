@@ -28,7 +28,7 @@ pub(super) fn to_json(entry: &Entry, call: Option<&RecognisedCall>) -> Option<Va
         true => BodyText::of(body),
         false => BodyText { text: format!("({} compressed bytes)", bytes.len()), cut: false },
     };
-    let chunks = &response.payload.chunks;
+    let chunks = response.payload.chunks();
     let is_stream = chunks.len() > 1 || (framing.is_some() && !chunks.is_empty());
     let messages = match framing.filter(|_| is_plain) {
         Some(framing) => merged(entry, call, framing, body),

@@ -19,7 +19,7 @@ fn request(body: &str) -> RecordedRequest {
 fn entry(status: u16, body: &str, end: ResponseEnd) -> Entry {
     let data = body.to_owned().into();
     let chunks = vec![crate::Chunk { at_ms: 5.0, data }];
-    let payload = ResponsePayload { layout: ChunkLayout::Whole, chunks };
+    let payload = ResponsePayload::new(ChunkLayout::Whole, chunks);
     let request = Some(request(r#"{"model":"m","messages":[{"role":"user","content":"hi"}]}"#));
     let response = Some(RecordedResponse { status, headers: Vec::new(), payload, end });
     Entry { request, response, content: Some("summed up".into()), ..Entry::default() }

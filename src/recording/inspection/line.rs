@@ -16,7 +16,7 @@ pub fn of(seq: Option<u64>, name: &EntryName, take: usize, entry: &Entry) -> Val
         EntryName::Hash(hash) => Some(hash),
         EntryName::Step(_) => entry.request_hash.as_ref(),
     };
-    let chunks = response.map(|response| response.payload.chunks.as_slice());
+    let chunks = response.map(|response| response.payload.chunks());
     let at = |chunk: Option<&crate::Chunk>| chunk.map(|chunk| rounded(chunk.at_ms));
     let asked = call.as_ref().and_then(|call| call.model.as_deref());
     json!({

@@ -81,7 +81,7 @@ fn entry_is_the_one_that_recording_would_have_made() {
     let names: Vec<_> = response.headers.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["content-type", "content-length"]);
     assert_eq!(response.headers[1].1, answer().len().to_string());
-    assert_eq!(response.payload.layout, ChunkLayout::Whole);
+    assert_eq!(response.payload.layout(), ChunkLayout::Whole);
     assert_eq!(entry.content.as_deref(), Some("You said [REDACTED]"));
     assert_eq!(entry.recorded_at.as_deref(), Some("2026-01-02T02:04:05.000000Z"));
     assert_eq!((entry.latency_ms, entry.upstream.as_deref()), (Some(30.0), Some("openai")));
@@ -96,9 +96,9 @@ fn stream_is_cut_at_each_event_with_the_two_times_that_are_known() {
     let text = "data: {}\n\n: ping\n\ndata: [DONE]\n\n";
     let made = import(exchange("text/event-stream", ResponseContent::Wire(text.into()))).unwrap();
     let payload = made.entry.response.unwrap().payload;
-    assert_eq!(payload.layout, ChunkLayout::Chunks);
+    assert_eq!(payload.layout(), ChunkLayout::Chunks);
     let told: Vec<_> =
-        payload.chunks.iter().map(|c| (c.at_ms, std::str::from_utf8(&c.data).unwrap())).collect();
+        payload.chunks().iter().map(|c| (c.at_ms, std::str::from_utf8(&c.data).unwrap())).collect();
     assert_eq!(told[0], (10.0, "data: {}\n\n"));
     assert_eq!(told.last().unwrap(), &(30.0, "data: [DONE]\n\n"));
     assert_eq!(told.iter().map(|(_, text)| *text).collect::<String>(), text);

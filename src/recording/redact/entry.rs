@@ -162,7 +162,7 @@ impl Redactor {
             operation,
             status: response.status,
             headers: &mut response.headers,
-            chunks: &mut response.payload.chunks,
+            chunks: response.payload.chunks_mut(),
             placeholders,
         };
         let answer = self.redact_answer(came, &none, DECODED);

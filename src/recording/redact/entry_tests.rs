@@ -28,10 +28,7 @@ fn entry(asked: &str, chunks: &[&str], media: &str) -> Entry {
     let response = RecordedResponse {
         status: 200,
         headers: vec![("content-type".into(), media.into())],
-        payload: ResponsePayload {
-            layout: ChunkLayout::Chunks,
-            chunks: chunks.iter().map(chunk).collect(),
-        },
+        payload: ResponsePayload::new(ChunkLayout::Chunks, chunks.iter().map(chunk).collect()),
         end: ResponseEnd::Complete,
     };
     let (_, key) = request.recognise_with_key(&IdentityRules::default());
@@ -85,7 +82,7 @@ fn secret_across_chunks_goes_and_the_text_is_read_anew() {
     assert_eq!((clean.changed, clean.left), (vec![EntryPart::Answer], None));
     assert_eq!(clean.entry.content.as_deref(), Some("It is [REDACTED]."));
     let response = clean.entry.response.unwrap();
-    assert_eq!(response.payload.chunks.len(), 2);
+    assert_eq!(response.payload.chunks().len(), 2);
     assert!(!String::from_utf8_lossy(&response.payload.bytes()).contains("hunter"));
 }
 
@@ -97,7 +94,7 @@ fn secret_that_is_spread_over_events_is_removed_from_each() {
     let clean = cleaned(&said);
     assert_eq!((clean.changed, clean.left), (vec![EntryPart::Answer], None));
     assert_eq!(clean.entry.content.as_deref(), Some("[REDACTED]"));
-    let chunks = clean.entry.response.unwrap().payload.chunks;
+    let chunks = clean.entry.response.unwrap().payload.into_chunks();
     assert_eq!(
         (&chunks[0].data, &chunks[1].data),
         (&event("[REDACTED]").into(), &event("").into())

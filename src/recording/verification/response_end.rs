@@ -41,7 +41,7 @@ pub(super) fn check(
         found.push(problem.at("/latency_ms", None).helped(TOO_LONG_HELP));
     }
     let Some(response) = &entry.response else { return };
-    let chunks = &response.payload.chunks;
+    let chunks = response.payload.chunks();
     if let Some(at) = chunks.windows(2).position(|pair| pair[1].at_ms < pair[0].at_ms) {
         let text = format!("chunk {} comes before the one in front of it", at + 2);
         let problem = Problem::of_file(ProblemKind::Time, Severity::Error, text);

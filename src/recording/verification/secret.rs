@@ -117,7 +117,7 @@ impl<'a> SecretSearch<'a> {
             self.plain("/response/headers", name.as_bytes());
             self.plain(&format!("/response/headers{}", pointer_token(name)), value.as_bytes());
         }
-        let whole = response.payload.layout != ChunkLayout::Chunks;
+        let whole = response.payload.layout() != ChunkLayout::Chunks;
         let Some(body) = body else { return };
         if whole && !body.decoded && body.framing.is_none() {
             return self.body("/response", body.media, &body.bytes, text, false);
@@ -129,7 +129,7 @@ impl<'a> SecretSearch<'a> {
             let pointer = match (body.decoded, whole) {
                 (true, _) | (_, true) => "/response".to_owned(),
                 (false, false) => {
-                    let chunk = chunk_at(&response.payload.chunks, secret.at);
+                    let chunk = chunk_at(response.payload.chunks(), secret.at);
                     format!("/response/chunks/{chunk}/1")
                 }
             };

@@ -103,7 +103,7 @@ fn each_field_of_the_summary_is_held_against_the_answer() {
 #[test]
 fn an_end_that_is_missing_is_told_and_one_that_is_there_is_not() {
     let (name, mut entry) = entry("hi", "Hello.");
-    let chunks = &mut entry.response.as_mut().unwrap().payload.chunks;
+    let chunks = entry.response.as_mut().unwrap().payload.chunks_mut();
     chunks.pop();
     // A stream without its last event, but with its reason to stop.
     let cut: Vec<_> = chunks.drain(1..).collect();
@@ -111,12 +111,18 @@ fn an_end_that_is_missing_is_told_and_one_that_is_there_is_not() {
     assert_eq!(kinds(&checked(&name, &entry)), ["end"]);
     let mut failed = entry.clone();
     let error = "event: error\ndata: {\"error\": {\"message\": \"x\"}}\n\n";
-    failed.response.as_mut().unwrap().payload.chunks.push(Chunk { at_ms: 9.0, data: error.into() });
+    failed
+        .response
+        .as_mut()
+        .unwrap()
+        .payload
+        .chunks_mut()
+        .push(Chunk { at_ms: 9.0, data: error.into() });
     assert_eq!(kinds(&checked(&name, &failed)), [""; 0]);
-    entry.response.as_mut().unwrap().payload.chunks.extend(cut);
+    entry.response.as_mut().unwrap().payload.chunks_mut().extend(cut);
     entry.finish_reason = Some("stop".into());
     assert!(!kinds(&checked(&name, &entry)).contains(&"answer"));
-    entry.response.as_mut().unwrap().payload.chunks[0].at_ms = 9.0;
+    entry.response.as_mut().unwrap().payload.chunks_mut()[0].at_ms = 9.0;
     assert!(kinds(&checked(&name, &entry)).contains(&"time"));
 }
 

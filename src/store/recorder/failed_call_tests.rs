@@ -15,7 +15,7 @@ fn answered(content: &str, status: u16, time: u32) -> Entry {
             status,
             headers: Vec::new(),
             end: ResponseEnd::Complete,
-            payload: ResponsePayload { layout: ChunkLayout::Whole, chunks: vec![chunk] },
+            payload: ResponsePayload::new(ChunkLayout::Whole, vec![chunk]),
         }),
         recorded_at: Some(format!("2026-01-01T00:00:{time:02}.000000Z")),
         ..entry(content)

@@ -48,7 +48,7 @@ fn answer(status: u16, end: ResponseEnd, body: &str, content: &str) -> Entry {
     let response = RecordedResponse {
         status,
         headers: vec![("retry-after".into(), "2".into())],
-        payload: ResponsePayload { layout: ChunkLayout::Whole, chunks },
+        payload: ResponsePayload::new(ChunkLayout::Whole, chunks),
         end,
     };
     Entry { content: Some(content.into()), response: Some(response), ..Entry::default() }

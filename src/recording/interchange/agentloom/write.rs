@@ -102,7 +102,7 @@ fn refused(entry: &Entry, lost: &mut Vec<&'static str>) -> Result<(), String> {
         return Err("it says nothing in words".to_owned());
     }
     lost.push("requests, headers, and how answers were sent");
-    if response.payload.chunks.len() > 1 {
+    if response.payload.chunks().len() > 1 {
         lost.push("the chunks of streamed answers, and their times");
     }
     Ok(())

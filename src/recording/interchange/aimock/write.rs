@@ -229,7 +229,7 @@ fn finish(word: &str) -> Option<&'static str> {
 
 /// When the chunks of a stream came.
 fn timings(response: &RecordedResponse) -> Option<Value> {
-    let times: Vec<f64> = response.payload.chunks.iter().map(|chunk| chunk.at_ms).collect();
+    let times: Vec<f64> = response.payload.chunks().iter().map(|chunk| chunk.at_ms).collect();
     let [first, .., last] = times.as_slice() else { return None };
     let delays: Vec<f64> = times.windows(2).map(|pair| (pair[1] - pair[0]).max(0.0)).collect();
     Some(json!({ "ttftMs": first, "interChunkDelaysMs": delays, "totalDurationMs": last }))

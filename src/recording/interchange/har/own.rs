@@ -51,7 +51,7 @@ pub(super) fn write(entry: &Entry, step: Option<&str>, request: bool, body: bool
         let bytes = response.payload.bytes();
         out.insert("response_base64".to_owned(), STANDARD.encode(bytes).into());
     }
-    let chunks = response.payload.chunks.iter();
+    let chunks = response.payload.chunks().iter();
     let rows = chunks.map(|chunk| json!([chunk.at_ms, chunk.data.len()]));
     out.insert("chunks".to_owned(), rows.collect());
     let end = match response.end {

@@ -23,7 +23,7 @@ pub(in super::super) fn entry(
     response: &RecordedResponse,
 ) -> WrittenEntry {
     let entry = sent.entry;
-    let chunks = &response.payload.chunks;
+    let chunks = response.payload.chunks();
     let last = chunks.last().map_or(0.0, |chunk| chunk.at_ms);
     let whole = entry.latency_ms.unwrap_or(last).max(0.0);
     let first = chunks.first().map_or(whole, |chunk| chunk.at_ms).clamp(0.0, whole);

@@ -185,7 +185,7 @@ pub(in super::super) fn answer(
 ) -> Result<WrittenEntry, String> {
     asked(request)?;
     let mut lost = vec!["headers"];
-    if response.payload.chunks.len() > 1 {
+    if response.payload.chunks().len() > 1 {
         lost.push("the chunks of streamed answers, and their times");
     }
     let bytes = complete(sent.entry, request, response)?;

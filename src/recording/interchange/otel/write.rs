@@ -145,7 +145,7 @@ impl Attributes {
         }
         let Some(response) = &entry.response else { return false };
         self.count("http.response.status_code", response.status.into());
-        if response.payload.chunks.len() > 1 {
+        if response.payload.chunks().len() > 1 {
             lost.push("the chunks of streamed answers, and their times");
         }
         if response.end != ResponseEnd::Complete {

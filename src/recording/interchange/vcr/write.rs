@@ -35,7 +35,7 @@ impl Cassette {
         let status = http::StatusCode::from_u16(response.status).ok();
         let reason = status.and_then(|status| status.canonical_reason()).unwrap_or_default();
         let mut lost = Vec::new();
-        if response.payload.chunks.len() > 1 {
+        if response.payload.chunks().len() > 1 {
             lost.push("the chunks of streamed answers, and their times");
         }
         if response.end != ResponseEnd::Complete {
