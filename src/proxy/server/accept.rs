@@ -1,4 +1,4 @@
-//! Accepting connections, and attending to each until it is over.
+//! Accepting connections, and serving each until it ends.
 
 use std::future::poll_fn;
 use std::net::SocketAddr;
@@ -27,9 +27,9 @@ use crate::telemetry::log;
 
 /// How long open responses may go on after the signal to stop.
 const GRACE: Duration = Duration::from_secs(10);
-/// How often a connection is looked at.
+/// How often the state of a connection is checked.
 const LOOK: Duration = Duration::from_secs(2);
-/// How long a client above the limit of connections has to hear that it is.
+/// How long a client above the limit of connections has to receive its refusal.
 const HEARING: Duration = Duration::from_secs(5);
 
 /// Serves connections of `listener` on `threads` until `stop` is ready, then lets open
@@ -46,8 +46,8 @@ pub async fn run(
         tokio::select! {
             accepted = listener.accept() => match accepted {
                 Ok((stream, peer)) => accept((stream, peer), &proxy, &threads, &closing),
-                // Out of file descriptors, or a client gone before it was accepted:
-                // neither is a reason to stop, both are a reason to breathe.
+                // Out of file descriptors, or a client that left before it was accepted. Neither is
+                // a reason to stop. Both are a reason to pause.
                 Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
             },
             () = &mut stop => break,
@@ -56,7 +56,7 @@ pub async fn run(
     drop(listener);
     proxy.faults.stop();
     proxy.telemetry.journal.end_following();
-    // Whoever is still connected after the grace time is cut off when the run ends.
+    // Clients still connected after the grace time are cut off when the run ends.
     closing.send_replace(true);
     drop(tokio::time::timeout(GRACE, closing.closed()).await);
 }
@@ -71,7 +71,7 @@ fn accept(
     let Some(admission) = proxy.connections.admit() else {
         return refused_connection::count_excess(proxy);
     };
-    // A refusal to turn off Nagle's algorithm costs time, not correctness.
+    // If Nagle's algorithm cannot be turned off, that costs time, not correctness.
     drop(stream.set_nodelay(true));
     let number = proxy.faults.accepted();
     log::accepted(number);
@@ -108,8 +108,8 @@ async fn serve(
     let silence = proxy.config.client_timeout;
     let mut task = tokio::spawn(converse(socket, caller, silence, closing));
     let mut time = (!is_served).then(|| Box::pin(tokio::time::sleep(HEARING)));
-    // The connection has a task of its own: what this one waits for comes once, and is not looked
-    // for again and again while requests come and go.
+    // The connection has a separate task: each of these happens once, so they need not be polled
+    // again and again while requests come and go.
     tokio::select! {
         _ = &mut task => {}
         () = connection.abandoned() => end(task).await,
@@ -129,9 +129,9 @@ async fn serve(
     }
 }
 
-/// Answers the requests of a connection until it is over, until its client has been silent
-/// for too long, or until the run ends. Nothing of HTTP is kept while the client says nothing:
-/// what that takes is much more than the connection itself.
+/// Answers the requests of a connection until it ends, until its client has been silent for too
+/// long, or until the run ends. No HTTP state is kept while the client is silent: it takes much
+/// more memory than the connection itself.
 async fn converse<S: ClientStream>(
     mut socket: ClientSocket<S>,
     caller: Arc<ConnectionContext>,
@@ -140,7 +140,7 @@ async fn converse<S: ClientStream>(
 ) {
     let connection = socket.connection();
     let mut patience = ConnectionActivity::default();
-    // The requests that had come when a part of a further one was there.
+    // How many requests had arrived when a part of a further one was read.
     let mut begun = None;
     loop {
         if begun.is_none() && !is_heard(&socket, silence, &mut closing).await {
@@ -154,10 +154,10 @@ async fn converse<S: ClientStream>(
         });
         let mut http = Box::new(
             http1::Builder::new()
-                // A date that the upstream did not send is none of ours to add.
+                // Do not add a date that the upstream did not send.
                 .auto_date_header(false)
-                // Chunks that are ready together go out together, each framed as it was:
-                // queued for a vectored write, only a few of them would.
+                // Chunks that are ready together go out together, each with its own framing. A
+                // vectored write would take only a few of them.
                 .writev(false)
                 .serve_connection(TokioIo::new(socket), service),
         );
@@ -184,18 +184,19 @@ async fn converse<S: ClientStream>(
     }
 }
 
-/// What comes next on a connection.
+/// The next thing to do for a connection.
 enum Turn {
-    /// It is over. That is the client's business, and a recorded cut is an error.
+    /// The connection has ended. That is the client's business, or a recorded cut, which is an
+    /// error.
     Over,
-    /// The run ends.
+    /// The run is ending.
     Closing,
-    /// It is time to look at what the connection is at.
+    /// It is time to check the state of the connection.
     Look,
 }
 
-/// Attends to a connection until something else is to be done for it. The connection wakes
-/// its task for each piece of a request or a response; all else waits aside.
+/// Serves a connection until something else has to be done for it. The connection wakes its task
+/// for each piece of a request or a response. The other futures are polled only when they wake it.
 async fn next_turn(
     http: &mut (impl Future + Unpin),
     closing: &mut watch::Receiver<bool>,
@@ -218,8 +219,8 @@ async fn next_turn(
     .await
 }
 
-/// Whether the client says something, or leaves, before it has been silent for too long and
-/// before the run ends.
+/// Whether the client sends something, or leaves, before it has been silent for too long and before
+/// the run ends.
 async fn is_heard<S: ClientStream>(
     socket: &ClientSocket<S>,
     silence: Duration,
@@ -234,11 +235,11 @@ async fn is_heard<S: ClientStream>(
 
 /// Returns once the run ends.
 async fn closed(closing: &mut watch::Receiver<bool>) {
-    // A sender that is gone has told as well.
+    // A dropped sender also means that the run has ended.
     drop(closing.wait_for(|closing| *closing).await.map(|closing| *closing));
 }
 
-/// Returns when the time of a connection above the limit is over; never for any other.
+/// Returns when the time of a connection above the limit is over. Never returns for any other.
 async fn expired(time: &mut Option<Pin<Box<Sleep>>>) {
     match time {
         Some(sleep) => sleep.as_mut().await,
@@ -246,7 +247,7 @@ async fn expired(time: &mut Option<Pin<Box<Sleep>>>) {
     }
 }
 
-/// Ends a task, and waits until all that it held is gone.
+/// Aborts a task, and waits until everything that it held is dropped.
 async fn end(task: JoinHandle<()>) {
     task.abort();
     drop(task.await);

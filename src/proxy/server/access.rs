@@ -1,8 +1,8 @@
 //! Access to the data plane: the hosts that loomrec serves, and the web pages that may call.
 //!
-//! A browser lets any page send requests to this machine. Three headers that a page cannot
-//! forge give it away: `Origin`; `Sec-Fetch-Site`, where there is no `Origin`; and `Host`,
-//! where the page's own name leads here (DNS rebinding).
+//! A browser lets any page send requests to this machine. Three headers that a page cannot forge
+//! reveal such a request: `Origin`; `Sec-Fetch-Site`, if there is no `Origin`; and `Host`, if the
+//! page's own name resolves to this machine (DNS rebinding).
 
 use std::net::SocketAddr;
 
@@ -12,13 +12,13 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 
 use super::authority::{self, AllowedHost, AllowedOrigin, InvalidRule};
 
-/// Says whose page has made a request, where a browser sends it.
+/// Sent by browsers: how the page that makes a request relates to this server.
 pub(super) const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// Characters of a header's value that a message quotes.
+/// At most this many characters of a header's value are quoted in a message.
 const QUOTED: usize = 200;
 
-/// What may call loomrec, and by which names.
+/// Access policy: which web pages may call loomrec, and under which host names it is called.
 #[derive(Clone, Debug, Default)]
 pub struct AccessPolicy {
     hosts: Vec<AllowedHost>,
@@ -30,7 +30,7 @@ pub struct AccessPolicy {
 #[derive(Debug)]
 pub(super) struct AccessDenial {
     pub(super) status: StatusCode,
-    /// What `x-loomrec-error` says.
+    /// The value of `x-loomrec-error`.
     pub(super) kind: &'static str,
     pub(super) message: String,
 }
@@ -39,7 +39,7 @@ impl AccessPolicy {
     /// Reads the values of `--allow-host` and `--allow-origin`. Empty ones are skipped.
     ///
     /// # Errors
-    /// A value that names no host or no origin.
+    /// Fails with a value that is not a valid host or origin.
     pub fn from_flags<'a>(hosts: &'a [String], origins: &'a [String]) -> Result<Self, InvalidRule> {
         let given = |values: &'a [String]| values.iter().filter(|value| !value.is_empty());
         Ok(Self {
@@ -51,15 +51,15 @@ impl AccessPolicy {
         })
     }
 
-    /// The same policy for a listener at this address.
+    /// Returns the same policy for a listener at this address.
     #[must_use]
     pub fn listening_at(self, listener: Option<SocketAddr>) -> Self {
         Self { listener, ..self }
     }
 
-    /// Whether a request's target is loomrec itself. One that says so by an absolute target
-    /// goes on as if it had named the path alone. A target with a user name is not ours: it is
-    /// left whole for [`Self::admit`], which refuses it.
+    /// Whether the target of a request is loomrec itself. An absolute target that names loomrec is
+    /// reduced to its path. A target with a user name is never taken for loomrec's: it is left
+    /// whole for [`Self::admit`], which refuses it.
     pub(super) fn is_for_us(&self, parts: &mut Parts) -> bool {
         let Some(target) = parts.uri.authority() else { return true };
         let is_plain = parts.method != Method::CONNECT && !has_user_name(target);
@@ -87,7 +87,7 @@ impl AccessPolicy {
     /// Admits a request, and returns the allowed web origin that it comes from, if any.
     ///
     /// # Errors
-    /// [`AccessDenial`] for a host that loomrec does not serve and a page that may not call.
+    /// [`AccessDenial`] for a host that loomrec does not serve, or a page that may not call.
     pub(super) fn admit<'a>(
         &self,
         uri: &Uri,
@@ -106,9 +106,9 @@ impl AccessPolicy {
         }
     }
 
-    /// Returns the `Host` where it is one that loomrec serves. The target of an absolute
-    /// request may be repeated there, too: whether that is an upstream's is found out when
-    /// the request is placed.
+    /// Returns the `Host` if it is one that loomrec serves. It may also repeat the target of an
+    /// absolute request. Whether that target is an upstream's is checked when the request is
+    /// routed.
     fn check_host<'a>(
         &self,
         target: Option<&Authority>,
@@ -118,7 +118,7 @@ impl AccessPolicy {
             return Err(malformed("the request's target holds a user name, which it must not"));
         }
         let mut hosts = headers.get_all(header::HOST).iter();
-        // No browser leaves the Host out.
+        // Every browser sends a Host.
         let Some(value) = hosts.next() else { return Ok(None) };
         if hosts.next().is_some() {
             return Err(malformed("the request has more than one Host"));
@@ -139,16 +139,16 @@ impl AccessPolicy {
         }
     }
 
-    /// Whether a host is loomrec's. An address passes whoever's it is: no name of another can
-    /// be made to lead here by it.
+    /// Whether loomrec serves a host. Any address passes, even one of another machine: a foreign
+    /// page cannot make an address lead here, as it can a name.
     fn serves(&self, name: &str, port: Option<u16>) -> bool {
         name.eq_ignore_ascii_case("localhost")
             || authority::servable_address(name).is_some()
             || self.hosts.iter().any(|allowed| allowed.matches(name, port))
     }
 
-    /// Refuses a request of a web page that says nothing of its origin: an image, a script,
-    /// a form that is sent by GET, a link that was followed.
+    /// Refuses a request of a web page without an `Origin`: an image, a script, a form that is sent
+    /// by GET, a link that was followed.
     fn check_site(&self, headers: &HeaderMap) -> Result<(), AccessDenial> {
         let Some(site) = headers.get(SEC_FETCH_SITE) else { return Ok(()) };
         let is_own = matches!(site.as_bytes(), b"same-origin" | b"none");
@@ -163,7 +163,7 @@ impl AccessPolicy {
     }
 }
 
-/// Whether a target names a user, and so perhaps a password.
+/// Whether a target contains a user name, and so perhaps a password.
 fn has_user_name(target: &Authority) -> bool {
     target.as_str().contains('@')
 }
@@ -217,7 +217,7 @@ fn foreign_site(site: &HeaderValue) -> AccessDenial {
     )
 }
 
-/// A text that comes from outside, as a message may hold it.
+/// Returns a text from outside in the form in which a message may quote it.
 fn quoted(text: &str) -> String {
     text.chars().filter(|c| !c.is_control() && !matches!(c, '"' | '`')).take(QUOTED).collect()
 }

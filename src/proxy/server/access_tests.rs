@@ -2,7 +2,7 @@ use http::HeaderName;
 
 use super::*;
 
-/// What a policy says of a request with these headers.
+/// Returns what a policy decides about a request with these headers.
 fn admit(
     policy: &AccessPolicy,
     target: &str,

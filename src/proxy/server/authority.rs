@@ -1,11 +1,11 @@
-//! Hosts and web origins as they stand in headers, and the rules that allow them.
+//! Hosts and web origins as headers name them, and the rules that allow them.
 
 use std::net::IpAddr;
 
-/// A value of `--allow-host` or `--allow-origin` that cannot be.
+/// An invalid value of `--allow-host` or `--allow-origin`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidRule {
-    /// A host that is none.
+    /// The value is not a host.
     #[error(
         "--allow-host {text}: give the name of a host, such as loomrec or loomrec:4141, \
          without a scheme, a path or a wildcard"
@@ -14,7 +14,7 @@ pub enum InvalidRule {
         /// The value.
         text: String,
     },
-    /// An origin that is none.
+    /// The value is not an origin.
     #[error(
         "--allow-origin {text}: give what the browser sends as Origin, such as \
          http://localhost:3000, http://localhost:* for any port, vscode-webview://* for a \
@@ -26,11 +26,11 @@ pub enum InvalidRule {
     },
 }
 
-/// A host by which clients may call, beside addresses and `localhost`.
+/// A host name under which clients may call, besides addresses and `localhost`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct AllowedHost {
     name: String,
-    /// Any port where `None`.
+    /// `None` allows any port.
     port: Option<u16>,
 }
 
@@ -50,13 +50,13 @@ impl AllowedHost {
 /// A web origin whose pages may call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum AllowedOrigin {
-    /// Every one there is.
+    /// Every origin.
     Any,
-    /// This one.
+    /// Exactly this origin.
     Exact(String),
-    /// All that begin so: a host on any port.
+    /// All origins that begin with this: a host on any port.
     AnyPort(String),
-    /// All of a scheme.
+    /// All origins of a scheme.
     Scheme(String),
 }
 
@@ -83,7 +83,7 @@ impl AllowedOrigin {
             let whole = split(host).is_some_and(|(_, port)| port.is_none() && !host.ends_with(':'));
             return whole.then(|| Self::AnyPort(format!("{scheme}://{host}"))).ok_or_else(invalid);
         }
-        // Browsers write neither the slash nor the usual port.
+        // Browsers write neither the slash nor the default port.
         let rest = rest.strip_suffix('/').unwrap_or(rest);
         let usual = if scheme == "http" { ":80" } else { ":443" };
         let rest = if is_web { rest.strip_suffix(usual).unwrap_or(rest) } else { rest };
@@ -105,13 +105,13 @@ impl AllowedOrigin {
     }
 }
 
-/// What follows `start` in a text, whatever the case of letters.
+/// Returns what follows `start` in a text, ignoring the case of letters.
 fn rest_of<'a>(text: &'a str, start: &str) -> Option<&'a str> {
     let (head, rest) = text.split_at_checked(start.len())?;
     head.eq_ignore_ascii_case(start).then_some(rest)
 }
 
-/// `HOST[:PORT]` taken apart; `None` where it is neither a name nor an address. The brackets
+/// Splits `HOST[:PORT]`. Returns `None` if the host is neither a name nor an address. The brackets
 /// of an IPv6 address stay.
 pub(super) fn split(text: &str) -> Option<(&str, Option<u16>)> {
     let end = match text.strip_prefix('[') {
@@ -134,7 +134,7 @@ pub(super) fn split(text: &str) -> Option<(&str, Option<u16>)> {
     }
 }
 
-/// The address that a host is, where it is one and no name.
+/// Returns the address if a host is an address and not a name.
 pub(super) fn address(host: &str) -> Option<IpAddr> {
     match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
         Some(inner) => inner.parse().ok().filter(IpAddr::is_ipv6),
@@ -142,15 +142,15 @@ pub(super) fn address(host: &str) -> Option<IpAddr> {
     }
 }
 
-/// The address that a host is, where loomrec may be called by it. The unspecified address is no
-/// destination, and an IPv4 address that is written as an IPv6 one (`[::ffff:127.0.0.1]`) leads
-/// to this machine as well as the plain one does, but browsers send no `Sec-Fetch-Site` to it.
+/// Returns the address of a host under which loomrec may be called. The unspecified address is not
+/// a destination. An IPv4 address that is written as an IPv6 one (`[::ffff:127.0.0.1]`) leads to
+/// this machine just as the plain one does, but browsers send no `Sec-Fetch-Site` to it.
 pub(super) fn servable_address(host: &str) -> Option<IpAddr> {
     address(host).filter(|ip| !ip.is_unspecified() && ip.to_canonical() == *ip)
 }
 
-/// Whether a text is `127.0.0.1` or `localhost`, on any port: what nearly every client calls,
-/// told without taking the text apart.
+/// Whether a text is `127.0.0.1` or `localhost`, on any port. Nearly every client calls one of
+/// these, and this check does not need to parse the text.
 pub(super) fn is_loopback_v4_or_localhost(host: &str) -> bool {
     let rest = host.strip_prefix("127.0.0.1").or_else(|| host.strip_prefix("localhost"));
     rest.is_some_and(|rest| rest.is_empty() || is_port(rest))
@@ -163,7 +163,7 @@ fn is_port(text: &str) -> bool {
     })
 }
 
-/// Whether a page of this origin was served by `host`, a `Host` as it came.
+/// Whether `host`, an unchanged `Host` header, is the server of a page of this origin.
 pub(super) fn is_origin_of(origin: &str, host: &str) -> bool {
     let authority = rest_of(origin, "http://").or_else(|| rest_of(origin, "https://"));
     authority.is_some_and(|authority| authority.eq_ignore_ascii_case(host))

@@ -4,18 +4,19 @@ use std::time::{Duration, Instant};
 
 use super::socket::ConnectionHandle;
 
-/// What is to become of a connection.
+/// What to do with a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ConnectionVerdict {
-    /// It is at something.
+    /// Wait: the connection is busy.
     Wait,
-    /// It has been idle for a while: nothing of HTTP need be kept for it.
+    /// It has been idle for a while: its HTTP state can be dropped.
     Rest,
-    /// It has been idle, or has not taken a text of our own, for too long.
+    /// It has been idle for too long, or its client has not read a response of loomrec's own for
+    /// too long.
     Leave,
 }
 
-/// What a connection was at when it was last looked at, and since when.
+/// The state of a connection when it was last checked, and since when it has been so.
 #[derive(Debug, Default)]
 pub(super) struct ConnectionActivity {
     idle: Option<(u64, Instant)>,
@@ -23,8 +24,8 @@ pub(super) struct ConnectionActivity {
 }
 
 impl ConnectionActivity {
-    /// Looks at a connection, which may be idle for `silence`. An answer that its client is
-    /// slow to take is not over.
+    /// Checks a connection, which may be idle for `silence`. A connection is not idle while its
+    /// client is slow to read an answer.
     pub(super) fn update(
         &mut self,
         connection: &ConnectionHandle,
@@ -45,7 +46,7 @@ impl ConnectionActivity {
     }
 }
 
-/// For how long something is as it is now.
+/// Returns how long a value has been as it is now.
 fn time_of(seen: &mut Option<(u64, Instant)>, is: Option<u64>, now: Instant) -> Option<Duration> {
     let since = match *seen {
         Some((before, since)) if is == Some(before) => since,
@@ -65,7 +66,8 @@ mod tests {
 
     const SILENCE: Duration = Duration::from_secs(60);
 
-    /// What is said of a connection, look by look, this many seconds after the first.
+    /// Returns the verdicts on a connection, one for each check, which are made this many seconds
+    /// after the first.
     fn looks(
         connection: &ConnectionHandle,
         patience: &mut ConnectionActivity,
@@ -111,7 +113,7 @@ mod tests {
         }
     }
 
-    /// A socket whose other end takes nothing any more, and that end.
+    /// Returns a socket whose peer has stopped reading, and that peer.
     async fn full() -> (ClientSocket<TcpStream>, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let other = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
@@ -127,7 +129,7 @@ mod tests {
         let connection = socket.connection();
         connection.begin();
         connection.end();
-        // A call may be answered as slowly as its client likes.
+        // A client may take as long as it likes to read the answer of a call.
         let said = looks(&connection, &mut ConnectionActivity::default(), &[0, 1000, 2000]);
         assert_eq!(said, [ConnectionVerdict::Wait; 3]);
         connection.asks_for_ours(true);
@@ -136,7 +138,7 @@ mod tests {
             said,
             [ConnectionVerdict::Wait, ConnectionVerdict::Wait, ConnectionVerdict::Leave]
         );
-        // One that is read, however slowly, is not.
+        // A peer that reads, however slowly, is not stuck.
         let before = connection.stuck();
         other.read_exact(&mut vec![0; 1 << 20]).await.unwrap();
         socket.write_all(b"x").await.unwrap();

@@ -1,7 +1,7 @@
-//! One connection as its requests see it: the proxy behind it, who is at the
-//! other end, and what its last request carried.
+//! One connection as its requests see it: the proxy that answers them, its peer, and what its last
+//! request carried.
 //!
-//! A request costs one count on this, not one on what all connections share.
+//! A request increments a reference count on this, not one that all connections share.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,27 +15,27 @@ use loomrec_engine::{HeadCache, RequestCredentials, RequestRef};
 use loomrec_identity::QueryRules;
 use loomrec_recording::redact::CallCredentials;
 
-/// One connection, for its requests.
+/// One connection, as its requests share it.
 pub struct ConnectionContext {
-    /// What answers them.
+    /// Answers the requests.
     pub(super) proxy: Arc<Proxy>,
-    /// Who makes them.
+    /// The address of the client.
     pub(super) peer: SocketAddr,
     /// The number of the connection, from 1.
     pub(super) number: u64,
-    /// The socket's side of it.
+    /// The handle of its socket.
     pub(super) connection: Arc<ConnectionHandle>,
-    /// Whether its requests are answered: it is not above the limit of connections.
+    /// Whether its requests are answered: the connection is not above the limit.
     pub(super) is_served: bool,
-    /// The credentials of the last request: a connection's next one mostly carries
-    /// the same.
+    /// The credentials of the last request. The next request of a connection mostly carries the
+    /// same ones.
     carried: Mutex<Option<Arc<RequestCredentials>>>,
-    /// The last head that was looked at, and what follows from it.
+    /// The last request head that was parsed, with the result.
     last: HeadCache<ParsedHead>,
 }
 
 impl ConnectionContext {
-    /// The caller at the other end of `connection`.
+    /// Creates the context of `connection`.
     pub(super) fn new(
         proxy: Arc<Proxy>,
         (peer, number): (SocketAddr, u64),
@@ -46,7 +46,7 @@ impl ConnectionContext {
         Self { proxy, peer, number, connection, is_served, carried, last }
     }
 
-    /// The credentials in a request's headers and raw query.
+    /// Returns the credentials in a request's headers and raw query.
     pub(super) fn secrets(
         &self,
         headers: &HeaderMap,
@@ -65,16 +65,17 @@ impl ConnectionContext {
         secrets
     }
 
-    /// Forgets what was carried last: nobody knows when the next request comes.
+    /// Drops what the last request carried: the next request may come at any time, or never.
     pub(super) fn forget(&self) {
         *self.carried.lock().unwrap_or_else(PoisonError::into_inner) = None;
         self.last.forget();
     }
 
-    /// What follows from the head of a request: known from the last one, else opened.
+    /// Returns the parsed head of a request: the cached one if it is the same as the last,
+    /// otherwise the one that `open` returns.
     ///
     /// # Errors
-    /// What `open` fails for.
+    /// The errors of `open`.
     pub(super) fn opening<E>(
         &self,
         raw: &RequestRef<'_>,

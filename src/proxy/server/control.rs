@@ -18,13 +18,13 @@ use crate::telemetry::{log, metric};
 use loomrec_engine::Engine;
 use loomrec_identity::printable;
 
-/// Where the control endpoints live.
+/// The path prefix of the control endpoints.
 const PREFIX: &str = "/__loomrec/";
 
-/// Where scrapers look for metrics.
+/// The path that scrapers use for metrics by default.
 const METRICS: &str = "/metrics";
 
-/// Whether a path is one of ours.
+/// Whether a path is one of loomrec's own.
 pub fn is_control(path: &str) -> bool {
     path.starts_with(PREFIX) || path == METRICS || route::asked(path).is_some()
 }
@@ -42,7 +42,7 @@ pub(super) async fn handle(
     response
 }
 
-/// Answers whoever looks at the run.
+/// Answers a request of the inspector.
 async fn inspect(
     caller: &ConnectionContext,
     asked: InspectorPage,
@@ -63,7 +63,7 @@ async fn inspect(
     }
 }
 
-/// Who is let in.
+/// Returns the access check of the control endpoints.
 fn door(proxy: &Proxy) -> ControlAccess<'_> {
     ControlAccess { token: proxy.config.control_token.as_deref() }
 }
@@ -109,7 +109,8 @@ fn answer(caller: &ConnectionContext, request: &Request<()>) -> Response<Respons
     }
 }
 
-/// The latest calls; with a query, the journal's lines from a place on, and those to come.
+/// Returns the latest calls. With a query, returns the journal's lines from a place on, and
+/// optionally those to come.
 fn journal(caller: &ConnectionContext, query: &str) -> Response<ResponseBody> {
     let proxy = &caller.proxy;
     let wanted = match JournalQuery::of(query) {
@@ -128,7 +129,7 @@ fn journal(caller: &ConnectionContext, query: &str) -> Response<ResponseBody> {
     route::lines(ResponseBody::Follow(Box::new(follower)))
 }
 
-/// What this run is doing.
+/// Describes what this run is doing.
 fn health(proxy: &Proxy) -> Value {
     let mode = match &proxy.engine {
         Engine::NewEpisodes { .. } => "record new episodes",
@@ -153,7 +154,7 @@ fn health(proxy: &Proxy) -> Value {
     })
 }
 
-/// The numbers of this run, in the form that the scraper asks for.
+/// Returns the metrics of this run, in the format that the scraper asks for.
 fn metrics(proxy: &Proxy, request: &Request<()>) -> Response<ResponseBody> {
     let accepted = request.headers().get_all(header::ACCEPT).iter();
     let open = accepted.filter_map(|value| value.to_str().ok()).any(metric::wants_open_metrics);
@@ -168,7 +169,7 @@ fn metrics(proxy: &Proxy, request: &Request<()>) -> Response<ResponseBody> {
     respond::full(StatusCode::OK, media, text.into_bytes())
 }
 
-/// The session named in `?session=`.
+/// Returns the session named in `?session=`.
 fn session_of(request: &Request<()>) -> Option<String> {
     let query = request.uri().query()?;
     url::form_urlencoded::parse(query.as_bytes())

@@ -1,9 +1,8 @@
-//! Who may use the control paths.
+//! Access to the control paths.
 //!
-//! Callers on this machine whose `Host` is one that loomrec serves (a web page must not
-//! reach them through a name of its own), or callers that hold the control token. Of web
-//! pages only loomrec's own: another port of this machine is another origin, and what
-//! runs there may be anybody's page.
+//! Callers on this machine whose `Host` is one that loomrec serves (a web page must not reach the
+//! paths through a name of its own), or callers that hold the control token. Among web pages only
+//! loomrec's own: another port of this machine is another origin, and anybody's page may run there.
 
 use std::net::SocketAddr;
 
@@ -12,25 +11,25 @@ use http::{HeaderMap, HeaderValue, Method, header};
 use super::access::SEC_FETCH_SITE;
 use super::authority;
 
-/// What stands before a token in `authorization`.
+/// The prefix of a token in `authorization`.
 const BEARER: &[u8] = b"bearer ";
 
-/// Why a page of another origin is refused.
+/// The reason given when a page of another origin is refused.
 const FOREIGN: &str = "web pages of another origin may not use the control paths";
 
-/// The door to the control paths of one listener.
+/// The access check of the control paths of one listener.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ControlAccess<'a> {
-    /// Lets callers in from anywhere.
+    /// The token that admits callers from anywhere.
     pub(super) token: Option<&'a str>,
 }
 
 impl ControlAccess<'_> {
-    /// Whether the caller may use the control paths. A web page of another origin may not,
-    /// whatever it holds.
+    /// Checks that the caller may use the control paths. A web page of another origin may not, even
+    /// if it holds the token.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason for the refusal.
     pub(super) fn admit(
         self,
         method: &Method,
@@ -41,7 +40,7 @@ impl ControlAccess<'_> {
         if !self.is_own_page(headers) {
             return Err(FOREIGN);
         }
-        // A link that was followed may show numbers; nothing but GET and HEAD is harmless.
+        // A link that was followed may show numbers. Only GET and HEAD are harmless.
         let reads = matches!(*method, Method::GET | Method::HEAD);
         let site = headers.get(SEC_FETCH_SITE).map(HeaderValue::as_bytes);
         match reads || matches!(site, None | Some(b"same-origin" | b"none")) {
@@ -50,11 +49,11 @@ impl ControlAccess<'_> {
         }
     }
 
-    /// Whether the caller may have the inspector's page, which holds no data and asks for
+    /// Checks that the caller may load the inspector's page, which contains no data and asks for
     /// the token itself.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason for the refusal.
     pub(super) fn admit_to_page(
         self,
         headers: &HeaderMap,
@@ -63,7 +62,7 @@ impl ControlAccess<'_> {
         if self.token.is_none() {
             return self.admit(&Method::GET, headers, peer);
         }
-        // No name of somebody else's can be made to lead to an address.
+        // A foreign page cannot make an address lead here, as it can a name.
         let is_plain = |value: &HeaderValue| {
             value.to_str().is_ok_and(|text| names_this_machine(text) || is_address(text))
         };
@@ -73,7 +72,7 @@ impl ControlAccess<'_> {
         }
     }
 
-    /// Whether the caller holds the token, or is on this machine where there is none.
+    /// Checks that the caller holds the token, or is on this machine if there is no token.
     fn admit_caller(self, headers: &HeaderMap, peer: SocketAddr) -> Result<(), &'static str> {
         if let Some(expected) = self.token {
             return match token(headers) {
@@ -84,7 +83,7 @@ impl ControlAccess<'_> {
             };
         }
         is_here(peer)?;
-        // One that is no text names no host of ours; one that is missing, none at all.
+        // A Host that is not text is not ours. A request without a Host passes.
         let mut hosts = headers.get_all(header::HOST).iter();
         match hosts.all(|host| host.to_str().is_ok_and(names_this_machine)) {
             true => Ok(()),
@@ -92,9 +91,9 @@ impl ControlAccess<'_> {
         }
     }
 
-    /// Whether a request is no web page's, or that of a page that this listener served: its
-    /// origin names scheme, host and port. Where there is a token, a proxy that speaks TLS
-    /// may stand in front.
+    /// Whether a request comes from no web page, or from a page that this listener served: its
+    /// origin has the listener's scheme, host and port. With a token, it may be https, as a TLS
+    /// proxy may forward the requests.
     fn is_own_page(self, headers: &HeaderMap) -> bool {
         let mut hosts = headers.get_all(header::HOST).iter();
         let host = hosts.next().filter(|_| hosts.next().is_none());
@@ -109,7 +108,8 @@ impl ControlAccess<'_> {
     }
 }
 
-/// The token that a caller shows: in our header, or as scrapers can, as a bearer's.
+/// Returns the token that a caller sends: in loomrec's header or as a bearer token, which scrapers
+/// can send.
 fn token(headers: &HeaderMap) -> Option<&[u8]> {
     let header = |name| headers.get(name).map(HeaderValue::as_bytes);
     let bearer = |value: &'_ [u8]| {
@@ -136,7 +136,7 @@ fn names_this_machine(host: &str) -> bool {
     })
 }
 
-/// Whether a `Host` is an address and no name.
+/// Whether a `Host` is an address and not a name.
 fn is_address(host: &str) -> bool {
     authority::split(host).is_some_and(|(name, _)| authority::address(name).is_some())
 }
@@ -185,7 +185,7 @@ mod tests {
         assert!(!given("evil.example:4141") && !given("127.0.0.1.evil.example"));
     }
 
-    /// Whether a request with these headers is let in, with the token or without one.
+    /// Whether a request with these headers is admitted, with the token or without one.
     fn admits(token: Option<&str>, method: &Method, headers: &[(&'static str, &str)]) -> bool {
         let pair = |(name, value): &(&'static str, &str)| {
             (HeaderName::from_static(name), HeaderValue::from_str(value).unwrap())

@@ -14,17 +14,18 @@ const REQUEST_PRIVATE_NETWORK: HeaderName =
 const ALLOW_PRIVATE_NETWORK: HeaderName =
     HeaderName::from_static("access-control-allow-private-network");
 
-/// Seconds for which a browser may keep the answer to a preflight.
+/// Seconds for which a browser may cache the answer to a preflight.
 const MAX_AGE: HeaderValue = HeaderValue::from_static("600");
 
-/// Whether a browser asks what a page may send, and is not calling yet.
+/// Whether a request is a preflight: the browser asks what a page may send, before the call itself.
 pub(super) fn is_preflight(method: &Method, headers: &HeaderMap) -> bool {
     method == Method::OPTIONS && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD)
 }
 
 /// Answers a preflight of an allowed origin: its page may send what it asks for.
 ///
-/// Credentials are not allowed: a page's cookies for this machine are no upstream's business.
+/// Credentials are not allowed: the cookies that a browser holds for this machine do not concern an
+/// upstream.
 pub(super) fn preflight(origin: &HeaderValue, asked: &HeaderMap) -> Response<ResponseBody> {
     let mut response = Response::new(ResponseBody::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;
@@ -45,7 +46,7 @@ pub(super) fn preflight(origin: &HeaderValue, asked: &HeaderMap) -> Response<Res
     response
 }
 
-/// Lets pages of `origin` read an answer. What an upstream said of other pages gives way.
+/// Lets pages of `origin` read an answer. This replaces what an upstream allows to other pages.
 pub(super) fn allow_reading(headers: &mut HeaderMap, origin: &HeaderValue) {
     headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
     headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("*"));

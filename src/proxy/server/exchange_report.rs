@@ -1,4 +1,4 @@
-//! What became of a recorded exchange: counted, and said where that is not as it should be.
+//! Reports of recorded exchanges: counted, with a notice if one was not kept in full.
 
 use super::notice::{OnNotice, UserNotice};
 use crate::telemetry::metric::Metrics;
@@ -6,7 +6,7 @@ use crate::telemetry::run_counters::RunCounters;
 use loomrec_engine::record::RecordOutcome;
 use loomrec_recording::entry::ResponseEnd;
 
-/// Counts what became of an exchange, and notifies of one that was not kept, or not whole.
+/// Counts the outcome of an exchange. Sends a notice if it was not kept, or not in full.
 pub fn report_exchange(
     exchange: &RecordOutcome,
     counters: &RunCounters,
@@ -22,7 +22,7 @@ pub fn report_exchange(
     }
 }
 
-/// What to say of an exchange that was not kept whole.
+/// Returns the notice for an exchange that was not kept in full.
 fn incomplete(label: &str, end: ResponseEnd) -> String {
     let why = match end {
         ResponseEnd::Truncated => {

@@ -1,7 +1,7 @@
-//! Where the end of an answer and the end of its recorded exchange meet.
+//! The meeting point of the end of an answer and the end of its recorded exchange.
 //!
-//! A client may leave before the exchange is over, which is recorded all the same. Whichever
-//! ends last reports the call.
+//! A client may leave before the exchange is over. The exchange is recorded all the same. Whichever
+//! of the two ends last reports the call.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -10,7 +10,7 @@ use crate::telemetry::call_record::{CallRecord, TokenCounts};
 use loomrec_engine::clip;
 use loomrec_engine::record::RecordOutcome;
 
-/// Where the end of an answer and the end of its recorded exchange meet.
+/// The meeting point of the end of an answer and the end of its recorded exchange.
 #[derive(Default)]
 pub(super) struct ExchangeSlot(Mutex<SlotState>);
 
@@ -19,14 +19,15 @@ enum SlotState {
     /// Neither is over.
     #[default]
     Open,
-    /// The answer is over: the call waits for its exchange.
+    /// The answer is over. The call waits for its exchange.
     AnswerOver(Box<CallRecord>),
-    /// The exchange is over; there is none where nothing came of it.
+    /// The exchange is over. `None` if nothing was recorded.
     ExchangeOver(Option<Box<RecordOutcome>>),
 }
 
 impl ExchangeSlot {
-    /// The exchange is over, or nothing came of it.
+    /// Notes the outcome of the exchange, or `None` if nothing was recorded. Reports the call if
+    /// its answer is over.
     pub(super) fn exchange_over(&self, proxy: &Proxy, exchange: Option<RecordOutcome>) {
         let exchange = exchange.map(Box::new);
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -39,7 +40,7 @@ impl ExchangeSlot {
         }
     }
 
-    /// The answer of the call is over.
+    /// Notes that the answer of the call is over. Reports the call if its exchange is over.
     pub(super) fn answer_over(&self, proxy: &Proxy, record: CallRecord) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match std::mem::take(&mut *state) {
@@ -59,7 +60,7 @@ fn report(proxy: &Proxy, mut record: CallRecord, exchange: Option<Box<RecordOutc
         record.cost_usd = exchange.cost_usd;
     }
     record.exchange = exchange.map(|mut exchange| {
-        // Upstreams name their models, at any length.
+        // Upstreams name the models, and a name may have any length.
         exchange.model = exchange.model.as_deref().map(clip);
         exchange
     });

@@ -1,4 +1,4 @@
-//! Serves what stands in files to a browser on this machine.
+//! The inspector server for files: shows recordings and journals to a browser on this machine.
 
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -26,22 +26,22 @@ use crate::inspector::{AT_ONCE, look_up};
 use crate::telemetry::journal::follow::JournalQuery;
 use loomrec_recording::entry::RecordedCut;
 
-/// How long a client may take to send a request's head, or to take lines.
+/// How long a client may take to send the head of a request, or to read lines.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How often a journal is looked at for new lines.
+/// How often a journal is checked for new lines.
 const LOOK: Duration = Duration::from_millis(100);
-/// Pieces of lines that wait for their reader.
+/// At most this many pieces of lines wait for their reader.
 const AHEAD: usize = 2;
-/// Bytes of an answer that wait in a connection, about.
+/// About how many bytes of an answer wait in a connection.
 const BUFFER: usize = 64 << 10;
-/// How many may be given lines at once.
+/// At most this many clients are sent lines at once.
 const MOST: usize = 64;
 
-/// Everything a request needs.
+/// The state that requests share.
 struct UiState {
     shown: Arc<ShownFile>,
     turns: Semaphore,
-    /// Places of those who are given lines.
+    /// One permit for each client that is sent lines.
     places: Arc<Semaphore>,
 }
 
@@ -56,7 +56,7 @@ pub async fn serve(listener: TcpListener, shown: ShownFile, stop: impl Future<Ou
             () = &mut stop => return,
         };
         let Ok((stream, peer)) = accepted else {
-            // Out of file descriptors, or a client gone before it was accepted.
+            // Out of file descriptors, or a client that left before it was accepted.
             tokio::time::sleep(Duration::from_millis(20)).await;
             continue;
         };
@@ -73,7 +73,7 @@ pub async fn serve(listener: TcpListener, shown: ShownFile, stop: impl Future<Ou
             .serve_connection(TokioIo::new(stream), service);
         tokio::spawn(async move {
             tokio::select! {
-                // A connection's end is the client's business.
+                // How a connection ends is the client's business.
                 _ = serving => {}
                 () = stuck.notified() => {}
             }
@@ -81,11 +81,11 @@ pub async fn serve(listener: TcpListener, shown: ShownFile, stop: impl Future<Ou
     }
 }
 
-/// Who asks.
+/// The client of a request.
 #[derive(Clone)]
 struct Caller {
     peer: SocketAddr,
-    /// Told once its connection is to end, as it takes nothing.
+    /// Notified when its connection must end because the client does not read.
     stuck: Arc<Notify>,
 }
 
@@ -111,7 +111,7 @@ async fn answer(state: &UiState, caller: &Caller, request: Request<()>) -> Respo
     }
 }
 
-/// The lines that are wanted; all that there are, where nothing is said.
+/// Sends the lines that the query asks for, or all lines if it asks for nothing in particular.
 fn lines(state: &UiState, query: &str, caller: &Caller) -> Response<Out> {
     let wanted = match JournalQuery::of(query) {
         Ok(wanted) => wanted.unwrap_or_default(),
@@ -131,10 +131,10 @@ fn lines(state: &UiState, query: &str, caller: &Caller) -> Response<Out> {
     route::lines(ResponseBody::empty()).map(|_| Out::Lines { lines: receiver, _place: place })
 }
 
-/// Hands out lines, and those to come, until their reader is gone.
+/// Sends lines, and optionally those to come, until their reader has gone.
 ///
 /// # Errors
-/// A reader that takes nothing for too long.
+/// [`Elapsed`] if the reader does not read for too long.
 async fn send_lines(
     shown: Arc<ShownFile>,
     mut wanted: JournalQuery,
@@ -162,14 +162,14 @@ async fn send_lines(
     }
 }
 
-/// A body on its way out.
+/// The body of a response.
 enum Out {
-    /// One that is whole.
+    /// A body that is complete.
     Whole(ResponseBody),
-    /// Lines, as they are handed out.
+    /// Lines, sent as they become available.
     Lines {
         lines: mpsc::Receiver<Bytes>,
-        /// Held for as long as any of it is to be sent.
+        /// Held for as long as lines are to be sent.
         _place: OwnedSemaphorePermit,
     },
 }

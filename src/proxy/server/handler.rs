@@ -1,4 +1,4 @@
-//! One request, from its head to its response: read, routed, freed of secrets, answered.
+//! The handler of one request: reads it, routes it, removes credentials, has it answered.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -25,14 +25,14 @@ use loomrec_engine::{
 use loomrec_identity::QueryRules;
 use loomrec_provider::Provider;
 
-/// A body that announces no more than this is read before its request is placed:
-/// whether the request was made before is told by all of it.
+/// A body whose announced length is at most this is read before its request is routed: the cache of
+/// earlier requests is looked up by the whole request.
 const READ_BEFORE_PLACING: u64 = 1 << 20;
 
 /// Answers one request.
 ///
 /// # Errors
-/// [`AbandonedCall`] where a fault leaves it without an answer.
+/// [`AbandonedCall`] if a fault leaves the request without an answer.
 pub async fn handle(
     caller: &Arc<ConnectionContext>,
     response_control: ResponseControl,
@@ -104,9 +104,9 @@ fn admit(proxy: &Proxy, parts: &Parts) -> Result<Option<HeaderValue>, Refusal> {
     })
 }
 
-/// Has a request name its step in our header too, where it does so in `own` only. From
-/// here on all is as if the program had sent ours, which never goes upstream; its own
-/// stays as it was sent.
+/// Copies the step from a user's own header `own` to loomrec's header, if the request does not name
+/// it there. From here on the request looks as if the program had sent loomrec's header, which
+/// never goes upstream. The user's header stays as it was sent.
 fn name_step(headers: &mut HeaderMap, own: &HeaderName) {
     let named = headers.get(STEP_HEADER).is_some_and(|value| !value.is_empty());
     if let Some(value) = headers.get(own).filter(|_| !named).cloned() {
@@ -114,7 +114,7 @@ fn name_step(headers: &mut HeaderMap, own: &HeaderName) {
     }
 }
 
-/// Why a request is answered by no engine.
+/// Why a request is refused without an engine.
 struct Refusal {
     provider: Provider,
     status: StatusCode,
@@ -122,7 +122,7 @@ struct Refusal {
     message: String,
 }
 
-/// Says so to the caller and to the person at the terminal, without credentials.
+/// Refuses a request, and notifies the person at the terminal, without credentials.
 fn refuse(
     caller: &Arc<ConnectionContext>,
     parts: &Parts,
@@ -143,8 +143,8 @@ fn refuse(
     (call, response)
 }
 
-/// Reads a request and opens its call; or says why that cannot be. The headers are taken out
-/// of `parts` only where it can.
+/// Reads a request and opens its call, or returns why that is impossible. The headers are taken out
+/// of `parts` only if it succeeds.
 async fn read(
     caller: &Arc<ConnectionContext>,
     parts: &mut Parts,
@@ -153,7 +153,7 @@ async fn read(
     let refusal =
         |provider, status, kind, message: String| Refusal { provider, status, kind, message };
     let proxy = &*caller.proxy;
-    // A body of some length is not read for a request that has no place.
+    // The body of a request that cannot be routed is not read if it is long.
     let early = body.size_hint().exact().is_none_or(|length| length > READ_BEFORE_PLACING);
     let mut placed = if early { Some(route(proxy, parts)?) } else { None };
     let max = proxy.config.max_body;
@@ -203,10 +203,10 @@ async fn read(
     Ok((Box::new(call), open))
 }
 
-/// Where a request goes, or that it has no place.
+/// Returns the route of a request, or the refusal if it has none.
 fn route(proxy: &Proxy, parts: &Parts) -> Result<Route, Refusal> {
     if parts.uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
-        // RFC 9110, section 4.2.4: no client sends one.
+        // RFC 9110, section 4.2.4: clients must not send user information.
         let message = "the request's target holds a user or a password: send them in a header";
         return Err(Refusal {
             provider: Provider::UNKNOWN,
@@ -226,7 +226,8 @@ fn route(proxy: &Proxy, parts: &Parts) -> Result<Route, Refusal> {
     })
 }
 
-/// What follows from the bytes of a request: known from an earlier one, else worked out now.
+/// Returns what is derived from the bytes of a request: the cached result of an earlier one, or a
+/// new one.
 fn parse(
     caller: &ConnectionContext,
     parts: &Parts,
@@ -237,7 +238,7 @@ fn parse(
     let proxy = &*caller.proxy;
     let (observer, replay) = (&proxy.observer, proxy.engine.replay());
     let request = RequestRef { method, uri, headers, body, named: observer.named() };
-    // What is recorded is mostly new, and what it needs is taken out of it.
+    // A recorded request is mostly a new one, and recording it takes parts out of the result.
     let cached = if replay.is_some() { observer.memo.recall(&request) } else { CachedRequest::New };
     if let CachedRequest::Known(parsed) = cached {
         return Ok(parsed);
@@ -252,15 +253,15 @@ fn parse(
     let CachedRequest::Again(print) = cached else {
         return Ok(Arc::new(observer.observe(&head, body, recorded)));
     };
-    // Not the buffer it was read into, which may be a lot larger.
+    // A copy, as the buffer that it was read into may be a lot larger.
     let body = Bytes::copy_from_slice(body);
     let parsed = Arc::new(observer.observe(&head, &body, recorded));
     observer.memo.keep(&print, &RequestRef { body: &body, ..request }, Arc::clone(&parsed));
     Ok(parsed)
 }
 
-/// Whether a request asks for another protocol and cannot do without. One that
-/// offers HTTP/2 (Java's client does on every plain connection) goes on in HTTP/1.
+/// Whether a request asks for another protocol and cannot do without. A request that only offers
+/// HTTP/2 (Java's client does on every plain connection) goes on in HTTP/1.
 fn must_upgrade(headers: &HeaderMap) -> bool {
     let offers = headers.get_all(http::header::UPGRADE).iter();
     offers

@@ -1,4 +1,4 @@
-//! The inspector's paths, and what every answer to them has in common.
+//! Routes of the inspector, and the headers that every answer to them shares.
 
 use std::net::SocketAddr;
 
@@ -10,25 +10,25 @@ use super::respond::{self, ResponseBody};
 use crate::inspector::CallError;
 use crate::inspector::document::{SentDocument, guarded};
 
-/// Where the page is.
+/// The path of the page.
 const PAGE: &str = "/__loomrec/";
 
-/// What is asked for.
+/// What a request asks of the inspector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum InspectorPage {
-    /// The page by another of its names.
+    /// The page, under another path.
     Redirect,
     /// The page.
     Page,
-    /// What is looked at.
+    /// The description of the run or file that is shown.
     Run,
-    /// All of one call.
+    /// Everything about one call.
     Call,
     /// The lines of the journal.
     Journal,
 }
 
-/// What is asked for by a path, where it is one of the inspector's.
+/// Returns what a path asks for, if it is one of the inspector's paths.
 pub(super) fn asked(path: &str) -> Option<InspectorPage> {
     Some(match path {
         "/__loomrec" => InspectorPage::Redirect,
@@ -40,18 +40,18 @@ pub(super) fn asked(path: &str) -> Option<InspectorPage> {
     })
 }
 
-/// An answer.
+/// An answer of the inspector.
 pub(super) type Reply = Response<ResponseBody>;
 
-/// Where a request comes from, and who is let in there.
+/// The origin of a request, and the access check for it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RequestOrigin<'a> {
     pub(super) door: ControlAccess<'a>,
     pub(super) peer: SocketAddr,
 }
 
-/// Answers what needs no data: refusals, and the page itself. `None` where the data is
-/// to be given.
+/// Answers a request that needs no data: refusals, and the page itself. Returns `None` if the
+/// request needs data.
 pub(super) fn admit(
     from: RequestOrigin<'_>,
     asked: InspectorPage,
@@ -75,13 +75,13 @@ pub(super) fn admit(
     match asked {
         InspectorPage::Page => Some(page()),
         InspectorPage::Redirect => Some(redirect()),
-        // Nobody waits for the lines to come of which none will be read.
+        // A HEAD request must not wait for lines that it will not read.
         InspectorPage::Journal if method == Method::HEAD => Some(lines(ResponseBody::empty())),
         InspectorPage::Run | InspectorPage::Call | InspectorPage::Journal => None,
     }
 }
 
-/// The page.
+/// Returns the page.
 fn page() -> Reply {
     let document = SentDocument::compose();
     let headers = document.headers();
@@ -91,7 +91,7 @@ fn page() -> Reply {
     )
 }
 
-/// Where the page is.
+/// Returns a redirect to the page.
 fn redirect() -> Reply {
     let mut response = respond::full(StatusCode::PERMANENT_REDIRECT, "text/plain", Vec::new());
     let place = header::HeaderValue::from_static(PAGE);
@@ -99,12 +99,12 @@ fn redirect() -> Reply {
     guard(response, guarded())
 }
 
-/// Data.
+/// Returns data as JSON.
 pub(super) fn data(value: &Value) -> Reply {
     reply(StatusCode::OK, value)
 }
 
-/// A refusal: who it is, or what method it uses, is why.
+/// Refuses a request because of its caller or its method.
 fn refuse(status: StatusCode, why: &str, token_needed: bool) -> Reply {
     let mut response = reply(status, &json!({ "error": why, "token_needed": token_needed }));
     if status == StatusCode::METHOD_NOT_ALLOWED {
@@ -114,12 +114,12 @@ fn refuse(status: StatusCode, why: &str, token_needed: bool) -> Reply {
     response
 }
 
-/// A query that cannot be understood, or a path at which there is nothing.
+/// Answers a query that is invalid, or a path that does not exist.
 pub(super) fn wrong(status: StatusCode, why: &str) -> Reply {
     reply(status, &json!({ "error": why }))
 }
 
-/// All of a call, or why there is nothing to show of it.
+/// Returns everything about a call, or the error if there is nothing to show.
 pub(super) fn call(found: Result<Value, CallError>) -> Reply {
     let error = match found {
         Ok(value) => return data(&value),
@@ -139,13 +139,13 @@ fn reply(status: StatusCode, value: &Value) -> Reply {
     guard(respond::full(status, "application/json", text), guarded())
 }
 
-/// An answer with these headers too.
+/// Adds these headers to an answer.
 pub(super) fn guard(mut response: Reply, headers: HeaderMap) -> Reply {
     response.headers_mut().extend(headers);
     response
 }
 
-/// The lines of a journal.
+/// Returns the lines of a journal.
 pub(super) fn lines(body: ResponseBody) -> Reply {
     let mut response = Response::new(body);
     let kind = header::HeaderValue::from_static("application/x-ndjson");

@@ -1,29 +1,29 @@
-//! How many connections there may be at once.
+//! Connection limits.
 //!
-//! One more than that is still accepted, so that its client learns why: it gets a 503 for its
-//! first request, for which it has little time. Beyond some of these, connections are closed
-//! at once.
+//! A connection above the limit is still accepted, so that its client learns the reason: it gets a
+//! 503 for its first request, for which it has little time. Above a second limit, connections are
+//! closed at once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Connections above the limit that are told so.
+/// How many connections above the limit are served a refusal at once.
 const TURNED_AWAY: usize = 64;
 
-/// A bound on connections.
+/// A limit on connections.
 #[derive(Debug)]
 pub struct ConnectionLimit {
-    /// The bound itself.
+    /// The number of connections that are served at once.
     most: usize,
     served: Arc<Semaphore>,
     turned_away: Arc<Semaphore>,
-    /// Whether the person at the terminal knows.
+    /// Whether the person at the terminal has been notified.
     is_told: AtomicBool,
 }
 
-/// What becomes of a connection. Its place is free again once this is dropped.
+/// How a connection is admitted. Its place is free again once this is dropped.
 #[derive(Debug)]
 pub(super) enum Admission {
     /// Its requests are answered.
@@ -40,7 +40,7 @@ impl Admission {
 }
 
 impl ConnectionLimit {
-    /// A limit of this many connections.
+    /// Creates a limit of this many connections.
     pub fn new(most: usize) -> Self {
         let semaphore =
             |places: usize| Arc::new(Semaphore::new(places.min(Semaphore::MAX_PERMITS)));
@@ -52,12 +52,12 @@ impl ConnectionLimit {
         }
     }
 
-    /// How many there may be.
+    /// Returns the limit.
     pub(super) fn most(&self) -> usize {
         self.most
     }
 
-    /// Finds a place for one more connection; `None` where it is to be closed at once.
+    /// Admits one more connection, or returns `None` if it is to be closed at once.
     pub(super) fn admit(&self) -> Option<Admission> {
         if let Ok(place) = Arc::clone(&self.served).try_acquire_owned() {
             return Some(Admission::Served { _place: place });
@@ -66,7 +66,7 @@ impl ConnectionLimit {
         Some(Admission::TurnedAway { _place: place })
     }
 
-    /// Whether this is the first connection above the limit.
+    /// Whether this is the first connection above the limit. True once.
     pub(super) fn is_first_excess(&self) -> bool {
         !self.is_told.swap(true, Ordering::Relaxed)
     }

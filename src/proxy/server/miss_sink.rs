@@ -1,4 +1,4 @@
-//! Where explained misses go: to whoever looks at the run, and into a file of missed requests.
+//! The sink of explained misses: the inspector's list of recent ones, and the pending file.
 
 use std::sync::Arc;
 
@@ -8,7 +8,8 @@ use loomrec_engine::OnExplainedMiss;
 use loomrec_engine::clock::timestamp_of;
 use loomrec_engine::replay::MissedRequests;
 
-/// Keeps explained misses in `recent`, and in `missed` where they are to be sent again.
+/// Returns a callback that keeps explained misses in `recent`, and in `missed` if they are to be
+/// sent again.
 pub fn miss_sink(
     recent: Arc<RecentMisses>,
     missed: Option<Arc<MissedRequests>>,

@@ -1,7 +1,7 @@
-//! The server: accepts connections, places each request, has an engine answer it.
+//! The server: accepts connections, routes each request, and has an engine answer it.
 //!
-//! [`run`] owns nothing but its connections: the caller gives the bound listener
-//! and the signal to stop, so tests bind port 0 and commands decide when to end.
+//! [`run`] owns only its connections. The caller passes the bound listener and the signal to stop,
+//! so that tests bind port 0 and commands decide when to end.
 
 mod accept;
 pub mod access;
@@ -55,46 +55,47 @@ pub use server_threads::ServerThreads;
 /// How the server behaves.
 #[derive(Clone, Debug)]
 pub struct ServerConfig {
-    /// What may call, and by which names.
+    /// Access policy: who may call the server, and under which host names.
     pub access: AccessPolicy,
     /// How long a client may keep a request's head or body waiting, and its connection idle.
     pub client_timeout: Duration,
-    /// Request bodies above this many bytes are refused.
+    /// The most bytes of a request body. Larger ones are refused.
     pub max_body: usize,
-    /// Lets callers that are not on this machine use the control paths.
+    /// The token that lets callers on other machines use the control paths.
     pub control_token: Option<String>,
-    /// The header that names a call's step where [`STEP_HEADER`](loomrec_engine::observe::STEP_HEADER) does not.
+    /// The header that names a call's step if [`STEP_HEADER`](loomrec_engine::observe::STEP_HEADER)
+    /// does not.
     pub step_header: Option<HeaderName>,
 }
 
-/// Everything a request needs.
+/// The state that all requests share.
 pub struct Proxy {
-    /// Behaviour.
+    /// The configuration of the server.
     pub config: ServerConfig,
-    /// How many connections there may be.
+    /// The limit on connections.
     pub connections: ConnectionLimit,
-    /// Where requests go.
+    /// The routes of requests to upstreams.
     pub routes: Arc<RouteTable>,
-    /// What must never be stored or shown.
+    /// Removes what must never be stored or shown.
     pub redactor: Arc<Redactor>,
-    /// What is made of a request before an engine has it.
+    /// Parses and normalizes a request for the engine.
     pub observer: RequestObserver,
-    /// What answers calls.
+    /// Answers calls.
     pub engine: Engine,
-    /// What goes wrong on purpose.
+    /// The faults of the run.
     pub faults: Arc<FaultContext>,
-    /// Whoever counts calls, or writes them down.
+    /// Counts calls and writes them to the journal.
     pub telemetry: Telemetry,
-    /// What is kept for those who look at the run in a browser.
+    /// What is kept for the inspector.
     pub inspector: Inspector,
-    /// Told at once of what went wrong.
+    /// Callback for notices to the person at the terminal.
     pub notify: OnNotice,
-    /// The last arrival time given out, in microseconds since 1970.
+    /// The last arrival time that was assigned, in microseconds since 1970.
     pub clock: AtomicI64,
 }
 
 impl Proxy {
-    /// The run, as far as it is shown to people.
+    /// Returns the part of the run that the inspector shows.
     pub(crate) fn view(&self) -> RunView<'_> {
         RunView {
             mode: self.engine.mode(),
@@ -106,7 +107,7 @@ impl Proxy {
         }
     }
 
-    /// Reports a call that is over, once. What is left in its place is of no use.
+    /// Reports a call that is over. Called once for each call. What is left in `call` is of no use.
     pub(crate) fn call_over(&self, call: &mut CallRecord) {
         (self.notify)(UserNotice::Call(call));
         if let Some(exchange) = &call.exchange {

@@ -1,26 +1,26 @@
-//! What the person at the terminal is told at once.
+//! Notices for the person at the terminal, sent at once.
 
 use std::sync::Arc;
 
 use crate::telemetry::call_record::CallRecord;
 use loomrec_engine::replay::RecordingMismatchError;
 
-/// Something the person at the terminal should hear of at once.
+/// An event that the person at the terminal should see at once.
 #[derive(Debug)]
 pub enum UserNotice<'a> {
     /// A call without a recorded answer.
     Missed(&'a RecordingMismatchError),
-    /// An upstream gave no answer, or a request could not be placed or was too large.
+    /// An upstream gave no answer, or a request was refused, for example because it was too large.
     Refused(&'a str),
-    /// An exchange could not be kept; said once for each reason.
+    /// An exchange could not be kept. Sent once for each reason.
     Unkept(&'a str),
-    /// Something that is well again, or was put right, and is worth knowing.
+    /// Something that has recovered, was repaired, or is worth knowing.
     Warning(&'a str),
     /// A call is over.
     Call(&'a CallRecord),
-    /// An exchange was kept, but not whole: it will not be replayed.
+    /// An exchange was kept, but not in full: it will not be replayed.
     Incomplete(&'a str),
 }
 
-/// Told of every [`UserNotice`].
+/// Callback for each [`UserNotice`].
 pub type OnNotice = Arc<dyn Fn(UserNotice<'_>) + Send + Sync>;

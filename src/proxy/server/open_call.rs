@@ -1,9 +1,9 @@
 //! One call in progress, from its arrival until its answer is sent.
 //!
-//! The handler of a request opens the call, and hands it over to the body of the answer. What is
+//! The handler of a request opens the call, and passes it to the body of the answer. What is
 //! learned of the call on the way is written into its [`CallRecord`]. [`OpenCall::conclude`] ends
-//! it, once: it decides how the sending ended, settles the fault and the take of the call, and
-//! reports the record. A call that is dropped before that was abandoned by its client, and is
+//! the call, once: it decides how the sending ended, settles the fault and the take of the call,
+//! and reports the record. If a call is dropped before that, its client abandoned it, and it is
 //! concluded as such.
 
 use std::sync::Arc;
@@ -23,13 +23,13 @@ use loomrec_engine::upstream::AmbiguousFraming;
 use loomrec_engine::{AnswerBody, CallOutcome, CallResult, RequestSummary};
 use loomrec_recording::redact::CallCredentials;
 
-/// Counts the retries of a call, from 0.
+/// The header in which SDKs count the retries of a call, from 0.
 const RETRIES: HeaderName = HeaderName::from_static("x-stainless-retry-count");
 
 /// When a call arrived.
 #[derive(Clone, Copy)]
 pub(super) struct CallArrival {
-    /// By the clock of durations.
+    /// For measuring durations.
     pub(super) instant: Instant,
     /// In microseconds since 1970, unique in this run.
     pub(super) micros: i64,
@@ -40,18 +40,18 @@ pub(super) struct OpenCall {
     context: Arc<ConnectionContext>,
     arrived: Instant,
     record: CallRecord,
-    /// The sending of its answer, once that has begun.
+    /// The sending of the answer, once it has begun.
     sending: Option<Sending>,
-    /// What is to be settled of its fault and its take.
+    /// What is to be settled of the fault and the take.
     settlement: Option<Box<FaultSettlement>>,
-    /// Where the outcome of its recorded exchange arrives.
+    /// Receives the outcome of the recorded exchange.
     exchange: Option<Arc<ExchangeSlot>>,
     is_concluded: bool,
 }
 
 /// The sending of an answer.
 struct Sending {
-    /// The length of the body, where it is known.
+    /// The length of the body, if it is known.
     length: Option<u64>,
     /// Whether the answer has no body by its nature.
     is_bodiless: bool,
@@ -92,30 +92,30 @@ impl OpenCall {
         &self.context.proxy
     }
 
-    /// How long ago the call arrived.
+    /// Returns how long ago the call arrived.
     fn elapsed(&self) -> Duration {
         self.arrived.elapsed()
     }
 
-    /// What is written down of the call.
+    /// Returns the record of the call.
     pub(super) fn record(&mut self) -> &mut CallRecord {
         &mut self.record
     }
 
-    /// What is to be settled of its fault and its take.
+    /// Returns what is to be settled of the fault and the take.
     pub(super) fn settlement(&mut self) -> &mut Option<Box<FaultSettlement>> {
         &mut self.settlement
     }
 
-    /// Settles its fault and its take before its answer is sent: the answer is neither changed
-    /// nor delayed any more.
+    /// Settles the fault and the take before the answer is sent. Called when the answer will be
+    /// neither changed nor delayed any more.
     pub(super) fn settle_now(&mut self) {
         if let Some(settlement) = self.settlement.take() {
             settlement.settle(self.proxy(), FaultBodyEnd { is_whole: true, is_changed: false });
         }
     }
 
-    /// Which call of the script answers it, from 1.
+    /// Returns the number of the script's call that answers this one, from 1.
     pub(super) fn scripted_call(&self) -> Option<usize> {
         match self.record.outcome {
             CallOutcome::Scripted { call } => call,
@@ -123,14 +123,14 @@ impl OpenCall {
         }
     }
 
-    /// Writes down a miss of which its client learns nothing, since a fault replaces the answer.
+    /// Records a miss that the client does not see, because a fault replaces the answer.
     pub(super) fn set_hidden_miss(&mut self, error: RecordingMismatchError) {
         (self.proxy().notify)(UserNotice::Missed(&error));
         self.record.hidden_miss = Some(Arc::new(error));
     }
 
-    /// Expects the outcome of a recorded exchange: the call is reported once both the answer
-    /// and the exchange are over.
+    /// Returns the callback for the outcome of a recorded exchange. The call is then reported once
+    /// both its answer and its exchange are over.
     pub(super) fn expect_exchange(&mut self) -> OnRecorded {
         let slot = Arc::<ExchangeSlot>::default();
         self.exchange = Some(Arc::clone(&slot));
@@ -138,7 +138,7 @@ impl OpenCall {
         OnRecorded::new(move |recorded| slot.exchange_over(&proxy, recorded))
     }
 
-    /// Writes down what an engine made of the call, and holds the response back until it is due.
+    /// Records the result of the engine, and holds the response back until it is due.
     pub(super) async fn accept(&mut self, result: CallResult) -> Response<AnswerBody> {
         let CallResult { response, outcome, origin, spent, due, waited } = result;
         self.record.origin = origin;
@@ -158,8 +158,8 @@ impl OpenCall {
         response
     }
 
-    /// Writes down what the call is answered with, just now, and says so where that is an error
-    /// of ours.
+    /// Records the outcome of the call at this moment, and sends a notice if it is an error of
+    /// loomrec's own.
     pub(super) fn set_outcome(&mut self, outcome: CallOutcome, status: Option<StatusCode>) {
         match &outcome {
             CallOutcome::Missed(error) => (self.proxy().notify)(UserNotice::Missed(error)),
@@ -174,7 +174,7 @@ impl OpenCall {
         (self.record.outcome, self.record.status) = (outcome, status);
     }
 
-    /// Says, once for each upstream, why its answers end in a cut.
+    /// Warns, once for each upstream, that its answers end in a cut, and why.
     fn warn_if_ambiguous(&self, response: &Response<AnswerBody>) {
         let Some(framing) = response.extensions().get::<AmbiguousFraming>() else { return };
         let (proxy, upstream) = (self.proxy(), &self.record.facts.upstream);
@@ -187,7 +187,7 @@ impl OpenCall {
         }
     }
 
-    /// Begins to send the answer, whose body has this length.
+    /// Notes that the answer begins to be sent, with a body of this length.
     pub(super) fn begin_sending(&mut self, status: StatusCode, length: Option<u64>) {
         let is_bodiless =
             self.record.facts.method == "HEAD" || matches!(status.as_u16(), 204 | 304);
@@ -197,7 +197,7 @@ impl OpenCall {
         }
     }
 
-    /// Counts a piece of the body that goes out. Nothing follows the last one.
+    /// Counts a piece of the body that is sent. Nothing follows the last one.
     pub(super) fn count_sent(&mut self, bytes: usize, is_last: bool) {
         let is_first = bytes > 0 && self.record.first_byte.is_none();
         let now = (is_first || is_last).then(|| self.elapsed());
@@ -217,7 +217,7 @@ impl OpenCall {
     }
 
     /// Ends the call, once: decides how its answer ended, settles its fault and its take, and
-    /// reports it. `fault` says how a body ended that a fault changes.
+    /// reports it. `fault` says how the body ended, if a fault changes it.
     pub(super) fn conclude(&mut self, fault: Option<FaultBodyEnd>) {
         if std::mem::replace(&mut self.is_concluded, true) {
             return;
@@ -249,7 +249,7 @@ impl OpenCall {
         }
     }
 
-    /// How the sending of the answer ended.
+    /// Returns how the sending of the answer ended.
     fn send_end(&self) -> SendEnd {
         let is_closed_by_us = self.context.connection.is_cut();
         match &self.sending {
@@ -267,12 +267,12 @@ impl OpenCall {
 
 impl Drop for OpenCall {
     fn drop(&mut self) {
-        // Its client left, or the run ended, before its answer was over.
+        // The client left, or the run ended, before the answer was over.
         self.conclude(None);
     }
 }
 
-/// Which attempt of a call this is, where its SDK says so.
+/// Returns the attempt number of a call, if its SDK sends it.
 fn attempt(headers: &HeaderMap) -> Option<u64> {
     let retries: u32 = headers.get(RETRIES)?.to_str().ok()?.parse().ok()?;
     Some(u64::from(retries) + 1)

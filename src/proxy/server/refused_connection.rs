@@ -1,4 +1,4 @@
-//! Refuses connections above the limit: what their clients and the person at the terminal see.
+//! Refusal of connections above the limit: what their clients and the person at the terminal see.
 
 use http::header::{CONNECTION, RETRY_AFTER};
 use http::request::Parts;
@@ -11,17 +11,17 @@ use super::{Proxy, UserNotice};
 use crate::telemetry::run_counters::RunCounters;
 use loomrec_provider::Provider;
 
-/// Bytes of a body that are read, and forgotten, before it is answered.
+/// The most bytes of a request body that are read and discarded before the refusal is sent.
 const LISTENED_TO: u64 = 1 << 20;
 
-/// Answers a request of a connection above the limit, which is closed behind that.
+/// Refuses a request of a connection above the limit. The connection closes after that.
 pub(super) async fn turn_away(
     proxy: &Proxy,
     parts: &Parts,
     body: Incoming,
 ) -> Response<ResponseBody> {
     count_excess(proxy);
-    // A client that still sends would find the connection reset, and no answer.
+    // A client that is still sending would see a reset, and no answer.
     request_body::discard(body, LISTENED_TO, proxy.config.client_timeout).await;
     let place = proxy.routes.route(&parts.method, &parts.uri, &parts.headers);
     let provider = place.map_or(Provider::UNKNOWN, |place| place.provider);
@@ -36,7 +36,7 @@ pub(super) async fn turn_away(
     response
 }
 
-/// Counts a connection above the limit, and says so of the first.
+/// Counts a connection above the limit, and sends a notice for the first one.
 pub(super) fn count_excess(proxy: &Proxy) {
     RunCounters::count(&proxy.telemetry.counters.refused);
     if proxy.connections.is_first_excess() {

@@ -1,4 +1,4 @@
-//! The body of a request: read whole, within bounds of size and of patience.
+//! Reading of request bodies, within limits of size and time.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -9,33 +9,33 @@ use bytes::Bytes;
 use http_body::{Body, Frame};
 use tokio::time::{Instant, timeout};
 
-/// How much is set aside at once for a body that announces its length: it is only
-/// an announcement.
+/// The most bytes that are allocated at once for a body with an announced length: the announcement
+/// may be wrong.
 const SET_ASIDE: usize = 1 << 20;
 
-/// Bytes that a body has to bring for each second of its time beyond the patience. The slowest
-/// lines there are bring more; a client that drips, a byte before each patience ends, does not.
+/// The bytes that a body must bring for each second that it takes beyond the time limit. Even the
+/// slowest lines bring more. A client that drips, one byte before each timeout, does not.
 pub(super) const SLOWEST_RATE: u32 = 1024;
 
-/// Why a body was not read.
+/// Why a body could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BodyReadError {
-    /// It is larger than it may be.
+    /// It is larger than the limit.
     Larger,
-    /// It ended before its length.
+    /// It ended before its announced length.
     Broken,
-    /// No byte of it came for too long.
+    /// No byte of it arrived for too long.
     Late,
-    /// It came at less than [`SLOWEST_RATE`].
+    /// It arrived at less than [`SLOWEST_RATE`].
     Slow,
 }
 
-/// Returns all of a body of up to `max` bytes, each of which comes within `patience` of the
-/// one before, and all within `patience` and a second for each [`SLOWEST_RATE`] bytes. A body
-/// that comes in one piece is not copied.
+/// Returns the whole of a body of up to `max` bytes. Each piece must arrive within `patience` of
+/// the one before, and all of them within `patience` plus one second for each [`SLOWEST_RATE`]
+/// bytes. A body that arrives in one piece is not copied.
 ///
 /// # Errors
-/// [`BodyReadError`], which says why not.
+/// [`BodyReadError`], which gives the reason.
 pub(super) async fn collect<B>(
     mut body: B,
     max: usize,
@@ -51,7 +51,7 @@ where
     let mut all: Vec<u8> = Vec::new();
     let mut pace = Pace::new(patience);
     while let Some(frame) = pace.next(&mut body).await? {
-        // Trailers are no part of a body.
+        // Trailers are not part of the body.
         let Ok(data) = frame.into_data() else { continue };
         if first.len() + all.len() + data.len() > max {
             return Err(BodyReadError::Larger);
@@ -70,7 +70,7 @@ where
     Ok(if all.is_empty() { first } else { all.into() })
 }
 
-/// Reads up to `max` bytes of a body, and forgets them.
+/// Reads up to `max` bytes of a body, and discards them.
 pub(super) async fn discard<B>(mut body: B, max: u64, patience: Duration)
 where
     B: Body<Data = Bytes> + Unpin,
@@ -83,12 +83,12 @@ where
     }
 }
 
-/// How fast a body comes.
+/// How fast a body arrives.
 struct Pace {
     patience: Duration,
-    /// Bytes that have come.
+    /// Bytes that have arrived.
     read: u64,
-    /// When it was waited for first. A body that is there already has no need of a clock.
+    /// When the body first had to be waited for. A body that is available at once needs no clock.
     since: Option<Instant>,
 }
 
@@ -97,7 +97,7 @@ impl Pace {
         Self { patience, read: 0, since: None }
     }
 
-    /// The next frame. Time is looked at only where it is not there yet.
+    /// Returns the next frame. The clock is read only if the frame is not available yet.
     async fn next<B>(&mut self, body: &mut B) -> Result<Option<Frame<Bytes>>, BodyReadError>
     where
         B: Body<Data = Bytes> + Unpin,
@@ -118,7 +118,7 @@ impl Pace {
         Ok(frame)
     }
 
-    /// How long the next frame may take, and what it is when it takes longer.
+    /// Returns how long the next frame may take, and the error if it takes longer.
     fn time_left(&mut self, now: Instant) -> (Duration, BodyReadError) {
         let waited = now.saturating_duration_since(*self.since.get_or_insert(now));
         let earned =
@@ -137,7 +137,7 @@ mod tests {
 
     use super::*;
 
-    /// A body in pieces, that breaks or goes silent behind them.
+    /// A body in pieces that breaks or goes silent after them.
     struct Pieces {
         left: Vec<&'static str>,
         behind: Poll<Option<()>>,
@@ -217,7 +217,7 @@ mod tests {
         let mut pace = Pace::new(60 * second);
         assert_eq!(pace.time_left(start), (60 * second, BodyReadError::Late));
         assert_eq!(pace.time_left(start + 59 * second), (second, BodyReadError::Slow));
-        // A megabyte, which is 1024 seconds.
+        // One megabyte, which earns 1024 seconds.
         pace.read = 1 << 20;
         assert_eq!(pace.time_left(start + 1000 * second), (60 * second, BodyReadError::Late));
         assert_eq!(pace.time_left(start + 1024 * second), (60 * second, BodyReadError::Late));

@@ -1,5 +1,5 @@
-//! Responses on their way out: every kind of body under one type, cuts made real on the
-//! socket, and the call of an answer concluded when the answer is over.
+//! Responses while they are sent: one type for every kind of body, cuts carried out on the socket,
+//! and the conclusion of a call when its answer is over.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -19,22 +19,22 @@ use loomrec_engine::{AnswerBody, error_response};
 use loomrec_provider::Provider;
 use loomrec_recording::entry::RecordedCut;
 
-/// How long a reset waits behind the last bytes. A client that finds both at once
-/// may see the end and not the reset (Node does): upstreams leave it time, so must we.
+/// How long a reset waits after the last bytes. A client that finds both at once may see the end
+/// and not the reset (Node does). Upstreams leave it that time, so loomrec must too.
 const BEFORE_RESET: Duration = Duration::from_millis(50);
 
-/// The body of a response of any origin.
+/// The body of a response from any source.
 pub enum ResponseBody {
-    /// An engine's answer, or an error of ours.
+    /// An engine's answer, or an error of loomrec's own.
     Answer(AnswerBody),
     /// An answer that a fault changes.
     Fault(Box<FaultBody>),
-    /// The journal as it grows.
+    /// The journal's lines, as they are written.
     Follow(Box<JournalFollower>),
 }
 
 impl ResponseBody {
-    /// A body without bytes.
+    /// Returns an empty body.
     pub fn empty() -> Self {
         Self::Answer(AnswerBody::Full(Full::default()))
     }
@@ -72,23 +72,23 @@ impl Body for ResponseBody {
     }
 }
 
-/// A body that ends its connection as it is told to. It goes through many hands: in a box, it
-/// is no burden to any.
+/// A body that ends its connection in the way its control says. It is boxed because it is moved
+/// often.
 pub struct OutBody(Box<Outgoing>);
 
 /// A response while it is sent.
 struct Outgoing {
     body: ResponseBody,
-    /// The call that it answers.
+    /// The call that this response answers.
     call: Option<Box<OpenCall>>,
     control: ResponseControl,
-    /// A cut that waits for the bytes before it to leave, and since when.
+    /// A cut that waits until the bytes before it are written, and since when.
     cut: Option<(RecordedCut, FlushMark)>,
     before_reset: Option<Pin<Box<Sleep>>>,
 }
 
 impl Outgoing {
-    /// Counts what a poll gave, and concludes the call where nothing follows.
+    /// Counts the result of a poll, and concludes the call if nothing follows.
     fn count(&mut self, frame: Option<&Frame<Bytes>>) {
         let Some(call) = &mut self.call else { return };
         let bytes = frame.and_then(Frame::data_ref).map_or(0, Bytes::len);
@@ -115,8 +115,8 @@ impl Outgoing {
     ) -> Poll<Option<Result<Frame<Bytes>, RecordedCut>>> {
         if self.cut.is_none() {
             match ready!(Pin::new(&mut self.body).poll_frame(cx)) {
-                // An error makes the server drop what it has not yet written, so
-                // the cut waits until all before it has gone to the system.
+                // An error makes the server drop what it has not written yet, so the cut waits
+                // until everything before it has gone to the system.
                 Some(Err(cut)) => {
                     self.cut = Some((cut, self.control.flush_mark()));
                     self.call.iter_mut().for_each(|call| call.note_cut());
@@ -146,7 +146,7 @@ impl Outgoing {
 
 impl Drop for Outgoing {
     fn drop(&mut self) {
-        // A body whose end was not asked for: all of it was sent, or its client has left.
+        // The end of the body was never polled: either all of it was sent, or its client has left.
         self.conclude();
         self.control.end();
     }
@@ -172,7 +172,7 @@ impl Body for OutBody {
     }
 }
 
-/// A response with a body of our own.
+/// Returns a response with a body of loomrec's own.
 pub(super) fn full(
     status: StatusCode,
     media: &'static str,
@@ -181,7 +181,7 @@ pub(super) fn full(
     error_response::full(status, media, body).map(ResponseBody::Answer)
 }
 
-/// An error of ours in the shape of `provider`.
+/// Returns an error of loomrec's own in the format of `provider`.
 pub(super) fn error(
     provider: Provider,
     status: StatusCode,
@@ -191,7 +191,8 @@ pub(super) fn error(
     error_response::error(provider, status, kind, message).map(ResponseBody::Answer)
 }
 
-/// Sends `response` by way of `control`. The call that it answers is concluded when it is over.
+/// Prepares `response` for sending under `control`. The call that it answers is concluded when it
+/// is over.
 pub(super) fn send(
     response: Response<ResponseBody>,
     control: ResponseControl,

@@ -1,8 +1,8 @@
-//! What the sender of one response may ask of the connection that carries it: that it waits for
-//! what was sent, that it ends in a cut, that bytes follow behind the response.
+//! Control of the connection that carries a response: the sender of the response can wait until its
+//! bytes are written, end the connection in a cut, or have bytes sent after the response.
 //!
-//! HTTP/1.1 has one response at a time on a connection, so each of these is done by the
-//! connection itself. Where a connection carries several, only this module has to know.
+//! HTTP/1.1 has one response at a time on a connection, so the connection itself does each of
+//! these. If a connection carries several responses one day, only this module has to change.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -11,24 +11,24 @@ use bytes::Bytes;
 
 use super::socket::ConnectionHandle;
 
-/// The sending of one response, from the head of its request on.
+/// The control of one response, from the head of its request on.
 #[derive(Clone, Debug)]
 pub struct ResponseControl {
     connection: Arc<ConnectionHandle>,
 }
 
-/// How much had gone to the system at some moment.
+/// How much had gone to the system at one moment.
 #[derive(Clone, Copy, Debug)]
 pub struct FlushMark(u64);
 
 impl ResponseControl {
-    /// The response to a request whose head has just come on `connection`.
+    /// Begins the response to a request whose head has just arrived on `connection`.
     pub(super) fn begin(connection: &Arc<ConnectionHandle>) -> Self {
         connection.begin();
         Self { connection: Arc::clone(connection) }
     }
 
-    /// The response has gone, or never will.
+    /// Ends the response: it was sent, or never will be.
     pub(super) fn end(&self) {
         self.connection.end();
     }
@@ -38,23 +38,23 @@ impl ResponseControl {
         FlushMark(self.connection.flushes())
     }
 
-    /// Ready once all that was sent before `mark` was made, and what followed it, has gone to
-    /// the system.
+    /// Ready once everything that was sent before `mark` was made, and what followed it, has gone
+    /// to the system.
     pub(super) fn poll_flushed(&self, mark: FlushMark, cx: &mut Context<'_>) -> Poll<()> {
         self.connection.poll_flushed(mark.0, cx)
     }
 
-    /// Marks the response as cut by us: it is not its client that leaves.
+    /// Marks the response as cut by loomrec, not by its client.
     pub(super) fn cut(&self) {
         self.connection.cut();
     }
 
-    /// Makes the cut a reset in place of a close.
+    /// Makes the cut a reset instead of a close.
     pub(super) fn reset_at_end(&self) {
         self.connection.reset_at_end();
     }
 
-    /// Has bytes sent behind the response, before the close.
+    /// Has bytes sent after the response, before the close.
     pub(super) fn send_behind(&self, bytes: Bytes) {
         self.connection.send_behind(bytes);
     }

@@ -1,4 +1,5 @@
-//! Futures that are polled only when they are ready, beside one that wakes its task often.
+//! Polling of rare futures beside one that wakes its task often: they are polled only when they are
+//! ready.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -58,7 +59,7 @@ mod tests {
 
     #[tokio::test]
     async fn future_is_polled_at_first_and_then_only_when_it_woke_the_task() {
-        // A task of its own always has the same waker.
+        // A spawned task always has the same waker.
         let counted = tokio::spawn(async {
             let (sender, receiver) = oneshot::channel::<u8>();
             let (mut receiver, mut side) = (pin!(receiver), SidePoll::default());

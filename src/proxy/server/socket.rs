@@ -1,5 +1,5 @@
-//! One accepted connection as the server holds it: the stream that a listener gives, and a handle
-//! through which a response body can have it reset.
+//! An accepted connection: the stream that a listener returns, and a handle through which a
+//! response body can reset it.
 
 use std::io;
 use std::pin::Pin;
@@ -13,69 +13,69 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 
-/// What response bodies may know and ask of their connection.
+/// What response bodies can read and control of their connection.
 #[derive(Debug, Default)]
 pub struct ConnectionHandle {
-    /// Requests whose head has come.
+    /// The number of requests whose head has arrived.
     begun: AtomicU64,
-    /// Requests whose response is over.
+    /// The number of requests whose response is over.
     ended: AtomicU64,
     reset: AtomicBool,
-    /// It is not the client that ends it.
+    /// Whether loomrec, not the client, ends the connection.
     cut: AtomicBool,
-    /// What goes out behind the last response.
+    /// The bytes that are sent after the last response.
     behind: Mutex<Option<Bytes>>,
     flushes: AtomicU64,
-    /// Bytes that the system has taken.
+    /// The number of bytes that the system has accepted.
     taken: AtomicU64,
-    /// Whether it takes no more for now.
+    /// Whether the system accepts no more bytes for now.
     full: AtomicBool,
-    /// Whether the last request was for a text of our own.
+    /// Whether the last request was for a text of loomrec's own.
     ours: AtomicBool,
-    /// Told when it is to end at once.
+    /// Notified when the connection must end at once.
     abandoned: Notify,
     waiting: Mutex<Option<Waker>>,
 }
 
 impl ConnectionHandle {
-    /// A request's head has come.
+    /// Notes that the head of a request has arrived.
     pub fn begin(&self) {
         self.begun.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A request's response has gone, or never will.
+    /// Notes that the response to a request was sent, or never will be.
     pub fn end(&self) {
         self.ended.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How many requests have come, if none is being answered.
+    /// Returns how many requests have arrived, if none is being answered.
     pub fn idle(&self) -> Option<u64> {
         let ended = self.ended.load(Ordering::Relaxed);
         (self.begun.load(Ordering::Relaxed) == ended).then_some(ended)
     }
 
-    /// Says whether the last request was for a text of our own, such as the metrics: nobody
-    /// takes long to read those.
+    /// Sets whether the last request was for a text of loomrec's own, such as the metrics, which
+    /// should not take long to read.
     pub fn asks_for_ours(&self, ours: bool) {
         self.ours.store(ours, Ordering::Relaxed);
     }
 
-    /// Whether something waits until the client takes it.
+    /// Whether bytes wait until the client reads.
     pub fn is_full(&self) -> bool {
         self.full.load(Ordering::Relaxed)
     }
 
-    /// How much the client has let us send of a text of our own, if it does not take the
-    /// rest of it.
+    /// Returns how many bytes the client has accepted, if it does not read the rest of a text of
+    /// loomrec's own.
     pub fn stuck(&self) -> Option<u64> {
         let stuck = self.is_full() && self.ours.load(Ordering::Relaxed);
         stuck.then(|| self.taken.load(Ordering::Relaxed))
     }
 
-    /// Notes what became of a write.
+    /// Notes the result of a write.
     fn wrote(&self, written: &Poll<io::Result<usize>>) {
         if let Poll::Ready(Ok(bytes)) = written {
-            // One task writes: nothing is added between these two.
+            // Only one task writes, so nothing is added between these two lines.
             let taken = self.taken.load(Ordering::Relaxed);
             self.taken.store(taken + *bytes as u64, Ordering::Relaxed);
         }
@@ -87,32 +87,32 @@ impl ConnectionHandle {
         self.reset.store(true, Ordering::Release);
     }
 
-    /// It is ended by us.
+    /// Notes that loomrec ends the connection.
     pub fn cut(&self) {
         self.cut.store(true, Ordering::Release);
     }
 
-    /// Whether it was ended by us.
+    /// Whether loomrec ended the connection.
     pub fn is_cut(&self) -> bool {
         self.cut.load(Ordering::Acquire)
     }
 
-    /// Ends it at once, whatever it is at.
+    /// Ends the connection at once, even if it is busy.
     pub fn abandon(&self) {
         self.abandoned.notify_one();
     }
 
-    /// Returns once it is to end at once.
+    /// Returns once the connection must end at once.
     pub async fn abandoned(&self) {
         self.abandoned.notified().await;
     }
 
-    /// Has bytes sent behind the last response, before the close.
+    /// Has bytes sent after the last response, before the close.
     pub fn send_behind(&self, bytes: Bytes) {
         *self.behind.lock().unwrap_or_else(PoisonError::into_inner) = Some(bytes);
     }
 
-    /// How often everything written so far has gone to the system.
+    /// Returns how often everything written so far has gone to the system.
     pub fn flushes(&self) -> u64 {
         self.flushes.load(Ordering::Acquire)
     }
@@ -139,37 +139,37 @@ impl ConnectionHandle {
     }
 }
 
-/// The bytes of an accepted connection, as a listener gives them.
+/// The byte stream of an accepted connection.
 pub trait ClientStream: AsyncRead + AsyncWrite + Send + Unpin + 'static {
-    /// Returns once there is something to read, or the other end is gone.
+    /// Returns once there is something to read, or the peer has gone.
     ///
     /// # Errors
-    /// What the system says of the connection.
+    /// The system's error for the connection.
     fn readable(&self) -> impl Future<Output = io::Result<()>> + Send;
 
-    /// Has the connection end in a TCP reset, not in a close, once this is dropped.
+    /// Makes the connection end in a TCP reset instead of a close, once this is dropped.
     fn reset_on_drop(&self);
 }
 
 impl ClientStream for TcpStream {
     async fn readable(&self) -> io::Result<()> {
-        // Not `TcpStream::readable`, which may return although there is nothing.
+        // Not `TcpStream::readable`, which may return although there is nothing to read.
         self.peek(&mut [0]).await.map(drop)
     }
 
     fn reset_on_drop(&self) {
-        // Lingering for no time makes the close a reset. Where the system refuses, a plain
-        // close is the next best cut.
+        // A linger time of zero makes the close a reset. If the system refuses, a plain close is
+        // the next best cut.
         drop(socket2::SockRef::from(self).set_linger(Some(Duration::ZERO)));
     }
 }
 
-/// One connection as HTTP reads and writes it.
+/// One connection, as HTTP reads and writes it.
 #[derive(Debug)]
 pub struct ClientSocket<S: ClientStream> {
     stream: S,
     connection: Arc<ConnectionHandle>,
-    /// What was read of it and put back.
+    /// Bytes that were read and put back.
     unread: Bytes,
 }
 
@@ -179,20 +179,20 @@ impl<S: ClientStream> ClientSocket<S> {
         Self { stream, connection: Arc::default(), unread: Bytes::new() }
     }
 
-    /// Returns once there is something to read, or the other end is gone.
+    /// Returns once there is something to read, or the peer has gone.
     ///
     /// # Errors
-    /// What the system says of the socket.
+    /// The system's error for the socket.
     pub async fn readable(&self) -> io::Result<()> {
         self.stream.readable().await
     }
 
-    /// Has what was read of it read once more.
+    /// Puts bytes back, to be read again.
     pub fn put_back(&mut self, read: Bytes) {
         self.unread = read;
     }
 
-    /// The handle that goes with every request of this connection.
+    /// Returns the handle that each request of this connection carries.
     pub fn connection(&self) -> Arc<ConnectionHandle> {
         Arc::clone(&self.connection)
     }

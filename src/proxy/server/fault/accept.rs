@@ -1,4 +1,4 @@
-//! Faults of connections that have asked for nothing yet.
+//! Faults of connections on which nothing has been requested yet.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,11 +12,11 @@ use crate::telemetry::journal::ConnectionFault;
 use loomrec_engine::clock::arrival;
 use loomrec_fault::{CallFault, CallKey, DecidedFault, Fault};
 
-/// How long a client that was closed on is listened to: bytes of its that nobody took
-/// would make the close a reset.
+/// How long bytes of a client are still read after its connection was closed: unread bytes would
+/// turn the close into a reset.
 const LINGER: Duration = Duration::from_secs(2);
 
-/// Applies a fault to `stream` before anything was asked on it.
+/// Applies a fault to `stream` before any request on it was read.
 pub(in crate::server) async fn apply_to_connection(
     proxy: Arc<Proxy>,
     mut stream: TcpStream,
@@ -53,12 +53,12 @@ pub(in crate::server) async fn apply_to_connection(
         drop(socket2::SockRef::from(&stream).set_linger(Some(Duration::ZERO)));
         return;
     }
-    // A client that is gone has no use for the close.
+    // If the client has left already, this close has no effect.
     drop(stream.shutdown().await);
     drop(tokio::time::timeout(LINGER, gone(&mut stream)).await);
 }
 
-/// Returns once the client has closed; what it sends goes unread by anybody.
+/// Returns once the client has closed. What it sends is discarded.
 async fn gone(stream: &mut TcpStream) {
     let mut buffer = [0; 4096];
     while stream.read(&mut buffer).await.is_ok_and(|read| read > 0) {}

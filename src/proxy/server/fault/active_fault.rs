@@ -1,4 +1,4 @@
-//! A fault that applies to one call, as the journal, the counters and the answer's headers
+//! A fault that applies to one call, as the journal, the counters and the headers of the answer
 //! report it.
 
 use std::sync::Arc;
@@ -10,9 +10,9 @@ use super::recovery_tracker;
 use crate::telemetry::log;
 use loomrec_fault::{CallFault, CallKey, DecidedFault};
 
-/// Names the fault that an answer carries.
+/// The header of an answer that names its fault.
 const FAULT: HeaderName = HeaderName::from_static("x-loomrec-fault");
-/// Names the rule that declared it.
+/// The header that names the rule which declared the fault.
 const RULE: HeaderName = HeaderName::from_static("x-loomrec-fault-rule");
 
 /// A fault that applies to one call.
@@ -21,7 +21,7 @@ pub(super) struct ActiveFault {
     /// The fault as it is reported.
     pub(super) reported: Arc<CallFault>,
     proxy: Arc<Proxy>,
-    /// Where the chance was declared that it comes by.
+    /// Where the rate of a chaos fault was declared. `None` for other faults.
     pub(super) chaos: Option<ChaosAction>,
     connection: u64,
     has_fired: bool,
@@ -30,20 +30,20 @@ pub(super) struct ActiveFault {
 /// An action of chaos, for the metrics.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ChaosAction {
-    /// Where its rate was declared: `header`, `entry` or `plan`.
+    /// Where the rate was declared: `header`, `entry` or `plan`.
     pub(super) source: &'static str,
-    /// What it stands in front of, in aimock's words: `fixture`, `proxy` or `internal`.
+    /// What would have answered the call, in aimock's words: `fixture`, `proxy` or `internal`.
     pub(super) front: &'static str,
 }
 
-/// Why a fault could not happen to an answer.
+/// Why a fault could not be applied to an answer.
 pub(super) enum NotApplied {
     NoBody,
     OtherKind,
     TooShort,
     EndedBefore,
     NoLength,
-    /// For what its rewriting says.
+    /// The rewriting of the answer gave this reason.
     Inapplicable(String),
 }
 
@@ -59,7 +59,7 @@ impl NotApplied {
         }
     }
 
-    /// The word for it in the metrics.
+    /// The label for it in the metrics.
     fn as_str(&self) -> &'static str {
         match self {
             Self::NoBody => "no_body",
@@ -72,7 +72,7 @@ impl NotApplied {
 }
 
 impl ActiveFault {
-    /// A fault that was decided for a call of this key on this connection.
+    /// Creates a fault that was decided for a call of this key on this connection.
     pub(super) fn new(
         proxy: &Arc<Proxy>,
         decided: DecidedFault,
@@ -85,12 +85,12 @@ impl ActiveFault {
         Self { decided, reported, proxy, chaos, connection, has_fired }
     }
 
-    /// The key of the call.
+    /// Returns the key of the call.
     pub(super) fn key(&self) -> &CallKey {
         &self.reported.key
     }
 
-    /// Notes that it has happened.
+    /// Notes that the fault has happened.
     pub(super) fn fired(&mut self) {
         if !std::mem::replace(&mut self.has_fired, true) {
             self.proxy.faults.decider.fired(&self.decided);
@@ -104,7 +104,7 @@ impl ActiveFault {
         }
     }
 
-    /// Notes that it could not happen.
+    /// Notes that the fault could not happen.
     pub(super) fn not_applied(&self, why: &NotApplied) {
         let DecidedFault { rule, fault, .. } = &self.decided;
         let text = why.text();
@@ -114,7 +114,7 @@ impl ActiveFault {
         }
     }
 
-    /// The headers that tell of it.
+    /// Adds the headers that name the fault.
     pub(super) fn label(&self, headers: &mut HeaderMap) {
         headers.insert(FAULT, HeaderValue::from_static(self.decided.fault.name()));
         if let Ok(rule) = HeaderValue::from_str(&self.decided.rule) {

@@ -1,4 +1,4 @@
-//! The true answer of a call, as its fault has it.
+//! Applying a fault to the answer that a call would have got.
 
 use std::sync::Arc;
 
@@ -21,13 +21,13 @@ use loomrec_provider::{Framing, ResponseFormat};
 use loomrec_recording::encoding;
 use loomrec_recording::normalized_request::NormalizedRequest;
 
-/// What a call asks of the form of its answer.
+/// Returns the format that a call asks for its answer.
 pub(super) fn response_format(observed: &NormalizedRequest) -> ResponseFormat<'_> {
     let request = &observed.request;
     ResponseFormat::of(&observed.call, &observed.upstream, &request.query, &request.body)
 }
 
-/// Has the faults of a key recovered from once all of a good answer was sent.
+/// Makes a good answer, once it was sent whole, end the open faults of a key.
 pub(super) fn mark_recovered(
     proxy: &Proxy,
     response: &Response<AnswerBody>,
@@ -39,7 +39,7 @@ pub(super) fn mark_recovered(
     }
 }
 
-/// Whether a fault has to read the answer: it can do nothing with a compressed one.
+/// Whether a fault has to read the answer: it cannot handle a compressed one.
 pub(super) fn looks_inside(fault: &Fault) -> bool {
     !fault.only_delays() || matches!(fault, Fault::StreamStall { .. })
 }
@@ -70,7 +70,7 @@ pub(super) async fn apply_to_answer(
     if matches!(fault, Fault::PartialResponse { .. } | Fault::ToolCallFault { .. }) {
         return match rewrite(&format, framing, &mut active, response).await {
             Ok(response) => {
-                // The call did not get the answer of its take, which is still owed.
+                // The call did not get the answer of its take, so the take is given back.
                 if let Some(settlement) = open.settlement() {
                     settlement.release_lease(&caller.proxy);
                 }
@@ -99,7 +99,7 @@ pub(super) async fn apply_to_answer(
     changing.head(&mut parts.status, &mut parts.headers, total);
     active.label(&mut parts.headers);
     if matches!(fault, Fault::WrongLength { .. }) {
-        // What is sent behind the announced length is sent before the close.
+        // What follows the announced length is sent before the close.
         parts.headers.insert(http::header::CONNECTION, HeaderValue::from_static("close"));
     }
     if fault.only_delays() {
@@ -110,7 +110,7 @@ pub(super) async fn apply_to_answer(
     Response::from_parts(parts, ResponseBody::Fault(Box::new(body)))
 }
 
-/// Has the faults of the call's key recovered from once all of a good answer was sent.
+/// Makes a good answer, once it was sent whole, end the open faults of the call's key.
 fn set_recovers(open: &mut OpenCall, status: StatusCode) {
     if let Some(settlement) = open.settlement() {
         settlement.recovers = status.as_u16() < 400;
@@ -141,7 +141,7 @@ fn strikes(mut trial: BodyTransform, response: &Response<AnswerBody>, body: &Rep
     trial.struck()
 }
 
-/// An answer to which its fault could not happen: it goes out as it is, and is used up.
+/// Sends an answer unchanged because its fault could not happen. The answer is used up.
 fn not_applied(
     caller: &ConnectionContext,
     fault: &ActiveFault,
@@ -153,7 +153,7 @@ fn not_applied(
     answer_unchanged(caller, fault, open, response)
 }
 
-/// The answer of a call that gets it as it is.
+/// Settles a call whose answer is sent unchanged, and returns that answer.
 fn answer_unchanged(
     caller: &ConnectionContext,
     fault: &ActiveFault,
@@ -170,7 +170,7 @@ fn answer_unchanged(
     response.map(ResponseBody::Answer)
 }
 
-/// How an answer with these headers is framed; `None` where it is no stream.
+/// Returns how an answer with these headers is framed, or `None` if it is not a stream.
 fn framing(
     format: &ResponseFormat<'_>,
     observed: &NormalizedRequest,
@@ -188,10 +188,10 @@ fn framing(
     }
 }
 
-/// An answer that says something else.
+/// Rewrites an answer so that it says something else.
 ///
 /// # Errors
-/// The answer as it is, and why it cannot say so.
+/// The answer as it is, and why it could not be rewritten.
 async fn rewrite(
     format: &ResponseFormat<'_>,
     framing: Option<Framing>,

@@ -1,4 +1,4 @@
-//! A body as its fault has it, on its way out.
+//! The body of an answer as its fault changes it, while it is sent.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -26,34 +26,34 @@ pub struct FaultBody {
     control: ResponseControl,
     transform: BodyTransform,
     fault: ActiveFault,
-    /// A step that was looked at before its turn.
+    /// A step that was taken from the transform in advance.
     ahead: Option<BodyStep>,
-    /// The length that its head announces, if the body is as long as that.
+    /// The announced length of the body, if the original body has an exact length.
     announced: Option<u64>,
     sent: u64,
     wait: Option<Wait>,
-    /// Nothing follows before the system has got all there was then.
+    /// Set until everything written so far has gone to the system. Nothing is sent before that.
     unflushed: Option<FlushMark>,
     /// How the engine's body ended.
     ended: Option<Result<(), RecordedCut>>,
-    /// How this one did.
+    /// How this body ended.
     over: Option<Result<(), RecordedCut>>,
 }
 
-/// What comes next.
+/// The result of one step.
 enum Next {
-    /// This goes out.
+    /// These bytes are sent.
     Data(Bytes),
     /// The body is over.
     End(Result<(), RecordedCut>),
-    /// Something was done, or is waited for.
+    /// A step was done, or a wait has begun.
     Again,
-    /// Nothing is left of what came.
+    /// Everything that has arrived is processed.
     Nothing,
 }
 
 impl FaultBody {
-    /// `body` as `transform` changes it.
+    /// Creates a body that sends `body` as `transform` changes it.
     pub(super) fn new(
         body: AnswerBody,
         transform: BodyTransform,
@@ -81,7 +81,7 @@ impl FaultBody {
     fn step(&mut self) -> Next {
         let step = self.next_step();
         if let Some(BodyStep::Send(data)) = step {
-            // Whoever knows the body's length does not ask for more than that.
+            // A reader that knows the body's length does not poll beyond it.
             self.ahead = self.next_step();
             if let Some(BodyStep::Behind(_)) = self.ahead
                 && let Some(BodyStep::Behind(data)) = self.ahead.take()
@@ -114,18 +114,18 @@ impl FaultBody {
         step
     }
 
-    /// Notes that the fault has happened, once it has.
+    /// Notes that the fault has happened, if it has.
     fn note_strike(&mut self) {
         if self.transform.struck() {
             self.fault.fired();
         }
     }
 
-    /// Feeds what came of the engine's body to the fault.
+    /// Feeds a frame of the engine's body to the fault.
     fn feed(&mut self, frame: Option<Result<Frame<Bytes>, RecordedCut>>) {
         match frame {
             Some(Ok(frame)) => {
-                // Trailers are no part of a body.
+                // Trailers are not part of the body.
                 if let Ok(data) = frame.into_data() {
                     self.transform.feed(data);
                 }
@@ -142,7 +142,7 @@ impl FaultBody {
         self.note_strike();
     }
 
-    /// How the body ended, now that it is over or nobody takes more of it.
+    /// Returns how the body ended. Called when it is over, or when its reader has gone.
     pub(in crate::server) fn end(&mut self) -> FaultBodyEnd {
         let is_whole = matches!(self.over, Some(Ok(())))
             || self.announced.is_some_and(|announced| announced <= self.sent);

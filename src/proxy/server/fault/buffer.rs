@@ -11,11 +11,11 @@ use loomrec_engine::{AnswerBody, PrefixedBody};
 use loomrec_fault::NotApplicable;
 use loomrec_recording::entry::ResponseEnd;
 
-/// The most bytes that are held of one; a larger one goes on as it is.
+/// The most bytes that are buffered of a body. A larger body is sent on unchanged.
 const MOST: usize = 64 << 20;
 
-/// Has `change` work on all of a body that is not recorded. The body as it was, and why,
-/// where it cannot.
+/// Applies `change` to a whole body that is not recorded. If that is impossible, returns the body
+/// unchanged, and the reason.
 pub(super) async fn changed(
     mut body: AnswerBody,
     change: impl FnOnce(&[u8]) -> Result<Vec<Vec<u8>>, NotApplicable>,
@@ -28,10 +28,10 @@ pub(super) async fn changed(
                 held += data.len();
                 chunks.push_back(data);
             }
-            // Trailers are no part of a body.
+            // Trailers are not part of the body.
             Ok(Err(_)) => {}
             Err(cut) => {
-                // A body that was cut may say so for ever.
+                // A body that was cut may return the error again and again.
                 end = ResponseEnd::UpstreamAbort(cut);
                 break;
             }

@@ -25,13 +25,13 @@ use loomrec_fault::{
 };
 use loomrec_recording::response_header::is_replayed;
 
-/// The take that answers a call, or why none does.
+/// The take that answers a call, or the miss if no take does.
 type Found<'a> = Result<OwedTake<'a>, UnexplainedMiss>;
 
-/// Answers a call, with the fault that it is to have.
+/// Answers a call, with the fault that is decided for it.
 ///
 /// # Errors
-/// [`AbandonedCall`] where the fault leaves it without an answer.
+/// [`AbandonedCall`] if the fault leaves the call without an answer.
 pub(in crate::server) async fn answer(
     caller: &ConnectionContext,
     control: &ResponseControl,
@@ -50,7 +50,7 @@ pub(in crate::server) async fn answer(
     let key = call_key(proxy, &call);
     recovery_tracker::came(proxy, &key);
     if is_idle {
-        // It is not counted: whether it would be must not hang on other calls' faults.
+        // The call is not counted: whether it counts must not depend on the faults of other calls.
         let response = answer_plainly(proxy, &call, open).await;
         reset_attempts_if_good(proxy, &key, &response);
         mark_recovered(proxy, &response, key, open);
@@ -76,7 +76,7 @@ pub(in crate::server) async fn answer(
     }
 }
 
-/// Has the engine answer a call that no fault applies to.
+/// Lets the engine answer a call to which no fault applies.
 async fn answer_plainly(
     proxy: &Proxy,
     call: &IncomingCall,
@@ -86,7 +86,7 @@ async fn answer_plainly(
     open.accept(result).await
 }
 
-/// Has the engine answer a call of which it is known what the recording holds for it.
+/// Lets the engine answer a call whose take, or miss, was found already.
 async fn answer_found(
     proxy: &Proxy,
     call: &IncomingCall,
@@ -124,7 +124,7 @@ fn reset_attempts_if_good(proxy: &Proxy, key: &CallKey, response: &Response<Answ
     }
 }
 
-/// The key that tells which calls repeat this one.
+/// Returns the key that repetitions of this call share.
 fn call_key(proxy: &Proxy, call: &IncomingCall) -> CallKey {
     let observed = call.storable();
     CallKey::Request {
@@ -135,7 +135,7 @@ fn call_key(proxy: &Proxy, call: &IncomingCall) -> CallKey {
     }
 }
 
-/// Where the rate of an action of chaos was declared, and what it stands in front of.
+/// Returns where the rate of a chaos action was declared, and what would have answered the call.
 fn chaos(
     proxy: &Proxy,
     decided: &DecidedFault,
@@ -161,14 +161,14 @@ fn chaos(
     Some(ChaosAction { source, front })
 }
 
-/// Refuses a call whose headers declare something that is no fault.
+/// Refuses a call whose headers declare an invalid fault.
 fn refuse(
     proxy: &Proxy,
     call: &IncomingCall,
     open: &mut OpenCall,
     why: &str,
 ) -> Response<AnswerBody> {
-    // A message may quote a part of a value, in which a part of a credential is not found.
+    // The message may quote a part of a value, and a part of a credential would not be redacted.
     let message = match FaultHeaders::are_clean(&call.headers, call.secrets()) {
         true => proxy.redactor.redact_text(why, call.secrets()).into_owned(),
         false => "a header that declares a fault holds a credential of the call".to_owned(),
@@ -178,16 +178,16 @@ fn refuse(
     response
 }
 
-/// What goes out in place of an answer, where the fault needs none.
+/// Returns what is sent in place of the answer, if the fault does not need the answer.
 fn substitute(fault: &Fault, call: &IncomingCall) -> Option<AnswerSubstitute> {
     let observed = call.storable();
     let format = response_format(observed);
     loomrec_fault::substitute_for(fault, call.error_shape(), &format, observed.call.streamed)
 }
 
-/// Finds the take that a call is owed and decides its fault: one call of a key after the other,
-/// so that what the nth of them gets is the same in every run. A fault that does more than delay
-/// gives the take back.
+/// Finds the take of a call and decides its fault. Calls of one key are decided one after the
+/// other, so that the nth call gets the same in every run. A fault that does more than delay gives
+/// the take back.
 fn decide<'a>(
     caller: &'a ConnectionContext,
     call: &IncomingCall,
@@ -249,8 +249,8 @@ fn is_used_by(proxy: &Proxy, owed: &OwedTake<'_>, decided: &DecidedFault) -> boo
     replay.is_some_and(|replay| replay.matcher().is_used_by(owed.matched().take, decided))
 }
 
-/// Sends what replaces an answer, or nothing at all. A call that no recording answers is a miss
-/// all the same: a fault does not hide it.
+/// Sends what replaces an answer, or nothing at all. A call that no recording answers still counts
+/// as a miss: a fault does not hide it.
 async fn replace_answer(
     caller: &ConnectionContext,
     control: &ResponseControl,
@@ -281,8 +281,8 @@ async fn replace_answer(
     }
 }
 
-/// A synthetic answer as a response. A fault may stand in a recording of a stranger's: headers
-/// that no recorded answer may send, it may not send either.
+/// Turns a synthetic answer into a response. The fault may come from a recording that a stranger
+/// made, so headers that a recorded answer may not send are dropped here too.
 fn response(synthetic: SyntheticResponse) -> Response<AnswerBody> {
     let mut response = Response::new(AnswerBody::Full(Bytes::from(synthetic.body).into()));
     *response.status_mut() =
@@ -297,7 +297,7 @@ fn response(synthetic: SyntheticResponse) -> Response<AnswerBody> {
     response
 }
 
-/// Has the engine answer a call, and the fault change that answer or delay it.
+/// Lets the engine answer a call, and applies the fault to that answer.
 async fn change_answer(
     caller: &ConnectionContext,
     control: &ResponseControl,
@@ -332,7 +332,7 @@ async fn change_answer(
     let delivered = match found {
         Ok(owed) => {
             proxy.faults.pause(delay_ms).await;
-            // What is paced is late by as much, from end to end.
+            // Later chunks of a paced answer are late by the same delay.
             let arrived = call.arrived + Duration::from_millis(delay_ms);
             proxy.engine.deliver(&call, owed, arrived).await
         }
@@ -342,7 +342,7 @@ async fn change_answer(
         Ok(result) => open.accept(result).await,
         Err(miss) => {
             let response = answer_owed_by_none(proxy, &fault, &call, open, miss).await;
-            // The answer is there first, so that a client that leaves meanwhile does not
+            // The answer is obtained first, so that a client that leaves during the delay does not
             // keep it from being recorded.
             proxy.faults.pause(delay_ms).await;
             if response.headers().contains_key("x-loomrec-error") {
@@ -358,7 +358,7 @@ async fn change_answer(
     apply_to_answer(caller, control, fault, call.storable(), open, response).await
 }
 
-/// Has a call answered that no take answers: live, by a script, or with an error.
+/// Answers a call that no take answers: live, by a script, or with an error.
 async fn answer_owed_by_none(
     proxy: &Proxy,
     fault: &ActiveFault,
@@ -378,7 +378,7 @@ async fn answer_owed_by_none(
         let lease = TakeLease::of_script(proxy, fault.key(), scripted, is_good, is_delayed);
         settlement.lease = Some(lease);
     }
-    // A call that does not get its answer as it is will be made again.
+    // A call that does not get its answer unchanged will be made again.
     if let Some(delayed) = settlement.delayed.as_mut() {
         delayed.has_head = true;
         if is_good {

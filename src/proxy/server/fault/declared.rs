@@ -1,14 +1,14 @@
-//! Faults that a call asks for itself, in its headers.
+//! Faults that a call declares itself, in its headers.
 
 use http::{HeaderMap, HeaderName, StatusCode};
 
 use loomrec_fault::{ChaosRates, Fault};
 use loomrec_recording::redact::{CallCredentials, is_clean};
 
-/// Names the fault of one call.
+/// The header that declares the fault of one call.
 const FAULT: HeaderName = HeaderName::from_static("x-loomrec-fault");
 
-/// What the headers of a call declare.
+/// The faults that the headers of a call declare.
 #[derive(Debug, Default)]
 pub(super) struct FaultHeaders {
     pub(super) fault: Option<Fault>,
@@ -16,10 +16,10 @@ pub(super) struct FaultHeaders {
 }
 
 impl FaultHeaders {
-    /// Reads them.
+    /// Reads the headers.
     ///
     /// # Errors
-    /// What is wrong with one, naming it.
+    /// Names the invalid header, and says what is wrong with it.
     pub(super) fn of(headers: &HeaderMap) -> Result<Self, String> {
         let text = |name: HeaderName| -> Result<Option<&str>, String> {
             let mut values = headers.get_all(&name).iter();
@@ -39,7 +39,7 @@ impl FaultHeaders {
         Ok(Self { fault, rates })
     }
 
-    /// Whether none of the headers that declare faults holds one of these secrets.
+    /// Whether no header that declares faults contains one of these secrets.
     pub(super) fn are_clean(headers: &HeaderMap, secrets: &CallCredentials) -> bool {
         let declares = |name: &HeaderName| {
             name.as_str().starts_with("x-loomrec-") || name.as_str().starts_with("x-aimock-chaos-")
@@ -53,5 +53,5 @@ impl FaultHeaders {
     }
 }
 
-/// What a call gets whose headers declare what is no fault.
+/// The status for a call whose headers declare an invalid fault.
 pub(super) const REFUSED: StatusCode = StatusCode::BAD_REQUEST;

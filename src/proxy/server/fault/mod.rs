@@ -1,9 +1,9 @@
-//! Faults on the wire: the clock, the socket and the books behind what
-//! [`loomrec_fault`] decides.
+//! Faults on the wire: the clock, the socket and the bookkeeping for what [`loomrec_fault`]
+//! decides.
 //!
-//! `answer` stands before the engines: it finds what the call is owed, has its fault
-//! decided, and lets through, changes or replaces the answer. A fault does not use up
-//! the take behind it, unless it only delays.
+//! `answer` is called before the engines. It finds the take of the call, has its fault decided, and
+//! passes on, changes or replaces the answer. A fault does not use up the take of its call, unless
+//! it only delays.
 
 mod accept;
 mod active_fault;
@@ -36,13 +36,13 @@ pub(super) use settlement::{FaultBodyEnd, FaultSettlement};
 use loomrec_fault::{FaultDecider, FaultPlan};
 use loomrec_identity::IdentityRules;
 
-/// What a run needs to have faults happen.
+/// The state that a run needs to apply faults.
 #[derive(Debug)]
 pub struct FaultContext {
     decider: FaultDecider,
-    /// The rules that calls are told apart by.
+    /// The identity rules that make up the keys of calls.
     rules: IdentityRules,
-    /// Whether nothing is declared but what a call itself may declare.
+    /// Whether no faults are declared, except those that a call may declare itself.
     idle: bool,
     began: Instant,
     connections: AtomicU64,
@@ -52,8 +52,8 @@ pub struct FaultContext {
 }
 
 impl FaultContext {
-    /// Faults as `decider` has them, of calls that `rules` tell apart. `entries` says
-    /// whether a recording declares any.
+    /// Creates the faults that `decider` decides, for calls that are identified by `rules`.
+    /// `entries` says whether a recording declares any faults.
     pub fn new(decider: FaultDecider, rules: IdentityRules, entries: bool) -> Self {
         let idle = decider.is_idle() && !entries;
         Self {
@@ -68,48 +68,48 @@ impl FaultContext {
         }
     }
 
-    /// None, but what calls themselves declare.
+    /// No faults, except those that calls declare themselves.
     pub fn none() -> Self {
         Self::new(FaultDecider::new(FaultPlan::default(), 0), IdentityRules::default(), false)
     }
 
-    /// Who decides.
+    /// Returns what decides the faults.
     pub fn decider(&self) -> &FaultDecider {
         &self.decider
     }
 
-    /// The same, with what the journal says of faults kept.
+    /// Returns the same context, which also keeps the journal's lines about faults.
     pub fn observed(mut self) -> Self {
         self.watch.lines = Some(Mutex::default());
         self
     }
 
-    /// What the journal says of faults, where that is kept.
+    /// Returns the journal's lines about faults. Empty if they are not kept.
     pub fn lines(&self) -> Vec<Value> {
         self.watch.lines()
     }
 
-    /// What was declared and did not happen, in words, and to how many calls.
+    /// Returns the declared faults that did not happen, as messages, each with the number of calls.
     pub fn warnings(&self) -> BTreeMap<String, u64> {
         self.warnings.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Ends what would hang until its client leaves.
+    /// Ends the faults that would hang until their client leaves.
     pub(super) fn stop(&self) {
         self.stop.send_replace(true);
     }
 
-    /// Returns once the run is to end.
+    /// Returns once the run is about to end.
     async fn stopped(&self) {
         let mut stop = self.stop.subscribe();
-        // A sender that is gone has stopped as well.
+        // A dropped sender also means that the run stops.
         drop(stop.wait_for(|stop| *stop).await);
     }
 
-    /// Waits, unless the run is to end.
+    /// Waits for `ms`, or until the run is about to end.
     async fn pause(&self, ms: u64) {
         if ms == 0 {
-            // The clock's shortest wait is longer.
+            // Even the shortest sleep would take longer than no time.
             return;
         }
         tokio::select! {
@@ -118,7 +118,7 @@ impl FaultContext {
         }
     }
 
-    /// The number of a connection that was just accepted, from 1.
+    /// Returns the number of a connection that was just accepted, from 1.
     pub(super) fn accepted(&self) -> u64 {
         self.connections.fetch_add(1, Ordering::Relaxed) + 1
     }
@@ -128,7 +128,7 @@ impl FaultContext {
         *warnings.entry(text).or_default() += 1;
     }
 
-    /// Milliseconds since the run began.
+    /// Returns the milliseconds since the run began.
     fn now_ms(&self) -> f64 {
         (self.began.elapsed().as_secs_f64() * 10_000.0).round() / 10.0
     }

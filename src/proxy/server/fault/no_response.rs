@@ -7,7 +7,7 @@ use super::super::Proxy;
 use super::super::response_control::ResponseControl;
 use loomrec_recording::entry::RecordedCut;
 
-/// A call that is left without an answer: its connection ends.
+/// A call that gets no answer because its connection ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AbandonedCall;
 
@@ -19,7 +19,7 @@ impl fmt::Display for AbandonedCall {
 
 impl std::error::Error for AbandonedCall {}
 
-/// How a fault ends a connection, in the words of recordings.
+/// Converts a fault's end of a connection to the type that recordings use.
 pub(super) fn cut(cut: loomrec_fault::ConnectionCut) -> RecordedCut {
     match cut {
         loomrec_fault::ConnectionCut::Close => RecordedCut::Close,
@@ -27,8 +27,8 @@ pub(super) fn cut(cut: loomrec_fault::ConnectionCut) -> RecordedCut {
     }
 }
 
-/// Says nothing for so long, then ends the connection. A client that leaves before
-/// ends the wait; so does the run's end.
+/// Stays silent for this long, then ends the connection. The wait ends early if the client leaves
+/// or the run ends.
 pub(super) async fn keep(
     proxy: &Arc<Proxy>,
     control: &ResponseControl,

@@ -12,14 +12,14 @@ use loomrec_fault::CallKey;
 #[derive(Debug, Default)]
 pub(super) struct RecoveryTracker {
     next: AtomicU64,
-    /// What the journal says of faults, where that is kept for the end of the run.
+    /// The journal's lines about faults, if they are kept for the end of the run.
     pub(super) lines: Option<Mutex<Vec<Value>>>,
     open: Mutex<HashMap<CallKey, Vec<OpenFault>>>,
-    /// How many are open.
+    /// The number of open faults.
     pub(super) count: AtomicUsize,
 }
 
-/// A fault that was not recovered from.
+/// A fault that has not been recovered from.
 #[derive(Debug)]
 pub(super) struct OpenFault {
     pub(super) id: u64,
@@ -29,12 +29,12 @@ pub(super) struct OpenFault {
 }
 
 impl RecoveryTracker {
-    /// The number of a new fault, from 1.
+    /// Returns the number of a new fault, from 1.
     pub(super) fn number(&self) -> u64 {
         self.next.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// What is kept of the journal's lines.
+    /// Returns the lines that were kept.
     pub(super) fn lines(&self) -> Vec<Value> {
         let lines = self.lines.as_ref();
         lines.map_or_else(Vec::new, |lines| {
@@ -42,25 +42,25 @@ impl RecoveryTracker {
         })
     }
 
-    /// Keeps a line of the journal, where these are kept.
+    /// Keeps a line of the journal, if lines are kept.
     pub(super) fn keep(&self, line: impl FnOnce() -> Value) {
         if let Some(lines) = &self.lines {
             lines.lock().unwrap_or_else(PoisonError::into_inner).push(line());
         }
     }
 
-    /// The faults that are open.
+    /// Returns the open faults by call key.
     pub(super) fn open(&self) -> MutexGuard<'_, HashMap<CallKey, Vec<OpenFault>>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether any fault waits for its call to be answered well.
+    /// Whether any fault is open.
     pub(super) fn is_open(&self) -> bool {
         self.count.load(Ordering::Acquire) > 0
     }
 
-    /// Whether faults of this call wait for it to be answered well, or faults of
-    /// connections for any call to be.
+    /// Whether faults of this call, or faults of connections, are open. Any good answer ends the
+    /// latter.
     pub(super) fn awaits(&self, key: &CallKey) -> bool {
         let waits = |open: &HashMap<CallKey, Vec<OpenFault>>| {
             open.contains_key(key) || open.contains_key(&CallKey::Connection)

@@ -11,7 +11,7 @@ use crate::telemetry::journal::FaultMark;
 use loomrec_engine::clock::arrival;
 use loomrec_fault::{CallFault, CallKey};
 
-/// A fault has happened to a call on this connection, or to the connection itself.
+/// Notes that a fault has happened to a call on this connection, or to the connection itself.
 pub(super) fn fired(proxy: &Proxy, connection: u64, fault: &CallFault) {
     let watch = &proxy.faults.watch;
     watch.keep(|| json!({ "outcome": "faulted", "fault": fault.to_json() }));
@@ -21,7 +21,8 @@ pub(super) fn fired(proxy: &Proxy, connection: u64, fault: &CallFault) {
     mark(proxy, fault.id, "fired", None);
 }
 
-/// A call of this key has come: its client has noticed the faults of the last ones.
+/// Notes that a call of this key has arrived: its client has noticed the faults of the previous
+/// ones.
 pub(super) fn came(proxy: &Proxy, key: &CallKey) {
     let watch = &proxy.faults.watch;
     if !watch.is_open() {
@@ -38,7 +39,7 @@ pub(super) fn came(proxy: &Proxy, key: &CallKey) {
     seen.into_iter().for_each(|id| mark(proxy, id, "noticed", Some("again")));
 }
 
-/// A connection is over, and it was its client that ended it.
+/// Notes that a connection has ended, and that its client ended it.
 pub(in crate::server) fn left(proxy: &Proxy, connection: u64) {
     let watch = &proxy.faults.watch;
     if !watch.is_open() {
@@ -55,8 +56,8 @@ pub(in crate::server) fn left(proxy: &Proxy, connection: u64) {
     seen.into_iter().for_each(|id| mark(proxy, id, "noticed", Some("left")));
 }
 
-/// The client of a call whose answer was late has left before all of it had come: it has
-/// not got its answer. Gives whether the fault had happened by then.
+/// Notes that the client of a delayed call left before the whole answer was sent, so it did not get
+/// its answer. Returns whether the fault had happened by then.
 pub(super) fn given_up(proxy: &Proxy, key: &CallKey, id: u64) -> bool {
     let mut open = proxy.faults.watch.open();
     let fault = open.get_mut(key).and_then(|faults| faults.iter_mut().find(|it| it.id == id));
@@ -70,8 +71,8 @@ pub(super) fn given_up(proxy: &Proxy, key: &CallKey, id: u64) -> bool {
     true
 }
 
-/// A call got its true answer in spite of a fault, for better or worse: there is nothing
-/// to recover from.
+/// Notes that a call got its true answer, good or bad, in spite of a fault: there is nothing to
+/// recover from.
 pub(super) fn settle(proxy: &Proxy, key: &CallKey, id: u64) {
     let watch = &proxy.faults.watch;
     if !watch.is_open() {
@@ -87,7 +88,7 @@ pub(super) fn settle(proxy: &Proxy, key: &CallKey, id: u64) {
     }
 }
 
-/// A call of this key was answered well, to its end.
+/// Notes that a call of this key got a good answer, whole.
 pub(super) fn recovered(proxy: &Proxy, key: &CallKey) {
     let watch = &proxy.faults.watch;
     for key in [key, &CallKey::Connection] {

@@ -1,74 +1,73 @@
-//! What a call leaves to be settled when its answer is over: whether its take is used up,
-//! whether its client got a delayed answer, and whether faults of the same call are recovered
-//! from.
+//! What is settled when the answer of a call is over: whether its take is used up, whether its
+//! client got a delayed answer, and whether open faults of the same call are recovered from.
 //!
-//! Whether the take is used up is known only then: a client may leave an answer that comes late,
-//! and a fault may find nothing in an answer to change.
+//! Whether the take is used up is known only then: a client may leave before a delayed answer, and
+//! a fault may find nothing to change in an answer.
 
 use super::super::Proxy;
 use super::recovery_tracker;
 use loomrec_engine::OwedTake;
 use loomrec_fault::CallKey;
 
-/// What a call leaves to be settled when its answer is over.
+/// What is to be settled when the answer of a call is over.
 pub(in crate::server) struct FaultSettlement {
     /// The key of the call.
     pub(super) key: CallKey,
-    /// Which attempt the call is, from 1.
+    /// The attempt number of the call, from 1.
     pub(super) attempt: u64,
-    /// The take that answers the call, or the call of the script.
+    /// The lease of the take, or of the script's call, that answers the call.
     pub(super) lease: Option<TakeLease>,
-    /// The answer that its fault delays.
+    /// The answer, if its fault delays it.
     pub(super) delayed: Option<DelayedAnswer>,
-    /// Whether the faults of its key are recovered from once all of its answer was sent.
+    /// Whether the open faults of the key are recovered from once the whole answer was sent.
     pub(super) recovers: bool,
 }
 
-/// What a call's answer is made of, and whether the call has used it up.
+/// What answers a call, and whether the call has used it up.
 pub(super) struct TakeLease {
     source: LeasedAnswer,
     /// Whether the answer is a good one.
     is_good: bool,
-    /// Whether it is used up by the call: a fault that does more than delay gives it back.
+    /// Whether the call has used it up. A fault that does more than delay gives it back.
     is_held: bool,
 }
 
-/// What answers a call.
+/// The source of an answer.
 #[derive(Clone, Copy)]
 enum LeasedAnswer {
-    /// A take, as its matcher counts them.
+    /// The index of a take in its matcher.
     Take(usize),
-    /// A call of the script, from 1.
+    /// The number of a call of the script, from 1.
     Scripted(usize),
 }
 
-/// An answer that its fault delays.
+/// An answer that a fault delays.
 pub(super) struct DelayedAnswer {
     /// The number of the fault.
     pub(super) fault: u64,
-    /// Whether the call was counted as answered well, by no take.
+    /// Whether the call was counted as answered well, without a take.
     pub(super) was_good: bool,
-    /// Whether the head of the answer was there.
+    /// Whether the head of the answer was available.
     pub(super) has_head: bool,
 }
 
 /// How the body of an answer ended.
 #[derive(Clone, Copy)]
 pub(in crate::server) struct FaultBodyEnd {
-    /// Whether the client got all there was to get.
+    /// Whether the client got the whole body.
     pub(in crate::server) is_whole: bool,
     /// Whether a fault changed it.
     pub(in crate::server) is_changed: bool,
 }
 
 impl FaultSettlement {
-    /// Nothing but that faults of this key are recovered from by a whole answer.
+    /// Creates a settlement that only ends the open faults of this key, after a whole answer.
     pub(super) fn recovery(key: CallKey) -> Self {
         Self { key, attempt: 1, lease: None, delayed: None, recovers: true }
     }
 
-    /// Settles the call, whose answer ended like this. Returns whether its client left before a
-    /// delayed answer began: the call got its fault and nothing else.
+    /// Settles a call whose answer ended in this way. Returns whether its client left before a
+    /// delayed answer began: then the call got nothing but its fault.
     pub(in crate::server) fn settle(mut self, proxy: &Proxy, body: FaultBodyEnd) -> bool {
         if body.is_whole && self.recovers {
             recovery_tracker::recovered(proxy, &self.key);
@@ -94,14 +93,14 @@ impl FaultSettlement {
         }
     }
 
-    /// Gives the take back before there is an answer: nothing answers the call.
+    /// Gives the take back before there is an answer, because it does not answer the call.
     pub(super) fn release_lease(&mut self, proxy: &Proxy) {
         if let Some(lease) = self.lease.take() {
             self.release(proxy, &lease);
         }
     }
 
-    /// The call was answered with it, whole and unchanged: it is used up.
+    /// Uses up what answered the call, whole and unchanged.
     fn consume(&self, proxy: &Proxy, lease: &TakeLease) {
         if lease.is_held {
             return;
@@ -119,7 +118,7 @@ impl FaultSettlement {
         }
     }
 
-    /// The call was not answered with it, which is still owed.
+    /// Gives back what did not answer the call.
     fn release(&self, proxy: &Proxy, lease: &TakeLease) {
         if !lease.is_held {
             return;
@@ -132,7 +131,7 @@ impl FaultSettlement {
 }
 
 impl TakeLease {
-    /// The lease of a take that a call is owed.
+    /// Takes over the lease of a take from the engine.
     pub(super) fn of_take(owed: &mut OwedTake<'_>) -> Self {
         let matched = owed.matched();
         let (source, is_good) = (LeasedAnswer::Take(matched.index()), matched.take.is_well());
@@ -141,8 +140,8 @@ impl TakeLease {
         Self { source, is_good, is_held }
     }
 
-    /// The lease of a call of the script. Where it is not kept, it is the session's next one
-    /// again at once.
+    /// Creates the lease of a call of the script. If it is not kept, the call is given back at
+    /// once, and is the session's next one again.
     pub(super) fn of_script(
         proxy: &Proxy,
         key: &CallKey,
@@ -154,7 +153,7 @@ impl TakeLease {
         if !is_kept {
             source.release(proxy, key.session());
         }
-        // Where it is kept, the delayed answer knows whether it was a good one.
+        // If it is kept, the delayed answer records whether it was good.
         Self { source, is_good: is_good && !is_kept, is_held: is_kept }
     }
 }
