@@ -1,9 +1,9 @@
-//! loomrec stands between a program and the LLM APIs it calls: it records every
-//! call exactly and replays it strictly.
+//! loomrec, a proxy between a program and the LLM APIs it calls: it records every call exactly and
+//! replays it strictly.
 //!
-//! This package is the command line: flags, output, exit codes, progress ([`cli`]). All else is
-//! in members of the workspace, crates of their own in `src/NAME`; the compiler holds what each
-//! may import:
+//! This package is the command line: flags, output, exit codes, progress ([`cli`]). Everything else
+//! is in members of the workspace, crates of their own in `src/NAME`. The compiler enforces what
+//! each may import:
 //!
 //! | member | what lives there |
 //! |---|---|
@@ -18,7 +18,7 @@
 
 pub mod cli;
 
-// The members, by the names that `cli`, the tests and the fuzz targets use.
+// The members, under the names that `cli`, the tests and the fuzz targets use.
 pub use loomrec_engine as engine;
 pub use loomrec_engine::{record, replay, upstream};
 pub use loomrec_fault as fault;

@@ -1,9 +1,9 @@
-//! The binary's entry: the command line is run, its result is the exit code.
+//! The entry point of the binary: runs the command line and returns its exit code.
 
 use std::process::ExitCode;
 
-/// Requests come and go on several threads: what one of them frees another takes,
-/// which the system's allocator is slow at.
+/// Requests are handled on several threads: memory that one thread frees is taken by another. The
+/// system's allocator is slow at this.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -1,7 +1,7 @@
-//! What stands between a program and the engines that answer its calls.
+//! The proxy between a program and the engines that answer its calls.
 //!
 //! [`server`] accepts connections, reads requests, has an engine answer them, and applies the
-//! faults. [`telemetry`] makes counters, metrics, journal, spans and log of the record of each
+//! faults. [`telemetry`] derives counters, metrics, journal, spans and log from the record of each
 //! finished call. [`inspector`] shows calls in a browser.
 
 pub mod inspector;

@@ -1,19 +1,19 @@
-//! The inspector's page: one document, and what it is allowed to do.
+//! The inspector's page: one HTML document, and its security policy.
 //!
-//! It is composed of the files in `page/` when loomrec is built. Its policy names its
-//! script and its style by their hashes, so that nothing else runs in it, whatever text a
-//! recording brings.
+//! The document is composed of the files in `page/` when loomrec is built. Its policy names its
+//! script and its style by their hashes, so that nothing else can run in it, whatever text a
+//! recording contains.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use sha2::{Digest as _, Sha256};
 
-/// The document, with a place for the style and one for the script.
+/// The document, with a placeholder for the style and one for the script.
 const PAGE: &str = include_str!("page/page.html");
-/// Its style: that of the whole, then that of a call's details.
+/// The styles: that of the whole page, then that of a call's details.
 const STYLES: &[&str] = &[include_str!("page/style.css"), include_str!("page/detail.css")];
-/// Its scripts, in the order in which they run as one; the last begins.
+/// The scripts, in the order in which they are joined into one. The last one starts the page.
 const SCRIPTS: &[&str] = &[
     include_str!("page/text.js"),
     include_str!("page/state.js"),
@@ -39,7 +39,7 @@ pub struct SentDocument {
 }
 
 impl SentDocument {
-    /// Puts it together.
+    /// Composes the document.
     pub fn compose() -> Self {
         Self::of(PAGE, &STYLES.join("\n"), &SCRIPTS.join("\n"))
     }
@@ -51,13 +51,14 @@ impl SentDocument {
             hash(script),
             hash(style)
         );
-        // Neither place can stand in what is put into the other before it.
+        // The placeholders are searched before anything is inserted, so no inserted text can
+        // contain one.
         let (head, rest) = page.split_once("/*STYLE*/").unwrap_or((page, ""));
         let (between, end) = rest.split_once("/*SCRIPT*/").unwrap_or((rest, ""));
         Self { text: [head, style, between, script, end].concat(), policy }
     }
 
-    /// The headers it is sent with, beside those of all answers.
+    /// Returns the headers that the document is sent with, including those of every answer.
     pub fn headers(&self) -> HeaderMap {
         let mut headers = guarded();
         if let Ok(policy) = HeaderValue::from_str(&self.policy) {
@@ -69,7 +70,7 @@ impl SentDocument {
     }
 }
 
-/// The headers of every answer of the inspector's.
+/// Returns the headers of every answer of the inspector.
 pub fn guarded() -> HeaderMap {
     let pairs = [
         ("x-content-type-options", "nosniff"),
@@ -81,7 +82,7 @@ pub fn guarded() -> HeaderMap {
     pairs.map(pair).into_iter().collect()
 }
 
-/// A text's hash as a policy has it.
+/// Returns the hash of a text in the form that a policy uses.
 fn hash(text: &str) -> String {
     format!("sha256-{}", STANDARD.encode(Sha256::digest(text)))
 }

@@ -1,8 +1,7 @@
-//! What is shown of files: a recording, take by take, or a journal, line by line, with the
-//! recording that its calls are in.
+//! The inspector's view of files: a recording, take by take, or a journal, line by line, with the
+//! recording that holds its calls.
 //!
-//! Of either only where its parts stand is held in memory; they are read when they are
-//! asked for.
+//! Only the positions of takes and lines are held in memory. Their contents are read on request.
 
 mod journal;
 mod take;
@@ -20,22 +19,22 @@ use loomrec_recording::inspection::{InspectedCall, line};
 use loomrec_store::{Recording, StoreError};
 use take::TakeList;
 
-/// Bytes that are handed over at once, about.
+/// About how many bytes of lines are returned at once.
 const PIECE: usize = 64 << 10;
 
-/// What is shown.
+/// The files that are shown.
 #[derive(Debug)]
 pub struct ShownFile {
-    /// The names of the files.
+    /// The paths of the files.
     files: Vec<String>,
-    /// The journal, where it is one that is shown.
+    /// The journal, if one is shown.
     journal: Option<JournalParts>,
-    /// The recording that is shown, or that the journal's calls are in.
+    /// The recording that is shown, or that holds the journal's calls.
     takes: Option<TakeList>,
 }
 
 impl ShownFile {
-    /// A recording.
+    /// Shows a recording.
     ///
     /// # Errors
     /// An entry that cannot be read or used.
@@ -44,7 +43,7 @@ impl ShownFile {
         Ok(Self { files: vec![path.display().to_string()], journal: None, takes })
     }
 
-    /// A journal, and the recording that its calls are in, where one is given.
+    /// Shows a journal, and the recording that holds its calls, if one is given.
     ///
     /// # Errors
     /// An entry of the recording that cannot be read or used.
@@ -58,7 +57,7 @@ impl ShownFile {
         Ok(Self { files, journal: Some(journal), takes })
     }
 
-    /// What is looked at.
+    /// Describes what is shown.
     pub fn about(&self) -> Value {
         Subject {
             kind: if self.journal.is_some() { "journal" } else { "recording" },
@@ -72,7 +71,7 @@ impl ShownFile {
         .to_json()
     }
 
-    /// How many lines there are.
+    /// Returns the number of lines.
     fn count(&self) -> usize {
         match (&self.journal, &self.takes) {
             (Some(journal), _) => journal.count(),
@@ -80,12 +79,12 @@ impl ShownFile {
         }
     }
 
-    /// Whether lines may still come.
+    /// Whether more lines may be added.
     pub fn may_grow(&self) -> bool {
         self.journal.is_some()
     }
 
-    /// The next lines that are wanted, no more than go out at once; `wanted` moves on.
+    /// Returns the next lines of a query, about 64 KiB at most, and advances `wanted`.
     pub fn lines(&self, wanted: &mut JournalQuery) -> Vec<u8> {
         if let Some(journal) = &self.journal {
             journal.grow();
@@ -102,7 +101,8 @@ impl ShownFile {
         out
     }
 
-    /// A line by its number, from 1. One that cannot be read any more says so.
+    /// Returns a line by its number, from 1. A line that can no longer be read is replaced by one
+    /// that says so.
     fn line(&self, number: u64) -> Value {
         let line = match (&self.journal, &self.takes) {
             (Some(journal), _) => journal.line(number),
@@ -112,10 +112,10 @@ impl ShownFile {
         line.unwrap_or_else(|| json!({ "v": 1, "seq": number, "outcome": "skipped", "lines": 1 }))
     }
 
-    /// All of one call.
+    /// Returns everything about one call.
     ///
     /// # Errors
-    /// Why there is nothing to show.
+    /// [`CallError`] if there is nothing to show.
     pub fn call(&self, which: &CallSelector) -> Result<Value, CallError> {
         match which {
             CallSelector::Take { key, take } => self.take(key, *take),
@@ -146,7 +146,7 @@ impl ShownFile {
         Ok(InspectedCall { line, entry: Some(&entry), ..InspectedCall::default() }.to_json())
     }
 
-    /// A call of a journal: what its line says, and what the recording holds of it.
+    /// Returns a call of a journal: its line, and what the recording holds of it.
     fn of_journal(&self, number: u64) -> Value {
         let line = self.line(number);
         let entry = self.takes.as_ref().and_then(|takes| takes.of_call(&line));
@@ -173,7 +173,7 @@ impl ShownFile {
     }
 }
 
-/// When a line was, in microseconds since 1970.
+/// Returns the time of a line, in microseconds since 1970.
 fn at(line: &Value) -> Option<i64> {
     let time = OffsetDateTime::parse(line.get("at")?.as_str()?, &Rfc3339).ok()?;
     i64::try_from(time.unix_timestamp_nanos() / 1000).ok()

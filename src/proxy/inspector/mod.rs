@@ -1,7 +1,7 @@
-//! The inspector: a page in the browser that shows each call, and the data it asks for.
+//! The inspector: a page in the browser that shows each call, and the data that it requests.
 //!
-//! The same is shown of a run (`record`, `replay`) and of what stands in files. Here is what
-//! is shown; the server sends it.
+//! It shows a run (`record`, `replay`) and files in the same way. This module provides what is
+//! shown. The server sends it.
 
 pub mod document;
 pub mod file;
@@ -16,25 +16,25 @@ use tokio::sync::Semaphore;
 
 pub use recent_misses::RecentMisses;
 
-/// How many calls are looked up at once: each may hold a large body a few times over.
+/// How many calls are looked up at once. Each may hold a large body in memory a few times over.
 pub const AT_ONCE: usize = 2;
 
-/// What a run keeps for those who look at it.
+/// The state that a run keeps for the inspector.
 #[derive(Debug)]
 pub struct Inspector {
-    /// The recordings of the run, as they were named.
+    /// The recordings of the run, as the user named them.
     recordings: Vec<PathBuf>,
-    /// What calls are answered under beside the recordings, as it was told.
+    /// The settings that apply to answers besides the recordings, as they were announced.
     in_force: Option<String>,
-    /// The requests of calls that were missed.
+    /// The requests of recent missed calls.
     pub recent_misses: Arc<RecentMisses>,
-    /// Held while a call is looked up.
+    /// One permit is held while a call is looked up.
     pub turns: Semaphore,
 }
 
 impl Inspector {
-    /// That of a run with these recordings; `in_force` says what calls are answered under
-    /// beside them.
+    /// Creates the state of a run with these recordings. `in_force` describes the other settings
+    /// that apply to answers.
     pub fn new(
         recordings: Vec<PathBuf>,
         in_force: Option<String>,
@@ -45,7 +45,7 @@ impl Inspector {
     }
 }
 
-/// What is looked at, in the answer to `run`.
+/// What is shown, as the answer to `run` describes it.
 struct Subject<'a> {
     kind: &'static str,
     mode: Option<&'a str>,
@@ -72,21 +72,21 @@ impl Subject<'_> {
     }
 }
 
-/// Why there is nothing to show of a call. Messages are for people.
+/// Why nothing can be shown of a call. Messages are for people.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
     /// The query names no call.
     #[error("say which call: ?seq=NUMBER, or ?key=ENTRY&take=NUMBER")]
     Unnamed,
-    /// There is no such line any more, or none yet.
+    /// There is no such line any more, or not yet.
     #[error("there is no line {0} here any more, or none yet")]
     NoLine(u64),
     /// There is no such take.
     #[error("no recording here holds take {take} of {key:?}")]
     NoTake {
-        /// The entry.
+        /// The name of the entry.
         key: String,
-        /// The take.
+        /// The number of the take.
         take: usize,
     },
     /// It could not be read.
@@ -94,16 +94,16 @@ pub enum CallError {
     Unread(String),
 }
 
-/// Which call is asked for.
+/// Which call is requested.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CallSelector {
-    /// The one of this line.
+    /// The call of this line.
     Line(u64),
     /// A take of a recording.
     Take {
-        /// The entry's name.
+        /// The name of the entry.
         key: String,
-        /// Which take of it, from 1.
+        /// The number of the take, from 1.
         take: usize,
     },
 }
@@ -112,7 +112,7 @@ impl CallSelector {
     /// Reads a query.
     ///
     /// # Errors
-    /// One that names no call.
+    /// A query that does not name a call.
     pub fn of(query: &str) -> Result<Self, CallError> {
         let (mut seq, mut key, mut take) = (None, None, 1);
         for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
@@ -134,18 +134,18 @@ impl CallSelector {
     }
 }
 
-/// All of the call that a query names. It is found on a thread that may wait for files, when
-/// its turn has come.
+/// Returns everything about the call that a query names. The lookup waits for its turn, and runs on
+/// a thread that may wait for files.
 ///
 /// # Errors
-/// A query that names no call, or a call of which nothing can be shown.
+/// A query that does not name a call, or a call of which nothing can be shown.
 pub async fn look_up(
     query: &str,
     turns: &Semaphore,
     find: impl FnOnce(&CallSelector) -> Result<Value, CallError> + Send + 'static,
 ) -> Result<Value, CallError> {
     let which = CallSelector::of(query)?;
-    // Never closed: a turn always comes.
+    // The semaphore is never closed, so a permit always comes.
     let _turn = turns.acquire().await;
     let found = tokio::task::spawn_blocking(move || find(&which)).await;
     found.unwrap_or_else(|_| Err(CallError::Unread("look the call up".to_owned())))

@@ -1,4 +1,4 @@
-//! The requests of the latest missed calls, so that what has drifted can be looked at.
+//! The requests of the latest missed calls, kept so that their differences can be inspected.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,12 +7,12 @@ use bytes::Bytes;
 
 use loomrec_recording::RecordedRequest;
 
-/// How many are kept.
+/// At most this many requests are kept.
 const KEPT: usize = 256;
-/// How many bytes they take, about, at most.
+/// About how many bytes they may take.
 const KEPT_BYTES: usize = 16 << 20;
 
-/// The latest missed requests, freed of secrets.
+/// The latest missed requests, redacted.
 #[derive(Debug, Default)]
 pub struct RecentMisses {
     kept: Mutex<Kept>,
@@ -20,20 +20,20 @@ pub struct RecentMisses {
 
 #[derive(Debug, Default)]
 struct Kept {
-    /// Each with the time at which its call arrived, which no other has.
+    /// Each request with the arrival time of its call, which is unique.
     requests: VecDeque<(i64, RecordedRequest)>,
     bytes: usize,
 }
 
 impl RecentMisses {
-    /// Keeps the request of a call that arrived then. One that is larger than all of the
-    /// shelf is not kept.
+    /// Keeps the request of a call that arrived at this time. A request larger than `KEPT_BYTES`
+    /// is not kept.
     pub fn keep(&self, at: i64, request: &RecordedRequest) {
         let weight = weight(request);
         if weight > KEPT_BYTES {
             return;
         }
-        // Not the buffer it was read into, which may be a lot larger.
+        // A copy, as the buffer that it was read into may be a lot larger.
         let body = Bytes::copy_from_slice(&request.body);
         let request = RecordedRequest { body, ..request.clone() };
         let mut kept = self.lock();
@@ -45,7 +45,7 @@ impl RecentMisses {
         }
     }
 
-    /// The request of the call that arrived then, if it is still kept.
+    /// Returns the request of the call that arrived at this time, if it is still kept.
     pub(super) fn find(&self, at: i64) -> Option<RecordedRequest> {
         let kept = self.lock();
         kept.requests.iter().find(|(known, _)| *known == at).map(|(_, request)| request.clone())

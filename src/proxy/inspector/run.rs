@@ -1,5 +1,5 @@
-//! What is shown of a run: its calls, from its journal, its recordings, and what it keeps
-//! of missed calls.
+//! The inspector's view of a run: its calls, from its journal and its recordings, and the requests
+//! that it keeps of missed calls.
 
 use std::path::Path;
 
@@ -15,27 +15,27 @@ use loomrec_recording::timestamp::timestamp;
 use loomrec_recording::{Entry, EntryName, RecordedRequest};
 use loomrec_store::{Recording, StoreError};
 
-/// How many takes of one name are looked through for one that was just recorded.
+/// How many takes of one name are searched for an exchange that was just recorded.
 const LOOKED_THROUGH: usize = 2000;
 
-/// A run, as far as it is shown.
+/// The part of a run that the inspector shows.
 #[derive(Clone, Copy)]
 pub struct RunView<'a> {
-    /// What the run does, in a word.
+    /// The mode of the run, in one word.
     pub mode: &'static str,
-    /// Its calls.
+    /// The calls of the run.
     pub journal: &'a Journal,
-    /// Whether callers have to show a token.
+    /// Whether callers have to send a token.
     pub token_needed: bool,
-    /// The takes that it replays, where it does.
+    /// The takes that it replays, if it replays.
     pub matcher: Option<&'a Matcher>,
     /// Whether it records.
     pub records: bool,
-    /// What it keeps to be looked at.
+    /// The state that it keeps for the inspector.
     pub inspector: &'a Inspector,
 }
 
-/// What is looked at.
+/// Describes what is shown.
 pub fn about(run: RunView<'_>) -> Value {
     let files = run.inspector.recordings.iter();
     Subject {
@@ -50,7 +50,7 @@ pub fn about(run: RunView<'_>) -> Value {
     .to_json()
 }
 
-/// All of one call. It may wait for files.
+/// Returns everything about one call. It may wait for files.
 ///
 /// # Errors
 /// A call of which nothing can be shown.
@@ -66,7 +66,7 @@ pub fn find(run: RunView<'_>, which: &CallSelector) -> Result<Value, CallError> 
     }
 }
 
-/// The call of a line that is still in memory.
+/// Returns the call of a line that is still in memory.
 fn of_line(run: RunView<'_>, seq: u64) -> Result<Value, CallError> {
     let (line, seen) = run.journal.find(seq).ok_or(CallError::NoLine(seq))?;
     let mut parts = Parts::default();
@@ -86,7 +86,7 @@ fn of_line(run: RunView<'_>, seq: u64) -> Result<Value, CallError> {
     Ok(call.to_json())
 }
 
-/// What is found of a call.
+/// What was found of a call.
 #[derive(Default)]
 struct Parts {
     entry: Option<Entry>,
@@ -130,7 +130,7 @@ impl Parts {
     }
 }
 
-/// Why nothing is kept of calls with such an outcome.
+/// Returns why nothing is kept of calls with such an outcome.
 fn why_none(outcome: &CallOutcome) -> &'static str {
     match outcome {
         CallOutcome::Forwarded => "what is forwarded is not kept",
@@ -150,7 +150,7 @@ fn why_none(outcome: &CallOutcome) -> &'static str {
     }
 }
 
-/// The entry that was made of a call of this run, read from its recording.
+/// Returns the entry that was recorded from a call of this run, read from its recording.
 fn recorded(run: RunView<'_>, seen: &CallRecord) -> Result<Option<Entry>, StoreError> {
     let (Some(path), Some(true)) = (run.inspector.recordings.first(), seen.is_kept()) else {
         return Ok(None);
@@ -163,7 +163,7 @@ fn recorded(run: RunView<'_>, seen: &CallRecord) -> Result<Option<Entry>, StoreE
     };
     let recording = Recording::open_to_inspect(path)?;
     let arrived = timestamp(seen.at);
-    // Recorders of one run that share a moment are told apart by further digits.
+    // Recorders of one run that share a microsecond are distinguished by further digits.
     let arrived = arrived.trim_end_matches('Z');
     for place in recording.takes(&name)?.iter().rev().take(LOOKED_THROUGH) {
         let entry = recording.entry(place)?;
@@ -174,7 +174,7 @@ fn recorded(run: RunView<'_>, seen: &CallRecord) -> Result<Option<Entry>, StoreE
     Ok(None)
 }
 
-/// The nearest take of a missed call.
+/// Returns the nearest take of a missed call.
 fn nearest(matcher: &Matcher, line: &Value) -> Option<Entry> {
     let nearest = line.get("mismatch")?.get("nearest")?;
     let text = |name: &str| nearest.get(name)?.as_str();
@@ -182,7 +182,7 @@ fn nearest(matcher: &Matcher, line: &Value) -> Option<Entry> {
     matcher.entry_named(text("recording"), text("entry")?, take)
 }
 
-/// A take by its name, in the recordings of the run.
+/// Returns a take by its name, from the recordings of the run.
 fn take_of(
     run: RunView<'_>,
     key: &str,
@@ -203,7 +203,7 @@ fn take_of(
     }
 }
 
-/// A take by its name, in the file of a recording and what stands beside it.
+/// Returns a take by its name, from a recording and its sidecar files.
 fn in_file(path: &Path, name: &EntryName, take: usize) -> Result<Option<Entry>, StoreError> {
     let recording = Recording::open_to_inspect(path)?;
     let places = recording.takes(name)?;

@@ -1,8 +1,7 @@
-//! What is known of a call once it is over: the facts that the journal writes down and
-//! the metrics count.
+//! The record of a finished call: the facts that the journal writes down and the metrics count.
 //!
-//! Nothing in it is a secret: it is made of what may be stored. It holds no body, no
-//! header's value and no query string, and no text of a caller's is longer in it than
+//! It contains no secrets: it is built only from data that may be stored. It holds no body, no
+//! header value and no query string. No text from a caller in it is longer than
 //! [`LONGEST`](loomrec_engine::LONGEST).
 
 use std::sync::Arc;
@@ -21,15 +20,14 @@ use loomrec_fault::CallFault;
 pub enum SendEnd {
     /// All of it was sent.
     Complete,
-    /// Its client left before.
+    /// The client left before that.
     ClientLeft,
-    /// It was cut: by the upstream, as it was recorded, by a fault, or by the end of the
-    /// run.
+    /// It was cut: by the upstream, as recorded, by a fault, or by the end of the run.
     Aborted,
 }
 
 impl SendEnd {
-    /// The word for it.
+    /// Returns the word for it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Complete => "complete",
@@ -39,62 +37,62 @@ impl SendEnd {
     }
 }
 
-/// Tokens of an answer.
+/// The token counts of an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TokenCounts {
-    /// Those of the prompt.
+    /// Tokens of the prompt.
     pub input: u64,
-    /// Those of the answer.
+    /// Tokens of the answer.
     pub output: u64,
 }
 
-/// A call that is over. All times count from its arrival.
+/// A finished call. All durations count from its arrival.
 #[derive(Clone, Debug)]
 pub struct CallRecord {
-    /// When it arrived, in microseconds since 1970, unique in the run.
+    /// The arrival time, in microseconds since 1970, unique in the run.
     pub at: i64,
     /// The request.
     pub facts: Arc<RequestSummary>,
-    /// What the run does: `record`, `new_episodes` or `replay`.
+    /// The mode of the run: `record`, `new_episodes` or `replay`.
     pub mode: &'static str,
-    /// What it was answered with.
+    /// How the call was answered.
     pub outcome: CallOutcome,
-    /// The status it was answered with, where it was answered.
+    /// The status of the answer, if there was one.
     pub status: Option<StatusCode>,
-    /// What its answer was found in.
+    /// The source of the answer.
     pub origin: Option<AnswerOrigin>,
-    /// Until its answer's head.
+    /// The time until the head of the answer.
     pub head: Duration,
-    /// How much of that was waiting: for an upstream, or until the answer was due.
+    /// How much of that was spent waiting: for an upstream, or until the answer was due.
     pub waited: Duration,
-    /// Until the first byte of its answer's body; `None` where none was sent.
+    /// The time until the first byte of the answer's body. `None` if none was sent.
     pub first_byte: Option<Duration>,
-    /// Until its answer was over.
+    /// The time until the answer was over.
     pub total: Duration,
     /// Bytes of the body that were sent.
     pub bytes: u64,
-    /// The pieces they were sent in.
+    /// The number of pieces in which they were sent.
     pub chunks: u64,
     /// How the sending ended.
     pub end: SendEnd,
-    /// Tokens, where the answer tells them.
+    /// The token counts, if the answer states them.
     pub tokens: Option<TokenCounts>,
-    /// What it cost in US dollars, or had when it was recorded, where that is known.
+    /// The cost in US dollars, now or when it was recorded, if it is known.
     pub cost_usd: Option<f64>,
-    /// The exchange with the upstream, where it was to be kept.
+    /// The exchange with the upstream, if it was to be recorded.
     pub exchange: Option<Box<RecordOutcome>>,
-    /// A miss of which its client learned nothing, since a fault replaced the answer.
+    /// A miss that the client did not see, because a fault replaced the answer.
     pub hidden_miss: Option<Arc<RecordingMismatchError>>,
-    /// The fault it got.
+    /// The fault of the call.
     pub fault: Option<Arc<CallFault>>,
-    /// Which try of the call it is, from 1, where its client tells.
+    /// The attempt number of the call, from 1, if the client states it.
     pub attempt: Option<u64>,
-    /// The caller's own span, where it names one and spans are made.
+    /// The caller's own span, if it names one and spans are made.
     pub parent: Option<Box<ParentSpan>>,
 }
 
 impl CallRecord {
-    /// A call that has just arrived.
+    /// Creates the record of a call that has just arrived.
     pub fn new(at: i64, facts: Arc<RequestSummary>, mode: &'static str) -> Self {
         Self {
             at,
@@ -120,7 +118,7 @@ impl CallRecord {
         }
     }
 
-    /// The bytes it takes in memory, about; those that it shares with others too.
+    /// Returns about how many bytes it takes in memory, including those that it shares.
     pub fn weight(&self) -> usize {
         let fault = self.fault.as_deref().map_or(0, CallFault::weight);
         let exchange = self.exchange.as_ref().map_or(0, |exchange| exchange.weight());
@@ -131,27 +129,27 @@ impl CallRecord {
         size_of::<Self>() + shared + exchange + parent + self.outcome.weight()
     }
 
-    /// The model that answered, where the answer tells it.
+    /// Returns the model that answered, if the answer names it.
     pub fn answered_by(&self) -> Option<&str> {
         self.exchange.as_ref()?.model.as_deref()
     }
 
-    /// Whether the exchange was kept, where it was to be.
+    /// Whether the exchange was kept. `None` if it was not to be recorded.
     pub fn is_kept(&self) -> Option<bool> {
         self.exchange.as_ref().map(|exchange| exchange.outcome.is_ok())
     }
 
-    /// Where its answer came from.
+    /// Returns where the answer came from.
     pub fn source(&self) -> AnswerSource {
         self.outcome.source()
     }
 
-    /// By what its answer was found: `step_id`, `request_hash`, `script` or `default`.
+    /// Returns how the answer was found: `step_id`, `request_hash`, `script` or `default`.
     pub fn matched_by(&self) -> Option<&'static str> {
         self.origin.as_ref().map(AnswerOrigin::as_str)
     }
 
-    /// The take that answers it.
+    /// Returns the take that answered the call.
     pub fn take(&self) -> Option<&ServedTake> {
         match &self.origin {
             Some(AnswerOrigin::Take(take)) => Some(take),
@@ -159,7 +157,7 @@ impl CallRecord {
         }
     }
 
-    /// The name of the entry that answered it.
+    /// Returns the name of the entry that answered the call.
     pub fn entry(&self) -> Option<&str> {
         match &self.outcome {
             CallOutcome::Served { entry } => entry.as_ref()?.to_str().ok(),
@@ -167,13 +165,13 @@ impl CallRecord {
         }
     }
 
-    /// Which attempt of the call it is, from 1: as its client says, else as its fault was
-    /// decided.
+    /// Returns the attempt number of the call, from 1: the one that its client states, otherwise
+    /// the one that its fault was decided for.
     pub fn attempt(&self) -> Option<u64> {
         self.attempt.or_else(|| Some(self.fault.as_deref()?.attempt))
     }
 
-    /// Its mismatch, where it was missed.
+    /// Returns the mismatch of a missed call.
     pub fn mismatch(&self) -> Option<&RecordingMismatchError> {
         match &self.outcome {
             CallOutcome::Missed(mismatch) => Some(mismatch),
@@ -181,7 +179,7 @@ impl CallRecord {
         }
     }
 
-    /// The reason of its mismatch, where it was missed.
+    /// Returns the reason of the mismatch of a missed call.
     pub fn mismatch_reason(&self) -> Option<&'static str> {
         self.mismatch().map(|mismatch| mismatch.reason.as_str())
     }

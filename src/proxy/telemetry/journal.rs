@@ -1,9 +1,8 @@
-//! The journal: one line for each call, in memory for the control endpoint and,
-//! if asked for, in a file of JSON lines. A thread does the writing.
+//! The journal: one line for each call, in memory for the control endpoint and optionally in a file
+//! of JSON lines. A separate thread writes the file.
 //!
-//! A line is kept as what it is made of, and written out when somebody reads it. What is
-//! kept in memory, and what waits to be written, is bounded in lines and in bytes; no call
-//! ever waits for either.
+//! A line is kept as a record, and turned into text when it is read. The lines in memory, and those
+//! that wait to be written, are limited in number and in bytes. No call ever waits for either.
 
 mod file;
 pub mod follow;
@@ -25,15 +24,15 @@ use super::call_record::CallRecord;
 use item::{JournalItem, NumberedLine};
 use queue::LineQueue;
 
-/// Lines kept in memory.
+/// The number of lines kept in memory.
 const KEPT: usize = 1000;
-/// Bytes that they take, about, at most.
+/// About how many bytes they may take.
 const KEPT_BYTES: usize = 16 << 20;
-/// How long the calls still open at the end of a run are given to end.
+/// How long calls that are open at the end of a run have to end.
 const LAST_WORD: Duration = Duration::from_secs(1);
 
-/// The place of a line in memory. Those who put lines into places beside one another do not
-/// share a line of the processor's cache.
+/// A slot for a line in memory. Slots are aligned so that threads that fill neighbouring slots do
+/// not share a cache line of the processor.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 struct Place(Mutex<Option<NumberedLine>>);
@@ -44,41 +43,42 @@ impl Place {
     }
 }
 
-/// A connection that is open.
+/// An open connection.
 pub struct OpenConnection(watch::Receiver<bool>);
 
 impl OpenConnection {
-    /// Returns once it is to end, whatever it is at.
+    /// Returns once the connection must end, even if it is busy.
     pub async fn last_word(&mut self) {
-        // A sender that is gone has told as well.
+        // A dropped sender also means that the run has ended.
         drop(self.0.wait_for(|over| *over).await.map(|over| *over));
     }
 }
 
-/// Where lines go.
+/// The journal of a run.
 #[derive(Debug)]
 pub struct Journal {
-    /// The latest lines, each at its number's place, so that calls which are answered at
-    /// once do not wait for each other.
+    /// The latest lines, each in the slot of its number, so that calls that are answered at the
+    /// same time do not wait for each other.
     recent: Box<[Place]>,
-    /// The bytes they take; less for a moment, where a line goes that is yet to be counted.
+    /// The bytes that the lines take. Too low for a moment when a line is removed before it is
+    /// counted.
     bytes: AtomicIsize,
-    /// The number of the oldest that may still be there.
+    /// The number of the oldest line that may still be present.
     oldest: AtomicU64,
-    /// The last number given out.
+    /// The last number that was assigned.
     last: AtomicU64,
-    /// Absent where no file is written.
+    /// `None` if no file is written.
     queue: Option<LineQueue>,
-    /// Whether nobody may follow any more.
+    /// Whether the journal can no longer be followed.
     ended: AtomicBool,
     followers: Arc<()>,
-    /// Held by connections: told to end when the last lines are written.
+    /// Subscribed to by open connections, which must end when the last lines are written.
     open: watch::Sender<bool>,
 }
 
 impl Journal {
-    /// A journal in memory, and in `file` where one is given. `told` hears of what goes
-    /// wrong with it.
+    /// Creates a journal in memory, and in `file` if one is given. `told` is called with errors of
+    /// the file.
     pub fn new(file: Option<(JournalFile, OnJournalError)>) -> Self {
         Self {
             recent: (0..KEPT).map(|_| Place::default()).collect(),
@@ -92,7 +92,7 @@ impl Journal {
         }
     }
 
-    /// Adds the line of a call; gives back the call. What is left in its place is of no use.
+    /// Adds the line of a call, and returns the call. What is left in `seen` is of no use.
     pub fn add(&self, seen: &mut CallRecord) -> Arc<CallRecord> {
         let weight = seen.weight();
         self.keep(weight, |old| {
@@ -101,18 +101,18 @@ impl Journal {
         })
     }
 
-    /// Adds the line of a connection that asked for nothing.
+    /// Adds the line of a connection fault.
     pub fn add_connection_fault(&self, befallen: ConnectionFault) {
         self.keep(size_of::<CallRecord>(), |_| (JournalItem::Befallen(Box::new(befallen)), ()));
     }
 
-    /// Adds what became of a fault.
+    /// Adds the line of a later stage of a fault, such as its recovery.
     pub fn mark(&self, mark: FaultMark) {
         self.keep(size_of::<CallRecord>(), |_| (JournalItem::Mark(Box::new(mark)), ()));
     }
 
-    /// Keeps a line of this weight in memory and has it written. Who makes it is given the one
-    /// whose place it takes, and may use its memory.
+    /// Keeps a line of this weight in memory and has it written. `make` gets the line that it
+    /// replaces, and may reuse its memory.
     fn keep<T>(
         &self,
         weight: usize,
@@ -120,7 +120,7 @@ impl Journal {
     ) -> T {
         let number = self.last.fetch_add(1, Ordering::Relaxed) + 1;
         let mut place = self.place(number).lock();
-        // A line that was held up must not take the place of a later one.
+        // A line that was delayed must not replace a later one.
         let is_late = place.as_ref().is_some_and(|there| there.number > number);
         let (old, freed) = match place.take_if(|_| !is_late) {
             Some(there) => (Some(there.item), there.weight),
@@ -146,21 +146,21 @@ impl Journal {
         made
     }
 
-    /// The place of the line of this number.
+    /// Returns the slot of the line of this number.
     fn place(&self, number: u64) -> &Place {
         &self.recent[number as usize % KEPT]
     }
 
-    /// Notes what is more, and what is less. Mostly one is the other: calls that are
-    /// answered at once do not meet here.
+    /// Updates the count of bytes. The two numbers are mostly equal, so calls that are answered at
+    /// the same time do not contend here.
     fn weigh(&self, more: usize, less: usize) {
         if more != less {
             self.bytes.fetch_add(more as isize - less as isize, Ordering::Relaxed);
         }
     }
 
-    /// The number of the oldest line that may still be there and is older than this one,
-    /// which is to go; those whose place has been taken are passed over.
+    /// Returns the number of the oldest line before this one that may still be present, and removes
+    /// it from the range. Skips lines whose slot has been reused.
     fn let_go(&self, number: u64) -> Option<u64> {
         let first = |oldest: u64| oldest.max(number.saturating_sub(KEPT as u64));
         let next = |oldest: u64| (first(oldest) < number).then(|| first(oldest) + 1);
@@ -168,7 +168,7 @@ impl Journal {
         taken.ok().map(first)
     }
 
-    /// The latest lines, oldest first.
+    /// Returns the latest lines, oldest first.
     pub fn recent(&self) -> Vec<Value> {
         let lines = self.recent.iter().filter_map(|place| place.lock().clone());
         let mut lines: Vec<NumberedLine> = lines.collect();
@@ -176,7 +176,7 @@ impl Journal {
         lines.iter().map(NumberedLine::to_json).collect()
     }
 
-    /// The line of this number, while it is in memory, and the call that it is of.
+    /// Returns the line of this number and its call, while it is in memory.
     pub fn find(&self, number: u64) -> Option<(Value, Option<Arc<CallRecord>>)> {
         let line = self.place(number).lock().clone()?;
         let seen = match &line.item {
@@ -186,7 +186,7 @@ impl Journal {
         (line.number == number).then(|| (line.to_json(), seen))
     }
 
-    /// How many lines there were so far.
+    /// Returns how many lines there have been so far.
     pub fn count(&self) -> u64 {
         self.last.load(Ordering::Relaxed)
     }
@@ -196,7 +196,7 @@ impl Journal {
         self.ended.load(Ordering::Acquire)
     }
 
-    /// How it does, for the control endpoint.
+    /// Returns the state of the journal, for the control endpoint.
     pub fn health(&self) -> Value {
         let file = self.queue.as_ref().map(|queue| queue.counts().to_json());
         json!({
@@ -206,22 +206,23 @@ impl Journal {
         })
     }
 
-    /// Lines that were to be written and could not be, so far.
+    /// Returns how many lines could not be written so far.
     pub fn lost(&self) -> u64 {
         self.queue.as_ref().map_or(0, |queue| queue.counts().lost())
     }
 
-    /// How many follow it.
+    /// Returns the number of followers.
     fn followers(&self) -> usize {
         Arc::strong_count(&self.followers) - 1
     }
 
-    /// Ends whoever follows: the run is over.
+    /// Ends all followers: the run is over.
     pub fn end_following(&self) {
         self.ended.store(true, Ordering::Release);
     }
 
-    /// Notes a connection that is open: its calls have their lines once this is dropped.
+    /// Registers an open connection. Once the result is dropped, the connection's calls have their
+    /// lines.
     pub fn open(&self) -> OpenConnection {
         OpenConnection(self.open.subscribe())
     }
@@ -230,21 +231,21 @@ impl Journal {
     pub async fn end_followers(&self) {
         self.end_following();
         self.open.send_replace(true);
-        // A connection that cannot end takes its line with it.
+        // The lines of a connection that does not end in time are lost.
         drop(tokio::time::timeout(LAST_WORD, self.open.closed()).await);
     }
 
-    /// Writes what is left and closes the file.
+    /// Writes the remaining lines and closes the file.
     ///
     /// # Errors
-    /// How many lines were not written, and why.
+    /// How many lines were not written, and the reason.
     pub fn close(&self) -> Result<(), String> {
         self.end_following();
         self.queue.as_ref().map_or(Ok(()), LineQueue::close)
     }
 }
 
-/// A call that is kept where an old line was: in the same memory, where nobody else has it.
+/// Keeps a call in the memory of the line that it replaces, if nothing else refers to that line.
 fn in_place_of(old: Option<JournalItem>, seen: &mut CallRecord) -> Arc<CallRecord> {
     if let Some(JournalItem::Call(mut old)) = old
         && let Some(place) = Arc::get_mut(&mut old)

@@ -15,7 +15,7 @@ pub(super) fn seen(at: i64) -> CallRecord {
     )
 }
 
-/// A mismatch that says this much more about its reason.
+/// Returns a mismatch with this detail of its reason.
 pub(in crate::telemetry) fn mismatch(detail: &str) -> RecordingMismatchError {
     RecordingMismatchError {
         reason: MissReason::Exhausted,
@@ -33,7 +33,7 @@ pub(in crate::telemetry) fn mismatch(detail: &str) -> RecordingMismatchError {
     }
 }
 
-/// A recorded exchange that was kept, answered by this model.
+/// Returns a recorded exchange that was kept, answered by this model.
 pub(in crate::telemetry) fn exchange(times: UpstreamTimes, model: Option<String>) -> RecordOutcome {
     RecordOutcome {
         outcome: Ok(()),
@@ -54,7 +54,7 @@ fn written(path: &std::path::Path) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// A journal in a file of a folder of its own, and what it tells.
+/// Returns a journal with a file in a temporary folder.
 fn journal(rotation: Option<JournalRotation>) -> (Journal, std::path::PathBuf, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("run.jsonl");

@@ -1,7 +1,7 @@
-//! The log: what happens, as events that a filter chooses from.
+//! The log: events of the run, from which a filter chooses.
 //!
-//! No event holds a body, a header's value or a query string, at any level: a call is told
-//! by what the journal says of it, without what its own headers name.
+//! No event contains a body, a header value or a query string, at any level: the event of a call
+//! has the fields that the journal has, without those that the call's own headers name.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use tracing::{Level, debug, enabled, info, trace};
 
 use super::call_record::CallRecord;
 
-/// Whether each call is told.
+/// Whether calls are logged.
 pub fn tells_calls() -> bool {
     enabled!(target: "loomrec::call", Level::INFO)
 }
 
-/// A call is over.
+/// Logs a call that is over.
 pub fn call(seen: &CallRecord) {
     let facts = &*seen.facts;
     let tokens = seen.tokens.map(|tokens| (tokens.input, tokens.output)).unwrap_or_default();
@@ -43,22 +43,22 @@ pub fn call(seen: &CallRecord) {
     );
 }
 
-/// A fault has happened.
+/// Logs a fault that has happened.
 pub fn fault(kind: &str, source: &str) {
     debug!(target: "loomrec::fault", kind, source, "a fault has happened");
 }
 
-/// A control endpoint was asked for.
+/// Logs a request to a control endpoint.
 pub fn control(status: u16) {
     debug!(target: "loomrec::control", status, "a control endpoint was asked for");
 }
 
-/// A connection was accepted.
+/// Logs a connection that was accepted.
 pub fn accepted(number: u64) {
     trace!(target: "loomrec::connection", number, "accepted");
 }
 
-/// A connection is over.
+/// Logs a connection that has ended.
 pub fn closed(number: u64) {
     trace!(target: "loomrec::connection", number, "closed");
 }

@@ -1,4 +1,4 @@
-//! What is told of calls while a run goes on: counters, metrics, the journal, spans, the log.
+//! Telemetry of a run: counters, metrics, the journal, spans and the log.
 //!
 //! All of them read the [`CallRecord`] of a call that is over, so they cannot disagree.
 
@@ -17,20 +17,20 @@ use metric::Metrics;
 use run_counters::RunCounters;
 use span::Spans;
 
-/// Whoever counts the calls of a run, or writes them down.
+/// Counts the calls of a run and writes them down.
 pub struct Telemetry {
-    /// The counts that the receipt tells.
+    /// The counts that the receipt reports.
     pub counters: Arc<RunCounters>,
-    /// The numbers that are scraped.
+    /// The metrics that are scraped.
     pub metrics: Arc<Metrics>,
-    /// A line for each call.
+    /// The journal, with a line for each call.
     pub journal: Arc<Journal>,
-    /// A span for each call, where they are made.
+    /// The spans, one for each call, if tracing is on.
     pub spans: Spans,
 }
 
 impl Telemetry {
-    /// A call is over. What is left in the place of its record is of no use.
+    /// Records a call that is over. What is left in `call` is of no use.
     pub fn record(&self, call: &mut CallRecord) {
         log::call(call);
         self.counters.record(call);

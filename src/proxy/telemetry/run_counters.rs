@@ -1,4 +1,4 @@
-//! What happened in a run, counted: the numbers behind the receipt.
+//! Counters of a run: the numbers in the receipt.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,9 +11,9 @@ use loomrec_engine::{AnswerOrigin, CallOutcome, clip};
 
 /// How many mismatches are kept in full.
 const MAX_MISMATCHES: usize = 1000;
-/// How many models without a price are told apart: their names come from upstreams.
+/// How many models without a price are counted separately: their names come from upstreams.
 const MAX_UNPRICED: usize = 100;
-/// The name of all others.
+/// The name under which all others are counted.
 const OTHER_MODELS: &str = "other";
 
 /// The counts of one run.
@@ -23,11 +23,11 @@ pub struct RunCounters {
     pub served: AtomicU64,
     /// Calls answered with the placeholder.
     pub defaulted: AtomicU64,
-    /// Calls answered by a script, errors of its own included.
+    /// Calls answered by a script, including errors that it declares.
     pub scripted: AtomicU64,
     /// Calls that a script had no answer for.
     pub unscripted: AtomicU64,
-    /// Scripted streams that went out to their end.
+    /// Scripted streams that were sent to their end.
     pub streams_drained: AtomicU64,
     /// Scripted streams whose client left before their end.
     pub streams_left: AtomicU64,
@@ -43,22 +43,23 @@ pub struct RunCounters {
     pub unkept: AtomicU64,
     /// Calls that no upstream answered.
     pub unreachable: AtomicU64,
-    /// Calls refused before they were looked at (too large, no upstream meant).
+    /// Calls refused before they reached an engine (too large, no upstream named).
     pub refused: AtomicU64,
     input_tokens: AtomicU64,
     output_tokens: AtomicU64,
-    /// The bits of a sum of US dollars.
+    /// The bits of a floating-point sum of US dollars.
     cost_usd: AtomicU64,
-    /// What no answered call adds to; the sums in it are filled in when it is read.
+    /// Details behind a lock, which answered calls do not need. Its sums are filled in when it is
+    /// read.
     more: Mutex<CounterDetail>,
 }
 
-/// The part of the counts that is more than a number.
+/// The part of the counts that is more than single numbers.
 #[derive(Clone, Debug, Default)]
 pub struct CounterDetail {
     /// Mismatches by reason.
     pub missed: BTreeMap<&'static str, u64>,
-    /// The mismatches, the first of them in full.
+    /// The mismatches in full, up to `MAX_MISMATCHES`.
     pub mismatches: Vec<Arc<RecordingMismatchError>>,
     /// Input tokens.
     pub input_tokens: u64,
@@ -66,32 +67,32 @@ pub struct CounterDetail {
     pub output_tokens: u64,
     /// Cost in US dollars.
     pub cost_usd: f64,
-    /// Calls that were recorded and failed, by how.
+    /// Calls that were recorded and failed, by kind of failure.
     pub failed_calls: BTreeMap<CallFailure, u64>,
-    /// Models whose price is not known, with the calls they answered. At most
+    /// Models without a known price, with the number of calls they answered. At most
     /// `MAX_UNPRICED`, and one name for all others.
     pub unpriced: BTreeMap<String, u64>,
-    /// Why what was kept is not in the recording's file yet, at the end.
+    /// Why kept exchanges are not in the recording's file yet at the end of the run.
     pub unfolded: Option<String>,
-    /// Why exchanges were not kept, with how many.
+    /// The reasons why exchanges were not kept, each with their number.
     pub keep_errors: BTreeMap<String, u64>,
-    /// Upstreams of which answers ended in a cut because their framing was ambiguous, with
-    /// how many.
+    /// Upstreams whose answers ended in a cut because their framing was ambiguous, each with the
+    /// number of answers.
     pub ambiguous: BTreeMap<String, u64>,
 }
 
 impl RunCounters {
-    /// One more of something.
+    /// Adds one to a counter.
     pub fn count(counter: &AtomicU64) {
         counter.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A counter's value.
+    /// Returns a counter's value.
     pub fn read(counter: &AtomicU64) -> u64 {
         counter.load(Ordering::Relaxed)
     }
 
-    /// A copy of the rest.
+    /// Returns a copy of the details.
     pub fn more(&self) -> CounterDetail {
         CounterDetail {
             input_tokens: Self::read(&self.input_tokens),
@@ -101,17 +102,17 @@ impl RunCounters {
         }
     }
 
-    /// Mismatches by reason.
+    /// Returns the mismatches by reason.
     pub fn missed_by_reason(&self) -> BTreeMap<&'static str, u64> {
         self.with(|more| more.missed.clone())
     }
 
-    /// US dollars so far.
+    /// Returns the cost so far, in US dollars.
     pub fn cost_usd(&self) -> f64 {
         f64::from_bits(Self::read(&self.cost_usd))
     }
 
-    /// All mismatches so far.
+    /// Returns the number of mismatches so far.
     pub fn missed(&self) -> u64 {
         self.with(|more| more.missed.values().sum())
     }
@@ -132,7 +133,7 @@ impl RunCounters {
             | CallOutcome::Scripted { .. } => {}
         }
         call.hidden_miss.iter().for_each(|error| self.add_mismatch(error));
-        // A take or a call of the script is used up, whatever its client got of the answer.
+        // A take or a call of the script is used up, however much of the answer the client got.
         match &call.origin {
             Some(AnswerOrigin::Take(_)) => {
                 Self::count(&self.served);
@@ -151,8 +152,8 @@ impl RunCounters {
         }
     }
 
-    /// Adds what became of a recorded exchange; `true` where it could not be kept for a reason
-    /// that is a new one.
+    /// Adds the outcome of a recorded exchange. Returns `true` if it could not be kept, for a new
+    /// reason.
     pub fn add_exchange(&self, exchange: &RecordOutcome) -> bool {
         let (input, output) = exchange.tokens;
         self.spend(input, output, exchange.cost_usd.unwrap_or_default());
@@ -187,7 +188,7 @@ impl RunCounters {
         self.output_tokens.fetch_add(output, Ordering::Relaxed);
         let sum = |bits| Some((f64::from_bits(bits) + cost_usd).to_bits());
         if cost_usd != 0.0 {
-            // Never refused: there is always a sum.
+            // The closure always returns a sum, so the update never fails.
             let _before = self.cost_usd.fetch_update(Ordering::Relaxed, Ordering::Relaxed, sum);
         }
     }
@@ -208,7 +209,7 @@ impl RunCounters {
         });
     }
 
-    /// Adds an exchange that could not be kept; `true` when the reason is a new one.
+    /// Adds an exchange that could not be kept. Returns `true` if the reason is a new one.
     pub fn unkept(&self, reason: &str) -> bool {
         Self::count(&self.unkept);
         self.with(|more| {
@@ -218,7 +219,7 @@ impl RunCounters {
         })
     }
 
-    /// Adds an answer of ambiguous framing; `true` for the first one of its upstream.
+    /// Adds an answer with ambiguous framing. Returns `true` for the first one of its upstream.
     pub fn is_first_ambiguous(&self, upstream: &str) -> bool {
         self.with(|more| {
             let times = more.ambiguous.entry(upstream.to_owned()).or_default();
@@ -227,18 +228,18 @@ impl RunCounters {
         })
     }
 
-    /// Adds exchanges that had been kept and are kept no more.
+    /// Adds exchanges that had been kept and are now lost.
     pub fn lost(&self, reason: &str, exchanges: u64) {
         self.unkept.fetch_add(exchanges, Ordering::Relaxed);
         self.with(|more| *more.keep_errors.entry(reason.to_owned()).or_default() += exchanges);
     }
 
-    /// Says why what was kept could not be put into the recording's file.
+    /// Notes why kept exchanges could not be moved into the recording's file.
     pub fn unfolded(&self, reason: &str) {
         self.with(|more| more.unfolded = Some(reason.to_owned()));
     }
 
-    /// Mismatches of one reason.
+    /// Returns the number of mismatches with one reason.
     pub fn missed_for(&self, reason: MissReason) -> u64 {
         self.with(|more| more.missed.get(reason.as_str()).copied().unwrap_or(0))
     }

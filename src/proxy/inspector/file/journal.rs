@@ -1,4 +1,4 @@
-//! A journal in files: where its lines stand, as far as they have been written.
+//! The index of a journal's files: the positions of the lines written so far.
 
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _};
@@ -13,13 +13,12 @@ use loomrec_os::{FileId, FileStatus, read_at, read_exact_at};
 
 /// The longest line that is shown.
 const LONGEST: usize = 16 << 20;
-/// A journal that was written to in this time is taken to be still growing.
+/// A journal that was written to within this time counts as still growing.
 const RECENT: Duration = Duration::from_secs(60);
 /// Bytes that are read at once.
 const BLOCK: usize = 256 << 10;
 
-/// How many files are held open that nobody finds by a name any more: their room on the
-/// disk is free only when they are closed.
+/// How many deleted files are held open: their space on the disk is free only when they are closed.
 const DELETED: usize = 4;
 
 /// A journal and its older parts.
@@ -30,15 +29,15 @@ pub struct JournalParts {
     end: Mutex<End>,
 }
 
-/// Where its lines stand.
+/// The positions of the lines.
 #[derive(Debug, Default)]
 struct Lines {
     spots: Vec<Spot>,
-    /// The files they stand in, the oldest first; `None` for one that was let go.
+    /// The files that contain them, the oldest first. `None` for a file that was closed.
     files: Vec<Option<Arc<File>>>,
 }
 
-/// Where a line stands.
+/// The position of a line.
 #[derive(Debug)]
 struct Spot {
     file: u32,
@@ -46,13 +45,13 @@ struct Spot {
     at: u64,
 }
 
-/// How far it has been read. Whoever reads on holds it until the end.
+/// How far the journal has been read. A reader holds the lock on this while it reads on.
 #[derive(Debug)]
 struct End {
     file: Arc<File>,
-    /// Where the next line begins.
+    /// The offset at which the next line begins.
     at: u64,
-    /// How far that line has been looked through.
+    /// The offset up to which that line has been searched for its end.
     seen: u64,
 }
 
@@ -63,7 +62,7 @@ impl End {
 }
 
 impl Lines {
-    /// Goes on with another file. Of those that are deleted, the older are let go.
+    /// Continues with another file. Closes the oldest deleted files.
     fn go_on(&mut self, file: &Arc<File>) {
         self.files.push(Some(Arc::clone(file)));
         let is_deleted =
@@ -77,9 +76,9 @@ impl Lines {
     }
 }
 
-/// Whether a file begins as a journal does: with a line that is a JSON object of its
-/// version and says what became of a call. One that is empty is taken by its name for one
-/// whose run has just begun.
+/// Whether a file begins as a journal does: with a line that is a JSON object with a version and an
+/// outcome. An empty file counts as a journal whose run has just begun if its name ends in
+/// `.jsonl`.
 pub fn is_journal(path: &Path) -> bool {
     let is_empty = std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() == 0);
     if is_empty && path.extension().is_some_and(|ending| ending == "jsonl") {
@@ -101,7 +100,7 @@ impl JournalParts {
     /// Opens a journal, and finds its lines.
     ///
     /// # Errors
-    /// Files that cannot be read.
+    /// An error of reading one of the files.
     pub fn open(path: &Path) -> io::Result<Self> {
         let all = parts(path);
         let mut files = all.iter().map(|path| File::open(path).map(Arc::new));
@@ -120,24 +119,24 @@ impl JournalParts {
         Ok(journal)
     }
 
-    /// Its path.
+    /// Returns the path of the journal.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// How many lines it has so far.
+    /// Returns how many lines it has so far.
     pub(super) fn count(&self) -> usize {
         self.lines.read().unwrap_or_else(PoisonError::into_inner).spots.len()
     }
 
-    /// Whether it was written to a short while ago.
+    /// Whether it was written to recently.
     pub(super) fn is_growing(&self) -> bool {
         let changed = std::fs::metadata(&self.path).and_then(|found| found.modified());
         changed.is_ok_and(|changed| changed.elapsed().is_ok_and(|ago| ago < RECENT))
     }
 
-    /// Looks for lines that were written since, in this file and in those that came after
-    /// it. What cannot be read now is looked for again the next time.
+    /// Looks for new lines, in the current file and in the files that follow it. Lines that cannot
+    /// be read now are looked for again the next time.
     pub(super) fn grow(&self) {
         let mut end = self.end();
         if self.read_on(&mut end).is_err() {
@@ -151,8 +150,8 @@ impl JournalParts {
         }
     }
 
-    /// The line of this number, from 1, with that number in it; `None` where it cannot be
-    /// read any more.
+    /// Returns the line of this number, from 1, with that number in it. Returns `None` if it can no
+    /// longer be read.
     pub(super) fn line(&self, number: u64) -> Option<Value> {
         let index = usize::try_from(number).ok()?.checked_sub(1)?;
         let (file, at, length) = {
@@ -171,14 +170,14 @@ impl JournalParts {
         self.end.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Goes on with another file, and finds its lines.
+    /// Continues with another file, and indexes its lines.
     fn read_all(&self, end: &mut End, file: Arc<File>) -> io::Result<()> {
         self.lines.write().unwrap_or_else(PoisonError::into_inner).go_on(&file);
         *end = End::before(file);
         self.read_on(end)
     }
 
-    /// Finds the whole lines behind the place that was reached.
+    /// Indexes the complete lines after the current position.
     fn read_on(&self, end: &mut End) -> io::Result<()> {
         let mut block = vec![0; BLOCK];
         loop {
@@ -190,7 +189,7 @@ impl JournalParts {
             let file = lines.files.len().saturating_sub(1) as u32;
             for place in memchr::memchr_iter(b'\n', &block[..read]) {
                 let behind = end.seen + place as u64;
-                // A longer one has a place too, and cannot be read there.
+                // A longer line is indexed too, but cannot be read at this length.
                 let length = (behind - end.at).min(LONGEST as u64) as u32;
                 lines.spots.push(Spot { file, length, at: end.at });
                 end.at = behind + 1;
@@ -199,11 +198,11 @@ impl JournalParts {
         }
     }
 
-    /// The files that come after the one that was read last, where there are some.
+    /// Returns the files that follow the one that was read last, if there are any.
     fn moved(&self, end: &End) -> Option<Vec<PathBuf>> {
         let here = FileStatus::from_file(&end.file).ok()?;
         if id_of_target(&self.path)? == here.id {
-            // Emptied, it begins anew.
+            // The file was truncated, so it is read from its beginning again.
             return (here.length < end.seen).then(|| vec![self.path.clone()]);
         }
         let all = parts(&self.path);
@@ -214,7 +213,7 @@ impl JournalParts {
     }
 }
 
-/// The file that a path leads to; `None` where there is none.
+/// Returns the id of the file at a path, or `None` if there is none.
 fn id_of_target(path: &Path) -> Option<FileId> {
     FileStatus::at_target(path).ok().flatten().map(|status| status.id)
 }

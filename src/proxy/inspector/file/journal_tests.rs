@@ -14,7 +14,7 @@ fn begun() -> (tempfile::TempDir, PathBuf) {
     (folder, path)
 }
 
-/// What a rotation does that keeps one older part.
+/// Does what a rotation that keeps one older part does.
 fn rotate(path: &Path, seq: u64) {
     let mut part = path.as_os_str().to_owned();
     part.push(".1");

@@ -1,5 +1,4 @@
-//! The takes of a recording in the order in which they were recorded, each read when it is
-//! asked for.
+//! The takes of a recording, in the order in which they were recorded. Each is read on request.
 
 use std::collections::HashMap;
 
@@ -11,12 +10,12 @@ use loomrec_recording::timestamp::micros;
 use loomrec_recording::{Entry, EntryName};
 use loomrec_store::{Recording, StoreError, TakeRef};
 
-/// A recording and where its takes stand.
+/// A recording and the positions of its takes.
 #[derive(Debug)]
 pub(super) struct TakeList {
     recording: Recording,
     takes: Vec<ListedTake>,
-    /// The takes of each name, as indexes.
+    /// The indexes of the takes of each name.
     names: HashMap<String, Vec<u32>>,
 }
 
@@ -24,16 +23,16 @@ pub(super) struct TakeList {
 #[derive(Debug)]
 pub(super) struct ListedTake {
     pub(super) name: EntryName,
-    /// Which take of that name, from 1.
+    /// The number of the take under that name, from 1.
     pub(super) number: usize,
     place: TakeRef,
-    /// When it was recorded, in microseconds since 1970; where that is not told, as the one
-    /// before it.
+    /// When it was recorded, in microseconds since 1970. If that is not recorded, the time of the
+    /// take before it.
     at: i64,
 }
 
 impl TakeList {
-    /// Goes through a recording once.
+    /// Reads through a recording once.
     ///
     /// # Errors
     /// The first entry that cannot be read or used.
@@ -57,7 +56,7 @@ impl TakeList {
         self.takes.len()
     }
 
-    /// The take of a line's number, from 1.
+    /// Returns the take of a line's number, from 1.
     pub(super) fn entry(&self, line: u64) -> Result<(&ListedTake, Entry), CallError> {
         let index = usize::try_from(line).ok().and_then(|line| line.checked_sub(1));
         let take = index.and_then(|index| self.takes.get(index)).ok_or(CallError::NoLine(line))?;
@@ -66,7 +65,7 @@ impl TakeList {
         Ok((take, entry))
     }
 
-    /// The line of this number; `None` where its take cannot be read any more.
+    /// Returns the line of this number, or `None` if its take can no longer be read.
     pub(super) fn line(&self, number: u64) -> Option<Value> {
         let (take, entry) = self.entry(number).ok()?;
         Some(line::of(Some(number), &take.name, take.number, &entry))
@@ -77,19 +76,19 @@ impl TakeList {
         found.iter().filter_map(|index| self.takes.get(*index as usize))
     }
 
-    /// A take by its name.
+    /// Returns a take by its name and number.
     pub(super) fn named(&self, name: &str, number: usize) -> Option<(&ListedTake, Entry)> {
         let take = self.of_name(name).find(|take| take.number == number)?;
         Some((take, self.recording.entry(&take.place).ok()?))
     }
 
-    /// The take that answered the call of a journal's line, or that was made of it.
+    /// Returns the take that answered the call of a journal's line, or that was recorded from it.
     pub(super) fn of_call(&self, line: &Value) -> Option<Entry> {
         let text = |name: &str| line.get(name).and_then(Value::as_str);
         match text("outcome")? {
             "served" => {
                 let take = usize::try_from(line.get("take")?.as_u64()?).ok()?;
-                // A header holds a hash in the place of some names.
+                // The header that names an entry contains a hash in place of some names.
                 let found = text("entry").and_then(|name| self.named(name, take));
                 Some(found.or_else(|| self.named(text("step_id")?, take))?.1)
             }

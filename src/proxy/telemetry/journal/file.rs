@@ -1,27 +1,27 @@
-//! The journal's file and its older parts: `FILE` is written to, `FILE.1` is the part
-//! before it, `FILE.2` the one before that.
+//! The journal's file and its older parts: lines are written to `FILE`, `FILE.1` is the part before
+//! it, `FILE.2` the one before that.
 //!
-//! Only whole lines stay in it: of a write that fails half-way, what is no whole line is
-//! taken back.
+//! The file contains only complete lines: if a write fails half-way, the incomplete line is
+//! removed.
 
 use std::ffi::OsString;
 use std::fs::TryLockError;
 use std::io::{self, ErrorKind, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
-/// What every line begins with.
+/// The beginning of every line.
 const BEGINNING: &[u8] = br#"{"v":"#;
 
-/// What the first line of a run begins with.
+/// The beginning of the first line of a run.
 const FIRST: &[u8] = br#"{"v":1,"seq":1,"#;
 
-/// How much of a file's end is looked at for lines that may give way.
+/// How many bytes of a file's end are searched for lines that may be removed.
 const TAIL: u64 = 64 << 10;
 
-/// When a file gives way to the next, and what becomes of it.
+/// When the file is rotated, and how many older parts are kept.
 #[derive(Clone, Copy, Debug)]
 pub struct JournalRotation {
-    /// The most bytes of one file; a single line may be longer.
+    /// The most bytes of one file. A single line may be longer.
     pub max_size: u64,
     /// How many older parts are kept.
     pub keep: u32,
@@ -32,20 +32,20 @@ pub struct JournalRotation {
 pub struct JournalFile {
     path: PathBuf,
     file: std::fs::File,
-    /// How much of it is whole lines.
+    /// The length of the complete lines in it.
     length: u64,
     rotation: Option<JournalRotation>,
 }
 
-/// The name of an older part.
+/// Returns the name of an older part.
 pub(super) fn part(path: &Path, number: u32) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(format!(".{number}"));
     PathBuf::from(name)
 }
 
-/// The files of a journal, the oldest first: its older parts, then itself. What lies behind
-/// the beginning of a run is of another.
+/// Returns the files of a journal, the oldest first: its older parts, then the file itself. A part
+/// older than the beginning of the run belongs to another run, and is left out.
 pub fn parts(path: &Path) -> Vec<PathBuf> {
     let mut all = vec![path.to_owned()];
     for number in 1.. {
@@ -60,11 +60,11 @@ pub fn parts(path: &Path) -> Vec<PathBuf> {
 }
 
 impl JournalFile {
-    /// Begins a file that only its owner may read. What it held goes, as do the older
-    /// parts of an earlier run.
+    /// Creates a file that only its owner may read. Its old content is removed, and so are the
+    /// older parts of an earlier run.
     ///
     /// # Errors
-    /// A file that cannot be written; one that is not plain, where it is to be rotated.
+    /// A file that cannot be written. A file that is not plain, if it is to be rotated.
     pub fn create(path: &Path, rotation: Option<JournalRotation>) -> io::Result<Self> {
         let file = create(path, rotation.is_some())?;
         for number in 1.. {
@@ -77,16 +77,16 @@ impl JournalFile {
         Ok(Self { path: path.to_owned(), file, length: 0, rotation })
     }
 
-    /// Whether it would be larger than it may be with so many bytes more.
+    /// Whether this many more bytes would make the file larger than it may be.
     pub(super) fn is_over(&self, more: usize) -> bool {
         self.rotation.is_some_and(|rotation| self.length + more as u64 > rotation.max_size)
     }
 
-    /// Makes it the first of the older parts, and begins it anew; `false` where there is
-    /// nothing in it.
+    /// Makes the file the first of the older parts, and begins a new one. Returns `false` if the
+    /// file is empty.
     ///
     /// # Errors
-    /// When that cannot be done. It goes on as it is then.
+    /// An error of the file system. The current file stays in use then.
     pub(super) fn rotate(&mut self) -> io::Result<bool> {
         let Some(rotation) = self.rotation.filter(|_| self.length > 0) else { return Ok(false) };
         let part = |number| part(&self.path, number);
@@ -110,11 +110,11 @@ impl JournalFile {
         Ok(true)
     }
 
-    /// Takes back as many of the last lines as make room for so many bytes, of those within
-    /// the last [`TAIL`] bytes; gives their number.
+    /// Removes as many of the last lines as are needed to make room for this many bytes, but only
+    /// lines within the last [`TAIL`] bytes. Returns their number.
     ///
     /// # Errors
-    /// A file that cannot be read or cut.
+    /// A file that cannot be read or truncated.
     pub(super) fn take_back(&mut self, bytes: u64) -> io::Result<u64> {
         let from = self.length.saturating_sub(TAIL);
         let mut tail = Vec::new();
@@ -131,10 +131,10 @@ impl JournalFile {
         Ok(gone)
     }
 
-    /// Appends whole lines.
+    /// Appends complete lines.
     ///
     /// # Errors
-    /// How many bytes of whole lines were written, and what kept the others out.
+    /// How many bytes of complete lines were written, and the error that kept the others out.
     pub(super) fn append(&mut self, lines: &[u8]) -> Result<(), (usize, io::Error)> {
         let mut written = 0;
         while written < lines.len() {
@@ -150,7 +150,7 @@ impl JournalFile {
             let end = lines[..written].iter().rposition(|&byte| byte == b'\n');
             let whole = end.map_or(0, |end| end + 1);
             self.length += whole as u64;
-            // What cannot be taken back of a pipe is its reader's.
+            // A pipe cannot be truncated: its reader has to cope with the incomplete line.
             if self.file.set_len(self.length).is_ok() {
                 drop(self.file.seek(SeekFrom::Start(self.length)));
             }
@@ -161,8 +161,8 @@ impl JournalFile {
     }
 }
 
-/// Creates a file that only its owner may read, or empties it, unless another run writes
-/// to it: each would write over what the other has written.
+/// Creates a file that only its owner may read, or empties it. Fails if another run writes to it:
+/// the runs would overwrite each other's lines.
 fn create(path: &Path, is_rotated: bool) -> io::Result<std::fs::File> {
     let file = loomrec_store::open_output(path, 0o600)?;
     let is_plain = file.metadata()?.is_file();
@@ -187,7 +187,7 @@ fn is_ours(path: &Path) -> bool {
     is_file && begins_with(path, BEGINNING)
 }
 
-/// Whether a file begins with this. A pipe is not looked into: it would be gone.
+/// Whether a file begins with these bytes. A pipe is not read: that would consume its data.
 fn begins_with(path: &Path, beginning: &[u8]) -> bool {
     let mut start = vec![0; beginning.len()];
     let is_file = std::fs::metadata(path).is_ok_and(|found| found.is_file());

@@ -1,8 +1,8 @@
-//! Reading the journal as it grows: `GET /__loomrec/journal?since=…&follow=1`.
+//! Reading of the journal as it grows: `GET /__loomrec/journal?since=…&follow=1`.
 //!
-//! Lines are taken out of those kept in memory when the client takes them: nothing is held
-//! for a follower but its place. One that falls behind what is kept is told how many lines
-//! it missed, and one that stops reading is let go.
+//! Lines are taken from those kept in memory when the client reads: a follower holds nothing but
+//! its position. A follower that falls behind the kept lines is told how many lines it missed. One
+//! that stops reading is disconnected.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,33 +20,33 @@ use super::line::skipped;
 use super::{Journal, KEPT};
 use loomrec_recording::entry::RecordedCut;
 
-/// How often a follower looks for lines.
+/// How often a follower checks for lines.
 const LOOK: Duration = Duration::from_millis(50);
-/// Bytes that are handed over at once, about.
+/// About how many bytes of lines are sent at once.
 const PIECE: usize = 64 << 10;
-/// How long a follower may take nothing.
+/// How long a follower may go without reading.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How long it may do so once the run is over.
 const AT_THE_END: Duration = Duration::from_millis(500);
-/// How many may follow at once.
+/// At most this many may follow at once.
 const MOST: usize = 64;
 
-/// What somebody wants of the journal.
+/// Which lines of the journal a client wants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JournalQuery {
-    /// Lines of later numbers only.
+    /// Only lines with higher numbers than this.
     pub after: u64,
-    /// Lines of this time or later only, in microseconds since 1970.
+    /// Only lines of this time or later, in microseconds since 1970.
     pub from: Option<i64>,
-    /// And those to come.
+    /// Also the lines to come.
     pub follow: bool,
 }
 
 impl JournalQuery {
-    /// Reads a query; `None` where it asks for neither a place nor to follow.
+    /// Reads a query. Returns `None` if it asks neither for a position nor to follow.
     ///
     /// # Errors
-    /// What cannot be understood, and how it is said.
+    /// Names the invalid parameter, and says what is valid.
     pub fn of(query: &str) -> Result<Option<Self>, String> {
         let (mut wanted, mut asked) = (Self::default(), false);
         for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
@@ -74,17 +74,17 @@ impl JournalQuery {
     }
 }
 
-/// The journal as a body of JSON lines.
+/// A body that sends the journal as JSON lines.
 pub struct JournalFollower {
     journal: Arc<Journal>,
     wanted: JournalQuery,
     look: Pin<Box<Sleep>>,
     pulse: Arc<Pulse>,
-    /// Counted for as long as it is held.
+    /// Counts as one follower while it is held.
     _place: Arc<()>,
 }
 
-/// When a follower last had its body asked for more, in milliseconds since it began.
+/// When a follower was last polled, in milliseconds since it began.
 struct Pulse {
     began: Instant,
     last: AtomicU64,
@@ -102,8 +102,8 @@ impl Pulse {
 }
 
 impl JournalFollower {
-    /// A follower; `None` where there are too many. `abandon` ends the connection of one that
-    /// takes nothing.
+    /// Creates a follower, or returns `None` if there are too many. `abandon` ends its connection
+    /// if it stops reading.
     pub fn new(
         journal: &Arc<Journal>,
         wanted: JournalQuery,
@@ -120,7 +120,7 @@ impl JournalFollower {
     }
 }
 
-/// Ends the connection of a follower that takes nothing.
+/// Ends the connection of a follower that stops reading.
 async fn attend(pulse: Weak<Pulse>, abandon: impl Fn() + Send, journal: Arc<Journal>) {
     loop {
         tokio::time::sleep(LOOK * 4).await;
@@ -160,11 +160,11 @@ impl Body for JournalFollower {
 }
 
 impl Journal {
-    /// The next lines that are wanted, no more than go out at once; `wanted` moves on.
+    /// Returns the next lines of a query, about [`PIECE`] bytes at most, and advances `wanted`.
     fn lines(&self, wanted: &mut JournalQuery) -> Vec<u8> {
         let mut out = Vec::new();
         let last = self.last.load(Ordering::Acquire);
-        // A number that no line has yet is waited for.
+        // A number beyond the last line is waited for.
         let mut missed = 0;
         while wanted.after < last && out.len() < PIECE {
             let number = wanted.after + 1;
@@ -182,7 +182,7 @@ impl Journal {
                     }
                 }
                 Some(line) if line.number > number => missed += 1,
-                // It was let go, or is only being put there.
+                // It was removed, or is only being added.
                 _ if number < self.oldest.load(Ordering::Acquire) => missed += 1,
                 _ => break,
             }

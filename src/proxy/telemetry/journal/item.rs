@@ -1,4 +1,4 @@
-//! What stands in a journal: calls, faults of connections, and what became of faults.
+//! The records of a journal: calls, faults of connections, and the later stages of faults.
 
 use std::sync::Arc;
 
@@ -9,27 +9,27 @@ use crate::telemetry::call_record::CallRecord;
 use loomrec_fault::CallFault;
 use loomrec_recording::timestamp::timestamp;
 
-/// Told of what went wrong with the file, once for each cause.
+/// Callback for errors of the journal's file, called once for each cause.
 pub type OnJournalError = Box<dyn Fn(&str) + Send>;
 
-/// What became of a fault.
+/// A stage that a fault has reached.
 #[derive(Clone, Debug)]
 pub struct FaultMark {
-    /// When, in microseconds since 1970.
+    /// The time, in microseconds since 1970.
     pub at: i64,
-    /// Its number.
+    /// The number of the fault.
     pub fault: u64,
-    /// `fired`, `noticed` by its client, `recovered` from; `given_up`, where its client did
-    /// not wait for an answer that was only late.
+    /// `fired`, `noticed` by its client, `recovered` from, or `given_up` if its client did not wait
+    /// for an answer that was only delayed.
     pub what: &'static str,
-    /// By what it was noticed: the client came `again`, or `left`.
+    /// How the client noticed it: it came `again`, or `left`.
     pub by: Option<&'static str>,
-    /// When, in milliseconds since the run began.
+    /// The time, in milliseconds since the run began.
     pub at_ms: f64,
 }
 
 impl FaultMark {
-    /// As JSON.
+    /// Returns it as JSON.
     pub fn to_json(&self) -> Value {
         let Self { at, fault, what, by, at_ms } = self;
         versioned([
@@ -42,19 +42,19 @@ impl FaultMark {
     }
 }
 
-/// A connection that a fault befell before anything was asked on it.
+/// A fault that applied to a connection before any request on it was read.
 #[derive(Clone, Debug)]
 pub struct ConnectionFault {
-    /// When it came, in microseconds since 1970.
+    /// The time of the connection, in microseconds since 1970.
     pub at: i64,
-    /// Its number, from 1.
+    /// The number of the connection, from 1.
     pub connection: u64,
-    /// The fault it got.
+    /// The fault.
     pub fault: Arc<CallFault>,
 }
 
 impl ConnectionFault {
-    /// As JSON.
+    /// Returns it as JSON.
     pub(super) fn to_json(&self) -> Value {
         let Self { at, connection, fault } = self;
         versioned([
@@ -66,7 +66,7 @@ impl ConnectionFault {
     }
 }
 
-/// What stands in a journal. Nearly all are calls.
+/// A record of the journal. Nearly all are calls.
 #[derive(Clone, Debug)]
 pub(super) enum JournalItem {
     Call(Arc<CallRecord>),
@@ -75,7 +75,7 @@ pub(super) enum JournalItem {
 }
 
 impl JournalItem {
-    /// When it was, in microseconds since 1970.
+    /// Returns the time of the record, in microseconds since 1970.
     pub(super) fn at(&self) -> i64 {
         match self {
             Self::Call(seen) => seen.at,
@@ -91,19 +91,19 @@ impl JournalItem {
             Self::Mark(mark) => mark.to_json(),
         };
         if let Value::Object(fields) = &mut line {
-            // Behind the version.
+            // After the version.
             fields.shift_insert(1, "seq".to_owned(), Value::from(number));
         }
         line
     }
 }
 
-/// A line with its number, from 1, in the order in which lines came to be.
+/// A line with its number, from 1, in the order in which lines were added.
 #[derive(Clone, Debug)]
 pub(super) struct NumberedLine {
     pub(super) number: u64,
     pub(super) item: JournalItem,
-    /// The bytes it takes in memory, about.
+    /// About how many bytes it takes in memory.
     pub(super) weight: usize,
 }
 

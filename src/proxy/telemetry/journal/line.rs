@@ -1,8 +1,8 @@
-//! The lines of a journal as JSON; docs/journal.md describes them field by field.
+//! The lines of a journal as JSON. docs/journal.md describes them field by field.
 //!
-//! The line of a call is written straight from what is known of it, without a serializer:
-//! there may be one for each of very many calls a second, and a serializer would look at
-//! every letter of every name again.
+//! The line of a call is written directly from its record, without a serializer: there may be a
+//! very large number of calls a second, and a serializer would check every letter of every name
+//! again.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -16,10 +16,11 @@ use loomrec_fault::CallFault;
 use loomrec_identity::printable;
 use loomrec_recording::timestamp::letters;
 
-/// The version of the lines. Fields may be added within one; none changes what it means.
+/// The version of the lines. Fields may be added within a version, but the meaning of a field never
+/// changes.
 pub const VERSION: u64 = 1;
 
-/// A line of these fields.
+/// Returns a line of these fields.
 pub(super) fn versioned(fields: impl IntoIterator<Item = (&'static str, Value)>) -> Value {
     let mut line = Map::new();
     line.insert("v".to_owned(), Value::from(VERSION));
@@ -27,20 +28,20 @@ pub(super) fn versioned(fields: impl IntoIterator<Item = (&'static str, Value)>)
     Value::Object(line)
 }
 
-/// The line of a call, by itself.
+/// Returns the line of a call, without a number.
 pub fn of(seen: &CallRecord) -> Value {
     read(seen, None)
 }
 
-/// The line of a call, with this number where it has one, as JSON.
+/// Returns the line of a call as JSON, with this number if it has one.
 pub(super) fn read(seen: &CallRecord, seq: Option<u64>) -> Value {
     let mut text = Vec::new();
     write(seen, seq, &mut text);
-    // A test reads what is written: it is JSON.
+    // A test checks that what is written is valid JSON.
     serde_json::from_slice(&text).unwrap_or_default()
 }
 
-/// Says that so many lines, up to this one, are not to be had any more.
+/// Writes a line which says that this many lines, up to this number, are no longer available.
 pub(super) fn skipped(out: &mut Vec<u8>, lines: u64, seq: u64) {
     if lines > 0 {
         let line = versioned([
@@ -53,7 +54,7 @@ pub(super) fn skipped(out: &mut Vec<u8>, lines: u64, seq: u64) {
     }
 }
 
-/// Writes fields, each of its kind, behind others; null where there is nothing.
+/// Writes fields, each with the writer of its type, after other fields. A missing value is null.
 macro_rules! fields {
     ($out:ident, $($name:literal: $kind:ident($value:expr),)+) => {
         $(
@@ -68,7 +69,7 @@ macro_rules! fields {
     };
 }
 
-/// Writes the line of a call, with this number where it has one, without its end.
+/// Writes the line of a call, with this number if it has one, without a line end.
 pub(super) fn write(seen: &CallRecord, seq: Option<u64>, out: &mut Vec<u8>) {
     out.extend_from_slice(br#"{"v":"#);
     number(out, VERSION);
@@ -90,7 +91,7 @@ pub(super) fn write(seen: &CallRecord, seq: Option<u64>, out: &mut Vec<u8>) {
     }
 }
 
-/// What stands under `more` in a line.
+/// The value of `more` in a line.
 enum OutcomeDetail {
     /// The name of the entry.
     Entry,
@@ -115,7 +116,7 @@ fn detail(outcome: &CallOutcome) -> Option<OutcomeDetail> {
     })
 }
 
-/// Writes what every line says of its call; where in it the entry's name stands.
+/// Writes the fields that every call has. Returns the range of the entry's name in the output.
 fn answer(seen: &CallRecord, out: &mut Vec<u8>) -> Range<usize> {
     let facts = &*seen.facts;
     fields! { out,
@@ -164,7 +165,7 @@ fn answer(seen: &CallRecord, out: &mut Vec<u8>) -> Range<usize> {
     entry
 }
 
-/// One of loomrec's own words, in which nothing has to be escaped.
+/// Writes one of loomrec's own words, which contains nothing to escape.
 fn word(out: &mut Vec<u8>, word: &str) {
     out.push(b'"');
     out.extend_from_slice(word.as_bytes());
@@ -172,9 +173,9 @@ fn word(out: &mut Vec<u8>, word: &str) {
 }
 
 fn text(out: &mut Vec<u8>, text: &str) {
-    // Behind ASCII there are characters that a terminal acts on.
+    // Characters outside ASCII include some that a terminal acts on.
     let escaped = |byte: u8| !matches!(byte, b' '..=b'~') || byte == b'"' || byte == b'\\';
-    // To look at all of it takes less time than to stop in the middle.
+    // It is faster to check all bytes than to stop at the first match.
     match text.bytes().fold(false, |any, byte| any | escaped(byte)) {
         true => printed(out, &text),
         false => word(out, text),
@@ -199,7 +200,7 @@ fn value(out: &mut Vec<u8>, value: &Value) {
     printed(out, value);
 }
 
-/// Writes texts of the caller's, without anything that a terminal would act on which shows the
+/// Writes text from callers, without characters that a terminal would act on when it shows the
 /// file.
 pub(super) fn printed(out: &mut Vec<u8>, value: &impl serde::Serialize) {
     let text = serde_json::to_string(value).unwrap_or_default();
@@ -210,7 +211,7 @@ fn flag(out: &mut Vec<u8>, flag: bool) {
     out.extend_from_slice(if flag { b"true" } else { b"false" });
 }
 
-/// With one digit behind the point.
+/// Writes milliseconds with one decimal.
 fn milliseconds(out: &mut Vec<u8>, time: Duration) {
     let tenths = time.as_secs() * 10_000 + (u64::from(time.subsec_nanos()) + 50_000) / 100_000;
     number(out, tenths / 10);
@@ -218,7 +219,7 @@ fn milliseconds(out: &mut Vec<u8>, time: Duration) {
 }
 
 fn write_json(out: &mut Vec<u8>, value: &impl serde::Serialize) {
-    // Writing to memory does not fail, and there is nothing that JSON could not say.
+    // Writing to memory does not fail, and all these values can be written as JSON.
     drop(serde_json::to_writer(out, value));
 }
 

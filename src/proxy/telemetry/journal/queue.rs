@@ -1,7 +1,7 @@
-//! The way from calls to the journal's file: a bounded queue, and the thread behind it.
+//! The queue between calls and the journal's file: bounded, and emptied by a thread.
 //!
-//! What does not fit is counted and left out. The thread takes all that waits at once, so
-//! that under load few calls have to wake it.
+//! Lines that do not fit are counted and dropped. The thread takes everything that waits at once,
+//! so that under load few calls have to wake it.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -15,36 +15,36 @@ use super::file::JournalFile;
 use super::item::{NumberedLine, OnJournalError};
 use super::line;
 
-/// Lines that may wait.
+/// At most this many lines may wait.
 const LINES: usize = 8192;
-/// Bytes that they may take in memory, about.
+/// About how many bytes they may take in memory.
 const BYTES: usize = 16 << 20;
-/// Bytes that are written at once, about.
+/// About how many bytes are written at once.
 const BATCH: usize = 64 << 10;
-/// How long lines may gather before they are written.
+/// How long lines are gathered before they are written.
 const GATHER: Duration = Duration::from_millis(5);
-/// How long the end of a run waits for a file that takes nothing.
+/// How long the end of a run waits for a file that accepts no data.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How often it looks.
+/// How often it checks.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// What became of lines.
+/// How many lines were written and how many were lost.
 #[derive(Debug, Default)]
 pub(super) struct LineCounts {
     written: AtomicU64,
-    /// Those that the queue had no room for.
+    /// Lines that did not fit into the queue.
     left_out: AtomicU64,
-    /// Those that the file did not take.
+    /// Lines that could not be written to the file.
     refused: AtomicU64,
     rotations: AtomicU64,
-    /// The highest number of a line, lost ones among them.
+    /// The highest number of a line, including lost ones.
     last: AtomicU64,
-    /// Why lines were lost, the last time.
+    /// Why lines were lost most recently.
     why: Mutex<Option<String>>,
 }
 
 impl LineCounts {
-    /// Lines that are not in the file.
+    /// Returns how many lines are not in the file.
     pub(super) fn lost(&self) -> u64 {
         self.left_out.load(Ordering::Relaxed) + self.refused.load(Ordering::Relaxed)
     }
@@ -58,7 +58,7 @@ impl LineCounts {
         })
     }
 
-    /// Notes why lines are lost; whether that is new.
+    /// Notes why lines are lost. Returns whether this reason differs from the last one.
     fn blame(&self, why: &str) -> bool {
         let mut told = self.why.lock().unwrap_or_else(PoisonError::into_inner);
         told.replace(why.to_owned()).as_deref() != Some(why)
@@ -70,18 +70,18 @@ enum Task {
     Close,
 }
 
-/// The queue.
+/// The queue of lines.
 #[derive(Debug)]
 pub(super) struct LineQueue {
     tasks: SyncSender<Task>,
-    /// The bytes of what waits.
+    /// The bytes of the waiting lines.
     waiting: Arc<AtomicUsize>,
     counts: Arc<LineCounts>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl LineQueue {
-    /// Starts the thread, which writes to `file` and tells what goes wrong.
+    /// Starts the thread, which writes to `file` and reports errors to `told`.
     pub(super) fn start(file: JournalFile, told: OnJournalError) -> Self {
         let (tasks, receiver) = sync_channel(LINES);
         let (waiting, counts) = (Arc::<AtomicUsize>::default(), Arc::<LineCounts>::default());
@@ -96,12 +96,12 @@ impl LineQueue {
         Self { tasks, waiting, counts, thread: Mutex::new(Some(thread)) }
     }
 
-    /// What became of the lines so far.
+    /// Returns the counts of lines so far.
     pub(super) fn counts(&self) -> &LineCounts {
         &self.counts
     }
 
-    /// Has a line written, unless too much waits already.
+    /// Has a line written, unless too much is waiting already.
     pub(super) fn add(&self, line: NumberedLine) {
         let (weight, number) = (line.weight, line.number);
         let waiting = self.waiting.fetch_add(weight, Ordering::Relaxed);
@@ -113,10 +113,10 @@ impl LineQueue {
         }
     }
 
-    /// Has what waits written, and ends the thread.
+    /// Has the waiting lines written, and ends the thread.
     ///
     /// # Errors
-    /// How many lines are not in the file, and why.
+    /// How many lines are not in the file, and the reason.
     pub(super) fn close(&self) -> Result<(), String> {
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(thread) = thread else { return Ok(()) };
@@ -146,7 +146,7 @@ impl LineQueue {
     }
 }
 
-/// What the thread works with.
+/// The state of the thread.
 struct Work {
     file: JournalFile,
     told: OnJournalError,
@@ -156,7 +156,7 @@ struct Work {
 }
 
 impl Work {
-    /// Writes lines as they come, until the end.
+    /// Writes lines as they arrive, until the queue is closed.
     fn run(mut self, tasks: &Receiver<Task>) {
         let mut open = true;
         while open {
@@ -173,8 +173,8 @@ impl Work {
         self.write_loss();
     }
 
-    /// Ends a journal that has lost lines with one that says so. Where there is no room for
-    /// it, it takes the place of the last lines.
+    /// Ends a journal that has lost lines with a line that says so. If there is no room for it, it
+    /// replaces the last lines.
     fn write_loss(&mut self) {
         let lost = self.counts.lost();
         if lost == 0 {
@@ -189,14 +189,14 @@ impl Work {
         if self.file.append(&line(lost)).is_ok() {
             return;
         }
-        // A pipe or a device has nothing to take back; that lines are lost has been told.
+        // Nothing can be removed from a pipe or a device. The loss of lines has been reported.
         if let Ok(gone) = self.file.take_back(line(u64::MAX).len() as u64) {
             self.counts.refused.fetch_add(gone, Ordering::Relaxed);
             drop(self.file.append(&line(self.counts.lost())));
         }
     }
 
-    /// Adds a line to the batch; whether there may be more.
+    /// Adds a line to the batch. Returns whether there may be more.
     fn take(&mut self, task: Task) -> bool {
         let Task::Line(line) = task else { return false };
         self.counts.last.fetch_max(line.number, Ordering::Relaxed);
@@ -217,7 +217,7 @@ impl Work {
         true
     }
 
-    /// Begins a new file.
+    /// Rotates the file.
     fn rotate(&mut self) {
         match self.file.rotate() {
             Ok(true) => drop(self.counts.rotations.fetch_add(1, Ordering::Relaxed)),

@@ -1,7 +1,7 @@
-//! Calls as aimock counts them: by method, by the pattern of their path, by status.
+//! Counts of calls in the way of aimock: by method, by the pattern of their path, by status.
 //!
-//! Its label for a path is the pattern of one of its routes, so that there is a bounded
-//! number of them; the tables here are those of aimock 1.43. Who counts needs no lock.
+//! A path is labelled with the pattern of one of aimock's routes, so the number of labels is
+//! bounded. The tables here are those of aimock 1.43. Counting needs no lock.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -11,23 +11,23 @@ use super::label::{STATUSES, count};
 use super::time_histogram::TimeHistogram;
 use crate::telemetry::call_record::{CallRecord, SendEnd};
 
-/// Upper bounds of its histogram, in seconds.
+/// Upper bounds of the histogram, in seconds.
 const BOUNDS: &[f64] = &[0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
 
-/// Methods that are told apart; the last stands for any other.
+/// Methods with a label of their own. The last stands for any other.
 const METHODS: [&str; 8] = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "UNKNOWN"];
 
-/// The status of an answer that was not sent whole.
+/// The status label of an answer that was not sent whole.
 const DESTROYED: &str = "destroyed";
 
-/// The label of a path that is none of the routes.
+/// The label of a path that matches no route.
 const UNKNOWN: &str = "{unknown}";
 
-/// The pattern of Azure's paths, which are not rewritten.
+/// The patterns of Azure's paths, which are not rewritten.
 const AZURE: [&str; 2] =
     ["/openai/deployments/{id}/chat/completions", "/openai/deployments/{id}/embeddings"];
 
-/// Endings that stand for the route of OpenAI's, whatever is before them.
+/// Path endings that are counted as OpenAI's route, whatever comes before them.
 const ENDINGS: [&str; 9] = [
     "/chat/completions",
     "/embeddings",
@@ -40,7 +40,7 @@ const ENDINGS: [&str; 9] = [
     "/images/variations",
 ];
 
-/// Patterns, each its own label; the first that fits is a path's.
+/// Patterns, each of which is its own label. The first that matches labels a path.
 const ROUTES: &[&str] = &[
     AZURE[0],
     AZURE[1],
@@ -114,7 +114,7 @@ const ROUTES: &[&str] = &[
     "/search",
 ];
 
-/// What stands below these and fits no pattern is of one label for each.
+/// Paths with these prefixes that match no pattern share one label for each prefix.
 const OTHERS: [(&str, &str); 3] = [
     ("/v1/batches/", "/v1/batches/{other}"),
     ("/v1/files/", "/v1/files/{other}"),
@@ -124,31 +124,31 @@ const OTHERS: [(&str, &str); 3] = [
 /// The number of labels for paths.
 const LABELS: usize = ROUTES.len() + OTHERS.len() + 1;
 
-/// What came by one method for one label.
+/// The calls of one method and one label.
 #[derive(Debug)]
 struct Calls {
-    /// By status; 0 is [`DESTROYED`].
+    /// Counts by status. Index 0 is [`DESTROYED`].
     statuses: Box<[AtomicU64]>,
     took: TimeHistogram,
 }
 
-/// All calls. A place is taken when its first call is over.
+/// The counts of all calls. A slot is allocated when its first call is over.
 #[derive(Debug)]
 pub(super) struct AimockRequests {
     places: Box<[OnceLock<Box<Calls>>]>,
 }
 
-/// A series: method, path, and what was counted.
+/// A series: method, path, and their counts.
 pub(super) struct AimockSeries<'a> {
-    /// The labels of both families.
+    /// The labels of both metric families.
     pub(super) labels: [(&'static str, &'static str); 2],
-    /// How long its calls took.
+    /// The durations of its calls.
     pub(super) took: &'a TimeHistogram,
     calls: &'a Calls,
 }
 
 impl AimockSeries<'_> {
-    /// Its statuses with their counts, those there are.
+    /// Returns the statuses that have occurred, with their counts.
     pub(super) fn statuses(&self) -> Vec<(Cow<'static, str>, u64)> {
         let counts = self.calls.statuses.iter().map(|count| count.load(Ordering::Relaxed));
         let there = counts.enumerate().filter(|(_, count)| *count > 0);
@@ -161,7 +161,7 @@ impl AimockSeries<'_> {
 }
 
 impl AimockRequests {
-    /// None yet.
+    /// Creates empty counts.
     pub(super) fn new() -> Self {
         Self { places: (0..METHODS.len() * LABELS).map(|_| OnceLock::new()).collect() }
     }
@@ -183,7 +183,7 @@ impl AimockRequests {
         calls.took.add(seen.total);
     }
 
-    /// All series there are.
+    /// Returns all series that have calls.
     pub(super) fn all(&self) -> Vec<AimockSeries<'_>> {
         let there = self.places.iter().enumerate();
         let series = there.filter_map(|(place, calls)| {
@@ -196,7 +196,7 @@ impl AimockRequests {
     }
 }
 
-/// The number of a path's label.
+/// Returns the number of a path's label.
 fn label(path: &str) -> usize {
     let path = canonical(path);
     let route = ROUTES.iter().position(|route| is_of(route, &path));
@@ -209,7 +209,7 @@ fn label_text(label: usize) -> &'static str {
     ROUTES.get(label).copied().or_else(other).unwrap_or(UNKNOWN)
 }
 
-/// A path as aimock rewrites it before it looks for its route.
+/// Returns a path as aimock rewrites it before it looks for the route.
 fn canonical(path: &str) -> Cow<'_, str> {
     if AZURE.iter().any(|route| is_of(route, path)) {
         return path.into();
@@ -224,7 +224,7 @@ fn canonical(path: &str) -> Cow<'_, str> {
     }
 }
 
-/// Whether a path fits a pattern, segment by segment.
+/// Whether a path matches a pattern, segment by segment.
 fn is_of(pattern: &str, path: &str) -> bool {
     let (mut pattern, mut path) = (pattern.split('/'), path.split('/'));
     loop {
@@ -236,8 +236,8 @@ fn is_of(pattern: &str, path: &str) -> bool {
     }
 }
 
-/// Whether a segment fits: as it is written, `{name}` for any text, `{name}:REST` for a
-/// text up to a colon and what fits the rest.
+/// Whether a segment matches: literally, `{name}` any text, `{name}:REST` a text up to a colon
+/// followed by what matches the rest.
 fn fits(pattern: &str, segment: &str) -> bool {
     match pattern.split_once("}:") {
         Some((_, rest)) => {

@@ -1,4 +1,4 @@
-//! The numbers of a run on their way to the encoder, each family under its name.
+//! The encoding of a run's metrics: each family with its name and its series.
 
 use std::fmt::{Error, Result};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use super::{Metrics, ScrapeInput, text};
 use crate::telemetry::run_counters::RunCounters;
 use loomrec_engine::replay::MissReason;
 
-/// What a scrape tells.
+/// The input of one scrape.
 #[derive(Debug)]
 pub(super) struct ScrapeOutput {
     pub(super) metrics: Arc<Metrics>,
@@ -28,13 +28,13 @@ pub(super) struct ScrapeOutput {
 
 type Labels<'a> = [(&'static str, &'a str)];
 
-/// Writes families, one after the other.
+/// Writes metric families, one after the other.
 struct Families<'a> {
     out: DescriptorEncoder<'a>,
 }
 
 impl Families<'_> {
-    /// A family of counters; each of its series is asked for by `each`.
+    /// Writes a family of counters. `each` adds its series.
     fn counters(
         &mut self,
         name: &str,
@@ -54,7 +54,7 @@ impl Families<'_> {
         series(&mut family, labels, |one| one.encode_gauge(&value))
     }
 
-    /// A family of histograms.
+    /// Writes a family of histograms.
     fn timings<'t>(
         &mut self,
         name: &str,
@@ -72,7 +72,7 @@ impl Families<'_> {
     }
 }
 
-/// One series of a family; without labels there are no braces either.
+/// Writes one series of a family. Without labels there are no braces.
 fn series(
     family: &mut MetricEncoder<'_>,
     labels: &Labels<'_>,
@@ -89,7 +89,8 @@ fn value(counter: &AtomicU64) -> u64 {
 }
 
 impl Metrics {
-    /// All of it as text, with what the receipt tells and what else is told.
+    /// Returns all metrics as text, including those that the receipt reports too and those in
+    /// `told`.
     pub fn scrape(
         self: &Arc<Self>,
         counters: &Arc<RunCounters>,
@@ -100,7 +101,7 @@ impl Metrics {
         let mut registry = Registry::default();
         registry.register_collector(Box::new(ScrapeOutput { metrics, counters, told }));
         let mut text = String::new();
-        // Writing to a text fails at no time.
+        // Writing to a string never fails.
         let written = encode_registry(&mut text, &registry).and_then(|()| encode_eof(&mut text));
         match written {
             Ok(()) if open_metrics => text,
@@ -121,7 +122,7 @@ impl Collector for ScrapeOutput {
 }
 
 impl ScrapeOutput {
-    /// What came, and what became of it.
+    /// Writes the metrics of calls and their outcomes.
     fn calls(&self, out: &mut Families<'_>) -> Result {
         let metrics = &*self.metrics;
         let version = [("version", env!("CARGO_PKG_VERSION")), ("mode", self.told.mode)];
@@ -170,7 +171,7 @@ impl ScrapeOutput {
         })
     }
 
-    /// What is told by provider and model.
+    /// Writes the metrics by provider and model.
     fn models(&self, out: &mut Families<'_>) -> Result {
         let models = self.metrics.models();
         self.captures(out, "loomrec_captures", &models)?;
@@ -204,7 +205,7 @@ impl ScrapeOutput {
         })
     }
 
-    /// What went wrong on purpose.
+    /// Writes the metrics of faults.
     fn faults(&self, out: &mut Families<'_>) -> Result {
         let metrics = &*self.metrics;
         out.counters("loomrec_faults", "Faults that happened", |add| {
@@ -227,7 +228,7 @@ impl ScrapeOutput {
         })
     }
 
-    /// What became of what was to be kept.
+    /// Writes the metrics of what was stored or lost.
     fn store(&self, out: &mut Families<'_>) -> Result {
         let metrics = &*self.metrics;
         out.timings(
@@ -261,7 +262,7 @@ impl ScrapeOutput {
         self.told.loaded + RunCounters::read(&self.counters.recorded)
     }
 
-    /// AgentLoom's and aimock's own names for some of it.
+    /// Writes some of the metrics under AgentLoom's and aimock's own names.
     fn compat(&self, out: &mut Families<'_>) -> Result {
         let metrics = &*self.metrics;
         self.replays(out, "agentloom_mock_replays", Some(&metrics.about.workflow))?;
@@ -291,7 +292,7 @@ impl ScrapeOutput {
     }
 }
 
-/// Calls as aimock counts them.
+/// Writes calls as aimock counts them.
 fn requested(out: &mut Families<'_>, requests: &AimockRequests) -> Result {
     let all = requests.all();
     out.counters("aimock_requests", "Calls, by what they were for", |add| {
@@ -317,7 +318,7 @@ fn latencies(out: &mut Families<'_>, name: &str, models: &[&ModelMetrics]) -> Re
     out.timings(name, help, timed(models, |model| &model.latency))
 }
 
-/// The models of which there are times.
+/// Returns the models that have durations.
 fn timed<'m>(
     models: &[&'m ModelMetrics],
     which: impl Fn(&'m ModelMetrics) -> &'m TimeHistogram,

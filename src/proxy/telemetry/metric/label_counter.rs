@@ -1,25 +1,25 @@
-//! Counts by label for what happens seldom: faults and chaos.
+//! Counts by label for rare events: faults and chaos.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use super::model::printable;
 
-/// How many combinations of labels are told apart.
+/// How many combinations of labels are counted separately.
 const MOST: usize = 200;
 
 /// The longest label, in bytes.
 const LONGEST: usize = 128;
 
-/// Counts under `N` labels each. Names of rules come from files and headers, so their
-/// number is bounded too: what is one too many is counted as `other`.
+/// Counts under `N` labels each. Names of rules come from files and headers, so their number is
+/// bounded: further ones are counted as `other`.
 #[derive(Debug)]
 pub(super) struct LabelCounter<const N: usize> {
     counts: Mutex<BTreeMap<[String; N], u64>>,
 }
 
 impl<const N: usize> LabelCounter<N> {
-    /// None yet.
+    /// Creates empty counts.
     pub(super) fn new() -> Self {
         Self { counts: Mutex::default() }
     }
@@ -38,7 +38,7 @@ impl<const N: usize> LabelCounter<N> {
         *counts.entry(labels).or_default() += 1;
     }
 
-    /// All of them by some of their labels.
+    /// Returns the counts summed by some of their labels.
     pub(super) fn sum<const M: usize>(
         &self,
         some: impl Fn([String; N]) -> [String; M],
@@ -50,7 +50,7 @@ impl<const N: usize> LabelCounter<N> {
         sums
     }
 
-    /// All of them, sorted.
+    /// Returns all counts, sorted.
     pub(super) fn all(&self) -> BTreeMap<[String; N], u64> {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -1,9 +1,9 @@
-//! The metrics: what happened in a run as numbers that a Prometheus server scrapes.
+//! The metrics: numbers about a run that a Prometheus server scrapes.
 //!
-//! [`Metrics`] is counted into by calls as they are answered and end, without locks;
-//! [`Metrics::scrape`] writes all of it out. What the receipt tells as well is read from
-//! the [`RunCounters`](super::run_counters::RunCounters) then, so that the two never differ.
-//! What a client chooses freely, such as a model's name, makes a bounded number of labels.
+//! Calls count into [`Metrics`] when they are answered and when they end, without locks.
+//! [`Metrics::scrape`] writes everything out. What the receipt reports too is read from the
+//! [`RunCounters`](super::run_counters::RunCounters) at that time, so that the two never differ.
+//! Values that a client chooses freely, such as a model's name, make a bounded number of labels.
 
 mod aimock;
 mod collect;
@@ -26,33 +26,33 @@ use model::{ModelMetrics, ModelTable};
 pub use text::{OPEN_METRICS, PLAIN, wants_open_metrics};
 use time_histogram::{LONG, SHORT, TimeHistogram};
 
-/// What is told of a run beside its numbers.
+/// Facts about a run that accompany its numbers.
 #[derive(Clone, Debug, Default)]
 pub struct RunInfo {
-    /// The recording's name, without its folder and ending: AgentLoom's workflow.
+    /// The recording's name without folder and extension: AgentLoom's workflow.
     pub workflow: String,
-    /// Whether AgentLoom's and aimock's own names stand beside ours.
+    /// Whether metrics are also written under AgentLoom's and aimock's names.
     pub compat: bool,
 }
 
-/// What a scrape tells that is counted elsewhere.
+/// Values for a scrape that are counted elsewhere.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ScrapeInput {
-    /// What the run does, in a word.
+    /// The mode of the run, in one word.
     pub mode: &'static str,
-    /// How many takes the run answers from.
+    /// The number of takes that the run answers from.
     pub loaded: u64,
-    /// Lines that the journal's file has not got.
+    /// The number of lines that are missing from the journal's file.
     pub journal_lost: u64,
 }
 
-/// The numbers of a run.
+/// The metrics of a run.
 #[derive(Debug)]
 pub struct Metrics {
     about: RunInfo,
-    /// Calls as aimock counts them, where its names stand beside ours.
+    /// Calls as aimock counts them, if its names are written too.
     aimock: Option<aimock::AimockRequests>,
-    /// By source and status; status 0 is none.
+    /// Requests by source and status. Status 0 means no status.
     requests: Box<[AtomicU64]>,
     replays: [AtomicU64; MATCHED_BY.len()],
     models: ModelTable,
@@ -64,12 +64,12 @@ pub struct Metrics {
     ended: [AtomicU64; ENDS.len()],
     append: TimeHistogram,
     fold: TimeHistogram,
-    /// What became of spans.
+    /// The counts of spans.
     pub spans: Arc<SpanCounts>,
 }
 
 impl Metrics {
-    /// Those of a run in which nothing has happened yet.
+    /// Creates the metrics of a new run.
     pub fn new(about: RunInfo) -> Self {
         Self {
             aimock: about.compat.then(aimock::AimockRequests::new),
@@ -100,7 +100,7 @@ impl Metrics {
         if let Some(by) = seen.matched_by().and_then(|by| find(&MATCHED_BY, by)) {
             count(&self.replays[by]);
         }
-        // What a fault holds up is not loomrec's own.
+        // The delay of a fault does not count as loomrec's own time.
         if seen.status.is_some() && seen.fault.is_none() {
             self.overhead.add(seen.head.saturating_sub(seen.waited));
         }
@@ -131,29 +131,29 @@ impl Metrics {
         self.faults.add([kind, source]);
     }
 
-    /// Adds an action of chaos that happened: where its rate was declared, and in front
-    /// of what (aimock's source).
+    /// Adds a chaos action that happened: where its rate was declared, and what would have answered
+    /// the call (aimock's source).
     pub fn chaos(&self, action: &str, source: &str, front: &str) {
         self.triggered.add([action, source, front]);
     }
 
-    /// Adds an action of chaos that could not happen.
+    /// Adds a chaos action that could not happen.
     pub fn bypass(&self, action: &str, source: &str, front: &str, reason: &str) {
         self.bypassed.add([action, source, front, reason]);
     }
 
-    /// A stream begins.
+    /// Notes that a stream begins.
     pub fn stream_begins(&self) {
         self.open.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A stream has ended.
+    /// Notes that a stream has ended.
     pub fn stream_ends(&self, how: SendEnd) {
         self.open.fetch_sub(1, Ordering::Relaxed);
         count(&self.ended[place(&ENDS, how.as_str())]);
     }
 
-    /// Adds the keeping of an exchange.
+    /// Adds the time that it took to store an exchange.
     pub fn append(&self, took: Duration) {
         self.append.add(took);
     }
@@ -168,12 +168,13 @@ impl Metrics {
     }
 }
 
-/// How long an upstream's first byte took, and its last, counted from when it was asked.
+/// Returns how long an upstream took until its first byte and its last, from when the request was
+/// sent.
 fn times(seen: &CallRecord) -> Option<(Option<Duration>, Duration)> {
     let since = |sent: Duration| move |at: Duration| at.saturating_sub(sent);
     match seen.exchange.as_ref().map(|exchange| exchange.times) {
         Some(times) => Some((times.first.map(since(times.sent)), since(times.sent)(times.last))),
-        // Nothing was kept of what went by: the client's times are the upstream's.
+        // Nothing was kept of a forwarded call: the client's times are taken as the upstream's.
         None if matches!(seen.outcome, CallOutcome::Forwarded) => {
             let asked = since(seen.head.saturating_sub(seen.waited));
             Some((seen.first_byte.map(asked), asked(seen.total)))
@@ -186,7 +187,7 @@ fn find(words: &[&str], word: &str) -> Option<usize> {
     words.iter().position(|known| *known == word)
 }
 
-/// The place of a word among those there are; the last one's for any other.
+/// Returns the index of a word, or of the last word if it is unknown.
 fn place(words: &[&str], word: &str) -> usize {
     find(words, word).unwrap_or(words.len() - 1)
 }

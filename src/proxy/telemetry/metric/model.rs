@@ -1,8 +1,8 @@
-//! What is counted by provider and model, for a bounded number of models.
+//! Counts by provider and model, for a bounded number of models.
 //!
-//! A model's name comes from the request, and so from anybody: the first [`MOST`] are
-//! told apart, all others of a provider are one. Whoever has been seen before is found
-//! without a lock: places are taken once and never given back.
+//! A model's name comes from the request, and so may be anything: the first [`MOST`] models are
+//! counted separately, all others of a provider together. A known model is found without a lock:
+//! slots are taken once and never given back.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -11,30 +11,30 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use super::time_histogram::{LONG, TimeHistogram};
 use loomrec_provider::Provider;
 
-/// How many models, over all providers, are told apart.
+/// How many models, over all providers, are counted separately.
 pub const MOST: usize = 100;
 
-/// The longest name of a model that is told apart, in bytes.
+/// The longest name of a model that is counted separately, in bytes.
 const LONGEST: usize = 128;
 
-/// The name of all models that are not told apart.
+/// The name under which all other models are counted.
 const OTHER: &str = "other";
 
-/// Places; more than can be taken, so that every search ends soon.
+/// The number of slots. More than can be taken, so that every search ends soon.
 const PLACES: usize = 4 * MOST;
 
-/// What is counted of one model.
+/// The counts of one model.
 #[derive(Debug)]
 pub struct ModelMetrics {
     /// The provider.
     pub(super) provider: Provider,
     /// The model's name as a label.
     pub(super) name: String,
-    /// Exchanges kept.
+    /// Exchanges that were kept.
     pub(super) captures: AtomicU64,
-    /// From sending to the upstream to the last byte of its answer.
+    /// From sending to the upstream until the last byte of its answer.
     pub(super) latency: TimeHistogram,
-    /// From sending to the upstream to the first byte of its answer.
+    /// From sending to the upstream until the first byte of its answer.
     pub(super) first_byte: TimeHistogram,
     /// Input tokens.
     pub(super) input: AtomicU64,
@@ -56,10 +56,10 @@ impl ModelMetrics {
     }
 }
 
-/// A name as a label: what would act on the terminal of who reads it is taken out of it.
-/// The encoder sees to line ends.
+/// Returns a name as a label, with the characters replaced that a terminal would act on. The
+/// encoder handles line ends.
 pub(super) fn printable(name: &str) -> Cow<'_, str> {
-    // Nearly every name is of this kind, and quickly known to be.
+    // Nearly every name passes this quick check.
     if name.bytes().all(|byte| byte.is_ascii_graphic()) {
         return name.into();
     }
@@ -67,13 +67,13 @@ pub(super) fn printable(name: &str) -> Cow<'_, str> {
     if name.contains(acts) { name.replace(acts, "\u{fffd}").into() } else { name.into() }
 }
 
-/// Where to begin the search for a model: FNV-1a over eight bytes at a time. Whoever chooses
-/// names that all begin at one place makes others look at as many as are told apart, and no
-/// more.
+/// Returns the slot at which the search for a model begins: FNV-1a over eight bytes at a time. A
+/// client that chooses names which all begin at one slot makes a search visit at most all slots
+/// that are taken.
 fn start(provider: Provider, name: &str) -> usize {
     let mix = |hash: u64, word: u64| {
         let mixed = (hash ^ word).wrapping_mul(0x0100_0000_01b3);
-        // What is high in a word counts as well.
+        // Mixes the high bits of a word in as well.
         mixed ^ (mixed >> 32)
     };
     let begun = mix(0xcbf2_9ce4_8422_2325, provider.place() as u64);
@@ -89,14 +89,14 @@ fn start(provider: Provider, name: &str) -> usize {
 #[derive(Debug)]
 pub(super) struct ModelTable {
     seen: Box<[OnceLock<Box<ModelMetrics>>]>,
-    /// How many places are taken, or about to be.
+    /// How many slots are taken, or about to be.
     taken: AtomicUsize,
-    /// For each provider, all the models that are not told apart.
+    /// For each provider, all models that are not counted separately.
     others: [OnceLock<Box<ModelMetrics>>; Provider::ALL.len()],
 }
 
 impl ModelTable {
-    /// None yet.
+    /// Creates an empty table.
     pub(super) fn new() -> Self {
         Self {
             seen: (0..PLACES).map(|_| OnceLock::new()).collect(),
@@ -105,7 +105,7 @@ impl ModelTable {
         }
     }
 
-    /// The model of this name, or the one for all others of its provider.
+    /// Returns the counts of the model of this name, or those for all others of its provider.
     pub(super) fn of(&self, provider: Provider, name: Option<&str>) -> &ModelMetrics {
         let name = name.filter(|name| !name.is_empty()).unwrap_or("unknown");
         if name.len() > LONGEST || name == OTHER {
@@ -129,7 +129,7 @@ impl ModelTable {
         None
     }
 
-    /// Takes a free place, unless enough are taken. Who comes first has it.
+    /// Takes a free slot, unless enough are taken. If several threads try, the first one gets it.
     fn take<'a>(
         &self,
         place: &'a OnceLock<Box<ModelMetrics>>,
@@ -153,7 +153,8 @@ impl ModelTable {
         self.others[provider.place()].get_or_init(|| Box::new(ModelMetrics::new(provider, OTHER)))
     }
 
-    /// All that were seen, by provider and name; no two have both the same.
+    /// Returns all counted models, sorted by provider and name. No two have the same provider and
+    /// name.
     pub(super) fn all(&self) -> Vec<&ModelMetrics> {
         let places = self.seen.iter().chain(&self.others);
         let mut all: Vec<&ModelMetrics> =
@@ -190,7 +191,7 @@ mod tests {
         let others = all.iter().filter(|model| model.name == OTHER);
         let counts: Vec<u64> = others.map(|o| o.captures.load(Ordering::Relaxed)).collect();
         assert_eq!(counts, [499_950, 499_950]);
-        // Who has been told apart still is.
+        // A model that is counted separately stays so.
         assert_eq!(models.of(Provider::OPEN_AI, Some("m0")).name, "m0");
     }
 

@@ -1,4 +1,4 @@
-//! What a scrape tells of what was counted.
+//! Tests of what a scrape returns.
 
 use super::label::OURSELVES;
 use super::*;
@@ -14,7 +14,7 @@ use loomrec_provider::Provider;
 /// The labels of a model with a name that has to be escaped.
 const CLAUDE: &str = "provider=\"anthropic\",model=\"claude \\\"x\\\"\\n日本\"";
 
-/// The labels of aimock's for those calls.
+/// aimock's labels for those calls.
 const AIMOCKS: &str = "method=\"POST\",path=\"{unknown}\"";
 
 fn metrics(compat: bool) -> (Arc<Metrics>, Arc<RunCounters>) {
@@ -26,7 +26,7 @@ fn told(loaded: u64) -> ScrapeInput {
     ScrapeInput { mode: "replay", loaded, journal_lost: 3 }
 }
 
-/// A call for a model, answered so.
+/// Returns a call for a model, with this outcome and status.
 fn seen(provider: Provider, model: &str, outcome: CallOutcome, status: Option<u16>) -> CallRecord {
     let mut facts = RequestSummary::refused("POST", "/v1/x", provider);
     facts.model = Some(model.to_owned());
@@ -84,7 +84,7 @@ fn fill(metrics: &Metrics, counters: &RunCounters) {
     counters.unkept("disk full");
 }
 
-/// The value of a series.
+/// Returns the value of a series.
 fn value(text: &str, series: &str) -> f64 {
     let line = text.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
     line.unwrap_or_else(|| panic!("no {series} in\n{text}")).parse().unwrap()

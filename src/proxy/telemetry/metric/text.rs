@@ -1,12 +1,12 @@
-//! Numbers as a scraper reads them: OpenMetrics where it asks for that, else the older
-//! text format, which `promtool` and everything else reads.
+//! The text formats of metrics: OpenMetrics for scrapers that accept it, otherwise the older
+//! format, which `promtool` and all other tools read.
 
 /// The media type of OpenMetrics.
 pub const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 /// The media type of the older format.
 pub const PLAIN: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Whether a scraper that says what it accepts is to get OpenMetrics.
+/// Whether a scraper with this `Accept` header gets OpenMetrics.
 pub fn wants_open_metrics(accept: &str) -> bool {
     accept.split(',').any(|range| {
         let mut parts = range.split(';').map(str::trim);
@@ -16,8 +16,8 @@ pub fn wants_open_metrics(accept: &str) -> bool {
     })
 }
 
-/// OpenMetrics in the older format: there a counter is named with its suffix in what is
-/// said of it, too, and the text has no mark at its end.
+/// Converts OpenMetrics to the older format: there the name of a counter has its suffix in HELP and
+/// TYPE lines too, and the text has no end mark.
 pub(super) fn plain(open: &str) -> String {
     let mut out = String::with_capacity(open.len() + 64);
     let mut help = None;

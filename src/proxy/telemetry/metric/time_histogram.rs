@@ -1,50 +1,51 @@
-//! How long something took, each time: a histogram of atomics.
+//! A histogram of durations, made of atomics.
 //!
-//! The client library's own histogram has a lock, which calls that are answered at once
-//! would wait for; this one has none. It is written out by the library all the same.
+//! The client library's own histogram has a lock, on which calls that are answered at the same time
+//! would wait. This one has none. The library still encodes it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Upper bounds for what loomrec itself does, in seconds: 10 µs to 1 s.
+/// Upper bounds for loomrec's own durations, in seconds: 10 µs to 1 s.
 pub(super) const SHORT: &[f64] = &[
     0.00001, 0.000025, 0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05,
     0.1, 0.25, 1.0,
 ];
 
-/// Upper bounds for what models take, in seconds: 5 ms to 5 minutes.
+/// Upper bounds for durations of models, in seconds: 5 ms to 5 minutes.
 pub(super) const LONG: &[f64] =
     &[0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0];
 
-/// How often something took how long.
+/// A histogram of durations.
 #[derive(Debug)]
 pub(super) struct TimeHistogram {
     bounds: &'static [f64],
-    /// One for each bound, and one for what is above all of them.
+    /// One count for each bound, and one for durations above all of them.
     counts: Box<[AtomicU64]>,
-    /// In nanoseconds: sums of whole numbers do not hang on their order.
+    /// In nanoseconds: a sum of integers does not depend on their order.
     sum: AtomicU64,
 }
 
-/// What a [`TimeHistogram`] held at a moment.
+/// The contents of a [`TimeHistogram`] at one moment.
 #[derive(Debug)]
 pub(super) struct HistogramReading {
     /// The sum, in seconds.
     pub(super) sum: f64,
-    /// How many.
+    /// The number of durations.
     pub(super) count: u64,
-    /// How many at most that long, and longer than the one before; the last is infinite.
+    /// Upper bounds with the number of durations between the bound before and this one. The last
+    /// bound is infinite.
     pub(super) buckets: Vec<(f64, u64)>,
 }
 
 impl TimeHistogram {
-    /// One with these upper bounds, in seconds.
+    /// Creates an empty histogram with these upper bounds, in seconds.
     pub(super) fn new(bounds: &'static [f64]) -> Self {
         let counts = (0..=bounds.len()).map(|_| AtomicU64::default()).collect();
         Self { bounds, counts, sum: AtomicU64::default() }
     }
 
-    /// Adds one.
+    /// Adds a duration.
     pub(super) fn add(&self, took: Duration) {
         let seconds = took.as_secs_f64();
         let place = self.bounds.partition_point(|bound| *bound < seconds);
@@ -52,7 +53,8 @@ impl TimeHistogram {
         self.counts[place].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// What it holds now. The count is that of the buckets, whatever is added meanwhile.
+    /// Returns the current contents. The count is the sum of the buckets, even if durations are
+    /// added meanwhile.
     pub(super) fn read(&self) -> HistogramReading {
         let bounds = self.bounds.iter().copied().chain([f64::INFINITY]);
         let counts = self.counts.iter().map(|count| count.load(Ordering::Relaxed));

@@ -1,8 +1,8 @@
 //! The span of a call: its name, times, attributes and events.
 //!
-//! Names are those of OpenTelemetry's conventions for generative AI and for HTTP, and our
-//! own below `loomrec.`; docs/traces.md lists them. No attribute holds a body, a header's
-//! value but the step and the session, or a query string.
+//! Names follow OpenTelemetry's conventions for generative AI and for HTTP. loomrec's own names
+//! begin with `loomrec.`. docs/traces.md lists them. No attribute contains a body, a query string,
+//! or a header value other than the step and the session.
 
 use std::borrow::Cow;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -22,7 +22,7 @@ use loomrec_engine::replay::RecordingMismatchError;
 use loomrec_engine::{CallOutcome, RequestSummary, clip};
 use loomrec_fault::CallFault;
 
-/// Makes the span of a call, joined to its caller's, and ends it.
+/// Makes the span of a call as a child of its caller's span, and ends it.
 pub(super) fn make(tracer: &SdkTracer, seen: &CallRecord, about: &SpanDetails) {
     let start = UNIX_EPOCH + Duration::from_micros(u64::try_from(seen.at).unwrap_or(0));
     let builder = SpanBuilder::from_name(name(&seen.facts))
@@ -38,7 +38,7 @@ pub(super) fn make(tracer: &SdkTracer, seen: &CallRecord, about: &SpanDetails) {
     span.end_with_timestamp(start + seen.total);
 }
 
-/// The caller's span.
+/// Returns the context of the caller's span.
 fn context(parent: &ParentSpan) -> Context {
     let flags = if parent.sampled { TraceFlags::SAMPLED } else { TraceFlags::NOT_SAMPLED };
     let state: TraceState = parent.state.parse().unwrap_or_default();
@@ -46,7 +46,8 @@ fn context(parent: &ParentSpan) -> Context {
     Context::new().with_remote_span_context(SpanContext::new(trace, span, flags, true, state))
 }
 
-/// What is asked for, and of which model; the method, where it is nothing of a model.
+/// Returns the name of a span: the operation and the model, or the HTTP method if it is not a model
+/// operation.
 fn name(facts: &RequestSummary) -> Cow<'static, str> {
     match (facts.operation.semantic(), &facts.model) {
         (Some(operation), Some(model)) => format!("{operation} {model}").into(),
@@ -55,11 +56,11 @@ fn name(facts: &RequestSummary) -> Cow<'static, str> {
     }
 }
 
-/// What is wrong with a call.
+/// The failure of a call.
 struct Failure {
-    /// What kind of thing.
+    /// The kind of failure.
     kind: Cow<'static, str>,
-    /// Whether the span is marked with it: a client's mistake is none of ours.
+    /// Whether the span is marked as failed: a client's mistake is not an error of the server.
     is_ours: bool,
 }
 
@@ -85,7 +86,7 @@ fn failure(seen: &CallRecord) -> Option<Failure> {
     }
 }
 
-/// Attributes as they come to be.
+/// A growing list of attributes.
 struct Attributes(Vec<KeyValue>);
 
 impl Attributes {
@@ -118,7 +119,7 @@ fn attributes(seen: &CallRecord, about: &SpanDetails) -> Vec<KeyValue> {
     out.0
 }
 
-/// Those that OpenTelemetry's conventions name.
+/// Adds the attributes that OpenTelemetry's conventions define.
 fn of_conventions(out: &mut Attributes, seen: &CallRecord, about: &SpanDetails) {
     let facts = &*seen.facts;
     out.maybe("gen_ai.operation.name", facts.operation.semantic());
@@ -151,7 +152,7 @@ fn of_conventions(out: &mut Attributes, seen: &CallRecord, about: &SpanDetails) 
     out.maybe("error.type", failure(seen).map(|failure| failure.kind));
 }
 
-/// Our own.
+/// Adds loomrec's own attributes.
 fn ours(out: &mut Attributes, seen: &CallRecord) {
     let facts = &*seen.facts;
     out.put("loomrec.mode", seen.mode);
@@ -178,7 +179,7 @@ fn ours(out: &mut Attributes, seen: &CallRecord) {
     out.text("loomrec.mismatch_reason", seen.mismatch_reason());
 }
 
-/// AgentLoom's names for some of it.
+/// Adds some attributes under AgentLoom's names.
 fn agentlooms(out: &mut Attributes, seen: &CallRecord) {
     if let Some(by) = seen.matched_by() {
         out.put("agentloom.mock.matched_by", by);
@@ -195,7 +196,7 @@ fn agentlooms(out: &mut Attributes, seen: &CallRecord) {
     }
 }
 
-/// What happened on the way.
+/// Returns the events of a span.
 fn events(seen: &CallRecord, start: SystemTime) -> Vec<Event> {
     let event = |name: &'static str, after: Duration, attributes: Vec<KeyValue>| {
         Event::new(name, start + after.min(seen.total), attributes, 0)
@@ -223,8 +224,8 @@ fn fault_of(fault: &CallFault) -> Vec<KeyValue> {
     out.0
 }
 
-/// Why a call was missed, and in which places it differs from the nearest one; not what
-/// stands there.
+/// Returns why a call was missed, and in which places it differs from the nearest one, but not the
+/// values in those places.
 fn mismatch_of(mismatch: &RecordingMismatchError) -> Vec<KeyValue> {
     let mut out = Attributes(Vec::new());
     out.put("loomrec.mismatch_reason", mismatch.reason.as_str());

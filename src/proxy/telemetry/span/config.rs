@@ -1,14 +1,15 @@
-//! Where spans go, what they say beside their calls, and why they cannot be sent.
+//! Configuration of spans: where they are sent, what they contain besides their calls, and the
+//! errors of the setup.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use url::Url;
 
-/// Told of what went wrong, once.
+/// Callback for errors, called once.
 pub type OnSpanError = Box<dyn Fn(&str) + Send>;
 
-/// How spans are sent.
+/// The protocol with which spans are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpanProtocol {
     /// Protobuf over gRPC.
@@ -19,30 +20,30 @@ pub enum SpanProtocol {
     Json,
 }
 
-/// Where spans go, and what of it is bounded.
+/// Where spans are sent, and the limits of it.
 #[derive(Clone)]
 pub struct SpanConfig {
-    /// Where to: for HTTP with the path.
+    /// The address of the collector. For HTTP, it includes the path.
     pub endpoint: Url,
-    /// How.
+    /// The protocol.
     pub protocol: SpanProtocol,
     /// How long the collector may take for one request.
     pub timeout: Duration,
-    /// How long sending a batch may take, tries included.
+    /// How long sending a batch may take, including retries.
     pub limit: Duration,
-    /// How long the end of a run waits for what is not sent yet.
+    /// How long the end of a run waits for spans that are not sent yet.
     pub patience: Duration,
-    /// How long spans gather before they are sent.
+    /// How long spans are gathered before they are sent.
     pub delay: Duration,
-    /// How many may wait.
+    /// How many calls may wait for their span.
     pub queue: usize,
-    /// How many are sent at once.
+    /// How many spans are sent at once.
     pub batch: usize,
-    /// The certificates (PEM) to trust in place of the system's.
+    /// The certificates (PEM) to trust instead of the system's.
     pub roots: Option<Vec<u8>>,
-    /// What the collector is shown.
+    /// The client certificate for the collector.
     pub identity: Option<TlsIdentity>,
-    /// What a span tells beside its call.
+    /// What a span contains besides its call.
     pub about: SpanDetails,
 }
 
@@ -55,12 +56,12 @@ pub struct TlsIdentity {
     pub key: Vec<u8>,
 }
 
-/// What a span tells beside its call.
+/// What a span contains besides its call.
 #[derive(Clone, Debug, Default)]
 pub struct SpanDetails {
-    /// Whether AgentLoom's own names stand beside ours.
+    /// Whether spans also have attributes under AgentLoom's names.
     pub compat: bool,
-    /// The hosts and ports of upstreams, where they are known.
+    /// The hosts and ports of upstreams, if they are known.
     pub addresses: BTreeMap<String, (String, u16)>,
 }
 
@@ -73,7 +74,7 @@ pub enum SpanError {
         /// What was wrong.
         detail: String,
     },
-    /// This binary has no traces.
+    /// This binary was built without tracing.
     #[error("set up the traces: this loomrec was built without the feature otel")]
     NotBuilt,
 }

@@ -1,55 +1,55 @@
-//! What became of spans, in numbers.
+//! Counts of spans that were sent or lost.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use serde_json::{Value, json};
 
-/// What became of spans.
+/// The counts of spans that were sent or lost.
 #[derive(Debug, Default)]
 pub struct SpanCounts {
     sent: AtomicU64,
     lost: AtomicU64,
-    /// Why spans were lost, the last time.
+    /// Why spans were lost most recently.
     why: Mutex<Option<String>>,
 }
 
 impl SpanCounts {
-    /// Those that a collector has taken.
+    /// Returns how many spans a collector has accepted.
     pub fn sent(&self) -> u64 {
         self.sent.load(Ordering::Relaxed)
     }
 
-    /// Those that no collector has taken and none will.
+    /// Returns how many spans no collector has accepted or will accept.
     pub fn lost(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
     }
 
-    /// Why spans were lost, the last time.
+    /// Returns why spans were lost most recently.
     pub(super) fn why(&self) -> Option<String> {
         self.why.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Adds some that were taken.
+    /// Adds spans that were accepted.
     #[cfg(feature = "otel")]
     pub(super) fn send(&self, spans: u64) {
         self.sent.fetch_add(spans, Ordering::Relaxed);
     }
 
-    /// Adds some that are lost.
+    /// Adds spans that are lost.
     #[cfg(feature = "otel")]
     pub(super) fn lose(&self, spans: u64) {
         self.lost.fetch_add(spans, Ordering::Relaxed);
     }
 
-    /// Says why; whether nobody has before.
+    /// Notes why spans are lost. Returns whether this is the first loss.
     #[cfg(feature = "otel")]
     pub(super) fn blame(&self, why: &str) -> bool {
         let mut told = self.why.lock().unwrap_or_else(PoisonError::into_inner);
         told.replace(why.to_owned()).is_none()
     }
 
-    /// As JSON.
+    /// Returns it as JSON.
     pub(super) fn to_json(&self) -> Value {
         json!({ "sent": self.sent(), "lost": self.lost(), "error": self.why() })
     }

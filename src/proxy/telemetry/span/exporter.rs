@@ -1,8 +1,8 @@
-//! What sends spans: the OTLP exporters, and the resource that all spans are of.
+//! The OTLP exporters, and the resource that all spans belong to.
 //!
-//! They read of the environment by themselves what is standard and needs no telling here:
-//! headers, compression, the sampler, limits, the service's name and attributes. No proxy
-//! of the environment is used: it may well be this very process.
+//! The exporters read the standard settings from the environment themselves: headers, compression,
+//! the sampler, limits, the service's name and attributes. A proxy from the environment is not
+//! used: it may well be this very process.
 
 use loomrec_engine::upstream::install_crypto_provider;
 use opentelemetry::Key;
@@ -15,10 +15,10 @@ use opentelemetry_sdk::trace::SpanExporter as _;
 
 use super::config::{SpanConfig, SpanError, SpanProtocol};
 
-/// The exporter. To be called where a runtime is at hand.
+/// Builds the exporter. Must be called within a runtime.
 ///
 /// # Errors
-/// What it cannot be built with.
+/// [`SpanError::Setup`] if it cannot be built.
 pub(super) fn build(config: &SpanConfig, resource: &Resource) -> Result<SpanExporter, SpanError> {
     let setup = |detail: String| SpanError::Setup { detail };
     let builder = SpanExporter::builder();
@@ -71,13 +71,13 @@ fn client(config: &SpanConfig) -> reqwest::Result<reqwest::Client> {
     builder.build()
 }
 
-/// An error and what is behind it.
+/// Returns the text of an error and its sources.
 fn chain(error: &dyn std::error::Error) -> String {
     let behind = std::iter::successors(error.source(), |error| error.source());
     behind.fold(error.to_string(), |text, error| format!("{text}: {error}"))
 }
 
-/// What all spans are of: as the environment says, and else `loomrec`.
+/// Returns the resource of all spans: the service name of the environment, or `loomrec`.
 pub(super) fn resource() -> Resource {
     let name = Key::new("service.name");
     let builder = Resource::builder();

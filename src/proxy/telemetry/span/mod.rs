@@ -1,8 +1,8 @@
-//! Traces: a span for each call that is over, sent to a collector by a thread of its own.
+//! Traces: a span for each finished call, sent to a collector by a separate thread.
 //!
-//! What no collector takes is counted and left out: no call waits for its span, and what
-//! waits to be sent is bounded in number and in bytes. docs/traces.md describes the spans.
-//! The crates behind it are built in with the feature `otel`; without it nothing starts.
+//! Spans that no collector accepts are counted and dropped. No call waits for its span, and the
+//! spans that wait to be sent are limited in number and in bytes. docs/traces.md describes the
+//! spans. The feature `otel` builds in the crates for this. Without it, tracing cannot be started.
 
 mod config;
 mod count;
@@ -25,7 +25,7 @@ use super::call_record::CallRecord;
 pub use config::{OnSpanError, SpanConfig, SpanDetails, SpanError, SpanProtocol, TlsIdentity};
 pub use count::SpanCounts;
 
-/// Where spans are made and sent, if they are.
+/// Makes and sends spans, if tracing is on.
 #[derive(Debug)]
 pub struct Spans {
     counts: Arc<SpanCounts>,
@@ -34,7 +34,7 @@ pub struct Spans {
 }
 
 impl Spans {
-    /// None are made.
+    /// Makes no spans.
     pub fn none() -> Self {
         Self {
             counts: Arc::default(),
@@ -43,11 +43,11 @@ impl Spans {
         }
     }
 
-    /// Starts the thread that sends them. They are counted in `counts`; `told` hears of
-    /// what goes wrong.
+    /// Starts the thread that sends spans. They are counted in `counts`. `told` is called with
+    /// errors.
     ///
     /// # Errors
-    /// What the exporter cannot be built with.
+    /// [`SpanError::Setup`] if the exporter cannot be built.
     #[cfg(feature = "otel")]
     pub fn start(
         config: SpanConfig,
@@ -58,7 +58,7 @@ impl Spans {
         Ok(Self { counts, queue: Some(queue) })
     }
 
-    /// Says that this binary has none.
+    /// Fails, because this binary was built without tracing.
     ///
     /// # Errors
     /// Always.
@@ -71,19 +71,19 @@ impl Spans {
         Err(SpanError::NotBuilt)
     }
 
-    /// Whether any are made.
+    /// Whether spans are made.
     #[cfg(feature = "otel")]
     pub fn is_on(&self) -> bool {
         self.queue.is_some()
     }
 
-    /// Whether any are made.
+    /// Whether spans are made.
     #[cfg(not(feature = "otel"))]
     pub fn is_on(&self) -> bool {
         false
     }
 
-    /// Has a span made of a call, unless too many wait already.
+    /// Has a span made of a call, unless too many calls are waiting already.
     pub fn add(&self, seen: &Arc<CallRecord>) {
         #[cfg(feature = "otel")]
         if let Some(queue) = &self.queue {
@@ -93,15 +93,16 @@ impl Spans {
         let _ = seen;
     }
 
-    /// How they do, for the control endpoint; null where none are made.
+    /// Returns the state of tracing, for the control endpoint. Null if no spans are made.
     pub fn health(&self) -> Value {
         if self.is_on() { self.counts.to_json() } else { Value::Null }
     }
 
-    /// Sends what waits, for as long as the run's end may take, and ends.
+    /// Sends the waiting spans, within the time that the end of the run may take, and ends the
+    /// thread.
     ///
     /// # Errors
-    /// How many were not sent, and why.
+    /// How many were not sent, and the reason.
     pub async fn close(&self) -> Result<(), String> {
         #[cfg(feature = "otel")]
         if let Some(queue) = &self.queue {

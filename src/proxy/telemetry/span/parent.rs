@@ -1,5 +1,5 @@
-//! The trace that a caller says its call belongs to: its `traceparent` and `tracestate`
-//! headers, as the W3C's Trace Context has them.
+//! The caller's trace: its `traceparent` and `tracestate` headers, as defined by the W3C's Trace
+//! Context.
 
 use http::{HeaderMap, HeaderName};
 
@@ -8,31 +8,31 @@ use loomrec_recording::redact::{CallCredentials, is_clean};
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
 
-/// A longer state is left out: nobody has to pass on more.
+/// A longer state is dropped: the standard requires no more to be passed on.
 const LONGEST_STATE: usize = 512;
 
-/// The bit of the flags that says whether the trace is sampled.
+/// The flag bit that says whether the trace is sampled.
 const SAMPLED: u8 = 1;
 
 /// The caller's span.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParentSpan {
-    /// The number of its trace; never 0.
+    /// The id of its trace. Never 0.
     pub trace: u128,
-    /// Its own number; never 0.
+    /// The id of the span. Never 0.
     pub span: u64,
-    /// Whether its trace is kept.
+    /// Whether its trace is sampled.
     pub sampled: bool,
-    /// What others wrote into the trace on its way; empty where nobody did.
+    /// The `tracestate` of the trace. May be empty.
     pub state: Box<str>,
 }
 
 impl ParentSpan {
-    /// What a request's headers say; `None` where they say nothing, or nothing that can be,
-    /// or hold a credential of the request's own.
+    /// Reads the headers of a request. Returns `None` if there is no valid `traceparent`, or if it
+    /// contains a credential of the request.
     pub fn of(headers: &HeaderMap, secrets: &CallCredentials) -> Option<Self> {
         let mut given = headers.get_all(TRACEPARENT).iter();
-        // Two of them: nobody can tell which is meant.
+        // With two of them it is unclear which one is meant.
         let (Some(value), None) = (given.next(), given.next()) else { return None };
         if !is_clean(value.as_bytes(), secrets) {
             return None;
@@ -43,7 +43,7 @@ impl ParentSpan {
         Some(parent)
     }
 
-    /// Reads a `traceparent`. A version that is not known yet may have more behind it.
+    /// Parses a `traceparent`. In a version that is not known yet, more may follow.
     fn parse(text: &str) -> Option<Self> {
         let mut parts = text.splitn(5, '-');
         let mut part = |length| parts.next().filter(|part| is_hex(part, length));
@@ -58,12 +58,12 @@ impl ParentSpan {
     }
 }
 
-/// Whether a text is so many hexadecimal digits, in lower case.
+/// Whether a text consists of this many hexadecimal digits in lower case.
 fn is_hex(text: &str, length: usize) -> bool {
     text.len() == length && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// The `tracestate`: the headers of that name are one list.
+/// Returns the `tracestate`. The headers of that name are one list.
 fn state(headers: &HeaderMap) -> Option<Box<str>> {
     let mut all = String::new();
     for value in headers.get_all(TRACESTATE) {

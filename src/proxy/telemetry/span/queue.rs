@@ -1,8 +1,8 @@
-//! The way from calls to the collector: a bounded queue, and the thread behind it, which
-//! makes the spans, gathers them and has them sent.
+//! The queue between calls and the collector: bounded, and emptied by a thread, which makes the
+//! spans, gathers them and sends them.
 //!
-//! One batch is on its way at a time. What comes meanwhile waits; what does not fit, and
-//! what a collector did not take in time, is counted and left out.
+//! One batch is sent at a time, and other calls wait meanwhile. Calls that do not fit, and spans
+//! that the collector did not accept in time, are counted and dropped.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,26 +23,27 @@ use super::count::SpanCounts;
 use super::{attribute, exporter};
 use crate::telemetry::call_record::CallRecord;
 
-/// Bytes that what waits may take in memory, about.
+/// About how many bytes the waiting calls may take in memory.
 const BYTES: usize = 16 << 20;
-/// How long calls may gather before spans are made of them: fewer have to wake the thread.
+/// How long calls are gathered before spans are made of them, so that fewer calls have to wake the
+/// thread.
 const GATHER: Duration = Duration::from_millis(5);
-/// How much longer than it should the end waits for the thread.
+/// How much longer than the configured time the end waits for the thread.
 const SLACK: Duration = Duration::from_millis(500);
 
-/// A call whose span is to be made, and the bytes it takes.
+/// A call whose span is to be made, and the bytes that it takes.
 type Waiting = (Arc<CallRecord>, usize);
 
-/// The queue.
+/// The queue of calls.
 #[derive(Debug)]
 pub(super) struct SpanQueue {
     calls: mpsc::Sender<Waiting>,
-    /// The bytes of what waits.
+    /// The bytes of the waiting calls.
     waiting: Arc<AtomicUsize>,
-    /// How many were taken in and are neither sent nor lost nor left out yet.
+    /// How many accepted calls are neither sent nor lost nor left out yet.
     open: Arc<AtomicU64>,
     counts: Arc<SpanCounts>,
-    /// When sending has to be over, once that is known.
+    /// When sending has to be over. `None` until the run ends.
     stop: watch::Sender<Option<Instant>>,
     patience: Duration,
     done: Mutex<Option<oneshot::Receiver<()>>>,
@@ -52,7 +53,7 @@ impl SpanQueue {
     /// Starts the thread.
     ///
     /// # Errors
-    /// What the exporter cannot be built with.
+    /// [`SpanError::Setup`] if the exporter cannot be built.
     pub(super) fn start(
         config: SpanConfig,
         counts: Arc<SpanCounts>,
@@ -85,9 +86,9 @@ impl SpanQueue {
                     Err(error) => drop(ready.send(Err(error))),
                 }
             });
-            // Nobody may wait for it any more.
+            // The receiver may have gone already.
             let _ = finish.send(());
-            // A name that is still looked up is not waited for.
+            // Does not wait for a name that is still being resolved.
             runtime.shutdown_background();
         };
         let thread = std::thread::Builder::new().name("loomrec-spans".to_owned());
@@ -98,7 +99,7 @@ impl SpanQueue {
         Ok(Self { calls, waiting, open, counts, stop, patience, done })
     }
 
-    /// Has a span made of a call, unless too many wait already.
+    /// Has a span made of a call, unless too many calls are waiting already.
     pub(super) fn add(&self, seen: &Arc<CallRecord>) {
         let weight = seen.weight();
         let waiting = self.waiting.fetch_add(weight, Ordering::Relaxed);
@@ -111,12 +112,12 @@ impl SpanQueue {
         }
     }
 
-    /// Has what waits sent, and ends the thread.
+    /// Has the waiting spans sent, and ends the thread.
     pub(super) async fn close(&self) {
         let done = self.done.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(done) = done else { return };
         self.stop.send_replace(Some(Instant::now() + self.patience));
-        // A thread that is gone is done as well.
+        // A dropped sender also means that the thread has ended.
         drop(tokio::time::timeout(self.patience + SLACK, done).await);
         let open = self.open.swap(0, Ordering::Relaxed);
         if open > 0 {
@@ -126,14 +127,14 @@ impl SpanQueue {
     }
 }
 
-/// The numbers that the thread keeps.
+/// The counters that the thread updates.
 struct Books {
     waiting: Arc<AtomicUsize>,
     open: Arc<AtomicU64>,
     counts: Arc<SpanCounts>,
 }
 
-/// Where the SDK puts spans that are made and sampled.
+/// Collects the sampled spans that the SDK makes.
 #[derive(Clone, Debug, Default)]
 struct Made(Arc<Mutex<Vec<SpanData>>>);
 
@@ -163,7 +164,7 @@ impl SpanProcessor for Made {
     }
 }
 
-/// What the thread works with.
+/// The state of the thread.
 struct Work {
     config: SpanConfig,
     books: Books,
@@ -171,10 +172,10 @@ struct Work {
     told: OnSpanError,
     exporter: SpanExporter,
     tracer: SdkTracer,
-    /// Its end would shut the tracer down.
+    /// Kept because dropping it would shut the tracer down.
     _provider: SdkTracerProvider,
     made: Made,
-    /// When the first of those that are made has to be sent.
+    /// When the first of the gathered spans has to be sent.
     due: Option<Instant>,
 }
 
@@ -208,7 +209,7 @@ impl Work {
         })
     }
 
-    /// Makes and sends spans, until the end.
+    /// Makes and sends spans, until the queue is closed.
     async fn run(mut self, mut calls: mpsc::Receiver<Waiting>) {
         let mut stop = self.stop.clone();
         loop {
@@ -233,9 +234,9 @@ impl Work {
         self.send().await;
     }
 
-    /// Makes spans of all that waits, and sends them where that fills batches.
+    /// Makes spans of all waiting calls, and sends them when a batch is full.
     async fn take_all(&mut self, calls: &mut mpsc::Receiver<Waiting>) {
-        // No more than can wait: what comes meanwhile has its turn later.
+        // No more than can wait: calls that arrive meanwhile are taken later.
         for _ in 0..self.config.queue {
             let Ok(call) = calls.try_recv() else { return };
             self.take(call);
@@ -258,7 +259,7 @@ impl Work {
         }
     }
 
-    /// Sends what is made.
+    /// Sends the gathered spans.
     async fn send(&mut self) {
         self.due = None;
         let spans = self.made.take();
@@ -283,7 +284,7 @@ impl Work {
             Err(why) => {
                 self.books.counts.lose(number);
                 let first = self.books.counts.blame(&why);
-                // At the end of the run it is said with how many they were.
+                // At the end of the run, this is reported together with the number of lost spans.
                 if first && stop.borrow().is_none() {
                     (self.told)(&why);
                 }
@@ -293,7 +294,7 @@ impl Work {
     }
 }
 
-/// What an exporter failed for.
+/// Returns why an exporter failed.
 fn why(error: OTelSdkError) -> String {
     match error {
         OTelSdkError::InternalFailure(why) => why,
@@ -301,7 +302,7 @@ fn why(error: OTelSdkError) -> String {
     }
 }
 
-/// Returns at that moment, or never.
+/// Returns at that moment, or never if there is none.
 async fn until(due: Option<Instant>) {
     match due {
         Some(due) => tokio::time::sleep_until(due).await,
@@ -309,8 +310,8 @@ async fn until(due: Option<Instant>) {
     }
 }
 
-/// Returns once the run ends: when sending has to be over. One whose other end is gone has
-/// no time left.
+/// Returns once the run ends, with the time at which sending has to be over. If the sender was
+/// dropped, that is now.
 async fn told_to_stop(stop: &mut watch::Receiver<Option<Instant>>) -> Instant {
     let last = stop.wait_for(Option::is_some).await.ok().and_then(|last| *last);
     last.unwrap_or_else(Instant::now)

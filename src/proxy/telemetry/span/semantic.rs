@@ -3,14 +3,14 @@
 use loomrec_engine::RequestSummary;
 use loomrec_provider::KnownUpstream;
 
-/// Whom a call asks: the upstream, where it is one of the conventions', else whose API it
-/// speaks.
+/// Returns the system that a call is sent to: the upstream, if the conventions name it, otherwise
+/// the provider whose API it uses.
 pub(super) fn system(facts: &RequestSummary) -> Option<&'static str> {
     let upstream = KnownUpstream::find(&facts.upstream).and_then(|known| known.semantic);
     upstream.or_else(|| facts.provider.semantic())
 }
 
-/// A method that the conventions know.
+/// Returns a method if the conventions know it.
 pub(super) fn method(method: &str) -> Option<&'static str> {
     const KNOWN: [&str; 10] =
         ["CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "QUERY", "TRACE"];
