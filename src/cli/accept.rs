@@ -1,4 +1,4 @@
-//! `loomrec accept` and `loomrec reject`: deciding about changes by name.
+//! The `loomrec accept` and `loomrec reject` commands: decisions about changes by key.
 
 use std::collections::BTreeSet;
 
@@ -13,13 +13,13 @@ use super::terminal;
 use crate::recording::EntryName;
 use crate::recording::pending::ReplacedTake;
 
-/// How many changes an error names.
+/// How many changes an error message names.
 const NAMED: usize = 10;
 
 /// Runs `accept`.
 ///
 /// # Errors
-/// A key that names no change (2); a conflict, or a failed call in the place of one that
+/// A key that names no change (2); a conflict, or a failed call that would replace one that
 /// succeeded (1); files that cannot be used (4) or are in use (5).
 pub(super) fn accept(args: &AcceptArgs) -> Result<u8, CommandFailure> {
     let permit = Permit { conflicts: args.force, failures: args.keep_failures };
@@ -34,12 +34,12 @@ pub(super) fn reject(args: &RejectArgs) -> Result<u8, CommandFailure> {
     run(&args.decide, Verdict::Reject, Permit { conflicts: true, failures: true })
 }
 
-/// What is decided about without a question.
+/// What is decided without a question.
 #[derive(Clone, Copy)]
 struct Permit {
-    /// Changes to takes that have changed since.
+    /// Changes whose replaced takes have changed since.
     conflicts: bool,
-    /// Failed calls in the place of takes that succeeded.
+    /// Failed calls that would replace takes that succeeded.
     failures: bool,
 }
 
@@ -48,7 +48,7 @@ fn run(args: &DecideArgs, verdict: Verdict, permit: Permit) -> Result<u8, Comman
     let Some(desk) = ReviewDesk::open(&args.file, args.new.as_ref(), &output)? else {
         let file = args.file.display();
         let text = format!("nothing waits for a review of {file}");
-        // Without keys nothing was asked for that is not so.
+        // Without keys, having nothing to decide is not an error.
         return match args.keys.is_empty() {
             true => print(&format!("{}\n", terminal::line(&text))),
             false => Err(CommandFailure::usage(text)),
@@ -75,7 +75,7 @@ fn run(args: &DecideArgs, verdict: Verdict, permit: Permit) -> Result<u8, Comman
     if failed.is_empty() { Ok(code) } else { Err(failure_refusal(&desk, &failed)?) }
 }
 
-/// Why failed calls do not replace takes that succeeded.
+/// Returns the refusal of failed calls that would replace takes that succeeded.
 fn failure_refusal(desk: &ReviewDesk, failed: &[usize]) -> Result<CommandFailure, CommandFailure> {
     let (count, file) = (failed.len(), desk.file.display());
     let are = if count == 1 { "change is" } else { "changes are" };
@@ -93,7 +93,7 @@ fn failure_refusal(desk: &ReviewDesk, failed: &[usize]) -> Result<CommandFailure
     Ok(refused(&text, &lines))
 }
 
-/// The changes that keys mean; without keys all.
+/// Returns the changes that the keys name. Without keys, returns all changes.
 fn chosen(desk: &ReviewDesk, keys: &[String]) -> Result<BTreeSet<usize>, CommandFailure> {
     if keys.is_empty() {
         return Ok(desk.open_changes().into_iter().collect());
@@ -127,12 +127,13 @@ fn chosen(desk: &ReviewDesk, keys: &[String]) -> Result<BTreeSet<usize>, Command
     Ok(meant)
 }
 
-/// The changes that are such, of those that are not made yet.
+/// Returns the open changes that fulfil a condition.
 fn changes(desk: &ReviewDesk, is_such: impl Fn(usize) -> bool) -> Vec<usize> {
     desk.open_changes().into_iter().filter(|at| is_such(*at)).collect()
 }
 
-/// Whether a take is meant: every one of a name, unless the key tells which.
+/// Returns a test whether a take is meant. All takes of a name are meant, unless the key gives a
+/// number.
 fn meaning(key: &str, choice: &Choice<'_>) -> impl Fn(&ReplacedTake) -> bool {
     let name = choice.named.name.clone();
     let number = key.rsplit_once('#').is_some_and(|(_, number)| number.parse::<usize>().is_ok());
@@ -144,7 +145,7 @@ fn meaning(key: &str, choice: &Choice<'_>) -> impl Fn(&ReplacedTake) -> bool {
     move |other| other.name == name && (is_whole || other.take == take)
 }
 
-/// Why a conflict is not accepted.
+/// Returns the refusal of changes in conflict.
 fn refusal(desk: &ReviewDesk, conflicts: &[usize]) -> CommandFailure {
     let many = if conflicts.len() == 1 { "1 change is" } else { "changes are" };
     let count = if conflicts.len() == 1 { String::new() } else { format!("{} ", conflicts.len()) };
@@ -160,7 +161,7 @@ fn refusal(desk: &ReviewDesk, conflicts: &[usize]) -> CommandFailure {
     refused(&text, &lines.collect::<Vec<_>>())
 }
 
-/// The refusal of changes, a line for each of the first.
+/// Returns a refusal that names the first of the changes.
 fn refused(text: &str, changes: &[String]) -> CommandFailure {
     let mut text = terminal::line(text).into_owned();
     for line in changes.iter().take(NAMED) {
@@ -172,7 +173,7 @@ fn refused(text: &str, changes: &[String]) -> CommandFailure {
     CommandFailure::new(NO, text)
 }
 
-/// Why a key names no change.
+/// Returns the error for a key that names no change.
 fn unknown(desk: &ReviewDesk, error: &NoChoice) -> CommandFailure {
     let new = desk.new.display();
     let (text, keys): (String, &[String]) = match error {

@@ -1,17 +1,17 @@
-//! Amounts as people read and write them: with the digits that tell something.
+//! Amounts as people read and write them, with a useful number of digits.
 
 use std::time::{Duration, SystemTime};
 
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-/// The units of a time, and their seconds.
+/// The units of durations, with their seconds.
 const UNITS: [(&str, u64); 5] = [("s", 1), ("m", 60), ("h", 3600), ("d", 86_400), ("w", 604_800)];
 
-/// A time as it is given by a flag: `90m`, `12h`, `30d`.
+/// Parses a duration as flags give it: `90m`, `12h`, `30d`.
 ///
 /// # Errors
-/// Anything else, with what belongs there.
+/// Describes the expected format.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
     let text = text.trim();
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
@@ -23,15 +23,15 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_secs(total))
 }
 
-/// How long before `now` an entry was recorded, by its `recorded_at`; none for one that
-/// lies ahead, `None` for a text that is no such time.
+/// Returns how long before `now` an entry was recorded, according to its `recorded_at`. Zero for a
+/// time in the future, `None` for a text that is not a timestamp.
 pub(super) fn age(recorded_at: &str, now: SystemTime) -> Option<Duration> {
     let at = OffsetDateTime::parse(recorded_at, &Rfc3339).ok()?;
     let age = OffsetDateTime::from(now) - at;
     Some(Duration::try_from(age).unwrap_or_default())
 }
 
-/// A long time in its largest unit, rounded down.
+/// Formats a long duration in its largest unit, rounded down.
 pub(super) fn span(time: Duration) -> String {
     let seconds = time.as_secs();
     let fits = UNITS.iter().rev().filter(|(unit, _)| *unit != "w");
@@ -41,7 +41,7 @@ pub(super) fn span(time: Duration) -> String {
     }
 }
 
-/// Dollars with the digits that tell something.
+/// Formats dollars with a useful number of digits.
 pub(super) fn dollars(dollars: f64) -> String {
     match dollars {
         0.0 => "$0".to_owned(),
@@ -51,12 +51,12 @@ pub(super) fn dollars(dollars: f64) -> String {
     }
 }
 
-/// A sum of dollars without the noise of binary fractions.
+/// Rounds a sum of dollars to remove the noise of binary fractions.
 pub(super) fn rounded(dollars: f64) -> f64 {
     (dollars * 1e10).round() / 1e10
 }
 
-/// A time with the digits that tell something.
+/// Formats a duration with a useful number of digits.
 pub(super) fn milliseconds(ms: f64) -> String {
     match ms {
         short if short < 10.0 => format!("{short:.1} ms"),
@@ -65,7 +65,7 @@ pub(super) fn milliseconds(ms: f64) -> String {
     }
 }
 
-/// A number of things: `1 fault`, `2 faults`.
+/// Formats a count of things: `1 fault`, `2 faults`.
 pub(super) fn plural(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }

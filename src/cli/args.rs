@@ -1,5 +1,4 @@
-//! The command line as it is typed. What the words mean together is worked out
-//! by each command.
+//! Definitions of the command line. Each command works out what its flags mean together.
 
 mod access;
 mod convert;

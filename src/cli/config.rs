@@ -1,4 +1,4 @@
-//! `loomrec config`: what is in force, and where each value comes from.
+//! The `loomrec config` command: the settings in force, and where each value comes from.
 
 use std::fmt::Write as _;
 
@@ -15,7 +15,7 @@ use super::{serve_setup, terminal};
 struct Row {
     name: String,
     value: Vec<String>,
-    /// Where it comes from, for people.
+    /// Where it comes from, in words for people.
     from: String,
     source: &'static str,
 }
@@ -23,7 +23,7 @@ struct Row {
 /// Runs the command.
 ///
 /// # Errors
-/// Output that nobody takes.
+/// A stdout that cannot be written.
 pub fn run(
     args: &ConfigArgs,
     settings: &Settings,
@@ -56,7 +56,7 @@ pub fn run(
     print(&text)
 }
 
-/// A row without the passwords that an upstream's address may hold.
+/// Returns a row without the passwords that an upstream's address may contain.
 fn without_secrets(mut row: Row) -> Row {
     if row.name == "upstream" {
         row.value = row.value.iter().map(|value| serve_setup::without_secrets(value)).collect();
@@ -64,7 +64,7 @@ fn without_secrets(mut row: Row) -> Row {
     row
 }
 
-/// What a flag is set to when it is not given.
+/// Returns the value that a flag has when it is not given on the command line.
 fn row(settings: &Settings, command: &str, arg: &Arg) -> Row {
     let name = arg.get_long().unwrap_or_default().to_owned();
     let variable = arg.get_env().map(|name| name.to_string_lossy().into_owned());
@@ -93,7 +93,7 @@ fn row(settings: &Settings, command: &str, arg: &Arg) -> Row {
 }
 
 fn table(text: &mut String, command: &str, rows: &[Row]) {
-    // What goes into a string cannot fail.
+    // Writing to a string never fails.
     let _ = writeln!(text, "\n{command}");
     let shown = |row: &Row| match row.value.as_slice() {
         [] => "–".to_owned(),

@@ -1,4 +1,4 @@
-//! `loomrec convert`: a recording in one file into a folder of them, and back.
+//! The `loomrec convert` command: converts a recording in one file into a folder, and back.
 
 use std::collections::HashSet;
 
@@ -11,8 +11,8 @@ use crate::store::{self, StoreError};
 /// Runs the command.
 ///
 /// # Errors
-/// A recording that is missing, damaged or too new (4); one that is there already (2)
-/// or cannot be written (5); a stdout that cannot be written.
+/// A recording that is missing, damaged or too new (4); a target that exists already (2) or cannot
+/// be written (5); a stdout that cannot be written.
 pub(super) fn run(args: &ConvertArgs) -> Result<u8, CommandFailure> {
     let output = Output::new(LogFormat::Human, false, false);
     output_target::refuse_within("TO", args.to.as_path(), [&args.from])?;

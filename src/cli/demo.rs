@@ -1,8 +1,8 @@
-//! `loomrec demo`: records a small agent, replays it, changes a prompt, all on
-//! this machine and through the same engines as the commands.
+//! The `loomrec demo` command: records a small agent, replays it, and changes a prompt, all on this
+//! machine and through the same engines as the commands.
 //!
-//! What is shown has been checked: where the replay differs or the mismatch
-//! does not come, the demo fails and says so.
+//! Everything that is shown has been checked: if the replay differs or the mismatch does not occur,
+//! the demo fails and says so.
 
 mod agent;
 mod demo_check;
@@ -27,19 +27,18 @@ use demo_check::{broken, check};
 use stage::DemoServer;
 use upstream::DemoUpstream;
 
-/// A demo that takes longer has failed.
+/// The longest that the demo may take.
 const LIMIT: Duration = Duration::from_secs(60);
-/// What the agent is asked, and the one word that is changed later.
+/// The agent's prompt, and the version of it with one word changed.
 const PROMPT: &str = "What should I wear in Paris today?";
 const CHANGED: &str = "What should I wear in Paris tomorrow?";
-/// Characters of an answer that are shown.
+/// At most this many characters of an answer are shown.
 const SHOWN: usize = 64;
 
 /// Runs the command.
 ///
 /// # Errors
-/// A file to keep that is there already (2), a demo that does not show what it
-/// should (3).
+/// A `--keep` file that exists already (2); a demo that does not show what it should (3).
 pub async fn run(args: DemoArgs) -> Result<u8, CommandFailure> {
     if let Some(file) = args.keep.as_deref().filter(|file| file.exists()) {
         return Err(CommandFailure::usage(format!(
@@ -53,7 +52,7 @@ pub async fn run(args: DemoArgs) -> Result<u8, CommandFailure> {
     }
 }
 
-/// The four scenes.
+/// Plays the four scenes.
 async fn play(keep: Option<&Path>) -> Result<u8, CommandFailure> {
     say(&format!(
         "{}\n\
@@ -61,7 +60,7 @@ async fn play(keep: Option<&Path>) -> Result<u8, CommandFailure> {
          no provider is contacted, no key is needed.\n",
         "loomrec demo: record, replay, and a prompt that changed".bold()
     ))?;
-    // Removed when it goes out of scope.
+    // The folder is removed when it goes out of scope.
     let folder = tempfile::tempdir().map_err(|error| broken(&error.to_string()))?;
     let file = keep.map_or_else(|| folder.path().join("demo.json"), PathBuf::from).into();
     let recorded = record(&file).await?;
@@ -102,7 +101,7 @@ async fn record(file: &RecordingLocation) -> Result<AgentRun, CommandFailure> {
     Ok(run)
 }
 
-/// Scene 2: the upstream is gone, and the agent does not notice.
+/// Scene 2: the upstream is stopped, and the agent gets the same answers.
 async fn replay(file: &RecordingLocation, recorded: &AgentRun) -> Result<(), CommandFailure> {
     title(2, "Replay, strictly: the upstream is stopped, the same program runs again")?;
     let stage = DemoServer::replay(file).await?;
@@ -115,7 +114,7 @@ async fn replay(file: &RecordingLocation, recorded: &AgentRun) -> Result<(), Com
     let calls = recorded.turns.len();
     check(run.same_as(recorded), "the replay's transcript is not the recorded one")?;
     check(served == calls as u64, &format!("{served} of {calls} calls were served"))?;
-    // Neither engine nor policy of this run holds an HTTP client.
+    // Neither the engine nor the miss policy of this run has an HTTP client.
     check(stage::has_no_client(&proxy), "the replay could have reached an upstream")?;
     say(&format!(
         "   the same {} bytes in {calls} answers; upstream connections: {}; {} instead of {}\n",
@@ -152,7 +151,7 @@ async fn change(file: &RecordingLocation) -> Result<(), CommandFailure> {
     say(&text)
 }
 
-/// Scene 4: what to type next.
+/// Scene 4: the commands to type next.
 fn farewell(keep: Option<&Path>) -> Result<u8, CommandFailure> {
     title(4, "On your own program")?;
     let file = "recordings/agent.json";
@@ -168,7 +167,7 @@ fn farewell(keep: Option<&Path>) -> Result<u8, CommandFailure> {
     print(&text)
 }
 
-/// One call on a line: what came back, and when.
+/// Formats one call: its answer, and the times of it.
 fn turn_text(turn: &AgentCall) -> String {
     let what = terminal::cut(&terminal::line(&turn.said), SHOWN).into_owned();
     let first = milliseconds(turn.first_ms);
@@ -181,7 +180,7 @@ fn turn_text(turn: &AgentCall) -> String {
     format!("   {:<11} {what}\n{:<15}{}\n", turn.asked, "", when.dimmed())
 }
 
-/// The text in lines of at most `room` characters where its words allow.
+/// Wraps a text into lines of at most `room` columns, unless a single word is longer.
 fn wrapped(text: &str, room: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
@@ -196,12 +195,12 @@ fn wrapped(text: &str, room: usize) -> Vec<String> {
     lines
 }
 
-/// The heading of a scene.
+/// Prints the heading of a scene.
 fn title(number: usize, text: &str) -> Result<(), CommandFailure> {
     say(&format!("\n{} {}\n", format!("{number}.").bold(), text.bold()))
 }
 
-/// Prints at once, so that the demo can be followed.
+/// Prints immediately, so that the user can follow the demo.
 fn say(text: &str) -> Result<(), CommandFailure> {
     print(text).map(|_| ())
 }

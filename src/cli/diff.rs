@@ -1,8 +1,7 @@
-//! `loomrec diff`: what changed between two recordings, call by call.
+//! The `loomrec diff` command: what changed between two recordings, call by call.
 //!
-//! Both are read once for sketches of their calls, and the calls that are paired are
-//! read again one pair at a time, so that the memory needed does not grow with what
-//! the entries hold.
+//! Both recordings are read once for digests of their calls. Paired calls are then read again, one
+//! pair at a time, so that memory use does not grow with the size of the entries.
 
 mod block;
 mod call;
@@ -32,8 +31,8 @@ use total::DiffTotals;
 /// Runs the command.
 ///
 /// # Errors
-/// A place to be ignored that is none (2); a recording that is missing, damaged or too
-/// new (4); a stdout that cannot be written.
+/// An `--ignore` that is not a valid place (2); a recording that is missing, damaged or too new
+/// (4); a stdout that cannot be written.
 pub(super) fn run(args: &DiffArgs) -> Result<u8, CommandFailure> {
     let mut scope = DiffScope::default();
     scope.requests = !args.answers_only;
@@ -64,7 +63,7 @@ pub(super) fn run(args: &DiffArgs) -> Result<u8, CommandFailure> {
     work.show(form, Pager::open(matches!(form, Form::Human | Form::Stat) && !args.no_pager))
 }
 
-/// How the result is written.
+/// The format of the result.
 #[derive(Clone, Copy, Debug)]
 enum Form {
     Human,
@@ -73,7 +72,7 @@ enum Form {
     Stat,
 }
 
-/// A recording, and what is known of its calls.
+/// A recording with digests of its calls.
 struct Opened {
     label: String,
     recording: Recording,
@@ -101,7 +100,7 @@ impl Opened {
     }
 }
 
-/// Two recordings that are compared.
+/// The comparison of two recordings.
 struct Work {
     old: Opened,
     new: Opened,
@@ -110,7 +109,7 @@ struct Work {
 }
 
 impl Work {
-    /// Writes what changed, and tells by the exit code whether anything did.
+    /// Writes the changes. Returns the exit code, which says whether there are any.
     fn show(&self, form: Form, mut pager: Pager) -> Result<u8, CommandFailure> {
         let unwritten = |error: std::io::Error| {
             CommandFailure::new(UNEXPECTED, format!("failed to write to stdout: {error}"))
@@ -121,7 +120,7 @@ impl Work {
         for row in rows(self.old.known.len(), self.new.known.len(), &self.pairs()?) {
             let call = self.call(row)?;
             total.add(&call);
-            // Whoever reads no more still learns by the exit code what there was.
+            // After the reader has closed stdout, the comparison goes on for the exit code.
             if goes_on && let Some(text) = writer.call(&call) {
                 goes_on = pager.write(&text).map_err(unwritten)?;
             }
@@ -133,7 +132,7 @@ impl Work {
         Ok(if total.is_same() { 0 } else { NO })
     }
 
-    /// Which call is which.
+    /// Returns which calls of the two recordings belong together.
     fn pairs(&self) -> Result<Vec<CallPair>, StoreError> {
         let mut failed = None;
         let mut last: Option<(usize, Entry)> = None;
@@ -151,7 +150,7 @@ impl Work {
         failed.map_or(Ok(found), Err)
     }
 
-    /// One call of the comparison.
+    /// Compares one call.
     fn call(&self, row: ComparisonRow) -> Result<ComparedCall, StoreError> {
         let (old, new) = match row {
             ComparisonRow::Both(CallPair { old, new, .. }) => (Some(old), Some(new)),
@@ -186,7 +185,7 @@ impl Work {
     }
 }
 
-/// How much two requests differ, about in bytes.
+/// Returns how much two requests differ, in about bytes.
 fn apart(old: &Entry, new: &Entry, rules: &IdentityRules) -> Option<u64> {
     let (old, new) = (old.request.as_ref()?, new.request.as_ref()?);
     let (asked, asks) = (old.recognise(), new.recognise());
@@ -198,7 +197,7 @@ fn apart(old: &Entry, new: &Entry, rules: &IdentityRules) -> Option<u64> {
     }
 }
 
-/// Writes the result in one of its forms.
+/// The writer for each format of the result.
 enum Writer {
     Human(human::HumanDiff),
     Json(json::JsonDiff),
@@ -216,7 +215,7 @@ impl Writer {
         }
     }
 
-    /// What comes before all calls.
+    /// Returns the text before all calls.
     fn head(&self) -> String {
         match self {
             Self::Human(_) | Self::Markdown(_) | Self::Stat(_) => String::new(),
@@ -224,7 +223,7 @@ impl Writer {
         }
     }
 
-    /// One call; `None` where there is nothing to be said of it yet.
+    /// Returns the text of one call, or `None` if the format writes everything at the end.
     fn call(&mut self, call: &ComparedCall) -> Option<String> {
         match self {
             Self::Human(human) => human.call(call),
@@ -240,7 +239,7 @@ impl Writer {
         }
     }
 
-    /// What comes behind all calls.
+    /// Returns the text after all calls.
     fn end(&self, total: &DiffTotals) -> String {
         match self {
             Self::Human(human) => human.end(total),

@@ -1,4 +1,4 @@
-//! `loomrec doctor`: looks for what keeps loomrec from working here.
+//! The `loomrec doctor` command: finds what keeps loomrec from working on this machine.
 
 mod environment;
 mod finding;
@@ -52,7 +52,7 @@ pub(super) async fn run(args: &DoctorArgs, settings: &Settings) -> Result<u8, Co
     Ok(if wrong { NO } else { 0 })
 }
 
-/// The recordings to look at.
+/// Returns the recordings to check.
 fn files(
     args: &DoctorArgs,
     settings: &Settings,
@@ -67,12 +67,12 @@ fn files(
         return Ok(vec![file.map_err(refused)?]);
     }
     let entry = settings.of("replay", "recording").or_else(|| settings.of("record", "recording"));
-    // Read and joined with their folder when the settings were.
+    // The paths were joined with the folder of the settings file when it was read.
     let values = entry.into_iter().flat_map(|entry| &entry.values);
     Ok(values.map(|file| PathBuf::from(file).into()).collect())
 }
 
-/// A line for each finding, with its remedy below it.
+/// Formats a line for each finding, with its remedy below it.
 fn page(findings: &[DoctorFinding]) -> String {
     let mut text = String::new();
     for finding in findings {

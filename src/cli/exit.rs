@@ -7,42 +7,42 @@ use crate::store::{ErrorClass, StoreError};
 
 /// The answer is "no": a mismatch, a replay that served nothing.
 pub const NO: u8 = 1;
-/// The command line asks for something that cannot be.
+/// The command line is invalid.
 pub const USAGE: u8 = 2;
-/// Something no one foresaw.
+/// An unexpected failure.
 pub const UNEXPECTED: u8 = 3;
 /// A recording is missing, damaged or of a newer format.
 pub const RECORDING: u8 = 4;
-/// A recording could not be kept whole.
+/// A recording could not be kept in full.
 pub const NOT_KEPT: u8 = 5;
 /// The listener or an upstream is unusable.
 pub const UNUSABLE: u8 = 6;
-/// CMD was found but could not be started, as shells have it.
+/// CMD was found but could not be started. Shells use the same code.
 pub const CANNOT_RUN: u8 = 126;
-/// CMD was not found, as shells have it.
+/// CMD was not found. Shells use the same code.
 pub const NOT_FOUND: u8 = 127;
 
-/// Why a command ended before it could do its work.
+/// The failure of a command that could not do its work.
 #[derive(Debug)]
 pub struct CommandFailure {
     /// The exit code.
     pub code: u8,
-    /// What to tell the person: what was wrong, where, what to do.
+    /// The message for the user: what is wrong, where, and what to do.
     pub message: String,
 }
 
 impl CommandFailure {
-    /// A failure with a code of the table.
+    /// Creates a failure with one of the exit codes of this module.
     pub fn new(code: u8, message: impl Into<String>) -> Self {
         Self { code, message: message.into() }
     }
 
-    /// A command line that cannot be.
+    /// Creates a failure for an invalid command line.
     pub fn usage(message: impl Into<String>) -> Self {
         Self::new(USAGE, message)
     }
 
-    /// The exit code for the process.
+    /// Returns the exit code for the process.
     pub fn exit_code(&self) -> ExitCode {
         ExitCode::from(self.code)
     }

@@ -1,4 +1,4 @@
-//! How old the takes are that are replayed.
+//! The check of how old the replayed takes are.
 
 use std::time::{Duration, SystemTime};
 
@@ -13,19 +13,19 @@ use crate::replay::ReplaySource;
 /// How many takes are named.
 const NAMED: usize = 5;
 
-/// What is too old.
+/// The takes that are too old.
 #[derive(Debug)]
 pub(super) struct ExpiredTakes {
     limit: Duration,
     takes: usize,
-    /// The first of them.
+    /// The keys of the first ones.
     named: Vec<String>,
     oldest: Duration,
     undated: usize,
 }
 
 impl ExpiredTakes {
-    /// Looks at every take, where that was asked for.
+    /// Checks the age of every take, if `--max-age` is given.
     ///
     /// # Errors
     /// An entry that cannot be read.
@@ -54,7 +54,7 @@ impl ExpiredTakes {
         Ok(Some(found))
     }
 
-    /// What is said of takes that are too old; `None` where there is none.
+    /// Returns the message about takes that are too old, or `None` if there are none.
     pub(super) fn words(&self) -> Option<String> {
         let Self { limit, takes, named, oldest, .. } = self;
         let more = if *takes > NAMED { ", …" } else { "" };
@@ -69,13 +69,13 @@ impl ExpiredTakes {
         })
     }
 
-    /// What is said of takes whose age is not known; `None` where there is none.
+    /// Returns the message about takes of unknown age, or `None` if there are none.
     pub(super) fn unknown(&self) -> Option<String> {
         let count = self.undated;
         (count > 0).then(|| format!("takes that do not say when they were recorded: {count}"))
     }
 
-    /// For programs.
+    /// Returns the JSON for programs.
     pub(super) fn to_json(&self) -> Value {
         json!({
             "max_age_s": self.limit.as_secs(),

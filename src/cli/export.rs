@@ -1,4 +1,4 @@
-//! `loomrec export`: writes a recording in another tool's format.
+//! The `loomrec export` command: writes a recording in the format of another tool.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -18,8 +18,8 @@ use crate::store::{Recording, StoreError, StoredEntry};
 /// Runs the command.
 ///
 /// # Errors
-/// Flags that cannot be, or a file that is there already (2); a recording that cannot be
-/// read (4); an output that cannot be written.
+/// Invalid flags, or an output file that exists already (2); a recording that cannot be read (4);
+/// an output that cannot be written.
 pub(super) fn run(args: &ExportArgs) -> Result<u8, CommandFailure> {
     let format = ForeignFormat::named(&args.to);
     let format =
@@ -51,7 +51,7 @@ pub(super) fn run(args: &ExportArgs) -> Result<u8, CommandFailure> {
     Ok(if transfer.count() == 0 { NO } else { 0 })
 }
 
-/// Writes a file that only its owner may read, as a whole or not at all.
+/// Writes a file that only its owner may read, either completely or not at all.
 fn to_file(
     path: &Path,
     force: bool,
@@ -73,7 +73,8 @@ fn to_file(
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let file = tempfile::Builder::new()
         .prefix(".export.")
-        // As all that a kill may leave, so that one line keeps it out of git.
+        // The suffix of all temporary files, so that one line of `.gitignore` covers what a kill
+        // leaves behind.
         .suffix(".loomrec-tmp")
         .tempfile_in(folder.unwrap_or(Path::new(".")))
         .map_err(failed)?;
@@ -93,8 +94,8 @@ fn to_file(
     Ok(transfer)
 }
 
-/// Writes to stdout, nothing that a terminal would act on among it: all of it stands
-/// in strings, where an escape means the same.
+/// Writes to stdout, without characters that a terminal would act on. All of these are in JSON
+/// strings, where an escape means the same.
 fn to_stdout(
     recording: &Recording,
     writer: ExportWriter<'_>,
@@ -108,7 +109,7 @@ fn to_stdout(
     }
 }
 
-/// Writes all entries; the inner error is the output's.
+/// Writes all entries. The inner error is that of the output.
 fn write(
     mut out: impl Write,
     recording: &Recording,
@@ -138,8 +139,8 @@ fn write(
     Ok(ended.map(|()| transfer))
 }
 
-/// The entries in the order in which the format has to have them; their places are held
-/// where it is not that of the recording.
+/// Returns the entries in the order that the format requires. If that is not the order of the
+/// recording, their positions are held in memory.
 fn in_order<'a>(
     recording: &'a Recording,
     writer: &mut ExportWriter<'_>,

@@ -1,4 +1,5 @@
-//! From flags and plans to who decides on faults; what a receipt says of them.
+//! Faults on the command line: from flags and plans to the decider, and the receipt's part about
+//! faults.
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
@@ -22,12 +23,13 @@ use crate::replay::{Matcher, script as scripts};
 use crate::server::fault::FaultContext;
 use crate::spelling;
 
-/// All that is planned, and where each rule stands.
+/// All planned faults, and the file of each rule.
 #[derive(Debug, Default)]
 pub struct PlannedFaults {
     /// The plan.
     pub plan: FaultPlan,
-    /// For each rule, its file, as messages begin with it; nothing for one of a flag.
+    /// For each rule, the file that declares it, as the beginning of a message. Empty for rules of
+    /// flags.
     places: Vec<String>,
 }
 
@@ -37,11 +39,11 @@ impl PlannedFaults {
     }
 }
 
-/// Reads the plans and the flags beside them.
+/// Reads the plans and the fault flags.
 ///
 /// # Errors
-/// A file that cannot be read or is no plan, a flag that names no fault, two rules of
-/// one name.
+/// A file that cannot be read or is not a plan; a flag that is not a fault; two rules with the same
+/// name.
 pub fn plan(args: &ServeArgs) -> Result<PlannedFaults, CommandFailure> {
     let flags = &args.trouble;
     let PlannedFaults { mut plan, mut places } = PlannedFaults::default();
@@ -80,7 +82,7 @@ pub fn plan(args: &ServeArgs) -> Result<PlannedFaults, CommandFailure> {
     Ok(PlannedFaults { plan, places })
 }
 
-/// One plan: YAML in a file whose name says so, else JSON.
+/// Reads one plan: as YAML if the file's extension says so, otherwise as JSON.
 fn file(path: &Path, args: &ServeArgs) -> Result<FaultPlan, CommandFailure> {
     script::refuse_overwriting(path, "--faults", args)?;
     let failed = |why: &dyn Display| {
@@ -91,7 +93,7 @@ fn file(path: &Path, args: &ServeArgs) -> Result<FaultPlan, CommandFailure> {
     FaultPlan::parse(&value).map_err(|error| failed(&error))
 }
 
-/// The rates that the flags give.
+/// Returns the chaos rates of the flags.
 fn chaos(flags: &FaultArgs) -> Result<ChaosRates, CommandFailure> {
     let rates = [
         ("drop", flags.chaos_drop),
@@ -121,7 +123,7 @@ fn chaos(flags: &FaultArgs) -> Result<ChaosRates, CommandFailure> {
     Ok(all)
 }
 
-/// Who decides by `plan`. A seed that is needed and was not given is drawn, and said.
+/// Creates the decider for a plan. If a seed is needed and none is given, draws one and prints it.
 pub fn decider(
     PlannedFaults { plan, .. }: PlannedFaults,
     given: Option<u64>,
@@ -133,7 +135,7 @@ pub fn decider(
         if !left {
             return 0;
         }
-        // Every state of the standard library's is another one.
+        // Each state of the standard library's hasher has other random keys.
         let drawn = std::collections::hash_map::RandomState::new().build_hasher().finish() >> 32;
         output.info(&format!(
             "loomrec: seed {drawn} was drawn; --seed {drawn} repeats this run's faults"
@@ -143,10 +145,10 @@ pub fn decider(
     FaultDecider::new(plan, seed)
 }
 
-/// Refuses a plan that names an upstream that there is none of.
+/// Refuses a plan that names an upstream which does not exist.
 ///
 /// # Errors
-/// A rule that would never come for it.
+/// A rule that would never apply for that reason.
 pub fn check_upstreams(planned: &PlannedFaults, routes: &RouteTable) -> Result<(), CommandFailure> {
     let mut known: Vec<&str> = routes.named.iter().map(|known| known.name.as_str()).collect();
     known.push(UNNAMED);
@@ -154,13 +156,13 @@ pub fn check_upstreams(planned: &PlannedFaults, routes: &RouteTable) -> Result<(
     rules.try_for_each(|rule| among(rule, "upstream", &rule.1.when.upstream, &known))
 }
 
-/// Refuses a plan that names what is in none of the recordings. Where these have no
-/// step ids, a program may send some all the same.
+/// Refuses a plan that names entries which are in none of the recordings. If the recordings have no
+/// step ids, the program may still send some, so those are not checked.
 ///
 /// # Errors
-/// A rule whose step id or request hash no take has.
+/// A rule with a step id or request hash that no take has.
 pub fn check(planned: &PlannedFaults, matcher: &Matcher) -> Result<(), CommandFailure> {
-    // There may be a million of them.
+    // There may be a million step ids.
     let is_asked_for = planned.rules().any(|(_, rule)| !rule.when.step_id.is_empty());
     let steps = if is_asked_for { matcher.steps() } else { BTreeSet::new() };
     let steps: Vec<&str> = steps.into_iter().collect();
@@ -180,10 +182,10 @@ pub fn check(planned: &PlannedFaults, matcher: &Matcher) -> Result<(), CommandFa
     Ok(())
 }
 
-/// An error shows at most so many names.
+/// At most this many names are listed in an error.
 const SHOWN: usize = 20;
 
-/// Refuses a rule that names what is not among those known.
+/// Refuses a rule with a name that is not among the known ones.
 fn among(
     (place, rule): (&str, &FaultRule),
     what: &str,
@@ -210,7 +212,7 @@ fn among(
 /// Reads `--recovery`.
 ///
 /// # Errors
-/// A text that is no budget; a report that is asked for without one.
+/// A text that is not a budget; a report that is requested without a budget.
 pub fn budget(flags: &FaultArgs) -> Result<Option<RecoveryBudget>, CommandFailure> {
     let text = flags.recovery.as_deref().filter(|text| !text.is_empty());
     if text.is_none() && flags.junit.is_some() {
@@ -221,28 +223,28 @@ pub fn budget(flags: &FaultArgs) -> Result<Option<RecoveryBudget>, CommandFailur
     text.map(score::budget_text).transpose()
 }
 
-/// Judges what became of each fault.
+/// Judges the recovery from each fault.
 pub fn recovery(faults: &FaultContext, budget: &RecoveryBudget) -> ScoredFaults {
     let mut reading = Reading::default();
     for line in faults.lines() {
-        // The lines are ours: none is wrong.
+        // loomrec wrote these lines itself, so they are valid.
         drop(reading.add(&line));
     }
     ScoredFaults::of(reading.finish().incidents, Some(budget))
 }
 
-/// What a receipt says of faults.
+/// The receipt's part about faults.
 #[derive(Debug)]
 pub struct FaultReceipt {
     seed: u64,
     counts: Vec<(FaultSource, String, RuleCount)>,
     warnings: Vec<(String, u64)>,
-    /// Rules of the plan that never came to anything.
+    /// Rules of the plan that never applied.
     pub unfired: Vec<String>,
 }
 
 impl FaultReceipt {
-    /// What came of `faults`; `None` where nothing was declared.
+    /// Reads the results of `faults`. Returns `None` if no faults were declared.
     pub fn of(faults: &FaultContext) -> Option<Self> {
         let decider = faults.decider();
         let counts = decider.counts().into_iter();
@@ -257,12 +259,12 @@ impl FaultReceipt {
         })
     }
 
-    /// Faults that happened.
+    /// Returns the number of faults that happened.
     pub fn fired(&self) -> u64 {
         self.counts.iter().map(|(_, _, count)| count.fired).sum()
     }
 
-    /// As JSON.
+    /// Returns it as JSON.
     pub fn to_json(&self) -> Value {
         let rule = |(source, name, count): &(FaultSource, String, RuleCount)| {
             json!({
@@ -282,7 +284,7 @@ impl FaultReceipt {
         })
     }
 
-    /// A line a rule, for people.
+    /// Returns one line for each rule, for people.
     pub fn lines(&self) -> Vec<String> {
         let rule = |(source, name, count): &(FaultSource, String, RuleCount)| {
             let (fired, matched) = (count.fired, count.matched);

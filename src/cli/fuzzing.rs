@@ -1,5 +1,5 @@
-//! The seam of the fuzz targets (tests/fuzz): commands run within this process, again and
-//! again, as the binary runs them. Built with the feature `fuzzing` only.
+//! Entry points for the fuzz targets (tests/fuzz): they run commands within this process, again and
+//! again, as the binary runs them. Built only with the feature `fuzzing`.
 
 use std::path::Path;
 
@@ -20,11 +20,11 @@ impl Default for CommandLine {
 }
 
 impl CommandLine {
-    /// Reads a settings file, and parses `words` under it. Returns how many words of the
-    /// command's values the file sets.
+    /// Reads a settings file, and parses `words` under it. Returns how many of the command's
+    /// arguments have values.
     ///
     /// # Errors
-    /// A file that is refused, and words that are.
+    /// A settings file or a command line that is refused.
     pub fn parse_under(&self, file: &Path, words: &[&str]) -> Result<usize, CommandFailure> {
         let folder = file.parent().unwrap_or(file);
         let settings = Settings::find(Some(file), folder, &self.0)?;
@@ -37,11 +37,11 @@ impl CommandLine {
     }
 }
 
-/// Parses a command, and returns what runs it. Only commands that end by themselves and
-/// need no runtime can be run more than once.
+/// Parses a command, and returns a function that runs it. Only commands that end by themselves and
+/// need no runtime can be run repeatedly.
 ///
 /// # Errors
-/// Words that are refused.
+/// A command line that is refused.
 pub fn command(
     words: &[&str],
 ) -> Result<impl Fn() -> Result<u8, CommandFailure> + use<>, CommandFailure> {
@@ -66,7 +66,7 @@ pub fn command(
 /// Runs a command that serves, on a runtime of its own, until it ends.
 ///
 /// # Errors
-/// Words that are refused, and what keeps the command from serving.
+/// A command line that is refused, or a server that cannot start.
 pub fn serve(words: &[&str]) -> Result<u8, CommandFailure> {
     let plain = Cli::command();
     let cli =

@@ -1,5 +1,5 @@
-//! `loomrec generate`: shell completions and manual pages, from the command line's own
-//! description.
+//! The `loomrec generate` command: shell completions and manual pages, made from the definition of
+//! the command line.
 
 use std::fs;
 use std::io::Write as _;
@@ -14,7 +14,7 @@ use super::exit::{CommandFailure, UNEXPECTED};
 use super::ls;
 use crate::store;
 
-/// Runs the command; `line` describes the command line, without any settings.
+/// Runs the command. `line` is the definition of the command line, without any settings.
 ///
 /// # Errors
 /// A folder that cannot be written (3).
@@ -32,7 +32,7 @@ fn completions(shell: Shell, line: &Command) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
-/// Writes a page for loomrec and one for each command.
+/// Writes a page for loomrec and one for each subcommand.
 fn pages(folder: &Path, line: &Command) -> Result<(), CommandFailure> {
     let failed = |path: &Path, error: std::io::Error| {
         let hint = "check the folder and its permissions";
@@ -42,7 +42,7 @@ fn pages(folder: &Path, line: &Command) -> Result<(), CommandFailure> {
         )
     };
     fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
-    // What all commands have is theirs, too, only once the line is built.
+    // Subcommands get the global arguments only once the command is built.
     let mut line = line.clone().disable_help_subcommand(true);
     line.build();
     for command in commands(&line) {
@@ -58,12 +58,12 @@ fn pages(folder: &Path, line: &Command) -> Result<(), CommandFailure> {
     Ok(())
 }
 
-/// loomrec and each command, under the names that their pages have.
+/// Returns loomrec and each subcommand, under the names of their pages.
 fn commands(line: &Command) -> Vec<Command> {
     let mut all = vec![line.clone()];
     for sub in line.get_subcommands().filter(|sub| !sub.is_hide_set()) {
         let name = format!("{}-{}", line.get_name(), sub.get_name());
-        // clap asks for names that live as long as the program.
+        // clap requires names that live as long as the program.
         let named =
             sub.clone().name(name).version(line.get_version().unwrap_or_default().to_owned());
         all.extend(commands(&named));

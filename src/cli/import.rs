@@ -1,7 +1,7 @@
-//! `loomrec import`: makes a recording of what another tool kept.
+//! The `loomrec import` command: makes a recording from the files of another tool.
 //!
-//! A thread of its own reads the files, so that they need not be held: exchanges are
-//! handed over one at a time, and become entries as they are asked for.
+//! A separate thread reads the files, so that they need not be held in memory: it passes exchanges
+//! on one at a time, and they become entries on demand.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
@@ -28,20 +28,20 @@ use crate::store::{
     self, Recording, RecordingChanges, RecordingLocation, StoreError, TakeChange, TakeRef,
 };
 
-/// How much of a file tells its format.
+/// How many bytes of a file are used to detect its format.
 const BEGINNING: u64 = 64 << 10;
 
-/// How many exchanges wait between the reader and the recording.
+/// How many exchanges may wait between the reader and the recording.
 const WAITING: usize = 2;
 
-/// The most bytes that a compressed answer may unfold to.
+/// The most bytes that a compressed answer may decompress to.
 const UNPACKED: usize = encoding::LARGEST;
 
 /// Runs the command.
 ///
 /// # Errors
-/// Flags that cannot be (2); a file that cannot be read, or is of no known format (4); a
-/// recording that is there already (2) or cannot be written (5).
+/// Invalid flags (2); a file that cannot be read, or whose format is unknown (4); a recording that
+/// exists already (2) or cannot be written (5).
 pub(super) fn run(args: &ImportArgs) -> Result<u8, CommandFailure> {
     let format = args.from.as_deref().map(ForeignFormat::named).transpose();
     let format =
@@ -101,7 +101,7 @@ pub(super) fn run(args: &ImportArgs) -> Result<u8, CommandFailure> {
     report(args, &transfer, &output)
 }
 
-/// Opens the recording that entries are added to.
+/// Opens the recording to which entries are added.
 fn open_target(path: &RecordingLocation, output: &Output) -> Result<Recording, CommandFailure> {
     let recording = serve_setup::open_to_change(path, output)?;
     if recording.meta().waits_for().is_some() {
@@ -112,7 +112,7 @@ fn open_target(path: &RecordingLocation, output: &Output) -> Result<Recording, C
     Ok(recording)
 }
 
-/// Tells what came over and what did not; the exit code.
+/// Reports what was imported and what was not. Returns the exit code.
 fn report(
     args: &ImportArgs,
     transfer: &TransferTotals,
@@ -139,7 +139,7 @@ fn report(
     Ok(0)
 }
 
-/// Makes a new recording, unless nothing comes.
+/// Creates a new recording, unless there are no entries.
 fn make(
     path: &RecordingLocation,
     rules: &IdentityRules,
@@ -152,7 +152,7 @@ fn make(
     Ok(())
 }
 
-/// Adds to a recording: what it holds already gets further takes.
+/// Adds entries to a recording. Names that it already holds get further takes.
 fn add(recording: &Recording, incoming: &mut Incoming<'_>) -> Result<(), CommandFailure> {
     let mut held = held(recording)?;
     let mut changes = RecordingChanges::new()?;
@@ -167,7 +167,7 @@ fn add(recording: &Recording, incoming: &mut Incoming<'_>) -> Result<(), Command
     Ok(())
 }
 
-/// Where the takes of each name stand.
+/// Returns the positions of the takes of each name.
 fn held(recording: &Recording) -> Result<BTreeMap<EntryName, Vec<TakeRef>>, StoreError> {
     let mut held: BTreeMap<EntryName, Vec<TakeRef>> = BTreeMap::new();
     for stored in recording.entries() {
@@ -177,18 +177,18 @@ fn held(recording: &Recording) -> Result<BTreeMap<EntryName, Vec<TakeRef>>, Stor
     Ok(held)
 }
 
-/// What the reading thread hands over.
+/// A message of the reading thread.
 enum Found {
     Item { file: String, item: FoundItem },
     Failed(CommandFailure),
 }
 
-/// Entries as they come.
+/// The entries as they arrive.
 struct Incoming<'a> {
     found: Receiver<Found>,
     import: EntryImporter<'a>,
     transfer: TransferTotals,
-    /// Whether places need the name of their file.
+    /// Whether there are several files, so that places need the file's name.
     several: bool,
 }
 
@@ -237,7 +237,7 @@ impl Iterator for Incoming<'_> {
     }
 }
 
-/// Reads files, as long as somebody listens.
+/// Reads the files until the receiver is dropped.
 struct Reader<'a> {
     args: &'a ImportArgs,
     format: Option<ForeignFormat>,
@@ -249,7 +249,7 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn read_all(self) {
         if let Err(failure) = self.read_each() {
-            // A receiver that is gone has failed by itself.
+            // A dropped receiver has reported its own failure.
             drop(self.sender.send(Found::Failed(failure)));
         }
     }
@@ -300,7 +300,8 @@ impl Reader<'_> {
         let read = input.by_ref().take(BEGINNING).read_to_end(&mut beginning);
         read.map_err(|error| failed(error.to_string()))?;
         let format = match (self.format, ForeignFormat::of(&beginning)) {
-            // JSON is nearly YAML; what escapes it has is told by its own reader.
+            // JSON is nearly YAML, so `--from vcr` may be given for JSON cassettes. JSON has a
+            // reader of its own, because escapes differ.
             (Some(ForeignFormat::Vcr), Some(ForeignFormat::VcrJson)) => ForeignFormat::VcrJson,
             (Some(format), _) | (None, Some(format)) => format,
             (None, None) => return Err(failed(unknown(&beginning))),
@@ -325,7 +326,7 @@ impl Reader<'_> {
         done.map_err(|error| told(label, &error))
     }
 
-    /// Answers the requests of a recording by rules.
+    /// Answers the requests of a recording with fixture rules.
     fn apply(
         &self,
         mut rules: FixtureList,
@@ -373,7 +374,7 @@ fn told(label: &str, error: &interchange::ReadError) -> CommandFailure {
     CommandFailure::new(RECORDING, format!("{label}: failed to {error}{source}"))
 }
 
-/// What is said of a file of no known format.
+/// Returns the message about a file of unknown format.
 fn unknown(beginning: &[u8]) -> String {
     let text = String::from_utf8_lossy(beginning);
     if beginning.is_empty() {

@@ -1,5 +1,5 @@
-//! What calls are answered under from recordings, beside the recorded requests themselves: for the
-//! line behind the listening one, for the verdict and for the receipt.
+//! The settings in force for replayed calls, besides the recorded requests themselves: for the line
+//! after the listening message, for the verdict and for the receipt.
 
 use serde_json::{Value, json};
 
@@ -8,33 +8,33 @@ use super::set_aside::PARAMETER;
 use super::terminal;
 use crate::replay::{FaultyTake, Matcher, Repeat, SourceTerms};
 
-/// How a rule reads that leaves a header out of identity, and one that adds it.
+/// The prefixes of a rule that leaves a header out of identity, and of one that adds it.
 const WITHOUT: &str = "header ";
 const WITH: &str = "+header ";
 
-/// Why takes repeat where nobody asked for it.
+/// The reason why takes repeat if no flag asks for it.
 const DEFAULT_REPEAT: &str = "it has no _loomrec";
 
-/// How many rules are named to people: as many as one recording may have.
+/// How many rules are shown to people: as many as one recording may have.
 const NAMED: usize = 256;
 
-/// How many entries with faults are named to people, and how many to programs.
+/// How many entries with faults are shown to people, and how many are listed for programs.
 const FAULTS_NAMED: usize = 100;
 const FAULTS_LISTED: usize = 10_000;
 
-/// Rules, repeats and unchecked entries in force.
+/// The rules, repeats and unchecked entries in force.
 #[derive(Clone, Debug, Default)]
 pub struct InForce {
     strict: bool,
-    /// Each rule of identity, as [`crate::identity::IdentityRules::words`] has it, and what says so.
+    /// Each identity rule, as [`crate::identity::IdentityRules::words`] formats it, and its source.
     rules: Vec<(String, String)>,
-    /// How many patterns are redacted before anything is compared.
+    /// How many patterns are redacted before requests are compared.
     redact: usize,
-    /// Each recording whose takes are given again, how, and what says so.
+    /// Each recording whose takes repeat, how they repeat, and the source of that setting.
     repeat: Vec<(String, &'static str, &'static str)>,
     /// How many entries declare faults.
     faults: usize,
-    /// The first of them: the entry, what it declares, and its recording.
+    /// The first of them: the entry, its fault, and its recording.
     faulty: Vec<(String, String, String)>,
     /// How many entries cannot be checked.
     unchecked: usize,
@@ -43,7 +43,7 @@ pub struct InForce {
 }
 
 impl InForce {
-    /// What is in force when `matcher` answers a replay.
+    /// Returns what is in force when `matcher` answers a replay.
     pub fn of_replay(args: &ReplayArgs, matcher: &Matcher) -> Self {
         let said = if args.repeat.is_some() { "--repeat" } else { DEFAULT_REPEAT };
         Self {
@@ -53,17 +53,17 @@ impl InForce {
         }
     }
 
-    /// What is in force when `matcher` answers calls of a recording run.
+    /// Returns what is in force when `matcher` answers calls of a recording run.
     pub fn of_record(args: &RecordArgs, matcher: &Matcher) -> Self {
         Self::of_serve(&args.serve, DEFAULT_REPEAT, matcher)
     }
 
-    /// `said` is what says that takes repeat.
+    /// `said` is the source of the setting that takes repeat.
     fn of_serve(serve: &ServeArgs, said: &'static str, matcher: &Matcher) -> Self {
         let typed = |flags: &[String], before: &str, flag: &str| {
             let given = flags.iter().filter(|text| !text.is_empty());
             let rule = |text: &String| {
-                // Names of headers are the same in any case; places are not.
+                // Header names are case-insensitive. JSON pointers are not.
                 let name = if before.is_empty() { text.clone() } else { text.to_ascii_lowercase() };
                 (format!("{before}{name}"), flag.to_owned())
             };
@@ -100,7 +100,8 @@ impl InForce {
         }
     }
 
-    /// What `--strict` set aside, and is not in force by a recording.
+    /// Returns what `--strict` set aside, without the rules that the recordings put in force
+    /// anyway.
     fn set_aside(args: &ReplayArgs, matcher: &Matcher) -> Vec<String> {
         let mut told = args.set_aside.settings.clone();
         for (rule, from) in &args.set_aside.rules {
@@ -112,12 +113,12 @@ impl InForce {
         told
     }
 
-    /// How many entries cannot be checked.
+    /// Returns how many entries cannot be checked.
     pub fn unchecked(&self) -> usize {
         self.unchecked
     }
 
-    /// The line for people; `None` where there is nothing to say.
+    /// Returns the line for people, or `None` if there is nothing to say.
     pub fn text(&self) -> Option<String> {
         let mut parts = Vec::new();
         let adds = |(rule, _): &&(String, String)| rule.starts_with(WITH);
@@ -149,8 +150,8 @@ impl InForce {
         (!parts.is_empty()).then(|| terminal::line(&line).into_owned())
     }
 
-    /// The same as JSON; `unchecked_calls` were answered by entries that cannot be
-    /// checked.
+    /// Returns the same as JSON. `unchecked_calls` is the number of calls that were answered by
+    /// unchecked entries.
     pub fn to_json(&self, unchecked_calls: u64) -> Value {
         let of = |is: fn(&str) -> Option<&str>, member: &str| {
             let rules = self.rules.iter();
@@ -191,7 +192,7 @@ fn named(what: &str, rules: &[&(String, String)]) -> Option<String> {
     (!rules.is_empty()).then(|| format!("{what}: {}{more}", shown.join(", ")))
 }
 
-/// How many of `count` were not named.
+/// Returns how many of `count` were not named, as text.
 fn more(count: usize, named: usize) -> String {
     match count.saturating_sub(named) {
         0 => String::new(),
@@ -199,7 +200,7 @@ fn more(count: usize, named: usize) -> String {
     }
 }
 
-/// The entry with a fault, what it declares, and its recording.
+/// Returns the entry with a fault, the fault, and the recording.
 fn named_fault(take: FaultyTake<'_>) -> (String, String, String) {
     (take.entry, take.declared, take.label.to_owned())
 }

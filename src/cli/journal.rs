@@ -1,6 +1,7 @@
-//! `loomrec journal`: the calls that journals tell of, sought, as they come, or summed up.
+//! The `loomrec journal` command: shows the calls in journals, filtered, as they are written, or
+//! summed up.
 //!
-//! Journals are read line by line: what is held in memory does not grow with them.
+//! Journals are read line by line, so memory use does not grow with them.
 
 pub(super) mod parts;
 mod read;
@@ -24,14 +25,14 @@ use read::{FollowedFile, NextLine};
 use row::{JournalRow, RowFilter};
 use sum::JournalTotals;
 
-/// How often a journal that is followed is looked at.
+/// How often a followed journal is checked for new lines.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Runs the command.
 ///
 /// # Errors
-/// A file that cannot be read, or is no journal: which line, and why; a stdout that cannot
-/// be written.
+/// A file that cannot be read, or is not a journal, with the line and the reason; a stdout that
+/// cannot be written.
 pub(super) fn run(args: &JournalArgs) -> Result<u8, CommandFailure> {
     let output = Output::new(LogFormat::Human, false, false);
     let mut show = Show::new(args);
@@ -39,7 +40,7 @@ pub(super) fn run(args: &JournalArgs) -> Result<u8, CommandFailure> {
     let mut tails = Vec::new();
     for file in &args.files {
         for path in parts(file) {
-            // A pattern of the shell's may name a part beside the journal it is a part of.
+            // A shell pattern may match an older part as well as the journal it belongs to.
             let place = std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
             if !read.insert(place) {
                 continue;
@@ -58,8 +59,8 @@ pub(super) fn run(args: &JournalArgs) -> Result<u8, CommandFailure> {
     if args.follow { follow(tails, &mut show, &output) } else { show.finish() }
 }
 
-/// Shows what a file has to tell from where it was left; `false` where nobody listens any
-/// more. At the `end` of it, a line that is not whole is left out, and said.
+/// Shows the rest of a file from where reading stopped. Returns `false` if the reader of stdout has
+/// gone. At the `end` of a file, an incomplete line is left out with a warning.
 fn all_of(
     tail: &mut FollowedFile,
     end: bool,
@@ -93,7 +94,7 @@ fn all_of(
     }
 }
 
-/// Goes on with what is written from now on, until nobody listens any more.
+/// Shows new lines as they are written, until the reader of stdout has gone.
 fn follow(
     mut tails: Vec<(PathBuf, FollowedFile)>,
     show: &mut Show<'_>,
@@ -110,7 +111,7 @@ fn follow(
                 return Ok(0);
             }
             for path in moved.into_iter().flatten() {
-                // It may be gone again, or not be there yet.
+                // It may be gone again, or not exist yet.
                 let Ok(next) = FollowedFile::open(&path) else { break };
                 *tail = next;
                 if !all_of(tail, false, show, output)? {
@@ -125,7 +126,7 @@ fn unwritable(error: &io::Error) -> CommandFailure {
     CommandFailure::new(UNEXPECTED, format!("failed to write to stdout: {error}"))
 }
 
-/// What becomes of lines.
+/// The filter and the output of lines.
 struct Show<'a> {
     sought: RowFilter<'a>,
     sum: Option<JournalTotals>,
@@ -153,7 +154,7 @@ impl<'a> Show<'a> {
         }
     }
 
-    /// Adds a line, whose text is this.
+    /// Shows or counts a line. `text` is its original text.
     fn add(&mut self, line: &JournalRow, text: &[u8]) -> io::Result<()> {
         if !self.sought.finds(line) {
             return Ok(());

@@ -1,7 +1,7 @@
-//! The log on stderr: events by a filter, each on a line of its own.
+//! The log on stderr: events chosen by a filter, one on each line.
 //!
-//! It is off unless it is asked for. Only loomrec's own events get through: what others
-//! would say of a request may hold more than may be told.
+//! The log is off by default. Only loomrec's own events are shown: those of other crates may
+//! contain parts of a request that must not be logged.
 
 use std::fmt;
 
@@ -17,13 +17,13 @@ use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
 use super::exit::{CommandFailure, UNEXPECTED};
 use super::output::Output;
 
-/// Where our own events come from.
+/// The prefix of the targets of loomrec's own events.
 const OURS: &str = "loomrec";
 
-/// Starts the log, where a filter asks for one.
+/// Starts the log, if a filter is given.
 ///
 /// # Errors
-/// A filter that is none.
+/// A filter that is invalid.
 pub fn start(filter: Option<&str>, output: &Output) -> Result<(), CommandFailure> {
     let Some(filter) = filter.filter(|filter| !filter.trim().is_empty()) else { return Ok(()) };
     let chosen: Targets = filter.parse().map_err(|error| {
@@ -62,7 +62,7 @@ fn is_ours(target: &str) -> bool {
     target.strip_prefix(OURS).is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
 }
 
-/// The fields of an event, in their order.
+/// The fields of an event, in order.
 #[derive(Default)]
 struct Fields(Map<String, Value>);
 

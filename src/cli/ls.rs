@@ -1,4 +1,4 @@
-//! `loomrec ls`: a line for each take of a recording, and their sum.
+//! The `loomrec ls` command: one line for each take of a recording, and their sum.
 
 mod row;
 
@@ -14,15 +14,15 @@ use crate::recording::RecordingMeta;
 use crate::store::{Recording, RecordingLocation, StoreError};
 pub(super) use row::{Row, end_words, media_type};
 
-/// How many rows are held at a time. A longer listing reads the recording twice: for the
-/// widths of its columns, and for its lines.
+/// How many rows are held in memory. For a longer listing, the recording is read twice: for the
+/// widths of the columns, and for the lines.
 const HELD: usize = 10_000;
 
 /// Runs the command.
 ///
 /// # Errors
-/// A recording that is missing, damaged or too new; a price table that is none; a stdout
-/// that cannot be written.
+/// A recording that is missing, damaged or too new; an invalid price table; a stdout that cannot be
+/// written.
 pub(super) fn run(args: &LsArgs) -> Result<u8, CommandFailure> {
     let recording =
         serve_setup::open_to_read(&args.file, &Output::new(LogFormat::Human, false, false))?;
@@ -40,7 +40,7 @@ pub(super) fn run(args: &LsArgs) -> Result<u8, CommandFailure> {
     match listed.and_then(|()| Ok(out.flush()?)) {
         Ok(()) => Ok(0),
         Err(Unlisted::Read(error)) => Err(error.into()),
-        // Its reader had enough.
+        // The reader has closed stdout.
         Err(Unlisted::Write(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(0),
         Err(Unlisted::Write(error)) => Err(unwritten(&error)),
     }
@@ -77,14 +77,14 @@ fn unwritten(error: &io::Error) -> CommandFailure {
     CommandFailure::new(UNEXPECTED, format!("failed to write to stdout: {error}"))
 }
 
-/// The listing for programs: an object for each take, each written as it is read.
+/// Writes the listing for programs: an object for each take, each written as it is read.
 fn json(recording: &Recording, pricing: &PriceSource, out: &mut dyn Write) -> Result<(), Unlisted> {
     let mut entries = recording.entries();
     let mut before = "[\n  ";
     while let Some(stored) = entries.next() {
         let row = Row::of(stored?, entries.takes());
         let json = row.to_json(pricing.cost(&row.entry, row.model()));
-        // No line feed stands in the text of a string.
+        // A JSON string contains no raw line feed.
         let text = format!("{json:#}").replace('\n', "\n  ");
         write!(out, "{before}{}", terminal::json(&text))?;
         before = ",\n  ";
@@ -97,12 +97,12 @@ fn json(recording: &Recording, pricing: &PriceSource, out: &mut dyn Write) -> Re
 struct Listing<'a> {
     recording: &'a Recording,
     pricing: &'a PriceSource,
-    /// How many rows are held at a time.
+    /// How many rows are held in memory.
     held: usize,
 }
 
 impl Listing<'_> {
-    /// Writes it, no wider than `width` where that can be.
+    /// Writes the listing, no wider than `width` if possible.
     fn write(
         &self,
         file: &RecordingLocation,
@@ -130,7 +130,7 @@ impl Listing<'_> {
         Ok(())
     }
 
-    /// The table, with its rows where there are not too many of them, and their sum.
+    /// Returns the table and the sum. The table has its rows if there are not too many.
     fn measured(&self) -> Result<(Table, Sum), StoreError> {
         let mut table = Table::new(columns());
         let mut sum = Sum::default();
@@ -164,7 +164,7 @@ fn columns() -> Vec<TableColumn> {
     ]
 }
 
-/// What all calls come to.
+/// The sum of all calls.
 #[derive(Default)]
 struct Sum {
     calls: usize,
@@ -172,7 +172,7 @@ struct Sum {
     input: u64,
     output: u64,
     cost: f64,
-    /// How many calls have a cost that is not known.
+    /// How many calls have an unknown cost.
     unknown: u64,
 }
 
@@ -180,7 +180,7 @@ impl Sum {
     fn add(&mut self, row: &Row, cost: Option<f64>) {
         let usage = row.entry.usage.unwrap_or_default();
         self.calls += 1;
-        // The takes of a name stand together.
+        // The takes of a name are adjacent.
         self.keys += usize::from(row.take == 1);
         self.input = self.input.saturating_add(usage.prompt_tokens);
         self.output = self.output.saturating_add(usage.completion_tokens);
@@ -189,7 +189,7 @@ impl Sum {
     }
 }
 
-/// The last line: calls, tokens, cost, and what the keys are made of.
+/// Returns the last line: calls, tokens, cost, and the identity rules.
 fn summary(sum: &Sum, meta: &RecordingMeta) -> String {
     let Sum { calls, keys, input, output, cost, unknown } = *sum;
     let under = match keys {
@@ -204,7 +204,7 @@ fn summary(sum: &Sum, meta: &RecordingMeta) -> String {
     format!("\n{}\n", parts.join(" · "))
 }
 
-/// What the keys are made of.
+/// Returns what makes up the keys.
 fn identity(meta: &RecordingMeta) -> String {
     if !meta.is_loomrec() {
         return "not written by loomrec".to_owned();

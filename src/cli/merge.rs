@@ -1,4 +1,4 @@
-//! `loomrec merge`: several recordings into one, call by call.
+//! The `loomrec merge` command: merges several recordings into one, call by call.
 
 pub(super) mod git;
 mod report;
@@ -16,8 +16,8 @@ use side::{MergeSide, MergeSides, SideNames};
 /// Runs the command.
 ///
 /// # Errors
-/// Rules that differ, an output that is there (2); a recording that is missing, damaged
-/// or too new (4); an output that cannot be written, or is being recorded into (5).
+/// Rules that differ, or an output that exists (2); a recording that is missing, damaged or too new
+/// (4); an output that cannot be written, or that is being recorded into (5).
 pub(super) fn run(args: &MergeArgs) -> Result<u8, CommandFailure> {
     let output = Output::new(LogFormat::Human, false, false);
     output_target::refuse_within("-o", args.output.as_path(), &args.files)?;
@@ -68,7 +68,7 @@ pub(super) fn run(args: &MergeArgs) -> Result<u8, CommandFailure> {
     Ok(if failed { NO } else { 0 })
 }
 
-/// The names of the first recordings with those of another one.
+/// Merges the names of the first recordings with those of another one.
 fn together(
     sides: &MergeSides,
     mut names: SideNames,
@@ -85,8 +85,8 @@ fn together(
     Ok(names)
 }
 
-/// How a conflict is decided; one that fails is seen through all the same, so that all
-/// conflicts are told.
+/// Returns how conflicts are decided. A merge that is to fail on conflicts goes on all the same, so
+/// that all conflicts are reported.
 fn prefer(on_conflict: OnConflict) -> ConflictChoice {
     match on_conflict {
         OnConflict::Fail | OnConflict::First => ConflictChoice::First,
@@ -95,7 +95,7 @@ fn prefer(on_conflict: OnConflict) -> ConflictChoice {
     }
 }
 
-/// The rules that the keys of all are made under.
+/// Returns the rules for the keys of all recordings.
 fn rules(sides: &[MergeSide], unite: bool) -> Result<IdentityRules, CommandFailure> {
     let mut rules = IdentityRules::default();
     let mut first: Option<&MergeSide> = None;
@@ -122,7 +122,7 @@ fn rules(sides: &[MergeSide], unite: bool) -> Result<IdentityRules, CommandFailu
     Ok(rules)
 }
 
-/// Refuses to mix recordings with changes that wait.
+/// Refuses to merge recordings with pending changes.
 fn same_purpose(sides: &[MergeSide]) -> Result<(), CommandFailure> {
     let waits = |side: &MergeSide| side.meta().and_then(|meta| meta.waits_for());
     let odd = sides.iter().find(|side| waits(side) != waits(&sides[0]));

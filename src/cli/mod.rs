@@ -1,5 +1,5 @@
-//! The process edge: flags and environment in, exit codes, messages and
-//! progress out. Nothing below this floor reads a flag or the environment.
+//! The command line: flags and environment in, exit codes, messages and progress out. Only this
+//! module and its submodules read flags or the environment.
 
 mod accept;
 mod amount;
@@ -72,7 +72,7 @@ pub fn run() -> ExitCode {
     let settings = match settings(&plain) {
         Ok(settings) => settings,
         Err(failure) => {
-            // Help and the version are to be had whatever the file says.
+            // Help and version must work even if the settings file is invalid.
             let asked = without_empty_variables(plain).try_get_matches();
             if let Some(told) = asked.err().filter(|told| !told.use_stderr()) {
                 told.exit();
@@ -116,7 +116,7 @@ pub fn run() -> ExitCode {
         crate::os::survive_file_size_limit();
         dispatch(cli.command, &settings, &plain).await
     });
-    // Connections that ignored the signal to stop end with the process.
+    // Connections that ignored the stop signal end with the process.
     runtime.shutdown_background();
     match outcome {
         Ok(code) => ExitCode::from(code),
@@ -130,8 +130,8 @@ pub fn run() -> ExitCode {
     }
 }
 
-/// The command with every environment twin left out that is set to nothing, as CI
-/// systems set variables that were not given.
+/// Returns the command without the environment variables that are set but empty. CI systems set
+/// variables in this way if they have no value.
 fn without_empty_variables(command: clap::Command) -> clap::Command {
     let names: Vec<String> =
         command.get_subcommands().map(|subcommand| subcommand.get_name().to_owned()).collect();
@@ -147,8 +147,8 @@ fn without_empty_variables(command: clap::Command) -> clap::Command {
     })
 }
 
-/// The command whose help names variables and not what they hold: a password may stand
-/// in an address, and help goes into logs.
+/// Returns the command with the values of environment variables hidden in its help: an address may
+/// contain a password, and help goes into logs.
 fn without_values_in_help(command: clap::Command) -> clap::Command {
     let names: Vec<String> =
         command.get_subcommands().map(|subcommand| subcommand.get_name().to_owned()).collect();
@@ -158,14 +158,15 @@ fn without_values_in_help(command: clap::Command) -> clap::Command {
     })
 }
 
-/// What the project's file sets.
+/// Reads the project's settings file.
 fn settings(command: &clap::Command) -> Result<Settings, CommandFailure> {
     let words: Vec<_> = std::env::args_os().collect();
     let folder = std::env::current_dir().unwrap_or_default();
     Settings::find(settings::named(&words).as_deref(), &folder, command)
 }
 
-/// Ends with what is wrong with the command line, and with the file it may come from.
+/// Exits with the error of an invalid command line, and names the settings file that it may come
+/// from.
 fn refuse(error: &clap::Error, settings: &Settings) -> ! {
     if error.use_stderr() && settings.path.is_some() {
         let _ = error.print();
@@ -175,7 +176,7 @@ fn refuse(error: &clap::Error, settings: &Settings) -> ! {
     error.exit()
 }
 
-/// Says that a value may come from the project's file, where there is one.
+/// Prints that a value may come from the settings file, if there is one.
 fn hint_at(settings: &Settings) {
     if let Some(path) = &settings.path {
         let hint = format!("settings were read from {}; see loomrec config", path.display());
@@ -183,8 +184,8 @@ fn hint_at(settings: &Settings) {
     }
 }
 
-/// Adds the file's rules and upstreams to those that were given. Of two addresses for
-/// one upstream, the given one stands.
+/// Adds the rules and upstreams of the settings file to those that were given. If both have an
+/// address for one upstream, the given one wins.
 fn add_up(command: &mut Command, settings: &Settings) {
     let (name, upstream, lists) = match command {
         Command::Record(args) => lists_of("record", &mut args.serve),
@@ -212,7 +213,7 @@ fn add_up(command: &mut Command, settings: &Settings) {
     }
 }
 
-/// The rules and upstreams of a command that serves.
+/// Returns the upstreams and rules of a command that serves.
 fn lists_of<'a>(name: &'static str, serve: &'a mut args::ServeArgs) -> Lists<'a> {
     let args::ServeArgs { upstream, identity, access, .. } = serve;
     let mut lists = rules_of(identity);
@@ -225,7 +226,7 @@ fn lists_of<'a>(name: &'static str, serve: &'a mut args::ServeArgs) -> Lists<'a>
     (name, upstream, lists)
 }
 
-/// The rules of identity, by the names of their flags.
+/// Returns the identity rules, with the names of their flags.
 fn rules_of(identity: &mut args::IdentityArgs) -> Vec<(&mut Vec<String>, &'static str)> {
     vec![
         (&mut identity.ignore, "ignore"),
@@ -234,7 +235,7 @@ fn rules_of(identity: &mut args::IdentityArgs) -> Vec<(&mut Vec<String>, &'stati
     ]
 }
 
-/// A command's name, its upstreams, and its rules by the names of their flags.
+/// A command's name, its upstreams, and its rules with the names of their flags.
 type Lists<'a> = (&'static str, &'a mut Vec<String>, Vec<(&'a mut Vec<String>, &'static str)>);
 
 async fn dispatch(
@@ -273,8 +274,8 @@ async fn dispatch(
     }
 }
 
-/// Flags that contradict each other on one command line. What the environment
-/// says gives way to a flag instead.
+/// Refuses flags that contradict each other on one command line. A contradicting value from the
+/// environment gives way to the flag instead.
 fn refuse_contradictions(matches: &clap::ArgMatches) -> Result<(), CommandFailure> {
     let replay = match matches.subcommand() {
         Some(("replay", replay)) => replay,
@@ -309,8 +310,8 @@ fn refuse_contradictions(matches: &clap::ArgMatches) -> Result<(), CommandFailur
     Ok(())
 }
 
-/// Refuses rules that are typed beside `--into`: the recording has its own, under which
-/// its keys were made.
+/// Refuses typed rules together with `--into`: the recording has its own rules, under which its
+/// keys were made.
 fn refuse_rules_beside_into(import: &clap::ArgMatches) -> Result<(), CommandFailure> {
     if import.value_source("into").is_none() {
         return Ok(());
@@ -327,8 +328,8 @@ fn refuse_rules_beside_into(import: &clap::ArgMatches) -> Result<(), CommandFail
     Ok(())
 }
 
-/// What was typed is final: the short form of a policy for misses overrules the
-/// environment's.
+/// Lets typed flags win: the short form of a miss policy on the command line overrides the
+/// environment's policy.
 fn give_way_to_flags(args: &mut args::ReplayArgs, matches: &clap::ArgMatches) {
     let source = |name: &str| matches.subcommand().and_then(|(_, sub)| sub.value_source(name));
     if source("allow_default_fallback") == Some(ValueSource::CommandLine)
@@ -338,7 +339,7 @@ fn give_way_to_flags(args: &mut args::ReplayArgs, matches: &clap::ArgMatches) {
     }
 }
 
-/// Says why a command failed, and gives its exit code.
+/// Prints why a command failed, and returns its exit code.
 fn fail(failure: &CommandFailure) -> ExitCode {
     Output::new(LogFormat::Human, false, false).error(&failure.message);
     failure.exit_code()

@@ -1,24 +1,25 @@
-//! The system's limit on open files, and how many connections it leaves room for.
+//! The system's limit on open files, and the number of connections that it leaves room for.
 
 use super::args::ServeArgs;
 use crate::os;
 use crate::server::limit::ConnectionLimit;
 
-/// Files that are open beside connections: recordings, locks, logs, the journal, what the
-/// runtime needs.
+/// The number of files that are open besides connections: recordings, locks, logs, the journal,
+/// those of the runtime.
 const OTHERS: u64 = 64;
 
-/// More connections are no program under test.
+/// No program under test needs more connections.
 const MOST: u64 = 20_000;
 
-/// Raises the limit as far as the system lets everybody. A command that was started before
-/// keeps its own: some programs go through all files that they could have open.
+/// Raises the limit as far as the system allows without privileges. Call this after a command is
+/// started, so that the command keeps the lower limit: some programs go through every file
+/// descriptor that they could have open.
 pub fn raise() {
     os::raise_open_file_limit();
 }
 
-/// How many connections there may be at once: as many as was asked for, or else as the limit
-/// leaves room for. Each takes a file, and one more where its calls go upstream.
+/// Returns the limit on connections: the configured one, or as many as the file limit leaves room
+/// for. Each connection takes one file, and another one if its calls go upstream.
 pub fn limit(args: &ServeArgs, goes_upstream: bool) -> ConnectionLimit {
     let asked = args.limits.max_connections.map(u64::from);
     let most = asked.unwrap_or_else(|| {

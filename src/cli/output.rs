@@ -1,4 +1,4 @@
-//! What people read on the terminal: messages on stderr, results on stdout.
+//! Output for people on the terminal: messages on stderr, results on stdout.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
@@ -14,8 +14,7 @@ use crate::server::UserNotice;
 use crate::telemetry::journal::line;
 use crate::telemetry::log;
 
-/// Writes messages to stderr, in colour on a terminal, above the live line where
-/// there is one.
+/// Writes messages to stderr, in colour on a terminal, and above the live line if there is one.
 #[derive(Clone, Debug)]
 pub struct Output {
     format: LogFormat,
@@ -25,13 +24,13 @@ pub struct Output {
 }
 
 impl Output {
-    /// An output of this format; `quiet` leaves errors only, `verbose` adds a line
-    /// for each call.
+    /// Creates an output of this format. `quiet` leaves only errors, `verbose` adds a line for each
+    /// call.
     pub fn new(format: LogFormat, quiet: bool, verbose: bool) -> Self {
         Self { format, quiet, verbose, live: None }
     }
 
-    /// The same, with messages going above `live`.
+    /// Returns the same output, which prints messages above `live`.
     pub fn above(&self, live: Arc<ProgressBar>) -> Self {
         Self { live: Some(live), ..self.clone() }
     }
@@ -41,26 +40,26 @@ impl Output {
         !self.quiet && self.format == LogFormat::Human && io::stderr().is_terminal()
     }
 
-    /// Something worth knowing.
+    /// Prints information.
     pub fn info(&self, text: &str) {
         if !self.quiet {
             self.emit("info", &terminal::message(text), text);
         }
     }
 
-    /// Something that is not as it should be, and does no harm.
+    /// Prints a warning about something harmless.
     pub fn warning(&self, text: &str) {
         let human = format!("{} {}", "loomrec:".yellow().bold(), terminal::message(text));
         self.emit("warning", &human, text);
     }
 
-    /// Something that went wrong.
+    /// Prints an error.
     pub fn error(&self, text: &str) {
         let human = format!("{} {}", "loomrec:".red().bold(), terminal::message(text));
         self.emit("error", &human, text);
     }
 
-    /// A report of several lines and in colour, each part of which went through
+    /// Prints a coloured report of several lines. Each part of it must have gone through
     /// [`terminal::line`].
     pub fn report(&self, text: &str) {
         if !self.quiet {
@@ -68,15 +67,15 @@ impl Output {
         }
     }
 
-    /// A report, printed although it is to be quiet.
+    /// Prints a report even in quiet mode.
     pub fn failed_report(&self, text: &str) {
         self.emit("error", text, &anstream::adapter::strip_str(text).to_string());
     }
 
-    /// What the server has to say.
+    /// Prints a notice of the server.
     pub fn notice(&self, notice: &UserNotice<'_>) {
         match notice {
-            // The log has told it: one line is enough.
+            // If the log has already shown the call, one line is enough.
             UserNotice::Call(seen) if self.verbose && !log::tells_calls() => self.call(&line::of(seen)),
             UserNotice::Call(_) => {}
             UserNotice::Missed(error) => self.mismatch(error),
@@ -89,7 +88,7 @@ impl Output {
         }
     }
 
-    /// A call, as its line in the journal tells it.
+    /// Prints a call, with the fields of its journal line.
     fn call(&self, line: &Value) {
         let text = |name: &str| line[name].as_str().unwrap_or("-").to_owned();
         let human = format!(
@@ -108,7 +107,7 @@ impl Output {
         }
     }
 
-    /// An event of the log.
+    /// Prints an event of the log.
     pub fn event(&self, level: &str, time: &str, target: &str, mut fields: Map<String, Value>) {
         let message = fields.remove("message");
         if self.format == LogFormat::Json {
@@ -130,7 +129,7 @@ impl Output {
         self.human_line(&terminal::line(&text));
     }
 
-    /// A mismatch, one difference a line. Whatever it quotes stays on its line.
+    /// Prints a mismatch, one difference on each line. Quoted text stays on its line.
     fn mismatch(&self, error: &RecordingMismatchError) {
         if self.format == LogFormat::Json {
             return self.json_line(&json!({ "level": "error", "mismatch": error.to_json() }));
@@ -175,7 +174,7 @@ impl Output {
         }
     }
 
-    /// Text for people, of which a terminal acts on colours alone.
+    /// Prints text for people. Colours are the only escape sequences that reach the terminal.
     fn human_line(&self, text: &str) {
         self.write_line(&terminal::styled(text));
     }
@@ -184,7 +183,7 @@ impl Output {
         self.write_line(&terminal::json(&value.to_string()));
     }
 
-    /// A line on stderr. A stderr that is gone is no reason to fail.
+    /// Writes a line to stderr. A closed stderr is not a failure.
     fn write_line(&self, text: &str) {
         let print = || drop(writeln!(anstream::stderr().lock(), "{text}"));
         match &self.live {
@@ -194,8 +193,7 @@ impl Output {
     }
 }
 
-/// Writes a result to stdout. A reader that has closed it had enough: that is
-/// success.
+/// Writes a result to stdout. If the reader has closed it, that counts as success.
 ///
 /// # Errors
 /// Any other failure to write.

@@ -1,13 +1,13 @@
-//! Where what a command writes may stand: not among the entries of a recording that is
-//! a folder, and what is one file not in a folder's place.
+//! Checks of where a command may write: not among the entries of a recording that is a folder, and
+//! no single file in place of a folder.
 
 use std::path::{Path, PathBuf};
 
 use super::exit::CommandFailure;
 use crate::store::{self, RecordingLocation};
 
-/// Where a path leads to, as far as it exists: two that are the same name one file, which
-/// need not be there yet.
+/// Resolves a path as far as it exists. Two equal results name the same file, which need not exist
+/// yet.
 pub(super) fn real(path: &Path) -> PathBuf {
     if let Ok(place) = std::fs::canonicalize(path) {
         return place;
@@ -19,17 +19,17 @@ pub(super) fn real(path: &Path) -> PathBuf {
     std::fs::canonicalize(folder).map_or_else(|_| path.to_owned(), |folder| folder.join(name))
 }
 
-/// Whether two paths lead to one file that is there.
+/// Whether two paths lead to the same existing file.
 pub(super) fn is_same_file(one: &Path, other: &Path) -> bool {
     let place = |path: &Path| std::fs::canonicalize(path).ok();
     place(one).is_some_and(|one| Some(one) == place(other))
 }
 
-/// Refuses a file that would be taken for an entry of one of these recordings; `flag`
-/// is what named it.
+/// Refuses a file that would be taken for an entry of one of these recordings. `flag` is the flag
+/// that names the file.
 ///
 /// # Errors
-/// The recording that it would stand in.
+/// Names the recording that the file would be in.
 pub(super) fn refuse_within<'a>(
     flag: &str,
     path: &Path,
@@ -55,8 +55,8 @@ pub(super) fn refuse_within<'a>(
     }
 }
 
-/// Refuses a folder where one file is to be written; `what` it is, and `flag` is what
-/// named it.
+/// Refuses a folder for output that is a single file. `what` describes the output, and `flag` is
+/// the flag that names it.
 ///
 /// # Errors
 /// A path that names a folder.

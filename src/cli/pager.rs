@@ -1,5 +1,5 @@
-//! Long results for people: through the pager where stdout is a terminal, else to
-//! stdout as they are.
+//! The pager: long results for people go through it if stdout is a terminal, otherwise directly to
+//! stdout.
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal as _, Write};
@@ -9,18 +9,18 @@ use anstream::AutoStream;
 
 use crate::os::{ProcessSignal, SignalStream};
 
-/// Where a long result goes. Colours are taken out where nobody sees them.
+/// The output of a long result. Colours are removed if stdout is not a terminal.
 pub(super) struct Pager {
     out: AutoStream<Box<dyn Write>>,
     child: Option<Child>,
-    /// Ctrl-C is for the pager, as long as there is one.
+    /// Keeps Ctrl-C for the pager while one is running.
     _interrupts: Option<SignalStream>,
 }
 
 impl Pager {
-    /// The pager that `PAGER` names (`less` where it is not set, none where it is empty
-    /// or `cat`), if stdout is a terminal and `wanted`; else stdout itself. A pager that
-    /// does not start is none.
+    /// Opens the pager that `PAGER` names if stdout is a terminal and `wanted` is set, otherwise
+    /// stdout itself. The default is `less`. An empty `PAGER` or `cat` means no pager. If the pager
+    /// does not start, stdout is used.
     pub(super) fn open(wanted: bool) -> Self {
         let choice = AutoStream::choice(&io::stdout());
         let wanted = wanted && io::stdout().is_terminal();
@@ -35,7 +35,7 @@ impl Pager {
         Self { out: AutoStream::new(out, choice), child, _interrupts: interrupts }
     }
 
-    /// Writes a part of the result; `false` where the reader has had enough.
+    /// Writes a part of the result. Returns `false` if the reader has gone.
     ///
     /// # Errors
     /// Any other failure to write.
@@ -47,13 +47,13 @@ impl Pager {
         }
     }
 
-    /// Ends the result, and waits until the pager is closed.
+    /// Ends the result, and waits until the pager exits.
     ///
     /// # Errors
-    /// A failure to write other than a reader that has had enough.
+    /// A failure to write, except that the reader has gone.
     pub(super) fn finish(mut self) -> io::Result<()> {
         let flushed = self.out.flush();
-        // The pager sees the end.
+        // The pager sees the end of its input.
         drop(self.out);
         if let Some(mut child) = self.child {
             let _status = child.wait();
@@ -65,7 +65,7 @@ impl Pager {
     }
 }
 
-/// The pager's command, in a shell as git has it; `None` for none.
+/// Returns the pager's command, run in a shell as git does it. `None` for no pager.
 fn command() -> Option<Command> {
     let pager = std::env::var_os("PAGER").or_else(less)?;
     if pager.is_empty() || pager == "cat" {
@@ -73,7 +73,7 @@ fn command() -> Option<Command> {
     }
     let mut command = Command::new("sh");
     command.arg("-c").arg(pager);
-    // One screen is shown and done with; colours pass; the screen stays.
+    // `F` quits if all fits on one screen, `R` passes colours, `X` keeps the screen.
     if std::env::var_os("LESS").is_none() {
         command.env("LESS", "FRX");
     }
@@ -83,7 +83,7 @@ fn command() -> Option<Command> {
     Some(command)
 }
 
-/// `less`, where there is one.
+/// Returns `less` if it is installed.
 fn less() -> Option<OsString> {
     let path = std::env::var_os("PATH")?;
     let is_there = std::env::split_paths(&path).any(|folder| folder.join("less").is_file());

@@ -1,5 +1,5 @@
-//! `loomrec pending`: what waits beside recordings, requests for their answers and
-//! answers for their review.
+//! The `loomrec pending` command: lists what waits beside recordings, which are requests for
+//! answers and answers for review.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -18,16 +18,16 @@ use crate::recording::{Entry, EntryName, PendingKind};
 use crate::review::ChangeStanding;
 use crate::store::{Recording, RecordingLocation};
 
-/// Where recordings are looked for that were not named.
+/// Where recordings are looked for if none is named.
 const FOLDERS: [&str; 2] = ["", "recordings"];
-/// Lines of one kind that people are shown of a file.
+/// How many lines of one kind are shown to people for a file.
 const SHOWN: usize = 20;
 
 /// Runs the command.
 ///
 /// # Errors
-/// A recording, or what waits beside it, that is missing, damaged or too new (4), or
-/// not what it is named as (2).
+/// A recording, or the file of pending items beside it, that is missing, damaged or too new (4), or
+/// that is not of the expected kind (2).
 pub(super) fn run(args: &PendingArgs) -> Result<u8, CommandFailure> {
     if args.new.is_some() && args.files.len() != 1 {
         return Err(CommandFailure::usage(
@@ -55,7 +55,7 @@ pub(super) fn run(args: &PendingArgs) -> Result<u8, CommandFailure> {
     Ok(if args.check && count > 0 { NO } else { 0 })
 }
 
-/// Recordings beside which something waits, in the folders that are looked into.
+/// Returns the recordings with pending items in the default folders.
 fn found(output: &Output) -> Vec<RecordingLocation> {
     let mut files = BTreeSet::new();
     for folder in FOLDERS {
@@ -75,8 +75,8 @@ fn found(output: &Output) -> Vec<RecordingLocation> {
                     file.display()
                 )),
                 Ok(_) => drop(files.insert(file)),
-                // Files of other programs may have such names; beside a recording of
-                // ours it is one of ours, and is told as damaged.
+                // Files of other programs may have such names. Beside a recording of loomrec, the
+                // file is taken for loomrec's, and reported as damaged.
                 Err(_) if is_ours(&file) => drop(files.insert(file)),
                 Err(_) => {}
             }
@@ -90,7 +90,7 @@ fn is_ours(path: &RecordingLocation) -> bool {
     Recording::open(path).is_ok_and(|recording| recording.meta().is_loomrec())
 }
 
-/// What waits beside one recording.
+/// The pending items beside one recording.
 struct Waits {
     file: RecordingLocation,
     new: RecordingLocation,
@@ -101,14 +101,14 @@ struct Waits {
     review: String,
 }
 
-/// Something that waits.
+/// One pending item.
 struct Waited {
     key: String,
     reason: String,
     replaces: Option<String>,
-    /// How a change stands to the recording.
+    /// The state of a change in relation to the recording.
     standing: Option<ChangeStanding>,
-    /// Keys and call, for people.
+    /// Key and call, for people.
     line: String,
 }
 
@@ -139,7 +139,7 @@ impl Waits {
         let pending = file.beside(".pending");
         let mut requests = requests(&pending, output)?;
         if let Some(desk) = &desk {
-            // Those whose answers are there wait no longer.
+            // Requests whose answers have arrived no longer wait.
             let mut answers: Vec<usize> = desk.open_changes();
             requests.retain(|(asked, _)| {
                 let answer = answers.iter().position(|at| desk.answers(*at, asked));
@@ -212,7 +212,7 @@ impl Waits {
     }
 }
 
-/// The requests that wait for their answers; none where there is no such file.
+/// Returns the requests that wait for answers. Empty if there is no such file.
 fn requests(
     path: &RecordingLocation,
     output: &Output,
@@ -245,7 +245,7 @@ fn requests(
     Ok(all)
 }
 
-/// A request, on one line.
+/// Formats a request on one line.
 fn line(name: &EntryName, take: usize, entry: &Entry) -> String {
     let key = match name {
         EntryName::Hash(hash) if take <= 1 => hash.short().to_owned(),

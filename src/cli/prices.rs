@@ -1,15 +1,15 @@
-//! `--prices`: what calls cost, by the built-in table and the user's own.
+//! The `--prices` flag: the built-in price table, and the user's own.
 
 use std::path::Path;
 
 use super::exit::CommandFailure;
 use crate::recording::cost::PriceTable;
 
-/// The price table: the built-in one, or what `file` makes of it.
+/// Loads the price table: the built-in one, or the built-in one as changed by `file`.
 ///
 /// # Errors
-/// A file that cannot be read, or is no price table: which model and field is wrong,
-/// and what belongs there.
+/// A file that cannot be read, or is not a price table, with the model and the field that are wrong
+/// and what is expected.
 pub(super) fn load(file: Option<&Path>) -> Result<PriceTable, CommandFailure> {
     let Some(path) = file else { return Ok(PriceTable::builtin()) };
     let wrong = |why: String| CommandFailure::usage(format!("--prices {}: {why}", path.display()));

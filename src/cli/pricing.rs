@@ -1,27 +1,27 @@
-//! The cost of recorded calls: known, worked out by a price table, or unknown.
+//! The cost of recorded calls: recorded, computed from a price table, or unknown.
 
 use super::amount::dollars;
 use crate::recording::Entry;
 use crate::recording::cost::PriceTable;
 
-/// What is shown where a call has a cost that is not known.
+/// Shown for a call with an unknown cost.
 pub(super) const UNKNOWN: &str = "unknown";
 
-/// Where a call's cost is taken from.
+/// How the cost of a call is determined.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PriceSource {
     pub(super) table: PriceTable,
-    /// Whether it is worked out anew, whatever was recorded.
+    /// Whether it is computed anew, whatever was recorded.
     pub(super) anew: bool,
 }
 
 impl PriceSource {
-    /// The built-in prices, for what has no cost in the recording.
+    /// Uses the built-in prices for calls without a recorded cost.
     pub(super) fn builtin() -> Self {
         Self { table: PriceTable::builtin(), anew: false }
     }
 
-    /// What a call cost; `None` where that is not known. `model` is the one that answered.
+    /// Returns the cost of a call, or `None` if it is unknown. `model` is the model that answered.
     pub(super) fn cost(&self, entry: &Entry, model: Option<&str>) -> Option<f64> {
         let recorded = entry.cost_usd.filter(|_| !self.anew);
         if let Some(cost) = recorded.filter(|cost| *cost != 0.0) {
@@ -34,20 +34,20 @@ impl PriceSource {
         };
         let upstream = entry.upstream.as_deref();
         let priced = self.table.cost(upstream, model.unwrap_or_default(), &usage)?;
-        // A price that was nothing when it was recorded stays so. Older recordings have
-        // 0.0 for models without a price, too.
+        // A model that was free when it was recorded stays free. Older recordings have 0.0 for
+        // models without a price, too.
         Some(recorded.unwrap_or(priced))
     }
 }
 
-/// Whether a call without a cost and without tokens cost nothing: it names no model, was
-/// answered with an error, or is an entry of words.
+/// Whether a call without a cost and without tokens was free: it names no model, its recorded
+/// usage is zero, or it has no successful response.
 fn is_free(entry: &Entry, model: Option<&str>) -> bool {
     let answered = entry.response.as_ref().is_some_and(|response| response.status < 400);
     model.is_none() || entry.usage.is_some() || !answered
 }
 
-/// A sum of costs, where so many are not known.
+/// Formats a sum of costs, of which this many are unknown.
 pub(super) fn sum_words(known: f64, unknown: u64) -> String {
     match (known, unknown) {
         (_, 0) => dollars(known),

@@ -11,7 +11,7 @@ use crate::telemetry::run_counters::RunCounters;
 /// How often the line is redrawn.
 const REDRAW: Duration = Duration::from_millis(200);
 
-/// A live line on stderr.
+/// Creates a live line on stderr.
 pub fn line() -> Arc<ProgressBar> {
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
     let style = ProgressStyle::with_template("{spinner:.cyan} {msg} {elapsed:.dim}");
@@ -19,7 +19,7 @@ pub fn line() -> Arc<ProgressBar> {
     Arc::new(bar)
 }
 
-/// A bar on stderr for so many calls.
+/// Creates a progress bar on stderr for this many calls.
 pub fn bar(calls: u64) -> Arc<ProgressBar> {
     let bar = ProgressBar::with_draw_target(Some(calls), ProgressDrawTarget::stderr());
     let style = ProgressStyle::with_template("{bar:24.cyan} {pos}/{len} {msg} {elapsed:.dim}");
@@ -37,7 +37,7 @@ pub async fn follow(bar: Arc<ProgressBar>, counters: Arc<RunCounters>) {
     }
 }
 
-/// The counts in a few words.
+/// Formats the counts in a few words.
 fn text(counters: &RunCounters) -> String {
     let more = counters.more();
     let counts = [&counters.served, &counters.recorded, &counters.scripted];

@@ -1,7 +1,6 @@
-//! `loomrec prune`: takes out of a recording what is not needed any more.
+//! The `loomrec prune` command: removes takes from a recording that are no longer needed.
 //!
-//! The entries are read once for what decides about them; what stays keeps its very
-//! text.
+//! The entries are read once to decide which ones go. The others keep their exact text.
 
 mod used;
 
@@ -24,9 +23,8 @@ use used::UsedTakes;
 /// Runs the command.
 ///
 /// # Errors
-/// Nothing asked for, a receipt or journal that does not tell (2); a recording that is
-/// missing, damaged or too new (4); one that cannot be written, or is being recorded
-/// into (5).
+/// No criterion given, or a receipt or journal without the needed data (2); a recording that is
+/// missing, damaged or too new (4); one that cannot be written, or that is being recorded into (5).
 pub(super) fn run(args: &PruneArgs) -> Result<u8, CommandFailure> {
     let asked = !args.unused.is_empty() || !args.journal.is_empty() || args.older_than.is_some();
     if !asked && args.upstream.is_none() && args.model.is_none() {
@@ -51,13 +49,13 @@ pub(super) fn run(args: &PruneArgs) -> Result<u8, CommandFailure> {
     }
 }
 
-/// A take, and what is told of it.
+/// A take, and what is reported about it.
 struct Take {
     number: usize,
     place: TakeRef,
     question: TakeIdentity,
     unwanted: bool,
-    /// Whether it would go, but for a later take of its call that stays.
+    /// Whether it would go, but a later take of its call stays.
     held: bool,
     goes: bool,
     call: String,
@@ -68,7 +66,7 @@ struct Take {
 /// The takes of each name.
 struct Pruned {
     names: Vec<(EntryName, Vec<Take>)>,
-    /// How many takes do not say when they were recorded, where that was asked.
+    /// How many takes have no time of recording, if the time matters.
     undated: usize,
     now: SystemTime,
 }
@@ -127,7 +125,7 @@ impl Pruned {
         self.going().map(|(_, take)| take.place.bytes()).sum()
     }
 
-    /// The names that lose a take, with those they keep.
+    /// Returns the changes: the names that lose a take, with the takes that they keep.
     fn changes(&self) -> Result<RecordingChanges, CommandFailure> {
         let mut changes = RecordingChanges::new()?;
         for (name, takes) in &self.names {
@@ -140,7 +138,7 @@ impl Pruned {
         Ok(changes)
     }
 
-    /// For people.
+    /// Formats the result for people.
     fn text(&self, args: &PruneArgs) -> String {
         let mut table = Table::new(vec![
             TableColumn::left("KEY").shrinks_to(15),
@@ -194,7 +192,7 @@ impl Pruned {
         text
     }
 
-    /// For programs.
+    /// Returns the JSON for programs.
     fn to_json(&self, args: &PruneArgs) -> Value {
         let take = |(name, take): (&EntryName, &Take)| {
             json!({
@@ -260,7 +258,7 @@ impl Take {
     }
 }
 
-/// A take's key for people.
+/// Returns a take's key for people.
 fn key(name: &EntryName, take: usize) -> String {
     match name {
         EntryName::Step(_) => terminal::line(&name.take_key(take)).into_owned(),

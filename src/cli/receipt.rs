@@ -1,4 +1,4 @@
-//! The receipt: what a run did, as a line for people and as JSON.
+//! The receipt: what a run did, as text for people and as JSON.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ use crate::server::fault::FaultContext;
 use crate::store::{self, RecordingLocation};
 use crate::telemetry::run_counters::{CounterDetail, RunCounters};
 
-/// What every receipt begins with.
+/// The beginning of every receipt.
 pub const BEGINNING: &[u8] = b"{\n  \"loomrec\": \"";
 
 /// What a run did.
@@ -32,19 +32,19 @@ pub struct Receipt {
     pub served: u64,
     /// Calls answered with the placeholder.
     pub defaulted: u64,
-    /// Calls passed on and not kept.
+    /// Calls that were forwarded and not kept.
     pub forwarded: u64,
     /// Exchanges kept.
     pub recorded: u64,
-    /// Whether every call failed or was refused, where that is no good run.
+    /// Whether every call failed or was refused, so that the run counts as failed.
     pub all_failed: bool,
-    /// Of these, exchanges not kept whole.
+    /// Of these, exchanges that were not kept in full.
     pub incomplete: u64,
-    /// Exchanges not kept.
+    /// Exchanges that were not kept.
     pub unkept: u64,
-    /// Calls no upstream answered.
+    /// Calls that no upstream answered.
     pub unreachable: u64,
-    /// Calls refused.
+    /// Calls that were refused.
     pub refused: u64,
     /// Calls without a recorded answer.
     pub missed: u64,
@@ -52,25 +52,25 @@ pub struct Receipt {
     pub drifted: u64,
     /// Of these, exhausted ones.
     pub exhausted: u64,
-    /// Takes that no call asked for; `None` where nothing was replayed.
+    /// Takes that no call used. `None` if nothing was replayed.
     pub unused: Option<UnusedTakes>,
-    /// Takes there were.
+    /// The number of takes.
     pub takes: usize,
-    /// What the calls were answered under; `None` where nothing was replayed.
+    /// The settings in force for replayed calls. `None` if nothing was replayed.
     pub in_force: Option<InForce>,
     /// Calls answered by entries that cannot be checked.
     pub unchecked_calls: u64,
-    /// What a script did; `None` where there was none.
+    /// The calls of the script. `None` if there was no script.
     pub script: Option<ScriptReceipt>,
     /// Calls that got a fault in place of any answer.
     pub faulted: u64,
-    /// What went wrong on purpose; `None` where nothing was to.
+    /// The faults of the run. `None` if none were declared.
     pub faults: Option<FaultReceipt>,
-    /// How the program recovered from it; `None` where that was not asked.
+    /// How the program recovered from the faults. `None` without a budget.
     pub recovery: Option<ScoredFaults>,
-    /// What is too old; `None` where that was not asked.
+    /// Takes that are too old. `None` if their age was not checked.
     pub(super) expired: Option<ExpiredTakes>,
-    /// Whether a fault did not come, or was not recovered from in time.
+    /// Whether a fault rule never applied, or a fault was not recovered from in time.
     pub failed_faults: bool,
     /// Connections opened to upstreams.
     pub upstream_connections: u64,
@@ -78,34 +78,36 @@ pub struct Receipt {
     pub more: CounterDetail,
     /// Each recording and the SHA-256 of its file, or its files, at the end.
     pub recordings: Vec<(RecordingLocation, Option<String>)>,
-    /// Where missed requests wait to be sent, and how many; `None` where none do.
+    /// The file in which missed requests wait to be sent, and their number. `None` if there are
+    /// none.
     pub pending: Option<(PathBuf, usize)>,
-    /// How many calls came, however they ended, and faults that no call was read of.
+    /// How many calls arrived, however they ended, including faults of connections whose calls were
+    /// never read.
     pub came: u64,
-    /// CMD's exit code.
+    /// The exit code of CMD.
     pub cmd_exit: Option<u8>,
-    /// What a good run may still want to know.
+    /// Notes that may be useful even after a good run.
     pub notes: Vec<String>,
-    /// What is wrong; empty for a good run.
+    /// What is wrong. Empty for a good run.
     pub complaints: Vec<String>,
-    /// What to do about it.
+    /// What the user can do about it.
     pub next: Vec<String>,
 }
 
-/// What a script did.
+/// The receipt's part about a script.
 #[derive(Clone, Copy, Debug)]
 pub struct ScriptReceipt {
-    /// Calls it answered.
+    /// Calls that the script answered.
     pub calls: u64,
-    /// Calls it had no answer for.
+    /// Calls for which the script had no answer.
     pub unanswered: u64,
-    /// Its calls that no session came to.
+    /// Calls of the script that no session reached.
     pub left: usize,
-    /// How many calls it has.
+    /// The number of calls in the script.
     pub of: usize,
-    /// Its streams that went out to their end.
+    /// Streams of the script that were sent to their end.
     pub drained: u64,
-    /// Its streams whose client left before.
+    /// Streams of the script whose client left before the end.
     pub client_left: u64,
 }
 
@@ -119,7 +121,7 @@ impl ScriptReceipt {
         })
     }
 
-    /// The parts of the line for people.
+    /// Returns the parts of the line for people.
     fn text(self) -> Vec<String> {
         let mut parts = vec![format!("{} scripted", self.calls)];
         if self.unanswered > 0 {
@@ -136,12 +138,12 @@ impl ScriptReceipt {
     }
 }
 
-/// How many of the recorded calls failed, and how.
+/// Formats how many of the recorded calls failed, and how.
 fn failed_words(failed: &BTreeMap<CallFailure, u64>) -> String {
     let words = failed.iter().map(|(failure, calls)| match failure {
         CallFailure::Status(status) => format!(", {calls} of them answered {status}"),
         CallFailure::Cut => format!(", {calls} of them cut"),
-        // They are counted by themselves.
+        // These have a count of their own.
         CallFailure::Incomplete => String::new(),
     });
     words.collect()
@@ -157,7 +159,7 @@ fn failed_json(failed: &BTreeMap<CallFailure, u64>) -> Value {
 }
 
 impl Receipt {
-    /// A receipt of these counts.
+    /// Creates a receipt from the counters.
     pub fn of(
         command: &'static str,
         counters: &RunCounters,
@@ -200,9 +202,9 @@ impl Receipt {
         }
     }
 
-    /// Adds what went wrong on purpose. A rule that never came to anything is a
-    /// complaint, unless that is allowed: the run did not test what it was to. So is a
-    /// fault that the program did not recover from in time.
+    /// Adds the faults of the run. A rule that never applied is a complaint, unless that is
+    /// allowed: the run did not test what it was meant to test. A fault that the program did not
+    /// recover from in time is a complaint too.
     pub fn add_faults(
         &mut self,
         faults: &FaultContext,
@@ -229,7 +231,7 @@ impl Receipt {
         self.failed_faults = self.complaints.len() > before;
     }
 
-    /// Adds what is too old: a complaint where that fails the run, else a note.
+    /// Adds the takes that are too old: as a complaint if that fails the run, otherwise as a note.
     pub(super) fn add_expired(&mut self, expired: Option<ExpiredTakes>, fails: bool) {
         let told = expired.as_ref().and_then(ExpiredTakes::words);
         if fails { &mut self.complaints } else { &mut self.notes }.extend(told);
@@ -237,7 +239,7 @@ impl Receipt {
         self.expired = expired;
     }
 
-    /// `ok`, or what a failed run is called.
+    /// Returns `ok`, or the word for a failed run.
     pub fn verdict(&self) -> &'static str {
         match (self.complaints.is_empty(), self.cmd_exit) {
             (true, None | Some(0)) => "ok",
@@ -246,7 +248,7 @@ impl Receipt {
         }
     }
 
-    /// The receipt as JSON.
+    /// Returns the receipt as JSON.
     pub fn to_json(&self) -> Value {
         let more = &self.more;
         json!({
@@ -294,7 +296,7 @@ impl Receipt {
         })
     }
 
-    /// What the receipt says on lines of their own, for people.
+    /// Returns the additional lines of the receipt for people.
     fn lines(&self) -> Vec<String> {
         let unpriced = self.more.unpriced.iter().map(|(model, calls)| {
             format!(
@@ -308,7 +310,7 @@ impl Receipt {
         unpriced.chain(faults).chain(in_force.map(str::to_owned)).chain(notes).collect()
     }
 
-    /// The receipt for people: one line, and one more for each complaint.
+    /// Formats the receipt for people: one line, and one more for each note and complaint.
     pub fn text(&self) -> String {
         let more = &self.more;
         let mut parts = Vec::new();

@@ -1,4 +1,4 @@
-//! `loomrec record`.
+//! The `loomrec record` command.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +25,7 @@ use crate::upstream::UpstreamClient;
 /// Runs the command.
 ///
 /// # Errors
-/// Whatever keeps it from starting.
+/// Anything that keeps the run from starting.
 pub async fn run(args: RecordArgs) -> Result<u8, CommandFailure> {
     let ground = RunContext::read(&args.serve, std::slice::from_ref(&args.recording))?;
     if args.serve.print_env {
@@ -46,14 +46,14 @@ pub async fn run(args: RecordArgs) -> Result<u8, CommandFailure> {
     })
 }
 
-/// The engines a mode calls for, and what recorded calls are answered under, where they
-/// are.
+/// Returns the engine for the recording mode, and the settings in force if recorded calls are
+/// answered.
 fn engines(
     args: &RecordArgs,
     ground: &RunContext,
 ) -> Result<(RunEngines, Option<InForce>), CommandFailure> {
     let path = &args.recording;
-    // What an earlier recorder left is merged before anything is answered from it.
+    // What an earlier recorder left in the log is merged before anything is answered from it.
     let exists = args.mode != RecordMode::All && existing(path, ground)?.is_some();
     let rules = serve_setup::rules(&args.serve.identity)?;
     let plan = fault::plan(&args.serve)?;
@@ -74,7 +74,7 @@ fn engines(
         },
     };
     let in_force = engine.replay().map(|replay| InForce::of_record(args, replay.matcher()));
-    // Nothing goes out where nothing is recorded, and so no key is needed.
+    // If nothing is recorded, nothing is sent upstream, so no key is needed.
     let stand_in_keys = !engine.goes_upstream();
     let engines = RunEngines {
         engine,
@@ -86,7 +86,7 @@ fn engines(
     Ok((engines, in_force))
 }
 
-/// The engine that answers from the recording.
+/// Creates the engine that answers from the recording.
 fn replay(
     path: &RecordingLocation,
     rules: &IdentityRules,
@@ -96,8 +96,8 @@ fn replay(
     Ok(Arc::new(ReplayEngine::new(matcher, Latency::None)))
 }
 
-/// The recording, where there is one: it may be a log only, of a recorder that was
-/// killed or that has not compacted yet.
+/// Opens the recording, if there is one. It may be only a log, of a recorder that was killed or has
+/// not compacted yet.
 fn existing(
     path: &RecordingLocation,
     ground: &RunContext,
@@ -122,7 +122,7 @@ fn recorder(
 ) -> Result<Arc<RecordEngine>, CommandFailure> {
     let path = &args.recording;
     let rules = match existing(path, ground)? {
-        // A recording keeps the rules it was made under unless others are asked for.
+        // A recording keeps the rules it was made with, unless others are given.
         Some(recording) if asked == IdentityRules::default() => recording.meta().rules().clone(),
         _ => asked,
     };
@@ -158,10 +158,10 @@ fn recorder(
     Ok(Arc::new(RecordEngine::new(config, client, writer, redactor)))
 }
 
-/// What a run counts in.
+/// The counters of a run.
 type Counts = (Arc<RunCounters>, Arc<Metrics>);
 
-/// Passes the events of the recording on to people, counters and metrics.
+/// Returns the callback that passes events of the recording on to people, counters and metrics.
 pub(super) fn on_told((counters, metrics): Counts, notify: OnNotice) -> OnAppenderEvent {
     Arc::new(move |event: AppenderEvent<'_>| match event {
         AppenderEvent::Note(note) => report_event(note, &counters, &notify),
@@ -177,7 +177,7 @@ pub(super) fn on_told((counters, metrics): Counts, notify: OnNotice) -> OnAppend
     })
 }
 
-/// Tells of a note, and counts the calls that it says are not in the recording.
+/// Reports a note, and counts the calls that are not in the recording according to it.
 fn report_event(note: &StoreEvent, counters: &RunCounters, notify: &OnNotice) {
     let text = note.to_string();
     if note.entries_set_aside() > 0 {
@@ -186,17 +186,17 @@ fn report_event(note: &StoreEvent, counters: &RunCounters, notify: &OnNotice) {
     notify(UserNotice::Warning(&text));
 }
 
-/// How many calls came, whatever became of them.
+/// Returns how many calls arrived, however they ended.
 fn came(receipt: &Receipt, ran: &RunResult) -> u64 {
-    // Those of connections among the faults, whose calls nobody has read.
+    // Includes the faults of connections, whose calls were never read.
     let counts = ran.proxy.faults.decider().counts();
     let fired = counts.values().map(|count| count.fired).sum::<u64>();
     let answered = receipt.recorded + receipt.faulted + receipt.served;
     answered + receipt.unkept + receipt.missed + receipt.refused + receipt.unreachable + fired
 }
 
-/// Complains where every call failed, unless that is allowed, and where nothing was recorded
-/// since calls were refused.
+/// Adds a complaint if every call failed, unless that is allowed, and one if nothing was recorded
+/// because calls were refused.
 fn add_failures(receipt: &mut Receipt, allowed: bool) {
     let failed: u64 = receipt.more.failed_calls.values().sum();
     let all = failed > 0 && failed == receipt.recorded && receipt.served == 0;
@@ -213,7 +213,7 @@ fn add_failures(receipt: &mut Receipt, allowed: bool) {
     }
 }
 
-/// Adds what is to be said of upstreams, and of calls that reached none.
+/// Adds messages about upstreams, and about calls that reached none.
 fn add_upstreams(receipt: &mut Receipt) {
     if receipt.unreachable > 0 {
         let text = format!("calls that reached no upstream: {}", receipt.unreachable);
@@ -235,7 +235,7 @@ fn add_upstreams(receipt: &mut Receipt) {
     }
 }
 
-/// What the run did.
+/// Returns the receipt of the run.
 fn receipt(args: &RecordArgs, ran: &RunResult) -> Receipt {
     let proxy = &ran.proxy;
     let recordings = [args.recording.clone()];

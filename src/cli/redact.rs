@@ -1,8 +1,8 @@
-//! `loomrec redact`: credentials and what rules name, taken out of recordings that are
-//! there already.
+//! The `loomrec redact` command: removes credentials, and what rules match, from existing
+//! recordings.
 //!
-//! Each entry is looked through, and only what is to become of it is kept in mind; what
-//! changes is read and cleaned again as it is written.
+//! Each entry is scanned, and only the decision about it is kept in memory. Entries that change are
+//! read and redacted again when they are written.
 
 mod report;
 mod scanned_recording;
@@ -18,14 +18,14 @@ use scanned_recording::ScannedRecording;
 /// Runs the command.
 ///
 /// # Errors
-/// A pattern that is none (2); a recording that is missing, damaged or too new (4); one
-/// that cannot be written, or is being recorded into (5).
+/// A pattern that is invalid (2); a recording that is missing, damaged or too new (4); one that
+/// cannot be written, or that is being recorded into (5).
 pub(super) fn run(args: &RedactArgs) -> Result<u8, CommandFailure> {
     let output = Output::new(LogFormat::Human, false, false);
     let redactor = Redactor::new(&args.redact)
         .map_err(|error| CommandFailure::usage(format!("--redact: failed to {error}")))?;
     let mut reports = Vec::new();
-    // All are looked at before any is changed.
+    // All recordings are scanned before any is changed.
     let mut works = Vec::new();
     for path in &args.files {
         let recording = match args.apply {

@@ -1,4 +1,4 @@
-//! `loomrec replay`.
+//! The `loomrec replay` command.
 
 mod pending;
 
@@ -19,10 +19,11 @@ use crate::replay::{
 use crate::telemetry::run_counters::RunCounters;
 use crate::upstream::UpstreamClient;
 
-/// The longest wait that can be asked for.
+/// The longest wait that may be configured.
 const LONGEST_WAIT_MS: f64 = 86_400_000.0;
 
-/// The slowest that recorded times can be replayed: a second takes some seventeen minutes.
+/// The slowest speed at which recorded times can be replayed: a second takes about seventeen
+/// minutes.
 const SLOWEST: f64 = 0.001;
 
 /// How many unused takes a complaint names.
@@ -31,7 +32,7 @@ const NAMED: usize = 5;
 /// Runs the command.
 ///
 /// # Errors
-/// Whatever keeps it from starting.
+/// Anything that keeps the run from starting.
 pub async fn run(args: ReplayArgs) -> Result<u8, CommandFailure> {
     if args.recordings.is_empty() && args.script.is_none() {
         let aside = match args.set_aside.settings.is_empty() {
@@ -56,7 +57,7 @@ pub async fn run(args: ReplayArgs) -> Result<u8, CommandFailure> {
     }
     let on_miss = miss_policy(&args, &ground)?;
     fault::check_upstreams(&plan, &ground.upstreams.routes)?;
-    // What no recording holds, a script or an upstream may still be asked for.
+    // With a script or an upstream, a rule may also name calls that no recording holds.
     if matches!(on_miss, MissPolicy::Error) && script.is_none() {
         fault::check(&plan, &matcher)?;
     }
@@ -85,7 +86,7 @@ pub async fn run(args: ReplayArgs) -> Result<u8, CommandFailure> {
     })
 }
 
-/// Loads every recording, and tells what of it is too old.
+/// Loads every recording, and checks which takes are too old.
 fn matcher(args: &ReplayArgs) -> Result<(Matcher, Option<ExpiredTakes>), CommandFailure> {
     let rules = serve_setup::rules(&args.serve.identity)?;
     let sources: Result<Vec<ReplaySource>, CommandFailure> =
@@ -108,10 +109,10 @@ fn matcher(args: &ReplayArgs) -> Result<(Matcher, Option<ExpiredTakes>), Command
     Ok((Matcher::new(sources, terms)?, expired))
 }
 
-/// What a miss gets. No policy but `forward` has a client.
+/// Returns what a missed call gets. Only the policy `forward` has an HTTP client.
 fn miss_policy(args: &ReplayArgs, ground: &RunContext) -> Result<MissPolicy, CommandFailure> {
     let fallback = args.allow_default_fallback.then_some(OnMissFlag::Default);
-    // Strictness is final; what the environment says has been set aside.
+    // `--strict` always wins: a policy from the environment has been set aside.
     let policy = match args.strict {
         true => OnMissFlag::Error,
         false => args.on_miss.or(fallback).unwrap_or(OnMissFlag::Error),
@@ -133,7 +134,7 @@ fn miss_policy(args: &ReplayArgs, ground: &RunContext) -> Result<MissPolicy, Com
     })
 }
 
-/// The latency model.
+/// Returns the latency model.
 fn latency(args: &ReplayArgs) -> Result<Latency, CommandFailure> {
     let ms = args.latency_ms;
     if !(0.0..=LONGEST_WAIT_MS).contains(&ms) {
@@ -155,7 +156,7 @@ fn latency(args: &ReplayArgs) -> Result<Latency, CommandFailure> {
     })
 }
 
-/// What the run did, and what is wrong with it.
+/// Returns the receipt of the run, with its complaints.
 fn receipt(args: &ReplayArgs, ran: &RunResult) -> Receipt {
     let (proxy, cmd_exit) = (&ran.proxy, ran.cmd_exit);
     let mut receipt = Receipt::of("replay", &proxy.telemetry.counters, &args.recordings);
@@ -205,7 +206,7 @@ fn receipt(args: &ReplayArgs, ran: &RunResult) -> Receipt {
         + receipt.refused
         + receipt.unreachable
         + unscripted
-        // Those of connections among them, whose calls nobody has read.
+        // Includes the faults of connections, whose calls were never read.
         + proxy.faults.decider().counts().values().map(|count| count.fired).sum::<u64>();
     if cmd_exit.is_some() && !args.allow_empty && receipt.came == 0 {
         receipt.complaints.push(format!(
@@ -214,12 +215,12 @@ fn receipt(args: &ReplayArgs, ran: &RunResult) -> Receipt {
         ));
     }
     receipt.add_faults(&proxy.faults, &args.serve.trouble, ran.budget.as_ref());
-    // A script alone has no takes that could be used.
+    // With a script alone, there are no takes that could be used.
     receipt.unused = (!args.recordings.is_empty()).then_some(unused);
     receipt
 }
 
-/// What the script did, where there was one.
+/// Returns the receipt's part about the script, if there was one.
 fn script_receipt(ran: &RunResult) -> Option<ScriptReceipt> {
     let script = ran.proxy.engine.replay()?.script()?;
     let counters = &ran.proxy.telemetry.counters;

@@ -1,8 +1,8 @@
-//! `loomrec rerecord`: sends recorded requests again, or those that a replay missed,
+//! The `loomrec rerecord` command: sends recorded requests again, or those that a replay missed,
 //! and keeps the new answers apart until they are reviewed.
 //!
-//! Requests are read once, to see what there is to do and what keeps it from being
-//! done, before anything is sent; each is read again when its turn comes.
+//! Requests are read once before anything is sent, to see what there is to do and what prevents it.
+//! Each is read again when its turn comes.
 
 mod collect;
 mod filter;
@@ -49,7 +49,7 @@ use request::RequestMaker;
 use request_override::RequestOverride;
 use route::RerecordUpstreams;
 
-/// How long answers under way are awaited once nothing more is sent.
+/// How long open answers are awaited once nothing more is sent.
 const GRACE: Duration = Duration::from_secs(30);
 /// How many calls a message names.
 const NAMED: usize = 5;
@@ -57,7 +57,7 @@ const NAMED: usize = 5;
 /// Runs the command.
 ///
 /// # Errors
-/// What keeps a call from being sent, before any is.
+/// A call that cannot be sent. This is found before any call is sent.
 pub(super) async fn run(args: &RerecordArgs) -> Result<u8, CommandFailure> {
     check(args)?;
     let output = Output::new(args.log_format, args.quiet || args.json, false);
@@ -106,7 +106,7 @@ pub(super) async fn run(args: &RerecordArgs) -> Result<u8, CommandFailure> {
     report(&counts, &counters, sent?)
 }
 
-/// Numbers that cannot be.
+/// Checks the numeric flags.
 fn check(args: &RerecordArgs) -> Result<(), CommandFailure> {
     match (args.concurrency, args.tries) {
         (0, _) => Err(CommandFailure::usage(
@@ -119,7 +119,7 @@ fn check(args: &RerecordArgs) -> Result<(), CommandFailure> {
     }
 }
 
-/// What is not sent: the plan alone, or nothing at all.
+/// Reports when nothing is sent: shows the plan, or says that there is nothing to send.
 fn shown(
     args: &RerecordArgs,
     collected: &CollectedCalls,
@@ -143,7 +143,7 @@ fn shown(
     Ok(0)
 }
 
-/// Refuses a run in which a call could not be sent, or would take another's place.
+/// Refuses a run in which a call could not be sent, or would take the place of another.
 fn refuse(
     args: &RerecordArgs,
     collected: &CollectedCalls,
@@ -169,7 +169,7 @@ fn refuse(
     Err(CommandFailure::usage(text))
 }
 
-/// Tells which calls are left out, and why.
+/// Reports which calls are left out, and why.
 fn report_skipped(collected: &CollectedCalls, output: &Output) {
     for (why, keys) in &collected.unsendable {
         output.warning(&format!("left out: {}: {why}", names(keys)));
@@ -183,7 +183,7 @@ fn report_skipped(collected: &CollectedCalls, output: &Output) {
     }
 }
 
-/// The first of some calls, and how many more there are.
+/// Formats the first of some keys, and how many more there are.
 fn names(keys: &[String]) -> String {
     let first: Vec<_> = keys.iter().take(NAMED).map(|key| terminal::line(key)).collect();
     match keys.len().saturating_sub(NAMED) {
@@ -192,7 +192,7 @@ fn names(keys: &[String]) -> String {
     }
 }
 
-/// Asks whether to go on, unless that was said.
+/// Asks the user whether to go on, unless `--yes` is given.
 fn confirm(
     args: &RerecordArgs,
     plan: &RerecordPlan,
@@ -223,7 +223,7 @@ fn confirm(
     }
 }
 
-/// Prints what was done; gives the exit code.
+/// Prints the result and returns the exit code.
 fn finish(
     args: &RerecordArgs,
     report: &RerecordReport<'_>,
@@ -244,17 +244,17 @@ fn finish(
     })
 }
 
-/// Takes a file of new answers away that holds none.
+/// Removes a file of new answers that contains none.
 fn remove_empty(path: &RecordingLocation) {
     let empty = store::Recording::open(path).is_ok_and(|new| new.names().next().is_none());
     if empty {
-        // What cannot be removed does no harm.
+        // An empty file that cannot be removed does no harm.
         let _ = std::fs::remove_file(path.as_path());
     }
 }
 
-/// Sends until all is sent. The first signal lets nothing new begin, the second gives
-/// up what is under way.
+/// Sends until everything is sent. After the first signal nothing new is sent. The second signal
+/// gives up the open calls.
 async fn until_stopped(
     sending: impl Future<Output = ()>,
     signals: &mut StopSignals,
@@ -278,7 +278,7 @@ async fn until_stopped(
     sending.await;
 }
 
-/// What a run works on.
+/// The requests to send, and the settings for them.
 struct Work {
     sources: RequestSources,
     maker: RequestMaker,
@@ -307,7 +307,7 @@ impl Work {
         Ok(Self { sources, maker })
     }
 
-    /// Sends everything; gives the number of connections that took.
+    /// Sends everything. Returns the number of upstream connections.
     async fn send(
         self: &Arc<Self>,
         args: &RerecordArgs,
@@ -319,7 +319,7 @@ impl Work {
         let output = progress.output();
         let told = output.clone();
         let notify: OnNotice = Arc::new(move |notice: UserNotice<'_>| told.notice(&notice));
-        // Nobody scrapes them.
+        // These metrics are never scraped.
         let metrics = Arc::new(Metrics::new(RunInfo::default()));
         let (recorder, place) = self.recorder(args, path, (counters, &metrics), &notify)?;
         let clock = AtomicI64::new(0);
@@ -357,7 +357,7 @@ impl Work {
         Ok(recorder.connections())
     }
 
-    /// The engine that keeps what comes back, as it keeps any live call.
+    /// Creates the engine that records the new answers, as it records any live call.
     fn recorder(
         &self,
         args: &RerecordArgs,

@@ -1,8 +1,8 @@
-//! `loomrec review`: the changes that wait, one at a time, each accepted, rejected or
-//! left.
+//! The `loomrec review` command: shows pending changes one at a time, each to be accepted, rejected
+//! or left.
 //!
-//! Decisions are gathered and carried out at the end, in one go: at the last change, on
-//! `q`, and on Ctrl-C or a signal too.
+//! Decisions are collected and applied together at the end: after the last change, on `q`, and also
+//! on Ctrl-C or a signal.
 
 mod apply;
 mod changes;
@@ -28,8 +28,8 @@ pub(super) use view::{View, command, key, typed};
 /// Runs the command.
 ///
 /// # Errors
-/// A recording or changes that are missing, damaged or too new (4), or not what they are
-/// named as (2); a recording that changes meanwhile (5).
+/// A recording or changes that are missing, damaged or too new (4), or of the wrong kind (2); a
+/// recording that changes during the review (5).
 pub(super) async fn run(args: &ReviewArgs) -> Result<u8, CommandFailure> {
     let output = Output::new(LogFormat::Human, false, false);
     let only_looks = args.check || args.list;
@@ -43,7 +43,7 @@ pub(super) async fn run(args: &ReviewArgs) -> Result<u8, CommandFailure> {
         return Ok(if args.check && requests > 0 { NO } else { 0 });
     };
     if desk.open_changes().is_empty() && !only_looks {
-        // What was made already is all there is.
+        // All changes were already applied.
         let done = desk.apply(&vec![None; desk.changes.len()])?;
         return print(&summary(&desk, done));
     }
@@ -58,14 +58,14 @@ pub(super) async fn run(args: &ReviewArgs) -> Result<u8, CommandFailure> {
     };
     let done = desk.apply(&ended.verdicts).map_err(|undone| again(&desk, &ended, undone))?;
     let told = print(&format!("{}{}", if is_able { "" } else { "\n" }, summary(&desk, done)));
-    // A terminal that is gone is no failure of what was done.
+    // After the decisions were applied, a terminal that has gone is not a failure.
     match told {
         Err(failure) if ended.code == 0 => Err(failure),
         _ => Ok(ended.code),
     }
 }
 
-/// A failure, with the commands that do what was decided once it is mended.
+/// Returns a failure with the commands that apply the decisions once its cause is fixed.
 fn again(desk: &ReviewDesk, ended: &dialog::ReviewEnd, undone: ReviewFailure) -> CommandFailure {
     let ReviewFailure::Whole(failure) = undone else { return undone.into() };
     let mut text = failure.message;
@@ -79,7 +79,7 @@ fn again(desk: &ReviewDesk, ended: &dialog::ReviewEnd, undone: ReviewFailure) ->
     CommandFailure::new(failure.code, text)
 }
 
-/// What was done, and what comes next.
+/// Returns what was done, and what to do next.
 pub(super) fn summary(desk: &ReviewDesk, done: AppliedReview) -> String {
     let (file, new) = (desk.file.display().to_string(), desk.new.display().to_string());
     let (shown, waiting) = (terminal::line(&file), terminal::line(&new));

@@ -1,4 +1,5 @@
-//! `loomrec salvage`: what can be read of a damaged recording or log, in a new recording.
+//! The `loomrec salvage` command: saves the readable part of a damaged recording or log in a new
+//! recording.
 
 use serde_json::{Value, json};
 
@@ -10,8 +11,8 @@ use crate::store::{LostBytes, SalvageResult, create};
 /// Runs the command.
 ///
 /// # Errors
-/// A file that is missing or cannot be read at all, or of which nothing is left (4); an
-/// output that is the file itself, or is there already (2); one that cannot be written.
+/// A file that is missing or cannot be read at all, or in which no call can be read (4); an output
+/// that is the file itself, or exists already (2); one that cannot be written.
 pub(super) fn run(args: &SalvageArgs) -> Result<u8, CommandFailure> {
     if args.file == args.output
         || output_target::is_same_file(args.file.as_path(), args.output.as_path())
@@ -60,7 +61,7 @@ fn as_text(args: &SalvageArgs, salvage: &SalvageResult) -> String {
     out
 }
 
-/// What is lost at one place.
+/// Formats what is lost at one place.
 fn told(lost: &LostBytes) -> String {
     let place = match (lost.line, lost.bytes) {
         (Some(line), _) => format!(":{line}"),

@@ -1,5 +1,5 @@
-//! `loomrec score`: how well the program recovered from the faults that a journal
-//! tells of, and whether that keeps within a budget.
+//! The `loomrec score` command: how well the program recovered from the faults in a journal, and
+//! whether that is within a budget.
 
 pub(super) mod journal;
 mod junit;
@@ -21,10 +21,10 @@ use crate::replay::script as scripts;
 pub(super) use junit::write_junit;
 pub(super) use scored_faults::ScoredFaults;
 
-/// Runs the command: 1 where the budget was missed.
+/// Runs the command. Returns 1 if the budget was missed.
 ///
 /// # Errors
-/// A budget that is none; a journal that cannot be read, or is none; a result that
+/// A budget that is invalid; a journal that cannot be read, or is not a journal; a result that
 /// cannot be written.
 pub(super) fn run(args: &ScoreArgs) -> Result<u8, CommandFailure> {
     let budget = match (&args.budget, &args.recovery) {
@@ -71,16 +71,16 @@ pub(super) fn run(args: &ScoreArgs) -> Result<u8, CommandFailure> {
 /// Reads `--recovery`.
 ///
 /// # Errors
-/// A text that is no budget.
+/// A text that is not a budget.
 pub(super) fn budget_text(text: &str) -> Result<RecoveryBudget, CommandFailure> {
     RecoveryBudget::parse(text)
         .map_err(|error| CommandFailure::usage(format!("--recovery {text}: {error}")))
 }
 
-/// Reads `--budget`: YAML in a file whose name says so, else JSON.
+/// Reads `--budget`: as YAML if the file's extension says so, otherwise as JSON.
 ///
 /// # Errors
-/// A file that cannot be read, or is no budget.
+/// A file that cannot be read, or is not a budget.
 pub(super) fn budget_file(path: &Path) -> Result<RecoveryBudget, CommandFailure> {
     let wrong =
         |why: &dyn Display| CommandFailure::usage(format!("--budget {}: {why}", path.display()));

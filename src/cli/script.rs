@@ -1,4 +1,4 @@
-//! Reads `--script`.
+//! The reader of `--script`.
 
 use std::path::Path;
 
@@ -7,10 +7,10 @@ use super::exit::CommandFailure;
 use super::output_target;
 use crate::replay::{Script, ScriptNotation};
 
-/// Reads a script: YAML in a file whose name says so, else JSON.
+/// Reads a script: as YAML if the file's extension says so, otherwise as JSON.
 ///
 /// # Errors
-/// A file that cannot be read, or is no script; or one that would be written over.
+/// A file that cannot be read, is not a script, or would be overwritten.
 pub fn read(path: &Path, args: &ServeArgs) -> Result<Script, CommandFailure> {
     refuse_overwriting(path, "--script", args)?;
     let failed = |why: &dyn std::fmt::Display| {
@@ -20,10 +20,10 @@ pub fn read(path: &Path, args: &ServeArgs) -> Result<Script, CommandFailure> {
     Script::parse(&text, notation(path)).map_err(|error| failed(&error))
 }
 
-/// Refuses a journal or a receipt that would take the place of a file that is read.
+/// Refuses a journal, receipt or report that would overwrite a file that is read.
 ///
 /// # Errors
-/// Two flags that name one file.
+/// Two flags that name the same file.
 pub fn refuse_overwriting(path: &Path, read: &str, args: &ServeArgs) -> Result<(), CommandFailure> {
     let written = [
         ("--journal", &args.journal),
@@ -42,7 +42,7 @@ pub fn refuse_overwriting(path: &Path, read: &str, args: &ServeArgs) -> Result<(
     Ok(())
 }
 
-/// How a file of this name is written.
+/// Returns the notation of a file by its extension.
 pub fn notation(path: &Path) -> ScriptNotation {
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or("");
     match ["yaml", "yml"].iter().any(|yaml| extension.eq_ignore_ascii_case(yaml)) {

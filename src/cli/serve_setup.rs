@@ -1,4 +1,4 @@
-//! From flags to a server: what `record` and `replay` have in common.
+//! Setup of a server from flags: what `record` and `replay` have in common.
 
 mod upstream;
 
@@ -29,10 +29,10 @@ pub use upstream::{
     UpstreamSettings, add_recorded, addresses, upstreams, upstreams_at, without_secrets,
 };
 
-/// The port of a server that was not told another.
+/// The default port.
 pub const PORT: u16 = 4141;
 
-/// The user's environment, in a fixed order.
+/// Returns the user's environment, in a fixed order.
 pub fn environment() -> BTreeMap<String, String> {
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
@@ -42,7 +42,7 @@ pub fn environment() -> BTreeMap<String, String> {
 /// Reads `--ignore`.
 ///
 /// # Errors
-/// A text that is no JSON pointer.
+/// A text that is not a JSON pointer.
 pub fn pointers(flags: &[String]) -> Result<Vec<JsonPointer>, CommandFailure> {
     let parse = |text: &String| {
         JsonPointer::parse(text)
@@ -54,7 +54,7 @@ pub fn pointers(flags: &[String]) -> Result<Vec<JsonPointer>, CommandFailure> {
 /// Reads `--ignore`, `--ignore-header` and `--identity-header`.
 ///
 /// # Errors
-/// A text that is no JSON pointer; a name that no rule can speak of.
+/// A text that is not a JSON pointer; a header name that no rule may use.
 pub fn rules(args: &IdentityArgs) -> Result<IdentityRules, CommandFailure> {
     let names = |flag: &str, flags: &[String], read: fn(&str) -> Result<String, &'static str>| {
         let name = |text: &String| {
@@ -67,7 +67,7 @@ pub fn rules(args: &IdentityArgs) -> Result<IdentityRules, CommandFailure> {
     Ok(IdentityRules::new(pointers(&args.ignore)?).with_headers(&headers, &ignored))
 }
 
-/// The names of `--credential-param`, in lower case.
+/// Returns the names of `--credential-param`, in lower case.
 pub fn credential_params(args: &IdentityArgs) -> Vec<String> {
     args.credential_param.iter().map(|name| name.to_ascii_lowercase()).collect()
 }
@@ -75,14 +75,14 @@ pub fn credential_params(args: &IdentityArgs) -> Vec<String> {
 /// Reads `--redact`.
 ///
 /// # Errors
-/// A text that is no regular expression.
+/// A text that is not a regular expression.
 pub fn redactor(patterns: &[String]) -> Result<Arc<Redactor>, CommandFailure> {
     Redactor::new(patterns)
         .map(Arc::new)
         .map_err(|error| CommandFailure::usage(format!("--redact: failed to {error}")))
 }
 
-/// What is to be said of rules that have removed nothing although they matched.
+/// Returns notes about redaction rules that matched but removed nothing.
 pub fn useless_rules(redactor: &Redactor) -> Vec<String> {
     let note = |rule: &str| {
         format!(
@@ -96,8 +96,8 @@ pub fn useless_rules(redactor: &Redactor) -> Vec<String> {
 /// Reads `--step-id-header`.
 ///
 /// # Errors
-/// A text that is no header's name; a header that says something else: what is kept of
-/// a request, its credentials, what belongs to the connection, or is loomrec's own.
+/// A text that is not a header name; a header with another meaning: one that is stored, that
+/// carries credentials, that belongs to the connection, or that is loomrec's own.
 pub fn step_header(args: &ServeArgs) -> Result<Option<HeaderName>, CommandFailure> {
     let Some(text) = &args.step_id_header else { return Ok(None) };
     let wrong = |why: &str| {
@@ -126,10 +126,11 @@ pub fn step_header(args: &ServeArgs) -> Result<Option<HeaderName>, CommandFailur
     Ok(Some(name))
 }
 
-/// Where to listen: as told, else the usual port, or a free one for a command.
+/// Returns the address to listen on: the given one, otherwise the default port, or a free port if
+/// there is a command.
 ///
 /// # Errors
-/// An address other machines can reach, unless that was asked for.
+/// An address that other machines can reach, unless that is allowed.
 pub fn address(args: &ServeArgs) -> Result<SocketAddr, CommandFailure> {
     let port = if args.cmd.is_empty() { PORT } else { 0 };
     let address = args.listen.unwrap_or_else(|| (Ipv4Addr::LOCALHOST, port).into());
@@ -145,7 +146,7 @@ pub fn address(args: &ServeArgs) -> Result<SocketAddr, CommandFailure> {
 /// Reads `--allow-host` and `--allow-origin`.
 ///
 /// # Errors
-/// A value that names no host or no origin.
+/// A value that is not a valid host or origin.
 pub fn access(args: &ServeArgs) -> Result<AccessPolicy, CommandFailure> {
     AccessPolicy::from_flags(&args.access.allow_host, &args.access.allow_origin)
         .map_err(|error| CommandFailure::usage(error.to_string()))
@@ -154,7 +155,7 @@ pub fn access(args: &ServeArgs) -> Result<AccessPolicy, CommandFailure> {
 /// Binds the listener.
 ///
 /// # Errors
-/// A port in use, or one the system keeps for itself.
+/// A port that is in use, or that the system reserves.
 pub async fn listener(address: SocketAddr) -> Result<TcpListener, CommandFailure> {
     TcpListener::bind(address).await.map_err(|error| {
         let hint = match error.kind() {
@@ -167,10 +168,10 @@ pub async fn listener(address: SocketAddr) -> Result<TcpListener, CommandFailure
     })
 }
 
-/// Where a client on this machine finds the listener.
+/// Returns the URL under which clients on this machine reach the listener.
 ///
 /// # Errors
-/// A system that does not tell.
+/// The system does not return the listener's address.
 pub fn origin(listener: &TcpListener) -> Result<String, CommandFailure> {
     let address = listener.local_addr().map_err(|error| {
         CommandFailure::new(UNEXPECTED, format!("failed to read the listener's address: {error}"))
@@ -181,7 +182,7 @@ pub fn origin(listener: &TcpListener) -> Result<String, CommandFailure> {
     Ok(format!("http://{address}"))
 }
 
-/// Opens one recording for reading, and tells what lies beside it.
+/// Opens a recording for reading, and prints notes about files beside it.
 ///
 /// # Errors
 /// A recording that is missing, damaged or too new.
@@ -189,10 +190,10 @@ pub fn open(path: &RecordingLocation, output: &Output) -> Result<Recording, Comm
     Ok(noted(Recording::open(path)?, output))
 }
 
-/// Opens one recording that is to be changed, and tells what was merged into it first.
+/// Opens a recording that is to be changed, and prints notes about what was merged into it first.
 ///
 /// # Errors
-/// As [`open`]; a log that cannot be merged.
+/// The errors of [`open`]; a log that cannot be merged.
 pub fn open_to_change(
     path: &RecordingLocation,
     output: &Output,
@@ -207,10 +208,11 @@ fn noted(recording: Recording, output: &Output) -> Recording {
     recording
 }
 
-/// Opens one recording to answer from.
+/// Opens a recording to answer from.
 ///
 /// # Errors
-/// As [`open`]; a log that nobody has merged; a file of requests that wait for answers.
+/// The errors of [`open`]; a log that has not been merged; a file of requests that wait for
+/// answers.
 pub fn source(path: &RecordingLocation) -> Result<ReplaySource, CommandFailure> {
     let label = path.as_path().to_string_lossy().into_owned();
     let recording = Recording::open_reviewed(path)?;
@@ -223,10 +225,10 @@ pub fn source(path: &RecordingLocation) -> Result<ReplaySource, CommandFailure> 
     Ok(ReplaySource { label, recording })
 }
 
-/// Opens one recording to be looked at, and says what it is where that is something else.
+/// Opens a recording to be shown, and warns if it is a file of pending items.
 ///
 /// # Errors
-/// As [`open`].
+/// The errors of [`open`].
 pub fn open_to_read(
     path: &RecordingLocation,
     output: &Output,
@@ -244,10 +246,10 @@ pub fn open_to_read(
     Ok(recording)
 }
 
-/// Refuses to record into a file whose entries wait for something.
+/// Refuses to record into a file of pending items.
 ///
 /// # Errors
-/// Such a file.
+/// The recording is such a file.
 pub fn refuse_waiting(
     path: &RecordingLocation,
     recording: &Recording,
@@ -263,10 +265,10 @@ pub fn refuse_waiting(
     )))
 }
 
-/// How many of the takes that no call asked for are named where not all are.
+/// How many unused takes are named if not all are.
 const NAMED: usize = 10;
 
-/// The takes that no call asked for; with `all`, each of them is named.
+/// Returns the takes that no call used. With `all`, each of them is named.
 pub fn unused(replayer: &ReplayEngine, all: bool) -> UnusedTakes {
     let matcher = replayer.matcher();
     let most = if all { usize::MAX } else { NAMED };
@@ -274,20 +276,19 @@ pub fn unused(replayer: &ReplayEngine, all: bool) -> UnusedTakes {
     UnusedTakes { count: matcher.unused().count(), named }
 }
 
-/// Takes that no call asked for.
+/// Takes that no call used.
 #[derive(Clone, Debug, Default)]
 pub struct UnusedTakes {
-    /// How many there are.
+    /// Their number.
     pub count: usize,
-    /// All of them where there is a receipt to name them in, else some.
+    /// The keys of all of them if there is a receipt, otherwise of some.
     pub named: Vec<String>,
 }
 
-/// Refuses a journal or a receipt that would take the place of a recording, or of
-/// each other.
+/// Refuses a journal, receipt or report that would overwrite a recording or another of these files.
 ///
 /// # Errors
-/// Two flags that name one file.
+/// Two flags that name the same file.
 pub fn refuse_overwriting(
     args: &ServeArgs,
     recordings: &[RecordingLocation],
@@ -315,7 +316,7 @@ pub fn refuse_overwriting(
     Ok(())
 }
 
-/// What metrics say of a run beside its numbers.
+/// Returns the facts about a run that accompany its metrics.
 pub fn about(args: &ServeArgs, recordings: &[RecordingLocation]) -> RunInfo {
     let name = recordings.first().and_then(|recording| recording.as_path().file_stem());
     let workflow = name.map_or_else(String::new, |name| name.to_string_lossy().into_owned());
@@ -337,11 +338,11 @@ pub fn journal(args: &ServeArgs, notify: OnNotice) -> Result<Journal, CommandFai
     Ok(Journal::new(Some((file, Box::new(told)))))
 }
 
-/// Creates a receipt or a report that only its owner may read. One of an earlier run gives
-/// way; `beginning` is that of such files.
+/// Creates a receipt or a report that only its owner may read. Overwrites one of an earlier run:
+/// `beginning` is how such files begin.
 ///
 /// # Errors
-/// A file that cannot be written, or that holds something else.
+/// A file that cannot be written, or that has other content.
 pub fn create(path: &Path, beginning: &[u8]) -> Result<std::fs::File, CommandFailure> {
     let opened = store::open_output(path, 0o600).and_then(|file| {
         store::accept_replacing(&file, path, &[beginning])?;

@@ -1,5 +1,5 @@
-//! One run of the server: from the bound socket to the last response, with a
-//! wrapped command or until a signal.
+//! One run of the server: from the bound socket to the last response, until a wrapped command ends
+//! or a signal comes.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -39,77 +39,77 @@ use crate::telemetry::Telemetry;
 use crate::telemetry::metric::Metrics;
 use crate::telemetry::run_counters::RunCounters;
 
-/// How long answers still under way are awaited when a run ends.
+/// How long open answers are awaited when a run ends.
 const GRACE: Duration = Duration::from_secs(30);
 
-/// What every run needs before its engines are built.
+/// What every run needs before its engine is built.
 pub struct RunContext {
     /// The user's environment.
     current: BTreeMap<String, String>,
     address: SocketAddr,
-    /// What may call.
+    /// The access policy.
     access: AccessPolicy,
-    /// Where requests go.
+    /// The upstreams of requests.
     pub upstreams: UpstreamSettings,
-    /// What must never be stored or shown.
+    /// Removes what must never be stored or shown.
     pub redactor: Arc<Redactor>,
     /// The program's own header for step ids.
     step_header: Option<HeaderName>,
-    /// The counts.
+    /// The counters.
     pub counters: Arc<RunCounters>,
-    /// What scrapers are told.
+    /// The metrics.
     pub metrics: Arc<Metrics>,
-    /// Where messages go.
+    /// The output for messages.
     pub output: Output,
     bar: Option<Arc<ProgressBar>>,
-    /// The requests of the latest misses.
+    /// The requests of the latest misses, for the inspector.
     recent_misses: Arc<RecentMisses>,
     /// The run's recordings.
     recordings: Vec<RecordingLocation>,
 }
 
-/// The engine of a run, and what goes with it.
+/// The engine of a run, and its settings.
 pub struct RunEngines {
-    /// What answers calls.
+    /// Answers calls.
     pub engine: Engine,
-    /// What goes wrong on purpose.
+    /// Decides about faults.
     pub decider: FaultDecider,
-    /// How soon the program is to recover from it.
+    /// How soon the program has to recover from faults.
     pub budget: Option<RecoveryBudget>,
-    /// Whether keys that are missing get a stand-in.
+    /// Whether missing API keys get a stand-in.
     pub stand_in_keys: bool,
-    /// What is said once the listener stands.
+    /// A message to print once the listener is ready.
     pub told: Option<String>,
 }
 
 impl RunEngines {
-    /// What observes requests for them.
+    /// Creates the observer that parses requests for the engine.
     fn observer(&self, redactor: &Arc<Redactor>, args: &ServeArgs) -> RequestObserver {
         RequestObserver::new(Arc::clone(redactor), self.engine.rules().cloned().collect())
             .with_credential_params(&args.identity.credential_param)
             .with_step_header(args.step_id_header.as_deref())
     }
 
-    /// The rules by which calls are told apart: those of the first engine.
+    /// Returns the identity rules of calls: those of the first engine.
     fn rules(&self) -> IdentityRules {
         self.engine.rules().next().cloned().unwrap_or_default()
     }
 
-    /// Whether a recording declares faults of its own.
+    /// Whether a recording declares faults.
     fn has_trouble(&self) -> bool {
         self.engine.replay().is_some_and(|replay| replay.matcher().has_trouble())
     }
 }
 
-/// A run that is over.
+/// The result of a run that has ended.
 pub struct RunResult {
-    /// Everything it used.
+    /// The state that the run used.
     pub proxy: Arc<Proxy>,
-    /// What was set for CMD.
+    /// The environment that was set for CMD.
     pub environment: CommandEnvironment,
-    /// CMD's exit code.
+    /// The exit code of CMD.
     pub cmd_exit: Option<u8>,
-    /// How soon the program was to recover from faults.
+    /// How soon the program had to recover from faults.
     pub budget: Option<RecoveryBudget>,
     /// The threads that served it, with the connections that ignored the signal to stop: these
     /// end with the process.
@@ -120,7 +120,7 @@ impl RunContext {
     /// Reads the flags that all runs share.
     ///
     /// # Errors
-    /// Flags that cannot be.
+    /// Flags that are invalid.
     pub fn read(
         args: &ServeArgs,
         recordings: &[RecordingLocation],
@@ -148,24 +148,25 @@ impl RunContext {
         })
     }
 
-    /// What tells the person at the terminal at once.
+    /// Returns the callback for notices to the person at the terminal.
     pub fn notify(&self) -> OnNotice {
         let output = self.output.clone();
         Arc::new(move |notice: UserNotice<'_>| output.notice(&notice))
     }
 
-    /// What makes the requests that go upstream.
+    /// Returns what builds the requests that go upstream.
     pub fn forwarding(&self, keep_encoding: bool) -> Forwarding {
         let (routes, redactor) = (Arc::clone(&self.upstreams.routes), Arc::clone(&self.redactor));
         Forwarding { routes, redactor, keep_encoding }
     }
 
-    /// What keeps explained misses, in `missed` too where they are to be sent again.
+    /// Returns the callback that keeps explained misses, also in `missed` if they are to be sent
+    /// again.
     pub fn miss_sink(&self, missed: Option<Arc<MissedRequests>>) -> OnExplainedMiss {
         server::miss_sink(Arc::clone(&self.recent_misses), missed, self.notify())
     }
 
-    /// What is set for a command.
+    /// Returns the environment of a command.
     fn environment(
         &self,
         args: &ServeArgs,
@@ -183,7 +184,7 @@ impl RunContext {
         })
     }
 
-    /// Prints the variables for a shell.
+    /// Prints the variables as shell commands.
     ///
     /// # Errors
     /// A stdout that cannot be written.
@@ -198,19 +199,19 @@ impl RunContext {
         )
     }
 
-    /// Binds, serves until CMD ends or a signal comes, and closes what was opened.
+    /// Binds the listener, serves until CMD ends or a signal comes, and closes what was opened.
     ///
     /// # Errors
-    /// A port in use, a journal that cannot be written, a command that cannot run.
+    /// A port in use, a journal that cannot be written, a command that cannot be run.
     pub async fn run(
         self,
         args: &ServeArgs,
         engines: RunEngines,
     ) -> Result<RunResult, CommandFailure> {
         let journal = serve_setup::journal(args, self.notify())?;
-        // Now, and not when the run is over: what cannot be written is said at
-        // once, and a run that dies leaves no older run's receipt behind. A pipe
-        // is left alone: its reader would take the closing for the end.
+        // Done now, not when the run is over: a receipt that cannot be written is an error at once,
+        // and a run that dies leaves no receipt of an older run behind. A pipe is left alone: its
+        // reader would take the closing for the end.
         let plain = |path: &&PathBuf| !path.exists() || path.is_file();
         if let Some(path) = args.receipt.as_ref().filter(plain) {
             serve_setup::create(path, receipt::BEGINNING)?;
@@ -232,7 +233,7 @@ impl RunContext {
                 access: self.access.listening_at(own),
                 client_timeout: Duration::from_secs(args.limits.client_timeout),
                 max_body: args.max_body,
-                // An empty token, as an unset secret gives, protects nothing.
+                // An empty token, as from an unset secret, would protect nothing.
                 control_token: args.control_token.clone().filter(|token| !token.is_empty()),
                 step_header: self.step_header,
             },
@@ -276,14 +277,14 @@ fn no_threads(error: std::io::Error) -> CommandFailure {
     CommandFailure::new(UNEXPECTED, format!("failed to start the threads of the server: {error}"))
 }
 
-/// What a server is made of.
+/// The parts of a server.
 struct ServerParts<'a> {
     listener: TcpListener,
     proxy: &'a Arc<Proxy>,
     threads: &'a Arc<ServerThreads>,
 }
 
-/// What is said when a server listens.
+/// The messages that are printed when the server starts to listen.
 struct Opening<'a> {
     origin: &'a str,
     told: Option<&'a str>,
@@ -303,7 +304,7 @@ async fn serve(
     let mut stop_signals = StopSignals::watch().map_err(unexpected)?;
     let (stop, stopped) = oneshot::channel::<()>();
     let stopped = async {
-        // A dropped sender is a stop as well.
+        // A dropped sender also stops the server.
         drop(stopped.await);
     };
     let serving =
@@ -327,7 +328,7 @@ async fn serve(
         }
     };
     drop(stop);
-    // A signal that was meant for CMD is not one to hurry with.
+    // A signal that was meant for CMD must not shorten the wait.
     let mut hurry = StopSignals::watch().map_err(unexpected)?;
     let busy = proxy.engine.record().map_or(0, |record| record.busy());
     if busy > 0 {
@@ -337,7 +338,7 @@ async fn serve(
         ));
     }
     let rest = async {
-        // The server's own end; a panic in it has been printed.
+        // A panic of the server task has been printed already.
         drop(serving.await);
         close(proxy, GRACE).await;
     };
@@ -348,8 +349,7 @@ async fn serve(
     outcome
 }
 
-/// Ends the recording. What its file could not be brought to hold is in the log
-/// beside it.
+/// Ends the recording. Exchanges that could not be moved into its file are in the log beside it.
 async fn close(proxy: &Proxy, grace: Duration) {
     let Some(record) = proxy.engine.record() else { return };
     if let Err(reason) = record.finish(grace).await {
@@ -357,7 +357,7 @@ async fn close(proxy: &Proxy, grace: Duration) {
     }
 }
 
-/// Draws the live line while `work` runs, where one may be drawn.
+/// Draws the live line while `work` runs, if one may be drawn.
 async fn with_live_line<T>(
     bar: Option<Arc<ProgressBar>>,
     counters: Arc<RunCounters>,
@@ -371,7 +371,7 @@ async fn with_live_line<T>(
     result
 }
 
-/// Prints the receipt and writes it where it was asked for.
+/// Prints the receipt, and writes it to a file if that was requested.
 ///
 /// # Errors
 /// A receipt or report that cannot be written.
@@ -396,7 +396,7 @@ pub fn write_receipt(
         .map_err(|error| failed(format!("failed to write {}: {error}", path.display())))
 }
 
-/// What may be wrong when a command made no call.
+/// Returns what may be wrong when a command made no call.
 pub fn nothing_came(environment: &CommandEnvironment) -> String {
     let urls: Vec<&str> = environment
         .variables

@@ -1,6 +1,6 @@
-//! What `--strict` sets aside: whatever the environment or the project's settings say
-//! that would let a call be answered which is not recorded, or leave a run untested.
-//! Typed flags that contradict it are refused before.
+//! The settings that `--strict` sets aside: those from the environment or the settings file that
+//! would let an unrecorded call be answered, or leave a run untested. Typed flags that contradict
+//! `--strict` are refused earlier.
 
 use clap::ArgMatches;
 use clap::parser::ValueSource;
@@ -8,12 +8,12 @@ use clap::parser::ValueSource;
 use super::args::{FaultArgs, OnMissFlag, RepeatPolicy, ReplayArgs, SetAside};
 use super::settings::Settings;
 
-/// How a rule reads that takes a query parameter for a credential, and so leaves it out of
+/// The prefix of a rule that treats a query parameter as a credential, and so leaves it out of
 /// identity.
 pub const PARAMETER: &str = "parameter ";
 
-/// Sets aside what weakens `--strict` and was not typed. `matches` are those of
-/// `replay`.
+/// Sets aside what weakens `--strict` and was not typed. `matches` are those of the `replay`
+/// command.
 pub fn set_aside(args: &mut ReplayArgs, matches: &ArgMatches, settings: &Settings) {
     if !args.strict {
         return;
@@ -34,7 +34,7 @@ pub fn set_aside(args: &mut ReplayArgs, matches: &ArgMatches, settings: &Setting
     args.set_aside = SetAside { rules, settings: told };
 }
 
-/// Sets aside what answers calls that are not recorded, or tests none.
+/// Sets aside what answers calls that are not recorded, or lets a run pass that tests nothing.
 fn answers_aside(args: &mut ReplayArgs, from: impl Fn(&str) -> Option<String>) -> Vec<String> {
     let mut told = Vec::new();
     if args.repeat.is_some_and(|repeat| repeat != RepeatPolicy::Error) {
@@ -56,8 +56,7 @@ fn answers_aside(args: &mut ReplayArgs, from: impl Fn(&str) -> Option<String>) -
     told
 }
 
-/// Sets aside faults, which send what is not recorded, and the permission for a fault not
-/// to come.
+/// Sets aside faults, which send unrecorded answers, and the permission for rules that never apply.
 fn faults_aside(flags: &mut FaultArgs, from: impl Fn(&str) -> Option<String>) -> Vec<String> {
     let mut told = Vec::new();
     if !flags.faults.is_empty() {
@@ -85,8 +84,7 @@ fn faults_aside(flags: &mut FaultArgs, from: impl Fn(&str) -> Option<String>) ->
     told
 }
 
-/// Takes the values out of a list that were not typed; gives them, each with the place
-/// it comes from.
+/// Removes the values from a list that were not typed. Returns them, each with its source.
 fn untyped(
     list: &mut Vec<String>,
     matches: &ArgMatches,
@@ -109,7 +107,7 @@ fn untyped(
     untyped.map(|value| (place(&value), value)).map(|(at, value)| (value, at)).collect()
 }
 
-/// The variable or the line of the settings that a value comes from; `None` where it
+/// Returns the variable or the line of the settings file that a value comes from, or `None` if it
 /// was typed.
 fn origin(matches: &ArgMatches, settings: &Settings, name: &str) -> Option<String> {
     let flag = name.replace('_', "-");

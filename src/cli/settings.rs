@@ -1,9 +1,9 @@
 //! The project's settings: `loomrec.toml`, found upward from the working directory.
 //!
-//! Whatever has a twin in the environment can be set there, under the name of its
-//! flag: at the top for every command that knows it, or in a table of the command's
-//! name for that one. A flag wins over the environment, the environment over the
-//! file. What is a list of rules or upstreams adds to what was given otherwise.
+//! Every flag that has an environment variable can be set there, under the name of the flag: at the
+//! top for every command that has it, or in a table named after one command. A flag wins over the
+//! environment, the environment over the file. Lists of rules or upstreams are added to those from
+//! other sources.
 
 mod apply;
 mod output_path;
@@ -23,20 +23,20 @@ use super::exit::CommandFailure;
 /// The file's name.
 const NAME: &str = "loomrec.toml";
 
-/// What a settings file says.
+/// The contents of a settings file.
 #[derive(Debug, Default)]
 pub struct Settings {
-    /// The file; `None` where there is none.
+    /// The path of the file. `None` if there is none.
     pub path: Option<PathBuf>,
     entries: Vec<Setting>,
 }
 
 impl Settings {
-    /// The settings of `given`, or else of the nearest file upward from `folder`.
+    /// Reads the settings from `given`, or else from the nearest file upward from `folder`.
     ///
     /// # Errors
-    /// A file that was named and is not there, cannot be read, is not TOML, or has a
-    /// setting that does not exist or is of the wrong type.
+    /// A file that was named and does not exist, cannot be read, is not TOML, or has a setting that
+    /// does not exist or is of the wrong type.
     pub fn find(
         given: Option<&Path>,
         folder: &Path,
@@ -59,7 +59,8 @@ impl Settings {
         Ok(Self { path: Some(path), entries })
     }
 
-    /// What is set for a flag of a command: by its own table, or else for all.
+    /// Returns the setting for a flag of a command: from the command's own table, or else from the
+    /// top.
     pub fn of(&self, command: &str, name: &str) -> Option<&Setting> {
         let own =
             |entry: &&Setting| entry.name == name && entry.command.as_deref() == Some(command);
@@ -67,15 +68,15 @@ impl Settings {
         self.entries.iter().find(own).or_else(|| self.entries.iter().find(all))
     }
 
-    /// A setting's place, for messages: `loomrec.toml:3`.
+    /// Returns a setting's place, for messages: `loomrec.toml:3`.
     pub fn place(&self, entry: &Setting) -> String {
         let path = self.path.as_deref().unwrap_or(Path::new(NAME));
         format!("{}:{}", path.display(), entry.line)
     }
 }
 
-/// The file that is named on a command line, before that is read: it decides on what
-/// the rest means. What follows `--` is another program's.
+/// Returns the settings file that a command line names, before the rest is parsed: the file
+/// determines what the rest means. What follows `--` belongs to another program.
 pub fn named(words: &[std::ffi::OsString]) -> Option<PathBuf> {
     let mut words = words.iter().take_while(|word| *word != "--");
     while let Some(word) = words.next() {

@@ -1,4 +1,4 @@
-//! `loomrec show`: one entry of a recording in full.
+//! The `loomrec show` command: one entry of a recording in full.
 
 pub(super) mod contents;
 mod damage;
@@ -28,8 +28,8 @@ const NAMED: usize = 10;
 /// Runs the command.
 ///
 /// # Errors
-/// A recording that is missing, damaged or too new (4); a key that is not in it
-/// (1), that means several entries, or that is needed and not given (2).
+/// A recording that is missing, damaged or too new (4); a key that is not in it (1); a key that
+/// matches several entries, or that is required and missing (2).
 pub(super) fn run(args: &ShowArgs) -> Result<u8, CommandFailure> {
     let recording =
         serve_setup::open_to_read(&args.file, &Output::new(LogFormat::Human, false, false))?;
@@ -45,7 +45,7 @@ pub(super) fn run(args: &ShowArgs) -> Result<u8, CommandFailure> {
     })
 }
 
-/// Prints every take as text to be compared.
+/// Prints every take as text for comparison.
 fn review(recording: &Recording) -> Result<u8, CommandFailure> {
     let redactor = redactor()?;
     let unwritten = |error: std::io::Error| {
@@ -62,13 +62,13 @@ fn review(recording: &Recording) -> Result<u8, CommandFailure> {
     Ok(0)
 }
 
-/// Takes what looks like a secret out of what is printed.
+/// Creates the redactor that removes likely secrets from the output.
 fn redactor() -> Result<Redactor, CommandFailure> {
     Redactor::new(&[])
         .map_err(|error| CommandFailure::new(UNEXPECTED, format!("failed to {error}")))
 }
 
-/// The take that is meant.
+/// Returns the take that the key names.
 fn pick(
     file: &RecordingLocation,
     recording: &Recording,
@@ -91,7 +91,7 @@ fn pick(
     Ok(Row::of(StoredEntry { name, take, entry, place }, takes))
 }
 
-/// Why no entry is shown.
+/// Returns the error for a key that names no entry.
 fn failure(file: &RecordingLocation, error: &NoChoice) -> CommandFailure {
     let shown = file.display();
     let (code, text, keys) = match error {
@@ -127,7 +127,7 @@ fn failure(file: &RecordingLocation, error: &NoChoice) -> CommandFailure {
     CommandFailure::new(code, text)
 }
 
-/// A key as a shell takes it.
+/// Quotes a key for the shell.
 pub(super) fn quoted(key: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:@,+".contains(&byte);
     match !key.is_empty() && key.bytes().all(plain) {
@@ -136,7 +136,7 @@ pub(super) fn quoted(key: &str) -> String {
     }
 }
 
-/// The names of the headers that the request came with and that are not part of its key.
+/// Returns the names of the request's headers that are not part of its key.
 fn outside_key(row: &Row, rules: &IdentityRules) -> Vec<String> {
     match (&row.entry.request, &row.call) {
         (Some(request), Some(call)) => request.headers_outside_key(call, rules),
@@ -144,7 +144,7 @@ fn outside_key(row: &Row, rules: &IdentityRules) -> Vec<String> {
     }
 }
 
-/// The entry for programs: as in the file, and where it stands there.
+/// Formats the entry for programs: as in the file, with its key and position.
 fn json(row: &Row, outside_key: &[String]) -> String {
     let mut out = Map::new();
     out.insert("key".into(), row.key().into());
@@ -155,7 +155,7 @@ fn json(row: &Row, outside_key: &[String]) -> String {
     }
     if let Value::Object(entry) = row.entry.to_json() {
         for (name, value) in entry {
-            // A stray field of one of these names gives way.
+            // Unknown fields of the entry with one of these names are dropped.
             out.entry(name).or_insert(value);
         }
     }

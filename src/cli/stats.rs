@@ -1,6 +1,6 @@
-//! `loomrec stats`: what the calls of recordings come to, by upstream and model.
+//! The `loomrec stats` command: sums of the calls in recordings, by upstream and model.
 //!
-//! Entries are read one after the other; of each only its times are kept.
+//! Entries are read one after the other. Only the times of each are kept.
 
 mod measure;
 
@@ -21,8 +21,8 @@ use measure::{CallSample, GroupStats};
 /// Runs the command.
 ///
 /// # Errors
-/// A recording that is missing, damaged or too new; a price table that is none; a
-/// stdout that cannot be written.
+/// A recording that is missing, damaged or too new; an invalid price table; a stdout that cannot be
+/// written.
 pub(super) fn run(args: &StatsArgs) -> Result<u8, CommandFailure> {
     let table = prices::load(args.prices.as_deref())?;
     let mut stats = Stats::new(args.by, PriceSource { table, anew: args.prices.is_some() });
@@ -36,14 +36,14 @@ pub(super) fn run(args: &StatsArgs) -> Result<u8, CommandFailure> {
     })
 }
 
-/// The calls of recordings, summed up.
+/// The sums of the calls in recordings.
 struct Stats {
     by: Option<StatsBy>,
     pricing: PriceSource,
-    /// By what their calls have in common, a value for each of [`Stats::names`].
+    /// The groups, by the values that their calls share, one for each of [`Stats::names`].
     groups: BTreeMap<Vec<Option<String>>, GroupStats>,
     all: GroupStats,
-    /// Models without a price, with how many calls they answered.
+    /// Models without a price, with the number of calls that they answered.
     unpriced: BTreeMap<String, u64>,
 }
 
@@ -53,7 +53,7 @@ impl Stats {
         Self { by, pricing, groups, all, unpriced }
     }
 
-    /// What calls are put together by.
+    /// Returns the names of the values by which calls are grouped.
     fn names(&self) -> &'static [&'static str] {
         match self.by {
             None => &["upstream", "model"],
@@ -105,7 +105,7 @@ impl Stats {
         }
     }
 
-    /// The sums for programs.
+    /// Returns the sums for programs.
     fn json(&self, files: &[RecordingLocation]) -> String {
         let names = self.names();
         let group = |(values, measure): (&Vec<Option<String>>, &GroupStats)| {
@@ -127,7 +127,7 @@ impl Stats {
         terminal::json(&format!("{out:#}\n")).into_owned()
     }
 
-    /// The sums for people, no wider than `width` where that can be.
+    /// Formats the sums for people, no wider than `width` if possible.
     fn text(&self, files: &[RecordingLocation], width: Option<usize>) -> String {
         if self.all.calls == 0 {
             return match files {

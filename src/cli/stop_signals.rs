@@ -9,7 +9,7 @@ pub(super) struct StopSignals {
 }
 
 impl StopSignals {
-    /// Watches for them from now on.
+    /// Watches for the signals from now on.
     pub(super) fn watch() -> std::io::Result<Self> {
         Ok(Self {
             interrupt: ProcessSignal::Interrupt.watch()?,
@@ -17,7 +17,7 @@ impl StopSignals {
         })
     }
 
-    /// The first of them to come.
+    /// Returns when the next of them arrives.
     pub(super) async fn first(&mut self) {
         tokio::select! {
             () = self.interrupt.recv() => {}

@@ -1,11 +1,11 @@
-//! A table of aligned columns that gives way to a narrow terminal: first long
-//! cells are cut, then the columns that matter least are left out.
+//! A table of aligned columns that adapts to a narrow terminal: first long cells are cut, then the
+//! least important columns are left out.
 
 use owo_colors::OwoColorize as _;
 
 use super::terminal::{columns, cut, padding};
 
-/// Between two columns.
+/// The blanks between two columns.
 const GAP: usize = 2;
 
 /// One column.
@@ -13,29 +13,30 @@ const GAP: usize = 2;
 pub(super) struct TableColumn {
     head: &'static str,
     right: bool,
-    /// Its cells may be cut to this width.
+    /// The width down to which its cells may be cut.
     least: Option<usize>,
-    /// When it may be left out: the lowest number goes first.
+    /// The order in which columns are left out: the lowest number goes first. `None` if it must
+    /// stay.
     goes: Option<u8>,
 }
 
 impl TableColumn {
-    /// A column of text.
+    /// Creates a column of text.
     pub(super) fn left(head: &'static str) -> Self {
         Self { head, right: false, least: None, goes: None }
     }
 
-    /// A column of numbers.
+    /// Creates a column of numbers.
     pub(super) fn right(head: &'static str) -> Self {
         Self { right: true, ..Self::left(head) }
     }
 
-    /// Lets its cells be cut to `least` characters.
+    /// Allows its cells to be cut to `least` characters.
     pub(super) fn shrinks_to(self, least: usize) -> Self {
         Self { least: Some(least), ..self }
     }
 
-    /// Lets it be left out, the lowest `turn` first.
+    /// Allows it to be left out, the lowest `turn` first.
     pub(super) fn goes(self, turn: u8) -> Self {
         Self { goes: Some(turn), ..self }
     }
@@ -45,22 +46,22 @@ impl TableColumn {
 #[derive(Debug)]
 pub(super) struct Table {
     columns: Vec<TableColumn>,
-    /// The width that each column needs; 0 for one that has said nothing.
+    /// The width that each column needs. 0 for a column that has no content.
     needed: Vec<usize>,
-    /// Whether the row is to be marked, and its cells.
+    /// The rows: whether the row is marked, and its cells.
     rows: Vec<(bool, Vec<String>)>,
 }
 
-/// How the lines of a table are laid out.
+/// The layout of a table's lines.
 #[derive(Debug)]
 pub(super) struct TableLayout {
     widths: Vec<usize>,
-    /// The columns there was no room for.
+    /// The columns that did not fit.
     gone: Vec<&'static str>,
 }
 
 impl Table {
-    /// A table without rows.
+    /// Creates a table without rows.
     pub(super) fn new(columns: Vec<TableColumn>) -> Self {
         Self { needed: vec![0; columns.len()], columns, rows: Vec::new() }
     }
@@ -71,7 +72,7 @@ impl Table {
         self.rows.push((marked, cells));
     }
 
-    /// Counts a row that is written later: see [`Table::layout`].
+    /// Measures a row that is written later: see [`Table::layout`].
     pub(super) fn measure(&mut self, cells: &[String]) {
         for ((needed, column), cell) in self.needed.iter_mut().zip(&self.columns).zip(cells) {
             if cell != "-" {
@@ -80,8 +81,8 @@ impl Table {
         }
     }
 
-    /// The table, no wider than `limit` where that can be. Columns that say
-    /// nothing in any row are left out; a column that had to go is named below.
+    /// Formats the table, no wider than `limit` if possible. Columns without content in any row are
+    /// left out. Columns that did not fit are named below.
     pub(super) fn text(&self, limit: Option<usize>) -> String {
         let layout = self.layout(limit);
         let mut out = self.head(&layout);
@@ -92,8 +93,8 @@ impl Table {
         out
     }
 
-    /// The layout of the rows that were added or measured, no wider than `limit` where
-    /// that can be.
+    /// Returns the layout for the rows that were added or measured, no wider than `limit` if
+    /// possible.
     pub(super) fn layout(&self, limit: Option<usize>) -> TableLayout {
         let mut widths = self.needed.clone();
         let mut gone = Vec::new();
@@ -107,19 +108,19 @@ impl Table {
         TableLayout { widths, gone }
     }
 
-    /// The line with the names of the columns.
+    /// Returns the line with the names of the columns.
     pub(super) fn head(&self, layout: &TableLayout) -> String {
         let heads = self.columns.iter().map(|column| column.head);
         format!("{}\n", self.line(heads, &layout.widths).dimmed())
     }
 
-    /// The line of a row.
+    /// Returns the line of a row.
     pub(super) fn row(&self, layout: &TableLayout, marked: bool, cells: &[String]) -> String {
         let line = self.line(cells.iter().map(String::as_str), &layout.widths);
         if marked { format!("{}\n", line.red()) } else { format!("{line}\n") }
     }
 
-    /// The line that names the columns there was no room for; empty where there are none.
+    /// Returns the line that names the columns that did not fit. Empty if all fit.
     pub(super) fn foot(layout: &TableLayout) -> String {
         if layout.gone.is_empty() {
             return String::new();
@@ -129,7 +130,7 @@ impl Table {
         format!("{}\n", note.dimmed())
     }
 
-    /// Cuts the widest of the columns that may be cut, until all fit.
+    /// Narrows the widest of the columns that may be cut, until all fit.
     fn shrink(&self, widths: &mut [usize], limit: usize) {
         while total(widths) > limit {
             let spare = |at: usize| self.columns[at].least.filter(|least| widths[at] > *least);
@@ -139,7 +140,7 @@ impl Table {
         }
     }
 
-    /// Leaves columns out until the rest fits. Returns the names of those that went.
+    /// Leaves columns out until the rest fits. Returns the names of those that were left out.
     fn leave_out(&self, widths: &mut [usize], limit: usize) -> Vec<&'static str> {
         let mut gone = Vec::new();
         while total(widths) > limit {
@@ -152,7 +153,7 @@ impl Table {
         gone
     }
 
-    /// Gives the room that is left back to the columns that were cut.
+    /// Gives the remaining room back to the columns that were cut.
     fn widen(&self, widths: &mut [usize], limit: usize) {
         let full = &self.needed;
         for at in 0..widths.len() {
@@ -163,7 +164,7 @@ impl Table {
         }
     }
 
-    /// One line, without blanks at its end.
+    /// Formats one line, without trailing blanks.
     fn line<'a>(&self, cells: impl Iterator<Item = &'a str>, widths: &[usize]) -> String {
         let mut line = String::new();
         for ((column, &width), cell) in self.columns.iter().zip(widths).zip(cells) {
@@ -185,7 +186,7 @@ impl Table {
     }
 }
 
-/// The width of a line of these columns.
+/// Returns the width of a line of these columns.
 fn total(widths: &[usize]) -> usize {
     let shown = widths.iter().filter(|width| **width > 0);
     let columns = shown.clone().count();

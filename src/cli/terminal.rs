@@ -1,4 +1,4 @@
-//! The terminal: how wide it is, and text that fits and cannot harm it.
+//! The terminal: its width, and text that fits and cannot harm it.
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal as _};
@@ -9,7 +9,7 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 use crate::os::terminal_size;
 pub(super) use crate::printable::{block, json, line, message, styled};
 
-/// The width of the terminal that stdout is; `None` where it is none.
+/// Returns the width of the terminal if stdout is one.
 pub(super) fn width() -> Option<usize> {
     if !io::stdout().is_terminal() {
         return None;
@@ -17,17 +17,17 @@ pub(super) fn width() -> Option<usize> {
     terminal_size().map(|size| size.columns).filter(|columns| *columns > 0)
 }
 
-/// The columns that a text takes on a terminal: a Chinese character takes two.
+/// Returns the number of columns that a text takes on a terminal: a Chinese character takes two.
 pub(super) fn columns(text: &str) -> usize {
     text.width()
 }
 
-/// A path on one line.
+/// Formats a path on one line.
 pub(super) fn path_line(path: &Path) -> String {
     line(&path.display().to_string()).into_owned()
 }
 
-/// The beginning of a text that takes at most `limit` columns.
+/// Returns the beginning of a text that takes at most `limit` columns.
 pub(super) fn fit(text: &str, limit: usize) -> &str {
     let mut used = 0;
     let end = text.char_indices().find(|(_, character)| {
@@ -37,7 +37,7 @@ pub(super) fn fit(text: &str, limit: usize) -> &str {
     end.map_or(text, |(at, _)| &text[..at])
 }
 
-/// The end of a text that takes at most `limit` columns.
+/// Returns the end of a text that takes at most `limit` columns.
 pub(super) fn fit_end(text: &str, limit: usize) -> &str {
     let mut used = 0;
     let begin = text.char_indices().rev().find(|(_, character)| {
@@ -47,7 +47,7 @@ pub(super) fn fit_end(text: &str, limit: usize) -> &str {
     begin.map_or(text, |(at, character)| &text[at + character.len_utf8()..])
 }
 
-/// A text in at most `limit` columns, the last of them a `…` where some are left out.
+/// Cuts a text to at most `limit` columns, the last of them a `…` if something is cut.
 pub(super) fn cut(text: &str, limit: usize) -> Cow<'_, str> {
     if columns(text) <= limit {
         return text.into();
@@ -55,7 +55,7 @@ pub(super) fn cut(text: &str, limit: usize) -> Cow<'_, str> {
     format!("{}…", fit(text, limit.saturating_sub(1))).into()
 }
 
-/// Blanks that fill a text up to this many columns.
+/// Returns the blanks that fill a text up to this many columns.
 pub(super) fn padding(text: &str, width: usize) -> String {
     " ".repeat(width.saturating_sub(columns(text)))
 }

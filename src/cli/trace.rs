@@ -1,8 +1,8 @@
-//! From `--otel` and the standard `OTEL_…` variables to the traces of a run.
+//! Setup of traces from `--otel` and the standard `OTEL_…` variables.
 //!
-//! What cannot be sent as it is asked for is an error before anything listens; what can be
-//! done without is warned of. Variables that the exporters read by themselves (headers,
-//! compression, the sampler's, limits, the service's) are only looked at for mistakes here.
+//! A setting that makes sending impossible is an error before the server listens. A setting that
+//! can be ignored causes a warning. Variables that the exporters read themselves (headers,
+//! compression, the sampler, limits, the service) are only checked for mistakes here.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -23,9 +23,9 @@ use crate::server::{OnNotice, UserNotice};
 use crate::telemetry::metric::Metrics;
 use crate::telemetry::span::{SpanConfig, SpanDetails, SpanProtocol, Spans, TlsIdentity};
 
-/// Where spans go over HTTP, below what the endpoint for all signals is.
+/// The path for traces over HTTP, below the endpoint for all signals.
 const PATH: &str = "v1/traces";
-/// How long the end of a run waits, unless `OTEL_BSP_EXPORT_TIMEOUT` says otherwise.
+/// How long the end of a run waits, unless `OTEL_BSP_EXPORT_TIMEOUT` is set.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 const SAMPLERS: [&str; 6] = [
@@ -37,19 +37,20 @@ const SAMPLERS: [&str; 6] = [
     "parentbased_traceidratio",
 ];
 
-/// The environment, where an empty variable is none.
+/// The environment. An empty variable counts as unset.
 type Variables = BTreeMap<String, String>;
 
-/// Traces that are asked for, and what is to be said of how.
+/// The configuration of traces, and the warnings about it.
 struct Asked {
     config: SpanConfig,
     warnings: Vec<String>,
 }
 
-/// Starts the traces, where they are asked for.
+/// Starts the traces, if they are enabled.
 ///
 /// # Errors
-/// What they cannot be sent with; an endpoint that is this very listener, at `own`.
+/// Settings with which spans cannot be sent; an endpoint that is this server's own listener, at
+/// `own`.
 pub(super) fn start(
     args: &ServeArgs,
     variables: &Variables,
@@ -79,12 +80,12 @@ pub(super) fn start(
         .map_err(|error| CommandFailure::usage(format!("--otel: failed to {error}")))
 }
 
-/// Where upstreams are, as far as that is known.
+/// Returns the addresses of upstreams, as far as they are known.
 fn addresses(routes: &RouteTable) -> BTreeMap<String, (String, u16)> {
     let single = routes.single.as_ref();
     let unnamed = single.map(|base| (UNNAMED.to_owned(), base));
-    // With one upstream for everything a name does not tell where a call goes: by its
-    // shape it goes there, by its mount to its own address.
+    // With a single upstream for everything, a name does not tell where a call goes: a call that is
+    // routed by its shape goes there, one that is routed by its mount goes to its own address.
     let named = routes.named.iter().filter(|_| single.is_none());
     let named = named.filter_map(|upstream| Some((upstream.name.clone(), upstream.base.as_ref()?)));
     let address = |(name, base): (String, &Url)| {
@@ -93,7 +94,7 @@ fn addresses(routes: &RouteTable) -> BTreeMap<String, (String, u16)> {
     named.chain(unnamed).filter_map(address).collect()
 }
 
-/// Whether an endpoint is a listener of this machine.
+/// Whether an endpoint is the listener at `own`.
 fn is_at(endpoint: &Url, own: SocketAddr) -> bool {
     let host = endpoint.host_str().unwrap_or_default();
     let host = host.trim_start_matches('[').trim_end_matches(']');
@@ -103,7 +104,7 @@ fn is_at(endpoint: &Url, own: SocketAddr) -> bool {
     here && endpoint.port_or_known_default() == Some(own.port())
 }
 
-/// What the variables ask for; `None` where they switch traces off.
+/// Reads the variables. Returns `None` if they turn traces off.
 fn asked(variables: &Variables, about: SpanDetails) -> Result<Option<Asked>, CommandFailure> {
     let get = |name: &str| variables.get(name).map(String::as_str).filter(|text| !text.is_empty());
     if get("OTEL_SDK_DISABLED").is_some_and(|text| text.eq_ignore_ascii_case("true")) {
@@ -161,7 +162,7 @@ fn asked(variables: &Variables, about: SpanDetails) -> Result<Option<Asked>, Com
     Ok(Some(Asked { config, warnings }))
 }
 
-/// A number of spans; the queue's memory is taken as it fills.
+/// Limits a number of spans. The queue allocates memory as it fills.
 fn size(number: u64) -> usize {
     usize::try_from(number.min(1 << 20)).unwrap_or(1 << 20)
 }
@@ -177,7 +178,7 @@ fn protocol(given: Option<Given<'_>>) -> Result<SpanProtocol, CommandFailure> {
     }
 }
 
-/// Where spans go.
+/// Returns the address to which spans are sent.
 fn endpoint<'v>(
     get: &impl Fn(&str) -> Option<&'v str>,
     protocol: SpanProtocol,
@@ -216,7 +217,7 @@ fn endpoint<'v>(
     Ok(url)
 }
 
-/// What is wrong with the sampler that is asked for.
+/// Returns what is wrong with the configured sampler.
 fn sampler(name: Option<&str>, argument: Option<&str>) -> Option<String> {
     let name = name?;
     if !SAMPLERS.contains(&name) {
@@ -233,10 +234,10 @@ fn sampler(name: Option<&str>, argument: Option<&str>) -> Option<String> {
     })
 }
 
-/// A variable's name and what it says.
+/// A variable's name and value.
 type Given<'v> = (String, &'v str);
 
-/// What the collector is shown.
+/// Returns the client certificate for the collector.
 fn identity(
     certificate: Option<Given<'_>>,
     key: Option<Given<'_>>,
@@ -254,7 +255,8 @@ fn identity(
     }
 }
 
-/// What is wrong with the headers; no value is said, as it may be a credential.
+/// Returns what is wrong with the headers. The message contains no value, as it may be a
+/// credential.
 fn headers((name, text): Given<'_>) -> Option<String> {
     let is_one = |pair: &str| {
         let (key, value) = pair.split_once('=')?;
@@ -273,13 +275,13 @@ fn headers((name, text): Given<'_>) -> Option<String> {
     })
 }
 
-/// What is wrong with the compression.
+/// Returns what is wrong with the compression.
 fn compression((name, text): Given<'_>) -> Option<String> {
     let known = ["gzip", "none"].iter().any(|known| text.eq_ignore_ascii_case(known));
     (!known).then(|| format!("{name}={text}: it takes gzip, or none; none is used"))
 }
 
-/// Reads certificates from a file that a variable names.
+/// Reads certificates from the file that a variable names.
 fn certificates(given: &Given<'_>) -> Result<Vec<u8>, CommandFailure> {
     let pem = read(given)?;
     let all: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
@@ -289,7 +291,7 @@ fn certificates(given: &Given<'_>) -> Result<Vec<u8>, CommandFailure> {
     }
 }
 
-/// Reads a key from a file that a variable names.
+/// Reads a key from the file that a variable names.
 fn key(given: &Given<'_>) -> Result<Vec<u8>, CommandFailure> {
     let pem = read(given)?;
     match PrivateKeyDer::from_pem_slice(&pem) {
@@ -302,7 +304,7 @@ fn no_pem((name, path): &Given<'_>, what: &str) -> CommandFailure {
     CommandFailure::usage(format!("{name}: {path} holds no PEM of {what}"))
 }
 
-/// Reads a file that a variable names.
+/// Reads the file that a variable names.
 fn read((name, path): &Given<'_>) -> Result<Vec<u8>, CommandFailure> {
     std::fs::read(path)
         .map_err(|error| CommandFailure::usage(format!("{name}: failed to read {path}: {error}")))

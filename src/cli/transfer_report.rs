@@ -1,5 +1,5 @@
-//! What is told at the end of an import or an export: how much came over, what was
-//! left out and why, what was lost.
+//! The report at the end of an import or an export: how much was transferred, what was left out and
+//! why, and what was lost.
 
 use std::collections::BTreeMap;
 
@@ -8,32 +8,32 @@ use serde_json::{Value, json};
 use super::terminal;
 use crate::interchange::{SkipCause, SkippedItem};
 
-/// How many things are told one by one; the rest is counted.
+/// How many items are reported individually. The rest is only counted.
 const TOLD: usize = 1000;
 
-/// How many of them a person is told.
+/// How many of them are shown to people.
 const SHOWN: usize = 10;
 
 /// The sums of an import or an export.
 #[derive(Debug, Default)]
 pub(super) struct TransferTotals {
-    /// Calls that came over.
+    /// Calls that were transferred.
     brought: usize,
-    /// What was left out, with the file it is in where there are several.
+    /// Items that were left out, with their file if there are several.
     left: Vec<SkippedItem>,
     left_count: usize,
     /// How many of these are calls that are lost.
     damaged: usize,
-    /// Calls to hosts that are no upstream's.
+    /// Calls to hosts that belong to no upstream.
     hosts: BTreeMap<String, usize>,
     foreign: usize,
-    /// Calls that were placed by the shape of their path: host and upstream.
+    /// Calls whose upstream was chosen by the form of their path: host and upstream.
     shaped: BTreeMap<(String, String), usize>,
     lost: BTreeMap<&'static str, usize>,
 }
 
 impl TransferTotals {
-    /// A call came over, without these parts of it.
+    /// Counts a call that was transferred without these parts.
     pub(super) fn brought(&mut self, lost: &[&'static str]) {
         self.brought += 1;
         for part in lost {
@@ -41,7 +41,7 @@ impl TransferTotals {
         }
     }
 
-    /// A call was placed by the shape of its path.
+    /// Counts a call whose upstream was chosen by the form of its path.
     pub(super) fn shaped(&mut self, host: String, upstream: &str) {
         let key = (host, upstream.to_owned());
         if self.shaped.len() < TOLD || self.shaped.contains_key(&key) {
@@ -49,7 +49,7 @@ impl TransferTotals {
         }
     }
 
-    /// Something was left out.
+    /// Notes an item that was left out.
     pub(super) fn left(&mut self, left: SkippedItem) {
         self.left_count += 1;
         self.damaged += usize::from(left.cause == SkipCause::Damaged);
@@ -58,7 +58,7 @@ impl TransferTotals {
         }
     }
 
-    /// A call to a host that is no upstream's was left out.
+    /// Counts a call that was left out because its host belongs to no upstream.
     pub(super) fn foreign(&mut self, host: String) {
         self.foreign += 1;
         if self.hosts.len() < TOLD || self.hosts.contains_key(&host) {
@@ -66,17 +66,17 @@ impl TransferTotals {
         }
     }
 
-    /// How many calls came over.
+    /// Returns how many calls were transferred.
     pub(super) fn count(&self) -> usize {
         self.brought
     }
 
-    /// How many calls are lost, since their bodies could not be had as they were.
+    /// Returns how many calls are lost because their bodies could not be recovered exactly.
     pub(super) fn damaged(&self) -> usize {
         self.damaged
     }
 
-    /// For programs.
+    /// Returns the JSON for programs.
     pub(super) fn to_json(&self, out: &str) -> String {
         let left = self.left.iter();
         let left = left.map(|left| {
@@ -102,7 +102,7 @@ impl TransferTotals {
         format!("{}\n", terminal::json(&format!("{value:#}")))
     }
 
-    /// For people.
+    /// Formats the report for people.
     pub(super) fn text(&self, out: &str) -> String {
         let mut text = format!("{} to {out}", calls(self.brought));
         let mut line = |line: String| {
@@ -126,7 +126,7 @@ impl TransferTotals {
                 hosts.join(", ")
             ));
         }
-        // Each call that is lost is named.
+        // Each lost call is named.
         let (damaged, others): (Vec<&SkippedItem>, Vec<&SkippedItem>) =
             self.left.iter().partition(|left| left.cause == SkipCause::Damaged);
         let named = damaged.len() + others.len().min(SHOWN);

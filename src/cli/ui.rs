@@ -1,4 +1,4 @@
-//! `loomrec ui`: a recording or a journal, looked at in a browser.
+//! The `loomrec ui` command: shows a recording or a journal in a browser.
 
 use std::io::IsTerminal as _;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -19,8 +19,8 @@ use crate::server::file_inspector::serve;
 /// Runs the command.
 ///
 /// # Errors
-/// A file that is missing, damaged or neither a recording nor a journal (4); a port that
-/// cannot be had (6).
+/// A file that is missing, damaged or neither a recording nor a journal (4); a port that is not
+/// available (6).
 pub(super) async fn run(args: &UiArgs) -> Result<u8, CommandFailure> {
     let output = Output::new(LogFormat::Human, false, false);
     let shown = open(args, &output)?;
@@ -42,7 +42,7 @@ pub(super) async fn run(args: &UiArgs) -> Result<u8, CommandFailure> {
     Ok(0)
 }
 
-/// What is to be shown.
+/// Opens the file to show.
 fn open(args: &UiArgs, output: &Output) -> Result<ShownFile, CommandFailure> {
     let file = &args.file;
     if !is_journal(file.as_path()) {
@@ -68,7 +68,7 @@ fn open(args: &UiArgs, output: &Output) -> Result<ShownFile, CommandFailure> {
     Ok(ShownFile::journal(journal, recording)?)
 }
 
-/// Opens the page in the user's browser, where that can be done: its address is printed.
+/// Opens the page in the user's browser if possible. Its address is printed anyway.
 fn show(page: &str) {
     for opener in PAGE_OPENERS {
         let Some((program, before)) = opener.split_first() else { continue };

@@ -1,4 +1,4 @@
-//! `loomrec verify`: everything that is wrong with recordings, and what to do about it.
+//! The `loomrec verify` command: everything that is wrong with recordings, and what to do about it.
 
 mod file;
 mod fix;
@@ -20,7 +20,7 @@ use verify_report::VerifyReport;
 /// Runs the command.
 ///
 /// # Errors
-/// A stdout that cannot be written. What is wrong with a file is a result.
+/// A stdout that cannot be written. Problems of a file are a result, not an error.
 pub(super) fn run(args: &VerifyArgs) -> Result<u8, CommandFailure> {
     let checker = EntryChecker::new(None)
         .map_err(|error| CommandFailure::new(UNEXPECTED, format!("failed to {error}")))?;
@@ -48,7 +48,7 @@ fn write(text: &str) -> Result<(), CommandFailure> {
     output::stdout(text).map_err(unwritten)
 }
 
-/// Looks at one file; with `--fix`, before and behind mending it.
+/// Checks one file. With `--fix`, checks it before and after the repair.
 fn check(path: &RecordingLocation, args: &VerifyArgs, checker: &EntryChecker) -> VerifyReport {
     let before = recording::verify(path, checker);
     if !args.fix || before.unreadable.is_some() {

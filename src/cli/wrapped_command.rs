@@ -1,5 +1,5 @@
-//! Wrapping a command: the environment that points every SDK here, the process
-//! itself, and the signals that reach it.
+//! Wrapping of a command: the environment that points every SDK to loomrec, the process itself, and
+//! the signals that are passed on to it.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -13,38 +13,38 @@ use super::exit::{CANNOT_RUN, CommandFailure, NOT_FOUND, UNEXPECTED};
 use crate::os::{self, ProcessSignal, SignalStream};
 use crate::provider::directory::{self, BaseUrlVariable, SAME_KEY, UPSTREAMS};
 
-/// What stands in for an API key that replay does not need.
+/// The stand-in for an API key, which replay does not need.
 pub const STAND_IN_KEY: &str = "loomrec-replay-stand-in";
 
-/// LiteLLM fetches prices from the network as it is loaded, unless it is told not to.
+/// LiteLLM fetches prices from the network when it is loaded, unless this is set.
 const NO_FETCHING: (&str, &str) = ("LITELLM_LOCAL_MODEL_COST_MAP", "True");
 
-/// What is to be set for a command.
+/// The variables to set for a command.
 #[derive(Debug)]
 pub struct CommandEnvironment {
     /// The variables, in a fixed order.
     pub variables: Vec<(String, String)>,
 }
 
-/// What [`CommandEnvironment`] is made from.
+/// The input for a [`CommandEnvironment`].
 #[derive(Debug)]
 pub struct EnvironmentSource<'a> {
-    /// Where loomrec listens: `http://127.0.0.1:PORT`.
+    /// The URL of loomrec: `http://127.0.0.1:PORT`.
     pub origin: &'a str,
     /// The user's own environment.
     pub current: &'a BTreeMap<String, String>,
-    /// Variables to leave alone.
+    /// Variables that must not be set.
     pub skip: &'a [String],
-    /// Whether nothing is to go out: keys that are missing get a stand-in.
+    /// Whether nothing is sent upstream, so that missing API keys get a stand-in.
     pub stand_in_keys: bool,
-    /// Whether paths go unprefixed, to a single upstream, except for these.
+    /// Whether paths go to a single upstream without a prefix, except for those in `known`.
     pub single: bool,
     /// Upstreams whose address the user gave or the recording names.
     pub known: &'a [String],
 }
 
 impl CommandEnvironment {
-    /// The variables that bring every SDK to loomrec.
+    /// Returns the variables that point every SDK to loomrec.
     pub fn of(wanted: &EnvironmentSource<'_>) -> Self {
         let mut variables: BTreeMap<String, String> = BTreeMap::new();
         for upstream in UPSTREAMS {
@@ -52,15 +52,15 @@ impl CommandEnvironment {
             let mount = wanted.single && !named;
             for variable in upstream.variables {
                 let custom = custom(wanted.current, upstream, variable);
-                // Programs choose Azure, Vertex or Bedrock by such a variable being
-                // there at all: it is set only where that choice has been made.
+                // Programs choose Azure, Vertex or Bedrock if such a variable exists at all, so it
+                // is set only if that choice has been made.
                 if upstream.base.is_none() && !named && custom.is_none() {
                     continue;
                 }
                 let value = match (mount, custom) {
                     (true, _) => format!("{}{}", wanted.origin, upstream.tail(variable)),
-                    // A proxy whose address does not end as the SDK's own does is
-                    // kept whole, and the SDK's path goes on behind it.
+                    // The address of a proxy that does not end as the SDK's own does is kept whole,
+                    // and the SDK appends its path.
                     (false, Some(CustomBaseUrl { whole: true, .. })) if !wanted.stand_in_keys => {
                         format!("{}/{}", wanted.origin, upstream.name)
                     }
@@ -86,7 +86,7 @@ impl CommandEnvironment {
         Self { variables: variables.into_iter().collect() }
     }
 
-    /// As lines for a shell.
+    /// Formats the variables as shell commands.
     pub fn shell(&self) -> String {
         let line = |(name, value): &(String, String)| {
             format!("export {name}='{}'\n", value.replace('\'', r"'\''"))
@@ -95,7 +95,7 @@ impl CommandEnvironment {
     }
 }
 
-/// An upstream's address as the user's own environment gives it.
+/// An upstream's address from the user's own environment.
 #[derive(Debug, PartialEq, Eq)]
 pub struct CustomBaseUrl {
     /// The address, without the part that this SDK expects in it.
@@ -104,7 +104,7 @@ pub struct CustomBaseUrl {
     pub whole: bool,
 }
 
-/// The address that a variable was already pointed at.
+/// Returns the address that a variable already contains.
 fn custom(
     current: &BTreeMap<String, String>,
     upstream: &directory::KnownUpstream,
@@ -119,15 +119,15 @@ fn custom(
     Some(CustomBaseUrl { base, whole })
 }
 
-/// An address without a scheme, as Ollama's clients read it: its host may be left out,
-/// or be the one that its server binds for all, and its port is the server's usual one.
+/// Completes an address without a scheme, as Ollama's clients do: the host may be missing, or be
+/// the one on which its server binds all addresses, and the default port is the server's.
 fn bare(host: &str, upstream: &directory::KnownUpstream) -> String {
     let Some(usual) = upstream.base.filter(|_| upstream.name == "ollama") else {
         return format!("http://{host}");
     };
     let (authority, path) = host.find('/').map_or((host, ""), |at| host.split_at(at));
     let (name, port) = match authority.rsplit_once(':') {
-        // In brackets it is a part of an address.
+        // Inside brackets, the colon is part of an address.
         Some((name, port)) if !port.contains(']') => (name, port),
         _ => (authority, ""),
     };
@@ -137,7 +137,7 @@ fn bare(host: &str, upstream: &directory::KnownUpstream) -> String {
     format!("http://{name}:{port}{path}")
 }
 
-/// Upstreams that the user's environment had already pointed elsewhere.
+/// Returns the upstreams that the user's environment already points elsewhere.
 pub fn custom_upstreams(
     current: &BTreeMap<String, String>,
     skip: &[String],
@@ -153,8 +153,8 @@ pub fn custom_upstreams(
         .collect()
 }
 
-/// Whether a key is to have a stand-in: it is not set, and neither is its other name.
-/// Of two names that are both missing the first gets it.
+/// Whether a key gets a stand-in: neither it nor its other name is set. If both names are missing,
+/// the first one gets it.
 fn is_missing(current: &BTreeMap<String, String>, key: &str) -> bool {
     match SAME_KEY {
         [first, second] if key == first => is_unset(current, first) && is_unset(current, second),
@@ -167,7 +167,8 @@ fn is_unset(current: &BTreeMap<String, String>, name: &str) -> bool {
     current.get(name).is_none_or(String::is_empty)
 }
 
-/// The user's list with the local names added: a proxy must not catch our address.
+/// Returns the user's list with the local names added: a proxy must not intercept loomrec's
+/// address.
 fn no_proxy(current: &BTreeMap<String, String>, name: &str) -> String {
     let other = if name == "NO_PROXY" { "no_proxy" } else { "NO_PROXY" };
     let mine = current.get(name).or_else(|| current.get(other)).map_or("", String::as_str);
@@ -180,19 +181,19 @@ fn no_proxy(current: &BTreeMap<String, String>, name: &str) -> String {
     names.join(",")
 }
 
-/// A command under way.
+/// A running command.
 #[derive(Debug)]
 pub struct WrappedCommand {
     child: Child,
-    /// Whether the command leads a process group of its own, so that a signal can
-    /// reach its children too. On a terminal it shares ours: there the terminal
-    /// itself signals everyone.
+    /// Whether the command leads a process group of its own, so that a signal can reach its
+    /// children too. On a terminal it shares loomrec's group: there the terminal itself signals
+    /// every process.
     own_group: bool,
     signals: Signals,
 }
 
-/// The signals that are passed on, watched from before the command starts, so
-/// that none is missed.
+/// The signals that are passed on. They are watched from before the command starts, so that none is
+/// missed.
 #[derive(Debug)]
 struct Signals {
     interrupt: SignalStream,
@@ -201,10 +202,10 @@ struct Signals {
 }
 
 impl WrappedCommand {
-    /// Starts `cmd` with `environment` added to ours; its streams are its own.
+    /// Starts `cmd` with `environment` added to loomrec's own. It inherits loomrec's streams.
     ///
     /// # Errors
-    /// When it is not found or cannot be started, as shells report it.
+    /// A command that is not found or cannot be started, with the exit code that shells use.
     pub fn start(
         cmd: &[OsString],
         environment: &CommandEnvironment,
@@ -242,16 +243,16 @@ impl WrappedCommand {
         Ok(Self { child, own_group, signals })
     }
 
-    /// Waits for the command, passing on the signals that loomrec gets. Returns
-    /// its exit code, 128+N for a signal.
+    /// Waits for the command, and passes on the signals that loomrec gets. Returns its exit code,
+    /// or 128+N for a signal.
     ///
     /// # Errors
-    /// When the system refuses to tell.
+    /// An error of the system.
     pub async fn wait(mut self) -> io::Result<u8> {
         loop {
             tokio::select! {
                 status = self.child.wait() => return Ok(code_of(status?)),
-                // On a terminal the command has had its Ctrl-C from the terminal.
+                // On a terminal, the command has already received the Ctrl-C.
                 () = self.signals.interrupt.recv() => if self.own_group { self.pass(ProcessSignal::Interrupt) },
                 () = self.signals.terminate.recv() => self.pass(ProcessSignal::Terminate),
                 () = self.signals.hangup.recv() => if self.own_group { self.pass(ProcessSignal::Hangup) },
@@ -259,7 +260,7 @@ impl WrappedCommand {
         }
     }
 
-    /// Sends a signal on. A command that is just gone needs none.
+    /// Passes a signal on. A command that has just ended does not need it.
     fn pass(&self, signal: ProcessSignal) {
         let Some(id) = self.child.id() else { return };
         let _gone = if self.own_group {
@@ -270,7 +271,7 @@ impl WrappedCommand {
     }
 }
 
-/// The exit code as shells have it.
+/// Returns the exit code as shells report it.
 fn code_of(status: ExitStatus) -> u8 {
     let code = match (status.code(), os::exit_signal(status)) {
         (Some(code), _) => code,
