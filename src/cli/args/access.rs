@@ -1,4 +1,4 @@
-//! The flags that say what may call loomrec.
+//! The flags of the access policy: who may call loomrec, and under which host names.
 
 use clap::Args;
 

@@ -1,4 +1,4 @@
-//! The flags for recordings that grow old.
+//! The flags about the age of recordings.
 
 use std::time::Duration;
 

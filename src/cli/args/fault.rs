@@ -1,4 +1,4 @@
-//! The flags by which faults are declared.
+//! The flags that declare faults.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! The flags of the commands that bring recordings from other tools, and to them.
+//! The flags of `loomrec import` and `loomrec export`.
 
 use std::path::PathBuf;
 
@@ -8,8 +8,8 @@ use super::IdentityArgs;
 use super::location::location;
 use crate::store::RecordingLocation;
 
-/// What `--into` stands alone of. The rules of a recording that is there are its own, too:
-/// those of the environment give way, and those that are typed are refused.
+/// What `--into` cannot be combined with. The target recording has rules of its own, too: rules
+/// from the environment give way to them, and typed rules are refused.
 const INTO_CONFLICTS: [&str; 2] = ["output", "force"];
 
 /// `loomrec import`.

@@ -1,4 +1,4 @@
-//! `loomrec journal`, as it is typed, and the sizes and times that journals are told in.
+//! The flags of `loomrec journal`, and the parsers of sizes and times.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -69,20 +69,20 @@ pub enum SourceArgument {
     None,
 }
 
-/// A moment, given as such or by how long ago it was.
+/// A moment, given as a timestamp or as the time that has passed since.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeArgument {
     /// Microseconds since 1970.
     At(i64),
-    /// So long before now.
+    /// This long before now.
     Ago(Duration),
 }
 
 impl TimeArgument {
-    /// Reads one.
+    /// Parses a moment.
     ///
     /// # Errors
-    /// How it is to be given.
+    /// Describes the expected format.
     pub fn parse(text: &str) -> Result<Self, String> {
         if let Ok(time) = OffsetDateTime::parse(text, &Rfc3339) {
             let micros = time.unix_timestamp_nanos() / 1000;
@@ -106,10 +106,10 @@ impl TimeArgument {
     }
 }
 
-/// Reads a size: bytes, or so many of a unit.
+/// Parses a size: bytes, or a number with a unit.
 ///
 /// # Errors
-/// How it is to be given.
+/// Describes the expected format.
 pub(super) fn size(text: &str) -> Result<u64, String> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = text.split_at(digits);

@@ -1,4 +1,4 @@
-//! The flags that bound what clients may take.
+//! The flags that limit what clients may use.
 
 use clap::Args;
 

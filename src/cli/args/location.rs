@@ -1,10 +1,10 @@
-//! Recordings as they are named on the command line.
+//! Recordings as the command line names them.
 
 use clap::builder::{PathBufValueParser, TypedValueParser};
 
 use crate::store::RecordingLocation;
 
-/// Reads the location of a recording.
+/// Returns the parser of a recording's location.
 pub fn location() -> impl TypedValueParser<Value = RecordingLocation> {
     PathBufValueParser::new().try_map(RecordingLocation::parse)
 }

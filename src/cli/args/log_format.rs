@@ -1,4 +1,4 @@
-//! How messages on stderr are written.
+//! The format of messages on stderr.
 
 use clap::ValueEnum;
 

@@ -1,4 +1,4 @@
-//! The flags of the commands that look at things and serve nothing.
+//! The flags of the commands that only read.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! What `replay` is asked for.
+//! The flags of `loomrec replay`.
 
 use std::path::PathBuf;
 

@@ -1,10 +1,10 @@
-//! The values that `--strict` sets aside, and where they come from.
+//! The values that `--strict` sets aside, and their sources.
 
-/// What was set aside, each with the place it comes from.
+/// What was set aside, each with its source.
 #[derive(Clone, Debug, Default)]
 pub struct SetAside {
-    /// Rules in words: one that stands in the recording is in force all the same.
+    /// Rules in words. A rule that the recording has too remains in force.
     pub rules: Vec<(String, String)>,
-    /// All else, in words.
+    /// All other settings, in words.
     pub settings: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! `loomrec ui`, as it is typed.
+//! The flags of `loomrec ui`.
 
 use clap::{Args, ValueHint};
 

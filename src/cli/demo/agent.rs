@@ -1,6 +1,6 @@
-//! The demo's program: an agent of three calls, as one that uses an SDK makes
-//! them. It asks, gets a tool call, answers with the tool's result, and has the
-//! end of it summed up in a stream.
+//! The demo's program: an agent that makes three calls, as a program with an SDK makes them. It
+//! asks a question, gets a tool call, answers with the tool's result, and has the final answer
+//! summed up in a stream.
 
 use std::time::Instant;
 
@@ -12,66 +12,66 @@ use crate::engine::upstream::install_crypto_provider;
 use crate::provider::framing::events;
 use crate::provider::{self, Answer, Framing, Operation};
 
-/// The key it sends, as every program sends one. Made up.
+/// The made-up key that it sends, as every program sends one.
 pub(super) const KEY: &str = "made-up-key-of-the-demo-0123456789";
 
-/// The model it asks for; it exists in the built-in upstream only.
+/// The model that it asks for. It exists only in the built-in upstream.
 const MODEL: &str = "loomrec-demo";
 
-/// The program.
+/// The agent.
 pub(super) struct DemoAgent {
     client: reqwest::Client,
     url: String,
 }
 
-/// What it saw in one run.
+/// What the agent received in one run.
 pub(super) struct AgentRun {
-    /// Its calls, in order.
+    /// The calls, in order.
     pub(super) turns: Vec<AgentCall>,
-    /// How long all of it took.
+    /// How long the run took.
     pub(super) total_ms: f64,
 }
 
-/// One call, as the program saw it.
+/// One call, as the agent saw it.
 pub(super) struct AgentCall {
-    /// What it was for.
+    /// The purpose of the call.
     pub(super) asked: &'static str,
     /// The status.
     pub(super) status: u16,
     /// The media type.
     media: String,
-    /// When the first bytes of the body came.
+    /// When the first bytes of the body arrived.
     pub(super) first_ms: f64,
-    /// When the last ones came.
+    /// When the last bytes arrived.
     pub(super) last_ms: f64,
     /// The body.
     pub(super) body: Vec<u8>,
-    /// The events of a stream; 0 for a whole answer.
+    /// The number of events of a stream. 0 for an answer that is not a stream.
     pub(super) events: usize,
-    /// What the answer says, in a line.
+    /// What the answer says, in one line.
     pub(super) said: String,
 }
 
 impl AgentRun {
-    /// The call that did not succeed.
+    /// Returns the first call that did not succeed.
     pub(super) fn failed(&self) -> Option<&AgentCall> {
         self.turns.iter().find(|turn| turn.status != 200)
     }
 
-    /// Whether the program saw the same in both, byte for byte; times apart.
+    /// Whether the agent received the same bytes in both runs. Times are ignored.
     pub(super) fn same_as(&self, other: &Self) -> bool {
         let seen = |turn: &AgentCall| (turn.status, turn.media.clone(), turn.body.clone());
         self.turns.iter().map(seen).eq(other.turns.iter().map(seen))
     }
 
-    /// The bytes of all answers.
+    /// Returns the total size of all answers.
     pub(super) fn bytes(&self) -> usize {
         self.turns.iter().map(|turn| turn.body.len()).sum()
     }
 }
 
 impl DemoAgent {
-    /// The program, its base URL pointing at `origin`.
+    /// Creates the agent, with its base URL set to `origin`.
     pub(super) fn new(origin: &str) -> Result<Self, CommandFailure> {
         install_crypto_provider();
         let client = reqwest::Client::builder().no_proxy().build();
@@ -79,7 +79,7 @@ impl DemoAgent {
         Ok(Self { client, url: format!("{origin}/openai/v1/chat/completions") })
     }
 
-    /// Runs it; it stops at the first call that fails.
+    /// Runs the agent. It stops at the first call that fails.
     pub(super) async fn run(self, prompt: &str) -> Result<AgentRun, CommandFailure> {
         let started = Instant::now();
         let mut turns = Vec::new();
@@ -121,8 +121,7 @@ impl DemoAgent {
         self.call("sums up", &request, turns).await.map(|_| ())
     }
 
-    /// Makes one call and reads its body as it comes. `None` where the agent
-    /// cannot go on.
+    /// Makes one call and reads its body as it arrives. Returns `None` if the agent cannot go on.
     async fn call(
         &self,
         asked: &'static str,
@@ -164,7 +163,7 @@ impl DemoAgent {
     }
 }
 
-/// The tool, as the model is told of it.
+/// Returns the definition of the tool for the model.
 fn weather_tool() -> Value {
     json!({ "type": "function", "function": {
         "name": "get_weather",
@@ -176,13 +175,13 @@ fn weather_tool() -> Value {
     }})
 }
 
-/// The tool.
+/// Runs the tool.
 fn weather(arguments: &Value) -> String {
     let city = arguments.get("city").and_then(Value::as_str).unwrap_or("nowhere");
     json!({ "city": city, "celsius": 14, "sky": "light rain" }).to_string()
 }
 
-/// What an answer says.
+/// Formats what an answer says in one line.
 fn in_a_line(answer: &Answer) -> String {
     match answer.tool_calls.first() {
         Some(call) => format!("calls the tool {} {}", call.name, call.arguments),
@@ -190,7 +189,7 @@ fn in_a_line(answer: &Answer) -> String {
     }
 }
 
-/// Milliseconds since then.
+/// Returns the milliseconds since a moment.
 fn since(then: Instant) -> f64 {
     then.elapsed().as_secs_f64() * 1000.0
 }

@@ -1,5 +1,5 @@
-//! loomrec itself, on a free port of this machine: the engines of `record` and
-//! `replay`, quiet, and without a flag or the environment having a say.
+//! loomrec itself on a free local port: the engines of `record` and `replay`, without output, flags
+//! or environment.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
@@ -36,16 +36,16 @@ use crate::telemetry::run_counters::RunCounters;
 use crate::telemetry::span::Spans;
 use crate::upstream::UpstreamClient;
 
-/// What is far above anything the demo sends.
+/// A size limit far above anything that the demo sends.
 const LIMIT: usize = 1 << 20;
-/// More than the demo opens.
+/// More connections than the demo opens.
 const CONNECTIONS: usize = 64;
 /// How long the last exchange is awaited.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// A server of ours, running.
+/// A running loomrec server.
 pub(super) struct DemoServer {
-    /// Where it listens.
+    /// The URL of the server.
     pub(super) origin: String,
     proxy: Arc<Proxy>,
     /// Its threads. They are needed until the last exchange is kept.
@@ -55,7 +55,7 @@ pub(super) struct DemoServer {
 }
 
 impl DemoServer {
-    /// Records into `file` what `upstream` answers.
+    /// Starts a server that records the answers of `upstream` into `file`.
     pub(super) async fn record(
         file: &RecordingLocation,
         upstream: &str,
@@ -70,7 +70,7 @@ impl DemoServer {
         let told = record::on_told(counts, silent());
         let writer = RecordWriter::start(recording, KeepPolicy::Successes, told)
             .map_err(|error| broken(&error.to_string()))?;
-        // A proxy of the environment has no part in what stays on this machine.
+        // A proxy from the environment is not used for calls that stay on this machine.
         let client =
             UpstreamClient::new().map_err(|error| broken(&format!("failed to {error}")))?;
         let config = RecordConfig { max_copy: LIMIT, drain: GRACE, rules, prices, place };
@@ -85,7 +85,7 @@ impl DemoServer {
         Self::start(routes, redactor, counters, engine).await
     }
 
-    /// Answers from `file`, strictly.
+    /// Starts a server that answers strictly from `file`.
     pub(super) async fn replay(file: &RecordingLocation) -> Result<Self, CommandFailure> {
         let recording = store::Recording::open(file)?;
         let source = ReplaySource { label: "demo.json".to_owned(), recording };
@@ -138,19 +138,19 @@ impl DemoServer {
         let (stop, stopped) = oneshot::channel::<()>();
         let run = (Arc::clone(&proxy), Arc::clone(&threads));
         let serving = tokio::spawn(server::run(listener, run.0, run.1, async {
-            // A dropped sender is a stop as well.
+            // A dropped sender also stops the server.
             drop(stopped.await);
         }));
         Ok(Self { origin, proxy, threads, stop, serving })
     }
 
-    /// Stops it; what it kept is on disk then.
+    /// Stops the server. After that, everything that it recorded is on disk.
     pub(super) async fn close(self) -> Arc<Proxy> {
         drop(self.stop);
-        // The server's own end; a panic in it has been printed.
+        // A panic of the server task has been printed already.
         drop(self.serving.await);
         if let Some(recorder) = self.proxy.engine.record() {
-            // A recording that does not hold what was kept fails the replay of it.
+            // If the recording is incomplete, the replay of it fails.
             drop(recorder.finish(GRACE).await);
         }
         drop(self.threads);
@@ -158,7 +158,7 @@ impl DemoServer {
     }
 }
 
-/// The route to the one upstream.
+/// Returns the route to the one upstream.
 fn routes(base: Option<Url>) -> RouteTable {
     let openai = MountedUpstream { name: "openai".to_owned(), base, provider: Provider::OPEN_AI };
     RouteTable { named: vec![openai], single: None, unnamed: false }
@@ -169,17 +169,17 @@ pub(super) fn has_no_client(proxy: &Proxy) -> bool {
     !proxy.engine.goes_upstream()
 }
 
-/// No extra patterns.
+/// Creates a redactor without extra patterns.
 fn redactor() -> Result<Arc<Redactor>, CommandFailure> {
     Redactor::new(&[]).map(Arc::new).map_err(|error| broken(&format!("failed to {error}")))
 }
 
-/// Nobody scrapes it.
+/// Creates metrics that are never scraped.
 fn metrics() -> Arc<Metrics> {
     Arc::new(Metrics::new(RunInfo::default()))
 }
 
-/// The demo tells what happens itself.
+/// Returns a callback that ignores notices: the demo itself prints what happens.
 fn silent() -> OnNotice {
     Arc::new(|_| {})
 }

@@ -1,8 +1,8 @@
-//! The demo's upstream: a small server on this machine that speaks OpenAI's
-//! chat completions, whole and streamed, with the pauses a model makes.
+//! The demo's upstream: a small local server with OpenAI's chat completions API, with and without
+//! streaming, and with the pauses that a model makes.
 //!
-//! It knows three answers: a tool call, an advice once the tool's result is
-//! there, and a summary in a stream.
+//! It gives three answers: a tool call, advice once it has the tool's result, and a summary as a
+//! stream.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -23,40 +23,40 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, JoinSet};
 
-/// How long a whole answer is thought about.
+/// The delay before an answer that is not a stream.
 const THINKING: Duration = Duration::from_millis(180);
-/// How long the first word of a stream takes.
+/// The delay before the first word of a stream.
 const FIRST_WORD: Duration = Duration::from_millis(120);
-/// How long each further word takes.
+/// The delay before each further word.
 const WORD: Duration = Duration::from_millis(35);
 
-/// What it advises once it knows the weather.
+/// The advice that it gives once it knows the weather.
 const ADVICE: &str =
     "It is 14 °C with light rain in Paris: wear a light coat and take an umbrella.";
-/// How it sums that up.
+/// The summary of that advice.
 const SUMMARY: &str = "Light coat, umbrella, and shoes that do not mind the rain.";
 
-/// The server, running.
+/// The running server.
 pub(super) struct DemoUpstream {
     address: SocketAddr,
     task: JoinHandle<()>,
 }
 
 impl DemoUpstream {
-    /// Starts it on a free port.
+    /// Starts the server on a free port.
     pub(super) async fn start() -> std::io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
         let task = tokio::spawn(async move {
-            // Connections end with the task that holds them.
+            // Connections end with the task that owns them.
             let mut connections = JoinSet::new();
             while let Ok((stream, _)) = listener.accept().await {
-                // Without it small chunks wait for each other.
+                // Without this, small chunks would wait for each other.
                 drop(stream.set_nodelay(true));
                 let serving = http1::Builder::new()
                     .serve_connection(TokioIo::new(stream), service_fn(answer));
                 connections.spawn(async move {
-                    // How a connection ends is its client's business.
+                    // How a connection ends is the client's business.
                     drop(serving.await);
                 });
             }
@@ -64,15 +64,15 @@ impl DemoUpstream {
         Ok(Self { address, task })
     }
 
-    /// Its address.
+    /// Returns the URL of the server.
     pub(super) fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Stops it, its connections included.
+    /// Stops the server and its connections.
     pub(super) async fn stop(self) {
         self.task.abort();
-        // Aborted is what it is meant to be.
+        // The result is expected to be an abort.
         drop(self.task.await);
     }
 }
@@ -110,7 +110,7 @@ async fn answer(request: Request<Incoming>) -> Result<Response<Said>, Infallible
     Ok(head("application/json", Said::whole(answer.to_string())))
 }
 
-/// A response of success. `server` says in the recording who it was.
+/// Returns a successful response. Its `server` header identifies this upstream in the recording.
 fn head(media: &'static str, body: Said) -> Response<Said> {
     let mut response = Response::new(body);
     let headers = response.headers_mut();
@@ -119,12 +119,12 @@ fn head(media: &'static str, body: Said) -> Response<Said> {
     response
 }
 
-/// Token counts, as OpenAI gives them.
+/// Returns token counts in OpenAI's format.
 fn usage(input: u32, output: u32) -> Value {
     json!({ "prompt_tokens": input, "completion_tokens": output, "total_tokens": input + output })
 }
 
-/// The summary's events, each with the pause before it.
+/// Returns the events of the summary, each with the pause before it.
 fn events() -> Vec<(Duration, Bytes)> {
     let event = |choices: Value, usage: Value| {
         let chunk = json!({
@@ -151,24 +151,24 @@ fn events() -> Vec<(Duration, Bytes)> {
     events
 }
 
-/// A response body: bytes that come as they are said.
+/// A response body whose bytes are sent as they arrive.
 struct Said {
     words: mpsc::Receiver<Bytes>,
-    /// How many bytes it has, where that is known before.
+    /// The number of bytes, if it is known in advance.
     length: Option<u64>,
 }
 
 impl Said {
-    /// All at once.
+    /// Creates a body that is sent at once.
     fn whole(text: String) -> Self {
         let (sender, words) = mpsc::channel(1);
         let length = Some(text.len() as u64);
-        // There is room for one, and the receiver is here.
+        // The channel has room for one message, and its receiver exists.
         drop(sender.try_send(text.into()));
         Self { words, length }
     }
 
-    /// One after the other.
+    /// Creates a body that sends one event after the other.
     fn stream(events: Vec<(Duration, Bytes)>) -> Self {
         let (sender, words) = mpsc::channel(1);
         tokio::spawn(async move {

@@ -1,4 +1,4 @@
-//! A single call that is compared, for commands that show one after the other.
+//! The comparison of a single call, for commands that show one call after the other.
 
 use super::call::{CallState, CallSummary, ComparedCall};
 use super::human::{HumanDiff, shown};
@@ -8,14 +8,14 @@ use crate::identity::IdentityRules;
 use crate::recording::redact::{CallCredentials, Redactor};
 use crate::recording::{Entry, EntryName};
 
-/// One side: what it is kept under, and the entry.
+/// One side of the comparison: name, take number and entry.
 pub(in crate::cli) type Take<'e> = (&'e EntryName, usize, &'e Entry);
 
-/// A call that is compared, free of secrets.
+/// A compared call, without secrets.
 pub(in crate::cli) struct Block(ComparedCall);
 
 impl Block {
-    /// Two entries that are taken for the same call; without `old`, a call that is new.
+    /// Compares two entries that belong to the same call. Without `old`, the call is new.
     pub(in crate::cli) fn of(
         old: Option<Take<'_>>,
         new: Take<'_>,
@@ -36,22 +36,22 @@ impl Block {
         Self(call.clean(redactor))
     }
 
-    /// Whether the new answer says what the old one did.
+    /// Whether the new answer says the same as the old one.
     pub(in crate::cli) fn has_same_answer(&self) -> bool {
         self.0.old.is_some() && self.0.count(CallHalf::Answer) == 0
     }
 
-    /// The keys, the old and the new where they are different ones.
+    /// Returns the key, or the old and the new key if they differ.
     pub(in crate::cli) fn keys(&self) -> String {
         self.0.keys()
     }
 
-    /// What the call is: upstream, operation, model.
+    /// Describes the call: upstream, operation, model.
     pub(in crate::cli) fn words(&self) -> &str {
         self.0.words()
     }
 
-    /// The block for people, as `diff` has it of two recordings of these names.
+    /// Formats the block for people, as `diff` does it for two recordings with these names.
     pub(in crate::cli) fn text(&self, old: &str, new: &str) -> String {
         HumanDiff::new(old, new).block(&self.0)
     }
@@ -61,7 +61,7 @@ fn told(take: Take<'_>, side: &ComparedSide<'_>, rules: &IdentityRules) -> CallS
     CallSummary::of(&CallDigest::of(take.0.clone(), take.1, take.2, rules), side)
 }
 
-/// Two texts line by line, what looks like a secret taken out.
+/// Compares two texts line by line, with likely secrets removed.
 pub(in crate::cli) fn raw(old: &str, new: &str, redactor: &Redactor) -> String {
     let clean = |text: &str| {
         let clean = redactor.redact(text.as_bytes(), &CallCredentials::default());

@@ -1,5 +1,4 @@
-//! One call of the comparison, free of secrets: what is told of it on both sides, and
-//! what differs.
+//! One compared call, without secrets: a summary of each side, and the differences.
 
 use std::borrow::Cow;
 
@@ -10,12 +9,12 @@ use crate::provider::Operation;
 use crate::recording::EntryName;
 use crate::recording::redact::{CallCredentials, Redactor};
 
-/// What became of a call.
+/// The result of comparing a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CallState {
     /// Nothing that counts differs.
     Same,
-    /// Something does.
+    /// Something that counts differs.
     Changed,
     /// Only the first recording has it.
     OnlyOld,
@@ -24,7 +23,7 @@ pub(super) enum CallState {
 }
 
 impl CallState {
-    /// Whether calls with these differences are the same.
+    /// Returns the state of two calls with these differences.
     pub(super) fn of(found: &[CallDifference]) -> Self {
         match found.iter().any(|difference| difference.counts) {
             true => Self::Changed,
@@ -33,7 +32,7 @@ impl CallState {
     }
 }
 
-/// A call of one recording, in a few words.
+/// A summary of one recording's call.
 #[derive(Clone, Debug)]
 pub(super) struct CallSummary {
     /// The key that `show` takes.
@@ -44,7 +43,7 @@ pub(super) struct CallSummary {
     pub(super) words: String,
     /// What the answer says, or how it failed, on one line.
     pub(super) answer: String,
-    /// All its tokens.
+    /// The total number of its tokens.
     pub(super) tokens: u64,
     /// Its cost.
     pub(super) cost: f64,
@@ -91,7 +90,7 @@ impl CallSummary {
     }
 }
 
-/// What an answer says on one line.
+/// Formats what an answer says in one line.
 fn answer(side: &ComparedSide<'_>) -> String {
     let entry = side.entry;
     if let Some(content) = entry.content.as_deref().filter(|content| !content.trim().is_empty()) {
@@ -106,13 +105,13 @@ fn answer(side: &ComparedSide<'_>) -> String {
     }
 }
 
-/// A call that is compared.
+/// A compared call.
 #[derive(Clone, Debug)]
 pub(super) struct ComparedCall {
     pub(super) state: CallState,
     pub(super) old: Option<CallSummary>,
     pub(super) new: Option<CallSummary>,
-    /// Why the two are taken for one.
+    /// How the two calls were paired.
     pub(super) by: Option<PairedBy>,
     pub(super) differences: Vec<CallDifference>,
 }
@@ -128,8 +127,8 @@ impl ComparedCall {
         Self { state, old, new, by, differences }
     }
 
-    /// The same with everything that looks like a secret replaced: recordings hold
-    /// none, and such files may come from elsewhere.
+    /// Replaces everything that looks like a secret. loomrec's recordings contain none, but a file
+    /// may come from elsewhere.
     pub(super) fn clean(self, redactor: &Redactor) -> Self {
         let secrets = CallCredentials::default();
         let text = |text: &str| {
@@ -149,22 +148,22 @@ impl ComparedCall {
         }
     }
 
-    /// The differences of one half that are to be shown.
+    /// Returns the differences of one half.
     pub(super) fn of(&self, part: CallHalf) -> impl Iterator<Item = &CallDifference> {
         self.differences.iter().filter(move |difference| difference.part == part)
     }
 
-    /// How many differences of one half count.
+    /// Returns how many differences of one half count.
     pub(super) fn count(&self, part: CallHalf) -> usize {
         self.of(part).filter(|difference| difference.counts).count()
     }
 
-    /// The side that tells what the call is.
+    /// Returns the summary of the new side, or of the old side if there is no new one.
     pub(super) fn told(&self) -> Option<&CallSummary> {
         self.new.as_ref().or(self.old.as_ref())
     }
 
-    /// The key, or both where they are different ones.
+    /// Returns the key, or both keys if they differ.
     pub(super) fn keys(&self) -> String {
         match (&self.old, &self.new) {
             (Some(old), Some(new)) if old.key != new.key => {
@@ -174,7 +173,7 @@ impl ComparedCall {
         }
     }
 
-    /// What the call is.
+    /// Describes the call.
     pub(super) fn words(&self) -> &str {
         self.told().map_or("", |told| &told.words)
     }
@@ -191,7 +190,7 @@ fn cleaned(value: Value, text: &impl Fn(&str) -> String) -> Value {
     }
 }
 
-/// The first characters of a text on one line, blanks made one.
+/// Returns the beginning of a text on one line, with each run of blanks reduced to one.
 pub(super) fn brief(text: &str, limit: usize) -> String {
     let words: Vec<&str> = text.split_whitespace().take(limit).collect();
     let line = words.join(" ");

@@ -9,12 +9,12 @@ use super::value::{ValueChange, change, name, uncounted};
 use crate::comparison::text::{DiffLine, LineKind};
 use crate::comparison::{CallDifference, CallHalf, PairedBy};
 
-/// Characters of an answer that is on one side only.
+/// At most this many characters are shown of an answer that only one side has.
 const BRIEF: usize = 100;
-/// Differences of one half of a call.
+/// At most this many differences are shown for one half of a call.
 const SHOWN: usize = 40;
 
-/// Writes blocks.
+/// Writes the blocks.
 pub(super) struct HumanDiff {
     old: String,
     new: String,
@@ -27,8 +27,8 @@ impl HumanDiff {
         Self { old: safe(old), new: safe(new), any: false }
     }
 
-    /// The block of a call, and what is compared before the first of them; `None` where
-    /// nothing is to be said of it.
+    /// Returns the block of a call. The first block is preceded by the names of the recordings.
+    /// Returns `None` for a call without differences that count.
     pub(super) fn call(&mut self, call: &ComparedCall) -> Option<String> {
         if call.state == CallState::Same {
             return None;
@@ -43,7 +43,7 @@ impl HumanDiff {
         Some(out)
     }
 
-    /// The block of a call.
+    /// Formats the block of a call.
     pub(super) fn block(&self, call: &ComparedCall) -> String {
         let mut out = String::new();
         let keys = terminal::line(&call.keys()).into_owned();
@@ -95,20 +95,20 @@ impl HumanDiff {
         out
     }
 
-    /// The last line.
+    /// Returns the last line.
     pub(super) fn end(&self, total: &DiffTotals) -> String {
         let before = if self.any { "\n" } else { "" };
         format!("{before}{}\n", total.words(&self.old, &self.new).bold())
     }
 }
 
-/// A call that one side has alone.
+/// Formats a call that only one side has.
 fn only(told: &CallSummary) -> String {
     let answer = terminal::line(&brief(&told.answer, BRIEF)).into_owned();
     format!("    {}\n", answer.dimmed())
 }
 
-/// One difference, a few lines.
+/// Formats one difference in a few lines.
 fn block(out: &mut String, difference: &CallDifference) {
     let place = terminal::line(name(difference)).into_owned();
     match change(difference) {
@@ -123,7 +123,7 @@ fn block(out: &mut String, difference: &CallDifference) {
     }
 }
 
-/// A line with its sign, what changed in it underlined by colour.
+/// Formats a line with its sign. Changed parts are highlighted by reversed colours.
 pub(super) fn shown(line: &DiffLine) -> String {
     let mut text = String::new();
     for piece in &line.pieces {

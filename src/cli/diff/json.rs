@@ -21,14 +21,14 @@ impl JsonDiff {
         Self { old: old.to_owned(), new: new.to_owned(), any: false }
     }
 
-    /// The recordings, and the beginning of the calls.
+    /// Returns the recordings, and the beginning of the calls.
     pub(super) fn head(&self) -> String {
         let label = |label: &str| terminal::json(&Value::from(label).to_string()).into_owned();
         let (old, new) = (label(&self.old), label(&self.new));
         format!("{{\n  \"a\": {old},\n  \"b\": {new},\n  \"calls\": [")
     }
 
-    /// A call in which anything differs.
+    /// Returns a call if anything in it differs.
     pub(super) fn call(&mut self, call: &ComparedCall) -> Option<String> {
         if call.state == CallState::Same && call.differences.is_empty() {
             return None;
@@ -47,12 +47,12 @@ impl JsonDiff {
             "differences": call.differences.iter().map(difference).collect::<Vec<_>>(),
         });
         let before = if std::mem::replace(&mut self.any, true) { ",\n    " } else { "\n    " };
-        // No line feed stands in the text of a string.
+        // A JSON string contains no raw line feed.
         let text = format!("{before}{}", format!("{value:#}").replace('\n', "\n    "));
         Some(terminal::json(&text).into_owned())
     }
 
-    /// The end of the calls, and what they come to.
+    /// Returns the end of the calls, and the totals.
     pub(super) fn end(&self, total: &DiffTotals) -> String {
         let end = if self.any { "\n  ]" } else { "]" };
         let summary = format!("{:#}", total.to_json()).replace('\n', "\n  ");
@@ -65,7 +65,7 @@ fn told(told: &CallSummary) -> Value {
     json!({ "key": told.key, "call": told.words })
 }
 
-/// A difference. A side that has nothing there is left out: `null` is a value.
+/// Returns a difference as JSON. A side without a value there is left out, as `null` is a value.
 fn difference(difference: &CallDifference) -> Value {
     let mut out = Map::new();
     let part = match difference.part {

@@ -1,5 +1,5 @@
-//! The comparison for a comment on a pull request: a table, and what changed in each
-//! call to be opened.
+//! The comparison for a comment on a pull request: a table, and collapsed details of each changed
+//! call.
 
 use super::super::terminal;
 use super::call::{CallState, ComparedCall, brief};
@@ -8,11 +8,11 @@ use super::value::{ValueChange, change, uncounted};
 use crate::comparison::CallDifference;
 use crate::comparison::text::LineKind;
 
-/// Characters of a comment: what is beyond 65,536 is refused by GitHub.
+/// The most characters of a comment: GitHub refuses more than 65,536.
 const LONGEST: usize = 60_000;
-/// Characters of a single call's changes.
+/// The most characters for the changes of a single call.
 const LONGEST_CALL: usize = 20_000;
-/// Lines of the table.
+/// The most rows of the table.
 const ROWS: usize = 100;
 
 /// Collects the table and the details.
@@ -86,7 +86,7 @@ impl MarkdownDiff {
     }
 }
 
-/// The places that differ, few enough for a cell.
+/// Returns the places that differ, few enough for a table cell.
 fn places(call: &ComparedCall) -> String {
     let counted: Vec<&str> = call
         .differences
@@ -102,7 +102,7 @@ fn places(call: &ComparedCall) -> String {
     shown.join(", ")
 }
 
-/// What changed in a call, to be opened.
+/// Returns the collapsed details of what changed in a call.
 fn details(call: &ComparedCall) -> String {
     let mut body = String::new();
     for difference in call.differences.iter().filter(|difference| difference.counts) {
@@ -122,7 +122,7 @@ fn details(call: &ComparedCall) -> String {
     )
 }
 
-/// One difference.
+/// Adds one difference.
 fn changed(body: &mut String, difference: &CallDifference) {
     body.push_str(&format!("@@ {} @@\n", terminal::line(&difference.place)));
     match change(difference) {
@@ -142,12 +142,12 @@ fn changed(body: &mut String, difference: &CallDifference) {
     }
 }
 
-/// The longest row of backticks.
+/// Returns the length of the longest run of backticks.
 fn longest_run(text: &str) -> usize {
     text.split(|character| character != '`').map(str::len).max().unwrap_or(0)
 }
 
-/// A text on one line as code, in a cell too.
+/// Formats a text on one line as code, also for a table cell.
 fn code(text: &str) -> String {
     let line = terminal::line(text).replace('|', "\\|");
     let fence = "`".repeat(longest_run(&line) + 1);
@@ -158,7 +158,7 @@ fn code(text: &str) -> String {
     }
 }
 
-/// A text on one line where HTML is read.
+/// Escapes a text on one line for HTML.
 fn html(text: &str) -> String {
     let line = terminal::line(text);
     line.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")

@@ -1,4 +1,4 @@
-//! The comparison as a table: a line for each call that changed.
+//! The comparison as a table: one line for each changed call.
 
 use super::super::table::{Table, TableColumn};
 use super::super::terminal;

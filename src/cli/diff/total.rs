@@ -1,11 +1,11 @@
-//! What a comparison comes to.
+//! The totals of a comparison.
 
 use serde_json::{Value, json};
 
 use super::super::amount::{dollars, rounded};
 use super::call::{CallState, ComparedCall};
 
-/// Counts of calls, and what both sides cost.
+/// Counts of calls, and the tokens and costs of both sides.
 #[derive(Debug, Default)]
 pub(super) struct DiffTotals {
     pub(super) same: usize,
@@ -42,7 +42,7 @@ impl DiffTotals {
         self.changed + self.only_old + self.only_new == 0
     }
 
-    /// The counts in a line.
+    /// Formats the counts in one line.
     pub(super) fn words(&self, old: &str, new: &str) -> String {
         let calls = |count: usize| if count == 1 { "1 call" } else { "calls" };
         let counted = |count: usize| match count {
@@ -78,7 +78,7 @@ impl DiffTotals {
         parts.join(" · ")
     }
 
-    /// The counts for programs.
+    /// Returns the counts for programs.
     pub(super) fn to_json(&self) -> Value {
         json!({
             "same": self.same,

@@ -1,5 +1,5 @@
-//! How a difference is shown: both values on one line where they are short, else what
-//! changed in them line by line.
+//! The presentation of a difference: both values on one line if they are short, otherwise the
+//! changed lines.
 
 use serde_json::Value;
 
@@ -7,18 +7,18 @@ use super::super::amount::{dollars, milliseconds};
 use crate::comparison::CallDifference;
 use crate::comparison::text::{DiffLine, LineKind, LinePiece, lines};
 
-/// Characters of both values together that stand on one line.
+/// The most characters of both values that are shown on one line.
 const SHORT: usize = 60;
 
-/// What is shown of a difference.
+/// How a difference is shown.
 pub(super) enum ValueChange {
     /// Both values, on one line.
     Short(String, String),
-    /// Lines of both.
+    /// The lines of both.
     Lines(Vec<DiffLine>),
 }
 
-/// What is to be shown of a difference.
+/// Decides how a difference is shown.
 pub(super) fn change(difference: &CallDifference) -> ValueChange {
     let (old, new) = (difference.old.as_ref(), difference.new.as_ref());
     if let Some(short) = amounts(&difference.place, old, new) {
@@ -40,7 +40,7 @@ pub(super) fn change(difference: &CallDifference) -> ValueChange {
     })
 }
 
-/// What differs and does not count, in one line; `None` where there is no such thing.
+/// Formats the differences that do not count in one line. Returns `None` if there are none.
 pub(super) fn uncounted<'d>(all: impl Iterator<Item = &'d CallDifference>) -> Option<String> {
     let told = all.filter(|difference| !difference.counts).map(|difference| {
         let (old, new) = match change(difference) {
@@ -55,12 +55,12 @@ pub(super) fn uncounted<'d>(all: impl Iterator<Item = &'d CallDifference>) -> Op
     (!told.is_empty()).then(|| told.join(", "))
 }
 
-/// The place, as it stands below its title.
+/// Returns the place as it is shown below its heading.
 pub(super) fn name(difference: &CallDifference) -> &str {
     difference.place.strip_prefix("answer/").unwrap_or(&difference.place)
 }
 
-/// Amounts, with their units.
+/// Formats amounts, with their units.
 fn amounts(place: &str, old: Option<&Value>, new: Option<&Value>) -> Option<ValueChange> {
     let number = |value: Option<&Value>| value.and_then(Value::as_f64);
     let (old, new) = (number(old), number(new));
@@ -78,10 +78,10 @@ fn amounts(place: &str, old: Option<&Value>, new: Option<&Value>) -> Option<Valu
     }
 }
 
-/// A value that one side has alone, all of its lines.
+/// Returns all lines of a value that only one side has.
 fn alone(kind: LineKind, value: &Value) -> Vec<DiffLine> {
     let text = text(value);
-    // Long lines are cut as those of a text are that another became.
+    // Long lines are cut in the same way as those of a changed text.
     let both = if kind == LineKind::Old { lines(&text, "") } else { lines("", &text) };
     let mut found: Vec<DiffLine> = both.into_iter().filter(|line| line.kind == kind).collect();
     for piece in found.iter_mut().flat_map(|line| &mut line.pieces) {
@@ -94,7 +94,7 @@ fn alone(kind: LineKind, value: &Value) -> Vec<DiffLine> {
     found
 }
 
-/// A value as lines: a string's own, the laid out JSON of anything else.
+/// Returns a value as lines of text: a string unchanged, anything else as indented JSON.
 fn text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -102,7 +102,7 @@ fn text(value: &Value) -> String {
     }
 }
 
-/// A JSON value on one line.
+/// Formats a JSON value on one line.
 fn inline(value: Option<&Value>) -> String {
     value.map_or_else(|| "nothing".to_owned(), Value::to_string)
 }

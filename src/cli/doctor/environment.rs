@@ -1,5 +1,5 @@
-//! Looks at the environment and the machine: which SDK's variables point where, keys,
-//! proxies, certificates, the port.
+//! Checks of the environment and the machine: the SDKs' base URL variables, keys, proxies,
+//! certificates, the port.
 
 use std::collections::BTreeMap;
 use std::net::TcpListener;
@@ -12,7 +12,7 @@ use crate::provider::directory::UPSTREAMS;
 
 type Environment = BTreeMap<String, String>;
 
-/// Where the variables point that SDKs read their base URL from.
+/// Reports where the SDKs' base URL variables point.
 pub(super) fn variables(current: &Environment, findings: &mut Vec<DoctorFinding>) {
     let mut seen = false;
     for upstream in UPSTREAMS {
@@ -37,7 +37,7 @@ pub(super) fn variables(current: &Environment, findings: &mut Vec<DoctorFinding>
 }
 
 fn variable_found(name: &str, value: &str, upstream: &str) -> DoctorFinding {
-    // OLLAMA_HOST may do without a scheme.
+    // OLLAMA_HOST may have no scheme.
     let address = if value.contains("://") { value.to_owned() } else { format!("http://{value}") };
     let Ok(url) = Url::parse(&address) else {
         let remedy = format!("unset {name}, or give it an http:// or https:// address");
@@ -60,7 +60,7 @@ fn variable_found(name: &str, value: &str, upstream: &str) -> DoctorFinding {
     DoctorFinding::fine(name, format!("{to}: what is recorded as {upstream} goes on to there"))
 }
 
-/// Which keys there are; never what they are.
+/// Reports which keys are set, but never their values.
 pub(super) fn keys(current: &Environment, findings: &mut Vec<DoctorFinding>) {
     let mut found = Vec::new();
     for key in UPSTREAMS.iter().flat_map(|upstream| upstream.keys) {
@@ -85,7 +85,7 @@ pub(super) fn keys(current: &Environment, findings: &mut Vec<DoctorFinding>) {
     }
 }
 
-/// Proxies that would take calls away from loomrec.
+/// Reports proxies that would keep calls away from loomrec.
 pub(super) fn proxies(current: &Environment, findings: &mut Vec<DoctorFinding>) {
     let either = |name: &str| set(current, name).or_else(|| set(current, &name.to_lowercase()));
     let spared = either("NO_PROXY").unwrap_or_default();
@@ -107,7 +107,7 @@ pub(super) fn proxies(current: &Environment, findings: &mut Vec<DoctorFinding>) 
     }
 }
 
-/// Certificates, and the port of a server.
+/// Checks the certificates, and whether the default port is free.
 pub(super) fn machine(current: &Environment, findings: &mut Vec<DoctorFinding>) {
     for name in ["SSL_CERT_FILE", "AWS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE"] {
         if let Some(path) = set(current, name)
@@ -132,19 +132,19 @@ pub(super) fn set<'a>(current: &'a Environment, name: &str) -> Option<&'a str> {
     current.get(name).map(String::as_str).filter(|value| !value.trim().is_empty())
 }
 
-/// Whether it is the address of a loomrec server on this machine.
+/// Whether this is the address of a loomrec server on this machine.
 pub(super) fn is_ours(url: &Url) -> bool {
     let local = matches!(url.host_str(), Some("127.0.0.1" | "localhost" | "[::1]"));
     local && url.port() == Some(crate::cli::serve_setup::PORT)
 }
 
-/// An address without the credentials and the query that it may hold.
+/// Returns an address without its credentials and its query.
 fn shown(address: &str) -> String {
-    // Without a scheme, what stands before the first colon would be taken for one.
+    // Without a scheme, the text before the first colon would be taken for one.
     let bare = !address.contains("://");
     let whole = if bare { format!("http://{address}") } else { address.to_owned() };
     let Ok(mut url) = Url::parse(&whole) else { return "what it holds".to_owned() };
-    // Fails only for addresses that cannot hold any.
+    // These calls fail only for addresses that cannot contain credentials.
     let _ = url.set_username("");
     let _ = url.set_password(None);
     url.set_query(None);

@@ -1,6 +1,6 @@
-//! What the doctor finds: how bad it is, and what to do about it.
+//! A finding of the doctor: how serious it is, and what to do about it.
 
-/// How bad it is.
+/// How serious a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FindingLevel {
     Fine,
@@ -8,15 +8,15 @@ pub(super) enum FindingLevel {
     Wrong,
 }
 
-/// One thing that was looked at.
+/// The result of one check.
 #[derive(Debug)]
 pub(super) struct DoctorFinding {
     pub(super) level: FindingLevel,
-    /// What was looked at.
+    /// What was checked.
     pub(super) about: String,
     /// What was found.
     pub(super) text: String,
-    /// What to do.
+    /// What to do about it.
     pub(super) remedy: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Asks upstreams whether they can be reached, and take the keys that there are.
+//! Online checks: whether upstreams can be reached, and whether they accept the user's keys.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,10 +15,10 @@ use crate::provider::credential::KeyCarrier;
 use crate::provider::directory::{KnownUpstream, UPSTREAMS};
 use crate::upstream::{UpstreamClient, UpstreamRequest};
 
-/// How long an upstream is waited for.
+/// How long an upstream has to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Asks every upstream that has a key, or an address of the user's.
+/// Calls every upstream that has a key, or an address from the user.
 pub(super) async fn ask(
     settings: &Settings,
     current: &BTreeMap<String, String>,
@@ -57,13 +57,12 @@ pub(super) async fn ask(
     }
 }
 
-/// The addresses that the user gave, by upstream: those to which a recording of a
-/// command would go. A key belongs to the address that its SDK is pointed at, and goes
-/// to no other.
+/// Returns the addresses that the user configured, by upstream: those to which `record` would
+/// forward calls. A key belongs to the address that its SDK is pointed at, and is sent to no other.
 fn addresses(settings: &Settings, current: &BTreeMap<String, String>) -> BTreeMap<String, Url> {
     let variables = wrapped_command::custom_upstreams(current, &[]).into_iter();
     let mut all: BTreeMap<_, _> = variables.map(|(name, base)| (name.to_owned(), base)).collect();
-    // A server of ours has no upstream's models, and counts whoever asks.
+    // A loomrec server does not have an upstream's models, and it counts every request.
     all.retain(|_, base| !is_ours(base));
     let entries = ["replay", "record"].into_iter().filter_map(|name| settings.of(name, "upstream"));
     let in_file = entries.flat_map(|entry| entry.values.iter().map(String::as_str));
@@ -85,7 +84,7 @@ async fn one(
 ) -> DoctorFinding {
     let about = format!("online: {}", upstream.name);
     let at = base.origin().ascii_serialization();
-    // Without a path that tells, no key is sent, and nothing is known of it.
+    // If no path shows whether a key is valid, the key is not sent and not judged.
     let key = key.filter(|_| upstream.free_path.is_some());
     let sent = client.send(request(upstream, base, key));
     let status = match tokio::time::timeout(PATIENCE, sent).await {
@@ -107,7 +106,7 @@ async fn one(
         (200..=299, Some((name, _))) => {
             DoctorFinding::fine(about, format!("{at} answers, and takes the key in {name}"))
         }
-        // Some answer a key that is none with 400; nothing else is wrong with a probe.
+        // Some upstreams answer an invalid key with 400. Nothing else is wrong with a probe.
         (400 | 401 | 403, Some((name, _))) => DoctorFinding::wrong(
             about,
             format!("{at} answers with {status}: it does not take the key in {name}"),
@@ -124,7 +123,7 @@ async fn one(
 
 fn request(upstream: &KnownUpstream, base: Url, key: Option<(&str, &str)>) -> UpstreamRequest {
     let path = upstream.free_path.unwrap_or("/");
-    // An address for an SDK that takes it with its version has that already.
+    // The address of an SDK that expects the version in it already has it.
     let path = match path.strip_prefix("/v1") {
         Some(rest) if base.path().trim_end_matches('/').ends_with("/v1") => rest,
         _ => path,

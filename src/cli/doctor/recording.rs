@@ -1,4 +1,4 @@
-//! Looks at a recording, and at the place where one is to be.
+//! Checks of a recording, or of the place where one would be created.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::store::{Recording, RecordingLocation, StoreError};
 /// How many rules are named.
 const NAMED: usize = 5;
 
-/// Looks at the recording at `path`.
+/// Checks the recording at `path`.
 pub(super) fn check(path: &RecordingLocation, findings: &mut Vec<DoctorFinding>) {
     let about = path.display().to_string();
     let recording = match Recording::open(path) {
@@ -67,12 +67,12 @@ pub(super) fn check(path: &RecordingLocation, findings: &mut Vec<DoctorFinding>)
     }
 }
 
-/// A recording that is not there yet can be made where it is to be?
+/// Checks whether a missing recording could be created.
 fn missing(path: &RecordingLocation, findings: &mut Vec<DoctorFinding>) {
     let about = path.display().to_string();
     let folder = path.as_path().parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
-    // The nearest folder there is: recording makes those below it.
+    // The nearest existing folder: recording creates those below it.
     let there = folder.ancestors().find(|folder| folder.exists()).unwrap_or(Path::new("."));
     match tempfile::tempfile_in(there) {
         Ok(_) => findings.push(DoctorFinding::warning(

@@ -1,4 +1,4 @@
-//! A whole journal, line by line: its older parts first, then the file itself.
+//! The reader of a whole journal, line by line: its older parts first, then the file itself.
 
 use std::path::{Path, PathBuf};
 
@@ -7,12 +7,12 @@ use super::super::terminal::path_line;
 use super::read::{FollowedFile, NextLine};
 use crate::telemetry::journal::parts;
 
-/// What comes next.
+/// The result of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::cli) enum Read {
-    /// A line: [`WholeJournal::line`].
+    /// A line, which [`WholeJournal::line`] returns.
     Line,
-    /// The last line of a file, which is not whole: the run was killed.
+    /// The incomplete last line of a file whose run was killed.
     Cut,
     /// Nothing more.
     End,
@@ -22,7 +22,7 @@ pub(in crate::cli) enum Read {
 pub(in crate::cli) struct WholeJournal {
     tail: FollowedFile,
     later: std::vec::IntoIter<PathBuf>,
-    /// Whether this file has no more.
+    /// Whether the current file has been read to its end.
     over: bool,
 }
 
@@ -37,7 +37,7 @@ impl WholeJournal {
         Ok(Self { tail: FollowedFile::open(&first)?, later: files, over: false })
     }
 
-    /// Reads on.
+    /// Reads the next line.
     ///
     /// # Errors
     /// A file that cannot be read; a line that is too long.
@@ -59,17 +59,17 @@ impl WholeJournal {
         }
     }
 
-    /// The line that was read last.
+    /// Returns the line that was read last.
     pub(in crate::cli) fn line(&self) -> &[u8] {
         self.tail.line()
     }
 
-    /// Where it stands.
+    /// Returns the place of that line.
     pub(in crate::cli) fn place(&self) -> String {
         format!("{}, line {}", path_line(self.tail.path()), self.tail.number())
     }
 
-    /// It is no line of a journal.
+    /// Returns the error for a line that is not a journal record.
     pub(in crate::cli) fn no_line(&self, why: &str) -> CommandFailure {
         self.tail.no_line(why)
     }

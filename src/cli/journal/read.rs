@@ -1,4 +1,4 @@
-//! One file of a journal, read line by line, and where it goes on when it is rotated.
+//! The reader of one journal file, line by line, and of the files that follow it after a rotation.
 
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _};
@@ -12,13 +12,13 @@ use crate::telemetry::journal::parts;
 /// The longest line that is read.
 const LONGEST: u64 = 16 << 20;
 
-/// What comes next.
+/// The result of a read.
 pub(super) enum NextLine<'a> {
     /// A line.
     Line(&'a [u8]),
-    /// The last line, which is not whole.
+    /// The incomplete last line.
     Cut,
-    /// Nothing, for now or at all.
+    /// No line, for now or at all.
     End,
 }
 
@@ -26,10 +26,10 @@ pub(super) enum NextLine<'a> {
 pub(super) struct FollowedFile {
     path: PathBuf,
     file: BufReader<File>,
-    /// The number of the line that is being read, from 1.
+    /// The number of the current line, from 1.
     number: u64,
     line: Vec<u8>,
-    /// Whether the line has been told.
+    /// Whether the current line has been returned.
     told: bool,
 }
 
@@ -37,7 +37,7 @@ impl FollowedFile {
     /// Opens a file.
     ///
     /// # Errors
-    /// One that cannot be read.
+    /// A file that cannot be read.
     pub(super) fn open(path: &Path) -> Result<Self, CommandFailure> {
         let file = File::open(path).and_then(|file| match file.metadata()?.is_dir() {
             true => Err(io::ErrorKind::IsADirectory.into()),
@@ -47,22 +47,22 @@ impl FollowedFile {
         Ok(Self { path: path.to_owned(), file, number: 1, line: Vec::new(), told: false })
     }
 
-    /// Its path.
+    /// Returns the path of the file.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The number of the line that was read last, from 1.
+    /// Returns the number of the line that was read last, from 1.
     pub(super) fn number(&self) -> u64 {
         self.number
     }
 
-    /// The line that was read last.
+    /// Returns the line that was read last.
     pub(super) fn line(&self) -> &[u8] {
         &self.line
     }
 
-    /// The next line. One that is not whole may still be, unless this is the `end`.
+    /// Reads the next line. An incomplete line may still grow, unless this is the `end`.
     ///
     /// # Errors
     /// A file that cannot be read; a line that is too long.
@@ -93,19 +93,19 @@ impl FollowedFile {
         Ok(NextLine::Line(&self.line))
     }
 
-    /// The line that was read last is none of a journal.
+    /// Returns the error for a line that is not a journal record.
     pub(super) fn no_line(&self, why: &str) -> CommandFailure {
         let place = format!("{}, line {}", path_line(&self.path), self.number);
         CommandFailure::usage(format!("{place}: this is no line of a journal: {why}"))
     }
 
-    /// The files that come after this one, where the journal `file` is another file by now;
-    /// `None` where it is not.
+    /// Returns the files that follow this one, if `file` is another file by now. Returns `None` if
+    /// it is not.
     pub(super) fn has_moved(&mut self, file: &Path) -> Option<Vec<PathBuf>> {
         let there = id_of_target(file)?;
         let here = FileStatus::from_file(self.file.get_ref()).ok()?;
         if there == here.id {
-            // Emptied, it begins anew.
+            // The file was truncated, so it is read from its beginning again.
             let at = self.file.stream_position().ok()?;
             return (at > here.length).then(|| vec![file.to_owned()]);
         }
@@ -117,7 +117,7 @@ impl FollowedFile {
     }
 }
 
-/// The file that a path leads to; `None` where there is none.
+/// Returns the id of the file at a path, or `None` if there is none.
 fn id_of_target(path: &Path) -> Option<FileId> {
     FileStatus::at_target(path).ok().flatten().map(|status| status.id)
 }

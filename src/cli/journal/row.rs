@@ -1,4 +1,4 @@
-//! One line of a journal as it is read again, and what is sought among lines.
+//! A line of a journal as the `journal` command reads it, and the filter of lines.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -10,7 +10,7 @@ use super::super::args::{JournalArgs, SourceArgument};
 use super::super::terminal::{cut, line};
 use crate::engine::AnswerSource;
 
-/// What is read of a line. A line of an older loomrec has less.
+/// The fields that are read of a line. Lines of an older loomrec have fewer.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct JournalRow {
@@ -45,10 +45,10 @@ struct Mismatch {
 }
 
 impl JournalRow {
-    /// Reads one.
+    /// Parses a line.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Says what is wrong with it.
     pub(super) fn parse(text: &[u8]) -> Result<Self, String> {
         if text.trim_ascii_start().first() != Some(&b'{') {
             let is_json = serde_json::from_slice::<serde::de::IgnoredAny>(text).is_ok();
@@ -69,38 +69,38 @@ impl JournalRow {
         }
     }
 
-    /// Whether it tells of a call, or of a connection that came to none.
+    /// Whether it is the line of a call, or of a connection fault.
     fn is_call(&self) -> bool {
         self.method.is_some() || self.connection.is_some()
     }
 
-    /// What became of the call.
+    /// Returns the outcome of the call.
     pub(super) fn outcome(&self) -> &str {
         self.outcome.as_deref().unwrap_or_default()
     }
 
-    /// Where its answer came from.
+    /// Returns where the answer came from.
     pub(super) fn source(&self) -> Option<&str> {
         self.source.as_deref().or_else(|| AnswerSource::of(self.outcome()).as_str())
     }
 
-    /// Whether it failed: an error, no answer, or one that was not sent to its end.
+    /// Whether the call failed: an error, no answer, or one that was not sent to its end.
     pub(super) fn failed(&self) -> bool {
         let ended = self.end.as_deref().is_none_or(|end| end == "complete");
         !ended || self.kept == Some(false) || self.status.is_none_or(|status| status >= 400)
     }
 
-    /// Why it was missed.
+    /// Returns the reason of the miss.
     pub(super) fn reason(&self) -> Option<&str> {
         self.mismatch.as_ref()?.reason.as_deref()
     }
 
-    /// The type of the fault it got.
+    /// Returns the type of the call's fault.
     pub(super) fn fault_type(&self) -> Option<&str> {
         self.fault.as_ref()?.get("type")?.as_str()
     }
 
-    /// The call on a line, for people.
+    /// Formats the call on one line, for people.
     pub(super) fn row(&self, width: Option<usize>) -> String {
         let at = self.at.as_deref().unwrap_or("-");
         let at = at.get(..23).unwrap_or(at).replace('T', " ");
@@ -123,7 +123,7 @@ impl JournalRow {
         width.map_or_else(|| row.to_owned(), |width| cut(row, width).into_owned())
     }
 
-    /// What else is worth knowing of it.
+    /// Formats the other noteworthy facts about the call.
     fn notes(&self) -> String {
         let mut notes = String::new();
         let mut note = |text: &str| {
@@ -157,7 +157,7 @@ impl JournalRow {
     }
 }
 
-/// What is sought.
+/// The filter of lines.
 pub(super) struct RowFilter<'a> {
     args: &'a JournalArgs,
     /// Microseconds since 1970.
@@ -165,12 +165,12 @@ pub(super) struct RowFilter<'a> {
 }
 
 impl<'a> RowFilter<'a> {
-    /// What `args` seek, of this time or later.
+    /// Creates the filter of `args`, for calls of this time or later.
     pub(super) fn new(args: &'a JournalArgs, from: Option<i64>) -> Self {
         Self { args, from }
     }
 
-    /// Whether a line is a call that is sought.
+    /// Whether a line is a call that matches the filter.
     pub(super) fn finds(&self, line: &JournalRow) -> bool {
         let args = self.args;
         let is =
@@ -205,7 +205,7 @@ fn word(source: SourceArgument) -> &'static str {
     }
 }
 
-/// A time of a line in microseconds since 1970.
+/// Parses the time of a line into microseconds since 1970.
 fn micros(text: &str) -> Option<i64> {
     let time = OffsetDateTime::parse(text, &Rfc3339).ok()?;
     i64::try_from(time.unix_timestamp_nanos() / 1000).ok()

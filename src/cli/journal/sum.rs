@@ -1,5 +1,5 @@
-//! What the calls of journals come to. What is held does not grow with their number:
-//! groups are bounded, and times are counted in steps of two percent.
+//! Sums of the calls in journals. Memory use does not grow with the number of calls: the number of
+//! groups is limited, and times are counted in steps of two percent.
 
 use std::collections::BTreeMap;
 
@@ -10,18 +10,18 @@ use super::super::table::{Table, TableColumn};
 use super::super::terminal::line;
 use super::row::JournalRow;
 
-/// Groups that are told apart; what comes then is another.
+/// How many groups are counted separately. Further ones share one group.
 const GROUPS: usize = 10_000;
-/// Words of a kind that are told apart.
+/// How many words of a kind are counted separately.
 const WORDS: usize = 200;
-/// What stands for the others.
+/// The name of the shared group or word.
 const OTHER: &str = "(other)";
-/// By how much one step of times is more than the one before.
+/// The ratio between one step of times and the one before.
 const STEP: f64 = 1.02;
-/// The percentiles that are told.
+/// The percentiles that are shown.
 const PERCENTILES: [u64; 3] = [50, 90, 99];
 
-/// What calls come to.
+/// The sums of calls.
 #[derive(Debug, Default)]
 pub(super) struct JournalTotals {
     all: Measure,
@@ -49,7 +49,7 @@ impl JournalTotals {
         self.faults.add(call.fault_type());
     }
 
-    /// For people.
+    /// Formats the sums for people.
     pub(super) fn text(&self, width: Option<usize>) -> String {
         let mut table = Table::new(vec![
             TableColumn::left("UPSTREAM").shrinks_to(8),
@@ -85,7 +85,7 @@ impl JournalTotals {
         out
     }
 
-    /// For programs.
+    /// Returns the JSON for programs.
     pub(super) fn json(&self) -> String {
         let groups = self.groups.iter().map(|((upstream, model), measure)| {
             let mut group = json!({ "upstream": upstream, "model": model });
@@ -111,7 +111,7 @@ impl JournalTotals {
     }
 }
 
-/// Words, counted.
+/// Counts of words.
 #[derive(Debug, Default)]
 struct Words(BTreeMap<String, u64>);
 
@@ -129,7 +129,7 @@ impl Words {
     }
 }
 
-/// What a group of calls comes to.
+/// The sums of a group of calls.
 #[derive(Debug, Default)]
 struct Measure {
     calls: u64,
@@ -142,7 +142,7 @@ struct Measure {
 }
 
 impl Measure {
-    /// Adds a call. How long a failed one took says nothing of the others.
+    /// Adds a call. The time of a failed call says nothing about the others, so it is not counted.
     fn add(&mut self, call: &JournalRow) {
         self.calls += 1;
         self.input = self.input.saturating_add(call.input_tokens.unwrap_or(0));
@@ -195,7 +195,7 @@ impl Measure {
     }
 }
 
-/// Times in milliseconds, counted by step.
+/// A histogram of times in milliseconds.
 #[derive(Debug, Default)]
 struct Times {
     count: u64,
@@ -205,13 +205,13 @@ struct Times {
 impl Times {
     fn add(&mut self, ms: Option<f64>) {
         let Some(ms) = ms.filter(|ms| ms.is_finite()) else { return };
-        // What is less than a microsecond is none.
+        // Times below a microsecond count as one microsecond.
         let step = (ms.max(0.001).ln() / STEP.ln()).round() as i32;
         self.count += 1;
         *self.steps.entry(step).or_default() += 1;
     }
 
-    /// The percentiles by nearest rank, to within a percent.
+    /// Returns the percentiles by nearest rank, accurate to one percent.
     fn percentiles(&self) -> [Option<f64>; 3] {
         PERCENTILES.map(|percent| {
             let rank = (u128::from(self.count) * u128::from(percent)).div_ceil(100);

@@ -1,4 +1,4 @@
-//! One take as a row: the few facts that tell it from the others.
+//! One take as a row: the few facts that distinguish it from the others.
 
 use serde_json::{Value, json};
 
@@ -9,38 +9,38 @@ use crate::provider::{Operation, RecognisedCall};
 use crate::recording::{Entry, EntryName, RecordedCut, RecordedResponse, ResponseEnd};
 use crate::store::StoredEntry;
 
-/// What stands where a recording does not say.
+/// Shown for a value that is not recorded.
 const NOTHING: &str = "-";
 
 /// One take of a recording.
 #[derive(Debug)]
 pub(in crate::cli) struct Row {
-    /// The name it is kept under.
+    /// The name of its entry.
     pub(in crate::cli) name: EntryName,
-    /// Which take of that name, from 1.
+    /// The number of the take under that name, from 1.
     pub(in crate::cli) take: usize,
-    /// How many takes there are of it.
+    /// The number of takes under that name.
     pub(in crate::cli) takes: usize,
     /// The entry.
     pub(in crate::cli) entry: Entry,
-    /// What its request asks for, where the request is recorded.
+    /// What its request asks for, if the request is recorded.
     pub(in crate::cli) call: Option<RecognisedCall>,
 }
 
 impl Row {
-    /// One take, out of so many, as a row.
+    /// Creates the row of a take, which is one of `takes`.
     pub(in crate::cli) fn of(stored: StoredEntry, takes: usize) -> Self {
         let StoredEntry { name, take, entry, .. } = stored;
         let call = entry.request.as_ref().map(|request| request.recognise());
         Self { name, take, takes, entry, call }
     }
 
-    /// The key that `show` takes, in full.
+    /// Returns the full key, as `show` takes it.
     pub(in crate::cli) fn key(&self) -> String {
         self.name.take_key(self.take)
     }
 
-    /// The key for people: a hash is cut to its first digits.
+    /// Returns the key for people: a hash is cut to its first digits.
     pub(in crate::cli) fn short_key(&self) -> String {
         match &self.name {
             EntryName::Step(_) => terminal::line(&self.key()).into_owned(),
@@ -49,20 +49,20 @@ impl Row {
         }
     }
 
-    /// Whether the answer came as a stream; `None` where that is not recorded.
+    /// Whether the answer was a stream. `None` if that is not recorded.
     pub(in crate::cli) fn streamed(&self) -> Option<bool> {
         let response = self.entry.response.as_ref()?;
         let asked = self.call.as_ref().is_some_and(|call| call.streamed);
         Some(asked || media_type(response).eq_ignore_ascii_case("text/event-stream"))
     }
 
-    /// The type of the fault that stands in the response's place.
+    /// Returns the type of the fault that the entry declares instead of a response.
     pub(in crate::cli) fn fault(&self) -> Option<&str> {
         let fault = self.entry.fault.as_ref()?;
         Some(fault.get("type").and_then(Value::as_str).unwrap_or("unknown"))
     }
 
-    /// Whether it deserves a look: no complete answer of success.
+    /// Whether the take deserves attention: it has no complete, successful answer.
     pub(in crate::cli) fn is_trouble(&self) -> bool {
         let bad = |response: &RecordedResponse| {
             response.status >= 400 || response.end != ResponseEnd::Complete
@@ -70,7 +70,7 @@ impl Row {
         self.entry.fault.is_some() || self.entry.response.as_ref().is_some_and(bad)
     }
 
-    /// Where the call went and what it asked for.
+    /// Returns where the call went and what it asked for.
     pub(in crate::cli) fn call_words(&self) -> String {
         let upstream = self.entry.upstream.as_deref().or(self.entry.provider.as_deref());
         let mut words = upstream.unwrap_or(NOTHING).to_owned();
@@ -87,12 +87,12 @@ impl Row {
         terminal::line(&words).into_owned()
     }
 
-    /// Whether nothing tells that it had a cost.
+    /// Whether neither a cost nor token usage is recorded.
     fn tells_no_cost(&self) -> bool {
         self.entry.cost_usd.is_none() && self.entry.usage.is_none()
     }
 
-    /// The cells of its line; `cost` is `None` where that is not known.
+    /// Returns the cells of the row. `cost` is `None` if it is unknown.
     pub(super) fn cells(&self, cost: Option<f64>) -> Vec<String> {
         let entry = &self.entry;
         let text = |text: Option<&str>| terminal::line(text.unwrap_or(NOTHING)).into_owned();
@@ -126,14 +126,14 @@ impl Row {
         ]
     }
 
-    /// The model that answered, else the one asked for.
+    /// Returns the model that answered, or else the requested one.
     pub(in crate::cli) fn model(&self) -> Option<&str> {
         let asked = || self.call.as_ref().and_then(|call| call.model.as_deref());
         self.entry.model.as_deref().or_else(asked)
     }
 
-    /// The row for programs. Every name is always there; `cost` is `None` where that is
-    /// not known.
+    /// Returns the row for programs. All members are always present. `cost` is `None` if it is
+    /// unknown.
     pub(super) fn to_json(&self, cost: Option<f64>) -> Value {
         let entry = &self.entry;
         let response = entry.response.as_ref();
@@ -176,13 +176,13 @@ impl Row {
     }
 }
 
-/// The media type of a response, without parameters; `""` where it has none.
+/// Returns the media type of a response, without parameters. Empty if it has none.
 pub(in crate::cli) fn media_type(response: &RecordedResponse) -> &str {
     let header = response.headers.iter().find(|(name, _)| name == "content-type");
     header.map_or("", |(_, value)| value.split(';').next().unwrap_or_default().trim())
 }
 
-/// The word for an end that stands in the file.
+/// Returns the word for an end, as recordings use it.
 fn end_name(end: ResponseEnd) -> &'static str {
     match end {
         ResponseEnd::Complete => "complete",
@@ -192,7 +192,7 @@ fn end_name(end: ResponseEnd) -> &'static str {
     }
 }
 
-/// The word for a cut that stands in the file.
+/// Returns the word for a cut, as recordings use it.
 fn cut_name(end: ResponseEnd) -> Option<&'static str> {
     match end {
         ResponseEnd::UpstreamAbort(RecordedCut::Close) => Some("close"),
@@ -201,7 +201,7 @@ fn cut_name(end: ResponseEnd) -> Option<&'static str> {
     }
 }
 
-/// How a response ended, as the file has it.
+/// Formats how a response ended, in the words of recordings.
 pub(in crate::cli) fn end_words(end: ResponseEnd) -> String {
     match cut_name(end) {
         Some(cut) => format!("{} {cut}", end_name(end)),

@@ -7,14 +7,14 @@ fn at(path: &str) -> RecordingLocation {
     std::path::PathBuf::from(path).into()
 }
 
-/// A recording with a bit of everything, plain AgentLoom entries among it.
+/// A recording with a bit of everything, including plain AgentLoom entries.
 const SAMPLE: &str = include_str!("../show/sample.json");
 
 fn listed(text: &str, width: Option<usize>) -> String {
     listed_holding(text, width, HELD)
 }
 
-/// The listing, made while this many rows are held.
+/// Returns the listing as made when at most this many rows are held in memory.
 fn listed_holding(text: &str, width: Option<usize>, held: usize) -> String {
     let (recording, pricing) = (parsed(text), PriceSource::builtin());
     let mut out = Vec::new();

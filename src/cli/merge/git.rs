@@ -1,8 +1,8 @@
-//! `loomrec git-merge`: the two sides of a recording in git, against what both come
-//! from.
+//! The `loomrec git-merge` command: merges the two sides of a recording in git, against their
+//! common base.
 //!
-//! What comes of it goes into our side's file. Where there is a conflict that nothing
-//! decides, our side's answer stands, and the exit code makes git mark the file.
+//! The result goes into our side's file. In a conflict that no flag decides, our side's answer is
+//! kept, and the exit code makes git mark the file.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ use crate::cli::terminal;
 use crate::identity::IdentityRules;
 use crate::merge::{self, ConflictChoice};
 
-/// Our side, their side, and what both come from, as `MergeSides` has them.
+/// The indexes of our side, their side and the base in `MergeSides`.
 const OURS: usize = 0;
 const THEIRS: usize = 1;
 const BASE: usize = 2;
@@ -26,8 +26,8 @@ const BASE: usize = 2;
 /// Runs the command.
 ///
 /// # Errors
-/// Rules that both sides have changed (1); a side that is damaged or too new (4); our
-/// side cannot be written (5).
+/// Rules that both sides have changed (1); a side that is damaged or too new (4); our side cannot
+/// be written (5).
 pub(in crate::cli) fn run(args: &GitMergeArgs) -> Result<u8, CommandFailure> {
     let output = Output::new(LogFormat::Human, false, false);
     let label = args.path.as_deref().unwrap_or(args.ours.as_path()).display().to_string();
@@ -77,7 +77,7 @@ pub(in crate::cli) fn run(args: &GitMergeArgs) -> Result<u8, CommandFailure> {
     Ok(if failed { NO } else { 0 })
 }
 
-/// Every name, call by call.
+/// Merges every name, call by call.
 fn names(
     sides: &MergeSides,
     prefer: ConflictChoice,
@@ -96,7 +96,7 @@ fn names(
     Ok(names)
 }
 
-/// The rules as the side has them that changed them.
+/// Returns the rules of the side that changed them.
 fn rules(label: &str, sides: &[MergeSide]) -> Result<IdentityRules, CommandFailure> {
     let of = |side: usize| sides[side].meta().map(|meta| meta.rules().clone());
     let (ours, theirs, base) = (of(OURS), of(THEIRS), of(BASE));
@@ -117,7 +117,7 @@ fn rules(label: &str, sides: &[MergeSide]) -> Result<IdentityRules, CommandFailu
     }
 }
 
-/// Says what came of it.
+/// Prints the result.
 fn report_merge(label: &str, report: &MergeReport, failed: bool, output: &Output) {
     let label = terminal::line(label);
     let ((_, gone), (came, _)) = (report.of(OURS), report.of(THEIRS));

@@ -1,4 +1,4 @@
-//! What came of a merge, for people and for programs.
+//! The result of a merge, for people and for programs.
 
 use std::path::Path;
 
@@ -9,23 +9,24 @@ use crate::cli::terminal;
 use crate::merge::{MergeConflict, MergedName};
 use crate::recording::EntryName;
 
-/// How many conflicts are named to people.
+/// How many conflicts are shown to people.
 const NAMED: usize = 20;
 
-/// What came of a merge.
+/// The result of a merge.
 pub(super) struct MergeReport {
     output: String,
-    /// The recordings, how many takes each has, and how many of these stand.
+    /// The recordings, with the number of takes that each has, and the number of those that were
+    /// kept.
     files: Vec<(String, usize, usize)>,
     takes: usize,
     conflicts: Vec<(String, &'static str)>,
     appended: Vec<String>,
-    /// Whether it was written.
+    /// Whether the result was written.
     pub(super) written: bool,
 }
 
 impl MergeReport {
-    /// Of a merge into `output` that has not begun.
+    /// Creates the report of a merge into `output` that has not begun.
     pub(super) fn new(output: &Path, sides: &MergeSides) -> Self {
         let files = sides.labels().map(|(label, takes)| (label.to_owned(), takes, 0)).collect();
         let (conflicts, appended) = Default::default();
@@ -33,7 +34,7 @@ impl MergeReport {
         Self { output, files, takes: 0, conflicts, appended, written: false }
     }
 
-    /// Adds what became of a name.
+    /// Adds the result for a name.
     pub(super) fn add(&mut self, name: &EntryName, merged: &MergedName) {
         for conflict in &merged.conflicts {
             let kind = match conflict {
@@ -48,12 +49,12 @@ impl MergeReport {
         }
     }
 
-    /// Adds metadata that differs.
+    /// Adds metadata members that differ.
     pub(super) fn meta(&mut self, names: Vec<String>) {
         self.conflicts.extend(names.into_iter().map(|name| (name, "metadata")));
     }
 
-    /// Counts where the takes are from that stand.
+    /// Counts the kept takes by their recording.
     pub(super) fn count(&mut self, names: &SideNames) {
         for take in names.iter().flat_map(|(_, takes)| takes) {
             self.takes += 1;
@@ -68,12 +69,12 @@ impl MergeReport {
         !self.conflicts.is_empty()
     }
 
-    /// How many takes stand that are from this recording, and how many of its do not.
+    /// Returns how many takes of this recording were kept, and how many were not.
     pub(super) fn of(&self, file: usize) -> (usize, usize) {
         self.files.get(file).map_or((0, 0), |(_, all, kept)| (*kept, all - kept))
     }
 
-    /// The conflicts, a line for each.
+    /// Formats the conflicts, one on each line.
     pub(super) fn conflicts(&self) -> String {
         let word = |kind: &str| match kind {
             "changed" => "answered otherwise by both",
@@ -92,14 +93,14 @@ impl MergeReport {
         text
     }
 
-    /// Names whose takes stand behind each other because both sides have added some.
+    /// Returns the names under which both sides have added takes, which now follow each other.
     pub(super) fn appended(&self) -> Option<String> {
         let names: Vec<&str> = self.appended.iter().take(NAMED).map(String::as_str).collect();
         let more = if self.appended.len() > NAMED { ", …" } else { "" };
         (!names.is_empty()).then(|| terminal::line(&format!("{}{more}", names.join(", "))).into())
     }
 
-    /// How many conflicts there are, in words.
+    /// Formats the number of conflicts.
     pub(super) fn counted(&self) -> String {
         match self.conflicts.len() {
             1 => "1 conflict".to_owned(),
@@ -107,7 +108,7 @@ impl MergeReport {
         }
     }
 
-    /// For people.
+    /// Formats the result for people.
     pub(super) fn text(&self) -> String {
         let output = terminal::line(&self.output);
         let mut text = match self.written {
@@ -128,7 +129,7 @@ impl MergeReport {
         text
     }
 
-    /// For programs.
+    /// Returns the JSON for programs.
     pub(super) fn to_json(&self) -> Value {
         let file = |(path, takes, kept): &(String, usize, usize)| json!({ "path": path, "takes": takes, "kept": kept });
         let conflict = |(key, kind): &(String, &str)| json!({ "key": key, "kind": kind });
@@ -142,7 +143,7 @@ impl MergeReport {
     }
 }
 
-/// So many takes, in words.
+/// Formats a number of takes.
 pub(super) fn counted(takes: usize) -> String {
     if takes == 1 { "1 take".to_owned() } else { format!("{takes} takes") }
 }

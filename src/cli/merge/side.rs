@@ -1,5 +1,5 @@
-//! The recordings that are merged: sketches of their takes, which are read again when
-//! they are needed.
+//! The recordings that are merged. Only digests of their takes are held. The takes themselves are
+//! read again on demand.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ use crate::recording::{Entry, EntryName, RecordingMeta};
 use crate::store::{Recording, RecordingLocation, StoreError, TakeRef};
 use crate::store::{RecordingChanges, TakeChange, create};
 
-/// Names and their takes, in order.
+/// Names with their takes, in order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SideNames {
     list: Vec<(EntryName, Vec<MergeTake>)>,
@@ -25,12 +25,12 @@ pub(super) struct SideNames {
 }
 
 impl SideNames {
-    /// The takes of a name.
+    /// Returns the takes of a name.
     pub(super) fn of(&self, name: &EntryName) -> &[MergeTake] {
         self.known.get(name).map_or(&[], |at| &self.list[*at].1)
     }
 
-    /// Gives a name these takes; a new one goes to the end.
+    /// Sets the takes of a name. A new name goes to the end.
     pub(super) fn set(&mut self, name: &EntryName, takes: Vec<MergeTake>) {
         match self.known.get(name) {
             Some(&at) => self.list[at].1 = takes,
@@ -48,7 +48,7 @@ impl SideNames {
         }
     }
 
-    /// All names with their takes.
+    /// Returns all names with their takes.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&EntryName, &[MergeTake])> {
         self.list.iter().map(|(name, takes)| (name, takes.as_slice()))
     }
@@ -57,9 +57,9 @@ impl SideNames {
 /// A recording that is merged.
 pub(super) struct MergeSide {
     path: RecordingLocation,
-    /// `None` for an empty file, as git gives one where there was none.
+    /// `None` for an empty file, which git passes if there is no base.
     recording: Option<Recording>,
-    /// As people know it.
+    /// The name for messages.
     label: String,
     places: Vec<(EntryName, TakeRef)>,
     names: SideNames,
@@ -72,7 +72,7 @@ impl MergeSide {
         Ok(Self::of(path, recording))
     }
 
-    /// The same for a recording that the merged one takes the place of.
+    /// Opens a recording that the merged one will replace.
     pub(super) fn open_to_change(
         path: &RecordingLocation,
         output: &Output,
@@ -81,8 +81,8 @@ impl MergeSide {
         Ok(Self::of(path, recording))
     }
 
-    /// The same, where an empty file is a recording without entries: what two sides come
-    /// from that both have added.
+    /// Opens a base, which may be an empty file: that counts as a recording without entries. git
+    /// passes one if both sides added the file.
     pub(super) fn open_base(
         path: &RecordingLocation,
         output: &Output,
@@ -98,22 +98,22 @@ impl MergeSide {
         Self { path: path.to_owned(), recording, label, places, names }
     }
 
-    /// The same under another name in messages.
+    /// Returns the same side with another name for messages.
     pub(super) fn named(self, label: String) -> Self {
         Self { label, ..self }
     }
 
-    /// Its name in messages.
+    /// Returns its name for messages.
     pub(super) fn label(&self) -> &str {
         &self.label
     }
 
-    /// What it says about itself; `None` for an empty file.
+    /// Returns its metadata, or `None` for an empty file.
     pub(super) fn meta(&self) -> Option<&RecordingMeta> {
         self.recording.as_ref().map(Recording::meta)
     }
 
-    /// Its rules in words.
+    /// Formats its rules.
     pub(super) fn words(&self) -> String {
         let words = self.meta().map(|meta| meta.rules().words()).unwrap_or_default();
         if words.is_empty() { "none".to_owned() } else { words.join(" ") }
@@ -128,10 +128,10 @@ pub(super) struct MergeSides {
 }
 
 impl MergeSides {
-    /// Reads the recordings; their keys are made under `rules`.
+    /// Reads the recordings. Their keys are computed under `rules`.
     ///
     /// # Errors
-    /// An entry that cannot be read; a key that has to be made anew and cannot be.
+    /// An entry that cannot be read; a key that has to be recomputed and cannot be.
     pub(super) fn new(
         mut files: Vec<MergeSide>,
         rules: IdentityRules,
@@ -155,17 +155,17 @@ impl MergeSides {
         Ok(Self { files, rules, scope })
     }
 
-    /// The names of a recording.
+    /// Returns the names of a recording.
     pub(super) fn names(&self, file: usize) -> &SideNames {
         &self.files[file].names
     }
 
-    /// The recordings' names for people, and how many takes each has.
+    /// Returns the names of the recordings for messages, each with its number of takes.
     pub(super) fn labels(&self) -> impl Iterator<Item = (&str, usize)> {
         self.files.iter().map(|side| (side.label.as_str(), side.places.len()))
     }
 
-    /// What a recording says about itself.
+    /// Returns the metadata of a recording.
     pub(super) fn meta(&self, file: usize) -> RecordingMeta {
         self.files[file].meta().cloned().unwrap_or_else(|| RecordingMeta::new(&self.rules))
     }
@@ -175,7 +175,7 @@ impl MergeSides {
         self.files[file].recording.is_none()
     }
 
-    /// Reads a take again, under the key that it has now.
+    /// Reads a take again, under its current key.
     pub(super) fn entry(&self, at: TakePosition) -> Result<Entry, CommandFailure> {
         let side = &self.files[at.file];
         let (Some(recording), (was, place)) = (&side.recording, &side.places[at.place]) else {
@@ -188,7 +188,7 @@ impl MergeSides {
         Ok(entry)
     }
 
-    /// Whether two takes say the same, times apart.
+    /// Whether two takes have no difference that counts.
     pub(super) fn same(
         &self,
         name: &EntryName,
@@ -202,8 +202,8 @@ impl MergeSides {
         Ok(found.iter().all(|difference| !difference.counts))
     }
 
-    /// Writes a recording of these takes. What stands in it already, if it is the
-    /// first of those that were merged, keeps its very text.
+    /// Writes a recording of these takes. If the target is the first of the merged recordings, its
+    /// unchanged takes keep their exact text.
     pub(super) fn write(
         &self,
         path: &RecordingLocation,
@@ -237,8 +237,8 @@ impl MergeSides {
         .map(drop)
     }
 
-    /// Whether one of these takes comes from a recording of loomrec: it would not be
-    /// replayed as strictly from one that another tool wrote.
+    /// Whether one of these takes comes from a loomrec recording: in a recording that another tool
+    /// wrote, it would not be replayed as strictly.
     fn has_ours(&self, names: &SideNames) -> bool {
         let ours = |take: &MergeTake| {
             self.files[take.at.file].meta().is_some_and(RecordingMeta::is_loomrec)
@@ -246,7 +246,7 @@ impl MergeSides {
         names.iter().any(|(_, takes)| takes.iter().any(ours))
     }
 
-    /// Changes the first recording into these takes.
+    /// Changes the first recording so that it holds these takes.
     fn rewrite(&self, recording: &Recording, names: &SideNames) -> Result<(), CommandFailure> {
         let mut changes = RecordingChanges::new()?;
         let was = &self.files[0].names;
@@ -264,7 +264,7 @@ impl MergeSides {
     }
 }
 
-/// The failure of a key that cannot be made anew.
+/// Returns the failure for a key that cannot be recomputed.
 fn no_request(label: &str, error: &NoRequest) -> CommandFailure {
     CommandFailure::new(RECORDING, format!("failed to read {label}: failed to {error}"))
 }

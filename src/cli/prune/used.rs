@@ -1,4 +1,4 @@
-//! Which takes a whole replay used, by its receipt or its journal.
+//! The takes that a whole replay used, according to its receipt or its journal.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -16,10 +16,10 @@ use crate::recording::{Entry, EntryName};
 use crate::store::Recording;
 use crate::store::sha256;
 
-/// A receipt above this is none.
+/// The most bytes that are read of a receipt.
 const LARGEST: u64 = 256 << 20;
 
-/// What of a receipt tells which takes were used.
+/// The fields of a receipt that show which takes were used.
 #[derive(Deserialize)]
 struct Told {
     command: String,
@@ -48,11 +48,11 @@ struct Replayed {
     sha256: Option<String>,
 }
 
-/// What is wrong with a journal that has lost lines; reads after its name.
+/// The end of a message about a journal that has lost lines, after the journal's name.
 const LOST: &str = "does not have all lines of its run, so it does not tell what is needed; replay \
                     again, with room for the journal and without --journal-max-size";
 
-/// The numbers of the lines of a journal, which may be in any order.
+/// The numbers of a journal's lines, which may be in any order.
 #[derive(Default)]
 struct Numbers {
     count: u64,
@@ -68,7 +68,7 @@ impl Numbers {
         self.any_without |= number.is_none();
     }
 
-    /// Whether all lines up to the highest number are there, as far as they have numbers.
+    /// Whether all lines up to the highest number are present. Also true if a line has no number.
     fn is_gapless(&self) -> bool {
         self.any_without || self.count == self.highest
     }
@@ -77,21 +77,21 @@ impl Numbers {
 /// The takes that were used.
 #[derive(Debug, Default)]
 pub(super) struct UsedTakes {
-    /// Those that no receipt used; `None` where there is no receipt.
+    /// Keys of takes that were unused in every run with a receipt. `None` if there is no receipt.
     unused: Option<HashSet<String>>,
-    /// Names, or hashes, that a journal says were served: it does not tell their takes
-    /// apart. `None` where there is no journal.
+    /// Names, or hashes, that were served according to a journal, which does not distinguish their
+    /// takes. `None` if there is no journal.
     served: Option<HashSet<String>>,
-    /// Keys in receipts that stand for more than one take.
+    /// Keys in receipts that may mean more than one take.
     ambiguous: HashSet<String>,
 }
 
 impl UsedTakes {
-    /// Reads what the flags name.
+    /// Reads the files that the flags name.
     ///
     /// # Errors
-    /// A file that cannot be read; one that does not tell which takes of this recording
-    /// a whole replay used, and why.
+    /// A file that cannot be read; one that does not show which takes of this recording a whole
+    /// replay used, with the reason.
     pub(super) fn read(args: &PruneArgs, recording: &Recording) -> Result<Self, CommandFailure> {
         let mut used = Self::default();
         if args.unused.is_empty() && args.journal.is_empty() {
@@ -117,7 +117,7 @@ impl UsedTakes {
         let key = name.take_key(take);
         let by_receipt =
             |unused: &HashSet<String>| !unused.contains(&key) || self.ambiguous.contains(&key);
-        // A step id that no header can hold is told by its hash.
+        // If a step id cannot be put in a header, the journal has the hash instead.
         let hash = entry.request_hash.as_ref().map(|hash| hash.as_str());
         let by_journal = |served: &HashSet<String>| {
             served.contains(&name.to_string()) || hash.is_some_and(|hash| served.contains(hash))
@@ -167,10 +167,10 @@ impl UsedTakes {
         }
     }
 
-    /// Sees which keys do not tell.
+    /// Finds the keys that are ambiguous.
     fn look_at(&mut self, recording: &Recording) {
         let names: HashSet<String> = recording.names().map(|name| name.to_string()).collect();
-        // A step `plan#2`, and the second take of the step `plan`.
+        // `plan#2` may be a step id, or the second take of the step `plan`.
         let twofold = |name: &&String| {
             let numbered = name.rsplit_once('#');
             numbered.is_some_and(|(step, number)| {
@@ -181,7 +181,7 @@ impl UsedTakes {
     }
 }
 
-/// The takes that a receipt says were not used.
+/// Returns the takes that were unused according to a receipt.
 fn receipt(
     path: &Path,
     file: &Path,

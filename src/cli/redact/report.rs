@@ -1,5 +1,5 @@
-//! What was, or would be, taken out of recordings, for people and for programs. What
-//! was found is never shown.
+//! The report of what was, or would be, removed from recordings, for people and for programs. The
+//! removed values are never shown.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use crate::cli::terminal;
 use crate::recording::EntryName;
 use crate::recording::redact::EntryPart;
 
-/// What became of one recording.
+/// The result for one recording.
 pub(super) struct RedactReport {
     path: String,
     applied: bool,
@@ -23,14 +23,14 @@ pub(super) struct RedactReport {
 
 /// A take that changes.
 struct Changed {
-    /// Its key as it is, without what is taken out of it.
+    /// Its key, without what is removed from it.
     key: String,
     places: Vec<&'static str>,
     rekeyed: bool,
 }
 
 impl RedactReport {
-    /// Of a recording that was looked through.
+    /// Creates the report of a scanned recording.
     pub(super) fn of(work: &ScannedRecording, applied: bool) -> Self {
         let mut report = Self {
             path: work.path.display().to_string(),
@@ -43,7 +43,7 @@ impl RedactReport {
             beside: work.beside.clone(),
         };
         for take in &work.takes {
-            // A step id may hold what it is about; a hash cannot.
+            // A step id may contain what is to be removed. A hash cannot.
             let shown = match &take.was {
                 EntryName::Hash(_) => &take.was,
                 EntryName::Step(_) => &take.name,
@@ -130,7 +130,7 @@ impl RedactReport {
     }
 }
 
-/// For people.
+/// Formats the reports for people.
 pub(super) fn text(reports: &[RedactReport], args: &RedactArgs) -> String {
     let mut text: String = reports.iter().map(RedactReport::text).collect();
     let changes = reports.iter().any(|report| report.meta || !report.changed.is_empty());
@@ -147,7 +147,7 @@ pub(super) fn text(reports: &[RedactReport], args: &RedactArgs) -> String {
     text
 }
 
-/// For programs.
+/// Returns the JSON for programs.
 pub(super) fn to_json(reports: &[RedactReport]) -> Value {
     json!({ "recordings": reports.iter().map(RedactReport::to_json).collect::<Vec<_>>() })
 }

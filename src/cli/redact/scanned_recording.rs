@@ -1,5 +1,4 @@
-//! A recording that was looked through: what is to become of each of its takes, and the
-//! recording written anew.
+//! A scanned recording: the decision about each of its takes, and the rewriting of the recording.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
@@ -9,7 +8,7 @@ use crate::recording::redact::{CallCredentials, EntryPart, Placeholders, Redacto
 use crate::recording::{Entry, EntryName, RecordingMeta};
 use crate::store::{Recording, RecordingChanges, RecordingLocation, TakeChange, TakeRef};
 
-/// A take that was looked through.
+/// A scanned take.
 pub(super) struct ScannedTake {
     pub(super) was: EntryName,
     pub(super) number: usize,
@@ -19,14 +18,14 @@ pub(super) struct ScannedTake {
     pub(super) left: Option<UnkeptReason>,
 }
 
-/// A recording that was looked through.
+/// A scanned recording.
 pub(super) struct ScannedRecording {
     pub(super) path: RecordingLocation,
     recording: Recording,
     pub(super) takes: Vec<ScannedTake>,
-    /// What it says about itself, where that is changed.
+    /// Its metadata, if that is changed.
     pub(super) meta: Option<RecordingMeta>,
-    /// Files beside it that may hold the same, and are not looked at.
+    /// Files beside it that may contain the same values, and are not scanned.
     pub(super) beside: Vec<String>,
 }
 
@@ -58,7 +57,7 @@ impl ScannedRecording {
         self.meta.is_some() || self.takes.iter().any(|take| !take.changed.is_empty())
     }
 
-    /// The names as they will be, in the order of their first takes.
+    /// Returns the future names, in the order of their first takes.
     fn names(&self) -> Vec<(&EntryName, Vec<&ScannedTake>)> {
         let mut names: Vec<(&EntryName, Vec<&ScannedTake>)> = Vec::new();
         let mut known = HashMap::new();
@@ -72,7 +71,7 @@ impl ScannedRecording {
         names
     }
 
-    /// Names that become one, by the name they become.
+    /// Returns the names that become one, by their future name.
     pub(super) fn merged(&self) -> BTreeMap<&EntryName, Vec<&EntryName>> {
         let mut merged = BTreeMap::new();
         for (name, takes) in self.names() {
@@ -91,7 +90,7 @@ impl ScannedRecording {
         Ok(redactor.redact_entry(&take.was, &entry, rules).entry)
     }
 
-    /// Writes the recording as it is to be.
+    /// Writes the redacted recording.
     pub(super) fn apply(&self, redactor: &Redactor) -> Result<(), CommandFailure> {
         if let Some(meta) = &self.meta {
             let entries = self.names().into_iter().flat_map(|(name, takes)| {
@@ -130,7 +129,7 @@ impl ScannedRecording {
     }
 }
 
-/// The metadata without credentials, where there are any in it.
+/// Returns the metadata without credentials, or `None` if it contains none.
 fn meta(
     path: &RecordingLocation,
     meta: &RecordingMeta,
@@ -149,7 +148,7 @@ fn meta(
     })
 }
 
-/// Files beside a recording that may hold the same requests and answers.
+/// Returns the files beside a recording that may contain the same requests and answers.
 fn beside(path: &RecordingLocation) -> Vec<String> {
     let path = path.beside("");
     let path = path.as_path();

@@ -1,4 +1,5 @@
-//! `--pending`: what a replay missed, kept to be sent live, and what to do then.
+//! The `--pending` flag: requests that a replay missed are kept to be sent live, with instructions
+//! for the next step.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,10 +14,10 @@ use crate::replay::{Matcher, MissedRequests};
 use crate::server::Proxy;
 use crate::store::RecordingLocation;
 
-/// Begins the file, where one is asked for.
+/// Creates the pending file, if one is requested.
 ///
 /// # Errors
-/// A file that cannot be one; a replay in which nothing is missed.
+/// A path that cannot be used; a replay without misses, because another policy answers them.
 pub(super) fn begin(
     args: &ReplayArgs,
     on_miss: &MissPolicy,
@@ -47,7 +48,7 @@ pub(super) fn begin(
     }
 }
 
-/// Ends the file, and says in the receipt what to do now.
+/// Completes the pending file, and adds the next steps to the receipt.
 pub(super) fn end(
     args: &ReplayArgs,
     proxy: &Proxy,
@@ -84,13 +85,13 @@ pub(super) fn end(
     receipt.next.push(format!("  loomrec rerecord --pending {pending} {file}"));
     receipt.next.push(format!("  loomrec review {file}"));
     receipt.next.push(match recording.as_path().is_dir() {
-        // Files that are new in it are committed only once they are added.
+        // New files in a folder are committed only after `git add`.
         true => format!("  git add {file} && git commit"),
         false => format!("  git commit {file}"),
     });
 }
 
-/// A path as a shell takes it.
+/// Quotes a path for the shell.
 fn quoted(path: &Path) -> String {
     let text = path.to_string_lossy();
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./=:@%+,".contains(&byte);

@@ -1,5 +1,5 @@
-//! The calls of one run: read once to see what there is to do, and again when each
-//! one's turn comes.
+//! The calls of one run. They are read once to see what there is to do, and again when each call's
+//! turn comes.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -14,56 +14,56 @@ use crate::recording::pending::ReplacedTake;
 use crate::recording::{Entry, EntryName, PendingChange};
 use crate::store::{Recording, StoredEntry, TakeRef};
 
-/// How a recorded call is called that was simply sent again.
+/// The reason that is noted for a recorded call that was sent again.
 const RERECORDED: &str = "rerecorded";
 
-/// Where requests are read from.
+/// The files that requests are read from.
 pub(super) struct RequestSources {
     /// The recording.
     pub(super) file: Recording,
-    /// What a replay missed; `None` where recorded calls are sent again.
+    /// The requests that a replay missed. `None` if recorded calls are sent again.
     pub(super) pending: Option<Recording>,
 }
 
 /// A call that is to be sent.
 #[derive(Clone, Debug)]
 pub(super) struct CallToSend {
-    /// Where its request stands: in the pending file where there is one.
+    /// The position of its request: in the pending file if there is one.
     place: TakeRef,
-    /// The name it stands under there.
+    /// Its name in that file.
     name: EntryName,
-    /// What a person calls it.
+    /// Its name for messages.
     pub(super) label: String,
-    /// What its new answer says of itself.
+    /// The metadata of its new answer.
     pending: PendingChange,
-    /// The take it is compared with: of the recording.
+    /// The take of the recording that it is compared with.
     before: Option<(EntryName, TakeRef)>,
 }
 
-/// What there is to do.
+/// The calls of a run, sorted by what can be done with them.
 #[derive(Default)]
 pub(super) struct CollectedCalls {
-    /// The calls, by upstream and name.
+    /// The calls to send, by upstream and name.
     pub(super) lanes: Vec<RequestLane<CallToSend>>,
-    /// Calls that cannot be sent, by why.
+    /// Calls that cannot be sent, by reason.
     pub(super) unsendable: BTreeMap<UnsendableCall, Vec<String>>,
-    /// Calls that the recording no longer is as they say: the replay is older.
+    /// Calls that no longer fit the recording: it has changed since the replay.
     pub(super) stale: Vec<String>,
-    /// Calls whose new answers are there already.
+    /// The number of calls that have a new answer already.
     pub(super) done: usize,
-    /// Calls in whose place another new answer waits.
+    /// Calls whose place another new answer has already taken.
     pub(super) taken: Vec<String>,
-    /// What waits in the place of chosen calls, by its number there.
+    /// New answers in the places of the chosen calls, by their index.
     pub(super) in_the_way: BTreeSet<usize>,
-    /// What it comes to.
+    /// The plan for the calls that will be sent.
     pub(super) plan: RerecordPlan,
 }
 
 impl RequestSources {
-    /// Makes the request of an item again, and everything around it.
+    /// Builds the request of an item again, with everything that is needed to send it.
     ///
     /// # Errors
-    /// Why that cannot be, in words.
+    /// The reason why that is impossible, in words.
     pub(super) fn order(
         &self,
         item: &CallToSend,
@@ -89,10 +89,10 @@ impl RequestSources {
         })
     }
 
-    /// What there is to do.
+    /// Collects the calls to send.
     ///
     /// # Errors
-    /// An entry that cannot be read; a choice that means nothing.
+    /// An entry that cannot be read; an `--only` that matches nothing.
     pub(super) fn collect(
         &self,
         maker: &RequestMaker,
@@ -185,25 +185,25 @@ impl Known {
         Ok(Self { takes, keys })
     }
 
-    /// Whether a call that was missed is recorded by now.
+    /// Whether a missed call has been recorded meanwhile.
     fn has(&self, stored: &StoredEntry) -> bool {
         let hash = stored.entry.request_hash.clone();
         hash.is_some_and(|hash| self.keys.contains(&(stored.name.clone(), hash)))
     }
 }
 
-/// The gathering of calls.
+/// The state of collecting.
 struct Gathering<'a> {
     maker: &'a RequestMaker,
     new: &'a NewAnswersFile,
     again: bool,
     collected: CollectedCalls,
-    /// The place of each name's lane.
+    /// The index of each name's lane.
     lanes: HashMap<EntryName, usize>,
 }
 
 impl Gathering<'_> {
-    /// Adds a call; `old` holds the tokens that such a call took.
+    /// Adds a call. `old` is the entry from which the number of tokens is estimated.
     fn add(
         &mut self,
         stored: &StoredEntry,
@@ -240,7 +240,7 @@ impl Gathering<'_> {
     }
 }
 
-/// What a person calls a take, short.
+/// Returns a short name of a take for messages.
 pub(super) fn label(name: &EntryName, take: usize) -> String {
     let short = match name {
         EntryName::Step(id) => id.clone(),

@@ -1,4 +1,4 @@
-//! Which calls are sent again: those that the flags choose.
+//! The filter of calls to send again: those that the flags choose.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
@@ -8,21 +8,21 @@ use crate::cli::args::RerecordArgs;
 use crate::cli::exit::{CommandFailure, NO};
 use crate::recording::{Entry, EntryName};
 
-/// Fewer digits of a hash could be a typing error.
+/// With fewer digits, a hash could be a typing error.
 const LEAST_DIGITS: usize = 4;
 
-/// What the flags choose by.
+/// The criteria of the flags.
 #[derive(Debug)]
 pub(super) struct RerecordFilter {
     only: Vec<Only>,
     older_than: Option<Duration>,
     now: SystemTime,
     models: Vec<String>,
-    /// The reason that pending calls must have.
+    /// The reason that pending calls must have, if any.
     reason: Option<&'static str>,
 }
 
-/// One `--only`, and what it was found to mean.
+/// One `--only`, and the names that it matched.
 #[derive(Debug)]
 struct Only {
     given: String,
@@ -32,10 +32,10 @@ struct Only {
 }
 
 impl RerecordFilter {
-    /// What the flags choose, as of `now`.
+    /// Creates the filter of the flags. Ages count from `now`.
     ///
     /// # Errors
-    /// An age that is none; too few digits of a hash.
+    /// An invalid age.
     pub(super) fn of(args: &RerecordArgs, now: SystemTime) -> Result<Self, CommandFailure> {
         let older_than = args.older_than.as_deref().map(duration).transpose();
         let older_than = older_than.map_err(|why| {
@@ -51,14 +51,14 @@ impl RerecordFilter {
         })
     }
 
-    /// Whether a pending call of this reason may be chosen.
+    /// Whether a pending call with this reason may be chosen.
     pub(super) fn takes_reason(&self, reason: &str) -> bool {
         self.reason.is_none_or(|wanted| wanted == reason)
     }
 
     /// Whether this take is chosen.
     pub(super) fn takes(&mut self, name: &EntryName, take: usize, entry: &Entry) -> bool {
-        // Every key is looked at: each must mean something.
+        // All keys are checked, because each one must match something.
         let mut chosen = self.only.is_empty();
         for only in &mut self.only {
             chosen |= only.means(name, take, entry);
@@ -66,7 +66,7 @@ impl RerecordFilter {
         chosen && self.is_old(entry) && self.is_model(entry)
     }
 
-    /// Whether it was recorded long enough ago; what has no time was.
+    /// Whether a take was recorded long enough ago. A take without a time counts as old.
     fn is_old(&self, entry: &Entry) -> bool {
         let Some(least) = self.older_than else { return true };
         let time = entry.recorded_at.as_deref();
@@ -82,10 +82,10 @@ impl RerecordFilter {
         entry.model.as_ref().is_some_and(named) || asked.as_ref().is_some_and(named)
     }
 
-    /// Whether every key was found to mean one thing.
+    /// Checks that each key matched exactly one name.
     ///
     /// # Errors
-    /// The first that was not.
+    /// The first key that did not.
     pub(super) fn check(&self) -> Result<(), CommandFailure> {
         for only in &self.only {
             let key = &only.given;
@@ -134,7 +134,7 @@ impl Only {
     }
 
     fn means(&mut self, name: &EntryName, take: usize, entry: &Entry) -> bool {
-        // A step id may hold a `#` itself.
+        // A step id may contain a `#` itself.
         if name.step_id() == Some(self.given.as_str()) {
             self.met.insert(name.to_string());
             return true;

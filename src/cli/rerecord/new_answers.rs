@@ -1,4 +1,4 @@
-//! FILE.new: the new answers that wait for their review already.
+//! The file of new answers (FILE.new) and its contents that already wait for review.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -17,9 +17,9 @@ pub(super) struct NewAnswersFile {
     pub(super) path: RecordingLocation,
     recording: Option<Recording>,
     waiting: Vec<One>,
-    /// Those that are to replace a take, by that.
+    /// The answers that replace a take, by that take.
     replacing: HashMap<(EntryName, usize), Vec<usize>>,
-    /// The others, by their own name.
+    /// The other answers, by their own name.
     adding: HashMap<EntryName, Vec<usize>>,
 }
 
@@ -32,10 +32,10 @@ struct One {
 }
 
 impl NewAnswersFile {
-    /// Looks at it, where it is there.
+    /// Reads the file, if it exists.
     ///
     /// # Errors
-    /// A file that cannot be read, or holds something else.
+    /// A file that cannot be read, or that holds something else.
     pub(super) fn open(path: &RecordingLocation, output: &Output) -> Result<Self, CommandFailure> {
         let path = path.to_owned();
         let missing = matches!(Recording::open(&path), Err(StoreError::Missing { .. }));
@@ -72,8 +72,8 @@ impl NewAnswersFile {
         Ok(new)
     }
 
-    /// What waits in the place of a call, by number: the answers to this very request,
-    /// and those to another.
+    /// Returns what waits in the place of a call, as indexes: the answers to this very request, and
+    /// those to another.
     pub(super) fn waiting(
         &self,
         pending: &PendingChange,
@@ -91,16 +91,16 @@ impl NewAnswersFile {
                     && one.key.as_ref() == Some(key)
                     && one.replaces == pending.replaces
             });
-        // A new call takes nobody's place.
+        // A new call does not take the place of an existing take.
         let other = if pending.replaces.is_some() { other } else { Vec::new() };
         (same, other)
     }
 
-    /// Makes it ready to be added to: new where it is not there, else without what is
-    /// in the way. Gives whether it is new.
+    /// Prepares the file for new answers: creates it, or removes what is in the way. Returns
+    /// whether it is new.
     ///
     /// # Errors
-    /// Storage that fails; someone who records into it.
+    /// A failure of storage; another process that records into the file.
     pub(super) fn prepare(
         &self,
         rules: &IdentityRules,

@@ -1,4 +1,4 @@
-//! Which files a run is about: the recording, what a replay missed, the new answers.
+//! The files of a run: the recording, the requests that a replay missed, and the new answers.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -15,22 +15,23 @@ use crate::cli::{output_target, serve_setup};
 use crate::recording::PendingKind;
 use crate::store::{Recording, RecordingLocation};
 
-/// A receipt is read up to so many bytes.
+/// The most bytes that are read of a receipt.
 const RECEIPT: u64 = 64 << 20;
 
-/// The files.
+/// The files of a run.
 #[derive(Debug, PartialEq)]
 pub(super) struct OriginFiles {
     /// The recording.
     pub(super) file: RecordingLocation,
-    /// What a replay missed.
+    /// The requests that a replay missed.
     pending: Option<RecordingLocation>,
-    /// Where new answers go.
+    /// The file for new answers.
     pub(super) new: RecordingLocation,
 }
 
 impl OriginFiles {
-    /// What the flags name; `None` where a receipt says that nothing drifted.
+    /// Returns the files that the flags name, or `None` if nothing drifted according to the
+    /// receipt.
     ///
     /// # Errors
     /// A receipt that cannot be used; no recording; one file in two roles.
@@ -70,10 +71,10 @@ impl OriginFiles {
         Ok(Some(Self { file, pending, new }))
     }
 
-    /// Opens the recording and what was missed.
+    /// Opens the recording and the pending file.
     ///
     /// # Errors
-    /// A file that cannot be read, or that is not what its role asks for.
+    /// A file that cannot be read, or that does not fit its role.
     pub(super) fn open(&self, output: &Output) -> Result<RequestSources, CommandFailure> {
         let file = serve_setup::open(&self.file, output)?;
         let path = self.file.display();
@@ -111,7 +112,7 @@ impl OriginFiles {
     }
 }
 
-/// The pending file that a receipt names; `None` where nothing drifted.
+/// Returns the pending file that a receipt names, or `None` if nothing drifted.
 fn drifted(path: &Path) -> Result<Option<RecordingLocation>, CommandFailure> {
     let wrong = |why: String| {
         CommandFailure::new(
@@ -135,7 +136,7 @@ fn drifted(path: &Path) -> Result<Option<RecordingLocation>, CommandFailure> {
         Some(0) => return Ok(None),
         Some(_) => {}
     }
-    // A receipt holds no requests: those are in the file that it names.
+    // A receipt contains no requests. Those are in the file that it names.
     let pending = receipt.pointer("/pending/path").and_then(Value::as_str);
     let pending = pending.filter(|pending| !pending.is_empty()).ok_or_else(|| {
         CommandFailure::usage(format!(

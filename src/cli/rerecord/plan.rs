@@ -1,5 +1,5 @@
-//! What a run comes to, before anything is sent: how many calls of which model, and
-//! what they cost by what they took before.
+//! The plan of a run before anything is sent: how many calls for which model, and their cost as
+//! estimated from the tokens of earlier answers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,11 +22,11 @@ struct Row {
     input: u64,
     output: u64,
     cost: f64,
-    /// Calls whose tokens, or whose price, nobody knows.
+    /// Calls with unknown tokens or an unknown price.
     unknown: u64,
 }
 
-/// What a run comes to.
+/// The plan of a run.
 #[derive(Clone, Default)]
 pub(super) struct RerecordPlan {
     prices: Arc<PriceTable>,
@@ -35,17 +35,17 @@ pub(super) struct RerecordPlan {
 }
 
 impl RerecordPlan {
-    /// Nothing yet, at these prices.
+    /// Creates an empty plan with these prices.
     pub(super) fn at(prices: Arc<PriceTable>) -> Self {
         Self { prices, ..Self::default() }
     }
 
-    /// Adds a call. `old` is one like it, or the missed one itself.
+    /// Adds a call. `old` is an earlier answer to it, or the missed request itself.
     pub(super) fn add(&mut self, made: &SendableRequest, old: &Entry) {
         let upstream = &made.observed.upstream;
         let asked = made.observed.call.model.clone();
         let was = old.request.as_ref().and_then(|request| request.recognise().model);
-        // The name that answered has a date, and so a price of its own.
+        // The name of the model that answered has a date, and so its own price.
         let priced = if asked == was { old.model.clone().or(was) } else { asked.clone() };
         let model = asked.or_else(|| old.model.clone()).unwrap_or_else(|| "-".to_owned());
         let row = self.rows.entry((upstream.clone(), model)).or_default();
@@ -79,7 +79,7 @@ impl RerecordPlan {
         })
     }
 
-    /// The cost in a few words.
+    /// Formats the cost in a few words.
     pub(super) fn cost(&self) -> String {
         let sum = self.sum();
         match (sum.calls, sum.unknown) {
@@ -94,7 +94,7 @@ impl RerecordPlan {
         }
     }
 
-    /// The table for people.
+    /// Formats the table for people.
     pub(super) fn text(&self) -> String {
         let mut table = Table::new(vec![
             TableColumn::left("UPSTREAM"),
@@ -124,7 +124,7 @@ impl RerecordPlan {
         format!("{}{calls} · {}{}", table.text(None), self.cost(), oldest.unwrap_or_default())
     }
 
-    /// The same as JSON.
+    /// Returns the plan as JSON.
     pub(super) fn to_json(&self) -> Value {
         let row = |((upstream, model), row): (&(String, String), &Row)| {
             json!({

@@ -1,4 +1,4 @@
-//! How far a run has come: a bar on a terminal, lines elsewhere; and the counts.
+//! The progress of a run: a bar on a terminal, lines elsewhere, and the counts.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -10,12 +10,12 @@ use crate::cli::{progress, terminal};
 use crate::record::rerecord::{AnswerChange, RerecordOutcome};
 use crate::telemetry::run_counters::RunCounters;
 
-/// How many failures are told one by one.
+/// How many failures are printed individually.
 const TOLD: usize = 20;
-/// Without a terminal there are about so many lines.
+/// About how many progress lines are printed without a terminal.
 const LINES: usize = 20;
 
-/// What became of the calls so far.
+/// The counts of the calls so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RerecordCounts {
     pub(super) answer: u64,
@@ -25,13 +25,13 @@ pub(super) struct RerecordCounts {
     pub(super) retries: u64,
     pub(super) unkept: u64,
     pub(super) stopped: u64,
-    /// Calls without a new answer, and why.
+    /// Calls without a new answer, each with the reason.
     pub(super) failed: Vec<(String, String)>,
     told: usize,
 }
 
 impl RerecordCounts {
-    /// New answers that are on disk.
+    /// Returns the number of new answers that are on disk.
     pub(super) fn kept(&self) -> u64 {
         self.answer + self.aside + self.same + self.new
     }
@@ -55,7 +55,7 @@ impl RerecordCounts {
     }
 }
 
-/// Follows a run.
+/// Follows the progress of a run.
 pub(super) struct RerecordProgress {
     total: usize,
     bar: Option<Arc<ProgressBar>>,
@@ -65,14 +65,14 @@ pub(super) struct RerecordProgress {
 }
 
 impl RerecordProgress {
-    /// For so many calls.
+    /// Creates the progress of a run with `total` calls.
     pub(super) fn new(total: usize, output: &Output, counters: Arc<RunCounters>) -> Self {
         let bar = output.may_draw().then(|| progress::bar(total as u64));
         let output = bar.iter().fold(output.clone(), |output, bar| output.above(Arc::clone(bar)));
         Self { total, bar, output, counters, counts: Mutex::default() }
     }
 
-    /// Where messages go while the bar is drawn.
+    /// Returns the output for messages while the bar is drawn.
     pub(super) fn output(&self) -> Output {
         self.output.clone()
     }
@@ -81,7 +81,7 @@ impl RerecordProgress {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes note of what became of a call.
+    /// Notes the outcome of a call.
     pub(super) fn done(&self, label: &str, outcome: RerecordOutcome) {
         let mut counts = self.counts();
         match outcome {
@@ -106,7 +106,7 @@ impl RerecordProgress {
                 }
                 counts.failed.push((label.to_owned(), why));
             }
-            // Why it is not kept has been told already, once.
+            // The reason has been reported already, once.
             RerecordOutcome::Unkept(_) => counts.unkept += 1,
             RerecordOutcome::Stopped => counts.stopped += 1,
         }
@@ -124,7 +124,7 @@ impl RerecordProgress {
         }
     }
 
-    /// Ends it; gives the counts.
+    /// Removes the bar and returns the counts.
     pub(super) fn finish(&self) -> RerecordCounts {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();

@@ -1,4 +1,4 @@
-//! What a run did, for people and as JSON.
+//! The report of a run, for people and as JSON.
 
 use serde_json::{Value, json};
 
@@ -9,17 +9,17 @@ use crate::cli::{show, terminal};
 use crate::store::RecordingLocation;
 use crate::telemetry::run_counters::CounterDetail;
 
-/// What a run did.
+/// The result of a run.
 pub(super) struct RerecordReport<'a> {
     pub(super) file: &'a RecordingLocation,
     pub(super) new: &'a RecordingLocation,
-    /// Whether new answers go where nobody looks for them unasked.
+    /// Whether the new answers are not in FILE.new, so that `review` needs `--new` to find them.
     pub(super) is_elsewhere: bool,
     pub(super) collected: &'a CollectedCalls,
     pub(super) counts: &'a RerecordCounts,
     pub(super) more: &'a CounterDetail,
     pub(super) connections: u64,
-    /// Calls that were not come to.
+    /// The number of calls that were not sent.
     pub(super) left: usize,
 }
 
@@ -29,12 +29,12 @@ impl RerecordReport<'_> {
         self.counts.failed.is_empty() && self.left == 0 && !self.is_unkept()
     }
 
-    /// Whether something that came could not be kept.
+    /// Whether an answer that arrived could not be kept.
     pub(super) fn is_unkept(&self) -> bool {
         self.counts.unkept > 0 || self.more.unfolded.is_some()
     }
 
-    /// For people: a line, and one more for each thing that is to be done.
+    /// Formats the result for people: one line, and one more for each thing to know or do.
     pub(super) fn text(&self) -> String {
         let (counts, more) = (self.counts, self.more);
         let verdict = if self.is_ok() { "ok" } else { "failed" };
@@ -74,7 +74,7 @@ impl RerecordReport<'_> {
         text
     }
 
-    /// What is to be done now.
+    /// Returns what to do next.
     fn next(&self) -> Vec<String> {
         let new = self.new.display();
         let counts = self.counts;
@@ -104,7 +104,7 @@ impl RerecordReport<'_> {
         lines
     }
 
-    /// As JSON.
+    /// Returns the result as JSON.
     pub(super) fn to_json(&self) -> Value {
         let (counts, more) = (self.counts, self.more);
         let failed: Vec<Value> =
@@ -138,7 +138,7 @@ impl RerecordReport<'_> {
     }
 }
 
-/// The calls that cannot be sent, as JSON.
+/// Returns the calls that cannot be sent, as JSON.
 pub(super) fn left_out(collected: &CollectedCalls) -> Vec<Value> {
     let each = collected.unsendable.iter();
     each.map(|(why, keys)| json!({ "why": why.to_string(), "keys": keys })).collect()

@@ -1,4 +1,4 @@
-//! From a recorded request to the one that is sent.
+//! Conversion of a recorded request to the one that is sent.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -17,7 +17,7 @@ use crate::recording::redact::{CallCredentials, MARK, Placeholders, Redactor};
 use crate::recording::{Entry, EntryName, RecordedRequest};
 use crate::upstream::UpstreamRequest;
 
-/// How we name ourselves to upstreams.
+/// The user agent that upstreams see.
 const AGENT: &str = concat!("loomrec/", env!("CARGO_PKG_VERSION"));
 
 /// Why a recorded call cannot be sent.
@@ -25,15 +25,15 @@ const AGENT: &str = concat!("loomrec/", env!("CARGO_PKG_VERSION"));
 pub(super) enum UnsendableCall {
     /// The entry holds no request.
     NoRequest,
-    /// A secret was taken out of the request.
+    /// A secret was removed from the request.
     Redacted,
-    /// A header of it is kept as a digest, and nothing here has that value.
+    /// One of its headers is stored as a digest, and the environment does not have its value.
     Digest(String),
     /// Something in it cannot be sent.
     Odd(&'static str),
-    /// A value has no place in it.
+    /// An override does not apply to it.
     Set(String),
-    /// It has no way to go.
+    /// It has no route.
     Way(NoRoute),
 }
 
@@ -66,43 +66,43 @@ impl std::fmt::Display for UnsendableCall {
 
 /// A request that can be sent.
 pub(super) struct SendableRequest {
-    /// As it is stored.
+    /// The request as it is stored.
     pub(super) observed: NormalizedRequest,
     /// Its key.
     pub(super) key: RequestKey,
-    /// The name that its answer is kept under.
+    /// The name under which its answer is kept.
     pub(super) name: EntryName,
-    /// As it goes out.
+    /// The request as it is sent.
     pub(super) forward: UpstreamRequest,
-    /// The credentials in that.
+    /// The credentials in the sent request.
     pub(super) secrets: Arc<CallCredentials>,
 }
 
-/// Makes requests.
+/// Builds requests.
 pub(super) struct RequestMaker {
     pub(super) rules: IdentityRules,
     pub(super) redactor: Arc<Redactor>,
     pub(super) sets: Vec<RequestOverride>,
     pub(super) gateways: RerecordUpstreams,
     pub(super) send_redacted: bool,
-    /// The credentials of all that was made so far.
+    /// The credentials of all requests so far.
     pub(super) secrets: Mutex<KnownCredentials>,
 }
 
-/// Headers as a list.
+/// A list of headers.
 type Headers = Vec<(String, String)>;
 
-/// Credentials, worked out once for all requests that carry the same.
+/// Credentials, collected once for all requests that carry the same ones.
 #[derive(Default)]
 pub(super) struct KnownCredentials {
     lists: Vec<(Headers, Arc<CallCredentials>)>,
 }
 
 impl RequestMaker {
-    /// The request of an entry, as it is sent now.
+    /// Builds the request of an entry, as it is sent now.
     ///
     /// # Errors
-    /// Why it cannot be.
+    /// The reason why it cannot be sent.
     pub(super) fn make(
         &self,
         name: &EntryName,
@@ -122,7 +122,7 @@ impl RequestMaker {
         let secrets = self.secrets_of(&way.headers);
         let headers = self.headers(&request)?;
         let forward = forward(&upstream, &request, (headers, way))?;
-        // A value that was set may hold a secret: what is kept does not.
+        // A value of `--set` may contain a secret, which must not be stored.
         let mut placeholders = Placeholders::default();
         let kind = request.content_type();
         let body = self.redactor.redact_body(kind, &request.body, &secrets, &mut placeholders);
@@ -153,8 +153,8 @@ impl RequestMaker {
         secrets
     }
 
-    /// The recorded headers as they go out. What is kept as a digest is sent where the
-    /// variable that SDKs take it from has the same value.
+    /// Returns the recorded headers as they are sent. For a header that is stored as a digest, the
+    /// value comes from the variable that SDKs read it from, if the digest matches.
     fn headers(&self, request: &RecordedRequest) -> Result<HeaderMap, UnsendableCall> {
         let mut headers = HeaderMap::new();
         for (name, value) in &request.headers {
@@ -173,7 +173,7 @@ impl RequestMaker {
         Ok(headers)
     }
 
-    /// The credentials of all that was made so far.
+    /// Returns the credentials of all requests so far.
     pub(super) fn all_secrets(&self) -> CallCredentials {
         let known = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
         let mut all = CallCredentials::default();
@@ -182,7 +182,7 @@ impl RequestMaker {
     }
 }
 
-/// Whether something was taken out of a request.
+/// Whether something was removed from a request by redaction.
 fn is_redacted(redactor: &Redactor, request: &RecordedRequest) -> bool {
     let texts = [request.path.as_str(), request.query.as_str()];
     let headers = request.headers.iter().map(|(_, value)| value.as_str());
@@ -190,7 +190,7 @@ fn is_redacted(redactor: &Redactor, request: &RecordedRequest) -> bool {
         || redactor.is_redacted(&request.body)
 }
 
-/// The request as it goes out.
+/// Returns the request as it is sent.
 fn forward(
     upstream: &str,
     request: &RecordedRequest,

@@ -1,4 +1,4 @@
-//! `--set`: another value in a request that is sent again.
+//! The `--set` flag: sets a value in a request that is sent again.
 
 use std::fmt;
 
@@ -8,17 +8,17 @@ use serde_json::Value;
 use crate::cli::exit::CommandFailure;
 use crate::recording::RecordedRequest;
 
-/// A place of a request, and the value it is to have.
+/// A place in a request, and its new value.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct RequestOverride {
-    /// As it was given, for messages.
+    /// The flag's text, for messages.
     given: String,
     /// The tokens of a JSON pointer into the body.
     path: Vec<String>,
     value: Value,
 }
 
-/// Why a value has no place in a request.
+/// Why an override cannot be applied to a request.
 #[derive(Debug, PartialEq)]
 pub(super) struct OverrideError {
     given: String,
@@ -32,8 +32,8 @@ impl fmt::Display for OverrideError {
 }
 
 impl RequestOverride {
-    /// Reads `NAME=VALUE` or `/POINTER=VALUE`. The value is JSON where it reads as
-    /// such, else a text.
+    /// Parses `NAME=VALUE` or `/POINTER=VALUE`. A value that is not valid JSON is taken as a
+    /// string.
     ///
     /// # Errors
     /// A text without a place.
@@ -59,23 +59,23 @@ impl RequestOverride {
         OverrideError { given: self.given.clone(), why }
     }
 
-    /// The model that is asked for, where it is that.
+    /// Returns the new model, if this sets the model.
     fn model(&self) -> Option<&str> {
         let [name] = self.path.as_slice() else { return None };
         self.value.as_str().filter(|_| name == "model")
     }
 }
 
-/// A token of a JSON pointer.
+/// Unescapes a token of a JSON pointer.
 fn unescaped(token: &str) -> Option<String> {
     let odd = token.split('~').skip(1).any(|rest| !rest.starts_with(['0', '1']));
     (!odd).then(|| token.replace("~1", "/").replace("~0", "~"))
 }
 
-/// The request with all of these values.
+/// Applies overrides to a request.
 ///
 /// # Errors
-/// A value that has no place in it.
+/// An override that cannot be applied to it.
 pub(super) fn apply(
     request: &mut RecordedRequest,
     model: Option<&str>,
@@ -87,7 +87,7 @@ pub(super) fn apply(
     let mut touched = false;
     for set in sets {
         if let (Some(wanted), Some(known), false) = (set.model(), model, in_body) {
-            // Google, AWS and Azure name the model in the path.
+            // Google, AWS and Azure have the model in the path.
             request.path = renamed(&request.path, known, wanted).ok_or_else(|| {
                 set.no_place("its model is not in the body, nor as such in the path")
             })?;
@@ -104,11 +104,11 @@ pub(super) fn apply(
     Ok(())
 }
 
-/// What stands for itself in a segment of a path.
+/// The characters that are not escaped in a segment of a path.
 const PLAIN: percent_encoding::AsciiSet =
     percent_encoding::NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.');
 
-/// The path that names another model.
+/// Returns the path with another model in it.
 fn renamed(path: &str, known: &str, wanted: &str) -> Option<String> {
     let parts: Vec<&str> = path.split('/').collect();
     let at = parts.iter().rposition(|part| {
@@ -118,14 +118,14 @@ fn renamed(path: &str, known: &str, wanted: &str) -> Option<String> {
     })?;
     let part = parts[at];
     let rest = part.strip_prefix(known).unwrap_or_default();
-    // A slash or a colon in it would be read as another part of the path.
+    // An unescaped slash or colon would be read as another part of the path.
     let wanted = percent_encoding::utf8_percent_encode(wanted, &PLAIN).to_string() + rest;
     let mut parts: Vec<&str> = parts;
     parts[at] = &wanted;
     Some(parts.join("/"))
 }
 
-/// The place that a pointer names; its last token may name a new one.
+/// Returns the place that a pointer names. Its last token may name a new member or item.
 fn place<'v>(body: &'v mut Value, path: &[String]) -> Result<&'v mut Value, &'static str> {
     const NOWHERE: &str = "what it is to stand in is neither an object nor a list";
     let Some((last, parents)) = path.split_last() else { return Ok(body) };
@@ -153,7 +153,7 @@ fn place<'v>(body: &'v mut Value, path: &[String]) -> Result<&'v mut Value, &'st
     }
 }
 
-/// The item of a list that a pointer's token names.
+/// Returns the item of a list that a pointer's token names.
 fn item<'v>(items: &'v mut [Value], token: &str) -> Result<&'v mut Value, &'static str> {
     let canonical = token == "0" || !token.starts_with(['0', '+']);
     let number = token.parse::<usize>().ok().filter(|_| canonical);

@@ -1,4 +1,4 @@
-//! Where requests go, and with which keys: from the flags and the environment.
+//! Routes of requests that are sent again: addresses and keys, from the flags and the environment.
 
 use std::collections::BTreeMap;
 
@@ -12,28 +12,28 @@ use crate::cli::wrapped_command;
 use crate::provider::credential::{self, KeyCarrier};
 use crate::provider::{Provider, directory};
 
-/// What OpenAI's SDKs send beside the key where these variables are set.
+/// The headers that OpenAI's SDKs send besides the key if these variables are set.
 const ACCOUNT: [(&str, &str); 2] =
     [("OPENAI_ORG_ID", "openai-organization"), ("OPENAI_PROJECT_ID", "openai-project")];
 
-/// Why a request cannot go where it should.
+/// Why a request has no route.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum NoRoute {
-    /// Nobody has said where the upstream is.
+    /// The address of the upstream is unknown.
     Address {
-        /// Its name.
+        /// The name of the upstream.
         upstream: String,
     },
-    /// There is no key for it.
+    /// There is no key for the upstream.
     Key {
-        /// Its name.
+        /// The name of the upstream.
         upstream: String,
-        /// The variables that may hold one.
+        /// The variables that may contain a key.
         variables: Vec<String>,
-        /// What else helps.
+        /// Further help.
         hint: &'static str,
     },
-    /// What a variable holds cannot be sent.
+    /// The value of a variable cannot be sent.
     Value {
         /// The variable.
         variable: String,
@@ -65,23 +65,23 @@ impl std::fmt::Display for NoRoute {
 pub(super) struct RerecordUpstreams {
     upstreams: UpstreamSettings,
     environment: BTreeMap<String, String>,
-    /// The variables that `--key` names.
+    /// The variables that `--key` names, by upstream.
     keys: BTreeMap<String, String>,
 }
 
-/// Where one request goes, and what it shows there.
+/// The route of one request.
 pub(super) struct RerecordRoute {
     /// The address.
     pub(super) base: Url,
-    /// The headers that hold credentials.
+    /// The headers with the credentials.
     pub(super) headers: HeaderMap,
 }
 
 impl RerecordUpstreams {
-    /// The upstreams as flags and environment give them.
+    /// Reads the upstreams from the flags and the environment.
     ///
     /// # Errors
-    /// An address that is none; a `--key` that is none.
+    /// An invalid address; an invalid `--key`.
     pub(super) fn of(args: &RerecordArgs) -> Result<Self, CommandFailure> {
         let environment = serve_setup::environment();
         let custom = wrapped_command::custom_upstreams(&environment, &[]);
@@ -92,7 +92,7 @@ impl RerecordUpstreams {
                 !name.is_empty() && !variable.is_empty() && !variable.contains('=')
             });
             let Some((name, variable)) = split else {
-                // Not the text: it may be the key itself.
+                // The message does not contain the text, which may be the key itself.
                 return Err(CommandFailure::usage(
                     "--key takes an upstream's name and the name of the variable that holds its \
                      key: --key gateway=GATEWAY_TOKEN",
@@ -103,12 +103,12 @@ impl RerecordUpstreams {
         Ok(Self { upstreams, environment, keys })
     }
 
-    /// What a variable holds.
+    /// Returns the value of a variable.
     pub(super) fn variable(&self, name: &str) -> Option<&str> {
         self.environment.get(name).map(String::as_str)
     }
 
-    /// Where a request to `upstream` goes.
+    /// Returns the route of a request to `upstream`.
     ///
     /// # Errors
     /// No address, or no key.
@@ -123,8 +123,8 @@ impl RerecordUpstreams {
         Ok(RerecordRoute { base, headers: self.headers(upstream, path, shape)? })
     }
 
-    /// An upstream's address: the one that was given for it, else the one that is for
-    /// everything, else its own.
+    /// Returns an upstream's address: the one that was given for it, otherwise the one for
+    /// everything, otherwise its default.
     fn base(&self, upstream: &str) -> Option<&Url> {
         let routes = &self.upstreams.routes;
         let given = self.upstreams.given.iter().any(|name| name == upstream);
@@ -181,13 +181,13 @@ impl RerecordUpstreams {
         Ok(headers)
     }
 
-    /// What a variable holds, where that is something.
+    /// Returns the value of a variable, if it is not empty.
     fn value(&self, variable: &str) -> Option<&str> {
         self.environment.get(variable).map(|value| value.trim()).filter(|value| !value.is_empty())
     }
 }
 
-/// The path as its upstream takes it.
+/// Returns the path in the form that its upstream expects.
 pub(super) fn path(upstream: &str, path: &str, base: &Url) -> String {
     directory::sent_path(upstream, path, base.path())
 }
