@@ -1,8 +1,8 @@
-//! Carrying decisions out: accepted entries go into the recording, then what was
-//! decided leaves the place where it waited.
+//! Applying decisions: accepted entries go into the recording. Then everything that was decided is
+//! removed from the file in which it waited.
 //!
-//! Between the two a crash leaves changes that are made already; they are known again
-//! by what they hold, and dropped the next time.
+//! After a crash between the two, changes that were already made still wait. They are recognised by
+//! their content, and dropped the next time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,32 +17,32 @@ use crate::recording::{Entry, EntryName};
 use crate::review::{ChangeStanding, ReviewOutcome, ReviewSource, outcome};
 use crate::store::{Recording, RecordingChanges, StoreError, TakeChange};
 
-/// What is to become of a change.
+/// A decision about a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::cli) enum Verdict {
-    /// It goes into the recording.
+    /// The change goes into the recording.
     Accept,
-    /// It is dropped.
+    /// The change is dropped.
     Reject,
 }
 
-/// What was done.
+/// The result of applying decisions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::cli) struct AppliedReview {
     pub(in crate::cli) accepted: usize,
     pub(in crate::cli) rejected: usize,
-    /// Changes that go on waiting.
+    /// Changes that still wait.
     pub(in crate::cli) left: usize,
-    /// Changes that were made before, and are forgotten now.
+    /// Changes that had been made before, and are now removed.
     pub(in crate::cli) made: usize,
 }
 
-/// Why decisions were not carried out.
+/// Why decisions were not applied.
 #[derive(Debug)]
 pub(in crate::cli) enum ReviewFailure {
-    /// None of them was.
+    /// None of them was applied.
     Whole(CommandFailure),
-    /// The recording has what was accepted, and it waits still.
+    /// The recording has the accepted changes, but they still wait.
     Half(CommandFailure),
 }
 
@@ -55,11 +55,11 @@ impl From<ReviewFailure> for CommandFailure {
 }
 
 impl ReviewDesk {
-    /// Carries decisions out, one for each change; what has none goes on waiting.
+    /// Applies decisions, one for each change. A change without a decision still waits.
     ///
     /// # Errors
-    /// A recording that is being recorded into, or is not any more what was opened; a
-    /// storage that fails. Each file is as it was, or as it is to be.
+    /// A recording that is being recorded into, or has changed since it was opened; a storage
+    /// failure. Each file is either unchanged or complete.
     pub(in crate::cli) fn apply(
         &self,
         verdicts: &[Option<Verdict>],
@@ -88,7 +88,7 @@ impl ReviewDesk {
         })
     }
 
-    /// A failure behind which the recording has what was accepted.
+    /// Returns a failure after which the recording has the accepted changes.
     fn half(&self, failure: CommandFailure) -> CommandFailure {
         let file = terminal::path_line(self.file.as_path());
         let rest = command(self, "review");
@@ -116,7 +116,8 @@ impl ReviewDesk {
         self.recording.rewrite(&changes).map(drop)
     }
 
-    /// Drops what was decided from where it waited; the file goes with the last.
+    /// Removes the decided changes from the file in which they waited. Removes the file if it is
+    /// empty then.
     fn forget(&self, gone: &BTreeSet<usize>, result: &ReviewOutcome) -> Result<(), CommandFailure> {
         if gone.len() == self.changes.len() {
             return Ok(self.waiting.remove()?);
@@ -158,7 +159,7 @@ impl ReviewDesk {
         Ok(())
     }
 
-    /// Drops the requests from `FILE.pending` whose answers were decided about.
+    /// Removes the requests from `FILE.pending` whose answers were decided.
     fn answered(&self, gone: &BTreeSet<usize>) -> Result<(), CommandFailure> {
         let path = self.file.beside(".pending");
         if gone.is_empty() || !is_there(&path) {
@@ -178,7 +179,7 @@ impl ReviewDesk {
     }
 }
 
-/// Says of an entry that the take it replaces has another number now.
+/// Updates the number of the take that an entry replaces.
 fn renumber(entry: &mut Entry, take: usize) {
     if let Some(mut pending) = PendingChange::of(entry) {
         if let Some(replaced) = &mut pending.replaces {
@@ -188,7 +189,7 @@ fn renumber(entry: &mut Entry, take: usize) {
     }
 }
 
-/// Drops requests that are answered; the file goes with the last.
+/// Removes answered requests. Removes the file if it is empty then.
 fn forget_requests(
     requests: &Recording,
     mut is_answered: impl FnMut(&ReplacedTake) -> bool,

@@ -1,6 +1,7 @@
-//! A recording, the changes that wait beside it, and how each stands to it.
+//! A recording, the changes that wait beside it, and the state of each change in relation to the
+//! recording.
 //!
-//! Of entries only what tells them apart is held; they are read again one at a time.
+//! Of each entry, only what identifies it is held in memory. Entries are read again one at a time.
 
 use super::super::exit::CommandFailure;
 use super::super::output::Output;
@@ -11,34 +12,34 @@ use crate::recording::{Entry, RecordingMeta};
 use crate::review::{ChangeStanding, ReviewChange, standings};
 use crate::store::{Recording, RecordingLocation, StoreError, TakeRef};
 
-/// Why a change waits that does not say it.
+/// The reason that is shown for a change without one.
 const UNSAID: &str = "unsaid";
 
-/// A recording and the changes that wait for their review.
+/// A recording and the changes that wait for review.
 #[derive(Debug)]
 pub(in crate::cli) struct ReviewDesk {
-    /// The recording, as it was named.
+    /// The recording, as the user named it.
     pub(in crate::cli) file: RecordingLocation,
-    /// Where the changes wait.
+    /// The file in which the changes wait.
     pub(in crate::cli) new: RecordingLocation,
-    /// Whether that is not where they usually do.
+    /// Whether that is not the default file.
     pub(in crate::cli) is_elsewhere: bool,
     pub(super) recording: Recording,
     pub(super) waiting: Recording,
-    /// The recording's takes.
+    /// The takes of the recording.
     pub(in crate::cli) held: Vec<ReplacedTake>,
     pub(super) held_at: Vec<TakeRef>,
     /// The changes.
     pub(in crate::cli) changes: Vec<ReviewChange>,
-    /// Why each waits.
+    /// The reason for each change.
     pub(in crate::cli) reasons: Vec<String>,
     pub(super) changes_at: Vec<TakeRef>,
-    /// How each stands to the recording.
+    /// The state of each change in relation to the recording.
     pub(in crate::cli) standings: Vec<ChangeStanding>,
     failed: Failed,
 }
 
-/// Of which takes and changes the calls failed.
+/// Which takes and changes are of failed calls.
 #[derive(Debug, Default)]
 struct Failed {
     held: Vec<bool>,
@@ -46,12 +47,11 @@ struct Failed {
 }
 
 impl ReviewDesk {
-    /// Opens a recording and the changes to it, to be looked at; `None` where there are
-    /// none.
+    /// Opens a recording and its changes for viewing. Returns `None` if there are no changes.
     ///
     /// # Errors
-    /// A file of either kind that is missing, damaged or too new (4); one that is of
-    /// the other kind, or whose keys are made otherwise (2).
+    /// A file that is missing, damaged or too new (4); one that is of the wrong kind, or whose keys
+    /// were made under other rules (2).
     pub(in crate::cli) fn look(
         file: &RecordingLocation,
         new: Option<&RecordingLocation>,
@@ -60,10 +60,11 @@ impl ReviewDesk {
         Self::open_with(file, new, |path| serve_setup::open(path, output))
     }
 
-    /// The same, to be decided about: a log beside either is merged into it first.
+    /// Opens a recording and its changes for decisions: a log beside either is merged into it
+    /// first.
     ///
     /// # Errors
-    /// As [`Self::look`].
+    /// The errors of [`Self::look`].
     pub(in crate::cli) fn open(
         file: &RecordingLocation,
         new: Option<&RecordingLocation>,
@@ -136,31 +137,31 @@ impl ReviewDesk {
         }))
     }
 
-    /// The changes that there is something to decide about.
+    /// Returns the changes that can still be decided.
     pub(in crate::cli) fn open_changes(&self) -> Vec<usize> {
         let is_open = |at: &usize| self.standings[*at] != ChangeStanding::Made;
         (0..self.changes.len()).filter(is_open).collect()
     }
 
-    /// Whether a change's call failed, and that of the take that it would replace succeeded.
+    /// Whether a change's call failed, but the call of the take that it would replace succeeded.
     pub(in crate::cli) fn replaces_success_by_failure(&self, change: usize) -> bool {
         let replaced = self.standings[change].replaced();
         self.failed.changes[change] && replaced.is_some_and(|at| !self.failed.held[at])
     }
 
-    /// Whether a change is the answer to a request that waited for one.
+    /// Whether a change is the answer to a pending request.
     pub(in crate::cli) fn answers(&self, change: usize, asked: &ReplacedTake) -> bool {
         let answer = &self.changes[change].entry;
         let hash = &answer.request_hash;
         answer.name == asked.name && (hash.is_none() || *hash == asked.request_hash)
     }
 
-    /// A change's entry, as it will stand in the recording.
+    /// Returns the entry of a change, as it will be in the recording.
     pub(in crate::cli) fn entry(&self, change: usize) -> Result<Entry, StoreError> {
         self.waiting.entry(&self.changes_at[change]).map(unmarked)
     }
 
-    /// The take that stands where a change goes, and its entry.
+    /// Returns the take that a change would replace, and its entry.
     pub(in crate::cli) fn replaced(
         &self,
         change: usize,
@@ -169,18 +170,18 @@ impl ReviewDesk {
         self.standings[change].replaced().map(read).transpose()
     }
 
-    /// The names of the changes, for finding one by a key.
+    /// Returns the names of the changes, to look up a key.
     pub(in crate::cli) fn waiting_contents(&self) -> RecordingContents {
         let entries = self.changes.iter().map(|change| &change.entry);
         contents(entries.zip(&self.changes_at))
     }
 
-    /// The names of the recording, for the same.
+    /// Returns the names of the recording, to look up a key.
     pub(in crate::cli) fn recorded_contents(&self) -> RecordingContents {
         contents(self.held.iter().zip(&self.held_at))
     }
 
-    /// What the recording says about itself.
+    /// Returns the metadata of the recording.
     pub(in crate::cli) fn meta(&self) -> &RecordingMeta {
         self.recording.meta()
     }
@@ -194,19 +195,19 @@ fn contents<'a>(takes: impl Iterator<Item = (&'a ReplacedTake, &'a TakeRef)>) ->
     contents
 }
 
-/// The entry without what it says of waiting.
+/// Returns the entry without its pending marker.
 fn unmarked(mut entry: Entry) -> Entry {
     PendingChange::unmark(&mut entry);
     entry
 }
 
-/// Whether there is a recording of this name, or what recorders have left of one.
+/// Whether a recording exists at this path, or a log that recorders have left of one.
 pub(in crate::cli) fn is_there(path: &RecordingLocation) -> bool {
     let exists = |path: &RecordingLocation| path.as_path().symlink_metadata().is_ok();
     exists(path) || exists(&path.beside(".log")) || exists(&path.beside(".folding"))
 }
 
-/// Refuses what holds changes where a recording is to be named.
+/// Refuses a file of pending items if a recording is expected.
 pub(in crate::cli) fn refuse_waiting(
     file: &RecordingLocation,
     meta: &RecordingMeta,
@@ -222,7 +223,7 @@ pub(in crate::cli) fn refuse_waiting(
     )))
 }
 
-/// Refuses changes that are none, and such as belong to another recording.
+/// Refuses a file without changes, and changes that belong to another recording.
 fn check(
     file: &RecordingLocation,
     place: &RecordingLocation,

@@ -1,4 +1,4 @@
-//! The review with someone at a terminal: one change at a time, one key a decision.
+//! The interactive review: one change at a time, with one key for each decision.
 
 use std::io;
 
@@ -35,24 +35,24 @@ q  quit: what was decided is carried out, all else goes on waiting
 ?  these lines, or back to the change
 ";
 
-/// How a review ended, as an exit code has it.
+/// The exit code of an interrupted review.
 const INTERRUPTED: u8 = 130;
 
-/// What was decided, and the exit code that goes with how it ended.
+/// The decisions, and the exit code.
 pub(super) struct ReviewEnd {
     pub(super) verdicts: Vec<Option<Verdict>>,
     pub(super) code: u8,
 }
 
-/// What ends a review from outside, or changes the terminal.
+/// Signals that end a review.
 struct Outside {
     interrupt: SignalStream,
     terminate: SignalStream,
     hangup: SignalStream,
 }
 
-/// Bytes that were typed, as they come. A read of a terminal cannot be taken back: the
-/// thread ends with the process.
+/// Returns the typed bytes, as they arrive. A blocking read of a terminal cannot be cancelled, so
+/// the thread ends with the process.
 fn typed() -> mpsc::Receiver<Vec<u8>> {
     let (send, receive) = mpsc::channel(16);
     std::thread::spawn(move || {
@@ -89,7 +89,7 @@ impl Outside {
         })
     }
 
-    /// The exit code of the first that comes.
+    /// Waits for the first of the signals, and returns its exit code.
     async fn ends(&mut self) -> u8 {
         tokio::select! {
             () = self.interrupt.recv() => INTERRUPTED,
@@ -108,7 +108,7 @@ fn session(desk: &ReviewDesk) -> ReviewState {
     ReviewState::new(desk.open_changes().into_iter().map(item).collect())
 }
 
-/// Where the review stands, on one line.
+/// Describes the state of the review in one line.
 fn head(desk: &ReviewDesk, session: &ReviewState) -> String {
     let (accepted, rejected) = session.counts();
     let reason = session.item().map_or("", |item| &desk.reasons[item.change]);
@@ -124,26 +124,26 @@ fn head(desk: &ReviewDesk, session: &ReviewState) -> String {
     terminal::line(&text).into_owned()
 }
 
-/// What is to be read: the change, or what the keys do.
+/// Returns the text to read: the change, or the explanation of the keys.
 fn body(view: &View<'_>, session: &ReviewState) -> String {
     if session.help {
         return HELP.to_owned();
     }
     let Some(item) = session.item() else { return String::new() };
-    // What cannot be shown can still be left, and what was decided still be kept.
+    // If a change cannot be shown, the user can still skip it and keep earlier decisions.
     view.text(item.change, session.as_json)
         .unwrap_or_else(|failure| format!("{}\n", terminal::line(&failure.message).red()))
 }
 
-/// The whole screen.
+/// The lines of the screen.
 struct Shown {
-    /// What its lines were made of.
+    /// The input from which the lines were made.
     made_of: Option<(usize, bool, bool, usize)>,
     lines: Vec<String>,
 }
 
 impl Shown {
-    /// The lines of what is to be read, no wider than this.
+    /// Returns the lines of the text to read, no wider than `width`.
     fn lines(&mut self, view: &View<'_>, session: &ReviewState, width: usize) -> &[String] {
         let made_of = Some((session.at, session.as_json, session.help, width));
         if self.made_of != made_of {
@@ -154,7 +154,7 @@ impl Shown {
     }
 }
 
-/// The lines that are left for a change on a screen of so many.
+/// Returns how many lines of a screen with this many rows are left for a change.
 fn page(rows: usize) -> usize {
     rows.saturating_sub(3).max(1)
 }
@@ -196,7 +196,7 @@ fn draw(
     screen.show(&out)
 }
 
-/// Reviews on the whole screen, by single keys.
+/// Reviews on the whole screen, with single keys.
 pub(super) async fn on_screen(desk: &ReviewDesk) -> Result<ReviewEnd, CommandFailure> {
     let view = View::of(desk)?;
     let mut session = session(desk);
@@ -247,7 +247,7 @@ pub(super) async fn on_screen(desk: &ReviewDesk) -> Result<ReviewEnd, CommandFai
     Ok(ReviewEnd { verdicts: session.verdicts(desk.changes.len()), code })
 }
 
-/// Reviews line by line: a terminal that can do no more, a letter and Enter.
+/// Reviews line by line, for a terminal without screen control: a letter and Enter.
 pub(super) async fn by_line(desk: &ReviewDesk) -> Result<ReviewEnd, CommandFailure> {
     let view = View::of(desk)?;
     let mut session = session(desk);
@@ -279,7 +279,7 @@ pub(super) async fn by_line(desk: &ReviewDesk) -> Result<ReviewEnd, CommandFailu
             let answer = String::from_utf8_lossy(&answer);
             let mut letters = answer.trim().chars();
             let key = match (letters.next(), letters.next()) {
-                // Enter alone shows it again.
+                // Enter alone shows the change again.
                 (None, _) => ReviewKey::Redraw,
                 (Some(letter), None) => ReviewKey::Char(letter),
                 _ => ReviewKey::Other,

@@ -1,17 +1,17 @@
-//! What is typed, from the bytes that a terminal sends.
+//! The decoder of keys from the bytes that a terminal sends.
 
 /// A key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReviewKey {
     /// A character.
     Char(char),
-    /// Down a line, with Enter too.
+    /// One line down. Enter does the same.
     Down,
-    /// Up a line.
+    /// One line up.
     Up,
-    /// Down a page.
+    /// One page down.
     PageDown,
-    /// Up a page.
+    /// One page up.
     PageUp,
     /// To the first line.
     Home,
@@ -29,18 +29,18 @@ pub(super) enum ReviewKey {
     Other,
 }
 
-/// A longer sequence is none.
+/// A longer escape sequence is not valid.
 const LONGEST: usize = 16;
 
-/// Reads keys out of bytes, wherever they were cut.
+/// Decodes keys from bytes, which may be split anywhere.
 #[derive(Debug, Default)]
 pub(super) struct KeyReader {
-    /// The beginning of a sequence.
+    /// The beginning of an escape sequence.
     begun: Vec<u8>,
 }
 
 impl KeyReader {
-    /// The keys that end in these bytes.
+    /// Returns the keys that end in these bytes.
     pub(super) fn feed(&mut self, bytes: &[u8]) -> Vec<ReviewKey> {
         bytes.iter().filter_map(|byte| self.byte(*byte)).collect()
     }
@@ -50,7 +50,7 @@ impl KeyReader {
             [] if byte == 0x1b => self.begin(byte),
             [] => plain(byte),
             [0x1b] if matches!(byte, b'[' | b'O') => self.begin(byte),
-            // The escape key by itself: nothing.
+            // The escape key by itself is ignored.
             [0x1b] => {
                 self.begun.clear();
                 self.byte(byte)
@@ -82,7 +82,7 @@ fn plain(byte: u8) -> Option<ReviewKey> {
         0x0c => ReviewKey::Redraw,
         0x1a => ReviewKey::Suspend,
         0x20..=0x7e => ReviewKey::Char(char::from(byte)),
-        // What follows the first byte of a character is no key of its own.
+        // Continuation bytes of a character are not keys of their own.
         0x80..=0xbf => return None,
         _ => ReviewKey::Other,
     })
@@ -136,7 +136,7 @@ mod tests {
         fn any_bytes_are_read_and_what_follows_is_understood(bytes: Vec<u8>) {
             let mut keys = KeyReader::default();
             keys.feed(&bytes);
-            // Whatever was begun, this ends it.
+            // This ends any sequence that was begun.
             keys.feed(&[0; LONGEST + 2]);
             prop_assert_eq!(keys.feed(b"a"), [ReviewKey::Char('a')]);
         }

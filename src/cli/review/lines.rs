@@ -1,12 +1,11 @@
-//! Coloured text as lines of a terminal, no wider than that is.
+//! Wrapping of coloured text into lines that fit a terminal.
 
 use unicode_width::UnicodeWidthChar as _;
 
-/// What ends all colours.
+/// The sequence that resets all colours.
 const PLAIN: &str = "\u{1b}[0m";
 
-/// The lines of a text, each cut where the terminal ends. Colours go on in the line
-/// that follows.
+/// Wraps a text into lines of the terminal's width. Colours continue in the next line.
 pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
     text.lines().flat_map(|line| wrap_line(line, width.max(2))).collect()
 }
@@ -17,7 +16,7 @@ fn wrap_line(line: &str, width: usize) -> Vec<String> {
     let mut characters = line.chars();
     while let Some(character) = characters.next() {
         if character == '\u{1b}' {
-            // Only our own stand here, and they end in `m`.
+            // The text contains only loomrec's own sequences, which end in `m`.
             let mut sequence = String::from(character);
             for next in characters.by_ref() {
                 sequence.push(next);
@@ -28,7 +27,7 @@ fn wrap_line(line: &str, width: usize) -> Vec<String> {
             present.push_str(&sequence);
             match sequence.as_str() {
                 PLAIN => colours.clear(),
-                // The end of a colour, and of nothing else.
+                // This ends only the foreground colour.
                 "\u{1b}[39m" => colours.retain(|one| !one.starts_with("\u{1b}[3")),
                 _ => colours.push(sequence),
             }

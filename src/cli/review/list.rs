@@ -1,4 +1,4 @@
-//! The changes that wait as a text, each with the commands that decide about it.
+//! The list of pending changes as text, each with the commands that decide about it.
 
 use std::io;
 
@@ -13,7 +13,7 @@ use super::view::{View, command, typed};
 use crate::recording::PendingKind;
 use crate::store::RecordingLocation;
 
-/// Prints all changes, one read after the other.
+/// Prints all changes. They are read one after the other.
 ///
 /// # Errors
 /// An entry that cannot be read; a stdout that cannot be written.
@@ -65,7 +65,7 @@ pub(super) fn print(desk: &ReviewDesk) -> Result<(), CommandFailure> {
     out.finish().map_err(unwritten)
 }
 
-/// How many requests wait for their answers beside a recording.
+/// Returns how many requests beside a recording wait for answers.
 ///
 /// # Errors
 /// A file that cannot be read.
@@ -81,7 +81,7 @@ pub(super) fn requests(file: &RecordingLocation, output: &Output) -> Result<usiz
     Ok(requests.entries().map(|stored| stored.map(drop)).collect::<Result<Vec<_>, _>>()?.len())
 }
 
-/// What is said where no change waits.
+/// Returns the message for a recording without pending changes.
 pub(super) fn nothing(file: &RecordingLocation, requests: usize) -> String {
     let shown = terminal::line(&show::quoted(&file.display().to_string())).into_owned();
     let pending = file.beside(".pending");

@@ -1,15 +1,15 @@
-//! The terminal as a whole screen with single keys, and as it was before.
+//! Full-screen mode of the terminal with single keys, and the restoring of the terminal.
 
 use std::io::{self, Write as _};
 
 use crate::os::{TerminalModes, terminal_size};
 
-/// Another screen, without a cursor, on which long lines end at its edge.
+/// Enters the alternate screen, hides the cursor, and turns off line wrapping.
 const ENTER: &str = "\u{1b}[?1049h\u{1b}[?25l\u{1b}[?7l";
-/// The screen that was there.
+/// Restores the original screen.
 const LEAVE: &str = "\u{1b}[?7h\u{1b}[?25h\u{1b}[?1049l";
 
-/// The terminal, ours until this goes.
+/// The terminal in full-screen mode, until this is dropped.
 pub(super) struct ReviewScreen {
     before: TerminalModes,
     is_ours: bool,
@@ -17,10 +17,10 @@ pub(super) struct ReviewScreen {
 }
 
 impl ReviewScreen {
-    /// Takes the terminal.
+    /// Takes over the terminal.
     ///
     /// # Errors
-    /// A terminal that does not let itself be taken.
+    /// A terminal whose modes cannot be changed.
     pub(super) fn take() -> io::Result<Self> {
         let before = TerminalModes::read()?;
         let has_colours =
@@ -30,23 +30,23 @@ impl ReviewScreen {
         Ok(screen)
     }
 
-    /// Takes it again, after someone else had it.
+    /// Enters full-screen mode again, after another program had the terminal.
     pub(super) fn enter(&mut self) -> io::Result<()> {
         self.is_ours = true;
         self.before.set_raw()?;
         write(ENTER)
     }
 
-    /// Gives it back as it was.
+    /// Restores the terminal.
     pub(super) fn leave(&mut self) {
         if std::mem::replace(&mut self.is_ours, false) {
-            // A terminal that is gone needs nothing.
+            // If the terminal has gone, there is nothing to restore.
             let _ = write(LEAVE);
             let _ = self.before.restore();
         }
     }
 
-    /// Lines and columns; those of old where the terminal does not say.
+    /// Returns the rows and columns of the terminal. The default is 24 by 80.
     pub(super) fn size() -> (usize, usize) {
         match terminal_size() {
             Some(size) if size.rows > 0 && size.columns > 0 => (size.rows, size.columns),
@@ -57,7 +57,7 @@ impl ReviewScreen {
     /// Shows lines from the top of the screen.
     ///
     /// # Errors
-    /// A terminal that is gone.
+    /// A terminal that has gone.
     pub(super) fn show(&self, lines: &[String]) -> io::Result<()> {
         let mut out = String::from("\u{1b}[H");
         for (at, line) in lines.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! The review as a machine: keys in, decisions and what is to be shown out.
+//! The state machine of a review: keys in, decisions and the next step out.
 
 use super::apply::Verdict;
 use super::key::ReviewKey;
@@ -6,42 +6,42 @@ use super::key::ReviewKey;
 /// One change of a review.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReviewItem {
-    /// Its place among all changes.
+    /// Its index among all changes.
     pub(super) change: usize,
-    /// Whether it can only be accepted by force.
+    /// Whether it is in conflict, so that only `accept --force` accepts it.
     pub(super) is_conflict: bool,
-    /// Whether it would replace a take that succeeded by a call that failed: it is only
-    /// accepted by itself.
+    /// Whether it would replace a successful take by a failed call. It is then accepted only
+    /// individually.
     pub(super) is_failure: bool,
 }
 
-/// What is to be done after a key.
+/// What to do after a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NextStep {
-    /// Show.
+    /// Show the screen.
     Show,
-    /// End.
+    /// End the review.
     End,
-    /// End, as one who was interrupted.
+    /// End the review as interrupted.
     Interrupted,
-    /// Let the shell have the terminal.
+    /// Suspend the process, so that the shell has the terminal.
     Suspend,
 }
 
-/// A review that is going on.
+/// The state of a review.
 #[derive(Debug)]
 pub(super) struct ReviewState {
     items: Vec<ReviewItem>,
     verdicts: Vec<Option<Verdict>>,
-    /// The change that is shown.
+    /// The index of the shown change.
     pub(super) at: usize,
     /// Whether it is shown as JSON.
     pub(super) as_json: bool,
-    /// Whether the keys are explained instead.
+    /// Whether the explanation of the keys is shown instead.
     pub(super) help: bool,
     /// The first line that is shown.
     pub(super) top: usize,
-    /// What the last key came to, where that is not plain.
+    /// A note about the last key, if it had no visible effect.
     pub(super) note: Option<&'static str>,
 }
 
@@ -49,35 +49,35 @@ const CONFLICT: &str = "a conflict: only accept --force takes it; r rejects it, 
 const UNKNOWN: &str = "no such key; ? explains them";
 
 impl ReviewState {
-    /// A review of these changes.
+    /// Creates a review of these changes.
     pub(super) fn new(items: Vec<ReviewItem>) -> Self {
         let verdicts = vec![None; items.len()];
         let (at, as_json, help, top, note) = Default::default();
         Self { items, verdicts, at, as_json, help, top, note }
     }
 
-    /// The change that is shown; `None` where there is none at all.
+    /// Returns the shown change, or `None` if there are no changes.
     pub(super) fn item(&self) -> Option<ReviewItem> {
         self.items.get(self.at).copied()
     }
 
-    /// How many changes there are.
+    /// Returns the number of changes.
     pub(super) fn len(&self) -> usize {
         self.items.len()
     }
 
-    /// What was decided about the change that is shown.
+    /// Returns the decision about the shown change.
     pub(super) fn verdict(&self) -> Option<Verdict> {
         self.verdicts.get(self.at).copied().flatten()
     }
 
-    /// How many changes are to be accepted, and how many rejected.
+    /// Returns how many changes are to be accepted, and how many to be rejected.
     pub(super) fn counts(&self) -> (usize, usize) {
         let of = |verdict| self.verdicts.iter().filter(|one| **one == Some(verdict)).count();
         (of(Verdict::Accept), of(Verdict::Reject))
     }
 
-    /// What was decided, for all of `count` changes.
+    /// Returns the decisions for all `count` changes.
     pub(super) fn verdicts(&self, count: usize) -> Vec<Option<Verdict>> {
         let mut all = vec![None; count];
         for (item, verdict) in self.items.iter().zip(&self.verdicts) {
@@ -86,7 +86,7 @@ impl ReviewState {
         all
     }
 
-    /// Takes a key. `page` lines fit on the screen of the `lines` that there are.
+    /// Handles a key. `page` of the `lines` fit on the screen.
     pub(super) fn press(&mut self, key: ReviewKey, page: usize, lines: usize) -> NextStep {
         self.note = None;
         let last = lines.saturating_sub(page);
@@ -105,7 +105,7 @@ impl ReviewState {
             ReviewKey::End | ReviewKey::Char('G') => self.top = last,
             ReviewKey::Redraw => {}
             ReviewKey::Char('?') => self.turn(!self.help),
-            // Any other key leaves the explanation.
+            // Any other key closes the explanation.
             _ if self.help => self.turn(false),
             ReviewKey::Char('a') => return self.decide(Some(Verdict::Accept)),
             ReviewKey::Char('r') => return self.decide(Some(Verdict::Reject)),
@@ -132,7 +132,7 @@ impl ReviewState {
         (self.at, self.top) = (at, 0);
     }
 
-    /// Decides about the change that is shown, and goes on to the next.
+    /// Decides about the shown change, and goes on to the next.
     fn decide(&mut self, verdict: Option<Verdict>) -> NextStep {
         if verdict == Some(Verdict::Accept) && self.item().is_some_and(|item| item.is_conflict) {
             self.note = Some(CONFLICT);
@@ -148,13 +148,13 @@ impl ReviewState {
         NextStep::Show
     }
 
-    /// Decides about this change and all behind it that nothing was decided about.
+    /// Decides about this change and all later ones without a decision.
     fn decide_rest(&mut self, verdict: Option<Verdict>) -> NextStep {
         for at in self.at..self.items.len() {
             let item = self.items[at];
             let is_refused =
                 (item.is_conflict || item.is_failure) && verdict == Some(Verdict::Accept);
-            // What is shown is meant whatever was decided about it before.
+            // The shown change is included, even if it was decided before.
             if (self.verdicts[at].is_none() || at == self.at) && !is_refused {
                 self.verdicts[at] = verdict;
             }
@@ -176,13 +176,13 @@ mod tests {
         ReviewState::new(conflicts.iter().enumerate().map(item).collect())
     }
 
-    /// Types characters; gives what the last came to.
+    /// Types characters. Returns the step after the last one.
     fn typed(session: &mut ReviewState, keys: &str) -> NextStep {
         let press = |_, key| session.press(ReviewKey::Char(key), 10, 5);
         keys.chars().fold(NextStep::Show, press)
     }
 
-    /// What was decided, a letter for each change.
+    /// Returns the decisions, one letter for each change.
     fn told(session: &ReviewState) -> String {
         let letter = |verdict: &Option<Verdict>| match verdict {
             Some(Verdict::Accept) => 'a',

@@ -1,4 +1,4 @@
-//! A change as people see it: what it is about, and what differs.
+//! The view of a change: a description, and the differences.
 
 use owo_colors::OwoColorize as _;
 
@@ -21,15 +21,15 @@ pub(in crate::cli) struct View<'d> {
     desk: &'d ReviewDesk,
     scope: DiffScope,
     redactor: Redactor,
-    /// Both files, as blocks name them.
+    /// The labels of both files.
     labels: (String, String),
 }
 
 impl<'d> View<'d> {
-    /// A view of these changes.
+    /// Creates a view of these changes.
     ///
     /// # Errors
-    /// None that is known of.
+    /// A redactor that cannot be created, which does not happen without patterns.
     pub(in crate::cli) fn of(desk: &'d ReviewDesk) -> Result<Self, CommandFailure> {
         let redactor = Redactor::new(&[])
             .map_err(|error| CommandFailure::new(UNEXPECTED, format!("failed to {error}")))?;
@@ -39,7 +39,7 @@ impl<'d> View<'d> {
         Ok(Self { desk, scope, redactor, labels })
     }
 
-    /// A change, in coloured lines: what it means, or as JSON.
+    /// Formats a change in coloured lines: its meaning, or as JSON.
     ///
     /// # Errors
     /// An entry that cannot be read.
@@ -69,7 +69,7 @@ impl<'d> View<'d> {
         if old.is_none() {
             let place = desk.changes_at[change];
             let row = Row::of(StoredEntry { name: name.clone(), take, entry, place }, 0);
-            // The first two lines say what the block does.
+            // The first two lines repeat what the block says.
             let text = review_text(&row, &self.redactor);
             for line in text.trim_end().lines().skip(2) {
                 out.push_str(&format!("    {}\n", line.green()));
@@ -78,7 +78,7 @@ impl<'d> View<'d> {
         Ok(out)
     }
 
-    /// What is wrong with a change; nothing where nothing is.
+    /// Returns what is wrong with a change. Empty if nothing is.
     fn about(&self, change: usize) -> String {
         let desk = self.desk;
         let words = match desk.standings[change] {
@@ -95,7 +95,7 @@ impl<'d> View<'d> {
         format!("{}\n", terminal::line(&text).yellow())
     }
 
-    /// The keys of a change, and what the call is, on one line.
+    /// Formats the keys of a change and its call on one line.
     ///
     /// # Errors
     /// An entry that cannot be read.
@@ -106,7 +106,7 @@ impl<'d> View<'d> {
         let waiting = &desk.changes[change].entry;
         let old = replaced.as_ref().map(|(of, old)| (&of.name, of.take, old));
         let new = (&waiting.name, waiting.take, &entry);
-        // What differs is not asked for.
+        // The differences are not needed.
         let mut scope = DiffScope::default();
         (scope.requests, scope.answers) = (false, false);
         let block = Block::of(old, new, &scope, &self.redactor);
@@ -115,7 +115,7 @@ impl<'d> View<'d> {
     }
 }
 
-/// A take's key, a hash cut to its first digits.
+/// Returns a take's key, with a hash cut to its first digits.
 pub(in crate::cli) fn key(take: &ReplacedTake) -> String {
     match &take.name {
         EntryName::Hash(hash) if take.take > 1 => format!("{}#{}", hash.short(), take.take),
@@ -124,7 +124,7 @@ pub(in crate::cli) fn key(take: &ReplacedTake) -> String {
     }
 }
 
-/// A change's key that means it alone, for a shell.
+/// Returns a key that means only this change, quoted for a shell.
 pub(in crate::cli) fn typed(desk: &ReviewDesk, change: usize) -> String {
     let entry = &desk.changes[change].entry;
     let names = || desk.changes.iter().map(|change| &change.entry.name);
@@ -142,7 +142,7 @@ pub(in crate::cli) fn typed(desk: &ReviewDesk, change: usize) -> String {
     show::quoted(&terminal::line(&format!("{name}{number}")))
 }
 
-/// A command for this recording, as it is typed.
+/// Returns a command for this recording, as the user types it.
 pub(in crate::cli) fn command(desk: &ReviewDesk, name: &str) -> String {
     let quoted = |path: &RecordingLocation| {
         terminal::line(&show::quoted(&path.display().to_string())).into_owned()

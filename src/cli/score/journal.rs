@@ -1,5 +1,5 @@
-//! The faults that a journal tells of: what struck which call, when the program noticed,
-//! and when the call was answered well.
+//! The faults in a journal: which call each happened to, when the program noticed it, and when the
+//! call got a good answer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -12,35 +12,35 @@ use crate::cli::journal::parts::{Read, WholeJournal};
 use crate::recovery::FaultTimes;
 use crate::recovery::score::milliseconds;
 
-/// One fault that struck.
+/// One fault that happened.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::cli) struct Incident {
-    /// Its number in the run.
+    /// The number of the fault in the run.
     pub(in crate::cli) id: u64,
-    /// Its type.
+    /// The type of the fault.
     pub(in crate::cli) kind: String,
-    /// The rule it came of.
+    /// The rule that declared it.
     pub(in crate::cli) rule: Option<String>,
     /// Where it was declared.
     pub(in crate::cli) source: Option<String>,
-    /// The key of the call it struck.
+    /// The key of its call.
     pub(in crate::cli) key: Option<String>,
-    /// That call's step id.
+    /// The step id of its call.
     pub(in crate::cli) step: Option<String>,
-    /// That call's session.
+    /// The session of its call.
     pub(in crate::cli) session: Option<String>,
-    /// Which call of its key it was.
+    /// The number of the call under its key.
     pub(in crate::cli) call: Option<u64>,
-    /// Which try.
+    /// The attempt number of the call.
     pub(in crate::cli) attempt: Option<u64>,
-    /// How the program noticed.
+    /// How the program noticed the fault.
     pub(in crate::cli) by: Option<String>,
-    /// When what happened.
+    /// The times of the fault.
     pub(in crate::cli) marks: FaultTimes,
 }
 
 impl Incident {
-    /// The call, for people.
+    /// Describes the call, for people.
     pub(super) fn call_words(&self) -> String {
         let key = self.key.as_deref().map(|key| key.get(..12).unwrap_or(key));
         let mut words = self.step.as_deref().or(key).unwrap_or("-").to_owned();
@@ -50,7 +50,7 @@ impl Incident {
         words
     }
 
-    /// The fault and its call, for people.
+    /// Describes the fault and its call, for people.
     pub(super) fn words(&self) -> String {
         let mut words = format!("fault {}, {}", self.id, self.kind);
         if let Some(rule) = &self.rule {
@@ -62,7 +62,7 @@ impl Incident {
         words
     }
 
-    /// For programs.
+    /// Returns the JSON for programs.
     pub(super) fn to_json(&self) -> Map<String, Value> {
         let fields = [
             ("id", json!(self.id)),
@@ -81,15 +81,15 @@ impl Incident {
     }
 }
 
-/// A journal, line by line.
+/// The reader of a journal's lines.
 #[derive(Debug, Default)]
 pub(in crate::cli) struct Reading {
     faults: BTreeMap<u64, Incident>,
-    /// By fault. A mark may stand before the line of the call it belongs to.
+    /// Times by fault. A mark may come before the line of the call it belongs to.
     fired: BTreeMap<u64, Duration>,
     noticed: BTreeMap<u64, Vec<(Duration, Option<String>)>>,
     recovered: BTreeMap<u64, Vec<Duration>>,
-    /// Calls that were only late, and whose clients did not wait.
+    /// Faults that only delay, whose clients did not wait.
     given_up: BTreeSet<u64>,
     cut: bool,
 }
@@ -98,7 +98,7 @@ impl Reading {
     /// Adds a line.
     ///
     /// # Errors
-    /// A line that no journal has: what is wrong with it.
+    /// Says why it is not a line of a journal.
     pub(in crate::cli) fn add(&mut self, line: &Value) -> Result<(), String> {
         let Value::Object(line) = line else { return Err("it is no object".to_owned()) };
         let outcome = line.get("outcome").and_then(Value::as_str);
@@ -154,12 +154,12 @@ impl Reading {
         }
     }
 
-    /// Whether the last line is not whole.
+    /// Whether the last line is incomplete.
     pub(super) fn is_cut(&self) -> bool {
         self.cut
     }
 
-    /// What all lines tell.
+    /// Combines all lines.
     pub(in crate::cli) fn finish(self) -> JournalFaults {
         let Self { faults, mut fired, mut noticed, mut recovered, given_up, .. } = self;
         let mut found = JournalFaults::default();
@@ -170,13 +170,13 @@ impl Reading {
                 found.unfired += 1;
                 continue;
             };
-            // The first mark counts; one before the fault itself only where there is no
-            // other.
+            // The first mark counts. One from before the fault counts only if there is no other.
             let noticed = noticed.into_iter().min_by_key(|(at, _)| (*at < start, *at));
             let (detected, by) = noticed.unzip();
             fault.by = by.flatten();
             let recovered = recovered.into_iter().min_by_key(|at| (*at < start, *at));
-            // Who gave up has not got the answer that was only late.
+            // A client that gave up did not get the delayed answer, so the fault did more than
+            // delay.
             let only_delays = fault.marks.only_delays && !given_up.contains(&id);
             fault.marks = FaultTimes { start, detected, recovered, only_delays };
             found.incidents.push(fault);
@@ -187,12 +187,12 @@ impl Reading {
     }
 }
 
-/// What a journal tells of faults.
+/// The faults of a journal.
 #[derive(Debug, Default, PartialEq)]
 pub(in crate::cli) struct JournalFaults {
-    /// Those that struck, in the order of their numbers.
+    /// The faults that happened, by number.
     pub(in crate::cli) incidents: Vec<Incident>,
-    /// How many were meant for a call, and did not strike it.
+    /// How many faults were decided for a call but did not happen.
     pub(in crate::cli) unfired: usize,
     /// How many marks belong to no call.
     pub(in crate::cli) strays: usize,
@@ -202,10 +202,10 @@ fn twice(id: u64) -> String {
     format!("fault {id} struck before: these are two journals in one")
 }
 
-/// Reads a journal, its older parts too.
+/// Reads a journal, including its older parts.
 ///
 /// # Errors
-/// A file that cannot be read, or is no journal: which line, and why.
+/// A file that cannot be read, or is not a journal, with the line and the reason.
 pub(super) fn read(path: &Path) -> Result<Reading, CommandFailure> {
     let (mut whole, mut reading) = (WholeJournal::open(path)?, Reading::default());
     loop {
@@ -230,12 +230,12 @@ fn text(object: &Map<String, Value>, name: &str) -> Option<String> {
     object.get(name).and_then(Value::as_str).map(str::to_owned)
 }
 
-/// A fault's number.
+/// Returns the number of a fault.
 fn number(value: &Value) -> Result<u64, String> {
     value.as_u64().ok_or_else(|| "its fault has no number".to_owned())
 }
 
-/// Milliseconds since the run began.
+/// Returns a time since the beginning of the run.
 fn time(object: &Map<String, Value>, name: &str) -> Result<Duration, String> {
     let ms = object.get(name).and_then(Value::as_f64);
     ms.and_then(|ms| Duration::try_from_secs_f64(ms / 1000.0).ok())

@@ -10,7 +10,7 @@ use crate::cli::exit::{CommandFailure, UNEXPECTED};
 use crate::cli::serve_setup;
 use crate::recovery::FaultScore;
 
-/// What every report begins with.
+/// The beginning of every report.
 const BEGINNING: &[u8] =
     b"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"loomrec\" ";
 
@@ -28,8 +28,8 @@ pub(in crate::cli) fn write_junit(
     })
 }
 
-/// The report: a test case for each fault, and a failed one where there was nothing to
-/// keep a budget with.
+/// Returns the report: a test case for each fault, and a failed one if no fault happened and a
+/// budget was set.
 pub(super) fn report(judged: &ScoredFaults) -> String {
     let mut cases: Vec<String> =
         judged.each().map(|(incident, score)| case(incident, score)).collect();
@@ -80,7 +80,7 @@ fn seconds(time: Duration) -> String {
     format!("{:.3}", time.as_secs_f64())
 }
 
-/// Text in an attribute. What XML cannot hold at all is replaced.
+/// Escapes text for an attribute. Characters that XML cannot represent are replaced.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {

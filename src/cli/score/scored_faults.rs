@@ -9,7 +9,7 @@ use crate::cli::terminal;
 use crate::recovery::score::milliseconds;
 use crate::recovery::{self, FaultScore, RecoveryBudget, RecoveryVerdict};
 
-/// Faults, and what they were found to be.
+/// Faults, with the score of each.
 #[derive(Debug)]
 pub(in crate::cli) struct ScoredFaults {
     incidents: Vec<Incident>,
@@ -17,18 +17,18 @@ pub(in crate::cli) struct ScoredFaults {
 }
 
 impl ScoredFaults {
-    /// Judges each fault by a budget.
+    /// Scores each fault against a budget.
     pub(in crate::cli) fn of(incidents: Vec<Incident>, budget: Option<&RecoveryBudget>) -> Self {
         let verdict = recovery::judge(incidents.iter().map(|incident| incident.marks), budget);
         Self { incidents, verdict }
     }
 
-    /// Whether the budget was kept.
+    /// Whether the program kept within the budget.
     pub(in crate::cli) fn passed(&self) -> bool {
         self.verdict.passed()
     }
 
-    /// What is wrong where the budget was missed.
+    /// Returns the complaint about a missed budget.
     pub(in crate::cli) fn complaint(&self) -> String {
         let total = &self.verdict.total;
         match total.faults {
@@ -40,7 +40,7 @@ impl ScoredFaults {
         }
     }
 
-    /// For programs.
+    /// Returns the JSON for programs.
     pub(in crate::cli) fn to_json(&self) -> Value {
         let faults: Vec<Value> =
             self.each().map(|(incident, score)| row(incident, score)).collect();
@@ -52,7 +52,7 @@ impl ScoredFaults {
         })
     }
 
-    /// For people, no wider than `width` where that can be.
+    /// Formats the scores for people, no wider than `width` if possible.
     pub(in crate::cli) fn text(&self, width: Option<usize>) -> String {
         let mut text = String::new();
         if !self.incidents.is_empty() {
@@ -67,7 +67,7 @@ impl ScoredFaults {
         text
     }
 
-    /// Each fault, and what it was found to be.
+    /// Returns each fault with its score.
     pub(super) fn each(&self) -> impl Iterator<Item = (&Incident, &FaultScore)> {
         self.incidents.iter().zip(&self.verdict.scores)
     }
@@ -119,7 +119,7 @@ impl ScoredFaults {
         ]
     }
 
-    /// What it all comes to.
+    /// Returns the totals and the verdict.
     fn words(&self) -> String {
         let total = &self.verdict.total;
         let time = |time| amount::milliseconds(milliseconds(time));
@@ -152,7 +152,8 @@ impl ScoredFaults {
     }
 }
 
-/// A fault for programs. Every name is always there; one that only delays has no report.
+/// Returns a fault for programs. All members are always present. Those of the report are null for a
+/// fault that only delays.
 fn row(incident: &Incident, score: &FaultScore) -> Value {
     let mut row: Map<String, Value> = incident.to_json();
     row.insert("only_delays".to_owned(), (!score.counts).into());
@@ -166,7 +167,7 @@ fn row(incident: &Incident, score: &FaultScore) -> Value {
     Value::Object(row)
 }
 
-/// What a fault missed of the budget, in words.
+/// Returns which parts of the budget a fault missed, in words.
 pub(super) fn reasons(score: &FaultScore) -> String {
     score.missed.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }

@@ -4,7 +4,7 @@ use super::journal::{Incident, JournalFaults, Reading};
 use super::*;
 use crate::recovery::score::milliseconds;
 
-/// A journal with a bit of everything: marks before their call's line among it.
+/// A journal with a bit of everything, including marks that come before the line of their call.
 const SAMPLE: &str = include_str!("sample.jsonl");
 
 fn incidents(text: &str) -> Vec<Incident> {

@@ -1,4 +1,4 @@
-//! Upstreams, by `--upstream` and by what the environment says.
+//! Upstreams from `--upstream` and from the environment.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,20 +12,20 @@ use crate::engine::route::{MountedUpstream, RouteTable, UNNAMED};
 use crate::provider::Provider;
 use crate::provider::directory::UPSTREAMS;
 
-/// Upstreams as the flags and the environment give them.
+/// The upstreams from the flags and the environment.
 #[derive(Debug)]
 pub struct UpstreamSettings {
-    /// Where requests go.
+    /// The routes of requests.
     pub routes: Arc<RouteTable>,
-    /// The names whose address the user gave.
+    /// The names of upstreams whose address the user gave.
     pub given: Vec<String>,
 }
 
-/// Reads `--upstream`, and for a wrapped command the addresses that the
-/// environment already gave.
+/// Reads `--upstream`, and for a wrapped command the addresses that the environment already
+/// contains.
 ///
 /// # Errors
-/// An address that is none, or two single ones.
+/// An invalid address, or two addresses without a name.
 pub fn upstreams(
     args: &ServeArgs,
     current: &BTreeMap<String, String>,
@@ -37,10 +37,10 @@ pub fn upstreams(
     upstreams_at(&args.upstream, custom)
 }
 
-/// The upstreams, at the addresses of `--upstream`, else of the environment.
+/// Returns the upstreams, with the addresses of `--upstream`, or else of the environment.
 ///
 /// # Errors
-/// An address that is none, or two single ones.
+/// An invalid address, or two addresses without a name.
 pub fn upstreams_at(
     addresses: &[String],
     custom: Vec<(&'static str, Url)>,
@@ -93,8 +93,8 @@ fn is_name(text: &str) -> bool {
         && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
 }
 
-/// An address as it was given, or a text that holds one, without what may be secret in
-/// it: the user and password before its host, and its query.
+/// Removes the secret parts from an address, or from a text that contains one: the user and
+/// password before the host, and the query.
 pub fn without_secrets(text: &str) -> String {
     let (scheme, rest) = match text.split_once("://") {
         Some((scheme, rest)) => (format!("{scheme}://"), rest),
@@ -104,15 +104,15 @@ pub fn without_secrets(text: &str) -> String {
         Some((rest, _)) => (rest, "?…"),
         None => (rest, ""),
     };
-    // A password may hold a slash, which ends the host for those who read it properly.
+    // A password may contain a slash, although the URL standard would end the host there.
     let host = rest.rsplit_once('@').map_or(rest.to_owned(), |(_, host)| format!("…@{host}"));
     format!("{scheme}{host}{query}")
 }
 
-/// Reads `--upstream` alone: names, none for everything else, and addresses.
+/// Reads only `--upstream`: names, or `None` for everything else, with addresses.
 ///
 /// # Errors
-/// An address that is none.
+/// An invalid address.
 pub fn addresses(flags: &[String]) -> Result<Vec<(Option<String>, Url)>, CommandFailure> {
     let read = |text: &String| match text.split_once('=').filter(|(name, _)| is_name(name)) {
         Some((name, address)) => Ok((Some(name.to_owned()), parse_address(text, address)?)),
@@ -121,7 +121,7 @@ pub fn addresses(flags: &[String]) -> Result<Vec<(Option<String>, Url)>, Command
     flags.iter().filter(|text| !text.is_empty()).map(read).collect()
 }
 
-/// An upstream's address.
+/// Parses the address of an upstream.
 fn parse_address(flag: &str, address: &str) -> Result<Url, CommandFailure> {
     let wrong = |why: &str| {
         CommandFailure::usage(format!(
@@ -140,8 +140,7 @@ fn parse_address(flag: &str, address: &str) -> Result<Url, CommandFailure> {
     Ok(url)
 }
 
-/// Makes the upstreams that recordings name known, so that their calls are placed
-/// without being told of them again.
+/// Adds the upstreams that recordings name, so that their calls are routed without further flags.
 pub fn add_recorded(upstreams: &mut UpstreamSettings, recorded: &BTreeSet<String>) {
     let routes = Arc::make_mut(&mut upstreams.routes);
     for name in recorded.iter().filter(|name| *name != UNNAMED) {

@@ -1,18 +1,18 @@
-//! Puts settings where flags that were not given would be.
+//! Settings as the defaults of flags.
 
 use clap::Command;
 
 use super::Settings;
 use super::setting_type::settable;
 
-/// Whether the file's values add to those that were given otherwise, where there are
-/// any: rules and upstreams do, a recording does not.
+/// Whether the file's values are added to those from other sources. This holds for rules and
+/// upstreams, but not for a recording.
 pub fn adds_up(name: &str) -> bool {
     let rules = matches!(name, "ignore" | "identity-header" | "ignore-header" | "redact");
     rules || matches!(name, "upstream" | "no-env" | "allow-host" | "allow-origin")
 }
 
-/// The command line, with what the file sets as the defaults of its flags.
+/// Returns the command line with the file's settings as the defaults of its flags.
 pub fn into_command(settings: &Settings, command: Command) -> Command {
     let names: Vec<String> =
         command.get_subcommands().map(|sub| sub.get_name().to_owned()).collect();

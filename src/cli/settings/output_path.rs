@@ -1,7 +1,7 @@
-//! Paths of output files that settings name: they stay in the project.
+//! The check of output paths in settings: they must stay within the project.
 //!
-//! A settings file may come with a repository, and whoever runs loomrec there has not
-//! chosen these paths.
+//! A settings file may come with a repository, so the user of loomrec may not have chosen these
+//! paths.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -11,8 +11,8 @@ use clap::parser::ValueSource;
 use super::Settings;
 use crate::cli::exit::CommandFailure;
 
-/// The settings that name output files, each with the command whose output it is; `None`
-/// for all commands.
+/// The settings that name output files, each with the command whose output it is. `None` means all
+/// commands.
 const OUTPUTS: [(Option<&str>, &str); 5] = [
     (None, "journal"),
     (None, "receipt"),
@@ -21,11 +21,11 @@ const OUTPUTS: [(Option<&str>, &str); 5] = [
     (Some("record"), "recording"),
 ];
 
-/// Refuses an output file that the settings name outside of their own folder and the
+/// Refuses an output file of the settings that is outside of the settings file's folder and the
 /// working directory.
 ///
 /// # Errors
-/// The setting, and where it leads.
+/// Names the setting and its value.
 pub fn refuse_outside(
     settings: &Settings,
     command: &str,
@@ -56,8 +56,8 @@ pub fn refuse_outside(
     Ok(())
 }
 
-/// Where a path leads, links followed as far as it exists; `None` where it goes upward from
-/// what does not exist.
+/// Resolves a path, following links as far as it exists. Returns `None` if it goes upward from a
+/// folder that does not exist.
 fn destination(path: &Path) -> Option<PathBuf> {
     let name = path.file_name()?;
     let folder = path.parent()?;

@@ -1,4 +1,4 @@
-//! Reads a settings file, and refuses what is none.
+//! The parser of settings files.
 
 use std::any::TypeId;
 use std::ops::Range;
@@ -14,10 +14,10 @@ use crate::cli::exit::CommandFailure;
 use crate::spelling::nearest;
 use crate::store::RecordingLocation;
 
-/// The commands whose settings may stand at the top.
+/// The commands whose settings may be at the top of the file.
 const SERVING: [&str; 2] = ["record", "replay"];
 
-/// The settings in `text`.
+/// Returns the settings in `text`.
 ///
 /// # Errors
 /// Text that is not TOML; a setting that does not exist or is of the wrong type.
@@ -48,7 +48,7 @@ pub(super) fn parse(
     Ok(entries)
 }
 
-/// Adds a setting. Upstreams can be given in two ways, which add up.
+/// Adds a setting. Upstreams can be given in two ways, whose values are combined.
 fn add(entries: &mut Vec<Setting>, new: Setting) {
     let same = |known: &&mut Setting| known.name == new.name && known.command == new.command;
     match entries.iter_mut().find(same) {
@@ -71,7 +71,7 @@ impl File<'_> {
         CommandFailure::usage(format!("{}:{line}: {why}", self.path.display()))
     }
 
-    /// The table of one command.
+    /// Reads the table of one command.
     fn command(
         &self,
         key: &Key<'_>,
@@ -104,7 +104,7 @@ impl File<'_> {
         Ok(())
     }
 
-    /// `[upstreams]`: an address for each name.
+    /// Reads `[upstreams]`: an address for each name.
     fn upstreams(&self, key: &Key<'_>, table: &DeTable<'_>) -> Result<Setting, CommandFailure> {
         let mut values = Vec::new();
         for (name, value) in table {
@@ -118,7 +118,7 @@ impl File<'_> {
         Ok(Setting { command: None, name: "upstream".to_owned(), values, line })
     }
 
-    /// One setting.
+    /// Reads one setting.
     fn entry(
         &self,
         command: Option<&str>,
@@ -159,7 +159,7 @@ impl File<'_> {
     }
 }
 
-/// What a setting is set to; `None` where it is of the wrong type.
+/// Returns the values of a setting, or `None` if it is of the wrong type.
 fn values(value: &DeValue<'_>, kind: SettingType) -> Option<Vec<String>> {
     match (value, kind) {
         (DeValue::Boolean(value), SettingType::Switch) => Some(vec![value.to_string()]),
@@ -183,7 +183,7 @@ fn is_number(value: &DeValue<'_>) -> bool {
     matches!(value, DeValue::Integer(_) | DeValue::Float(_))
 }
 
-/// Whether a flag's value is any text: a number there is a slip.
+/// Whether a flag takes any text, so that a number is probably a mistake.
 fn takes_text(arg: &Arg) -> bool {
     let kind = arg.get_value_parser().type_id();
     kind == TypeId::of::<String>()
@@ -191,8 +191,8 @@ fn takes_text(arg: &Arg) -> bool {
         || kind == TypeId::of::<RecordingLocation>()
 }
 
-/// Why a flag does not take a value, as the command line has it: a word that is none of
-/// those there are, a number that is none.
+/// Returns why a flag does not accept a value, as the command line checks it: an unknown word, or
+/// an invalid number.
 fn refused(arg: &Arg, value: &str) -> Option<String> {
     if kind(arg) == SettingType::Switch {
         return None;
@@ -223,7 +223,7 @@ fn expected(name: &str, arg: &Arg) -> String {
     format!("{name}: expected {what}")
 }
 
-/// A hint to the name that was meant, or all there are.
+/// Returns a hint: the name that was probably meant, or all known names.
 fn hint(name: &str, known: &[&str]) -> String {
     match nearest(&name.replace('_', "-"), known) {
         Some(near) => format!("did you mean {near:?}?"),
@@ -231,7 +231,7 @@ fn hint(name: &str, known: &[&str]) -> String {
     }
 }
 
-/// The line in which a range of a text begins.
+/// Returns the line in which a range of a text begins.
 fn line_of(text: &str, span: &Range<usize>) -> usize {
     1 + text.as_bytes().iter().take(span.start).filter(|byte| **byte == b'\n').count()
 }

@@ -1,8 +1,8 @@
-//! Which flags can be set in a file, and what each of them takes.
+//! The types of settings, and which flags can be settings.
 
 use clap::{Arg, ArgAction};
 
-/// What a setting takes.
+/// What kind of value a setting takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SettingType {
     /// `true` or `false`.
@@ -13,8 +13,7 @@ pub(super) enum SettingType {
     Many,
 }
 
-/// Whether a flag can be set in a file: it has a twin in the environment, and is no
-/// secret.
+/// Whether a flag can be set in a file: it has an environment variable, and it is not a secret.
 pub fn settable(arg: &Arg) -> bool {
     let named = arg.get_long().is_some_and(|long| long != "config");
     named && arg.get_env().is_some() && !arg.is_hide_env_values_set()

@@ -1,36 +1,36 @@
-//! What a recording holds, without what its entries hold: the names in order, and
-//! for each take where it stands and the hash of its request.
+//! An index of a recording: the names in order, and for each take its position and the hash of its
+//! request.
 
 use crate::identity::RequestKey;
 use crate::recording::EntryName;
 use crate::store::{Recording, StoreError, TakeRef};
 
-/// The names of a recording in its order.
+/// The names of a recording, in order.
 #[derive(Debug, Default)]
 pub(in crate::cli) struct RecordingContents {
     names: Vec<ListedEntry>,
 }
 
-/// One name and its takes.
+/// A name with its takes.
 #[derive(Debug)]
 pub(in crate::cli) struct ListedEntry {
     /// The name.
     pub(in crate::cli) name: EntryName,
-    /// Its takes, the first first.
+    /// The takes, in order.
     pub(in crate::cli) takes: Vec<NumberedTake>,
 }
 
-/// Where a take stands.
+/// The position of a take.
 #[derive(Debug)]
 pub(in crate::cli) struct NumberedTake {
-    /// For reading its entry.
+    /// The position from which the entry is read.
     pub(in crate::cli) place: TakeRef,
-    /// The hash that its entry says its request has.
+    /// The hash of the request, as stored in the entry.
     hash: Option<RequestKey>,
 }
 
 impl RecordingContents {
-    /// Goes through a recording once.
+    /// Reads through a recording once.
     ///
     /// # Errors
     /// The first entry that cannot be read or used.
@@ -43,7 +43,7 @@ impl RecordingContents {
         Ok(contents)
     }
 
-    /// Adds the next take; those of one name stand together.
+    /// Adds the next take. The takes of one name are adjacent.
     pub(in crate::cli) fn add(
         &mut self,
         name: &EntryName,
@@ -57,17 +57,17 @@ impl RecordingContents {
         }
     }
 
-    /// Whether there is no entry.
+    /// Whether there are no entries.
     pub(in crate::cli) fn is_empty(&self) -> bool {
         self.names.is_empty()
     }
 
-    /// The names in the recording's order.
+    /// Returns the names in the recording's order.
     pub(in crate::cli) fn names(&self) -> impl Iterator<Item = &ListedEntry> {
         self.names.iter()
     }
 
-    /// The takes of requests that have such a hash, each with its number.
+    /// Returns the takes whose request hash fulfils a condition, each with its number.
     pub(in crate::cli) fn requests(
         &self,
         such: impl Fn(&RequestKey) -> bool,
@@ -92,7 +92,7 @@ impl ListedEntry {
 pub(in crate::cli) mod tests {
     use super::*;
 
-    /// A recording of this text.
+    /// Opens a recording with this text.
     pub(in crate::cli) fn recording(text: &str) -> Recording {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("run.json");

@@ -1,5 +1,5 @@
-//! What of a response does not decode: a wrong checksum, an event that was cut, JSON
-//! that is none. The recording keeps such bytes as they came, and so does replay.
+//! Damage in a response: a wrong checksum, an event that was cut, invalid JSON. The recording keeps
+//! such bytes unchanged, and so does replay.
 
 use serde::de::IgnoredAny;
 
@@ -7,13 +7,13 @@ use crate::inspection::event as message;
 use crate::provider::framing::{self, StreamEvent};
 use crate::provider::{Framing, Operation};
 
-/// How many are named.
+/// How many are described.
 const NAMED: usize = 3;
 
-/// A line for each thing that does not decode in the plain bytes of a response of
-/// success, few enough to be read.
+/// Describes what does not decode in the uncompressed bytes of a successful response, in only a few
+/// lines.
 pub(super) fn notes(operation: Operation, media: &str, bytes: &[u8]) -> Vec<String> {
-    // What an unknown endpoint sends is for its callers to judge, but for checksums.
+    // The data of an unknown endpoint is not judged, except for checksums.
     let framing = Framing::answered(operation, media, bytes);
     let known = operation != Operation::OTHER || framing == Some(Framing::EventStream);
     if bytes.is_empty() || !known {
@@ -27,7 +27,7 @@ pub(super) fn notes(operation: Operation, media: &str, bytes: &[u8]) -> Vec<Stri
     }
 }
 
-/// Of one JSON value.
+/// Checks a single JSON value.
 fn whole(bytes: &[u8]) -> Vec<String> {
     if is_json(bytes) { Vec::new() } else { vec!["the body is cut, or is no JSON".to_owned()] }
 }
@@ -44,7 +44,7 @@ fn events(framing: Framing, bytes: &[u8]) -> Vec<String> {
     notes
 }
 
-/// What is wrong with an event.
+/// Describes what is wrong with an event.
 fn what(framing: Framing, event: &StreamEvent<'_>) -> Option<String> {
     if event.failed {
         return Some(match event.name {
@@ -69,7 +69,7 @@ fn what(framing: Framing, event: &StreamEvent<'_>) -> Option<String> {
 }
 
 fn is_json(bytes: &[u8]) -> bool {
-    // What is skipped is not looked at: that it is UTF-8 must be seen first.
+    // The parser does not check skipped text, so the UTF-8 check comes first.
     std::str::from_utf8(bytes).is_ok_and(|text| serde_json::from_str::<IgnoredAny>(text).is_ok())
 }
 

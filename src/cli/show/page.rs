@@ -12,10 +12,10 @@ use crate::recording::{
     Entry, RecordedCut, RecordedRequest, RecordedResponse, ResponseEnd, encoding,
 };
 
-/// Plain bytes of a compressed body, at most.
+/// The most bytes that a compressed body is decompressed to.
 const DECODED: usize = encoding::LARGEST;
 
-/// The page; its timeline is no wider than `width`. `outside_key`: the names of the
+/// Formats the page. Its timeline is no wider than `width`. `outside_key` has the names of the
 /// request's headers that are not part of its key.
 pub(super) fn text(row: &Row, outside_key: &[String], width: Option<usize>) -> String {
     let entry = &row.entry;
@@ -55,17 +55,17 @@ struct Page {
 }
 
 impl Page {
-    /// The heading of a part.
+    /// Adds the heading of a section.
     fn title(&mut self, title: &str) {
         self.out.push_str(&format!("\n{}\n", title.bold()));
     }
 
-    /// A line, indented.
+    /// Adds an indented line.
     fn line(&mut self, text: &str) {
         self.out.push_str(&format!("  {}\n", terminal::line(text)));
     }
 
-    /// Lines that are safe already, indented.
+    /// Adds indented lines that are already safe for a terminal.
     fn block(&mut self, text: &str) {
         for line in text.lines() {
             let indent = if line.is_empty() { "" } else { "  " };
@@ -73,7 +73,7 @@ impl Page {
         }
     }
 
-    /// A fact: its name and what it is; nothing where it is not known.
+    /// Adds a fact with its name. Adds nothing if it is unknown.
     fn fact(&mut self, name: &str, value: Option<&str>) {
         if let Some(value) = value {
             let name = format!("{name:<10}");
@@ -81,21 +81,21 @@ impl Page {
         }
     }
 
-    /// Headers as they go over the wire.
+    /// Adds headers as they are sent over the wire.
     fn headers(&mut self, headers: &[(String, String)]) {
         for (name, value) in headers {
             self.line(&format!("{name}: {value}"));
         }
     }
 
-    /// A body, a blank line before it.
+    /// Adds a body, after a blank line.
     fn body(&mut self, bytes: &[u8]) {
         self.out.push('\n');
         self.block(&pretty::body(bytes));
     }
 }
 
-/// What it is and where it comes from.
+/// Adds what the entry is and where it comes from.
 fn head(page: &mut Page, row: &Row) {
     let entry = &row.entry;
     let name = terminal::line(&row.name.to_string()).into_owned();
@@ -123,7 +123,7 @@ fn show_request(page: &mut Page, request: &RecordedRequest, outside_key: &[Strin
     page.body(&request.body);
 }
 
-/// The answer, put together from whatever form it came in.
+/// Adds the answer, combined from the form in which it arrived.
 fn answer(page: &mut Page, entry: &Entry) {
     let start = page.out.len();
     if let Some(content) = entry.content.as_deref().filter(|content| !content.is_empty()) {
@@ -150,14 +150,14 @@ fn answer(page: &mut Page, entry: &Entry) {
         (None, None) if entry.response.is_none() => None,
         _ => Some(PriceSource::builtin().cost(entry, entry.model.as_deref())),
     };
-    // A failed call used nothing: that it cost nothing need not be said.
+    // A failed call used no tokens, so its cost of zero is not shown.
     let cost = cost.filter(|cost| *cost != Some(0.0) || entry.usage.is_some());
     let cost = cost.map(|cost| cost.map_or_else(|| UNKNOWN.to_owned(), dollars));
     page.fact("cost", cost.as_deref());
     page.fact("time", entry.latency_ms.map(milliseconds).as_deref());
 }
 
-/// Token counts in words.
+/// Formats token counts.
 fn tokens(usage: TokenUsage) -> String {
     let note = |parts: &[(u64, &str)]| {
         let parts: Vec<String> = parts
@@ -174,8 +174,8 @@ fn tokens(usage: TokenUsage) -> String {
     format!("{prompt} in{input}, {completion} out{output}, {} in all", usage.total_tokens)
 }
 
-/// Status and headers; the body too, where the timeline would not show it whole; and
-/// what does not decode of it.
+/// Adds status and headers, the body if the timeline does not show it whole, and notes about what
+/// does not decode.
 fn show_response(page: &mut Page, row: &Row, response: &RecordedResponse) {
     let status = http::StatusCode::from_u16(response.status).ok();
     let reason = status.and_then(|status| status.canonical_reason()).unwrap_or_default();
@@ -187,13 +187,13 @@ fn show_response(page: &mut Page, row: &Row, response: &RecordedResponse) {
     let decoded = coding.as_ref().and_then(|coding| encoding::decode(coding, &bytes, DECODED));
     let plain = decoded.as_deref().unwrap_or(&bytes);
     let framing = Framing::of_media(&media);
-    // The timeline shows it then.
+    // In this case the timeline shows the body.
     let told = matches!(framing, Some(Framing::Sse | Framing::EventStream));
     if row.streamed() != Some(true) || !told {
         page.body(plain);
     }
     let operation = row.call.as_ref().map_or(Operation::OTHER, |call| call.operation);
-    // Compressed bytes that do not decode are no events.
+    // Compressed bytes that do not decode are not checked for events.
     if let (Some(coding), None, false) = (&coding, &decoded, bytes.is_empty()) {
         page.fact("damage", Some(&format!("the body does not decode as {coding}")));
     }
@@ -204,7 +204,7 @@ fn show_response(page: &mut Page, row: &Row, response: &RecordedResponse) {
     }
 }
 
-/// When the bytes came and how they ended.
+/// Adds when the bytes arrived and how they ended.
 fn times(page: &mut Page, response: &RecordedResponse, width: Option<usize>) {
     let chunks = response.payload.chunks();
     let coded = encoding::coding_in(&response.headers).is_some();

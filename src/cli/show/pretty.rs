@@ -1,17 +1,17 @@
-//! Bodies for people at a terminal: laid out, long rows and texts cut with a note, what
-//! is no text described.
+//! Bodies for people at a terminal: indented JSON, with long arrays and texts cut and noted. A body
+//! that is not text is described.
 
 use serde_json::Value;
 
 use super::super::terminal;
 use crate::inspection::pretty::BodyLayout;
 
-/// A text above this many characters is cut (an image in base64 is far above it), a row
-/// above this many numbers too (an embedding has hundreds).
+/// A text of more than this many characters is cut (an image in base64 is far longer), and so is an
+/// array of more than this many numbers (an embedding has hundreds).
 const LAYOUT: BodyLayout =
     BodyLayout { body: usize::MAX, text: 4000, row: 8, clean: terminal::json };
 
-/// A body as indented lines, and what it is where that is not plain to see.
+/// Formats a body as indented lines, or describes it if it is not text.
 pub(super) fn body(bytes: &[u8]) -> String {
     if bytes.is_empty() {
         return "(no body)".to_owned();
@@ -25,12 +25,12 @@ pub(super) fn body(bytes: &[u8]) -> String {
     }
 }
 
-/// A JSON value as indented lines.
+/// Formats a JSON value as indented lines.
 pub(super) fn json(value: &Value) -> String {
     LAYOUT.json(value)
 }
 
-/// The text, its end left out where it is very long.
+/// Cuts the end off a very long text.
 pub(super) fn cut(text: &str) -> String {
     LAYOUT.cut(text)
 }

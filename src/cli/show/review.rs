@@ -1,6 +1,6 @@
-//! A recording as text that is made to be compared line by line, as `git diff` does
-//! with what a `textconv` command prints: a line for each leaf of a request, texts by
-//! their lines, and nothing that changes each time the same is recorded.
+//! A recording as text for line-by-line comparison, as `git diff` compares the output of a
+//! `textconv` command: one line for each leaf of a request, texts split into lines, and nothing
+//! that differs each time the same call is recorded.
 
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -13,10 +13,10 @@ use crate::provider::ToolCall;
 use crate::recording::redact::{CallCredentials, Redactor};
 use crate::recording::{Entry, RecordedRequest, RecordedResponse};
 
-/// Characters of a text without blanks that are shown; of a longer one, its hash.
+/// The most characters that are shown of a text without blanks. A longer one is shown as its hash.
 const SHOWN: usize = 200;
 
-/// One take.
+/// Formats one take.
 pub(in crate::cli) fn text(row: &Row, redactor: &Redactor) -> String {
     let mut page = Page { out: String::new(), redactor };
     let entry = &row.entry;
@@ -49,21 +49,21 @@ struct Page<'r> {
 }
 
 impl Page<'_> {
-    /// A line.
+    /// Adds a line.
     fn line(&mut self, indent: &str, text: &str) {
         let clean = self.redactor.redact(text.as_bytes(), &CallCredentials::default());
         let clean = String::from_utf8_lossy(&clean);
         self.out.push_str(&format!("{indent}{}\n", terminal::line(&clean)));
     }
 
-    /// A text by its lines, or by its hash where it is long and has no blanks.
+    /// Adds a text line by line. A long line without blanks is shown as its hash.
     fn words(&mut self, indent: &str, text: &str) {
         for line in text.split('\n') {
             self.line(indent, &bounded(line));
         }
     }
 
-    /// A line for each leaf of a value, below its place.
+    /// Adds a line for each leaf of a value, with its place.
     fn leaves(&mut self, place: &str, value: &Value) {
         match value {
             Value::Object(members) if !members.is_empty() => {
@@ -87,9 +87,9 @@ impl Page<'_> {
         }
     }
 
-    /// A body by what it is.
+    /// Adds a body according to its type.
     fn body(&mut self, bytes: &[u8]) {
-        // Only JSON that means the same to everyone is laid out anew.
+        // Only JSON that all parsers understand in the same way is split into leaves.
         let value = identity::parse(bytes).ok().and_then(|_| serde_json::from_slice(bytes).ok());
         match (value, std::str::from_utf8(bytes)) {
             _ if bytes.is_empty() => {}
@@ -112,7 +112,7 @@ fn asked(page: &mut Page<'_>, request: &RecordedRequest) {
     page.body(&request.body);
 }
 
-/// What the answer says; `false` where that is not told.
+/// Adds what the answer says. Returns `false` if the entry does not say it.
 fn answered(page: &mut Page<'_>, entry: &Entry) -> bool {
     let content = entry.content.as_deref().filter(|content| !content.is_empty());
     let is_told = content.is_some() || !entry.tool_calls.is_empty() || entry.usage.is_some();
@@ -147,7 +147,7 @@ fn came(page: &mut Page<'_>, row: &Row, response: &RecordedResponse, is_told: bo
     }
 }
 
-/// A text, or the beginning of a long one without blanks, and its hash.
+/// Returns a text unchanged, or the beginning and the hash of a long one without blanks.
 fn bounded(text: &str) -> String {
     if text.len() <= SHOWN || text.contains(' ') {
         return text.to_owned();
@@ -156,7 +156,7 @@ fn bounded(text: &str) -> String {
     format!("{start}… ({} bytes, sha256 {})", text.len(), digest(text.as_bytes()))
 }
 
-/// The first digits of the SHA-256.
+/// Returns the first digits of the SHA-256.
 fn digest(bytes: &[u8]) -> String {
     let hash = Sha256::digest(bytes);
     hash.iter().take(6).map(|byte| format!("{byte:02x}")).collect()

@@ -1,5 +1,5 @@
-//! Which take a key means: a step id, the beginning of a hash, `#N` behind it
-//! for a further take.
+//! Lookup of a take by a key: a step id or the beginning of a hash, with `#N` after it for a
+//! further take.
 
 use std::collections::BTreeSet;
 
@@ -7,52 +7,52 @@ use super::contents::{ListedEntry, RecordingContents};
 use crate::identity::RequestKey;
 use crate::recording::EntryName;
 
-/// Fewer digits of a hash could be a typing error.
+/// With fewer digits, a hash could be a typing error.
 const LEAST_DIGITS: usize = 4;
-/// How many keys are told to be near.
+/// How many similar keys are suggested.
 const NEAR: usize = 3;
 
-/// A take that is meant; whether there is such a one is not said.
+/// The take that a key means. The take itself may not exist.
 #[derive(Debug)]
 pub(in crate::cli) struct Choice<'a> {
     /// The name and its takes.
     pub(in crate::cli) named: &'a ListedEntry,
-    /// The take of it, from 1.
+    /// The number of the take, from 1.
     pub(in crate::cli) take: usize,
 }
 
-/// Why a key means no single name. Keys are such as can be typed.
+/// Why a key does not mean exactly one name. Keys are in a form that can be typed.
 #[derive(Debug, PartialEq)]
 pub(in crate::cli) enum NoChoice {
-    /// There is no entry at all.
+    /// The recording has no entries.
     Empty,
     /// No key was given, and there are several names.
     Needed {
         /// All of them.
         keys: Vec<String>,
     },
-    /// The beginning of several hashes.
+    /// The key is the beginning of several hashes.
     Ambiguous {
-        /// As it was given.
+        /// The key, as it was given.
         key: String,
-        /// What it may mean.
+        /// The keys that it may mean.
         keys: Vec<String>,
     },
-    /// Too few digits of a hash.
+    /// The key has too few digits for a hash.
     Short {
-        /// As it was given.
+        /// The key, as it was given.
         key: String,
     },
-    /// No name is or begins like this.
+    /// No name is equal to the key or begins with it.
     Unknown {
-        /// As it was given.
+        /// The key, as it was given.
         key: String,
-        /// Names that look like it.
+        /// Similar names.
         near: Vec<String>,
     },
 }
 
-/// The take that `key` means; without a key, the only name's first.
+/// Returns the take that `key` means. Without a key, returns the first take of the only name.
 ///
 /// # Errors
 /// [`NoChoice`]
@@ -61,7 +61,7 @@ pub(in crate::cli) fn choose<'a>(
     key: Option<&str>,
 ) -> Result<Choice<'a>, NoChoice> {
     let Some(key) = key else { return Ok(Choice { named: only(contents)?, take: 1 }) };
-    // A step id may hold a `#` itself.
+    // A step id may contain a `#` itself.
     if let Some(named) = exact(contents, key) {
         return Ok(Choice { named, take: 1 });
     }
@@ -75,8 +75,8 @@ pub(in crate::cli) fn choose<'a>(
     by_digits(contents, key, base, take)
 }
 
-/// The name that a hash begins with these digits: an entry's own, else the hash
-/// of a request under a step id.
+/// Looks up a name whose hash begins with these digits: the hash of the name itself, or else of a
+/// request under a step id.
 fn by_digits<'a>(
     contents: &'a RecordingContents,
     key: &str,
@@ -106,7 +106,7 @@ fn by_digits<'a>(
     match names.as_slice() {
         [named] => return Ok(Choice { named, take }),
         [] => {}
-        // The short form would not tell apart what these digits do not.
+        // A short form would not distinguish hashes that share these digits.
         _ => return Err(ambiguous(names.iter().map(|named| full(&named.name, &digits)).collect())),
     }
     let steps: Vec<Choice<'_>> =
@@ -116,13 +116,13 @@ fn by_digits<'a>(
         let keys = steps.iter().map(|step| step.named.name.take_key(step.take));
         return Err(ambiguous(keys.collect()));
     }
-    // `#N` counts the takes of this request there.
+    // Here `#N` counts the takes of this request.
     let near = vec![label(first)];
     let chosen = take.checked_sub(1).and_then(|at| steps.into_iter().nth(at));
     chosen.ok_or_else(|| NoChoice::Unknown { key: key.to_owned(), near })
 }
 
-/// The only name.
+/// Returns the only name.
 fn only(contents: &RecordingContents) -> Result<&ListedEntry, NoChoice> {
     let mut names = contents.names();
     match (names.next(), names.next()) {
@@ -135,7 +135,7 @@ fn only(contents: &RecordingContents) -> Result<&ListedEntry, NoChoice> {
     }
 }
 
-/// The name that is written exactly so.
+/// Returns the name that is equal to the key.
 fn exact<'a>(contents: &'a RecordingContents, key: &str) -> Option<&'a ListedEntry> {
     contents.names().find(|named| match &named.name {
         EntryName::Step(id) => id == key,
@@ -143,7 +143,7 @@ fn exact<'a>(contents: &'a RecordingContents, key: &str) -> Option<&'a ListedEnt
     })
 }
 
-/// `KEY#N` as KEY and N, anything else as the key and 1.
+/// Splits `KEY#N` into KEY and N. Anything else is returned as the key and 1.
 fn split_take(key: &str) -> (&str, usize) {
     let split = key.rsplit_once('#').and_then(|(base, number)| {
         let digits = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
@@ -152,7 +152,7 @@ fn split_take(key: &str) -> (&str, usize) {
     split.unwrap_or((key, 1))
 }
 
-/// What a person types for a name.
+/// Returns the text that a person types for a name.
 fn label(name: &EntryName) -> String {
     match name {
         EntryName::Step(id) => id.clone(),
@@ -160,12 +160,12 @@ fn label(name: &EntryName) -> String {
     }
 }
 
-/// A hash with more digits than `digits`, which several begin with.
+/// Returns a hash with more digits than `digits`, with which several hashes begin.
 fn full(name: &EntryName, digits: &str) -> String {
     if digits.len() < 12 { label(name) } else { name.to_string() }
 }
 
-/// The names that look most like `key`.
+/// Returns the names that are most similar to `key`.
 fn near(contents: &RecordingContents, key: &str) -> Vec<String> {
     let wanted = key.to_lowercase();
     let mut found = BTreeSet::new();
@@ -182,7 +182,7 @@ fn near(contents: &RecordingContents, key: &str) -> Vec<String> {
     found.into_iter().take(NEAR).map(|(_, _, label)| label).collect()
 }
 
-/// How many characters have to be put in, left out or changed between two texts.
+/// Returns the edit distance of two texts: the number of characters to insert, delete or change.
 fn distance(one: &str, other: &str) -> usize {
     let other: Vec<char> = other.chars().collect();
     let mut row: Vec<usize> = (0..=other.len()).collect();

@@ -5,7 +5,7 @@ fn at(path: &str) -> RecordingLocation {
     std::path::PathBuf::from(path).into()
 }
 
-/// A recording with a bit of everything, plain AgentLoom entries among it.
+/// A recording with a bit of everything, including plain AgentLoom entries.
 const SAMPLE: &str = include_str!("sample.json");
 
 fn shown(key: &str) -> String {

@@ -1,5 +1,5 @@
-//! The chunk timeline: when each chunk came, how long after the one before, how
-//! large it was, and what stands in it.
+//! The chunk timeline: when each chunk arrived, how long after the one before, its size, and its
+//! content.
 
 use owo_colors::OwoColorize as _;
 
@@ -8,23 +8,23 @@ use crate::inspection::event;
 use crate::provider::Framing;
 use crate::recording::Chunk;
 
-/// Chunks up to this many are all shown.
+/// Up to this many chunks are all shown.
 const SHOWN: usize = 40;
-/// Of more chunks, so many from the beginning…
+/// If there are more, this many from the beginning are shown …
 const FIRST: usize = 20;
-/// … and so many from the end.
+/// … and this many from the end.
 const LAST: usize = 10;
-/// The indentation and the columns before a chunk's text.
+/// The columns before a chunk's text, including the indentation.
 const BEFORE: usize = 33;
-/// Characters of a chunk that are shown where there is no terminal.
+/// The characters of a chunk that are shown without a terminal.
 const PREVIEW: usize = 90;
-/// … and on a terminal however narrow.
+/// The least that are shown on a narrow terminal.
 const LEAST: usize = 24;
-/// Bytes of a chunk that is no text.
+/// The bytes that are shown of a chunk that is not text.
 const HEX: usize = 16;
 
-/// A line for each chunk; the middle of hundreds is folded. Where they are framed in
-/// bytes, what their messages say stands there in place of these.
+/// Formats a line for each chunk. The middle of a long stream is left out. In a binary framing, the
+/// text of the messages is shown instead of the bytes.
 pub(super) fn text(chunks: &[Chunk], framing: Option<Framing>, width: Option<usize>) -> String {
     let decoded = (framing == Some(Framing::EventStream)).then(|| event::texts(chunks));
     let room = width.map_or(PREVIEW, |width| width.saturating_sub(BEFORE).max(LEAST));
@@ -51,10 +51,10 @@ pub(super) fn text(chunks: &[Chunk], framing: Option<Framing>, width: Option<usi
     out
 }
 
-/// How a chunk begins and ends, in at most `room` characters.
+/// Returns the beginning and end of a chunk, in at most `room` characters.
 fn preview(data: &[u8], room: usize) -> String {
     let text = String::from_utf8_lossy(data);
-    // A chunk may begin or end inside a character; more than that is no text.
+    // A chunk may begin or end inside a character. With more invalid bytes, it is not text.
     if text.chars().filter(|&character| character == '\u{fffd}').count() > 6 {
         let hex: Vec<String> = data.iter().take(HEX).map(|byte| format!("{byte:02x}")).collect();
         let more = if data.len() > HEX { " …" } else { "" };
@@ -63,8 +63,8 @@ fn preview(data: &[u8], room: usize) -> String {
     shortened(&text, room)
 }
 
-/// How a text begins and ends, in at most `room` columns. What tells the chunks
-/// of a stream apart stands near their ends.
+/// Returns the beginning and end of a text, in at most `room` columns. The chunks of a stream
+/// mostly differ near their ends.
 fn shortened(text: &str, room: usize) -> String {
     let shown = terminal::line(text);
     if terminal::columns(&shown) <= room {

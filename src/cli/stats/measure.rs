@@ -1,4 +1,4 @@
-//! What a group of calls comes to: counts, sums, and how long they took.
+//! Statistics of a group of calls: counts, sums and times.
 
 use serde_json::{Value, json};
 
@@ -6,30 +6,30 @@ use super::super::amount::{milliseconds, rounded};
 use super::super::pricing::sum_words;
 use crate::provider::TokenUsage;
 
-/// The percentiles that are told.
+/// The percentiles that are shown.
 pub(super) const PERCENTILES: [u8; 3] = [50, 90, 99];
 
-/// What stands where there is nothing to tell.
+/// Shown if there is no value.
 const NOTHING: &str = "-";
 
-/// One call, as far as it is measured.
+/// The measured values of one call.
 #[derive(Debug, Default)]
 pub(super) struct CallSample {
-    /// Whether its answer was an error, or was cut.
+    /// Whether the answer was an error, or was cut.
     pub(super) failed: bool,
-    /// Whether it came as a stream.
+    /// Whether the answer was a stream.
     pub(super) streamed: bool,
-    /// Its tokens.
+    /// The token usage.
     pub(super) usage: TokenUsage,
-    /// Its cost; `None` where it has tokens and no price.
+    /// The cost. `None` if the call used tokens and has no price.
     pub(super) cost: Option<f64>,
-    /// Milliseconds to the end of its answer.
+    /// Milliseconds to the end of the answer.
     pub(super) latency: Option<f64>,
-    /// Milliseconds to the first chunk, of a stream.
+    /// Milliseconds to the first chunk of a stream.
     pub(super) first_chunk: Option<f64>,
 }
 
-/// What a group of calls comes to.
+/// The statistics of a group of calls.
 #[derive(Clone, Debug, Default)]
 pub(super) struct GroupStats {
     pub(super) calls: u64,
@@ -43,7 +43,7 @@ pub(super) struct GroupStats {
 }
 
 impl GroupStats {
-    /// Adds a call. How long a failed one took says nothing of the others.
+    /// Adds a call. The time of a failed call says nothing about the others, so it is not counted.
     pub(super) fn add(&mut self, sample: &CallSample) {
         self.calls += 1;
         self.failed += u64::from(sample.failed);
@@ -68,7 +68,7 @@ impl GroupStats {
         }
     }
 
-    /// The cells behind the group's name.
+    /// Returns the cells after the group's name.
     pub(super) fn cells(&self) -> Vec<String> {
         let some = |count: u64| if count == 0 { NOTHING.to_owned() } else { count.to_string() };
         let mut cells = vec![
@@ -87,7 +87,7 @@ impl GroupStats {
         cells
     }
 
-    /// The sums in a line.
+    /// Formats the sums in one line.
     pub(super) fn words(&self) -> String {
         let calls = if self.calls == 1 { "call" } else { "calls" };
         let failed = match self.failed {
@@ -102,7 +102,7 @@ impl GroupStats {
         )
     }
 
-    /// The measure for programs. Every name is always there.
+    /// Returns the statistics for programs. All members are always present.
     pub(super) fn to_json(&self) -> Value {
         let usage = self.usage;
         json!({
@@ -117,7 +117,7 @@ impl GroupStats {
                 "cached": usage.cached_tokens,
                 "cache_write": usage.cache_write_tokens,
             },
-            // Of what is known; null where nothing is.
+            // The sum of the known costs. Null if none is known.
             "cost_usd": (self.unpriced == 0 || self.cost != 0.0).then(|| rounded(self.cost)),
             "unpriced": self.unpriced,
             "latency_ms": self.latency.to_json(),
@@ -131,8 +131,8 @@ impl GroupStats {
 struct Times(Vec<f64>);
 
 impl Times {
-    /// The percentiles by nearest rank: each is one of the times; `None` where there
-    /// are none.
+    /// Returns the percentiles by nearest rank: each is one of the times. `None` if there are no
+    /// times.
     fn percentiles(&self) -> [Option<f64>; 3] {
         let mut sorted = self.0.clone();
         sorted.sort_by(f64::total_cmp);

@@ -1,5 +1,5 @@
-//! Looks at one file: its layout first, and then its entries on all cores, a run of
-//! neighbours at a time. What of a file is held does not grow with what it holds.
+//! The check of one file: first its layout, then its entries on all cores, a run of adjacent
+//! entries at a time. Memory use does not grow with the file.
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -9,12 +9,12 @@ use super::verify_report::VerifyReport;
 use crate::store::{InspectedFile, StoreError};
 use crate::verification::{EntryChecker, EntryPlaces, FileLayout, check};
 
-/// How much of a file is read at once, where an entry is not longer.
+/// How many bytes of a file are read at once, unless an entry is longer.
 const RUN: u64 = 1024 * 1024;
-/// How many runs are checked before what was found in them is put together.
+/// How many runs are checked before their results are combined.
 const AT_ONCE: usize = 16;
 
-/// Why a file cannot be read, and what helps.
+/// Returns why a file cannot be read, and what helps.
 pub(super) fn unreadable(error: &StoreError) -> String {
     let mut text = format!("failed to {}", error.chain());
     if matches!(error, StoreError::Format { .. }) {
@@ -23,7 +23,7 @@ pub(super) fn unreadable(error: &StoreError) -> String {
     text
 }
 
-/// What is wrong with a file and its entries.
+/// Checks a file and its entries.
 pub(super) fn entries(
     file: &InspectedFile,
     layout: &mut FileLayout,
@@ -35,7 +35,7 @@ pub(super) fn entries(
     let checker = checker.with(layout.rules.clone());
     let runs = runs(&layout.units);
     let units = &layout.units;
-    // What is found of a few runs is held at a time.
+    // Only the results of a few runs are held at a time.
     for runs in runs.chunks(AT_ONCE) {
         for found in on_all_cores(runs, |run| check_run(file, units, run.clone(), &checker)) {
             report.join(found?);
@@ -44,7 +44,7 @@ pub(super) fn entries(
     Ok(())
 }
 
-/// Does work on all cores; what comes of each piece, in order.
+/// Does work on all cores. Returns the result of each piece, in order.
 pub(super) fn on_all_cores<T: Sync, U: Send>(
     pieces: &[T],
     work: impl Fn(&T) -> U + Sync,
@@ -63,7 +63,7 @@ pub(super) fn on_all_cores<T: Sync, U: Send>(
     let others = std::thread::available_parallelism().map_or(1, usize::from).min(pieces.len());
     std::thread::scope(|scope| {
         for _ in 1..others {
-            // A system without a thread to spare: the others do its work.
+            // If the system has no thread to spare, the other threads do its work.
             let _ = std::thread::Builder::new().spawn_scoped(scope, worker);
         }
         worker();
@@ -73,7 +73,7 @@ pub(super) fn on_all_cores<T: Sync, U: Send>(
     done.into_iter().map(|(_, came)| came).collect()
 }
 
-/// Runs of neighbours, each about as long as [`RUN`].
+/// Returns runs of adjacent entries, each about [`RUN`] bytes long.
 fn runs(units: &EntryPlaces) -> Vec<Range<usize>> {
     let mut runs: Vec<Range<usize>> = Vec::new();
     let mut from = 0;
@@ -89,7 +89,7 @@ fn runs(units: &EntryPlaces) -> Vec<Range<usize>> {
     runs
 }
 
-/// Checks neighbours, and says of each problem which line of the file it is in.
+/// Checks adjacent entries, and sets the line of each problem.
 fn check_run(
     file: &InspectedFile,
     units: &EntryPlaces,
@@ -101,7 +101,7 @@ fn check_run(
     let (Some(first), Some(last)) = (units.first(), units.last()) else { return Ok(report) };
     let text = file.text(&(first.range.start..last.range.end))?;
     let place = |at: u64| usize::try_from(at - first.range.start).unwrap_or(usize::MAX);
-    // Where the last lines were counted to, so that a long list is not counted again and
+    // The position up to which lines were counted, so that a long list is not counted again and
     // again.
     let mut known: Option<(u64, u64, usize)> = None;
     for unit in &units {

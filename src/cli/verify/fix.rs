@@ -1,4 +1,5 @@
-//! Mends what is mechanical, and writes the recording anew where anything was.
+//! The repair of mechanical problems: entries are fixed, and the recording is rewritten if anything
+//! changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,16 +11,16 @@ use crate::store::{
 };
 use crate::verification::{EntryChecker, Problem, ProblemKind, Severity, mend};
 
-/// What becomes of one entry.
+/// The decision about one entry.
 struct Fate {
     old: EntryName,
     new: EntryName,
     place: TakeRef,
-    /// Whether it is mended, and not only moved or written anew.
+    /// Whether the content is fixed, not only moved or rewritten.
     mended: bool,
 }
 
-/// What was done to a recording.
+/// The result of a repair.
 #[derive(Debug, Default)]
 pub(super) struct FixReport {
     pub(super) done: Vec<MendStep>,
@@ -27,10 +28,10 @@ pub(super) struct FixReport {
     pub(super) lost: Vec<Problem>,
 }
 
-/// Mends a file; gives what was done.
+/// Repairs a file. Returns what was done.
 ///
 /// # Errors
-/// A file with an entry that cannot be read, or that cannot be written.
+/// A file with an entry that cannot be read, or a file that cannot be written.
 pub(super) fn fix(
     path: &RecordingLocation,
     before: &VerifyReport,
@@ -59,24 +60,24 @@ pub(super) fn fix(
     }
     let mut changes = changes(&recording, &checker, &fates, &names, (rehash, respelt))?;
     if respelt && fates.is_empty() {
-        // Nothing of it would be written anew else.
+        // Otherwise nothing of it would be rewritten.
         changes.set_rules(recording.meta().rules().clone());
     }
     recording.rewrite(&changes)?;
-    // Keys that were mended have files that are called so.
+    // In a folder, the files of fixed keys get new names.
     for (file, name) in Recording::open(path)?.rename_files()? {
         done.push(whole(format!("renamed {} to {name}", file.display())));
     }
     Ok(FixReport { done, lost })
 }
 
-/// Entries of a log that could not be merged.
+/// Describes entries of a log that could not be merged.
 fn set_aside(note: &StoreEvent) -> Problem {
     let problem = Problem::of_file(ProblemKind::Leftover, Severity::Error, note.to_string());
     problem.helped("loomrec salvage saves what can be read of them; record those calls again")
 }
 
-/// What becomes of each entry, and what is done to it.
+/// Returns the decision about each entry, and what is done to it.
 fn fates(
     recording: &Recording,
     checker: &EntryChecker,
@@ -104,8 +105,8 @@ fn fates(
     Ok((fates, done))
 }
 
-/// Adds the names whose takes are not numbered in turn; what is kept under a name is
-/// numbered as it is written.
+/// Adds the names whose takes are not numbered consecutively: takes get their numbers when a name
+/// is written.
 fn numbered(before: &VerifyReport, fates: &[Fate], names: &mut BTreeSet<EntryName>) -> Vec<String> {
     let gaps = before.problems.iter().filter(|problem| problem.kind == ProblemKind::Key);
     let gaps: BTreeSet<EntryName> = gaps
@@ -118,7 +119,7 @@ fn numbered(before: &VerifyReport, fates: &[Fate], names: &mut BTreeSet<EntryNam
     told
 }
 
-/// The changes to the takes of these names.
+/// Returns the changes to the takes of these names.
 fn changes(
     recording: &Recording,
     checker: &EntryChecker,

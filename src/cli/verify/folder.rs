@@ -1,5 +1,5 @@
-//! Looks at a recording that is a folder: each of its files by itself, on all cores, and
-//! then at what no file tells by itself.
+//! The check of a recording that is a folder: each of its files alone, on all cores, and then what
+//! can only be seen across files.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -11,18 +11,18 @@ use crate::recording::PendingKind;
 use crate::store::{self, InspectedFile, StoreError};
 use crate::verification::{EntryChecker, Problem, ProblemKind, Severity, gaps};
 
-/// One file.
+/// The result for one file.
 #[derive(Default)]
 struct Part {
-    /// What is wrong with it by itself.
+    /// The problems of the file alone.
     report: VerifyReport,
-    /// Its keys, and their lines.
+    /// Its keys, with their lines.
     keys: Vec<(String, usize)>,
-    /// What its key was made under, and what its entry waits for, where it says so.
+    /// The rules of its key, and what its entry waits for, if the file says so.
     own: Option<(IdentityRules, Option<PendingKind>)>,
 }
 
-/// Everything that is wrong with the files of a folder.
+/// Checks the files of a folder.
 pub(super) fn check(files: &[PathBuf], checker: &EntryChecker, report: &mut VerifyReport) {
     let mut parts = on_all_cores(files, |path| part(path, checker));
     let label = |at: usize| files[at].display().to_string();
@@ -58,12 +58,12 @@ pub(super) fn check(files: &[PathBuf], checker: &EntryChecker, report: &mut Veri
     }
 }
 
-/// Looks at one file.
+/// Checks one file.
 fn part(path: &Path, checker: &EntryChecker) -> Part {
     let mut part = Part::default();
     if let Err(error) = read(path, checker, &mut part) {
         part.report.unreadable = Some(match error {
-            // Its path is told beside it.
+            // The path is shown beside it.
             StoreError::Format { problem, .. } => problem.to_string(),
             error => unreadable(&error),
         });
@@ -95,7 +95,7 @@ fn read(path: &Path, checker: &EntryChecker, part: &mut Part) -> Result<(), Stor
     Ok(())
 }
 
-/// A file that is not called as its key is.
+/// Reports a file whose name does not fit its key.
 fn misnamed(path: &Path, key: &str) -> Option<Problem> {
     let name = store::misnamed(path, key)?;
     let text = format!("the file is not called as its key is: {name}");
@@ -103,7 +103,7 @@ fn misnamed(path: &Path, key: &str) -> Option<Problem> {
     Some(problem.helped("--fix renames it").mendable())
 }
 
-/// Keys that several files hold.
+/// Reports keys that are in several files.
 fn twice(parts: &[Part], label: impl Fn(usize) -> String) -> Vec<Problem> {
     let (mut first, mut found) = (HashMap::new(), Vec::new());
     for (at, part) in parts.iter().enumerate() {
@@ -122,7 +122,7 @@ fn twice(parts: &[Part], label: impl Fn(usize) -> String) -> Vec<Problem> {
     found
 }
 
-/// Files that do not say of themselves what the first one says.
+/// Reports files whose metadata differs from that of the first one.
 fn disagreeing(parts: &[Part], label: impl Fn(usize) -> String) -> Vec<Problem> {
     let mut all = parts.iter().enumerate().filter_map(|(at, part)| Some((at, part.own.as_ref()?)));
     let Some((first, own)) = all.next() else { return Vec::new() };

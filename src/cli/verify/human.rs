@@ -1,5 +1,5 @@
-//! What was found, for people: a line for each problem, as compilers write them, and
-//! below it what helps.
+//! The report for people: one line for each problem, in the style of compilers, with the remedy
+//! below it.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use super::super::terminal;
 use super::verify_report::VerifyReport;
 use crate::verification::{Problem, Severity};
 
-/// One file; with `quiet`, errors alone.
+/// Formats the report of one file. With `quiet`, shows only errors.
 pub(super) fn file(report: &VerifyReport, quiet: bool) -> String {
     let mut out = String::new();
     let label = terminal::line(&report.label);
@@ -61,7 +61,7 @@ fn problem_text(label: &str, problem: &Problem) -> String {
     out
 }
 
-/// A key, a hash by its first digits.
+/// Shortens a key: a hash to its first digits.
 fn short(key: &str) -> String {
     let is_hash = key.get(..64).is_some_and(|head| head.bytes().all(|b| b.is_ascii_hexdigit()));
     let short = match (is_hash, key.get(..12), key.get(64..)) {

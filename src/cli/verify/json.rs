@@ -1,25 +1,25 @@
-//! What was found, for programs: a list of files, written as each is looked at.
+//! The report for programs: a list of files, written as each is checked.
 
 use serde_json::{Value, json};
 
 use super::super::terminal;
 use super::verify_report::VerifyReport;
 
-/// The document while it is written.
+/// The document while it is being written.
 #[derive(Default)]
 pub(super) struct VerifyDocument {
     files: usize,
 }
 
 impl VerifyDocument {
-    /// One file.
+    /// Returns the text of one file.
     pub(super) fn file(&mut self, report: &VerifyReport) -> String {
         let before = if self.files == 0 { "{\"files\":[\n" } else { ",\n" };
         self.files += 1;
         format!("{before}{}", terminal::json(&value(report).to_string()))
     }
 
-    /// What comes behind all files.
+    /// Returns the text after all files.
     pub(super) fn end(&self, code: u8) -> String {
         format!("\n],\"ok\":{}}}\n", code == 0)
     }

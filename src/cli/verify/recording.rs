@@ -1,4 +1,4 @@
-//! Looks at one recording: a file, or a folder of them, and what stands beside it.
+//! The check of one recording: a file or a folder, and the sidecar files.
 
 use super::file::{entries, unreadable};
 use super::folder;
@@ -6,11 +6,11 @@ use super::verify_report::VerifyReport;
 use crate::store::{self, InspectedFile, LeftoverFile, RecordingLocation, StoreError};
 use crate::verification::{EntryChecker, Problem, ProblemKind, Severity};
 
-/// Everything that is wrong with a recording.
+/// Returns everything that is wrong with a recording.
 pub(super) fn verify(path: &RecordingLocation, checker: &EntryChecker) -> VerifyReport {
     let mut report = VerifyReport { label: path.display().to_string(), ..VerifyReport::default() };
     match check(path, checker, &mut report) {
-        // Its recorder was killed before there was more than a log.
+        // Its recorder was killed when there was only a log.
         Err(StoreError::Missing { .. }) if beside(path, &mut report).is_ok_and(|logs| logs > 0) => {
         }
         Err(error) => report.unreadable = Some(unreadable(&error)),
@@ -48,7 +48,7 @@ fn check(
 /// How many rules are named.
 const NAMED: usize = 20;
 
-/// What a replay goes by beside the recorded requests.
+/// Reports the rules that a replay uses besides the recorded requests.
 fn terms(report: &mut VerifyReport) {
     let Some(rules) = &report.rules else { return };
     let mut found = Vec::new();
@@ -73,7 +73,7 @@ fn terms(report: &mut VerifyReport) {
     found.into_iter().for_each(|problem| report.add(problem));
 }
 
-/// A recording of ours that someone else has written anew makes large diffs.
+/// Reports a loomrec recording that another program has rewritten, which makes large diffs.
 fn spelling(report: &mut VerifyReport) {
     let foreign = report.foreign;
     if !report.loomrec || foreign == 0 {
@@ -84,14 +84,14 @@ fn spelling(report: &mut VerifyReport) {
     report.add(problem.helped("--fix writes them anew, so that later diffs are small").mendable());
 }
 
-/// What stands beside the recording; gives how many logs there are.
+/// Reports the sidecar files of the recording. Returns the number of logs.
 fn beside(path: &RecordingLocation, report: &mut VerifyReport) -> Result<usize, StoreError> {
     let found = store::leftovers(path)?;
     found.iter().for_each(|leftover| report.add(left(path, leftover)));
     Ok(found.iter().filter(|leftover| matches!(leftover, LeftoverFile::Log { .. })).count())
 }
 
-/// A file beside the recording.
+/// Reports a sidecar file.
 fn left(recording: &RecordingLocation, leftover: &LeftoverFile) -> Problem {
     let warning = |text| Problem::of_file(ProblemKind::Leftover, Severity::Warning, text);
     match leftover {

@@ -1,50 +1,50 @@
-//! What was found in one file, and what was mended there.
+//! The problems of one recording, and what was repaired.
 
 use crate::cli::exit::{NO, RECORDING};
 use crate::identity::IdentityRules;
 use crate::verification::{Problem, Severity};
 
-/// What was done to a file.
+/// One step of a repair.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct MendStep {
-    /// The entry, as it was called; `None` for the file as a whole.
+    /// The key of the entry before the repair. `None` for the file as a whole.
     pub(super) key: Option<String>,
     /// What was done, in words.
     pub(super) what: String,
 }
 
-/// What was found in one file.
+/// The problems of one recording.
 #[derive(Debug, Default)]
 pub(super) struct VerifyReport {
-    /// Its name for people.
+    /// The name of the recording for messages.
     pub(super) label: String,
-    /// How many entries it has.
+    /// The number of entries.
     pub(super) entries: usize,
-    /// What is wrong, in the file's order.
+    /// The problems, in the order of the file.
     pub(super) problems: Vec<Problem>,
-    /// How many errors and warnings there are, those that are not among them too.
+    /// The numbers of errors and warnings, including those that are not listed.
     pub(super) errors: usize,
     pub(super) warnings: usize,
-    /// How many notes.
+    /// The number of notes.
     pub(super) notes: usize,
     /// Why it cannot be read as a recording at all.
     pub(super) unreadable: Option<String>,
-    /// What was mended.
+    /// The steps of the repair.
     pub(super) mended: Vec<MendStep>,
-    /// Why nothing could be mended, and the exit code of that.
+    /// Why nothing could be repaired, and the exit code for that.
     pub(super) unmended: Option<(String, u8)>,
-    /// How many entries and keys are not written as loomrec writes them.
+    /// How many entries and keys are not formatted as loomrec formats them.
     pub(super) foreign: usize,
     /// Whether loomrec has written it.
     pub(super) loomrec: bool,
-    /// The rules its keys were made under, where it says them.
+    /// The rules of its keys, if it states them.
     pub(super) rules: Option<IdentityRules>,
 }
 
 impl VerifyReport {
-    /// Adds a problem, or counts it where there are many already.
+    /// Adds a problem, or only counts it if there are many already.
     pub(super) fn add(&mut self, problem: Problem) {
-        /// So many are told of one file.
+        /// The most problems that are listed for one recording.
         const MOST: usize = 10_000;
         match problem.severity {
             Severity::Error => self.errors += 1,
@@ -56,7 +56,7 @@ impl VerifyReport {
         }
     }
 
-    /// Adds the problems of a part, and counts those that it does not tell.
+    /// Adds the problems of a part, and counts those that the part does not list.
     pub(super) fn join(&mut self, part: Self) {
         let (errors, warnings) = (self.errors + part.errors, self.warnings + part.warnings);
         let notes = self.notes + part.notes;

@@ -23,7 +23,8 @@ fn sdk_variables_point_here_and_skipped_ones_stay() {
     assert!(!set.contains_key("CO_API_URL") && !set.contains_key("OPENAI_API_KEY"));
 }
 
-/// What each SDK reads its base URL from, and what it expects in it behind ours.
+/// The variables from which SDKs read their base URL, with the path that each expects after
+/// loomrec's address.
 const READ: [(&str, &str); 36] = [
     ("OPENAI_BASE_URL", "/openai/v1"),
     ("OPENAI_API_BASE", "/openai/v1"),
