@@ -1,5 +1,5 @@
-//! The bare server: static bytes, the limit for every replay and the upstream of
-//! every recording.
+//! The bare server, which sends static bytes: the limit for every replay, and the upstream of every
+//! recording.
 
 use std::convert::Infallible;
 use std::path::Path;
@@ -21,21 +21,21 @@ use crate::role::{self, Writes};
 use crate::sample::Kind;
 use crate::tls;
 
-/// Between two events of a slow stream.
+/// The pause between two events of a slow stream.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Serves one kind of answer until stdin is closed.
 ///
 /// # Errors
-/// What [`role::serve`] fails for.
+/// The errors of [`role::serve`].
 pub fn run(kind: Kind, writes: Writes) -> Result<(), Fault> {
     serve(kind, writes, None)
 }
 
-/// The same over TLS, under an authority whose certificate goes into `file`.
+/// Serves over TLS. Writes the certificate of its authority to `file`.
 ///
 /// # Errors
-/// What [`tls::acceptor`] and [`role::serve`] fail for.
+/// The errors of [`tls::acceptor`] and [`role::serve`].
 pub fn run_tls(kind: Kind, file: &Path) -> Result<(), Fault> {
     serve(kind, Writes::Queued, Some(tls::acceptor(file)?))
 }
@@ -51,7 +51,7 @@ fn serve(kind: Kind, writes: Writes, tls: Option<TlsAcceptor>) -> Result<(), Fau
     })
 }
 
-/// The answer of these chunks; none are an error.
+/// Returns an answer of these chunks. Without chunks, the answer is an error.
 pub fn answer(kind: Kind, chunks: Arc<[Bytes]>) -> Response<Static> {
     let found = !chunks.is_empty();
     let timer = (kind == Kind::Slow).then(|| Box::pin(sleep_until(Instant::now() + PAUSE)));
@@ -64,13 +64,13 @@ pub fn answer(kind: Kind, chunks: Arc<[Bytes]>) -> Response<Static> {
     response
 }
 
-/// Chunks that were there from the start, a frame each.
+/// A body of chunks that are all available from the start, one frame each.
 pub struct Static {
     chunks: Arc<[Bytes]>,
     sent: usize,
     /// Whether the length is announced.
     known: bool,
-    /// When the next chunk but the first is due, where that is not at once.
+    /// When the next chunk is due, for a body with pauses. Not used for the first chunk.
     timer: Option<Pin<Box<Sleep>>>,
 }
 
@@ -83,7 +83,7 @@ impl Body for Static {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let Some(chunk) = self.chunks.get(self.sent).cloned() else { return Poll::Ready(None) };
-        // The first goes without a look at the timer, which rounds up to milliseconds.
+        // The first chunk does not wait for the timer, which rounds up to milliseconds.
         if self.sent > 0
             && let Some(timer) = &mut self.timer
         {

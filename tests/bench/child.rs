@@ -1,4 +1,4 @@
-//! One system under load, as a process of its own.
+//! A measured system in a process of its own.
 
 use std::ffi::OsString;
 use std::io::{BufRead as _, BufReader};
@@ -15,31 +15,31 @@ use crate::role::LISTENING;
 
 /// How long a process may take until it accepts connections.
 const START: Duration = Duration::from_secs(60);
-/// How long a process may take to end once it is told to.
+/// How long a process may take to end once it is asked to.
 const END: Duration = Duration::from_secs(60);
 
 /// The environment variable that holds the path of the earlier loomrec.
 const EARLIER: &str = "LOOMREC_BENCH_EARLIER";
 
-/// How a process is started.
+/// The command that starts a process.
 pub struct Launch {
-    /// What it is called in the table.
+    /// Its name in the table.
     pub name: &'static str,
-    /// What is run.
+    /// The program.
     pub program: OsString,
-    /// With which words.
+    /// Its arguments.
     pub words: Vec<OsString>,
-    /// What its environment says beside ours.
+    /// Environment variables to set in addition.
     pub settings: Vec<(&'static str, String)>,
-    /// Where it was told to listen; one that was not says so on stderr.
+    /// The port that it was told to use. Without one, the process announces its address on stderr.
     pub port: Option<u16>,
 }
 
 impl Launch {
-    /// This very program in another role.
+    /// This program itself, in another role.
     ///
     /// # Errors
-    /// A program that does not know where it is.
+    /// The path of this program cannot be determined.
     pub fn own<W: Into<OsString>>(
         name: &'static str,
         words: impl IntoIterator<Item = W>,
@@ -72,16 +72,16 @@ impl Launch {
         Ok(Self { name, program, words, settings: Vec::new(), port: None })
     }
 
-    /// Whether an earlier loomrec takes part.
+    /// Whether an earlier loomrec was built for comparison.
     pub fn has_earlier() -> bool {
         std::env::var_os(EARLIER).is_some()
     }
 }
 
-/// A port that was free a moment ago.
+/// Returns a port that was free a moment ago.
 ///
 /// # Errors
-/// A system without one.
+/// The system has no free port.
 pub fn free_port() -> Result<u16, Fault> {
     let failed = |source| Fault::Io { what: "find a free port", source };
     let listener = TcpListener::bind("127.0.0.1:0").map_err(failed)?;
@@ -93,7 +93,7 @@ pub struct Server {
     name: &'static str,
     process: Child,
     address: String,
-    /// Reads stderr to its end, so that the process never waits for a reader.
+    /// Reads stderr to its end, so that the process never blocks on writing.
     stderr: Option<JoinHandle<String>>,
 }
 
@@ -101,13 +101,13 @@ impl Server {
     /// Starts a process and waits until it accepts connections.
     ///
     /// # Errors
-    /// A process that does not come to serve.
+    /// A process that does not start to serve.
     pub fn start(launch: Launch) -> Result<Self, Fault> {
         let Launch { name, program, words, settings, port } = launch;
         let failed = |detail: String| Fault::Child { name, detail };
         let mut command = Command::new(program);
         command.args(words).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
-        // Settings of whoever runs this are no part of what is measured.
+        // Settings of the user's environment must not affect the measurement.
         for (variable, _) in std::env::vars_os() {
             let text = variable.to_string_lossy().to_ascii_lowercase();
             let ours = text.starts_with("loomrec_") || text.starts_with("otel_");
@@ -128,7 +128,7 @@ impl Server {
         Ok(server)
     }
 
-    /// Where it listens, once it does.
+    /// Waits until the process listens, and returns its address.
     fn await_address(&mut self, port: Option<u16>, announced: &Receiver<String>) -> Option<String> {
         let end = Instant::now() + START;
         let step = Duration::from_millis(1);
@@ -154,12 +154,12 @@ impl Server {
         None
     }
 
-    /// Where it listens.
+    /// Returns the address on which it listens.
     pub fn address(&self) -> &str {
         &self.address
     }
 
-    /// Its process.
+    /// Returns the id of its process.
     pub fn process(&self) -> u32 {
         self.process.id()
     }
@@ -167,7 +167,7 @@ impl Server {
     /// Asks it to end and waits until it has.
     ///
     /// # Errors
-    /// A process that does not end, or `strict`ly: not in success.
+    /// A process that does not end, or, if `strict`, does not end with success.
     pub fn stop(mut self, strict: bool) -> Result<(), Fault> {
         let failed = |source| Fault::Io { what: "stop a process", source };
         kill_process(Pid::from_child(&self.process), Signal::TERM)
@@ -185,7 +185,7 @@ impl Server {
         Err(Fault::Child { name: self.name, detail })
     }
 
-    /// What it wrote to stderr last.
+    /// Kills the process and returns the last lines of its stderr.
     fn last_words(&mut self) -> String {
         drop(self.process.kill());
         self.stderr.take().and_then(|reader| reader.join().ok()).unwrap_or_default()
@@ -194,13 +194,13 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have ended already.
         drop(self.process.kill());
         drop(self.process.wait());
     }
 }
 
-/// Sends on the address a process announces; returns its last lines.
+/// Sends the address that a process announces to `address`. Returns the last lines.
 fn follow(stderr: ChildStderr, address: &Sender<String>) -> String {
     const KEPT: usize = 6;
     let mut last: Vec<String> = Vec::new();

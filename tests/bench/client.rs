@@ -1,4 +1,4 @@
-//! One keep-alive connection: writes a request, reads the answer to its last
+//! A keep-alive connection of the load generator: writes a request, reads the answer to its last
 //! byte, and counts the chunks on the wire.
 
 use std::io;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-/// Larger than any answer of the workloads.
+/// More bytes than any answer of the workloads has.
 const BUFFER: usize = 256 << 10;
 
 /// An open connection.
@@ -16,21 +16,20 @@ pub struct Connection {
     buffer: Vec<u8>,
 }
 
-/// What came back, and when, counted from the moment before the request was written.
+/// An answer, with times that count from just before the request was written.
 #[derive(Clone, Debug)]
 pub struct Answer {
     /// The status.
     pub status: u16,
     /// Bytes of the body.
     pub bytes: usize,
-    /// Chunks of the body as the transfer coding framed them; 1 for a body of
-    /// announced length.
+    /// Chunks of the body, as the transfer coding frames them. 1 for a body of announced length.
     pub chunks: usize,
-    /// Where the boundaries between the chunks were: see [`mark`].
+    /// A checksum of the positions of chunk boundaries: see [`mark`].
     pub boundaries: u64,
-    /// Until the first byte of the body was there.
+    /// The time until the first byte of the body arrived.
     pub first: Duration,
-    /// Until the last byte was there.
+    /// The time until the last byte arrived.
     pub total: Duration,
 }
 
@@ -38,14 +37,14 @@ impl Connection {
     /// Connects.
     ///
     /// # Errors
-    /// The system's.
+    /// An error of the system.
     pub async fn open(address: &str) -> io::Result<Self> {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
         Ok(Self { stream, buffer: Vec::with_capacity(BUFFER) })
     }
 
-    /// Makes one call; the body's bytes are appended to `keep`, if there is one.
+    /// Makes one call. If `keep` is given, the bytes of the body are appended to it.
     ///
     /// # Errors
     /// A connection that ends early, or an answer that is not HTTP.
@@ -96,18 +95,18 @@ impl Connection {
     }
 }
 
-/// Where in a body the reader stands.
+/// The reader's position in a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// In a body of announced length, or in a chunk, with so many bytes to come.
+    /// In a body of announced length, or in a chunk, with this many bytes left.
     Data { left: usize, chunked: bool },
     /// In a chunk's size line.
     Size { value: usize, digits: bool },
-    /// In the line end behind a chunk.
+    /// In the line end after a chunk.
     Behind,
-    /// In the lines behind the last chunk; how long this one is.
+    /// In the lines after the last chunk. `length` is that of the current line.
     Trailer { length: usize },
-    /// Behind the body.
+    /// After the body.
     Over,
 }
 
@@ -119,8 +118,8 @@ struct Framing {
     boundaries: u64,
 }
 
-/// Takes the length of one more chunk into a sum that only the same lengths in the same
-/// order give.
+/// Adds the length of one more chunk to a checksum, which is equal only for the same lengths in the
+/// same order.
 pub fn mark(boundaries: u64, length: usize) -> u64 {
     boundaries.wrapping_mul(0x100_0000_01b3).wrapping_add(length as u64 + 1)
 }
@@ -130,7 +129,7 @@ impl Framing {
         self.state == State::Over
     }
 
-    /// Takes in what has been read; `data` gets the body's own bytes.
+    /// Processes bytes that were read. `data` gets the bytes of the body.
     fn feed(&mut self, mut input: &[u8], mut data: impl FnMut(&[u8])) -> io::Result<()> {
         while let Some((&byte, rest)) = input.split_first() {
             if let State::Data { left, chunked } = self.state {
@@ -142,8 +141,8 @@ impl Framing {
                     (0, false) => State::Over,
                     (left, chunked) => State::Data { left, chunked },
                 };
-                // Streams are measured: what lies between two of their chunks is taken in
-                // one go where it is all there, as nearly always.
+                // Streams are measured, so the framing between two chunks is skipped at once if all
+                // of it has arrived, which is nearly always the case.
                 if self.state == State::Behind
                     && let Some((size, behind)) = between(input)
                 {
@@ -160,7 +159,7 @@ impl Framing {
         Ok(())
     }
 
-    /// The state behind one byte of framing.
+    /// Returns the state after one byte of framing.
     fn next(&mut self, byte: u8) -> io::Result<State> {
         Ok(match (self.state, byte) {
             (State::Size { value: 0, .. }, b'\n') => State::Trailer { length: 0 },
@@ -172,7 +171,7 @@ impl Framing {
             (State::Size { value, digits: true }, byte) => {
                 match char::from(byte).to_digit(16) {
                     Some(digit) => State::Size { value: value * 16 + digit as usize, digits: true },
-                    // A line end or an extension.
+                    // A line end or a chunk extension.
                     None => State::Size { value, digits: false },
                 }
             }
@@ -188,8 +187,8 @@ impl Framing {
     }
 }
 
-/// The size of the next chunk and the bytes from there on, if `input` begins with the end
-/// of a chunk and holds the plain size line of another.
+/// Returns the size of the next chunk and the bytes after its size line, if `input` begins with the
+/// end of a chunk and contains another plain size line.
 fn between(input: &[u8]) -> Option<(usize, &[u8])> {
     let mut rest = input.strip_prefix(b"\r\n")?;
     let mut size = 0;
@@ -203,12 +202,12 @@ fn between(input: &[u8]) -> Option<(usize, &[u8])> {
             };
         rest = behind;
     }
-    // The last chunk has more behind it than a size.
+    // The last chunk is followed by more than a size line.
     let rest = rest.strip_prefix(b"\r\n").filter(|_| size > 0)?;
     Some((size, rest))
 }
 
-/// Status and framing of an answer's head.
+/// Parses the status and the framing from an answer's head.
 fn read_head(head: &[u8]) -> io::Result<(u16, Framing)> {
     let text = std::str::from_utf8(head).map_err(|_| wrong("the head is not text"))?;
     let mut lines = text.split("\r\n");

@@ -1,4 +1,4 @@
-//! A collector of traces: takes what a loomrec sends it, and tells how many spans that were.
+//! The collector of traces: accepts what a loomrec sends, and returns the number of spans.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -12,24 +12,24 @@ use crate::child::{Launch, Server};
 use crate::fault::Fault;
 use crate::role::{self, Writes};
 
-/// What it is called.
+/// Its name in messages.
 const NAME: &str = "a collector of traces";
-/// The word that makes this program one.
+/// The argument that makes this program a collector.
 pub const WORD: &str = "collect";
 
-/// Starts one, in a process of its own.
+/// Starts a collector in a process of its own.
 ///
 /// # Errors
-/// A process that does not come to serve.
+/// A process that does not start to serve.
 pub fn start() -> Result<Server, Fault> {
     Server::start(Launch::own(NAME, [WORD])?)
 }
 
-/// Serves as one until stdin is closed. What is sent is not looked at until somebody asks
-/// how much it was: then nobody is measured.
+/// Serves as a collector until stdin is closed. Spans are decoded only when somebody asks for their
+/// number, which is never during a measurement.
 ///
 /// # Errors
-/// What [`role::serve`] fails for.
+/// The errors of [`role::serve`].
 pub fn run() -> Result<(), Fault> {
     let taken: Arc<Mutex<Vec<Bytes>>> = Arc::default();
     role::serve(None, Writes::Queued, None, move |request| {
@@ -50,7 +50,7 @@ pub fn run() -> Result<(), Fault> {
     })
 }
 
-/// How many spans these are.
+/// Counts the spans.
 fn count(bodies: Vec<Bytes>) -> Result<usize, prost::DecodeError> {
     let spans = bodies.into_iter().map(|body| {
         let request = ExportTraceServiceRequest::decode(body)?;
@@ -60,7 +60,7 @@ fn count(bodies: Vec<Bytes>) -> Result<usize, prost::DecodeError> {
     spans.sum()
 }
 
-/// An answer of that text; what is no span is an error.
+/// Returns an answer with this text, or an error if the spans could not be decoded.
 fn answer(text: Result<String, prost::DecodeError>) -> Response<Full<Bytes>> {
     let (status, text) = match text {
         Ok(text) => (StatusCode::OK, text),

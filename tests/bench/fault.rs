@@ -1,40 +1,40 @@
-//! Why the benchmark could not go on.
+//! The errors that end the benchmark.
 
-/// Why the benchmark could not go on.
+/// An error that ends the benchmark.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
-    /// A word that is none of ours.
+    /// An unknown argument.
     #[error("understand {words:?}: see the head of scripts/bench for the options")]
     Usage {
-        /// All words as they came.
+        /// All arguments.
         words: String,
     },
-    /// The system refused something.
+    /// An error of the system.
     #[error("{what}: {source}")]
     Io {
         /// What was tried.
         what: &'static str,
-        /// The system's word.
+        /// The system's error.
         #[source]
         source: std::io::Error,
     },
-    /// A process that was to serve did not, or did not end well.
+    /// A process that did not serve, or did not end with success.
     #[error("run {name}: {detail}")]
     Child {
-        /// What it is called in the table.
+        /// Its name in the table.
         name: &'static str,
         /// What happened.
         detail: String,
     },
-    /// An answer that is not the one that was asked for.
+    /// An answer that is not the expected one.
     #[error("get the right answer from {system}: {detail}")]
     Answer {
-        /// What it is called in the table.
+        /// The name of the system in the table.
         system: &'static str,
         /// What was wrong with it.
         detail: String,
     },
-    /// A signal came.
+    /// A signal arrived.
     #[error("finish: it was told to stop")]
     Stopped,
     /// A client that could not be built.

@@ -1,4 +1,5 @@
-//! What keeping a call costs as a recording grows: distinct calls in ten blocks.
+//! The growth workload: the cost of recording a call as a recording grows, over distinct calls in
+//! ten blocks.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -16,16 +17,16 @@ use crate::usage;
 
 /// Its name among the workloads.
 pub const NAME: &str = "growth";
-/// Blocks.
+/// The number of blocks.
 pub const BLOCKS: usize = 10;
-/// Open connections.
+/// The number of open connections.
 const CONNECTIONS: usize = 16;
-/// How many times a recording is made by those that are quick.
+/// How many recordings each fast system makes.
 const REPEATS: usize = 3;
-/// Calls that a peer gets: enough to see where its cost goes.
+/// How many calls a peer gets: enough to see how its cost grows.
 const PEER_CALLS: usize = 3_500;
 
-/// Who keeps calls, and how often each is measured.
+/// The systems that record, and how often each is measured.
 const SYSTEMS: [(System, usize); 6] = [
     (System::Tee, REPEATS),
     (System::Record, REPEATS),
@@ -35,22 +36,22 @@ const SYSTEMS: [(System, usize); 6] = [
     (System::Peer(Peer::Wiremock, Task::Record), 1),
 ];
 
-/// One recording as it grew.
+/// One recording that grew.
 #[derive(Clone, Debug)]
 pub struct Grown {
-    /// Distinct calls.
+    /// The number of distinct calls.
     pub calls: usize,
-    /// Time per call in each block, over all connections; fewer than [`BLOCKS`] where the
-    /// time was over before.
+    /// The time per call in each block, over all connections. Fewer than [`BLOCKS`] if the time ran
+    /// out.
     pub blocks: Vec<Duration>,
-    /// From being told to end until it had.
+    /// The time from the request to stop until the process ended.
     pub closing: Duration,
-    /// The most memory it held, in bytes.
+    /// Its peak memory, in bytes.
     pub peak: u64,
 }
 
 impl Grown {
-    /// The cost in the last block over that in the second.
+    /// Returns the cost in the last block divided by that in the second.
     pub fn ratio(&self) -> f64 {
         match self.blocks.as_slice() {
             [_, second, .., last] => last.as_secs_f64() / second.as_secs_f64(),
@@ -58,21 +59,21 @@ impl Grown {
         }
     }
 
-    /// Whether all calls could be made in time.
+    /// Whether all calls were made in time.
     pub fn is_whole(&self) -> bool {
         self.blocks.len() == BLOCKS
     }
 }
 
-/// What each system showed, or why it showed nothing.
+/// The results of each system, or why there are none.
 pub type Results = Vec<(System, Result<Vec<Grown>, String>)>;
 
-/// The middle of all repeats' ratios.
+/// Returns the median of all ratios.
 pub fn ratio(grown: &[Grown]) -> f64 {
     median(grown.iter().map(Grown::ratio))
 }
 
-/// Has every system record.
+/// Measures every system.
 ///
 /// # Errors
 /// A bare server that does not serve.
@@ -106,7 +107,7 @@ pub async fn run(scale: &Scale, folder: &Path) -> Result<Results, Fault> {
     Ok(results)
 }
 
-/// One recording, from nothing.
+/// Makes one recording, starting from nothing.
 async fn grow(system: System, scale: &Scale, origin: &str, folder: &Path) -> Result<Grown, Fault> {
     std::fs::create_dir_all(folder)
         .map_err(|source| Fault::Io { what: "make a folder", source })?;

@@ -1,5 +1,5 @@
-//! How fast requests are told apart: canonical text and hash of long chat bodies,
-//! on one thread.
+//! The key workload: how fast keys are computed, which are the canonical text and hash of long chat
+//! bodies, on one thread.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -12,18 +12,18 @@ use crate::sample::{Kind, Request};
 
 /// Its name among the workloads.
 pub const NAME: &str = "key";
-/// Bytes of a body, more or less.
+/// The approximate size of a body, in bytes.
 const SIZE: usize = 256 << 10;
 
-/// Megabytes a second, for bodies of one sort.
+/// The speed for bodies of one kind.
 pub struct Speed {
-    /// What the body holds.
+    /// The content of the body.
     pub what: &'static str,
-    /// A million bytes of it each second.
+    /// Millions of bytes per second.
     pub megabytes: f64,
 }
 
-/// Measures each sort of body.
+/// Measures each kind of body.
 pub fn run() -> Vec<Speed> {
     crate::say("bench: key: canonical text and hash");
     let mut bodies =
@@ -34,7 +34,7 @@ pub fn run() -> Vec<Speed> {
     bodies.iter().map(|(what, body)| Speed { what, megabytes: speed(body) }).collect()
 }
 
-/// What people and programs write into conversations.
+/// Typical content of conversations.
 const PIECES: [(&str, &str); 4] = [
     ("plain prose", "It was a bright cold day in April, and the clocks were striking thirteen. "),
     (
@@ -49,7 +49,7 @@ const PIECES: [(&str, &str); 4] = [
     ("an image in base64", "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwAD"),
 ];
 
-/// A conversation made of `piece`.
+/// Returns a conversation made of `piece`.
 fn body(piece: &str) -> Vec<u8> {
     let text = piece.repeat(2_000 / piece.len() + 1);
     let turn = |n: usize| json!({ "role": (["user", "assistant"][n % 2]), "content": text });
@@ -59,7 +59,7 @@ fn body(piece: &str) -> Vec<u8> {
         .into_bytes()
 }
 
-/// The middle of a few rounds.
+/// Returns the median speed of several rounds.
 fn speed(body: &[u8]) -> f64 {
     let headers = [("content-type".to_owned(), "application/json".to_owned())];
     let parts =

@@ -1,6 +1,6 @@
-//! The plain ways to do a part of loomrec's work, to see what that part costs: a
-//! server that looks up its answers by the hash of the parsed body, and one that
-//! reads a whole recording into a map before it serves.
+//! Plain implementations of a part of loomrec's work, to see what that part costs: a server that
+//! looks up its answers by the hash of the parsed body, and one that reads a whole recording into a
+//! map before it serves.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -16,14 +16,14 @@ use crate::fault::Fault;
 use crate::role::{self, Writes};
 use crate::sample::{Kind, Request};
 
-/// Numbers that a keyed server knows: more than any workload uses.
+/// How many requests a keyed server knows: more than any workload uses.
 const KNOWN: u64 = 20_000;
 
-/// Serves answers of `kind` from a map by the SHA-256 of the request's parsed JSON, to
-/// requests of numbers it knows, until stdin is closed.
+/// Serves answers of `kind`, looked up by the SHA-256 of the request's parsed JSON, for the request
+/// numbers that it knows, until stdin is closed.
 ///
 /// # Errors
-/// What [`role::serve`] fails for.
+/// The errors of [`role::serve`].
 pub fn run(kind: Kind) -> Result<(), Fault> {
     let chunks: Arc<[Bytes]> = kind.chunks().into();
     let mut request = Request::new(kind);
@@ -45,17 +45,17 @@ pub fn run(kind: Kind) -> Result<(), Fault> {
     })
 }
 
-/// The hash of a body's JSON, members in the order they came.
+/// Returns the hash of a body's JSON, with members in their original order.
 fn key(body: &[u8]) -> Option<[u8; 32]> {
     let value: Value = serde_json::from_slice(body).ok()?;
     Some(Sha256::digest(value.to_string()).into())
 }
 
-/// Reads a recording into a tree of JSON values, makes a map of its entries, and serves on
-/// `port` until stdin is closed.
+/// Reads a recording into a tree of JSON values, builds a map of its entries, and serves on `port`
+/// until stdin is closed.
 ///
 /// # Errors
-/// A file that is none of JSON; what [`role::serve`] fails for.
+/// A file that is not JSON; the errors of [`role::serve`].
 pub fn load(path: &Path, port: u16) -> Result<(), Fault> {
     let failed = |source| Fault::Io { what: "read a recording", source };
     let text = std::fs::read(path).map_err(failed)?;
@@ -67,7 +67,7 @@ pub fn load(path: &Path, port: u16) -> Result<(), Fault> {
     }
     let (entries, answer) = (Arc::new(entries), Kind::Call.chunks()[0].clone());
     role::serve(Some(port), Writes::Queued, None, move |_request| {
-        // The answer is not the point; that the map is held as long as it serves is.
+        // The answer does not matter. What matters is that the map is kept while the server runs.
         let chunks: Arc<[Bytes]> = match entries.is_empty() {
             true => Arc::new([]),
             false => Arc::new([answer.clone()]),

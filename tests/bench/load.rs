@@ -1,5 +1,5 @@
-//! The load generator: N connections over as many threads as there are cores, one
-//! call at a time on each connection, every answer read to its end and checked.
+//! The load generator: N connections over one thread per core, one call at a time on each
+//! connection. Every answer is read to its end and checked.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
@@ -13,19 +13,19 @@ use crate::quantile::quantile;
 use crate::sample::{Kind, Request, words};
 use crate::usage;
 
-/// A system that has not answered for so long will not.
+/// A system that does not answer for this long has failed.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How much is measured: until either is used up.
+/// The amount of calls to measure. The measurement ends when either limit is reached.
 #[derive(Clone, Copy, Debug)]
 pub struct Amount {
-    /// So many calls, over all connections, and one more on each beforehand.
+    /// The number of calls over all connections. Each connection makes one more call before.
     pub calls: usize,
-    /// For so long.
+    /// The duration.
     pub time: Duration,
 }
 
-/// The numbers that calls are told apart by.
+/// The numbers that make calls distinct.
 #[derive(Debug)]
 pub struct Numbers {
     next: AtomicU64,
@@ -33,12 +33,12 @@ pub struct Numbers {
 }
 
 impl Numbers {
-    /// Zero to `cycle`, again and again.
+    /// Numbers from zero to below `cycle`, repeated.
     pub fn cycle(cycle: u64) -> Arc<Self> {
         Arc::new(Self { next: AtomicU64::new(0), cycle })
     }
 
-    /// Each one once.
+    /// Numbers that never repeat.
     pub fn distinct() -> Arc<Self> {
         Self::cycle(u64::MAX)
     }
@@ -48,57 +48,57 @@ impl Numbers {
     }
 }
 
-/// What one system is to be asked.
+/// The load for one system.
 #[derive(Clone, Debug)]
 pub struct Load {
-    /// Who is asked, for messages.
+    /// The name of the system, for messages.
     pub system: &'static str,
-    /// Where it listens.
+    /// The address of the system.
     pub address: String,
-    /// Its process.
+    /// The id of its process.
     pub process: u32,
-    /// What it is asked for.
+    /// The kind of call.
     pub kind: Kind,
-    /// Whether its answers must be the upstream's to the byte, or only in the words.
+    /// Whether its answers must have exactly the upstream's bytes, or only the same words.
     pub exact: bool,
-    /// Open connections.
+    /// The number of open connections.
     pub connections: usize,
-    /// How long calls are made before the measuring starts.
+    /// How long calls are made before the measurement starts.
     pub warm_up: Duration,
-    /// What is measured.
+    /// How many calls are measured.
     pub amount: Amount,
-    /// Gives each call its number.
+    /// Assigns a number to each call.
     pub numbers: Arc<Numbers>,
 }
 
-/// What one round of calls showed.
+/// The result of one round of calls.
 #[derive(Clone, Debug, Default)]
 pub struct Sample {
-    /// Calls that were measured.
+    /// The number of measured calls.
     pub calls: usize,
-    /// From the first call to the end of the last.
+    /// The time from the first call to the end of the last.
     pub elapsed: Duration,
     /// Calls per second, over all connections.
     pub per_second: f64,
-    /// Half of the calls were answered in full within this.
+    /// The median time until a call was answered in full.
     pub p50: Duration,
-    /// All but a hundredth of the calls were answered in full within this.
+    /// The 99th percentile of the time until a call was answered in full.
     pub p99: Duration,
-    /// Half of the calls had their first body byte within this.
+    /// The median time until the first byte of the body.
     pub first: Duration,
     /// The fewest and the most chunks of an answer.
     pub chunks: (usize, usize),
-    /// Whether every answer had the upstream's chunks.
+    /// Whether every answer had the upstream's chunk boundaries.
     pub boundaries: bool,
-    /// Processor time of the system, per call.
+    /// Processor time of the system for each call.
     pub cost: Duration,
-    /// Processor time of the load generator, per call.
+    /// Processor time of the load generator for each call.
     pub load_cost: Duration,
-    /// The share of its threads' time that the load generator was at work.
+    /// The share of time for which the load generator's threads were busy.
     pub load_share: f64,
 }
 
-/// What a right answer is.
+/// The expected answer.
 #[derive(Debug)]
 struct Expected {
     body: Vec<u8>,
@@ -113,7 +113,7 @@ impl Expected {
     }
 }
 
-/// One connection with what it needs to make calls.
+/// A connection, with what it needs to make calls.
 struct Caller {
     load: Arc<Load>,
     connection: Connection,
@@ -121,18 +121,18 @@ struct Caller {
     expected: Arc<Expected>,
 }
 
-/// What one thread brings home.
+/// The result of one thread.
 type Harvest = Result<(Vec<Answer>, Duration), Fault>;
 
 impl Load {
-    /// Connects, compares, warms up, measures.
+    /// Connects, compares answers, warms up, and measures.
     ///
     /// # Errors
-    /// A connection that fails, an answer that is wrong, or none for too long.
+    /// A connection that fails, an answer that is wrong, or no answer for too long.
     pub async fn run(self) -> Result<Sample, Fault> {
         let (sender, sample) = tokio::sync::oneshot::channel();
         std::thread::spawn(move || {
-            // Nobody waits any more where the benchmark was told to stop.
+            // The receiver is gone if the benchmark was told to stop.
             drop(sender.send(self.run_here()));
         });
         let gone = |_| Fault::Io { what: "make calls", source: std::io::ErrorKind::Other.into() };
@@ -149,7 +149,7 @@ impl Load {
         let (harvests, elapsed, cost) = std::thread::scope(|scope| {
             let (gate, barrier, expected) = (&gate, &barrier, &expected);
             let run = |thread: usize| {
-                // Connections that do not divide evenly go to the first threads.
+                // If the connections do not divide evenly, the first threads get one more.
                 let own =
                     load.connections / threads + usize::from(thread < load.connections % threads);
                 scope.spawn(move || load.thread(own, expected, gate, barrier))
@@ -176,7 +176,7 @@ impl Load {
         Ok(sample)
     }
 
-    /// One thread's part, over `own` connections.
+    /// Runs one thread's part of the load, with `own` connections.
     fn thread(
         self: &Arc<Self>,
         own: usize,
@@ -194,7 +194,7 @@ impl Load {
                 .block_on(async { tokio::time::timeout(limit, self.prepare(own, expected)).await });
             prepared.unwrap_or_else(|_| Err(self.wrong("no answer"))).map(|own| (runtime, own))
         });
-        // The others wait for this thread whatever became of it.
+        // The other threads wait for this one, even if it failed.
         barrier.wait();
         let (runtime, callers) = ready?;
         let before = usage::own_thread();
@@ -206,7 +206,7 @@ impl Load {
         Ok((answers, usage::own_thread().saturating_sub(before)))
     }
 
-    /// Connections that have each been answered well.
+    /// Opens connections, each of which has had a correct answer.
     async fn prepare(
         self: &Arc<Self>,
         own: usize,
@@ -236,7 +236,7 @@ impl Load {
     }
 }
 
-/// Calls until the gate closes or the time is over.
+/// Makes calls until the gate closes or the time is over.
 async fn measure(
     callers: Vec<Caller>,
     gate: &Arc<Gate>,
@@ -266,7 +266,7 @@ impl Caller {
         Ok(answer)
     }
 
-    /// Makes a call and compares its answer, byte by byte or word by word.
+    /// Makes a call and compares its answer by bytes or by words.
     async fn compare(&mut self) -> Result<(), Fault> {
         let mut body = Vec::new();
         self.exchange(Some(&mut body)).await?;
@@ -291,7 +291,7 @@ impl Caller {
     }
 }
 
-/// Lets calls begin until their number is used up.
+/// Admits calls until their number is used up.
 struct Gate(AtomicUsize);
 
 impl Gate {
@@ -322,7 +322,7 @@ impl Sample {
     }
 }
 
-/// What all tasks of a set return, or the first error.
+/// Returns the results of all tasks of a set, or the first error.
 async fn join<T: 'static>(mut tasks: JoinSet<Result<T, Fault>>) -> Result<Vec<T>, Fault> {
     let mut results = Vec::with_capacity(tasks.len());
     while let Some(joined) = tasks.join_next().await {

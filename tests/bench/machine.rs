@@ -1,10 +1,10 @@
-//! What was measured where: date, machine, versions.
+//! The circumstances of a measurement: date, machine, versions.
 
 use std::process::Command;
 
 use time::OffsetDateTime;
 
-/// Date, machine and versions on a few lines of Markdown. Names no host and no path.
+/// Describes date, machine and versions in a few lines of Markdown, without a host name or path.
 pub fn describe() -> String {
     let date = OffsetDateTime::now_utc().date();
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
@@ -24,14 +24,14 @@ pub fn describe() -> String {
     )
 }
 
-/// The processor's name.
+/// Returns the name of the processor.
 fn model() -> Option<String> {
     let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
     let line = text.lines().find(|line| line.starts_with("model name"))?;
     Some(line.split_once(':')?.1.trim().to_owned())
 }
 
-/// All of the machine's memory, in gigabytes.
+/// Returns the memory of the machine, in gigabytes.
 fn memory() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
@@ -39,14 +39,14 @@ fn memory() -> Option<u64> {
     Some((kilobytes + 500_000) / 1_000_000)
 }
 
-/// What a program prints.
+/// Returns the output of a program.
 fn said(program: &str, words: &[&str]) -> Option<String> {
     let output = Command::new(program).args(words).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
     output.status.success().then(|| text.trim().to_owned()).filter(|text| !text.is_empty())
 }
 
-/// A dependency with the version it was built in.
+/// Returns a dependency with its locked version.
 fn locked(name: &str) -> String {
     let heading = format!("name = \"{name}\"");
     let mut lines = include_str!("../../Cargo.lock").lines();

@@ -1,8 +1,7 @@
-//! The benchmark: loomrec beside bare servers and its peers, each in a process of
-//! its own.
+//! The benchmark: compares loomrec with bare servers and its peers, each in a process of its own.
 //!
-//! Run it with `scripts/bench`. It measures and prints; it fails where an answer of
-//! loomrec's is not the one that was asked for, never for a time.
+//! Run it with `scripts/bench`. It measures and prints. It fails if an answer of loomrec is not the
+//! expected one, but never because of a time.
 
 mod bare;
 mod child;
@@ -45,7 +44,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    // Cargo adds `--bench` to whatever it is given.
+    // Cargo adds `--bench` to the given arguments.
     let words: Vec<&str> =
         words.iter().map(String::as_str).filter(|word| *word != "--bench").collect();
     match run(&words) {
@@ -57,7 +56,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Is what the first word says: one of the bare systems, or else the whole benchmark.
+/// Runs the role that the first argument names: one of the bare systems, or else the whole
+/// benchmark.
 fn run(words: &[&str]) -> Result<(), Fault> {
     let unknown = || Fault::Usage { words: words.join(" ") };
     let kind = |word: &str| Kind::of(word).ok_or_else(unknown);
@@ -74,14 +74,14 @@ fn run(words: &[&str]) -> Result<(), Fault> {
     }
 }
 
-/// How thorough the run is to be.
+/// Parses the options into the scale of the run.
 fn scale(options: &[&str]) -> Option<Scale> {
     let mut scale = if options.contains(&"--quick") { Scale::quick() } else { Scale::full() };
-    // Neither a part nor a comparison with an earlier loomrec belongs on the page.
+    // Partial runs and comparisons with an earlier loomrec do not go on the page.
     scale.writes = !child::Launch::has_earlier();
     let mut options = options.iter();
     while let Some(option) = options.next() {
-        // What is not the whole is no measurement to be kept.
+        // A partial run is not kept as a measurement.
         scale.writes = false;
         match *option {
             "--quick" => {}
@@ -89,7 +89,7 @@ fn scale(options: &[&str]) -> Option<Scale> {
             "--only" => scale.only = options.next()?.split(',').map(str::to_owned).collect(),
             "--rounds" => {
                 scale.rounds = options.next()?.parse().ok().filter(|some| *some > 0)?;
-                // All that were asked for, however long they take.
+                // All requested rounds are run, however long they take.
                 scale.patience = Duration::MAX;
             }
             _ => return None,
@@ -98,7 +98,7 @@ fn scale(options: &[&str]) -> Option<Scale> {
     Some(scale)
 }
 
-/// Runs everything, prints the findings and puts them on their page.
+/// Runs everything, prints the findings and writes them to their page.
 fn drive(scale: Scale) -> Result<(), Fault> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -125,14 +125,14 @@ fn drive(scale: Scale) -> Result<(), Fault> {
         let lost = outcome.results.iter().find(|(system, own)| system.is_ours() && own.is_err());
         lost.and_then(|(system, own)| Some((*system, own.as_ref().err()?.clone())))
     };
-    // The rest was worth printing, but this is not a result.
+    // The other findings were worth printing, but the run as a whole has failed.
     match findings.outcomes.iter().find_map(ours) {
         Some((system, detail)) => Err(Fault::Child { name: system.name(), detail }),
         None => Ok(()),
     }
 }
 
-/// Every part that is wanted, one after another.
+/// Runs every part that was selected, one after another.
 async fn findings(scale: &Scale) -> Result<Findings, Fault> {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))
         .map_err(|source| Fault::Io { what: "make a folder", source })?;
@@ -172,8 +172,8 @@ async fn stopped() -> Fault {
     }
 }
 
-/// A line of progress, or the error, on stderr.
+/// Prints a line of progress, or the error, to stderr.
 fn say(text: &str) {
-    // A stderr that is gone is no reason to fail.
+    // A closed stderr is not a failure.
     drop(writeln!(std::io::stderr(), "{text}"));
 }

@@ -1,4 +1,4 @@
-//! The page that carries the findings: docs/performance.md, between two markers.
+//! The page with the findings: docs/performance.md, between two markers.
 
 use std::path::Path;
 
@@ -7,10 +7,10 @@ use crate::fault::Fault;
 const BEGIN: &str = "<!-- bench:begin -->\n";
 const END: &str = "<!-- bench:end -->\n";
 
-/// Puts the findings in the place of the last ones.
+/// Replaces the previous findings.
 ///
 /// # Errors
-/// A page that cannot be read, has no place for them, or cannot be written.
+/// A page that cannot be read or written, or that has no markers.
 pub fn put(findings: &str) -> Result<(), Fault> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/performance.md");
     let failed = |source| Fault::Io { what: "put the findings into docs/performance.md", source };

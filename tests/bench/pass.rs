@@ -1,6 +1,6 @@
-//! The bare pass-through: hyper in front, reqwest behind, nothing kept. The limit
-//! for every recording proxy made of these two. It can also append what passes to a
-//! file, as the least that a recorder does.
+//! The bare pass-through: a hyper server and a reqwest client that keep nothing. It is the limit
+//! for every recording proxy made of these two. It can also append the exchanges to a file, which
+//! is the least that a recorder does.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -19,13 +19,13 @@ use hyper::body::Incoming;
 use crate::fault::Fault;
 use crate::role::{self, Writes};
 
-/// Where exchanges are appended.
+/// The file to which exchanges are appended.
 type Kept = Option<Arc<Mutex<File>>>;
 
-/// Serves until stdin is closed; appends to `file`, if there is one.
+/// Serves until stdin is closed. Appends exchanges to `file` if it is given.
 ///
 /// # Errors
-/// A client that cannot be built, a file that cannot; what [`role::serve`] fails for.
+/// A client that cannot be built; a file that cannot be opened; the errors of [`role::serve`].
 pub fn run(origin: &str, file: Option<&Path>) -> Result<(), Fault> {
     // An installed provider serves as well.
     drop(rustls::crypto::ring::default_provider().install_default());
@@ -40,7 +40,7 @@ pub fn run(origin: &str, file: Option<&Path>) -> Result<(), Fault> {
     })
 }
 
-/// Sends one request on, and its answer back as it comes.
+/// Forwards one request, and passes its answer back as it arrives.
 async fn forward(
     client: reqwest::Client,
     origin: String,
@@ -73,7 +73,7 @@ fn bad_gateway() -> Response<Tee> {
     response
 }
 
-/// A body that is copied as it passes, and appended to the file before its end is told.
+/// A body that is copied while it passes, and appended to the file before its end is sent.
 struct Tee {
     body: reqwest::Body,
     kept: Kept,
@@ -94,10 +94,10 @@ impl Body for Tee {
         {
             self.copy.extend(frame.data_ref().into_iter().flatten());
         }
-        // With an announced length nobody asks again behind the last frame.
+        // With an announced length, the body is not polled after the last frame.
         let over = frame.is_none() || self.body.is_end_stream();
         if over && let Some(Ok(mut file)) = self.kept.take().as_deref().map(Mutex::lock) {
-            // The least that can be done; what a failed write means is for real recorders.
+            // Real recorders have to handle a failed write. This one does the minimum.
             drop(file.write_all(&self.copy));
         }
         Poll::Ready(frame)

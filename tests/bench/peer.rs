@@ -1,5 +1,5 @@
-//! The peers: where their programs are, which version they are, how they are
-//! told to record and to replay.
+//! The peers: the paths and versions of their programs, and the arguments with which they record
+//! and replay.
 
 use std::ffi::OsString;
 use std::fs;
@@ -10,44 +10,44 @@ use crate::child::{Launch, free_port};
 use crate::fault::Fault;
 use crate::sample::Kind;
 
-/// A program that does a part of loomrec's work, or the limit of one.
+/// A program that does a part of loomrec's work, or that marks the limit of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peer {
     /// A web server: static files, and a proxy that keeps nothing.
     Nginx,
-    /// mitmproxy without its screen.
+    /// mitmproxy without its user interface.
     Mitmdump,
-    /// A mock of LLM APIs in Node.
+    /// A mock of LLM APIs, in Node.
     Aimock,
-    /// A mock of LLM APIs in Rust.
+    /// A mock of LLM APIs, in Rust.
     Llmposter,
-    /// A mock of HTTP APIs on the JVM.
+    /// A mock of HTTP APIs, on the JVM.
     Wiremock,
 }
 
-/// What a peer is to do.
+/// The task of a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Task {
-    /// Forward to the upstream; keep what passes, where it can.
+    /// Forward calls to the upstream, and keep them if it can.
     Record,
     /// Answer from what was kept.
     Replay,
 }
 
-/// Where a peer works.
+/// The circumstances under which a peer works.
 pub struct Setting<'a> {
-    /// Its own folder.
+    /// The peer's own folder.
     pub folder: &'a Path,
-    /// The upstream, as host and port.
+    /// The host and port of the upstream.
     pub origin: &'a str,
-    /// What the upstream answers.
+    /// The kind of answer that the upstream sends.
     pub kind: Kind,
-    /// The certificate of its authority, where it speaks TLS.
+    /// The certificate of the upstream's authority, if it uses TLS.
     pub authority: Option<&'a Path>,
 }
 
 impl Setting<'_> {
-    /// The upstream's address.
+    /// Returns the URL of the upstream.
     pub fn url(&self) -> String {
         let scheme = if self.authority.is_some() { "https" } else { "http" };
         format!("{scheme}://{}", self.origin)
@@ -55,11 +55,11 @@ impl Setting<'_> {
 }
 
 impl Peer {
-    /// All of them.
+    /// All peers.
     pub const ALL: [Self; 5] =
         [Self::Nginx, Self::Mitmdump, Self::Aimock, Self::Llmposter, Self::Wiremock];
 
-    /// Its own name, that of its installation too.
+    /// Returns its name, which is also that of its installation.
     pub fn name(self) -> &'static str {
         match self {
             Self::Nginx => "nginx",
@@ -70,7 +70,7 @@ impl Peer {
         }
     }
 
-    /// The program, and the words that come first.
+    /// Returns the program with its first arguments.
     fn program(self) -> Result<Vec<OsString>, String> {
         let cache = Path::new(env!("CARGO_MANIFEST_DIR")).join(".cache/bench");
         let (runner, file) = match self {
@@ -98,7 +98,7 @@ impl Peer {
         Err(reason.map_or_else(|_| "not installed".to_owned(), |text| text.trim().to_owned()))
     }
 
-    /// Its name with its version, or why it is not there.
+    /// Returns its name and version, or why it is not available.
     ///
     /// # Errors
     /// The reason in words.
@@ -108,7 +108,7 @@ impl Peer {
         let text = match self {
             Self::Nginx => said_by(&words, "-v"),
             Self::Mitmdump => said_by(&words, "--version"),
-            // It does not say; cargo wrote down what it installed.
+            // It has no version flag, but cargo recorded what it installed.
             Self::Llmposter => last
                 .ancestors()
                 .nth(2)
@@ -127,10 +127,10 @@ impl Peer {
         Ok(format!("{} {}", self.name(), number.unwrap_or("of an unknown version")))
     }
 
-    /// How it is started for a task.
+    /// Returns the command that starts it for a task.
     ///
     /// # Errors
-    /// A peer that is not there, a folder that cannot be written.
+    /// A peer that is not available; a folder that cannot be written.
     pub fn launch(self, name: &'static str, task: Task, at: &Setting) -> Result<Launch, Fault> {
         let missing = |detail| Fault::Child { name, detail };
         let mut words = self.program().map_err(missing)?;
@@ -179,14 +179,14 @@ impl Peer {
                  --disable-gzip --no-request-journal"
             ),
         };
-        // The folders are the benchmark's own: no blanks within.
+        // These folders belong to the benchmark, so their paths contain no blanks.
         words.extend(text.split_whitespace().map(OsString::from));
         Ok(Launch { name, program, words, settings: Vec::new(), port: Some(port) })
     }
 }
 
-/// A server of one file, or a proxy in front of the upstream. A POST to a file is an error
-/// to nginx, which can be told to answer with a file instead.
+/// Returns the configuration for a server of one file, or for a proxy to the upstream. nginx treats
+/// a POST to a file as an error, but can be told to answer with a file instead.
 fn nginx(task: Task, at: &Setting, port: u16) -> String {
     let Setting { folder, origin, kind, .. } = at;
     let (folder, media) = (folder.display(), kind.media());
@@ -213,7 +213,7 @@ fn nginx(task: Task, at: &Setting, port: u16) -> String {
     )
 }
 
-/// The jar among the files of WireMock's package.
+/// Returns the jar among the files of WireMock's package.
 fn jar(cache: &Path) -> Option<PathBuf> {
     let folder = fs::read_dir(cache.join("wiremock/node_modules/wiremock/build")).ok()?;
     let mut files = folder.flatten().map(|entry| entry.path());
@@ -226,7 +226,7 @@ fn said_by(words: &[OsString], last: &str) -> Option<String> {
     said(&program.to_string_lossy(), &words)
 }
 
-/// The first line a program prints, to stdout or stderr.
+/// Returns the first line that a program prints to stdout or stderr.
 fn said(program: &str, words: &[OsString]) -> Option<String> {
     let output = Command::new(program).args(words).output().ok()?;
     let bytes = if output.stdout.is_empty() { output.stderr } else { output.stdout };

@@ -1,4 +1,4 @@
-//! What is measured: the workloads, who takes part, and how long for.
+//! The plan of the measurements: the workloads, the systems that take part, and the durations.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::system::System::{
 };
 use crate::watch::Watch;
 
-/// Who answers one call again and again.
+/// The systems that answer one call again and again.
 const REPLAYS: &[System] = &[
     Hyper,
     Keyed,
@@ -23,7 +23,7 @@ const REPLAYS: &[System] = &[
     Peer(Mitmdump, Task::Replay),
     Peer(Wiremock, Task::Replay),
 ];
-/// Who answers many calls, each with its own answer.
+/// The systems that answer many calls, each with its own answer.
 const LIBRARIES: &[System] = &[
     Hyper,
     Keyed,
@@ -34,7 +34,7 @@ const LIBRARIES: &[System] = &[
     Peer(Mitmdump, Task::Replay),
     Peer(Wiremock, Task::Replay),
 ];
-/// Who replays a stream.
+/// The systems that replay a stream.
 const STREAMS: &[System] = &[
     OneBody,
     Hyper,
@@ -47,7 +47,7 @@ const STREAMS: &[System] = &[
     Peer(Mitmdump, Task::Replay),
     Peer(Wiremock, Task::Replay),
 ];
-/// Who forwards.
+/// The systems that forward calls.
 const PROXIES: &[System] = &[
     Hyper,
     PassThrough,
@@ -61,12 +61,12 @@ const PROXIES: &[System] = &[
     Peer(Wiremock, Task::Record),
 ];
 
-/// Who forwards to an upstream over TLS; the first answers directly, without.
+/// The systems that forward to an upstream over TLS. The first one answers directly.
 const TLS_PROXIES: &[System] = &[Hyper, PassThrough, Tee, Record, Earlier(Task::Record)];
 
-/// A replaying loomrec, watched in every way.
+/// A replaying loomrec under every kind of observation.
 const WATCHED_REPLAYS: &[System] = &watched(Replay, Task::Replay);
-/// A recording one.
+/// A recording loomrec under every kind of observation.
 const WATCHED_RECORDS: &[System] = &watched(Record, Task::Record);
 
 const fn watched(nobody: System, task: Task) -> [System; 8] {
@@ -82,58 +82,60 @@ const fn watched(nobody: System, task: Task) -> [System; 8] {
     ]
 }
 
-/// The same calls to several systems.
+/// The same calls for several systems.
 #[derive(Clone, Copy, Debug)]
 pub struct Workload {
     /// Its short name.
     pub name: &'static str,
-    /// What is called.
+    /// A description of the calls.
     pub what: &'static str,
-    /// What is asked for.
+    /// The kind of call.
     pub kind: Kind,
-    /// Whether the upstream behind a proxy speaks TLS.
+    /// Whether the upstream of a proxy uses TLS.
     pub is_tls: bool,
-    /// Open connections, each with one call at a time; one series for each number.
+    /// The numbers of open connections, each with one call at a time. Each number is a separate
+    /// series.
     pub connections: &'static [usize],
-    /// How many distinct calls there are; none where each call is one never made before.
+    /// How many distinct calls there are. `None` if every call is a new one.
     pub distinct: Option<usize>,
-    /// Whether each recorded call is made but once to a process.
+    /// Whether each recorded call is made only once to a process.
     pub once: bool,
-    /// What is measured of a system in a round.
+    /// How many calls of a system are measured in a round.
     pub amount: Amount,
-    /// Who takes part. Added times are those over the first.
+    /// The systems that take part. Added times are relative to the first.
     pub systems: &'static [System],
-    /// Whose requests per second count as 1.
+    /// The system whose requests per second count as 1.
     pub reference: System,
 }
 
 /// How thorough a run is.
 #[derive(Clone, Debug)]
 pub struct Scale {
-    /// Rounds; the tables show their medians.
+    /// The number of rounds. The tables show medians over them.
     pub rounds: usize,
     /// Whether peers take part.
     pub peers: bool,
-    /// The only workloads to run, where not all.
+    /// The workloads to run. Empty for all.
     pub only: Vec<String>,
-    /// Whether the page is to be written.
+    /// Whether the page is written.
     pub writes: bool,
-    /// How long a workload may go on beginning rounds.
+    /// How long a workload may go on starting rounds.
     pub patience: Duration,
-    /// How long the making of a recording may take.
+    /// How long it may take to make a recording.
     pub making: Duration,
     /// How long a system is measured in each round.
     slice: Duration,
-    /// Slow streams that a system gets in each round.
+    /// How many slow streams a system gets in each round.
     slow: usize,
-    /// Recorded calls that are each made once; and distinct calls of the long recording.
+    /// How many recorded calls are each made once, and how many distinct calls the long recording
+    /// has.
     pub many: usize,
-    /// Sizes of the recordings to start with.
+    /// The sizes of the recordings for the start-up measurement.
     pub sizes: &'static [usize],
 }
 
 impl Scale {
-    /// Within fifteen minutes.
+    /// A full run, within fifteen minutes.
     pub fn full() -> Self {
         Self {
             rounds: 9,
@@ -149,7 +151,7 @@ impl Scale {
         }
     }
 
-    /// Under thirty seconds: a first impression.
+    /// A quick run under thirty seconds, for a first impression.
     pub fn quick() -> Self {
         Self {
             rounds: 3,
@@ -165,18 +167,18 @@ impl Scale {
         }
     }
 
-    /// How long calls are made before a system is measured; longer where loomrec has
-    /// only just been started.
+    /// Returns how long calls are made before a system is measured. Longer if loomrec has just been
+    /// started.
     pub fn warm_up(&self, fresh: bool) -> Duration {
         if fresh { self.slice } else { self.slice / 5 }
     }
 
-    /// Whether a part of the whole is to be run.
+    /// Whether a part of the benchmark is to be run.
     pub fn wants(&self, name: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|only| only == name)
     }
 
-    /// The workloads that are to be run.
+    /// Returns the workloads that are to be run.
     pub fn workloads(&self) -> Vec<Workload> {
         let mut all = self.replays();
         all.extend(self.records());
@@ -289,7 +291,7 @@ impl Scale {
             connections: &[16],
             distinct: Some(1),
             once: false,
-            // A scraper asks once in it.
+            // Long enough for one scrape.
             amount: Amount { calls: usize::MAX, time: self.slice * 5 / 2 },
             systems: WATCHED_REPLAYS,
             reference: Replay,

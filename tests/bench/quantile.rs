@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// The value that `share` of all values do not exceed.
+/// Returns the value that a `share` of all values do not exceed.
 pub fn quantile(values: impl Iterator<Item = Duration>, share: f64) -> Duration {
     let mut sorted: Vec<Duration> = values.collect();
     sorted.sort_unstable();
@@ -10,7 +10,8 @@ pub fn quantile(values: impl Iterator<Item = Duration>, share: f64) -> Duration 
     sorted.get(rank.saturating_sub(1)).copied().unwrap_or_default()
 }
 
-/// The middle value; of two, what lies between them; nothing where there is none.
+/// Returns the median: the middle value, or the mean of the two middle ones. NaN if there are no
+/// values.
 pub fn median(values: impl Iterator<Item = f64>) -> f64 {
     let mut sorted: Vec<f64> = values.collect();
     sorted.sort_by(f64::total_cmp);

@@ -1,5 +1,4 @@
-//! Serving as one of the bare systems: a hyper server with nothing around it,
-//! set up as loomrec's own is.
+//! The server of the bare systems: hyper with nothing around it, configured as in loomrec.
 
 use std::convert::Infallible;
 use std::io::{Read as _, Write as _};
@@ -17,23 +16,23 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::fault::Fault;
 
-/// What a process writes to stderr once it accepts connections, before its origin.
+/// The text that a process writes to stderr once it accepts connections, before its address.
 pub const LISTENING: &str = "listening on http://";
 
-/// How a connection puts what is ready on the socket.
+/// How a connection writes the bytes that are ready to the socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Writes {
-    /// As hyper chooses: a queue of buffers, some at a time.
+    /// As hyper chooses: a queue of buffers, of which some are written at a time.
     Queued,
-    /// All that is ready copied together, in one write.
+    /// All bytes that are ready are copied together and written at once.
     Flat,
 }
 
-/// Serves `answer` until stdin is closed, on this port or a free one, over TLS where that
-/// is given.
+/// Serves `answer` until stdin is closed, on this port or a free one, and over TLS if `tls` is
+/// given.
 ///
 /// # Errors
-/// A system that refuses a thread or a socket.
+/// The system refuses a thread or a socket.
 pub fn serve<F, R, B>(
     port: Option<u16>,
     writes: Writes,
@@ -56,7 +55,7 @@ where
             std::process::exit(1);
         }
     });
-    // The benchmark holds the other end: when it is gone, so is this process.
+    // The benchmark holds the other end of stdin. When the benchmark ends, so does this process.
     std::io::stdin().read_to_end(&mut Vec::new()).map_err(failed)?;
     runtime.shutdown_background();
     Ok(())
@@ -83,7 +82,7 @@ where
         let (tls, answer) = (tls.clone(), answer.clone());
         tokio::spawn(async move {
             let Some(tls) = tls else { return converse(stream, writes, answer).await };
-            // A client that refuses the certificate says so itself.
+            // A client that refuses the certificate reports that itself.
             if let Ok(stream) = tls.accept(stream).await {
                 converse(stream, writes, answer).await;
             }
@@ -91,7 +90,7 @@ where
     }
 }
 
-/// Answers what comes on one connection.
+/// Answers the requests of one connection.
 async fn converse<I, F, R, B>(stream: I, writes: Writes, answer: F)
 where
     I: AsyncRead + AsyncWrite + Unpin,
@@ -109,6 +108,6 @@ where
         builder.writev(false);
     }
     let serving = builder.serve_connection(TokioIo::new(stream), service);
-    // A client that leaves ends its connection; that is all there is to know.
+    // A client that leaves ends its connection. No other error matters here.
     drop(serving.await);
 }

@@ -1,5 +1,5 @@
-//! The rounds: every system of a workload in turn, again and again, so that what
-//! disturbs the machine disturbs all of them alike.
+//! The rounds of a workload: all systems take turns again and again, so that a disturbance of the
+//! machine affects all of them alike.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -16,44 +16,44 @@ use crate::sample::Kind;
 use crate::system::System;
 use crate::watch::{Watch, Watcher};
 
-/// Connections over which a recording is made.
+/// How many connections are used to make a recording.
 const MAKERS: usize = 32;
 
-/// What the rounds of one workload showed, at one number of connections.
+/// The results of one workload at one number of connections.
 pub struct Outcome {
     /// The workload.
     pub workload: Workload,
-    /// Open connections.
+    /// The number of open connections.
     pub connections: usize,
-    /// For each of its systems, what came of it.
+    /// The results of each of its systems.
     pub results: Vec<(System, Result<Vec<Sample>, String>)>,
 }
 
 impl Outcome {
-    /// What a system showed; nothing where it was left out.
+    /// Returns the samples of a system. Empty if it was left out.
     pub fn of(&self, system: System) -> &[Sample] {
         let found = self.results.iter().find(|(other, _)| *other == system);
         found.and_then(|(_, samples)| samples.as_ref().ok()).map_or(&[], Vec::as_slice)
     }
 }
 
-/// A system at work in a folder of its own.
+/// A system that takes part, with a folder of its own.
 struct Stand {
     system: System,
     folder: PathBuf,
-    /// None while a new process is started for every round.
+    /// `None` if a new process is started for every round.
     server: Option<Server>,
     numbers: Arc<Numbers>,
 }
 
-/// One workload under way.
+/// A workload that is being measured.
 struct Stage<'a> {
     workload: Workload,
     scale: &'a Scale,
     origin: Server,
-    /// The certificate of the upstream's authority, where it speaks TLS.
+    /// The certificate of the upstream's authority, if it uses TLS.
     authority: Option<PathBuf>,
-    /// Where traces go, where any are sent.
+    /// The collector of traces, if any are sent.
     collector: Option<Server>,
     stands: Vec<(System, Result<Stand, String>)>,
 }
@@ -71,13 +71,13 @@ pub async fn run(workload: Workload, scale: &Scale, folder: &Path) -> Result<Vec
         outcomes.push(stage.play(connections).await);
     }
     drop(stage);
-    // Recordings are large: what is measured has no more need of them.
+    // Recordings are large, and no longer needed after the measurement.
     drop(std::fs::remove_dir_all(folder));
     Ok(outcomes)
 }
 
 impl<'a> Stage<'a> {
-    /// Starts every system of a workload, with the recordings it needs.
+    /// Starts every system of a workload, with the recordings that it needs.
     async fn set(workload: Workload, scale: &'a Scale, folder: &Path) -> Result<Self, Fault> {
         let nowhere = Setting { folder, origin: "", kind: workload.kind, authority: None };
         let authority = workload.is_tls.then(|| folder.join("authority.pem"));
@@ -130,8 +130,8 @@ impl<'a> Stage<'a> {
         Ok(stand)
     }
 
-    /// Whether a process is started for each round: one whose past would show, and whose
-    /// start is quick.
+    /// Whether a new process is started for each round: if earlier calls would affect the result,
+    /// and the process starts quickly.
     fn is_fresh(&self, system: System) -> bool {
         system.records()
             || (self.workload.once
@@ -149,12 +149,12 @@ impl<'a> Stage<'a> {
         Server::start(launch)
     }
 
-    /// Where the collector listens.
+    /// Returns the address of the collector.
     fn collector(&self) -> &str {
         self.collector.as_ref().map_or("", Server::address)
     }
 
-    /// All rounds at one number of connections.
+    /// Runs all rounds at one number of connections.
     async fn play(&mut self, connections: usize) -> Outcome {
         let began = Instant::now();
         let mut results: Vec<(System, Result<Vec<Sample>, String>)> = Vec::new();
@@ -167,9 +167,9 @@ impl<'a> Stage<'a> {
             }
             let count = self.stands.len();
             for turn in 0..count {
-                // Each round begins with another system, and every other round goes
-                // backwards: what one leaves to the next (a disk that still writes) does
-                // not always meet the same one.
+                // Each round begins with another system, and every other round is in reverse order,
+                // so that the effects of one system on the next (a disk that is still writing) do
+                // not always hit the same one.
                 let turn = if round % 2 == 0 { turn } else { count - turn };
                 let index = (round + turn) % count;
                 let (_, Ok(stand)) = &self.stands[index] else { continue };
@@ -188,7 +188,7 @@ impl<'a> Stage<'a> {
         Outcome { workload: self.workload, connections, results }
     }
 
-    /// One system's turn in a round.
+    /// Runs one system's turn in a round.
     async fn turn(&self, stand: &Stand, connections: usize, round: usize) -> Result<Sample, Fault> {
         let system = stand.system;
         let (mut folder, mut numbers) = (stand.folder.clone(), Arc::clone(&stand.numbers));
@@ -196,7 +196,7 @@ impl<'a> Stage<'a> {
             Some(_) => None,
             None => {
                 if system.records() {
-                    // A recording of its own.
+                    // Each recorder gets a new recording.
                     folder = folder.join(format!("{connections}-{round}"));
                     std::fs::create_dir_all(&folder)
                         .map_err(|source| Fault::Io { what: "make a folder", source })?;
@@ -231,7 +231,7 @@ impl<'a> Stage<'a> {
         let sample = load.run().await?;
         watchers.into_iter().try_for_each(Watcher::end)?;
         if let Some(server) = fresh {
-            // A recorder that could not keep everything does not end in success.
+            // A recorder that could not keep everything does not end with success.
             let strict = system.records();
             server.stop(strict)?;
         }
@@ -242,10 +242,10 @@ impl<'a> Stage<'a> {
     }
 }
 
-/// Has a system record so many distinct calls.
+/// Has a system record this many distinct calls.
 ///
 /// # Errors
-/// A system that does not keep them, or not in this time.
+/// A system that does not record them all, or not within `time`.
 pub async fn make(
     recorder: System,
     kind: Kind,
@@ -265,7 +265,7 @@ pub async fn make(
         exact: true,
         connections,
         warm_up: Duration::ZERO,
-        // Each connection makes one call before it is measured.
+        // Each connection makes one call before the measurement.
         amount: Amount { calls: calls - connections, time },
         numbers: Numbers::distinct(),
     };

@@ -1,26 +1,26 @@
-//! What is asked and what is answered: chat calls of 1 KB, conversations of 256 KB,
-//! answers of 2 KB, and streams of events, the same bytes for every system.
+//! The requests and answers of the benchmark: chat calls of 1 KB, conversations of 256 KB, answers
+//! of 2 KB, and streams of events. Every system gets the same bytes.
 
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-/// Bytes of a call's body.
+/// The size of a call's body, in bytes.
 const REQUEST: usize = 1024;
-/// Bytes of a conversation's body.
+/// The size of a conversation's body, in bytes.
 const CONVERSATION: usize = 256 << 10;
-/// Bytes of a complete answer.
+/// The size of a complete answer, in bytes.
 const ANSWER: usize = 2048;
-/// Events of a stream.
+/// The number of events in a stream.
 pub const EVENTS: usize = 200;
-/// Events of a slow stream.
+/// The number of events in a slow stream.
 const SLOW_EVENTS: usize = 10;
-/// Stands where a request's number is written, so that prompts can be told apart.
+/// A placeholder for a request's number, which makes prompts distinct.
 const NUMBER: &str = "000000000000";
-/// Filler with what real prompts hold: line breaks, quotes, letters beyond ASCII.
+/// Filler with the features of real prompts: line breaks, quotes, characters outside ASCII.
 const PROSE: &str = "The weaver keeps every thread in \"order\".\nWhat was recorded is what is \
                      served \u{2014} na\u{ef}ve copies drift. ";
 
-/// What is asked for, and what comes back.
+/// The kind of a call and its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A call with one complete answer.
@@ -31,14 +31,14 @@ pub enum Kind {
     Events,
     /// The bytes of that stream in one body of known length.
     Whole,
-    /// A stream whose events are 20 ms apart, the first at once.
+    /// A stream whose events are 20 ms apart. The first is sent at once.
     Slow,
 }
 
 impl Kind {
     const ALL: [Self; 5] = [Self::Call, Self::Long, Self::Events, Self::Whole, Self::Slow];
 
-    /// The word that a bare server is started with to answer so.
+    /// Returns the argument with which a bare server is started to give this answer.
     pub fn word(self) -> &'static str {
         match self {
             Self::Call => "call",
@@ -49,12 +49,12 @@ impl Kind {
         }
     }
 
-    /// The kind that a word stands for.
+    /// Returns the kind that an argument names.
     pub fn of(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.word() == word)
     }
 
-    /// The chunks of the answer.
+    /// Returns the chunks of the answer.
     pub fn chunks(self) -> Vec<Bytes> {
         match self {
             Self::Call | Self::Long => vec![answer()],
@@ -69,7 +69,7 @@ impl Kind {
         matches!(self, Self::Events | Self::Whole | Self::Slow)
     }
 
-    /// The media type of the answer.
+    /// Returns the media type of the answer.
     pub fn media(self) -> &'static str {
         match self.streams() {
             true => "text/event-stream; charset=utf-8",
@@ -78,7 +78,7 @@ impl Kind {
     }
 }
 
-/// What the assistant says in an answer, complete or streamed; nothing where it is none.
+/// Returns the assistant's text in an answer, complete or streamed. Empty if it has none.
 pub fn words(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
     if let Ok(answer) = serde_json::from_str::<Value>(&text) {
@@ -90,7 +90,7 @@ pub fn words(body: &[u8]) -> String {
     deltas.filter_map(|delta| delta.as_str().map(str::to_owned)).collect()
 }
 
-/// A request on the wire, with a place for its number.
+/// A request as it is sent, with a place for its number.
 #[derive(Clone, Debug)]
 pub struct Request {
     bytes: Vec<u8>,
@@ -99,8 +99,8 @@ pub struct Request {
 }
 
 impl Request {
-    /// The request for an answer of `kind`. It names one host whoever is asked: what is
-    /// asked for must not depend on who is asked.
+    /// Creates the request for an answer of `kind`. Its Host is the same for every system, because
+    /// the request must not depend on the system.
     pub fn new(kind: Kind) -> Self {
         let body = match kind {
             Kind::Long => conversation(),
@@ -120,7 +120,7 @@ impl Request {
         Self { number: at.unwrap_or(bytes.len()), bytes, body: start }
     }
 
-    /// Its bytes, under another number.
+    /// Returns its bytes with another number.
     pub fn numbered(&mut self, number: u64) -> &[u8] {
         let digits = format!("{number:012}");
         for (place, digit) in self.bytes[self.number..].iter_mut().zip(digits.bytes()) {
@@ -129,13 +129,13 @@ impl Request {
         &self.bytes
     }
 
-    /// The bytes of its body.
+    /// Returns the bytes of its body.
     pub fn body(&self) -> &[u8] {
         &self.bytes[self.body..]
     }
 }
 
-/// The body of a call of 1 KB.
+/// Returns the body of a call of 1 KB.
 fn call(stream: bool) -> Vec<u8> {
     padded(REQUEST, |prose| {
         let mut body = json!({
@@ -154,8 +154,8 @@ fn call(stream: bool) -> Vec<u8> {
     })
 }
 
-/// The body of a call at the end of a long conversation. Its number stands in the last
-/// message: that is where one turn differs from the turn before.
+/// Returns the body of a call at the end of a long conversation. Its number is in the last message,
+/// which is where each turn of a conversation differs from the one before.
 fn conversation() -> Vec<u8> {
     let mut messages = vec![json!({ "role": "system", "content": "You answer in one paragraph." })];
     let mut size = 0;
@@ -177,7 +177,7 @@ fn conversation() -> Vec<u8> {
     body.to_string().into_bytes()
 }
 
-/// The JSON that `build` makes around as much prose as gives `size` bytes.
+/// Returns the JSON that `build` makes, with as much prose as is needed for `size` bytes.
 fn padded(size: usize, build: impl Fn(&str) -> Value) -> Vec<u8> {
     let mut prose = String::new();
     let mut text = build(&prose).to_string();
@@ -185,14 +185,14 @@ fn padded(size: usize, build: impl Fn(&str) -> Value) -> Vec<u8> {
         if text.len() >= size {
             break;
         }
-        // An escaped letter may be one byte too long for the last place: a dot fits.
+        // An escaped character may be one byte too long for the last place, but a dot fits.
         prose.push(if text.len() + letter.len_utf8() + 1 > size { '.' } else { letter });
         text = build(&prose).to_string();
     }
     text.into_bytes()
 }
 
-/// A complete chat answer.
+/// Returns a complete chat answer.
 fn answer() -> Bytes {
     let body = padded(ANSWER, |prose| {
         json!({
@@ -211,7 +211,7 @@ fn answer() -> Bytes {
     body.into()
 }
 
-/// A streamed chat answer of so many events.
+/// Returns a streamed chat answer with this many events.
 fn events(count: usize) -> Vec<Bytes> {
     let event = |delta: Value, finish: Value| {
         let data = json!({

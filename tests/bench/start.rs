@@ -1,5 +1,5 @@
-//! Start-up: from the start of a process to its first right answer, and the most
-//! memory it held by then, by the size of what it loads.
+//! The start-up measurement: the time from the start of a process to its first correct answer, and
+//! its peak memory until then, by the size of what it loads.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -18,51 +18,51 @@ use crate::usage;
 
 /// Its name among the workloads.
 pub const NAME: &str = "start";
-/// What the bare server that loads a recording is called.
+/// The name of the bare server that loads a recording.
 pub const LOADER: &str = "bare hyper, serde_json, map";
-/// How many times each is started.
+/// How many times each system is started.
 const REPEATS: usize = 7;
-/// How long the largest recording may take to be made, over what others may.
+/// How much longer than others the largest recording may take to be made.
 const LARGE: u32 = 3;
 
-/// One start.
+/// The result of one start.
 #[derive(Clone, Copy, Debug)]
 pub struct Started {
-    /// Until the first right answer.
+    /// The time until the first correct answer.
     pub ready: Duration,
-    /// The most memory it held by then, in bytes.
+    /// Its peak memory until then, in bytes.
     pub peak: u64,
 }
 
-/// What was shown with a recording of one size.
+/// The results with a recording of one size.
 pub struct Sized {
-    /// Its calls.
+    /// The number of calls in it.
     pub entries: usize,
-    /// Its bytes; none where it could not be made.
+    /// Its size in bytes. 0 if it could not be made.
     pub bytes: u64,
-    /// Each one's starts, or why there were none.
+    /// The starts of each system, or why there were none.
     pub results: Vec<(&'static str, Result<Vec<Started>, String>)>,
 }
 
 impl Sized {
-    /// The starts of one of them.
+    /// Returns the starts of one system.
     pub fn of(&self, name: &str) -> &[Started] {
         let found = self.results.iter().find(|(other, _)| *other == name);
         found.and_then(|(_, starts)| starts.as_ref().ok()).map_or(&[], Vec::as_slice)
     }
 }
 
-/// The middle of all times, in seconds.
+/// Returns the median time, in seconds.
 pub fn ready(starts: &[Started]) -> f64 {
     median(starts.iter().map(|start| start.ready.as_secs_f64()))
 }
 
-/// The middle of all peaks, in bytes.
+/// Returns the median peak, in bytes.
 pub fn peak(starts: &[Started]) -> f64 {
     median(starts.iter().map(|start| start.peak as f64))
 }
 
-/// Starts everything with recordings of every size.
+/// Starts every system with recordings of every size.
 ///
 /// # Errors
 /// A bare server that does not serve.
@@ -74,7 +74,8 @@ pub async fn run(scale: &Scale, folder: &Path) -> Result<Vec<Sized>, Fault> {
         crate::say(&format!("bench: start: {entries} entries"));
         let own = folder.join(format!("start-{entries}"));
         let mut sized = ours(scale, entries, origin.address(), &own).await?;
-        // In between: large enough to tell, small enough to be made by all.
+        // The medium size: large enough to show differences, small enough for all systems to
+        // record.
         if scale.peers && place == 1 {
             for peer in [Peer::Llmposter, Peer::Aimock, Peer::Mitmdump, Peer::Wiremock] {
                 let own = own.join(peer.name());
@@ -92,7 +93,7 @@ pub async fn run(scale: &Scale, folder: &Path) -> Result<Vec<Sized>, Fault> {
     Ok(all)
 }
 
-/// The bare server that loads and loomrec, in turn.
+/// Measures the bare server that loads a recording and loomrec, in turn.
 async fn ours(scale: &Scale, entries: usize, origin: &str, folder: &Path) -> Result<Sized, Fault> {
     folder_at(folder)?;
     let time = scale.making * LARGE;
@@ -129,7 +130,7 @@ async fn ours(scale: &Scale, entries: usize, origin: &str, folder: &Path) -> Res
     Ok(Sized { entries, bytes, results })
 }
 
-/// A peer, with a recording of its own.
+/// Measures a peer, with a recording that it made itself.
 async fn theirs(
     peer: Peer,
     scale: &Scale,

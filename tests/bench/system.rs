@@ -1,5 +1,4 @@
-//! The systems: what each is called, how it is started, and what is to be expected
-//! of it.
+//! The systems: their names, how they are started, and what to expect of their answers.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -11,35 +10,35 @@ use crate::sample::Kind;
 use crate::tls;
 use crate::watch::Watch;
 
-/// Something that answers calls.
+/// A system that answers calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum System {
     /// The bare server.
     Hyper,
-    /// The bare server, its frames copied together in one write.
+    /// The bare server that copies its frames together into one write.
     Flat,
-    /// The bare server sending a stream's bytes as one body.
+    /// The bare server that sends a stream's bytes as one body.
     OneBody,
     /// The bare server with a JSON parse, a SHA-256 and a map.
     Keyed,
     /// The bare pass-through in front of the bare server.
     PassThrough,
-    /// The bare pass-through appending what passes to a file.
+    /// The bare pass-through that appends the exchanges to a file.
     Tee,
-    /// A peer, at one of the two tasks.
+    /// A peer with one of the two tasks.
     Peer(Peer, Task),
     /// `loomrec replay`.
     Replay,
     /// `loomrec record` in front of the bare server.
     Record,
-    /// One of these two, while it is watched.
+    /// One of these two under observation.
     Watched(Watch, Task),
     /// One of these two as an earlier commit built it (`scripts/bench --before COMMIT`).
     Earlier(Task),
 }
 
 impl System {
-    /// What it is called in the table.
+    /// Returns its name in the table.
     pub fn name(self) -> &'static str {
         use Peer::{Aimock, Llmposter, Mitmdump, Nginx, Wiremock};
         match self {
@@ -82,7 +81,7 @@ impl System {
         matches!(self, Self::Record | Self::Watched(_, Task::Record) | Self::Earlier(Task::Record))
     }
 
-    /// How it is watched, where it is.
+    /// Returns how it is observed, if it is.
     pub fn watch(self) -> Option<Watch> {
         match self {
             Self::Watched(watch, _) => Some(watch),
@@ -90,7 +89,7 @@ impl System {
         }
     }
 
-    /// The answer it gives in a workload about `kind`.
+    /// Returns the kind of answer that it gives in a workload of `kind`.
     pub fn kind(self, kind: Kind) -> Kind {
         match self {
             Self::OneBody => Kind::Whole,
@@ -98,13 +97,13 @@ impl System {
         }
     }
 
-    /// Whether its answers are the upstream's to the byte. These two keep the words of an
-    /// answer, and make the rest anew.
+    /// Whether its answers have exactly the upstream's bytes. The two exceptions keep only the
+    /// words of an answer, and generate the rest.
     pub fn is_exact(self) -> bool {
         !matches!(self, Self::Peer(Peer::Aimock | Peer::Llmposter, Task::Replay))
     }
 
-    /// Who makes the recording that it replays, if it replays one.
+    /// Returns the system that makes the recording which this one replays, if it replays one.
     pub fn recorder(self) -> Option<Self> {
         match self {
             Self::Replay | Self::Watched(_, Task::Replay) => Some(Self::Record),
@@ -115,10 +114,10 @@ impl System {
         }
     }
 
-    /// How it is started.
+    /// Returns the command that starts it.
     ///
     /// # Errors
-    /// A system that is not there.
+    /// A system that is not available.
     pub fn launch(self, at: &Setting) -> Result<Launch, Fault> {
         let mut launch = self.launch_plain(at)?;
         let trust = at.authority.map(|file| (tls::TRUST, file.display().to_string()));
@@ -163,18 +162,18 @@ impl System {
     }
 }
 
-/// Where loomrec's recording is in a system's folder.
+/// Returns the path of loomrec's recording in a system's folder.
 pub fn recording(folder: &Path) -> OsString {
     folder.join("recording.json").into()
 }
 
-/// What `loomrec replay` is told.
+/// Returns the arguments of `loomrec replay`.
 pub fn replay_words(recording: &OsString, listen: &str) -> Vec<OsString> {
     let words = ["replay", "--repeat", "cycle", "--listen", listen, "-r"];
     words.into_iter().map(OsString::from).chain([recording.clone()]).collect()
 }
 
-/// What `loomrec record` is told.
+/// Returns the arguments of `loomrec record`.
 fn record_words(recording: OsString, origin: &str) -> Vec<OsString> {
     let words = ["record", "--listen", "127.0.0.1:0", "--upstream", origin, "-r"];
     words.into_iter().map(OsString::from).chain([recording]).collect()

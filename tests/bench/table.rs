@@ -1,4 +1,4 @@
-//! The findings as Markdown.
+//! The report of the findings as Markdown.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -14,30 +14,30 @@ use crate::system::System;
 use crate::target::{self, Bound, Target};
 use crate::verify::Verified;
 
-/// All that a run found.
+/// Everything that a run found.
 #[derive(Default)]
 pub struct Findings {
-    /// The workloads, each at each number of connections.
+    /// The workloads, each with each number of connections.
     pub outcomes: Vec<Outcome>,
-    /// How the cost of a recorded call grows, where that was asked.
+    /// How the cost of a recorded call grows, if that was measured.
     pub growth: Option<growth::Results>,
-    /// Starts, by size.
+    /// The start-up results, by size.
     pub starts: Vec<Sized>,
-    /// How fast requests are told apart.
+    /// How fast keys are computed.
     pub keys: Vec<Speed>,
-    /// What verifying a recording takes, where that was asked.
+    /// How long it takes to verify a recording, if that was measured.
     pub verified: Option<Verified>,
 }
 
 impl Findings {
-    /// What one workload showed.
+    /// Returns the results of one workload.
     pub fn outcome(&self, name: &str, connections: usize) -> Option<&Outcome> {
         let same = |one: &&Outcome| one.workload.name == name && one.connections == connections;
         self.outcomes.iter().find(same)
     }
 }
 
-/// The whole text.
+/// Returns the whole report.
 pub fn render(machine: &str, wants: impl Fn(&str) -> bool, findings: &Findings) -> String {
     let mut text = format!("{machine}\n### Targets\n\n");
     text.push_str("| target | at least / at most | measured (rounds) | |\n|---|--:|--:|---|\n");
@@ -67,7 +67,7 @@ pub fn render(machine: &str, wants: impl Fn(&str) -> bool, findings: &Findings) 
     text
 }
 
-/// What verifying took.
+/// Formats the results of verifying.
 fn verify(verified: &Verified) -> String {
     let Verified { entries, bytes, ours, python } = verified;
     let megabytes = *bytes as f64 / 1e6;
@@ -109,7 +109,7 @@ fn line(target: &Target) -> String {
     format!("| {what} | {bound}{aim} | {measured} | {verdict}{but} |\n")
 }
 
-/// One workload at one number of connections.
+/// Formats one workload at one number of connections.
 fn table(outcome: &Outcome) -> String {
     let Outcome { workload, connections, results } = outcome;
     let rounds = results.iter().filter_map(|(_, own)| own.as_ref().ok().map(Vec::len)).max();
@@ -137,7 +137,7 @@ fn table(outcome: &Outcome) -> String {
     text
 }
 
-/// The row of one system.
+/// Formats the row of one system.
 fn row(outcome: &Outcome, system: System, own: &[Sample]) -> String {
     let first = outcome.results.first().map_or(system, |(first, _)| *first);
     let (direct, reference) = (outcome.of(first), outcome.of(outcome.workload.reference));
@@ -166,7 +166,7 @@ fn row(outcome: &Outcome, system: System, own: &[Sample]) -> String {
     )
 }
 
-/// What came back, in a few words.
+/// Describes the answers in a few words.
 fn answer(system: System, samples: &[Sample]) -> String {
     let fewest = samples.iter().map(|sample| sample.chunks.0).min().unwrap_or(0);
     let most = samples.iter().map(|sample| sample.chunks.1).max().unwrap_or(0);
@@ -248,8 +248,8 @@ fn started(starts: &[Sized]) -> String {
     text
 }
 
-/// How much of its own time the load generator was at work at the limit, and what a call
-/// costs it: more would make it the limit.
+/// Formats how busy the load generator was with the fastest system. If it was always busy, it would
+/// be the limit itself.
 fn shares(findings: &Findings) -> String {
     let mut text = String::new();
     for outcome in &findings.outcomes {
@@ -274,7 +274,7 @@ fn shares(findings: &Findings) -> String {
     )
 }
 
-/// The peers that are there, and those that are not, on a line each.
+/// Lists the available peers with their versions, and the others with the reason.
 pub fn versions() -> String {
     let mut lines = String::new();
     for peer in Peer::ALL {
@@ -299,8 +299,7 @@ fn bold(name: &str, bold: bool) -> String {
     if bold { format!("**{name}**") } else { name.to_owned() }
 }
 
-/// A reason without what would break a table's row, or name a place on this machine or
-/// one that something was to be had from.
+/// Removes from a reason what would break a table's row, and the names of paths and hosts.
 fn clean(reason: &str) -> String {
     let reason = reason.split(" / ").next().unwrap_or_default();
     let named = |word: &str| {

@@ -1,4 +1,4 @@
-//! What loomrec is to reach, as ratios within one run, and whether it does.
+//! The performance targets of loomrec, as ratios within one run, and whether they are met.
 
 use crate::growth;
 use crate::key;
@@ -13,7 +13,7 @@ use crate::table::Findings;
 use crate::verify;
 use crate::watch::Watch;
 
-/// What a value is to be.
+/// The bound of a target's value.
 #[derive(Clone, Copy, Debug)]
 pub enum Bound {
     /// At least this.
@@ -22,24 +22,25 @@ pub enum Bound {
     AtMost(f64),
 }
 
-/// One line of the list.
+/// One target.
 pub struct Target {
-    /// Its workload: not shown where that was not wanted.
+    /// Its workload. The target is not shown if the workload was not selected.
     pub workload: &'static str,
     /// What is compared.
     pub what: String,
-    /// What it is to be.
+    /// The required bound.
     pub bound: Bound,
-    /// What was hoped for beyond that.
+    /// A more ambitious value beyond the bound.
     pub aim: Option<f64>,
-    /// What it is, the least and the most of the rounds; none where it was not measured.
+    /// The measured value, with the least and the greatest of the rounds. `None` if it was not
+    /// measured.
     pub value: Option<(f64, f64, f64)>,
-    /// Something else that does not hold, though the value may.
+    /// Another reason why the target is not met, even if the value is within the bound.
     pub but: Option<String>,
 }
 
 impl Target {
-    /// Whether it holds; none where it was not measured.
+    /// Whether the target is met. `None` if it was not measured.
     pub fn holds(&self) -> Option<bool> {
         let (value, ..) = self.value?;
         let within = match self.bound {
@@ -50,7 +51,7 @@ impl Target {
     }
 }
 
-/// Every target, in the order of the workloads.
+/// Returns every target, in the order of the workloads.
 pub fn all(findings: &Findings) -> Vec<Target> {
     let mut targets = replays(findings);
     targets.extend(records(findings));
@@ -63,7 +64,7 @@ pub fn all(findings: &Findings) -> Vec<Target> {
     targets
 }
 
-/// How long it takes to verify a recording, and beside Python's reading of it.
+/// Returns the target for verifying a recording: absolute, and relative to Python's JSON reader.
 fn verifying(findings: &Findings) -> Option<Target> {
     let verified = findings.verified.as_ref()?;
     let ratios: Vec<f64> =
@@ -143,7 +144,7 @@ fn records(findings: &Findings) -> Vec<Target> {
     ]
 }
 
-/// What is left of the calls per second when a journal is written and a scraper comes.
+/// Returns the targets for calls per second with a journal and a scraper.
 fn watched(findings: &Findings) -> Vec<Target> {
     let mut targets = Vec::new();
     for (workload, task) in [("seen", Task::Replay), ("seenrec", Task::Record)] {
@@ -163,7 +164,7 @@ fn watched(findings: &Findings) -> Vec<Target> {
     targets
 }
 
-/// Each workload's calls per second against those of the earlier loomrec.
+/// Returns the targets for each workload's calls per second against those of the earlier loomrec.
 fn earlier(findings: &Findings) -> Vec<Target> {
     let pairs = [
         (System::Replay, System::Earlier(Task::Replay)),
@@ -205,7 +206,7 @@ fn growing(findings: &Findings) -> Option<Target> {
 }
 
 fn starting(findings: &Findings) -> Vec<Target> {
-    // The size in between is the one the target names; quick runs have a smaller one.
+    // The medium size is the one that the target names. Quick runs have a smaller one.
     let Some(sized) = findings.starts.get(1) else { return Vec::new() };
     let (base, own) = (sized.of(start::LOADER), sized.of(System::Replay.name()));
     let ratio = |of: fn(&[start::Started]) -> f64| {
@@ -239,12 +240,12 @@ fn hashing(findings: &Findings) -> Target {
     }
 }
 
-/// Requests per second over the reference's, round by round.
+/// Returns the requests per second divided by the reference's, round by round.
 fn throughput(outcome: &Outcome, system: System) -> Option<(f64, f64, f64)> {
     against(outcome, system, outcome.workload.reference)
 }
 
-/// Requests per second over those of another system.
+/// Returns the requests per second divided by those of another system.
 fn against(outcome: &Outcome, system: System, other: System) -> Option<(f64, f64, f64)> {
     let (own, base) = (outcome.of(system), outcome.of(other));
     let rate = |(own, base): (&Sample, &Sample)| own.per_second / base.per_second;
@@ -252,8 +253,9 @@ fn against(outcome: &Outcome, system: System, other: System) -> Option<(f64, f64
     (!ratios.is_empty()).then(|| spread(&ratios))
 }
 
-/// The time that recording adds to a direct call over what the pass-through adds. Both are
-/// small differences of larger times: medians come first, the ratio last.
+/// Returns the time that recording adds to a direct call, divided by the time that the pass-through
+/// adds. Both are small differences of larger times, so the medians are taken first, and the ratio
+/// last.
 fn added(outcome: &Outcome, time: fn(&Sample) -> f64) -> Option<(f64, f64, f64)> {
     let direct = outcome.of(System::Hyper);
     let over = |system| {
@@ -264,7 +266,7 @@ fn added(outcome: &Outcome, time: fn(&Sample) -> f64) -> Option<(f64, f64, f64)>
     value.is_finite().then_some((value, value, value))
 }
 
-/// The middle, the least and the most.
+/// Returns the median, the least and the greatest value.
 fn spread(values: &[f64]) -> (f64, f64, f64) {
     let least = values.iter().copied().fold(f64::INFINITY, f64::min);
     let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);

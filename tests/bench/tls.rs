@@ -1,4 +1,4 @@
-//! The certificate of an upstream over TLS, under an authority made for the run.
+//! The certificate of an upstream over TLS, signed by an authority that is created for the run.
 
 use std::io::Error;
 use std::path::Path;
@@ -11,10 +11,11 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::fault::Fault;
 
-/// What makes a process trust the upstream.
+/// The environment variable that makes a process trust the upstream.
 pub const TRUST: &str = "SSL_CERT_FILE";
 
-/// Ends TLS under a new certificate for 127.0.0.1; its authority's goes into `file`.
+/// Returns an acceptor with a new certificate for 127.0.0.1. Writes the certificate of its
+/// authority to `file`.
 ///
 /// # Errors
 /// A certificate that cannot be made, a file that cannot be written.

@@ -1,9 +1,9 @@
-//! What processes use, as the kernel counts it: processor time and memory.
+//! The resource use of processes, as the kernel counts it: processor time and memory.
 
 use std::fs;
 use std::time::Duration;
 
-/// Processor time of a process and of the processes it started, over their threads.
+/// Returns the processor time of a process and of its child processes, over all threads.
 pub fn cpu(process: u32) -> Duration {
     let own: Duration = tasks(process)
         .iter()
@@ -12,12 +12,12 @@ pub fn cpu(process: u32) -> Duration {
     own + children(process).into_iter().map(cpu).sum::<Duration>()
 }
 
-/// Processor time of the thread that asks.
+/// Returns the processor time of the calling thread.
 pub fn own_thread() -> Duration {
     spent("/proc/thread-self/schedstat")
 }
 
-/// The most memory a process and those it started ever held, in bytes.
+/// Returns the peak memory of a process and its child processes, in bytes.
 pub fn peak(process: u32) -> u64 {
     let own = fs::read_to_string(format!("/proc/{process}/status")).ok().and_then(|text| {
         let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
@@ -26,7 +26,7 @@ pub fn peak(process: u32) -> u64 {
     own.unwrap_or(0) * 1024 + children(process).into_iter().map(peak).sum::<u64>()
 }
 
-/// Nanoseconds on a processor are the first number of a schedstat file.
+/// Reads the processor time from a schedstat file, whose first number is in nanoseconds.
 fn spent(path: &str) -> Duration {
     let text = fs::read_to_string(path).unwrap_or_default();
     let first = text.split_whitespace().next().and_then(|word| word.parse().ok());

@@ -1,5 +1,5 @@
-//! What it takes to verify a recording, beside the time Python takes to read and write it
-//! again as JSON.
+//! The verify workload: how long it takes to verify a recording, compared with the time in which
+//! Python reads it and writes it again as JSON.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -15,27 +15,27 @@ use crate::system::{System, recording};
 
 /// Its name among the workloads.
 pub const NAME: &str = "verify";
-/// How many entries the recording has.
+/// The number of entries in the recording.
 const ENTRIES: usize = 10_000;
-/// How often each is run.
+/// How often each command is run.
 const REPEATS: usize = 7;
 
-/// What was found.
+/// The results.
 pub struct Verified {
-    /// The recording's calls.
+    /// The number of calls in the recording.
     pub entries: usize,
-    /// Its bytes.
+    /// The size of the recording in bytes.
     pub bytes: u64,
-    /// `loomrec verify`, in seconds.
+    /// The times of `loomrec verify`, in seconds.
     pub ours: Vec<f64>,
-    /// `python3 -m json.tool`, in seconds; none where there is no Python.
+    /// The times of `python3 -m json.tool`, in seconds. Empty if there is no Python.
     pub python: Vec<f64>,
 }
 
-/// Records, and verifies what was recorded, the two in turn.
+/// Makes a recording, and runs both commands on it in turn.
 ///
 /// # Errors
-/// A recording that cannot be made, or in which something is found.
+/// A recording that cannot be made, or in which a problem is found.
 pub async fn run(scale: &Scale, folder: &Path) -> Result<Verified, Fault> {
     let entries = ENTRIES.min(scale.many);
     crate::say(&format!("bench: verify: {entries} entries"));
@@ -58,7 +58,7 @@ pub async fn run(scale: &Scale, folder: &Path) -> Result<Verified, Fault> {
         })?;
         verified.ours.push(time.as_secs_f64());
         let mut python = Command::new("python3");
-        // A machine without Python has no ratio.
+        // On a machine without Python there is no ratio.
         if let Ok(Some(time)) = timed(python.args(["-m", "json.tool"]).arg(&file)) {
             verified.python.push(time.as_secs_f64());
         }
@@ -67,7 +67,7 @@ pub async fn run(scale: &Scale, folder: &Path) -> Result<Verified, Fault> {
     Ok(verified)
 }
 
-/// How long a command takes; none where it does not end well.
+/// Returns how long a command takes, or `None` if it fails.
 fn timed(command: &mut Command) -> std::io::Result<Option<Duration>> {
     let began = Instant::now();
     let ended = command.stdout(Stdio::null()).stderr(Stdio::null()).status()?;

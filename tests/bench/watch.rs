@@ -1,4 +1,4 @@
-//! What seeing costs: loomrec while somebody watches it, beside loomrec that nobody does.
+//! The cost of observation: loomrec with observers, compared with loomrec without.
 
 use std::ffi::OsString;
 use std::io::{Read as _, Write as _};
@@ -10,23 +10,23 @@ use std::time::{Duration, Instant};
 
 use crate::fault::Fault;
 
-/// How often a scraper asks: more often than most do.
+/// How often the scraper reads the metrics: more often than usual.
 const SCRAPED_EVERY: Duration = Duration::from_secs(1);
-/// The first time a scraper asks: in the midst of what is measured.
+/// When the scraper reads for the first time: in the middle of the measurement.
 const FIRST_SCRAPE: Duration = Duration::from_millis(300);
 /// How long a watcher waits for an answer, or for the first span.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How a loomrec is watched.
+/// How a loomrec is observed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Watch {
     /// It writes a journal.
     Journal,
-    /// Its metrics are read each second.
+    /// Its metrics are scraped each second.
     Scraper,
-    /// Both.
+    /// Both of these.
     Both,
-    /// Somebody follows its journal.
+    /// A client follows its journal.
     Follower,
     /// It sends traces to a collector.
     Traced,
@@ -35,7 +35,7 @@ pub enum Watch {
 }
 
 impl Watch {
-    /// What it is told beside the rest.
+    /// Returns the additional arguments for loomrec.
     pub fn words(self, folder: &Path) -> Vec<OsString> {
         let mut words = Vec::new();
         if matches!(self, Self::Journal | Self::Both | Self::All) {
@@ -52,7 +52,7 @@ impl Watch {
         matches!(self, Self::Traced | Self::All)
     }
 
-    /// What its environment says, where it sends traces to this collector.
+    /// Returns the environment variables for sending traces to this collector, if it sends any.
     pub fn settings(self, collector: &str) -> Vec<(&'static str, String)> {
         match self.is_traced() {
             true => vec![
@@ -63,10 +63,10 @@ impl Watch {
         }
     }
 
-    /// Begins to watch, where that takes somebody.
+    /// Starts the observers, if any are needed.
     ///
     /// # Errors
-    /// A server that does not let itself be watched.
+    /// A server that cannot be observed.
     pub fn begin(
         self,
         name: &'static str,
@@ -92,13 +92,13 @@ fn wrong(name: &'static str, detail: impl ToString) -> Fault {
     Fault::Child { name, detail: format!("it cannot be watched: {}", detail.to_string()) }
 }
 
-/// Somebody who watches.
+/// An observer.
 pub struct Watcher {
     name: &'static str,
     stream: TcpStream,
-    /// Gone when it is to stop.
+    /// Dropped when the observer must stop.
     stop: Option<Sender<()>>,
-    /// Gives back how often something was read.
+    /// Returns how often something was read.
     thread: Option<JoinHandle<std::io::Result<u64>>>,
 }
 
@@ -110,7 +110,7 @@ impl Watcher {
         Ok(stream)
     }
 
-    /// Reads the metrics each second.
+    /// Starts an observer that reads the metrics each second.
     fn scrape(name: &'static str, address: &str) -> std::io::Result<Self> {
         let stream = Self::connect(address)?;
         let (mut own, (stop, stopped)) = (stream.try_clone()?, channel());
@@ -129,7 +129,7 @@ impl Watcher {
         Ok(Self { name, stream, stop: Some(stop), thread: Some(thread) })
     }
 
-    /// Reads the journal as it grows.
+    /// Starts an observer that reads the journal as it grows.
     fn follow(name: &'static str, address: &str) -> std::io::Result<Self> {
         let mut stream = Self::connect(address)?;
         let request = "GET /__loomrec/journal?follow=1 HTTP/1.1\r\nhost: localhost\r\n\r\n";
@@ -145,18 +145,18 @@ impl Watcher {
         Ok(Self { name, stream, stop: None, thread: Some(thread) })
     }
 
-    /// Asks the collector for spans that came meanwhile.
+    /// Starts an observer that asks the collector for the spans of the measurement.
     fn trace(name: &'static str, collector: &str) -> std::io::Result<Self> {
         let stream = Self::connect(collector)?;
         let (mut own, (stop, stopped)) = (stream.try_clone()?, channel::<()>());
-        // Those of a time before.
+        // Discards the spans of earlier measurements.
         spans(&mut own)?;
         let thread = std::thread::spawn(move || {
-            // Nothing is ever sent: its other end is gone when it is over.
+            // Nothing is ever sent. The sender is dropped when the measurement is over.
             let _ = stopped.recv();
             let end = Instant::now() + PATIENCE;
             loop {
-                // Few spans wait a while for others.
+                // A few spans wait for a while until there are more.
                 let came = spans(&mut own)?;
                 if came > 0 || Instant::now() > end {
                     return Ok(came);
@@ -167,10 +167,10 @@ impl Watcher {
         Ok(Self { name, stream, stop: Some(stop), thread: Some(thread) })
     }
 
-    /// Stops watching.
+    /// Stops observing.
     ///
     /// # Errors
-    /// A watcher that saw nothing.
+    /// An observer that saw nothing.
     pub fn end(mut self) -> Result<(), Fault> {
         let name = self.name;
         match self.join() {
@@ -190,19 +190,19 @@ impl Watcher {
 
 impl Drop for Watcher {
     fn drop(&mut self) {
-        // What it saw of a run that went wrong does not matter.
+        // After a failed run, it does not matter what the observer saw.
         drop(self.join());
     }
 }
 
-/// How many spans the collector has taken since it was asked last.
+/// Returns how many spans the collector has accepted since the last question.
 fn spans(collector: &mut TcpStream) -> std::io::Result<u64> {
     collector.write_all(b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n")?;
     let text = answer(collector)?;
     text.parse().map_err(|_| std::io::Error::other(format!("its spans are none: {text}")))
 }
 
-/// The text of an answer of known length.
+/// Returns the text of an answer of known length.
 fn answer(stream: &mut TcpStream) -> std::io::Result<String> {
     let (mut bytes, mut piece) = (Vec::new(), vec![0; 64 << 10]);
     loop {

@@ -1,4 +1,4 @@
-//! Answers of each provider: what they say, and the other mode of delivery.
+//! Fuzz target for the answers of each provider: their meaning, and the other mode of delivery.
 
 #![no_main]
 
@@ -44,7 +44,7 @@ fuzz_target!(|data: &[u8]| -> Corpus {
     }
     if let Ok(events) = to_stream(&asked, body) {
         let stream = events.concat();
-        // An answer that can be split is one that can be put together again.
+        // An answer that can be turned into a stream can be put together again.
         let again = to_complete(&asked, asked.framing, &stream);
         if let (Ok(again), Some(before)) = (again, read(asked.operation, None, body)) {
             let after = read(asked.operation, None, &again).map(|answer| answer.content);

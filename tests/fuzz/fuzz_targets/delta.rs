@@ -1,4 +1,4 @@
-//! What differs between two bodies: the input is both, with a zero byte between them.
+//! Fuzz target for the differences of two bodies. The input is both, with a zero byte between them.
 
 #![no_main]
 

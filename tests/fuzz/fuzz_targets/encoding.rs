@@ -1,4 +1,5 @@
-//! Compressed bodies: never more than the limit, and the same in pieces and at once.
+//! Fuzz target for compressed bodies: never more than the limit, and the same result in pieces and
+//! at once.
 
 #![no_main]
 
@@ -13,7 +14,7 @@ fuzz_target!(|data: &[u8]| -> Corpus {
     let name = NAMES[usize::from(kind) % NAMES.len()];
     let plain = decode(name, rest, MOST);
     assert!(plain.as_ref().is_none_or(|plain| plain.len() <= MOST));
-    // Pieces where the bytes say so.
+    // The input chooses the size of the pieces.
     let pieces: Vec<&[u8]> = rest.chunks(1 + usize::from(kind >> 3)).collect();
     let joined = decode_pieces(name, &pieces, MOST).map(|pieces| {
         assert!(pieces.windows(2).all(|two| two[0].of <= two[1].of), "pieces are in order");
@@ -27,7 +28,7 @@ fuzz_target!(|data: &[u8]| -> Corpus {
     assert_eq!(available.problem.is_none(), plain.is_some(), "what decodes has no problem");
     if let Some(plain) = &plain {
         assert_eq!(&available.plain, plain);
-        // A cut body gives a part of what the whole says; deflate has two formats.
+        // A cut body decodes to a prefix of the whole. `deflate` may mean two formats.
         let cut = decode_available(name, &rest[..rest.len() / 2], MOST);
         let either = name == "deflate";
         assert!(either || plain.starts_with(&cut.plain), "{name}");

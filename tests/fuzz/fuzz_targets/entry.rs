@@ -1,4 +1,4 @@
-//! An entry, as JSON and packed: what is written is read again as the same.
+//! Fuzz target for entries, as JSON and packed: what is written is read again as the same entry.
 
 #![no_main]
 

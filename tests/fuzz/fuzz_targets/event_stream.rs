@@ -1,5 +1,5 @@
-//! AWS's event stream: any bytes, and messages whose lengths and checksums are right, so
-//! that the fuzzer gets behind them.
+//! Fuzz target for AWS's event stream: any bytes, and messages with correct lengths and checksums,
+//! so that the fuzzer gets beyond those checks.
 
 #![no_main]
 
@@ -25,8 +25,8 @@ fuzz_target!(|data: &[u8]| -> Corpus {
     Corpus::Keep
 });
 
-/// Messages of the data: each a byte that says how long its headers are, two of how long its
-/// payload is, and these.
+/// Builds messages from the data. Each takes one byte for the length of its headers, two for the
+/// length of its payload, and then the headers and the payload.
 fn seal(mut data: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     while let Some((&[headers, high, low], rest)) = data.split_first_chunk() {
@@ -44,7 +44,7 @@ fn seal(mut data: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Messages whose payload is changed are whole again, and carry the new one.
+/// Checks that messages with a replaced payload are complete, and carry the new payload.
 fn rewrite(bytes: &[u8]) {
     let mut at = 0;
     for message in messages(bytes) {

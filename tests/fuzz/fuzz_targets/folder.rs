@@ -1,6 +1,6 @@
-//! A recording that is a folder: files of any names and bytes. It is read, listed, shown,
-//! verified and replayed as one file is. The input is a file's name, a line feed and its
-//! bytes; 0xfe stands between two files.
+//! Fuzz target for a recording that is a folder, with files of any names and bytes. It is read,
+//! listed, shown, verified and replayed in the same way as a single file. The input is a file's
+//! name, a line feed and its bytes. 0xfe separates two files.
 
 #![no_main]
 
@@ -35,7 +35,7 @@ fuzz_target!(|data: &[u8]| -> Corpus {
     Corpus::Keep
 });
 
-/// A file within the folder, or a sidecar beside it.
+/// Returns a file within the folder, or a sidecar file beside it.
 fn file(piece: &[u8]) -> Option<(String, &[u8])> {
     let end = piece.iter().position(|byte| *byte == b'\n')?;
     let name = std::str::from_utf8(&piece[..end]).ok()?;

@@ -1,5 +1,5 @@
-//! Requests, byte for byte, to a server that replays: it answers or closes, in time, and
-//! answers the next one as before.
+//! Fuzz target for raw requests to a server that replays: it answers or closes, in time, and
+//! answers the next request as before.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! A journal: listed, summed up, and judged by a budget.
+//! Fuzz target for journals: listed, summed up, and scored.
 
 #![no_main]
 

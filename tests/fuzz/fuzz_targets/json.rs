@@ -1,4 +1,4 @@
-//! The JSON reader and the canonical text, beside Python's `json`.
+//! Fuzz target for the JSON reader and the canonical text, compared with Python's `json`.
 
 #![no_main]
 
@@ -22,7 +22,7 @@ fuzz_target!(|data: &[u8]| {
             value
         }
         (Ok(_), verdict) => panic!("Python refuses what the reader takes: {verdict:?}"),
-        // Limits that are the reader's own.
+        // These limits exist only in the reader.
         (Err(JsonError::TooDeep { .. } | JsonError::TooManyValues { .. }), _) => return,
         (Err(error), Verdict::Accepted(theirs)) => {
             panic!("Python takes what the reader refuses ({error}): {theirs}")
@@ -32,7 +32,7 @@ fuzz_target!(|data: &[u8]| {
     let ours = canonical::text(&value);
     match parse(ours.as_bytes()) {
         Ok(again) => assert_eq!(canonical::text(&again), ours, "a canonical text is its own"),
-        // Python writes a number that is too large for a float in a word of its own.
+        // Python writes a number that is too large for a float as `Infinity`.
         Err(error) => assert!(ours.contains("Infinity"), "{error}: {ours}"),
     }
     let other = respelled(&value);
@@ -41,7 +41,7 @@ fuzz_target!(|data: &[u8]| {
     }
 });
 
-/// The key of a request with this body.
+/// Returns the key of a request with this body.
 fn key(form: KeyForm<'_>, body: &[u8]) -> RequestKey {
     let parts = RequestParts { form, method: "POST", query: "", headers: &[], body };
     RequestKey::of(&parts, &IdentityRules::default())

@@ -1,5 +1,5 @@
-//! The log beside a recording: any bytes, frames whose lengths and checksums are right, and
-//! frames of entries. What a reader sees of it is what a recorder puts into the file.
+//! Fuzz target for the log beside a recording: any bytes, frames with correct lengths and
+//! checksums, and frames of entries. A recorder must put into the file exactly what a reader sees.
 
 #![no_main]
 
@@ -46,7 +46,7 @@ fuzz_target!(|data: &[u8]| -> Corpus {
     Corpus::Keep
 });
 
-/// All that a reader sees.
+/// Returns everything that a reader sees.
 fn look(path: &std::path::Path) -> Result<RecordingDocument, StoreError> {
     let recording = Recording::open_to_inspect(path)?;
     let mut cassette = RecordingDocument::new(recording.meta().clone());
@@ -62,12 +62,12 @@ fn shown(cassette: &RecordingDocument) -> Vec<(String, String)> {
     cassette.entries().map(|(name, take, entry)| (name.take_key(take), text(entry))).collect()
 }
 
-/// The input's pieces: a frame is made of each.
+/// Splits the input into pieces, from each of which a frame is made.
 fn pieces(data: &[u8]) -> impl Iterator<Item = &[u8]> {
     data.split(|byte| *byte == 0xfe).take(64)
 }
 
-/// A frame as the store writes it.
+/// Returns a frame as the store writes it.
 fn frame(name: u128, payload: &[u8]) -> Vec<u8> {
     let mut out = vec![0x8b, b'L', b'R', b'\n', 1, 0, 0, 0];
     out.extend_from_slice(&(16 + payload.len() as u32).to_le_bytes());
@@ -81,7 +81,7 @@ fn frame(name: u128, payload: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The frame of an entry, where the piece is one; else the piece itself, a torn write.
+/// Returns the frame of an entry, or the piece itself if it is not an entry, as a torn write.
 fn entry(at: usize, piece: &[u8]) -> Vec<u8> {
     let value = serde_json::from_slice(piece).ok();
     let Some(entry) = value.and_then(|value| Entry::parse(&value).ok()) else {

@@ -1,4 +1,4 @@
-//! Multipart bodies: any bytes, and bodies put together of the input.
+//! Fuzz target for multipart bodies: any bytes, and bodies that are built from the input.
 
 #![no_main]
 
@@ -16,7 +16,7 @@ fuzz_target!(|data: &[u8]| -> Corpus {
     Corpus::Keep
 });
 
-/// The first line is the content type, the rest the body.
+/// Checks any bytes. The first line is the content type, the rest the body.
 fn any(data: &[u8]) {
     let line = data.iter().position(|byte| *byte == b'\n').unwrap_or(data.len());
     let (head, body) = (&data[..line], data.get(line + 1..).unwrap_or_default());
@@ -29,11 +29,11 @@ fn any(data: &[u8]) {
     assert!(parts.iter().all(|part| part.sha256.len() == 64));
 }
 
-/// Parts of the input, under two boundaries: what they say does not depend on it.
+/// Checks parts of the input with two boundaries: the result must not depend on the boundary.
 fn written(data: &[u8]) {
     let pieces: Vec<&[u8]> = data.split(|byte| *byte == 0xff).collect();
     let [one, other] = ["aaaaaaaaaaaaaaaaaaaaaaaaX", "b'()+_,-./:=?bbbbbbbbbbbbbbY"];
-    // A body whose contents hold the boundary is another body.
+    // If a boundary occurs in the content, the body has other parts.
     if pieces.iter().any(|piece| holds(piece, one) || holds(piece, other)) {
         return;
     }

@@ -1,4 +1,5 @@
-//! What waits beside a recording: answers that are to come, and changes for a review.
+//! Fuzz target for the files of pending items beside a recording: missed requests, and changes that
+//! wait for review.
 
 #![no_main]
 

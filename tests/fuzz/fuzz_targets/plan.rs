@@ -1,5 +1,5 @@
-//! A plan of faults, in JSON and YAML: what it declares can be written and read again, it
-//! decides the same for the same calls, and each fault is put to work on a body.
+//! Fuzz target for plans of faults, in JSON and YAML: what a plan declares can be written and read
+//! again, it decides the same for the same calls, and each fault is applied to a body.
 
 #![no_main]
 
@@ -43,7 +43,7 @@ fn check_fault(fault: &Fault) {
     trouble::put_to_work(fault);
 }
 
-/// The same plan and seed decide the same for a key, whatever calls of others come.
+/// Checks that a plan with a seed decides the same for a key, whatever other calls arrive.
 fn check_decisions(plan: &FaultPlan) {
     let decide = |keys: &[&str]| -> Vec<String> {
         let decider = FaultDecider::new(plan.clone(), plan.seed.unwrap_or(1));

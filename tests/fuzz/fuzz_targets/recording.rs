@@ -1,4 +1,4 @@
-//! A whole recording: a file that is read, listed, shown, verified and replayed.
+//! Fuzz target for a whole recording: a file is read, listed, shown, verified and replayed.
 
 #![no_main]
 
@@ -19,7 +19,7 @@ fuzz_target!(|data: &[u8]| {
     assert_eq!(listed, parsed.is_ok(), "what is listed can be read whole: {:?}", parsed.err());
     commands::run("show --text", NAME);
     let is_sound = verifying::is_sound(&path);
-    // The command itself makes its patterns anew each time: for some inputs only.
+    // The command compiles its patterns each time, so it is run only for some inputs.
     if data.len().is_multiple_of(16) {
         let verified = commands::run("verify", NAME) == 0;
         assert_eq!(verified, is_sound, "the command says what the check finds");
@@ -31,7 +31,7 @@ fuzz_target!(|data: &[u8]| {
     assert_eq!(found, [(NAME.to_owned(), data.to_vec())], "who reads writes nothing");
 });
 
-/// What is written of a recording is read as the same, and written as the same.
+/// Checks that a written recording is read and written again as the same.
 fn check_written(cassette: &RecordingDocument) {
     let text = format::write(cassette);
     let again = format::parse(&text).expect("what is written can be read");

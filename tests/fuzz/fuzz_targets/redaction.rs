@@ -1,5 +1,5 @@
-//! Redaction: no secret survives in what a body says, and all else stays as it was. `@@` in
-//! the input stands for a secret, `@u` for one in JSON's escapes.
+//! Fuzz target for redaction: no secret survives in the content of a body, and everything else
+//! stays as it was. `@@` in the input stands for a secret, `@u` for one in JSON escapes.
 
 #![no_main]
 
@@ -77,7 +77,7 @@ fn check_body(media: &str, body: &[u8]) {
     }
 }
 
-/// The same document, but for secrets in the texts of its values.
+/// Checks that the documents are equal, except for secrets in their string values.
 fn compare(before: &Value, after: &Value) {
     match (before, after) {
         (Value::String(before), Value::String(after)) => {
@@ -90,7 +90,7 @@ fn compare(before: &Value, after: &Value) {
             assert_eq!(before.len(), after.len());
             before.iter().zip(after).for_each(|(before, after)| compare(before, after));
         }
-        // A name that holds a key of a well-known shape does not stay.
+        // A member name that contains a key of a well-known form is replaced.
         (Value::Object(before), _)
             if before.keys().any(|name| !SHAPES.find(name.as_bytes()).is_empty()) => {}
         (Value::Object(before), Value::Object(after)) => {
@@ -101,7 +101,7 @@ fn compare(before: &Value, after: &Value) {
     }
 }
 
-/// A rule with a name: each secret has a number of its own.
+/// Checks a rule with a name: each secret has its own number.
 fn check_named(body: &[u8]) {
     let secrets = CallCredentials::default();
     let named = |body: &[u8]| {
@@ -120,8 +120,8 @@ fn check_named(body: &[u8]) {
     for (one, other) in pairs.iter().zip(pairs.iter().skip(1)) {
         let (was, is) = (one.0 == other.0, one.1 == other.1);
         assert!(is || !was, "what was alike is alike: {one:?} {other:?}");
-        // A number that stands there already is that of a secret which went before; and one
-        // secret may be spelled in two ways where there are escapes.
+        // A placeholder that was in the input may be the number of an earlier secret. With escapes,
+        // one secret may be spelled in two ways.
         let is_plain = |text: &Value| !text.to_string().contains(['<', '\\']);
         assert!(
             was || !is || !is_plain(one.0) || !is_plain(other.0),
@@ -130,7 +130,7 @@ fn check_named(body: &[u8]) {
     }
 }
 
-/// A stream, in chunks of so many bytes.
+/// Checks a stream in chunks of this many bytes.
 fn check_stream(operation: Operation, framing: Framing, body: &[u8], size: usize) {
     let chunk = |(place, data): (usize, &[u8])| {
         let at_ms = f64::from(u32::try_from(place).expect("a small number"));
@@ -150,7 +150,8 @@ fn check_stream(operation: Operation, framing: Framing, body: &[u8], size: usize
     assert_eq!(times(&chunks), times(&before), "number and times of chunks stay");
     let sent: Vec<u8> = chunks.iter().flat_map(|chunk| chunk.data.to_vec()).collect();
     assert_eq!(text(&sent), text(&joined));
-    // What is no JSON may be another number of events after: no array, or a line that goes.
+    // Invalid JSON may have another number of events afterwards: as an invalid array, or because a
+    // line is removed.
     let is_json =
         |text: &[u8]| text.trim_ascii().is_empty() || serde_json::from_slice::<Value>(text).is_ok();
     let counts = match framing {

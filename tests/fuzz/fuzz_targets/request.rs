@@ -1,6 +1,6 @@
-//! A recorded request: what it asks for, its key, and the same when it is read again.
-//! The input is a method, a path, a query and headers, a line each, a blank line, and the
-//! body.
+//! Fuzz target for recorded requests: what a request asks for, its key, and the same after it is
+//! read again. The input is a method, a path, a query and headers, one on each line, a blank line,
+//! and the body.
 
 #![no_main]
 
@@ -17,7 +17,7 @@ fuzz_target!(|data: &[u8]| -> Corpus {
     assert_eq!(call, request.recognise(), "a request always asks for the same");
     assert_eq!(key, request.key(&call, &rules));
     let text = canonical_text(&request.parts(&call), &rules);
-    // Python writes a number that is too large as this, which is no JSON.
+    // Python writes a number that is too large as `Infinity`, which is not JSON.
     let is_json = parse(&text).is_ok() || text.windows(8).any(|eight| eight == b"Infinity");
     assert!(text.is_ascii() && is_json, "what is hashed is one line of JSON");
     let _ = ResponseFormat::of(&call, "upstream", &request.query, &request.body);

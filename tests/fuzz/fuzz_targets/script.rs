@@ -1,4 +1,5 @@
-//! A script of answers, in JSON and YAML, and what it answers in each provider's shape.
+//! Fuzz target for scripts of answers, in JSON and YAML, and their answers in each provider's
+//! format.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! `loomrec.toml`: read, and laid under a command line.
+//! Fuzz target for `loomrec.toml`: the file is read, and a command line is parsed under it.
 
 #![no_main]
 

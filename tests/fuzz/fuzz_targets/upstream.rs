@@ -1,6 +1,6 @@
-//! Answers of a hostile upstream, byte for byte, to a server that records: its client gets
-//! an answer or the end of the connection, in time; the next call is recorded as before; and
-//! the recording can be read. The first byte of the input chooses the request.
+//! Fuzz target for raw answers of a hostile upstream to a server that records: the client gets an
+//! answer or the end of the connection, in time; the next call is recorded as before; and the
+//! recording can be read. The first byte of the input chooses the request.
 
 #![no_main]
 
@@ -11,7 +11,7 @@ use loomrec::store::Recording;
 use loomrec_fuzz::server::Server;
 use loomrec_fuzz::upstream;
 
-/// After so many inputs the recording is read.
+/// The recording is read once in this many inputs.
 const READ: u64 = 128;
 
 static INPUTS: AtomicU64 = AtomicU64::new(0);
@@ -35,7 +35,7 @@ fuzz_target!(|data: &[u8]| -> Corpus {
     Corpus::Keep
 });
 
-/// A request whose connection is closed behind its answer.
+/// Returns a request whose connection is closed after its answer.
 fn request(kind: u8) -> Vec<u8> {
     let (method, body) = match kind % 4 {
         0 => ("POST", r#"{"model":"m","messages":[{"role":"user","content":"hi"}]}"#),

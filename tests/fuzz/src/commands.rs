@@ -1,4 +1,4 @@
-//! loomrec's commands, run within this process on files of the scratch folder.
+//! The runner of loomrec's commands within this process, on files of the scratch folder.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -9,19 +9,19 @@ use loomrec::cli::fuzzing;
 
 use crate::scratch;
 
-/// A command that can be run again and again.
+/// A command that can be run repeatedly.
 type Command = Rc<dyn Fn() -> Result<u8, CommandFailure>>;
 
 thread_local! {
-    /// Commands by their line, parsed once.
+    /// Commands by their command line, parsed once.
     static COMMANDS: RefCell<HashMap<String, Command>> = RefCell::default();
 }
 
-/// Runs `words` on a file; gives the exit code. Whatever fails says why, in one message of a
-/// bounded length.
+/// Runs `words` on a file. Returns the exit code. Checks that a failure has a message of a bounded
+/// length.
 ///
 /// # Panics
-/// Where the words are none of a command's, or a message is too long.
+/// If the words are not a command, or a message is empty or too long.
 pub fn run(words: &str, file: &str) -> u8 {
     let path = scratch::folder().join(file);
     let line = format!("loomrec {words} {}", path.display());

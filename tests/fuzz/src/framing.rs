@@ -1,9 +1,9 @@
-//! What holds for every framing of a stream.
+//! Properties that hold for every framing of a stream.
 
 use loomrec::provider::framing::{StreamEvent, events};
 use loomrec::provider::{EventFrame, Framing};
 
-/// Checks the events of a buffer, and those of what is written of them.
+/// Checks the events of a buffer, and those that are written from them.
 pub fn check(framing: Framing, bytes: &[u8]) {
     let found: Vec<StreamEvent<'_>> = events(framing, bytes).collect();
     let again: Vec<StreamEvent<'_>> = events(framing, bytes).collect();
@@ -20,9 +20,9 @@ pub fn check(framing: Framing, bytes: &[u8]) {
     check_written(framing, &found);
 }
 
-/// What came whole in a part of the buffer is what it is in the whole of it.
+/// Checks that complete events in a part of the buffer are the same as in the whole buffer.
 fn check_cut(framing: Framing, bytes: &[u8], found: &[StreamEvent<'_>]) {
-    // Half a line end, an array's element and a checksum may say otherwise.
+    // Half a line end, an array's element and a checksum may give another result.
     if !matches!(framing, Framing::Lines | Framing::EventStream) {
         return;
     }
@@ -38,7 +38,7 @@ fn check_cut(framing: Framing, bytes: &[u8], found: &[StreamEvent<'_>]) {
     }
 }
 
-/// What is written of events is read again as the same.
+/// Checks that events are read again as they were written.
 fn check_written(framing: Framing, found: &[StreamEvent<'_>]) {
     let frames: Vec<EventFrame> = found
         .iter()

@@ -1,4 +1,4 @@
-//! What holds for every importer.
+//! Properties that hold for every importer.
 
 use std::ops::ControlFlow;
 use std::sync::LazyLock;
@@ -18,8 +18,8 @@ static REDACTOR: LazyLock<Redactor> =
     LazyLock::new(|| Redactor::new(&[]).expect("the redactor's own patterns"));
 static PRICES: LazyLock<PriceTable> = LazyLock::new(PriceTable::builtin);
 
-/// Reads a file in each of these formats, makes entries of what is in it, and writes
-/// those in every format.
+/// Reads a file in each of these formats, makes entries of its contents, and writes the entries in
+/// every format.
 pub fn check(formats: &[ForeignFormat], data: &[u8]) {
     let _ = ForeignFormat::of(data);
     for format in formats {
@@ -35,7 +35,7 @@ pub fn check(formats: &[ForeignFormat], data: &[u8]) {
     }
 }
 
-/// The entries of a file, as far as it can be read.
+/// Returns the entries of a file, as far as it can be read.
 fn gather(format: ForeignFormat, data: &[u8]) -> Vec<(EntryName, Entry)> {
     let (addresses, rules) = (UpstreamAddresses::new([]), IdentityRules::default());
     let import = EntryImporter {
@@ -73,8 +73,8 @@ fn gather(format: ForeignFormat, data: &[u8]) -> Vec<(EntryName, Entry)> {
     entries
 }
 
-/// The credentials in the headers of an exchange's request. Parameters of its query may be
-/// data, by the host they are sent to.
+/// Returns the credentials in the headers of an exchange's request. Whether a query parameter is a
+/// credential depends on the host, so the query is ignored.
 fn secrets(exchange: &ForeignExchange) -> CallCredentials {
     CallCredentials::of(&exchange.request.headers, "")
 }
@@ -83,7 +83,7 @@ fn check_clean(made: &ImportedEntry, secrets: &CallCredentials) {
     assert!(is_clean(&made.entry.to_text(), secrets), "no credential comes over");
 }
 
-/// An entry that came over is one of a recording.
+/// Checks that an imported entry is a valid entry of a recording.
 fn check_entry(name: &EntryName, entry: &Entry) {
     let text = entry.to_text();
     let value: Value = serde_json::from_slice(&text).expect("an entry is JSON");

@@ -1,7 +1,7 @@
-//! What the fuzz targets share: the properties that several of them hold, an oracle in
-//! Python, and a folder in memory for those that need files.
+//! Shared code of the fuzz targets: properties that several targets check, an oracle in Python, and
+//! a folder in memory for targets that need files.
 //!
-//! A target panics where a property does not hold; libFuzzer keeps the input.
+//! A target panics if a property does not hold. libFuzzer then keeps the input.
 
 pub mod commands;
 pub mod framing;

@@ -1,19 +1,19 @@
-//! Python's `json` as an oracle: one long-lived child process, asked through pipes.
+//! Python's `json` as an oracle: one long-lived child process, which is asked through pipes.
 
 use std::io::{Read as _, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Mutex;
 
-/// What Python makes of a text.
+/// Python's verdict on a text.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It is JSON, and this is `json.dumps(json.loads(text), sort_keys=True)`.
     Accepted(String),
-    /// An object holds a key twice.
+    /// An object has a key twice.
     Duplicate,
-    /// A string holds half of a surrogate pair.
+    /// A string contains half of a surrogate pair.
     Surrogate,
-    /// It is no JSON.
+    /// It is not JSON.
     Refused(String),
 }
 
@@ -29,7 +29,7 @@ static ORACLE: Mutex<Option<Oracle>> = Mutex::new(None);
 /// Asks Python about a text.
 ///
 /// # Panics
-/// Without a `python3`, or if it ends.
+/// If there is no `python3`, or if it ends.
 pub fn ask(text: &str) -> Verdict {
     let mut held = ORACLE.lock().unwrap();
     let oracle = held.get_or_insert_with(Oracle::start);

@@ -1,10 +1,10 @@
-//! A folder in memory for targets that need files; one for each process.
+//! A folder in memory for targets that need files, one for each process.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// The folder: in the one that scripts/fuzz makes and removes, else in `/dev/shm` where that
-/// is there, so that a file costs no disk.
+/// Returns the folder. It is in the folder that scripts/fuzz makes and removes, or else in
+/// `/dev/shm` if that exists, so that files do not use the disk.
 pub fn folder() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
@@ -39,7 +39,7 @@ pub fn lay_out(files: &[(&str, &[u8])]) -> &'static Path {
     folder
 }
 
-/// Every file of the folder and of those within it, and its bytes, by name.
+/// Returns all files of the folder and its subfolders, with their bytes, sorted by name.
 pub fn contents() -> Vec<(String, Vec<u8>)> {
     let mut found = Vec::new();
     let mut folders = vec![folder().to_owned()];

@@ -1,4 +1,4 @@
-//! A server within this process, as `loomrec replay` and `loomrec record` run it.
+//! Servers within this process, run as `loomrec replay` and `loomrec record` run them.
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -12,20 +12,20 @@ use crate::{scratch, upstream};
 
 const RECORDING: &[u8] = include_bytes!("../corpus/recording/chat");
 
-/// Nothing takes longer than this, or it hangs.
+/// The time limit after which the server counts as hanging.
 const PATIENCE: Duration = Duration::from_secs(8);
 
-/// More than any answer has.
+/// More bytes than any answer has.
 const MOST: u64 = 8 << 20;
 
-/// A server that is running.
+/// A running server.
 #[derive(Debug)]
 pub struct Server {
     address: SocketAddr,
 }
 
 impl Server {
-    /// The one server of this process, which replays a small recording.
+    /// Returns the one server of this process, which replays a small recording.
     pub fn replaying() -> &'static Self {
         static SERVER: OnceLock<Server> = OnceLock::new();
         SERVER.get_or_init(|| {
@@ -39,7 +39,8 @@ impl Server {
         })
     }
 
-    /// The one server of this process that records what `upstream` answers, and where.
+    /// Returns the one server of this process that records the answers of `upstream`, and the path
+    /// of its recording.
     pub fn recording() -> (&'static Self, &'static Path) {
         static SERVER: OnceLock<(Server, PathBuf)> = OnceLock::new();
         let (server, path) = SERVER.get_or_init(|| {
@@ -61,7 +62,7 @@ impl Server {
         (server, path)
     }
 
-    /// Starts what serves, and waits until it can be reached.
+    /// Starts a server, and waits until it can be reached.
     fn start(
         serve: impl FnOnce(&str) -> Result<u8, loomrec::cli::exit::CommandFailure> + Send + 'static,
     ) -> Self {
@@ -80,16 +81,16 @@ impl Server {
         Self { address }
     }
 
-    /// Sends bytes on a connection of their own, and gives all that comes back. Whoever
-    /// says at once that no more follows (`ends`) may be left without an answer.
+    /// Sends bytes on a new connection, and returns all bytes that come back. A client that closes
+    /// its sending side at once (`ends`) may get no answer.
     ///
     /// # Panics
-    /// Where nothing comes, and the connection is not closed either.
+    /// If no bytes arrive in time and the connection is not closed.
     pub fn send(&self, bytes: &[u8], ends: bool) -> Vec<u8> {
         let mut stream = TcpStream::connect(self.address).expect("the server takes connections");
         stream.set_read_timeout(Some(PATIENCE)).expect("a time");
         stream.set_write_timeout(Some(PATIENCE)).expect("a time");
-        // A server may refuse what it has not read to its end, and close.
+        // A server may refuse a request before it has read all of it, and close.
         drop(stream.write_all(bytes));
         if ends {
             drop(stream.shutdown(Shutdown::Write));

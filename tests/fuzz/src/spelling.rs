@@ -1,9 +1,9 @@
-//! Other spellings of a JSON text: the same value, written otherwise.
+//! Other spellings of a JSON text, with the same value.
 
 use loomrec::identity::Json;
 
-/// The value with its members in reverse order, its strings escaped where nothing asks
-/// for it, and white space everywhere; numbers keep their digits.
+/// Writes the value with its members in reverse order, needless escapes in its strings, and white
+/// space everywhere. Numbers keep their digits.
 pub fn respelled(value: &Json<'_>) -> String {
     let mut out = String::new();
     write(value, &mut out);
@@ -43,7 +43,7 @@ fn list<T>(
     out.push(ends[1]);
 }
 
-/// Every character as an escape.
+/// Writes every character as an escape.
 fn string(text: &str, out: &mut String) {
     out.push('"');
     for unit in text.encode_utf16() {

@@ -1,4 +1,4 @@
-//! Faults put to work on answers.
+//! The application of faults to answers.
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
@@ -10,13 +10,13 @@ use loomrec::provider::{
 const COMPLETE: &str = r#"{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Hello","tool_calls":[{"id":"t","type":"function","function":{"name":"f","arguments":"{\"a\":1}"}}]},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}"#;
 const STREAM: &str = "data: {\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"He\"}}]}\n\ndata: {\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"llo\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
 
-/// More steps than such a body can come in.
+/// More steps than such a body can have.
 const MOST: usize = 10_000;
 
-/// Has a fault change each of the answers in every way there is.
+/// Applies a fault to each of the answers in every possible way.
 ///
 /// # Panics
-/// Where it never comes to an end, or says more than it can.
+/// If it does not come to an end, or sends more than it can.
 pub fn put_to_work(fault: &Fault) {
     for framing in [None, Some(Framing::Sse)] {
         let asked = asked();

@@ -1,20 +1,20 @@
-//! An upstream within this process that answers each request with the bytes it was given.
+//! An upstream within this process that answers each request with given bytes.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-/// An answer that is whole.
+/// A complete answer.
 pub const GOOD: &[u8] =
     b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 11\r\n\r\n{\"ok\":true}";
 
 static ANSWER: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 
-/// How many connections are open, and whoever waits until there is none.
+/// The number of open connections, and the signal that one of them was closed.
 static OPEN: (Mutex<usize>, Condvar) = (Mutex::new(0), Condvar::new());
 
-/// Nobody keeps a connection for longer that has ended here.
+/// The client must give up a closed connection within this time.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// An open connection.
@@ -34,11 +34,12 @@ impl Drop for OpenConnection {
     }
 }
 
-/// Waits until the client has given up each connection, all of which end behind an answer. A
-/// request that goes out on one that has just ended gets no answer, which is nobody's fault.
+/// Waits until the client has given up all connections, which end after each answer. If a request
+/// were sent on a connection that has just ended, it would get no answer, and that would not be a
+/// defect.
 ///
 /// # Panics
-/// Where the client keeps one.
+/// If the client keeps a connection.
 pub fn wait_until_closed() {
     let open = OPEN.0.lock().unwrap_or_else(PoisonError::into_inner);
     let (open, _) = OPEN
@@ -48,12 +49,12 @@ pub fn wait_until_closed() {
     assert_eq!(*open, 0, "connections that ended are given up");
 }
 
-/// What the next requests are answered with.
+/// Sets the bytes with which the next requests are answered.
 pub fn answer_with(bytes: &[u8]) {
     *ANSWER.lock().unwrap_or_else(PoisonError::into_inner) = bytes.to_vec();
 }
 
-/// Where the one upstream of this process listens.
+/// Returns the address of the one upstream of this process.
 pub fn address() -> SocketAddr {
     static ADDRESS: OnceLock<SocketAddr> = OnceLock::new();
     *ADDRESS.get_or_init(|| {
@@ -91,6 +92,6 @@ fn answer(mut stream: TcpStream) {
     let bytes = ANSWER.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let _gone = stream.write_all(&bytes);
     let _closed = stream.shutdown(Shutdown::Write);
-    // Nothing is lost of what was sent: the other side closes first.
+    // The client closes first, so that no sent bytes are lost.
     let _rest = stream.take(1 << 20).read_to_end(&mut Vec::new());
 }

@@ -1,4 +1,4 @@
-//! What `verify` says of a file and whether `replay` loads it, without a command line.
+//! The checks of `verify` and the loading of `replay`, without a command line.
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -32,7 +32,7 @@ pub fn is_sound(path: &Path) -> bool {
         let text = file.text(&unit.range).expect("a place in the file");
         sound(&check(unit, &text, &checker).problems)
     };
-    // Every entry is looked at, whatever is wrong with another.
+    // Every entry is checked, even if another one has an error.
     let units = layout.units.some(0..layout.units.len());
     let entries: Vec<bool> = units.iter().map(is_sound).collect();
     sound(&layout.problems) && entries.into_iter().all(|sound| sound)
