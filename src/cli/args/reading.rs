@@ -1,4 +1,4 @@
-//! The flags of the commands that only read.
+//! The flags of `loomrec ls`, `show`, `stats`, `score`, `demo`, `config` and `doctor`.
 
 use std::path::PathBuf;
 

@@ -17,7 +17,7 @@ use crate::store::RecordingLocation;
 /// Creates the pending file, if one is requested.
 ///
 /// # Errors
-/// A path that cannot be used; a replay without misses, because another policy answers them.
+/// A path that cannot be used; a miss policy that answers misses; no recording.
 pub(super) fn begin(
     args: &ReplayArgs,
     on_miss: &MissPolicy,

@@ -92,7 +92,7 @@ impl RequestSources {
     /// Collects the calls to send.
     ///
     /// # Errors
-    /// An entry that cannot be read; an `--only` that matches nothing.
+    /// An entry that cannot be read; an `--only` that matches no name, or several.
     pub(super) fn collect(
         &self,
         maker: &RequestMaker,

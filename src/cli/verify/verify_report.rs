@@ -1,4 +1,4 @@
-//! The problems of one recording, and what was repaired.
+//! The report on one recording or file: its problems, and what was repaired.
 
 use crate::cli::exit::{NO, RECORDING};
 use crate::identity::IdentityRules;
@@ -13,7 +13,7 @@ pub(super) struct MendStep {
     pub(super) what: String,
 }
 
-/// The problems of one recording.
+/// The problems of one recording or file.
 #[derive(Debug, Default)]
 pub(super) struct VerifyReport {
     /// The name of the recording for messages.

@@ -46,7 +46,7 @@ impl ConnectionActivity {
     }
 }
 
-/// Returns how long a value has been as it is now.
+/// Returns how long a value has been unchanged.
 fn time_of(seen: &mut Option<(u64, Instant)>, is: Option<u64>, now: Instant) -> Option<Duration> {
     let since = match *seen {
         Some((before, since)) if is == Some(before) => since,

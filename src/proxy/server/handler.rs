@@ -238,7 +238,7 @@ fn parse(
     let proxy = &*caller.proxy;
     let (observer, replay) = (&proxy.observer, proxy.engine.replay());
     let request = RequestRef { method, uri, headers, body, named: observer.named() };
-    // A recorded request is mostly a new one, and recording it takes parts out of the result.
+    // When recording, most requests are new, and recording takes parts out of the parsed request.
     let cached = if replay.is_some() { observer.memo.recall(&request) } else { CachedRequest::New };
     if let CachedRequest::Known(parsed) = cached {
         return Ok(parsed);

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// How many connections above the limit are served a refusal at once.
+/// How many connections above the limit can get a refusal at the same time.
 const TURNED_AWAY: usize = 64;
 
 /// A limit on connections.

@@ -77,7 +77,7 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Creates a journal in memory, and in `file` if one is given. `told` is called with errors of
+    /// Creates a journal in memory, and in `file` if one is given. The callback gets the errors of
     /// the file.
     pub fn new(file: Option<(JournalFile, OnJournalError)>) -> Self {
         Self {

@@ -83,7 +83,7 @@ impl JournalFile {
     }
 
     /// Makes the file the first of the older parts, and begins a new one. Returns `false` if the
-    /// file is empty.
+    /// file is empty or is never rotated.
     ///
     /// # Errors
     /// An error of the file system. The current file stays in use then.
