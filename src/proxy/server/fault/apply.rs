@@ -21,13 +21,13 @@ use loomrec_provider::{Framing, ResponseFormat};
 use loomrec_recording::encoding;
 use loomrec_recording::normalized_request::NormalizedRequest;
 
-/// Returns the format that a call asks for its answer.
+/// Returns the answer format that a call requests.
 pub(super) fn response_format(observed: &NormalizedRequest) -> ResponseFormat<'_> {
     let request = &observed.request;
     ResponseFormat::of(&observed.call, &observed.upstream, &request.query, &request.body)
 }
 
-/// Makes a good answer, once it was sent whole, end the open faults of a key.
+/// Arranges that the open faults of a key end once a good answer was sent whole.
 pub(super) fn mark_recovered(
     proxy: &Proxy,
     response: &Response<AnswerBody>,
@@ -110,7 +110,7 @@ pub(super) async fn apply_to_answer(
     Response::from_parts(parts, ResponseBody::Fault(Box::new(body)))
 }
 
-/// Makes a good answer, once it was sent whole, end the open faults of the call's key.
+/// Arranges that the open faults of the call's key end once a good answer was sent whole.
 fn set_recovers(open: &mut OpenCall, status: StatusCode) {
     if let Some(settlement) = open.settlement() {
         settlement.recovers = status.as_u16() < 400;
