@@ -1,9 +1,8 @@
-//! Body bytes as they stand in a recording: readable where that loses nothing.
+//! Body bytes as a recording stores them: in a readable form if that loses nothing.
 //!
-//! A body is written as exactly one of `body` (a JSON value, with a `style`
-//! where its text is not the compact form), `text`, `base64`, or, for a stream,
-//! `chunks`. An empty body is written as nothing at all. Whatever the choice,
-//! the same bytes come back.
+//! A body is written as exactly one of `body` (a JSON value, with a `style` if its text is not the
+//! compact form), `text`, `base64`, or, for a stream, `chunks`. An empty body has none of these
+//! fields. Each form gives the same bytes back.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -14,11 +13,11 @@ use super::json_style::JsonStyle;
 use loomrec_identity::typed_field::{FieldError, FieldReader, FieldResult, value_kind};
 use loomrec_provider::Framing;
 
-/// The longest time that a chunk or an answer can have taken, in milliseconds: an hour. No
-/// provider answers a call later, and a replay waits for nothing that claims it.
+/// The longest time that a chunk or an answer may take, in milliseconds: an hour. No provider takes
+/// longer to answer, and a replay does not wait longer, whatever a recording says.
 pub const LONGEST_MS: f64 = 3_600_000.0;
 
-/// Whether a recorded time, in milliseconds since the request, can be one.
+/// Whether a recorded time, in milliseconds since the request, is plausible.
 pub fn is_plausible_time(ms: f64) -> bool {
     (0.0..=LONGEST_MS).contains(&ms)
 }
@@ -32,23 +31,23 @@ pub struct Chunk {
     pub data: Bytes,
 }
 
-/// How a response's chunks are written down. Any layout gives the same bytes back.
+/// How a response's chunks are written. Every layout gives the same bytes back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChunkLayout {
-    /// One `body`, `text` or `base64`; boundaries carried no meaning.
+    /// One `body`, `text` or `base64`. The boundaries of the chunks had no meaning.
     Whole,
-    /// One `body`, `text` or `base64`, and `frames: [[ms, bytes], …]` beside it.
+    /// One `body`, `text` or `base64`, and `frames: [[ms, bytes], …]` next to it.
     Frames,
     /// `chunks: [[ms, text], …]`: a stream.
     Chunks,
 }
 
 impl ChunkLayout {
-    /// The layout for a response: a stream of events (`text/event-stream`,
-    /// NDJSON, AWS's event stream) is always kept as chunks; a body that came
-    /// with a length or in one frame is kept whole; any other keeps its frames.
+    /// Returns the layout for a response. A stream of events (`text/event-stream`, NDJSON, AWS's
+    /// event stream) is always kept as chunks. A body with a content length or of a single frame is
+    /// kept whole. Any other body keeps its frames.
     ///
-    /// `content_type` is the header's value, parameters and all; `""` for none.
+    /// `content_type` is the header's value with its parameters; `""` if there is none.
     pub fn choose(content_type: &str, has_content_length: bool, frame_count: usize) -> Self {
         let media_type = content_type.split(';').next().unwrap_or_default().trim();
         if Framing::of_media(media_type).is_some() {
@@ -95,12 +94,12 @@ impl ResponsePayload {
         self.chunks
     }
 
-    /// The payload of a response without a body.
+    /// Returns the payload of a response without a body.
     pub fn empty() -> Self {
         Self { layout: ChunkLayout::Whole, chunks: Vec::new() }
     }
 
-    /// All bytes, joined; without a copy where there is a single chunk.
+    /// Returns all bytes, joined. A single chunk is not copied.
     pub fn bytes(&self) -> Bytes {
         match self.chunks.as_slice() {
             [] => Bytes::new(),
@@ -115,18 +114,18 @@ impl ResponsePayload {
         }
     }
 
-    /// The number of bytes.
+    /// Returns the number of bytes.
     pub fn len(&self) -> usize {
         self.chunks.iter().map(|chunk| chunk.data.len()).sum()
     }
 
-    /// Whether there is no byte at all.
+    /// Whether it has no bytes.
     pub fn is_empty(&self) -> bool {
         self.chunks.iter().all(|chunk| chunk.data.is_empty())
     }
 
-    /// Reads the payload out of a response's object; `whole_at_ms` is the time
-    /// given to a body without boundaries.
+    /// Reads the payload from a response's object. `whole_at_ms` is the time of a body without
+    /// boundaries.
     pub(super) fn decode(fields: FieldReader<'_>, whole_at_ms: f64) -> Result<Self, FieldError> {
         let whole = decode_bytes(fields)?;
         let Some(chunks) = fields.present("chunks") else {
@@ -211,7 +210,7 @@ fn decode_chunk(row: &Value, place: &str, index: usize) -> Result<Chunk, FieldEr
     Ok(Chunk { at_ms: finite(ms).ok_or_else(error)?, data })
 }
 
-/// Writes the field (and its `style`) that holds these bytes; nothing for none.
+/// Writes the field (and its `style`) that holds these bytes. Writes nothing if there are none.
 pub(super) fn encode_bytes(bytes: &[u8], out: &mut Map<String, Value>) {
     if bytes.is_empty() {
         return;
@@ -228,7 +227,7 @@ pub(super) fn encode_bytes(bytes: &[u8], out: &mut Map<String, Value>) {
     }
 }
 
-/// Reads `body`, `text` or `base64`; `None` where none of them is there.
+/// Reads `body`, `text` or `base64`. Returns `None` if there is none of them.
 pub(super) fn decode_bytes(fields: FieldReader<'_>) -> FieldResult<Bytes> {
     let mut found = None;
     for name in ["body", "text", "base64"] {

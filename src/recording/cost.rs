@@ -1,8 +1,8 @@
-//! What an answer cost, by a table of list prices.
+//! Costs of answers, from a table of list prices.
 //!
-//! A price is never guessed: a model that the table does not name has none. The
-//! table knows list prices for plain calls; batch and priority tiers, audio tokens
-//! and one-hour cache writes are not told apart, since [`TokenUsage`] does not.
+//! A price is never guessed: a model that the table does not name has no price. The table holds
+//! list prices of plain calls. Batch and priority tiers, audio tokens and one-hour cache writes are
+//! not told apart, since [`TokenUsage`] does not tell them apart.
 
 mod price;
 mod read;
@@ -18,27 +18,27 @@ pub use read::PriceError;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PriceTable {
     models: Vec<ModelPrice>,
-    /// For each name, the places in `models` it is given at, in order.
+    /// For each name, the indexes of its prices in `models`, in order.
     names: BTreeMap<String, Vec<usize>>,
 }
 
 impl PriceTable {
-    /// The table that loomrec comes with. Its file says how old it is.
+    /// Returns the table that is built into loomrec. Its file says how old it is.
     pub fn builtin() -> Self {
-        // A test holds that it parses.
+        // A test ensures that it parses.
         Self::parse(include_str!("prices.json")).unwrap_or_default()
     }
 
-    /// The table written in a JSON text, in the shape of the built-in one.
+    /// Reads a table from a JSON text that has the shape of the built-in one.
     ///
     /// # Errors
-    /// Where the text has another shape, a rate is no price, or a name is given twice.
+    /// If the text has another shape, a rate is not a price, or a name is given twice.
     pub fn parse(json: &str) -> Result<Self, PriceError> {
         Ok(Self::of(read::file(json)?.models))
     }
 
-    /// The prices that a user's table asks for: its own above the built-in ones; its
-    /// own alone where it says `"replace": true`.
+    /// Returns the prices that a user's table asks for: its own prices ahead of the built-in ones,
+    /// or only its own if it says `"replace": true`.
     ///
     /// # Errors
     /// As [`PriceTable::parse`].
@@ -50,7 +50,7 @@ impl PriceTable {
         Ok(Self::of(own.models))
     }
 
-    /// A table of these prices; of two under one name, the first counts.
+    /// Returns a table of these prices. If a name has two prices, the first counts.
     fn of(models: Vec<ModelPrice>) -> Self {
         let mut names: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for (place, price) in models.iter().enumerate() {
@@ -61,10 +61,9 @@ impl PriceTable {
         Self { models, names }
     }
 
-    /// What these tokens cost in US dollars, to ten decimals; `None` where the
-    /// price is not known. An Ollama runs on the user's own machine and costs
-    /// nothing. `upstream` is the upstream's name; `None` where it is not known,
-    /// and then any upstream's price of that model is taken.
+    /// Returns the cost of these tokens in US dollars, to ten decimals; `None` if the price is not
+    /// known. A call to Ollama costs nothing, since it runs on the user's own machine. `upstream`
+    /// is the upstream's name. If it is `None`, the model's price at any upstream is used.
     pub fn cost(&self, upstream: Option<&str>, model: &str, usage: &TokenUsage) -> Option<f64> {
         if upstream == Some("ollama") {
             return Some(0.0);
@@ -82,7 +81,7 @@ impl PriceTable {
         Some((dollars * 1e10).round() / 1e10)
     }
 
-    /// The price of a model: by its very name, else by its name before a date.
+    /// Returns the price of a model: by its full name, or else by its name without the date.
     fn find(&self, upstream: Option<&str>, model: &str) -> Option<&ModelPrice> {
         let named = |name: &str| {
             let places = self.names.get(name)?;
@@ -101,8 +100,8 @@ fn tokens(count: u64) -> f64 {
     count as f64
 }
 
-/// A model's name without the date behind it (`-2024-08-06`, `-20250514`,
-/// `@20250514`); `None` where there is none.
+/// Returns a model's name without the date at its end (`-2024-08-06`, `-20250514`, `@20250514`);
+/// `None` if it has no date.
 fn undated(model: &str) -> Option<&str> {
     let dated = |len: usize, marks: &[u8], date: fn(&[u8]) -> bool| {
         let at = model.len().checked_sub(len + 1)?;
@@ -114,7 +113,7 @@ fn undated(model: &str) -> Option<&str> {
     })
 }
 
-/// Whether a year, a month and a day stand at these places.
+/// Whether the text has a valid year, month and day at these offsets.
 fn is_date(date: &[u8], [year, month, day]: [usize; 3]) -> bool {
     let number = |at: usize, len: usize| -> Option<u32> {
         let digits = date.get(at..at + len)?;

@@ -9,7 +9,7 @@ use super::meta::RecordingMeta;
 pub struct RecordingDocument {
     meta: RecordingMeta,
     takes: Vec<(EntryName, Vec<Entry>)>,
-    /// Where each name stands in `takes`.
+    /// The index of each name in `takes`.
     places: std::collections::BTreeMap<EntryName, usize>,
 }
 
@@ -19,29 +19,29 @@ impl RecordingDocument {
         Self { meta, ..Self::default() }
     }
 
-    /// What the recording says about itself.
+    /// Returns the recording's metadata.
     pub fn meta(&self) -> &RecordingMeta {
         &self.meta
     }
 
-    /// Whether loomrec has written it; otherwise AgentLoom did, or a person.
+    /// Whether loomrec wrote it. Otherwise AgentLoom or a person did.
     pub fn is_loomrec(&self) -> bool {
         self.meta.is_loomrec()
     }
 
-    /// The names in the file's order, each with its takes; none is without one.
+    /// Returns the names in the file's order, each with its takes. Every name has at least one.
     pub fn names(&self) -> impl Iterator<Item = (&EntryName, &[Entry])> {
         self.takes.iter().map(|(name, takes)| (name, takes.as_slice()))
     }
 
-    /// Every entry in order: its name, its take counted from 1, and itself.
+    /// Returns every entry in order: its name, its take number counted from 1, and the entry.
     pub fn entries(&self) -> impl Iterator<Item = (&EntryName, usize, &Entry)> {
         self.takes.iter().flat_map(|(name, takes)| {
             takes.iter().enumerate().map(move |(index, entry)| (name, index + 1, entry))
         })
     }
 
-    /// The takes of a name; none where the name is not recorded.
+    /// Returns the takes of a name; empty if the name is not recorded.
     pub fn takes(&self, name: &EntryName) -> &[Entry] {
         match self.places.get(name) {
             Some(&place) => &self.takes[place].1,
@@ -54,22 +54,22 @@ impl RecordingDocument {
         self.takes.iter().map(|(_, takes)| takes.len()).sum()
     }
 
-    /// Whether there is no entry.
+    /// Whether it has no entries.
     pub fn is_empty(&self) -> bool {
         self.takes.is_empty()
     }
 
-    /// Keeps an entry. The first of a run replaces all takes of its name where
-    /// they stand; a further one takes its place among them by `recorded_at`. A
-    /// new name goes to the end. The recording becomes ours, under its own rules.
+    /// Adds an entry. The first take of a run replaces all takes of its name, at the same place in
+    /// the file. A further take is put among them by its `recorded_at`. A new name goes to the end.
+    /// The recording becomes a loomrec recording under its own rules.
     pub fn record(&mut self, name: EntryName, entry: Entry, first_of_run: bool) {
         let rules = self.meta.rules().clone();
         self.meta.adopt(&rules);
         place(self.slot(name), entry, first_of_run);
     }
 
-    /// Keeps every entry of another recording beside those already here.
-    /// Merging the same recording again changes nothing.
+    /// Adds the entries of another recording that are missing here. Merging the same recording
+    /// again changes nothing.
     pub fn merge(&mut self, other: &Self) {
         for (name, takes) in other.names() {
             let known = self.takes(name).to_vec();
@@ -79,7 +79,7 @@ impl RecordingDocument {
         }
     }
 
-    /// Appends a take as it stands in a file, whatever its time.
+    /// Appends a take in the order of the file, whatever its time.
     pub fn push(&mut self, name: EntryName, entry: Entry) {
         self.slot(name).push(entry);
     }
@@ -94,10 +94,9 @@ impl RecordingDocument {
     }
 }
 
-/// Puts an entry among the takes of its name: in their place when it is the
-/// first of its run, else behind the last that was recorded no later, or at the
-/// end where it has no time. An entry with a time is kept once, so writing a
-/// batch again is safe.
+/// Puts an entry among the takes of its name. The first take of its run replaces them. A further
+/// one goes after the last take that was not recorded later, or to the end if it has no time. An
+/// entry with a time is added only once, so it is safe to write a batch again.
 fn place(takes: &mut Vec<Entry>, entry: Entry, first_of_run: bool) {
     if first_of_run {
         takes.clear();
@@ -110,7 +109,7 @@ fn place(takes: &mut Vec<Entry>, entry: Entry, first_of_run: bool) {
         .iter()
         .rposition(|take| take.recorded_at <= entry.recorded_at)
         .map_or(0, |before| before + 1);
-    // As they stand in the file, since times are rounded there.
+    // Compared as the file would hold them, since it rounds times.
     let known = takes[..at]
         .iter()
         .rev()

@@ -1,4 +1,4 @@
-//! Content encodings: what a compressed body says in plain bytes.
+//! Content encodings: decoding compressed bodies.
 
 mod brotli;
 mod coding;
@@ -12,14 +12,15 @@ use http::header::CONTENT_ENCODING;
 
 use source::{DecodedPieces, EncodedPieces};
 
-/// The most plain bytes for each encoded one, above [`HELD`]: more than gzip can have.
+/// The most plain bytes for each encoded byte, if there are more than [`HELD`]. Gzip cannot reach
+/// this ratio.
 const RATIO: usize = 4096;
 
-/// How many codings may be applied one upon the other.
+/// How many codings may be applied on top of each other.
 const CODINGS: usize = 4;
 
-/// The coding of a body, by all values of its `content-encoding` headers; `None` where it
-/// has none.
+/// Returns the coding of a body, joined from all values of its `content-encoding` headers; `None`
+/// if it has no coding.
 pub fn content_coding<T: AsRef<str>>(values: impl Iterator<Item = T>) -> Option<String> {
     let values: Vec<T> = values.collect();
     let all = values.iter().map(AsRef::as_ref).collect::<Vec<_>>().join(",");
@@ -30,47 +31,47 @@ pub fn content_coding<T: AsRef<str>>(values: impl Iterator<Item = T>) -> Option<
     (!is_plain).then_some(all)
 }
 
-/// The coding of a body with these headers, names in lower case; `None` where it has none.
+/// Returns the coding of a body with these headers (names in lower case); `None` if it has none.
 pub fn coding_in(headers: &[(String, String)]) -> Option<String> {
     let codings = headers.iter().filter(|(name, _)| name == "content-encoding");
     content_coding(codings.map(|(_, value)| value))
 }
 
-/// The same of headers as HTTP has them.
+/// As [`coding_in`], for an HTTP header map.
 pub fn coding_of(headers: &HeaderMap) -> Option<String> {
     headers.get(CONTENT_ENCODING)?;
     let values = headers.get_all(CONTENT_ENCODING).iter();
     content_coding(values.map(|value| String::from_utf8_lossy(value.as_bytes())))
 }
 
-/// The plain bytes of a body that was sent under `content-encoding: encoding`.
+/// Decodes a body that was sent with `content-encoding: encoding`.
 ///
-/// Returns `None` for an encoding we do not know, for bytes that do not decode,
-/// and for more than `max` plain bytes. `identity` and the empty text give the
-/// bytes back, and a body without bytes has none under any encoding.
+/// Returns `None` for an unknown encoding, for bytes that do not decode, and for more than `max`
+/// plain bytes. `identity` and an empty encoding return the bytes unchanged. An empty body decodes
+/// to an empty body under any encoding.
 pub fn decode(encoding: &str, bytes: &[u8], max: usize) -> Option<Vec<u8>> {
     try_decode(encoding, bytes, max).ok()
 }
 
-/// The same, with the reason where there are none.
+/// As [`decode`], but with a reason for a failure.
 ///
 /// # Errors
-/// Why there are no plain bytes, or no more than `max`.
+/// If the body does not decode, or decodes to more than `max` bytes.
 pub fn try_decode(encoding: &str, bytes: &[u8], max: usize) -> Result<Vec<u8>, DecodeError> {
     Ok(join(try_decode_pieces(encoding, &[bytes], max)?))
 }
 
-/// [`decode`] for a body that came in pieces: the plain bytes in order, each as early
-/// as the encoded bytes before it give it. A piece that completes nothing has no
-/// plain one. Zstandard's plain bytes may come later than they could.
+/// [`decode`] for a body that arrived in pieces. Returns the plain bytes in order, each assigned to
+/// the earliest encoded piece that completes it. An encoded piece that completes nothing has no
+/// plain piece. Plain bytes of Zstandard may be assigned to a later piece than necessary.
 pub fn decode_pieces(encoding: &str, pieces: &[&[u8]], max: usize) -> Option<Vec<PlainPiece>> {
     try_decode_pieces(encoding, pieces, max).ok()
 }
 
-/// The same, with the reason where there are none.
+/// As [`decode_pieces`], but with a reason for a failure.
 ///
 /// # Errors
-/// Why there are no plain bytes, or no more than `max`.
+/// If the body does not decode, or decodes to more than `max` bytes.
 pub fn try_decode_pieces(
     encoding: &str,
     pieces: &[&[u8]],
@@ -83,16 +84,16 @@ pub fn try_decode_pieces(
     }
 }
 
-/// What decodes of a body.
+/// The part of a body that could be decoded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DecodableBody {
-    /// The plain bytes before the problem; not all of them where there are too many.
+    /// The plain bytes before the problem. They may be incomplete if there are too many.
     pub plain: Vec<u8>,
-    /// Why that is not all.
+    /// Why not all of the body was decoded.
     pub problem: Option<DecodeError>,
 }
 
-/// As much of [`decode`]'s plain bytes as a body has that may be cut or damaged.
+/// Decodes as much as possible of a body that may be cut or damaged.
 pub fn decode_available(encoding: &str, bytes: &[u8], max: usize) -> DecodableBody {
     match codings(encoding) {
         Err(problem) => DecodableBody { plain: Vec::new(), problem: Some(problem) },
@@ -105,7 +106,7 @@ pub fn decode_available(encoding: &str, bytes: &[u8], max: usize) -> DecodableBo
 
 fn decode_as(codings: &[ContentCoding], pieces: &[&[u8]], max: usize) -> DecodedPieces {
     let encoded: usize = pieces.iter().map(|piece| piece.len()).sum();
-    // A body without bytes (to `HEAD`, say) is whole under any coding.
+    // A body without bytes (for example to `HEAD`) is complete under any coding.
     if codings.is_empty() || encoded == 0 {
         let piece = |(of, data): (usize, &&[u8])| PlainPiece { of, data: data.to_vec() };
         let pieces = pieces.iter().enumerate().map(piece).collect();
@@ -113,7 +114,7 @@ fn decode_as(codings: &[ContentCoding], pieces: &[&[u8]], max: usize) -> Decoded
     }
     let max = max.min(encoded.saturating_mul(RATIO).max(HELD));
     let decoded = EncodedPieces::of(pieces).decode(codings, max);
-    // Two formats go by the name of deflate.
+    // Two formats are called deflate: zlib and bare deflate.
     if decoded.problem == Some(DecodeError::Damaged) && codings.contains(&ContentCoding::Zlib) {
         let raw = |coding: &ContentCoding| match coding {
             ContentCoding::Zlib => ContentCoding::Deflate,
@@ -128,7 +129,7 @@ fn decode_as(codings: &[ContentCoding], pieces: &[&[u8]], max: usize) -> Decoded
     decoded
 }
 
-/// All of the pieces, without a copy where there is one.
+/// Joins the pieces. A single piece is not copied.
 fn join(mut pieces: Vec<PlainPiece>) -> Vec<u8> {
     match pieces.len() {
         1 => pieces.swap_remove(0).data,
@@ -136,10 +137,10 @@ fn join(mut pieces: Vec<PlainPiece>) -> Vec<u8> {
     }
 }
 
-/// The codings of a header, the one that was applied last first.
+/// Returns the codings in a header. The one that was applied last comes first.
 fn codings(encoding: &str) -> Result<Vec<ContentCoding>, DecodeError> {
     let mut codings = Vec::new();
-    // They are listed in the order they were applied.
+    // The header lists them in the order in which they were applied.
     for coding in encoding.split(',').rev() {
         codings.push(match coding.trim().to_ascii_lowercase().as_str() {
             "" | "identity" => continue,
@@ -156,7 +157,7 @@ fn codings(encoding: &str) -> Result<Vec<ContentCoding>, DecodeError> {
     Ok(codings)
 }
 
-/// Whether a client that sent this `accept-encoding` takes `encoding`.
+/// Whether a client that sent this `accept-encoding` accepts `encoding`.
 pub fn accepts(accept_encoding: Option<&str>, encoding: &str) -> bool {
     let accepted = accept_encoding.unwrap_or_default();
     encoding.split(',').map(str::trim).all(|coding| {

@@ -26,7 +26,7 @@ fn gzip_decodes_and_damage_does_not() {
 fn each_piece_gives_what_it_completes() {
     let texts = ["one, ", "two, ", "three"];
     for cut in [0, 3, 9] {
-        // Flushed behind each text, as a server does that streams.
+        // Flushed after each text, as a streaming server does.
         let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
         let mut ends = vec![];
         for text in texts {
@@ -125,7 +125,7 @@ fn brotli(metadata: &[u8], text: &[u8]) -> Vec<u8> {
     [&head[..2], metadata, &block[..3], text, &[3]].concat()
 }
 
-/// Text that does not compress to nothing: of some hundred kilobytes.
+/// Some hundred kilobytes of text that does not compress well.
 fn long_text() -> Vec<u8> {
     (0..40_000_u64).flat_map(|at| format!("{:x} ", at * at * 2_654_435_761).into_bytes()).collect()
 }
@@ -157,14 +157,14 @@ fn zstandard_that_is_cut_gives_the_blocks_before_the_cut() {
         for end in (1..packed.len()).step_by(997).chain(packed.len() - 9..packed.len()) {
             let decoded = decode_available("zstd", &packed[..end], 1 << 20);
             assert!(text.starts_with(&decoded.plain), "{end}");
-            // Blocks have 128 KiB; of those that are not compressed, each byte is given.
+            // Blocks have 128 KiB. Uncompressed blocks are returned byte by byte.
             let missing = if is_raw { 64 } else { 128 << 10 };
             let expected = (text.len() * end / packed.len()).saturating_sub(missing);
             assert!(decoded.plain.len() + 20_000 >= expected, "{end}: {}", decoded.plain.len());
             problems.push(decoded.problem);
         }
         assert!(problems.iter().all(Option::is_some));
-        // Within a compressed block there is something that was not decoded.
+        // A cut compressed block leaves bytes that were not decoded.
         assert_eq!(problems.contains(&Some(DecodeError::Damaged)), !is_raw);
     }
 }

@@ -1,8 +1,8 @@
 //! One recorded exchange.
 //!
-//! [`Entry::to_json`] and [`Entry::parse`] are its form in the file. AgentLoom's
-//! own fields are read as tolerantly as AgentLoom reads them, ours strictly;
-//! fields that neither knows are kept.
+//! [`Entry::to_json`] and [`Entry::parse`] convert it to and from its form in the file. AgentLoom's
+//! fields are read as tolerantly as AgentLoom reads them, loomrec's fields strictly. Fields that
+//! neither knows are kept.
 
 mod decode;
 mod encode;
@@ -20,11 +20,10 @@ use loomrec_identity::RequestKey;
 use loomrec_provider::{TokenUsage, ToolCall};
 pub use read::EntryReadError;
 
-/// The field of an entry that holds rates of chance, as in aimock's fixtures.
+/// The field of an entry that holds the probabilities of chaos faults, as in aimock's fixtures.
 pub const CHAOS: &str = "chaos";
 
-/// One recorded exchange: AgentLoom's summary fields, and the exact request and
-/// response beside them.
+/// One recorded exchange: AgentLoom's summary fields, and the exact request and response.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Entry {
     /// The answer's text.
@@ -33,43 +32,43 @@ pub struct Entry {
     pub model: Option<String>,
     /// Token counts.
     pub usage: Option<TokenUsage>,
-    /// Cost in US dollars; absent where the model's price is not known. Older recordings
-    /// have 0.0 there.
+    /// Cost in US dollars; absent if the model's price is not known. Older recordings have 0.0
+    /// instead.
     pub cost_usd: Option<f64>,
     /// Milliseconds from the request's arrival to the end of the answer.
     pub latency_ms: Option<f64>,
-    /// The provider's own word.
+    /// The finish reason in the provider's own words.
     pub finish_reason: Option<String>,
-    /// Tool calls, arguments as objects.
+    /// Tool calls, with their arguments as objects.
     pub tool_calls: Vec<ToolCall>,
     /// Embedding vectors of a plain entry.
     pub embeddings: Vec<Vec<f64>>,
-    /// The key of the request that was answered.
+    /// The key of its request.
     pub request_hash: Option<RequestKey>,
     /// The provider's name, as AgentLoom reads it.
     pub provider: Option<String>,
     /// The upstream's name.
     pub upstream: Option<String>,
-    /// The session it was recorded in.
+    /// The session in which it was recorded.
     pub session: Option<String>,
-    /// When the request arrived: RFC 3339, UTC, microseconds; three more
-    /// digits tell apart the recorders of one run.
+    /// When the request arrived: RFC 3339, UTC, microseconds. Three more digits distinguish the
+    /// recorders of one run.
     pub recorded_at: Option<String>,
-    /// The request, freed of secrets.
+    /// The request, without secrets.
     pub request: Option<RecordedRequest>,
     /// The response; absent in a plain AgentLoom entry.
     pub response: Option<RecordedResponse>,
-    /// A fault that stands in place of the response, kept as it is.
+    /// A fault that takes the place of the response, kept unchanged.
     pub fault: Option<Value>,
-    /// Fields this version does not know, kept as they are.
+    /// Fields that this version does not know, kept unchanged.
     pub extra: Map<String, Value>,
-    /// Whether its text could be read in more than one way: a member stands there twice, and
-    /// only the last was read.
+    /// Whether its text can be read in more than one way: a member occurs twice, and only the last
+    /// was read.
     pub is_ambiguous: bool,
 }
 
 impl Entry {
-    /// Whether the call failed: its answer is an error, or did not come to its end.
+    /// Whether the call failed: its answer is an error, or is incomplete.
     pub fn is_failure(&self) -> bool {
         let failed = |response: &RecordedResponse| {
             response.status >= 400 || response.end != ResponseEnd::Complete
@@ -77,7 +76,8 @@ impl Entry {
         self.fault.is_none() && self.response.as_ref().is_some_and(failed)
     }
 
-    /// About how many bytes it holds: its bodies, and the texts that may be long.
+    /// Returns the approximate number of bytes it holds: its bodies, and the texts that may be
+    /// long.
     pub fn weight(&self) -> usize {
         let request = self.request.as_ref().map_or(0, |request| request.body.len());
         let response = self.response.as_ref().map_or(0, |response| response.payload.len());
@@ -89,7 +89,7 @@ impl Entry {
     }
 }
 
-/// About how many bytes a value holds.
+/// Returns the approximate number of bytes a value holds.
 fn weight(value: &Value) -> usize {
     let within = match value {
         Value::Null | Value::Bool(_) => 0,
@@ -106,15 +106,15 @@ fn weight(value: &Value) -> usize {
 /// A request as recorded.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecordedRequest {
-    /// Upper case.
+    /// The method, in upper case.
     pub method: String,
-    /// The raw path behind the upstream's mount, percent-encoding as it came.
+    /// The raw path after the upstream's mount, percent-encoded as the client sent it.
     pub path: String,
-    /// The raw query without credentials; empty where there was none.
+    /// The raw query without credentials; empty if there was none.
     pub query: String,
-    /// Allow-listed headers, lower-case names.
+    /// Allow-listed headers, with names in lower case.
     pub headers: Vec<(String, String)>,
-    /// The names of headers that came too and are not stored.
+    /// The names of headers that were sent but are not stored.
     pub other_headers: HeaderNames,
     /// The body's bytes, after redaction.
     pub body: Bytes,
@@ -125,7 +125,7 @@ pub struct RecordedRequest {
 pub struct RecordedResponse {
     /// The HTTP status.
     pub status: u16,
-    /// End-to-end headers, lower-case names, in order, repeats kept.
+    /// End-to-end headers in order, with names in lower case and repeats kept.
     pub headers: Vec<(String, String)>,
     /// The bytes and their timing.
     pub payload: ResponsePayload,
@@ -136,13 +136,13 @@ pub struct RecordedResponse {
 /// How a response ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResponseEnd {
-    /// In full.
+    /// It is complete.
     Complete,
-    /// The upstream cut it: how.
+    /// The upstream cut it in this way.
     UpstreamAbort(RecordedCut),
-    /// The client left and the rest could not be drained; never served.
+    /// The client left, and the rest could not be drained. Never served.
     ClientAbort,
-    /// Larger than the copy's limit; never served.
+    /// It was larger than the limit for copies. Never served.
     Truncated,
 }
 
@@ -156,7 +156,7 @@ pub enum RecordedCut {
 }
 
 impl Entry {
-    /// Whether it holds an answer that a replay may serve, whatever its fault.
+    /// Whether it holds an answer that a replay may serve, regardless of its fault.
     pub fn has_answer(&self) -> bool {
         match &self.response {
             Some(response) => {
@@ -168,8 +168,8 @@ impl Entry {
         }
     }
 
-    /// Whether a replay may serve it: it holds a response that came to its own
-    /// end, a fault, or, as a plain AgentLoom entry, neither.
+    /// Whether a replay may serve it. It must hold a response that was not aborted by the client or
+    /// truncated, or a fault, or neither, as a plain AgentLoom entry.
     pub fn is_servable(&self) -> bool {
         match &self.response {
             Some(response) => {

@@ -1,5 +1,4 @@
-//! The fields of a recorded entry: their style, their error, and how their numbers are
-//! written.
+//! The field style of entries, the error of their fields, and the format of their numbers.
 
 use serde_json::{Number, Value};
 
@@ -7,17 +6,17 @@ use loomrec_identity::typed_field::{
     FieldError, FieldReader, FieldStyle, NullRule, PlaceForm, ShownValue,
 };
 
-/// A field of an entry that has the wrong type or an impossible value. Its place is a JSON
-/// pointer from the entry's own root. No message shows the value: it may be long or secret.
+/// A field of an entry that has the wrong type or an impossible value. Its place is a JSON pointer
+/// from the root of the entry. No message shows the value, since it may be long or secret.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{} {}", .0.place, .0.problem.requirement())]
 pub struct EntryError(pub FieldError);
 
-/// The style of what is recorded: of entries, and of what a recording says of itself.
+/// The field style of recordings: of their entries and their metadata.
 pub(super) const STYLE: FieldStyle =
     FieldStyle { place: PlaceForm::Pointer, null: NullRule::Absent, shown: ShownValue::Never };
 
-/// The fields of an object of an entry, which stands at `place`.
+/// Returns a reader of an object in an entry; `place` is the object's JSON pointer.
 pub(super) fn entry_fields<'a>(
     value: &'a Value,
     place: &'a str,
@@ -25,23 +24,23 @@ pub(super) fn entry_fields<'a>(
     FieldReader::from_value(value, place, "an object", STYLE)
 }
 
-/// Milliseconds as they are written: rounded to a tenth.
+/// Formats milliseconds for the file: rounded to a tenth.
 pub(super) fn milliseconds(ms: f64) -> Value {
     decimal(rounded(ms))
 }
 
-/// Milliseconds as the file gives them back.
+/// Rounds milliseconds as the file does.
 pub(super) fn rounded(ms: f64) -> f64 {
     finite((ms * 10.0).round() / 10.0)
 }
 
-/// A float as the file gives it back: 0.0 where it is not finite, since a
-/// recording holds no NaN; negative zero would read as a change from run to run.
+/// Normalizes a float for the file. A number that is not finite becomes 0.0, since a recording
+/// holds no NaN. Negative zero becomes zero, since it would look like a change between runs.
 pub(super) fn finite(number: f64) -> f64 {
     if number == 0.0 || !number.is_finite() { 0.0 } else { number }
 }
 
-/// A float as a JSON number, such as [`finite`] makes it.
+/// Returns a float, normalized by [`finite`], as a JSON number.
 pub(super) fn decimal(number: f64) -> Value {
     Number::from_f64(finite(number)).map_or(Value::Null, Value::Number)
 }

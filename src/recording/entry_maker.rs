@@ -1,8 +1,6 @@
-//! From an exchange that is over to an entry: secrets taken out, the answer read, its
-//! cost worked out.
+//! Makes an entry of a completed exchange: removes secrets, reads the answer, computes its cost.
 //!
-//! Whoever has seen a request and its response makes an entry of them here, and
-//! nowhere else: the recorder as they pass, an import of what another tool kept.
+//! Recorders and imports from other tools both make their entries here and nowhere else.
 
 use std::sync::Arc;
 
@@ -14,56 +12,56 @@ use super::redact::{CallCredentials, RawResponse, Redactor, UnkeptReason};
 use loomrec_identity::RequestKey;
 use loomrec_provider::Answer;
 
-/// An exchange that is over.
+/// A completed exchange.
 #[derive(Debug)]
 pub struct CompletedExchange {
-    /// The request, as it is stored.
+    /// The request, as it will be stored.
     pub observed: NormalizedRequest,
     /// Its key.
     pub key: RequestKey,
-    /// The credentials it carried: none of them may be stored.
+    /// The credentials that the request carried. None of them may be stored.
     pub secrets: Arc<CallCredentials>,
     /// When it arrived: RFC 3339, UTC.
     pub recorded_at: Option<String>,
-    /// Milliseconds from there to the end of the answer.
+    /// Milliseconds from its arrival to the end of the answer.
     pub latency_ms: Option<f64>,
-    /// What came back.
+    /// The upstream's response.
     pub reply: UpstreamReply,
 }
 
-/// A response as it came.
+/// A response as the upstream sent it.
 #[derive(Clone, Debug)]
 pub struct UpstreamReply {
     /// The HTTP status.
     pub status: u16,
     /// Its headers, names in lower case.
     pub headers: Vec<(String, String)>,
-    /// What arrived, and when.
+    /// The chunks that arrived, with their times.
     pub chunks: Vec<Chunk>,
-    /// Whether it was too large to be held: there are no chunks then.
+    /// Whether the body was too large to be held. There are no chunks then.
     pub over: bool,
     /// How it ended.
     pub end: ResponseEnd,
 }
 
-/// What is needed to make entries.
+/// Makes entries with a redactor and a price table.
 #[derive(Clone, Copy, Debug)]
 pub struct EntryMaker<'a> {
-    /// Finds secrets.
+    /// Finds and removes secrets.
     pub redactor: &'a Redactor,
-    /// What models cost.
+    /// The prices of models.
     pub prices: &'a PriceTable,
-    /// The most bytes that a compressed answer may unfold to.
+    /// The most bytes that a compressed answer may decode to.
     pub max: usize,
 }
 
 impl EntryMaker<'_> {
-    /// The entry, and what it cost where a price is known. The entry of a call that cannot
-    /// have cost anything (an error, no model) says 0; of one whose price is not known,
-    /// nothing.
+    /// Returns the entry, and its cost if a price is known. The entry of a call that cannot have
+    /// cost anything (an error, no model) has a cost of 0. If the price is not known, the entry has
+    /// no cost.
     ///
     /// # Errors
-    /// [`UnkeptReason`] where the answer cannot be freed of credentials.
+    /// [`UnkeptReason`] if credentials cannot be removed from the answer.
     pub fn entry(&self, exchange: CompletedExchange) -> Result<(Entry, Option<f64>), UnkeptReason> {
         let CompletedExchange { mut observed, key, secrets, recorded_at, latency_ms, mut reply } =
             exchange;
@@ -111,8 +109,8 @@ impl EntryMaker<'_> {
         Ok((entry, cost))
     }
 
-    /// Removes secrets from the chunks, and reads the answer out of what is left. A body
-    /// that is too large to be looked into is not kept.
+    /// Removes secrets from the chunks, and reads the answer from what is left. A body that is too
+    /// large to be searched is not kept.
     fn read_and_redact(
         &self,
         reply: &mut UpstreamReply,
@@ -136,7 +134,7 @@ impl EntryMaker<'_> {
     }
 }
 
-/// The first value of a header.
+/// Returns the first value of a header.
 fn header<'a>(headers: &'a [(String, String)], name: &str) -> Option<&'a str> {
     headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
 }

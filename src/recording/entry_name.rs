@@ -1,48 +1,47 @@
-//! The name an entry is kept under: a step id, or the hash of its request.
+//! The name of an entry: a step id, or the hash of its request.
 
 use std::fmt;
 
 use loomrec_identity::RequestKey;
 
-/// Longest step id, in bytes.
+/// The length limit of a step id, in bytes.
 const STEP_LIMIT: usize = 256;
 
-/// What a group of takes is kept under.
+/// The name that a group of takes has in a recording.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum EntryName {
-    /// A step id, which the program gave.
+    /// A step id that the program chose.
     Step(String),
     /// The request's hash.
     Hash(RequestKey),
 }
 
-/// A step id that cannot be a name in a recording.
+/// Why a step id cannot be a name in a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
-    /// The empty text.
+    /// It is empty.
     #[error("use an empty step id: give it a name")]
     Empty,
-    /// Longer than the limit.
+    /// It is longer than the limit.
     #[error("use a step id of {length} bytes: it may have at most 256")]
     TooLong {
         /// Its length in bytes.
         length: usize,
     },
-    /// It would read as a file's metadata.
+    /// It would be read as a metadata key.
     #[error("use a step id that begins with \"_\": such keys are a recording's own")]
     Reserved,
-    /// It would read as the hash of a request.
+    /// It would be read as the hash of a request.
     #[error("use a step id that looks like a request's hash: choose another name")]
     LooksLikeHash,
 }
 
 impl EntryName {
-    /// The name for a step id.
+    /// Returns the name for a step id.
     ///
     /// # Errors
-    /// Refuses what would read as something else in the file: the empty text, a
-    /// leading `_`, 64 hex digits, such a hash with `#…` behind it; and more than
-    /// 256 bytes.
+    /// If the file would read the id as something else (it is empty, begins with `_`, is 64 hex
+    /// digits, or is such a hash followed by `#…`), or if it has more than 256 bytes.
     pub fn step(id: &str) -> Result<Self, NameError> {
         let looks_like_hash = id.get(..64).is_some_and(|head| {
             head.bytes().all(|byte| byte.is_ascii_hexdigit())
@@ -61,8 +60,8 @@ impl EntryName {
         }
     }
 
-    /// The name and take that a top-level key of a file stands for: `HASH` is
-    /// take 1 of a hash, `HASH#2` its second, anything else a step id.
+    /// Returns the name and the take number that a top-level key of a file means: `HASH` is take 1
+    /// of a hash, `HASH#2` its second take, anything else a step id.
     pub fn of_key(key: &str) -> (Self, usize) {
         if let Some(hash) = RequestKey::parse(key) {
             return (Self::Hash(hash), 1);
@@ -75,13 +74,13 @@ impl EntryName {
         numbered.unwrap_or_else(|| (Self::Step(key.to_owned()), 1))
     }
 
-    /// What a person calls the take, counted from 1: `NAME`, `NAME#2`, …; under a
-    /// hash it is the key in the file too.
+    /// Returns the label of a take, counted from 1: `NAME`, `NAME#2`, …. For a hash this is also
+    /// its key in the file.
     pub fn take_key(&self, take: usize) -> String {
         if take <= 1 { self.to_string() } else { format!("{self}#{take}") }
     }
 
-    /// Whether it is written so.
+    /// Whether the name's text is `text`.
     pub fn is(&self, text: &str) -> bool {
         match self {
             Self::Step(id) => id == text,
@@ -89,7 +88,7 @@ impl EntryName {
         }
     }
 
-    /// The step id, for a name that is one.
+    /// Returns the step id, or `None` for a hash.
     pub fn step_id(&self) -> Option<&str> {
         match self {
             Self::Step(id) => Some(id),

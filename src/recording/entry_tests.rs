@@ -50,7 +50,7 @@ fn full_entry_is_written_as_it_was_read() {
     assert_eq!(entry.usage.unwrap().cached_tokens, 7);
 }
 
-/// The text of an entry by way of its value.
+/// Returns the text of an entry, written by way of its value.
 fn text_by_value(entry: &Entry) -> Vec<u8> {
     let mut text = Vec::new();
     write_file_value(&mut text, &entry.to_json(), 1);

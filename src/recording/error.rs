@@ -1,20 +1,19 @@
-//! Why a text is no recording that can be used: what is wrong, where, and what
-//! helps.
+//! Errors of a recording's text: what is wrong, where, and how to repair it.
 
 use serde::de::IgnoredAny;
 
 use super::entry_field::EntryError;
 use loomrec_identity::typed_field::FieldError;
 
-/// A text that is no recording this version can use. Messages read after the
-/// recording's name: they say where, what, and what helps.
+/// Why this version cannot use a recording's text. Each message reads after the recording's name.
+/// It gives the place, the problem and a remedy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FormatError {
-    /// No text at all.
+    /// The file has no text.
     #[error("the file is empty: delete it, and record again")]
     Empty,
-    /// A byte-order mark in front.
+    /// It begins with a byte-order mark.
     #[error("the file begins with a byte-order mark: save it as UTF-8 without one")]
     ByteOrderMark,
     /// Broken or cut JSON.
@@ -30,13 +29,13 @@ pub enum FormatError {
         /// What is wrong there.
         message: String,
     },
-    /// Valid JSON, but not an object.
+    /// It is valid JSON, but not an object.
     #[error(
         "the file holds {found}: it must be a JSON object of entries by step id or \
          request hash; name a recording"
     )]
     NotObject {
-        /// What it is.
+        /// What it is instead.
         found: String,
     },
     /// AgentLoom's version is below 2.
@@ -45,16 +44,16 @@ pub enum FormatError {
         /// The version.
         found: String,
     },
-    /// Written by a newer loomrec.
+    /// A newer loomrec wrote it.
     #[error("it has {found}, which a newer loomrec wrote: update loomrec to use it")]
     NewerFormat {
-        /// Which format.
+        /// The format that is too new.
         found: String,
     },
-    /// Metadata of the wrong shape.
+    /// Its metadata has the wrong shape.
     #[error("{} {}: mend it, or record again", .0.place, .0.problem.requirement())]
     Meta(FieldError),
-    /// The same key twice.
+    /// A key occurs twice.
     #[error(
         "line {line}: the key {key:?} stands there a second time, and only one of them \
          could be replayed; rename or remove one"
@@ -62,10 +61,10 @@ pub enum FormatError {
     DuplicateKey {
         /// The key.
         key: String,
-        /// Where its second one begins.
+        /// The line of its second occurrence, counted from 1.
         line: usize,
     },
-    /// Neither an entry nor a list of entries.
+    /// A value is neither an entry nor a list of entries.
     #[error(
         "line {line}: {key:?} is {found}, but an entry must be an object, or a list of \
          them under a step id; mend or remove it"
@@ -73,12 +72,12 @@ pub enum FormatError {
     NotEntry {
         /// The key.
         key: String,
-        /// Where it begins.
+        /// The line of the key.
         line: usize,
-        /// What it is.
+        /// What the value is instead.
         found: String,
     },
-    /// A list under a request hash, which AgentLoom cannot read.
+    /// A request hash has a list, which AgentLoom cannot read.
     #[error(
         "line {line}: {key:?} is a list, but the takes of a request hash are `HASH`, \
          `HASH#2`, …; a list may only stand under a step id"
@@ -86,25 +85,24 @@ pub enum FormatError {
     ListUnderHash {
         /// The hash.
         key: String,
-        /// Where it begins.
+        /// The line of the key.
         line: usize,
     },
-    /// A field of the wrong type in an entry.
+    /// A field of an entry has the wrong type.
     #[error("line {line}: in {key:?}, take {take}, {problem}; mend or remove the entry")]
     Entry {
         /// The entry's key.
         key: String,
-        /// Where it begins.
+        /// The line of the key.
         line: usize,
-        /// Which take of a list; 1 outside of one.
+        /// Which take of a list it is; 1 if it is in no list.
         take: usize,
         /// What is wrong.
         problem: Box<EntryError>,
     },
 }
 
-/// What is wrong with a text that is no JSON, found by reading all of it; `None`
-/// where nothing is.
+/// Reads all of a text, and returns why it is not JSON; `None` if it is.
 pub(super) fn json_error(text: &[u8]) -> Option<FormatError> {
     if let Some(error) = no_text(text) {
         return Some(error);
@@ -120,8 +118,7 @@ pub(super) fn json_error(text: &[u8]) -> Option<FormatError> {
     Some(syntax(&error))
 }
 
-/// What is wrong with a text that begins so, where that is plain to see: a
-/// byte-order mark, or nothing but white space in all of it.
+/// Returns the error of a text that begins with a byte-order mark, or that holds only white space.
 pub fn no_text(text: &[u8]) -> Option<FormatError> {
     if text.starts_with(b"\xef\xbb\xbf") {
         return Some(FormatError::ByteOrderMark);
@@ -129,17 +126,17 @@ pub fn no_text(text: &[u8]) -> Option<FormatError> {
     text.iter().all(u8::is_ascii_whitespace).then_some(FormatError::Empty)
 }
 
-/// Where the reader of all of a text stopped.
+/// Returns the error for the place where the JSON parser stopped.
 pub fn syntax(error: &serde_json::Error) -> FormatError {
     FormatError::Json { line: error.line(), column: error.column(), message: plain_message(error) }
 }
 
-/// Bytes that are no text begin there; both counted from 1.
+/// Returns the error for bytes that are not UTF-8 at this line and column, both counted from 1.
 pub fn not_utf8(line: usize, column: usize) -> FormatError {
     FormatError::Json { line, column, message: "the bytes are not UTF-8".to_owned() }
 }
 
-/// The error for a text that is JSON but no object, from how it begins.
+/// Returns the error for a text that is JSON but not an object. It looks only at the first byte.
 pub fn not_object(text: &[u8]) -> FormatError {
     let found = match text.trim_ascii_start().first() {
         Some(b'[') => "an array",
@@ -152,7 +149,7 @@ pub fn not_object(text: &[u8]) -> FormatError {
     FormatError::NotObject { found: found.to_owned() }
 }
 
-/// The reader's message without the place it appends.
+/// Returns the parser's message without the position at its end.
 pub(super) fn plain_message(error: &serde_json::Error) -> String {
     let message = error.to_string();
     match message.rfind(" at line ") {
@@ -161,7 +158,7 @@ pub(super) fn plain_message(error: &serde_json::Error) -> String {
     }
 }
 
-/// Line and column of an offset, both counted from 1.
+/// Returns the line and the column of an offset, both counted from 1.
 pub(super) fn position(text: &[u8], offset: usize) -> (usize, usize) {
     let before = &text[..offset.min(text.len())];
     let line = memchr::memchr_iter(b'\n', before).count() + 1;

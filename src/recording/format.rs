@@ -1,8 +1,8 @@
-//! The file as text.
+//! The text format of a recording.
 //!
-//! UTF-8 JSON, two-space pretty, nothing escaped that need not be, a chunk a
-//! line, a line feed at the end. Writing what was read from such a file gives
-//! the same text.
+//! The text is UTF-8 JSON with an indentation of two spaces. It escapes only what JSON requires,
+//! has a line for each chunk, and ends with a line feed. Reading such a file and writing it again
+//! gives the same text.
 
 use serde_json::Value;
 
@@ -14,13 +14,13 @@ use super::json_style::{write_file_string, write_file_value};
 use super::outline::{NoOutline, OutlineBuilder};
 use super::scan::NotSplit;
 
-/// What ends a recording's text.
+/// The end of a recording's text.
 pub const END: &[u8] = b"\n}\n";
 
 /// Reads a whole recording.
 ///
 /// # Errors
-/// Everything that makes it unusable; see [`FormatError`].
+/// If the recording is unusable: see [`FormatError`].
 pub fn parse(text: &[u8]) -> Result<RecordingDocument, FormatError> {
     let mut outliner = OutlineBuilder::new();
     let outline = match outliner.feed(text) {
@@ -80,19 +80,19 @@ pub fn write(cassette: &RecordingDocument) -> Vec<u8> {
     out
 }
 
-/// Whether takes are kept as a list under one key.
+/// Whether the takes of a name are kept as a list under one key.
 pub fn is_list(name: &EntryName, takes: usize) -> bool {
     name.step_id().is_some() && takes != 1
 }
 
-/// Writes what stands before a member's value; `first`: of all members.
+/// Writes the text before a member's value. `first` says whether it is the first member of all.
 pub fn begin_member(out: &mut Vec<u8>, first: bool, key: &str) {
     out.extend_from_slice(if first { b"{\n  " } else { b",\n  " });
     write_file_string(out, key);
     out.extend_from_slice(b": ");
 }
 
-/// Writes what stands before a take's text; `index` counts from 0.
+/// Writes the text before a take. `index` counts from 0.
 pub fn begin_take(out: &mut Vec<u8>, first: bool, name: &EntryName, index: usize, takes: usize) {
     if !is_list(name, takes) {
         return begin_member(out, first, &name.take_key(index + 1));
@@ -103,14 +103,14 @@ pub fn begin_take(out: &mut Vec<u8>, first: bool, name: &EntryName, index: usize
     out.extend_from_slice(if index == 0 { b"[\n    " } else { b",\n    " });
 }
 
-/// Writes what stands behind the last take of a name.
+/// Writes the text after the last take of a name.
 pub fn end_takes(out: &mut Vec<u8>, is_list: bool) {
     if is_list {
         out.extend_from_slice(b"\n  ]");
     }
 }
 
-/// Writes an entry's text, in a list or as a member of its own.
+/// Writes an entry's text, either in a list or as a member.
 pub fn write_entry(out: &mut Vec<u8>, entry: &Entry, in_list: bool) {
     entry.write_file(out, if in_list { 2 } else { 1 });
 }

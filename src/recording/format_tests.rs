@@ -183,7 +183,7 @@ proptest! {
         let back = parse(&text).unwrap();
         prop_assert_eq!(String::from_utf8(write(&back)).unwrap(), String::from_utf8(text.clone()).unwrap());
         prop_assert_eq!(back.len(), cassette.len());
-        // Python's reader, and so AgentLoom's, sees the same values.
+        // Python's reader, and therefore AgentLoom, sees the same values.
         let value: Value = serde_json::from_slice(&text).unwrap();
         prop_assert!(value.is_object());
     }

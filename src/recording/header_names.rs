@@ -1,18 +1,17 @@
 //! The names of request headers that are not stored.
 //!
-//! A header that does not change an answer is neither stored nor part of a key. Its name
-//! is kept with the entry, so that a reader can see that the header was sent and did not
-//! count. Values are never kept.
+//! A header that does not change an answer is neither stored nor part of a key. Its name is kept
+//! with the entry, to show that the header was sent and did not count. Values are never kept.
 
 use super::redact::{CallCredentials, HOP_BY_HOP};
 
-/// At most this many names are kept of a request.
+/// At most this many names are kept for a request.
 const MOST: usize = 32;
 /// A longer name is not kept.
 const LONGEST: usize = 64;
 
-/// Headers that HTTP clients and SDKs add by themselves, or that describe the body's
-/// bytes: to list them with every call would tell nothing.
+/// Headers that HTTP clients and SDKs add by themselves, or that describe the body's bytes. Listing
+/// them with every call would tell nothing.
 const USUAL: [&str; 9] = [
     "accept-encoding",
     "content-encoding",
@@ -25,20 +24,21 @@ const USUAL: [&str; 9] = [
     "x-goog-api-client",
 ];
 
-/// How the names of further ones begin; what loomrec itself reads is among them.
+/// The prefixes of further usual names. They include the headers that loomrec itself reads.
 const USUAL_PREFIXES: [&str; 4] = ["amz-sdk-", "sec-fetch-", "x-loomrec-", "x-stainless-"];
 
-/// Names of headers in lower case, sorted, each once.
+/// Names of headers in lower case, sorted and without duplicates.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HeaderNames(String);
 
-/// What stands between two names.
+/// The text between two names.
 const SEPARATOR: &str = ", ";
 
 impl HeaderNames {
-    /// The names in `all` that are worth keeping: neither usual, nor of one connection,
-    /// nor of credentials. `connection` holds the values of that header, which name
-    /// others of one connection. A name that `is_clean` refuses is left out.
+    /// Selects the names in `all` that are worth keeping. It omits usual names, names of headers
+    /// for one connection, names of headers with credentials, and names that `is_clean` rejects.
+    /// `connection` holds the values of the `connection` header, which names further headers for
+    /// one connection.
     pub fn select<'a>(
         all: impl IntoIterator<Item = &'a str>,
         connection: &str,
@@ -54,7 +54,7 @@ impl HeaderNames {
         Self(names.join(SEPARATOR))
     }
 
-    /// Those in the text of an entry. What cannot be a name is passed over.
+    /// Reads the names from the text of an entry. Skips what cannot be a name.
     pub fn parse(text: &str) -> Self {
         let lower = text.to_ascii_lowercase();
         let names = lower.split(',').map(str::trim).filter(|name| is_name(name));
@@ -65,22 +65,22 @@ impl HeaderNames {
         Self(names.join(SEPARATOR))
     }
 
-    /// As they stand in an entry.
+    /// Returns the names as they are written in an entry.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether there is none.
+    /// Whether there are no names.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Each of them, in order.
+    /// Returns the names in order.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         self.0.split(SEPARATOR).filter(|name| !name.is_empty())
     }
 
-    /// Those that `is_clean` does not refuse.
+    /// Returns the names that `is_clean` accepts.
     #[must_use]
     pub fn cleaned(&self, is_clean: impl Fn(&str) -> bool) -> Self {
         let kept: Vec<&str> = self.iter().filter(|name| is_clean(name)).collect();
@@ -88,7 +88,7 @@ impl HeaderNames {
     }
 }
 
-/// Whether a header of this name, in lower case, is worth listing where it is not stored.
+/// Whether the name of a header that is not stored is worth keeping. The name is in lower case.
 fn is_worth_keeping(name: &str) -> bool {
     !USUAL.contains(&name)
         && !USUAL_PREFIXES.iter().any(|prefix| name.starts_with(prefix))

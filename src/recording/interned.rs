@@ -1,5 +1,5 @@
-//! Interned byte strings: each is kept once, all of them in one piece of memory, and has
-//! a number.
+//! Interned byte strings: each is kept once and has a number. One block of memory holds all of
+//! them.
 
 use std::hash::BuildHasher as _;
 use std::sync::OnceLock;
@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
-/// The room that is reserved for each string, in bytes.
+/// The memory that is reserved for each string, in bytes.
 const ROOM_FOR_EACH: usize = 16;
 
 /// A set of byte strings, numbered in the order in which they were added.
@@ -15,13 +15,13 @@ const ROOM_FOR_EACH: usize = 16;
 pub struct InternedBytes {
     bytes: Vec<u8>,
     ends: Ends,
-    /// Made again when it is asked for.
+    /// An index from strings to numbers. It is rebuilt when it is needed.
     numbers: OnceLock<HashTable<u32>>,
     hashing: RandomState,
 }
 
 impl InternedBytes {
-    /// The number of `text`, and whether it was added just now.
+    /// Returns the number of `text`, and whether this call added it.
     pub fn insert(&mut self, text: &[u8]) -> (u32, bool) {
         if let Some(number) = self.find(text) {
             return (number, false);
@@ -37,12 +37,12 @@ impl InternedBytes {
         (number, true)
     }
 
-    /// Makes room for as many short strings in all, where there is any.
+    /// Reserves memory for a total of `count` short strings, if the allocator can provide it.
     pub fn reserve(&mut self, count: usize) {
         self.numbers();
         let Self { bytes, ends, numbers, hashing } = self;
         let more = count.saturating_sub(ends.low.len());
-        // Without it the lists grow as they are filled.
+        // If this fails, the lists grow as they are filled.
         let _ends = ends.low.try_reserve_exact(more);
         let _bytes = bytes.try_reserve_exact(more.saturating_mul(ROOM_FOR_EACH));
         if let Some(numbers) = numbers.get_mut() {
@@ -52,8 +52,8 @@ impl InternedBytes {
         }
     }
 
-    /// Frees the memory of what only [`Self::insert`] and [`Self::find`] need; the next of
-    /// these takes longer.
+    /// Frees the memory that only [`Self::insert`] and [`Self::find`] need. The next call of either
+    /// takes longer.
     pub(crate) fn forget_numbers(&mut self) {
         self.numbers.take();
     }
@@ -69,34 +69,34 @@ impl InternedBytes {
         })
     }
 
-    /// The number of `text`, if it is here.
+    /// Returns the number of `text`, or `None` if it was not added.
     pub fn find(&self, text: &[u8]) -> Option<u32> {
         let is_text = |&number: &u32| self.get(number) == Some(text);
         self.numbers().find(self.hashing.hash_one(text), is_text).copied()
     }
 
-    /// The string of a number.
+    /// Returns the string with this number.
     pub fn get(&self, number: u32) -> Option<&[u8]> {
         slice(&self.bytes, &self.ends, number)
     }
 
-    /// All strings in the order of their numbers.
+    /// Returns all strings in the order of their numbers.
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
         (0..self.len() as u32).filter_map(|number| self.get(number))
     }
 
-    /// How many strings there are.
+    /// Returns the number of strings.
     pub(crate) fn len(&self) -> usize {
         self.ends.low.len()
     }
 }
 
-/// Where each string ends, in the lower 32 bits of its place.
+/// The end offset of each string, of which `low` holds the lower 32 bits.
 #[derive(Clone, Debug, Default)]
 struct Ends {
     low: Vec<u32>,
-    /// The numbers of the strings from which on the upper bits are one more. Nearly
-    /// always there are none.
+    /// The numbers of the strings from which on the upper bits increase by one. It is nearly always
+    /// empty.
     carries: Vec<u32>,
 }
 

@@ -1,53 +1,52 @@
-//! JSON values as text: the spellings a body may come in, and the one the file
-//! itself is written in.
+//! JSON values as text: the styles that a body may have, and the style of the recording file
+//! itself.
 //!
-//! A body is kept as a JSON value only where one of these spellings gives the
-//! very bytes back, so [`JsonStyle::detect`] tries them and compares. The file's own
-//! spelling is two-space pretty JSON in which short rows (a chunk, a header
-//! pair, a row of numbers) stay on one line.
+//! A body is kept as a JSON value only if one of these styles reproduces its exact bytes, so
+//! [`JsonStyle::detect`] tries them and compares. The file's own style is JSON with an indentation
+//! of two spaces in which short rows (a chunk, a header pair, a row of numbers) stay on one line.
 
 use serde_json::Value;
 
 use loomrec_identity::json_text::plain_run;
 
-/// Bodies above this many bytes are kept as text: a value tree of them would
-/// cost many times their size in memory.
+/// Bodies above this many bytes are kept as text: a tree of values would take many times their size
+/// in memory.
 pub(super) const JSON_LIMIT: usize = 8 * 1024 * 1024;
 
-/// Deepest nesting that is kept as a JSON value; the reader of the file stops
-/// at 128 levels, some of which are the file's own.
+/// The deepest nesting that is kept as a JSON value. The file's reader stops at 128 levels, and the
+/// file itself uses some of them.
 pub(super) const DEPTH_LIMIT: usize = 100;
 
-/// Where white space stands between tokens.
+/// The white space between tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum JsonSpacing {
     /// None.
     Compact,
     /// `", "` and `": "`, as Python writes by default.
     Spaced,
-    /// A line each, indented by two spaces.
+    /// One line for each item, indented by two spaces.
     Pretty,
-    /// Pretty, with short rows on one line: the recording's own spelling.
+    /// Pretty, with short rows on one line. The recording file uses this style.
     File,
 }
 
-/// One spelling of JSON.
+/// One style of writing JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct JsonStyle {
     /// White space between tokens.
     pub(crate) spacing: JsonSpacing,
-    /// Whether everything outside printable ASCII is escaped, as Python does.
+    /// Whether all characters outside printable ASCII are escaped, as Python does.
     pub(crate) ascii: bool,
-    /// Whether one line feed ends the text.
+    /// Whether the text ends with a line feed.
     pub(crate) newline: bool,
 }
 
 impl JsonStyle {
-    /// Compact, unescaped, no newline: what needs no mention in the file.
+    /// Compact, unescaped, without a line feed. The file does not mention this style.
     pub(crate) const PLAIN: Self =
         Self { spacing: JsonSpacing::Compact, ascii: false, newline: false };
 
-    /// The words that name this style in a `style` field; `None` for the plain one.
+    /// Returns the words that name this style in a `style` field; `None` for the plain style.
     pub(crate) fn name(self) -> Option<String> {
         let mut words = Vec::new();
         match self.spacing {
@@ -64,7 +63,7 @@ impl JsonStyle {
         (!words.is_empty()).then(|| words.join(" "))
     }
 
-    /// The style that these words name.
+    /// Returns the style that these words name.
     pub(crate) fn parse(words: &str) -> Option<Self> {
         let mut style = Self::PLAIN;
         for word in words.split(' ') {
@@ -79,8 +78,8 @@ impl JsonStyle {
         Some(style)
     }
 
-    /// The value and the style that together give exactly `bytes` back, or
-    /// `None` where no style does.
+    /// Returns the value and the style that together reproduce `bytes` exactly; `None` if no style
+    /// does.
     pub(crate) fn detect(bytes: &[u8]) -> Option<(Value, Self)> {
         if bytes.len() > JSON_LIMIT {
             return None;
@@ -99,7 +98,7 @@ impl JsonStyle {
         Some((value, style))
     }
 
-    /// The value's text in this style.
+    /// Returns the value's text in this style.
     pub(crate) fn write(self, value: &Value) -> Vec<u8> {
         let mut out = Vec::new();
         write_value(&mut out, value, self, 0);
@@ -110,7 +109,7 @@ impl JsonStyle {
     }
 }
 
-/// The styles that a body may have by the look of its bytes, the likelier first.
+/// Returns the styles that a body may have, judged by its bytes. The likelier ones come first.
 pub(super) fn candidates(bytes: &[u8]) -> impl Iterator<Item = JsonStyle> {
     let (core, newline) = match bytes.strip_suffix(b"\n") {
         Some(core) => (core, true),
@@ -133,13 +132,13 @@ pub(super) fn candidates(bytes: &[u8]) -> impl Iterator<Item = JsonStyle> {
         .flat_map(move |&spacing| escapes.iter().map(move |&ascii| style(spacing, ascii)))
 }
 
-/// The value in the recording's own spelling, its lines indented for `level`.
+/// Writes a value in the recording file's style, with its lines indented for `level`.
 pub(crate) fn write_file_value(out: &mut Vec<u8>, value: &Value, level: usize) {
     let style = JsonStyle { spacing: JsonSpacing::File, ascii: false, newline: false };
     write_value(out, value, style, level);
 }
 
-/// A JSON string in the recording's own spelling.
+/// Writes a JSON string in the recording file's style.
 pub(crate) fn write_file_string(out: &mut Vec<u8>, text: &str) {
     write_string(out, text, false);
 }
@@ -198,8 +197,8 @@ fn write_array(out: &mut Vec<u8>, items: &[Value], style: JsonStyle, level: usiz
     out.push(b']');
 }
 
-/// Whether the file keeps these items on one line: numbers only (an embedding),
-/// or a pair such as a chunk, a frame or a header.
+/// Whether the file keeps these items on one line: numbers only (an embedding), or a pair such as a
+/// chunk, a frame or a header.
 fn is_row(items: &[Value]) -> bool {
     if items.iter().all(Value::is_number) {
         return true;
@@ -263,7 +262,7 @@ pub(super) fn write_string(out: &mut Vec<u8>, text: &str, ascii: bool) {
             continue;
         }
         if at < clean {
-            // A later byte of a character that was escaped as a whole.
+            // A later byte of a character that was escaped already.
             continue;
         }
         out.extend_from_slice(&text.as_bytes()[clean..at]);
@@ -273,7 +272,7 @@ pub(super) fn write_string(out: &mut Vec<u8>, text: &str, ascii: bool) {
     out.push(b'"');
 }
 
-/// Escapes the character at `at`; gives its length in the source.
+/// Escapes the character at `at`. Returns its length in the source.
 fn escape(out: &mut Vec<u8>, text: &str, at: usize) -> usize {
     let short = match text.as_bytes()[at] {
         b'"' => b'"',

@@ -1,10 +1,8 @@
-//! The recording: entries, the file format around them, and what must never
-//! get into it.
+//! Recordings: entries, their file format, and the removal of secrets.
 //!
-//! A [`RecordingDocument`] is the whole file as data; [`mod@format`] turns it into text and
-//! back; [`log_codec`] is an entry's form in the log beside a file; [`pending`] is what a
-//! change that waits for its review is about; [`redact`] removes secrets before anything
-//! is stored.
+//! A [`RecordingDocument`] is the whole file as data. [`mod@format`] converts it to text and back.
+//! [`log_codec`] is the form of an entry in the log next to a file. [`pending`] describes changes
+//! that wait for their review. [`redact`] removes secrets before anything is stored.
 
 pub mod body;
 pub mod comparison;

@@ -1,11 +1,11 @@
-//! An entry as it stands in the log beside a recording: quick to write, and read
-//! back as the file would hold it.
+//! The binary form of an entry in the log next to a recording. It is quick to write, and reading it
+//! returns the entry as the file would hold it.
 //!
 //! ```text
-//! u8            flags: 1 first of its run, 2 has a time, 4 failed, 8 first that did not;
+//! u8            flags: 1 first of its run, 2 has a time, 4 failed, 8 first success of its run;
 //!               the layout in bits 4 and 5
 //! u32 n, n      the name: its key in the file
-//! u32 n, n      `recorded_at`; n is 0 where there is none
+//! u32 n, n      `recorded_at`; n is 0 if there is none
 //! u32 n, n      the head: the entry's JSON without its bodies
 //! u64           bytes of the request's body
 //! u32 n         rows of the response, n times
@@ -13,8 +13,8 @@
 //! …             the request's body, then the rows' bytes, to the very end
 //! ```
 //!
-//! Numbers are little-endian. What is read is never trusted: any bytes give an
-//! entry or a [`PackedError`], and no length is believed before it is there.
+//! Numbers are little-endian. The reader trusts nothing: any bytes give an entry or a
+//! [`PackedError`], and no length is used before it is checked against the bytes that are there.
 
 use bytes::Bytes;
 
@@ -30,26 +30,26 @@ const RECOVERED: u8 = 8;
 const STANDING: u8 = FIRST | FAILED | RECOVERED;
 const LAYOUT_SHIFT: u8 = 4;
 
-/// What a take means for the takes that earlier runs left under its name.
+/// The effect of a take on the takes that earlier runs left under its name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TakeStanding {
-    /// Nothing: they stay, or gave way before.
+    /// No effect: they stay, or were replaced before.
     #[default]
     Further,
-    /// It is the first take of its run: they give way.
+    /// The first take of its run. It replaces the earlier takes.
     First,
-    /// It is the first take of its run, and its call failed: they give way if none of
-    /// them is of a call that succeeded. If one is, they stay and this take goes.
+    /// The first take of its run, whose call failed. It replaces the earlier takes only if all of
+    /// their calls failed. If one succeeded, the earlier takes stay and this take is dropped.
     FirstFailed,
-    /// The same for a further take, where all takes of its run have failed so far.
+    /// The same for a further take of a run in which all takes have failed so far.
     Failed,
-    /// It is the first take of its run whose call succeeded, and others failed before:
-    /// they give way, and the failed takes of the run stay.
+    /// The first take of its run whose call succeeded, after others failed. It replaces the earlier
+    /// takes. The failed takes of its run stay.
     Recovered,
 }
 
 impl TakeStanding {
-    /// Whether it is of a run in which no call has succeeded so far.
+    /// Whether no call of its run has succeeded so far.
     pub fn is_failed(self) -> bool {
         matches!(self, Self::FirstFailed | Self::Failed)
     }
@@ -60,7 +60,7 @@ impl TakeStanding {
             Self::First => FIRST,
             Self::FirstFailed => FIRST | FAILED,
             Self::Failed => FAILED,
-            // Older versions take it for a first one.
+            // Older versions read it as a first take.
             Self::Recovered => FIRST | RECOVERED,
         }
     }
@@ -76,38 +76,38 @@ impl TakeStanding {
     }
 }
 
-/// What is told about a packed entry without reading all of it.
+/// The part of a packed entry that can be read without reading all of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PackedHead {
-    /// What the entry is kept under.
+    /// The name of the entry.
     pub name: EntryName,
-    /// What it means for the takes of earlier runs.
+    /// Its effect on the takes of earlier runs.
     pub standing: TakeStanding,
-    /// The entry's own time.
+    /// When the entry was recorded.
     pub recorded_at: Option<String>,
 }
 
-/// Bytes that are no packed entry.
+/// Why bytes are not a packed entry.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PackedError {
-    /// They end too early, or do not end where they must.
+    /// They end too early, or have bytes left over.
     #[error(
         "a kept call is cut or has bytes too many: the next compaction of its log sets it aside"
     )]
     Length,
-    /// A name that cannot stand in a recording.
+    /// The name is not a valid name in a recording.
     #[error("a kept call has no usable name: the next compaction of its log sets it aside")]
     Name,
-    /// A layout or a time that does not exist.
+    /// The layout or a time is invalid.
     #[error(
         "a kept call has an unknown layout or time: the next compaction of its log sets it aside"
     )]
     Layout,
-    /// The head is no JSON.
+    /// The head is not JSON.
     #[error("a kept call's head is not JSON: the next compaction of its log sets it aside")]
     Json,
-    /// A field of the entry is of the wrong type.
+    /// A field of the entry has the wrong type.
     #[error("in a kept call, {problem}: the next compaction of its log sets it aside")]
     Entry {
         /// What is wrong.
@@ -115,15 +115,15 @@ pub enum PackedError {
     },
 }
 
-/// Packs an entry. `first`: the takes that an earlier run left under the name
-/// give way to it.
+/// Packs an entry. If `first` is set, it replaces the takes that an earlier run left under the
+/// name.
 pub fn pack(name: &EntryName, first: bool, entry: &Entry) -> Vec<u8> {
     let mut out = Vec::new();
     pack_to(&mut out, name, if first { TakeStanding::First } else { TakeStanding::Further }, entry);
     out
 }
 
-/// Packs an entry behind what `out` holds.
+/// Packs an entry and appends it to `out`.
 pub fn pack_to(out: &mut Vec<u8>, name: &EntryName, standing: TakeStanding, entry: &Entry) {
     let request: &[u8] = entry.request.as_ref().map_or(b"", |request| &request.body);
     let payload = entry.response.as_ref().map(|response| &response.payload);
@@ -152,27 +152,26 @@ pub fn pack_to(out: &mut Vec<u8>, name: &EntryName, standing: TakeStanding, entr
     }
 }
 
-/// Says of an entry that is packed what it means for earlier takes. Its length stays
-/// the same.
+/// Sets the effect of a packed entry on earlier takes. Its length stays the same.
 pub fn set_standing(packed: &mut [u8], standing: TakeStanding) {
     if let Some(flags) = packed.first_mut() {
         *flags = *flags & !STANDING | standing.flags();
     }
 }
 
-/// Reads what is needed to put a packed entry in its place.
+/// Reads the part of a packed entry that is needed to put it in its place.
 ///
 /// # Errors
-/// Bytes that are no packed entry, as far as they were read.
+/// If the bytes that it reads are not those of a packed entry.
 pub fn peek(packed: &[u8]) -> Result<PackedHead, PackedError> {
     Reader { rest: packed }.prefix().map(|(_, head)| head)
 }
 
-/// Reads a packed entry, as the file would hold it: times rounded, a body that
-/// came whole in one chunk.
+/// Reads a packed entry as the file would hold it: with rounded times, and a body that arrived
+/// complete as a single chunk.
 ///
 /// # Errors
-/// Bytes that are no packed entry.
+/// If the bytes are not a packed entry.
 pub fn unpack(packed: &[u8]) -> Result<(PackedHead, Entry), PackedError> {
     let mut reader = Reader { rest: packed };
     let (flags, head) = reader.prefix()?;
@@ -198,17 +197,17 @@ pub fn unpack(packed: &[u8]) -> Result<(PackedHead, Entry), PackedError> {
     Ok((head, entry))
 }
 
-/// How long a packed entry is by the lengths within it; `None` where these go past what
-/// there is of it. `read` fills a buffer with the bytes from an offset on, and gives whether
-/// they are there; none of a body is asked for.
+/// Computes the length of a packed entry from the lengths in it; `None` if they point past the end
+/// of the data. `read` fills a buffer with the bytes at an offset, and returns whether they exist.
+/// It is never called for bytes of a body.
 ///
 /// # Errors
-/// What `read` fails with.
+/// The errors of `read`.
 pub fn measure<E>(
     mut read: impl FnMut(u64, &mut [u8]) -> Result<bool, E>,
 ) -> Result<Option<u64>, E> {
     let mut at = 1;
-    // The name, the time and the head.
+    // Skips the name, the time and the head.
     for _ in 0..3 {
         let mut length = [0; 4];
         if !read(at, &mut length)? {
@@ -242,7 +241,7 @@ pub fn measure<E>(
 /// The bytes of a row: a time and a length.
 const ROW: usize = 16;
 
-/// The rows as the file would give them back.
+/// Writes the rows as the file would hold them.
 fn put_rows(
     out: &mut Vec<u8>,
     payload: Option<&ResponsePayload>,
@@ -306,19 +305,18 @@ fn put(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// A length as it is written. A head or a name of 4 GiB does not exist: one
-/// would read back as damaged.
+/// Returns a length as it is written. No head or name has 4 GiB; one would be read back as damaged.
 fn count(length: usize) -> u32 {
     u32::try_from(length).unwrap_or(u32::MAX)
 }
 
-/// What has not been read yet.
+/// The part of a packed entry that has not been read yet.
 struct Reader<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Reader<'a> {
-    /// The flags, and everything before the entry's own head.
+    /// Reads the flags, and everything before the entry's head.
     fn prefix(&mut self) -> Result<(u8, PackedHead), PackedError> {
         let [flags] = self.array()?;
         let name = self.text()?;

@@ -77,7 +77,7 @@ fn any_extra() -> impl Strategy<Value = Map<String, Value>> {
     .prop_map(|map| map.into_iter().collect())
 }
 
-/// Any entry that a file can hold.
+/// Generates any entry that a file can hold.
 pub(crate) fn any_entry() -> impl Strategy<Value = Entry> {
     let words = (
         any::<Option<String>>(),

@@ -1,8 +1,8 @@
-//! What a recording says about itself: its version, its format, the rules its
-//! keys were made under.
+//! The metadata of a recording: its version, its format, and the rules that its keys were made
+//! under.
 //!
-//! `_version` is AgentLoom's, `_loomrec` ours; any other top-level key that
-//! begins with `_` is kept as it is.
+//! `_version` belongs to AgentLoom, `_loomrec` to loomrec. Any other top-level key that begins with
+//! `_` is kept unchanged.
 
 use serde_json::{Map, Value, json};
 
@@ -13,15 +13,14 @@ use super::redact;
 use loomrec_identity::typed_field::{FieldError, FieldReader, value_kind};
 use loomrec_identity::{IdentityRules, JsonPointer};
 
-/// The major number of the newest `_loomrec.format` that is understood.
+/// The major version of the newest `_loomrec.format` that this version understands.
 const FORMAT_MAJOR: u64 = 1;
 
-/// The newest way of making keys that is understood: 2 where the rules speak of headers,
-/// which version 1 knows nothing of.
+/// The newest version of identity rules that this version understands. Rules with headers have
+/// version 2, since version 1 does not know them.
 const IDENTITY_VERSION: u64 = 2;
 
-/// How many places a recording may leave out of its requests: more than anybody can
-/// review are no rules.
+/// How many entries a list of rules may have. Nobody could review more.
 const MOST_RULES: usize = 256;
 
 /// The metadata of a recording.
@@ -29,19 +28,19 @@ const MOST_RULES: usize = 256;
 pub struct RecordingMeta {
     rules: IdentityRules,
     loomrec: bool,
-    /// Every top-level `_` key, in order, as it stands in the file.
+    /// Every top-level `_` key in order, as it is in the file.
     keys: Map<String, Value>,
 }
 
 impl Default for RecordingMeta {
-    /// The metadata of a new recording without rules.
+    /// Returns the metadata of a new recording without rules.
     fn default() -> Self {
         Self::new(&IdentityRules::default())
     }
 }
 
 impl RecordingMeta {
-    /// The metadata of a new recording whose keys are made under `rules`.
+    /// Returns the metadata of a new recording whose keys are made under `rules`.
     pub fn new(rules: &IdentityRules) -> Self {
         let mut keys = Map::new();
         keys.insert("_version".into(), 2.into());
@@ -49,7 +48,7 @@ impl RecordingMeta {
         Self { rules: rules.clone(), loomrec: true, keys }
     }
 
-    /// The metadata of a recording whose entries wait for something.
+    /// Returns the metadata of a recording whose entries wait for something.
     pub fn waiting(rules: &IdentityRules, waiting: PendingKind) -> Self {
         let mut meta = Self::new(rules);
         if let Some(Value::Object(own)) = meta.keys.get_mut("_loomrec") {
@@ -58,7 +57,7 @@ impl RecordingMeta {
         meta
     }
 
-    /// What its entries wait for, where it says so.
+    /// Returns what its entries wait for, if it says so.
     pub fn waits_for(&self) -> Option<PendingKind> {
         PendingKind::parse(self.keys.get("_loomrec")?.get("pending")?.as_str()?)
     }
@@ -66,7 +65,8 @@ impl RecordingMeta {
     /// Reads the top-level `_` keys of a file.
     ///
     /// # Errors
-    /// An AgentLoom version below 2, a newer format of ours, or a wrong shape.
+    /// If the AgentLoom version is below 2, the loomrec format is too new, or a key has the wrong
+    /// shape.
     pub fn parse(keys: Map<String, Value>) -> Result<Self, FormatError> {
         let fields = FieldReader::new(&keys, "", STYLE);
         check_version(fields)?;
@@ -76,22 +76,22 @@ impl RecordingMeta {
         Ok(Self { loomrec: rules.is_some(), rules: rules.unwrap_or_default(), keys })
     }
 
-    /// The rules the recording's keys were made under.
+    /// Returns the rules under which the recording's keys were made.
     pub fn rules(&self) -> &IdentityRules {
         &self.rules
     }
 
-    /// Whether loomrec has written it; otherwise AgentLoom did, or a person.
+    /// Whether loomrec wrote it. Otherwise AgentLoom or a person did.
     pub fn is_loomrec(&self) -> bool {
         self.loomrec
     }
 
-    /// The top-level `_` keys in order.
+    /// Returns the top-level `_` keys in order.
     pub fn keys(&self) -> &Map<String, Value> {
         &self.keys
     }
 
-    /// Makes it ours: sets the version where it has none, and the rules.
+    /// Makes it metadata of a loomrec recording: sets the rules, and the version if it has none.
     pub fn adopt(&mut self, rules: &IdentityRules) {
         if self.loomrec && self.rules == *rules {
             return;
@@ -105,7 +105,7 @@ impl RecordingMeta {
         let fresh = loomrec_json(rules);
         match self.keys.get_mut("_loomrec") {
             Some(Value::Object(own)) => {
-                // Fields of a newer minor version stay.
+                // Fields of a newer minor version are kept.
                 if let Value::Object(fresh) = fresh {
                     own.extend(fresh);
                 }
@@ -131,7 +131,7 @@ fn loomrec_json(rules: &IdentityRules) -> Value {
     json!({ "format": "1.0", "identity": identity })
 }
 
-/// AgentLoom's rule: absent or null is fine, else a whole number of 2 or more.
+/// Checks AgentLoom's rule: the version is absent, null, or a whole number of at least 2.
 fn check_version(fields: FieldReader<'_>) -> Result<(), FormatError> {
     let wrong = |expected, found| bad("/_version", expected, found);
     let digits = match fields.get("_version") {
@@ -171,14 +171,14 @@ fn read_rules(own: FieldReader<'_>) -> Result<IdentityRules, FormatError> {
     read_exceptions(identity).map_err(FormatError::Meta)
 }
 
-/// What the rules leave out or add.
+/// Reads what the rules leave out of keys or add to them.
 fn read_exceptions(identity: FieldReader<'_>) -> Result<IdentityRules, FieldError> {
     let headers = read_names(identity, "headers", redact::identity_name)?;
     let ignored = read_names(identity, "ignore_headers", redact::ignorable_name)?;
     Ok(IdentityRules::new(read_ignore(identity)?).with_headers(&headers, &ignored))
 }
 
-/// The pointers that the rules leave out.
+/// Reads the pointers that the rules leave out.
 fn read_ignore(identity: FieldReader<'_>) -> Result<Vec<JsonPointer>, FieldError> {
     let expected = "a list of JSON pointers";
     let wrong = |expected, found| FieldError::unexpected(identity.place("ignore"), expected, found);
@@ -195,7 +195,7 @@ fn read_ignore(identity: FieldReader<'_>) -> Result<Vec<JsonPointer>, FieldError
     ignore.iter().map(read).collect()
 }
 
-/// Names of headers in the rules.
+/// Reads names of headers in the rules.
 fn read_names(
     identity: FieldReader<'_>,
     member: &str,

@@ -1,10 +1,10 @@
-//! The names of a recording, each kept once and in few bytes.
+//! The names of a recording, each stored once in a compact form.
 
 use super::entry_name::EntryName;
 use super::interned::InternedBytes;
 use loomrec_identity::RequestKey;
 
-/// Begins the bytes of a hash. No text in UTF-8 has this byte.
+/// The first byte of a stored hash. No UTF-8 text contains this byte.
 const HASH: u8 = 0xff;
 
 /// A set of names, numbered in the order in which they were added.
@@ -12,27 +12,27 @@ const HASH: u8 = 0xff;
 pub(crate) struct NameSet(InternedBytes);
 
 impl NameSet {
-    /// The number of a name, and whether it was added just now.
+    /// Returns the number of a name, and whether this call added it.
     pub(crate) fn insert(&mut self, name: &EntryName) -> (u32, bool) {
         with_bytes(name, |bytes| self.0.insert(bytes))
     }
 
-    /// The number of a name, if it is here.
+    /// Returns the number of a name, or `None` if it was not added.
     pub(crate) fn find(&self, name: &EntryName) -> Option<u32> {
         with_bytes(name, |bytes| self.0.find(bytes))
     }
 
-    /// Makes room for as many names.
+    /// Reserves memory for a total of `count` names.
     pub(crate) fn reserve(&mut self, count: usize) {
         self.0.reserve(count);
     }
 
-    /// Frees the memory of what only [`Self::insert`] and [`Self::find`] need.
+    /// Frees the memory that only [`Self::insert`] and [`Self::find`] need.
     pub(crate) fn forget_numbers(&mut self) {
         self.0.forget_numbers();
     }
 
-    /// The name of a number.
+    /// Returns the name with this number.
     pub(crate) fn get(&self, number: u32) -> Option<EntryName> {
         let bytes = self.0.get(number)?;
         match bytes.split_first() {
@@ -43,12 +43,12 @@ impl NameSet {
         }
     }
 
-    /// Whether the name of a number is a step id.
+    /// Whether the name with this number is a step id.
     pub(crate) fn is_step(&self, number: u32) -> bool {
         self.0.get(number).is_some_and(|bytes| bytes.first() != Some(&HASH))
     }
 
-    /// How many names there are.
+    /// Returns the number of names.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }

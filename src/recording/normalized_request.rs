@@ -1,5 +1,5 @@
-//! A request as loomrec observed it: recognised, freed of secrets, ready to be
-//! looked up or recorded.
+//! A request as loomrec observed it: recognised, without secrets, ready to be looked up or
+//! recorded.
 
 use std::borrow::Cow;
 
@@ -17,23 +17,24 @@ use loomrec_provider::{RequestHead, recognise};
 pub struct NormalizedRequest {
     /// The upstream's name.
     pub upstream: String,
-    /// The request, freed of secrets: exactly what would be stored.
+    /// The request without secrets, exactly as it would be stored.
     pub request: RecordedRequest,
-    /// What it asks for.
+    /// The call that it makes.
     pub call: RecognisedCall,
-    /// The session it was made in, if one was named.
+    /// Its session, if it named one.
     pub session: Option<String>,
-    /// The step id it was given, if one was.
+    /// Its step id, if it has one.
     pub step: Option<String>,
-    /// The numbers of the placeholders in it, which go on in its answer.
+    /// The numbers of the placeholders in it. Its answer continues them.
     pub placeholders: Placeholders,
-    /// Its keys under the rules that were asked for when it was observed.
+    /// Its keys under the rules that were given when it was observed.
     keys: Vec<(IdentityRules, RequestKey)>,
 }
 
 impl NormalizedRequest {
-    /// `request` as it was sent to `upstream`, in no session and no step, with its
-    /// keys under each of `rules` made ready. The body is read once for all of it.
+    /// Makes a normalized request of `request`, which was sent to `upstream`. It has no session and
+    /// no step. Its key is computed under each of `rules`, and its body is parsed once for all of
+    /// them.
     pub fn new(upstream: String, request: RecordedRequest, rules: &[IdentityRules]) -> Self {
         let body = loomrec_identity::parse(&request.body).ok();
         let call = request.recognise_parsed(body.as_ref());
@@ -49,8 +50,8 @@ impl NormalizedRequest {
         Self { upstream, request, call, session: None, step: None, placeholders, keys }
     }
 
-    /// The same, where it is known what `request` asks for and which key it has under
-    /// `rules`: nothing of it is read.
+    /// As [`Self::new`], if the call and the key under `rules` are known already. The request is
+    /// not parsed.
     pub fn recalled(
         upstream: String,
         request: RecordedRequest,
@@ -61,8 +62,8 @@ impl NormalizedRequest {
         Self { upstream, request, call, session: None, step: None, placeholders, keys }
     }
 
-    /// The key of the request under `rules`: without work where they are among
-    /// those it was observed with.
+    /// Returns the key of the request under `rules`. It was computed already if the request was
+    /// observed with these rules.
     pub fn key(&self, rules: &IdentityRules) -> RequestKey {
         let known = self.keys.iter().find(|(known, _)| known == rules);
         known.map_or_else(|| self.request.key(&self.call, rules), |(_, key)| key.clone())
@@ -70,11 +71,11 @@ impl NormalizedRequest {
 }
 
 impl RecordedRequest {
-    /// All of a request but its body, as it is stored: freed of what `redactor` finds
-    /// and of these secrets, its placeholders numbered by `placeholders`. The query is
-    /// [without credentials](loomrec_identity::QueryRules::stored) already. Names of headers in
-    /// lower case; those that are not stored may be among them, and are kept by their
-    /// names alone. Those that are `named` are stored, whatever they say.
+    /// Builds a request as it is stored, without its body. It contains neither what `redactor`
+    /// finds nor these secrets. `placeholders` numbers its placeholders. The query must already be
+    /// [without credentials](loomrec_identity::QueryRules::stored). Names of headers must be in
+    /// lower case. Of headers that are not stored, only the names are kept. Headers in `named` are
+    /// always stored.
     pub fn head<'a>(
         redactor: &Redactor,
         secrets: &CallCredentials,
@@ -110,18 +111,19 @@ impl RecordedRequest {
         Self { method, path, query, headers: kept, other_headers, body: Bytes::new() }
     }
 
-    /// The content type of its body; empty where it names none.
+    /// Returns the content type of its body; empty if it has none.
     pub fn content_type(&self) -> &str {
         let named = self.headers.iter().find(|(name, _)| name == "content-type");
         named.map_or("", |(_, value)| value.as_str())
     }
 
-    /// What this request asks for.
+    /// Recognises the call that this request makes.
     pub fn recognise(&self) -> RecognisedCall {
         self.recognise_parsed(loomrec_identity::parse(&self.body).ok().as_ref())
     }
 
-    /// What this request asks for, and its key under `rules`: its body is read once.
+    /// Recognises the call that this request makes, and computes its key under `rules`. Its body is
+    /// parsed once.
     pub fn recognise_with_key(&self, rules: &IdentityRules) -> (RecognisedCall, RequestKey) {
         let body = loomrec_identity::parse(&self.body).ok();
         let call = self.recognise_parsed(body.as_ref());
@@ -129,7 +131,7 @@ impl RecordedRequest {
         (call, key)
     }
 
-    /// What this request asks for, of a body that has been read already.
+    /// Recognises the call that this request makes, from a body that was parsed already.
     pub(crate) fn recognise_parsed(&self, body: Option<&Json<'_>>) -> RecognisedCall {
         let field = |name: &str| body.and_then(|json| json.get(name));
         let model = field("model").and_then(|value| value.as_str().map(|text| text.into_owned()));
@@ -143,7 +145,7 @@ impl RecordedRequest {
         })
     }
 
-    /// What the key of this request is made of.
+    /// Returns the parts that the key of this request is made of.
     pub fn parts<'a>(&'a self, call: &'a RecognisedCall) -> RequestParts<'a> {
         let form = match &call.target {
             None => KeyForm::Chat,
@@ -160,8 +162,8 @@ impl RecordedRequest {
         }
     }
 
-    /// The names of its headers that are not part of its key under `rules`: those that
-    /// are stored and do not count, and those that are known by their names only.
+    /// Returns the names of its headers that are not part of its key under `rules`: stored headers
+    /// that do not count, and headers of which only the name is stored.
     pub fn headers_outside_key(&self, call: &RecognisedCall, rules: &IdentityRules) -> Vec<String> {
         let parts = self.parts(call);
         let stored = header::stored_outside_key(&parts, rules);
@@ -172,14 +174,14 @@ impl RecordedRequest {
         names
     }
 
-    /// The key that this request had before keys were made of all headers that change an
-    /// answer.
+    /// Returns the key that this request had in versions whose keys did not include all headers
+    /// that change an answer.
     pub fn first_generation_key(&self, rules: &IdentityRules) -> RequestKey {
         RequestKey::of_first_generation(&self.parts(&self.recognise()), rules)
     }
 
-    /// The key of this request under `rules`. A stored request gives the key it
-    /// was stored under, since nothing is removed between the two.
+    /// Returns the key of this request under `rules`. A stored request has the key that it was
+    /// stored under, since nothing is removed in between.
     pub fn key(&self, call: &RecognisedCall, rules: &IdentityRules) -> RequestKey {
         RequestKey::of(&self.parts(call), rules)
     }

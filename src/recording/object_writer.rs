@@ -1,4 +1,4 @@
-//! Objects that members are put into one by one: a value, or text without that value.
+//! Writers of JSON objects, member by member: into a value, or straight into text.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,27 +9,27 @@ use super::entry_field::{decimal, finite, milliseconds, rounded};
 use super::json_style::{JsonStyle, write_file_string, write_file_value};
 use super::restyle::StyledBody;
 
-/// An object that is being written. No name is written twice.
+/// An object that is being written. No member may be written twice.
 pub(super) trait ObjectSink {
-    /// A member of any value.
+    /// Writes a member of any value.
     fn value(&mut self, name: &str, value: &Value);
-    /// A member that is a string.
+    /// Writes a string.
     fn text(&mut self, name: &str, text: &str);
-    /// A member that is a finite number.
+    /// Writes a finite number.
     fn number(&mut self, name: &str, number: f64);
-    /// A member that is a count.
+    /// Writes a count.
     fn count(&mut self, name: &str, count: u64);
-    /// A member that is a list of lists of finite numbers; it is not empty.
+    /// Writes a non-empty list of lists of finite numbers.
     fn rows(&mut self, name: &str, rows: &[Vec<f64>]);
-    /// A member that is an object.
+    /// Writes an object.
     fn object(&mut self, name: &str, write: impl FnOnce(&mut Self));
-    /// A member that is a list of objects; it is not empty.
+    /// Writes a non-empty list of objects.
     fn objects<T>(&mut self, name: &str, items: &[T], write: impl Fn(&mut Self, &T));
-    /// Headers, their order and repeats kept.
+    /// Writes headers in order, with repeats.
     fn headers(&mut self, name: &str, headers: &[(String, String)]);
-    /// The members that hold a body's bytes: see [`encode_bytes`].
+    /// Writes the members that hold a body's bytes: see [`encode_bytes`].
     fn body(&mut self, bytes: &[u8]);
-    /// A member that is a list of chunks.
+    /// Writes a list of chunks.
     fn chunks(&mut self, name: &str, chunks: &[Chunk]);
     /// Whether bodies are written.
     fn has_bodies(&self) -> bool {
@@ -94,8 +94,7 @@ impl ObjectSink for Map<String, Value> {
     }
 }
 
-/// An object, or, where a name repeats, a list of pairs: the order is kept
-/// either way.
+/// Returns headers as an object, or as a list of pairs if a name repeats. Both keep the order.
 fn headers_json(headers: &[(String, String)]) -> Value {
     let object: Map<String, Value> =
         headers.iter().map(|(name, value)| (name.clone(), value.as_str().into())).collect();
@@ -106,8 +105,8 @@ fn headers_json(headers: &[(String, String)]) -> Value {
     headers.iter().map(pair).collect()
 }
 
-/// Writes an object's text: as the same members in a value would be written, without that
-/// value.
+/// Writes the text of an object without building a value. The text is the same as that of a value
+/// with the same members.
 pub(super) struct ObjectWriter<'a> {
     out: &'a mut Vec<u8>,
     layout: Layout,
@@ -117,19 +116,19 @@ pub(super) struct ObjectWriter<'a> {
 /// How an object's text is laid out.
 #[derive(Clone, Copy, Debug)]
 enum Layout {
-    /// The file's own spelling; its own bracket is indented by so many levels.
+    /// The file's own style. The object's closing bracket is indented by this many levels.
     File(usize),
-    /// Without white space and without bodies; headers are pairs.
+    /// Without white space and without bodies. Headers are pairs.
     Head,
 }
 
 impl<'a> ObjectWriter<'a> {
-    /// Writes an object in the file's own spelling, its lines indented for `level`.
+    /// Writes an object in the recording file's style, with its lines indented for `level`.
     pub(super) fn write_file(out: &'a mut Vec<u8>, level: usize, write: impl FnOnce(&mut Self)) {
         Self { out, layout: Layout::File(level), empty: true }.braces(write);
     }
 
-    /// Writes an object without white space, and without the bodies that it holds.
+    /// Writes an object without white space and without bodies.
     pub(super) fn write_head(out: &'a mut Vec<u8>, write: impl FnOnce(&mut Self)) {
         Self { out, layout: Layout::Head, empty: true }.braces(write);
     }
@@ -145,7 +144,7 @@ impl<'a> ObjectWriter<'a> {
         self.out.push(b'}');
     }
 
-    /// Writes the brackets of a member's list around its items, each on a line.
+    /// Writes a member that is a list, with each item on its own line.
     fn list<T>(&mut self, name: &str, items: &[T], mut write: impl FnMut(&mut Self, &T)) {
         self.name(name);
         self.out.push(b'[');
@@ -164,7 +163,7 @@ impl<'a> ObjectWriter<'a> {
         self.out.push(b']');
     }
 
-    /// Writes what is indented by one level more.
+    /// Runs `write` with one more level of indentation.
     fn deeper(&mut self, write: impl FnOnce(&mut Self)) {
         let outer = self.layout;
         if let Layout::File(level) = outer {
@@ -196,7 +195,7 @@ impl<'a> ObjectWriter<'a> {
         }
     }
 
-    /// Ends an item of a list on one line.
+    /// Writes the separator between items of a list on one line.
     fn comma(&mut self) {
         self.out.extend_from_slice(match self.layout {
             Layout::File(_) => b", ",
@@ -205,7 +204,7 @@ impl<'a> ObjectWriter<'a> {
     }
 
     fn digits(&mut self, number: impl serde::Serialize) {
-        // A finite number into a vector: nothing there that could fail.
+        // Writing a finite number into a vector cannot fail.
         let _ = serde_json::to_writer(&mut *self.out, &number);
     }
 

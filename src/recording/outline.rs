@@ -1,8 +1,7 @@
-//! A recording's outline: its metadata, its names, and where the takes of each
-//! stand in the text.
+//! A recording's outline: its metadata, its names, and the offsets of their takes in the text.
 //!
-//! It is made while the text is read once, in pieces; see [`super::scan`]. A recording
-//! may have millions of entries, so each takes few bytes here.
+//! The outline is built while the text is read once, in pieces; see [`super::scan`]. A recording
+//! may have millions of entries, so each take uses few bytes here.
 
 mod member;
 mod place;
@@ -25,36 +24,37 @@ use super::scan::{FoundMember, MemberScanner, NotSplit, ValueShape};
 use place::PackedMember;
 use problem::json_at;
 
-/// Once a text has shown so many members, room is made for as many as it seems to have, so
-/// that lists do not grow.
+/// After this many members, memory is reserved for as many members as the text seems to have, so
+/// that the lists need not grow.
 const SAMPLE: usize = 4096;
-/// Room for more members is not made at once.
+/// At most this many members get reserved memory.
 const MOST_ROOM: usize = 4 << 20;
 
-/// Makes an [`RecordingOutline`] of the pieces of a text.
+/// Builds a [`RecordingOutline`] from the pieces of a text.
 #[derive(Debug)]
 pub struct OutlineBuilder {
     scanner: MemberScanner,
     outline: RecordingOutline,
-    /// How long the text is, until room is made for its members.
+    /// The length of the text in bytes, until memory is reserved for its members.
     expected: Option<u64>,
     /// How many bytes have been read.
     read: u64,
     /// The members that are metadata.
     meta: Vec<FoundMember>,
     meta_keys: HashSet<String>,
-    /// The first key that stands there a second time: its place, itself and its line.
+    /// The first key that occurs a second time: its offset, the key and its line.
     twice: Option<(u64, String, usize)>,
 }
 
 /// Why there is no outline.
 #[derive(Debug)]
 pub enum NoOutline {
-    /// The text is not a JSON object. A parser of the whole text says where it goes wrong.
+    /// The text is not a JSON object. A parser of the whole text finds the place of the error.
     NotSplit,
-    /// The text of a metadata key is not JSON. This error is for a parser that finds nothing.
+    /// The text of a metadata key is not JSON. Show this error if a parser of the whole text finds
+    /// none.
     Meta(FormatError),
-    /// Something else.
+    /// Another error.
     Format(FormatError),
 }
 
@@ -65,7 +65,7 @@ impl Default for OutlineBuilder {
 }
 
 impl OutlineBuilder {
-    /// For a text of which nothing has been read.
+    /// Returns a builder that has read nothing yet.
     pub fn new() -> Self {
         Self {
             scanner: MemberScanner::new(),
@@ -78,27 +78,27 @@ impl OutlineBuilder {
         }
     }
 
-    /// The same for a text of so many bytes.
+    /// As [`Self::new`], for a text of this many bytes.
     pub fn expecting(bytes: u64) -> Self {
         Self { expected: Some(bytes), ..Self::new() }
     }
 
-    /// Makes room for as many members as the text seems to have.
+    /// Reserves memory for as many members as the text seems to have.
     fn make_room(&mut self) {
         let known = self.outline.members.len();
         let Some(bytes) = self.expected.filter(|_| known >= SAMPLE) else { return };
         self.expected = None;
-        // An eighth more, since members are not all of one length.
+        // Adds an eighth, since members differ in length.
         let members = (known as u64).saturating_mul(bytes) / self.read.max(1);
         let members =
             usize::try_from(members + members / 8).map_or(MOST_ROOM, |n| n.min(MOST_ROOM));
-        // Without it the lists grow as they are filled.
+        // If this fails, the lists grow as they are filled.
         let more = members.saturating_sub(known);
         let _members = self.outline.members.try_reserve_exact(more);
         self.outline.names.reserve(members);
     }
 
-    /// Reads on.
+    /// Reads the next piece of the text.
     pub fn feed(&mut self, piece: &[u8]) -> Result<(), NotSplit> {
         self.scanner.feed(piece)?;
         let Self { scanner, outline, meta, meta_keys, twice, .. } = self;
@@ -112,7 +112,7 @@ impl OutlineBuilder {
                 let (name, take) = EntryName::of_key(&found.key);
                 let is_step = name.step_id().is_some();
                 let is_new_name = outline.push(&found, &name, take);
-                // Keys of hashes are compared once the takes are in order.
+                // Keys of hashes are compared later, when the takes are in order.
                 is_new_name || !is_step
             };
             if !is_new && twice.is_none() {
@@ -124,7 +124,7 @@ impl OutlineBuilder {
         Ok(())
     }
 
-    /// The outline, once all of the text has been fed.
+    /// Returns the outline, after all of the text has been fed.
     pub fn finish(self) -> Result<RecordingOutline, NoOutline> {
         let Self { scanner, mut outline, meta, twice, .. } = self;
         scanner.finish().map_err(|NotSplit| NoOutline::NotSplit)?;
@@ -140,14 +140,14 @@ impl OutlineBuilder {
 }
 
 impl RecordingOutline {
-    /// The outline of a recording that has no entry and no text yet.
+    /// Returns the outline of a recording that has no entry and no text yet.
     pub fn empty(meta: RecordingMeta) -> Self {
         Self { meta, ..Self::default() }
     }
 
-    /// One outline of texts that stand one behind the other, each from where it is
-    /// said to begin, with one member that is no metadata each. `meta` stands for
-    /// that of all; the takes of a name come one behind the other.
+    /// Joins the outlines of texts that follow each other, each given with its start offset. Each
+    /// text has one member that is not metadata. `meta` replaces the metadata of all texts. The
+    /// takes of a name follow each other.
     pub fn joined(meta: RecordingMeta, texts: impl IntoIterator<Item = (u64, Self)>) -> Self {
         let mut joined = Self::empty(meta);
         for (base, outline) in texts {
@@ -171,7 +171,7 @@ impl RecordingOutline {
         self.members.push(PackedMember::new(&member, 0, (u32::MAX, self.meta_keys.len() - 1)));
     }
 
-    /// Adds a member that holds takes of a name; gives whether the name is new.
+    /// Adds a member that holds takes of a name. Returns whether the name is new.
     fn push(&mut self, found: &FoundMember, name: &EntryName, take: usize) -> bool {
         let (number, is_new) = self.names.insert(name);
         let member = OutlineMember::of(found, MemberRole::Takes { name: number as usize, take });
@@ -182,7 +182,7 @@ impl RecordingOutline {
         is_new
     }
 
-    /// Finds the members of each name, in the order of their takes.
+    /// Sorts the members by name, and those of a name by take.
     fn put_in_order(&mut self) {
         self.members.shrink_to_fit();
         self.items.shrink_to_fit();
@@ -207,8 +207,8 @@ impl RecordingOutline {
         (self.order, self.starts) = (order, starts);
     }
 
-    /// The first key in the text's order that stands there a second time, among those of
-    /// takes in order.
+    /// Returns the first key in the text's order that occurs a second time, among keys of takes.
+    /// The takes must be in order.
     fn take_twice(&self) -> Option<(u64, String, usize)> {
         let pairs = self.order.windows(2).filter_map(|pair| {
             let [one, other] = [pair[0], pair[1]].map(|at| &self.members[at as usize]);
@@ -218,77 +218,77 @@ impl RecordingOutline {
         Some((member.at, self.key(&member), member.line))
     }
 
-    /// What the recording says about itself.
+    /// Returns the recording's metadata.
     pub fn meta(&self) -> &RecordingMeta {
         &self.meta
     }
 
-    /// The key of metadata, by its number.
+    /// Returns the metadata key with this number.
     pub fn meta_key(&self, number: usize) -> &str {
         self.meta_keys.get(number).map_or("", String::as_str)
     }
 
-    /// The members in the text's order.
+    /// Returns the members in the text's order.
     pub fn members(&self) -> impl DoubleEndedIterator<Item = OutlineMember> + ExactSizeIterator {
         self.members.iter().map(PackedMember::member)
     }
 
-    /// The member of a number, in the text's order.
+    /// Returns the member with this number, counted in the text's order.
     pub fn member(&self, number: usize) -> Option<OutlineMember> {
         self.members.get(number).map(PackedMember::member)
     }
 
-    /// The names in the order of their first keys.
+    /// Returns the names in the order of their first keys.
     pub fn names(&self) -> impl Iterator<Item = EntryName> {
         (0..self.names.len() as u32).filter_map(|number| self.names.get(number))
     }
 
-    /// How many names there are.
+    /// Returns the number of names.
     pub fn count_names(&self) -> usize {
         self.names.len()
     }
 
-    /// The name of a number, in that order.
+    /// Returns the name with this number, in the order of [`Self::names`].
     pub fn name(&self, number: usize) -> Option<EntryName> {
         self.names.get(u32::try_from(number).ok()?)
     }
 
-    /// The number of a name.
+    /// Returns the number of a name.
     pub fn find_name(&self, name: &EntryName) -> Option<usize> {
         self.names.find(name).map(|number| number as usize)
     }
 
-    /// The numbers of the members of a name, in the order of their takes.
+    /// Returns the numbers of the members of a name, in the order of their takes.
     pub fn members_of(&self, name: usize) -> &[u32] {
         let start = |name: usize| self.starts.get(name).map_or(0, |start| *start as usize);
         self.order.get(start(name)..start(name + 1)).unwrap_or_default()
     }
 
-    /// How many takes there are, as far as that is seen without reading them.
+    /// Returns the number of takes, as far as it is known without reading them.
     pub fn most_takes(&self) -> usize {
         let lists = self.members.iter().filter(|member| member.is_list()).count();
         self.order.len() + self.items.len() - lists.min(self.order.len())
     }
 
-    /// The member that a place in the text is in or behind.
+    /// Returns the last member that begins at or before this offset.
     pub fn member_at(&self, place: u64) -> Option<OutlineMember> {
         let behind = self.members.partition_point(|member| member.at() <= place);
         self.member(behind.checked_sub(1)?)
     }
 
-    /// A member's key in the file.
+    /// Returns a member's key in the file.
     pub fn key(&self, member: &OutlineMember) -> String {
         match member.role {
             MemberRole::Meta(key) => self.meta_key(key).to_owned(),
-            // A step's key is its id; a hash's carries the number.
+            // A step's key is its id. A hash's key includes the take number.
             MemberRole::Takes { name, take } => {
                 self.name(name).map_or_else(String::new, |name| name.take_key(take))
             }
         }
     }
 
-    /// Where the takes in a member stand; `None` where it is no entry and no list
-    /// of entries that may stand there: see [`Self::not_entry`].
+    /// Returns the ranges of the takes in a member; `None` if it is neither an entry nor a list of
+    /// entries that is allowed there: see [`Self::not_entry`].
     pub fn takes<'a>(
         &'a self,
         member: &OutlineMember,
@@ -301,7 +301,7 @@ impl RecordingOutline {
         Some(alone.into_iter().chain(items.iter().cloned()))
     }
 
-    /// The objects in the list that stands there.
+    /// Returns the objects in the list at this range.
     fn items_in(&self, list: &Range<u64>) -> &[Range<u64>] {
         let from = self.items.partition_point(|item| item.start < list.start);
         let to = self.items.partition_point(|item| item.start < list.end);
@@ -319,7 +319,7 @@ impl RecordingOutline {
 }
 
 impl OutlineMember {
-    /// The number of its take in its key; 0 for metadata.
+    /// Returns the take number in its key; 0 for metadata.
     pub fn take(&self) -> usize {
         match self.role {
             MemberRole::Takes { take, .. } => take,

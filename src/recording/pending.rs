@@ -1,8 +1,8 @@
-//! What a change that waits for its review is about.
+//! Changes that wait for their review.
 //!
-//! `FILE.pending` holds requests that a replay could not answer, and `FILE.new`
-//! answers fetched anew. Both are recordings, so that every command reads them. They
-//! say so in `_loomrec.pending` (see [`PendingKind`]), and each entry in its `pending`:
+//! `FILE.pending` holds requests that a replay could not answer. `FILE.new` holds answers that were
+//! fetched again. Both are recordings, so every command can read them. Their `_loomrec.pending`
+//! says which of the two they are (see [`PendingKind`]), and each entry has a `pending` member:
 //!
 //! ```json
 //! { "reason": "drifted", "replaces": { "name": "plan", "take": 2, "request_hash": "…", "recorded_at": "…" } }
@@ -14,20 +14,20 @@ use super::entry::Entry;
 use super::entry_name::EntryName;
 use loomrec_identity::RequestKey;
 
-/// The member of an entry that holds it.
+/// The member of an entry that holds the change.
 const MEMBER: &str = "pending";
 
 /// What a recording's entries wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PendingKind {
-    /// For answers: they are requests alone.
+    /// For answers: the entries are requests only.
     Answers,
-    /// For their review.
+    /// For their review: the entries have answers.
     Review,
 }
 
 impl PendingKind {
-    /// As it stands in `_loomrec.pending`.
+    /// Returns its name in `_loomrec.pending`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Answers => "answers",
@@ -35,7 +35,7 @@ impl PendingKind {
         }
     }
 
-    /// The one of this name.
+    /// Returns the kind with this name.
     pub fn parse(name: &str) -> Option<Self> {
         [Self::Answers, Self::Review].into_iter().find(|waiting| waiting.name() == name)
     }
@@ -46,11 +46,11 @@ impl PendingKind {
 pub struct PendingChange {
     /// Why it was fetched: `drifted`, `unknown`, `rerecorded` and the like.
     pub reason: String,
-    /// The take it stands for from then on; `None` where it is a new one.
+    /// The take that it will replace; `None` if it is a new one.
     pub replaces: Option<ReplacedTake>,
 }
 
-/// A take that is to be replaced, and what tells that it still is the one.
+/// A take that is to be replaced, and the data that identifies it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplacedTake {
     /// Its name.
@@ -64,21 +64,21 @@ pub struct ReplacedTake {
 }
 
 impl ReplacedTake {
-    /// A take as it is now.
+    /// Returns the identity of a take as it is now.
     pub fn of(name: &EntryName, take: usize, entry: &Entry) -> Self {
         let (request_hash, recorded_at) = (entry.request_hash.clone(), entry.recorded_at.clone());
         Self { name: name.clone(), take, request_hash, recorded_at }
     }
 
-    /// Whether this take still is the one that was to be replaced.
+    /// Whether this take is still the one that was to be replaced.
     pub fn is(&self, name: &EntryName, take: usize, entry: &Entry) -> bool {
         *self == Self::of(name, take, entry)
     }
 }
 
 impl PendingChange {
-    /// What an entry says of itself; `None` where it waits for nothing, or says it
-    /// in a way that is not understood.
+    /// Reads the change from an entry; `None` if the entry waits for nothing, or its member is
+    /// malformed.
     pub fn of(entry: &Entry) -> Option<Self> {
         let said = entry.extra.get(MEMBER)?.as_object()?;
         let text = |map: &Map<String, Value>, name: &str| {
@@ -99,7 +99,7 @@ impl PendingChange {
         Some(Self { reason: text(said, "reason")?, replaces })
     }
 
-    /// Says it in an entry.
+    /// Writes the change into an entry.
     pub fn mark(&self, entry: &mut Entry) {
         let mut said = Map::new();
         said.insert("reason".to_owned(), self.reason.clone().into());
@@ -119,7 +119,7 @@ impl PendingChange {
         entry.extra.insert(MEMBER.to_owned(), Value::Object(said));
     }
 
-    /// Takes away what an entry says of it, for its place in a recording.
+    /// Removes the change from an entry, so that it can go into a recording.
     pub fn unmark(entry: &mut Entry) {
         entry.extra.shift_remove(MEMBER);
     }

@@ -1,20 +1,20 @@
-//! JSON bodies of which only the value is known, written again as text.
+//! JSON bodies rebuilt from their values.
 
 use serde_json::Value;
 
 use super::json_style::{DEPTH_LIMIT, JsonSpacing, JsonStyle, depth};
 
-/// A body written again from its value.
+/// A body that was rebuilt from its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RebuiltBody {
     /// The text.
     pub(crate) bytes: Vec<u8>,
-    /// Whether it is as long as the body it replaces is said to have been.
+    /// Whether it has the length that the original body is said to have had.
     pub(crate) fits: bool,
 }
 
-/// Writes a value in the first of the usual spellings that is `length` bytes long.
-/// Without a length, or where no spelling has it, the text is compact.
+/// Writes a value in the first of the usual styles that gives a text of `length` bytes. The text is
+/// compact if no length is given, or if no style gives that length.
 ///
 /// Returns `None` for a value that is nested too deeply to be written.
 pub(crate) fn rebuild(value: &Value, length: Option<usize>) -> Option<RebuiltBody> {
@@ -26,7 +26,7 @@ pub(crate) fn rebuild(value: &Value, length: Option<usize>) -> Option<RebuiltBod
     if compact.len() == length {
         return Some(RebuiltBody { bytes: compact, fits: true });
     }
-    // Every other spelling is at least as long as the compact one.
+    // Every other style is at least as long as the compact one.
     let usual = if compact.len() < length { &USUAL[..] } else { &[] };
     let fitting = usual.iter().find_map(|(spacing, ascii)| {
         let mut text = JsonStyle { spacing: *spacing, ascii: *ascii, newline: false }.write(value);
@@ -41,7 +41,7 @@ pub(crate) fn rebuild(value: &Value, length: Option<usize>) -> Option<RebuiltBod
     })
 }
 
-/// The spellings of SDKs and providers, the likelier first.
+/// The styles of SDKs and providers. The likelier ones come first.
 const USUAL: [(JsonSpacing, bool); 6] = [
     (JsonSpacing::Spaced, true),
     (JsonSpacing::Spaced, false),

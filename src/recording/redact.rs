@@ -1,13 +1,11 @@
 //! Removes credentials before anything is stored, shown or hashed.
 //!
-//! Three rules work together: headers and queries are kept by allow-list
-//! ([`header`]); the very credentials of a request ([`CallCredentials`]) are removed
-//! from everything that is kept of it, in whatever encoding they come back; and
-//! keys of a well-known shape, and what the rules of `--redact` match, are removed
-//! wherever they stand ([`Redactor`]). Bodies are searched for what they mean, value by
-//! value; all bytes that do not belong to a match stay as they are.
-//! The same input always gives the same output, so a redacted request hashes
-//! alike in record and replay.
+//! Three rules work together. Headers and queries are kept by an allow-list ([`header`]). The
+//! credentials of a request itself ([`CallCredentials`]) are removed from everything that is kept
+//! of it, in every encoding in which they come back. Keys of a well-known shape, and what the rules
+//! of `--redact` match, are removed everywhere ([`Redactor`]). Bodies are searched by meaning,
+//! value by value. All bytes that do not belong to a match stay as they are. The same input always
+//! gives the same output, so a redacted request has the same hash in record and replay.
 
 mod body;
 mod broken_request;
@@ -73,11 +71,11 @@ use rule::RedactRule;
 use search::RedactSearch;
 
 impl Redactor {
-    /// A redactor for the well-known shapes and these rules: regular expressions, or
-    /// `NAME=REGEX` to write numbered placeholders.
+    /// Returns a redactor for the well-known shapes and these rules. A rule is a regular
+    /// expression, or `NAME=REGEX` to write numbered placeholders.
     ///
     /// # Errors
-    /// A pattern that is no regular expression, or matches the empty text.
+    /// If a pattern is not a regular expression, or matches the empty text.
     pub fn new(patterns: &[String]) -> Result<Self, RedactError> {
         let (rules, names) = rule::read_rules(patterns)?;
         Ok(Self {
@@ -91,12 +89,12 @@ impl Redactor {
         })
     }
 
-    /// A text without credentials.
+    /// Returns a text without credentials.
     pub fn redact<'a>(&self, text: &'a [u8], secrets: &CallCredentials) -> Cow<'a, [u8]> {
         self.redact_numbered(text, secrets, &mut Placeholders::default())
     }
 
-    /// A text of an exchange whose placeholders are numbered by `placeholders`.
+    /// As [`Self::redact`], for a text of an exchange. `placeholders` numbers its placeholders.
     fn redact_numbered<'a>(
         &self,
         text: &'a [u8],
@@ -107,7 +105,7 @@ impl Redactor {
         until_clean(text, |text| self.without(text, search.in_text(text), placeholders))
     }
 
-    /// A text without what was found in it; `None` where it stays as it is.
+    /// Removes from a text what was found in it; `None` if nothing is to be replaced.
     fn without(
         &self,
         text: &[u8],
@@ -118,17 +116,18 @@ impl Redactor {
         (!new.is_empty()).then(|| replaced(text, &new).into_owned())
     }
 
-    /// A short text without credentials: a header's value, a name.
+    /// Returns a short text, such as a header's value or a name, without credentials.
     pub fn redact_name(&self, text: &str, secrets: &CallCredentials) -> String {
         self.redact_value(text, secrets, &mut Placeholders::default())
     }
 
-    /// Whether a name holds nothing that would be removed from a text.
+    /// Whether redaction would remove nothing from a name.
     pub fn is_clean_name(&self, name: &str, secrets: &CallCredentials) -> bool {
         RedactSearch { redactor: self, secrets }.in_text(name.as_bytes()).is_empty()
     }
 
-    /// The same, of an exchange whose placeholders are numbered by `placeholders`.
+    /// As [`Self::redact_name`], for a text of an exchange. `placeholders` numbers its
+    /// placeholders.
     pub fn redact_value(
         &self,
         text: &str,
@@ -141,7 +140,7 @@ impl Redactor {
         }
     }
 
-    /// A path without credentials: those that are percent-encoded, too.
+    /// Returns a path without credentials, including percent-encoded ones.
     pub fn redact_path(
         &self,
         path: &str,
@@ -156,7 +155,7 @@ impl Redactor {
         )
     }
 
-    /// A query without credentials: those that are percent-encoded, too.
+    /// Returns a query without credentials, including percent-encoded ones.
     pub fn redact_query(
         &self,
         query: &str,
@@ -171,7 +170,7 @@ impl Redactor {
         )
     }
 
-    /// A text without what is found in it, again and again until nothing is.
+    /// Removes from a text what `find` finds in it. Repeats this until it finds nothing more.
     fn redact_found<'a>(
         &self,
         text: &str,
@@ -185,8 +184,8 @@ impl Redactor {
         String::from_utf8_lossy(&clean).into_owned()
     }
 
-    /// The value of a stored request header without credentials. The boundary of a
-    /// multipart body stays: without it the body cannot be read as its parts.
+    /// Returns the value of a stored request header without credentials. The boundary of a
+    /// multipart body is kept: without it the body cannot be split into its parts.
     pub fn redact_header(
         &self,
         name: &str,
@@ -203,17 +202,18 @@ impl Redactor {
         [&before, &value[start..end], &behind].concat()
     }
 
-    /// Removes credentials from bytes that are no stream, those that lie across chunks
-    /// too: the mark goes into the first chunk touched, and the rest of the match out of
-    /// the later ones. Boundaries and times stay. Gives what is left, in one piece.
+    /// Removes credentials from bytes that are not a stream, including credentials that are split
+    /// across chunks. The mark is written into the first chunk of a match, and the rest of the
+    /// match is removed from the later ones. Boundaries and times are kept. Returns the remaining
+    /// bytes, joined.
     pub fn redact_chunks(&self, chunks: &mut [Chunk], secrets: &CallCredentials) -> Bytes {
         let search = RedactSearch { redactor: self, secrets };
         let numbers = &mut Placeholders::default();
         self.remove(chunks, numbers, |text| search.in_text(text))
     }
 
-    /// Removes from chunks what `search` finds in what they say together, until that finds
-    /// nothing more. Gives what is left, in one piece.
+    /// Removes from chunks what `search` finds in their joined bytes. Repeats this until it finds
+    /// nothing more. Returns the remaining bytes, joined.
     fn remove(
         &self,
         chunks: &mut [Chunk],
@@ -232,8 +232,8 @@ impl Redactor {
         joined
     }
 
-    /// A text for people (an error, a log line, a header's value) without
-    /// credentials; what follows `Basic` or `Bearer` is taken for one.
+    /// Returns a text for people (an error, a log line, a header's value) without credentials. What
+    /// follows `Basic` or `Bearer` is treated as a credential.
     pub fn redact_text<'a>(&self, text: &'a str, secrets: &CallCredentials) -> Cow<'a, str> {
         let bytes = text.as_bytes();
         let mut edits = merge_found(RedactSearch { redactor: self, secrets }.in_text(bytes));
@@ -249,7 +249,7 @@ impl Redactor {
         }
     }
 
-    /// What of a response's headers is stored: see [`header`].
+    /// Returns the response headers that are stored: see [`header`].
     pub fn stored_response_headers(
         &self,
         headers: &[(String, String)],
@@ -267,13 +267,13 @@ impl Redactor {
             .collect()
     }
 
-    /// Whether the name of a header, or of a member, holds no credential. Rules do not
-    /// apply to it.
+    /// Whether the name of a header or of a member holds no credential. Rules are not applied to
+    /// it.
     fn may_be_name(&self, name: &[u8], secrets: &CallCredentials) -> bool {
         RedactSearch { redactor: self, secrets }.in_name(name).is_empty()
     }
 
-    /// Whether one search through all headers at once tells that nothing is to be removed.
+    /// Whether a single search through all headers shows that nothing has to be removed.
     fn are_plainly_clean(&self, headers: &[(String, String)], secrets: &CallCredentials) -> bool {
         let size = headers.iter().map(|(name, value)| name.len() + value.len() + 2).sum();
         let mut text = String::with_capacity(size);
@@ -284,8 +284,8 @@ impl Redactor {
         RedactSearch { redactor: self, secrets }.is_plainly_clean_text(text.as_bytes())
     }
 
-    /// Where the patterns match in a text, in order and without overlap; nothing is told
-    /// of what stands in the place of a credential.
+    /// Returns where the patterns match in a text, in order and without overlap. Placeholders are
+    /// not matches.
     pub fn find(&self, text: &[u8]) -> Vec<Range<usize>> {
         let none = CallCredentials::default();
         let mut found = RedactSearch { redactor: self, secrets: &none }.in_text(text);
@@ -293,26 +293,24 @@ impl Redactor {
         merge_found(found).into_iter().map(|edit| edit.range).collect()
     }
 
-    /// Whether something in the text stands in the place of what was removed: a mark, or a
-    /// placeholder of one of the rules' names.
+    /// Whether the text contains a mark, or a placeholder with the name of one of the rules.
     pub fn is_redacted(&self, text: &[u8]) -> bool {
         memchr::memmem::find(text, MARK.as_bytes()).is_some()
             || placeholder::find_placeholders(text, &self.names).next().is_some()
     }
 
-    /// The rules that have matched names of members and numbers, which stay as they are,
-    /// and nothing else.
+    /// Returns the rules that matched only names of members and numbers, which are never redacted.
     pub fn useless_rules(&self) -> Vec<&str> {
         self.rules.iter().filter_map(RedactRule::useless).collect()
     }
 }
 
-/// Whether none of these secrets stands in a text whose parts were freed of them.
+/// Whether none of these secrets is in a text whose parts were cleaned of them.
 pub fn is_still_clean(bytes: &[u8], secrets: &CallCredentials) -> bool {
     !secrets.are_in_again(bytes)
 }
 
-/// Whether none of these secrets stands in the bytes, in any of its encodings.
+/// Whether none of these secrets is in the bytes, in any of its encodings.
 pub fn is_clean(bytes: &[u8], secrets: &CallCredentials) -> bool {
     !secrets.are_in(bytes)
 }

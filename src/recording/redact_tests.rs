@@ -23,7 +23,7 @@ fn plain(text: &str, secrets: &CallCredentials) -> String {
     String::from_utf8(redactor().redact(text.as_bytes(), secrets).into_owned()).unwrap()
 }
 
-/// Not written out, so that no scanner takes this file for a leak.
+/// Builds a key. It is not written out, so that no scanner reports this file as a leak.
 fn key(prefix: &str, length: usize) -> String {
     let tail = "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0u1V2w3X4y5Z6a7B8c9D0e1F2";
     format!("{prefix}{}", &tail[..length])
@@ -366,7 +366,7 @@ proptest! {
 
 #[test]
 fn hostile_text_takes_no_longer_than_its_length() {
-    // Each would take minutes if a key's beginning made the rest be read anew.
+    // Each would take minutes if the beginning of a key caused the rest to be read again.
     let none = CallCredentials::default();
     for piece in [
         "eyJ",

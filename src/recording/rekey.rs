@@ -1,23 +1,24 @@
-//! The key of a recorded request, made anew.
+//! Recomputing the keys of recorded requests.
 
 use super::entry::Entry;
 use super::entry_name::EntryName;
 use loomrec_identity::IdentityRules;
 
-/// An entry whose key cannot be made anew. Reads after "failed to".
+/// An entry whose key cannot be recomputed. Reads after "failed to".
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("make the key of {name} anew: its request is not recorded; record that call again")]
 pub struct NoRequest {
-    /// What it is kept under.
+    /// The name of the entry.
     pub name: EntryName,
 }
 
 impl Entry {
-    /// Gives the entry the key that its request has under `rules`; gives the name it
-    /// is to be kept under. An entry under a step id that knows no key stays without.
+    /// Sets the entry's key to that of its request under `rules`, and returns the name that the
+    /// entry must have then. An entry under a step id that has neither request nor key stays
+    /// unchanged.
     ///
     /// # Errors
-    /// An entry that has a key and no request.
+    /// If the entry has no request and is under a hash or has a key.
     pub fn rekey(
         &mut self,
         name: &EntryName,

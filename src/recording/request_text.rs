@@ -1,4 +1,4 @@
-//! Request bodies under a content encoding: what they say is what is searched for
+//! Request bodies with a content encoding: decoding them, so that they can be searched for
 //! credentials.
 
 use bytes::Bytes;
@@ -7,24 +7,24 @@ use sha2::{Digest as _, Sha256};
 use super::encoding;
 use super::redact::MARK;
 
-/// The most plain bytes that a body is looked into.
+/// The most plain bytes of a body that are searched.
 const MOST: usize = 64 << 20;
 
-/// How many codings, one upon the other, a recorded body is freed of.
+/// How many codings, on top of each other, are removed from a recorded body.
 const CODINGS: usize = 4;
 
-/// What is looked into of a request's body.
+/// The text of a request's body that is searched for credentials.
 #[derive(Debug, PartialEq, Eq)]
 pub enum RequestText {
     /// The body as it came.
     Plain(Bytes),
-    /// What it says once it is decoded.
+    /// The body after decoding.
     Decoded(Bytes),
-    /// Nothing: it cannot be decoded. What stands in its place.
+    /// A text that replaces a body which cannot be decoded.
     Opaque(Bytes),
 }
 
-/// What is looked into of a body that is encoded so.
+/// Returns the searchable text of a body with this coding.
 pub fn request_text(coding: Option<&str>, body: &Bytes) -> RequestText {
     let Some(coding) = coding.filter(|_| !body.is_empty()) else {
         return RequestText::Plain(body.clone());
@@ -32,7 +32,7 @@ pub fn request_text(coding: Option<&str>, body: &Bytes) -> RequestText {
     if let Some(plain) = encoding::decode(coding, body, MOST) {
         return RequestText::Decoded(plain.into());
     }
-    // A header that names no coding (`utf-8`) is a mistake that programs make.
+    // A program may by mistake send a header that names no coding (`utf-8`).
     if std::str::from_utf8(body).is_ok() {
         return RequestText::Plain(body.clone());
     }
@@ -41,9 +41,9 @@ pub fn request_text(coding: Option<&str>, body: &Bytes) -> RequestText {
     RequestText::Opaque(format!("{MARK} a body of {length} bytes, sha256 {digest}").into())
 }
 
-/// What the recorded body of a request says. The header that names its coding is not
-/// stored: its first bytes tell the coding, and for those without a mark of their own, that
-/// all of it decodes to a text.
+/// Decodes the recorded body of a request. The header that names its coding is not stored. So the
+/// first bytes identify the coding, or, for codings without a magic number, the fact that the whole
+/// body decodes to a text.
 pub fn stored_text(body: &Bytes) -> Bytes {
     let mut text = body.clone();
     for _ in 0..CODINGS {
@@ -53,7 +53,7 @@ pub fn stored_text(body: &Bytes) -> Bytes {
     text
 }
 
-/// The plain bytes of a body under a coding that is not named.
+/// Decodes a body whose coding is not named.
 fn decode_unnamed(body: &[u8]) -> Option<Vec<u8>> {
     if is_text(body) {
         return None;
@@ -66,7 +66,7 @@ fn decode_unnamed(body: &[u8]) -> Option<Vec<u8>> {
     decoded.find(|plain| is_text(plain) || marked_coding(plain).is_some())
 }
 
-/// The coding whose mark the bytes begin with.
+/// Returns the coding whose magic number the bytes begin with.
 fn marked_coding(body: &[u8]) -> Option<&'static str> {
     match body {
         [0x1f, 0x8b, 8, ..] => Some("gzip"),
@@ -75,7 +75,7 @@ fn marked_coding(body: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// Whether the bytes are a text that is written for people and programs to read.
+/// Whether the bytes are a readable text.
 fn is_text(body: &[u8]) -> bool {
     let is_odd = |byte: &u8| byte.is_ascii_control() && !byte.is_ascii_whitespace();
     std::str::from_utf8(body).is_ok() && !body.iter().any(is_odd)

@@ -1,7 +1,7 @@
-//! Response headers of a recording: which of them a replay sends.
+//! Response headers of a recording that a replay sends.
 //!
-//! A recording may come from a stranger. What a header tells the client to do beyond
-//! reading the answer is not the recording's to say.
+//! A recording may come from a stranger. It must not tell the client to do anything beyond reading
+//! the answer.
 
 use time::format_description::StaticFormatDescription;
 use time::macros::format_description;
@@ -9,21 +9,21 @@ use time::{Duration, OffsetDateTime, PrimitiveDateTime};
 
 use super::redact::HOP_BY_HOP;
 
-/// More headers than this are no answer of a provider. HTTP libraries take about a hundred.
+/// No provider's answer has more headers than this. HTTP libraries accept about a hundred.
 pub const MOST_HEADERS: usize = 1000;
 
-/// Headers that set a cookie. A recorder keeps none; a client with a cookie jar would send it
-/// to everything else on this host.
+/// Headers that set a cookie. A recorder stores none. A client with a cookie jar would send the
+/// cookie to every other service on this host.
 const COOKIE: [&str; 2] = ["set-cookie", "set-cookie2"];
 
-/// Headers that bind the client beyond this answer. They are about the upstream's own host,
-/// and a client would take them to be about this one:
+/// Headers with an effect on the client beyond this answer. They are about the upstream's host, but
+/// the client would apply them to the host of the replay:
 ///
-/// * `alt-svc` sends its next requests, keys included, to another server;
-/// * `strict-transport-security` has a browser refuse plain HTTP on all of localhost;
-/// * `clear-site-data` has it delete what other programs keep for localhost;
-/// * `refresh` has it leave for another page;
-/// * `nel`, `report-to` and `reporting-endpoints` have it report to another server.
+/// * `alt-svc` redirects the client's next requests, with their keys, to another server;
+/// * `strict-transport-security` makes a browser refuse plain HTTP on all of localhost;
+/// * `clear-site-data` makes it delete what other programs store for localhost;
+/// * `refresh` makes it open another page;
+/// * `nel`, `report-to` and `reporting-endpoints` make it send reports to another server.
 const BINDING: [&str; 7] = [
     "alt-svc",
     "clear-site-data",
@@ -34,8 +34,8 @@ const BINDING: [&str; 7] = [
     "strict-transport-security",
 ];
 
-/// Headers that say how long to wait before the next try, and how many of their units an hour
-/// has. SDKs wait for what they say.
+/// Headers with the time to wait before the next attempt, each with an hour in its unit. SDKs wait
+/// for as long as they say.
 const WAITS: [(&str, f64); 4] = [
     ("retry-after", 3600.0),
     ("retry-after-ms", 3_600_000.0),
@@ -43,16 +43,16 @@ const WAITS: [(&str, f64); 4] = [
     ("x-amz-retry-after", 3_600_000.0),
 ];
 
-/// A date as HTTP writes it (RFC 9110, 5.6.7).
+/// The HTTP date format (RFC 9110, 5.6.7).
 const HTTP_DATE: StaticFormatDescription = format_description!(
     "[weekday repr:short], [day] [month repr:short] [year] [hour]:[minute]:[second] GMT"
 );
 
-/// What loomrec says of an answer by itself.
+/// The prefix of the headers that loomrec itself adds to an answer.
 const OWN: &str = "x-loomrec-";
 
-/// Whether a header of this name, in lower case, is in no recording that a recorder made: it
-/// belongs to the connection, sets a cookie, or is loomrec's own.
+/// Whether no recorder stores a header with this name (in lower case): it belongs to the
+/// connection, sets a cookie, or is loomrec's own.
 pub fn is_never_recorded(name: &str) -> bool {
     HOP_BY_HOP.contains(&name)
         || COOKIE.contains(&name)
@@ -60,18 +60,18 @@ pub fn is_never_recorded(name: &str) -> bool {
         || name.starts_with(OWN)
 }
 
-/// Whether a replay sends a header of this name, in lower case, to its client.
+/// Whether a replay sends a header with this name (in lower case) to its client.
 pub fn is_replayed(name: &str) -> bool {
     !is_never_recorded(name) && !BINDING.contains(&name)
 }
 
-/// Whether a redirect leads away from the server that sends it: its client would take its
-/// next request, often with body and keys, to a host that the recording names.
+/// Whether a redirect leads to another server. The client would send its next request, often with
+/// body and keys, to a host that the recording chose.
 pub fn leads_away(status: u16, name: &str, value: &str) -> bool {
     if !(300..400).contains(&status) || name != "location" {
         return false;
     }
-    // Browsers skip blanks and control characters, and read a backslash as a slash.
+    // Browsers skip white space and control characters, and read a backslash as a slash.
     let target: Vec<char> =
         value.chars().filter(|c| !c.is_whitespace() && !c.is_control()).take(2).collect();
     let is_path = match target.as_slice() {
@@ -82,8 +82,8 @@ pub fn leads_away(status: u16, name: &str, value: &str) -> bool {
     !is_path
 }
 
-/// Whether a header has its client wait for more than an hour from `now` on, or for a time that
-/// only some clients can read.
+/// Whether a header makes the client wait for more than an hour from `now`, or has a time that only
+/// some clients can read.
 pub fn keeps_waiting(name: &str, value: &str, now: impl FnOnce() -> OffsetDateTime) -> bool {
     let Some((_, hour)) = WAITS.iter().find(|(known, _)| *known == name) else { return false };
     let value = value.trim();
@@ -96,7 +96,7 @@ pub fn keeps_waiting(name: &str, value: &str, now: impl FnOnce() -> OffsetDateTi
     }
 }
 
-/// Whether bytes can stand in a header's value.
+/// Whether the name and the value can be sent as a header.
 pub fn is_sendable(name: &str, value: &str) -> bool {
     http::HeaderName::from_bytes(name.as_bytes()).is_ok()
         && http::HeaderValue::from_bytes(value.as_bytes()).is_ok()

@@ -1,21 +1,21 @@
-//! Detects the style of a JSON body, and writes the body into the file's style from its own
-//! text: no value is built of it.
+//! Detects the style of a JSON body, and converts the body to the file's style, without building a
+//! value.
 //!
-//! Says and writes exactly what [`JsonStyle::detect`] and the writing of its value
-//! would; what it cannot tell for certain it leaves to them.
+//! The results are exactly those of [`JsonStyle::detect`] and of writing its value. Bodies for
+//! which this is not certain are left to those functions.
 
 use super::json_style::{self, JsonSpacing, JsonStyle, close, separate, write_string};
 use loomrec_identity::{Json, JsonStr};
 
-/// A body and its spelling.
+/// A body and its style.
 pub(super) struct StyledBody<'a> {
-    /// Members in the order they were written in.
+    /// Members in their original order.
     value: Json<'a>,
     pub(super) style: JsonStyle,
 }
 
 impl<'a> StyledBody<'a> {
-    /// The body of this text; `None` where its value has to be asked.
+    /// Detects the style of a body; `None` if only [`JsonStyle::detect`] can tell.
     pub(super) fn detect(bytes: &'a [u8]) -> Option<Self> {
         if bytes.len() > json_style::JSON_LIMIT {
             return None;
@@ -32,15 +32,15 @@ impl<'a> StyledBody<'a> {
         Some(Self { value, style })
     }
 
-    /// Writes the value in the recording's own spelling.
+    /// Writes the value in the recording file's style.
     pub(super) fn write_file(&self, out: &mut Vec<u8>, level: usize) {
         let style = JsonStyle { spacing: JsonSpacing::File, ascii: false, newline: false };
         write(out, &self.value, style, self.style.ascii, level);
     }
 }
 
-/// Puts members in the order they were written in; `false` where the value nests
-/// deeper than `depth`, or holds a number that its reader would spell in another way.
+/// Puts members in their original order. Returns `false` if the value nests deeper than `depth`, or
+/// holds a number that the reader of values would write differently.
 fn order(value: &mut Json<'_>, depth: usize) -> bool {
     match value {
         Json::Number(digits) => !digits.bytes().any(|byte| matches!(byte, b'e' | b'E')),
@@ -53,7 +53,7 @@ fn order(value: &mut Json<'_>, depth: usize) -> bool {
     }
 }
 
-/// Writes a value whose strings stand in its source with or without `ascii` escapes.
+/// Writes a value. `ascii` says whether strings in its source have ASCII escapes.
 fn write(out: &mut Vec<u8>, value: &Json<'_>, style: JsonStyle, ascii: bool, level: usize) {
     match value {
         Json::Null => out.extend_from_slice(b"null"),
@@ -96,7 +96,7 @@ fn write(out: &mut Vec<u8>, value: &Json<'_>, style: JsonStyle, ascii: bool, lev
     }
 }
 
-/// Writes a string as it stands, where that is how the style spells it.
+/// Writes a string, copied from its source if the style would write it the same way.
 fn string(out: &mut Vec<u8>, text: JsonStr<'_>, style: JsonStyle, ascii: bool) {
     let (raw, escaped) = text.source();
     if style.ascii == ascii && is_spelt(raw, escaped, ascii) {
@@ -108,7 +108,7 @@ fn string(out: &mut Vec<u8>, text: JsonStr<'_>, style: JsonStyle, ascii: bool) {
     }
 }
 
-/// Whether each character of a string's source stands as a style writes it.
+/// Whether a style would write each character of a string as its source does.
 fn is_spelt(raw: &str, escaped: bool, ascii: bool) -> bool {
     if ascii && !raw.bytes().all(|byte| byte < 0x7f) {
         return false;
@@ -128,7 +128,7 @@ fn is_spelt(raw: &str, escaped: bool, ascii: bool) -> bool {
     true
 }
 
-/// Whether a style writes a UTF-16 unit by these hex digits.
+/// Whether a style writes a UTF-16 unit as these hex digits.
 fn unicode(digits: Option<&[u8]>, ascii: bool) -> bool {
     let unit = digits
         .filter(|digits| !digits.iter().any(u8::is_ascii_uppercase))
@@ -139,7 +139,7 @@ fn unicode(digits: Option<&[u8]>, ascii: bool) -> bool {
     }
 }
 
-/// Whether the file keeps these items on one line, as [`json_style`] has it.
+/// Whether the file keeps these items on one line. Same rule as in [`json_style`].
 fn is_row(items: &[Json<'_>]) -> bool {
     let scalar = |item: &Json<'_>| !matches!(item, Json::Array(_) | Json::Object(_));
     if items.iter().all(|item| matches!(item, Json::Number(_))) {

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::super::json_style::{tests::any_json, write_file_value};
 use super::*;
 
-/// What a body is by its value: the style, and the text in the file.
+/// Returns the style of a body and its text in the file, by way of its value.
 fn by_value(bytes: &[u8]) -> Option<(JsonStyle, Vec<u8>)> {
     let (value, style) = JsonStyle::detect(bytes)?;
     let mut out = Vec::new();

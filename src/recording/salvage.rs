@@ -1,10 +1,10 @@
-//! What can still be read of a recording's text that was cut, or overwritten in places.
+//! Recovery of entries from a recording's text that was cut, or overwritten in places.
 //!
-//! A [`MemberCutter`] cuts the text where its top-level members begin, as far as line breaks
-//! tell; [`recover`] finds the entries of such a piece, and says what of it is lost. An
-//! entry is found again behind damage where a line begins as the file's members do, or
-//! where an object begins with a field of an entry and is nothing but one. What is cut
-//! off from its key is known by its hash.
+//! A [`MemberCutter`] splits the text at the beginnings of its top-level members, judged by line
+//! breaks. [`recover`] finds the entries in such a piece, and reports what is lost. After damage,
+//! an entry is found again if a line begins as the file's members do, or if an object begins with a
+//! field of an entry and is a valid entry. An entry that was separated from its key is identified
+//! by its hash.
 
 mod cutter;
 
@@ -17,35 +17,35 @@ use super::entry::{Entry, EntryReadError, KNOWN};
 use super::entry_name::EntryName;
 pub use cutter::{CutPiece, MemberCutter};
 
-/// What was found in a piece.
+/// Part of a text: a metadata key, an entry, or lost bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SalvagePiece {
     /// A metadata key and its value.
     Meta(String, Value),
     /// An entry.
     Entry {
-        /// What it is kept under.
+        /// The name of the entry.
         name: EntryName,
         /// Which take of that name, by its key.
         take: usize,
-        /// Where its text stands in the piece.
+        /// The range of its text in the piece.
         range: Range<usize>,
-        /// Whether its key is lost, and it is known by its hash.
+        /// Whether its key is lost, and its name is its hash.
         keyless: bool,
     },
-    /// Bytes that are nothing.
+    /// Bytes that cannot be recovered.
     Lost {
-        /// The key they stand under, where that can be read.
+        /// The key that they belong to, if it can be read.
         key: Option<String>,
-        /// Where they stand in the piece.
+        /// Their range in the piece.
         range: Range<usize>,
-        /// Why.
+        /// Why they are lost.
         why: String,
     },
 }
 
-/// Lists within requests and answers: what follows the beginning of one, where damage
-/// has taken its end away, are no takes of a step of that name.
+/// Lists in requests and answers. If damage removed the end of such a list, the objects after its
+/// beginning are not takes of a step with that name.
 const INNER: [&str; 12] = [
     "messages",
     "contents",
@@ -61,10 +61,10 @@ const INNER: [&str; 12] = [
     "embeddings",
 ];
 
-/// Fields of an entry that no metadata has.
+/// Fields of entries that never occur in metadata.
 const ANSWERED: [&str; 3] = ["request", "response", "request_hash"];
 
-/// Finds what can be read in a piece.
+/// Recovers metadata and entries from a piece.
 pub fn recover(text: &[u8]) -> Vec<SalvagePiece> {
     let mut sieve = Sieve {
         text,
@@ -79,22 +79,22 @@ pub fn recover(text: &[u8]) -> Vec<SalvagePiece> {
     sieve.found
 }
 
-/// A piece while it is gone through.
+/// The state of the recovery of one piece.
 struct Sieve<'a> {
     text: &'a [u8],
     at: usize,
-    /// The key whose list of takes this is in.
+    /// The key of the list of takes that is being read.
     key: Option<String>,
     take: usize,
-    /// How many bytes may still be read for what turns out to be nothing.
+    /// How many more bytes may be read in attempts that recover nothing.
     budget: usize,
-    /// Whether there was damage: what follows may be a part of an entry.
+    /// Whether there was damage. What follows may be part of an entry.
     hurt: bool,
     found: Vec<SalvagePiece>,
 }
 
 impl Sieve<'_> {
-    /// Goes one member, or one take of a list, on; `false` at the end.
+    /// Advances by one member, or by one take of a list. Returns `false` at the end.
     fn step(&mut self) -> bool {
         if let Some(key) = self.key.clone() {
             return self.item(key);
@@ -113,7 +113,7 @@ impl Sieve<'_> {
         true
     }
 
-    /// A member whose key can be read.
+    /// Handles a member whose key can be read.
     fn member(&mut self, start: usize, key: String, value: usize) {
         if self.text.get(value) == Some(&b'[') && EntryName::of_key(&key).0.step_id().is_some() {
             (self.key, self.take, self.at) = (Some(key), 1, value + 1);
@@ -127,7 +127,7 @@ impl Sieve<'_> {
         self.at = end;
         let text = &self.text[value..end];
         if key.starts_with('_') {
-            // Without the end of its own, it holds those behind it.
+            // Its own end is missing if an entry is inside.
             if self.next_entry(value + 1).is_some_and(|(open, ..)| open < end) {
                 return self.lose(start, value + 1, Some(key), damaged(false));
             }
@@ -141,7 +141,7 @@ impl Sieve<'_> {
         }
         let ((name, take), range) = (EntryName::of_key(&key), value..end);
         match Entry::read(text) {
-            // Without the end of its own, it holds those behind it.
+            // Its own end is missing if another entry is inside.
             Ok(entry) if entry.extra.values().any(is_entry) => {
                 self.lose(start, value + 1, Some(key), damaged(false));
             }
@@ -149,7 +149,7 @@ impl Sieve<'_> {
                 self.lost(start..end, Some(key), "it may be a part of an entry".to_owned());
             }
             Ok(_) => self.found.push(SalvagePiece::Entry { name, take, range, keyless: false }),
-            // Its end may be that of another one, with others in between.
+            // Its end may be that of another entry, with more entries in between.
             Err(why) if self.next_entry(value + 1).is_some_and(|(open, ..)| open < end) => {
                 self.lose(start, value + 1, Some(key), reason(why));
             }
@@ -157,7 +157,7 @@ impl Sieve<'_> {
         }
     }
 
-    /// The next take of a step's list.
+    /// Reads the next take of a step's list.
     fn item(&mut self, key: String) -> bool {
         let rest = self.text.get(self.at..).unwrap_or_default();
         let blank = |byte: &u8| byte.is_ascii_whitespace() || *byte == b',';
@@ -197,7 +197,8 @@ impl Sieve<'_> {
         self.take += 1;
     }
 
-    /// Damage from `start` on: goes on where the next entry is, looked for from `from`.
+    /// Records damage from `start` on, and continues at the next entry. The search for it begins at
+    /// `from`.
     fn lose(&mut self, start: usize, from: usize, key: Option<String>, why: String) {
         let Some((open, end, entry)) = self.next_entry(from) else {
             self.lost(start..self.text.len(), key, why);
@@ -243,11 +244,11 @@ impl Sieve<'_> {
         }
     }
 
-    /// The next entry from `at` on: where it begins, where it ends, and itself.
+    /// Returns the next entry from `at` on: its start, its end and the entry.
     fn next_entry(&mut self, mut at: usize) -> Option<(usize, usize, Entry)> {
         while self.budget > 0 {
             let open = self.open(at)?;
-            // A body that looks like an entry is a part of what is lost.
+            // A body that looks like an entry is part of what is lost.
             let is_body = key_before(self.text, at, open).is_some_and(|(key, _)| key == "body");
             if !is_body && let Some((end, entry)) = self.entry_at(open) {
                 return Some((open, end, entry));
@@ -257,7 +258,7 @@ impl Sieve<'_> {
         None
     }
 
-    /// Where an object begins with a field of an entry, from `at` on.
+    /// Returns the offset, from `at` on, of an object that begins with a field of an entry.
     fn open(&self, mut at: usize) -> Option<usize> {
         loop {
             at += memchr::memchr(b'{', self.text.get(at..)?)?;
@@ -276,7 +277,8 @@ impl Sieve<'_> {
         }
     }
 
-    /// The entry that begins at `open`, where it is nothing but one, and its end.
+    /// Returns the end of the entry that begins at `open`, and the entry, if it is a complete entry
+    /// with no other fields.
     fn entry_at(&mut self, open: usize) -> Option<(usize, Entry)> {
         let end = value_end(self.text, open);
         let read = end.unwrap_or(self.text.len()) - open;
@@ -298,7 +300,7 @@ fn damaged(cut: bool) -> String {
     if cut { "it is cut" } else { "its text is damaged or cut" }.to_owned()
 }
 
-/// Why a text is no entry.
+/// Returns why a text is not an entry.
 fn reason(why: EntryReadError) -> String {
     match why {
         EntryReadError::Json(error) => error.to_string(),
@@ -306,9 +308,9 @@ fn reason(why: EntryReadError) -> String {
     }
 }
 
-/// Whether what stands under a key may be a part of an entry whose beginning is lost.
+/// Whether a step's value may be part of an entry whose beginning is lost.
 fn is_part(id: &str, entry: &Entry, hurt: bool) -> bool {
-    /// What entries, and their requests and responses, have objects under.
+    /// The keys of objects in entries, requests and responses.
     const PARTS: [&str; 7] =
         ["request", "response", "headers", "body", "usage", "arguments", "pending"];
     let says = entry.content.is_some() || entry.response.is_some() || entry.fault.is_some();
@@ -323,14 +325,14 @@ fn is_entry(value: &Value) -> bool {
     value.is_object() && Entry::parse(value).is_ok_and(|entry| is_whole(&entry))
 }
 
-/// Whether it says something, and is nothing but an entry.
+/// Whether it has an answer, and no field that is not an entry's.
 fn is_whole(entry: &Entry) -> bool {
     let says = entry.content.is_some() || entry.response.is_some() || entry.fault.is_some();
     says && (entry.model.is_some() || entry.request.is_some())
         && entry.extra.keys().all(|name| name == "pending")
 }
 
-/// The key that begins at `at`, and where its value begins.
+/// Returns the key that begins at `at`, and the offset of its value.
 fn key_at(text: &[u8], at: usize) -> Option<(String, usize)> {
     if text.get(at) != Some(&b'"') {
         return None;
@@ -345,12 +347,12 @@ fn key_at(text: &[u8], at: usize) -> Option<(String, usize)> {
     (text.get(colon) == Some(&b':')).then(|| (key, blank(colon + 1)))
 }
 
-/// The key that stands right before `open`, not before `from`, and where it begins.
+/// Returns the key directly before `open`, but not before `from`, and its offset.
 fn key_before(text: &[u8], from: usize, open: usize) -> Option<(String, usize)> {
     let before = text.get(from..open)?.trim_ascii_end().strip_suffix(b":")?.trim_ascii_end();
     let inner = before.strip_suffix(b"\"")?;
     let mut end = inner.len();
-    // A quote that a backslash stands before is a part of the key.
+    // A quote after a backslash is part of the key.
     loop {
         let quote = memchr::memrchr(b'"', &inner[..end])?;
         let escapes = inner[..quote].iter().rev().take_while(|byte| **byte == b'\\').count();
@@ -362,13 +364,13 @@ fn key_before(text: &[u8], from: usize, open: usize) -> Option<(String, usize)> 
     }
 }
 
-/// The key of the list whose first item stands at `open`, and where it begins.
+/// Returns the key of the list whose first item is at `open`, and the offset of the key.
 fn list_before(text: &[u8], from: usize, open: usize) -> Option<(String, usize)> {
     let before = text.get(from..open)?.trim_ascii_end().strip_suffix(b"[")?;
     key_before(text, from, from + before.len())
 }
 
-/// Where the JSON value that begins at `at` ends.
+/// Returns the end of the JSON value that begins at `at`.
 fn value_end(text: &[u8], at: usize) -> Option<usize> {
     let rest = text.get(at..)?;
     let mut values = serde_json::Deserializer::from_slice(rest).into_iter::<&RawValue>();

@@ -9,7 +9,7 @@ use loomrec_identity::RequestKey;
 
 const NEXT: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcde";
 
-/// A recording of steps with one take and several, and of hashes with takes.
+/// Returns a recording of steps with one take and several, and of hashes with takes.
 fn sample(words: &str) -> RecordingDocument {
     let mut cassette = RecordingDocument::new(RecordingMeta::default());
     let names = ["plan", "1", "1", "a \"b\"", "2", "steps", "steps", "steps", "3"];
@@ -33,7 +33,8 @@ fn sample(words: &str) -> RecordingDocument {
     cassette
 }
 
-/// What is found in a text, fed in pieces of this size: entries by name, and the lost.
+/// Recovers a text that is fed in pieces of this size. Returns the entries by name, and what is
+/// lost.
 fn salvaged(text: &[u8], size: usize) -> (Vec<(EntryName, Entry)>, Vec<SalvagePiece>) {
     let mut cutter = MemberCutter::default();
     let mut cuts: Vec<CutPiece> =
@@ -56,7 +57,7 @@ fn salvaged(text: &[u8], size: usize) -> (Vec<(EntryName, Entry)>, Vec<SalvagePi
     (found, lost)
 }
 
-/// Where each entry and its key, or its list's, stand in a text.
+/// Returns the ranges of each entry, and of its key or its list's key, in a text.
 fn spans(text: &[u8]) -> Vec<(EntryName, Entry, Vec<Range<usize>>)> {
     let mut scanner = super::super::scan::MemberScanner::new();
     scanner.feed(text).unwrap();
@@ -83,7 +84,7 @@ fn spans(text: &[u8]) -> Vec<(EntryName, Entry, Vec<Range<usize>>)> {
     spans
 }
 
-/// The recording in each of the spellings that people and programs leave it in.
+/// Returns the recording in one of the styles that people and programs write.
 fn spelt(cassette: &RecordingDocument, spelling: usize) -> Vec<u8> {
     let text = format::write(cassette);
     let value = || serde_json::from_slice::<Value>(&text).unwrap();
@@ -95,7 +96,7 @@ fn spelt(cassette: &RecordingDocument, spelling: usize) -> Vec<u8> {
     }
 }
 
-/// Damage at these places loses nothing but what it touches.
+/// Checks that damage at this range loses nothing but what it touches.
 fn loses_only_what_is_touched(text: &[u8], hurt: &[u8], damage: &Range<usize>, size: usize) {
     let (found, lost) = salvaged(hurt, size);
     let spans = spans(text);
@@ -109,7 +110,8 @@ fn loses_only_what_is_touched(text: &[u8], hurt: &[u8], damage: &Range<usize>, s
         match at {
             Some(at) => drop(left.remove(at)),
             None => {
-                // It may make one take of two; more of that step's list may go with it.
+                // The damage may merge two takes into one. Then more of that step's list may be
+                // lost.
                 let is_near =
                     spans.iter().any(|(other, _, places)| other == name && touched(places));
                 assert!(touched(places) || is_near, "{name} is lost by {damage:?}: {lost:?}");
@@ -215,8 +217,8 @@ proptest! {
 
 #[test]
 fn entry_that_swallowed_others_by_a_hole_gives_them_back() {
-    // From the request of one take into the hash of the next but one: good JSON, and no
-    // entry.
+    // The hole reaches from the request of one take into the hash of the next but one. The result
+    // is valid JSON, but not an entry.
     let text = String::from_utf8(spelt(&sample("words"), 1)).unwrap();
     let start = text.find("POST").unwrap();
     let end = text.rfind("abcde4\",\"recorded_at").unwrap();

@@ -1,10 +1,8 @@
-//! Splits a recording's text at its top level while it is read, in pieces of any
-//! size.
+//! Splits a recording's text into its top-level members while it is read in pieces of any size.
 //!
-//! Of the values no more is read than it takes to find their ends, and nothing
-//! of them is held but the metadata's: the memory this takes depends on how many
-//! entries there are, not on their size. Whether the values are JSON is found out
-//! by whoever reads them.
+//! Values are read only as far as it takes to find their ends, and only those of metadata are kept.
+//! So the memory depends on the number of entries, not on their size. The scanner does not check
+//! whether the values are JSON; their reader does.
 
 mod gap;
 mod not_split;
@@ -24,28 +22,28 @@ use super::json_style::write_file_string;
 pub struct FoundMember {
     /// The key, unescaped.
     pub(crate) key: String,
-    /// Where the key begins.
+    /// The offset of the key.
     pub(crate) at: u64,
-    /// The line the key stands in, counted from 1.
+    /// The line of the key, counted from 1.
     pub(crate) line: usize,
-    /// Where the value stands.
+    /// The range of the value.
     pub(crate) value: Range<u64>,
-    /// What the value is, as far as that was looked at.
+    /// The shape of the value, as far as it was looked at.
     pub(crate) shape: ValueShape,
-    /// Whether everything before the value is written as [`super::format`] does.
+    /// Whether everything before the value is written as [`super::format`] writes it.
     pub(crate) tidy: bool,
-    /// The value's text, where the key is metadata.
+    /// The value's text, if the key is metadata.
     pub(crate) text: Vec<u8>,
 }
 
-/// What a value is, from a look at its outermost level.
+/// The shape of a value, judged by its outermost level.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ValueShape {
     /// `{…}`.
     Object,
-    /// `[{…}, …]`: where each of the objects stands.
+    /// `[{…}, …]`, with the range of each object.
     List(Vec<Range<u64>>),
-    /// A scalar, a list of anything else, or no JSON at all.
+    /// A scalar, any other list, or not JSON at all.
     Other,
 }
 
@@ -53,36 +51,37 @@ pub(crate) enum ValueShape {
 enum State {
     /// Before the object.
     Start,
-    /// Behind its brace.
+    /// After its opening brace.
     First,
-    /// Behind a comma.
+    /// After a comma.
     Next,
-    /// In a key; whether the byte before was a backslash.
+    /// In a key. Whether the previous byte was a backslash.
     Key(bool),
     Colon,
     /// Before a value.
     Before,
     Value,
-    /// Behind a value.
+    /// After a value.
     After,
-    /// Behind the object.
+    /// After the object.
     Done,
 }
 
-/// Finds the members of the top-level object in what it is fed.
+/// Finds the members of the top-level object in the pieces that it is fed.
 #[derive(Debug)]
 pub struct MemberScanner {
     state: State,
-    /// The members whose ends have been seen, until they are taken out.
+    /// The members whose ends have been read, until they are taken.
     found: Vec<FoundMember>,
     /// Whether a key has been seen.
     begun: bool,
-    /// The bytes fed in earlier pieces.
+    /// The number of bytes in earlier pieces.
     before: u64,
-    /// The line breaks up to `counted` in the present piece, and one.
+    /// The current line, counted from 1; the line breaks up to `counted` in the present piece are
+    /// included.
     line: usize,
     counted: usize,
-    /// The key that is being read, as it stands there.
+    /// The raw text of the key that is being read.
     key: Vec<u8>,
     member: FoundMember,
     gap: TokenGap,
@@ -96,11 +95,11 @@ struct Value {
     depth: usize,
     in_string: bool,
     escaped: bool,
-    /// Where the object in a list began.
+    /// The start of the current object in a list.
     item: u64,
-    /// Whether a list's next object, and not a comma, must come now.
+    /// Whether an object, and not a comma, must follow in a list.
     wants_item: bool,
-    /// Whether a list holds anything but objects with commas between.
+    /// Whether a list holds anything but objects separated by commas.
     odd: bool,
 }
 
@@ -111,7 +110,7 @@ impl Default for MemberScanner {
 }
 
 impl MemberScanner {
-    /// For a text of which nothing has been read.
+    /// Returns a scanner that has read nothing yet.
     pub fn new() -> Self {
         Self {
             state: State::Start,
@@ -128,7 +127,7 @@ impl MemberScanner {
         }
     }
 
-    /// Reads on.
+    /// Reads the next piece of the text.
     pub fn feed(&mut self, piece: &[u8]) -> Result<(), NotSplit> {
         self.utf8.check(piece)?;
         self.counted = 0;
@@ -145,12 +144,12 @@ impl MemberScanner {
         Ok(())
     }
 
-    /// Takes out the members that were found.
+    /// Takes the members that were found.
     pub fn take_found(&mut self) -> std::vec::Drain<'_, FoundMember> {
         self.found.drain(..)
     }
 
-    /// The members that have not been taken out, once all has been fed.
+    /// Returns the members that have not been taken, after all of the text has been fed.
     pub fn finish(self) -> Result<Vec<FoundMember>, NotSplit> {
         match self.state {
             State::Done if self.utf8.is_whole() => Ok(self.found),
@@ -158,7 +157,7 @@ impl MemberScanner {
         }
     }
 
-    /// A byte outside of keys and values.
+    /// Handles a byte outside keys and values.
     fn between(&mut self, piece: &[u8], at: usize) -> Result<usize, NotSplit> {
         let byte = piece[at];
         if matches!(byte, b' ' | b'\n' | b'\r' | b'\t') {
@@ -257,7 +256,7 @@ impl MemberScanner {
         Ok(end)
     }
 
-    /// Where the value ends; `None` where that is not in this piece.
+    /// Returns the end of the value; `None` if it is not in this piece.
     fn value_end(&mut self, piece: &[u8], mut at: usize) -> Option<usize> {
         loop {
             if self.value.in_string {
@@ -296,8 +295,8 @@ impl MemberScanner {
         matches!(self.member.shape, ValueShape::List(_))
     }
 
-    /// How many bytes from `at` on are of no interest one level deep. In a list
-    /// the next one that is begins an object or ends the list.
+    /// Returns how many bytes from `at` on can be skipped one level deep. In a list, the next byte
+    /// after them begins an object or ends the list.
     fn in_list(&mut self, piece: &[u8], at: usize) -> usize {
         if !self.is_list() {
             return quiet(&piece[at..]);
@@ -326,7 +325,7 @@ impl MemberScanner {
         matches!(&self.member.shape, ValueShape::List(items) if items.is_empty())
     }
 
-    /// A bracket was closed; gives whether it was the value's own.
+    /// Handles a closing bracket. Returns whether it ends the value.
     fn closed(&mut self, byte: u8, at: usize) -> bool {
         let end = self.before + at as u64 + 1;
         if let ValueShape::List(items) = &mut self.member.shape {
@@ -346,7 +345,7 @@ impl MemberScanner {
 }
 
 impl Value {
-    /// Behind the string that `at` is in; `None` where its end is not here.
+    /// Returns the offset after the string that `at` is in; `None` if its end is not in this piece.
     fn string_end(&mut self, piece: &[u8], mut at: usize) -> Option<usize> {
         loop {
             if self.escaped {
@@ -365,7 +364,7 @@ impl Value {
     }
 }
 
-/// How many bytes come before the first quote or bracket.
+/// Returns the number of bytes before the first quote or bracket.
 fn quiet(bytes: &[u8]) -> usize {
     let loud = |byte: &u8| matches!(byte, b'"' | b'{' | b'}' | b'[' | b']');
     bytes.iter().position(loud).unwrap_or(bytes.len())

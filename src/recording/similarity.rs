@@ -1,29 +1,29 @@
-//! A short summary of a recorded request for similarity: it chooses the few takes that are
-//! worth reading again when a miss is explained. No answer is ever chosen by it.
+//! Sketches of recorded requests for finding similar ones. They choose the few takes that are worth
+//! reading again to explain a miss. They never choose an answer.
 
 use super::entry::RecordedRequest;
 use loomrec_provider::{Operation, RecognisedCall};
 
-/// Where the compared stretches of a body end, counted from its beginning and from
-/// its end: each is four times as long as the one before.
+/// The ends of the compared stretches of a body, counted from its beginning and from its end. Each
+/// is four times as far as the one before.
 const STRETCHES: [usize; 6] = [32, 128, 512, 2048, 8192, 32768];
 
-/// What is known of a request without its bytes.
+/// A short summary of a request without its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestSketch {
-    /// What it asks for.
+    /// The operation it calls.
     pub operation: Operation,
-    /// Stands for method, path, query and model.
+    /// A hash of method, path, query and model.
     head: u32,
     length: u32,
-    /// Stand for the stretches of the body, from its beginning.
+    /// Hashes of the stretches of the body, counted from its beginning.
     front: [u16; STRETCHES.len()],
-    /// … and from its end.
+    /// Hashes of the stretches of the body, counted from its end.
     back: [u16; STRETCHES.len()],
 }
 
 impl RequestSketch {
-    /// The sketch of a request that asks for `call`.
+    /// Returns the sketch of a request that makes `call`.
     pub fn of(request: &RecordedRequest, call: &RecognisedCall) -> Self {
         let body = request.body.as_ref();
         let mut head = Mix::default();
@@ -51,13 +51,14 @@ impl RequestSketch {
         }
     }
 
-    /// The number of its body's bytes.
+    /// Returns the length of its body in bytes.
     pub fn length(&self) -> usize {
         self.length as usize
     }
 
-    /// About how many bytes two requests differ in: none can be told from it that
-    /// differ in nothing.
+    /// Estimates how much two requests differ: whether their heads differ, how many bytes of the
+    /// longer body are not known to be shared, and by how many bytes the lengths differ. The
+    /// sketches of different requests may be equal.
     pub fn distance(&self, other: &Self) -> (bool, u32, u32) {
         let same = |one: &[u16], other: &[u16]| {
             let count = one.iter().zip(other).take_while(|(a, b)| a == b && **a != 0).count();
@@ -69,13 +70,13 @@ impl RequestSketch {
     }
 }
 
-/// A quick mixture of bytes; it keeps no secret and withstands no attack: all that
-/// two equal ones can do is make a message name a call that is less near.
+/// A quick hash of bytes. It protects no secret and resists no attack: a collision only makes a
+/// message name a call that is less similar.
 #[derive(Default)]
 struct Mix(u64);
 
 impl Mix {
-    /// Stands for `bytes`; never 0.
+    /// Returns a hash of `bytes`; never 0.
     fn of(bytes: &[u8]) -> u16 {
         let mut mix = Self::default();
         mix.add(bytes);

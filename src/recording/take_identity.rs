@@ -1,7 +1,7 @@
-//! The identity of what a take answers.
+//! The identity of takes: what a take answers.
 //!
-//! Takes of a name with the same identity are served one after the other: the Nth call gets
-//! the Nth take. So the last take can be removed, and none before it.
+//! Takes of a name with the same identity are served in order: the Nth call gets the Nth take. So
+//! only the last take can be removed, and none before it.
 
 use std::collections::HashSet;
 
@@ -9,13 +9,12 @@ use sha2::{Digest as _, Sha256};
 
 use super::entry::Entry;
 
-/// What a take answers: the request, in which session, of which upstream, and in which
-/// delivery.
+/// What a take answers: the request, with its session, its upstream and its delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TakeIdentity([u8; 32]);
 
 impl TakeIdentity {
-    /// What an entry answers.
+    /// Returns the identity of an entry.
     pub fn of(entry: &Entry) -> Self {
         let mut hash = Sha256::new();
         let mut part = |text: Option<&str>| {
@@ -27,7 +26,7 @@ impl TakeIdentity {
         part(entry.request_hash.as_ref().map(|key| key.as_str()));
         part(entry.session.as_deref());
         part(entry.upstream.as_deref());
-        // What the key of a chat has no room for.
+        // The key of a chat does not include the mount.
         part(asked.as_ref().map(|(request, _)| loomrec_provider::mount(&request.path)));
         let streamed = asked.as_ref().map(|(_, call)| call.streamed);
         part(streamed.map(|streamed| if streamed { "stream" } else { "complete" }));
@@ -35,8 +34,8 @@ impl TakeIdentity {
     }
 }
 
-/// Which takes of a name can go, of those that are `unwanted`: the ones that are
-/// followed by no take of their question that stays.
+/// Returns which of the `unwanted` takes of a name can be removed: those that are not followed by a
+/// take with the same identity that stays.
 pub fn can_go(takes: &[(TakeIdentity, bool)]) -> Vec<bool> {
     let mut stays = HashSet::new();
     let mut go: Vec<bool> = takes

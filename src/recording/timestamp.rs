@@ -1,4 +1,4 @@
-//! Moments as text.
+//! Conversion between timestamps and text.
 
 use std::ops::Range;
 
@@ -8,13 +8,13 @@ use time::{OffsetDateTime, UtcOffset};
 /// Microseconds in a second.
 const SECOND: i64 = 1_000_000;
 
-/// A moment in microseconds since 1970 as a recording has it: RFC 3339, UTC, always
-/// six digits of a second.
+/// Formats a time in microseconds since 1970 as in a recording: RFC 3339, UTC, always six
+/// fractional digits.
 pub fn timestamp(micros: i64) -> String {
     String::from_utf8_lossy(&letters(micros)).into_owned()
 }
 
-/// The letters of that; what no date can be made of is a moment of 1970.
+/// Returns the bytes of that text. A time out of range becomes a time in the first second of 1970.
 pub fn letters(micros: i64) -> [u8; 27] {
     let seconds = OffsetDateTime::from_unix_timestamp(micros.div_euclid(SECOND));
     let time = seconds.unwrap_or(OffsetDateTime::UNIX_EPOCH);
@@ -35,8 +35,8 @@ pub fn letters(micros: i64) -> [u8; 27] {
     text
 }
 
-/// A moment in any of the spellings that other tools have (RFC 3339 with any offset or
-/// none, RFC 2822), as a recording has it.
+/// Reads a time in any of the formats of other tools (RFC 3339 with any offset or none, RFC 2822).
+/// Returns it in the format of a recording.
 pub fn read(text: &str) -> Option<String> {
     let text = text.trim();
     let time = OffsetDateTime::parse(text, &Rfc3339)
@@ -49,7 +49,7 @@ pub fn read(text: &str) -> Option<String> {
     Some(timestamp(micros))
 }
 
-/// A moment of a recording in microseconds since 1970.
+/// Converts a time of a recording to microseconds since 1970.
 pub fn micros(text: &str) -> Option<i64> {
     let time = OffsetDateTime::parse(text, &Rfc3339).ok()?;
     i64::try_from(time.unix_timestamp_nanos().div_euclid(1000)).ok()

@@ -1,8 +1,8 @@
-//! Reads JSON text token by token, straight into what it is wanted as.
+//! A reader of JSON text that reads token by token, straight into the wanted types.
 //!
-//! It reads what we write ourselves and gives up on anything else: a key twice, a
-//! spelling we would not have chosen, deep nesting. Whoever calls it then takes
-//! the long way, through a tree of values, which knows what is wrong.
+//! It reads what loomrec itself writes, and gives up on anything else: a duplicate key, a spelling
+//! that loomrec does not use, deep nesting. The caller then falls back to a tree of values, which
+//! can report the error.
 
 use std::borrow::Cow;
 
@@ -11,17 +11,17 @@ use serde_json::Value;
 use super::json_style::{JsonSpacing, JsonStyle};
 use loomrec_identity::json_text::{RunEnd, escape, run};
 
-/// Deeper values are left to the long way.
+/// Deeper values are left to the fallback.
 const DEPTH_LIMIT: usize = 90;
 
-/// Objects with more members are left to the long way: looking for a key that
-/// stands there twice compares each with each.
+/// Objects with more members are left to the fallback: the search for duplicate keys compares every
+/// pair.
 const MEMBER_LIMIT: usize = 200;
 
-/// Where the reader of values would see something special in a key.
+/// The prefix of keys that the reader of values treats specially.
 const MAGIC: &str = "$serde_json::";
 
-/// A text that is being read. Every method gives `None` where it gives up.
+/// A text that is being read. Every method returns `None` if it gives up.
 #[derive(Clone, Debug)]
 pub(super) struct TextTokens<'a> {
     text: &'a str,
@@ -33,17 +33,17 @@ impl<'a> TextTokens<'a> {
         Self { text, at: 0 }
     }
 
-    /// What has been read since an earlier place.
+    /// Returns the text that was read since an earlier position.
     pub(super) fn since(&self, earlier: &Self) -> &'a str {
         self.text.get(earlier.at..self.at).unwrap_or_default()
     }
 
-    /// Whether nothing but white space is left.
+    /// Whether only white space is left.
     pub(super) fn is_at_end(&mut self) -> bool {
         self.peek().is_none()
     }
 
-    /// The next byte that is not white space, without taking it.
+    /// Skips white space, and returns the next byte without taking it.
     pub(super) fn peek(&mut self) -> Option<u8> {
         let rest = self.rest();
         let space = |byte: &u8| matches!(byte, b' ' | b'\n' | b'\r' | b'\t');
@@ -52,7 +52,7 @@ impl<'a> TextTokens<'a> {
         Some(rest[length])
     }
 
-    /// Takes a byte, if it is the next.
+    /// Takes a byte, if it is the next one.
     pub(super) fn take(&mut self, byte: u8) -> bool {
         let found = self.peek() == Some(byte);
         self.at += usize::from(found);
@@ -63,7 +63,7 @@ impl<'a> TextTokens<'a> {
         self.take(byte).then_some(())
     }
 
-    /// Takes `null`, if it is the next.
+    /// Takes `null`, if it comes next.
     pub(super) fn null(&mut self) -> bool {
         self.peek() == Some(b'n') && self.word("null").is_some()
     }
@@ -74,7 +74,7 @@ impl<'a> TextTokens<'a> {
         found.then_some(())
     }
 
-    /// An object: `each` is told a key and reads its value.
+    /// Reads an object. `each` gets a key and reads its value.
     pub(super) fn object(
         &mut self,
         mut each: impl FnMut(&mut Self, &str) -> Option<()>,
@@ -93,7 +93,7 @@ impl<'a> TextTokens<'a> {
         }
     }
 
-    /// A list: `each` reads an item.
+    /// Reads a list. `each` reads an item.
     pub(super) fn list(&mut self, mut each: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
         self.must(b'[')?;
         if self.take(b']') {
@@ -107,7 +107,7 @@ impl<'a> TextTokens<'a> {
         }
     }
 
-    /// A list of two items.
+    /// Reads a list of two items.
     pub(super) fn pair<A, B>(
         &mut self,
         first: impl FnOnce(&mut Self) -> Option<A>,
@@ -121,7 +121,7 @@ impl<'a> TextTokens<'a> {
         Some((first, second))
     }
 
-    /// A string.
+    /// Reads a string.
     pub(super) fn string(&mut self) -> Option<Cow<'a, str>> {
         self.must(b'"')?;
         let start = self.at;
@@ -136,12 +136,12 @@ impl<'a> TextTokens<'a> {
         String::from_utf8(out).ok().map(Cow::Owned)
     }
 
-    /// A string of one's own.
+    /// Reads a string into an owned one.
     pub(super) fn text(&mut self) -> Option<String> {
         self.string().map(Cow::into_owned)
     }
 
-    /// Adds what a string means; its opening quote has been taken.
+    /// Appends the unescaped rest of a string, whose opening quote has been taken.
     fn unescape(&mut self, out: &mut Vec<u8>) -> Option<()> {
         loop {
             let rest = self.rest();
@@ -163,7 +163,7 @@ impl<'a> TextTokens<'a> {
         }
     }
 
-    /// Adds what a string means to `out`; gives its length in bytes.
+    /// Appends an unescaped string to `out`. Returns its length in bytes.
     pub(super) fn string_into(&mut self, out: &mut Vec<u8>) -> Option<usize> {
         self.must(b'"')?;
         let before = out.len();
@@ -171,7 +171,7 @@ impl<'a> TextTokens<'a> {
         Some(out.len() - before)
     }
 
-    /// A number's text.
+    /// Reads a number's text.
     fn digits(&mut self) -> Option<&'a str> {
         self.peek()?;
         let start = self.at;
@@ -199,25 +199,25 @@ impl<'a> TextTokens<'a> {
         (count > 0).then_some(())
     }
 
-    /// A number that a float can hold.
+    /// Reads a number that a float can hold.
     pub(super) fn number(&mut self) -> Option<f64> {
         self.digits()?.parse().ok().filter(|number: &f64| number.is_finite())
     }
 
-    /// A whole number, written as such.
+    /// Reads a whole number that is written as one.
     pub(super) fn count(&mut self) -> Option<u64> {
         self.digits()?.parse().ok()
     }
 
-    /// Any value, as a tree.
+    /// Reads any value as a tree.
     pub(super) fn value(&mut self) -> Option<Value> {
         let from = self.clone();
         self.copy(&mut Vec::new(), JsonSpacing::Compact, 0)?;
         serde_json::from_str(self.since(&from)).ok()
     }
 
-    /// Adds any value's text in another spacing; gives up where the tree of it
-    /// would not be written with the same strings and numbers.
+    /// Appends any value's text with another spacing. Gives up if the tree of the value would be
+    /// written with different strings or numbers.
     pub(super) fn copy(
         &mut self,
         out: &mut Vec<u8>,
@@ -291,8 +291,8 @@ impl<'a> TextTokens<'a> {
         Some(())
     }
 
-    /// Adds a string as it stands there, if we would write it the same way; gives
-    /// what stands between its quotes.
+    /// Appends a string as it is in the source, if loomrec would write it the same way. Returns the
+    /// text between its quotes.
     fn copy_string(&mut self, out: &mut Vec<u8>) -> Option<&'a str> {
         self.must(b'"')?;
         let start = self.at;
@@ -316,7 +316,7 @@ impl<'a> TextTokens<'a> {
     }
 }
 
-/// The length of an escape, if it is the one we would write.
+/// Returns the length of an escape, if loomrec would write it the same way.
 fn own_escape(bytes: &[u8]) -> Option<usize> {
     match bytes.get(1)? {
         b'"' | b'\\' | b'n' | b'r' | b't' | b'b' | b'f' => Some(2),
@@ -336,8 +336,8 @@ fn separators(spacing: JsonSpacing) -> (&'static [u8], &'static [u8]) {
     }
 }
 
-/// A body's bytes in a style, straight from its value's text; gives up where only
-/// the long way leads there.
+/// Returns a body in a style, straight from its value's text. Gives up if only the fallback can do
+/// that.
 pub(super) fn styled(value: &str, style: JsonStyle) -> Option<Vec<u8>> {
     if style.ascii || !matches!(style.spacing, JsonSpacing::Compact | JsonSpacing::Spaced) {
         return None;

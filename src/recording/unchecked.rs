@@ -1,8 +1,7 @@
-//! Entries that answer calls which nobody can check against a recorded request.
+//! Entries that answer calls which cannot be checked against a recorded request.
 //!
-//! An entry is checked when the request it shows, or the hash it gives, is the very
-//! one that its answer goes to. Whoever reads the file then sees which call is
-//! answered.
+//! An entry is checked if its request, or its hash, is exactly the one that its answer is served
+//! for. A reader of the file then sees which call it answers.
 
 use super::entry::{CHAOS, Entry, RecordedRequest};
 use super::entry_name::EntryName;
@@ -13,24 +12,24 @@ use loomrec_identity::{IdentityRules, RequestKey};
 /// Why an entry cannot be checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UncheckedReason {
-    /// It has neither a request nor a hash: it answers any call of its step.
+    /// It has neither a request nor a hash. It answers any call of its step.
     AnyRequest,
-    /// The request it shows is not the one that its hash stands for.
+    /// Its request does not have the hash that it is kept under or names.
     OtherRequest,
     /// It has no request, and two hashes that differ.
     TwoHashes,
-    /// The rules of its file and redaction leave nothing of what its request asks.
+    /// The rules of its file, or redaction, leave nothing of its request.
     NothingLeft,
     /// Redaction broke its request.
     BrokenRequest,
-    /// A member stands in it twice.
+    /// A member occurs twice in it.
     TwiceTold,
-    /// It holds no answer, and its fault sends one that its author chose.
+    /// It holds no answer, and its fault may send one that its author chose.
     FaultAnswers,
 }
 
 impl UncheckedReason {
-    /// What is wrong with the entry; reads after its name.
+    /// Returns what is wrong with the entry. Reads after the entry's name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::AnyRequest => {
@@ -57,9 +56,8 @@ impl UncheckedReason {
 }
 
 impl Entry {
-    /// Why this entry under `name` cannot be checked; `None` where it can. `real` is
-    /// the key of its request under `rules`, those of its file; `None` where it has no
-    /// request.
+    /// Returns why this entry under `name` cannot be checked; `None` if it can. `real` is the key
+    /// of its request under `rules`, the rules of its file; `None` if it has no request.
     pub fn unchecked(
         &self,
         name: &EntryName,
@@ -97,7 +95,7 @@ impl Entry {
         leaves_nothing(request, rules).then_some(UncheckedReason::NothingLeft)
     }
 
-    /// Whether its fault stands in place of an answer, and may look like one.
+    /// Whether its fault takes the place of an answer, and may look like one.
     fn answers_by_fault(&self) -> bool {
         let Some(fault) = self.fault.as_ref().filter(|_| !self.has_answer()) else { return false };
         let by_chance = self.extra.get(CHAOS).and_then(|rates| ChaosRates::read(rates).ok());
@@ -106,7 +104,7 @@ impl Entry {
     }
 }
 
-/// Whether `rules` and redaction leave nothing of what `request` asks.
+/// Whether `rules` and redaction leave nothing of `request`.
 fn leaves_nothing(request: &RecordedRequest, rules: &IdentityRules) -> bool {
     let is_redacted = redact::holds_mark(&request.body);
     if rules.ignore().is_empty() && !is_redacted {
