@@ -1,19 +1,19 @@
-//! What a model's tokens cost.
+//! Prices of models' tokens.
 
 /// The price of a model under all its names.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ModelPrice {
-    /// The upstream it is sold by; for any upstream where it is absent.
+    /// The upstream that sells it; any upstream if absent.
     pub(super) upstream: Option<String>,
     pub(super) names: Vec<String>,
     pub(super) rates: TokenRates,
     pub(super) long: Option<LongPromptRates>,
 }
 
-/// Rates for a call with a long prompt; they hold for all of its tokens.
+/// Rates for a call with a long prompt. They apply to all of its tokens.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct LongPromptRates {
-    /// The rates hold where the prompt has more tokens than this.
+    /// The rates apply if the prompt has more tokens than this.
     pub(super) over: u64,
     pub(super) rates: TokenRates,
 }

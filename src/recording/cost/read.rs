@@ -1,4 +1,4 @@
-//! Reads a price table, and says of a wrong one where it is wrong and what belongs there.
+//! The reader of price tables. Its errors name the wrong field and what belongs there.
 
 use std::collections::BTreeSet;
 
@@ -20,11 +20,11 @@ const LONG_FIELDS: [&str; 6] =
 /// What a rate must be.
 const RATE: &str = "a number from 0 up, in dollars per million tokens";
 
-/// A number is wrong for what it is; the kind of any other value says enough.
+/// An error shows a wrong number. Of any other value it shows only the kind.
 const STYLE: FieldStyle =
     FieldStyle { place: PlaceForm::Path, null: NullRule::Value, shown: ShownValue::Number };
 
-/// Why a text is no price table.
+/// Why a text is not a price table.
 #[derive(Debug, thiserror::Error)]
 pub enum PriceError {
     /// It is not JSON.
@@ -32,7 +32,7 @@ pub enum PriceError {
         "read the price table: {source}; it needs {{\"models\": [{{\"names\": […], \"input\": USD, \"output\": USD}}]}} in dollars per million tokens"
     )]
     Json {
-        /// What the reader met.
+        /// The parser's error.
         #[source]
         source: serde_json::Error,
     },
@@ -43,16 +43,15 @@ pub enum PriceError {
         .0.problem.requirement()
     )]
     Shape(FieldError),
-    /// A field of a model's price has the wrong type or range, is missing, or is no field of
-    /// a price.
+    /// A field of a model's price has the wrong type, is out of range, is missing, or is unknown.
     #[error("accept the price of {model}: `{}` {}", .problem.place, .problem.problem.requirement())]
     Field {
-        /// The model, or which entry of the table it is.
+        /// The model's name, or the number of its entry in the table.
         model: String,
         /// What is wrong.
         problem: FieldError,
     },
-    /// A model's name that is given twice, or an empty one.
+    /// A model's name is empty, or is given twice.
     #[error(
         "accept the price table: the name {model:?} must not be empty or given twice for the same upstream"
     )]
@@ -62,16 +61,15 @@ pub enum PriceError {
     },
 }
 
-/// A table as it is written.
+/// The content of a price file.
 pub(super) struct PriceFile {
     /// Its prices.
     pub(super) models: Vec<ModelPrice>,
-    /// Whether it is meant to stand alone.
+    /// Whether it replaces the built-in prices.
     pub(super) replace: bool,
 }
 
-/// Reads a table. What stands in it beside `models` and `replace` (its date, its
-/// sources) is for people.
+/// Reads a table. Fields other than `models` and `replace` (its date, its sources) are for people.
 pub(super) fn file(json: &str) -> Result<PriceFile, PriceError> {
     let value: Value = serde_json::from_str(json).map_err(|source| PriceError::Json { source })?;
     let top = FieldReader::from_value(&value, "", "an object", STYLE);
@@ -100,13 +98,13 @@ pub(super) fn file(json: &str) -> Result<PriceFile, PriceError> {
     Ok(PriceFile { models, replace })
 }
 
-/// The error of a field of the table itself.
+/// Returns the error for a field of the table itself.
 fn table(error: FieldError) -> PriceError {
     let place = format!("`{}`", error.place);
     PriceError::Shape(FieldError { place, ..error })
 }
 
-/// One price.
+/// Reads one price.
 fn price(fields: FieldReader<'_>) -> Result<ModelPrice, FieldError> {
     fields.only("a price", &FIELDS)?;
     let names = |value: &Value| {
@@ -130,14 +128,14 @@ fn long_rates(long: &Map<String, Value>) -> Result<LongPromptRates, FieldError> 
     let over = fields.digits("over", 0..=u64::MAX, expected)?;
     let over = over.ok_or_else(|| fields.wrong("over", expected))?;
     let rates = rates(fields)?;
-    // What a long prompt's output costs does not follow from what is given.
+    // The price of a long prompt's output cannot be derived from the other rates.
     if fields.get("output").is_none() {
         return Err(fields.wrong("output", RATE));
     }
     Ok(LongPromptRates { over, rates })
 }
 
-/// A rate that is not given is that of what it is a part of: no discount, no surcharge.
+/// Reads the rates. A missing rate equals that of its category: no discount and no surcharge.
 fn rates(fields: FieldReader<'_>) -> Result<TokenRates, FieldError> {
     let rate = |name| fields.number(name, 0.0..=f64::MAX, RATE);
     let input = rate("input")?.ok_or_else(|| fields.wrong("input", RATE))?;

@@ -1,4 +1,4 @@
-//! Brotli: one stream, and nothing behind it.
+//! Brotli: a single stream without trailing data.
 
 use std::io::{BufRead, Read, Result};
 

@@ -1,8 +1,8 @@
-//! What may follow the end of a coding, and the errors of decoders.
+//! The end of an encoded input: allowed padding, and the errors of decoders.
 
 use std::io::{BufRead, Error, ErrorKind};
 
-/// The most bytes of padding behind the end.
+/// The most bytes of padding after the end.
 const PADDING: usize = 512;
 
 /// The error of bytes that do not decode.
@@ -15,8 +15,8 @@ pub(super) fn cut() -> Error {
     ErrorKind::UnexpectedEof.into()
 }
 
-/// Whether the input is at its end. Line ends and zeros, which some programs add, are
-/// passed over; they are damage where anything follows them.
+/// Whether the input is at its end. Skips line ends and zeros, which some programs append. If
+/// anything follows them, the input is damaged.
 pub(super) fn is_at_end(input: &mut impl BufRead) -> std::io::Result<bool> {
     let mut padding = 0;
     loop {

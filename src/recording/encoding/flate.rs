@@ -6,7 +6,7 @@ use flate2::{Crc, Decompress, FlushDecompress, Status};
 
 use super::ending::{cut, damaged, is_at_end};
 
-/// One stream of deflate.
+/// A single deflate stream.
 struct Deflate {
     state: Decompress,
     is_over: bool,
@@ -17,7 +17,8 @@ impl Deflate {
         Self { state: Decompress::new(has_zlib_header), is_over: false }
     }
 
-    /// The next plain bytes; 0 at the end of the stream, which may not be that of the input.
+    /// Reads the next plain bytes; 0 at the end of the stream, which need not be the end of the
+    /// input.
     fn read(&mut self, input: &mut impl BufRead, buffer: &mut [u8]) -> Result<usize> {
         while !self.is_over && !buffer.is_empty() {
             let data = input.fill_buf()?;
@@ -38,7 +39,7 @@ impl Deflate {
     }
 }
 
-/// Zlib or bare deflate: one stream, and nothing behind it.
+/// Zlib or bare deflate: a single stream without trailing data.
 pub(super) struct DeflateDecoder<R> {
     input: R,
     stream: Deflate,
@@ -59,11 +60,11 @@ impl<R: BufRead> Read for DeflateDecoder<R> {
     }
 }
 
-/// Gzip (RFC 1952): members one behind the other.
+/// Gzip (RFC 1952): consecutive members.
 pub(super) struct GzipDecoder<R> {
     input: R,
     member: Option<Member>,
-    /// Whether there was a member before.
+    /// Whether a member has been read.
     has_begun: bool,
 }
 
@@ -93,7 +94,7 @@ impl<R: BufRead> GzipDecoder<R> {
             self.input.read_exact(&mut length)?;
             skip(&mut self.input, u16::from_le_bytes(length).into())?;
         }
-        // The name of the file, and a comment.
+        // Skips the name of the file, and the comment.
         for _ in 0..(flags & 0b1_1000).count_ones() {
             self.input.skip_until(0)?;
         }
@@ -133,7 +134,7 @@ impl<R: BufRead> Read for GzipDecoder<R> {
     }
 }
 
-/// Passes over so many bytes, all of which must be there.
+/// Skips this many bytes, all of which must exist.
 pub(super) fn skip(input: &mut impl Read, count: u64) -> Result<()> {
     match copy(&mut input.take(count), &mut sink())? {
         skipped if skipped == count => Ok(()),

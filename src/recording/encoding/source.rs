@@ -8,27 +8,27 @@ use super::flate::{DeflateDecoder, GzipDecoder};
 use super::zstd_frames::ZstdDecoder;
 use super::{ContentCoding, DecodeError, HELD, PlainPiece};
 
-/// Bytes between two decoders.
+/// The size of the buffer between two decoders, in bytes.
 const BUFFER: usize = 4096;
 
-/// Bytes that an inner coding may have beyond the plain ones: a compressed form is not much
-/// longer than what it says.
+/// How many bytes an inner coding may have beyond the limit of plain bytes. A compressed form is
+/// not much longer than its plain text.
 const INNER: usize = 1 << 20;
 
-/// What the decoders give.
+/// The output of the decoders.
 pub(super) struct DecodedPieces {
     /// The plain bytes before the problem.
     pub(super) pieces: Vec<PlainPiece>,
-    /// Why that is not all.
+    /// Why not all of the input was decoded.
     pub(super) problem: Option<DecodeError>,
 }
 
-/// Pieces to be decoded.
+/// Encoded pieces that are to be decoded.
 pub(super) struct EncodedPieces<'a> {
     pieces: &'a [&'a [u8]],
-    /// The place of the last of them that was looked at.
+    /// The index of the last piece that was read.
     reached: Cell<usize>,
-    /// The worst problem that any of the decoders had.
+    /// The worst problem of any decoder.
     problem: Cell<Option<DecodeError>>,
 }
 
@@ -37,7 +37,7 @@ impl<'a> EncodedPieces<'a> {
         Self { pieces, reached: Cell::new(0), problem: Cell::new(None) }
     }
 
-    /// All that the decoders give, if that is at most `max` bytes.
+    /// Decodes all pieces, up to `max` bytes.
     pub(super) fn decode(&self, codings: &[ContentCoding], max: usize) -> DecodedPieces {
         let held = max.min(HELD);
         let (pieces, total) = self.read(codings, max, held);
@@ -49,7 +49,8 @@ impl<'a> EncodedPieces<'a> {
         DecodedPieces { pieces, problem: self.problem.get() }
     }
 
-    /// The same, and how many bytes there are; no bytes where that is more than `held`.
+    /// Decodes all pieces, and counts the plain bytes. Returns no bytes if there are more than
+    /// `held`.
     fn read(&self, codings: &[ContentCoding], max: usize, held: usize) -> (Vec<PlainPiece>, usize) {
         self.reached.set(0);
         self.problem.set(None);
@@ -81,7 +82,7 @@ impl<'a> EncodedPieces<'a> {
         (out, total)
     }
 
-    /// The decoders one behind the other: none holds more than its window.
+    /// Builds the chain of decoders. None holds more than its window.
     fn reader(&self, codings: &[ContentCoding], max: usize) -> Box<dyn BufRead + '_> {
         let mut reader: Box<dyn BufRead + '_> = Box::new(Reader { source: self, at: 0, offset: 0 });
         for (at, coding) in codings.iter().enumerate() {
@@ -100,7 +101,7 @@ impl<'a> EncodedPieces<'a> {
         reader
     }
 
-    /// Notes a problem. A cut is the least of them.
+    /// Records a problem. A cut is the least severe one.
     fn note(&self, problem: DecodeError) {
         if matches!(self.problem.get(), None | Some(DecodeError::Cut)) {
             self.problem.set(Some(problem));
@@ -108,11 +109,11 @@ impl<'a> EncodedPieces<'a> {
     }
 }
 
-/// One decoder. Its problems end it: what reads from it decodes all that came before.
+/// One decoder. A problem ends it, so that its reader can decode everything that came before.
 struct Layer<'s, 'a> {
     source: &'s EncodedPieces<'a>,
     decoder: Box<dyn Read + 's>,
-    /// How many more bytes it may give.
+    /// How many more bytes it may return.
     left: usize,
     is_over: bool,
 }
@@ -141,7 +142,7 @@ impl Read for Layer<'_, '_> {
     }
 }
 
-/// Gives one piece at a time, and notes which.
+/// Reads one piece at a time, and records its index.
 struct Reader<'s, 'a> {
     source: &'s EncodedPieces<'a>,
     at: usize,

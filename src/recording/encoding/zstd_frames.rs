@@ -1,4 +1,4 @@
-//! Zstandard (RFC 8878): frames one behind the other, some of which are skipped.
+//! Zstandard (RFC 8878): consecutive frames, including skippable ones.
 
 use std::io::{BufRead, Error, Read, Result};
 
@@ -8,29 +8,29 @@ use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use super::ending::{cut, damaged, is_at_end};
 use super::flate::skip;
 
-/// What the magic numbers of skippable frames begin with, the lowest byte left out.
+/// The upper three bytes of the magic numbers of skippable frames.
 const SKIPPABLE: [u8; 3] = [0x2a, 0x4d, 0x18];
 
-/// An empty block that is the last of its frame, and a checksum that is not looked at.
+/// An empty block that ends its frame, and a checksum that is not verified.
 const LAST_BLOCK: [u8; 7] = [1, 0, 0, 0, 0, 0, 0];
 
-/// Bytes of a block's header.
+/// The size of a block's header in bytes.
 const BLOCK_HEADER: usize = 3;
 
-/// Frames of zstandard.
+/// A decoder of zstandard frames.
 pub(super) struct ZstdDecoder<R> {
     input: R,
     decoder: FrameDecoder,
     place: Place,
 }
 
-/// Where the reader is.
+/// The position of the reader.
 enum Place {
     Start,
     WithinFrame,
     BetweenFrames,
-    /// Behind a problem: what was decoded before it is still to be given, but for the
-    /// last `padded` bytes.
+    /// After a problem. What was decoded before it still has to be returned, except for the last
+    /// `padded` bytes.
     Failed {
         problem: Error,
         padded: usize,
@@ -42,7 +42,7 @@ impl<R: BufRead> ZstdDecoder<R> {
         Self { input, decoder: FrameDecoder::new(), place: Place::Start }
     }
 
-    /// Reads the header of a frame, or passes over a skippable one.
+    /// Reads the header of a frame, or skips a skippable one.
     fn begin_frame(&mut self) -> Result<()> {
         let first = self.input.fill_buf()?.first();
         if !first.is_some_and(|first| matches!(first, 0x28 | 0x50..=0x5f)) {
@@ -64,14 +64,14 @@ impl<R: BufRead> ZstdDecoder<R> {
         Ok(())
     }
 
-    /// Decodes one block. Behind a problem, the decoder gives what its window still holds.
+    /// Decodes one block. After a problem, the decoder returns what its window still holds.
     fn decode_block(&mut self) {
         let mut source = Watched::new(&mut self.input);
         let decoded = self.decoder.decode_blocks(&mut source, BlockDecodingStrategy::UptoBlocks(1));
         let problem = match &decoded {
             Ok(_) if source.padded == 0 => return,
             Ok(_) | Err(FrameDecoderError::FailedToReadChecksum(_)) if source.has_ended => cut(),
-            // The part that is there of a compressed block was not decoded.
+            // The existing part of a compressed block was not decoded.
             Err(_) if source.has_ended && source.given <= BLOCK_HEADER => cut(),
             _ => damaged(),
         };
@@ -83,7 +83,7 @@ impl<R: BufRead> ZstdDecoder<R> {
         self.place = Place::Failed { problem, padded };
     }
 
-    /// Whether the checksum that the frame ends with is that of what was decoded.
+    /// Whether the checksum at the end of the frame matches the decoded bytes.
     fn is_sound(&self) -> bool {
         let said = self.decoder.get_checksum_from_data();
         said.is_none() || said == self.decoder.get_calculated_checksum()
@@ -116,14 +116,14 @@ impl<R: BufRead> Read for ZstdDecoder<R> {
     }
 }
 
-/// The input of one block, which notes where it ended. A block that is not compressed is
-/// filled up with zeros: its bytes are there as far as they came.
+/// The input of one block. It records where the input ended. An uncompressed block that was cut is
+/// padded with zeros, so that its bytes are decoded as far as they exist.
 struct Watched<R> {
     input: R,
     header: [u8; BLOCK_HEADER],
-    /// The bytes that came from the input.
+    /// The number of bytes that came from the input.
     given: usize,
-    /// The bytes that did not.
+    /// The number of bytes that were padded.
     padded: usize,
     has_ended: bool,
 }
@@ -133,7 +133,7 @@ impl<R: Read> Watched<R> {
         Self { input, header: [0; BLOCK_HEADER], given: 0, padded: 0, has_ended: false }
     }
 
-    /// How many bytes a block lacks that is not compressed.
+    /// Returns how many bytes of an uncompressed block are missing.
     fn lacking(&self) -> usize {
         let [low, middle, high] = self.header;
         let header = u32::from_le_bytes([low, middle, high, 0]);

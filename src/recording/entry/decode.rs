@@ -1,5 +1,5 @@
-//! Reads an entry from JSON: AgentLoom's fields as tolerantly as it does, ours
-//! strictly.
+//! The reader of entries from JSON values. It reads AgentLoom's fields as tolerantly as AgentLoom
+//! does, and loomrec's fields strictly.
 
 use serde_json::{Map, Value};
 
@@ -16,8 +16,8 @@ impl Entry {
     /// Reads one entry. A field of AgentLoom's that is `null` counts as absent.
     ///
     /// # Errors
-    /// The place of the first field that has the wrong type, what was expected
-    /// and what was found.
+    /// If a field has the wrong type. The error gives the place of the first such field, what was
+    /// expected and what was found.
     pub fn parse(value: &Value) -> Result<Self, EntryError> {
         let Value::Object(map) = value else {
             let error = FieldError::unexpected("the entry", "an object", value_kind(value));
@@ -63,7 +63,7 @@ fn unknown(map: &Map<String, Value>) -> Map<String, Value> {
         .collect()
 }
 
-/// AgentLoom takes `str(…)` of a content, whatever it is.
+/// Returns a content as text. AgentLoom applies `str(…)` to any content.
 fn plain_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -71,7 +71,7 @@ fn plain_text(value: &Value) -> String {
     }
 }
 
-/// A number that JSON can hold.
+/// Reads a number that JSON can hold.
 fn number(fields: FieldReader<'_>, name: &str) -> FieldResult<f64> {
     fields.number(name, f64::MIN..=f64::MAX, "a number")
 }
@@ -88,9 +88,10 @@ fn usage(fields: FieldReader<'_>) -> FieldResult<TokenUsage> {
     Ok(Some(counts))
 }
 
-/// AgentLoom takes `int(…)`: whole numbers, floats cut off, and digits in a string.
+/// Reads a count. AgentLoom applies `int(…)`: whole numbers, truncated floats, and digits in a
+/// string.
 fn count(fields: FieldReader<'_>, name: &str) -> Result<u64, FieldError> {
-    /// Above this a float is no longer exact, and no count of tokens.
+    /// Above this a float is not exact. No count of tokens is that large.
     const LIMIT: f64 = 9_007_199_254_740_992.0;
     let number = |value: &Value| match value {
         Value::Number(number) => number.as_u64().or_else(|| {
@@ -108,7 +109,7 @@ fn count(fields: FieldReader<'_>, name: &str) -> Result<u64, FieldError> {
     Ok(fields.read(name, "a count of tokens, 0 or more", number)?.unwrap_or(0))
 }
 
-/// AgentLoom takes `float(…)`: numbers, and numbers in a string.
+/// Reads a cost. AgentLoom applies `float(…)`: numbers, and numbers in a string.
 fn cost(fields: FieldReader<'_>) -> FieldResult<f64> {
     let number = |value: &Value| match value {
         Value::String(text) => text.trim().parse().ok(),

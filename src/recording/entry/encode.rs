@@ -1,4 +1,4 @@
-//! Writes an entry as JSON, fields in their fixed order.
+//! The writer of entries as JSON, with fields in a fixed order.
 
 use serde_json::{Map, Value};
 
@@ -10,33 +10,33 @@ use super::{Entry, RecordedCut, RecordedRequest, RecordedResponse, ResponseEnd};
 use loomrec_provider::{TokenUsage, ToolCall};
 
 impl Entry {
-    /// The entry's text in the file, as the value of a top-level key: that of
-    /// [`Entry::to_json`], without a value built of what the bodies hold.
+    /// Returns the entry's text in the file, as the value of a top-level key. It equals the text of
+    /// [`Entry::to_json`], but no value is built for the content of bodies.
     pub fn to_text(&self) -> Vec<u8> {
         let mut text = Vec::new();
         self.write_file(&mut text, 1);
         text
     }
 
-    /// Writes the entry's text in the file, its lines indented for `level`.
+    /// Writes the entry's text for the file, with its lines indented for `level`.
     pub(crate) fn write_file(&self, out: &mut Vec<u8>, level: usize) {
         ObjectWriter::write_file(out, level, |out| self.write(out));
     }
 
-    /// Writes the entry's text in the log, without its bodies.
+    /// Writes the entry's text for the log, without its bodies.
     pub(crate) fn write_head(&self, out: &mut Vec<u8>) {
         ObjectWriter::write_head(out, |out| self.write(out));
     }
 
-    /// The entry as it stands in the file. `null` is never written: AgentLoom
-    /// reads a null content as the text `None`, and a null count stops it.
+    /// Returns the entry as it is in the file. `null` is never written: AgentLoom reads a null
+    /// content as the text `None`, and fails on a null count.
     pub fn to_json(&self) -> Value {
         let mut out = Map::new();
         self.write(&mut out);
         Value::Object(out)
     }
 
-    /// Writes the fields that it has. A field of ours hides an unknown one of the same name.
+    /// Writes the fields that it has. A known field hides an unknown one with the same name.
     fn write(&self, out: &mut impl ObjectSink) {
         let mut written = FieldSet::default();
         for field in EntryField::ALL {
@@ -51,7 +51,7 @@ impl Entry {
         }
     }
 
-    /// Writes one field; `None` where the entry does not have it.
+    /// Writes one field. Returns `None` if the entry does not have it.
     fn write_field(&self, field: EntryField, out: &mut impl ObjectSink) -> Option<()> {
         let name = field.name();
         match field {

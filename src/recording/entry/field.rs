@@ -1,8 +1,8 @@
-//! The fields of an entry: each is named here once, for reading and for writing.
+//! The fields of an entry. Each is named here once, for reading and for writing.
 
 use loomrec_provider::TokenUsage;
 
-/// A field of an entry, in the order in which they are written.
+/// A field of an entry. The variants are in the order in which fields are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EntryField {
     Content,
@@ -24,7 +24,7 @@ pub(super) enum EntryField {
 }
 
 impl EntryField {
-    /// All of them, in the order in which they are written.
+    /// All fields, in the order in which they are written.
     pub(super) const ALL: [Self; 16] = [
         Self::Content,
         Self::Model,
@@ -44,12 +44,12 @@ impl EntryField {
         Self::Response,
     ];
 
-    /// The field of this name.
+    /// Returns the field with this name.
     pub(super) fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|field| field.name() == name)
     }
 
-    /// Its name.
+    /// Returns its name.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Content => "content",
@@ -72,7 +72,7 @@ impl EntryField {
     }
 }
 
-/// Some of an entry's fields.
+/// A set of entry fields.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FieldSet(u16);
 
@@ -81,7 +81,7 @@ impl FieldSet {
         self.0 & (1 << field as u16) != 0
     }
 
-    /// Adds a field; `false` where it is there already.
+    /// Adds a field. Returns `false` if the set has it already.
     pub(super) fn insert(&mut self, field: EntryField) -> bool {
         let is_new = !self.contains(field);
         self.0 |= 1 << field as u16;
@@ -89,7 +89,7 @@ impl FieldSet {
     }
 }
 
-/// The names of the fields that this version reads; any other is kept in
+/// The names of the fields that this version reads. Any other is kept in
 /// [`Entry::extra`](super::Entry::extra).
 pub(crate) const KNOWN: [&str; EntryField::ALL.len()] = {
     let mut names = [""; EntryField::ALL.len()];
@@ -111,7 +111,7 @@ pub(crate) const USAGE: [&str; 6] = [
     "cache_write_tokens",
 ];
 
-/// How many counts are written where they are 0, too: AgentLoom reads these four.
+/// How many counts are written even if they are 0: AgentLoom reads these four.
 pub(super) const ALWAYS_WRITTEN: usize = 4;
 
 /// The values of [`USAGE`].

@@ -1,6 +1,5 @@
-//! Reads an entry from its text in one pass, without a tree of values for what
-//! recorders write; anything else goes the long way, through [`Entry::parse`],
-//! and comes out the same.
+//! The fast reader of entries. It reads what recorders write in one pass, without a tree of values.
+//! Anything else is read by [`Entry::parse`], with the same result.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -17,27 +16,27 @@ use super::{Entry, RecordedCut, RecordedRequest, RecordedResponse, ResponseEnd};
 use loomrec_identity::RequestKey;
 use loomrec_provider::TokenUsage;
 
-/// Headers in an object, of more than these, are read the long way.
+/// Objects with more headers than this are left to [`Entry::parse`].
 const MOST_HEADERS: usize = 100;
 
-/// Why a text is no entry.
+/// Why a text is not an entry.
 #[derive(Debug)]
 pub enum EntryReadError {
     /// It is not JSON.
     Json(serde_json::Error),
-    /// A field is of the wrong type.
+    /// A field has the wrong type.
     Entry(EntryError),
 }
 
 impl Entry {
-    /// Reads an entry's text that holds nothing but fields that are known, each of them
-    /// once and of its type; `None` for any other, which may be an entry all the same.
+    /// Reads an entry's text that holds only known fields, each once and with its type. Returns
+    /// `None` for any other text, which may still be an entry.
     pub(crate) fn read_known(text: &str) -> Option<Self> {
         quick(text)
     }
 
-    /// Reads an entry's text: what [`Entry::parse`] makes of it, and whether it can be read in one
-    /// way only.
+    /// Reads an entry's text as [`Entry::parse`] does, and notes whether it can be read in more
+    /// than one way.
     pub fn read(text: &[u8]) -> Result<Self, EntryReadError> {
         if let Some(entry) = std::str::from_utf8(text).ok().and_then(quick) {
             return Ok(entry);
@@ -50,15 +49,15 @@ impl Entry {
     }
 }
 
-/// The entry, unless it takes the long way to read it.
+/// Reads the entry, or returns `None` if only [`Entry::parse`] can.
 pub(super) fn quick(text: &str) -> Option<Entry> {
     let mut entry = Entry::default();
     let mut rest = Map::new();
     let mut seen = FieldSet::default();
     let mut tokens = TextTokens::new(text);
     tokens.object(|tokens, key| {
-        // Any other field is kept even where it is null, and one that stands there twice is
-        // left to the long way.
+        // An unknown field is kept even if it is null, and a duplicate is ambiguous. Both are left
+        // to [`Entry::parse`].
         let field = EntryField::parse(key)?;
         seen.insert(field).then_some(())?;
         if tokens.null() {
@@ -200,7 +199,7 @@ fn payload(
     }
 }
 
-/// Reads a field that may stand there once.
+/// Reads a field that may occur only once.
 fn set<T>(place: &mut Option<T>, value: Option<T>) -> Option<()> {
     let empty = place.is_none();
     *place = value;
@@ -218,8 +217,8 @@ fn pairs(tokens: &mut TextTokens<'_>) -> Option<Vec<(String, String)>> {
         return Some(pairs);
     }
     tokens.object(|tokens, name| {
-        // Names in upper case may differ in case alone, and of many each would be compared
-        // with all others: left to the long way.
+        // Upper-case names may differ in case alone, and each of many names would be compared with
+        // all others. Both are left to [`Entry::parse`].
         let once = pairs.len() < MOST_HEADERS
             && !name.bytes().any(|byte| byte.is_ascii_uppercase())
             && !pairs.iter().any(|(known, _)| known == name);
@@ -230,7 +229,7 @@ fn pairs(tokens: &mut TextTokens<'_>) -> Option<Vec<(String, String)>> {
 }
 
 fn rows(tokens: &mut TextTokens<'_>) -> Option<Vec<Chunk>> {
-    // One piece of memory for all of them.
+    // One block of memory holds all of them.
     let mut bytes = Vec::new();
     let mut rows: Vec<(f64, usize)> = Vec::new();
     tokens.list(|tokens| {
@@ -295,7 +294,7 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// The bytes; `Some(None)` where there is no body.
+    /// Returns the bytes; `Some(None)` if there is no body.
     fn bytes(self) -> Option<Option<Bytes>> {
         let style = match &self.style {
             None => JsonStyle::PLAIN,

@@ -9,7 +9,7 @@ fn long(text: &str) -> Option<Entry> {
     Entry::parse(&serde_json::from_str(text).ok()?).ok()
 }
 
-/// Reads a text both ways, where the quick one does not give up.
+/// Reads a text both ways, unless the fast reader gives up.
 fn quick_as_long(text: &str) -> Option<Entry> {
     let quick = quick(text);
     if quick.is_some() {

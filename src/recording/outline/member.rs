@@ -1,25 +1,25 @@
-//! One member of a recording's text: where it stands, and what it is for.
+//! A member of a recording's text: its position and its role.
 
 use std::ops::Range;
 
 /// One member of the top-level object.
 #[derive(Clone, Debug)]
 pub struct OutlineMember {
-    /// Where its key begins.
+    /// The offset of its key.
     pub at: u64,
-    /// The line that is in, counted from 1.
+    /// The line of its key, counted from 1.
     pub(crate) line: usize,
-    /// Where its value stands.
+    /// The range of its value.
     pub value: Range<u64>,
-    /// What the value looks like.
+    /// The kind of its value.
     pub(super) kind: Kind,
-    /// Whether all before the value is written as we write it.
+    /// Whether everything before the value is written as loomrec writes it.
     pub tidy: bool,
-    /// What it is for.
+    /// Its role.
     pub role: MemberRole,
 }
 
-/// What a value is.
+/// The kind of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Object,
@@ -28,7 +28,7 @@ pub(super) enum Kind {
     Other,
 }
 
-/// What a member is for.
+/// The role of a member.
 #[derive(Clone, Copy, Debug)]
 pub enum MemberRole {
     /// Metadata, by the number of its key: see [`meta_key`](super::RecordingOutline::meta_key).
@@ -37,7 +37,7 @@ pub enum MemberRole {
     Takes {
         /// The number of the name: see [`name`](super::RecordingOutline::name).
         name: usize,
-        /// Its number in the key, counted from 1.
+        /// The take number in the key, counted from 1.
         take: usize,
     },
 }

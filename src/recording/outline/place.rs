@@ -1,27 +1,27 @@
-//! A member of the top-level object in few bytes.
+//! A compact form of a top-level member.
 
 use super::{Kind, MemberRole, OutlineMember};
 use crate::scan::{FoundMember, ValueShape};
 
-/// Stands for the name of a member that is metadata.
+/// Replaces the name of a member that is metadata.
 const META: u32 = u32::MAX;
 
-/// A [`OutlineMember`] in 28 bytes. A file of a recording has less than 4 GiB, and all files of
-/// a folder less than 256 TiB.
+/// An [`OutlineMember`] in 28 bytes. A file of a recording has less than 4 GiB, and all files of a
+/// folder less than 256 TiB.
 #[derive(Clone, Debug)]
 pub(super) struct PackedMember {
-    /// Where its key begins: the lower bits, and the upper ones.
+    /// The offset of its key: the lower bits, and the upper ones.
     at: u32,
     at_high: u16,
     kind: Kind,
     tidy: bool,
     line: u32,
-    /// How far behind its key its value begins, and how long that is.
+    /// The distance from its key to its value, and the length of the value.
     value: u32,
     length: u32,
     /// The number of its name, or [`META`].
     name: u32,
-    /// The number of its take, or of its key among the metadata.
+    /// The take number, or the number of its key among the metadata.
     take: u32,
 }
 
@@ -30,7 +30,7 @@ fn small(number: impl TryInto<u32>) -> u32 {
 }
 
 impl PackedMember {
-    /// `member`, moved by `base` bytes, with this name and take.
+    /// Packs `member`, moved by `base` bytes, with this name and take.
     pub(super) fn new(member: &OutlineMember, base: u64, (name, take): (u32, usize)) -> Self {
         let at = member.at + base;
         Self {
@@ -50,7 +50,7 @@ impl PackedMember {
         u64::from(self.at_high) << 32 | u64::from(self.at)
     }
 
-    /// The number of its name; `None` for metadata.
+    /// Returns the number of its name; `None` for metadata.
     pub(super) fn name(&self) -> Option<u32> {
         (self.name != META).then_some(self.name)
     }

@@ -1,4 +1,4 @@
-//! What is wrong with a member or a take, and in which line.
+//! Errors of members and takes, with their lines.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use crate::error::{FormatError, plain_message};
 use loomrec_identity::typed_field::value_kind;
 
 impl RecordingOutline {
-    /// Why a member is no entry and no list of them, from its text.
+    /// Returns why a member is neither an entry nor a list of entries, from its text.
     pub fn not_entry(&self, member: &OutlineMember, text: &[u8]) -> FormatError {
         let (key, line) = (self.key(member), member.line);
         let value: Value = match serde_json::from_slice(text) {
@@ -30,14 +30,14 @@ impl RecordingOutline {
         FormatError::NotEntry { key, line, found }
     }
 
-    /// The error for a take whose text is no JSON, as if nothing before it were
-    /// wrong.
+    /// Returns the error for a take whose text is not JSON. The text before it is assumed to be
+    /// correct.
     pub fn bad_json(&self, take: &Range<u64>, error: &serde_json::Error) -> FormatError {
         let line = self.member_at(take.start).map_or(1, |member| member.line);
         json_at(line, error)
     }
 
-    /// The error for a take that has a wrong field.
+    /// Returns the error for a take with a wrong field.
     pub fn bad_entry(&self, take: &Range<u64>, problem: EntryError) -> FormatError {
         let member = self.member_at(take.start);
         let items = member.as_ref().map_or(&[][..], |member| self.items_in(&member.value));
@@ -50,7 +50,7 @@ impl RecordingOutline {
     }
 }
 
-/// The error of a value whose key stands in this line.
+/// Returns the error of a value whose key is in this line.
 pub(super) fn json_at(line: usize, error: &serde_json::Error) -> FormatError {
     FormatError::Json {
         line: line + error.line().saturating_sub(1),

@@ -1,4 +1,4 @@
-//! Where everything stands in a recording's text, in few bytes.
+//! The offsets of all members in a recording's text, in a compact form.
 
 use std::ops::Range;
 
@@ -6,19 +6,19 @@ use super::place::PackedMember;
 use crate::meta::RecordingMeta;
 use crate::name_set::NameSet;
 
-/// Where everything stands in a recording's text.
+/// The offsets of all members in a recording's text.
 #[derive(Clone, Debug, Default)]
 pub struct RecordingOutline {
     pub(super) meta: RecordingMeta,
-    /// The keys that are metadata, in the text's order.
+    /// The metadata keys, in the text's order.
     pub(super) meta_keys: Vec<String>,
     pub(super) members: Vec<PackedMember>,
     /// The objects in lists of takes, in the text's order.
     pub(super) items: Vec<Range<u64>>,
     pub(super) names: NameSet,
-    /// The numbers of the members that hold takes, name by name, those of a name in the
+    /// The numbers of the members that hold takes, grouped by name. Those of a name are in the
     /// order of their takes.
     pub(super) order: Vec<u32>,
-    /// Where the members of each name begin in `order`.
+    /// The start of each name's members in `order`.
     pub(super) starts: Vec<u32>,
 }

@@ -1,38 +1,38 @@
-//! Cuts a text where its members begin, while it is read.
+//! Splits a text at the beginnings of its members while it is read.
 
 use std::ops::Range;
 
-/// Longer pieces are not looked into: no recorder writes such an entry.
+/// Longer pieces are not searched: no recorder writes such an entry.
 pub const LONGEST: usize = 192 << 20;
 
 /// Cuts a text into pieces at the beginnings of its top-level members.
 #[derive(Debug, Default)]
 pub struct MemberCutter {
-    /// What has been fed and not given.
+    /// The bytes that were fed and not returned yet.
     buffer: Vec<u8>,
-    /// Where that begins in the text.
+    /// The offset of the buffer in the text.
     at: u64,
-    /// Up to where no beginning is in the buffer.
+    /// The part of the buffer up to here contains no beginning.
     seen: usize,
-    /// What a member begins with: a line feed, the file's indentation, a quote.
+    /// The beginning of a member: a line feed, the file's indentation, a quote.
     begins: Option<Vec<u8>>,
-    /// The bytes of a piece that is too long, which are not held.
+    /// The number of bytes dropped from a piece that is too long.
     dropped: u64,
 }
 
-/// A piece of a text: members that cannot be told apart by lines.
+/// A piece of a text. It may hold several members that line breaks do not separate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CutPiece {
-    /// Where it begins in the text.
+    /// Its offset in the text.
     pub at: u64,
-    /// How many bytes it has.
+    /// Its length in bytes.
     pub length: u64,
-    /// Its bytes; none where they are too many.
+    /// Its bytes; empty if it is too long.
     pub bytes: Vec<u8>,
 }
 
 impl MemberCutter {
-    /// Reads on; gives the pieces whose ends have been seen.
+    /// Reads the next bytes. Returns the pieces whose ends have been read.
     pub fn feed(&mut self, bytes: &[u8]) -> Vec<CutPiece> {
         self.buffer.extend_from_slice(bytes);
         let begins = match &self.begins {
@@ -43,13 +43,13 @@ impl MemberCutter {
         let mut from = 0;
         let finder = memchr::memmem::Finder::new(&begins);
         while let Some(found) = finder.find(self.buffer.get(self.seen..).unwrap_or_default()) {
-            // The line feed belongs to what is before it.
+            // The line feed belongs to the piece before it.
             let end = self.seen + found + 1;
             cuts.push(self.cut(from..end));
             (from, self.seen) = (end, end);
         }
         self.buffer.drain(..from);
-        // A beginning may lie across two feeds.
+        // A beginning may be split across two calls.
         self.seen = self.buffer.len().saturating_sub(begins.len() - 1);
         if self.buffer.len() > LONGEST {
             self.dropped += self.seen as u64;
@@ -60,7 +60,7 @@ impl MemberCutter {
         cuts
     }
 
-    /// What is behind the last beginning.
+    /// Returns the piece after the last beginning.
     pub fn finish(mut self) -> Option<CutPiece> {
         let length = self.buffer.len();
         let last = self.cut(0..length);
@@ -80,8 +80,9 @@ impl MemberCutter {
     }
 }
 
-/// What the members of a text begin with: as its first one does, or as ours do. Where the
-/// first line is one within a member, as damage may leave it, others stand further out.
+/// Returns the beginning of members in a text: that of its first member, or the one that loomrec
+/// writes. Damage may leave a first line that is inside a member. So a later line with less
+/// indentation takes precedence.
 fn beginning(text: &[u8]) -> Vec<u8> {
     let own = b"\n  \"".to_vec();
     let Some(rest) = text.trim_ascii_start().strip_prefix(b"{") else { return own };
@@ -95,7 +96,7 @@ fn beginning(text: &[u8]) -> Vec<u8> {
     [b"\n", outer.unwrap_or(first), b"\""].concat()
 }
 
-/// What stands before the first member on its line, where it begins one.
+/// Returns the text before the first member on its line, if the member is the first on its line.
 fn first_member(rest: &[u8]) -> Option<&[u8]> {
     let (gap, rest) = rest.split_at(rest.len() - rest.trim_ascii_start().len());
     let line = gap.iter().rposition(|byte| *byte == b'\n')?;

@@ -1,6 +1,6 @@
-//! What stands between two members of a text.
+//! The text between two tokens of a scanned text.
 
-/// The last few bytes between two tokens.
+/// The first few bytes between two tokens, and how many there are.
 #[derive(Debug, Default)]
 pub(super) struct TokenGap {
     pub(super) bytes: [u8; 4],

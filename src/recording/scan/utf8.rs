@@ -1,17 +1,17 @@
-//! Checks that what is read in pieces is UTF-8.
+//! An incremental check for UTF-8.
 
 use super::NotSplit;
 
 /// Checks UTF-8 across pieces.
 #[derive(Debug, Default)]
 pub(super) struct Utf8Checker {
-    /// A character whose end has not been seen.
+    /// The bytes of an unfinished character.
     torn: [u8; 4],
     length: usize,
 }
 
 impl Utf8Checker {
-    /// Reads on; gives whether it is UTF-8 so far.
+    /// Checks the next piece. Fails if the text so far is not UTF-8.
     pub(super) fn check(&mut self, mut piece: &[u8]) -> Result<(), NotSplit> {
         while self.length > 0 {
             let Some((&byte, rest)) = piece.split_first() else {
@@ -22,7 +22,7 @@ impl Utf8Checker {
             self.length += 1;
             match std::str::from_utf8(&self.torn[..self.length]) {
                 Ok(_) => self.length = 0,
-                // An unfinished character has three bytes at most.
+                // An unfinished character has at most three bytes.
                 Err(error) if error.error_len().is_none() => {}
                 Err(_) => return Err(NotSplit),
             }
