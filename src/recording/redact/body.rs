@@ -1,4 +1,4 @@
-//! Bodies by what their content type says that they are: JSON, a form, several parts.
+//! Redaction of bodies by content type: JSON, a form, several parts.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -12,11 +12,11 @@ use super::search::{RedactSearch, place_in_source};
 use super::{CallCredentials, Redactor, until_clean};
 use loomrec_identity::multipart;
 
-/// A body without what the patterns find, and without the call's own credentials.
+/// A body after redaction by the patterns alone, and after full redaction.
 pub struct RedactedBody<'a> {
-    /// Without what the patterns find.
+    /// The body without what the patterns find.
     pub by_patterns: Cow<'a, [u8]>,
-    /// Without the call's own credentials, too; `None` where that is the same.
+    /// The body without the call's own credentials too; `None` if that changes nothing more.
     pub whole: Option<Cow<'a, [u8]>>,
 }
 
@@ -25,17 +25,17 @@ pub struct RedactedBody<'a> {
 pub struct FoundSecret {
     /// Where it begins in the body.
     pub at: usize,
-    /// What it says.
+    /// The credential's text.
     pub text: Vec<u8>,
 }
 
 impl FoundSecret {
-    /// Where it stands.
+    /// Returns its range in the body.
     pub fn range(&self) -> Range<usize> {
         self.at..self.at + self.text.len()
     }
 
-    /// What was found in a text, each where it begins.
+    /// Converts search matches in a text to secrets, each at its position.
     pub(super) fn each(found: Vec<SearchMatch>, text: &[u8]) -> Vec<Self> {
         let is_new = |edit: &SourceEdit| {
             matches!(edit.mark, Some(RedactionMark::Plain | RedactionMark::Named { .. }))
@@ -47,7 +47,7 @@ impl FoundSecret {
 }
 
 impl Redactor {
-    /// A body of this content type without credentials.
+    /// Returns a body of this content type without credentials.
     pub fn redact_body<'a>(
         &self,
         content_type: &str,
@@ -61,8 +61,8 @@ impl Redactor {
         })
     }
 
-    /// A body without what the patterns find; and, where these secrets stand in it too,
-    /// without both. One search serves both.
+    /// Returns a body without what the patterns find, and, if these secrets occur in it too, also
+    /// the body without both. A single search serves both.
     pub fn redact_body_apart<'a>(
         &self,
         content_type: &str,
@@ -94,7 +94,7 @@ impl Redactor {
         RedactedBody { by_patterns, whole }
     }
 
-    /// The credentials that the patterns find in a body of this content type.
+    /// Returns the credentials that the patterns find in a body of this content type.
     pub fn find_in_body(&self, content_type: &str, body: &[u8]) -> Vec<FoundSecret> {
         let none = CallCredentials::default();
         FoundSecret::each(
@@ -103,7 +103,7 @@ impl Redactor {
         )
     }
 
-    /// The body without what was found in it; `None` where it stays as it is.
+    /// Removes from the body what was found in it; `None` if nothing is to be replaced.
     fn body_without(
         &self,
         body: &[u8],
@@ -121,7 +121,7 @@ impl Redactor {
 }
 
 impl RedactSearch<'_> {
-    /// What stands in a body of this content type.
+    /// Searches a body of this content type.
     pub(super) fn in_body(&self, content_type: &str, body: &[u8]) -> Vec<SearchMatch> {
         if let Some(range) = multipart::boundary_range(content_type)
             && let Some(found) = self.in_parts(&content_type.as_bytes()[range], body)
@@ -136,7 +136,7 @@ impl RedactSearch<'_> {
         }
     }
 
-    /// What stands in a form: in the names and the values of its fields.
+    /// Searches the names and the values of a form's fields.
     fn in_form(&self, form: &[u8]) -> Vec<SearchMatch> {
         let value = |search: &Self, text: &[u8]| search.in_value(text, 0);
         let mut found = Vec::new();
@@ -146,14 +146,14 @@ impl RedactSearch<'_> {
                     found.extend(self.in_form_text(form, field.start..equals, Self::in_name));
                     found.extend(self.in_form_text(form, equals + 1..field.end, value));
                 }
-                // A field without a name is a value.
+                // A field without `=` is a value.
                 None => found.extend(self.in_form_text(form, field, value)),
             }
         }
         found
     }
 
-    /// What stands in a text with percent escapes.
+    /// Searches a text with percent escapes.
     fn in_form_text(
         &self,
         source: &[u8],
@@ -166,7 +166,7 @@ impl RedactSearch<'_> {
         if found.is_empty() { found } else { place_in_source(found, &decoded, source) }
     }
 
-    /// What stands in a path: as it is written, and as it is meant.
+    /// Searches a path, both as it is written and decoded.
     pub(super) fn in_path(&self, path: &[u8]) -> Vec<SearchMatch> {
         let mut found = self.in_text(path);
         if path.contains(&b'%') || path.contains(&b'+') {
@@ -176,8 +176,8 @@ impl RedactSearch<'_> {
         found
     }
 
-    /// What stands in a query: in each field as it is written, and as it is meant. A rule
-    /// ends with the field.
+    /// Searches a query. Each field is searched as it is written and decoded. The match of a rule
+    /// does not cross the end of a field.
     pub(super) fn in_query(&self, query: &[u8]) -> Vec<SearchMatch> {
         let mut found = self.credentials_in_text(query);
         if !self.redactor.rules.is_empty() {
@@ -190,8 +190,8 @@ impl RedactSearch<'_> {
         found
     }
 
-    /// What stands in the parts of a body, each by its own content type; `None` where it
-    /// is not made of parts.
+    /// Searches the parts of a body, each by its own content type; `None` if the body is not made
+    /// of parts.
     fn in_parts(&self, boundary: &[u8], body: &[u8]) -> Option<Vec<SearchMatch>> {
         let delimiter = [b"--", boundary].concat();
         let starts: Vec<usize> = memchr::memmem::find_iter(body, &delimiter)
@@ -207,7 +207,7 @@ impl RedactSearch<'_> {
                 found.extend(self.shifted(end..body.len(), body, in_text));
                 break;
             };
-            // The line break before a delimiter is a part of it.
+            // The line break before a delimiter belongs to the delimiter.
             let text = &body[from..*next];
             let text = text.strip_suffix(b"\n").unwrap_or(text);
             let text = text.strip_suffix(b"\r").unwrap_or(text);
@@ -226,7 +226,7 @@ impl RedactSearch<'_> {
         Some(found)
     }
 
-    /// What stands in a range of the body, searched by itself.
+    /// Searches a range of the body on its own.
     pub(super) fn shifted(
         &self,
         range: Range<usize>,
@@ -241,7 +241,7 @@ impl RedactSearch<'_> {
     }
 }
 
-/// What a body is searched as, where it is not made of parts.
+/// How a body that is not made of parts is searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum BodyKind {
     Json,
@@ -250,15 +250,15 @@ enum BodyKind {
 }
 
 impl BodyKind {
-    /// The kind of a body with this content type. What begins as an object is JSON
-    /// whatever it is called: `curl -d` calls it a form.
+    /// Returns the kind of a body with this content type. A body that begins as an object is JSON
+    /// whatever its type says: `curl -d` calls it a form.
     fn of(content_type: &str, body: &[u8]) -> Self {
         let media = content_type.split(';').next().unwrap_or_default().trim();
         let start = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body).trim_ascii_start();
         let is_form = media.eq_ignore_ascii_case("application/x-www-form-urlencoded");
         match start.first() {
             Some(b'{') => Self::Json,
-            // Prose and the names of fields may begin in this way, too.
+            // Prose and the names of fields may begin with these bytes, too.
             Some(b'[' | b'"') if !is_form && !is_text(media) || is_json(body) => Self::Json,
             _ if is_form => Self::Form,
             _ => Self::Text,
@@ -266,13 +266,13 @@ impl BodyKind {
     }
 }
 
-/// Whether a media type is that of text for people.
+/// Whether a media type is a text for people.
 fn is_text(media: &str) -> bool {
     let is_text = media.as_bytes().get(..5).is_some_and(|it| it.eq_ignore_ascii_case(b"text/"));
     is_text && !media.eq_ignore_ascii_case("text/event-stream")
 }
 
-/// The fields of a form or of a query.
+/// Returns the ranges of the fields of a form or of a query.
 fn fields(form: &[u8]) -> impl Iterator<Item = Range<usize>> + '_ {
     let mut start = 0;
     memchr::memchr_iter(b'&', form).chain([form.len()]).map(move |end| {
@@ -282,7 +282,7 @@ fn fields(form: &[u8]) -> impl Iterator<Item = Range<usize>> + '_ {
     })
 }
 
-/// How long the head of a part is, with the empty line behind it.
+/// Returns the length of a part's head, including the empty line after it.
 fn head_length(part: &[u8]) -> usize {
     let ends = [(b"\r\n\r\n".as_slice(), 4), (b"\n\n", 2)];
     let ends = ends
@@ -291,7 +291,7 @@ fn head_length(part: &[u8]) -> usize {
     ends.min().unwrap_or(0)
 }
 
-/// The content type that the head of a part names, in lower case but for its parameters.
+/// Returns the content type that the head of a part names, in lower case.
 fn content_type(head: &[u8]) -> String {
     let text = String::from_utf8_lossy(head);
     let value = text.lines().find_map(|line| {

@@ -1,13 +1,13 @@
-//! Recorded requests that lost more than a secret.
+//! Recorded requests from which redaction removed more than a secret.
 
 use super::MARK;
 use super::json_tokens::is_json;
 use super::search::split_at_quotes;
 use loomrec_identity::multipart;
 
-/// Whether redaction broke a recorded request: a mark stands where JSON has no text, or in
-/// place of the boundary of a multipart body. A part of the request is missing then, so its
-/// key stands for other requests, too.
+/// Whether redaction broke a recorded request: a mark is at a place where JSON allows no text, or
+/// it replaced the boundary of a multipart body. Then a part of the request is missing, so its key
+/// also matches other requests.
 pub fn is_broken_by_redaction(content_type: &str, body: &[u8]) -> bool {
     if let Some(boundary) = multipart::boundary_range(content_type) {
         return has_mark(&content_type.as_bytes()[boundary]);
@@ -20,7 +20,7 @@ pub fn is_broken_by_redaction(content_type: &str, body: &[u8]) -> bool {
         && has_mark_outside_strings(body)
 }
 
-/// Whether a mark stands outside the strings of a JSON text, or in a string without an end.
+/// Whether a mark is outside the strings of a JSON text, or in an unterminated string.
 fn has_mark_outside_strings(json: &[u8]) -> bool {
     let pieces: Vec<_> = split_at_quotes(json).collect();
     let is_cut = pieces.len().is_multiple_of(2);
@@ -29,13 +29,13 @@ fn has_mark_outside_strings(json: &[u8]) -> bool {
     pieces.into_iter().enumerate().any(|(index, piece)| is_outside(index) && has_mark(&json[piece]))
 }
 
-/// Whether a mark, or what looks like a named placeholder, stands in a text.
+/// Whether a text contains a mark, or something that looks like a named placeholder.
 fn has_mark(text: &[u8]) -> bool {
     memchr::memmem::find(text, MARK.as_bytes()).is_some()
         || memchr::memchr_iter(b'<', text).any(|at| begins_placeholder(&text[at + 1..]))
 }
 
-/// Whether a text goes on as a placeholder behind its `<`: `NAME:1>`.
+/// Whether a text continues as a placeholder after its `<`: `NAME:1>`.
 fn begins_placeholder(text: &[u8]) -> bool {
     let is_part = |byte: &&u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || **byte == b'_';
     let name = text.iter().take_while(is_part).count();

@@ -1,23 +1,24 @@
-//! The order in which the texts of a request are numbered.
+//! The order in which the texts of a request get their placeholder numbers.
 //!
-//! A request is the same however its members are ordered, so this order depends on their
-//! names: what belongs to the call as a whole first, its conversation last. What a
-//! conversation holds then has the same numbers when it has grown.
+//! The order of members does not change a request, so this order depends on their names. Texts of
+//! the whole call come first, its conversation last. So the texts of a conversation keep their
+//! numbers when it grows.
 
 use loomrec_identity::Json;
 
-/// Members of a request that hold its conversation, or what takes its place.
+/// Members of a request that hold its conversation, or an equivalent of it.
 const CONVERSATION: [&str; 6] =
     ["chat_history", "contents", "input", "message", "messages", "prompt"];
 
-/// The order of the strings of a JSON text.
+/// The canonical order of the strings of a JSON text.
 pub(super) struct CanonicalOrder {
-    /// Where each string begins in the source, in the order of the source, and its turn.
+    /// The start of each string in the source, in the order of the source, and its rank.
     turns: Vec<(usize, usize)>,
 }
 
 impl CanonicalOrder {
-    /// Of a body; that of the source where it is not one JSON value.
+    /// Returns the order for a body. It is the order of the source if the body is not a single JSON
+    /// value.
     pub(super) fn of_body(body: &[u8]) -> Self {
         let mut places = Vec::new();
         if let Ok(json) = loomrec_identity::parse(body) {
@@ -40,7 +41,7 @@ impl CanonicalOrder {
         Self { turns }
     }
 
-    /// When what stands at `at` has its turn.
+    /// Returns the sort key of the text at `at`.
     pub(super) fn turn(&self, at: usize) -> (usize, usize) {
         let behind = self.turns.partition_point(|(start, _)| *start <= at);
         let turn = behind.checked_sub(1).map_or(0, |last| self.turns[last].1);
@@ -48,7 +49,7 @@ impl CanonicalOrder {
     }
 }
 
-/// Adds where the strings of a value stand in memory. The reader bounds the depth.
+/// Adds the memory addresses of the strings of a value. The parser bounds the depth.
 fn add_places(value: &Json<'_>, places: &mut Vec<usize>) {
     match value {
         Json::String(text) => places.push(text.offset()),

@@ -1,5 +1,5 @@
-//! The credentials that one request carries, and the search for them in everything that is
-//! kept of it.
+//! The credentials that a request carries, and the search for them in everything that is kept of
+//! it.
 
 mod escape;
 mod layer;
@@ -22,9 +22,9 @@ use loomrec_identity::header;
 use loomrec_identity::query::{QueryRules, is_token};
 use search::{CredentialSearch, SHORTEST};
 
-/// Values that programs send where no key is needed: no secrets, and words that
-/// a prompt may well contain. The stand-in for a missing key is not among them: it
-/// takes the key's place wherever the program puts it, and must match there too.
+/// Values that programs send when no key is needed. They are not secrets, and a prompt may well
+/// contain such words. The stand-in that loomrec sets for a missing key is not among them: the
+/// program puts it wherever the key belongs, and it must match there too.
 const PLACEHOLDERS: [&str; 10] = [
     "not-needed",
     "lm-studio",
@@ -38,7 +38,7 @@ const PLACEHOLDERS: [&str; 10] = [
     "undefined",
 ];
 
-/// A header whose name contains one of these carries a credential.
+/// A header whose name contains one of these words carries a credential.
 const TELLING: [&str; 10] = [
     "auth",
     "access-key",
@@ -52,10 +52,10 @@ const TELLING: [&str; 10] = [
     "credential",
 ];
 
-/// Headers that end with `key`, but not with a credential, contain one of these.
+/// Headers whose names end with `key` carry no credential if they contain one of these words.
 const OTHER_KEYS: [&str; 5] = ["idempotency", "cache", "websocket", "partition", "routing"];
 
-/// Headers that name whose account it is, and sessions.
+/// Headers that identify an account or a session.
 const PRIVATE: [&str; 6] = [
     "openai-organization",
     "openai-project",
@@ -69,17 +69,17 @@ const PRIVATE: [&str; 6] = [
 #[derive(Clone, Default)]
 pub struct CallCredentials {
     values: BTreeSet<String>,
-    /// Made when it is first needed.
+    /// The search, which is built at its first use.
     search: OnceLock<CredentialSearch>,
 }
 
 impl CallCredentials {
-    /// The credentials in a request's headers and raw query, of a known provider.
+    /// Collects the credentials in a request's headers and raw query, for a known provider.
     pub fn of(headers: &[(String, String)], query: &str) -> Self {
         Self::of_request(headers, query, QueryRules::KNOWN)
     }
 
-    /// The credentials in a request's headers and raw query.
+    /// Collects the credentials in a request's headers and raw query.
     pub fn of_request(headers: &[(String, String)], query: &str, rules: QueryRules<'_>) -> Self {
         let mut secrets = Self::default();
         for (name, value) in headers {
@@ -92,7 +92,7 @@ impl CallCredentials {
         secrets
     }
 
-    /// Adds the user and the password of an upstream's address, which are sent to it.
+    /// Adds the user and the password of an upstream's address, which are sent to the upstream.
     pub fn add_address(&mut self, address: &Url) {
         for part in [address.username(), address.password().unwrap_or_default()] {
             self.add(part);
@@ -100,7 +100,7 @@ impl CallCredentials {
         }
     }
 
-    /// Whether a header of this name, in lower case, is looked at for credentials.
+    /// Whether a header with this name (in lower case) is searched for credentials.
     pub fn may_be_in(header: &str) -> bool {
         matches!(header, "cookie" | "sec-websocket-protocol")
             || PRIVATE.contains(&header)
@@ -114,41 +114,42 @@ impl CallCredentials {
         }
     }
 
-    /// Whether there is none.
+    /// Whether there are no credentials.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
 
-    /// Each of them, in order.
+    /// Returns the credentials in order.
     pub fn values(&self) -> impl Iterator<Item = &str> {
         self.values.iter().map(String::as_str)
     }
 
-    /// A single one.
+    /// Returns a set with a single credential.
     pub fn of_value(value: &str) -> Self {
         let mut secrets = Self::default();
         secrets.add(value);
         secrets
     }
 
-    /// Whether one of them stands in the bytes, in any spelling.
+    /// Whether one of them is in the bytes, in any encoding.
     pub(super) fn are_in(&self, bytes: &[u8]) -> bool {
         !self.is_empty() && self.search().is_match(bytes)
     }
 
-    /// Whether one of them may stand in the bytes, in any spelling. Where this is false, none
-    /// stands in any part of them either.
+    /// Whether one of them may be in the bytes, in any encoding. If this is false, no part of the
+    /// bytes contains one either.
     pub(super) fn could_be_in(&self, bytes: &[u8]) -> bool {
         !self.is_empty() && self.search().may_match(bytes)
     }
 
-    /// Whether one of them stands in a text that is written of parts which were freed of
-    /// them: as it is or as base64, and where JSON escapes a part of it, without escapes.
+    /// Whether one of them is in a text that was composed of parts which were cleaned of them. It
+    /// looks for them as they are and as base64, and, if JSON escapes one of their characters, also
+    /// in the unescaped text.
     pub(super) fn are_in_again(&self, bytes: &[u8]) -> bool {
         !self.is_empty() && self.search().is_match_again(bytes)
     }
 
-    /// Where they stand, in any spelling: in no order, and maybe more than once.
+    /// Appends the ranges where they are, in any encoding. The ranges are unordered and may repeat.
     pub(super) fn find(&self, bytes: &[u8], ranges: &mut Vec<Range<usize>>) {
         if !self.is_empty() {
             self.search().find(bytes, ranges);
@@ -160,7 +161,7 @@ impl CallCredentials {
     }
 
     fn add_header(&mut self, name: &str, value: &str) {
-        // What an export holds of a header whose value was never kept.
+        // An export holds such a digest for a header whose value was never kept.
         if header::is_digest(value) && header::changes_answers(name) {
             return;
         }
@@ -171,7 +172,7 @@ impl CallCredentials {
             }
         } else if name == "sec-websocket-protocol" {
             for protocol in value.split(',').map(str::trim) {
-                // A browser has no other place for its key.
+                // Browsers have no other place for their key.
                 let key = protocol.strip_prefix("openai-insecure-api-key.");
                 key.into_iter().for_each(|key| self.add(key));
                 protocol.split('.').filter(|part| is_token(part)).for_each(|key| self.add(key));
@@ -183,8 +184,8 @@ impl CallCredentials {
         }
     }
 
-    /// Adds what an authorization holds: the value behind its scheme, and the
-    /// parts of that which are secret by themselves.
+    /// Adds the credentials in an authorization: the value after its scheme, and the parts of the
+    /// value that are secret by themselves.
     fn add_authorization(&mut self, value: &str) {
         let (scheme, rest) = match value.split_once(|letter: char| letter.is_ascii_whitespace()) {
             Some((scheme, rest)) => (scheme, rest.trim()),
@@ -215,18 +216,18 @@ impl CallCredentials {
             .ok()
             .and_then(|bytes| String::from_utf8(bytes).ok());
         if let Some(pair) = decoded {
-            // Some services take the key as the user's name.
+            // Some services use the key as the user's name.
             for half in pair.splitn(2, ':') {
                 self.add(half);
             }
         }
     }
 
-    /// Adds what one of several fields of an authorization says: `KEY`, `id:KEY`, `key=KEY`,
+    /// Adds the credential in one field of an authorization: `KEY`, `id:KEY`, `key=KEY`,
     /// `signature="KEY"`.
     fn add_field(&mut self, field: &str) {
         match field.split_once('=') {
-            // An `=` at the end is a part of base64.
+            // An `=` at the end belongs to base64.
             Some((name, value)) if !value.trim_end_matches('=').is_empty() => {
                 let name = name.trim().to_ascii_lowercase();
                 if name == "response" || names_a_credential(&name) {
@@ -252,14 +253,14 @@ impl CallCredentials {
     }
 }
 
-/// Whether a header or a field of this name, in lower case, carries a credential.
+/// Whether a header or a field with this name (in lower case) carries a credential.
 fn names_a_credential(name: &str) -> bool {
     let is_key = name.ends_with("key") && !OTHER_KEYS.iter().any(|part| name.contains(part));
     is_key || TELLING.iter().any(|part| name.contains(part))
 }
 
-/// Whether a value is what loomrec itself writes in the place of a credential. It would be
-/// found wherever something else was removed.
+/// Whether a value is part of the mark that loomrec itself writes in place of a credential. Such a
+/// value would be found wherever something was removed.
 fn is_part_of_mark(value: &str) -> bool {
     MARK.to_ascii_lowercase().contains(&value.to_ascii_lowercase())
 }

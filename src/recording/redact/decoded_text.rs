@@ -1,26 +1,26 @@
-//! Text decoded from a source, with the place of each byte in the source.
+//! Text decoded from a source, with a mapping from each byte to the source.
 //!
-//! Credentials are searched in what a text means; what is found becomes edits of the
-//! bytes that it was decoded from. So all bytes outside of a match stay as they are.
+//! Credentials are searched in decoded text. The matches become edits of the source bytes. So all
+//! bytes outside a match stay as they are.
 
 use std::ops::Range;
 
 use loomrec_identity::json_text;
 
-/// How a piece of text is spelled in the source.
+/// How the source encodes a piece of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Spelling {
-    /// As it is.
+    /// Literally.
     Verbatim,
     /// With the escapes of a JSON string.
     Json,
-    /// With percent escapes, and `+` for a blank.
+    /// With percent escapes, and `+` for a space.
     Form,
-    /// Not at all: it stands for a boundary in the source.
+    /// It is not in the source: it marks a boundary.
     Absent,
 }
 
-/// A piece of decoded text that has one spelling.
+/// A piece of decoded text that has one encoding.
 #[derive(Clone, Debug)]
 struct Piece {
     /// Where it ends in the decoded text.
@@ -36,26 +36,25 @@ pub(super) struct DecodedText {
     pieces: Vec<Piece>,
 }
 
-/// Decoded bytes and the source bytes they stand for; of the same length where each byte
-/// stands for itself.
+/// Decoded bytes and their source bytes. Both have the same length if each byte encodes itself.
 struct Run {
     decoded: Range<usize>,
     source: Range<usize>,
 }
 
 impl DecodedText {
-    /// What it says.
+    /// Returns the decoded text.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Adds source bytes as they are.
+    /// Appends source bytes literally.
     pub(super) fn push_verbatim(&mut self, source: &[u8], range: Range<usize>) {
         self.bytes.extend_from_slice(&source[range.clone()]);
         self.close_piece(range, Spelling::Verbatim);
     }
 
-    /// Adds what a JSON string means whose bytes between the quotes stand at `range`.
+    /// Appends the decoded JSON string whose bytes between the quotes are at `range`.
     pub(super) fn push_json(&mut self, source: &[u8], range: Range<usize>, escaped: bool) {
         if !escaped {
             return self.push_verbatim(source, range);
@@ -64,13 +63,13 @@ impl DecodedText {
         self.close_piece(range, Spelling::Json);
     }
 
-    /// Adds what a value of a form or of a query means.
+    /// Appends the decoded value of a form or of a query.
     pub(super) fn push_form(&mut self, source: &[u8], range: Range<usize>) {
         push_decoded(&source[range.clone()], form_step, &mut self.bytes);
         self.close_piece(range, Spelling::Form);
     }
 
-    /// Adds a byte that no byte of the source stands for.
+    /// Appends a byte that is not in the source.
     pub(super) fn push_boundary(&mut self, byte: u8, at: usize) {
         self.bytes.push(byte);
         self.close_piece(at..at, Spelling::Absent);
@@ -80,8 +79,8 @@ impl DecodedText {
         self.pieces.push(Piece { end: self.bytes.len(), source, spelling });
     }
 
-    /// The source bytes that each range of the decoded text stands for: several ranges
-    /// where it lies across a boundary. The ranges must be in order and not overlap.
+    /// Returns the source ranges of each range of the decoded text. A range across a boundary has
+    /// several. The ranges must be in order and must not overlap.
     pub(super) fn source_ranges(
         &self,
         source: &[u8],
@@ -108,7 +107,7 @@ impl DecodedText {
         found
     }
 
-    /// Calls `see` with each run, until that returns false.
+    /// Calls `see` with each run until it returns `false`.
     fn each_run(&self, source: &[u8], mut see: impl FnMut(Run) -> bool) {
         let mut start = 0;
         for piece in &self.pieces {
@@ -139,7 +138,7 @@ impl DecodedText {
 }
 
 impl Run {
-    /// The source of what of `range` lies in this run.
+    /// Returns the source of the part of `range` that is in this run.
     fn source_of(&self, range: &Range<usize>) -> Option<Range<usize>> {
         if self.source.is_empty() {
             return None;
@@ -153,14 +152,13 @@ impl Run {
     }
 }
 
-/// How much a decoder has read, and how much that means.
+/// How many bytes a decoder has read, and how many decoded bytes they give.
 struct Lengths {
     decoded: usize,
     source: usize,
 }
 
-/// Reads the beginning of a source: a run that stands for itself (`None`), or one escape
-/// and its meaning.
+/// Reads the beginning of a source: a literal run (`None`), or one escape and its meaning.
 type Step = fn(&[u8]) -> (Lengths, Option<char>);
 
 fn push_decoded(mut source: &[u8], step: Step, out: &mut Vec<u8>) {
@@ -179,8 +177,8 @@ fn same(length: usize) -> (Lengths, Option<char>) {
     (Lengths { decoded: length, source: length }, None)
 }
 
-/// Half of a surrogate pair means a replacement character; a backslash that begins no
-/// escape means itself.
+/// Decodes JSON escapes. An unpaired surrogate becomes a replacement character. A backslash that
+/// begins no escape is literal.
 fn json_step(source: &[u8]) -> (Lengths, Option<char>) {
     if source[0] != b'\\' {
         return same(memchr::memchr(b'\\', source).unwrap_or(source.len()));
@@ -193,7 +191,7 @@ fn json_step(source: &[u8]) -> (Lengths, Option<char>) {
     (Lengths { decoded: meant.len_utf8(), source: length }, Some(meant))
 }
 
-/// A percent escape means one byte, which need not be a character.
+/// Decodes a percent escape to one byte, which need not be a character.
 fn form_step(source: &[u8]) -> (Lengths, Option<char>) {
     let digit = |at: usize| source.get(at).and_then(|byte| char::from(*byte).to_digit(16));
     match (source[0], digit(1), digit(2)) {
@@ -219,7 +217,7 @@ mod tests {
         text
     }
 
-    /// Where the source of a range stands: from and to.
+    /// Returns the source ranges of a range, each as start and end.
     fn sources(text: &DecodedText, source: &[u8], range: Range<usize>) -> Vec<(usize, usize)> {
         let found = text.source_ranges(source, std::slice::from_ref(&range)).concat();
         found.into_iter().map(|range| (range.start, range.end)).collect()

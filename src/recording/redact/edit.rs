@@ -1,4 +1,4 @@
-//! From what was found to edits of the source, and these applied.
+//! Conversion of search matches to edits of the source, and their application.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -8,19 +8,19 @@ use bytes::Bytes;
 use super::super::body::Chunk;
 use super::placeholder::{Placeholders, RedactionMark};
 
-/// Something that was found in a text.
+/// A match in a text.
 #[derive(Clone, Debug)]
 pub(super) struct SearchMatch {
-    /// Where it stands, in order: several places where it lies across a boundary.
+    /// Its ranges in order. A match across a boundary has several.
     pub(super) places: Vec<Range<usize>>,
     /// Whether it is one of the call's own credentials.
     pub(super) own: bool,
-    /// What takes its place.
+    /// What replaces it.
     pub(super) mark: RedactionMark,
 }
 
 impl SearchMatch {
-    /// Whether it is a placeholder that stands there already.
+    /// Whether it is a placeholder that is in the text already.
     pub(super) fn is_placeholder(&self) -> bool {
         matches!(self.mark, RedactionMark::Placeholder { .. })
     }
@@ -30,7 +30,7 @@ impl SearchMatch {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SourceEdit {
     pub(super) range: Range<usize>,
-    /// What takes its place; `None` where that stands at an earlier piece.
+    /// What replaces it; `None` if the replacement is at an earlier piece.
     pub(super) mark: Option<RedactionMark>,
 }
 
@@ -39,14 +39,14 @@ pub(super) struct SourceEdit {
 pub(super) struct Replacement {
     pub(super) range: Range<usize>,
     pub(super) new: Vec<u8>,
-    /// How many bytes of it stay at its beginning and at its end.
+    /// How many bytes at its beginning and at its end stay the same.
     pub(super) kept: (usize, usize),
-    /// Whether a boundary between these goes into the middle of what is new, or
-    /// behind it.
+    /// Whether a chunk boundary between the kept bytes is moved to the proportional place in the
+    /// new bytes. Otherwise it goes after them.
     pub(super) divided: bool,
 }
 
-/// The edits that remove what was found: in order, without overlap.
+/// Returns the edits that remove the matches, in order and without overlap.
 pub(super) fn merge_found(found: Vec<SearchMatch>) -> Vec<SourceEdit> {
     let mut spread: Vec<Range<usize>> = found
         .iter()
@@ -54,7 +54,7 @@ pub(super) fn merge_found(found: Vec<SearchMatch>) -> Vec<SourceEdit> {
         .flat_map(|f| f.places.clone())
         .collect();
     spread.sort_by_key(|range| (range.start, range.end));
-    // A part of what lies across a boundary goes with the whole.
+    // A match inside a match that crosses a boundary is covered by it.
     let is_part = |places: &[Range<usize>]| {
         let [only] = places else { return false };
         let behind = spread.partition_point(|range| range.start <= only.start);
@@ -71,7 +71,7 @@ pub(super) fn merge_found(found: Vec<SearchMatch>) -> Vec<SourceEdit> {
     merge(edits)
 }
 
-/// The same edits in order and without overlap.
+/// Merges edits, so that they are in order and do not overlap.
 pub(super) fn merge(mut edits: Vec<SourceEdit>) -> Vec<SourceEdit> {
     edits.retain(|edit| !edit.range.is_empty());
     edits.sort_by_key(|edit| (edit.range.start, edit.range.end));
@@ -89,7 +89,7 @@ pub(super) fn merge(mut edits: Vec<SourceEdit>) -> Vec<SourceEdit> {
     merged
 }
 
-/// The mark for two things that overlap.
+/// Returns the mark for two overlapping edits.
 fn combined(
     one: Option<RedactionMark>,
     other: Option<RedactionMark>,
@@ -97,21 +97,21 @@ fn combined(
 ) -> Option<RedactionMark> {
     use RedactionMark::{Emptied, Named, Placeholder, Plain};
     match (one, other) {
-        // It is the whole of a value, whatever was found in it.
+        // It covers a whole value, whatever was found in it.
         (Some(Emptied(empty)), _) | (_, Some(Emptied(empty))) => Some(Emptied(empty)),
         (None | Some(Placeholder { .. }), mark) | (mark, None | Some(Placeholder { .. })) => mark,
         (Some(Named { name, value }), Some(Named { value: more, .. })) => {
             if same && value == more {
                 return Some(Named { name, value });
             }
-            // Together they are another value than each of them.
+            // Together they are a different value.
             Some(Named { name, value: [value, more].join(&[0xff_u8][..]) })
         }
         (Some(Plain), _) | (_, Some(Plain)) => Some(Plain),
     }
 }
 
-/// What each edit puts in the place of its bytes.
+/// Converts edits to replacements with their new bytes.
 pub(super) fn replacements<K: Ord>(
     edits: Vec<SourceEdit>,
     order: impl Fn(usize) -> K,
@@ -135,7 +135,7 @@ pub(super) fn replacements<K: Ord>(
         .collect()
 }
 
-/// The bytes with these replacements, which are in order and do not overlap.
+/// Applies replacements, which must be in order and must not overlap.
 pub(super) fn replaced<'a>(bytes: &'a [u8], replacements: &[Replacement]) -> Cow<'a, [u8]> {
     if replacements.is_empty() {
         return Cow::Borrowed(bytes);
@@ -151,8 +151,8 @@ pub(super) fn replaced<'a>(bytes: &'a [u8], replacements: &[Replacement]) -> Cow
     Cow::Owned(out)
 }
 
-/// Puts the replacements into the chunks that `joined` came in, and gives what these are
-/// then, in one piece. The number of the chunks stays.
+/// Applies the replacements to the chunks of `joined`, and returns their new bytes, joined. The
+/// number of chunks stays the same.
 pub(super) fn replace_in_chunks(
     joined: Bytes,
     chunks: &mut [Chunk],
@@ -189,7 +189,7 @@ pub(super) fn replace_in_chunks(
 }
 
 impl Replacement {
-    /// Where a boundary within what was goes in what is new.
+    /// Returns the new place of a boundary that was at `old` in the replaced bytes.
     fn place(&self, old: usize) -> usize {
         let (front, back) = self.kept;
         let behind = self.range.len() - old;

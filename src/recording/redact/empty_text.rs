@@ -1,14 +1,14 @@
-//! Texts of which redaction has left nothing but marks and placeholders.
+//! Texts of which redaction left only marks and placeholders.
 
 use super::MARK;
 
-/// Whether a mark or a placeholder stands anywhere in `body`.
+/// Whether `body` contains a mark or a placeholder.
 pub fn holds_mark(body: &[u8]) -> bool {
     memchr::memmem::find(body, MARK.as_bytes()).is_some()
         || memchr::memchr_iter(b'<', body).any(|at| placeholder_len(&body[at..]).is_some())
 }
 
-/// Whether `text` holds marks or placeholders and, beside them, no letter and no digit.
+/// Whether `text` holds marks or placeholders and, apart from them, neither letters nor digits.
 pub fn is_only_marks(text: &str) -> bool {
     let mut rest = text;
     let mut marks = 0_usize;
@@ -26,7 +26,7 @@ pub fn is_only_marks(text: &str) -> bool {
     marks > 0
 }
 
-/// The length of the placeholder that `text` begins with: `<NAME:1>`.
+/// Returns the length of the placeholder that `text` begins with: `<NAME:1>`.
 fn placeholder_len(text: &[u8]) -> Option<usize> {
     let inner = text.strip_prefix(b"<")?;
     let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');

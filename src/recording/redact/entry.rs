@@ -1,4 +1,4 @@
-//! A whole entry freed of credentials, under the key that it has then.
+//! Redaction of a whole entry and of its key.
 
 use std::borrow::Cow;
 
@@ -9,39 +9,39 @@ use super::{CallCredentials, Placeholders, RawResponse, Redactor, UnkeptReason};
 use loomrec_identity::IdentityRules;
 use loomrec_provider::{Answer, Operation, directory};
 
-/// Plain bytes of a compressed answer that are looked into, at most.
+/// The most plain bytes of a compressed answer that are searched.
 const DECODED: usize = 64 << 20;
 
-/// An entry that was looked through.
+/// An entry after redaction.
 #[derive(Clone, Debug)]
 pub struct CleanedEntry {
-    /// What it is to be kept under.
+    /// The name under which it must be kept.
     pub name: EntryName,
-    /// What is left of it.
+    /// The redacted entry.
     pub entry: Entry,
-    /// What was changed; nothing for an entry that was clean.
+    /// The parts that were changed; empty for an entry that was clean.
     pub changed: Vec<EntryPart>,
-    /// What could not be removed, and why.
+    /// Why something could not be removed, if that is so.
     pub left: Option<UnkeptReason>,
 }
 
-/// A part of an entry from which something is removed.
+/// A part of an entry that redaction changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryPart {
-    /// The step id that it stands under.
+    /// The step id that is its name.
     StepId,
     /// The request.
     Request,
     /// The response.
     Answer,
-    /// What it says of the answer, where the response stays.
+    /// The summary of the answer, if the response was not changed.
     AnswerText,
     /// Any other field.
     OtherFields,
 }
 
 impl EntryPart {
-    /// Its name.
+    /// Returns its name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::StepId => "step id",
@@ -54,9 +54,8 @@ impl EntryPart {
 }
 
 impl Redactor {
-    /// Removes credentials from an entry: out of its step id and session, request,
-    /// answer, and all else that it says. Where the request is another then, so is its
-    /// key under `rules`.
+    /// Removes credentials from an entry: from its step id and session, its request, its answer,
+    /// and all other fields. If this changes the request, its key under `rules` changes too.
     pub fn redact_entry(
         &self,
         name: &EntryName,
@@ -127,7 +126,7 @@ impl Redactor {
             request.headers.iter().filter(|(name, _)| self.may_be_name(name.as_bytes(), &none));
         let headers = named.map(&mut header).collect();
         let kind = request.content_type();
-        // A compressed body that holds a credential is kept decoded.
+        // A compressed body that holds a credential is stored decoded.
         let text = stored_text(&request.body);
         let body = match self.redact_body(kind, &text, &none, placeholders) {
             Cow::Borrowed(_) if self.is_packing_clean(&request.body, &text, &none) => {
@@ -147,7 +146,8 @@ impl Redactor {
         }
     }
 
-    /// Cleans what came back, and reads it anew; gives what could not be removed.
+    /// Redacts the response, and reads the answer again. Returns why something could not be
+    /// removed.
     fn redact_response(
         &self,
         entry: &mut Entry,
@@ -169,7 +169,7 @@ impl Redactor {
         if let Err(UnkeptReason::Compressed | UnkeptReason::TooLarge) = answer {
             response.clone_from(&before);
         }
-        // What can be removed is, also where the body cannot be cleaned.
+        // Headers are redacted even if the body cannot be.
         response.headers = self.stored_response_headers(&response.headers, &none, placeholders);
         let answer = match answer {
             Ok(answer) => answer,
@@ -182,7 +182,7 @@ impl Redactor {
         None
     }
 
-    /// Cleans what an entry says of its answer, and what else it holds.
+    /// Redacts the summary of the answer, and the other fields.
     fn redact_said(&self, entry: &mut Entry, placeholders: &mut Placeholders) {
         let none = CallCredentials::default();
         let had_content = entry.content.is_some();
@@ -211,7 +211,7 @@ impl Redactor {
     }
 }
 
-/// The fields of an entry that are words and stand by themselves.
+/// Returns the fields of an entry that hold a plain text.
 fn words(entry: &mut Entry) -> [&mut Option<String>; 6] {
     [
         &mut entry.session,

@@ -13,7 +13,7 @@ fn redactor() -> Redactor {
     Redactor::new(&["hunter-[0-9]+-secret".to_owned()]).unwrap()
 }
 
-/// An entry with the secret in each of these.
+/// Returns an entry with the secret in each of these parts.
 fn entry(asked: &str, chunks: &[&str], media: &str) -> Entry {
     let chunk = |data: &&str| Chunk { at_ms: 1.0, data: data.as_bytes().to_vec().into() };
     let request = RecordedRequest {
@@ -66,7 +66,7 @@ fn key_is_that_of_the_request_that_is_left() {
     assert_eq!(clean.changed, [EntryPart::Request]);
     assert_eq!(clean.entry, same);
     assert_eq!(clean.name, EntryName::Hash(same.request_hash.unwrap()));
-    // Doing it again changes nothing.
+    // A second redaction changes nothing.
     let again = redactor().redact_entry(&clean.name, &clean.entry, &IdentityRules::default());
     assert_eq!((again.entry, again.changed), (clean.entry, Vec::new()));
 }

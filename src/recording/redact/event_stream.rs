@@ -1,8 +1,8 @@
-//! Credentials within the messages of AWS's event stream: taken out of what the
-//! messages carry, which are then written anew with the right lengths and checksums.
+//! Redaction of AWS event streams: credentials are removed from the payloads of messages, which are
+//! then rewritten with correct lengths and checksums.
 //!
-//! What is not touched stays byte for byte as it was. Bytes that are no message are
-//! redacted as any others.
+//! Messages without a match stay the same, byte for byte. Bytes that are not a message are redacted
+//! as text.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -20,34 +20,34 @@ use super::search::RedactSearch;
 use super::{CallCredentials, FoundSecret, Placeholders, ROUNDS, Redactor, join};
 use loomrec_provider::framing::{self, BufferMessage};
 
-/// A payload of InvokeModel's: a model's own event in base64.
+/// A payload of InvokeModel: the model's own event in base64.
 #[derive(Deserialize)]
 struct Carried<'a> {
     #[serde(borrow)]
     bytes: Cow<'a, str>,
 }
 
-/// What the messages of a stream carry, behind each other.
+/// The payloads of a stream's messages, concatenated.
 #[derive(Default)]
 struct Payloads {
     text: Vec<u8>,
-    /// For each message that decodes, where its payload stands.
+    /// The payload of each message that decodes.
     of_messages: Vec<Payload>,
-    /// The events of the stream.
+    /// The ranges of the stream's events in `text`.
     events: Vec<Range<usize>>,
 }
 
-/// What a message carries.
+/// The payload of a message.
 struct Payload {
     range: Range<usize>,
-    /// A model's own event: where its base64 stands in the payload, and where the event
-    /// itself stands behind it.
+    /// The model's own event: the range of its base64 in the payload, and the range of the decoded
+    /// event in the text.
     native: Option<(Range<usize>, Range<usize>)>,
 }
 
 impl Redactor {
-    /// Removes credentials from AWS's event stream: out of each message, and out of the
-    /// texts that messages carry together. Chunks stay, and so do their times.
+    /// Removes credentials from an AWS event stream: from each message, and from texts that are
+    /// spread over messages. The chunks and their times stay.
     pub fn redact_messages(
         &self,
         chunks: &mut [Chunk],
@@ -62,8 +62,8 @@ impl Redactor {
             }
             clean = replace_in_chunks(clean, chunks, &new);
         }
-        // A header's name is not looked at above. What stands there is not kept for the
-        // checksum's sake.
+        // The search above skips the names of headers. If a credential is left there, it is removed
+        // even though the checksum becomes wrong.
         if secrets.are_in(&clean) {
             return self.redact_chunks(chunks, secrets);
         }
@@ -100,7 +100,7 @@ impl Redactor {
             let value = |value| self.redact(value, secrets);
             let clean = |old| payload.without(old, &payloads.text, &within);
             let clean = |old| match clean(old) {
-                // A key that is itself in the base64, by chance or by design.
+                // By chance or by design, the base64 itself may contain a key.
                 new if secrets.are_in(&new) => Cow::Owned(self.redact(&new, secrets).into_owned()),
                 new => new,
             };
@@ -115,7 +115,7 @@ impl Redactor {
 }
 
 impl RedactSearch<'_> {
-    /// What stands in what messages carry, each where its message begins.
+    /// Searches the payloads of messages. Each match is reported at the start of its message.
     pub(super) fn in_messages(&self, joined: &[u8]) -> Vec<FoundSecret> {
         let messages: Vec<BufferMessage<'_>> = framing::messages(joined).collect();
         let payloads = Payloads::of(&messages);
@@ -160,7 +160,7 @@ impl Payloads {
         payloads
     }
 
-    /// What stands in payloads beside a model's own event.
+    /// Searches payloads outside the model's own event.
     fn beside_native(&self, search: RedactSearch<'_>) -> Vec<SearchMatch> {
         let mut found = Vec::new();
         for Payload { range, native } in &self.of_messages {
@@ -182,7 +182,7 @@ impl Payloads {
 }
 
 impl Payload {
-    /// The payload, freed of what these replacements of all payloads take out of it.
+    /// Applies to this payload the replacements that belong to it.
     fn without<'a>(
         &self,
         payload: &'a [u8],
@@ -217,11 +217,11 @@ impl Payload {
     }
 }
 
-/// Where in a payload the base64 of a model's own event stands, and that event.
+/// Returns the range of the base64 of a model's own event in a payload, and the decoded event.
 fn carried(payload: &[u8]) -> Option<(Range<usize>, Vec<u8>)> {
     let Carried { bytes } = serde_json::from_slice(payload).ok()?;
     let native = STANDARD.decode(&*bytes).ok().filter(|native| !native.is_empty())?;
-    // As it is written: `/` may be escaped.
+    // In the spelling of the payload: `/` may be escaped.
     let written = [bytes.to_string(), bytes.replace('/', "\\/")];
     let range = written.iter().find_map(|text| {
         let quoted = format!("\"{text}\"");

@@ -22,7 +22,7 @@ fn frame(name: &'static str, data: Value) -> Vec<u8> {
         .concat()
 }
 
-/// A model's own event, as InvokeModel streams it.
+/// Returns a model's own event, as InvokeModel streams it.
 fn native(event: &Value) -> Vec<u8> {
     frame("chunk", json!({ "bytes": STANDARD.encode(event.to_string()), "p": "abc" }))
 }
@@ -36,7 +36,7 @@ fn lengths(chunks: &[Chunk]) -> Vec<usize> {
     chunks.iter().map(|chunk| chunk.data.len()).collect()
 }
 
-/// The chunks redacted, and the bytes of all.
+/// Returns the redacted chunks, and all their bytes.
 fn redacted(parts: &[&[u8]]) -> (Vec<Chunk>, Vec<u8>) {
     let mut chunks = chunks(parts);
     let joined = redactor().redact_messages(&mut chunks, &secrets(), &mut Placeholders::default());
@@ -109,7 +109,7 @@ fn bytes_that_are_no_message_are_redacted_as_they_are() {
     assert_eq!(after[2].data, "[REDACTED] behind");
     assert_eq!(after[0].data.len(), bad.len() - KEY.len() + MARK.len());
     assert!(!secrets().are_in(&joined));
-    // Where a secret is cut, the mark is in the first piece.
+    // If a secret is split, the mark is in the first piece.
     let (after, _) = redacted(&[b"x canary/Key", b"+42-7f3a y"]);
     assert_eq!((&after[0].data[..], &after[1].data[..]), (&b"x [REDACTED]"[..], &b" y"[..]));
 }
@@ -118,7 +118,7 @@ fn bytes_that_are_no_message_are_redacted_as_they_are() {
 fn a_secret_where_nothing_is_rewritten_goes_all_the_same() {
     let whole = frame("chunk", json!({ "text": "x" }));
     let mut stream = Vec::new();
-    // A header's name.
+    // The name of a header holds the key.
     let headers = [&[KEY.len() as u8][..], KEY.as_bytes(), &[0]].concat();
     let total = (12 + headers.len() + 4) as u32;
     stream.extend(total.to_be_bytes());
@@ -154,7 +154,7 @@ fn a_message_that_was_split_stays_split_at_the_same_place() {
     }
 }
 
-/// A piece of text, with or without something that is to go.
+/// Generates a piece of text, with or without something to redact.
 fn text() -> impl Strategy<Value = String> {
     let planted = prop_oneof![
         Just(String::new()),
@@ -173,7 +173,7 @@ fn message() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
-/// What a stream says in the end: names, JSON, and what is in its base64.
+/// Returns everything that a stream says: names, JSON, and the content of its base64.
 fn said(bytes: &[u8]) -> String {
     let mut all = String::new();
     for event in events(Framing::EventStream, bytes) {
@@ -203,7 +203,7 @@ proptest! {
         let expected = redactor().redact(before.as_bytes(), &secrets()).into_owned();
         prop_assert_eq!(&left, &String::from_utf8(expected).unwrap());
         prop_assert!(!secrets().are_in(&joined) && !left.contains("patient-31415"));
-        // A second time there is nothing more to do.
+        // A second redaction changes nothing.
         let again: Vec<&[u8]> = after.iter().map(|chunk| &chunk.data[..]).collect();
         prop_assert_eq!(redacted(&again).1, joined);
     }

@@ -1,15 +1,15 @@
-//! Which headers and query parameters are stored.
+//! The choice of headers that are stored.
 //!
-//! Of a request, only the headers that change an answer: a program can send
-//! any other, with anything in it. Of a response, all but those that belong to
-//! the connection, set a cookie, or name whose account it was. Of a query, all
-//! but credentials, in the order and spelling they came.
+//! Of a request, only headers that change an answer are stored: a program can send any other header
+//! with any content. Of a response, all headers are stored except those that belong to the
+//! connection, set a cookie, or identify an account. Of a query, everything is stored except
+//! credentials, with its order and spelling unchanged.
 
 use super::credentials::CallCredentials;
 use loomrec_identity::header;
 
-/// Headers that belong to one connection only (RFC 9110 section 7.6.1, and the
-/// older ones still seen); so do those that `connection` names.
+/// Headers that belong to one connection only (RFC 9110 section 7.6.1, and older ones that are
+/// still in use). The headers that `connection` names belong to it too.
 pub const HOP_BY_HOP: [&str; 9] = [
     "connection",
     "keep-alive",
@@ -22,8 +22,7 @@ pub const HOP_BY_HOP: [&str; 9] = [
     "upgrade",
 ];
 
-/// The other response headers that are not stored: they set a cookie, or name
-/// whose account it was.
+/// Other response headers that are not stored: they set a cookie, or identify an account.
 const ACCOUNT: [&str; 6] = [
     "set-cookie",
     "set-cookie2",
@@ -33,20 +32,20 @@ const ACCOUNT: [&str; 6] = [
     "anthropic-workspace-id",
 ];
 
-/// Whether a request header of this name, in lower case, is stored.
+/// Whether a request header with this name (in lower case) is stored.
 pub fn stores(name: &str) -> bool {
     matches!(name, "content-type" | "accept") || header::is_stored(name)
 }
 
-/// Headers that rules of identity cannot speak of: they belong to the connection, or say
-/// how the body is to be read.
+/// Headers that identity rules cannot name: they belong to the connection, or say how the body is
+/// to be read.
 const FIXED: [&str; 6] =
     ["accept-encoding", "content-encoding", "content-length", "content-type", "expect", "host"];
 
-/// The name of a header that rules leave out of keys, in lower case.
+/// Returns the lower-case name of a header that rules may leave out of keys.
 ///
 /// # Errors
-/// Why a rule cannot speak of this header.
+/// If a rule must not name this header. The error says why.
 pub fn ignorable_name(name: &str) -> Result<String, &'static str> {
     let name = name.trim().to_ascii_lowercase();
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
@@ -62,11 +61,11 @@ pub fn ignorable_name(name: &str) -> Result<String, &'static str> {
     Ok(name)
 }
 
-/// The name of a header that rules make a part of keys, in lower case. It is stored with
-/// its value, so it must be no credential.
+/// Returns the lower-case name of a header that rules may add to keys. Its value is stored, so it
+/// must not be a credential.
 ///
 /// # Errors
-/// Why a rule cannot name this header.
+/// If a rule must not name this header. The error says why.
 pub fn identity_name(name: &str) -> Result<String, &'static str> {
     let name = ignorable_name(name)?;
     if CallCredentials::may_be_in(&name) && !header::is_stored(&name) {
@@ -75,8 +74,8 @@ pub fn identity_name(name: &str) -> Result<String, &'static str> {
     Ok(name)
 }
 
-/// What of a response's headers may be stored: those that are not of this
-/// connection (by their name, or because `Connection` names them), nor private.
+/// Returns the response headers that may be stored: those that neither belong to this connection
+/// (by their name, or because `Connection` names them) nor are private.
 pub(super) fn end_to_end(headers: &[(String, String)]) -> impl Iterator<Item = (String, &String)> {
     let named: Vec<String> = headers
         .iter()

@@ -1,9 +1,9 @@
-//! The bytes of chunks in one piece.
+//! Joining the bytes of chunks.
 
 use super::super::body::Chunk;
 use bytes::{Bytes, BytesMut};
 
-/// The chunks' bytes in one piece; a single chunk is not copied.
+/// Returns the joined bytes of the chunks. A single chunk is not copied.
 pub(super) fn join(chunks: &[Chunk]) -> Bytes {
     if let [only] = chunks {
         return only.data.clone();

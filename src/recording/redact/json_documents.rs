@@ -1,11 +1,10 @@
-//! Documents of JSON that follow each other in bytes whose framing is not known.
+//! Consecutive JSON documents in bytes whose framing is not known.
 
 use std::ops::Range;
 
 use super::json_tokens::{JsonToken, JsonTokens};
 
-/// Where JSON documents stand that follow each other: none where there is only one, in
-/// most cases.
+/// Returns the ranges of consecutive JSON documents. Usually returns none if there is only one.
 pub(super) fn documents(bytes: &[u8]) -> Vec<Range<usize>> {
     let Some(first) = bytes.iter().find(|byte| !is_space(byte)) else { return Vec::new() };
     if first.is_ascii_alphanumeric() {
@@ -30,9 +29,9 @@ pub(super) fn documents(bytes: &[u8]) -> Vec<Range<usize>> {
     found
 }
 
-/// Whether one document may begin directly behind another.
+/// Whether a document may begin directly after another.
 fn may_be_several(first: u8, bytes: &[u8]) -> bool {
-    // Within one document nothing begins directly behind an end, but in a string.
+    // Within a document, nothing begins directly after an end, except in a string.
     let is_followed = |at: usize| {
         let rest = &bytes[at + 1..];
         is_begin(rest.iter().find(|byte| !is_space(byte)))
@@ -52,8 +51,8 @@ fn is_begin(byte: Option<&u8>) -> bool {
     matches!(byte, Some(b'{' | b'[' | b'"'))
 }
 
-/// Where JSON stands in lines of which each begins with a short tag (`0:"Hello"`), as
-/// Vercel's data streams have them; nothing where a line is another.
+/// Returns the ranges of JSON in lines that begin with a short tag (`0:"Hello"`), as in Vercel's
+/// data streams. Returns none if any line has another form.
 fn tagged_lines(bytes: &[u8]) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut start = 0;

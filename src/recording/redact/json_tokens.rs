@@ -1,25 +1,25 @@
 //! A tolerant reader of JSON as a sequence of tokens.
 //!
-//! It reads one JSON value, or several behind each other (lines of JSON, a
-//! concatenation), in one pass and without recursion. Where the text is not JSON, the
-//! reader says so and goes on at the next object, array or string: every byte is read once.
+//! It reads one JSON value, or several consecutive ones (lines of JSON, a concatenation), in one
+//! pass and without recursion. If the text is not JSON, the reader reports this and continues at
+//! the next object, array or string. Every byte is read once.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 use super::decoded_text::DecodedText;
 
-/// A JSON string in its source: the bytes between the quotes.
+/// A JSON string in its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct JsonText {
-    /// Where the bytes between the quotes stand.
+    /// The range of the bytes between the quotes.
     pub(super) range: Range<usize>,
-    /// Whether there is an escape among them.
+    /// Whether it contains escapes.
     pub(super) escaped: bool,
 }
 
 impl JsonText {
-    /// What it means, however it is spelled.
+    /// Returns the decoded string.
     pub(super) fn meaning<'a>(&self, json: &'a [u8]) -> Cow<'a, [u8]> {
         if !self.escaped {
             return Cow::Borrowed(&json[self.range.clone()]);
@@ -33,9 +33,9 @@ impl JsonText {
 /// A part of a JSON text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum JsonToken {
-    /// An object or an array begins.
+    /// The beginning of an object or an array.
     Open,
-    /// It ends.
+    /// The end of an object or an array.
     Close,
     /// The name of a member.
     Name(JsonText),
@@ -45,7 +45,7 @@ pub(super) enum JsonToken {
     Scalar(Range<usize>),
 }
 
-/// Whether a text is an object or an array in full, or several of them.
+/// Whether a text is a complete object or array, or several of them.
 pub fn is_json(text: &[u8]) -> bool {
     let start = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text).trim_ascii_start();
     if !matches!(start.first(), Some(b'{' | b'[')) {
@@ -67,7 +67,7 @@ enum Expected {
     CommaOrClose,
 }
 
-/// The tokens of a text, in its order.
+/// The tokens of a text, in order.
 pub(super) struct JsonTokens<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -85,17 +85,17 @@ impl<'a> JsonTokens<'a> {
         Self { bytes, at, open: Vec::new(), expected, broken: false, documents: 0 }
     }
 
-    /// Whether all that was read so far is JSON: meaningful once there is no token left.
+    /// Whether everything read so far is JSON. Meaningful only after the last token.
     pub(super) fn is_complete(&self) -> bool {
         !self.broken && self.open.is_empty() && self.documents > 0
     }
 
-    /// Where the next token begins at the earliest.
+    /// Returns the lowest offset at which the next token can begin.
     pub(super) fn position(&self) -> usize {
         self.at
     }
 
-    /// How deep the next token stands.
+    /// Returns the nesting depth of the next token.
     pub(super) fn depth(&self) -> usize {
         self.open.len()
     }
@@ -107,7 +107,7 @@ impl<'a> JsonTokens<'a> {
         }
     }
 
-    /// A value has ended.
+    /// Handles the end of a value.
     fn value_ended(&mut self) {
         self.expected = match self.open.last() {
             Some(_) => Expected::CommaOrClose,
@@ -118,7 +118,7 @@ impl<'a> JsonTokens<'a> {
         };
     }
 
-    /// What stands here is not JSON: goes on at the next container or string.
+    /// Handles text that is not JSON: continues at the next container or string.
     fn resume(&mut self) {
         self.broken = true;
         self.open.clear();
@@ -127,7 +127,7 @@ impl<'a> JsonTokens<'a> {
         self.at += memchr::memchr3(b'{', b'[', b'"', rest).unwrap_or(rest.len());
     }
 
-    /// The string whose opening quote stands here.
+    /// Reads the string whose opening quote is here.
     fn text(&mut self) -> JsonText {
         let start = self.at + 1;
         let mut at = start;
@@ -135,7 +135,7 @@ impl<'a> JsonTokens<'a> {
         loop {
             let rest = self.bytes.get(at..).unwrap_or_default();
             let Some(length) = memchr::memchr2(b'"', b'\\', rest) else {
-                // Cut: what is there is looked at all the same.
+                // The string is cut. Its existing part is searched all the same.
                 self.broken = true;
                 self.at = self.bytes.len();
                 return JsonText { range: start..self.at.max(start), escaped };
@@ -202,8 +202,8 @@ impl<'a> JsonTokens<'a> {
         Some(JsonToken::Close)
     }
 
-    /// The next token, `None` where only punctuation was read, and an error where the
-    /// byte cannot stand here.
+    /// Returns the next token, `None` if only punctuation was read, and an error if the byte is not
+    /// allowed here.
     fn step(&mut self, byte: u8) -> Result<Option<JsonToken>, ()> {
         let is_close = matches!(byte, b'}' | b']');
         let token = match self.expected {
@@ -244,7 +244,7 @@ impl Iterator for JsonTokens<'_> {
                 Ok(Some(token)) => return Some(token),
                 Ok(None) => {}
                 Err(()) => {
-                    // A bracket that does not fit here may begin a value of its own.
+                    // A bracket that is not allowed here may begin a new value.
                     let begins = matches!(byte, b'{' | b'[') && !self.open.is_empty();
                     self.at += usize::from(!begins);
                     self.resume();

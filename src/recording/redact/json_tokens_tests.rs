@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// The tokens in words, and whether the whole is JSON.
+/// Returns the tokens as words, and whether the whole text is JSON.
 fn read(text: &str) -> (Vec<String>, bool) {
     let mut tokens = JsonTokens::new(text.as_bytes());
     let mut words = Vec::new();

@@ -1,14 +1,14 @@
-//! Keys of a well-known shape: a prefix, and enough characters of its alphabet.
+//! Keys with a well-known shape: a prefix, followed by enough characters of an alphabet.
 //!
-//! One pass finds the prefixes; only behind one is anything looked at more
-//! closely, and each byte there at most twice, so hostile input costs no more.
+//! One pass finds the prefixes. Only the bytes after a prefix are examined more closely, each of
+//! them at most twice, so hostile input costs no more.
 
 use std::ops::Range;
 
 use aho_corasick::packed::Searcher;
 use aho_corasick::{AhoCorasick, BuildError, Input, Span};
 
-/// The characters a key may go on with.
+/// The characters that may follow the prefix of a key.
 #[derive(Clone, Copy)]
 enum Alphabet {
     /// Letters and digits.
@@ -23,14 +23,14 @@ enum Alphabet {
     Hex,
 }
 
-/// How much must stand in front of a prefix for it to count.
+/// What must be before a prefix for it to count.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Before {
-    /// Nothing: the prefix is long enough to be told from chance.
+    /// Anything: the prefix is long enough to rule out chance.
     Anything,
     /// The beginning of a word.
     Word,
-    /// The beginning of a word that no base64 text runs into.
+    /// The beginning of a word that is not part of a base64 text.
     Base64,
 }
 
@@ -39,7 +39,7 @@ use Alphabet::{Alnum, Base64, Hex, Token, Word};
 struct Shape {
     prefix: &'static str,
     alphabet: Alphabet,
-    /// The least number of characters behind the prefix.
+    /// The least number of characters after the prefix.
     least: usize,
     before: Before,
 }
@@ -48,7 +48,7 @@ const fn shape(prefix: &'static str, alphabet: Alphabet, least: usize, before: B
     Shape { prefix, alphabet, least, before }
 }
 
-/// The keys of the services that a program which calls LLMs is likely to hold.
+/// The keys of services that are likely in a program which calls LLMs.
 const SHAPES: [Shape; 43] = [
     shape("sk-ant-", Token, 20, Before::Anything),
     shape("sk-proj-", Token, 20, Before::Anything),
@@ -95,19 +95,19 @@ const SHAPES: [Shape; 43] = [
     shape("tvly-", Token, 20, Before::Word),
 ];
 
-/// Prefixes of the shapes that are more than a prefix and a run.
+/// Prefixes of shapes that need more than a prefix and a run.
 const AWS: [&str; 4] = ["AKIA", "ASIA", "ABIA", "ACCA"];
 const SENDGRID: &str = "SG.";
 const JWT: &str = "eyJ";
 const PEM: &str = "-----BEGIN ";
 const URL: &str = "://";
 
-/// Every prefix that a key may begin with, none of which begins with another.
+/// Returns all prefixes of keys. No prefix begins with another.
 fn prefixes() -> Vec<&'static str> {
     let single = [SENDGRID, JWT, PEM, URL];
     let shapes = SHAPES.iter().map(|shape| shape.prefix);
     let mut prefixes: Vec<&str> = shapes.chain(AWS).chain(single).collect();
-    // One prefix that begins another finds it too.
+    // A prefix also finds the longer ones that begin with it.
     let all = prefixes.clone();
     prefixes.retain(|prefix| !all.iter().any(|other| other != prefix && prefix.starts_with(other)));
     prefixes
@@ -119,18 +119,18 @@ pub(super) struct ShapeFinder {
     prefixes: Prefixes,
 }
 
-/// The search for all prefixes at once.
+/// A search for all prefixes at once.
 #[derive(Clone, Debug)]
 enum Prefixes {
-    /// Many bytes at a time.
+    /// Compares many bytes at a time.
     Packed(Searcher),
-    /// Byte by byte, on a processor that cannot.
+    /// Byte by byte, on processors that cannot.
     Automaton(AhoCorasick),
 }
 
 impl Prefixes {
     /// # Errors
-    /// An automaton that cannot be built.
+    /// If the automaton cannot be built.
     fn new() -> Result<Self, BuildError> {
         let prefixes = prefixes();
         match Searcher::new(&prefixes) {
@@ -139,7 +139,7 @@ impl Prefixes {
         }
     }
 
-    /// Where the next prefix begins, from `at` on.
+    /// Returns the start of the next prefix, from `at` on.
     fn find(&self, bytes: &[u8], at: usize) -> Option<usize> {
         let span = Span::from(at..bytes.len());
         match self {
@@ -152,17 +152,17 @@ impl Prefixes {
 
 impl ShapeFinder {
     /// # Errors
-    /// A search that cannot be built.
+    /// If the search cannot be built.
     pub(super) fn new() -> Result<Self, BuildError> {
         Ok(Self { prefixes: Prefixes::new()? })
     }
 
-    /// Whether a key may begin in the bytes: whether they hold the prefix of one.
+    /// Whether a key may begin in the bytes: they contain a prefix.
     pub(super) fn begin_in(&self, bytes: &[u8]) -> bool {
         self.prefixes.find(bytes, 0).is_some()
     }
 
-    /// Where keys stand.
+    /// Appends the ranges of keys.
     pub(super) fn find(&self, bytes: &[u8], ranges: &mut Vec<Range<usize>>) {
         let mut at = 0;
         while let Some(start) = self.prefixes.find(bytes, at) {
@@ -175,7 +175,7 @@ impl ShapeFinder {
     }
 }
 
-/// The key that begins with the prefix at `at`, if it is one.
+/// Returns the range of the key whose prefix is at `at`, if it is one.
 fn key_at(bytes: &[u8], at: usize) -> Option<Range<usize>> {
     let text = &bytes[at..];
     if text.starts_with(URL.as_bytes()) {
@@ -184,8 +184,8 @@ fn key_at(bytes: &[u8], at: usize) -> Option<Range<usize>> {
     if text.starts_with(PEM.as_bytes()) {
         return private_key(text).map(|length| at..at + length);
     }
-    // What stands before is looked at first: in a run of keys' beginnings, only
-    // the first is followed to the end of the run.
+    // The bytes before the prefix are checked first. So in a run of repeated prefixes, only the
+    // first is followed to the end of the run.
     let shapes = SHAPES
         .iter()
         .filter(|shape| text.starts_with(shape.prefix.as_bytes()))
@@ -237,8 +237,8 @@ fn json_web_token(text: &[u8]) -> Option<usize> {
     shaped.then_some(head + 1 + body + 1 + signature)
 }
 
-/// The length of a private key block: to its end line, or as far as what
-/// follows may be a part of the key. The line feeds in it may be escaped.
+/// Returns the length of a private key block: to its end line, or as far as the text may belong to
+/// the key. Its line feeds may be escaped.
 fn private_key(text: &[u8]) -> Option<usize> {
     const DASHES: &[u8] = b"-----";
     let label_length = text[PEM.len()..]
@@ -252,7 +252,7 @@ fn private_key(text: &[u8]) -> Option<usize> {
     }
     let start = head + DASHES.len();
     let body = &text[start..];
-    // An encrypted key has header lines, and so more than base64.
+    // An encrypted key has header lines, so it holds more than base64.
     let to_end = body
         .windows(DASHES.len())
         .take_while(|window| *window != DASHES && is_pem(window[0]))
@@ -272,7 +272,7 @@ fn is_pem(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"+/=\r\n \\,:-".contains(&byte)
 }
 
-/// The `user:password` in front of a URL's `@`.
+/// Returns the range of `user:password` before a URL's `@`.
 fn url_credentials(bytes: &[u8], start: usize) -> Option<Range<usize>> {
     let part = |from: usize| {
         let rest = bytes.get(from..)?;
@@ -302,8 +302,8 @@ fn is_in(byte: u8, alphabet: Alphabet) -> bool {
     }
 }
 
-/// Whether a word may begin at `at`. Behind a JSON or a URL escape one does,
-/// though its last byte is a letter or a digit.
+/// Whether a word may begin at `at`. A word may begin after a JSON or URL escape, although the
+/// escape ends with a letter or a digit.
 fn begins(bytes: &[u8], at: usize, before: Before) -> bool {
     let Some(&last) = at.checked_sub(1).and_then(|at| bytes.get(at)) else {
         return true;

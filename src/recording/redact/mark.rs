@@ -1,4 +1,4 @@
-//! The text that stands in the place of a credential.
+//! The mark that replaces a credential.
 
-/// What stands in the place of a credential.
+/// The mark that replaces a credential.
 pub const MARK: &str = "[REDACTED]";

@@ -1,22 +1,22 @@
-//! Patterns of credentials, and why one is refused.
+//! Redaction patterns, and the errors of invalid ones.
 
 use regex::bytes::Regex;
 
-/// A pattern that cannot be used.
+/// Why a pattern cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum RedactError {
-    /// Not a regular expression.
+    /// It is not a regular expression.
     #[error("read the redaction pattern {pattern:?}: {problem}")]
     Pattern {
-        /// As it was given.
+        /// The pattern as the user gave it.
         pattern: String,
         /// What is wrong with it.
         problem: String,
     },
-    /// It matches the empty text, and so everything.
+    /// It matches the empty text, and therefore everything.
     #[error("use the redaction pattern {pattern:?}: it matches the empty text; make it longer")]
     Empty {
-        /// As it was given.
+        /// The pattern as the user gave it.
         pattern: String,
     },
 }

@@ -1,38 +1,38 @@
-//! What stands in the place of what was found: a mark, or a placeholder with a number.
+//! The replacements of redacted text: a mark, or a numbered placeholder.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use super::MARK;
 
-/// What stands in the place of something that was found.
+/// What replaces a match.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum RedactionMark {
     /// `[REDACTED]`.
     Plain,
-    /// The placeholder of the rules of this name, for this value.
+    /// The placeholder of the rules with this name, for this value.
     Named { name: usize, value: Vec<u8> },
-    /// A placeholder that stands there already.
+    /// A placeholder that is in the text already.
     Placeholder { name: usize, number: u32 },
-    /// An empty value: what stood there spelled a text from which something was removed.
+    /// An empty value. The original spelled out a text from which something was removed.
     Emptied(&'static str),
 }
 
-/// Which number each value has that was found by rules of a name: `<EMAIL:1>`.
+/// The placeholder number of each value that was found by rules with a name: `<EMAIL:1>`.
 ///
-/// Numbers are given by first appearance: in the request, and on from there in its answer.
-/// Nothing but the exchange itself decides on them, so record and replay give the same.
-/// The values are held to know them again, and are never printed.
+/// Numbers are assigned in order of first appearance, first in the request and then in its answer.
+/// They depend only on the exchange, so record and replay assign the same ones. The values are held
+/// to recognise them again, and are never printed.
 #[derive(Clone, Default)]
 pub struct Placeholders {
     numbers: HashMap<(usize, Vec<u8>), u32>,
     used: HashSet<(usize, u32)>,
-    /// How far the numbers of each name are used without a gap.
+    /// For each name, the lowest number that may still be free.
     next: HashMap<usize, u32>,
 }
 
 impl Placeholders {
-    /// What stands for a mark; `names` are those of the rules.
+    /// Returns the text for a mark. `names` are the names of the rules.
     pub(super) fn text(&mut self, mark: &RedactionMark, names: &[String]) -> String {
         match mark {
             RedactionMark::Plain => MARK.to_owned(),
@@ -48,7 +48,7 @@ impl Placeholders {
         }
     }
 
-    /// The number of a value: its own, or the lowest that is free.
+    /// Returns the number of a value: the one it has already, or the lowest free one.
     fn number(&mut self, name: usize, value: &[u8]) -> u32 {
         if let Some(number) = self.numbers.get(&(name, value.to_vec())) {
             return *number;
@@ -68,7 +68,7 @@ impl fmt::Debug for Placeholders {
     }
 }
 
-/// Where placeholders of these names stand in a text, and their numbers.
+/// Returns the placeholders with these names in a text: range, index of the name, and number.
 pub(super) fn find_placeholders<'t>(
     text: &'t [u8],
     names: &'t [String],

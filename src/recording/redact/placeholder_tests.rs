@@ -12,7 +12,7 @@ fn redactor() -> Redactor {
     Redactor::new(&[EMAIL.to_owned(), "ID=id-[0-9]+".to_owned()]).unwrap()
 }
 
-/// A request as it is stored, and its placeholders.
+/// Returns a request as it is stored, and its placeholders.
 fn stored(body: &Value) -> (Value, Placeholders) {
     let mut placeholders = Placeholders::default();
     let text = body.to_string();
@@ -21,7 +21,7 @@ fn stored(body: &Value) -> (Value, Placeholders) {
     (serde_json::from_slice(&clean).unwrap(), placeholders)
 }
 
-/// The text of an answer as it is stored.
+/// Returns the text of an answer as it is stored.
 fn answered(text: &str, placeholders: &mut Placeholders) -> String {
     let body = json!({"choices": [{"message": {"content": text}}]}).to_string();
     let none = CallCredentials::default();
@@ -83,8 +83,8 @@ fn values_are_not_printed() {
     assert_eq!(format!("{placeholders:?}"), "Placeholders(1)");
 }
 
-/// An answer says what was said to it, and things of its own (`e@x` for `a@x`). What it
-/// says first, the program can only know from it.
+/// Returns an answer that repeats words of the conversation and adds new ones (`e@x` for `a@x`).
+/// The program learns the new ones only from the answer.
 fn answer_to(conversation: &[String], text: &str) -> String {
     let said = conversation.join(" ");
     text.split(' ')
@@ -105,8 +105,8 @@ fn text() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// The program sends back what it was answered: in record the value, in replay the
-    /// placeholder. Both are the same request at each turn.
+    /// The program sends back each answer: with the value in record, with the placeholder in
+    /// replay. Both must give the same request at each turn.
     #[test]
     fn a_conversation_has_the_same_keys_in_record_and_replay(
         turns in prop::collection::vec((text(), text()), 1..6),

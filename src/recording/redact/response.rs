@@ -1,4 +1,4 @@
-//! An answer freed of credentials, and read anew from what is left of it.
+//! Redaction of answers, and reading them again afterwards.
 
 use std::borrow::Cow;
 
@@ -14,43 +14,43 @@ use super::second_spelling::second_spellings;
 use super::{CallCredentials, FoundSecret, Placeholders, Redactor, join};
 use loomrec_provider::{Answer, Framing, Operation};
 
-/// An answer as it came.
+/// An answer as the upstream sent it.
 pub struct RawResponse<'a> {
-    /// What was asked for.
+    /// The operation that the request called.
     pub operation: Operation,
     /// The HTTP status.
     pub status: u16,
-    /// The headers, names in lower case. Those that do not fit what is left are
-    /// removed; what they hold is not looked at.
+    /// The headers, with names in lower case. Headers that no longer fit the body are removed.
+    /// Their values are not redacted.
     pub headers: &'a mut Vec<(String, String)>,
     /// The body.
     pub chunks: &'a mut Vec<Chunk>,
-    /// The numbers of the placeholders in the request, which go on here.
+    /// The numbers of the placeholders in the request. The answer continues them.
     pub placeholders: &'a mut Placeholders,
 }
 
 /// Why an answer cannot be kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnkeptReason {
-    /// It is compressed in a way that cannot be looked into.
+    /// It is compressed in a way that cannot be decoded.
     #[error("its answer is compressed and cannot be looked into")]
     Compressed,
-    /// It is compressed, and decodes to more bytes than are looked into.
+    /// It is compressed, and decodes to more bytes than are searched.
     #[error("its answer decodes to more bytes than are looked into")]
     TooLarge,
-    /// A credential stands in what its pieces say together, but in none of them, and how
-    /// the pieces are framed is not known.
+    /// A credential is spread over its pieces and is in none of them alone, and the framing of the
+    /// pieces is not known.
     #[error("a credential is spread over its answer, and cannot be taken out of it")]
     Spread,
 }
 
 impl Redactor {
-    /// Removes credentials from an answer's body, and reads what is left of it. A
-    /// compressed body of up to `max` plain bytes is looked into.
+    /// Removes credentials from an answer's body, and reads the rest as an answer. A compressed
+    /// body is searched if it has at most `max` plain bytes.
     ///
     /// # Errors
-    /// [`UnkeptReason`] where the answer cannot be freed of credentials. A body that cannot be
-    /// looked into is gone then.
+    /// [`UnkeptReason`] if credentials cannot be removed from the answer. A body that cannot be
+    /// decoded is dropped.
     pub fn redact_answer(
         &self,
         came: RawResponse<'_>,
@@ -81,7 +81,7 @@ impl Redactor {
             if is_packed {
                 keep_decoded(headers, chunks, joined);
             }
-            // A text may stand in several parts of one document.
+            // A text may be spread over several parts of one document.
             joined = self.remove(chunks, placeholders, |text| {
                 search.in_events(text, std::slice::from_ref(&(0..text.len())))
             });
@@ -93,7 +93,7 @@ impl Redactor {
         Err(UnkeptReason::Spread)
     }
 
-    /// Removes credentials from a JSON value's strings.
+    /// Removes credentials from the strings of a JSON value.
     pub fn redact_json(
         &self,
         value: &mut Value,
@@ -107,7 +107,7 @@ impl Redactor {
         }
     }
 
-    /// Removes credentials from what an entry says of its answer.
+    /// Removes credentials from the summary of an answer.
     pub fn redact_summary(
         &self,
         answer: &mut Answer,
@@ -128,10 +128,10 @@ impl Redactor {
         }
     }
 
-    /// Removes credentials from the plain bytes of an answer of this framing (`None` where
-    /// it is no stream) and media type. A match that lies across chunks or events leaves
-    /// its mark in the first of them. Number and times of the chunks stay. Returns what is
-    /// left, in one piece.
+    /// Removes credentials from the plain bytes of an answer with this framing (`None` if it is not
+    /// a stream) and media type. A match across chunks or events leaves its mark in the first of
+    /// them. The number and the times of the chunks stay the same. Returns the remaining bytes,
+    /// joined.
     pub fn redact_payload(
         &self,
         framing: Option<Framing>,
@@ -154,7 +154,7 @@ impl Redactor {
         })
     }
 
-    /// The credentials that the patterns find in the plain bytes of an answer.
+    /// Returns the credentials that the patterns find in the plain bytes of an answer.
     pub fn find_in_payload(
         &self,
         framing: Option<Framing>,
@@ -170,16 +170,16 @@ impl Redactor {
         FoundSecret::each(found, bytes)
     }
 
-    /// Whether a body that says `text` may be kept as it is: it is that text, or compressed
-    /// bytes that hold no credential beside it.
+    /// Whether a body whose plain text is `text` may be kept as it is: it is that text, or it is
+    /// compressed and the compressed bytes themselves hold no credential.
     pub fn is_packing_clean(&self, body: &Bytes, text: &Bytes, secrets: &CallCredentials) -> bool {
-        // A body that says itself is shared, and need not be read.
+        // A body that is its own text shares the memory, and need not be searched.
         let is_text = (body.as_ptr(), body.len()) == (text.as_ptr(), text.len());
         is_text || self.is_packed_clean(body, secrets)
     }
 
-    /// Whether compressed bytes hold no credential as they are: in the names and notes that
-    /// codings have room for. The rules do not apply: they match what is no text.
+    /// Whether compressed bytes themselves hold no credential, for example in the names and
+    /// comments that codings allow. Rules do not apply, since the bytes are not text.
     pub fn is_packed_clean(&self, packed: &[u8], secrets: &CallCredentials) -> bool {
         let search = RedactSearch { redactor: self, secrets };
         !search.begins_in(packed) || search.in_name(packed).is_empty()
@@ -187,9 +187,9 @@ impl Redactor {
 }
 
 impl RedactSearch<'_> {
-    /// What a compressed body says that may be kept as it is; `None` for a body that is
-    /// not compressed. One that holds a credential is kept decoded, and so not compressed
-    /// any longer: it could not be cleaned otherwise.
+    /// Returns the plain text of a compressed body that may be kept as it is; `None` for a body
+    /// that is not compressed. A compressed body that holds a credential is replaced by its decoded
+    /// form, since it cannot be redacted otherwise.
     fn look_into_packed(
         &self,
         operation: Operation,
@@ -203,7 +203,7 @@ impl RedactSearch<'_> {
         let DecodableBody { plain, problem } = encoding::decode_available(&coding, &packed, max);
         let plain = Bytes::from(plain);
         match problem {
-            // Of a cut body, nobody can read more than its beginning.
+            // Of a cut body, only the beginning can be read anyway.
             None | Some(DecodeError::Cut) => {
                 let is_clean = self.redactor.is_packed_clean(&packed, self.secrets)
                     && self.is_payload_clean(operation, media, &plain);
@@ -212,14 +212,14 @@ impl RedactSearch<'_> {
                 }
                 keep_decoded(headers, chunks, plain);
             }
-            // A text that is sent under the header of a coding by mistake.
+            // A plain text that was sent with the header of a coding by mistake.
             Some(DecodeError::Damaged) if std::str::from_utf8(&packed).is_ok() => {
                 if self.is_payload_clean(operation, media, &packed) {
                     return Ok(Some(packed));
                 }
                 keep_decoded(headers, chunks, packed);
             }
-            // What cannot be seen to be free of secrets is not kept.
+            // A body is not kept if it cannot be checked for secrets.
             Some(DecodeError::Damaged | DecodeError::Unknown) => {
                 return Err(UnkeptReason::Compressed);
             }
@@ -228,7 +228,7 @@ impl RedactSearch<'_> {
         Ok(None)
     }
 
-    /// Whether nothing is to be removed from the plain bytes of an answer.
+    /// Whether nothing has to be removed from the plain bytes of an answer.
     fn is_payload_clean(&self, operation: Operation, media: &str, plain: &Bytes) -> bool {
         let framing = Framing::answered(operation, media, plain);
         let mut chunks = [Chunk { at_ms: 0.0, data: plain.clone() }];
@@ -237,7 +237,7 @@ impl RedactSearch<'_> {
         redactor.redact_payload(framing, media, &mut chunks, secrets, none) == plain
     }
 
-    /// What stands in an answer that is no stream of a known framing.
+    /// Searches an answer that is not a stream with a known framing.
     fn in_document(&self, media: &str, bytes: &[u8]) -> Vec<SearchMatch> {
         let mut found = self.in_body(media, bytes);
         let documents = documents(bytes);
@@ -249,8 +249,8 @@ impl RedactSearch<'_> {
         found
     }
 
-    /// Whether what an answer says in the whole holds what is in none of its pieces.
-    /// `is_document`: its bytes are known to be one JSON document.
+    /// Whether an answer as a whole holds something to redact that is in none of its pieces.
+    /// `is_document` says that its bytes are known to be one JSON document.
     fn is_spread(
         &self,
         framing: Option<Framing>,
@@ -259,7 +259,7 @@ impl RedactSearch<'_> {
         bytes: &[u8],
     ) -> bool {
         let mut calls = answer.tool_calls.iter().map(|call| call.arguments.to_string());
-        // Most complete answers say all of it in one string, which was searched.
+        // Most complete answers hold their text in a single string, which was searched.
         let is_searched = || framing.is_none() && is_one_string(&answer.content, bytes);
         (!is_searched() && self.is_in(answer.content.as_bytes()))
             || calls.any(|arguments| self.is_in(arguments.as_bytes()))
@@ -271,18 +271,18 @@ impl RedactSearch<'_> {
 
 #[cfg(feature = "fuzzing")]
 impl Redactor {
-    /// Whether an answer says in the whole what must not be kept, as the fuzz targets ask.
+    /// As the method of the search, for the fuzz targets.
     pub fn is_spread(&self, framing: Option<Framing>, answer: &Answer, bytes: &[u8]) -> bool {
         let secrets = &CallCredentials::default();
         RedactSearch { redactor: self, secrets }.is_spread(framing, answer, false, bytes)
     }
 }
 
-/// Whether a text is the beginning of one string of a JSON text, as most writers spell it.
+/// Whether a text is the beginning of one string of a JSON text, in the usual spelling.
 fn is_one_string(text: &str, json: &[u8]) -> bool {
     let Some(first) = text.bytes().next() else { return true };
     let first = if matches!(first, b'\n' | b'"') { b'\\' } else { first };
-    // A quote behind a backslash is a part of a string: what follows it is read once only.
+    // A quote after a backslash is inside a string, so the text after it is read only once.
     let begins = |at: &usize| {
         *at > 0 && json[at - 1] != b'\\' && json.get(at + 1).is_some_and(|byte| *byte == first)
     };
@@ -290,7 +290,7 @@ fn is_one_string(text: &str, json: &[u8]) -> bool {
     strings.any(|at| spells(&json[at + 1..], text.as_bytes()))
 }
 
-/// Whether JSON goes on with this text, which is spelled without escapes where it can be.
+/// Whether JSON continues with this text, which is escaped only as far as JSON requires.
 fn spells(mut json: &[u8], mut text: &[u8]) -> bool {
     loop {
         let plain = memchr::memchr3(b'\n', b'"', b'\\', text).unwrap_or(text.len());
@@ -308,20 +308,20 @@ fn spells(mut json: &[u8], mut text: &[u8]) -> bool {
 
 const JSON: &str = "application/json";
 
-/// The framing of a stream whose media type does not name it, by its first bytes.
+/// Returns the framing of a stream whose media type does not name it, judged by its first bytes.
 fn unnamed_framing(bytes: &[u8]) -> Option<Framing> {
     let is_sse = bytes.starts_with(b"data:") || bytes.starts_with(b"event:");
     is_sse.then_some(Framing::Sse)
 }
 
-/// What an answer says.
+/// An answer that was read.
 struct Said {
     answer: Answer,
-    /// Whether its bytes have been read as one JSON document.
+    /// Whether its bytes were read as one JSON document.
     is_document: bool,
 }
 
-/// What an answer of success says.
+/// Reads a successful answer.
 fn read(operation: Operation, status: u16, media: &str, plain: &Bytes) -> Said {
     if !(200..300).contains(&status) {
         return Said { answer: Answer::default(), is_document: false };
@@ -336,7 +336,7 @@ fn read(operation: Operation, status: u16, media: &str, plain: &Bytes) -> Said {
     Said { answer: answer.unwrap_or_default(), is_document }
 }
 
-/// Puts the plain bytes in the place of a compressed body.
+/// Replaces a compressed body by its plain bytes.
 fn keep_decoded(headers: &mut Vec<(String, String)>, chunks: &mut Vec<Chunk>, plain: Bytes) {
     let at_ms = chunks.last().map_or(0.0, |chunk| chunk.at_ms);
     *chunks = vec![Chunk { at_ms, data: plain }];

@@ -1,12 +1,12 @@
-//! Searching a text again until nothing more is found.
+//! Repeated redaction of a text until nothing more is found.
 
 use std::borrow::Cow;
 
-/// How often a text is searched at most. What is removed may bring another credential to
-/// light: one that was glued to it, and so no word of its own.
+/// The most times that a text is searched. Removing something may reveal another credential that
+/// was joined to it, and so was not a word by itself.
 pub(super) const ROUNDS: usize = 4;
 
-/// A text that `clean` changes until it finds nothing more.
+/// Calls `clean` on a text repeatedly, until it finds nothing more. Returns the result.
 pub(super) fn until_clean(
     text: &[u8],
     mut clean: impl FnMut(&[u8]) -> Option<Vec<u8>>,

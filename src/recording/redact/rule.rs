@@ -1,4 +1,4 @@
-//! The rules that `--redact` gives.
+//! The rules of `--redact`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -7,15 +7,15 @@ use regex::bytes::Regex;
 
 use super::RedactError;
 
-/// A rule: a pattern, and the name of the placeholders it writes, where it has one.
+/// A rule: a pattern, and the name of its placeholders if it has one.
 #[derive(Clone, Debug)]
 pub(super) struct RedactRule {
     pub(super) regex: Regex,
-    /// The place of its name among those of all rules.
+    /// The index of its name among the names of all rules.
     pub(super) name: Option<usize>,
-    /// As it was given.
+    /// The rule as the user gave it.
     text: String,
-    /// What it has matched so far.
+    /// What it has matched so far: a combination of [`TEXT`] and [`ELSEWHERE`].
     matched: Arc<AtomicU8>,
 }
 
@@ -25,14 +25,14 @@ const TEXT: u8 = 1;
 const ELSEWHERE: u8 = 2;
 
 impl RedactRule {
-    /// Notes that it matched a text.
+    /// Records that it matched a text.
     pub(super) fn note_text(&self) {
         if self.matched.load(Ordering::Relaxed) & TEXT == 0 {
             self.matched.fetch_or(TEXT, Ordering::Relaxed);
         }
     }
 
-    /// Notes that it matched a member's name or a number.
+    /// Records that it matched a member's name or a number.
     pub(super) fn note_elsewhere(&self) {
         self.matched.fetch_or(ELSEWHERE, Ordering::Relaxed);
     }
@@ -42,13 +42,13 @@ impl RedactRule {
         self.matched.load(Ordering::Relaxed) == 0
     }
 
-    /// The rule, where it has matched names and numbers only.
+    /// Returns the rule if it has matched only names and numbers.
     pub(super) fn useless(&self) -> Option<&str> {
         (self.matched.load(Ordering::Relaxed) == ELSEWHERE).then_some(&self.text)
     }
 }
 
-/// The rules as they were given, and their names.
+/// Parses rules. Returns them, and their names.
 pub(super) fn read_rules(
     patterns: &[String],
 ) -> Result<(Vec<RedactRule>, Vec<String>), RedactError> {
@@ -72,8 +72,8 @@ pub(super) fn read_rules(
     Ok((rules, names))
 }
 
-/// `NAME=REGEX` as name and pattern. A name is a capital letter and any number of capital
-/// letters, digits and `_`; what begins otherwise is a pattern as a whole.
+/// Splits `NAME=REGEX` into name and pattern. A name is a capital letter, followed by capital
+/// letters, digits and `_`. Anything else is a pattern as a whole.
 fn split_name(given: &str) -> (Option<&str>, &str) {
     let Some((name, pattern)) = given.split_once('=') else { return (None, given) };
     let is_part = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';

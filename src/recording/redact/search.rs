@@ -1,5 +1,5 @@
-//! The search for credentials in what a text means: in JSON value by value, in all else
-//! in the whole.
+//! The search for credentials in decoded text: JSON is searched value by value, anything else as a
+//! whole.
 
 use std::ops::Range;
 
@@ -9,10 +9,10 @@ use super::json_tokens::{JsonText, JsonToken, JsonTokens};
 use super::placeholder::{RedactionMark, find_placeholders};
 use super::{CallCredentials, MARK, Redactor};
 
-/// How deep JSON within strings of JSON is looked into.
+/// The deepest nesting of JSON in strings of JSON that is searched.
 const NESTED: usize = 4;
 
-/// One search, for these credentials beside what the patterns find.
+/// A search for these credentials, and for what the patterns find.
 #[derive(Clone, Copy)]
 pub(super) struct RedactSearch<'r> {
     pub(super) redactor: &'r Redactor,
@@ -22,18 +22,17 @@ pub(super) struct RedactSearch<'r> {
 /// What a text is searched for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Wanted {
-    /// Shapes of keys, what the rules match, and the call's own credentials.
+    /// Shapes of keys, matches of rules, and the call's own credentials.
     All,
-    /// The same but for the rules, which do not apply to names.
+    /// The same without rules, which do not apply to names.
     Credentials,
-    /// The call's own credentials alone.
+    /// Only the call's own credentials.
     Own,
 }
 
 impl RedactSearch<'_> {
-    /// Whether nothing can be found in the JSON text or in what its strings mean, as far
-    /// as can be told without reading it: its escapes hide no letter, and no key begins
-    /// in it.
+    /// Whether it is certain, without parsing, that neither the JSON text nor its decoded strings
+    /// hold anything to redact: no escape hides a letter, and no key begins in it.
     pub(super) fn is_plainly_clean(&self, json: &[u8]) -> bool {
         self.redactor.rules.is_empty()
             && !hides_a_letter(json)
@@ -41,29 +40,29 @@ impl RedactSearch<'_> {
             && !self.secrets.values().any(is_escaped_in_json)
     }
 
-    /// Whether nothing can be found in a text that is not JSON, as far as can be told
-    /// without reading it: it has no escapes of JSON, and no key begins in it.
+    /// Whether it is certain, without decoding, that a text that is not JSON holds nothing to
+    /// redact: it has no JSON escapes, and no key begins in it.
     pub(super) fn is_plainly_clean_text(&self, text: &[u8]) -> bool {
         self.redactor.rules.is_empty() && !text.contains(&b'\\') && !self.begins_in(text)
     }
 
-    /// Whether a key may begin in the bytes, or a credential may stand there.
+    /// Whether a key may begin in the bytes, or a credential may be in them.
     pub(super) fn begins_in(&self, bytes: &[u8]) -> bool {
         self.redactor.shapes.begin_in(bytes) || self.secrets.could_be_in(bytes)
     }
 
-    /// What stands in a text that is not JSON: as it is written, and as it reads without
-    /// the escapes of JSON, of which a part may be in it.
+    /// Searches a text that is not JSON, both as it is written and without the JSON escapes that
+    /// parts of it may have.
     pub(super) fn in_text(&self, text: &[u8]) -> Vec<SearchMatch> {
         self.in_text_at(text, 0, Wanted::All)
     }
 
-    /// The credentials in a text that is not JSON, and nothing that a rule matches.
+    /// Searches a text that is not JSON for credentials only, without rules.
     pub(super) fn credentials_in_text(&self, text: &[u8]) -> Vec<SearchMatch> {
         self.in_text_at(text, 0, Wanted::Credentials)
     }
 
-    /// What is wanted of a text within so many others.
+    /// Searches a text at this nesting depth.
     fn in_text_at(&self, text: &[u8], depth: usize, wanted: Wanted) -> Vec<SearchMatch> {
         let mut found = self.find(text, wanted);
         if depth >= NESTED || !text.contains(&b'\\') {
@@ -76,14 +75,14 @@ impl RedactSearch<'_> {
         }
         let mut inner = self.in_text_at(decoded.bytes(), depth + 1, wanted);
         inner = place_in_source(inner, &decoded, text);
-        // A named value is the longer one: `ann` and not `nn` where `a` is an escape.
+        // Of two named values, the longer one counts: `ann` and not `nn` if `a` is an escape.
         drop_named_within(&mut inner, &found);
         drop_named_within(&mut found, &inner);
         found.extend(inner);
         found
     }
 
-    /// What stands in a string. One that is JSON itself is searched value by value.
+    /// Searches a string. A string that is itself JSON is searched value by value.
     pub(super) fn in_value(&self, text: &[u8], depth: usize) -> Vec<SearchMatch> {
         let start = text.trim_ascii_start().first();
         if depth >= NESTED || !matches!(start, Some(b'{' | b'[')) {
@@ -94,16 +93,16 @@ impl RedactSearch<'_> {
         found
     }
 
-    /// What stands in the name of a member or of a field.
+    /// Searches the name of a member or of a field.
     pub(super) fn in_name(&self, name: &[u8]) -> Vec<SearchMatch> {
         self.find(name, Wanted::Credentials)
     }
 
-    /// What stands in JSON documents: each value and each name by itself. What is not
-    /// JSON in full is searched as a text, too.
+    /// Searches JSON documents: each value and each name by itself. A text that is not complete
+    /// JSON is also searched as a text.
     pub(super) fn in_json(&self, json: &[u8], depth: usize) -> Vec<SearchMatch> {
         let mut found = Vec::new();
-        // A string that is spelled as it is holds nothing then.
+        // Then a string without escapes holds nothing to redact.
         let only_escaped = self.redactor.rules.is_empty() && !self.begins_in(json);
         let mut tokens = JsonTokens::new(json);
         for token in tokens.by_ref() {
@@ -126,9 +125,9 @@ impl RedactSearch<'_> {
         found
     }
 
-    /// What stands in a body that only begins as JSON does. A rule ends at a quote there,
-    /// as it does in JSON: else it could swallow the rest of the body, and two requests
-    /// would become one.
+    /// Searches a body that only begins as JSON does. The match of a rule ends at a quote, as it
+    /// does in JSON. Otherwise it could swallow the rest of the body, and two requests would become
+    /// the same.
     fn in_broken_json(&self, json: &[u8]) -> Vec<SearchMatch> {
         let mut found = self.credentials_in_text(json);
         if !self.redactor.rules.is_empty() {
@@ -139,7 +138,7 @@ impl RedactSearch<'_> {
         found
     }
 
-    /// What stands in one string of a JSON text.
+    /// Searches one string of a JSON text.
     pub(super) fn in_json_text(
         &self,
         json: &[u8],
@@ -164,7 +163,8 @@ impl RedactSearch<'_> {
         place_in_source(within(decoded.bytes()), &decoded, json)
     }
 
-    /// A rule that matches no text, but the name of a member or a number, does nothing.
+    /// Records the rules that match no text, only the name of a member or a number. They have no
+    /// effect.
     fn note_rules_that_match_elsewhere(&self, json: &[u8]) {
         for rule in &self.redactor.rules {
             if !rule.is_unmatched() || !rule.regex.is_match(json) {
@@ -182,7 +182,7 @@ impl RedactSearch<'_> {
         }
     }
 
-    /// What stands in the bytes as they are.
+    /// Searches the bytes as they are.
     fn find(&self, text: &[u8], wanted: Wanted) -> Vec<SearchMatch> {
         let mut found = Vec::new();
         let mut ranges = Vec::new();
@@ -225,8 +225,8 @@ impl RedactSearch<'_> {
         found
     }
 
-    /// Whether what was found lies across what stands in the place of something: the rest
-    /// of what was removed, read together with its mark.
+    /// Whether a match overlaps or touches a mark or a placeholder. Then it is a remainder of what
+    /// was removed, read together with its mark.
     pub(super) fn touches_mark(&self, text: &[u8], found: &SearchMatch) -> bool {
         found.places.iter().any(|place| {
             let around = place.start.saturating_sub(MARK.len())..place.end + MARK.len();
@@ -236,8 +236,8 @@ impl RedactSearch<'_> {
         })
     }
 
-    /// Whether a range is a part of what stands in the place of something. A pattern as
-    /// wide as `\w+` must leave that as it is.
+    /// Whether a range is inside a mark or a placeholder. A pattern as wide as `\w+` must leave
+    /// these as they are.
     fn is_inside_mark(&self, text: &[u8], range: &Range<usize>) -> bool {
         let names = &self.redactor.names;
         let longest = names.iter().map(|name| name.len() + 12).max().unwrap_or(0).max(MARK.len());
@@ -255,7 +255,7 @@ impl RedactSearch<'_> {
     }
 }
 
-/// The pieces of a text between the quotes that JSON does not escape.
+/// Splits a text at the quotes that are not escaped.
 pub(super) fn split_at_quotes(text: &[u8]) -> impl Iterator<Item = Range<usize>> + '_ {
     let mut start = 0;
     let mut escaped_at = None;
@@ -277,12 +277,12 @@ fn hides_a_letter(json: &[u8]) -> bool {
     escapes.filter_map(|at| json.get(at + 1)).any(|byte| matches!(byte, b'u' | b'/'))
 }
 
-/// Whether JSON spells this with an escape.
+/// Whether JSON escapes a character of this value.
 fn is_escaped_in_json(value: &str) -> bool {
     value.bytes().any(|byte| byte < 0x20 || byte == b'"' || byte == b'\\')
 }
 
-/// Drops the named values that stand within those of `others`.
+/// Drops the named values that are inside those of `others`.
 fn drop_named_within(found: &mut Vec<SearchMatch>, others: &[SearchMatch]) {
     let is_named = |found: &&SearchMatch| matches!(found.mark, RedactionMark::Named { .. });
     let named: Vec<SearchMatch> = others.iter().filter(is_named).cloned().collect();
@@ -297,14 +297,14 @@ fn drop_named_within(found: &mut Vec<SearchMatch>, others: &[SearchMatch]) {
     found.retain(|found| !is_named(&found) || !found.places.iter().all(is_within));
 }
 
-/// What was found in a decoded text, at its places in the source.
+/// Maps matches in a decoded text to ranges of the source.
 pub(super) fn place_in_source(
     mut found: Vec<SearchMatch>,
     decoded: &DecodedText,
     source: &[u8],
 ) -> Vec<SearchMatch> {
     found.sort_by_key(|found| found.places.first().map_or(0, |place| place.start));
-    // What overlaps is placed in another round.
+    // Overlapping matches are mapped in another round.
     let mut waiting = found;
     let mut placed = Vec::with_capacity(waiting.len());
     while !waiting.is_empty() {

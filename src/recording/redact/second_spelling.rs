@@ -1,7 +1,7 @@
-//! The places of an answer that spell its text once more: tokens and how likely they
-//! were, words and segments with their times.
+//! Parts of an answer that spell out its text a second time: tokens and their probabilities, words
+//! and segments with their times.
 //!
-//! Where something was removed from the text, these would give it back, in pieces and as
+//! If something was removed from the text, these parts would still reveal it, in pieces and as
 //! numbers. So they are emptied.
 
 use std::ops::Range;
@@ -10,7 +10,7 @@ use super::edit::SearchMatch;
 use super::json_tokens::{JsonText, JsonToken, JsonTokens};
 use super::placeholder::RedactionMark;
 
-/// Members that spell a text once more wherever they stand.
+/// Members that spell out a text wherever they occur.
 const SPELLINGS: [&[u8]; 9] = [
     b"completion_probabilities",
     b"logprobs",
@@ -23,17 +23,17 @@ const SPELLINGS: [&[u8]; 9] = [
     b"top_logprobs",
 ];
 
-/// Arrays that do so beside a member that is the text.
+/// Arrays that do so if a sibling member is the text.
 const SPELLINGS_OF_TEXT: [&[u8]; 5] = [b"context", b"segments", b"tokens", b"utterances", b"words"];
 
 /// Members that are the text of an answer.
 const TEXTS: [&[u8]; 4] = [b"content", b"response", b"text", b"transcript"];
 
-/// The arguments of a tool call, which are the program's own.
+/// The arguments of a tool call. They belong to the program.
 const ARGUMENTS: [&[u8]; 3] = [b"args", b"arguments", b"input"];
 
-/// The second spellings in the JSON that stands at these places of a text. Those that are
-/// empty are left out.
+/// Finds the second spellings in the JSON documents at these ranges of a text. Leaves out empty
+/// ones.
 pub(super) fn second_spellings(text: &[u8], documents: &[Range<usize>]) -> Vec<SearchMatch> {
     let mut found = Vec::new();
     for document in documents {
@@ -59,12 +59,12 @@ pub(super) fn second_spellings(text: &[u8], documents: &[Range<usize>]) -> Vec<S
     found
 }
 
-/// What a container is.
+/// The role of a container.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Role {
-    /// It spells the text of the answer once more.
+    /// It spells out the text of the answer.
     Spelling,
-    /// It does so if a text stands beside it.
+    /// It does so if a sibling member is a text.
     SpellingOfText,
     Arguments,
     Other,
@@ -75,11 +75,11 @@ struct Container {
     start: usize,
     role: Role,
     is_array: bool,
-    /// Whether a string or a number stands in it.
+    /// Whether it holds a string or a number.
     says_something: bool,
     /// Whether one of its members is the text of an answer.
     has_text: bool,
-    /// Its arrays that spell such a text.
+    /// Its arrays that may spell out such a text.
     waiting: Vec<Range<usize>>,
 }
 
@@ -88,16 +88,16 @@ struct Reader<'a> {
     open: Vec<Container>,
     /// The name of the member whose value comes next.
     name: Option<JsonText>,
-    /// What is to be emptied, and what is to stand there.
+    /// What is to be emptied, and the replacement.
     found: Vec<(Range<usize>, &'static str)>,
 }
 
 impl Reader<'_> {
-    /// Takes the token that ends at `end`; `depth` counts the containers that are open.
+    /// Handles the token that ends at `end`. `depth` is the number of open containers.
     fn take(&mut self, token: JsonToken, end: usize, depth: usize) {
         match token {
             JsonToken::Open => {
-                // What was read before is broken where it was not closed.
+                // Containers that were not closed are broken. They end here.
                 self.end_below(depth - 1, end - 1);
                 self.begin(end - 1);
             }
@@ -146,7 +146,7 @@ impl Reader<'_> {
         });
     }
 
-    /// Ends all containers but so many.
+    /// Ends all containers below this depth.
     fn end_below(&mut self, depth: usize, end: usize) {
         while self.open.len() > depth {
             self.end(end);
@@ -180,7 +180,7 @@ mod tests {
     use super::super::edit::merge_found;
     use super::*;
 
-    /// The JSON with its second spellings emptied.
+    /// Returns the JSON with its second spellings emptied.
     fn emptied(json: &str) -> String {
         let mut out = json.to_owned();
         let found = second_spellings(json.as_bytes(), std::slice::from_ref(&(0..json.len())));

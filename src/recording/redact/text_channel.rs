@@ -1,9 +1,8 @@
-//! Which strings of a stream's events belong together.
+//! Text channels: which strings of a stream's events belong together.
 //!
-//! A stream carries a text in pieces, one an event. The pieces of one text stand at the
-//! same place in their events and have the same indexes beside them on the way there
-//! (`index`, `output_index`, `item_id`, …): that is their channel. No provider needs to
-//! be known for it.
+//! A stream carries a text in pieces, one in each event. The pieces of a text are at the same place
+//! in their events and have the same indexes next to them on the path to it (`index`,
+//! `output_index`, `item_id`, …). This is their channel. It works without knowing the provider.
 
 use std::borrow::Cow;
 use std::hash::BuildHasher as _;
@@ -13,7 +12,7 @@ use foldhash::fast::FixedState;
 
 use super::json_tokens::{JsonText, JsonToken, JsonTokens};
 
-/// Whether the strings of members of this name name something, and are no piece of a text.
+/// Whether members with this name hold labels, not pieces of a text.
 fn is_label(name: &[u8]) -> bool {
     matches!(
         name,
@@ -42,33 +41,33 @@ fn is_label(name: &[u8]) -> bool {
     )
 }
 
-/// A string of an event that is a value.
+/// A string value in an event.
 #[derive(Clone, Debug)]
 pub(super) struct EventString {
     pub(super) text: JsonText,
-    /// Its channel; `None` where it is no piece of a text.
+    /// Its channel; `None` if it is not a piece of a text.
     pub(super) channel: Option<TextChannel>,
 }
 
-/// The name of a channel.
+/// The identity of a channel, at three levels of detail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TextChannel {
-    /// Of the strings with the same indexes beside them.
+    /// Shared by strings at the same place with the same indexes.
     pub(super) indexed: u64,
-    /// Of all strings that stand at the same place.
+    /// Shared by all strings at the same place.
     pub(super) place: u64,
-    /// Of all strings under the same name.
+    /// Shared by all strings under the same name.
     pub(super) name: u64,
 }
 
 impl TextChannel {
-    /// Whether its strings are no members of an object.
+    /// Whether its strings are not members of an object.
     pub(super) fn is_unnamed(&self) -> bool {
         self.name == hash(b"")
     }
 }
 
-/// What no name and no index leads to.
+/// The channel of the root, before any name or index.
 const ROOT: TextChannel = TextChannel { indexed: 0, place: 0, name: 0 };
 
 /// The strings of a stream's events.
@@ -81,42 +80,41 @@ pub(super) struct EventStrings {
     template: Option<Template>,
 }
 
-/// An event that the next ones may be like: they differ in what some strings say, and in
-/// nothing else.
+/// An event that later events may resemble: they differ only in the content of some strings.
 #[derive(Debug)]
 struct Template {
     event: Range<usize>,
-    /// The strings that may differ: where they stand in the event, and their channels.
+    /// The strings that may differ: their ranges in the event, and their channels.
     strings: Vec<(Range<usize>, Option<TextChannel>)>,
 }
 
 /// An object or an array of an event.
 struct Container {
     parent: Option<usize>,
-    /// The hash of the name it stands under.
+    /// The hash of its name.
     step: u64,
-    /// That of the indexes in it.
+    /// The hash of its indexes.
     index: u64,
-    /// That of what it is: its `type`, where it is the event itself.
+    /// The hash of its `type`, if it is the event itself.
     kind: u64,
 }
 
-/// A string whose channel is not known yet: its indexes may stand behind it.
+/// A string whose channel is not known yet, since its indexes may come after it.
 struct Waiting {
     leaf: usize,
-    /// `None` where the event is a string.
+    /// `None` if the event is a string.
     container: Option<usize>,
     name: u64,
 }
 
 impl EventStrings {
-    /// For the pieces of texts alone: no names, and no strings that name something.
+    /// Returns a collection of pieces of texts only, without names and labels.
     pub(super) fn of_texts() -> Self {
         Self { texts_only: true, ..Self::default() }
     }
 
-    /// Adds the strings of an event, which stands at `range` of `source`. Returns whether
-    /// the event is JSON in full.
+    /// Adds the strings of the event at `range` of `source`. Returns whether the event is complete
+    /// JSON.
     pub(super) fn add_event(&mut self, source: &[u8], range: Range<usize>) -> bool {
         if !self.texts_only {
             return self.read_event(source, range);
@@ -137,7 +135,7 @@ impl EventStrings {
         is_json
     }
 
-    /// Adds the pieces of an event that is like the template. Gives whether it is.
+    /// Adds the pieces of an event if it resembles the template. Returns whether it does.
     fn add_alike(&mut self, source: &[u8], range: Range<usize>) -> bool {
         let Some(template) = &self.template else { return false };
         let (old, new) = (&source[template.event.clone()], &source[range.clone()]);
@@ -164,7 +162,8 @@ impl EventStrings {
         is_alike
     }
 
-    /// Reads an event and adds all its strings, but for those that are indexes.
+    /// Parses an event, and adds all its strings. Leaves out indexes if only texts are wanted.
+    /// Returns whether the event is complete JSON.
     fn read_event(&mut self, source: &[u8], range: Range<usize>) -> bool {
         let json = &source[range.clone()];
         let mut event = Event { json, containers: Vec::new(), open: Vec::new(), name: None };
@@ -191,7 +190,7 @@ impl EventStrings {
                         let (leaf, container) = (self.values.len(), event.open.last().copied());
                         waiting.push(Waiting { leaf, container, name: hash(&name) });
                     }
-                    // Another index, another channel: it may not differ.
+                    // An index is part of the template: another value means another channel.
                     if !(is_index && self.texts_only) {
                         self.values.push(EventString { text: placed(text), channel: None });
                     }
@@ -202,7 +201,7 @@ impl EventStrings {
         tokens.is_complete()
     }
 
-    /// Names the channels of an event's strings, once all its indexes are known.
+    /// Computes the channels of an event's strings, after all its indexes are known.
     fn name_channels(&mut self, containers: &[Container], waiting: &[Waiting]) {
         let mut named: Vec<TextChannel> = Vec::with_capacity(containers.len());
         for container in containers {
@@ -222,8 +221,8 @@ impl EventStrings {
     }
 }
 
-/// How long the string is that a text begins with, up to its closing quote, and whether
-/// there are escapes in it; `None` where it does not end.
+/// Returns the length of the string that a text begins with, up to its closing quote, and whether
+/// it has escapes; `None` if it does not end.
 fn string_length(text: &[u8]) -> Option<(usize, bool)> {
     let (mut at, mut escaped) = (0, false);
     loop {
@@ -246,10 +245,10 @@ struct Event<'a> {
 }
 
 impl Event<'_> {
-    /// A container begins; `depth` counts it. The elements of an array have one channel,
-    /// unless an index tells them apart.
+    /// Handles the beginning of a container, which `depth` includes. The elements of an array share
+    /// one channel, unless an index distinguishes them.
     fn open(&mut self, depth: usize) {
-        // What was read before is broken where it was not closed.
+        // Containers that were not closed are broken.
         self.open.truncate(depth.saturating_sub(1));
         let step = self.name.take().map_or(1, |name| hash(&name.meaning(self.json)));
         self.containers.push(Container {
@@ -266,14 +265,15 @@ impl Event<'_> {
         self.open.pop();
     }
 
-    /// Takes a value that tells its container apart from others at the same place.
+    /// Takes a value that distinguishes its container from others at the same place. Returns
+    /// whether it does.
     fn take_index(&mut self, value: Range<usize>) -> bool {
         let (Some(name), Some(container)) = (&self.name, self.open.last()) else { return false };
         let (name, value) = (name.meaning(self.json), &self.json[value]);
         let container = &mut self.containers[*container];
         let is_root = container.parent.is_none();
         if name.ends_with(b"ndex") || *name == *b"item_id" {
-            // In any order.
+            // The order does not matter.
             container.index ^= mix(hash(&name), hash(value));
         } else if is_root && *name == *b"type" {
             container.kind = hash(value);

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// The texts of the channels of these events, in the order of their beginnings.
+/// Returns the texts of the channels of these events, in order of their beginnings.
 fn channels(events: &[&str]) -> Vec<String> {
     let texts = texts_in(EventStrings::default(), events);
     assert_eq!(texts_in(EventStrings::of_texts(), events), texts);

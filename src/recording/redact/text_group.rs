@@ -1,10 +1,10 @@
-//! Which pieces of a stream are searched together.
+//! Grouping the pieces of a stream that are searched together.
 
 use foldhash::HashMap as FastMap;
 
 use super::text_channel::EventString;
 
-/// The pieces of each text, in their order; a string that is no piece is alone.
+/// Groups the pieces of each text, in order. A string that is not a piece is alone.
 pub(super) fn by_channel(leaves: &[EventString]) -> Vec<Vec<&EventString>> {
     let mut channels: Vec<(Option<u64>, Vec<&EventString>)> = Vec::new();
     let mut known: FastMap<u64, usize> = FastMap::default();
@@ -19,7 +19,7 @@ pub(super) fn by_channel(leaves: &[EventString]) -> Vec<Vec<&EventString>> {
             None => channels.push((Some(channel.place), vec![leaf])),
         }
     }
-    // Of each place: how many channels it has, and how many pieces these have together.
+    // For each place: the number of its channels, and the total number of their pieces.
     let mut counts: FastMap<u64, (usize, usize)> = FastMap::default();
     for (place, pieces) in &channels {
         if let Some(place) = place {
@@ -28,7 +28,7 @@ pub(super) fn by_channel(leaves: &[EventString]) -> Vec<Vec<&EventString>> {
             *all += pieces.len();
         }
     }
-    // An index that is another in nearly each event counts events, and tells nothing apart.
+    // An index that changes with nearly every event only counts events. It separates nothing.
     let counts_events =
         |place: &u64| counts.get(place).is_some_and(|(channels, pieces)| pieces < &(2 * channels));
     let mut out: Vec<Vec<&EventString>> = Vec::with_capacity(channels.len());
@@ -48,8 +48,8 @@ pub(super) fn by_channel(leaves: &[EventString]) -> Vec<Vec<&EventString>> {
     out
 }
 
-/// The pieces that have one name and are not in one group of [`by_channel`]: a text may go
-/// on at another place, under another index or in an event of another type.
+/// Groups the pieces that share a name but are in different groups of [`by_channel`]. A text may
+/// continue at another place, under another index, or in an event of another type.
 pub(super) fn by_name<'a>(groups: &[Vec<&'a EventString>]) -> Vec<Vec<&'a EventString>> {
     let name = |pieces: &Vec<&EventString>| Some(pieces.first()?.channel?.name);
     let mut named: FastMap<u64, Vec<usize>> = FastMap::default();

@@ -1,5 +1,5 @@
-//! The search for credentials in streams: in each event, and in the texts that events
-//! carry together.
+//! The search for credentials in streams: in each event, and in the texts that are spread over
+//! events.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -17,14 +17,14 @@ use loomrec_provider::framing;
 
 /// The data of a stream's events.
 struct EventData {
-    /// Decoded from its framing; `None` where it stands in the stream as it is.
+    /// The text decoded from its framing; `None` if the data is in the stream literally.
     text: Option<DecodedText>,
-    /// Where the data of each event stands.
+    /// The range of each event's data.
     events: Vec<Range<usize>>,
 }
 
 impl RedactSearch<'_> {
-    /// What stands in a stream of text, and in what it says.
+    /// Searches a stream, and the texts that it carries.
     pub(super) fn in_stream(&self, framing: Framing, bytes: &[u8]) -> Vec<SearchMatch> {
         let data = EventData::new(framing, bytes);
         let is_clean = self.is_plainly_clean(bytes);
@@ -43,7 +43,7 @@ impl RedactSearch<'_> {
         found
     }
 
-    /// What stands in the lines of server-sent events that are no data.
+    /// Searches the lines of server-sent events that are not data.
     fn beside_data(&self, bytes: &[u8]) -> Vec<SearchMatch> {
         let mut found = Vec::new();
         for (line, _) in framing::sse_lines(bytes) {
@@ -58,14 +58,13 @@ impl RedactSearch<'_> {
         found
     }
 
-    /// What stands in the data of events: in their values, and in the texts that they
-    /// carry together.
+    /// Searches the data of events: their values, and the texts that are spread over them.
     pub(super) fn in_events(&self, text: &[u8], events: &[Range<usize>]) -> Vec<SearchMatch> {
         self.in_searched_events(text, events, self.is_plainly_clean(text))
     }
 
-    /// The same for a text of which it is known whether it is
-    /// [plainly clean](Self::is_plainly_clean).
+    /// As [`Self::in_events`], if it is known whether the text is [plainly
+    /// clean](Self::is_plainly_clean).
     fn in_searched_events(
         &self,
         text: &[u8],
@@ -97,7 +96,8 @@ impl RedactSearch<'_> {
             found.extend(self.in_channel(text, channel, each));
         }
         found.extend(self.in_plain(text, &plain));
-        // Only what no text of one channel holds: it would be found twice otherwise.
+        // Searched only if no channel holds anything. Otherwise the same match would be found
+        // twice.
         if found.iter().all(SearchMatch::is_placeholder) {
             for pieces in by_name(&groups) {
                 found.extend(self.in_pieces_of_one_name(text, &pieces));
@@ -109,7 +109,7 @@ impl RedactSearch<'_> {
         found
     }
 
-    /// What stands in the pieces of one text, and in the text.
+    /// Searches the pieces of a text one by one, and the joined text.
     fn in_channel(&self, text: &[u8], pieces: &[&EventString], each: bool) -> Vec<SearchMatch> {
         let in_each = || {
             let within = |leaf: &&EventString| self.in_json_text(text, &leaf.text, false, 0);
@@ -123,22 +123,22 @@ impl RedactSearch<'_> {
         if !found.is_empty() {
             found = place_in_source(found, &joined, text);
         }
-        // A rule must not match across the end of a string in JSON that comes in pieces.
+        // A rule must not match across the end of a string of JSON that arrives in pieces.
         if each && !is_json(joined.bytes()) {
             found.extend(in_each());
         }
         found
     }
 
-    /// The credentials in pieces that may be one text, and need not be. Rules are left
-    /// out: they would match across texts that have nothing to do with each other.
+    /// Searches pieces that may belong to one text. Only credentials count: rules could match
+    /// across unrelated texts.
     fn in_pieces_of_one_name(&self, text: &[u8], pieces: &[&EventString]) -> Vec<SearchMatch> {
         let joined = joined(text, pieces);
         let found = self.in_name(joined.bytes());
         if found.is_empty() { found } else { place_in_source(found, &joined, text) }
     }
 
-    /// What stands in events that are not JSON.
+    /// Searches events that are not JSON.
     fn in_plain(&self, text: &[u8], events: &[Range<usize>]) -> Vec<SearchMatch> {
         let mut joined = DecodedText::default();
         let mut found = Vec::new();
@@ -154,10 +154,9 @@ impl RedactSearch<'_> {
         found
     }
 
-    /// Whether the strings under one name, of whatever JSON stands in bytes that are no
-    /// stream of a known framing, hold together what must not be kept. Of one JSON
-    /// document, and of strings without a name, only credentials: rules would match across
-    /// texts that have nothing to do with each other.
+    /// Whether strings with the same name, joined, hold something to redact. The bytes are any JSON
+    /// without a known framing. For a single JSON document, and for strings without a name, only
+    /// credentials count: rules could match across unrelated texts.
     pub(super) fn is_in_strings_together(&self, bytes: &[u8]) -> bool {
         let mut leaves = EventStrings::default();
         let is_json = leaves.add_event(bytes, 0..bytes.len());
@@ -176,19 +175,19 @@ impl RedactSearch<'_> {
         })
     }
 
-    /// Whether something stands in a text that is to be kept.
+    /// Whether a text that is to be kept holds something to redact.
     pub(super) fn is_in(&self, text: &[u8]) -> bool {
         self.has_new(&self.in_value(text, 0), text)
     }
 
-    /// Whether something of what was found in a text is no rest of what was removed.
+    /// Whether a match in a text is new, not a remainder of what was removed.
     fn has_new(&self, found: &[SearchMatch], text: &[u8]) -> bool {
         let is_rest = |found: &SearchMatch| !found.own && self.touches_mark(text, found);
         found.iter().any(|found| !found.is_placeholder() && !is_rest(found))
     }
 }
 
-/// What these pieces say together.
+/// Joins the decoded pieces.
 fn joined(text: &[u8], pieces: &[&EventString]) -> DecodedText {
     let mut joined = DecodedText::default();
     for leaf in pieces {
@@ -214,7 +213,7 @@ impl EventData {
                     let start = data.as_ptr() as usize - base;
                     events.push(start..start + data.len());
                 }
-                // Its data stands in several lines.
+                // Its data has several lines.
                 Some(Cow::Owned(_)) => return Self::decode(bytes),
                 None => {}
             }
@@ -222,7 +221,7 @@ impl EventData {
         Self { text: None, events }
     }
 
-    /// The data of server-sent events, some of which stands in several lines.
+    /// Decodes the data of server-sent events, if some of it has several lines.
     fn decode(bytes: &[u8]) -> Self {
         let mut text = DecodedText::default();
         let mut events: Vec<Range<usize>> = Vec::new();

@@ -1,15 +1,15 @@
-//! Texts with escapes: JSON and program text (`\u0041`, `\x41`, `\101`, `\/`), URLs
-//! (`%41`, `%u0041`) and HTML (`&#65;`, `&#x41;`, `&amp;`), all at once.
+//! Decoding of escapes: JSON and program text (`\u0041`, `\x41`, `\101`, `\/`), URLs (`%41`,
+//! `%u0041`) and HTML (`&#65;`, `&#x41;`, `&amp;`), all in one pass.
 
 use memchr::{memchr3, memchr3_iter};
 
 use super::layer::{LayerSpelling, TextLayer};
 
-/// What one escape means: up to four bytes.
+/// The meaning of one escape: up to four bytes.
 struct Meaning {
     bytes: [u8; 4],
     length: usize,
-    /// The bytes that the escape takes.
+    /// The number of source bytes in the escape.
     source: usize,
 }
 
@@ -29,13 +29,14 @@ impl Meaning {
     }
 }
 
-/// What every escape of a kind begins with: of JSON and programs, of URLs, of HTML.
+/// The first bytes of escapes: of JSON and programs, of URLs, of HTML.
 const MARKS: [u8; 3] = [b'\\', b'%', b'&'];
 
-/// The text without its escapes: first that without any, then, where escapes of one kind
-/// spell parts of another, those without one kind each. Empty where no escape can be a part
-/// of a credential. `token`: the credentials hold [`token bytes`](is_token_byte) only, so
-/// that an escaped line feed, a quote or a letter beyond ASCII is a part of none.
+/// Returns the text without its escapes. The first layer decodes all kinds. If escapes of one kind
+/// spell parts of another kind, further layers decode only one kind each. Returns no layers if no
+/// escape can be part of a credential. `token` says that the credentials hold only
+/// [`token bytes`](is_token_byte), so an escaped line feed, quote or non-ASCII letter cannot be
+/// part of one.
 pub(super) fn unescape(text: &[u8], token: bool) -> Vec<TextLayer> {
     if !may_hold(text, token) {
         return Vec::new();
@@ -49,8 +50,8 @@ pub(super) fn unescape(text: &[u8], token: bool) -> Vec<TextLayer> {
     layers
 }
 
-/// The text without the escapes that begin with these, and whether one of them stands
-/// within another.
+/// Decodes the escapes that begin with these bytes. Also returns whether one of them is inside
+/// another.
 fn without(text: &[u8], [first, second, third]: [u8; 3]) -> (TextLayer, bool) {
     let mut layer = TextLayer::with_capacity(text.len());
     let mut mixed = false;
@@ -71,8 +72,8 @@ fn without(text: &[u8], [first, second, third]: [u8; 3]) -> (TextLayer, bool) {
         at = found + meaning.source;
         literal = at;
         mixed |= text[found] == b'\\' && ends_coded_backslash(&text[..found]);
-        // A backslash that a URL or HTML escapes belongs to one behind it that they do not:
-        // together they are a backslash.
+        // An escaped backslash of a URL or of HTML, followed by a plain backslash, means a single
+        // backslash.
         let is_backslash = meaning.bytes() == b"\\";
         mixed |= is_backslash && begins_coded_backslash(&text[at..]);
         let joins = text[found] != b'\\' && is_backslash;
@@ -85,18 +86,18 @@ fn without(text: &[u8], [first, second, third]: [u8; 3]) -> (TextLayer, bool) {
     (layer, mixed)
 }
 
-/// Whether a text may end with a backslash as a URL or HTML writes it, once or more often.
+/// Whether a text may end with a backslash that a URL or HTML escapes, once or several times.
 fn ends_coded_backslash(text: &[u8]) -> bool {
     [&b"5c"[..], b"5C", b"5c;", b"5C;", b"92;"].iter().any(|end| text.ends_with(end))
 }
 
-/// Whether a text begins with a backslash as a URL or HTML writes it.
+/// Whether a text begins with a backslash that a URL or HTML escapes.
 fn begins_coded_backslash(text: &[u8]) -> bool {
     let coded = matches!(text.first(), Some(b'%' | b'&'));
     coded && meaning(text).is_some_and(|meaning| meaning.bytes() == b"\\")
 }
 
-/// Whether an escape that is none is cut short by an escape of another kind.
+/// Whether an invalid escape is cut short by an escape of another kind.
 fn is_broken(text: &[u8]) -> bool {
     let part = |byte: &&u8| byte.is_ascii_hexdigit() || matches!(byte, b'u' | b'x' | b'#' | b'{');
     let length = 1 + text[1..].iter().take(7).take_while(part).count();
@@ -105,18 +106,18 @@ fn is_broken(text: &[u8]) -> bool {
         && meaning(next).is_some()
 }
 
-/// Whether a byte may stand in a token: what nearly all credentials are made of.
+/// Whether a byte may occur in a token. Nearly all credentials consist of such bytes.
 pub(super) fn is_token_byte(byte: u8) -> bool {
     byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\'' | b'\\')
 }
 
-/// The bytes that are looked at together.
+/// The number of bytes that are checked together.
 const BLOCK: usize = 64;
 
-/// How many bytes behind one tell whether an escape begins there.
+/// How many of the next bytes are needed to decide whether an escape begins at a byte.
 const AHEAD: usize = 3;
 
-/// Whether a text has an escape that may be a part of a credential.
+/// Whether a text has an escape that may be part of a credential.
 fn may_hold(text: &[u8], token: bool) -> bool {
     let Some(first) = memchr3(b'\\', b'%', b'&', text) else { return false };
     if !token {
@@ -142,11 +143,11 @@ fn may_hold(text: &[u8], token: bool) -> bool {
     })
 }
 
-/// Whether an escape of a token byte or of a backslash may begin within a block. Written so
-/// that the compiler looks at many bytes at once.
+/// Whether an escape of a token byte or of a backslash may begin in a block. Written so that the
+/// compiler can vectorize it.
 fn may_tell(block: &[u8; BLOCK + AHEAD]) -> bool {
     let is = |byte: u8, wanted: u8| u8::from(byte == wanted);
-    // Most texts have escaped quotes, line feeds and backslashes only.
+    // Most texts have escapes of quotes, line feeds and backslashes only.
     let mut other = 0;
     for at in 0..BLOCK {
         let (byte, next) = (block[at], block[at + 1]);
@@ -161,8 +162,8 @@ fn may_tell(block: &[u8; BLOCK + AHEAD]) -> bool {
     for at in 0..BLOCK {
         let [byte, next, third, fourth] = [block[at], block[at + 1], block[at + 2], block[at + 3]];
         let lower = next | 0x20;
-        // An escaped quote, backslash or control character is no part of a token, and
-        // letters beyond ASCII are none.
+        // An escaped quote, backslash or control character is not part of a token. Neither is a
+        // non-ASCII letter.
         let quiet = u8::from(lower.wrapping_sub(b'a') < 26) | is(next, b'"') | is(next, b'\\');
         let ascii = is(third, b'{') | (is(third, b'0') & is(fourth, b'0'));
         let coded = is(lower, b'x') | (is(lower, b'u') & ascii);
@@ -174,7 +175,7 @@ fn may_tell(block: &[u8; BLOCK + AHEAD]) -> bool {
     any != 0
 }
 
-/// What the escape at the beginning of a text means, if there is one.
+/// Returns the meaning of the escape at the beginning of a text, if there is one.
 fn meaning(text: &[u8]) -> Option<Meaning> {
     match text.first()? {
         b'\\' => backslash(text),
@@ -209,14 +210,14 @@ fn backslash(text: &[u8]) -> Option<Meaning> {
         b't' => Meaning::byte(b'\t', 2),
         b'b' => Meaning::byte(8, 2),
         b'f' => Meaning::byte(12, 2),
-        // What stands behind may be an escape of its own.
+        // The next byte may begin an escape of another kind.
         b'%' | b'&' => return None,
         _ if byte.is_ascii_punctuation() => Meaning::byte(byte, 2),
         _ => return None,
     })
 }
 
-/// `\u0041`, or the two halves of a pair.
+/// Decodes `\u0041`, or a surrogate pair.
 fn utf16(text: &[u8]) -> Option<Meaning> {
     let unit = hex(text.get(2..6)?)?;
     if !(0xd800..0xdc00).contains(&unit) {
@@ -248,7 +249,7 @@ fn entity(text: &[u8]) -> Option<Meaning> {
     Meaning::char(code, end + 1).filter(|_| text.get(end) == Some(&b';'))
 }
 
-/// The value of one to eight hex digits.
+/// Returns the value of one to eight hex digits.
 fn hex(digits: &[u8]) -> Option<u32> {
     if digits.is_empty() || digits.len() > 8 {
         return None;

@@ -1,22 +1,22 @@
-//! A text that another text spells: what its escapes or its encoded runs mean, with the
-//! way back from each byte to the place that spells it.
+//! Text layers: the decoded form of a text's escapes or encoded runs, with a mapping from each byte
+//! back to its source.
 
 use std::ops::Range;
 
-/// How the bytes of a piece stand in the source.
+/// How the source encodes the bytes of a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LayerSpelling {
-    /// As they are, byte for byte.
+    /// Literally, byte for byte.
     Literal,
-    /// As one escape of this many bytes.
+    /// One escape of this many bytes.
     Escape(usize),
-    /// As base64: four characters for three bytes.
+    /// Base64: four characters for three bytes.
     Base64,
-    /// As hex: two digits for a byte.
+    /// Hex: two digits for a byte.
     Hex,
 }
 
-/// Where a piece of a layer begins, in the layer and in its source.
+/// The start of a piece, in the layer and in its source.
 #[derive(Clone, Copy, Debug)]
 struct Piece {
     at: usize,
@@ -24,27 +24,27 @@ struct Piece {
     spelling: LayerSpelling,
 }
 
-/// A spelled text with the way back to its source.
+/// A decoded text with a mapping back to its source.
 #[derive(Clone, Debug, Default)]
 pub(super) struct TextLayer {
     text: Vec<u8>,
-    /// In the order of the text.
+    /// The pieces in the order of the text.
     pieces: Vec<Piece>,
 }
 
 impl TextLayer {
-    /// With room for about this many bytes.
+    /// Returns an empty layer with memory for about this many bytes.
     pub(super) fn with_capacity(length: usize) -> Self {
         Self { text: Vec::with_capacity(length), pieces: Vec::new() }
     }
 
-    /// What is spelled.
+    /// Returns the decoded text.
     pub(super) fn text(&self) -> &[u8] {
         &self.text
     }
 
-    /// Begins a piece whose bytes stand at `source` in this spelling; what is pushed from
-    /// here on belongs to it.
+    /// Begins a piece whose source begins at `source` and has this encoding. Bytes that are
+    /// appended later belong to it.
     pub(super) fn begin(&mut self, source: usize, spelling: LayerSpelling) {
         self.pieces.push(Piece { at: self.text.len(), source, spelling });
     }
@@ -54,7 +54,7 @@ impl TextLayer {
         self.text.extend_from_slice(bytes);
     }
 
-    /// The place in the source of a non-empty range of the text.
+    /// Returns the source range of a non-empty range of the text.
     pub(super) fn source_of(&self, range: &Range<usize>) -> Range<usize> {
         let last = range.end.saturating_sub(1).max(range.start);
         self.source_of_byte(range.start).start..self.source_of_byte(last).end

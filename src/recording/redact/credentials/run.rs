@@ -1,35 +1,35 @@
-//! Runs of base64 and hex in a text, and what they say.
+//! Decoding of base64 and hex runs in a text.
 //!
-//! A credential inside base64 as it is needs none of this: the search knows the
-//! characters it becomes. What is read here is the text behind a run, in which a
-//! credential may stand escaped or encoded once more. A run that says binary data is
-//! left alone, and so are the words of an ordinary text: a few characters tell.
+//! This is not needed for a credential that was encoded in base64 directly: the search knows the
+//! characters that it becomes. The decoded text of a run may contain a credential that is escaped
+//! or encoded once more. Runs of binary data are skipped, and so are the words of ordinary text. A
+//! few characters are enough to decide.
 
 use super::layer::{LayerSpelling, TextLayer};
 
-/// The fewest characters of base64 that hold eight characters one of which is escaped.
+/// The shortest base64 run that can hold eight characters one of which is escaped.
 const SHORTEST: usize = 13;
 
-/// The fewest digits of hex that hold eight bytes.
+/// The shortest hex run that can hold eight bytes.
 const SHORTEST_HEX: usize = 16;
 
-/// A run of at least this many characters is looked at more closely.
+/// Runs of at least this many characters are sampled.
 const LONG: usize = 32;
 
-/// From one look into a long run to the next, at most.
+/// The longest distance between two samples of a long run.
 const STRIDE: usize = 512;
 
-/// The characters looked at each time, in a run that is shorter than the stride and in one
-/// that is not: a whole number of groups of four.
+/// The number of characters in each sample, for runs that are shorter than the stride and for
+/// others. Both are multiples of four.
 const SAMPLES: [usize; 2] = [12, 24];
 
-/// No character of base64.
+/// The value of a character that is not base64.
 const NONE: u8 = 64;
 
-/// The value of each character in base64, of either alphabet.
+/// The base64 value of each character, in either alphabet.
 const VALUES: [u8; 256] = values();
 
-/// For each character, 1 where a group that begins with it says a byte of plain text.
+/// For each character, 1 if a group that begins with it decodes to plain text.
 const PLAIN: [u8; 256] = plain();
 
 const fn plain() -> [u8; 256] {
@@ -66,16 +66,15 @@ fn value(byte: u8) -> u8 {
     VALUES[usize::from(byte)]
 }
 
-/// The fewest characters of a run that holds a credential of so many bytes, one of which
-/// is escaped.
+/// Returns the length of the shortest run that can hold a credential of this many bytes, one of
+/// which is escaped.
 pub(super) fn shortest_run(credential: usize) -> usize {
     ((credential + 1) * 4).div_ceil(3).max(SHORTEST)
 }
 
-/// What the runs of a text say that have at least `shortest` characters, one behind the
-/// other, with a NUL between; `None` where no run says a text. Of a run of the shortest
-/// length one byte in so many is seen: only around those that a run may go through the
-/// bytes between are looked at.
+/// Decodes the runs of a text that have at least `shortest` characters. Joins them with a NUL
+/// between them. Returns `None` if no run decodes to a text. Only one byte in every `shortest` is
+/// examined at first, and the bytes around it only if a run may include it.
 pub(super) fn decode_runs(text: &[u8], shortest: usize) -> Option<TextLayer> {
     let is_in = |byte: &&u8| value(**byte) != NONE;
     let mut layer = TextLayer::default();
@@ -89,18 +88,18 @@ pub(super) fn decode_runs(text: &[u8], shortest: usize) -> Option<TextLayer> {
                 read_run(&text[start..end], start, &mut layer);
             }
         }
-        // Here no run goes on.
+        // No run continues here.
         at = end + shortest;
     }
     Some(layer).filter(|layer| !layer.text().is_empty())
 }
 
-/// The bytes that are looked at on each side of one.
+/// The number of bytes that are examined on each side of a byte.
 const LOOKS: usize = 6;
 
-/// Whether a run of at least `shortest` characters may go through a place that has so many
-/// bytes before it: half of them are all before the place or all behind it. Written without
-/// branches, since what stands in a text cannot be foretold.
+/// Whether a run of at least `shortest` characters may include the byte at `at`, which has at least
+/// `shortest - 1` bytes before it. Half of such a run is entirely before or entirely after that
+/// byte. Written without branches, since the content of a text is unpredictable.
 fn may_be_in_run(text: &[u8], at: usize, shortest: usize) -> bool {
     let is_in = |at: usize| text.get(at).is_some_and(|byte| value(*byte) != NONE);
     let half = (shortest - 1) / 2;
@@ -140,7 +139,7 @@ fn read_run(run: &[u8], source: usize, layer: &mut TextLayer) {
     }
 }
 
-/// Reads a run of digits, the first of which may belong to what stands before.
+/// Decodes a run of digits, the first of which may belong to the text before the run.
 fn read_hex(digits: &[u8], source: usize, layer: &mut TextLayer) {
     for offset in (0..2).filter(|offset| digits.len() >= SHORTEST_HEX + offset) {
         layer.begin(source + offset, LayerSpelling::Hex);
@@ -149,9 +148,9 @@ fn read_hex(digits: &[u8], source: usize, layer: &mut TextLayer) {
     }
 }
 
-/// The offsets at which base64 may begin that says a plain text: the first character of
-/// each group of four has six of the eight bits of a byte. One group in eight may say
-/// something else, and one more, that of what stands before.
+/// Returns the offsets at which base64 of plain text may begin. The first character of each group
+/// of four holds six of the eight bits of a byte. One group in eight may decode to something else,
+/// and so may the group that belongs to the text before the run.
 fn plain_offsets(run: &[u8]) -> [bool; 4] {
     let mut plain = [0; 4];
     let groups = run.chunks_exact(4);
@@ -164,8 +163,8 @@ fn plain_offsets(run: &[u8]) -> [bool; 4] {
     plain.map(|plain| plain + 1 + count / 8 >= count)
 }
 
-/// Whether long base64 that begins here seems to say a text, at one place at least: what
-/// stands before and behind it may not belong to it.
+/// Whether at least one sample of a long base64 run decodes to text. The samples are spread, since
+/// the text before and after the run may not belong to it.
 fn says_text(run: &[u8]) -> bool {
     let end = run.len() - run.len() % 4;
     let sample = SAMPLES[usize::from(end >= STRIDE)];
@@ -174,13 +173,13 @@ fn says_text(run: &[u8]) -> bool {
     (0..last).step_by(stride).chain([last]).any(|at| is_text(&run[at..at + sample]))
 }
 
-/// Whether base64 of a few groups says a text, which may begin and end within a letter.
+/// Whether a few groups of base64 decode to text. The text may begin and end within a character.
 fn is_text(sample: &[u8]) -> bool {
     let mut bytes = [0; SAMPLES[1] / 4 * 3];
     let bytes = &mut bytes[..sample.len() / 4 * 3];
     for (group, three) in sample.chunks_exact(4).zip(bytes.chunks_exact_mut(3)) {
         three.copy_from_slice(&triple(group));
-        // No text has these.
+        // These bytes do not occur in text.
         if three
             .iter()
             .any(|byte| matches!(byte, 0..=8 | 11 | 12 | 14..=31 | 127 | 192 | 193 | 245..))
@@ -195,7 +194,7 @@ fn is_text(sample: &[u8]) -> bool {
     }
 }
 
-/// The three bytes of a group of four characters; those that are missing count as zero.
+/// Returns the three bytes of a group of four characters. Missing characters count as zero.
 fn triple(group: &[u8]) -> [u8; 3] {
     let bits = |index: usize| group.get(index).map_or(0, |byte| u32::from(value(*byte)));
     let [_, first, second, third] =
@@ -205,7 +204,7 @@ fn triple(group: &[u8]) -> [u8; 3] {
 
 fn decode_base64(run: &[u8], layer: &mut TextLayer) {
     for group in run.chunks(4) {
-        // Two characters say a byte, three say two.
+        // Two characters encode one byte, three characters encode two.
         layer.extend(&triple(group)[..group.len() - 1]);
     }
 }

@@ -1,10 +1,10 @@
-//! The search for credentials, in a text and in all that the text spells.
+//! The search for credentials in a text, and in everything that the text encodes.
 //!
-//! One pass looks for each credential as it is and as base64 at each alignment. Then the
-//! same search goes through what the escapes of the text mean, and what its runs of
-//! base64 and hex say, layer by layer: so a credential is found however its characters
-//! are escaped and however often. Each layer gives the way back to the text, so that a
-//! match is a range of it. A text without escapes and long runs costs the one pass.
+//! One pass looks for each credential as it is and as base64 at each alignment. Then the same
+//! search goes through the decoded escapes of the text and its decoded runs of base64 and hex,
+//! layer by layer. So a credential is found regardless of how, and how often, its characters are
+//! escaped. Each layer maps back to the text, so a match is a range of the text. A text without
+//! escapes and long runs costs only the one pass.
 
 use std::collections::BTreeSet;
 use std::ops::{ControlFlow, Range};
@@ -22,10 +22,10 @@ use super::tree::{LayerScope, LayerTree, spells_more};
 /// Shorter values are too likely to be ordinary text.
 pub(super) const SHORTEST: usize = 8;
 
-/// The patterns of one pass: as many as the processor compares at once.
+/// The number of patterns in one pass: as many as the processor compares at once.
 const PATTERNS: usize = 32;
 
-/// Credentials made ready to be searched for.
+/// Credentials prepared for the search.
 #[derive(Clone, Debug)]
 pub(super) struct CredentialSearch {
     passes: Vec<Pass>,
@@ -37,12 +37,12 @@ pub(super) struct CredentialSearch {
 enum Pass {
     /// Several patterns at once.
     Packed(Searcher),
-    /// One pattern after the other, on a processor that cannot.
+    /// One pattern after the other, on processors that cannot compare several at once.
     Single(Vec<Finder<'static>>),
 }
 
 impl CredentialSearch {
-    /// For these credentials.
+    /// Prepares the search for these credentials.
     pub(super) fn new(values: &BTreeSet<String>) -> Self {
         let plain: BTreeSet<Vec<u8>> = values.iter().flat_map(|value| plain_forms(value)).collect();
         let token = plain.iter().all(|text| text.iter().copied().all(is_token_byte));
@@ -61,9 +61,9 @@ impl CredentialSearch {
         self.visit(text, &mut |_| ControlFlow::Break(()))
     }
 
-    /// Whether one of them is in the text, or may be in what it spells: a text whose escapes
-    /// spell more escapes is not read to its end. What is read piece by piece may say more
-    /// than the whole, which comes to a limit sooner.
+    /// Whether one of them is in the text, or may be in what it encodes. A text with nested escapes
+    /// is not decoded to the end and counts as a possible match. A part of a text may decode
+    /// further than the whole, since the whole reaches a limit sooner.
     pub(super) fn may_match(&self, text: &[u8]) -> bool {
         if self.passes.is_empty() || text.len() < SHORTEST {
             return false;
@@ -79,9 +79,9 @@ impl CredentialSearch {
         })
     }
 
-    /// Whether one of them is in a text that was written of parts which were searched: what
-    /// the parts spell was looked at there. Where no credential has a character that JSON
-    /// escapes, each would stand in the text as it stands in a part.
+    /// Whether one of them is in a text that was composed of parts which were searched. What the
+    /// parts encode was searched there. If no credential has a character that JSON escapes, each
+    /// would be in the text exactly as in its part.
     pub(super) fn is_match_again(&self, text: &[u8]) -> bool {
         let stop: Found<'_> = &mut |_| ControlFlow::Break(());
         self.passes.iter().any(|pass| pass.each(text, stop).is_break())
@@ -91,7 +91,7 @@ impl CredentialSearch {
                     .any(|layer| self.visit(layer.text(), &mut |_| ControlFlow::Break(()))))
     }
 
-    /// Where they stand in the text, in no order and maybe more than once.
+    /// Appends the ranges where they are in the text. The ranges are unordered and may repeat.
     pub(super) fn find(&self, text: &[u8], ranges: &mut Vec<Range<usize>>) {
         self.visit(text, &mut |range| {
             ranges.push(range);
@@ -99,7 +99,7 @@ impl CredentialSearch {
         });
     }
 
-    /// Gives each match to `found` until that breaks off; returns whether it did.
+    /// Passes each match to `found` until it breaks off. Returns whether it did.
     fn visit(&self, text: &[u8], found: Found<'_>) -> bool {
         if self.passes.is_empty() || text.len() < SHORTEST {
             return false;
@@ -121,7 +121,7 @@ impl CredentialSearch {
     }
 }
 
-/// Takes the matches.
+/// Receives the matches.
 type Found<'a> = &'a mut dyn FnMut(Range<usize>) -> ControlFlow<()>;
 
 impl Pass {
@@ -134,7 +134,7 @@ impl Pass {
         )
     }
 
-    /// Gives each match, those that overlap too.
+    /// Passes on each match, including overlapping ones.
     fn each(&self, text: &[u8], found: Found<'_>) -> ControlFlow<()> {
         match self {
             Self::Packed(searcher) => {
@@ -156,8 +156,8 @@ impl Pass {
     }
 }
 
-/// A credential as it is, and without the escapes that it holds itself: a text may be read
-/// as escaped once more than it was.
+/// Returns a credential as it is, and without the escapes that it contains itself: a text may be
+/// unescaped once more than it was escaped.
 fn plain_forms(value: &str) -> Vec<Vec<u8>> {
     let mut forms = vec![value.as_bytes().to_vec()];
     let plain = |form: &Vec<u8>| {
@@ -170,9 +170,8 @@ fn plain_forms(value: &str) -> Vec<Vec<u8>> {
     forms
 }
 
-/// Adds what a credential looks like where nothing is escaped: as it is, in lower case (as
-/// names of headers and hosts are written), with its spaces as a form writes them, and as
-/// base64.
+/// Adds the unescaped forms of a credential: as it is, in lower case (as names of headers and hosts
+/// are written), with its spaces as a form writes them, and as base64.
 fn add_patterns(text: Vec<u8>, patterns: &mut BTreeSet<Vec<u8>>) {
     for before in 0..3 {
         add_base64_core(&text, before, patterns);
@@ -185,8 +184,8 @@ fn add_patterns(text: Vec<u8>, patterns: &mut BTreeSet<Vec<u8>>) {
     patterns.insert(text);
 }
 
-/// Adds the characters that base64 gives for the text wherever it stands `before` bytes
-/// behind a multiple of three, in both alphabets: those that depend on nothing around it.
+/// Adds the base64 characters of the text for a text that is `before` bytes after a multiple of
+/// three, in both alphabets. Only characters that do not depend on the surrounding bytes are used.
 fn add_base64_core(text: &[u8], before: usize, patterns: &mut BTreeSet<Vec<u8>>) {
     let mut bytes = vec![0; before];
     bytes.extend_from_slice(text);

@@ -11,7 +11,7 @@ fn secret(value: &str) -> CallCredentials {
     CallCredentials::of(&[("x-api-key".to_owned(), value.to_owned())], "")
 }
 
-/// Where one match stands, all of its ranges joined.
+/// Returns the joined range of all matches.
 fn place(text: &[u8], secrets: &CallCredentials) -> Option<Range<usize>> {
     let mut ranges = Vec::new();
     secrets.find(text, &mut ranges);
@@ -146,7 +146,7 @@ fn hostile_text_takes_no_longer_than_its_length() {
     }
 }
 
-/// One way to write a text.
+/// Generates a way to write a text.
 fn spelling() -> impl Strategy<Value = (&'static str, u64)> {
     const KINDS: [&str; 11] = [
         "json",
@@ -192,7 +192,7 @@ fn spell(text: &str, kind: &str, seed: u64) -> String {
     }
 }
 
-/// A text as JSON writes it, with the escapes that stand in it already.
+/// Returns a text as JSON writes it. The escapes in it are kept.
 fn json(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\u{e000}', "\\u")
 }
@@ -208,7 +208,7 @@ fn credential_with_an_escape_is_found_in_base64_of_any_length() {
     }
 }
 
-/// The whole body has more text than its value, and less of what it spells is read.
+/// The whole body has more text than its value. So less of what it encodes is decoded.
 #[test]
 fn credential_that_only_a_value_by_itself_shows_is_removed_from_a_body() {
     let key = "Zq7kWxf1Jv9dTpd3fdbbd";

@@ -1,4 +1,4 @@
-//! The layers of a text: what the text spells, what that spells, and so on, the shallow ones
+//! The layers of a text: what the text encodes, what that encodes, and so on. Shallow layers come
 //! first.
 
 use std::hash::BuildHasher as _;
@@ -10,48 +10,48 @@ use super::escape::unescape;
 use super::layer::TextLayer;
 use super::run::decode_runs;
 
-/// The most layers on top of one another.
+/// The deepest nesting of layers.
 const DEEPEST: usize = 8;
 
-/// The most bytes of layers for each byte of the text: hostile text costs no more.
+/// The most bytes of layers for each byte of the text. It limits the cost of hostile text.
 const MOST_PER_BYTE: usize = 16;
 
-/// The bytes of layers that a short text has at least.
+/// The minimum number of bytes that the layers of a short text may have.
 const LEAST: usize = 1 << 16;
 
-/// What the layers of a text are made for.
+/// Which layers of a text are needed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LayerScope {
-    /// Whether the credentials hold [`token bytes`](super::escape::is_token_byte) only.
+    /// Whether the credentials hold only [`token bytes`](super::escape::is_token_byte).
     pub(super) token: bool,
-    /// The fewest characters of a run that may hold one of them.
+    /// The length of the shortest run that may hold a credential.
     pub(super) shortest_run: usize,
 }
 
-/// Whether a text spells a layer.
+/// Whether a text has a further layer.
 pub(super) fn spells_more(text: &[u8], LayerScope { token, shortest_run }: LayerScope) -> bool {
     !unescape(text, token).is_empty() || decode_runs(text, shortest_run).is_some()
 }
 
-/// A layer and the text that spells it.
+/// A layer, with a link to the text that it was decoded from.
 struct Node {
     layer: TextLayer,
-    /// The layer whose text is the source; the text itself where there is none.
+    /// The layer that it was decoded from; `None` for the text itself.
     parent: Option<usize>,
     depth: usize,
 }
 
-/// The layers of one text, which grow one behind the other.
+/// The layers of one text, in breadth-first order.
 pub(super) struct LayerTree {
     nodes: Vec<Node>,
-    /// The hashes of their texts: different readings often come to the same.
+    /// The hashes of their texts. Different decodings often have the same result.
     known: HashSet<u64>,
-    /// The bytes that further layers may have.
+    /// How many bytes further layers may have.
     left: usize,
 }
 
 impl LayerTree {
-    /// The layers that the text spells itself.
+    /// Returns the layers that the text itself encodes.
     pub(super) fn new(text: &[u8], scope: LayerScope) -> Self {
         let left = text.len().saturating_mul(MOST_PER_BYTE).max(LEAST);
         let mut tree = Self { nodes: Vec::new(), known: HashSet::new(), left };
@@ -59,12 +59,12 @@ impl LayerTree {
         tree
     }
 
-    /// The text of a layer, if there are so many.
+    /// Returns the text of a layer, or `None` if there are not that many.
     pub(super) fn text(&self, at: usize) -> Option<&[u8]> {
         Some(self.nodes.get(at)?.layer.text())
     }
 
-    /// Adds the layers that the text of this one spells, behind those that are there.
+    /// Decodes the text of this layer, and appends its layers.
     pub(super) fn grow(&mut self, at: usize, scope: LayerScope) {
         let Node { layer, depth, .. } = &mut self.nodes[at];
         if *depth == DEEPEST {
@@ -85,7 +85,7 @@ impl LayerTree {
         let runs = decode_runs(text, shortest_run);
         for layer in unescape(text, token).into_iter().chain(runs) {
             let Some(left) = self.left.checked_sub(layer.text().len()) else { continue };
-            // Most texts have one layer at most: that costs no hash.
+            // Most texts have at most one layer, which then needs no hash.
             if self.nodes.is_empty() || self.is_new(&layer) {
                 self.left = left;
                 self.nodes.push(Node { layer, parent, depth });
@@ -98,7 +98,7 @@ impl LayerTree {
         self.known.insert(hash)
     }
 
-    /// The place in the text of a non-empty range of a layer.
+    /// Returns the range in the original text of a non-empty range of a layer.
     pub(super) fn source_of(&self, at: usize, range: Range<usize>) -> Range<usize> {
         let (mut at, mut range) = (Some(at), range);
         while let Some(node) = at.map(|at| &self.nodes[at]) {
