@@ -1,13 +1,13 @@
-//! The metadata of recordings that are merged.
+//! Merging the metadata of recordings.
 
 use serde_json::{Map, Value};
 
-/// The keys that loomrec and AgentLoom give a meaning to: they stay as the first
-/// recording has them, its rules aside.
+/// Keys with a meaning for loomrec or AgentLoom. They are taken from the first recording. Its rules
+/// are handled separately.
 const OWN: [&str; 2] = ["_version", "_loomrec"];
 
-/// Merges the other `_` keys of two recordings against what both come from; gives the
-/// keys, and those that both have changed otherwise, which stay as `ours` has them.
+/// Merges the other `_` keys of two recordings against their common base. Returns the merged keys,
+/// and the names of those that both changed differently, which are taken from `ours`.
 pub fn keys(
     base: &Map<String, Value>,
     ours: &Map<String, Value>,

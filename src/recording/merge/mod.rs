@@ -1,11 +1,11 @@
-//! What becomes of the takes of a name when recordings are merged.
+//! Merging the takes of a name.
 //!
-//! Takes of a name that answer one [`TakeIdentity`] are one **call**: [`of_name`] decides
-//! call by call, against what both sides come from where that is known. A call that one
-//! side alone has changed is as that side has it, removal included; one that both have
-//! changed otherwise is a [`MergeConflict`].
+//! Takes of a name with the same [`TakeIdentity`] form one **call**. [`of_name`] decides call by
+//! call, and compares with the common base of both sides if it is known. A call that only one side
+//! changed is taken from that side, including a removal. A call that both changed differently is a
+//! [`MergeConflict`].
 //!
-//! Nothing is lost unless a side has removed it, or a conflict is decided against it.
+//! Nothing is lost unless a side removed it, or a conflict is decided against it.
 
 mod meta;
 
@@ -18,79 +18,77 @@ pub use meta::keys;
 use crate::take_identity::TakeIdentity;
 use crate::{Entry, EntryName, log_codec};
 
-/// Where a take is from.
+/// The origin of a take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TakePosition {
-    /// Which of the recordings.
+    /// The index of the recording.
     pub file: usize,
-    /// Which of its takes.
+    /// The index of the take in the recording.
     pub place: usize,
 }
 
-/// A take of one of the recordings: what it answers, and what tells whether another
-/// one is the same, without holding it.
+/// A take of one of the recordings: its identity and its hash, without the entry itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MergeTake {
-    /// Where it is from.
+    /// Its origin.
     pub at: TakePosition,
     question: TakeIdentity,
     whole: [u8; 32],
 }
 
-/// What a call with a conflict gets.
+/// How a conflict of a call is decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConflictChoice {
-    /// What the first side has.
+    /// Takes what the first side has.
     First,
-    /// What the second side has.
+    /// Takes what the second side has.
     Last,
-    /// The takes of both, those of the first side in front.
+    /// Takes both, those of the first side first.
     Both,
 }
 
-/// A call that both sides have changed, each otherwise.
+/// How both sides changed a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MergeConflict {
-    /// Both have it.
+    /// Both sides have the call, with different changes.
     Changed,
-    /// The first side has removed it, the second changed it.
+    /// The first side removed it, the second changed it.
     RemovedByFirst,
-    /// The second side has removed it, the first changed it.
+    /// The second side removed it, the first changed it.
     RemovedByLast,
 }
 
-/// What becomes of a name.
+/// The merged takes of a name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MergedName {
-    /// Its takes in order; none where it goes.
+    /// Its takes in order; empty if the name is removed.
     pub takes: Vec<MergeTake>,
     /// Its calls with a conflict, which were decided as preferred.
     pub conflicts: Vec<MergeConflict>,
-    /// Whether both sides have added takes of one call behind the same ones: they
-    /// stand behind each other.
+    /// Whether both sides added takes of one call after the same takes. Then all of them are kept,
+    /// one after the other.
     pub appended: bool,
 }
 
 impl MergeTake {
-    /// The take at a place.
+    /// Returns the take at a position.
     pub fn of(at: TakePosition, name: &EntryName, entry: &Entry) -> Self {
         let mut bytes = Vec::new();
         log_codec::pack_to(&mut bytes, name, log_codec::TakeStanding::Further, entry);
         Self { at, question: TakeIdentity::of(entry), whole: Sha256::digest(&bytes).into() }
     }
 
-    /// Whether it is the very same entry.
+    /// Whether both are exactly the same entry.
     pub fn is(&self, other: &Self) -> bool {
         self.whole == other.whole
     }
 }
 
-/// Merges the takes of one name. `base` is what both sides come from, none where that
-/// is not known; `same` tells whether two entries that are not the very same say the
-/// same all the same.
+/// Merges the takes of one name. `base` holds the takes that both sides come from; empty if that is
+/// not known. `same` returns whether two entries that differ are equivalent.
 ///
 /// # Errors
-/// What `same` fails with.
+/// The errors of `same`.
 pub fn of_name<E>(
     base: &[MergeTake],
     ours: &[MergeTake],
@@ -119,18 +117,18 @@ pub fn of_name<E>(
         }
         calls.push(takes.into_iter());
     }
-    // Each call's takes stand where ours had that call; what is more of them goes behind.
+    // Each call's takes go where ours had takes of the call. Any further takes go to the end.
     let of = |take: &MergeTake| known.get(&take.question).copied();
     merged.takes = ours.iter().filter_map(|take| calls.get_mut(of(take)?)?.next()).collect();
     merged.takes.extend(calls.into_iter().flatten());
     Ok(merged)
 }
 
-/// The takes of one call: ours, theirs, and those that both come from.
+/// The takes of one call: ours, theirs, and those of the base.
 #[derive(Default)]
 struct Sides([Vec<MergeTake>; 3]);
 
-/// What is to be told of a call.
+/// What has to be reported of a call.
 enum Special {
     Conflict(MergeConflict),
     Appended,
@@ -152,14 +150,14 @@ impl Sides {
         let all = |one: &[MergeTake], other: &[MergeTake], same: &mut _| -> Result<bool, E> {
             Ok(one.len() == other.len() && shared(one, other, same)? == one.len())
         };
-        // Times apart, nothing has changed on one of the sides.
+        // Apart from times, one of the sides has changed nothing.
         if all(&ours, &theirs, same)? || all(&theirs, &base, same)? {
             return Ok((ours, None));
         }
         if all(&ours, &base, same)? {
             return Ok((theirs, None));
         }
-        // One side has gone on where the other stopped.
+        // One side continued where the other stopped.
         let together = shared(&ours, &theirs, same)?;
         let gone_on = together == ours.len() || together == theirs.len();
         if gone_on && together > 0 && together >= base.len() {
@@ -188,7 +186,7 @@ fn are_very_same(one: &[MergeTake], other: &[MergeTake]) -> bool {
     one.len() == other.len() && one.iter().zip(other).all(|(one, other)| one.is(other))
 }
 
-/// How many takes are the same, from the first on.
+/// Returns how many takes are equivalent, from the first on.
 fn shared<E>(
     one: &[MergeTake],
     other: &[MergeTake],
@@ -204,7 +202,7 @@ fn shared<E>(
     Ok(count)
 }
 
-/// The first side's takes, and those of the second that it has none like.
+/// Returns the first side's takes, and those of the second side that the first side does not have.
 fn both<E>(
     ours: Vec<MergeTake>,
     theirs: Vec<MergeTake>,

@@ -2,8 +2,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// A take from a text: the call, what it says, and what differs with each recording.
-/// `a1` and `a1'` say the same.
+/// Builds a take from a text: the call, its answer, and a mark for what differs with each
+/// recording. `a1` and `a1'` are equivalent.
 fn take(file: usize, place: usize, text: &str) -> MergeTake {
     let asks = Entry { session: Some(text[..1].to_owned()), ..Entry::default() };
     let question = TakeIdentity::of(&asks);
@@ -14,7 +14,7 @@ fn takes(file: usize, text: &str) -> Vec<MergeTake> {
     text.split_whitespace().enumerate().map(|(place, text)| take(file, place, text)).collect()
 }
 
-/// Merges takes that are written as texts, and says what came out.
+/// Merges takes that are written as texts, and returns the result.
 fn merged(
     base: &str,
     ours: &str,
@@ -36,7 +36,7 @@ fn merged(
     (texts.join(" "), conflicts, appended)
 }
 
-/// What comes out without a conflict.
+/// Returns the result of a merge without conflicts.
 #[track_caller]
 fn clean(base: &str, ours: &str, theirs: &str) -> String {
     let (text, conflicts, _) = merged(base, ours, theirs, ConflictChoice::First);
@@ -56,7 +56,7 @@ fn call_is_as_the_side_has_it_that_changed_it() {
         ("a1", "a2", "a2'", "a2"),
         ("a1 b1", "a1 b2", "a2 b1", "a2 b2"),
         ("a1 b1", "a1", "a1 b1 c1", "a1 c1"),
-        // Recorded anew with the same answer, and changed or removed by the other.
+        // Recorded again with the same answer, and changed or removed by the other side.
         ("a1", "a1'", "a2", "a2"),
         ("a1", "a2", "a1'", "a2"),
         ("a1", "a1'", "", ""),
@@ -125,7 +125,7 @@ fn conflict_is_decided_as_preferred_when_both_sides_have_changed_a_call() {
     }
 }
 
-/// Up to five takes of three calls that say one of three things.
+/// Generates up to five takes of three calls with one of three answers.
 fn side() -> impl Strategy<Value = String> {
     prop::collection::vec("[abc][123]'?", 0..5).prop_map(|takes| takes.join(" "))
 }

@@ -1,8 +1,8 @@
-//! What changes that wait for their review make of a recording.
+//! Applying reviewed changes to a recording.
 //!
-//! A [`ReviewChange`] is an entry that was fetched anew. [`standings`] says of each how it
-//! stands to the recording as that is now, and [`outcome`] what the recording becomes
-//! when some are accepted. Both know entries by what tells them apart, and hold none.
+//! A [`ReviewChange`] is an entry that was fetched again. [`standings`] compares each change with
+//! the current recording, and [`outcome`] returns the recording's new content when some changes are
+//! accepted. Both work with the identities of entries, and hold no entries.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -10,37 +10,37 @@ use std::ops::Range;
 use crate::EntryName;
 use crate::pending::ReplacedTake;
 
-/// An entry that waits.
+/// An entry that waits for its review.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReviewChange {
-    /// What tells it from others where it waits.
+    /// The identity of the entry.
     pub entry: ReplacedTake,
-    /// The take it is to stand for; `None` where it is a new one.
+    /// The take that it will replace; `None` if it is a new one.
     pub replaces: Option<ReplacedTake>,
 }
 
-/// How a change stands to the recording. Takes are meant by their places in it.
+/// The relation of a change to the recording. Takes are given by their indexes in the recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangeStanding {
-    /// The take that it replaces is there.
+    /// The take that it replaces is in the recording.
     Replaces(usize),
-    /// It replaces none.
+    /// It replaces no take.
     Adds,
-    /// It is in the recording already: all that is left is to forget it.
+    /// The recording holds it already. It only has to be forgotten.
     Made,
-    /// Another take stands where the one was that it replaces.
+    /// Another take is at the place of the one that it replaces.
     Changed(usize),
-    /// No take stands there any more.
+    /// The take that it replaces is gone, and no other is at its place.
     Gone,
 }
 
 impl ChangeStanding {
-    /// Whether the recording is not any more what the change was made for.
+    /// Whether the recording no longer is what the change was made for.
     pub fn is_conflict(self) -> bool {
         matches!(self, Self::Changed(_) | Self::Gone)
     }
 
-    /// The take whose place it would have.
+    /// Returns the take whose place it would get.
     pub fn replaced(self) -> Option<usize> {
         match self {
             Self::Replaces(at) | Self::Changed(at) => Some(at),
@@ -48,7 +48,7 @@ impl ChangeStanding {
         }
     }
 
-    /// A word for JSON.
+    /// Returns the word for JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Replaces(_) => "replaces",
@@ -60,7 +60,7 @@ impl ChangeStanding {
     }
 }
 
-/// Where the takes of each name stand; those of one name stand together.
+/// Returns the range of each name's takes, which are consecutive.
 fn ranges(held: &[ReplacedTake]) -> BTreeMap<&EntryName, Range<usize>> {
     let mut found: BTreeMap<&EntryName, Range<usize>> = BTreeMap::new();
     for (at, take) in held.iter().enumerate() {
@@ -69,13 +69,13 @@ fn ranges(held: &[ReplacedTake]) -> BTreeMap<&EntryName, Range<usize>> {
     found
 }
 
-/// Whether two are the same but for where they stand.
+/// Whether two takes are the same apart from their position.
 fn is_like(one: &ReplacedTake, other: &ReplacedTake) -> bool {
     one.request_hash == other.request_hash && one.recorded_at == other.recorded_at
 }
 
-/// How each change stands to the takes that a recording holds, in its order. `is_same`
-/// says whether a take holds the very entry of a change.
+/// Returns the standing of each change, given the takes of a recording in order. `is_same` returns
+/// whether a take holds exactly the entry of a change.
 pub fn standings(
     held: &[ReplacedTake],
     changes: &[ReviewChange],
@@ -83,7 +83,7 @@ pub fn standings(
 ) -> Vec<ChangeStanding> {
     let ranges = ranges(held);
     let of = |name: &EntryName| ranges.get(name).cloned().unwrap_or(0..0);
-    // A take is the work of one change.
+    // A take is the result of at most one change.
     let mut made = BTreeSet::new();
     let mut all = Vec::with_capacity(changes.len());
     for (at, change) in changes.iter().enumerate() {
@@ -102,13 +102,13 @@ pub fn standings(
     all
 }
 
-/// Where a take stands that is to be replaced.
+/// Finds a take that will be replaced.
 fn find(held: &[ReplacedTake], of: Range<usize>, replaced: &ReplacedTake) -> ChangeStanding {
     let there = replaced.take.checked_sub(1).and_then(|index| of.clone().nth(index));
     if let Some(at) = there.filter(|at| is_like(&held[*at], replaced)) {
         return ChangeStanding::Replaces(at);
     }
-    // Takes before it may have gone; its time tells it then.
+    // Takes before it may have been removed. Then its time identifies it.
     let mut alike = of.filter(|at| is_like(&held[*at], replaced) && replaced.recorded_at.is_some());
     match (alike.next(), alike.next(), there) {
         (Some(at), None, _) => ChangeStanding::Replaces(at),
@@ -117,27 +117,27 @@ fn find(held: &[ReplacedTake], of: Range<usize>, replaced: &ReplacedTake) -> Cha
     }
 }
 
-/// What a recording becomes.
+/// The new content of a recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReviewOutcome {
     /// The names that change.
     pub names: Vec<ReviewedName>,
-    /// Takes that stay and get another number, with that number.
+    /// Takes that stay but get another number, with that number.
     pub moved: Vec<(usize, usize)>,
 }
 
-/// What becomes of a name.
+/// The new content of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReviewedName {
     /// The name.
     pub name: EntryName,
-    /// The name that goes, in whose place it stands.
+    /// The name that is removed, whose place this one gets.
     pub instead_of: Option<EntryName>,
-    /// Its takes; without any, it goes.
+    /// Its takes. If there are none, the name is removed.
     pub takes: Vec<ReviewSource>,
 }
 
-/// Where a take comes from.
+/// The origin of a take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReviewSource {
     /// The recording.
@@ -146,9 +146,9 @@ pub enum ReviewSource {
     New(usize),
 }
 
-/// What the recording becomes when `accepted` are, in this order. Of several that
-/// replace one take the first has its place, the others go behind the takes of their
-/// names, as does one whose take is gone.
+/// Returns the recording's new content if `accepted` changes are applied in this order. If several
+/// changes replace the same take, the first gets its place. The others go after the takes of their
+/// names, as does a change whose take is gone.
 pub fn outcome(
     held: &[ReplacedTake],
     changes: &[ReviewChange],
@@ -157,7 +157,7 @@ pub fn outcome(
 ) -> ReviewOutcome {
     let mut work = Work { held, ranges: ranges(held), slots: BTreeMap::new(), order: Vec::new() };
     let mut taken = BTreeSet::new();
-    // For each name that takes moved away from: where to.
+    // For each take that moved to another name: the old name and the new one.
     let mut instead: Vec<(&EntryName, &EntryName)> = Vec::new();
     for &at in accepted.iter().filter(|at| standings[**at] != ChangeStanding::Made) {
         let new = &changes[at].entry.name;
@@ -179,13 +179,13 @@ pub fn outcome(
     work.finish(&instead)
 }
 
-/// Names that change.
+/// The state of the work: the names that change.
 struct Work<'a> {
     held: &'a [ReplacedTake],
     ranges: BTreeMap<&'a EntryName, Range<usize>>,
-    /// Their takes; none where one went.
+    /// Their takes; `None` for a take that was removed.
     slots: BTreeMap<&'a EntryName, Vec<Option<ReviewSource>>>,
-    /// The names, the first that was changed first.
+    /// The names in the order of their first change.
     order: Vec<&'a EntryName>,
 }
 

@@ -11,7 +11,7 @@ fn hash(digit: char) -> RequestKey {
     RequestKey::parse(&digit.to_string().repeat(64)).unwrap()
 }
 
-/// A take that was recorded at a time.
+/// Returns a take that was recorded at this time.
 fn take(name: &str, take: usize, at: &str) -> ReplacedTake {
     let recorded_at = (!at.is_empty()).then(|| at.to_owned());
     ReplacedTake { name: step(name), take, request_hash: Some(hash('a')), recorded_at }
@@ -25,7 +25,7 @@ fn stand(held: &[ReplacedTake], changes: &[ReviewChange]) -> Vec<ChangeStanding>
     standings(held, changes, |_, _| true)
 }
 
-/// What the recording becomes, in words: `plan<-draft: 1 +0`.
+/// Returns the new content of the recording in words: `plan<-draft: 1 +0`.
 fn told(held: &[ReplacedTake], changes: &[ReviewChange], accepted: &[usize]) -> Vec<String> {
     let outcome = outcome(held, changes, &stand(held, changes), accepted);
     let word = |source: &ReviewSource| match source {
@@ -72,7 +72,7 @@ fn change_that_is_there_already_is_made_and_only_once() {
     let again = change(take("a", 1, "9"), Some(take("a", 1, "1")));
     let twice = [again.clone(), change(take("a", 2, "9"), None)];
     assert_eq!(stand(&held, &twice), [ChangeStanding::Made, ChangeStanding::Adds]);
-    // It looks like it, and is another entry.
+    // It has the same identity, but is a different entry.
     assert_eq!(standings(&held, &[again], |_, _| false), [ChangeStanding::Changed(0)]);
 }
 
@@ -116,8 +116,8 @@ fn conflict_that_is_forced_loses_nothing_but_what_stands_there() {
 }
 
 proptest! {
-    /// Whatever waits: every accepted change is in the recording once, and every take
-    /// that none of them replaces stays, in order.
+    /// Whatever waits: every accepted change is in the recording once, and every take that no
+    /// change replaces stays, in order.
     #[test]
     fn nothing_is_lost_and_nothing_comes_twice(
         takes in prop::collection::vec((0..4usize, 0..3u8), 0..10),

@@ -1,4 +1,4 @@
-//! What the recorded bytes of an answer say, beside what its entry sums up.
+//! Compares the recorded bytes of an answer with the summary in its entry.
 
 use bytes::Bytes;
 
@@ -9,27 +9,27 @@ use crate::redact::{CallCredentials, MARK, Placeholders, Redactor};
 use crate::{Entry, RecordedResponse};
 use loomrec_provider::{Answer, Framing, Operation, RecognisedCall};
 
-/// The bytes of an answer, decoded.
+/// The decoded bytes of an answer.
 pub(super) struct DecodedBody<'a> {
     pub(super) media: &'a str,
     pub(super) bytes: Bytes,
-    /// How it is framed, where it is a stream.
+    /// Its framing, if it is a stream.
     pub(super) framing: Option<Framing>,
-    /// Whether they are other bytes than those recorded.
+    /// Whether the bytes differ from the recorded ones.
     pub(super) decoded: bool,
-    /// Why they are not all that the recorded bytes say.
+    /// Why not all of the recorded bytes were decoded.
     pub(super) problem: Option<DecodeError>,
 }
 
 impl<'a> DecodedBody<'a> {
-    /// The body of a response to a call of `operation`, as far as it decodes.
+    /// Decodes the body of a response to a call of `operation`, as far as possible.
     pub(super) fn of(operation: Operation, response: &'a RecordedResponse) -> Self {
         let recorded = response.payload.bytes();
         let decodable = encoding::coding_in(&response.headers)
             .map(|coding| encoding::decode_available(&coding, &recorded, LARGEST));
         let (bytes, decoded, problem) = match decodable {
             None => (recorded, false, None),
-            // A text that is sent under the header of a coding by mistake.
+            // A plain text that was sent with the header of a coding by mistake.
             Some(DecodableBody { problem: problem @ Some(Damaged | Unknown), .. })
                 if std::str::from_utf8(&recorded).is_ok() =>
             {
@@ -43,12 +43,12 @@ impl<'a> DecodedBody<'a> {
         Self { media, bytes, framing, decoded, problem }
     }
 
-    /// The body, where all of it decodes.
+    /// Returns the body if all of it was decoded.
     pub(super) fn whole(&self) -> Option<&Self> {
         self.problem.is_none().then_some(self)
     }
 
-    /// What it says.
+    /// Reads the answer.
     pub(super) fn read(&self, call: &RecognisedCall) -> Option<Answer> {
         match self.framing {
             None => loomrec_provider::read_complete(call.operation, self.media, &self.bytes),
@@ -57,13 +57,13 @@ impl<'a> DecodedBody<'a> {
     }
 }
 
-/// The first value of a header.
+/// Returns the first value of a header.
 pub(super) fn header<'a>(response: &'a RecordedResponse, name: &str) -> Option<&'a str> {
     response.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
 }
 
-/// The entry with its summary as the recorded answer has it, and the names of the fields
-/// that said something else. An answer that says nothing leaves it as it is.
+/// Returns the entry with a summary made from the recorded answer, and the names of the fields that
+/// differed. Returns `None` if the answer cannot be summed up.
 pub(super) fn summed_up(
     entry: &Entry,
     call: &RecognisedCall,
@@ -78,7 +78,8 @@ pub(super) fn summed_up(
     redactor.redact_summary(&mut answer, &CallCredentials::default(), &mut Placeholders::default());
     let mut summed = entry.clone();
     let mut names = Vec::new();
-    // What was taken out of the assembled text alone cannot be told from the pieces.
+    // Redaction may have removed text that spans pieces only from the joined text. The pieces do
+    // not show this.
     if !is_marked(entry.content.as_deref()) {
         set(&mut summed.content, Some(answer.content), "content", &mut names, |old, new| {
             old.as_deref().unwrap_or_default() == new.as_deref().unwrap_or_default()
@@ -119,7 +120,7 @@ fn set<T>(
     }
 }
 
-/// Adds the fields that say something else than the recorded answer.
+/// Adds the fields that differ from the recorded answer.
 pub(super) fn check(
     entry: &Entry,
     call: &RecognisedCall,

@@ -1,28 +1,28 @@
-//! Texts that look like credentials though they have no shape that is known: long runs
-//! of letters and digits that no word, path, id or hash is like.
+//! Search for texts that look like credentials although they have no known shape: long runs of
+//! letters and digits that do not look like words, paths, ids or hashes.
 //!
-//! The bar is low behind a name that tells (`api_key`, `password=`), and high
-//! anywhere else: ids, hashes, signatures, images and vectors are full of chance too,
-//! and a check that shouts at them is switched off.
+//! The threshold is low after a telling name (`api_key`, `password=`), and high everywhere else.
+//! Ids, hashes, signatures, images and vectors are full of random characters too, and users switch
+//! off a check that reports them.
 
 use std::ops::Range;
 
-/// Runs below are not looked at, whatever stands in front of them.
+/// Shorter runs are not examined, whatever the name before them.
 const SHORTEST: usize = 16;
 
-/// What a run must have where nothing in front of it tells: a key of 32 characters or
-/// more, and no image.
+/// The length of a run that is examined without a telling name: a key has at least 32 characters,
+/// and images are longer.
 const ALONE: Range<usize> = 32..161;
 
-/// Bits a character at least: where a name tells, and where none does. Random letters
-/// and digits have 4.4 and more at 32 characters, English words about 3.5.
+/// The least entropy in bits per character: after a telling name, and otherwise. Random letters and
+/// digits have at least 4.4 bits at 32 characters, English words about 3.5.
 const BITS: (f64, f64) = (3.0, 4.2);
 
-/// Of the places between two characters, how many at least are between two kinds of
-/// characters. Names in camel case come to 0.35, random letters and digits to 0.6.
+/// The least share of neighbouring characters of different kinds. Camel-case names reach 0.35,
+/// random letters and digits 0.6.
 const CHANGES: f64 = 0.45;
 
-/// Names that tell of a credential, by a part of them.
+/// Parts of names that indicate a credential.
 const TELLING: [&str; 13] = [
     "secret",
     "token",
@@ -39,7 +39,7 @@ const TELLING: [&str; 13] = [
     "authorization",
 ];
 
-/// Names with such a part that tell of something else.
+/// Parts of names that contain such a part but indicate something else.
 const HARMLESS: [&str; 8] = [
     "tokens",
     "token_count",
@@ -51,7 +51,7 @@ const HARMLESS: [&str; 8] = [
     "secretary",
 ];
 
-/// Names whose values are made of chance and open nothing.
+/// Names whose values are random but give no access.
 const OPEN: [&str; 24] = [
     "id",
     "ids",
@@ -79,7 +79,7 @@ const OPEN: [&str; 24] = [
     "obfuscation",
 ];
 
-/// How the ids of providers begin.
+/// The prefixes of providers' ids.
 const IDS: [&str; 32] = [
     "chatcmpl",
     "cmpl",
@@ -115,16 +115,16 @@ const IDS: [&str; 32] = [
     "container",
 ];
 
-/// What stands for a secret, or for one that is to be put there.
+/// Words in placeholders for secrets.
 const STAND_INS: [&str; 9] =
     ["redacted", "example", "placeholder", "xxxx", "your", "dummy", "changeme", "0000", "1234567"];
 
-/// Where runs that look like credentials stand.
+/// Returns the ranges of runs that look like credentials.
 pub(super) fn find(bytes: &[u8]) -> Vec<Range<usize>> {
     runs(bytes).filter(|run| is_suspect(bytes, run)).collect()
 }
 
-/// The runs of characters that keys are made of.
+/// Returns the runs of characters that occur in keys.
 fn runs(bytes: &[u8]) -> impl Iterator<Item = Range<usize>> {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -162,14 +162,14 @@ fn is_suspect(bytes: &[u8], run: &Range<usize>) -> bool {
         && (!telling || text.iter().any(u8::is_ascii_digit))
 }
 
-/// Whether a value under this name, in lower case, may be made of chance.
+/// Whether a value with this name (in lower case) may be random.
 pub(super) fn is_open(name: &str) -> bool {
     OPEN.contains(&name)
         || ["_id", "-id", "_ids", "_hash", "_url"].iter().any(|end| name.ends_with(end))
 }
 
-/// The word in front of a value, in lower case: the name of a member, or what an
-/// assignment in a text gives it to. Empty where nothing assigns.
+/// Returns the word before a value, in lower case: the name of a member, or of a variable in an
+/// assignment. Empty if nothing is assigned.
 fn name_before(bytes: &[u8], at: usize) -> String {
     let before = &bytes[at.saturating_sub(64)..at];
     let assigns = |byte: &u8| matches!(byte, b'"' | b'\'' | b'\\' | b' ' | b':' | b'=' | b'`');
@@ -183,13 +183,13 @@ fn name_before(bytes: &[u8], at: usize) -> String {
     String::from_utf8_lossy(&before[start..end]).to_ascii_lowercase()
 }
 
-/// How many of lower case, upper case and digits there are in it.
+/// Returns how many of the classes lower case, upper case and digits occur.
 fn classes(text: &[u8]) -> usize {
     let any = |is: fn(&u8) -> bool| usize::from(text.iter().any(is));
     any(u8::is_ascii_lowercase) + any(u8::is_ascii_uppercase) + any(u8::is_ascii_digit)
 }
 
-/// The part of the places between characters where their kind changes.
+/// Returns the share of neighbouring characters of different kinds.
 fn changes(text: &[u8]) -> f64 {
     let kind = |byte: u8| match byte {
         b'a'..=b'z' => 0,
@@ -201,7 +201,7 @@ fn changes(text: &[u8]) -> f64 {
     count as f64 / (text.len().max(2) - 1) as f64
 }
 
-/// Shannon's entropy, in bits a character.
+/// Returns the Shannon entropy in bits per character.
 fn entropy(text: &[u8]) -> f64 {
     let mut counts = [0_u32; 256];
     text.iter().for_each(|byte| counts[usize::from(*byte)] += 1);
@@ -210,7 +210,7 @@ fn entropy(text: &[u8]) -> f64 {
     counts.iter().filter(|count| **count > 0).map(bits).sum()
 }
 
-/// Whether it is an id as providers make them: a short word, and chance behind it.
+/// Whether it looks like a provider's id: a short word followed by random characters.
 fn is_id(text: &[u8]) -> bool {
     let end = text.iter().position(|byte| matches!(byte, b'_' | b'-'));
     let head = end.and_then(|end| std::str::from_utf8(&text[..end]).ok());
@@ -230,7 +230,7 @@ mod tests {
         find(text.as_bytes()).into_iter().map(|run| text[run].to_owned()).collect()
     }
 
-    /// As a key of an unknown service looks.
+    /// Looks like a key of an unknown service.
     const KEY: &str = "q7Zt2LmX9aRf4KpW8sVd1NcY6hBj3Gu5";
 
     #[test]

@@ -1,4 +1,4 @@
-//! Checks one entry, from its text.
+//! Checks a single entry, from its text.
 
 use std::sync::Arc;
 
@@ -17,48 +17,47 @@ use loomrec_fault::Fault;
 use loomrec_identity::{IdentityRules, RequestKey};
 use loomrec_provider::{Operation, RecognisedCall};
 
-/// How many problems of one entry are told.
+/// The most problems that are reported for one entry.
 const MOST: usize = 200;
 
-/// What the entries of a file are checked by.
+/// The rules and patterns that the entries of a file are checked with.
 #[derive(Clone, Debug)]
 pub struct EntryChecker {
-    /// The rules that the file's keys were made under; `None` where it does not say
-    /// them in a way that is understood.
+    /// The rules that the file's keys were made under; `None` if its metadata cannot be understood.
     pub rules: Option<IdentityRules>,
     pub(super) redactor: Arc<Redactor>,
 }
 
 impl EntryChecker {
-    /// For a file of these rules.
+    /// Returns a checker for a file with these rules.
     ///
     /// # Errors
-    /// None that could be: the patterns are ours.
+    /// Cannot happen, since the patterns are built in.
     pub fn new(rules: Option<IdentityRules>) -> Result<Self, RedactError> {
         Ok(Self { rules, redactor: Arc::new(Redactor::new(&[])?) })
     }
 
-    /// An entry as `redact` would leave it.
+    /// Returns an entry as `redact` would leave it.
     pub(super) fn cleaned(&self, name: &EntryName, entry: &Entry) -> CleanedEntry {
         let rules = self.rules.clone().unwrap_or_default();
         self.redactor.redact_entry(name, entry, &rules)
     }
 
-    /// A key or a pointer without credentials.
+    /// Returns a key or a pointer without credentials.
     fn shown(&self, name: &str) -> String {
         self.redactor.redact_name(name, &CallCredentials::default())
     }
 
-    /// The same, for a file of other rules.
+    /// Returns the same checker for a file with other rules.
     pub fn with(&self, rules: Option<IdentityRules>) -> Self {
         Self { rules, redactor: Arc::clone(&self.redactor) }
     }
 }
 
-/// What was found in one entry.
+/// The result of checking one entry.
 #[derive(Clone, Debug, Default)]
 pub struct CheckedEntry {
-    /// What is wrong with it; the lines are counted from the entry's own, from 0.
+    /// The problems. Their lines are counted from the entry's first line, from 0.
     pub problems: Vec<Problem>,
     /// Whether it could be read as an entry.
     pub readable: bool,
@@ -66,7 +65,7 @@ pub struct CheckedEntry {
     pub spelt: bool,
 }
 
-/// Checks the entry `unit` of a file, whose text this is.
+/// Checks the entry `unit` of a file, which has this text.
 pub fn check(unit: &EntryPlace, text: &[u8], checker: &EntryChecker) -> CheckedEntry {
     let mut found = Vec::new();
     let mut checked = CheckedEntry::default();
@@ -82,7 +81,7 @@ pub fn check(unit: &EntryPlace, text: &[u8], checker: &EntryChecker) -> CheckedE
             for problem in &mut found {
                 let below = problem.line.unwrap_or_else(|| lines_below(text, &problem.pointer));
                 problem.line = Some(below);
-                // A name may hold what it is about.
+                // A name may contain the credential that the problem is about.
                 problem.pointer = checker.shown(&problem.pointer);
                 problem.text = checker.shown(&problem.text);
             }
@@ -100,7 +99,7 @@ fn shape(text: impl Into<String>) -> Problem {
         .helped("restore the entry, or remove it and record the call again")
 }
 
-/// The entry, where the text is one; what is wrong with its fields is noted.
+/// Reads the entry if the text is one. Adds the problems of its fields.
 fn read(text: &str, found: &mut Vec<Problem>) -> Option<Entry> {
     if let Some(entry) = Entry::read_known(text) {
         return Some(entry);
@@ -123,8 +122,7 @@ fn read(text: &str, found: &mut Vec<Problem>) -> Option<Entry> {
     }
 }
 
-/// Every field of the wrong type, one after the other: what is wrong is left out, and
-/// the rest is looked at again.
+/// Adds every field with the wrong type. After each one, removes it and parses the rest again.
 fn fields(text: &str, found: &mut Vec<Problem>) {
     let Ok(mut value) = serde_json::from_str::<Value>(text) else { return };
     for _ in 0..MOST {
@@ -137,7 +135,7 @@ fn fields(text: &str, found: &mut Vec<Problem>) {
     }
 }
 
-/// Takes the member at a pointer out, or the nearest around it that may be left out.
+/// Removes the member at a pointer, or the nearest member around it that may be missing.
 fn remove(value: &mut Value, pointer: &str) -> bool {
     let top = pointer.trim_start_matches('/').split('/').next().unwrap_or_default();
     let Value::Object(map) = value else { return false };
@@ -158,7 +156,7 @@ fn is_spelt(entry: &Entry, text: &str, in_list: bool) -> bool {
     written == text.as_bytes()
 }
 
-/// Adds what is wrong with what an entry holds.
+/// Adds the problems of an entry's content.
 fn examine(
     name: &EntryName,
     entry: &Entry,
@@ -197,7 +195,7 @@ fn examine(
     SecretSearch::of(&checker.redactor, entry, body.as_ref(), &cleaned, text, found);
 }
 
-/// Adds what is wrong with an entry's fault; one that is declared well is a note.
+/// Adds the problem of an entry's fault. A valid fault is reported as a note.
 fn fault(entry: &Entry, found: &mut Vec<Problem>) {
     found.extend(entry.fault.as_ref().map(|value| match Fault::read(value) {
         Ok(fault) => {
@@ -213,14 +211,14 @@ fn fault(entry: &Entry, found: &mut Vec<Problem>) {
     }));
 }
 
-/// What a recorded request asks for, and what it hashes to.
+/// The call that a recorded request makes, and the request's hash.
 pub(super) struct CheckedRequest {
     pub(super) call: RecognisedCall,
     pub(super) key: Option<RequestKey>,
 }
 
 impl CheckedRequest {
-    /// Of an entry's request, where it has one. Its body is read once.
+    /// Recognises an entry's request, if it has one. Its body is parsed once.
     pub(super) fn of(entry: &Entry, rules: Option<&IdentityRules>) -> Option<Self> {
         let request = entry.request.as_ref()?;
         let body = loomrec_identity::parse(&request.body).ok();
@@ -231,8 +229,8 @@ impl CheckedRequest {
     }
 }
 
-/// The key that a request has, or had when it was recorded, where the entry stands
-/// under that one.
+/// Returns the key of a request, or the key that the request had when it was recorded if the entry
+/// is kept under that key.
 pub(super) fn key_of_its_time(
     name: &EntryName,
     entry: &Entry,
@@ -251,7 +249,7 @@ pub(super) fn key_of_its_time(
     first.filter(|first| first == said).unwrap_or_else(|| key.clone())
 }
 
-/// Adds what is wrong between an entry's key, its hash, and the hash of its request.
+/// Adds the mismatches of an entry's key, its hash, and the hash of its request.
 fn hash(name: &EntryName, entry: &Entry, request: Option<&RequestKey>, found: &mut Vec<Problem>) {
     let under = match name {
         EntryName::Hash(key) => Some(key),
@@ -286,8 +284,8 @@ fn hash(name: &EntryName, entry: &Entry, request: Option<&RequestKey>, found: &m
     }
 }
 
-/// Adds that an entry answers calls which cannot be checked against its request. Where
-/// its hashes do not fit, [`hash`] has told it.
+/// Adds that an entry answers calls which cannot be checked against its request. If its hashes do
+/// not match, [`hash`] has reported it.
 fn unchecked(
     name: &EntryName,
     entry: &Entry,
@@ -313,8 +311,8 @@ fn unchecked(
     }
 }
 
-/// Adds a request that redaction broke, as redaction of bytes did: its key was made of a
-/// text in which a part of the request is missing.
+/// Adds a request that redaction of raw bytes broke: its key was made of a text in which a part of
+/// the request is missing.
 fn broken_by_redaction(entry: &Entry, found: &mut Vec<Problem>) {
     let Some(request) = &entry.request else { return };
     if redact::is_broken_by_redaction(request.content_type(), &request.body) {
@@ -324,6 +322,6 @@ fn broken_by_redaction(entry: &Entry, found: &mut Vec<Problem>) {
     }
 }
 
-/// What helps where a request was changed.
+/// The remedy for a request that was changed.
 const CHANGED: &str = "its request was changed since it was recorded, or the hash was: restore \
                        it, or record the call again; --fix --rehash takes the request as it stands";

@@ -1,29 +1,29 @@
-//! Where the entries of a file stand: few bytes for each, since there may be millions.
+//! The places of a file's entries, in a compact form, since there may be millions.
 
 use std::ops::Range;
 
 use crate::EntryName;
 use crate::name_set::NameSet;
 
-/// Where an entry stands in its file.
+/// The place of an entry in its file.
 #[derive(Clone, Debug)]
 pub struct EntryPlace {
-    /// What it is kept under.
+    /// The name of the entry.
     pub name: EntryName,
-    /// Which take of that name, counted from 1.
+    /// The take number under that name, counted from 1.
     pub take: usize,
-    /// Where its key begins.
+    /// The offset of its key.
     pub at: u64,
-    /// The line the key stands in, counted from 1.
+    /// The line of its key, counted from 1.
     pub line: usize,
-    /// Where its text stands.
+    /// The range of its text.
     pub range: Range<u64>,
-    /// Whether it stands in a list of takes.
+    /// Whether it is in a list of takes.
     pub in_list: bool,
 }
 
 impl EntryPlace {
-    /// What people call it.
+    /// Returns its label for people.
     pub fn key(&self) -> String {
         self.name.take_key(self.take)
     }
@@ -36,18 +36,18 @@ pub struct EntryPlaces {
     units: Vec<PackedUnit>,
 }
 
-/// Where a key stands.
+/// The place of a key.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct KeyPlace {
     /// The number of its name.
     pub(super) name: u32,
-    /// Where it begins.
+    /// The offset of the key.
     pub(super) at: u64,
-    /// The line it stands in.
+    /// The line of the key.
     pub(super) line: u32,
 }
 
-/// A [`EntryPlace`], its name by its number.
+/// An [`EntryPlace`] that has the number of its name instead of the name.
 #[derive(Clone, Debug)]
 struct PackedUnit {
     at: u64,
@@ -60,7 +60,7 @@ struct PackedUnit {
 }
 
 impl EntryPlaces {
-    /// Adds a take of the entry under a key.
+    /// Adds a take under a key.
     pub(super) fn push(&mut self, key: KeyPlace, take: u32, range: Range<u64>, in_list: bool) {
         let KeyPlace { name, at, line } = key;
         let Range { start: from, end: to } = range;
@@ -77,12 +77,12 @@ impl EntryPlaces {
         self.units.is_empty()
     }
 
-    /// Where the text of each stands.
+    /// Returns the range of each entry's text.
     pub fn ranges(&self) -> impl Iterator<Item = Range<u64>> {
         self.units.iter().map(|unit| unit.from..unit.to)
     }
 
-    /// Those of these numbers.
+    /// Returns the entries with these numbers.
     pub fn some(&self, numbers: Range<usize>) -> Vec<EntryPlace> {
         let units = self.units.get(numbers).unwrap_or_default().iter();
         units.filter_map(|unit| self.unit(unit)).collect()

@@ -1,4 +1,4 @@
-//! Fields of an entry that nobody knows, and those that stand there twice.
+//! Checks for unknown and duplicate fields of an entry.
 
 use std::collections::HashSet;
 
@@ -9,18 +9,18 @@ use loomrec_identity::JsonError;
 use loomrec_identity::rules::pointer_token;
 use loomrec_identity::spelling::nearest;
 
-/// Where a body may stand beside the fields of an object.
+/// The fields that hold a body.
 const BODY: [&str; 4] = ["body", "style", "text", "base64"];
 const REQUEST: [&str; 5] = ["method", "path", "query", "headers", "other_headers"];
 const RESPONSE: [&str; 6] = ["status", "headers", "end", "cut", "chunks", "frames"];
 
-/// How many are told of one entry.
+/// The most problems that are reported for one entry.
 const MOST: usize = 200;
 
-/// Fields of an entry beside those that are read.
+/// Known fields of an entry that its reader does not use.
 const MORE: [&str; 1] = ["pending"];
 
-/// Adds what is wrong with the fields of an entry's text, which is JSON.
+/// Adds the problems of the fields in an entry's text, which must be JSON.
 pub(super) fn check(text: &str, found: &mut Vec<Problem>) {
     let top: Vec<&str> = KNOWN.iter().chain(&MORE).copied().collect();
     let request: Vec<&str> = REQUEST.iter().chain(&BODY).copied().collect();
@@ -43,7 +43,7 @@ pub(super) fn check(text: &str, found: &mut Vec<Problem>) {
     }
 }
 
-/// A member that stands twice in an object further within, such as a body.
+/// Returns a duplicate member in a nested object, such as a body.
 fn deeper_duplicate(text: &str) -> Option<Problem> {
     let Err(JsonError::DuplicateKey { at }) = loomrec_identity::parse(text.as_bytes()) else {
         return None;
@@ -54,7 +54,7 @@ fn deeper_duplicate(text: &str) -> Option<Problem> {
     Some(problem.at("", Some(line)).helped("remove one of them"))
 }
 
-/// The members of one object.
+/// Adds the problems of the members of one object.
 fn object<T: AsRef<str>>(fields: &[(T, &str)], known: &[&str], at: &str, found: &mut Vec<Problem>) {
     let mut seen = HashSet::new();
     for (name, _) in fields {
@@ -81,7 +81,7 @@ fn object<T: AsRef<str>>(fields: &[(T, &str)], known: &[&str], at: &str, found: 
     }
 }
 
-/// A name that may be of any length.
+/// Shortens a name, which may have any length.
 fn short(name: &str) -> String {
     match name.char_indices().nth(60) {
         Some((end, _)) => format!("{}…", &name[..end]),

@@ -1,4 +1,4 @@
-//! Response headers that no replay sends.
+//! Checks for response headers that a replay does not send.
 
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
@@ -10,7 +10,7 @@ use crate::response_header::{
 };
 use loomrec_identity::rules::pointer_token;
 
-/// Adds the headers of an answer that a replay leaves out, and that no recorder writes.
+/// Adds the headers of an answer that a replay leaves out and no recorder writes.
 pub(super) fn check(entry: &Entry, found: &mut Vec<Problem>) {
     let Some(response) = &entry.response else { return };
     if response.headers.len() > MOST_HEADERS {
@@ -19,7 +19,7 @@ pub(super) fn check(entry: &Entry, found: &mut Vec<Problem>) {
         found.push(problem.at("/response/headers", None).helped("record the call again"));
         return;
     }
-    // Where the time of the answer is not known, every date is one of a later day.
+    // If the time of the answer is not known, every date counts as too late.
     let recorded_at = || {
         let time = entry.recorded_at.as_deref();
         let time = time.and_then(|time| OffsetDateTime::parse(time, &Rfc3339).ok());

@@ -1,4 +1,4 @@
-//! A file as a whole: its metadata, its keys, and where its entries stand.
+//! Checks of a whole file: its metadata, its keys, and the places of its entries.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -13,52 +13,51 @@ use loomrec_identity::IdentityRules;
 use loomrec_identity::rules::pointer_token;
 use loomrec_identity::spelling::nearest;
 
-/// The top-level keys that mean something.
+/// The known metadata keys.
 const META: [&str; 2] = ["_version", "_loomrec"];
 const OWN: [&str; 3] = ["format", "identity", "pending"];
 const IDENTITY: [&str; 4] = ["version", "ignore", "headers", "ignore_headers"];
 
-/// A file as far as it is understood without reading its entries.
+/// The layout of a file, as far as it is known without reading its entries.
 #[derive(Clone, Debug, Default)]
 pub struct FileLayout {
-    /// What is wrong with it.
+    /// The problems that were found.
     pub problems: Vec<Problem>,
-    /// Its keys that are no metadata.
+    /// The keys that are not metadata.
     keys: Vec<TakeKey>,
     /// Its entries, in order.
     pub units: EntryPlaces,
-    /// The rules its keys were made under; `None` where it does not say them in a way
-    /// that is understood.
+    /// The rules that its keys were made under; `None` if its metadata cannot be understood.
     pub rules: Option<IdentityRules>,
     /// What its entries wait for.
     pub waits_for: Option<PendingKind>,
-    /// Why its metadata cannot be used.
+    /// Why its metadata is unusable.
     pub unusable: Option<FormatError>,
-    /// Whether loomrec has written it.
+    /// Whether loomrec wrote it.
     pub loomrec: bool,
     /// How many keys are not written as loomrec writes them.
     pub foreign: usize,
 }
 
-/// A key that is no metadata.
+/// A key that is not metadata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct TakeKey {
     /// The number of its name.
     name: u32,
     take: u32,
     line: u32,
-    /// How many keys come before it.
+    /// The number of keys before it.
     index: u32,
 }
 
-/// Makes a [`FileLayout`] of members as they are found.
+/// Builds a [`FileLayout`] from members in the order in which they are found.
 #[derive(Debug, Default)]
 pub struct LayoutReader {
     layout: FileLayout,
     /// The members that are metadata.
     meta: Vec<FoundMember>,
     meta_keys: HashSet<String>,
-    /// The takes of hashes: the numbers of their names, and their own.
+    /// The takes of hashes: the number of the name, and the take.
     takes: HashSet<(u32, u32)>,
 }
 
@@ -93,7 +92,7 @@ impl LayoutReader {
         layout.takes(member, key, small_take, name.step_id().is_some());
     }
 
-    /// The layout of a file that holds a part of a recording: takes may be missing in it.
+    /// Returns the layout of a file that holds a part of a recording. Takes may be missing in it.
     pub fn finish_part(self) -> FileLayout {
         let Self { mut layout, meta, .. } = self;
         let others = std::mem::take(&mut layout.problems);
@@ -102,7 +101,7 @@ impl LayoutReader {
         layout
     }
 
-    /// The layout of a file that is a recording.
+    /// Returns the layout of a file that holds a whole recording.
     pub fn finish(self) -> FileLayout {
         let mut layout = self.finish_part();
         let gaps = gaps_among(layout.keys.clone(), &layout.units.names);
@@ -116,7 +115,7 @@ fn small(number: usize) -> u32 {
 }
 
 impl FileLayout {
-    /// Its keys that are no metadata, and the lines they stand in.
+    /// Returns its keys that are not metadata, with their lines.
     pub fn keys(&self) -> impl Iterator<Item = (String, usize)> {
         self.keys.iter().filter_map(|key| {
             let name = self.units.names.get(key.name)?;
@@ -164,7 +163,7 @@ impl FileLayout {
         }
     }
 
-    /// Names in the metadata that are like one that means something.
+    /// Adds names in the metadata that look like misspelled known names.
     fn spellings(&mut self, keys: &Map<String, Value>, lines: &BTreeMap<&str, usize>) {
         let own = keys.get("_loomrec").and_then(Value::as_object);
         let identity = own.and_then(|own| own.get("identity")).and_then(Value::as_object);
@@ -198,7 +197,7 @@ impl FileLayout {
         self.problems.push(problem.within(member.key.clone()).helped(remedy));
     }
 
-    /// A key that is no hash must be a step id that a recorder would take.
+    /// Checks that a key which is not a hash is a valid step id.
     fn step(&mut self, id: &str, line: usize) {
         if let Err(error) = EntryName::step(id) {
             let text = format!("no recorder would {error}");
@@ -229,8 +228,8 @@ impl FileLayout {
     }
 }
 
-/// What is wrong with the numbers of takes, given every key of a recording and its line:
-/// those of a hash go from 1 on, without a gap. Each is told with the number of its key.
+/// Checks the take numbers, given every key of a recording and its line: the takes of a hash must
+/// be numbered from 1 without a gap. Returns each problem with the index of its key.
 pub fn gaps<'a>(keys: impl Iterator<Item = (&'a str, usize)>) -> Vec<(usize, Problem)> {
     let mut names = NameSet::default();
     let key = |(index, (key, line)): (usize, (&str, usize))| {

@@ -1,9 +1,9 @@
-//! Whether a recording is what it says it is: its shape, its hashes, what its entries
-//! sum up, and what must not stand in it.
+//! Verification of recordings: their shape, their hashes, the summaries of their entries, and
+//! content that must not be in them.
 //!
-//! A [`FileLayout`] is made of a file as a whole, [`check`] at one entry's text; both give
-//! [`Problem`]s. [`mend`] is an entry with what is mechanical put right: it never
-//! guesses, and a second [`check`] says nothing more of what it has mended.
+//! A [`FileLayout`] is built from a whole file, and [`check`] checks the text of one entry. Both
+//! report [`Problem`]s. [`mend`] makes the repairs of an entry that are mechanical. It never
+//! guesses, and a second [`check`] does not report what it has repaired.
 
 mod answer;
 mod entropy;
@@ -25,19 +25,19 @@ pub use repair::{MendedEntry, mend};
 
 use std::borrow::Cow;
 
-/// How bad a problem is.
+/// The severity of a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// What the file declares, and a replay goes by: nothing is wrong with it.
+    /// Not a problem: something that the file declares and a replay follows.
     Note,
-    /// Worth a look; the recording can be used as it is.
+    /// Worth a look. The recording can be used as it is.
     Warning,
-    /// The recording is not what it says it is, or holds what it must not.
+    /// The recording is inconsistent, or holds what it must not hold.
     Error,
 }
 
 impl Severity {
-    /// Its name.
+    /// Returns its name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Note => "note",
@@ -47,30 +47,30 @@ impl Severity {
     }
 }
 
-/// What a problem is about.
+/// The subject of a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ProblemKind {
     /// The version, the format or the rules of the file.
     Format,
     /// A value of the wrong type.
     Shape,
-    /// A key that stands there twice.
+    /// A duplicate key.
     Duplicate,
-    /// A key that is not the hash of its entry, or takes that are not numbered in turn.
+    /// A key that is not the hash of its entry, or takes that are not numbered consecutively.
     Key,
     /// A request that does not hash to what its entry says.
     Hash,
-    /// What a replay goes by beside the recorded requests: rules, repeated takes.
+    /// Settings that affect a replay apart from the recorded requests: rules, repeated takes.
     Rules,
     /// An entry that answers calls which cannot be checked against a request.
     Unchecked,
-    /// A summary that says something else than the recorded answer.
+    /// A summary that differs from the recorded answer.
     Answer,
-    /// Chunks whose times fall, and times that cannot be.
+    /// Chunks with decreasing times, and impossible times.
     Time,
-    /// A response header that no replay sends.
+    /// A response header that a replay does not send.
     Header,
-    /// An answer that did not come to its end.
+    /// An incomplete answer.
     End,
     /// A declared fault that cannot be read.
     Fault,
@@ -78,18 +78,18 @@ pub enum ProblemKind {
     Secret,
     /// A text that looks like a credential.
     Entropy,
-    /// A field that nobody knows.
+    /// An unknown field.
     Field,
     /// A text that is not written as loomrec writes it.
     Spelling,
-    /// A file that was left beside the recording.
+    /// A file that was left next to the recording.
     Leftover,
-    /// A file in a recording's folder that is not called as its key is.
+    /// A file in a recording's folder whose name does not match its key.
     Name,
 }
 
 impl ProblemKind {
-    /// Its name, in lower case.
+    /// Returns its name, in lower case.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Format => "format",
@@ -114,33 +114,32 @@ impl ProblemKind {
     }
 }
 
-/// Something that is wrong with a recording.
+/// A problem of a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// What it is about.
+    /// The subject of the problem.
     pub kind: ProblemKind,
-    /// How bad it is.
+    /// Its severity.
     pub severity: Severity,
-    /// The file it is in, where the recording is a folder of them.
+    /// The file it is in, if the recording is a folder.
     pub file: Option<String>,
-    /// The entry it is in, as people call it (`plan`, `plan#2`, `HASH`); `None` for the
-    /// file as a whole.
+    /// The label of its entry (`plan`, `plan#2`, `HASH`); `None` for the file as a whole.
     pub key: Option<String>,
-    /// Where: a JSON pointer from the entry's own root, or from the file's where it is
-    /// in no entry; empty for the whole.
+    /// Its place: a JSON pointer from the root of the entry, or from the root of the file if it is
+    /// in no entry. Empty for the whole.
     pub pointer: String,
-    /// The line in the file, counted from 1, where it is known.
+    /// The line in the file, counted from 1, if it is known.
     pub line: Option<usize>,
-    /// What is wrong; never a secret.
+    /// What is wrong. Never contains a secret.
     pub text: String,
-    /// What helps.
+    /// How to solve it.
     pub remedy: Cow<'static, str>,
-    /// Whether [`mend`], or a compaction, puts it right.
+    /// Whether [`mend`], or a compaction, repairs it.
     pub mendable: bool,
 }
 
 impl Problem {
-    /// A problem of the file as a whole.
+    /// Returns a problem of the file as a whole.
     pub fn of_file(kind: ProblemKind, severity: Severity, text: impl Into<String>) -> Self {
         Self {
             kind,
@@ -155,27 +154,27 @@ impl Problem {
         }
     }
 
-    /// The same, with what helps.
+    /// Returns the problem with a remedy.
     pub fn helped(self, remedy: impl Into<Cow<'static, str>>) -> Self {
         Self { remedy: remedy.into(), ..self }
     }
 
-    /// The same, at a place.
+    /// Returns the problem with a place.
     pub fn at(self, pointer: impl Into<String>, line: Option<usize>) -> Self {
         Self { pointer: pointer.into(), line, ..self }
     }
 
-    /// The same, in this entry.
+    /// Returns the problem for this entry.
     pub fn within(self, key: impl Into<String>) -> Self {
         Self { key: Some(key.into()), ..self }
     }
 
-    /// The same, in this file of the recording's folder.
+    /// Returns the problem for this file of the recording's folder.
     pub fn in_file(self, file: impl Into<String>) -> Self {
         Self { file: Some(file.into()), ..self }
     }
 
-    /// The same, and it can be put right without a guess.
+    /// Returns the problem, marked as repairable without guessing.
     pub fn mendable(self) -> Self {
         Self { mendable: true, ..self }
     }

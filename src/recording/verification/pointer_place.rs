@@ -1,4 +1,4 @@
-//! Finds the place of a JSON pointer in a text, without building what the text holds.
+//! Finds the line of a JSON pointer in a text, without building its values.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,8 +7,8 @@ use serde::Deserializer as _;
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// The members of an object's text, in order, those that stand there twice too; `None`
-/// for any other text.
+/// Returns the members of an object's text in order, including duplicates; `None` for any other
+/// text.
 pub(super) fn members(text: &str) -> Option<Vec<(Cow<'_, str>, &str)>> {
     struct Members;
     impl<'de> Visitor<'de> for Members {
@@ -30,11 +30,11 @@ pub(super) fn members(text: &str) -> Option<Vec<(Cow<'_, str>, &str)>> {
     reader.deserialize_map(Members).ok()
 }
 
-/// A member's name, borrowed where it holds no escape.
+/// A member's name, borrowed if it contains no escape.
 #[derive(serde::Deserialize)]
 struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// The item at `index` of a list's text.
+/// Returns the item at `index` of a list's text.
 fn item(text: &str, index: usize) -> Option<&str> {
     struct Item(usize);
     impl<'de> Visitor<'de> for Item {
@@ -59,8 +59,8 @@ fn item(text: &str, index: usize) -> Option<&str> {
     reader.deserialize_seq(Item(index)).ok()?
 }
 
-/// How many lines below its beginning the value of a pointer, or of as much of it as
-/// there is, stands in a text.
+/// Returns how many lines below the start of a text the value of a pointer begins. If the value
+/// does not exist, the last existing value on the path counts.
 pub(super) fn lines_below(text: &str, pointer: &str) -> usize {
     let mut value = text;
     for token in pointer.split('/').skip(1) {

@@ -1,5 +1,5 @@
-//! An entry with what is mechanical put right: what follows from the rest of it, and
-//! nothing else.
+//! Mechanical repair of an entry: corrects what follows from the rest of the entry, and nothing
+//! else.
 
 use super::answer::{self, DecodedBody};
 use super::entry::{CheckedRequest, EntryChecker, key_of_its_time};
@@ -7,20 +7,20 @@ use crate::redact::EntryPart;
 use crate::{Entry, EntryName};
 use loomrec_provider::Operation;
 
-/// An entry that was mended.
+/// A repaired entry.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MendedEntry {
-    /// What it is to be kept under now.
+    /// The name under which it must be kept now.
     pub name: EntryName,
     /// The entry.
     pub entry: Entry,
-    /// What was done, in words.
+    /// The repairs that were made, in words.
     pub done: Vec<String>,
 }
 
-/// The entry with its summary, its hash and its key put right, and freed of known
-/// credentials; `None` where nothing is to be done. `rehash`: where request and hash do
-/// not fit, the request is taken to be right.
+/// Corrects the summary, the hash and the key of an entry, and removes known credentials. Returns
+/// `None` if nothing has to be repaired. If the request and the hash do not match, `rehash` says
+/// that the request is right.
 pub fn mend(
     name: &EntryName,
     entry: &Entry,
@@ -52,7 +52,7 @@ pub fn mend(
 }
 
 impl MendedEntry {
-    /// Puts key and hash right, where the request leaves no doubt.
+    /// Corrects key and hash if the request leaves no doubt.
     fn hash(&mut self, real: Option<loomrec_identity::RequestKey>, rehash: bool) {
         let Some(real) = real else { return };
         let under = match &self.name {
@@ -60,7 +60,7 @@ impl MendedEntry {
             EntryName::Step(_) => None,
         };
         let said = self.entry.request_hash.clone();
-        // Two of the three must agree, unless the request is to be believed.
+        // Two of the three must agree, unless the request is taken to be right.
         let sure = rehash || under.as_ref() == Some(&real) || said.as_ref() == Some(&real);
         if !sure {
             return;
@@ -75,8 +75,8 @@ impl MendedEntry {
         }
     }
 
-    /// Takes known credentials out, as `redact` does. The hash follows the request, where it
-    /// did before.
+    /// Removes known credentials, as `redact` does. If the hash matched the request, it is updated
+    /// with the request.
     fn clean(&mut self, checker: &EntryChecker) {
         let key = |entry: &Entry| CheckedRequest::of(entry, checker.rules.as_ref())?.key;
         let before = self.entry.clone();

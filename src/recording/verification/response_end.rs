@@ -1,4 +1,4 @@
-//! Whether an answer came to its end, and its chunks one after the other.
+//! Checks whether an answer is complete, and whether the times of its chunks are in order.
 
 use serde_json::Value;
 
@@ -8,15 +8,15 @@ use crate::body::{LONGEST_MS, is_plausible_time};
 use crate::{Entry, ResponseEnd};
 use loomrec_provider::{Framing, RecognisedCall, framing};
 
-/// An end marker stands within so many bytes of a stream's end.
+/// An end marker is within this many bytes of a stream's end.
 const TAIL: usize = 2048;
 
-/// A time that a replay does not wait for.
+/// Shown for a time that a replay does not wait for.
 const TOO_LONG: &str = "the time is below 0 or above an hour: a replay does not wait for it";
 const TOO_LONG_HELP: &str = "correct the time, or record the call again";
 
-/// What the last event of a stream holds, for each of the framings and operations: a
-/// stream with none of them is read as a whole.
+/// Markers of the last event of a stream, for all framings and operations. A stream without any of
+/// them is parsed completely.
 const MARKERS: [&[u8]; 9] = [
     b"[DONE]",
     b"message_stop",
@@ -29,7 +29,7 @@ const MARKERS: [&[u8]; 9] = [
     b"messageStop",
 ];
 
-/// Adds what is wrong with an answer's end and its times.
+/// Adds the problems of an answer's end and of its times.
 pub(super) fn check(
     entry: &Entry,
     call: Option<&RecognisedCall>,
@@ -92,7 +92,7 @@ fn lacks_end(call: Option<&RecognisedCall>, body: Option<&DecodedBody<'_>>) -> b
         && !ends_in_error(framing, &body.bytes)
 }
 
-/// Whether a stream's last event is an error, which is an end too.
+/// Whether a stream's last event is an error, which also ends the stream.
 fn ends_in_error(framing: Framing, bytes: &[u8]) -> bool {
     let events = framing::events(framing, bytes).filter(|event| event.data.is_some());
     events.last().is_some_and(|event| {

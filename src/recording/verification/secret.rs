@@ -1,4 +1,4 @@
-//! Credentials in an entry: where they stand, without saying what they are.
+//! Finds credentials in an entry, and reports their places without showing them.
 
 use std::ops::Range;
 
@@ -11,19 +11,19 @@ use crate::{Chunk, ChunkLayout, Entry};
 use loomrec_identity::Json;
 use loomrec_identity::rules::pointer_token;
 
-/// How many problems of one entry are told.
+/// The most problems that are reported for one entry.
 const MOST: usize = 50;
 
-/// Looks for credentials, and notes where they stand.
+/// Searches for credentials, and records their places.
 pub(super) struct SecretSearch<'a> {
     redactor: &'a Redactor,
-    /// Whether `redact` would find nothing: then only chance is looked for.
+    /// Whether `redact` would find nothing. Then only random-looking texts are searched for.
     is_clean: bool,
     found: Vec<Problem>,
 }
 
 impl<'a> SecretSearch<'a> {
-    /// Adds the credentials that stand in an entry, whose text in the file is `text`.
+    /// Adds the credentials in an entry. `text` is the entry's text in the file.
     pub(super) fn of(
         redactor: &'a Redactor,
         entry: &Entry,
@@ -42,8 +42,8 @@ impl<'a> SecretSearch<'a> {
         found.append(&mut search.found);
     }
 
-    /// Adds the parts that `redact` would change, and of which nothing was said: neither
-    /// here nor, of headers that are not to be kept, in `known`.
+    /// Adds the parts that `redact` would change and that no reported problem covers. Headers that
+    /// must not be kept are reported in `known`.
     fn rest(&mut self, cleaned: &CleanedEntry, known: &[Problem]) {
         for part in &cleaned.changed {
             let is_about = |problem: &Problem| {
@@ -137,7 +137,7 @@ impl<'a> SecretSearch<'a> {
         }
     }
 
-    /// A body of a request or a response that stands at `at`.
+    /// Searches the body of a request or a response at the pointer `at`.
     fn body(&mut self, at: &str, media: &str, bytes: &[u8], text: &str, chance: bool) {
         let known = match self.is_clean {
             true => Vec::new(),
@@ -167,12 +167,12 @@ impl<'a> SecretSearch<'a> {
         }
     }
 
-    /// A text in which only known shapes are looked for.
+    /// Searches a text only for known shapes.
     fn plain(&mut self, pointer: &str, bytes: &[u8]) {
         self.either(pointer, bytes, None);
     }
 
-    /// A JSON text, searched value by value.
+    /// Searches a JSON text value by value.
     fn json(&mut self, pointer: &str, text: &str, chance: bool) {
         let bytes = text.as_bytes();
         let known = match self.is_clean {
@@ -189,7 +189,7 @@ impl<'a> SecretSearch<'a> {
         }
     }
 
-    /// A text in which chance is looked for too.
+    /// Searches a text for known shapes and, if `chance` is given, for random-looking texts.
     fn either(&mut self, pointer: &str, bytes: &[u8], chance: Option<bool>) {
         let known = if self.is_clean { Vec::new() } else { self.redactor.find(bytes) };
         for range in &known {
@@ -212,7 +212,7 @@ impl<'a> SecretSearch<'a> {
         self.found.push(problem.at(pointer, None).helped(remedy));
     }
 
-    /// Adds what `redact` would remove; what it could not is not `mendable`.
+    /// Adds what `redact` would remove. It is not `mendable` if `redact` cannot remove it.
     fn add_known(&mut self, pointer: String, text: String, mendable: bool) {
         let remedy = match mendable {
             true => {
@@ -243,7 +243,7 @@ fn overlaps(range: &Range<usize>, known: &[Range<usize>]) -> bool {
     known.iter().any(|known| known.start < range.end && range.start < known.end)
 }
 
-/// As much of a secret as it takes to find it: its first characters, a quarter at most.
+/// Returns enough of a secret to find it: its first characters, at most a quarter.
 pub(super) fn masked(secret: &[u8]) -> String {
     let shown = secret.iter().take((secret.len() / 4).min(4));
     let head: String =
@@ -251,7 +251,7 @@ pub(super) fn masked(secret: &[u8]) -> String {
     format!("{head}… ({} characters)", secret.len())
 }
 
-/// In which form a body stands in the entry's text at `at`.
+/// Returns the field that holds a body in the entry's text at `at`.
 fn form(at: &str, text: &str) -> &'static str {
     let name = at.trim_start_matches('/');
     let members = super::pointer_place::members(text).and_then(|members| {
@@ -263,7 +263,7 @@ fn form(at: &str, text: &str) -> &'static str {
     ["body", "text", "base64"].into_iter().find(stands).unwrap_or("body")
 }
 
-/// The pointer to the text that is held at an address, and the name it is under.
+/// Returns the pointer to the string at a memory address, and the name of its member.
 fn leaf(json: &Json<'_>, address: usize) -> Option<(String, String)> {
     let holds = |text: &loomrec_identity::JsonStr<'_>| {
         let (source, _) = text.source();
@@ -288,7 +288,7 @@ fn leaf(json: &Json<'_>, address: usize) -> Option<(String, String)> {
     }
 }
 
-/// The number of the chunk that a byte stands in, counted from 0.
+/// Returns the index of the chunk that contains a byte.
 fn chunk_at(chunks: &[Chunk], offset: usize) -> usize {
     let mut end = 0;
     chunks

@@ -9,7 +9,7 @@ use super::*;
 use crate::{Chunk, Entry, EntryName, format};
 use loomrec_identity::IdentityRules;
 
-/// As a provider's key looks; put together so that no scanner of sources finds it.
+/// Looks like a provider's key. It is put together, so that no scanner of sources finds it.
 fn secret() -> String {
     ["sk-", "proj-", "Zq3vT9xLw2Rk8mNb5cHs7dJf4gPa6yUe1oIt0lXz"].concat()
 }
@@ -18,7 +18,7 @@ fn checker() -> EntryChecker {
     EntryChecker::new(Some(IdentityRules::default())).unwrap()
 }
 
-/// An entry as a recorder writes it, streamed, for a prompt and an answer.
+/// Returns a streamed entry as a recorder writes it, with a prompt and an answer.
 fn entry(prompt: &str, answer: &str) -> (EntryName, Entry) {
     let event = |delta: Value, end: Value| {
         let choice = json!({"index": 0, "delta": delta, "finish_reason": end});
@@ -105,7 +105,7 @@ fn an_end_that_is_missing_is_told_and_one_that_is_there_is_not() {
     let (name, mut entry) = entry("hi", "Hello.");
     let chunks = entry.response.as_mut().unwrap().payload.chunks_mut();
     chunks.pop();
-    // A stream without its last event, but with its reason to stop.
+    // The stream has a finish reason, but not its last event.
     let cut: Vec<_> = chunks.drain(1..).collect();
     entry.finish_reason = None;
     assert_eq!(kinds(&checked(&name, &entry)), ["end"]);
@@ -160,7 +160,7 @@ fn a_hash_is_mended_only_where_two_of_three_agree() {
     // The hash and the request agree.
     assert_eq!(kinds(&checked(&other, &right)), ["key"]);
     assert_eq!(mend(&other, &right, &checker(), false).unwrap().name, name);
-    // The request stands alone.
+    // The request agrees with neither.
     assert_eq!(kinds(&checked(&other, &wrong)), ["hash"]);
     assert_eq!(mend(&other, &wrong, &checker(), false), None);
     let mended = mend(&other, &wrong, &checker(), true).unwrap();

@@ -184,8 +184,8 @@ fn add_patterns(text: Vec<u8>, patterns: &mut BTreeSet<Vec<u8>>) {
     patterns.insert(text);
 }
 
-/// Adds the base64 characters of the text for a text that is `before` bytes after a multiple of
-/// three, in both alphabets. Only characters that do not depend on the surrounding bytes are used.
+/// Adds the base64 characters of a text that begins `before` bytes after a multiple of three, in
+/// both alphabets. Characters that depend on the surrounding bytes are left out.
 fn add_base64_core(text: &[u8], before: usize, patterns: &mut BTreeSet<Vec<u8>>) {
     let mut bytes = vec![0; before];
     bytes.extend_from_slice(text);
