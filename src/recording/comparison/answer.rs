@@ -1,4 +1,4 @@
-//! What changed in what an answer says: text, tool calls, why it ended, tokens, cost.
+//! Differences between two answers: text, tool calls, finish reason, tokens, cost.
 
 use serde_json::{Map, Value, json};
 
@@ -17,7 +17,7 @@ const TOKENS: [&str; 6] = [
     "cache_write_tokens",
 ];
 
-/// Adds the places where two answers say something else.
+/// Adds the differences between two answers.
 pub(super) fn compare(a: &ComparedSide<'_>, b: &ComparedSide<'_>, found: &mut Vec<CallDifference>) {
     let (old, new) = (a.entry, b.entry);
     let mut member = |name: &str, old: Option<Value>, new: Option<Value>| {
@@ -40,7 +40,7 @@ pub(super) fn compare(a: &ComparedSide<'_>, b: &ComparedSide<'_>, found: &mut Ve
         let of = |counts: &Option<Map<String, Value>>| counts.as_ref()?.get(name).cloned();
         member(&format!("usage/{name}"), of(&counts.0), of(&counts.1));
     }
-    // No cost and a cost of 0 are no difference: older recordings have 0.0 where none is known.
+    // A missing cost equals a cost of 0: older recordings have 0.0 if no price is known.
     let cost = |entry: &Entry| entry.cost_usd.filter(|cost| *cost != 0.0).map(Value::from);
     member("cost_usd", cost(old), cost(new));
     let fault = (old.fault.as_ref(), new.fault.as_ref());
@@ -49,7 +49,7 @@ pub(super) fn compare(a: &ComparedSide<'_>, b: &ComparedSide<'_>, found: &mut Ve
     value::compare(CallHalf::Answer, "extra", Some(&extra.0), Some(&extra.1), found);
 }
 
-/// The text; none is the same as an empty one.
+/// Returns the text. A missing text equals an empty one.
 fn content(entry: &Entry) -> Option<Value> {
     entry.content.as_deref().filter(|content| !content.is_empty()).map(Value::from)
 }
@@ -58,16 +58,15 @@ fn extra(entry: &Entry) -> Value {
     Value::Object(entry.extra.clone())
 }
 
-/// A tool call without its id, which is another each time.
+/// Returns a tool call without its id, which differs each time.
 fn tool_call(call: &ToolCall) -> Value {
     json!({ "name": call.name, "arguments": call.arguments })
 }
 
-/// A tool call and its place among those of its side.
+/// A tool call and its index on its side.
 type Placed<'c> = (usize, &'c ToolCall);
 
-/// The calls of both sides next to each other: in order, and where a tool was called
-/// on one side only, alone.
+/// Pairs the tool calls of both sides in order. A call that exists on one side only stays alone.
 fn paired<'c>(
     old: &'c [ToolCall],
     new: &'c [ToolCall],
@@ -87,7 +86,8 @@ fn paired<'c>(
     out
 }
 
-/// What of vectors can be told: how many of what length, and how far apart they are.
+/// Adds the difference between vectors: their number and length, or the largest difference between
+/// numbers.
 fn vectors(
     old: &[Vec<f64>],
     new: &[Vec<f64>],
@@ -113,7 +113,7 @@ fn vectors(
     member("embeddings", before, Some(after));
 }
 
-/// The token counts by name, those of parts only where there are any.
+/// Returns the token counts by name. Partial counts are included only if they are not 0.
 fn counts(usage: TokenUsage) -> Map<String, Value> {
     let whole = [
         ("prompt_tokens", usage.prompt_tokens),

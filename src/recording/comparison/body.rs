@@ -1,4 +1,4 @@
-//! What changed in the body of a response, beside what its answer was told to say.
+//! Differences between the bodies of two responses, apart from those in their answers.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use crate::RecordedResponse;
 use loomrec_provider::framing::{self, StreamEvent};
 use loomrec_provider::{Framing, Operation, ResponseFormat};
 
-/// Members that a provider makes up anew for each answer, wherever they stand.
+/// Members that a provider generates anew for each answer, at any place.
 const MADE_UP: [&str; 29] = [
     "id",
     "call_id",
@@ -41,30 +41,31 @@ const MADE_UP: [&str; 29] = [
     "amazon-bedrock-invocationMetrics",
 ];
 
-/// Members at the top that are told as the answer's.
+/// Top-level members that are compared as parts of the answer.
 const TOLD: [&str; 7] =
     ["usage", "usageMetadata", "model", "modelVersion", "meta", "prompt_eval_count", "eval_count"];
 
-/// What a body is.
+/// The content of a body.
 enum Body {
     /// Nothing.
     Empty,
-    /// One JSON value, or what the stream of one comes to.
+    /// One JSON value, also if it was merged from a stream.
     Json(Value),
     /// Any other text.
     Text(String),
-    /// No text.
+    /// Bytes that are not a text.
     Bytes(Vec<u8>),
 }
 
-/// Adds the places where two bodies differ.
+/// Adds the differences between two bodies.
 pub(super) fn compare(
     (a, old): (&ComparedSide<'_>, &RecordedResponse),
     (b, new): (&ComparedSide<'_>, &RecordedResponse),
     found: &mut Vec<CallDifference>,
 ) {
     let place = "response/body";
-    // What one of them says is told already; the other's body stands in its place.
+    // If only one side has a summary, its answer is compared already. The other side's body is then
+    // shown as a difference.
     let (old, new) = match (a.says(), b.says()) {
         (true, false) => (Body::Empty, of(b, new)),
         (false, true) => (of(a, old), Body::Empty),
@@ -92,7 +93,7 @@ pub(super) fn compare(
     }
 }
 
-/// A body as what stands at one place.
+/// Returns a body as the value of a difference.
 fn shown(body: Body) -> Option<Value> {
     match body {
         Body::Empty => None,
@@ -102,7 +103,7 @@ fn shown(body: Body) -> Option<Value> {
     }
 }
 
-/// What the body of a response is, without what is made up anew each time.
+/// Returns the content of a response's body, without members that are generated anew each time.
 fn of(side: &ComparedSide<'_>, response: &RecordedResponse) -> Body {
     let Some(bytes) = plain(response) else {
         return Body::Bytes(response.payload.bytes().to_vec());
@@ -117,7 +118,7 @@ fn of(side: &ComparedSide<'_>, response: &RecordedResponse) -> Body {
         let whole = merged(side, framing, &bytes);
         return match whole.and_then(|whole| serde_json::from_slice(&whole).ok()) {
             Some(value) => tidied(value),
-            // How words were spread over events says nothing of an answer that is told.
+            // If the answer is compared already, the split into events does not matter.
             None if side.says() => Body::Empty,
             None => tidied(framing::events(framing, &bytes).map(|event| said(&event)).collect()),
         };
@@ -132,13 +133,13 @@ fn of(side: &ComparedSide<'_>, response: &RecordedResponse) -> Body {
     }
 }
 
-/// What an event says: its JSON, or its text.
+/// Returns the content of an event: its JSON, or its text.
 fn said(event: &StreamEvent<'_>) -> Value {
     let text = || String::from_utf8_lossy(event.data.as_deref().unwrap_or_default());
     event.json().unwrap_or_else(|| Value::from(text()))
 }
 
-/// The complete answer that a stream comes to, where that can be told.
+/// Merges a stream to a complete answer, if that is possible.
 fn merged(side: &ComparedSide<'_>, framing: Framing, stream: &[u8]) -> Option<Vec<u8>> {
     let (call, request) = (side.call.as_ref()?, side.entry.request.as_ref()?);
     let upstream = side.entry.upstream.as_deref().unwrap_or_default();
@@ -146,7 +147,7 @@ fn merged(side: &ComparedSide<'_>, framing: Framing, stream: &[u8]) -> Option<Ve
     loomrec_provider::to_complete(&asked, framing, stream).ok()
 }
 
-/// Takes out what is made up anew, and at the top what is told elsewhere.
+/// Removes generated members and, at the top level, members that are compared elsewhere.
 fn tidy(value: &mut Value, told: bool) {
     if let (Value::Object(members), true) = (&mut *value, told) {
         members.retain(|name, _| !TOLD.contains(&name.as_str()));

@@ -1,31 +1,31 @@
-//! One place where two calls differ.
+//! A difference between two calls.
 
 use serde_json::Value;
 
-/// How many differences of one call are told.
+/// The most differences of one call that are reported.
 pub const MOST: usize = 1000;
 
-/// Which half of a call differs.
+/// The half of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallHalf {
-    /// What was asked.
+    /// The request.
     Request,
-    /// What came back.
+    /// The answer.
     Answer,
 }
 
-/// One place where two calls differ.
+/// A difference between two calls.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CallDifference {
-    /// Which half of the call.
+    /// The half of the call.
     pub part: CallHalf,
-    /// Where: a JSON pointer into the request's body; else a name, and a pointer
-    /// below it (`answer/tool_calls/0/arguments/city`).
+    /// The place: a JSON pointer into the request's body, or a name and a pointer below it
+    /// (`answer/tool_calls/0/arguments/city`).
     pub place: String,
-    /// What the first has there; `None` where it has nothing.
+    /// The first call's value there; `None` if it has none.
     pub old: Option<Value>,
-    /// What the second has there; `None` where it has nothing.
+    /// The second call's value there; `None` if it has none.
     pub new: Option<Value>,
-    /// Whether it makes the calls different ones.
+    /// Whether the calls count as different because of it.
     pub counts: bool,
 }

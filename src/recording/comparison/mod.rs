@@ -1,12 +1,12 @@
-//! What changed between two recordings, call by call.
+//! Comparison of two recordings, call by call.
 //!
-//! [`pairs()`] says which call of the one is which of the other, from what is
-//! [`CallDigest`] of each without holding it; [`differences()`] compares two calls,
-//! within a [`DiffScope`]; [`text::lines`] is what changed in a text, for people.
+//! [`pairs()`] pairs the calls of the two recordings by their [`CallDigest`]s, without holding the
+//! calls. [`differences()`] compares two calls within a [`DiffScope`]. [`text::lines`] shows the
+//! changes in a text.
 //!
-//! What changes with each recording of the same call (times, how a stream was cut
-//! into chunks) is told and does not [count](CallDifference::counts) unless it is asked
-//! to; ids and dates that a provider makes up anew for each answer are not compared.
+//! Properties that change with each recording of the same call (times, the chunks of a stream) are
+//! reported, but do not [count](CallDifference::counts) unless the scope says so. Ids and dates
+//! that a provider generates anew for each answer are not compared.
 
 mod answer;
 mod body;
@@ -27,8 +27,8 @@ pub use row::{ComparisonRow, rows};
 pub use scope::{DiffScope, ScopeError};
 pub use side::ComparedSide;
 
-/// The places where two calls differ: those of the request, then those of the answer;
-/// at most [`MOST`] of either.
+/// Returns the differences between two calls: first those of the request, then those of the answer.
+/// At most [`MOST`] of each.
 pub fn differences(
     a: &ComparedSide<'_>,
     b: &ComparedSide<'_>,

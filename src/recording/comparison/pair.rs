@@ -1,9 +1,9 @@
-//! Which call of one recording is which of the other.
+//! Pairing the calls of two recordings.
 //!
-//! Calls are paired by step id first, then by the hash of their requests, the takes
-//! of one key in order; what is left by how near the requests are to each other; and
-//! what then stands at the same place between calls that are paired. Nothing is
-//! answered by this: it is for people who compare.
+//! Calls are paired by step id first, then by the hash of their requests, with the takes of one key
+//! in order. Of the rest, the most similar requests are paired, and finally calls at the same place
+//! between paired calls. This is only for people who compare recordings. It never chooses an
+//! answer.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -12,12 +12,12 @@ use crate::{Entry, EntryName};
 use loomrec_identity::{IdentityRules, RequestKey};
 use loomrec_provider::RecognisedCall;
 
-/// What is known of a call without holding it.
+/// A digest of a call, which is known without holding the call.
 #[derive(Clone, Debug)]
 pub struct CallDigest {
-    /// What it is kept under.
+    /// The name of the call's entry.
     pub name: EntryName,
-    /// Which take of that name, from 1.
+    /// The take number under that name, counted from 1.
     pub take: usize,
     hash: Option<RequestKey>,
     upstream: Option<String>,
@@ -25,37 +25,38 @@ pub struct CallDigest {
     sketch: Option<RequestSketch>,
 }
 
-/// Why two calls are taken for the same one.
+/// Why two calls are paired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PairedBy {
     /// They have the same step id.
     StepId,
     /// Their requests have the same hash.
     RequestHash,
-    /// No other request is nearer.
+    /// No other request is more similar.
     Nearest,
-    /// They stand between calls that are paired.
+    /// They are between the same paired calls.
     Place,
 }
 
-/// A call of the first recording and one of the second, by their places there.
+/// A call of the first recording and one of the second, by their indexes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CallPair {
     /// The call of the first.
     pub old: usize,
     /// The call of the second.
     pub new: usize,
-    /// Why they are taken for one.
+    /// Why they are paired.
     pub by: PairedBy,
 }
 
-/// How many exact distances are worked out at most, about: each reads entries again.
+/// The approximate maximum number of exact distances. Each of them reads entries again.
 const MEASURED: usize = 20_000;
-/// How many calls each is held against by its sketch, around its own place.
+/// The number of calls around its own place with which each call is compared by sketch.
 const LOOKED_AT: usize = 4000;
 
 impl CallDigest {
-    /// What is known of the call that `entry` keeps under `name`, its hash under `rules`.
+    /// Returns the digest of the call that `entry` keeps under `name`. Its hash is computed under
+    /// `rules`.
     pub fn of(name: EntryName, take: usize, entry: &Entry, rules: &IdentityRules) -> Self {
         let request = entry.request.as_ref();
         let asked = request.map(|request| request.recognise_with_key(rules));
@@ -72,20 +73,20 @@ impl CallDigest {
         Self { name, take, hash, upstream, session, sketch }
     }
 
-    /// The bytes of its request's body.
+    /// Returns the length of its request's body in bytes.
     fn length(&self) -> u64 {
         self.sketch.as_ref().map_or(0, |sketch| sketch.length() as u64)
     }
 
-    /// Whether both ask for the same kind of thing at the same upstream.
+    /// Whether both call the same operation at the same upstream.
     fn is_like(&self, other: &Self) -> bool {
         let operation = |known: &Self| known.sketch.as_ref().map(|sketch| sketch.operation);
         operation(self) == operation(other) && self.upstream == other.upstream
     }
 }
 
-/// The calls of two recordings that are taken for the same, in the order of the first.
-/// `distance` says how much the requests of two differ, about in bytes.
+/// Returns the pairs of calls in two recordings, in the order of the first. `distance` returns how
+/// much the requests of two calls differ, approximately in bytes.
 pub fn pairs(
     old: &[CallDigest],
     new: &[CallDigest],
@@ -108,7 +109,7 @@ pub fn pairs(
     found.filter_map(|(old, to)| to.map(|(new, by)| CallPair { old, new, by })).collect()
 }
 
-/// Calls that are being paired.
+/// The state of the pairing.
 struct Work<'k> {
     old: &'k [CallDigest],
     new: &'k [CallDigest],
@@ -130,7 +131,7 @@ impl Work<'_> {
         (0..self.new.len()).filter(|&at| self.of_new[at].is_none()).collect()
     }
 
-    /// Pairs those that have the same of something, in order.
+    /// Pairs calls with equal values of `of`, in order.
     fn equal<K: Ord>(&mut self, by: PairedBy, of: impl Fn(&CallDigest) -> Option<K>) {
         let mut waiting: BTreeMap<K, VecDeque<usize>> = BTreeMap::new();
         for at in self.free_new() {
@@ -146,7 +147,7 @@ impl Work<'_> {
         }
     }
 
-    /// Pairs requests that have at least half in common, the nearest first.
+    /// Pairs requests that share at least half of their content, the most similar ones first.
     fn near(&mut self, mut distance: impl FnMut(usize, usize) -> Option<u64>) {
         let (free_old, free_new) = (self.free_old(), self.free_new());
         let each = (MEASURED / free_old.len().max(1)).clamp(1, 64);
@@ -169,8 +170,8 @@ impl Work<'_> {
         }
     }
 
-    /// Those of the second that are most like a call by their sketches, each with its
-    /// place among the free ones.
+    /// Returns the calls of the second recording whose sketches are most similar to a call, each
+    /// with its place among the unpaired ones.
     fn candidates(
         &self,
         at: usize,
@@ -198,8 +199,8 @@ impl Work<'_> {
         all.into_iter().map(|(_, found)| found).collect()
     }
 
-    /// Pairs what is left in order where as many calls of one kind are left on both
-    /// sides between two neighbours that are paired.
+    /// Pairs the remaining calls in order if both sides have the same number of calls of the same
+    /// kind between two paired neighbours.
     fn places(&mut self) {
         let mut found = Vec::new();
         let mut start = 0;
@@ -227,7 +228,7 @@ impl Work<'_> {
 }
 
 impl PairedBy {
-    /// A word for JSON.
+    /// Returns the word for JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::StepId => "step_id",

@@ -1,4 +1,4 @@
-//! Which call is taken for which.
+//! Which calls are paired.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use super::*;
 use crate::format;
 
-/// Calls under these names with these prompts; a name that is `-` is the hash.
+/// Returns calls with these names and prompts. The name `-` stands for the hash.
 fn known(calls: &[(&str, &str)]) -> Vec<CallDigest> {
     let rules = IdentityRules::default();
     let mut takes: BTreeMap<EntryName, usize> = BTreeMap::new();
@@ -31,7 +31,7 @@ fn known(calls: &[(&str, &str)]) -> Vec<CallDigest> {
     calls.iter().map(one).collect()
 }
 
-/// Pairs as `old-new` and why; nearness by the bytes that differ in length and place.
+/// Returns pairs as `old-new` with the reason. The distance is the number of different bytes.
 fn paired(old: &[(&str, &str)], new: &[(&str, &str)]) -> Vec<String> {
     let distance = |a: usize, b: usize| {
         let (a, b) = (old[a].1.as_bytes(), new[b].1.as_bytes());
@@ -105,7 +105,7 @@ proptest! {
         seen.sort_unstable();
         seen.dedup();
         prop_assert_eq!(seen.len(), found.len());
-        // Of what both have, nothing is left unpaired.
+        // No call that both have is left unpaired.
         let all = crate::comparison::rows(one.len(), other.len(), &found);
         prop_assert_eq!(all.len(), one.len() + other.len() - found.len());
         let same = pairs(&one, &one, |_, _| Some(0));

@@ -1,10 +1,10 @@
-//! What changed in what was asked.
+//! Differences between two requests.
 
 use serde_json::Value;
 
 use super::{CallDifference, CallHalf, ComparedSide, DiffScope, MOST, value};
 
-/// Adds the places where the requests of two calls differ.
+/// Adds the differences between the requests of two calls.
 pub(super) fn compare(
     a: &ComparedSide<'_>,
     b: &ComparedSide<'_>,
@@ -14,7 +14,7 @@ pub(super) fn compare(
     name(found, "step_id", a.name.step_id(), b.name.step_id());
     name(found, "session", a.entry.session.as_deref(), b.entry.session.as_deref());
     let upstreams = (a.entry.upstream.as_deref(), b.entry.upstream.as_deref());
-    // Where words alone are recorded, no upstream is told: that says nothing of it.
+    // An entry with a summary only names no upstream. This is not a difference.
     if let (Some(_), Some(_)) = upstreams {
         name(found, "upstream", upstreams.0, upstreams.1);
     }
@@ -39,8 +39,7 @@ pub(super) fn compare(
     }
 }
 
-/// Where a request is not there to be looked at, its hash still says whether it is
-/// another.
+/// Compares the hashes of two requests. They show a difference even if a request is not recorded.
 fn hashes(a: &ComparedSide<'_>, b: &ComparedSide<'_>, found: &mut Vec<CallDifference>) {
     let hashes = (&a.entry.request_hash, &b.entry.request_hash);
     if let (Some(old), Some(new)) = hashes {
@@ -48,7 +47,7 @@ fn hashes(a: &ComparedSide<'_>, b: &ComparedSide<'_>, found: &mut Vec<CallDiffer
     }
 }
 
-/// Adds a name that differs.
+/// Adds a difference of names.
 fn name(found: &mut Vec<CallDifference>, place: &str, old: Option<&str>, new: Option<&str>) {
     if old != new {
         let read = |name: Option<&str>| name.map(Value::from);

@@ -1,5 +1,5 @@
-//! What changed in how an answer came: status, headers that mean something, whether
-//! as a stream, its end; and its body, where nothing tells what that says.
+//! Differences between two responses apart from the answer: status, meaningful headers, streaming,
+//! end; and the body, if no summary of it was compared.
 
 use serde_json::Value;
 
@@ -7,11 +7,11 @@ use super::side::header;
 use super::{CallDifference, CallHalf, ComparedSide, DiffScope, body, value};
 use crate::{RecordedCut, RecordedResponse, ResponseEnd};
 
-/// Headers that are part of an answer; all others change with each.
+/// Headers that are part of an answer. All others change with each response.
 const HEADERS: [&str; 5] =
     ["content-type", "content-encoding", "location", "retry-after", "x-should-retry"];
 
-/// Adds the places where two answers came otherwise.
+/// Adds the differences between two responses.
 pub(super) fn compare(
     a: &ComparedSide<'_>,
     b: &ComparedSide<'_>,
@@ -25,7 +25,7 @@ pub(super) fn compare(
         (old, new) => {
             let told = |told: bool| told.then(|| Value::from("recorded"));
             let (old, new) = (told(old.is_some()), told(new.is_some()));
-            // Words alone are served in whatever form they are asked for.
+            // An entry with a summary only can be served in any form.
             shape(found, false, "response", old, new);
             return shape(found, scope.times, "answer/latency_ms", latency(a), latency(b));
         }
@@ -57,7 +57,7 @@ pub(super) fn compare(
     shape(found, scope.times, "answer/latency_ms", latency(a), latency(b));
 }
 
-/// Adds a place that differs.
+/// Adds a difference if the values differ.
 fn shape(
     found: &mut Vec<CallDifference>,
     counts: bool,
@@ -71,7 +71,7 @@ fn shape(
     }
 }
 
-/// The word for an end.
+/// Returns the word for an end.
 fn end(response: &RecordedResponse) -> Value {
     Value::from(match response.end {
         ResponseEnd::Complete => "complete",

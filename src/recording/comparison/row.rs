@@ -1,21 +1,20 @@
-//! The calls of two recordings side by side, in an order that keeps that of both as
-//! far as it can.
+//! The calls of two recordings side by side. The order follows both recordings as far as possible.
 
 use super::pair::CallPair;
 
-/// One line of the comparison: a call of both, or of one alone.
+/// One line of the comparison: a call of both recordings, or of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ComparisonRow {
     /// A call that both have.
     Both(CallPair),
-    /// One that the first has alone.
+    /// A call that only the first has.
     Old(usize),
-    /// One that the second has alone.
+    /// A call that only the second has.
     New(usize),
 }
 
-/// All calls, each once: in the order of the first, those that the second has alone
-/// behind the call they follow there.
+/// Returns all calls, each once, in the order of the first recording. A call that only the second
+/// has comes after the call that it follows there.
 pub fn rows(old: usize, new: usize, pairs: &[CallPair]) -> Vec<ComparisonRow> {
     let mut of_old: Vec<Option<CallPair>> = vec![None; old];
     let mut is_paired = vec![false; new];

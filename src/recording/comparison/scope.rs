@@ -1,32 +1,32 @@
-//! What of two calls is compared, and which places are left out.
+//! The scope of a comparison, and the places that are left out.
 
 use loomrec_identity::spelling;
 use loomrec_identity::{IdentityRules, JsonPointer, PointerError};
 
-/// What a place that is no pointer into a request's body can begin with.
+/// The first parts of places that are not pointers into a request's body.
 const NAMES: [&str; 12] = [
     "method", "target", "query", "header", "body", "upstream", "session", "step_id", "answer",
     "response", "fault", "extra",
 ];
 
-/// What is compared.
+/// The scope of a comparison.
 #[derive(Clone, Debug)]
 pub struct DiffScope {
-    /// Whether what was asked is.
+    /// Whether requests are compared.
     pub requests: bool,
-    /// Whether what came back is.
+    /// Whether answers are compared.
     pub answers: bool,
     /// Whether times and chunks count.
     pub times: bool,
-    /// Places of request bodies that are left out: of both recordings' identity, and
-    /// those that were asked for.
+    /// Places of request bodies that are left out: by the identity rules of both recordings, and by
+    /// the user.
     pub rules: IdentityRules,
-    /// Other places that are left out, with what is below them.
+    /// Other places that are left out, including everything below them.
     pub(super) places: Vec<String>,
 }
 
 impl Default for DiffScope {
-    /// Everything, times told and not counted.
+    /// Compares everything. Times are reported, but do not count.
     fn default() -> Self {
         let rules = IdentityRules::default();
         Self { requests: true, answers: true, times: false, rules, places: Vec::new() }
@@ -34,11 +34,11 @@ impl Default for DiffScope {
 }
 
 impl DiffScope {
-    /// Leaves a place out: a JSON pointer into request bodies, or the name of another
-    /// place, as a difference has it.
+    /// Leaves a place out: a JSON pointer into request bodies, or the name of another place, as in
+    /// a difference.
     ///
     /// # Errors
-    /// A text that is neither.
+    /// If the text is neither.
     pub fn leave_out(&mut self, place: &str) -> Result<(), ScopeError> {
         let name = place.split(['/', ' ']).next().unwrap_or_default();
         if place.starts_with('/') || place.is_empty() {
@@ -53,8 +53,8 @@ impl DiffScope {
         Ok(())
     }
 
-    /// Whether a place is left out. Those in request bodies never get here: the rules
-    /// see to them.
+    /// Whether a place is left out. It is not called for places in request bodies, which the rules
+    /// handle.
     pub(super) fn leaves_out(&self, place: &str) -> bool {
         self.places.iter().any(|left| {
             let below = place.strip_prefix(left.as_str());
@@ -63,22 +63,22 @@ impl DiffScope {
     }
 }
 
-/// Why a text is no place.
+/// Why a text is not a place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScopeError {
-    /// No JSON pointer.
+    /// It is not a JSON pointer.
     #[error("{0}")]
     Pointer(PointerError),
-    /// No name of a place.
+    /// It is not the name of a place.
     #[error(
         "find the place {place:?}: write a JSON pointer into request bodies (/metadata/run_id), \
          or a place as diff names it (answer/usage, response/headers, step_id){}",
         meant.as_ref().map(|meant| format!("; did you mean {meant}?")).unwrap_or_default()
     )]
     Place {
-        /// What was given.
+        /// The text that was given.
         place: String,
-        /// What may be meant.
+        /// A known name with a similar spelling.
         meant: Option<String>,
     },
 }

@@ -1,41 +1,41 @@
-//! One call of a comparison: an entry, what it is kept under, and what it asks for.
+//! One side of a comparison: an entry, its name, and the call it recorded.
 
 use crate::{Entry, EntryName, RecordedResponse, encoding};
 use loomrec_provider::{Answer, Framing, Operation, RecognisedCall};
 
-/// Plain bytes of a compressed body, at most.
+/// The most plain bytes of a compressed body.
 const DECODED: usize = encoding::LARGEST;
 
-/// One of the two calls that are compared.
+/// One of two calls that are compared.
 #[derive(Debug)]
 pub struct ComparedSide<'e> {
-    /// What it is kept under.
+    /// The name of the entry.
     pub name: &'e EntryName,
     /// The entry.
     pub entry: &'e Entry,
-    /// What its request asks for, where the request is recorded.
+    /// The call of its request, if the request is recorded.
     pub call: Option<RecognisedCall>,
 }
 
 impl<'e> ComparedSide<'e> {
-    /// The call that `entry` keeps under `name`.
+    /// Returns the side for `entry`, which is kept under `name`.
     pub fn of(name: &'e EntryName, entry: &'e Entry) -> Self {
         let call = entry.request.as_ref().map(|request| request.recognise());
         Self { name, entry, call }
     }
 
-    /// What it asks for; [`Operation::OTHER`] where that is not known.
+    /// Returns the operation; [`Operation::OTHER`] if it is not known.
     pub(super) fn operation(&self) -> Operation {
         self.call.as_ref().map_or(Operation::OTHER, |call| call.operation)
     }
 
-    /// Whether its answer came as a stream.
+    /// Whether its answer was a stream.
     pub(super) fn streamed(&self, response: &RecordedResponse) -> bool {
         let asked = self.call.as_ref().is_some_and(|call| call.streamed);
         asked || Framing::of_media(media(response)).is_some()
     }
 
-    /// Whether its entry tells what the answer says.
+    /// Whether its entry has a summary of the answer.
     pub(super) fn says(&self) -> bool {
         let entry = self.entry;
         entry.content.as_ref().is_some_and(|content| !content.is_empty())
@@ -45,7 +45,7 @@ impl<'e> ComparedSide<'e> {
             || entry.usage.is_some()
     }
 
-    /// The vectors of its answer: an entry that has its response keeps them there.
+    /// Returns the vectors of its answer. An entry with a response keeps them in the response.
     pub(super) fn vectors(&self) -> Vec<Vec<f64>> {
         match &self.entry.response {
             Some(response)
@@ -63,7 +63,7 @@ impl<'e> ComparedSide<'e> {
     }
 }
 
-/// The body's plain bytes; `None` where it does not decode.
+/// Returns the body's plain bytes; `None` if it does not decode.
 pub(super) fn plain(response: &RecordedResponse) -> Option<Vec<u8>> {
     let bytes = response.payload.bytes();
     match encoding::coding_in(&response.headers) {
@@ -72,12 +72,12 @@ pub(super) fn plain(response: &RecordedResponse) -> Option<Vec<u8>> {
     }
 }
 
-/// The media type, without parameters; `""` where there is none.
+/// Returns the media type without parameters; `""` if there is none.
 pub(super) fn media(response: &RecordedResponse) -> &str {
     header(response, "content-type").split(';').next().unwrap_or_default().trim()
 }
 
-/// The first header of this name; `""` where there is none.
+/// Returns the first header with this name; `""` if there is none.
 pub(super) fn header<'r>(response: &'r RecordedResponse, name: &str) -> &'r str {
     let found = response.headers.iter().find(|(known, _)| known == name);
     found.map_or("", |(_, value)| value.as_str())

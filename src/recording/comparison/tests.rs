@@ -1,4 +1,4 @@
-//! What is told of two calls that differ, and what is not.
+//! Which differences between two calls are reported, and which are not.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use super::*;
 use crate::format;
 use crate::{Entry, EntryName, RecordingDocument};
 
-/// A chat call and its answer, as they stand in a file.
+/// Returns a chat call and its answer, as in a file.
 fn chat(prompt: &str, answer: &str) -> Value {
     let body = json!({"model": "m", "messages": [{"role": "user", "content": prompt}]});
     json!({
@@ -22,7 +22,7 @@ fn chat(prompt: &str, answer: &str) -> Value {
     })
 }
 
-/// The same, changed.
+/// Returns the entry with one value changed.
 fn with(mut entry: Value, pointer: &str, value: Value) -> Value {
     *entry.pointer_mut(pointer).expect("a place") = value;
     entry
@@ -40,7 +40,7 @@ fn found(old: &Value, new: &Value, scope: &DiffScope) -> Vec<CallDifference> {
     differences(&ComparedSide::of(&one, &old), &ComparedSide::of(&other, &new), scope)
 }
 
-/// Differences as `place: old -> new`, in brackets where they do not count.
+/// Returns differences as `place: old -> new`, in brackets if they do not count.
 fn told(old: &Value, new: &Value, scope: &DiffScope) -> Vec<String> {
     let text = |value: &Option<Value>| value.as_ref().map_or("-".to_owned(), Value::to_string);
     let line = |difference: CallDifference| {
@@ -156,7 +156,7 @@ fn stream_that_cannot_be_put_together_is_compared_by_what_it_says() {
             "end": "upstream_abort", "cut": "close", "chunks": [[1.0, format!("data: {event}\n\n")]]});
         entry
     };
-    // What was told of it is the same: how it was spread over events says nothing.
+    // Both have the same summary. How it was split into events does not matter.
     let told = between(&cut("a", "on", "one"), &cut("b", "one", "one"));
     assert!(told.iter().all(|line| line.starts_with('(')), "{told:#?}");
     let bare = |id: &str, word: &str| {

@@ -1,23 +1,23 @@
-//! What changed in a text: lines, and the words that changed in them.
+//! Differences between texts: lines, and the changed words in them.
 //!
-//! The work is bounded: what is too long to be compared piece by piece counts as
-//! changed whole, but for what it has in common at its beginning and its end.
+//! The work is bounded. A text that is too long to be compared in detail counts as changed, except
+//! for the part that both texts share at the beginning and at the end.
 
 use std::hash::Hash;
 use std::ops::Range;
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
-/// How many pieces of both sides together are compared with each other.
+/// The most pieces, of both sides together, that are compared with each other.
 const COMPARED: usize = 4000;
-/// Lines that are shown around what changed.
+/// The number of unchanged lines shown around a change.
 const CONTEXT: usize = 2;
-/// Characters that are shown of what did not change in a line that did.
+/// The number of unchanged characters shown next to a change in a line.
 const AROUND: usize = 48;
-/// Characters that are shown of what changed.
+/// The most changed characters that are shown.
 const SHOWN: usize = 4000;
 
-/// Where a line stands.
+/// The side on which a line is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineKind {
     /// On both sides.
@@ -26,14 +26,14 @@ pub enum LineKind {
     Old,
     /// On the second side only.
     New,
-    /// Stands for lines that are on both sides.
+    /// A placeholder for omitted lines that are on both sides.
     Gap,
 }
 
-/// A line, for people: what did not change in it may be left out.
+/// A line for people. Unchanged parts of it may be left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiffLine {
-    /// Where it stands.
+    /// The side on which it is.
     pub kind: LineKind,
     /// Its text in pieces.
     pub pieces: Vec<LinePiece>,
@@ -42,7 +42,7 @@ pub struct DiffLine {
 /// A piece of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinePiece {
-    /// Whether it is on this line's side only.
+    /// Whether it is only on this line's side.
     pub changed: bool,
     /// Its text.
     pub text: String,
@@ -53,13 +53,13 @@ impl DiffLine {
         Self { kind, pieces: vec![LinePiece { changed: false, text: folded(text, true, true) }] }
     }
 
-    /// The whole line.
+    /// Returns the whole line.
     pub fn text(&self) -> String {
         self.pieces.iter().map(|piece| piece.text.as_str()).collect()
     }
 }
 
-/// Where two sequences are the same, or differ.
+/// A range in which two sequences are equal or different.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Hunk {
     pub(super) same: bool,
@@ -67,7 +67,7 @@ pub(super) struct Hunk {
     pub(super) new: Range<usize>,
 }
 
-/// The hunks of two sequences, in order; together they cover both.
+/// Returns the hunks of two sequences in order. Together they cover both.
 pub(super) fn hunks<T: Hash + Ord>(old: &[T], new: &[T]) -> Vec<Hunk> {
     let room = old.len().min(new.len());
     let start = old.iter().zip(new).take_while(|(one, other)| one == other).count();
@@ -80,7 +80,7 @@ pub(super) fn hunks<T: Hash + Ord>(old: &[T], new: &[T]) -> Vec<Hunk> {
         push(&mut out, false, start..start + from.len(), start..start + to.len());
     } else {
         let (mut at, mut other) = (start, start);
-        // Only what is equal stands at the places it is told at.
+        // Only the positions of equal parts are used.
         for op in capture_diff_slices(Algorithm::Myers, from, to) {
             if let DiffOp::Equal { old_index, new_index, len } = op {
                 let (one, two) = (old_index + start, new_index + start);
@@ -95,7 +95,7 @@ pub(super) fn hunks<T: Hash + Ord>(old: &[T], new: &[T]) -> Vec<Hunk> {
     out
 }
 
-/// Adds a hunk; neighbours that both differ, or are both the same, become one.
+/// Adds a hunk. Joins it with the previous one if both are equal or both are different.
 fn push(out: &mut Vec<Hunk>, same: bool, old: Range<usize>, new: Range<usize>) {
     if old.is_empty() && new.is_empty() {
         return;
@@ -109,7 +109,7 @@ fn push(out: &mut Vec<Hunk>, same: bool, old: Range<usize>, new: Range<usize>) {
     }
 }
 
-/// What changed between two texts, line by line, with a few lines around it.
+/// Returns the changed lines between two texts, with a few lines around them.
 pub fn lines(old: &str, new: &str) -> Vec<DiffLine> {
     let (before, after): (Vec<&str>, Vec<&str>) =
         (old.split('\n').collect(), new.split('\n').collect());
@@ -125,10 +125,10 @@ pub fn lines(old: &str, new: &str) -> Vec<DiffLine> {
     out
 }
 
-/// Lines that are the same: those next to a change, the others as a gap.
+/// Adds equal lines: those next to a change, and a gap for the others.
 fn around(same: &[&str], first: bool, last: bool, out: &mut Vec<DiffLine>) {
     let (head, tail) = (if first { 0 } else { CONTEXT }, if last { 0 } else { CONTEXT });
-    // A gap takes a line itself.
+    // A gap takes one line itself.
     if same.len() <= head + tail + 1 {
         out.extend(same.iter().map(|line| DiffLine::plain(LineKind::Same, line)));
         return;
@@ -140,7 +140,7 @@ fn around(same: &[&str], first: bool, last: bool, out: &mut Vec<DiffLine>) {
     out.extend(same[to..].iter().map(|line| DiffLine::plain(LineKind::Same, line)));
 }
 
-/// Lines of which others became, with the words that changed in them.
+/// Adds lines that were replaced, with the changed words in them.
 fn changed(old: &[&str], new: &[&str], out: &mut Vec<DiffLine>) {
     let any = (!old.is_empty(), !new.is_empty());
     let (old, new) = (old.join("\n"), new.join("\n"));
@@ -149,7 +149,7 @@ fn changed(old: &[&str], new: &[&str], out: &mut Vec<DiffLine>) {
     let length = |words: &[&str]| words.iter().map(|word| word.trim().len()).sum::<usize>();
     let kept: usize =
         hunks.iter().filter(|hunk| hunk.same).map(|hunk| length(&before[hunk.old.clone()])).sum();
-    // Few words in common tell nothing: they are there by chance.
+    // A few common words are coincidental.
     let alike = kept * 4 >= length(&before).min(length(&after)) && kept > 0;
     let side = |words: &[&str], range: &dyn Fn(&Hunk) -> Range<usize>| -> Vec<LinePiece> {
         let piece = |hunk: &Hunk| {
@@ -169,7 +169,7 @@ fn changed(old: &[&str], new: &[&str], out: &mut Vec<DiffLine>) {
     }
 }
 
-/// Adds the lines that these pieces make.
+/// Adds the lines that these pieces form.
 fn push_lines(kind: LineKind, pieces: Vec<LinePiece>, out: &mut Vec<DiffLine>) {
     let mut line = Vec::new();
     for piece in pieces {
@@ -185,7 +185,7 @@ fn push_lines(kind: LineKind, pieces: Vec<LinePiece>, out: &mut Vec<DiffLine>) {
     out.push(DiffLine { kind, pieces: shortened(line) });
 }
 
-/// The pieces of a line, what did not change left out where it is long.
+/// Returns the pieces of a line. Long unchanged pieces are shortened.
 fn shortened(mut pieces: Vec<LinePiece>) -> Vec<LinePiece> {
     let last = pieces.len().saturating_sub(1);
     for (at, piece) in pieces.iter_mut().enumerate() {
@@ -197,7 +197,7 @@ fn shortened(mut pieces: Vec<LinePiece>) -> Vec<LinePiece> {
     pieces
 }
 
-/// The text, only its beginning and its end where it is long.
+/// Returns the text. If it is long, only its beginning and its end.
 fn folded(text: &str, head: bool, tail: bool) -> String {
     let count = text.chars().count();
     if count <= 2 * AROUND + 2 {
@@ -208,7 +208,7 @@ fn folded(text: &str, head: bool, tail: bool) -> String {
     format!("{start}…{end}")
 }
 
-/// The text, its end left out where it is very long.
+/// Returns the text, cut at the end if it is very long.
 fn cut(text: &str) -> String {
     let more = text.chars().count().saturating_sub(SHOWN);
     if more == 0 {
@@ -218,7 +218,7 @@ fn cut(text: &str) -> String {
     format!("{kept}… ({more} more characters)")
 }
 
-/// The words of a text and what stands between them; together they are the text.
+/// Splits a text into words and the characters between them. Together they are the text.
 fn words(text: &str) -> Vec<&str> {
     let mut out = Vec::new();
     let mut start = 0;
@@ -237,12 +237,12 @@ fn words(text: &str) -> Vec<&str> {
     out
 }
 
-/// What characters make a word together.
+/// The classes of characters that form words.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Class {
     Letter,
     Blank,
-    /// Each by itself: line feeds, punctuation, scripts without blanks.
+    /// Each on its own: line feeds, punctuation, scripts without spaces.
     Alone,
 }
 

@@ -1,4 +1,4 @@
-//! Lines and words that changed, and that nothing is lost or made up.
+//! Changed lines and words. Nothing may be lost or invented.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Lines with their signs; what changed in them in brackets.
+/// Returns lines with their signs, and changes in brackets.
 fn shown(old: &str, new: &str) -> Vec<String> {
     let line = |line: &DiffLine| {
         let sign = match line.kind {

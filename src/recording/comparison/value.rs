@@ -1,11 +1,11 @@
-//! The places where two JSON values differ, by name.
+//! Named differences between two JSON values.
 
 use serde_json::Value;
 
 use super::{CallDifference, CallHalf, MOST};
 use loomrec_identity::{IdentityRules, RequestDelta};
 
-/// Adds the places where `old` and `new` differ, below `place`.
+/// Adds the differences between `old` and `new`. `place` is the prefix of their places.
 pub(super) fn compare(
     part: CallHalf,
     place: &str,
@@ -29,7 +29,7 @@ pub(super) fn compare(
     found.push(whole(part, place, old.cloned(), new.cloned()));
 }
 
-/// A difference of what stands at one place.
+/// Returns a difference at one place.
 pub(super) fn whole(
     part: CallHalf,
     place: &str,
@@ -39,13 +39,13 @@ pub(super) fn whole(
     CallDifference { part, place: place.to_owned(), old, new, counts: true }
 }
 
-/// A delta as a difference, its place below `place`.
+/// Converts a delta to a difference below `place`.
 pub(super) fn named(part: CallHalf, place: &str, delta: RequestDelta) -> CallDifference {
     let RequestDelta { pointer, recorded, now } = delta;
     whole(part, &format!("{place}{pointer}"), recorded.map(read), now.map(read))
 }
 
-/// What a canonical text says. One that nests deeper than is read stays a text.
+/// Parses a canonical text. A text that nests too deeply stays a text.
 fn read(canonical: String) -> Value {
     serde_json::from_str(&canonical).unwrap_or(Value::String(canonical))
 }

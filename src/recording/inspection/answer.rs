@@ -1,4 +1,4 @@
-//! A recorded answer as it is looked at.
+//! A recorded answer for display.
 
 use serde_json::{Value, json};
 
@@ -10,10 +10,10 @@ use super::text::{BodyText, bounded};
 use crate::{Entry, RecordedCut, RecordedResponse, ResponseEnd, encoding};
 use loomrec_provider::{Framing, RecognisedCall, ResponseFormat};
 
-/// Bytes of an error's message.
+/// The most bytes of an error's message.
 const MESSAGE: usize = 2000;
 
-/// The answer of an entry as JSON; `None` where it holds none.
+/// Returns the answer of an entry as JSON; `None` if it holds none.
 pub(super) fn to_json(entry: &Entry, call: Option<&RecognisedCall>) -> Option<Value> {
     let Some(response) = &entry.response else { return said_only(entry) };
     let coding = encoding::coding_in(&response.headers);
@@ -49,7 +49,7 @@ pub(super) fn to_json(entry: &Entry, call: Option<&RecognisedCall>) -> Option<Va
     }))
 }
 
-/// What an entry without a response says.
+/// Returns the answer of an entry without a response.
 fn said_only(entry: &Entry) -> Option<Value> {
     let said = summary(entry)?;
     let content = entry.content.as_deref().unwrap_or_default();
@@ -67,7 +67,7 @@ fn said_only(entry: &Entry) -> Option<Value> {
     }))
 }
 
-/// The complete answer that a stream stands for, where it is one.
+/// Merges a stream to a complete answer, if that is possible.
 fn merged(
     entry: &Entry,
     call: Option<&RecognisedCall>,
@@ -81,7 +81,7 @@ fn merged(
     serde_json::from_slice(&whole).ok()
 }
 
-/// What the entry's own summary says.
+/// Returns the messages in the entry's summary.
 fn summary(entry: &Entry) -> Option<Vec<ChatMessage>> {
     let text = entry.content.as_deref().filter(|text| !text.is_empty());
     let mut parts: Vec<MessageBlock> =
@@ -95,7 +95,7 @@ fn summary(entry: &Entry) -> Option<Vec<ChatMessage>> {
     (!parts.is_empty()).then(|| vec![ChatMessage { role: "assistant".to_owned(), parts }])
 }
 
-/// What went wrong: how it was cut, or the message of an error.
+/// Returns the error of a response: how it was cut, or the message in an error body.
 fn error(response: &RecordedResponse, body: &[u8]) -> Option<String> {
     let cut = match response.end {
         ResponseEnd::Complete => None,
@@ -111,7 +111,7 @@ fn error(response: &RecordedResponse, body: &[u8]) -> Option<String> {
     cut.map(str::to_owned).or_else(|| message(response.status, body))
 }
 
-/// The message of an answer that is an error.
+/// Returns the message of an error response.
 fn message(status: u16, body: &[u8]) -> Option<String> {
     if status < 400 || body.len() > READ {
         return None;
@@ -122,13 +122,13 @@ fn message(status: u16, body: &[u8]) -> Option<String> {
     found.map(|text| bounded(text, MESSAGE))
 }
 
-/// The first value of a header.
+/// Returns the first value of a header.
 pub(super) fn header<'a>(response: &'a RecordedResponse, name: &str) -> Option<&'a str> {
     let found = response.headers.iter().find(|(known, _)| known == name);
     found.map(|(_, value)| value.as_str())
 }
 
-/// The media type, without parameters, in lower case.
+/// Returns the media type without parameters, in lower case.
 pub(super) fn media(response: &RecordedResponse) -> String {
     let value = header(response, "content-type").unwrap_or_default();
     value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()

@@ -1,5 +1,5 @@
-//! Parts of messages: text, tool calls and their results, reasoning, images; by the shape
-//! that each provider gives them.
+//! Parts of messages: text, tool calls and their results, reasoning, images. They are recognised by
+//! the shapes of all providers.
 
 use std::borrow::Cow;
 
@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 use super::text;
 
-/// Bytes of a name.
+/// The most bytes of a name.
 const NAME: usize = 300;
 
-/// What a part of a message is.
+/// The kind of a message's part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BlockKind {
     Text,
@@ -39,7 +39,7 @@ impl BlockKind {
 pub(super) struct MessageBlock {
     pub(super) kind: BlockKind,
     pub(super) text: String,
-    /// The tool's name, or the id of the call that a result is of.
+    /// The tool's name, or the id of the call that a result belongs to.
     pub(super) name: Option<String>,
 }
 
@@ -52,7 +52,7 @@ impl MessageBlock {
         Self { kind, text, name: name.map(str::to_owned) }
     }
 
-    /// A tool call with arguments as a value, or as text that may be one.
+    /// Returns a tool call. Its arguments are a value, or a text that may contain one.
     pub(super) fn call(name: Option<&str>, arguments: Option<&Value>) -> Self {
         let text = match arguments {
             None | Some(Value::Null) => String::new(),
@@ -73,7 +73,7 @@ impl MessageBlock {
     }
 }
 
-/// The parts that stand in a message's content: a text, a block, or a list of these.
+/// Returns the parts of a message's content: a text, a block, or a list of these.
 pub(super) fn parts(content: &Value) -> Vec<MessageBlock> {
     match content {
         Value::Null => Vec::new(),
@@ -84,12 +84,12 @@ pub(super) fn parts(content: &Value) -> Vec<MessageBlock> {
     }
 }
 
-/// A member that is text.
+/// Returns a member that is a text.
 pub(super) fn word<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
     value.get(name)?.as_str()
 }
 
-/// The first of these members that is there.
+/// Returns the first of these members that exists.
 fn first<'a>(value: &'a Value, names: &[&str]) -> Option<&'a Value> {
     names.iter().find_map(|name| value.get(*name))
 }
@@ -122,7 +122,7 @@ fn of_block(block: &Value) -> Vec<MessageBlock> {
     vec![part]
 }
 
-/// A block without a type: Gemini's, and those of Bedrock's Converse.
+/// Reads a block without a type, as in Gemini and in Bedrock's Converse.
 fn untyped(block: &Value) -> Vec<MessageBlock> {
     let inside = |names: &[&str]| first(block, names);
     if let Some(text) = word(block, "text") {
@@ -151,7 +151,7 @@ fn untyped(block: &Value) -> Vec<MessageBlock> {
     vec![part]
 }
 
-/// A reasoning item: its summary, or the text itself.
+/// Reads a reasoning item: its summary, or the text itself.
 fn reasoning(block: &Value) -> MessageBlock {
     let said: Vec<String> = ["summary", "content", "text"]
         .iter()
@@ -163,7 +163,7 @@ fn reasoning(block: &Value) -> MessageBlock {
     MessageBlock::new(BlockKind::Reasoning, said)
 }
 
-/// A tool call as OpenAI's messages and Ollama's have it.
+/// Reads a tool call as in messages of OpenAI and Ollama.
 pub(super) fn of_call(call: &Value) -> MessageBlock {
     let function = first(call, &["function", "custom"]).unwrap_or(call);
     MessageBlock::call(
@@ -172,7 +172,7 @@ pub(super) fn of_call(call: &Value) -> MessageBlock {
     )
 }
 
-/// The text of a content on its own: its texts one below the other, or its JSON.
+/// Returns the text of a content: its texts joined by line feeds, or its JSON.
 fn flat(content: Option<&Value>) -> String {
     match content {
         None | Some(Value::Null) => String::new(),
@@ -197,7 +197,7 @@ fn is_image(block: &Value) -> bool {
     word(block, "type").is_some_and(|kind| kind.contains("image")) || block.get("image").is_some()
 }
 
-/// What an image is, without its data.
+/// Describes an image without its data.
 fn image(block: &Value) -> String {
     let source = first(block, &["source", "image_url", "inlineData", "inline_data", "image"]);
     let source = source.unwrap_or(block);
@@ -216,7 +216,7 @@ fn image(block: &Value) -> String {
     }
 }
 
-/// A block that nobody knows, its long texts cut.
+/// Describes an unknown block. Long texts are cut.
 fn described(block: &Value) -> String {
     text::bounded(&text::json(block), 4000)
 }

@@ -1,29 +1,29 @@
-//! All that is known of one call.
+//! Everything that is known of one call.
 
 use serde_json::{Value, json};
 
 use super::{answer, request};
 use crate::{Entry, RecordedRequest};
 
-/// One call, from wherever its parts were found.
+/// One call, wherever its parts were found.
 #[derive(Debug, Default)]
 pub struct InspectedCall<'a> {
-    /// Its line's number.
+    /// The number of its journal line.
     pub seq: Option<u64>,
     /// Its line in the journal.
     pub line: Value,
-    /// The take that answered it, or that was made of it.
+    /// The take that answered it, or that was recorded from it.
     pub entry: Option<&'a Entry>,
-    /// Its request, where there is no such take.
+    /// Its request, if there is no such take.
     pub request: Option<&'a RecordedRequest>,
-    /// The request of the nearest take, where it was missed.
+    /// The request of the nearest take, if the call was a miss.
     pub nearest: Option<&'a RecordedRequest>,
-    /// Why its request or its answer are not there.
+    /// Why its request or its answer is missing.
     pub why: Option<String>,
 }
 
 impl InspectedCall<'_> {
-    /// As JSON: every name is always there.
+    /// Returns the call as JSON. Every member is always present.
     pub fn to_json(&self) -> Value {
         let request = self.request.or_else(|| self.entry?.request.as_ref());
         let call = request.map(RecordedRequest::recognise);
@@ -44,7 +44,7 @@ impl InspectedCall<'_> {
         })
     }
 
-    /// Why something is missing of a take.
+    /// Returns why a part of a take is missing.
     fn why(&self, has_request: bool, has_answer: bool) -> Option<String> {
         let entry = self.entry?;
         let why = match (has_request, has_answer) {
@@ -57,7 +57,7 @@ impl InspectedCall<'_> {
     }
 }
 
-/// A mismatch with what is looked for first on its first level.
+/// Returns a mismatch with its most important parts at the top level.
 fn mismatch(told: &Value) -> Option<Value> {
     let nearest = told.get("nearest").filter(|nearest| nearest.is_object());
     let of = |name: &str| nearest.and_then(|nearest| nearest.get(name));

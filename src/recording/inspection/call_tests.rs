@@ -1,4 +1,4 @@
-//! All of a call: its takes, its mismatch, what is missing of it.
+//! The parts of a call: its takes, its mismatch, what is missing.
 
 use serde_json::json;
 

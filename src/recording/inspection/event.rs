@@ -1,4 +1,4 @@
-//! Says what the messages of AWS's event stream hold, as text.
+//! Messages of AWS event streams as text.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -8,8 +8,8 @@ use crate::Chunk;
 use loomrec_provider::Framing;
 use loomrec_provider::framing::{self, StreamEvent};
 
-/// For each chunk, the messages that end in it: what their headers call them, and
-/// their payload, a model's own JSON out of its base64.
+/// Returns for each chunk the messages that end in it: their type from the headers, and their
+/// payload. A model's own JSON is decoded from its base64.
 pub fn texts(chunks: &[Chunk]) -> Vec<String> {
     let bytes: Vec<u8> = chunks.iter().flat_map(|chunk| chunk.data.iter().copied()).collect();
     let mut texts = vec![String::new(); chunks.len()];
@@ -38,7 +38,7 @@ pub fn texts(chunks: &[Chunk]) -> Vec<String> {
     texts
 }
 
-/// What one message says.
+/// Returns one message as text.
 fn said(event: &StreamEvent<'_>) -> String {
     let kind = match (event.name, event.failed) {
         (Some(name), true) => format!("exception {name}"),
@@ -52,7 +52,7 @@ fn said(event: &StreamEvent<'_>) -> String {
     format!("{kind} {}", String::from_utf8_lossy(data)).trim_end().to_owned()
 }
 
-/// A model's own event, in the base64 of a chunk of Bedrock's.
+/// Returns a model's own event from the base64 in a Bedrock chunk.
 pub fn inner(chunk: &Value) -> Option<Vec<u8>> {
     STANDARD.decode(chunk.get("bytes")?.as_str()?).ok()
 }

@@ -1,4 +1,4 @@
-//! A recorded take in the fields of a journal's line.
+//! A recorded take in the fields of a journal line.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use super::stream::rounded;
 use crate::{Entry, EntryName, RecordedResponse, ResponseEnd};
 use loomrec_provider::{Framing, RecognisedCall};
 
-/// The line of a take: what a recording does not tell is null.
+/// Returns the line of a take. Fields that a recording does not hold are null.
 pub fn of(seq: Option<u64>, name: &EntryName, take: usize, entry: &Entry) -> Value {
     let request = entry.request.as_ref();
     let call = request.map(|request| request.recognise());
@@ -64,7 +64,7 @@ fn is_streamed(call: Option<&RecognisedCall>, response: &RecordedResponse) -> bo
     asked || Framing::of_media(&media(response)) == Some(Framing::Sse)
 }
 
-/// The journal's word for an end.
+/// Returns the journal's word for an end.
 fn end(end: ResponseEnd) -> &'static str {
     match end {
         ResponseEnd::Complete => "complete",

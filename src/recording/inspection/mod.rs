@@ -1,9 +1,9 @@
-//! A recorded call as people look at it: who said what, with which settings, the bodies
-//! laid out, what came when. It is data, bounded in size, for whoever renders it.
+//! A recorded call for display: its messages, its settings, its bodies laid out, the times of its
+//! chunks. The result is data of bounded size, for any renderer.
 //!
-//! [`InspectedCall::to_json`] gives all that is known of one call, [`line::of`] a recorded take in
-//! the fields of the journal. All text is what a recording holds: freed of secrets, and
-//! otherwise as it came. Whoever shows it sees to it that it stays text.
+//! [`InspectedCall::to_json`] returns everything that is known of one call. [`line::of`] returns a
+//! recorded take in the fields of the journal. All text is as in the recording: without secrets,
+//! and otherwise unchanged. A renderer must escape it.
 
 mod answer;
 mod block;

@@ -1,5 +1,5 @@
-//! Lays out bodies for reading: JSON indented, rows of numbers on one line, what is no
-//! text described; and cuts what is longer than its reader can use.
+//! Layout of bodies for reading: JSON is indented, rows of numbers stay on one line, and what is
+//! too long for a reader is cut.
 
 use std::borrow::Cow;
 
@@ -11,19 +11,19 @@ const DEPTH: usize = 64;
 /// How a body is laid out.
 #[derive(Clone, Copy, Debug)]
 pub struct BodyLayout {
-    /// Bytes of a body that is laid out at all.
+    /// The most bytes of a body that is laid out.
     pub body: usize,
-    /// Characters of one text that are shown.
+    /// The most characters of a text that are shown.
     pub text: usize,
-    /// Numbers of one row that are shown.
+    /// The most numbers of a row that are shown.
     pub row: usize,
-    /// What is done to JSON text before it is shown; it means the same afterwards.
+    /// Applied to JSON text before it is shown. It must not change the meaning.
     pub clean: fn(&str) -> Cow<'_, str>,
 }
 
 impl BodyLayout {
-    /// A body as indented lines; `None` where it is not JSON that means the same to
-    /// everyone, or is too large to be laid out.
+    /// Returns a body as indented lines; `None` if it is not JSON with an unambiguous meaning, or
+    /// is too large to be laid out.
     pub fn body(&self, bytes: &[u8]) -> Option<String> {
         if bytes.len() > self.body || loomrec_identity::parse(bytes).is_err() {
             return None;
@@ -31,14 +31,14 @@ impl BodyLayout {
         Some(self.json(&serde_json::from_slice(bytes).ok()?))
     }
 
-    /// A JSON value as indented lines.
+    /// Returns a JSON value as indented lines.
     pub fn json(&self, value: &Value) -> String {
         let mut out = String::new();
         self.write(&mut out, value, 0);
         out
     }
 
-    /// The text, its end left out where it is very long.
+    /// Returns the text, cut at the end if it is very long.
     pub fn cut(&self, text: &str) -> String {
         let Some((at, _)) = text.char_indices().nth(self.text) else { return text.to_owned() };
         let count = self.text + text[at..].chars().count();
@@ -85,7 +85,7 @@ impl BodyLayout {
     }
 }
 
-/// Whether an array stands on one line: numbers only, as in an embedding.
+/// Whether an array is written on one line: numbers only, as in an embedding.
 fn is_row(items: &[Value]) -> bool {
     !items.is_empty() && items.iter().all(Value::is_number)
 }

@@ -1,4 +1,4 @@
-//! A recorded request as it is looked at.
+//! A recorded request for display.
 
 use serde_json::{Value, json};
 
@@ -6,10 +6,10 @@ use super::text::BodyText;
 use super::{setting, talk};
 use crate::RecordedRequest;
 
-/// Bodies above this are not read for what they say.
+/// Larger bodies are not parsed for messages.
 pub(super) const READ: usize = 16 << 20;
 
-/// A request as JSON.
+/// Returns a request as JSON.
 pub(super) fn to_json(request: &RecordedRequest) -> Value {
     let body: Option<Value> = match request.body.len() {
         0 => None,

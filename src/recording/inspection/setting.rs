@@ -1,19 +1,19 @@
-//! The settings of a request: what it holds beside its messages, each in a few words.
+//! The settings of a request: its members other than messages, each in a few words.
 
 use serde_json::{Map, Value, json};
 
 use super::talk::SPOKEN;
 use super::text;
 
-/// Bytes of one setting that are shown.
+/// The most bytes of a setting that are shown.
 const SHOWN: usize = 300;
-/// How many settings are shown.
+/// The most settings that are shown.
 const MOST: usize = 100;
-/// Members that hold settings themselves.
+/// Members that hold further settings.
 const NESTED: [&str; 5] =
     ["generationConfig", "generation_config", "inferenceConfig", "textGenerationConfig", "options"];
 
-/// Pairs of a name and what it is set to.
+/// Returns pairs of a setting's name and its value.
 pub(super) fn of(body: &Map<String, Value>) -> Value {
     let mut rows = Vec::new();
     for (name, value) in body {
@@ -43,14 +43,14 @@ fn said(value: &Value) -> String {
     }
 }
 
-/// The names of tools.
+/// Returns the names of tools.
 fn tools(value: &Value) -> String {
     let Some(tools) = value.as_array() else { return said(value) };
     let names: Vec<String> = tools.iter().flat_map(names).collect();
     text::bounded(&names.join(", "), 4 * SHOWN)
 }
 
-/// A tool's name, or those of the functions it declares.
+/// Returns a tool's name, or the names of the functions that it declares.
 fn names(tool: &Value) -> Vec<String> {
     let declared =
         ["functionDeclarations", "function_declarations"].iter().find_map(|name| tool.get(*name));

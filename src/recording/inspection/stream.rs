@@ -1,5 +1,4 @@
-//! The chunks of a stream: when each came, how long after the one before, and what stands
-//! in it.
+//! The chunks of a stream: their times, the gaps between them, and their texts.
 
 use serde_json::{Value, json};
 
@@ -8,14 +7,14 @@ use super::text::{MOST, bounded};
 use crate::{Chunk, encoding};
 use loomrec_provider::Framing;
 
-/// How many chunks are listed.
+/// The most chunks that are listed.
 const LISTED: usize = 2000;
-/// Bytes of one chunk's text.
+/// The most bytes of one chunk's text.
 const SHOWN: usize = 4 << 10;
-/// Bytes of a chunk that is no text.
+/// The most bytes that are shown of a chunk that is not a text.
 const HEX: usize = 32;
 
-/// The chunks as JSON; `coding` is the encoding that their bytes have.
+/// Returns the chunks as JSON. `coding` is the content encoding of their bytes.
 pub(super) fn to_json(chunks: &[Chunk], framing: Option<Framing>, coding: Option<&str>) -> Value {
     let shown = &chunks[..chunks.len().min(LISTED)];
     let texts = texts(shown, framing, coding);
@@ -34,7 +33,7 @@ pub(super) fn to_json(chunks: &[Chunk], framing: Option<Framing>, coding: Option
     json!({ "total": chunks.len(), "more": chunks.len() > list.len(), "list": list })
 }
 
-/// What stands in each chunk.
+/// Returns the text of each chunk.
 fn texts(chunks: &[Chunk], framing: Option<Framing>, coding: Option<&str>) -> Vec<String> {
     match (framing, coding) {
         (Some(Framing::EventStream), None) => event::texts(chunks),
@@ -56,10 +55,10 @@ fn texts(chunks: &[Chunk], framing: Option<Framing>, coding: Option<&str>) -> Ve
     }
 }
 
-/// The text of a chunk, or how it begins where it is none.
+/// Returns the text of a chunk, or its first bytes if it is not a text.
 fn text(data: &[u8]) -> String {
     let told = String::from_utf8_lossy(data);
-    // A chunk may begin or end inside a character; more than that is no text.
+    // A chunk may begin or end inside a character. With more invalid bytes, it is not a text.
     if told.chars().filter(|&character| character == '\u{fffd}').count() <= 6 {
         return told.into_owned();
     }
@@ -67,7 +66,7 @@ fn text(data: &[u8]) -> String {
     format!("<{}{}>", hex.join(" "), if data.len() > HEX { " …" } else { "" })
 }
 
-/// With three digits behind the point.
+/// Rounds to three decimal places.
 pub(super) fn rounded(milliseconds: f64) -> f64 {
     (milliseconds * 1000.0).round() / 1000.0
 }

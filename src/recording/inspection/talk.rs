@@ -1,12 +1,11 @@
-//! Messages of a call: who says what, read from any provider's request or complete answer
-//! by its shape.
+//! Messages of a call, read from any provider's request or complete answer by its shape.
 
 use serde_json::{Value, json};
 
 use super::block::{BlockKind, MessageBlock, of_call, parts, word};
 use super::text::{AROUND, MOST, bounded};
 
-/// Bytes of a role.
+/// The most bytes of a role.
 const ROLE: usize = 100;
 
 /// One message.
@@ -16,7 +15,7 @@ pub(super) struct ChatMessage {
     pub(super) parts: Vec<MessageBlock>,
 }
 
-/// Members of a request that are its messages: all others are settings.
+/// Members of a request that are its messages. All others are settings.
 pub(super) const SPOKEN: [&str; 21] = [
     "system",
     "instructions",
@@ -41,7 +40,7 @@ pub(super) const SPOKEN: [&str; 21] = [
     "tool_results",
 ];
 
-/// What a request says; `None` where nothing is said in it.
+/// Returns the messages of a request; `None` if it has none.
 pub(super) fn asked(body: &Value) -> Option<Vec<ChatMessage>> {
     let mut messages = Vec::new();
     for name in SPOKEN {
@@ -62,7 +61,7 @@ pub(super) fn asked(body: &Value) -> Option<Vec<ChatMessage>> {
     (!messages.is_empty()).then_some(messages)
 }
 
-/// What a complete answer says; `None` where it says nothing that is known.
+/// Returns the messages of a complete answer; `None` if it has none that are known.
 pub(super) fn answered(body: &Value) -> Option<Vec<ChatMessage>> {
     let mut messages = Vec::new();
     let list = |name: &str| body.get(name).and_then(Value::as_array);
@@ -88,7 +87,7 @@ pub(super) fn answered(body: &Value) -> Option<Vec<ChatMessage>> {
     (!messages.is_empty()).then_some(messages)
 }
 
-/// Answers that are a text of some name, or vectors.
+/// Reads answers that are a text in a named member, or vectors.
 fn bare(body: &Value) -> Vec<MessageBlock> {
     let mut said: Vec<MessageBlock> = text(body.get("thinking"))
         .into_iter()
@@ -105,7 +104,7 @@ fn bare(body: &Value) -> Vec<MessageBlock> {
     said
 }
 
-/// How many vectors there are, and how long they are.
+/// Describes vectors: their number and their length.
 fn vectors(body: &Value) -> Option<MessageBlock> {
     let rows: Vec<&Value> = match (body.get("data"), body.get("embeddings")) {
         (Some(Value::Array(data)), _) => {
@@ -132,7 +131,7 @@ fn is_talk(input: &Value) -> bool {
     input.as_array().is_some_and(|items| items.iter().any(Value::is_object))
 }
 
-/// A message for each item of a list.
+/// Adds a message for each item of a list.
 fn items(messages: &mut Vec<ChatMessage>, said: &Value) {
     match said {
         Value::Array(items) => {
@@ -142,7 +141,7 @@ fn items(messages: &mut Vec<ChatMessage>, said: &Value) {
     }
 }
 
-/// One item of a conversation: a message, or a call or result on its own.
+/// Reads one item of a conversation: a message, or a separate call or result.
 fn of_item(item: &Value, default: &str) -> Option<ChatMessage> {
     if let Some(said) = item.as_str() {
         return Some(ChatMessage { role: default.to_owned(), parts: parts(&Value::from(said)) });
@@ -185,14 +184,14 @@ fn of_item(item: &Value, default: &str) -> Option<ChatMessage> {
     Some(ChatMessage { role: role.to_owned(), parts: said })
 }
 
-/// The tool calls beside a message's content.
+/// Reads the tool calls next to a message's content.
 fn calls(item: &Value) -> Vec<MessageBlock> {
     let listed = item.get("tool_calls").and_then(Value::as_array);
     let old = item.get("function_call").filter(|call| call.is_object());
     listed.into_iter().flatten().chain(old).map(of_call).collect()
 }
 
-/// Images in base64 on their own, as Ollama takes them.
+/// Reads separate images in base64, as Ollama accepts them.
 fn images(said: &Value) -> Vec<MessageBlock> {
     let images = said.as_array().into_iter().flatten().filter_map(Value::as_str);
     images
@@ -205,7 +204,7 @@ fn images(said: &Value) -> Vec<MessageBlock> {
         .collect()
 }
 
-/// A text that says something.
+/// Returns the parts of a text, if the value is a text.
 fn text(said: Option<&Value>) -> Vec<MessageBlock> {
     said.filter(|said| said.is_string()).map(parts).unwrap_or_default()
 }
@@ -216,7 +215,8 @@ fn push(messages: &mut Vec<ChatMessage>, role: &str, parts: Vec<MessageBlock>) {
     }
 }
 
-/// Messages as JSON, no more text in them than of a body; those beyond it are counted.
+/// Returns messages as JSON. Their text is limited like that of a body. Messages beyond the limit
+/// are only counted.
 pub(super) fn to_json(messages: &[ChatMessage]) -> Value {
     let (mut budget, mut told) = (MOST, Vec::new());
     for (at, message) in messages.iter().enumerate() {
@@ -233,7 +233,7 @@ pub(super) fn to_json(messages: &[ChatMessage]) -> Value {
             }
             parts.push(part.to_json(&mut budget));
         }
-        // Thousands of empty ones take their room too.
+        // Thousands of empty messages need space too.
         budget = budget.saturating_sub(AROUND);
         told.push(json!({ "role": bounded(&message.role, ROLE), "parts": parts }));
     }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{answered, asked, to_json};
 
-/// Messages as `role: kind(name)=text …`.
+/// Returns messages as `role: kind(name)=text …`.
 fn told(messages: Option<Vec<super::ChatMessage>>) -> Vec<String> {
     let messages = to_json(&messages.unwrap_or_default());
     let part = |part: &Value| {

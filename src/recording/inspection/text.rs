@@ -6,10 +6,10 @@ use super::pretty::BodyLayout;
 
 /// The most bytes of a body's text.
 pub(super) const MOST: usize = 1 << 20;
-/// Bytes that a message or a part of one takes beside its text, about.
+/// The approximate number of bytes that a message or a part needs in addition to its text.
 pub(super) const AROUND: usize = 64;
 
-/// Bodies are laid out whole; what is too long is cut behind it.
+/// Bodies are laid out completely. A text that is too long is cut afterwards.
 const LAYOUT: BodyLayout = BodyLayout {
     body: 4 << 20,
     text: usize::MAX,
@@ -17,15 +17,15 @@ const LAYOUT: BodyLayout = BodyLayout {
     clean: |text| Cow::Borrowed(text),
 };
 
-/// A body's text.
+/// The text of a body.
 pub(super) struct BodyText {
     pub(super) text: String,
-    /// Whether there is more of it.
+    /// Whether the text was cut.
     pub(super) cut: bool,
 }
 
 impl BodyText {
-    /// A body, laid out where it is JSON.
+    /// Returns a body, laid out if it is JSON.
     pub(super) fn of(bytes: &[u8]) -> Self {
         if let Some(text) = LAYOUT.body(bytes) {
             return Self::within(text);
@@ -47,7 +47,7 @@ impl BodyText {
     }
 }
 
-/// The beginning of a text, of at most `most` bytes, up to a whole character.
+/// Returns the beginning of a text: at most `most` bytes, and only whole characters.
 pub(super) fn start(text: &str, most: usize) -> &str {
     let mut end = most.min(text.len());
     while !text.is_char_boundary(end) {
@@ -56,7 +56,7 @@ pub(super) fn start(text: &str, most: usize) -> &str {
     &text[..end]
 }
 
-/// A text of at most about `most` bytes; one that is cut says so.
+/// Returns a text of at most about `most` bytes. A cut text says so.
 pub(super) fn bounded(text: &str, most: usize) -> String {
     match start(text, most) {
         all if all.len() == text.len() => text.to_owned(),
@@ -64,7 +64,7 @@ pub(super) fn bounded(text: &str, most: usize) -> String {
     }
 }
 
-/// A JSON value laid out.
+/// Returns a JSON value, laid out.
 pub(super) fn json(value: &serde_json::Value) -> String {
     LAYOUT.json(value)
 }

@@ -1,4 +1,4 @@
-//! Reads YAML piece by piece: what a piece takes, its aliases included, is bounded.
+//! A reader of YAML, value by value. It limits the memory of each value, including its aliases.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{BufReader, Read};
@@ -9,16 +9,16 @@ use granit_parser::{
 
 use super::node::{CollectionShape, CoreType, ValueStyle, YamlNode, YamlScalar};
 
-/// How deep lists and maps may stand in one another, aliases included.
+/// The deepest nesting of lists and maps, including aliases.
 const DEPTH_LIMIT: usize = 512;
 
-/// The most that all pieces with an anchor may take together.
+/// The memory limit of all values with an anchor together.
 const ANCHORS_LIMIT: usize = 16 << 20;
 
-/// The most that all aliases of a file may come to.
+/// The memory limit of all aliases of a file together.
 const ALIASES_LIMIT: usize = 512 << 20;
 
-/// What a piece takes beside its text.
+/// The memory of a value in addition to its text.
 const NODE_COST: usize = 16;
 
 const TOO_DEEP: &str = "it is nested too deeply";
@@ -30,31 +30,31 @@ const NAMESPACE: &str = "tag:yaml.org,2002:";
 /// Why YAML cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum YamlError {
-    /// It is none, or holds what is not read.
+    /// It is not YAML, or contains something unsupported.
     #[error("{0}")]
     Form(String),
-    /// One piece takes too much.
+    /// One value needs too much memory.
     #[error("it takes more memory than is given to one file")]
     TooLarge,
-    /// It could not be read.
+    /// The input could not be read.
     #[error("{0}")]
     Io(#[from] std::io::Error),
 }
 
-/// The pieces of a file, as they are asked for.
+/// Reads the values of a file one by one.
 pub(crate) struct YamlComposer<R: Read> {
     events: Parser<'static, FallibleBufferedInput<Characters<R>>>,
-    /// What aliases may repeat: as many of them as take no more than the limit.
+    /// The values that aliases may repeat, as far as they fit into the limit.
     anchors: HashMap<usize, Piece>,
     anchors_cost: usize,
     aliases_cost: usize,
-    /// What one piece may take.
+    /// The memory limit of one value.
     room: usize,
-    /// Where the last event stands.
+    /// The position of the last event.
     place: (usize, usize),
 }
 
-/// A piece, with what it takes and how deep it goes.
+/// A value with its memory and its depth.
 #[derive(Clone)]
 struct Piece {
     node: YamlNode,
@@ -62,10 +62,10 @@ struct Piece {
     depth: usize,
 }
 
-/// A list or map that is not whole yet.
+/// A list or map that is not complete yet.
 struct Open {
     piece: Piece,
-    /// A name whose value comes next.
+    /// A key whose value comes next.
     key: Option<YamlNode>,
     anchor: usize,
 }
@@ -75,7 +75,7 @@ impl Open {
         Self { piece: Piece { node, cost: NODE_COST, depth: 1 }, key: None, anchor }
     }
 
-    /// Adds what stands next in it.
+    /// Adds the next value to it.
     fn push(&mut self, piece: Piece) {
         self.piece.cost += piece.cost;
         self.piece.depth = self.piece.depth.max(piece.depth + 1);
@@ -91,7 +91,7 @@ impl Open {
 }
 
 impl<R: Read> YamlComposer<R> {
-    /// Reads pieces that take no more than `room` bytes each.
+    /// Returns a reader of values that need at most `room` bytes each.
     pub(crate) fn new(input: R, room: usize) -> Self {
         let characters = Characters { input: BufReader::new(input), ended: false };
         Self {
@@ -104,7 +104,7 @@ impl<R: Read> YamlComposer<R> {
         }
     }
 
-    /// The next event.
+    /// Returns the next event.
     pub(crate) fn next(&mut self) -> Result<Event<'static>, YamlError> {
         let Some(next) = self.events.next_event() else { return Ok(Event::StreamEnd) };
         let (event, span) = next.map_err(|error| match error.kind() {
@@ -115,17 +115,17 @@ impl<R: Read> YamlComposer<R> {
         Ok(event)
     }
 
-    /// A problem at the last event.
+    /// Returns an error at the last event.
     pub(crate) fn problem(&self, text: &str) -> YamlError {
         at(self.place, text)
     }
 
-    /// Where the last event stands: line and column.
+    /// Returns the position of the last event: line and column.
     pub(crate) fn place(&self) -> (usize, usize) {
         self.place
     }
 
-    /// The piece that begins with this event.
+    /// Reads the value that begins with this event.
     pub(crate) fn compose(&mut self, first: Event<'static>) -> Result<YamlNode, YamlError> {
         let mut stack: Vec<Open> = Vec::new();
         let (mut room, mut event) = (self.room, first);
@@ -171,7 +171,7 @@ impl<R: Read> YamlComposer<R> {
         }
     }
 
-    /// Begins a list or map; the event behind that.
+    /// Begins a list or map. Returns the next event.
     fn open(
         &mut self,
         stack: &mut Vec<Open>,
@@ -186,7 +186,7 @@ impl<R: Read> YamlComposer<R> {
         self.next()
     }
 
-    /// Holds a piece for the aliases that repeat it, where it has an anchor.
+    /// Stores a value for its aliases, if it has an anchor.
     fn keep(&mut self, piece: Piece, anchor: usize) -> Piece {
         if anchor != 0 {
             self.anchors_cost = self.anchors_cost.saturating_add(piece.cost);
@@ -197,7 +197,7 @@ impl<R: Read> YamlComposer<R> {
         piece
     }
 
-    /// What an alias stands for, if it takes no more than `room`.
+    /// Returns the value of an alias, if it needs at most `room` bytes.
     fn repeat(&mut self, anchor: usize, room: usize) -> Result<Piece, YamlError> {
         let Some(piece) = self.anchors.get(&anchor) else {
             return Err(self.problem(match self.anchors_cost > ANCHORS_LIMIT {
@@ -217,14 +217,14 @@ fn place_of(marker: &Marker) -> (usize, usize) {
     (marker.line(), marker.col() + 1)
 }
 
-/// A problem at a line and a column.
+/// Returns an error at a line and a column.
 pub(crate) fn at((line, column): (usize, usize), text: &str) -> YamlError {
     YamlError::Form(format!("{text} at line {line}, column {column}"))
 }
 
-/// Whether a scalar is another text for YAML 1.1, which knows more line breaks: PyYAML and
-/// Ruby write them as they are, with the indentation of the next line behind them. In
-/// double quotes they are escaped.
+/// Whether YAML 1.1, which has more line breaks, reads a scalar as another text. PyYAML and Ruby
+/// write these line breaks literally, followed by the indentation of the next line. In double
+/// quotes they are escaped.
 fn is_ambiguous(text: &str, style: ScalarStyle) -> bool {
     let is_break = |c: char| matches!(c, '\u{85}' | '\u{2028}' | '\u{2029}');
     if style == ScalarStyle::DoubleQuoted || text.is_ascii() {
@@ -240,7 +240,7 @@ fn is_ambiguous(text: &str, style: ScalarStyle) -> bool {
 fn style_of(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> ValueStyle {
     let kind = tag.map(type_of);
     match kind.as_deref() {
-        // `!` alone says that it is a text.
+        // `!` alone means that it is a text.
         None | Some("" | "!" | "str" | "python/str" | "python/unicode")
             if is_ambiguous(text, style) =>
         {
@@ -267,14 +267,14 @@ fn shape_of(tag: Option<&Tag>) -> CollectionShape {
     }
 }
 
-/// The type that a tag names, without what stands before it in YAML's own tags.
+/// Returns the type that a tag names, without the prefix of YAML's own tags.
 fn type_of(tag: &Tag) -> String {
     let whole = format!("{}{}", tag.handle(), tag.suffix());
     let name = whole.strip_prefix(NAMESPACE).or_else(|| whole.strip_prefix('!'));
     name.unwrap_or(&whole).to_owned()
 }
 
-/// A map with what `<<` names in it: its own members win, then those named first.
+/// Resolves `<<` in a map. The map's own members win, then those that are named first.
 fn merged(node: YamlNode) -> Result<YamlNode, &'static str> {
     let is_merge = |key: &YamlNode| matches!(key, YamlNode::Scalar(YamlScalar { text, style: ValueStyle::Plain }) if text == "<<");
     let (members, shape) = match node {
@@ -306,14 +306,14 @@ fn merged(node: YamlNode) -> Result<YamlNode, &'static str> {
     Ok(YamlNode::Map(all, shape))
 }
 
-/// The characters of a file in UTF-8.
+/// The characters of a UTF-8 file.
 struct Characters<R: Read> {
     input: BufReader<R>,
     ended: bool,
 }
 
 impl<R: Read> Characters<R> {
-    /// The next byte, where there is one.
+    /// Returns the next byte, if there is one.
     fn byte(&mut self) -> Option<Result<u8, ErrorKind>> {
         let mut byte = [0];
         loop {

@@ -1,5 +1,5 @@
-//! YAML: what people write by hand as one value of JSON, and the pieces that cassettes are
-//! read by, whose scalars mean what the tool that wrote them meant.
+//! YAML: values that people write by hand, and cassettes, whose scalars mean what the writing tool
+//! meant.
 
 pub(crate) mod composer;
 pub(crate) mod node;
@@ -14,14 +14,14 @@ use composer::{YamlComposer, YamlError};
 use node::{YamlNode, YamlScalar};
 use scalar::ScalarSchema;
 
-/// What a text may take, its aliases included.
+/// The memory limit of a text, including its aliases.
 const ROOM: usize = 128 << 20;
 
-/// Reads a text that somebody wrote by hand as a value of JSON.
+/// Reads a text that a person wrote as a JSON value.
 ///
 /// # Errors
-/// What is wrong, and where: no YAML, two members of one name, a second document, a value that
-/// JSON does not have.
+/// If the text is not YAML, has duplicate keys, contains a second document, or has a value that
+/// JSON cannot represent. The error says what is wrong, and where.
 pub fn parse(text: &[u8]) -> Result<Value, String> {
     let node = document(text).map_err(|error| error.to_string())?;
     if let Some(name) = repeated_name(&node) {
@@ -30,7 +30,7 @@ pub fn parse(text: &[u8]) -> Result<Value, String> {
     node.into_value(ScalarSchema::HandWritten).map_err(|none| format!("it {}", none.reason()))
 }
 
-/// The one document of a text.
+/// Returns the only document of a text.
 fn document(text: &[u8]) -> Result<YamlNode, YamlError> {
     let mut composer = YamlComposer::new(text, ROOM);
     let first = loop {
@@ -52,7 +52,7 @@ fn document(text: &[u8]) -> Result<YamlNode, YamlError> {
     }
 }
 
-/// A name that stands twice in one map.
+/// Returns a key that occurs twice in one map.
 fn repeated_name(node: &YamlNode) -> Option<&str> {
     match node {
         YamlNode::Scalar(_) => None,

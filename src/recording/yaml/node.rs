@@ -1,5 +1,5 @@
-//! A piece of a cassette as it is written, before it is known what it means: a scalar
-//! without quotes is a number in one place and a text in another.
+//! A value of a cassette as it is written, before its meaning is known: the same scalar without
+//! quotes is a number in one place and a text in another.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -9,45 +9,45 @@ use serde_json::{Map, Value};
 
 use super::scalar::{self, ScalarSchema, UnsayableNumber};
 
-/// A piece of a cassette.
+/// A value of a cassette.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum YamlNode {
     /// A scalar.
     Scalar(YamlScalar),
     /// A list.
     List(Vec<YamlNode>, CollectionShape),
-    /// A map, in its order.
+    /// A map, in order.
     Map(Vec<(YamlNode, YamlNode)>, CollectionShape),
 }
 
-/// A scalar and how it is written.
+/// A scalar and its style.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct YamlScalar {
     pub(crate) text: String,
     pub(crate) style: ValueStyle,
 }
 
-/// How a scalar is written.
+/// The style of a scalar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ValueStyle {
     /// Without quotes and tag.
     Plain,
     /// With quotes, as a block, or with the tag of a text.
     Text,
-    /// A number of JSON.
+    /// A JSON number.
     Number,
-    /// With the tag of a number, a truth or of nothing.
+    /// With the tag of a number, of a boolean or of null.
     Tagged(CoreType),
     /// With the tag `!!binary`.
     Base64,
-    /// With a tag that only the program knew.
+    /// With a tag that only the writing program knew.
     Foreign,
-    /// With a break of YAML 1.1 that is a character of YAML 1.2: what it says depends on
-    /// the tool that wrote it.
+    /// With a line break of YAML 1.1 that is an ordinary character in YAML 1.2. Its meaning depends
+    /// on the tool that wrote it.
     Ambiguous,
 }
 
-/// What a tag says of a scalar.
+/// The type that a tag names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CoreType {
     Null,
@@ -56,16 +56,16 @@ pub(crate) enum CoreType {
     Float,
 }
 
-/// Whether a list or map is more than that.
+/// Whether a list or map has a special tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CollectionShape {
-    /// It is just that.
+    /// It is a plain list or map.
     Usual,
-    /// Its tag names an object that only the program knew.
+    /// Its tag names an object that only the writing program knew.
     Foreign,
 }
 
-/// Why a piece is no value of JSON.
+/// Why a value has no JSON equivalent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoValue {
     Number,
@@ -75,7 +75,7 @@ pub(crate) enum NoValue {
 }
 
 impl NoValue {
-    /// In a few words, behind `its body`.
+    /// Returns the reason in a few words. Reads after `its body`.
     pub(crate) const fn reason(self) -> &'static str {
         match self {
             Self::Number => "holds a number that JSON cannot say",
@@ -96,7 +96,7 @@ impl From<UnsayableNumber> for NoValue {
 }
 
 impl YamlNode {
-    /// A text in quotes.
+    /// Returns a text in quotes.
     pub(crate) fn text(text: impl Into<String>) -> Self {
         Self::scalar(text, ValueStyle::Text)
     }
@@ -105,12 +105,12 @@ impl YamlNode {
         Self::Scalar(YamlScalar { text: text.into(), style })
     }
 
-    /// A scalar that says that there is nothing.
+    /// Returns a null.
     pub(crate) fn null() -> Self {
         Self::scalar("", ValueStyle::Plain)
     }
 
-    /// Whether it says that there is nothing.
+    /// Whether it is null.
     pub(crate) fn is_null(&self) -> bool {
         let Self::Scalar(scalar) = self else { return false };
         match scalar.style {
@@ -120,10 +120,10 @@ impl YamlNode {
         }
     }
 
-    /// The value of JSON that it says.
+    /// Converts it to a JSON value.
     ///
     /// # Errors
-    /// [`NoValue`] where JSON has none for it.
+    /// [`NoValue`] if JSON has no equivalent.
     pub(crate) fn into_value(self, schema: ScalarSchema) -> Result<Value, NoValue> {
         match self {
             Self::List(_, CollectionShape::Foreign) | Self::Map(_, CollectionShape::Foreign) => {
@@ -138,14 +138,14 @@ impl YamlNode {
                 let mut map = Map::with_capacity(members.len());
                 for (key, value) in members {
                     let key = match key {
-                        // Whoever writes `on:` has a name in mind.
+                        // A person who writes `on:` means a name.
                         Self::Scalar(key) if schema == ScalarSchema::HandWritten => key.text.into(),
                         key => key.into_value(schema)?,
                     };
                     let key = match key {
                         Value::String(text) => text,
                         Value::Array(_) | Value::Object(_) => return Err(NoValue::Foreign),
-                        // As Python's `json` writes a key that is no text.
+                        // As Python's `json` writes a key that is not a text.
                         other => other.to_string(),
                     };
                     if map.insert(key, value.into_value(schema)?).is_some() {
@@ -179,10 +179,10 @@ impl YamlScalar {
     }
 }
 
-/// The members of a map whose names are texts.
+/// Returns the members of a map whose keys are texts.
 ///
 /// # Errors
-/// What is wrong: `what` is no map, or has two members of one name.
+/// If `what` is not a map, or has duplicate keys. The error says which.
 pub(crate) fn members(node: YamlNode, what: &str) -> Result<Vec<(String, YamlNode)>, String> {
     let YamlNode::Map(members, _) = node else { return Err(format!("expected {what} as a map")) };
     let mut seen = HashSet::with_capacity(members.len());
@@ -205,7 +205,7 @@ impl<'de> Deserialize<'de> for YamlNode {
     }
 }
 
-/// Reads a piece of a cassette in JSON.
+/// Reads a JSON cassette.
 struct NodeVisitor;
 
 impl<'de> Visitor<'de> for NodeVisitor {
@@ -250,7 +250,7 @@ impl<'de> Visitor<'de> for NodeVisitor {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<YamlNode, A::Error> {
         let mut members = Vec::new();
         while let Some(key) = map.next_key::<String>()? {
-            // How `serde_json` hands on a number of arbitrary precision.
+            // This is how `serde_json` passes on a number of arbitrary precision.
             if key == "$serde_json::private::Number" {
                 return Ok(YamlNode::scalar(map.next_value::<String>()?, ValueStyle::Number));
             }

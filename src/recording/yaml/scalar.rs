@@ -1,33 +1,33 @@
-//! What a scalar without quotes means: `5` is a number, `1e5` is a text or a number. It
-//! depends on the tool that wrote it.
+//! The meaning of scalars without quotes: `5` is a number, `1e5` is a text or a number. It depends
+//! on the tool that wrote it.
 
 use std::sync::LazyLock;
 
 use regex::Regex;
 use serde_json::{Number, Value};
 
-/// By which rules scalars without quotes are read.
+/// The rules by which scalars without quotes are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ScalarSchema {
-    /// YAML 1.1 as PyYAML reads and writes it. What is none of its numbers, PyYAML writes
-    /// without quotes: the texts `1e5` and `0o17`, for example.
+    /// YAML 1.1 as PyYAML reads and writes it. PyYAML writes texts that it does not read as numbers
+    /// without quotes, for example `1e5` and `0o17`.
     PyYaml,
-    /// YAML 1.2's core schema, and JSON: what Rust's libraries read and write.
+    /// YAML 1.2's core schema, and JSON, as Rust's libraries read and write them.
     Core,
-    /// What people write by hand, who may have either version of YAML in mind: what is a truth
-    /// or a number in one of them is never a text, which would need quotes to be sure.
+    /// Text that people write by hand, with either version of YAML in mind. What is a boolean or a
+    /// number in one of them is never read as a text. Such a text needs quotes to be safe.
     HandWritten,
 }
 
-/// A number that JSON cannot say.
+/// A number that JSON cannot represent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct UnsayableNumber;
 
-/// The value of a scalar without quotes.
+/// Returns the value of a scalar without quotes.
 ///
 /// # Errors
-/// [`UnsayableNumber`] for an infinity, something that is not a number, and a number of base
-/// 2, 8, 16 or 60 that has more than 128 bits.
+/// [`UnsayableNumber`] for an infinity, for NaN, and for a number in base 2, 8, 16 or 60 that has
+/// more than 128 bits.
 pub(crate) fn resolve(text: &str, schema: ScalarSchema) -> Result<Value, UnsayableNumber> {
     if is_null(text) {
         return Ok(Value::Null);
@@ -39,12 +39,12 @@ pub(crate) fn resolve(text: &str, schema: ScalarSchema) -> Result<Value, Unsayab
     }
 }
 
-/// Whether a scalar without quotes says that there is nothing; both schemas agree.
+/// Whether a scalar without quotes is null. All schemas agree on this.
 pub(crate) fn is_null(text: &str) -> bool {
     matches!(text, "" | "~" | "null" | "Null" | "NULL")
 }
 
-/// The patterns of PyYAML's `resolver.py` (6.0.3), as they stand there.
+/// The patterns of PyYAML's `resolver.py` (6.0.3), copied from there.
 struct Patterns {
     float: Regex,
     int: Regex,
@@ -83,7 +83,7 @@ fn py_yaml(text: &str) -> Result<Value, UnsayableNumber> {
     let Some(patterns) = PY_YAML.as_ref().filter(|_| may_be_number) else {
         return Ok(text.into());
     };
-    // A number is one for PyYAML in this order.
+    // PyYAML checks for numbers in this order.
     if patterns.float.is_match(text) {
         return float(&text.replace('_', ""));
     }
@@ -126,7 +126,7 @@ fn core(text: &str) -> Result<Value, UnsayableNumber> {
         return number;
     }
     if !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit()) {
-        // `012` is a text to some and a number to others: a text is what it certainly was.
+        // `012` is a text to some tools and a number to others. It certainly was a text.
         let leads = digits.len() > 1 && digits.starts_with('0');
         return if leads { Ok(text.into()) } else { decimal(negative, digits) };
     }
@@ -142,7 +142,7 @@ fn hand_written(text: &str) -> Result<Value, UnsayableNumber> {
         "n" | "no" | "off" | "false" => return Ok(false.into()),
         _ => {}
     }
-    // `1_000` and `012`.
+    // Handles `1_000` and `012`.
     let plain = text.replace('_', "");
     let (negative, digits) = signed(&plain);
     if !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit()) {
@@ -155,7 +155,7 @@ fn hand_written(text: &str) -> Result<Value, UnsayableNumber> {
     }
 }
 
-/// Whether a number is negative, and its digits.
+/// Returns whether a number is negative, and its digits.
 fn signed(text: &str) -> (bool, &str) {
     match text.as_bytes() {
         [b'-', ..] => (true, &text[1..]),
@@ -164,7 +164,7 @@ fn signed(text: &str) -> (bool, &str) {
     }
 }
 
-/// An integer with just these digits.
+/// Returns an integer with exactly these digits.
 fn decimal(negative: bool, digits: &str) -> Result<Value, UnsayableNumber> {
     let sign = if negative && digits != "0" { "-" } else { "" };
     let number = serde_json::from_str::<Number>(&format!("{sign}{digits}"));
@@ -176,7 +176,7 @@ fn in_base(negative: bool, digits: &str, radix: u32) -> Result<Value, UnsayableN
     decimal(negative, &number.to_string())
 }
 
-/// `1:30` is 90.
+/// Reads a number in base 60: `1:30` is 90.
 fn sexagesimal(negative: bool, digits: &str) -> Result<Value, UnsayableNumber> {
     let number = digits
         .split(':')
@@ -198,7 +198,7 @@ fn float(text: &str) -> Result<Value, UnsayableNumber> {
         digits.parse::<f64>().ok()
     };
     let number = number.map(|number| if negative { -number } else { number });
-    // `from_f64` gives nothing for an infinity.
+    // `from_f64` returns `None` for an infinity.
     number.and_then(Number::from_f64).map(Value::Number).ok_or(UnsayableNumber)
 }
 

@@ -1,8 +1,8 @@
 use super::*;
 
-/// Scalars without quotes and what PyYAML 6.0.3 makes of them (`yaml.safe_load`), in JSON;
-/// `!` where that is nothing JSON can say, or PyYAML refuses it. It reads `=` as nothing and
-/// what looks like a date as one: JSON has neither, and both stay texts here.
+/// Scalars without quotes and the results of PyYAML 6.0.3 (`yaml.safe_load`), as JSON; `!` if JSON
+/// cannot represent the result, or PyYAML rejects the scalar. PyYAML reads `=` as null and text
+/// that looks like a date as a date. JSON has neither, and both stay texts here.
 #[rustfmt::skip]
 const PY_YAML_READS: &[(&str, &str)] = &[
     ("1e5", r#""1e5""#),
@@ -129,7 +129,7 @@ fn scalar_without_quotes_is_what_py_yaml_reads_in_it() {
         let wanted = serde_json::from_str::<Value>(read).ok();
         let found = resolve(text, ScalarSchema::PyYaml).ok();
         let same = match (&found, &wanted) {
-            // Floats are the same number, in whatever spelling.
+            // Floats are compared as numbers, whatever their spelling.
             (Some(Value::Number(a)), Some(Value::Number(b))) if read.contains(['.', 'e']) => {
                 !a.is_i64() && !a.is_u64() && a.as_f64() == b.as_f64()
             }
