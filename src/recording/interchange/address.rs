@@ -1,46 +1,45 @@
-//! Which upstream an exchange's address belongs to, and the address that one of an
-//! upstream's calls has.
+//! Finds the upstream of an exchange's address, and the address of an upstream's call.
 
 use http::Uri;
 use url::Url;
 
 use loomrec_provider::{Operation, RequestHead, directory, recognise};
 
-/// The upstream of what has no name: everything that goes to one address.
+/// The name of the upstream if all calls go to one given address and no name is known.
 const UNNAMED: &str = "default";
 
-/// Where upstreams are: those known by name, and what the user says.
+/// The addresses of upstreams: the known ones, and those that the user gives.
 #[derive(Clone, Debug, Default)]
 pub struct UpstreamAddresses {
     named: Vec<(String, Url)>,
     single: Option<Url>,
 }
 
-/// Where a call belongs.
+/// The upstream of a call, and its path there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlacedCall {
     /// The upstream's name.
     pub upstream: String,
-    /// The raw path behind its mount.
+    /// The raw path after the upstream's mount.
     pub path: String,
-    /// How that was told.
+    /// How the upstream was found.
     pub by: PlacedBy,
 }
 
-/// What told the upstream of a call.
+/// How the upstream of a call was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlacedBy {
-    /// Its address.
+    /// By its address.
     Address,
-    /// The shape of its path: a gateway, or a server of one's own.
+    /// By the shape of its path, for example of a gateway or a self-hosted server.
     Shape,
-    /// Nothing: it is of no shape that is known, and named after its host.
+    /// It was not found: its shape is unknown, so it is named after its host.
     Host,
 }
 
 impl UpstreamAddresses {
-    /// Addresses that the user gives: an upstream's name, or none for everything that
-    /// is of no other.
+    /// Returns a map with addresses that the user gives. Each has an upstream's name, or none for
+    /// everything that belongs to no named upstream.
     pub fn new(given: impl IntoIterator<Item = (Option<String>, Url)>) -> Self {
         let mut addresses = Self::default();
         for (name, url) in given {
@@ -55,7 +54,8 @@ impl UpstreamAddresses {
         addresses
     }
 
-    /// Where a call to this address belongs. Names of headers in lower case.
+    /// Returns the upstream and the path of a call to this address. Names of headers must be in
+    /// lower case.
     pub fn place(
         &self,
         method: &str,
@@ -70,8 +70,8 @@ impl UpstreamAddresses {
         };
         let shape = loomrec_provider::upstream_for(method, uri.path(), headers);
         let given = self.named.iter().filter_map(|(name, base)| Some((name, behind(base, uri)?)));
-        // The longest base: one gateway may stand for several. Of two at one address,
-        // the one whose path it is.
+        // The longest base wins, since one gateway may serve several upstreams. Of two upstreams at
+        // one address, the one that matches the shape of the path wins.
         let nearest = |(name, path): &(&String, &str)| (path.len(), Some(name.as_str()) != shape);
         if let Some((name, path)) = given.min_by_key(nearest) {
             return placed(name, path, PlacedBy::Address);
@@ -93,8 +93,8 @@ impl UpstreamAddresses {
         }
     }
 
-    /// The address of one of an upstream's calls: as the user gives it, its public one,
-    /// or one that leads nowhere.
+    /// Returns the address of an upstream's call: the one that the user gave, the public one, or a
+    /// substitute if neither is known.
     pub fn url(&self, upstream: &str, path: &str, query: &str) -> String {
         let given = self.named.iter().find(|(name, _)| name == upstream);
         let given = given.map(|(_, base)| base).or(self.single.as_ref());
@@ -109,14 +109,14 @@ impl UpstreamAddresses {
     }
 }
 
-/// The host that stands for an upstream whose address is not known: its own name where
-/// that is a host's, or one under the domain that is reserved for hosts that are none.
+/// Returns a host for an upstream whose address is not known: the upstream's name if it is a host
+/// name, or a name under the reserved domain `.invalid`.
 fn nowhere(upstream: &str) -> String {
     if upstream.contains('.') { upstream.to_owned() } else { format!("{upstream}.invalid") }
 }
 
-/// The base without the end that SDKs expect in theirs (`/v1`): the path keeps that, as
-/// it does where a program is pointed at loomrec.
+/// Returns the base without the suffix that SDKs expect in theirs (`/v1`). The path keeps the
+/// suffix, as it does if a program sends its calls to loomrec.
 fn without_tail(name: &str, mut url: Url) -> Url {
     let Some(known) = directory::KnownUpstream::find(name) else { return url };
     let path = url.path().trim_end_matches('/').to_owned();
@@ -129,7 +129,7 @@ fn without_tail(name: &str, mut url: Url) -> Url {
     url
 }
 
-/// The path behind a base, where the address is one of its.
+/// Returns the path after a base, if the address begins with the base.
 fn behind<'a>(base: &Url, uri: &'a Uri) -> Option<&'a str> {
     let own = base.host_str()?.to_ascii_lowercase();
     let host = host_of(uri);
@@ -143,8 +143,8 @@ fn behind<'a>(base: &Url, uri: &'a Uri) -> Option<&'a str> {
     (rest.is_empty() || rest.starts_with('/')).then_some(rest)
 }
 
-/// Whether a request to some other host is one that an LLM answers: its shape alone
-/// would take in whatever is called `/models`.
+/// Whether a request to an unknown host is a call of an LLM. The shape of the path alone would
+/// accept any path named `/models`.
 fn is_call(method: &str, uri: &Uri, headers: &[(String, String)], body: &[u8]) -> bool {
     let body: Option<serde_json::Value> = serde_json::from_slice(body).ok();
     let model = body.as_ref().and_then(|body| body.get("model")?.as_str());
@@ -163,7 +163,7 @@ fn host_of(uri: &Uri) -> String {
     uri.host().unwrap_or_default().to_ascii_lowercase()
 }
 
-/// The port, where it is not that of the scheme.
+/// Returns the port, if it is not the default port of the scheme.
 fn port_of(uri: &Uri) -> Option<u16> {
     uri.port_u16().filter(|port| uri.scheme_str().and_then(default_port) != Some(*port))
 }

@@ -1,13 +1,13 @@
-//! A reader that ends where one exchange alone takes more than may be held.
+//! A reader that fails if a single exchange is too large to be held.
 
 use std::cell::Cell;
 use std::io::{self, Read};
 use std::rc::Rc;
 
-/// The most bytes of a file that one exchange may take.
+/// The most bytes of a file that one exchange may have.
 pub(super) const LIMIT: u64 = 128 << 20;
 
-/// What has been read since the last exchange, shared with whoever finds the next.
+/// The bytes read since the last exchange, shared with the code that finds the next one.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ReadMeter {
     read: Rc<Cell<u64>>,
@@ -15,7 +15,7 @@ pub(super) struct ReadMeter {
 }
 
 impl ReadMeter {
-    /// An exchange is over: what follows belongs to the next.
+    /// Begins a new exchange: the bytes that follow belong to it.
     pub(super) fn reset(&self) {
         self.read.set(0);
     }
@@ -26,7 +26,7 @@ impl ReadMeter {
     }
 }
 
-/// Reads from `inner` as long as the meter allows it.
+/// Reads from `inner` as long as the meter allows.
 pub(super) struct BoundedReader<R> {
     inner: R,
     meter: ReadMeter,

@@ -1,20 +1,20 @@
-//! What a user gives beside a file, since the file does not hold it.
+//! Data that a user gives in addition to a file that does not hold it.
 
 use std::collections::BTreeMap;
 
-/// The most bytes of requests that are held until their answers come.
+/// The most bytes of requests that are held until their answers are read.
 pub(super) const LIMIT: usize = 512 << 20;
 
-/// What is given beside a file.
+/// Data that is given in addition to a file.
 #[derive(Clone, Debug, Default)]
 pub struct CompanionFiles {
     /// The requests that a batch's answers belong to.
     pub requests: Option<BatchRequests>,
-    /// The model that was asked, where a file does not tell.
+    /// The model that was called, if the file does not name it.
     pub model: Option<String>,
 }
 
-/// The requests of a batch, by their ids, each as the line it is.
+/// The lines of a batch's requests, by their ids.
 #[derive(Clone, Debug, Default)]
 pub struct BatchRequests {
     by_id: BTreeMap<String, Box<str>>,
@@ -24,14 +24,14 @@ pub struct BatchRequests {
 /// Why a request is not held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NotHeld {
-    /// Its id is that of another.
+    /// Another request has the same id.
     Twice,
-    /// They are too many.
+    /// There are too many.
     Full,
 }
 
 impl BatchRequests {
-    /// Holds a request's line.
+    /// Stores the line of a request.
     pub(super) fn hold(&mut self, id: String, line: &str) -> Result<(), NotHeld> {
         self.size += line.len() + id.len();
         if self.size > LIMIT {
@@ -40,7 +40,7 @@ impl BatchRequests {
         self.by_id.insert(id, line.into()).map_or(Ok(()), |_| Err(NotHeld::Twice))
     }
 
-    /// The line of an id.
+    /// Returns the line with this id.
     pub(super) fn line(&self, id: &str) -> Option<&str> {
         self.by_id.get(id).map(AsRef::as_ref)
     }

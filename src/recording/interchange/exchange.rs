@@ -1,96 +1,96 @@
-//! An exchange as a file of another tool holds it.
+//! An exchange in the file of another tool.
 
 use bytes::Bytes;
 
 use crate::{Chunk, Entry, ResponseEnd};
 use loomrec_provider::Answer;
 
-/// What is found in a file, one after the other.
+/// An item in a file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FoundItem {
     /// An exchange.
     Exchange(Box<ForeignExchange>),
-    /// A call of whose answer the file holds the words alone.
+    /// A call with only the text of its answer.
     Words(Box<TextExchange>),
-    /// An entry that needs no more than a name.
+    /// An entry that only needs a name.
     Entry(Box<NamedEntry>),
-    /// Something that cannot become an entry.
+    /// An item that cannot become an entry.
     Left(SkippedItem),
 }
 
-/// What is left out, and why.
+/// An item that is left out, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SkippedItem {
-    /// Where it stands, as people find it there: `interaction 3`.
+    /// Its place for people: `interaction 3`.
     pub place: String,
-    /// Why, in a few words.
+    /// The reason in a few words.
     pub reason: String,
-    /// Whether a call is lost by that.
+    /// Whether a call is lost by leaving it out.
     pub cause: SkipCause,
 }
 
 impl SkippedItem {
-    /// Something that is no call, or none that can be replayed.
+    /// Returns an item that is not a call, or not one that can be replayed.
     pub fn no_call(place: String, reason: impl Into<String>) -> Self {
         Self { place, reason: reason.into(), cause: SkipCause::NoCall }
     }
 
-    /// A call that the file does not hold whole.
+    /// Returns a call that the file does not hold completely.
     pub fn damaged(place: String, reason: impl Into<String>) -> Self {
         Self { place, reason: reason.into(), cause: SkipCause::Damaged }
     }
 }
 
-/// What is the matter with something that is left out.
+/// Why an item is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SkipCause {
-    /// It is no call, or none that can be replayed.
+    /// It is not a call, or not one that can be replayed.
     NoCall,
-    /// It is a call whose bodies the file does not hold, or not as they were.
+    /// It is a call whose original bodies the file does not hold.
     Damaged,
 }
 
 /// A request and its response.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ForeignExchange {
-    /// Where it stands, as people find it there: `interaction 3`.
+    /// Its place for people: `interaction 3`.
     pub place: String,
-    /// What was asked.
+    /// The request.
     pub request: ForeignRequest,
-    /// What came back.
+    /// The response.
     pub response: ForeignResponse,
-    /// When the request was sent, in any of the spellings that are seen.
+    /// When the request was sent, in any of the known formats.
     pub started: Option<String>,
-    /// Milliseconds from there to the first byte of the answer.
+    /// Milliseconds from then to the first byte of the answer.
     pub first_ms: Option<f64>,
-    /// Milliseconds from there to the end of the answer.
+    /// Milliseconds from then to the end of the answer.
     pub duration_ms: Option<f64>,
-    /// What loomrec itself wrote beside it.
+    /// What loomrec itself exported with it.
     pub own: Option<OwnDetails>,
-    /// What of it the file does not hold, in a few words each.
+    /// The parts that the file does not hold, in a few words each.
     pub lost: Vec<&'static str>,
 }
 
-/// A request, and the words of what came back.
+/// A request, and the text of its answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TextExchange {
-    /// Where it stands, as people find it there: `line 3`.
+    /// Its place for people: `line 3`.
     pub place: String,
-    /// What was asked.
+    /// The request.
     pub request: ForeignRequest,
-    /// What was said to it.
+    /// The answer.
     pub said: TextAnswer,
     /// What loomrec itself knows of the request.
     pub own: Option<OwnDetails>,
-    /// When the request was sent, in any of the spellings that are seen.
+    /// When the request was sent, in any of the known formats.
     pub started: Option<String>,
-    /// Milliseconds from there to the end of the answer.
+    /// Milliseconds from then to the end of the answer.
     pub duration_ms: Option<f64>,
-    /// What of it the file does not hold, in a few words each.
+    /// The parts that the file does not hold, in a few words each.
     pub lost: Vec<&'static str>,
 }
 
-/// What was said to a request.
+/// The answer to a request.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TextAnswer {
     /// An answer.
@@ -99,49 +99,49 @@ pub enum TextAnswer {
     Error {
         /// The HTTP status.
         status: u16,
-        /// The provider's own word for it.
+        /// The provider's name for the error.
         kind: Option<String>,
-        /// Its words.
+        /// Its message.
         message: Option<String>,
     },
 }
 
-/// An entry under the name it has in its file.
+/// An entry under its name in the file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NamedEntry {
-    /// Where it stands: its key.
+    /// Its place: its key.
     pub place: String,
     /// The key, which may be that of a further take.
     pub key: String,
     /// The entry.
     pub entry: Entry,
-    /// What of it has another meaning now, in a few words each.
+    /// The parts that have another meaning now, in a few words each.
     pub lost: Vec<&'static str>,
 }
 
 /// A request.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ForeignRequest {
-    /// In any case.
+    /// The method, in upper or lower case.
     pub method: String,
-    /// The whole address, with scheme and query.
+    /// The full URL, with scheme and query.
     pub url: String,
-    /// Names in any case, credentials and all.
+    /// Headers in any case, including credentials.
     pub headers: Vec<(String, String)>,
-    /// The bytes.
+    /// The body.
     pub body: Bytes,
 }
 
 /// A response.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ForeignResponse {
-    /// The HTTP status; 0 where there was none.
+    /// The HTTP status; 0 if there was none.
     pub status: u16,
-    /// Names in any case.
+    /// Headers in any case.
     pub headers: Vec<(String, String)>,
     /// The body.
     pub content: ResponseContent,
-    /// How many bytes the body has by the file's own account, beside the headers.
+    /// The length of the body that the file states apart from the headers.
     pub size: Option<u64>,
     /// How it ended.
     pub end: ResponseEnd,
@@ -150,25 +150,25 @@ pub struct ForeignResponse {
 /// A response's body.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ResponseContent {
-    /// As it went over the wire, compressed where the headers say so. Some tools
-    /// unpack it and leave the header, which is understood.
+    /// As it was sent, compressed if the headers say so. Some tools decode it but keep the header;
+    /// this is recognised.
     Wire(Bytes),
-    /// Unpacked, whatever the headers say.
+    /// Decoded, whatever the headers say.
     Plain(Bytes),
-    /// As it went over the wire, with boundaries and times.
+    /// As it was sent, with boundaries and times.
     Chunks(Vec<Chunk>),
 }
 
-/// What loomrec's own exports say beside an exchange, so that nothing is lost on the
-/// way back.
+/// Data that loomrec's own exports add to an exchange, so that nothing is lost when it is imported
+/// again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OwnDetails {
     /// The upstream's name.
     pub upstream: Option<String>,
-    /// The raw path behind its mount.
+    /// The raw path after its mount.
     pub path: Option<String>,
-    /// The session it was recorded in.
+    /// The session in which it was recorded.
     pub session: Option<String>,
-    /// The step it was recorded under.
+    /// The step under which it was recorded.
     pub step: Option<String>,
 }

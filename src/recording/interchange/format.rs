@@ -1,31 +1,31 @@
-//! The formats, by name and by what a file begins with.
+//! The formats: their names, and their detection from the beginning of a file.
 
 use std::fmt;
 
 use loomrec_identity::spelling;
 
-/// A format of another tool.
+/// The format of another tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ForeignFormat {
     /// A cassette of VCR.py or pytest-recording.
     Vcr,
-    /// The same, as its JSON serializer writes it.
+    /// The same in JSON.
     VcrJson,
-    /// HAR 1.2: browsers, proxies.
+    /// HAR 1.2, as browsers and proxies write it.
     Har,
     /// AgentLoom's own recording.
     AgentLoom,
     /// Fixtures of aimock.
     Aimock,
-    /// The files of an OpenAI batch: requests, or answers.
+    /// A file of an OpenAI batch: requests or answers.
     OpenAiBatch,
     /// Conversations for OpenAI's fine-tuning.
     OpenAiChat,
-    /// Spans of OpenTelemetry, in OTLP's JSON.
+    /// OpenTelemetry spans, in OTLP's JSON.
     Otel,
 }
 
-/// A name that no format has, or that of one that does not go this way.
+/// A name that is not a format, or not one for this direction.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("use the format {written:?}{}; the formats are {known}", hint(*.meant))]
 pub struct UnknownFormat {
@@ -39,7 +39,7 @@ fn hint(meant: Option<&str>) -> String {
 }
 
 impl ForeignFormat {
-    /// All of them.
+    /// All formats.
     pub const ALL: [Self; 8] = [
         Self::Vcr,
         Self::VcrJson,
@@ -51,7 +51,7 @@ impl ForeignFormat {
         Self::Otel,
     ];
 
-    /// Its name, for `--from` and `--to`.
+    /// Returns its name for `--from` and `--to`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Vcr => "vcr",
@@ -65,7 +65,7 @@ impl ForeignFormat {
         }
     }
 
-    /// What people call a file of it.
+    /// Returns the description of a file in it.
     pub fn title(self) -> &'static str {
         match self {
             Self::Vcr => "a VCR cassette in YAML",
@@ -79,10 +79,10 @@ impl ForeignFormat {
         }
     }
 
-    /// The format of this name.
+    /// Returns the format with this name.
     ///
     /// # Errors
-    /// [`UnknownFormat`], with the name that was meant and all there are.
+    /// [`UnknownFormat`], with a suggestion and all names.
     pub fn named(name: &str) -> Result<Self, UnknownFormat> {
         let found = Self::ALL.into_iter().find(|format| format.name().eq_ignore_ascii_case(name));
         found.ok_or_else(|| {
@@ -95,8 +95,8 @@ impl ForeignFormat {
         })
     }
 
-    /// The format of a file that begins with these bytes (some KiB of it), where they
-    /// tell.
+    /// Returns the format of a file that begins with these bytes (some KiB of it), if they identify
+    /// it.
     pub fn of(beginning: &[u8]) -> Option<Self> {
         let text = String::from_utf8_lossy(beginning);
         let text = text.trim_start_matches('\u{feff}').trim_start();
@@ -112,7 +112,7 @@ impl ForeignFormat {
             } else if begins("resourceSpans") || begins("resource_spans") {
                 Some(Self::Otel)
             } else if has("_loomrec") {
-                // A recording of ours, or one of the above that tells of one.
+                // It is a loomrec recording, or a HAR file that mentions loomrec.
                 (has("entries") && has("log")).then_some(Self::Har)
             } else if begins("_version") {
                 Some(Self::AgentLoom)

@@ -1,5 +1,5 @@
-//! Makes an entry of an exchange that another tool kept: the very one that recording
-//! would have made of it.
+//! Makes an entry of another tool's exchange: the same entry that recording the exchange would
+//! give.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -22,63 +22,63 @@ use crate::{Chunk, Entry, EntryName, RecordedRequest, encoding, timestamp};
 use loomrec_identity::IdentityRules;
 use loomrec_provider::{Framing, directory, framing};
 
-/// Headers that name a call's session and step.
+/// Headers with a call's session and step.
 const SESSION: &str = "x-loomrec-session";
 const STEP: &str = "x-loomrec-step-id";
 
-/// What stands in other tools' files in the place of a credential: no secrets, and
-/// words that a prompt may well contain.
+/// Words that other tools write in place of a credential. They are not secrets, and a prompt may
+/// well contain them.
 const MARKS: [&str; 8] =
     ["redacted", "filtered", "masked", "removed", "hidden", "dummy", "sanitized", "scrubbed"];
 
 /// Makes entries of exchanges.
 #[derive(Clone, Copy, Debug)]
 pub struct EntryImporter<'a> {
-    /// Finds secrets, reads answers, knows prices.
+    /// Removes secrets, reads answers and knows prices.
     pub maker: EntryMaker<'a>,
-    /// Where upstreams are.
+    /// The addresses of upstreams.
     pub addresses: &'a UpstreamAddresses,
-    /// The rules keys are made under.
+    /// The rules under which keys are made.
     pub rules: &'a IdentityRules,
     /// Names of query parameters that are credentials, in lower case.
     pub credential_params: &'a [String],
-    /// Whether calls to hosts that are no upstream's come over, too.
+    /// Whether calls to hosts that are not upstreams are imported, too.
     pub all: bool,
-    /// Whether bodies come over that are not as long as their headers say.
+    /// Whether bodies are imported if their length differs from their headers.
     pub any_length: bool,
 }
 
-/// An entry, and how it came to be.
+/// An imported entry, and its origin.
 #[derive(Clone, Debug)]
 pub struct ImportedEntry {
-    /// The name to keep it under.
+    /// The name under which it must be kept.
     pub name: EntryName,
     /// The entry.
     pub entry: Entry,
-    /// What told its upstream.
+    /// How its upstream was found.
     pub by: PlacedBy,
-    /// The host it was sent to.
+    /// The host to which it was sent.
     pub host: String,
-    /// What the file did not tell of it, in a few words each.
+    /// The parts that the file does not hold, in a few words each.
     pub lost: Vec<&'static str>,
 }
 
 /// Why no entry was made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ImportRefusal {
-    /// It was sent to a host that is no upstream's, this one.
+    /// It was sent to this host, which is not an upstream.
     Foreign(String),
-    /// It is a call whose bodies are not what they were; why, in a few words.
+    /// It is a call whose original bodies are not there. The reason in a few words.
     Damaged(String),
-    /// Anything else, in a few words.
+    /// Another reason, in a few words.
     Reason(String),
 }
 
 impl EntryImporter<'_> {
-    /// The entry of an exchange.
+    /// Returns the entry of an exchange.
     ///
     /// # Errors
-    /// [`ImportRefusal`] for a call that is none of an LLM's, or that cannot be replayed.
+    /// [`ImportRefusal`] for a call that is not one of an LLM, or cannot be replayed.
     pub fn entry(&self, exchange: ForeignExchange) -> Result<ImportedEntry, ImportRefusal> {
         let ForeignExchange {
             request,
@@ -137,7 +137,7 @@ impl EntryImporter<'_> {
         Ok(ImportedEntry { name, entry, by, host: asked.host, lost })
     }
 
-    /// A request that can be replayed.
+    /// Checks that a request can be replayed.
     pub(super) fn asked(
         &self,
         request: ForeignRequest,
@@ -147,7 +147,7 @@ impl EntryImporter<'_> {
         let ForeignRequest { method, url, headers, body } = request;
         let uri: Uri = url.parse().map_err(|_| refused("its address is not a URL"))?;
         let host = uri.authority().ok_or_else(|| refused("its address names no host"))?;
-        // A password may stand before it.
+        // The host may be preceded by a password.
         let host = host.as_str().rsplit('@').next().unwrap_or_default().to_owned();
         let method = method.to_ascii_uppercase();
         let asks = method != "OPTIONS" && !method.is_empty();
@@ -176,7 +176,7 @@ impl EntryImporter<'_> {
         Ok(ImportedRequest { method, uri, host, headers, body, placed, secrets })
     }
 
-    /// The request, recognised and freed of secrets, and what told its upstream.
+    /// Returns the recognised request without secrets, and how its upstream was found.
     pub(super) fn observed(
         &self,
         asked: &ImportedRequest,
@@ -228,7 +228,7 @@ impl EntryImporter<'_> {
         (observed, by)
     }
 
-    /// The response as it would have come without compression.
+    /// Returns the response as it would have been without compression.
     fn reply(
         &self,
         response: ForeignResponse,
@@ -250,7 +250,7 @@ impl EntryImporter<'_> {
         };
         let length: usize = chunks.iter().map(|chunk| chunk.data.len()).sum();
         if method != "HEAD" {
-            // That of a body that has been unpacked since.
+            // The old length was that of the compressed body.
             for (_, value) in headers.iter_mut().filter(|(name, _)| name == "content-length") {
                 *value = length.to_string();
             }
@@ -258,7 +258,7 @@ impl EntryImporter<'_> {
         Ok(UpstreamReply { status, headers, chunks, over: false, end })
     }
 
-    /// The plain bytes of a body; the header that says how it was packed goes.
+    /// Returns the plain bytes of a body, and removes the `content-encoding` header.
     fn unpacked(
         &self,
         headers: &mut Vec<(String, String)>,
@@ -270,7 +270,7 @@ impl EntryImporter<'_> {
         };
         let plain = match encoding::decode(&coding, &body, self.maker.max) {
             Some(plain) => plain.into(),
-            // Unpacked by the tool already, and the header left.
+            // The tool decoded the body already, and left the header.
             None if std::str::from_utf8(&body).is_ok() => body,
             None => {
                 return Err(ImportRefusal::Damaged(format!(
@@ -284,12 +284,12 @@ impl EntryImporter<'_> {
     }
 }
 
-/// A request that can be replayed, with what is needed to store it.
+/// A request that can be replayed, with the data needed to store it.
 pub(super) struct ImportedRequest {
     pub(super) method: String,
     uri: Uri,
     pub(super) host: String,
-    /// Names in lower case.
+    /// Headers with names in lower case.
     pub(super) headers: Vec<(String, String)>,
     pub(super) body: Bytes,
     placed: PlacedCall,
@@ -300,7 +300,7 @@ pub(super) fn refused(reason: &str) -> ImportRefusal {
     ImportRefusal::Reason(reason.to_owned())
 }
 
-/// When an answer came, as far as that is known.
+/// The times of an answer, as far as they are known.
 #[derive(Clone, Copy, Debug)]
 struct Times {
     first: Option<f64>,
@@ -308,8 +308,8 @@ struct Times {
 }
 
 impl Times {
-    /// The chunks of a body: a stream's events, anything else in one piece. All that is
-    /// known is when the first byte came, and the last.
+    /// Returns the chunks of a body: one for each event of a stream, or a single one. Only the
+    /// times of the first and of the last byte are known.
     fn chunks(self, headers: &[(String, String)], body: Bytes) -> Vec<Chunk> {
         let good = |ms: Option<f64>| ms.filter(|ms| ms.is_finite() && *ms >= 0.0).unwrap_or(0.0);
         let media = find_value(headers, "content-type").unwrap_or_default();
@@ -327,7 +327,7 @@ impl Times {
     }
 }
 
-/// A stream, an event a piece.
+/// Splits a stream into its events.
 fn events(framing: Framing, body: Bytes) -> Vec<Bytes> {
     let (mut pieces, mut start) = (Vec::new(), 0);
     for event in framing::events(framing, &body) {
@@ -341,7 +341,7 @@ fn events(framing: Framing, body: Bytes) -> Vec<Bytes> {
     pieces
 }
 
-/// An address with a user or a password in it, where they are no mark of another tool.
+/// Returns an address that has a user or a password, unless these are another tool's marks.
 fn address_with_user(uri: &Uri) -> Option<Url> {
     let authority = uri.authority()?.as_str();
     let (user, _) = authority.rsplit_once('@')?;
@@ -351,15 +351,15 @@ fn address_with_user(uri: &Uri) -> Option<Url> {
     Url::parse(&format!("http://{authority}/")).ok()
 }
 
-/// Whether another tool has put a mark in the place of a credential.
+/// Whether another tool replaced a credential by this mark.
 fn is_mark(value: &str) -> bool {
     let value = value.rsplit(' ').next().unwrap_or_default();
     let word = value.trim_matches(|c: char| !c.is_ascii_alphanumeric()).to_ascii_lowercase();
     word.is_empty() || MARKS.contains(&word.as_str())
 }
 
-/// The headers that may hold a credential, without those where another tool has put
-/// a mark in its place.
+/// Returns the headers that may hold a credential. Omits those in which another tool replaced it by
+/// a mark.
 fn credentials(headers: &[(String, String)]) -> Vec<(String, String)> {
     headers.iter().filter(|(_, value)| !is_mark(value)).cloned().collect()
 }

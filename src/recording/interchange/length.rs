@@ -1,4 +1,4 @@
-//! Whether a file holds bodies whole, by the lengths that it tells.
+//! Checks by the stated lengths whether a file holds bodies completely.
 
 use bytes::Bytes;
 
@@ -6,8 +6,8 @@ use super::exchange::{ForeignResponse, ResponseContent};
 use super::header_list::{find_value, in_lower_case};
 use crate::ResponseEnd;
 
-/// Says of a body that is not as long as its headers tell: another tool has changed it,
-/// or holds a part of it.
+/// Returns an error if a body differs in length from its headers: another tool changed it, or holds
+/// only a part of it.
 pub(super) fn other_length(
     method: &str,
     headers: &[(String, String)],
@@ -15,7 +15,7 @@ pub(super) fn other_length(
     response: &ForeignResponse,
 ) -> Option<String> {
     let differs = |headers: &[(String, String)], bytes: &Bytes, whose: &str| {
-        // Where both are there, the length is none.
+        // With a transfer encoding, the content length does not count.
         let told = find_value(headers, "content-length")
             .filter(|_| find_value(headers, "transfer-encoding").is_none());
         let told: usize = told?.trim().parse().ok()?;
@@ -39,7 +39,7 @@ pub(super) fn other_length(
         return None;
     }
     let headers = in_lower_case(response.headers.clone());
-    // Some tools unpack a body and leave its headers.
+    // Some tools decode a body and keep its headers.
     let is_packed = find_value(&headers, "content-encoding").is_some();
     let is_plain = matches!(response.content, ResponseContent::Plain(_));
     let is_unpacked = is_packed && (is_plain || std::str::from_utf8(body).is_ok());

@@ -1,4 +1,4 @@
-//! What several formats write in more than one way: base64, texts that are bytes.
+//! Values that formats write in several ways: base64, and strings of bytes.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use base64::engine::GeneralPurpose;
 use base64::engine::general_purpose::{GeneralPurposeConfig, STANDARD_NO_PAD};
 use serde::de::{Deserialize, Deserializer, Visitor};
 
-/// Base64 in any of the ways it is written: over several lines, with padding or without.
+/// Decodes base64 in all its variants: over several lines, with or without padding.
 pub(super) fn decode_base64(text: &str) -> Option<Vec<u8>> {
     let config =
         GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
@@ -17,8 +17,8 @@ pub(super) fn decode_base64(text: &str) -> Option<Vec<u8>> {
     engine.decode(&packed).or_else(|_| STANDARD_NO_PAD.decode(&packed)).ok()
 }
 
-/// A JSON string whose bytes need not be Unicode: Python writes a byte that it could
-/// not read as a lone surrogate, and it is that byte again here.
+/// A JSON string whose bytes need not be Unicode. Python writes a byte that it cannot decode as a
+/// lone surrogate. Here it becomes that byte again.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct LenientString(pub(super) Vec<u8>);
 
@@ -50,8 +50,7 @@ impl Visitor<'_> for LenientVisitor {
     }
 }
 
-/// The bytes with each lone surrogate U+DC80 to U+DCFF (as three bytes) for the byte
-/// it stands for.
+/// Replaces each lone surrogate U+DC80 to U+DCFF (three bytes) by the byte that it stands for.
 fn without_surrogates(bytes: Vec<u8>) -> Vec<u8> {
     if std::str::from_utf8(&bytes).is_ok() {
         return bytes;

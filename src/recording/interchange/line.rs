@@ -1,4 +1,4 @@
-//! Files of a JSON text a line.
+//! Files with a JSON text on each line.
 
 use std::io::{BufRead, BufReader, Read};
 use std::ops::ControlFlow;
@@ -15,12 +15,12 @@ pub(super) struct FileLine<'a> {
     bytes: &'a [u8],
 }
 
-/// The lines of a file, one after the other.
+/// The lines of a file in order.
 pub(super) struct FileLines;
 
 impl FileLines {
-    /// Hands on each line that is not empty to `visit`, as long as it wants more; the
-    /// meter of `input` allows for one line.
+    /// Passes each line that is not empty to `visit`, until it wants no more. The meter of `input`
+    /// limits the length of a line.
     pub(super) fn visit(
         input: impl Read,
         mut visit: impl FnMut(&FileLine<'_>) -> Result<bool, ReadProblem>,
@@ -29,8 +29,8 @@ impl FileLines {
         let (mut bytes, mut number) = (Vec::new(), 0);
         loop {
             bytes.clear();
-            // The meter of what is beneath ends a line that has no end; a line that is
-            // long by itself is given up here, whatever was read ahead.
+            // The meter of the input stops a line without an end. A line that is too long itself is
+            // rejected here, whatever was read ahead.
             let read = input.by_ref().take(LIMIT + 1).read_until(b'\n', &mut bytes);
             if read.map_err(ReadProblem::Io)? == 0 {
                 return Ok(());
@@ -50,7 +50,7 @@ impl FileLines {
         }
     }
 
-    /// The same, of a file that is not read for its exchanges.
+    /// As [`Self::visit`], for a file that is not read for its exchanges.
     pub(super) fn each(
         format: ForeignFormat,
         input: impl Read,
@@ -69,27 +69,27 @@ impl FileLines {
 }
 
 impl FileLine<'_> {
-    /// Where it stands.
+    /// Returns its place for people.
     pub(super) fn place(&self) -> String {
         format!("line {}", self.number)
     }
 
-    /// What it holds.
+    /// Parses its content.
     pub(super) fn parse<T: DeserializeOwned>(&self) -> Result<T, ReadProblem> {
         serde_json::from_slice(self.bytes).map_err(|error| {
             let told = error.to_string();
-            // It counts lines, and knows of this one alone.
+            // The parser knows only this line, so its line number is always 1.
             let told = told.split(" at line 1 column").next().unwrap_or_default();
             ReadProblem::Form(format!("line {}, column {}: {told}", self.number, error.column()))
         })
     }
 
-    /// Its text.
+    /// Returns its text.
     pub(super) fn text(&self) -> Result<&str, ReadProblem> {
         std::str::from_utf8(self.bytes).map_err(|_| self.problem("it is not UTF-8"))
     }
 
-    /// What is wrong with it.
+    /// Returns an error in this line.
     pub(super) fn problem(&self, what: &str) -> ReadProblem {
         ReadProblem::Form(format!("line {}: {what}", self.number))
     }

@@ -1,12 +1,12 @@
-//! Recordings of other tools: from their files to entries, and from entries to theirs.
+//! Recordings of other tools: import of their files, and export to their formats.
 //!
-//! [`read()`] finds exchanges in a file of a [`ForeignFormat`], one at a time; [`EntryImporter`] makes
-//! an entry of each, by the very steps by which one is recorded. A [`ExportWriter`] writes
-//! entries in a format, and tells what that cannot hold. An [`ForeignExchange`] and its
-//! [`UpstreamAddresses`] stand between formats and entries, so that each format knows its own
-//! shape and nothing else.
+//! [`read()`] finds exchanges in a file of a [`ForeignFormat`], one at a time. [`EntryImporter`]
+//! makes an entry of each, in the same steps as a recorder. An [`ExportWriter`] writes entries in a
+//! format, and reports what the format cannot hold. A [`ForeignExchange`] and its
+//! [`UpstreamAddresses`] separate formats from entries, so that the code of each format knows only
+//! its own shape.
 //!
-//! No more is held in memory than one exchange, however large a file is.
+//! Only one exchange is held in memory at a time, however large the file is.
 
 mod address;
 mod agentloom;

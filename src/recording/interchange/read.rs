@@ -10,11 +10,11 @@ use super::format::ForeignFormat;
 use super::read_context::{ReadContext, ReadError};
 use super::{agentloom, aimock, har, openai, otel, vcr};
 
-/// Finds the exchanges of a file in order, as long as `visit` wants more.
+/// Finds the exchanges of a file in order, until `visit` wants no more.
 ///
 /// # Errors
-/// A file that cannot be read, is not of its format, or holds an exchange that is too
-/// large. What was found before is whole all the same.
+/// If the file cannot be read, is not of its format, or holds an exchange that is too large. The
+/// exchanges found before the error are complete.
 pub fn read(
     format: ForeignFormat,
     input: impl Read,
@@ -23,7 +23,7 @@ pub fn read(
     read_with(format, input, &CompanionFiles::default(), visit)
 }
 
-/// The same, with what is given beside the file.
+/// As [`read()`], with data that is given in addition to the file.
 ///
 /// # Errors
 /// As for [`read()`].
@@ -49,7 +49,7 @@ pub fn read_with(
     finder.ended(format, done)
 }
 
-/// What one exchange is called; nothing where problems tell their place themselves.
+/// Returns the word for an exchange; empty if the errors name their place themselves.
 fn noun(format: ForeignFormat) -> &'static str {
     match format {
         ForeignFormat::Vcr | ForeignFormat::VcrJson => "interaction",
@@ -66,7 +66,7 @@ mod tests {
 
     use super::*;
 
-    /// A file of a format, with some of its bytes changed.
+    /// Generates a file of a format with some changed bytes.
     fn harmed() -> impl Strategy<Value = Vec<u8>> {
         let yaml = "interactions:\n- request: {uri: 'http://a', headers: {a: [!!binary aa]}}\n  \
                     response: {status: {code: 200}, body: {string: &a 'x'}}\nversion: 1\n";

@@ -1,4 +1,4 @@
-//! What the readers of all formats share: the items found so far, and the errors of reading.
+//! The state and the errors that the readers of all formats share.
 
 use std::ops::ControlFlow;
 
@@ -7,47 +7,47 @@ use super::exchange::FoundItem;
 use super::format::ForeignFormat;
 use crate::yaml::composer::YamlError;
 
-/// A file that is not what it should be.
+/// Why a file could not be read completely.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// It is none of its format, or breaks off.
+    /// It is not of its format, or is cut.
     #[error("read it as {title}: {place}{problem}", title = .format.title())]
     Form {
-        /// What it was read as.
+        /// The format as which it was read.
         format: ForeignFormat,
-        /// The last thing that was found whole; empty where it is of no help.
+        /// The last complete item; empty if it does not help.
         place: String,
         /// What is wrong, and where.
         problem: String,
     },
-    /// One exchange alone is too large.
+    /// A single exchange is too large.
     #[error(
         "read it as {title}: {place}one exchange takes more than {} MiB of it; leave that one out",
         LIMIT >> 20,
         title = .format.title()
     )]
     TooLarge {
-        /// What it was read as.
+        /// The format as which it was read.
         format: ForeignFormat,
-        /// The last thing that was found whole.
+        /// The last complete item.
         place: String,
     },
-    /// It cannot be read.
+    /// The input could not be read.
     #[error("read it")]
     Io {
-        /// Why.
+        /// The I/O error.
         source: std::io::Error,
     },
 }
 
-/// Called with each thing that is found; whether more is wanted.
+/// Callback for each item. Returns whether more is wanted.
 pub(super) type ItemVisitor<'a> = &'a mut dyn FnMut(FoundItem) -> ControlFlow<()>;
 
-/// What is known while a file is being read.
+/// The state while a file is being read.
 pub(super) struct ReadContext<'a> {
     visit: ItemVisitor<'a>,
     meter: ReadMeter,
-    /// What one exchange is called, for people.
+    /// The word for an exchange, for people.
     noun: &'static str,
     found: usize,
     stopped: bool,
@@ -58,23 +58,23 @@ impl<'a> ReadContext<'a> {
         Self { visit, meter, noun, found: 0, stopped: false }
     }
 
-    /// Something was found, and is kept elsewhere.
+    /// Records an item that is kept elsewhere.
     pub(super) fn found(&mut self) {
         self.meter.reset();
         self.found += 1;
     }
 
-    /// What is read next belongs to something new, though nothing was found.
+    /// Begins a new item, although nothing was found.
     pub(super) fn passed(&self) {
         self.meter.reset();
     }
 
-    /// The place of what comes next.
+    /// Returns the place of the next item.
     pub(super) fn place(&self) -> String {
         format!("{} {}", self.noun, self.found + 1)
     }
 
-    /// Hands on what was found; whether more is wanted.
+    /// Passes on an item. Returns whether more is wanted.
     pub(super) fn report(&mut self, item: FoundItem) -> bool {
         self.meter.reset();
         self.found += 1;
@@ -84,7 +84,7 @@ impl<'a> ReadContext<'a> {
 }
 
 impl ReadContext<'_> {
-    /// What came of reading.
+    /// Returns the result of reading.
     pub(super) fn ended(
         self,
         format: ForeignFormat,
@@ -111,14 +111,14 @@ impl ReadContext<'_> {
     }
 }
 
-/// What went wrong in a reader of one format.
+/// The error of a reader of one format.
 #[derive(Debug)]
 pub(super) enum ReadProblem {
     /// The file is not of the format.
     Form(String),
-    /// One exchange takes too much of it.
+    /// A single exchange is too large.
     TooLarge,
-    /// It could not be read.
+    /// The input could not be read.
     Io(std::io::Error),
 }
 
@@ -138,8 +138,8 @@ impl From<serde_json::Error> for ReadProblem {
     }
 }
 
-/// A reader's message without what it quotes of the file, which may be a credential;
-/// in one line, and not too long a one.
+/// Returns a reader's message on one line, shortened, and without quotes from the file, which may
+/// be credentials.
 fn unquoted(message: &str) -> String {
     let (mut out, mut rest) = (String::new(), message);
     while let Some(at) = rest.find("string \"") {

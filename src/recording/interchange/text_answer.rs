@@ -1,5 +1,5 @@
-//! Makes an entry of a call of whose answer only the words are known, and of an entry
-//! that another tool keeps as we do.
+//! Makes entries of calls with only the text of their answers, and of entries that another tool
+//! keeps in the same form.
 
 use std::borrow::Cow;
 
@@ -12,26 +12,26 @@ use crate::redact::{self, CallCredentials, Placeholders};
 use crate::{Entry, EntryName, ResponseEnd, timestamp};
 use loomrec_provider::{Answer, ErrorRequest, ResponseFormat, TokenUsage};
 
-/// The status of what was answered.
+/// The status of an answer.
 const OK: u16 = 200;
 
-/// Why a call is left out of which a credential remains.
+/// The reason for leaving out a call in which a credential remains.
 const UNCLEAN: &str = "a credential in it could not be taken out";
 
-/// The most texts that one vector is given to.
+/// The most texts to which one vector is given.
 const INPUTS: usize = 4096;
 
-/// The most numbers that one vector may come to where it is given to several texts: a
-/// small file would make an entry of gigabytes else.
+/// The most numbers of a vector that is repeated for several texts. Without this limit, a small
+/// file could make an entry of gigabytes.
 const NUMBERS: usize = 4 << 20;
 
 impl EntryImporter<'_> {
-    /// The entry of a call of whose answer only the words are known: replay puts them
-    /// into the shape that is asked for.
+    /// Returns the entry of a call with only the text of its answer. Replay puts the text into the
+    /// shape that the client asks for.
     ///
     /// # Errors
-    /// [`ImportRefusal`] for a call that is none of an LLM's, or whose answers cannot be made
-    /// of words.
+    /// [`ImportRefusal`] for a call that is not one of an LLM, or whose answers cannot be made from
+    /// text.
     pub fn words(&self, words: TextExchange) -> Result<ImportedEntry, ImportRefusal> {
         let TextExchange { request, said, own, started, duration_ms, mut lost, place } = words;
         let asked = self.asked(request.clone(), OK, own.as_ref())?;
@@ -56,7 +56,7 @@ impl EntryImporter<'_> {
         let mut answer = self.clean(answer, &asked.secrets, &mut observed.placeholders);
         let (query, body) = (&observed.request.query, &observed.request.body);
         let form = ResponseFormat::of(&observed.call, &observed.upstream, query, body);
-        // A tool that keeps one vector gives it to each text.
+        // A tool that keeps a single vector gives it to each text.
         if let (Some(inputs), [only]) = (form.inputs, answer.embeddings.as_slice()) {
             answer.embeddings = shared(only, inputs.min(INPUTS))?;
         }
@@ -96,15 +96,15 @@ impl EntryImporter<'_> {
         Ok(ImportedEntry { name, entry, by, host: asked.host, lost })
     }
 
-    /// What an answer cost, where the model's price is known.
+    /// Returns the cost of an answer, if the model's price is known.
     fn cost(&self, upstream: &str, model: Option<&str>, usage: Option<&TokenUsage>) -> Option<f64> {
         self.maker.prices.cost(Some(upstream), model?, usage?)
     }
 
-    /// An entry that stands in a file as one does in ours.
+    /// Returns an entry that is in the file in the same form as in a loomrec recording.
     ///
     /// # Errors
-    /// [`ImportRefusal`] where its key cannot be a name, or a credential cannot be taken out.
+    /// [`ImportRefusal`] if its key cannot be a name, or a credential cannot be removed.
     pub fn named(&self, named: NamedEntry) -> Result<ImportedEntry, ImportRefusal> {
         let NamedEntry { key, mut entry, lost, .. } = named;
         let name = match EntryName::of_key(&key).0 {
@@ -137,12 +137,12 @@ impl EntryImporter<'_> {
         Ok(ImportedEntry { name, entry, by, host: String::new(), lost })
     }
 
-    /// A name without credentials, as `redact` leaves it.
+    /// Returns a name without credentials, as `redact` leaves it.
     fn without_credentials(&self, name: &str) -> String {
         self.maker.redactor.redact_name(name, &CallCredentials::default())
     }
 
-    /// An answer without secrets.
+    /// Returns an answer without secrets.
     fn clean(
         &self,
         mut answer: Answer,
@@ -154,10 +154,10 @@ impl EntryImporter<'_> {
     }
 }
 
-/// One vector, for each of several texts.
+/// Repeats a vector for each of several texts.
 ///
 /// # Errors
-/// [`ImportRefusal`] where all of them have too many numbers.
+/// [`ImportRefusal`] if the total has too many numbers.
 fn shared(vector: &[f64], texts: usize) -> Result<Vec<Vec<f64>>, ImportRefusal> {
     if vector.len().saturating_mul(texts) > NUMBERS {
         return Err(ImportRefusal::Damaged(format!(
@@ -175,7 +175,7 @@ fn step_name(step: &str) -> Result<EntryName, ImportRefusal> {
     })
 }
 
-/// An error as the provider of a request sends it.
+/// Returns an error in the form of the request's provider.
 fn error(
     observed: &NormalizedRequest,
     status: u16,

@@ -1,4 +1,4 @@
-//! Writes entries in the formats of other tools.
+//! The writer of other tools' formats.
 
 mod entry;
 
@@ -12,42 +12,43 @@ use super::vcr::{Cassette, Notation};
 use super::{har, openai, otel};
 use crate::{Entry, ResponseEnd};
 
-/// Writes a file, an entry at a time.
+/// Writes a file, one entry at a time.
 #[derive(Debug)]
 pub struct ExportWriter<'a> {
     format: ForeignFormat,
     addresses: &'a UpstreamAddresses,
     count: usize,
-    /// Whether a batch's answers are written, and not its requests.
+    /// Whether a batch's answers are written instead of its requests.
     answers: bool,
     turns: TurnCounter,
     matches: MatchCounter,
 }
 
 impl<'a> ExportWriter<'a> {
-    /// A writer of a format; calls get the addresses that their upstreams have.
+    /// Returns a writer of a format. Calls get the addresses of their upstreams.
     pub fn new(format: ForeignFormat, addresses: &'a UpstreamAddresses) -> Self {
         let (turns, matches) = (TurnCounter::default(), MatchCounter::default());
         Self { format, addresses, count: 0, answers: false, turns, matches }
     }
 
-    /// Has the answers of a batch written, and not its requests.
+    /// Writes the answers of a batch instead of its requests.
     pub fn answers(mut self) -> Self {
         self.answers = true;
         self
     }
 
-    /// Whether entries have to be written in the order that [`ExportWriter::survey`] says.
+    /// Whether entries must be written in the order that [`ExportWriter::survey`] determines.
     pub fn is_ordered(&self) -> bool {
         self.format == ForeignFormat::Aimock
     }
 
-    /// Looks at an entry before any is written: those of a higher rank come first.
+    /// Examines an entry before any is written. Returns its rank: higher ranks must be written
+    /// first.
     pub fn survey(&mut self, entry: &Entry) -> usize {
         self.matches.survey(entry)
     }
 
-    /// What comes before all entries.
+    /// Returns the text before all entries.
     pub fn head(&self) -> String {
         match self.format {
             ForeignFormat::Vcr => "interactions:\n".to_owned(),
@@ -65,10 +66,10 @@ impl<'a> ExportWriter<'a> {
         }
     }
 
-    /// One entry.
+    /// Returns the text of one entry.
     ///
     /// # Errors
-    /// Why the format cannot hold it.
+    /// If the format cannot represent it. The error says why.
     pub fn entry(&mut self, sent: &EntryToWrite<'_>) -> Result<WrittenEntry, String> {
         let EntryToWrite { entry, step, .. } = *sent;
         let response = entry.response.as_ref();
@@ -120,7 +121,7 @@ impl<'a> ExportWriter<'a> {
         Ok(written)
     }
 
-    /// What comes behind all entries.
+    /// Returns the text after all entries.
     pub fn end(&mut self) -> String {
         if self.format == ForeignFormat::AgentLoom {
             return format!("{}\n}}\n", self.turns.flush());

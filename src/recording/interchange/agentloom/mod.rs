@@ -1,4 +1,4 @@
-//! AgentLoom's recordings: entries as ours have them, without requests and responses.
+//! AgentLoom's recordings: the same entries as loomrec's, without requests and responses.
 
 mod read;
 mod write;

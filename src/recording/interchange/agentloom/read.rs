@@ -1,4 +1,4 @@
-//! Reads AgentLoom's recordings.
+//! The reader of AgentLoom recordings.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -12,10 +12,10 @@ use super::super::exchange::{FoundItem, NamedEntry, SkippedItem};
 use super::super::read_context::{ReadContext, ReadProblem};
 use crate::{Entry, EntryName, RecordingMeta};
 
-/// What the answers of a step, or its only one, mean to AgentLoom.
+/// Listed as lost: how AgentLoom serves the answers of a step.
 const REPEATS: &str = "that the last answer of a step repeats: replay --repeat last has it again";
 
-/// Reads a recording of AgentLoom's.
+/// Reads an AgentLoom recording.
 pub(in super::super) fn read(
     input: impl Read,
     finder: &mut ReadContext<'_>,
@@ -65,7 +65,7 @@ impl<'de> Visitor<'de> for File<'_, '_> {
     }
 }
 
-/// Checks what a file says of itself.
+/// Checks the metadata of a file.
 fn metadata(key: &str, value: &RawValue) -> Result<(), String> {
     if key == "_loomrec" {
         return Err("it is a recording of loomrec's already: use it as it is".to_owned());
@@ -86,7 +86,7 @@ fn metadata(key: &str, value: &RawValue) -> Result<(), String> {
     }
 }
 
-/// The entry under a key, or the entries of the list there.
+/// Returns the entry under a key, or the entries of a list.
 fn entries(key: &str, text: &str) -> Vec<Result<FoundItem, String>> {
     if !text.starts_with('[') {
         return vec![entry(key, key.to_owned(), text)];
@@ -106,7 +106,7 @@ fn entries(key: &str, text: &str) -> Vec<Result<FoundItem, String>> {
 
 fn entry(key: &str, place: String, text: &str) -> Result<FoundItem, String> {
     let value: Value = serde_json::from_str(text).map_err(|error| {
-        // It knows of this entry alone.
+        // The position in the message is relative to this entry only.
         let told = error.to_string();
         told.split(" at line ").next().unwrap_or_default().to_owned()
     })?;

@@ -1,4 +1,4 @@
-//! Writes recordings for AgentLoom.
+//! The writer of AgentLoom recordings.
 
 use serde_json::{Map, Value};
 
@@ -6,7 +6,7 @@ use super::super::write::{EntryToWrite, WrittenEntry};
 use crate::{Entry, ResponseEnd};
 use loomrec_provider::Operation;
 
-/// What AgentLoom reads of an entry.
+/// The fields of an entry that AgentLoom reads.
 const FIELDS: [&str; 9] = [
     "content",
     "model",
@@ -19,21 +19,21 @@ const FIELDS: [&str; 9] = [
     "request_hash",
 ];
 
-/// Writes entries, those of a step as a list where there are several. What comes next
-/// decides that, so one entry is held back.
+/// Writes entries. Several entries of a step become a list. The next entry decides this, so one
+/// entry is held back.
 #[derive(Debug, Default)]
 pub(in super::super) struct TurnCounter {
     step: Option<String>,
-    /// The only entry of the step so far.
+    /// The entry that is held back: the only one of its step so far.
     held: Option<String>,
     count: usize,
 }
 
 impl TurnCounter {
-    /// One entry; the text is what can be written by now.
+    /// Adds an entry. Returns the text that can be written already.
     ///
     /// # Errors
-    /// Why AgentLoom cannot have it.
+    /// If AgentLoom cannot represent the entry. The error says why.
     pub(in super::super) fn entry(
         &mut self,
         sent: &EntryToWrite<'_>,
@@ -68,7 +68,7 @@ impl TurnCounter {
         Ok(WrittenEntry { text: out, lost })
     }
 
-    /// What was held back.
+    /// Returns the text that was held back.
     pub(in super::super) fn flush(&mut self) -> String {
         match (self.held.take(), self.step.take()) {
             (Some(text), _) => text,
@@ -78,7 +78,7 @@ impl TurnCounter {
     }
 }
 
-/// Why an entry would be something else in AgentLoom; what else is lost of it.
+/// Fails if AgentLoom would replay an entry differently. Adds what else is lost.
 fn refused(entry: &Entry, lost: &mut Vec<&'static str>) -> Result<(), String> {
     if entry.fault.is_some() {
         return Err("AgentLoom replays a fault as an empty answer".to_owned());
@@ -111,7 +111,7 @@ fn refused(entry: &Entry, lost: &mut Vec<&'static str>) -> Result<(), String> {
 fn fields(entry: &Entry, lost: &mut Vec<&'static str>) -> Value {
     let Value::Object(all) = entry.to_json() else { return Value::Null };
     let call = entry.request.as_ref().map(|request| request.recognise());
-    // Its hash of any other call is another.
+    // AgentLoom computes another hash for any other call.
     let chat = call.is_none_or(|call| call.target.is_none());
     if !chat {
         lost.push("hashes of calls that are no chat completions: step ids alone tell them");
@@ -129,7 +129,7 @@ fn fields(entry: &Entry, lost: &mut Vec<&'static str>) -> Value {
     Value::Object(out)
 }
 
-/// Pretty JSON, a level in.
+/// Formats pretty JSON, indented by one level.
 fn pretty(value: &Value) -> String {
     format!("{value:#}").replace('\n', "\n  ")
 }

@@ -1,4 +1,4 @@
-//! One fixture: its rule, and what it answers.
+//! A fixture: its rule and its answer.
 
 use serde_json::{Map, Value};
 
@@ -6,14 +6,14 @@ use super::super::exchange::TextAnswer;
 use loomrec_provider::conversation;
 use loomrec_provider::{Answer, TokenUsage};
 
-/// When a fixture answers. What is `None` is not looked at.
+/// The conditions under which a fixture answers. A field that is `None` is not checked.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct FixtureMatch {
-    /// Stands in the last thing the user said.
+    /// A substring of the user's last message.
     pub(super) user: Option<String>,
-    /// All stand in what the system says.
+    /// Substrings of the system prompt. All must occur.
     pub(super) system: Vec<String>,
-    /// Stands in the text that vectors are asked of.
+    /// A substring of the text to embed.
     pub(super) input: Option<String>,
     pub(super) tool_call_id: Option<String>,
     pub(super) tool_result: Option<String>,
@@ -33,17 +33,17 @@ pub(super) struct Fixture {
     pub(super) rule: FixtureMatch,
     pub(super) said: Result<TextAnswer, String>,
     pub(super) duration_ms: Option<f64>,
-    /// Whether the request had a system prompt or tools, which it keeps hashes of.
+    /// Whether the request had a system prompt or tools, of which the fixture keeps hashes.
     pub(super) had_more: bool,
-    /// What of the answer is lost.
+    /// The parts of the answer that are lost.
     pub(super) lost: Vec<&'static str>,
 }
 
 impl Fixture {
-    /// A fixture of a file.
+    /// Reads a fixture of a file.
     ///
     /// # Errors
-    /// What is wrong with its shape.
+    /// If it has the wrong shape. The error says what is wrong.
     pub(super) fn of(value: &Value) -> Result<Self, String> {
         let fixture = value.as_object().ok_or("it is no object")?;
         let rule = match fixture.get("match") {
@@ -110,7 +110,7 @@ impl FixtureMatch {
     }
 }
 
-/// What a fixture says; the inner error is why that cannot be had in words.
+/// Reads the answer of a fixture. The inner error says why it cannot be represented as text.
 fn said(
     response: &Map<String, Value>,
     lost: &mut Vec<&'static str>,
@@ -187,7 +187,7 @@ fn call(call: &Value) -> loomrec_provider::ToolCall {
     conversation::tool_call(word("id"), word("name"), call.get("arguments"))
 }
 
-/// Tokens, in the words of any provider.
+/// Reads token counts, under the names that any provider uses.
 fn usage(usage: &Value) -> Option<TokenUsage> {
     let usage = usage.as_object()?;
     let count = |names: &[&str]| names.iter().find_map(|name| usage.get(*name)?.as_u64());

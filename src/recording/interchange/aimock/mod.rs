@@ -1,8 +1,8 @@
-//! aimock's fixtures: an answer behind a rule, which is applied once, here, and never
-//! at replay.
+//! aimock's fixtures. A fixture has an answer and a rule. The rules are applied once during the
+//! import, and never at replay.
 //!
-//! A fixture that aimock recorded keeps the last thing that was asked and the words of
-//! the answer; the request itself it does not keep.
+//! A fixture that aimock recorded keeps the last message of the request and the text of the answer.
+//! It does not keep the request itself.
 
 mod fixture;
 mod read;

@@ -1,4 +1,4 @@
-//! Reads files of fixtures.
+//! The reader of fixture files.
 
 use std::fmt;
 use std::io::{BufReader, Read};
@@ -10,10 +10,10 @@ use super::super::exchange::{ForeignRequest, FoundItem, SkippedItem, TextExchang
 use super::super::read_context::{ReadContext, ReadProblem};
 use super::fixture::{Fixture, FixtureMatch};
 
-/// Where a request that aimock recorded is taken to have gone.
+/// The address to which recorded requests are assumed to have gone.
 const URL: &str = "https://api.openai.com/v1/chat/completions";
 
-/// Reads the fixtures of a file as far as they tell what was asked.
+/// Reads the fixtures of a file as far as they hold their requests.
 pub(in super::super) fn read(
     input: impl Read,
     finder: &mut ReadContext<'_>,
@@ -24,7 +24,7 @@ pub(in super::super) fn read(
     })
 }
 
-/// Hands on each fixture of a file, as long as more is wanted.
+/// Passes each fixture of a file to `visit`, until it wants no more.
 pub(super) fn fixtures(
     input: impl Read,
     visit: &mut dyn FnMut(Fixture) -> Result<bool, String>,
@@ -93,7 +93,7 @@ impl<'de> Visitor<'de> for List<'_> {
     }
 }
 
-/// The call of a fixture that aimock recorded, where it was nothing but one message.
+/// Returns the call of a fixture that aimock recorded, if its request was a single message.
 fn item(fixture: Fixture, place: String) -> FoundItem {
     let Fixture { rule, said, duration_ms, had_more, mut lost } = fixture;
     let left = |reason: String| FoundItem::Left(SkippedItem::no_call(place.clone(), reason));

@@ -1,5 +1,4 @@
-//! Which fixture answers a request: aimock's own rules, applied to requests that were
-//! really made.
+//! Chooses the fixture that answers a request: applies aimock's rules to real requests.
 
 use std::io::Read;
 use std::ops::ControlFlow;
@@ -15,10 +14,10 @@ use super::fixture::{Fixture, FixtureMatch};
 use super::read::fixtures;
 use crate::Entry;
 
-/// The most fixtures that are held.
+/// The most fixtures that are held in memory.
 const LIMIT: usize = 200_000;
 
-/// The most bytes of files that are held as fixtures.
+/// The most bytes of fixture files that are held in memory.
 const SIZE_LIMIT: u64 = 256 << 20;
 
 /// Fixtures in the order of their files.
@@ -32,33 +31,32 @@ pub struct FixtureList {
 struct Rule {
     place: String,
     fixture: Fixture,
-    /// How often it, or another that differs in its place in a sequence alone, has
-    /// answered.
+    /// How often it has answered, or another rule that differs only in its sequence index.
     count: u64,
     used: bool,
 }
 
-/// What a rule looks at of a request.
+/// The parts of a request that rules check.
 #[derive(Default)]
 struct Asked {
     model: String,
     user: Option<String>,
     system: String,
-    /// The last message, where it is what a tool answered: its call's id and its text.
+    /// The last message, if it is a tool's result: the id of the call, and the text.
     result: Option<(String, String)>,
     tools: Vec<String>,
     turns: usize,
     has_tool_result: bool,
     response_format: Option<String>,
-    /// The texts that vectors are asked of.
+    /// The texts to embed.
     input: Option<String>,
 }
 
 impl FixtureList {
-    /// Reads a file of fixtures, behind those that were read before.
+    /// Reads a file of fixtures, and appends them to those read before.
     ///
     /// # Errors
-    /// A file that is none, or too large to be held.
+    /// If the file is not a fixture file, or is too large to be held.
     pub fn read(&mut self, label: &str, input: impl Read) -> Result<(), ReadError> {
         let meter = ReadMeter::default();
         let mut go_on = |_| ControlFlow::Continue(());
@@ -84,8 +82,8 @@ impl FixtureList {
         finder.ended(ForeignFormat::Aimock, done)
     }
 
-    /// What aimock would have said to a recorded request; `None` where it would have
-    /// said nothing. A fixture of a sequence is used up by that.
+    /// Returns aimock's answer to a recorded request; `None` if aimock would not answer. A fixture
+    /// of a sequence is used up by this.
     pub fn answer(
         &mut self,
         key: &str,
@@ -129,7 +127,7 @@ impl FixtureList {
         })
     }
 
-    /// The fixtures that answered nothing.
+    /// Returns the fixtures that answered nothing.
     pub fn unused(&self) -> impl Iterator<Item = SkippedItem> {
         self.rules.iter().filter(|rule| !rule.used).map(|rule| {
             let reason = match &rule.fixture.said {
@@ -140,8 +138,8 @@ impl FixtureList {
         })
     }
 
-    /// aimock takes the first whose turn it is, and one without a turn where that
-    /// stands before it.
+    /// Returns the fixture that aimock would choose: the first one that matches. A fixture with a
+    /// sequence index matches only if it is its turn.
     fn choose(&self, asked: &Asked) -> Option<usize> {
         let holds = |rule: &Rule| {
             rule.fixture.rule.holds(asked)
@@ -184,7 +182,7 @@ impl Asked {
 }
 
 impl FixtureMatch {
-    /// Whether a fixture answers a request, but for sequences.
+    /// Whether a fixture answers a request, apart from its sequence index.
     fn holds(&self, asked: &Asked) -> bool {
         let within = |needle: &Option<String>, text: Option<&String>| match needle {
             None => true,
@@ -200,7 +198,7 @@ impl FixtureMatch {
         let id = self.tool_call_id.as_ref();
         let format = self.response_format.as_ref();
         endpoint
-            // It stands in a header, which is not kept.
+            // The context is in a header, which is not kept.
             && self.context.is_none()
             && self.model.as_ref().is_none_or(|model| is_model(&asked.model, model))
             && self.turn.is_none_or(|turn| usize::try_from(turn) == Ok(asked.turns))
@@ -215,7 +213,7 @@ impl FixtureMatch {
     }
 }
 
-/// A model by its name, or by its name without a date behind it.
+/// Whether a model has this name, or this name followed by a date.
 fn is_model(asked: &str, model: &str) -> bool {
     let Some(rest) = asked.strip_prefix(model) else { return false };
     let mut rest = rest.chars();
@@ -226,7 +224,7 @@ fn is_model(asked: &str, model: &str) -> bool {
     }
 }
 
-/// Counts what is read.
+/// Counts the bytes that are read.
 struct Counted<R> {
     inner: R,
     read: u64,

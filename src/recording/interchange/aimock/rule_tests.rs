@@ -22,7 +22,7 @@ fn entry(messages: &Value) -> Entry {
     Entry { request: Some(request), upstream: Some("mine".to_owned()), ..Entry::default() }
 }
 
-/// What is said to a request.
+/// Returns the answer to a request.
 fn said(rules: &mut FixtureList, messages: &Value) -> Option<String> {
     let words = rules.answer("k", Some("s"), &entry(messages), &UpstreamAddresses::default())?;
     assert_eq!(words.own.as_ref().unwrap().step.as_deref(), Some("s"));

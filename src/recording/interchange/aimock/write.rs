@@ -1,4 +1,4 @@
-//! Writes fixtures.
+//! The writer of fixtures.
 
 use std::collections::BTreeMap;
 
@@ -10,20 +10,20 @@ use crate::{Entry, RecordedRequest, RecordedResponse, ResponseEnd};
 use loomrec_provider::conversation::arguments;
 use loomrec_provider::{Provider, RecognisedCall, TokenUsage};
 
-/// A rule, by its hash: the rules themselves are as long as prompts.
+/// The hash of a rule. The rules themselves are as long as prompts.
 type Mark = [u8; 16];
 
-/// Which rules there are, and how often each has been written.
+/// Counts the rules, and how often each was written.
 #[derive(Debug, Default)]
 pub(in super::super) struct MatchCounter {
-    /// How many calls each has, where that was found out before.
+    /// The number of calls for each rule, from a first pass.
     calls: BTreeMap<Mark, usize>,
     written: BTreeMap<Mark, usize>,
 }
 
 impl MatchCounter {
-    /// Counts a call before any is written. The longer its text, the earlier it has to
-    /// be written: aimock takes the first fixture whose text stands in a request's.
+    /// Counts a call before any is written. Returns the rank by which it must be written: a longer
+    /// text comes earlier, since aimock takes the first fixture whose text occurs in a request.
     pub(in super::super) fn survey(&mut self, entry: &Entry) -> usize {
         let Some(request) = &entry.request else { return 0 };
         let Ok(rule) = rule(&request.recognise(), request) else { return 0 };
@@ -32,10 +32,10 @@ impl MatchCounter {
         length("userMessage") + length("inputText") + length("systemMessage")
     }
 
-    /// One fixture.
+    /// Returns the fixture of an entry.
     ///
     /// # Errors
-    /// Why aimock cannot have it.
+    /// If aimock cannot represent the entry. The error says why.
     pub(in super::super) fn entry(
         &mut self,
         sent: &EntryToWrite<'_>,
@@ -77,7 +77,7 @@ fn mark(rule: &Map<String, Value>) -> Mark {
     mark
 }
 
-/// What tells a call, as aimock's recorder writes it, and the system prompt.
+/// Returns the rule for a call, as aimock's recorder writes it, with the system prompt.
 fn rule(call: &RecognisedCall, request: &RecordedRequest) -> Result<Map<String, Value>, String> {
     let mut rule = Map::new();
     if call.operation.embeds_input() {
@@ -106,7 +106,7 @@ fn rule(call: &RecognisedCall, request: &RecordedRequest) -> Result<Map<String, 
         rule.insert("turnIndex".to_owned(), talk.turns().into());
         rule.insert("hasToolResult".to_owned(), talk.has_tool_result().into());
         if let Some((id, _)) = talk.last_result().filter(|(id, _)| !id.is_empty()) {
-            // Some calls have none of their own.
+            // Some providers' calls have no ids of their own.
             if call.provider.has_call_ids() {
                 rule.insert("toolCallId".to_owned(), id.into());
             }
@@ -118,7 +118,7 @@ fn rule(call: &RecognisedCall, request: &RecordedRequest) -> Result<Map<String, 
     Ok(rule)
 }
 
-/// What is answered.
+/// Returns the answer.
 fn response(
     entry: &Entry,
     call: &RecognisedCall,
@@ -205,7 +205,7 @@ fn embedding(entry: &Entry) -> Result<Value, String> {
     }
 }
 
-/// Usage in the words of the provider: aimock does not translate them.
+/// Returns the usage under the provider's names, since aimock does not translate them.
 fn tokens(usage: TokenUsage, call: &RecognisedCall) -> Value {
     let TokenUsage { prompt_tokens, completion_tokens, total_tokens, .. } = usage;
     let names = call.operation.usage_names();
@@ -216,7 +216,7 @@ fn tokens(usage: TokenUsage, call: &RecognisedCall) -> Value {
     out
 }
 
-/// OpenAI's word for why an answer ended, which aimock translates by itself.
+/// Returns OpenAI's finish reason, which aimock translates.
 fn finish(word: &str) -> Option<&'static str> {
     match word.to_ascii_lowercase().as_str() {
         "stop" | "end_turn" | "stop_sequence" | "completed" | "complete" => Some("stop"),
@@ -227,7 +227,7 @@ fn finish(word: &str) -> Option<&'static str> {
     }
 }
 
-/// When the chunks of a stream came.
+/// Returns the times of a stream's chunks.
 fn timings(response: &RecordedResponse) -> Option<Value> {
     let times: Vec<f64> = response.payload.chunks().iter().map(|chunk| chunk.at_ms).collect();
     let [first, .., last] = times.as_slice() else { return None };

@@ -1,4 +1,4 @@
-//! Bodies of a HAR file, and the pairs that they and headers are made of.
+//! Bodies in HAR files, and the pairs in forms and headers.
 
 use bytes::Bytes;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::super::lenient::{LenientString, decode_base64};
 
-/// What a form lets stand unescaped.
+/// The characters that a form does not escape.
 const FORM: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'*');
 
 #[derive(Deserialize)]
@@ -16,7 +16,7 @@ pub(super) struct HarPostData {
     pub(super) mime_type: Option<String>,
     pub(super) text: Option<LenientString>,
     pub(super) params: Option<Vec<HarPair>>,
-    /// Of some tools, though the standard does not know it.
+    /// Written by some tools, although the standard does not define it.
     pub(super) encoding: Option<String>,
 }
 
@@ -27,12 +27,12 @@ pub(super) struct HarBody {
     pub(super) size: Option<Value>,
 }
 
-/// Whether a text says anything.
+/// Whether a text is not empty.
 pub(super) fn is_some_text(text: &Option<LenientString>) -> bool {
     text.as_ref().is_some_and(|LenientString(text)| !text.is_empty())
 }
 
-/// Whether a size says that there was something; -1 says that nobody knows.
+/// Whether a size states that there was a body. -1 means unknown.
 pub(super) fn is_some_size(size: &Option<Value>) -> bool {
     size.as_ref().and_then(Value::as_f64).is_some_and(|size| size > 0.0)
 }
@@ -45,8 +45,8 @@ pub(super) struct HarPair {
 }
 
 impl HarBody {
-    /// How many bytes there were by `size`, where that can be compared with the text: not
-    /// where the text came of another charset, nor where a tool tells the packed size.
+    /// Returns the body's length by `size`, if it can be compared with the text. It cannot if the
+    /// text was converted from another charset, or if a tool states the compressed size.
     pub(super) fn told_size(&self, kind: &str, packed: bool) -> Option<u64> {
         let kind = kind.to_ascii_lowercase();
         let recoded = kind.contains("charset") && !kind.contains("utf-8");
@@ -66,7 +66,7 @@ impl HarBody {
     }
 }
 
-/// The bytes of a request's body.
+/// Returns the bytes of a request's body.
 pub(super) fn posted(
     post: Option<HarPostData>,
     kind: &str,
@@ -98,8 +98,8 @@ pub(super) fn posted(
     Ok(form.join("&").replace("%20", "+").into())
 }
 
-/// The bytes that a text stands for. mitmproxy reads what names no charset and is no
-/// JSON as Latin-1, events of a stream among it.
+/// Returns the original bytes of a text. mitmproxy decodes as Latin-1 any text that names no
+/// charset and is not JSON, including event streams.
 pub(super) fn original(text: Vec<u8>, kind: &str, latin: bool) -> Vec<u8> {
     let kind = kind.to_ascii_lowercase();
     let guessed = ["charset", "json", "html", "css"].iter().all(|word| !kind.contains(word));

@@ -1,4 +1,4 @@
-//! HAR 1.2: what browsers, Playwright and proxies write, and any viewer opens.
+//! HAR 1.2: browsers, Playwright and proxies write it, and every viewer opens it.
 
 mod body;
 mod own;

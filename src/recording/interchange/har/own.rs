@@ -1,4 +1,4 @@
-//! `_loomrec`: what HAR has no place for, beside an entry of our own export.
+//! `_loomrec`: a member of exported entries with data that HAR cannot hold.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -12,22 +12,22 @@ use crate::{Chunk, Entry, RecordedCut, ResponseEnd};
 /// The member's name.
 pub(super) const NAME: &str = "_loomrec";
 
-/// What the member holds beside [`OwnDetails`].
+/// The content of the member, including [`OwnDetails`].
 #[derive(Debug, Default)]
 pub(super) struct OwnMember {
     pub(super) own: OwnDetails,
     pub(super) recorded_at: Option<String>,
     pub(super) latency_ms: Option<f64>,
-    /// The request's body, where HAR cannot hold it.
+    /// The request's body, if HAR cannot hold it.
     pub(super) request: Option<Bytes>,
-    /// The response's body as it went over the wire, where HAR holds another.
+    /// The response's body as it was sent, if HAR holds another form.
     pub(super) body: Option<Bytes>,
-    /// When each chunk came, and how many bytes it has.
+    /// The time and the length of each chunk.
     chunks: Vec<(f64, usize)>,
     pub(super) end: Option<ResponseEnd>,
 }
 
-/// The member for an entry, kept under this step.
+/// Returns the member for an entry, which is kept under this step.
 pub(super) fn write(entry: &Entry, step: Option<&str>, request: bool, body: bool) -> Value {
     let mut out = Map::new();
     let mut text = |name: &str, value: Option<&str>| {
@@ -63,7 +63,7 @@ pub(super) fn write(entry: &Entry, step: Option<&str>, request: bool, body: bool
     Value::Object(out)
 }
 
-/// What a member holds; of what is of another shape, nothing.
+/// Reads a member. Values of the wrong shape are ignored.
 pub(super) fn read(value: &Value) -> OwnMember {
     let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
     let bytes = |name: &str| decode_base64(&text(name)?).map(Bytes::from);
@@ -94,7 +94,7 @@ pub(super) fn read(value: &Value) -> OwnMember {
 }
 
 impl OwnMember {
-    /// A body in its chunks, where they add up to it.
+    /// Splits a body into its chunks, if their lengths add up to it.
     pub(super) fn cut(&self, body: &Bytes) -> Option<Vec<Chunk>> {
         let mut rest = body.clone();
         let mut chunks = Vec::with_capacity(self.chunks.len());

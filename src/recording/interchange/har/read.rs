@@ -1,4 +1,4 @@
-//! Reads HAR files.
+//! The reader of HAR files.
 
 use std::fmt;
 use std::io::Read;
@@ -33,7 +33,7 @@ pub(in super::super) fn read(
     Ok(deserializer.end()?)
 }
 
-/// Some tools begin their files with a byte order mark.
+/// Skips a byte-order mark, with which some tools begin their files.
 fn skip_mark(input: &mut impl std::io::BufRead) -> std::io::Result<()> {
     if input.fill_buf()?.starts_with(b"\xEF\xBB\xBF") {
         input.consume(3);
@@ -43,11 +43,11 @@ fn skip_mark(input: &mut impl std::io::BufRead) -> std::io::Result<()> {
 
 struct State<'f, 'a> {
     finder: &'f mut ReadContext<'a>,
-    /// Who wrote the file, as far as it has been read.
+    /// The creator of the file, if it has been read already.
     creator: String,
 }
 
-/// A part of the file that is read as it comes.
+/// A part of the file that is read as a stream.
 struct Part<'s, 'f, 'a> {
     state: &'s mut State<'f, 'a>,
     inside: Inside,
@@ -174,7 +174,7 @@ struct Timings {
 }
 
 impl Timings {
-    /// Until the first byte; -1 says that a phase does not apply.
+    /// Returns the time until the first byte. -1 means that a phase does not apply.
     fn first(&self) -> f64 {
         let phases = [self.blocked, self.dns, self.connect, self.send, self.wait];
         phases.into_iter().flatten().filter(|ms| *ms > 0.0).sum()
@@ -182,8 +182,8 @@ impl Timings {
 }
 
 impl Entry {
-    /// Which body it does not hold: browsers leave bodies out where they are told to, or
-    /// have forgotten them.
+    /// Returns which body is missing. Browsers omit bodies if they are told to, or have discarded
+    /// them.
     fn lacks_body(&self, held: Option<&own::OwnMember>) -> Option<&'static str> {
         if held.is_none_or(|held| held.request.is_none()) && self.request.lacks_body() {
             return Some("the file does not hold its request's body");
@@ -256,17 +256,17 @@ impl Entry {
 }
 
 impl Answered {
-    /// The status.
+    /// Returns the status.
     ///
     /// # Errors
-    /// Why there is none, and whether a call is lost by that.
+    /// If there is none. The error says why, and whether a call is lost by it.
     fn status(&self) -> Result<u16, (SkipCause, &'static str)> {
         let has_text = self.content.as_ref().is_some_and(|body| is_some_text(&body.text));
         match self.status.as_ref().and_then(status_code) {
             Some(0) if has_text => {
                 Err((SkipCause::Damaged, "its status cannot be read (0), though it was answered"))
             }
-            // So browsers write a call that was aborted, blocked, or could not be made.
+            // Browsers write this for a call that was aborted, blocked, or could not be made.
             Some(0) => Err((SkipCause::NoCall, "it was never answered (status 0)")),
             Some(status) => Ok(status),
             None => Err((SkipCause::Damaged, "its status cannot be read")),
@@ -274,7 +274,7 @@ impl Answered {
     }
 }
 
-/// A response's body, in its chunks where our own member tells them.
+/// Returns a response's body. It is split into chunks if loomrec's member has them.
 fn content(held: Option<&own::OwnMember>, bytes: Bytes) -> ResponseContent {
     let Some(held) = held else { return ResponseContent::Plain(bytes) };
     let packed = held.body.clone();
@@ -282,7 +282,7 @@ fn content(held: Option<&own::OwnMember>, bytes: Bytes) -> ResponseContent {
     chunks.unwrap_or_else(|| packed.map_or(ResponseContent::Plain(bytes), ResponseContent::Wire))
 }
 
-/// Milliseconds to the first byte of an answer and to its end, as far as they are told.
+/// Returns the milliseconds to the first byte and to the end of an answer, if they are known.
 fn times(timings: Option<Timings>, whole: Option<f64>) -> (Option<f64>, Option<f64>) {
     let good = |ms: Option<f64>| ms.filter(|ms| ms.is_finite() && *ms >= 0.0);
     let (first, whole) = (good(timings.map(|timings| timings.first())), good(whole));
@@ -292,7 +292,7 @@ fn times(timings: Option<Timings>, whole: Option<f64>) -> (Option<f64>, Option<f
     }
 }
 
-/// A status, as a number or in digits.
+/// Reads a status that is a number or a string of digits.
 fn status_code(status: &Value) -> Option<u16> {
     let digits = status.as_str().map(|text| text.trim().parse());
     digits.map_or_else(|| status.as_u64().and_then(|code| u16::try_from(code).ok()), Result::ok)

@@ -20,7 +20,7 @@ fn file(creator: &str, entries: &[Value]) -> String {
         .to_string()
 }
 
-/// The exchange or the reason of a file's only entry.
+/// Returns the exchange of a file's only entry, or the reason why it is left out.
 fn only(creator: &str, entry: Value) -> Result<ForeignExchange, String> {
     let (mut items, done) = found(&file(creator, &[entry]));
     done.unwrap();
@@ -80,7 +80,7 @@ fn bodies_are_found_in_base64_as_parameters_and_as_latin_1() {
     form["request"]["postData"]["mimeType"] = "multipart/form-data; boundary=x".into();
     let told = only("", form).unwrap_err();
     assert!(told.starts_with("entry 1: the file holds the fields of its form"), "{told}");
-    // mitmproxy reads a stream of events as Latin-1.
+    // mitmproxy decodes an event stream as Latin-1.
     let mut latin = entry();
     latin["response"]["content"]["text"] = "data: Ã©".into();
     assert_eq!(content(&only("mitmproxy", latin.clone()).unwrap()), "data: é".as_bytes());

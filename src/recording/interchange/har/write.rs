@@ -1,4 +1,4 @@
-//! Writes HAR files.
+//! The writer of HAR files.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,13 +9,13 @@ use super::super::write::{EntryToWrite, WrittenEntry};
 use super::own;
 use crate::{RecordedRequest, RecordedResponse, encoding};
 
-/// The most bytes that a compressed body may unfold to, to be shown.
+/// The most bytes to which a compressed body may decode to be shown.
 const UNPACKED: usize = 64 << 20;
 
-/// What viewers get where it is not known when a call was made.
+/// Shown if the time of a call is not known.
 const LONG_AGO: &str = "1970-01-01T00:00:00.000Z";
 
-/// One entry of a file.
+/// Returns one entry of a file.
 pub(in super::super) fn entry(
     sent: &EntryToWrite<'_>,
     url: &str,
@@ -73,7 +73,7 @@ pub(in super::super) fn entry(
     WrittenEntry { text: Value::Object(out).to_string(), lost }
 }
 
-/// A body as viewers show it, and whether it went over the wire as something else.
+/// Returns a body for viewers, and whether it was sent in another form.
 fn content(response: &RecordedResponse) -> (Value, bool) {
     let bytes = response.payload.bytes();
     let coding = encoding::coding_in(&response.headers);

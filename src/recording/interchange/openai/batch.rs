@@ -1,4 +1,4 @@
-//! Batches: a file of requests, a file of answers, joined by an id.
+//! Batches: a file of requests and a file of answers, joined by an id.
 
 use std::io::Read;
 
@@ -17,10 +17,10 @@ use super::body;
 use crate::{Entry, RecordedRequest, RecordedResponse, ResponseEnd, encoding};
 use loomrec_provider::{Framing, Operation};
 
-/// Where batches are sent to.
+/// The server of batches.
 const BASE: &str = "https://api.openai.com";
 
-/// The most bytes that a compressed answer may unfold to.
+/// The most bytes to which a compressed answer may decode.
 const UNPACKED: usize = 64 << 20;
 
 /// A line of a request file.
@@ -32,7 +32,7 @@ struct RequestLine {
     body: Value,
 }
 
-/// What tells a request.
+/// The id of a request.
 #[derive(Deserialize)]
 struct Id {
     custom_id: String,
@@ -46,7 +46,7 @@ struct AnswerLine {
     response: Option<Answered>,
     #[serde(default)]
     error: Option<Value>,
-    /// Of a request alone.
+    /// Only in requests.
     #[serde(default)]
     url: Option<Value>,
 }
@@ -78,7 +78,7 @@ impl RequestLine {
 /// Reads the request file of a batch.
 ///
 /// # Errors
-/// A file that is none, names an id twice, or is too large to be held.
+/// If the file is not a request file, names an id twice, or is too large to be held.
 pub fn read_requests(input: impl Read) -> Result<BatchRequests, ReadError> {
     let mut requests = BatchRequests::default();
     FileLines::each(ForeignFormat::OpenAiBatch, input, |line| {
@@ -152,10 +152,10 @@ fn item(line: &FileLine<'_>, beside: &CompanionFiles) -> Result<FoundItem, ReadP
     Ok(FoundItem::Exchange(Box::new(exchange)))
 }
 
-/// A line of a request file.
+/// Returns a line of a request file.
 ///
 /// # Errors
-/// Why a batch cannot ask for it.
+/// If a batch cannot make the request. The error says why.
 pub(in super::super) fn request(
     sent: &EntryToWrite<'_>,
     request: &RecordedRequest,
@@ -174,10 +174,10 @@ pub(in super::super) fn request(
     Ok(WrittenEntry { text: format!("{line}\n"), lost })
 }
 
-/// A line of a file of answers.
+/// Returns a line of an answer file.
 ///
 /// # Errors
-/// Why it is no answer that a batch has.
+/// If a batch cannot have the answer. The error says why.
 pub(in super::super) fn answer(
     sent: &EntryToWrite<'_>,
     request: &RecordedRequest,
@@ -205,7 +205,7 @@ pub(in super::super) fn answer(
     Ok(WrittenEntry { text: format!("{line}\n"), lost })
 }
 
-/// The body of a request that a batch can make.
+/// Returns the body of a request that a batch can make.
 fn asked(request: &RecordedRequest) -> Result<Value, String> {
     let call = request.recognise();
     let known = [
@@ -221,8 +221,7 @@ fn asked(request: &RecordedRequest) -> Result<Value, String> {
     serde_json::from_slice(&request.body).map_err(|_| "its request is no JSON".to_owned())
 }
 
-/// An answer in one piece, unpacked, a stream merged into what the complete answer
-/// would have been.
+/// Returns a decoded, complete answer. A stream is merged into the equivalent complete answer.
 pub(in super::super) fn complete(
     entry: &Entry,
     request: &RecordedRequest,

@@ -1,4 +1,4 @@
-//! Conversations to train with: messages, the last of them the answer.
+//! Conversations for training: messages, the last of which is the answer.
 
 use std::io::Read;
 
@@ -14,7 +14,7 @@ use crate::{Entry, RecordedRequest};
 use loomrec_provider::Answer;
 use loomrec_provider::conversation::{self, Conversation};
 
-/// Where such a conversation would have been had.
+/// The address where such a conversation would have taken place.
 const URL: &str = "https://api.openai.com/v1/chat/completions";
 
 /// Reads a file of conversations.
@@ -50,7 +50,7 @@ fn words(
     }
     let said = messages.pop().unwrap_or_default();
     for message in messages.iter_mut().filter_map(Value::as_object_mut) {
-        // What a message counts for in training is no part of it.
+        // The weight of a message in training is not part of the message.
         message.shift_remove("weight");
     }
     let named = example.shift_remove("model");
@@ -83,10 +83,10 @@ fn words(
     }))
 }
 
-/// One conversation.
+/// Returns one conversation.
 ///
 /// # Errors
-/// Why it is none.
+/// If the entry is not a conversation. The error says why.
 pub(in super::super) fn entry(
     entry: &Entry,
     request: &RecordedRequest,

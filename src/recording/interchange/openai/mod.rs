@@ -1,4 +1,4 @@
-//! OpenAI's files of a JSON text a line: batches, and conversations to train with.
+//! OpenAI's files with a JSON text on each line: batches, and conversations for training.
 
 mod batch;
 mod chat;
@@ -12,7 +12,7 @@ pub(super) use batch::{
 };
 pub(super) use chat::{entry as chat_example, read as read_chat};
 
-/// A body as it is sent.
+/// Returns a body as it is sent.
 fn body(value: &Value) -> Bytes {
     value.to_string().into()
 }

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-/// The most values of a list that is spelled out in names: `a.0.b`, `a.1.b`.
+/// The most values of a list that is encoded in names: `a.0.b`, `a.1.b`.
 const LONGEST: usize = 100_000;
 
-/// What is known of a span by name.
+/// The attributes of a span, by name.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct SpanAttributes(Map<String, Value>);
 
 impl SpanAttributes {
-    /// Attributes in either form.
+    /// Reads attributes in either form.
     pub(super) fn of(value: Option<&Value>) -> Self {
         let mut out = Map::new();
         match value {
@@ -31,22 +31,22 @@ impl SpanAttributes {
         Self(out)
     }
 
-    /// The first of these that is there.
+    /// Returns the first of these that exists.
     pub(super) fn get(&self, names: &[&str]) -> Option<&Value> {
         names.iter().find_map(|name| self.0.get(*name)).filter(|value| !value.is_null())
     }
 
-    /// The first of these, as a text.
+    /// Returns the first of these that is a text.
     pub(super) fn text(&self, names: &[&str]) -> Option<&str> {
         names.iter().find_map(|name| self.0.get(*name)?.as_str())
     }
 
-    /// The first of these, as a count.
+    /// Returns the first of these that is a count.
     pub(super) fn count(&self, names: &[&str]) -> Option<u64> {
         names.iter().find_map(|name| number(self.0.get(*name)?))
     }
 
-    /// The first of these as JSON, be it written as a text or not.
+    /// Returns the first of these as JSON, even if it is written as a text.
     pub(super) fn json(&self, names: &[&str]) -> Option<Value> {
         match self.get(names)? {
             Value::String(text) => serde_json::from_str(text).ok(),
@@ -54,7 +54,7 @@ impl SpanAttributes {
         }
     }
 
-    /// The list whose values are spelled out in names that begin so: `prefix.0.role`.
+    /// Returns the list whose values are encoded in names with this prefix: `prefix.0.role`.
     pub(super) fn list(&self, prefix: &str) -> Vec<Value> {
         let mut tree = Value::Object(Map::new());
         for (name, value) in &self.0 {
@@ -84,7 +84,7 @@ fn put(tree: &mut Value, path: &[&str], value: &Value) {
     }
 }
 
-/// The values of a list, or of an object whose names are numbers, in order.
+/// Returns the values of a list, or of an object whose names are numbers, in order.
 pub(super) fn items(value: &Value) -> Vec<Value> {
     match value {
         Value::Array(values) => values.clone(),
@@ -100,7 +100,7 @@ pub(super) fn items(value: &Value) -> Vec<Value> {
     }
 }
 
-/// A number, also where OTLP writes it as a text.
+/// Returns a number, even if OTLP writes it as a text.
 pub(super) fn number(value: &Value) -> Option<u64> {
     match value {
         Value::String(digits) => digits.parse().ok(),
@@ -111,7 +111,7 @@ pub(super) fn number(value: &Value) -> Option<u64> {
     }
 }
 
-/// A typed value without its type.
+/// Returns a typed value without its type.
 fn plain(value: &Value) -> Value {
     let Some((kind, inner)) = value.as_object().and_then(|map| map.iter().next()) else {
         return value.clone();

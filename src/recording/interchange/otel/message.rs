@@ -1,4 +1,4 @@
-//! Messages in the ways spans hold them, as OpenAI's chat has them.
+//! Messages in all forms that spans have, converted to OpenAI's chat messages.
 
 use serde_json::{Map, Value, json};
 
@@ -6,17 +6,17 @@ use super::attribute::{SpanAttributes, items};
 use loomrec_provider::ToolCall;
 use loomrec_provider::conversation::{assistant, tool_call};
 
-/// What was said in a span, each way with the names that instrumentations use.
+/// The conversation in a span, whatever names the instrumentation uses.
 pub(super) struct SpanMessages {
-    /// Up to the answer.
+    /// The messages before the answer.
     pub(super) asked: Vec<Value>,
     /// The answer's text and calls.
     pub(super) answer: Option<(String, Vec<ToolCall>)>,
-    /// Why it ended.
+    /// The finish reason.
     pub(super) finish: Option<String>,
 }
 
-/// What was said, of the attributes of a span and of its events.
+/// Reads the conversation from the attributes of a span and of its events.
 pub(super) fn said(
     attributes: &SpanAttributes,
     events: &[(String, SpanAttributes)],
@@ -67,13 +67,13 @@ pub(super) fn said(
     SpanMessages { asked, answer, finish }
 }
 
-/// Messages spelled out in names: `prefix.0.message.role`, or without `message`.
+/// Reads messages encoded in names: `prefix.0.message.role`, or without `message`.
 fn flat(attributes: &SpanAttributes, prefix: &str) -> Vec<Value> {
     let messages = attributes.list(prefix);
     messages.iter().map(|item| message(item.get("message").unwrap_or(item))).collect()
 }
 
-/// A message whose parts are spelled out.
+/// Reads a message whose parts are encoded in names.
 fn message(item: &Value) -> Value {
     let word = |name: &str| item.get(name).and_then(Value::as_str);
     let role = word("role").unwrap_or("user");
@@ -120,13 +120,13 @@ fn message(item: &Value) -> Value {
 
 fn call(call: &Value) -> ToolCall {
     let function = call.get("function").unwrap_or(call);
-    // A name with a dot in it, where that is no path.
+    // A name may contain a dot that is not a path separator.
     let of = |name: &str| function.get(name).or_else(|| call.get(name));
     let word = |name: &str| of(name).and_then(Value::as_str).unwrap_or_default().to_owned();
     tool_call(word("id"), word("name"), of("arguments"))
 }
 
-/// Messages in parts, as the newer conventions have them.
+/// Reads messages with parts, as in the newer conventions.
 fn parts(value: Option<Value>, system: bool) -> Vec<Value> {
     let Some(Value::Array(messages)) = value else { return Vec::new() };
     if system {
@@ -180,7 +180,7 @@ fn in_parts(message: &Value) -> Vec<Value> {
     out
 }
 
-/// Messages as they were sent.
+/// Reads messages as they were sent.
 fn listed(value: Option<Value>) -> Vec<Value> {
     match value {
         Some(Value::Array(messages)) => messages.iter().map(message).collect(),
@@ -189,7 +189,7 @@ fn listed(value: Option<Value>) -> Vec<Value> {
     }
 }
 
-/// A message that an event tells.
+/// Reads the message in an event.
 fn told(event: &SpanAttributes, role: &str) -> Option<Value> {
     let body = event.json(&["gen_ai.event.content", "event.body", "message"]);
     let mut map = match body {

@@ -1,5 +1,4 @@
-//! Spans of OpenTelemetry: those of OpenInference and of the conventions for
-//! generative AI.
+//! OpenTelemetry spans, in the conventions of OpenInference and for generative AI.
 
 mod attribute;
 mod message;

@@ -1,12 +1,11 @@
-//! Requests and answers as they went over the wire, where an instrumentation keeps
-//! them.
+//! Raw requests and answers, if an instrumentation keeps them.
 
 use serde_json::{Map, Value};
 
 use super::attribute::SpanAttributes;
 use loomrec_provider::KnownUpstream;
 
-/// A request that a span keeps whole.
+/// A complete request in a span.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct SpanRequest {
     pub(super) method: String,
@@ -15,7 +14,7 @@ pub(super) struct SpanRequest {
     pub(super) body: String,
 }
 
-/// What kind of call it is, by its body and its answer's.
+/// The kind of a call, judged by the bodies of its request and its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SpanCallKind {
     Chat,
@@ -25,8 +24,8 @@ pub(super) enum SpanCallKind {
 }
 
 impl SpanRequest {
-    /// The same request, asking for its answer in one piece, as spans keep
-    /// it: what is known of a stream is what it came to.
+    /// Changes the request to one for a complete answer, since spans keep only the merged result of
+    /// a stream.
     pub(super) fn unstreamed(&mut self) {
         const VERBS: [(&str, &str); 3] = [
             (":streamGenerateContent", ":generateContent"),
@@ -51,14 +50,14 @@ impl SpanRequest {
     }
 }
 
-/// The request's body, and what kind of call it is, where it is the one that was sent.
+/// Returns the request, if its body is the one that was sent.
 pub(super) fn asked(attributes: &SpanAttributes, output: Option<&Value>) -> Option<SpanRequest> {
     let body = input(attributes)?;
     let map = body.as_object()?;
     let headers = |kind: Option<SpanCallKind>| {
         let mut headers = vec![("content-type".to_owned(), "application/json".to_owned())];
         if kind == Some(SpanCallKind::Messages) {
-            // The only version there is.
+            // There is only one version.
             headers.push(("anthropic-version".to_owned(), "2023-06-01".to_owned()));
         }
         headers
@@ -92,25 +91,25 @@ fn input(attributes: &SpanAttributes) -> Option<Value> {
     attributes.json(&["input.value", "gen_ai.request.body", "llm.request.body"])
 }
 
-/// The very text of a body, where it is kept as text.
+/// Returns the exact text of a body, if it is kept as a text.
 fn raw(attributes: &SpanAttributes, body: &Value) -> String {
     let text = attributes.text(&["input.value", "gen_ai.request.body", "llm.request.body"]);
     text.map_or_else(|| body.to_string(), str::to_owned)
 }
 
-/// The answer's body, where it is kept whole.
+/// Returns the answer's body, if it is kept completely.
 pub(super) fn answered(attributes: &SpanAttributes) -> Option<Value> {
     let names = ["output.value", "gen_ai.response.body", "llm.response.body"];
     attributes.json(&names).filter(Value::is_object)
 }
 
-/// The very text of an answer's body.
+/// Returns the exact text of an answer's body.
 pub(super) fn answered_text(attributes: &SpanAttributes, body: &Value) -> String {
     let names = ["output.value", "gen_ai.response.body", "llm.response.body"];
     attributes.text(&names).map_or_else(|| body.to_string(), str::to_owned)
 }
 
-/// Whether an answer's body is one of such a call, and no summary of it.
+/// Whether an answer's body is a real one of such a call, not a summary.
 pub(super) fn is_whole(body: &Value) -> bool {
     let list = |name: &str| body.get(name).is_some_and(Value::is_array);
     let chat = || body.pointer("/choices/0/message").is_some_and(Value::is_object);
@@ -132,7 +131,7 @@ fn kind(
     let answered = |name: &str| output.is_some_and(|output| output.get(name).is_some());
     let has = |name: &str| body.contains_key(name);
     if has("messages") && (answered("choices") || provider == "openai") {
-        // What is no list of messages was made for people to read.
+        // A value that is not a list of messages was made for people to read.
         body.get("messages")?.is_array().then_some(SpanCallKind::Chat)
     } else if has("messages") && has("max_tokens") && provider == "anthropic" {
         Some(SpanCallKind::Messages)
@@ -147,13 +146,13 @@ fn kind(
     }
 }
 
-/// Whether a span is one of vectors.
+/// Whether a span is a call for embeddings.
 pub(super) fn is_embedding(attributes: &SpanAttributes) -> bool {
     attributes.text(&["openinference.span.kind"]).is_some_and(|kind| kind == "EMBEDDING")
         || attributes.text(&["gen_ai.operation.name"]).is_some_and(|name| name == "embeddings")
 }
 
-/// The provider's name, in lower case.
+/// Returns the provider's name, in lower case.
 pub(super) fn provider(attributes: &SpanAttributes) -> Option<String> {
     let names = ["gen_ai.provider.name", "llm.provider", "gen_ai.system", "llm.system"];
     attributes.text(&names).map(|name| name.to_ascii_lowercase().replace("mistralai", "mistral"))
@@ -163,7 +162,7 @@ fn upstream(provider: &str) -> Option<&'static KnownUpstream> {
     KnownUpstream::find(provider).filter(|upstream| upstream.base.is_some())
 }
 
-/// Where calls of this kind go.
+/// Returns the base address for calls of this kind.
 fn base(attributes: &SpanAttributes, kind: SpanCallKind) -> Option<&'static str> {
     let provider = provider(attributes);
     let usual = if kind == SpanCallKind::Messages { "anthropic" } else { "openai" };

@@ -1,5 +1,5 @@
-//! Reads spans: requests of OTLP in JSON as collectors write them, one behind the
-//! other, or a list of spans.
+//! The reader of spans: consecutive OTLP requests in JSON, as collectors write them, or a list of
+//! spans.
 
 use std::fmt;
 use std::io::{BufReader, Read};
@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::super::read_context::{ReadContext, ReadProblem};
 use super::span;
 
-/// The members that hold others, outermost first, in both spellings there are.
+/// The members that contain others, outermost first, in both spellings.
 const HOLDERS: [&str; 7] = [
     "resourceSpans",
     "resource_spans",
@@ -21,7 +21,7 @@ const HOLDERS: [&str; 7] = [
     "batches",
 ];
 
-/// How deep they stand in each other, with the lists between.
+/// The deepest nesting of these members, including the lists between them.
 const DEEPEST: usize = 8;
 
 /// Reads a file of spans.
@@ -44,7 +44,7 @@ pub(in super::super) fn read(
     }
 }
 
-/// A part of the file: an object that holds spans or is one, or a list of such.
+/// A part of the file: a span, an object that contains spans, or a list of these.
 struct Part<'f, 'a> {
     finder: &'f mut ReadContext<'a>,
     depth: usize,

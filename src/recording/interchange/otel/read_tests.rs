@@ -65,7 +65,7 @@ fn spans_are_found_in_every_wrapping() {
         assert_eq!((items.len(), problem), (1, None), "{text}");
         let FoundItem::Exchange(exchange) = &items[0] else { panic!("{items:?}") };
         assert_eq!(exchange.request.url, "https://api.openai.com/v1/chat/completions");
-        // As it stands there, to the blank.
+        // The exact text, including spaces.
         assert!(exchange.request.body.starts_with(b"{\"messages\": [{"));
         assert_eq!(exchange.duration_ms, Some(1500.0));
         assert_eq!(exchange.started.as_deref(), Some("2023-11-14T22:13:20.000000Z"));

@@ -1,4 +1,4 @@
-//! From a span to the call it is of.
+//! Converts a span to a call.
 
 use serde_json::{Map, Value};
 
@@ -11,10 +11,10 @@ use super::{message, raw};
 use crate::{ResponseEnd, timestamp};
 use loomrec_provider::{Answer, TokenUsage};
 
-/// Where a chat goes that is made of words.
+/// The address of a chat that is made from text.
 const URL: &str = "https://api.openai.com/v1/chat/completions";
 
-/// A span, as far as it matters here.
+/// The relevant parts of a span.
 struct Span {
     place: String,
     attributes: SpanAttributes,
@@ -24,7 +24,7 @@ struct Span {
     failed: bool,
 }
 
-/// What a span is.
+/// Returns the item of a span.
 pub(super) fn item(members: &Map<String, Value>, place: String) -> FoundItem {
     let span = Span::of(members, place.clone());
     match span.item() {
@@ -102,7 +102,7 @@ impl Span {
         })))
     }
 
-    /// Whether a model was called in it.
+    /// Whether it is the span of a model call.
     fn is_call(&self) -> Result<(), String> {
         const CALLS: [&str; 5] =
             ["chat", "text_completion", "completion", "generate_content", "embeddings"];
@@ -142,7 +142,7 @@ impl Span {
         }))
     }
 
-    /// A request made of what a span says of it.
+    /// Returns a request made from a span's attributes.
     fn request(&self, told: &message::SpanMessages) -> Result<ForeignRequest, String> {
         let provider = raw::provider(&self.attributes);
         if !matches!(provider.as_deref(), None | Some("openai"))
@@ -244,7 +244,7 @@ fn usage(attributes: &SpanAttributes) -> Option<TokenUsage> {
     })
 }
 
-/// A moment in nanoseconds since 1970, or as text.
+/// Reads a time in nanoseconds since 1970, or as text.
 fn micros(value: &Value) -> Option<i64> {
     if let Some(nanos) = number(value) {
         return i64::try_from(nanos / 1000).ok().filter(|micros| *micros < 253_402_300_800_000_000);

@@ -1,4 +1,4 @@
-//! Writes spans: a request of OTLP a line, with the attributes of both conventions.
+//! The writer of spans: one OTLP request on each line, with the attributes of both conventions.
 
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -9,10 +9,10 @@ use crate::{Entry, RecordedRequest, ResponseEnd, timestamp};
 use loomrec_provider::conversation::{self, arguments, assistant};
 use loomrec_provider::{Operation, RecognisedCall};
 
-/// The span of an entry.
+/// Returns the span of an entry.
 ///
 /// # Errors
-/// Why there is none.
+/// If the entry has no span. The error says why.
 pub(in super::super) fn entry(
     sent: &EntryToWrite<'_>,
     url: &str,
@@ -36,7 +36,8 @@ pub(in super::super) fn entry(
     #[expect(clippy::cast_possible_truncation, reason = "a duration of some minutes")]
     let took = (entry.latency_ms.unwrap_or(0.0).clamp(0.0, 1e12) * 1e6) as i64;
     let start = start.saturating_mul(1000);
-    // The first take of two calls has the same key in two recordings, and is the same.
+    // The id includes the start time, since the first takes of different calls may have the same
+    // key in two recordings.
     let id = hex(&Sha256::digest(format!("loomrec span\n{}\n{start}", sent.key)));
     let code = if failed { 2 } else { 1 };
     let line = json!({ "resourceSpans": [{
@@ -64,9 +65,9 @@ fn name(call: &RecognisedCall) -> String {
     }
 }
 
-/// The convention's word for an operation.
+/// Returns the convention's word for an operation.
 fn operation(call: &RecognisedCall) -> &'static str {
-    // What the convention has no word for is written as a chat.
+    // An operation without a word in the convention is written as a chat.
     const KNOWN: [&str; 3] = ["embeddings", "text_completion", "generate_content"];
     call.operation.semantic().filter(|word| KNOWN.contains(word)).unwrap_or("chat")
 }
@@ -75,7 +76,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Attributes as they are written.
+/// Attributes in their written form.
 #[derive(Default)]
 struct Attributes {
     list: Vec<Value>,
@@ -121,7 +122,7 @@ impl Attributes {
         }
     }
 
-    /// What came back; whether it is an error.
+    /// Adds the response. Returns whether it is an error.
     fn answer(
         &mut self,
         entry: &Entry,
@@ -161,7 +162,7 @@ impl Attributes {
         response.status >= 400
     }
 
-    /// The conversation, in the words of both conventions.
+    /// Adds the conversation in both conventions.
     fn words(&mut self, entry: &Entry, call: &RecognisedCall, request: &RecordedRequest) {
         let Some(talk) = call.operation.conversation(&request.body) else { return };
         let content = entry.content.as_deref().unwrap_or_default();
@@ -194,7 +195,7 @@ impl Attributes {
         self.text("gen_ai.output.messages", &json!([said]).to_string());
     }
 
-    /// A message spelled out in names.
+    /// Adds a message encoded in names.
     fn message(&mut self, prefix: &str, message: &Value) {
         self.text(&format!("{prefix}.role"), role(message));
         if let Some(text) = conversation::text(message) {
@@ -216,7 +217,7 @@ fn role(message: &Value) -> &str {
     message.get("role").and_then(Value::as_str).unwrap_or("user")
 }
 
-/// A message in parts.
+/// Returns a message with parts.
 fn in_parts(message: &Value) -> Value {
     let text = conversation::text(message).unwrap_or_default();
     let mut parts = Vec::new();

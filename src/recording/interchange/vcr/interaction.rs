@@ -1,4 +1,4 @@
-//! Makes an exchange of an interaction: a request and its response.
+//! Converts an interaction, a request and its response, to an exchange.
 
 use bytes::Bytes;
 
@@ -25,15 +25,15 @@ struct Asked {
     uri: String,
     headers: Vec<(String, String)>,
     body: VcrBody,
-    /// What pydantic-ai's serializer writes in the place of a body in JSON.
+    /// Written by pydantic-ai's serializer in place of a JSON body.
     parsed_body: VcrBody,
 }
 
 #[derive(Debug, Default)]
 struct Answered {
-    /// `{code: 200, message: OK}`, or the code alone.
+    /// `{code: 200, message: OK}`, or only the code.
     status: Option<YamlNode>,
-    /// Of older cassettes made with httpx, which hold no more than the text.
+    /// Only in older cassettes made with httpx, which hold only the text.
     status_code: Option<YamlNode>,
     headers: Vec<(String, String)>,
     body: VcrBody,
@@ -41,19 +41,19 @@ struct Answered {
     parsed_body: VcrBody,
 }
 
-/// What is said of a body of which the file holds the value alone.
+/// Listed as lost for a body that the file holds only as a value.
 pub(super) const REBUILT: &str = "the bytes of JSON bodies: the file holds their values, and the \
                                   bodies are written again";
 
-/// The same, where the length tells that they are other bytes.
+/// Listed as lost if the length shows that the bytes differ.
 pub(super) const OTHER_LENGTH: &str = "the length of JSON bodies that are written again: no usual \
                                        spelling has the length in their headers";
 
 impl VcrInteraction {
-    /// What an interaction holds.
+    /// Reads an interaction.
     ///
     /// # Errors
-    /// What is wrong with the file.
+    /// If the file is malformed. The error says what is wrong.
     pub(super) fn from_node(node: YamlNode) -> Result<Self, String> {
         let mut interaction = Self::default();
         let mut asked = false;
@@ -159,18 +159,18 @@ impl Answered {
     }
 }
 
-/// Whether a request has a body, by all that is told beside it.
+/// Whether a request has a body, judged by its method and headers.
 fn sends_body(method: &str, headers: &[(String, String)]) -> bool {
     ["POST", "PUT", "PATCH"].iter().any(|known| method.eq_ignore_ascii_case(known))
         || headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("transfer-encoding"))
 }
 
-/// What stands in `parsed_body`, which PyYAML writes.
+/// Reads `parsed_body`, which PyYAML writes.
 fn parsed(node: YamlNode) -> VcrBody {
     if node.is_null() { VcrBody::None } else { VcrBody::from_value(node, ScalarSchema::PyYaml) }
 }
 
-/// `{code: 200, message: OK}`, or the code alone; with quotes or without.
+/// Reads `{code: 200, message: OK}` or only the code, with or without quotes.
 fn status_code(status: YamlNode) -> Option<u16> {
     let code = match status {
         YamlNode::Map(..) => {
@@ -182,8 +182,8 @@ fn status_code(status: YamlNode) -> Option<u16> {
     text(code, "a status").ok()?.trim().parse().ok()
 }
 
-/// The bytes of a body. One that the file holds as a value is written again, if it can be
-/// as long as its headers say; else they say how long it is now.
+/// Returns the bytes of a body. A body that the file holds as a value is written again, with the
+/// length in its headers if possible. Otherwise the headers get the new length.
 fn bytes(
     body: VcrBody,
     parsed: VcrBody,
@@ -216,7 +216,7 @@ fn bytes(
             *value = rebuilt.bytes.len().to_string();
         }
     }
-    // What was compressed is a value now.
+    // The body was compressed. Its value is not.
     headers.retain(|(name, _)| !name.eq_ignore_ascii_case("content-encoding"));
     Ok(rebuilt.bytes.into())
 }

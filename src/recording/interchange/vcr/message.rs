@@ -1,4 +1,4 @@
-//! What cassettes write in more than one way: texts, headers, bodies.
+//! Values that cassettes write in several ways: texts, headers, bodies.
 
 use serde_json::Value;
 
@@ -6,14 +6,14 @@ use super::super::lenient::decode_base64;
 use crate::yaml::node::{NoValue, ValueStyle, YamlNode, YamlScalar, members};
 use crate::yaml::scalar::ScalarSchema;
 
-/// The most bytes that the headers of one message may have: a file can say one header
-/// a thousand times by its name (an alias).
+/// The most bytes of the headers of one message. With aliases, a small file could repeat a header a
+/// thousand times.
 const HEADERS_LIMIT: usize = 1 << 20;
 
-/// A number, a truth or a text, as it is written; empty for nothing.
+/// Returns a number, a boolean or a text as it is written; empty for null.
 ///
 /// # Errors
-/// What is wrong, where it is a list or a map.
+/// If it is a list or a map.
 pub(super) fn text(node: YamlNode, what: &str) -> Result<String, String> {
     match node {
         node if node.is_null() => Ok(String::new()),
@@ -23,7 +23,7 @@ pub(super) fn text(node: YamlNode, what: &str) -> Result<String, String> {
 }
 
 impl YamlScalar {
-    /// The text, also of a header that is bytes: some clients give theirs so.
+    /// Returns the text. Some clients write headers as bytes, which are decoded.
     fn into_text(self) -> String {
         let bytes = (self.style == ValueStyle::Base64).then(|| decode_base64(&self.text)).flatten();
         match bytes {
@@ -33,10 +33,10 @@ impl YamlScalar {
     }
 }
 
-/// Headers: a map from names to a value or a list of values.
+/// Reads headers: a map from names to a value or a list of values.
 ///
 /// # Errors
-/// What is wrong with them.
+/// If the headers are malformed. The error says what is wrong.
 pub(super) fn headers(node: YamlNode) -> Result<Vec<(String, String)>, String> {
     let (mut headers, mut size) = (Vec::new(), 0);
     if node.is_null() {
@@ -60,31 +60,31 @@ pub(super) fn headers(node: YamlNode) -> Result<Vec<(String, String)>, String> {
     Ok(headers)
 }
 
-/// A body, in any of the ways that cassettes have it.
+/// A body, in any of the forms in cassettes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) enum VcrBody {
-    /// Nothing is said of it.
+    /// It is not mentioned.
     #[default]
     Absent,
     /// There is none.
     None,
     /// Its bytes.
     Bytes(Vec<u8>),
-    /// The value that it says in JSON.
+    /// Its JSON value.
     Json(Value),
-    /// What cannot be understood, and why, behind `its body`.
+    /// It cannot be understood. The reason reads after `its body`.
     Unreadable(&'static str),
 }
 
-/// Something that only the program knew.
+/// An object that only the writing program knew.
 const OBJECT: VcrBody = VcrBody::Unreadable(NoValue::Foreign.reason());
 
 impl VcrBody {
-    /// `{string: …}`, `{base64_string: …}`; `encoding` beside them says nothing of the
-    /// bytes. Cassetter writes `{type: json, content: …}`.
+    /// Reads a body: `{string: …}` or `{base64_string: …}`; a sibling `encoding` says nothing about
+    /// the bytes. Cassetter writes `{type: json, content: …}`.
     ///
     /// # Errors
-    /// What is wrong with the file.
+    /// If the file is malformed. The error says what is wrong.
     pub(super) fn from_node(node: YamlNode) -> Result<Self, String> {
         match node {
             node if node.is_null() => return Ok(Self::None),
@@ -117,7 +117,7 @@ impl VcrBody {
         })
     }
 
-    /// A body of which the file holds the value.
+    /// Returns a body that the file holds as a value.
     pub(super) fn from_value(node: YamlNode, schema: ScalarSchema) -> Self {
         node.into_value(schema).map_or_else(|why| Self::Unreadable(why.reason()), Self::Json)
     }

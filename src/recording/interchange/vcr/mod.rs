@@ -1,5 +1,5 @@
-//! Cassettes of VCR.py and pytest-recording (and of Ruby's VCR and Betamax, which are
-//! alike): `interactions`, each a request and a response, in YAML or JSON.
+//! Cassettes of VCR.py and pytest-recording, and of Ruby's VCR and Betamax, which are similar:
+//! `interactions`, each a request and a response, in YAML or JSON.
 
 mod interaction;
 mod message;

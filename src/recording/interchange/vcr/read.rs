@@ -1,4 +1,4 @@
-//! Reads cassettes, an interaction at a time.
+//! The reader of cassettes, one interaction at a time.
 
 use std::fmt;
 use std::io::Read;
@@ -14,7 +14,7 @@ use crate::yaml::composer::{self, YamlComposer};
 use crate::yaml::node::YamlNode;
 use crate::yaml::scalar;
 
-/// What is seen of a cassette beside its interactions.
+/// What was found in a cassette apart from the interactions.
 #[derive(Debug, Default)]
 struct Outline {
     found: bool,
@@ -22,7 +22,7 @@ struct Outline {
 }
 
 impl Outline {
-    /// Whether what this name says are the interactions.
+    /// Whether the value with this name is the list of interactions.
     fn is_interactions(&mut self, name: &str) -> Result<bool, &'static str> {
         self.whole |= matches!(name, "version" | "recorded_with");
         let is = matches!(name, "interactions" | "http_interactions");
@@ -33,7 +33,7 @@ impl Outline {
         Ok(is)
     }
 
-    /// Looks at what another name says.
+    /// Checks the value with another name.
     fn check_member(name: &str, node: YamlNode) -> Result<(), String> {
         match name {
             "version" if text(node, "`version`")? != "1" => {
@@ -43,12 +43,12 @@ impl Outline {
         }
     }
 
-    /// Whether all of it was there.
+    /// Checks that the cassette was complete.
     fn check_end(&self) -> Result<(), &'static str> {
         match (self.found, self.whole) {
             (true, true) => Ok(()),
             (false, _) => Err("missing field `interactions`"),
-            // YAML that is cut is often YAML all the same.
+            // YAML that is cut is often still valid YAML.
             (true, false) => {
                 Err("it may be cut: `version: 1` is missing, which the tools write behind the \
                  interactions; add it if the file is whole")
@@ -61,7 +61,7 @@ const NO_MORE: &str = "no more is wanted";
 
 const NO_LIST: &str = "invalid type, expected a list of interactions";
 
-/// Reads a cassette in YAML.
+/// Reads a YAML cassette.
 pub(in super::super) fn read_yaml(
     input: impl Read,
     finder: &mut ReadContext<'_>,
@@ -114,7 +114,7 @@ fn read_interactions<R: Read>(
 ) -> Result<(), ReadProblem> {
     match &first {
         Event::SequenceStart(..) => {}
-        // `interactions:` with nothing behind it.
+        // `interactions:` without a value.
         Event::Scalar(text, ScalarStyle::Plain, _, None) if scalar::is_null(text) => {
             return Ok(());
         }
@@ -136,7 +136,7 @@ fn read_interactions<R: Read>(
     }
 }
 
-/// Reads a cassette in JSON.
+/// Reads a JSON cassette.
 pub(in super::super) fn read_json(
     input: impl Read,
     finder: &mut ReadContext<'_>,
@@ -198,7 +198,7 @@ impl<'de> Visitor<'de> for Interactions<'_, '_> {
         f.write_str("a list of interactions")
     }
 
-    /// `interactions:` with nothing behind it.
+    /// `interactions:` without a value.
     fn visit_unit<E>(self) -> Result<(), E> {
         Ok(())
     }

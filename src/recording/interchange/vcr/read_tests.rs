@@ -163,7 +163,7 @@ fn deep_nesting_and_aliases_that_multiply_are_refused_or_passed_over() {
     bomb.push_str("interactions: []\n");
     let told = problem(&bomb);
     assert!(told.len() < 600, "{told}");
-    // One large text many times over, in one interaction or in many.
+    // One large text repeated many times, in one interaction or in many.
     let large = format!("x: &x {}\ninteractions:\n", "y".repeat(1 << 20));
     let times = |count: usize| vec!["*x"; count].join(", ");
     let one = format!("{large}- request: {{uri: a, body: [{}]}}\n", times(129));

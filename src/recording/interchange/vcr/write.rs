@@ -1,4 +1,4 @@
-//! Writes cassettes.
+//! The writer of cassettes.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -7,24 +7,24 @@ use serde_json::{Map, Value, json};
 use super::super::write::WrittenEntry;
 use crate::{RecordedRequest, RecordedResponse, ResponseEnd};
 
-/// How a cassette is written.
+/// The notation of a cassette.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum Notation {
     Yaml,
     Json,
 }
 
-/// Writes a cassette, an interaction at a time.
+/// Writes a cassette, one interaction at a time.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct Cassette {
     pub(in super::super) notation: Notation,
 }
 
 impl Cassette {
-    /// One interaction.
+    /// Returns one interaction.
     ///
     /// # Errors
-    /// Why the format cannot hold it.
+    /// If the format cannot represent it. The error says why.
     pub(in super::super) fn interaction(
         self,
         url: &str,
@@ -82,7 +82,7 @@ impl Cassette {
     }
 }
 
-/// Each name with its values, in order.
+/// Groups headers by name, with their values in order.
 fn grouped(headers: &[(String, String)]) -> Vec<(&str, Vec<&str>)> {
     let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
     for (name, value) in headers {
@@ -115,7 +115,7 @@ fn headers(headers: &[(String, String)]) -> String {
     out
 }
 
-/// A body as a YAML scalar.
+/// Returns a body as a YAML scalar.
 fn scalar(bytes: &[u8]) -> String {
     match std::str::from_utf8(bytes) {
         Ok(text) => quoted(text),
@@ -123,8 +123,8 @@ fn scalar(bytes: &[u8]) -> String {
     }
 }
 
-/// A text in double quotes, on one line, for every reader of YAML: what is not
-/// printable there, or ends a line, is escaped.
+/// Returns a text in double quotes on one line, for every YAML reader. Characters that are not
+/// printable in YAML, or that end a line, are escaped.
 fn quoted(text: &str) -> String {
     let json = Value::from(text).to_string();
     let odd = |c: char| {

@@ -1,23 +1,23 @@
-//! An entry on its way into another tool's format.
+//! An entry for export to another tool's format.
 
 use crate::Entry;
 
-/// An entry that is to be written.
+/// An entry to be written.
 #[derive(Clone, Copy, Debug)]
 pub struct EntryToWrite<'a> {
-    /// What it is kept under, with its take.
+    /// The name and take under which it is kept.
     pub key: &'a str,
-    /// The step id it is kept under.
+    /// The step id under which it is kept.
     pub step: Option<&'a str>,
     /// The entry.
     pub entry: &'a Entry,
 }
 
-/// An entry, written.
+/// The text of a written entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrittenEntry {
-    /// Its text, without what stands between entries.
+    /// Its text, without the separator between entries.
     pub text: String,
-    /// What of it was lost, in a few words each.
+    /// The parts that were lost, in a few words each.
     pub lost: Vec<&'static str>,
 }
