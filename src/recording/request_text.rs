@@ -16,7 +16,7 @@ const CODINGS: usize = 4;
 /// The text of a request's body that is searched for credentials.
 #[derive(Debug, PartialEq, Eq)]
 pub enum RequestText {
-    /// The body as it came.
+    /// The body as it was received.
     Plain(Bytes),
     /// The body after decoding.
     Decoded(Bytes),

@@ -66,7 +66,7 @@ pub(super) enum VcrBody {
     /// It is not mentioned.
     #[default]
     Absent,
-    /// There is none.
+    /// There is no body.
     None,
     /// Its bytes.
     Bytes(Vec<u8>),
