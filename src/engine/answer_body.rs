@@ -1,4 +1,4 @@
-//! The body of an answer, whichever engine it comes from.
+//! The body of an answer, from whichever engine it comes.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -15,15 +15,15 @@ use loomrec_recording::entry::RecordedCut;
 
 /// The body of an answer.
 pub enum AnswerBody {
-    /// Bytes of our own.
+    /// Bytes that loomrec made itself.
     Full(Full<Bytes>),
     /// A live answer that is recorded while it passes.
     Tee(TeeBody),
     /// A recorded or scripted answer.
     Replay(ReplayBody),
-    /// A live answer of which nothing is kept.
+    /// A live answer that is not recorded.
     Live(UpstreamBody),
-    /// Any of these, of which the beginning was read before.
+    /// Any of these, after a beginning that was read before.
     Prefixed(Box<PrefixedBody>),
 }
 
@@ -60,20 +60,20 @@ impl Body for AnswerBody {
             Self::Tee(body) => body.size_hint(),
             Self::Replay(body) => body.size_hint(),
             Self::Live(body) => body.size_hint(),
-            // The head announces what there is to announce.
+            // The head announces the length, if there is one.
             Self::Prefixed(_) => SizeHint::new(),
         }
     }
 }
 
-/// A body of which the beginning was read before the rest goes on.
+/// A body whose beginning was read before.
 pub struct PrefixedBody {
     first: VecDeque<Bytes>,
     rest: AnswerBody,
 }
 
 impl PrefixedBody {
-    /// A body that goes on with `rest` once `first` was taken.
+    /// Returns a body that yields `first` and then `rest`.
     pub fn new(first: VecDeque<Bytes>, rest: AnswerBody) -> Self {
         Self { first, rest }
     }

@@ -18,7 +18,7 @@ pub enum CallOutcome {
     },
     /// A live answer that is recorded.
     Recorded,
-    /// A live answer of which nothing is kept.
+    /// A live answer that is not recorded.
     Forwarded,
     /// An error: no upstream answered.
     Unreachable {
@@ -27,7 +27,7 @@ pub enum CallOutcome {
     },
     /// A script's answer.
     Scripted {
-        /// Which call of the script it is, from 1; `None` for one that fails for now.
+        /// The number of the call in the script, from 1; `None` for a scripted temporary failure.
         call: Option<usize>,
     },
     /// An error: the script has no answer.
@@ -37,13 +37,13 @@ pub enum CallOutcome {
     },
     /// The placeholder.
     Placeholder,
-    /// A fault in place of any answer.
+    /// A fault instead of an answer.
     Faulted,
     /// A mismatch error.
     Missed(Arc<RecordingMismatchError>),
-    /// An error: the request was not taken on.
+    /// An error: the request was refused.
     Refused {
-        /// The kind of the error, where it has one.
+        /// The kind of the error, if it has one.
         kind: Option<&'static str>,
         /// The error, without credentials.
         message: String,
@@ -51,7 +51,7 @@ pub enum CallOutcome {
 }
 
 impl CallOutcome {
-    /// The word for it in journals, spans and logs.
+    /// Returns the name of the outcome in journals, spans and logs.
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Left => "left",
@@ -68,12 +68,12 @@ impl CallOutcome {
         }
     }
 
-    /// Where the answer came from.
+    /// Returns where the answer came from.
     pub fn source(&self) -> AnswerSource {
         AnswerSource::of(self.as_str())
     }
 
-    /// The bytes it takes in memory beside itself, about.
+    /// Returns the approximate number of bytes it takes in memory beyond its own size.
     pub fn weight(&self) -> usize {
         match self {
             Self::Served { entry } => entry.as_ref().map_or(0, HeaderValue::len),
@@ -97,14 +97,14 @@ pub enum AnswerSource {
     Script,
     /// The placeholder.
     Default,
-    /// A fault in place of any answer.
+    /// A fault instead of an answer.
     Fault,
-    /// Nowhere: the call was missed or refused, or its client left before.
+    /// Nowhere: the call was missed or refused, or its client left first.
     Nowhere,
 }
 
 impl AnswerSource {
-    /// The word for it; `None` for nowhere.
+    /// Returns the name of the source; `None` for nowhere.
     pub fn as_str(self) -> Option<&'static str> {
         match self {
             Self::Recording => Some("recording"),
@@ -116,7 +116,8 @@ impl AnswerSource {
         }
     }
 
-    /// Where the answer of a call with this word for its outcome came from.
+    /// Returns where the answer of a call with this outcome came from. `outcome` is the word that
+    /// [`CallOutcome::as_str`] returns.
     pub fn of(outcome: &str) -> Self {
         match outcome {
             "served" => Self::Recording,
@@ -132,16 +133,16 @@ impl AnswerSource {
 /// The take that answers a call.
 #[derive(Clone, Copy, Debug)]
 pub struct ServedTake {
-    /// By what the take was found.
+    /// How the take was found.
     pub matched_by: MatchedBy,
-    /// Which take of its entry it is, from 1.
+    /// The number of the take within its entry, from 1.
     pub number: usize,
-    /// The same take, as an index of the matcher's.
+    /// The index of the take in the matcher.
     pub index: usize,
 }
 
-/// What an answer was found in. It is known before the answer is due, and stays known where the
-/// client does not wait for it.
+/// Where an answer was found. It is known before the answer is due, and stays known if the client
+/// leaves before that.
 #[derive(Clone, Copy, Debug)]
 pub enum AnswerOrigin {
     /// A take of a recording.
@@ -156,7 +157,7 @@ pub enum AnswerOrigin {
 }
 
 impl AnswerOrigin {
-    /// The word for it under `matched_by`.
+    /// Returns the value that `matched_by` has for it.
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Take(take) => take.matched_by.as_str(),

@@ -1,4 +1,4 @@
-//! What an engine makes of a call.
+//! The result of a call: the response, and what is reported about it.
 
 use std::time::Duration;
 
@@ -9,19 +9,19 @@ use super::answer_body::AnswerBody;
 use super::call_outcome::{AnswerOrigin, CallOutcome};
 use loomrec_provider::TokenUsage;
 
-/// What an engine makes of a call.
+/// The result of a call.
 pub struct CallResult {
     /// The response.
     pub response: Response<AnswerBody>,
     /// What the call was answered with.
     pub outcome: CallOutcome,
-    /// What the answer was found in.
+    /// Where the answer was found.
     pub origin: Option<AnswerOrigin>,
-    /// Tokens and cost of the recorded call, where a take answers.
+    /// Tokens and cost of the recorded call, if a take answers.
     pub spent: Option<RecordedUsage>,
-    /// When the response's first byte is due, where it is to be held back until then.
+    /// When the response's first byte is due, if it is held back until then.
     pub due: Option<Instant>,
-    /// How long the upstream was waited for.
+    /// How long the call waited for the upstream.
     pub waited: Duration,
 }
 
@@ -35,7 +35,7 @@ pub struct RecordedUsage {
 }
 
 impl CallResult {
-    /// A response that is sent at once.
+    /// Returns a result whose response is sent at once.
     pub(super) fn new(response: Response<AnswerBody>, outcome: CallOutcome) -> Self {
         Self { response, outcome, origin: None, spent: None, due: None, waited: Duration::ZERO }
     }

@@ -1,4 +1,4 @@
-//! When requests arrived: unique, rising, and as text.
+//! The arrival times of requests: unique, rising, and as text.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -6,7 +6,7 @@ use time::OffsetDateTime;
 
 pub use loomrec_recording::timestamp::timestamp;
 
-/// Now, as microseconds since 1970, later than every time given out before, so
+/// Returns the time now in microseconds since 1970. It is later than every time returned before, so
 /// that arrival times order the calls of a process.
 pub fn arrival(clock: &AtomicI64) -> i64 {
     let micros = OffsetDateTime::now_utc().unix_timestamp_nanos() / 1000;
@@ -17,8 +17,8 @@ pub fn arrival(clock: &AtomicI64) -> i64 {
     }
 }
 
-/// Such a time as text, as the recorder at this place in its run says it. Two may have a call
-/// in the same microsecond: but for the first, nine digits tell them apart.
+/// Returns such a time as text, for the recorder with this place in its run. Two recorders can have
+/// a call in the same microsecond, so all but the first append their place as three more digits.
 pub fn timestamp_of(micros: i64, place: usize) -> String {
     let text = timestamp(micros);
     match place % 1000 {

@@ -1,9 +1,8 @@
-//! The credentials that requests carry, worked out once for all requests that
-//! carry the same.
+//! The credentials that requests carry, computed once for all requests that carry the same.
 //!
-//! To search a text for a credential in every encoding takes preparing, far more
-//! than the search itself. Whether a request carries the same ones is told by
-//! comparing every header and parameter that could hold one, never by a hash.
+//! Preparing the search for a credential in every encoding costs far more than the search itself.
+//! Whether a request carries the same credentials is decided by comparing every header and
+//! parameter that could hold one, never by a hash.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -13,18 +12,18 @@ use crate::record::capture::header_list;
 use loomrec_identity::QueryRules;
 use loomrec_recording::redact::CallCredentials;
 
-/// How many different ones are kept for connections to come.
+/// How many different sets are kept for later connections.
 const KEPT: usize = 32;
-/// What is longer is worked out again each time.
+/// The most bytes of headers and query that are cached; longer ones are prepared each time.
 const LONGEST: usize = 16 << 10;
 
-/// The credentials of requests with these headers and this query. Never printed.
+/// The credentials of requests with these headers and this query. They are never printed.
 pub struct RequestCredentials {
-    /// The names of all headers in their order; the values of those that can hold
-    /// a credential.
+    /// The names of all headers in their order, with the values of those that can hold a
+    /// credential.
     headers: Vec<(HeaderName, Option<HeaderValue>)>,
     query: String,
-    /// Whether they go to a known provider.
+    /// Whether the request goes to a known provider.
     is_known: bool,
     secrets: Arc<CallCredentials>,
 }
@@ -39,7 +38,7 @@ impl RequestCredentials {
         let mut secrets = CallCredentials::of_request(&header_list(headers), query, rules);
         secrets.extend(more);
         let secrets = Arc::new(secrets);
-        // Copies: a value is a part of the buffer its request was read into.
+        // Copied, because a value shares the buffer that its request was read into.
         let copy = |value: &HeaderValue| {
             HeaderValue::from_bytes(value.as_bytes()).unwrap_or_else(|_| value.clone())
         };
@@ -50,7 +49,7 @@ impl RequestCredentials {
         Self { headers, query, is_known: rules.is_known, secrets }
     }
 
-    /// Whether a request with these headers and this query carries the same.
+    /// Whether a request with these headers and this query carries the same credentials.
     pub fn is_of(&self, headers: &HeaderMap, query: &str, is_known: bool) -> bool {
         self.query == query
             && self.is_known == is_known
@@ -60,7 +59,7 @@ impl RequestCredentials {
             })
     }
 
-    /// The credentials, ready to be searched for.
+    /// Returns the credentials, ready to be searched for.
     pub fn secrets(&self) -> Arc<CallCredentials> {
         Arc::clone(&self.secrets)
     }
@@ -71,16 +70,16 @@ impl RequestCredentials {
     }
 }
 
-/// The credentials seen lately, for connections that are new.
+/// A cache of recently seen credentials, for new connections.
 #[derive(Default)]
 pub(crate) struct CredentialCache {
     recent: RwLock<Vec<Arc<RequestCredentials>>>,
-    /// What is sent to upstreams with every request.
+    /// The credentials that are sent to upstreams with every request.
     pub(crate) of_upstreams: CallCredentials,
 }
 
 impl CredentialCache {
-    /// What a request carries.
+    /// Returns the credentials that a request carries.
     pub(crate) fn of(
         &self,
         headers: &HeaderMap,

@@ -1,4 +1,4 @@
-//! Errors of loomrec's own, in the shape that the caller's SDK reads.
+//! Error responses of loomrec, in the shape that the caller's SDK reads.
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Response, StatusCode};
@@ -8,10 +8,10 @@ use super::answer_body::AnswerBody;
 use crate::replay::RecordingMismatchError;
 use loomrec_provider::Provider;
 
-/// Tells an SDK that another attempt would fail as well.
+/// Tells an SDK not to retry, because another attempt would fail as well.
 const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 
-/// A response with a body of our own.
+/// Returns a response with this status, media type and body.
 pub fn full(status: StatusCode, media: &'static str, body: Vec<u8>) -> Response<AnswerBody> {
     let mut response = Response::new(AnswerBody::Full(Full::new(Bytes::from(body))));
     *response.status_mut() = status;
@@ -19,7 +19,7 @@ pub fn full(status: StatusCode, media: &'static str, body: Vec<u8>) -> Response<
     response
 }
 
-/// An error of ours in the shape of `provider`.
+/// Returns a loomrec error in the shape of `provider`.
 pub fn error(
     provider: Provider,
     status: StatusCode,
@@ -37,7 +37,7 @@ pub fn error(
     response
 }
 
-/// An error of ours that another attempt would meet again.
+/// Returns a loomrec error that an SDK must not retry, because it would fail again.
 pub fn final_error(
     provider: Provider,
     status: StatusCode,
@@ -49,7 +49,7 @@ pub fn final_error(
     response
 }
 
-/// The error of a call that the recording holds no answer for.
+/// Returns the error for a call that the recording holds no answer for.
 pub fn mismatch(provider: Provider, mismatch: &RecordingMismatchError) -> Response<AnswerBody> {
     let status = StatusCode::UNPROCESSABLE_ENTITY;
     final_error(provider, status, "RecordingMismatchError", &mismatch.message())

@@ -1,4 +1,4 @@
-//! Makes the requests that go upstream.
+//! Construction of the requests that go upstream.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -15,16 +15,16 @@ use loomrec_recording::redact::Redactor;
 /// Makes the requests that go upstream.
 #[derive(Clone)]
 pub struct Forwarding {
-    /// Where upstreams are.
+    /// The addresses of the upstreams.
     pub routes: Arc<RouteTable>,
-    /// Takes credentials out of error messages.
+    /// Removes credentials from error messages.
     pub redactor: Arc<Redactor>,
     /// Whether the client's own `accept-encoding` is passed on, instead of `identity`.
     pub keep_encoding: bool,
 }
 
 impl Forwarding {
-    /// The request as it goes upstream; `None` where nobody said where the upstream is.
+    /// Returns the request as it goes upstream; `None` if the upstream's address is not known.
     pub(super) fn request(&self, call: &IncomingCall) -> Option<UpstreamRequest> {
         let mut headers = call.headers.clone();
         remove_hop_by_hop(&mut headers);
@@ -55,7 +55,7 @@ impl Forwarding {
         })
     }
 
-    /// The message of an error, without the call's credentials.
+    /// Returns the message of an error, without the call's credentials.
     pub(super) fn error_message(&self, call: &IncomingCall, error: &impl Display) -> String {
         self.redactor.redact_text(&format!("failed to {error}"), call.secrets()).into_owned()
     }

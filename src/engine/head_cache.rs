@@ -1,5 +1,5 @@
-//! The head of an earlier request, kept for comparison: every part of it that decides where
-//! a request goes, how it is recognised, or what is stored of it.
+//! The head of an earlier request, kept for comparison: every part of it that decides where a
+//! request goes, how it is identified, or what is stored of it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,33 +8,33 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 
 use super::parsed_request::looks_at;
 
-/// A longer head is looked at each time.
+/// The most bytes of a head that is cached.
 const LONGEST: usize = 16 << 10;
 
-/// What is compared of a request.
+/// The parts of a request that are compared.
 #[derive(Clone, Copy)]
 pub struct RequestRef<'a> {
-    /// Its method.
+    /// The method.
     pub method: &'a Method,
-    /// Its target, as it arrived.
+    /// The target, as it arrived.
     pub uri: &'a Uri,
-    /// All of its headers.
+    /// All headers.
     pub headers: &'a HeaderMap,
-    /// Its whole body.
+    /// The whole body.
     pub body: &'a Bytes,
-    /// The headers that rules make a part of keys.
+    /// The headers that rules make part of keys.
     pub named: &'a [String],
 }
 
 impl RequestRef<'_> {
-    /// The path and query, where the request names no host in its first line.
+    /// Returns the path and query, unless the request's first line names a host.
     pub(crate) fn target(&self) -> Option<&str> {
         let here = self.uri.scheme().is_none() && self.uri.authority().is_none();
         self.uri.path_and_query().filter(|_| here).map(|target| target.as_str())
     }
 }
 
-/// The method, the target and the headers of a request that was made before.
+/// The method, the target and the headers of an earlier request.
 pub(crate) struct EarlierHead {
     method: Method,
     target: String,
@@ -42,9 +42,9 @@ pub(crate) struct EarlierHead {
 }
 
 impl EarlierHead {
-    /// That of `raw`, whose target is this.
+    /// Copies the head of `raw`, whose target is `target`.
     pub(crate) fn of(raw: &RequestRef<'_>, target: &str) -> Self {
-        // Copies: a value is a part of the buffer its request was read into.
+        // Copied, because a value shares the buffer that its request was read into.
         let copy = |value: &HeaderValue| {
             HeaderValue::from_bytes(value.as_bytes()).unwrap_or_else(|_| value.clone())
         };
@@ -52,7 +52,7 @@ impl EarlierHead {
         Self { method: raw.method.clone(), target: target.to_owned(), headers: headers.collect() }
     }
 
-    /// Whether `raw` has this very head, in all that matters.
+    /// Whether `raw` has the same head, in all parts that matter.
     pub(crate) fn is(&self, raw: &RequestRef<'_>, target: &str) -> bool {
         self.method == *raw.method
             && self.target == target
@@ -62,14 +62,14 @@ impl EarlierHead {
             })
     }
 
-    /// Its bytes.
+    /// Returns its size in bytes.
     pub(crate) fn size(&self) -> usize {
         let headers = self.headers.iter().map(|(name, value)| name.as_str().len() + value.len());
         self.target.len() + headers.sum::<usize>()
     }
 }
 
-/// What follows from a connection's last head: its next one is mostly the same.
+/// A value derived from the last head of a connection. The next head is mostly the same.
 pub struct HeadCache<T>(Mutex<Option<(EarlierHead, Arc<T>)>>);
 
 impl<T> Default for HeadCache<T> {
@@ -79,15 +79,16 @@ impl<T> Default for HeadCache<T> {
 }
 
 impl<T> HeadCache<T> {
-    /// Forgets it.
+    /// Removes the cached value.
     pub fn forget(&self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// What follows from the head of `raw`: known from the last one, else `made`.
+    /// Returns the value derived from the head of `raw`: the cached one if the last head was the
+    /// same, else that of `made`.
     ///
     /// # Errors
-    /// What `made` fails for.
+    /// The error of `made`.
     pub fn of<E>(
         &self,
         raw: &RequestRef<'_>,
@@ -111,7 +112,7 @@ impl<T> HeadCache<T> {
 mod tests {
     use super::*;
 
-    /// What `last` says of a head, where `made` is what would be made of it now.
+    /// Asks `last` for the value of a head; `made` is the value that would be derived now.
     fn ask(last: &HeadCache<u8>, target: &str, headers: &[(&'static str, &str)], made: u8) -> u8 {
         let pair = |(name, value): &(&'static str, &str)| {
             (HeaderName::from_static(name), HeaderValue::from_str(value).unwrap())

@@ -1,4 +1,4 @@
-//! A call that came in: its request was read in full, routed, and freed of secrets.
+//! An incoming call, whose request was read in full, routed and redacted.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -13,15 +13,15 @@ use loomrec_provider::Provider;
 use loomrec_recording::normalized_request::NormalizedRequest;
 use loomrec_recording::redact::CallCredentials;
 
-/// A call whose request was read in full, routed, and freed of secrets.
+/// A call whose request was read in full, routed and redacted.
 pub struct IncomingCall {
-    /// What follows from the bytes of the request.
+    /// Everything derived from the bytes of the request.
     pub parsed: Arc<ParsedRequest>,
     /// The method.
     pub method: Method,
-    /// The headers as they came.
+    /// The headers as they arrived.
     pub headers: HeaderMap,
-    /// The body as it came.
+    /// The body as it arrived.
     pub body: Bytes,
     /// When the call arrived.
     pub arrived: Instant,
@@ -30,28 +30,28 @@ pub struct IncomingCall {
 }
 
 impl IncomingCall {
-    /// Where the call goes.
+    /// Returns the route of the call.
     pub(crate) fn route(&self) -> &Route {
         &self.parsed.route
     }
 
-    /// The shape that errors have for this call: its own, else its upstream's.
+    /// Returns the shape of errors for this call: that of its provider, else that of its upstream.
     pub fn error_shape(&self) -> Provider {
         let own = self.parsed.redacted.observed.call.provider;
         if own == Provider::UNKNOWN { self.parsed.route.provider } else { own }
     }
 
-    /// What may be stored or shown of the request.
+    /// Returns the request as it may be stored or shown.
     pub fn storable(&self) -> &NormalizedRequest {
         self.parsed.redacted.storable()
     }
 
-    /// Its credentials.
+    /// Returns the credentials of the request.
     pub fn secrets(&self) -> &CallCredentials {
         &self.parsed.redacted.secrets
     }
 
-    /// The content codings that the caller takes.
+    /// Returns the content codings that the client accepts.
     pub(crate) fn accept_encoding(&self) -> Option<&str> {
         self.headers.get(ACCEPT_ENCODING).and_then(|value| value.to_str().ok())
     }

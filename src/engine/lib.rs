@@ -1,11 +1,11 @@
 //! The engine: answers a call from a recording, from a script, or from its upstream.
 //!
-//! A call comes in as an [`IncomingCall`]: a request that was read, routed, and freed of
-//! secrets. [`Engine::answer`] makes a [`CallResult`] of it: the response, and the
-//! [`CallOutcome`] that journals, counters and receipts report. An engine waits for nothing but
-//! its upstream: the caller holds a response back until it is due. It knows nothing of faults:
-//! these wrap it (`server::fault`), and reach it by `find`, `deliver` and `answer_unrecorded`,
-//! the steps that [`Engine::answer`] is made of.
+//! A call comes in as an [`IncomingCall`]: a request that was read, routed and redacted.
+//! [`Engine::answer`] turns it into a [`CallResult`]: the response, and the [`CallOutcome`] that
+//! journals, counters and receipts report. An engine waits only for its upstream: the caller holds
+//! a response back until it is due. It knows nothing about faults: they wrap the engine
+//! (`server::fault`) and call `find`, `deliver` and `answer_unrecorded`, the steps that
+//! [`Engine::answer`] consists of.
 
 mod answer_body;
 mod call_outcome;
@@ -49,7 +49,7 @@ use crate::record::{OnRecorded, RecordEngine};
 use crate::replay::{RecordingMismatchError, ReplayEngine, UnexplainedMiss};
 use loomrec_identity::IdentityRules;
 
-/// What answers the calls of a run.
+/// The engine that answers the calls of a run.
 #[derive(Clone)]
 pub enum Engine {
     /// Every call goes to its upstream and is recorded.
@@ -61,11 +61,11 @@ pub enum Engine {
     },
     /// Every call is answered from the recording.
     Replay {
-        /// Replays, and answers from a script where there is one.
+        /// Replays, and answers from a script if there is one.
         replay: Arc<ReplayEngine>,
-        /// What a call gets that the recording does not answer.
+        /// What a call gets if the recording does not answer it.
         on_miss: MissPolicy,
-        /// Told of each explained miss.
+        /// Callback for each explained miss.
         on_explained: OnExplainedMiss,
     },
     /// A call that the recording answers is replayed; any other is recorded.
@@ -80,7 +80,7 @@ pub enum Engine {
 }
 
 impl Engine {
-    /// The word for what the run does, in journals, spans and metrics.
+    /// Returns the name of the run's mode in journals, spans and metrics.
     pub fn mode(&self) -> &'static str {
         match self {
             Self::Record { .. } => "record",
@@ -89,7 +89,7 @@ impl Engine {
         }
     }
 
-    /// The replaying engine, where this run replays.
+    /// Returns the replay engine, if this run replays.
     pub fn replay(&self) -> Option<&Arc<ReplayEngine>> {
         match self {
             Self::Record { .. } => None,
@@ -97,7 +97,7 @@ impl Engine {
         }
     }
 
-    /// The recording engine, where this run records.
+    /// Returns the recording engine, if this run records.
     pub fn record(&self) -> Option<&Arc<RecordEngine>> {
         match self {
             Self::Replay { .. } => None,
@@ -105,13 +105,13 @@ impl Engine {
         }
     }
 
-    /// The rules that its engines make keys under, those of the replaying one first.
+    /// Returns the rules that its engines make keys under, those of the replay engine first.
     pub fn rules(&self) -> impl Iterator<Item = &IdentityRules> {
         let replayed = self.replay().into_iter().flat_map(|replay| replay.matcher().rules());
         replayed.chain(self.record().map(|record| record.rules()))
     }
 
-    /// How many connections to upstreams were opened so far.
+    /// Returns how many connections to upstreams were opened so far.
     pub fn upstream_connections(&self) -> u64 {
         match self {
             Self::Record { record, .. } | Self::NewEpisodes { record, .. } => record.connections(),
@@ -130,8 +130,8 @@ impl Engine {
         }
     }
 
-    /// Answers a call. `on_recorded` makes what is told of the exchange, where the call is
-    /// recorded.
+    /// Answers a call. If the call is recorded, `on_recorded` makes the callback for the outcome of
+    /// the exchange.
     pub async fn answer(
         &self,
         call: &IncomingCall,
@@ -147,10 +147,10 @@ impl Engine {
         }
     }
 
-    /// Finds the take that a call is owed, which is used up by it unless it is given back.
+    /// Finds the take for a call. The call uses the take up unless it is given back.
     ///
     /// # Errors
-    /// A miss where no take answers the call; always, where the run does not replay.
+    /// A miss if no take answers the call; always, if the run does not replay.
     pub fn find<'a>(&'a self, parsed: &'a ParsedRequest) -> Result<OwedTake<'a>, UnexplainedMiss> {
         match self.replay() {
             Some(replay) => replay_call::find(replay, parsed),
@@ -158,10 +158,11 @@ impl Engine {
         }
     }
 
-    /// Answers a call with the take that it is owed, due as if the call had come at `arrived`.
+    /// Answers a call with its take, due as if the call had arrived at `arrived`.
     ///
     /// # Errors
-    /// A miss where the take cannot be given in the form that is asked for. It is given back.
+    /// A miss if the take cannot be sent in the form that the call asks for. The take is given
+    /// back.
     pub async fn deliver(
         &self,
         call: &IncomingCall,
@@ -188,8 +189,8 @@ impl Engine {
         }
     }
 
-    /// Explains a miss of which the caller learns nothing, since a fault replaced its answer.
-    /// `None` where the call would have been answered in another way.
+    /// Explains a miss that the client does not see because a fault replaced its answer. Returns
+    /// `None` if the call would have been answered in another way.
     pub async fn explain_hidden_miss(
         &self,
         call: &IncomingCall,

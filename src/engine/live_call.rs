@@ -24,7 +24,7 @@ pub(super) async fn record(
     call: &IncomingCall,
     on_recorded: OnRecorded,
 ) -> CallResult {
-    // A copy of names and counts: the body is shared.
+    // Copies names and counts only: the body is shared.
     let (observed, secrets) = call.parsed.redacted.clone().into_stored();
     let key = observed.key(engine.rules());
     let name = match &observed.step {
@@ -46,7 +46,7 @@ pub(super) async fn record(
     CallResult { waited: before.elapsed(), ..result }
 }
 
-/// Sends the call on and keeps nothing of it (`--on-miss forward`).
+/// Sends the call on without recording it (`--on-miss forward`).
 pub(super) async fn forward(
     client: &UpstreamClient,
     forwarding: &Forwarding,
@@ -74,7 +74,7 @@ fn refused(forwarding: &Forwarding, call: &IncomingCall, error: &impl Display) -
     CallResult::new(response, CallOutcome::Refused { kind: None, message })
 }
 
-/// Answers a call to an upstream whose address only the user knows.
+/// Answers a call to an upstream whose address is not known.
 fn no_address(call: &IncomingCall) -> CallResult {
     let name = &call.route().upstream;
     let message = format!(
@@ -85,7 +85,7 @@ fn no_address(call: &IncomingCall) -> CallResult {
     CallResult::new(response, CallOutcome::Unreachable { message })
 }
 
-/// Answers a call to an upstream that gave no answer. Nothing is recorded of it.
+/// Answers a call whose upstream did not answer. Nothing is recorded.
 fn unreachable(forwarding: &Forwarding, call: &IncomingCall, error: &UpstreamError) -> CallResult {
     if matches!(error, UpstreamError::Path { .. }) {
         return refused(forwarding, call, error);

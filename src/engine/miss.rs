@@ -1,4 +1,4 @@
-//! Calls that the recording does not answer, where nothing is recorded.
+//! Calls that the recording does not answer, in a run that does not record.
 
 use std::sync::Arc;
 
@@ -18,14 +18,14 @@ use crate::upstream::UpstreamClient;
 use loomrec_recording::normalized_request::NormalizedRequest;
 use loomrec_recording::redact::CallCredentials;
 
-/// What a call gets that the recording does not answer.
+/// What a call gets if the recording does not answer it.
 #[derive(Clone)]
 pub enum MissPolicy {
     /// A mismatch error.
     Error,
     /// The placeholder answer.
     Placeholder,
-    /// The live upstream's answer, of which nothing is kept.
+    /// The live upstream's answer, which is not recorded.
     Forward {
         /// Sends the request.
         client: UpstreamClient,
@@ -34,7 +34,7 @@ pub enum MissPolicy {
     },
 }
 
-/// A miss, once it is explained.
+/// An explained miss.
 pub struct ExplainedMiss<'a> {
     /// When the call arrived, in microseconds since 1970.
     pub arrived_at: i64,
@@ -46,10 +46,10 @@ pub struct ExplainedMiss<'a> {
     pub error: &'a RecordingMismatchError,
 }
 
-/// Told of each explained miss, on a thread that may wait for files.
+/// Callback for each explained miss. It runs on a thread that may block on files.
 pub type OnExplainedMiss = Arc<dyn Fn(&ExplainedMiss<'_>) + Send + Sync>;
 
-/// Answers a call that no take answers: by the script, else as the policy says.
+/// Answers a call that no take answers: from the script, else as the policy says.
 pub(super) async fn answer(
     replay: &Arc<ReplayEngine>,
     on_miss: &MissPolicy,
@@ -93,7 +93,7 @@ fn scripted_answer(answer: ScriptAnswer) -> CallResult {
     CallResult { origin, due, ..CallResult::new(response, CallOutcome::Scripted { call }) }
 }
 
-/// The error of a call that the script has no answer for.
+/// Returns the error for a call that the script has no answer for.
 fn unscripted(call: &IncomingCall, why: &NoScriptedResponse) -> CallResult {
     let message = why.to_string();
     let (shape, status) = (call.error_shape(), StatusCode::UNPROCESSABLE_ENTITY);
@@ -101,7 +101,7 @@ fn unscripted(call: &IncomingCall, why: &NoScriptedResponse) -> CallResult {
     CallResult::new(response, CallOutcome::Unscripted { message })
 }
 
-/// Explains a miss on a thread that may wait for files.
+/// Explains a miss on a thread that may block on files.
 pub(super) async fn explain(
     replay: &Arc<ReplayEngine>,
     on_explained: &OnExplainedMiss,

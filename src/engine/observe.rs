@@ -1,4 +1,4 @@
-//! From a request on the wire to what the engines see of it.
+//! The observer of requests: turns a request on the wire into what the engines work with.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -21,43 +21,43 @@ use loomrec_recording::normalized_request::NormalizedRequest;
 use loomrec_recording::redact::{CallCredentials, Placeholders, RedactedBody, Redactor};
 use loomrec_recording::request_text::{RequestText, request_text};
 
-/// Names the session of a call.
+/// The header that names the session of a call.
 pub const SESSION_HEADER: HeaderName = HeaderName::from_static("x-loomrec-session");
-/// Names the step of a call.
+/// The header that names the step of a call.
 pub const STEP_HEADER: HeaderName = HeaderName::from_static("x-loomrec-step-id");
 
-/// What follows from the head of a request alone: freed of secrets, but for its place.
+/// What follows from the head of a request alone. All but the route is redacted.
 pub struct ParsedHead {
     place: Arc<Route>,
-    /// All but its body.
+    /// The request without its body.
     request: RecordedRequest,
     session: Option<String>,
     step: Option<String>,
     secrets: Arc<CallCredentials>,
     placeholders: Placeholders,
-    /// How the body is encoded.
+    /// The content coding of the body.
     coding: Option<String>,
 }
 
 /// Observes the requests of a run.
 pub struct RequestObserver {
     redactor: Arc<Redactor>,
-    /// The rules that the engines will ask for keys under.
+    /// The rules that the engines make keys under.
     rules: Vec<IdentityRules>,
-    /// The headers that any of these rules makes a part of keys.
+    /// The headers that any of these rules makes part of keys.
     named: Vec<String>,
     credentials: CredentialCache,
-    /// Names of query parameters that are credentials, in lower case.
+    /// Names of query parameters that hold credentials, in lower case.
     credential_params: Vec<String>,
     /// The program's own header for the step of a call, in lower case.
     step_header: Option<String>,
-    /// What was made of earlier requests.
+    /// What was observed of earlier requests.
     pub memo: RequestCache,
 }
 
 impl RequestObserver {
-    /// An observer that frees requests of what `redactor` finds, and makes their
-    /// keys under `rules` ready.
+    /// Returns an observer that redacts requests with `redactor`, and prepares their keys under
+    /// `rules`.
     pub fn new(redactor: Arc<Redactor>, rules: Vec<IdentityRules>) -> Self {
         let named = rules.iter().flat_map(|rules| rules.headers().iter().cloned()).collect();
         let (credentials, memo) = (CredentialCache::default(), RequestCache::default());
@@ -65,26 +65,26 @@ impl RequestObserver {
         Self { redactor, rules, named, credentials, credential_params, step_header, memo }
     }
 
-    /// The headers that rules make a part of keys.
+    /// Returns the headers that rules make part of keys.
     pub fn named(&self) -> &[String] {
         &self.named
     }
 
-    /// Takes query parameters of these names for credentials, wherever a request goes.
+    /// Treats query parameters of these names as credentials, wherever a request goes.
     #[must_use]
     pub fn with_credential_params(mut self, names: &[String]) -> Self {
         self.credential_params = names.iter().map(|name| name.to_ascii_lowercase()).collect();
         self
     }
 
-    /// Takes the header of this name for loomrec's own: it names a call's step.
+    /// Treats the header of this name as loomrec's own: it names a call's step.
     #[must_use]
     pub fn with_step_header(mut self, name: Option<&str>) -> Self {
         self.step_header = name.map(str::to_ascii_lowercase);
         self
     }
 
-    /// Takes the users and passwords in the addresses of upstreams for credentials of each
+    /// Treats the users and passwords in the addresses of upstreams as credentials of every
     /// request.
     #[must_use]
     pub fn with_addresses<'a>(mut self, addresses: impl Iterator<Item = &'a Url>) -> Self {
@@ -92,12 +92,12 @@ impl RequestObserver {
         self
     }
 
-    /// Which parameters of a query to an upstream are credentials.
+    /// Returns the rules that say which query parameters to an upstream are credentials.
     pub fn query_rules(&self, upstream: &str) -> QueryRules<'_> {
         directory::query_rules(Some(upstream), &self.credential_params)
     }
 
-    /// The credentials a request carries.
+    /// Returns the credentials that a request carries.
     pub fn carried(
         &self,
         headers: &HeaderMap,
@@ -107,8 +107,8 @@ impl RequestObserver {
         self.credentials.of(headers, query, rules)
     }
 
-    /// Frees the head of a request of secrets. What it is made of: the headers that
-    /// `parsed_request::looks_at` names.
+    /// Redacts the head of a request. It reads only the headers that `parsed_request::looks_at`
+    /// names.
     pub fn open(
         &self,
         place: Route,
@@ -144,8 +144,8 @@ impl RequestObserver {
         ParsedHead { place, request, session, step, secrets, placeholders, coding }
     }
 
-    /// Recognises a request and frees its body of secrets. What is just as it is
-    /// `recorded` need not be read.
+    /// Identifies a request and redacts its body. A request that is exactly the same as one in
+    /// `recorded` is not parsed.
     pub fn observe(
         &self,
         opening: &ParsedHead,
@@ -155,7 +155,7 @@ impl RequestObserver {
         let ParsedHead { place, request, session, step, secrets, placeholders, coding } = opening;
         let mut placeholders = placeholders.clone();
         let kind = request.content_type();
-        // A body that is encoded is kept as it came unless something is found inside.
+        // An encoded body stays as it arrived unless something in it has to be redacted.
         let (text, opaque) = match request_text(coding.as_deref(), body) {
             RequestText::Plain(text) | RequestText::Decoded(text) => (text, None),
             RequestText::Opaque(mark) => (body.clone(), Some(mark)),

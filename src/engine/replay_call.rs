@@ -10,32 +10,32 @@ use super::parsed_request::ParsedRequest;
 use crate::replay::{ENTRY, ReplayAnswer, ReplayEngine, TakeMatch, UnexplainedMiss};
 use loomrec_recording::normalized_request::NormalizedRequest;
 
-/// The take that a call is owed, and the request that it was found by.
+/// The take that was found for a call, and the request that it was found by.
 pub struct OwedTake<'a> {
     replay: &'a ReplayEngine,
     observed: &'a NormalizedRequest,
     matched: TakeMatch<'a>,
-    /// Whether the take is used up by this call.
+    /// Whether this call uses the take up.
     is_held: bool,
 }
 
 impl<'a> OwedTake<'a> {
-    /// The take.
+    /// Returns the take.
     pub fn matched(&self) -> &TakeMatch<'a> {
         &self.matched
     }
 
-    /// Whether the take is used up by this call.
+    /// Whether this call uses the take up.
     pub fn is_held(&self) -> bool {
         self.is_held
     }
 
-    /// Hands the use of the take over to a lease: [`OwedTake::release`] does nothing then.
+    /// Hands the take over to a lease. [`OwedTake::release`] does nothing after that.
     pub fn hand_over(&mut self) {
         self.is_held = false;
     }
 
-    /// Gives the take back: it is still owed to the session.
+    /// Gives the take back, so that the session can get it again.
     pub fn release(&mut self) {
         if std::mem::replace(&mut self.is_held, false) {
             self.replay.release(self.matched.index(), self.observed.session.as_deref());
@@ -43,10 +43,10 @@ impl<'a> OwedTake<'a> {
     }
 }
 
-/// Finds the take that a call is owed.
+/// Finds the take for a call.
 ///
 /// # Errors
-/// A miss where no take answers the call.
+/// A miss if no take answers the call.
 pub(super) fn find<'a>(
     replay: &'a ReplayEngine,
     parsed: &'a ParsedRequest,
@@ -56,17 +56,17 @@ pub(super) fn find<'a>(
         let matched = replay.find(observed)?;
         Ok(OwedTake { replay, observed, matched, is_held: true })
     };
-    // A body that holds the caller's own key was recorded without it.
+    // If the body holds the caller's own key, the request was recorded without that key.
     match (find(&redacted.observed), &redacted.scrubbed) {
         (Err(_), Some(scrubbed)) => find(scrubbed),
         (found, _) => found,
     }
 }
 
-/// Answers a call with the take that it is owed, due as if the call had come at `arrived`.
+/// Answers a call with its take, due as if the call had arrived at `arrived`.
 ///
 /// # Errors
-/// A miss where the take cannot be given in the form that is asked for. It is given back.
+/// A miss if the take cannot be sent in the form that the call asks for. The take is given back.
 pub(super) async fn deliver(
     call: &IncomingCall,
     mut owed: OwedTake<'_>,

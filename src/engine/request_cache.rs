@@ -1,14 +1,13 @@
-//! Requests that were made before, with what was observed of them then.
+//! The cache of parsed requests.
 //!
-//! What a request is placed at and recognised as, what of it is kept and which
-//! keys it has depend on nothing but its bytes, so a program that repeats a call
-//! has it read once. A request is known again only if its method, its target,
-//! its body and every header that enters any of this are the same, byte for
-//! byte: the hash says where to look, never that it is the same.
+//! Where a request goes, how it is identified, what is stored of it and which keys it has depend on
+//! nothing but its bytes. So a request that a program repeats is parsed once. A request counts as
+//! repeated only if its method, target, body and every header that affects any of this are the
+//! same, byte for byte. The hash only says where to look.
 //!
-//! A request is kept when it comes a second time: one that is made once costs a
-//! hash and a number in a table. Entries and bytes are bounded, the oldest give
-//! way. Each shard has a lock of its own.
+//! A request is cached when it comes a second time; one that comes once costs a hash and a number
+//! in a table. Entries and bytes are bounded: the oldest entries are removed. Each shard has its
+//! own lock.
 
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};
@@ -22,29 +21,29 @@ use super::head_cache::{EarlierHead, RequestRef};
 use super::parsed_request::ParsedRequest;
 
 const SHARDS: usize = 16;
-/// The most bytes of requests that one shard holds.
+/// The most bytes of requests in one shard.
 const SHARD_BYTES: usize = 4 << 20;
-/// The largest request that is kept.
+/// The most bytes in the body of a cached request.
 const LARGEST: usize = 1 << 20;
-/// What an entry takes beside its request, about.
+/// The approximate overhead of an entry beyond its request, in bytes.
 const OVERHEAD: usize = 1 << 10;
-/// How many requests are remembered to have come once.
+/// The number of slots for the hashes of requests that came once.
 const FIRST_SEEN: usize = 1 << 14;
 
-/// What the cache knows of a request.
+/// The result of a lookup in the cache.
 pub enum CachedRequest {
-    /// It was made before, and this was observed then.
+    /// It was made before; this was observed then.
     Known(Arc<ParsedRequest>),
-    /// It came once before: what is observed now is to be kept.
+    /// It came once before: the caller is to cache what it observes now.
     Again(RequestFingerprint),
-    /// It is new, or not to be kept.
+    /// It is new, or cannot be cached.
     New,
 }
 
-/// The hash of a request that is to be kept.
+/// The hash of a request that is to be cached.
 pub struct RequestFingerprint(u64);
 
-/// One request, and what was observed of it.
+/// A request, and what was observed of it.
 struct Remembered {
     head: EarlierHead,
     body: Bytes,
@@ -59,10 +58,10 @@ struct Shard {
     bytes: usize,
 }
 
-/// The memo of one run.
+/// The cache of one run.
 pub struct RequestCache {
     shards: [Mutex<Shard>; SHARDS],
-    /// Hashes of requests that came once, each at its own place.
+    /// Hashes of requests that came once. The hash itself decides the slot.
     first_seen: Box<[AtomicU64]>,
     seed: u64,
 }
@@ -77,12 +76,12 @@ impl Default for RequestCache {
     }
 }
 
-/// Where to look for a request of this target.
+/// Returns the hash of a request with this target.
 fn print_of(raw: &RequestRef<'_>, target: &str, seed: u64) -> u64 {
     let mut print = fold(seed ^ raw.body.len() as u64, raw.body);
     print = fold(print, target.as_bytes());
     for (name, value) in raw.headers {
-        // Those that tell apart calls of one and the same body.
+        // These headers tell apart calls with the same body.
         if name == http::header::AUTHORIZATION || name.as_str().starts_with("x-loomrec-") {
             print = fold(print, value.as_bytes());
         }
@@ -91,7 +90,7 @@ fn print_of(raw: &RequestRef<'_>, target: &str, seed: u64) -> u64 {
 }
 
 impl Remembered {
-    /// Whether `raw` is this very request, in all that matters.
+    /// Whether `raw` is the same request, in all parts that matter.
     fn is(&self, raw: &RequestRef<'_>, target: &str) -> bool {
         self.head.is(raw, target) && self.body == *raw.body
     }
@@ -102,7 +101,7 @@ impl Remembered {
 }
 
 impl RequestCache {
-    /// What is known of a request.
+    /// Looks a request up.
     pub fn recall(&self, raw: &RequestRef<'_>) -> CachedRequest {
         let Some(target) = raw.target().filter(|_| raw.body.len() <= LARGEST) else {
             return CachedRequest::New;
@@ -121,7 +120,7 @@ impl RequestCache {
         }
     }
 
-    /// Keeps what was observed of a request. `raw` must own its body alone.
+    /// Caches what was observed of a request. The body of `raw` must not share a larger buffer.
     pub fn keep(
         &self,
         print: &RequestFingerprint,
@@ -154,7 +153,7 @@ impl RequestCache {
 }
 
 impl Shard {
-    /// Takes an entry out, but for its place in the order; whether it was there.
+    /// Removes an entry, but not its place in the order. Returns whether it was there.
     fn remove(&mut self, print: u64) -> bool {
         let removed = self.entries.remove(&print);
         self.bytes -= removed.as_ref().map_or(0, Remembered::size);

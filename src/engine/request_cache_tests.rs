@@ -11,7 +11,7 @@ use loomrec_recording::redact::{CallCredentials, Redactor};
 
 const BODY: &str = r#"{"model":"gpt-4o","messages":[{"role":"user","content":"hello"}]}"#;
 
-/// A request as the server has it before it is placed.
+/// A request as the server has it before it is routed.
 #[derive(Clone, Debug)]
 struct Sent {
     method: Method,
@@ -44,7 +44,7 @@ impl Sent {
     }
 }
 
-/// A memo, and what observes for it.
+/// A cache, and the observer that fills it.
 struct Scene {
     observer: RequestObserver,
     routes: RouteTable,
@@ -76,7 +76,7 @@ impl Scene {
         Arc::new(self.observer.observe(&opening, &sent.body, None))
     }
 
-    /// What the memo says of a request; kept, if it is to be.
+    /// Looks a request up, and caches it if the cache asks for that.
     fn ask(&self, sent: &Sent) -> Option<Arc<ParsedRequest>> {
         match self.observer.memo.recall(&sent.raw()) {
             CachedRequest::Known(known) => Some(known),
@@ -88,7 +88,7 @@ impl Scene {
         }
     }
 
-    /// A scene that knows this request.
+    /// Returns a scene whose cache holds this request.
     fn knowing(sent: &Sent) -> Self {
         let scene = Self::new();
         assert!(scene.ask(sent).is_none() && scene.ask(sent).is_none());
@@ -205,7 +205,7 @@ fn another_request_of_the_same_hash_is_not_taken_for_it() {
         scene.observer.memo.seed,
     ));
     let other = Sent { body: Bytes::from_static(b"{}"), ..chat() };
-    // As if both had the same hash: the later one takes the place of the first.
+    // As if both had the same hash: the later one replaces the first.
     scene.observer.memo.keep(&print, &other.raw(), scene.observe(&other));
     assert!(scene.ask(&chat()).is_none());
 }
@@ -229,7 +229,7 @@ fn bytes_are_bounded_when_many_requests_are_kept() {
     assert!((0..5).all(|_| scene.ask(&large).is_none()));
 }
 
-/// Requests that are easily taken for each other.
+/// Requests that are easily mistaken for each other.
 fn sent() -> impl Strategy<Value = Sent> {
     let target = prop::sample::select(vec![
         "/v1/chat/completions",

@@ -1,28 +1,28 @@
 //! The request of a call, as journals, spans and logs report it.
 //!
-//! Nothing in it is a secret: it is made of what may be stored. It holds no body, no
-//! header's value and no query string, and no text of a caller's is longer in it than
-//! [`LONGEST`].
+//! It holds no secrets, because it is made of the request as it may be stored. It holds no body, no
+//! header values and no query string, and each text of the client in it is at most [`LONGEST`]
+//! bytes long.
 
 use loomrec_identity::{IdentityRules, RequestKey};
 use loomrec_provider::{Operation, Provider};
 use loomrec_recording::normalized_request::NormalizedRequest;
 
-/// The most bytes of one text of the caller's.
+/// The most bytes of one text of the client.
 pub const LONGEST: usize = 1024;
 
-/// What is said of the request.
+/// The summary of a request.
 #[derive(Clone, Debug)]
 pub struct RequestSummary {
-    /// Its method.
+    /// The method.
     pub method: String,
-    /// Its path, without the query.
+    /// The path, without the query.
     pub path: String,
-    /// Where it was meant for; empty where it has no place.
+    /// The upstream that it goes to; empty if the request was not routed.
     pub upstream: String,
-    /// Whose API it speaks.
+    /// The provider whose API it uses.
     pub provider: Provider,
-    /// What it asks for.
+    /// The operation that it asks for.
     pub operation: Operation,
     /// The model it asks for.
     pub model: Option<String>,
@@ -37,7 +37,7 @@ pub struct RequestSummary {
 }
 
 impl RequestSummary {
-    /// Those of a request.
+    /// Summarizes a request.
     pub fn of(observed: &NormalizedRequest, rules: Option<&IdentityRules>) -> Self {
         let (request, call) = (&observed.request, &observed.call);
         Self {
@@ -54,7 +54,7 @@ impl RequestSummary {
         }
     }
 
-    /// Those of a request that was refused before it was looked at.
+    /// Summarizes a request that was refused before it was parsed.
     pub fn refused(method: &str, path: &str, provider: Provider) -> Self {
         Self {
             method: clip(method),
@@ -72,18 +72,18 @@ impl RequestSummary {
 }
 
 impl RequestSummary {
-    /// The bytes they take in memory, about.
+    /// Returns the approximate number of bytes it takes in memory.
     pub fn weight(&self) -> usize {
         let texts = [&self.method, &self.path, &self.upstream].map(String::len);
         let more = [&self.model, &self.step, &self.session].map(|text| {
-            // What is not there takes nothing.
+            // An absent text takes nothing.
             text.as_ref().map_or(0, String::len)
         });
         size_of::<Self>() + texts.iter().chain(&more).sum::<usize>()
     }
 }
 
-/// A text that is kept, cut where it is too long.
+/// Returns the text, cut to [`LONGEST`] bytes if it is longer.
 pub fn clip(text: &str) -> String {
     if text.len() <= LONGEST {
         return text.to_owned();

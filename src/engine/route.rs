@@ -1,8 +1,8 @@
-//! Routing: which upstream a request is meant for, and what of its path is left.
+//! Routing: which upstream a request goes to, and under which path.
 //!
-//! `/@SESSION/NAME/rest` names session and upstream; without a known NAME the
-//! path goes to the single `--upstream URL`, else its shape tells. The raw
-//! percent-encoding of the rest is kept.
+//! `/@SESSION/NAME/rest` names session and upstream. Without a known NAME the path goes to the
+//! single `--upstream URL`; if there is none, the shape of the request decides. The rest keeps its
+//! raw percent-encoding.
 
 use http::uri::Authority;
 use http::{HeaderMap, Method, Uri};
@@ -11,7 +11,7 @@ use url::Url;
 
 use loomrec_provider::{Provider, directory};
 
-/// The name of an upstream whose calls have no known shape.
+/// The name of the upstream for calls of no known shape.
 pub const UNNAMED: &str = "default";
 
 const ANTHROPIC_VERSION: &str = "anthropic-version";
@@ -21,7 +21,7 @@ const ANTHROPIC_VERSION: &str = "anthropic-version";
 pub struct MountedUpstream {
     /// Its name: the first segment of the path.
     pub name: String,
-    /// Where it is; `None` where the user has to say (`--upstream NAME=URL`).
+    /// Its address; `None` if the user has to give it (`--upstream NAME=URL`).
     pub base: Option<Url>,
     /// The shape of its errors.
     pub provider: Provider,
@@ -30,12 +30,12 @@ pub struct MountedUpstream {
 /// All upstreams of this run.
 #[derive(Clone, Debug, Default)]
 pub struct RouteTable {
-    /// The named ones.
+    /// The named upstreams.
     pub named: Vec<MountedUpstream>,
     /// The single `--upstream URL`.
     pub single: Option<Url>,
-    /// Whether calls of no known shape go to [`UNNAMED`] although no URL is given:
-    /// true in replay when the recordings hold such calls.
+    /// Whether calls of no known shape go to [`UNNAMED`] although no URL is given. True in a replay
+    /// whose recordings hold such calls.
     pub unnamed: bool,
 }
 
@@ -44,11 +44,11 @@ pub struct RouteTable {
 pub struct Route {
     /// The upstream's name.
     pub upstream: String,
-    /// Whether it is where the single `--upstream URL` says; see [`RouteTable::base`].
+    /// Whether its address is the single `--upstream URL`; see [`RouteTable::base`].
     pub single: bool,
-    /// The shape of its errors, where the request itself does not tell.
+    /// The shape of its errors, unless the request itself has one.
     pub provider: Provider,
-    /// The raw path behind the mount.
+    /// The raw path after the mount.
     pub path: String,
     /// The raw query.
     pub query: String,
@@ -56,7 +56,7 @@ pub struct Route {
     pub session: Option<String>,
 }
 
-/// A request that no upstream is meant by.
+/// The error of a request that names no upstream.
 #[derive(Debug, thiserror::Error)]
 pub enum RouteError {
     /// Neither its path nor its shape names an upstream.
@@ -71,8 +71,8 @@ pub enum RouteError {
         /// The upstreams' names.
         known: String,
     },
-    /// Meant, as a proxy is asked, for a host that is no upstream's: its keys are
-    /// not for another's eyes.
+    /// An absolute target, as a proxy gets it, whose host belongs to no upstream. The credentials
+    /// in the request are for that host and must not be sent to another one.
     #[error(
         "place a request for {host}: that is neither an upstream's address nor loomrec's own; \
          add it with --upstream NAME=http://{host}, or with --allow-host {name} where it is \
@@ -87,7 +87,7 @@ pub enum RouteError {
 }
 
 impl RouteError {
-    /// Not the target as it came: a password may stand in it.
+    /// Leaves out the user part of the target, because it may hold a password.
     fn of_target(target: &Authority) -> Self {
         let port = target.port_u16().map(|port| format!(":{port}")).unwrap_or_default();
         let name = target.host().to_owned();
@@ -96,10 +96,10 @@ impl RouteError {
 }
 
 impl RouteTable {
-    /// Where a request goes. A target with a host is another's than loomrec's own.
+    /// Returns the route of a request. The host of an absolute target is not loomrec's own.
     ///
     /// # Errors
-    /// [`RouteError`] naming the upstreams there are.
+    /// [`RouteError`] naming the known upstreams.
     pub fn route(
         &self,
         method: &Method,
@@ -137,7 +137,7 @@ impl RouteTable {
         }
     }
 
-    /// Where the upstream of a place is, if that is known.
+    /// Returns the address of the upstream that a route leads to, if it is known.
     pub fn base(&self, place: &Route) -> Option<&Url> {
         if place.single {
             return self.single.as_ref();
@@ -145,8 +145,8 @@ impl RouteTable {
         self.named.iter().find(|upstream| upstream.name == place.upstream)?.base.as_ref()
     }
 
-    /// The upstream an absolute target names by its host: the host it has here, or the
-    /// public one it is known by.
+    /// Returns the upstream whose host an absolute target names: the host of its address in this
+    /// run, or its public host.
     fn upstream_of(&self, target: &Authority) -> Option<&MountedUpstream> {
         let public = |upstream: &MountedUpstream| {
             let base = directory::KnownUpstream::find(&upstream.name)?.base?;
@@ -157,12 +157,12 @@ impl RouteTable {
         here.or_else(|| self.named.iter().find(|known| is_here(public(known).as_ref())))
     }
 
-    /// The addresses of all upstreams, as far as they are known.
+    /// Returns the known addresses of all upstreams.
     pub fn addresses(&self) -> impl Iterator<Item = &Url> {
         self.named.iter().filter_map(|upstream| upstream.base.as_ref()).chain(&self.single)
     }
 
-    /// The upstreams' names, for messages.
+    /// Returns the upstreams' names, for messages.
     pub fn names(&self) -> String {
         let names: Vec<&str> = self.named.iter().map(|upstream| upstream.name.as_str()).collect();
         names.join(", ")
@@ -182,8 +182,9 @@ impl MountedUpstream {
     }
 }
 
-/// Whether a target is the host and port of an address. Without a port it is the usual one,
-/// whatever the scheme: what a proxy is asked for by http goes on as the address says.
+/// Whether a target names the host and port of an address. A target without a port matches an
+/// address without one, whatever the scheme: a request that reaches the proxy over http is sent on
+/// with the scheme of the address.
 fn is_at(base: &Url, target: &Authority) -> bool {
     let same_port = match target.port_u16() {
         Some(port) => base.port_or_known_default() == Some(port),
@@ -192,7 +193,7 @@ fn is_at(base: &Url, target: &Authority) -> bool {
     same_port && base.host_str().is_some_and(|host| host.eq_ignore_ascii_case(target.host()))
 }
 
-/// Takes `/@SESSION` off the front of a path.
+/// Splits `/@SESSION` off the front of a path.
 fn split_session(path: &str) -> (Option<String>, &str) {
     let Some(tail) = path.strip_prefix("/@") else { return (None, path) };
     let end = tail.find('/').unwrap_or(tail.len());
@@ -201,13 +202,13 @@ fn split_session(path: &str) -> (Option<String>, &str) {
     (Some(name).filter(|name| !name.is_empty()), rest)
 }
 
-/// The first segment of a path, and what follows it.
+/// Returns the first segment of a path, and what follows it.
 fn split_first(path: &str) -> (&str, &str) {
     let tail = path.strip_prefix('/').unwrap_or(path);
     tail.split_at(tail.find('/').unwrap_or(tail.len()))
 }
 
-/// The header that tells a request's shape where its path does not.
+/// Returns the header that shows a request's shape if its path does not.
 fn shape_headers(headers: &HeaderMap) -> Vec<(String, String)> {
     let version = headers.get(ANTHROPIC_VERSION).and_then(|value| value.to_str().ok());
     let header = |value: &str| (ANTHROPIC_VERSION.to_owned(), value.to_owned());

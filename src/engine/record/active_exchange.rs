@@ -1,4 +1,4 @@
-//! Exchanges that are under way, and what each of them needs.
+//! Open exchanges, and what each of them needs.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,30 +16,30 @@ use loomrec_recording::redact::Redactor;
 pub struct RecordConfig {
     /// A copy larger than this many bytes is dropped and marked `truncated`.
     pub max_copy: usize,
-    /// How long a response, or the rest of one, is awaited after its client has left.
+    /// How long loomrec waits for a response, or the rest of one, after its client has left.
     pub drain: Duration,
-    /// The rules keys are made under.
+    /// The rules that keys are made under.
     pub rules: IdentityRules,
-    /// What models cost.
+    /// The prices of models.
     pub prices: PriceTable,
-    /// Which recorder of its run this is: [`store::Recorder::place`].
+    /// The place of this recorder in its run: [`store::Recorder::place`].
     ///
     /// [`store::Recorder::place`]: loomrec_store::RecordingAppender::place
     pub place: usize,
 }
 
-/// What every exchange needs.
+/// The state that all exchanges share.
 pub(crate) struct RecordContext {
-    /// Exchanges under way.
+    /// The number of open exchanges.
     pub(super) busy: AtomicUsize,
-    /// Notified when no exchange is under way any more.
+    /// Notified when no exchange is open any more.
     pub(super) idle: Notify,
     pub(crate) config: RecordConfig,
     pub(crate) redactor: Arc<Redactor>,
     pub(crate) writer: RecordWriter,
 }
 
-/// One exchange under way: [`RecordEngine::finish`](super::RecordEngine::finish) waits for it.
+/// One open exchange. [`RecordEngine::finish`](super::RecordEngine::finish) waits for it.
 pub(crate) struct ActiveExchange {
     pub(crate) shared: Arc<RecordContext>,
 }

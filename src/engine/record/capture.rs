@@ -1,5 +1,5 @@
-//! The copy of one exchange: collects chunks with their times and turns them
-//! into an entry, freed of secrets, when the exchange is over.
+//! The copy of one exchange: collects chunks with their times, and turns them into a redacted entry
+//! when the exchange is over.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ use loomrec_recording::entry::{Entry, ResponseEnd};
 use loomrec_recording::entry_maker::{CompletedExchange, EntryMaker, UpstreamReply};
 use loomrec_recording::redact::CallCredentials;
 
-/// The copy of one exchange, still being made.
+/// The copy of one exchange while it is being made.
 pub struct ExchangeCapture {
     job: RecordJob,
     status: u16,
@@ -39,7 +39,7 @@ impl ExchangeCapture {
         Self { job, status, headers, chunks: Vec::new(), size: 0, max, over: false, times }
     }
 
-    /// Adds a chunk that arrived just now. Past the limit the whole copy is dropped.
+    /// Adds a chunk that has just arrived. Past the limit, the whole copy is dropped.
     pub fn add(&mut self, data: Bytes) {
         self.size += data.len();
         let at = self.job.arrived.elapsed();
@@ -55,22 +55,22 @@ impl ExchangeCapture {
         self.chunks.push(Chunk { at_ms: at.as_secs_f64() * 1000.0, data });
     }
 
-    /// The credentials that the request carried.
+    /// Returns the credentials that the request carried.
     pub(super) fn secrets(&self) -> Arc<CallCredentials> {
         Arc::clone(&self.job.secrets)
     }
 
-    /// Who has a say in whether the exchange is kept.
+    /// Takes the filter that decides whether the exchange is stored.
     pub(super) fn take_keeps(&mut self) -> Option<KeepFilter> {
         self.job.keeps.take()
     }
 
-    /// Whether every chunk so far is still held by the copy.
+    /// Whether the copy still holds every chunk so far.
     pub fn is_whole(&self) -> bool {
         !self.over
     }
 
-    /// The exchange as it is to be kept.
+    /// Returns the exchange as it is to be stored.
     pub(super) fn finish(self, end: ResponseEnd, shared: &RecordContext) -> FinishedExchange {
         let Self { job, status, headers, chunks, max, over, mut times, .. } = self;
         times.last = job.arrived.elapsed();
@@ -101,16 +101,16 @@ impl ExchangeCapture {
 
 /// An exchange that is over.
 pub(super) struct FinishedExchange {
-    /// The name to keep it under, and the entry; `None` where it cannot be kept.
+    /// The name and the entry to store; `None` if the exchange cannot be stored.
     pub(super) entry: Option<(EntryName, Entry)>,
-    /// What there is to say of it.
+    /// What is reported about it.
     pub(super) kept: RecordOutcome,
-    /// Who is told.
+    /// The callback for its outcome.
     pub(super) on_recorded: OnRecorded,
 }
 
-/// What there is to say of an exchange that is to be kept. The entry alone does not tell an
-/// unknown price from none.
+/// Returns the report on an exchange that is to be stored. The cost is passed in, because the entry
+/// does not distinguish an unknown price from none.
 fn kept(entry: &Entry, cost_usd: Option<f64>, times: UpstreamTimes) -> RecordOutcome {
     let usage = entry.usage.unwrap_or_default();
     let incomplete = entry.response.as_ref().map(|response| response.end);
@@ -139,12 +139,13 @@ fn kept(entry: &Entry, cost_usd: Option<f64>, times: UpstreamTimes) -> RecordOut
     }
 }
 
-/// Milliseconds from `start` to now.
+/// Returns the milliseconds from `start` to now.
 fn millis_since(start: Instant) -> f64 {
     start.elapsed().as_secs_f64() * 1000.0
 }
 
-/// Headers as a list, names in lower case; a value that is not UTF-8 keeps what is.
+/// Returns headers as a list, with names in lower case. In a value that is not UTF-8, the invalid
+/// bytes are replaced.
 pub fn header_list(headers: &HeaderMap) -> Vec<(String, String)> {
     headers
         .iter()

@@ -1,8 +1,8 @@
-//! Finishes an exchange whose caller has stopped waiting for it.
+//! The completion of exchanges whose client has stopped waiting.
 //!
-//! While the caller waits, the exchange is worked on in the caller's own task: no
-//! other has to be woken between the upstream's head and the client's. A caller
-//! that leaves drops its [`DetachOnDrop`], and a task of its own takes what is left.
+//! While the client waits, the exchange runs in the client's own task, so no other task has to be
+//! woken between the upstream's head and the client's. When the client leaves, its [`DetachOnDrop`]
+//! is dropped, and a new task finishes the work.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -17,17 +17,16 @@ use crate::upstream::UpstreamError;
 
 type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// What an exchange waits for until its response is there.
+/// The first stage: waits for the head of the response.
 type Head = Boxed<Result<OpenedResponse, UpstreamError>>;
 
-/// What it waits for then: a copy that is on disk, where all of it is there.
+/// The second stage: stores the response if all of it has arrived, and hands it to the client.
 type Handing = Boxed<Response<TeeBody>>;
 
-/// The response of an exchange, as a future that ends its work when it is dropped
-/// in a task of its own.
+/// The response of an exchange, as a future. If it is dropped early, a new task finishes its work.
 pub(super) struct DetachOnDrop {
     stage: Stage,
-    /// How long a head is awaited once the caller has left.
+    /// How long to wait for a head after the client has left.
     drain: Duration,
 }
 
@@ -70,7 +69,7 @@ impl Drop for DetachOnDrop {
             Stage::Head(head) => {
                 let drain = self.drain;
                 runtime.spawn(async move {
-                    // The response's body goes with the response, and the pump drains the rest.
+                    // Dropping the response drops its body too, and the pump drains the rest.
                     if let Ok(Ok(opened)) = timeout(drain, head).await {
                         drop(opened.hand_over().await);
                     }

@@ -1,12 +1,11 @@
-//! Recording: forwards a call to its upstream and keeps what came back.
+//! Recording: forwards a call to its upstream and stores the exchange.
 //!
-//! [`RecordEngine::run`] sends the request on and hands the response back as
-//! soon as its head is there; one whose body came with the head is kept first. A
-//! pump task owns any other body from then on: it feeds the client and the copy
-//! side by side, so a copy that fails does not touch the client. A client that
-//! leaves early does not lose the recording, whenever it leaves (`carry`).
-//! The last byte of a response (or its end, where the length is not announced)
-//! is passed on only once the exchange is kept.
+//! [`RecordEngine::run`] sends the request on and returns the response as soon as its head is
+//! there. A response whose body came with the head is stored first. Any other body belongs to a
+//! pump task from then on, which feeds the client and the copy side by side, so a copy that fails
+//! does not affect the client. A client that leaves early, at whatever point, does not lose the
+//! recording (`detach`). The last byte of a response (or its end, if the length is not announced)
+//! is sent to the client only once the exchange is stored.
 
 mod active_exchange;
 pub mod capture;
@@ -45,7 +44,7 @@ pub struct RecordEngine {
 }
 
 impl RecordEngine {
-    /// A recorder that sends through `client` and keeps through `writer`.
+    /// Returns an engine that sends through `client` and stores through `writer`.
     pub fn new(
         config: RecordConfig,
         client: UpstreamClient,
@@ -57,28 +56,26 @@ impl RecordEngine {
         Self { client, shared, stop: watch::channel(false).0 }
     }
 
-    /// Which recorder of its run this is, counted from 0.
+    /// Returns the place of this recorder in its run, counted from 0.
     pub fn place(&self) -> usize {
         self.shared.config.place
     }
 
-    /// The rules keys are made under.
+    /// Returns the rules that keys are made under.
     pub fn rules(&self) -> &IdentityRules {
         &self.shared.config.rules
     }
 
-    /// Connections opened to upstreams so far.
+    /// Returns how many connections to upstreams were opened so far.
     pub fn connections(&self) -> u64 {
         self.client.connections()
     }
 
-    /// Sends the request on, keeps the exchange, and returns the response as the
-    /// upstream gave it, hop-by-hop headers removed. A caller that stops waiting for
-    /// the response loses it, the recording does not, as long as its head comes
-    /// within [`RecordConfig::drain`].
-    ///
+    /// Sends the request on, stores the exchange, and returns the upstream's response without
+    /// hop-by-hop headers. If the caller stops waiting, the exchange is still recorded, as long as
+    /// its head arrives within [`RecordConfig::drain`].
     /// # Errors
-    /// [`UpstreamError`] when there was no response; nothing is recorded then.
+    /// [`UpstreamError`] if there was no response. Nothing is recorded then.
     pub async fn run(
         self: &Arc<Self>,
         job: RecordJob,
@@ -89,7 +86,7 @@ impl RecordEngine {
         DetachOnDrop::new(recorder.open(job, forward, busy), self.shared.config.drain).await
     }
 
-    /// The response's head as soon as it is there, unless the run ends before.
+    /// Returns the response as soon as its head is there, unless the run ends first.
     async fn open(
         self: Arc<Self>,
         job: RecordJob,
@@ -113,28 +110,28 @@ impl RecordEngine {
         Ok(OpenedResponse { parts, body, capture, announced, bodiless, busy, stop })
     }
 
-    /// Waits up to `grace` for responses still under way, then ends them as
-    /// `client_abort`, and returns when everything is on disk.
+    /// Waits up to `grace` for open exchanges, then ends them as `client_abort`. Returns when
+    /// everything is on disk.
     ///
     /// # Errors
-    /// Why the recording does not hold, at its end, what was kept in it.
+    /// The reason why the recording does not hold everything that was stored in it.
     pub async fn finish(&self, grace: Duration) -> Result<(), String> {
-        // A wait that is over or has run out: either way nothing may begin any more.
+        // Whether the wait ended or timed out, no new exchange may begin.
         let _out_of_time = tokio::time::timeout(grace, self.idle()).await;
         self.stop.send_replace(true);
         self.idle().await;
         self.shared.writer.close().await
     }
 
-    /// Ends what is under way as `client_abort`, and lets nothing begin any more.
+    /// Ends open exchanges as `client_abort`, and prevents new ones.
     pub fn give_up(&self) {
         self.stop.send_replace(true);
     }
 
-    /// Returns when no exchange is under way.
+    /// Returns when no exchange is open.
     async fn idle(&self) {
         loop {
-            // Made before the look, so that no end falls between the two.
+            // Created before the check, so that an exchange that ends in between is not missed.
             let idle = self.shared.idle.notified();
             if self.busy() == 0 {
                 return;
@@ -143,19 +140,18 @@ impl RecordEngine {
         }
     }
 
-    /// How many exchanges are under way.
+    /// Returns the number of open exchanges.
     pub fn busy(&self) -> usize {
         self.shared.busy.load(Ordering::Acquire)
     }
 }
 
-/// Content-Length, where the response announces one.
+/// Returns the Content-Length, if the response announces one.
 fn announced_length(headers: &HeaderMap) -> Option<u64> {
     headers.get(http::header::CONTENT_LENGTH)?.to_str().ok()?.trim().parse().ok()
 }
 
-/// Removes the headers that belong to one connection only, those named by
-/// `connection` included.
+/// Removes the headers that apply to one connection only, including those named by `connection`.
 pub fn remove_hop_by_hop(headers: &mut HeaderMap) {
     let named: Vec<String> = headers
         .get_all(http::header::CONNECTION)

@@ -1,4 +1,4 @@
-//! What is to be recorded of one exchange, and who is told of it.
+//! The job of recording one exchange, and its callbacks.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -19,24 +19,25 @@ pub struct RecordJob {
     pub key: RequestKey,
     /// The name it is stored under.
     pub name: EntryName,
-    /// The credentials it carried: none of them may be stored.
+    /// The credentials it carried. None of them may be stored.
     pub secrets: Arc<CallCredentials>,
-    /// When it arrived: times in the recording count from here.
+    /// When it arrived. Times in the recording count from here.
     pub arrived: Instant,
     /// The same moment as text: RFC 3339, UTC, unique in the run.
     pub recorded_at: String,
-    /// Who has a say in whether it is kept; `None` where every exchange is.
+    /// Decides whether the exchange is stored; `None` if every exchange is.
     pub keeps: Option<KeepFilter>,
-    /// Told what becomes of this exchange, before its client gets the end of the answer.
+    /// Callback for the outcome of this exchange. It is called before the client gets the end of
+    /// the answer.
     pub on_recorded: OnRecorded,
 }
 
-/// A say in what becomes of one exchange: sees it once it is over, freed of secrets, and
-/// may add to it. It is not kept where this says no.
+/// Decides whether one exchange is stored. It is called with the redacted entry when the exchange
+/// is over, and may add to it. If it returns `false`, the exchange is not stored.
 pub struct KeepFilter(Box<dyn FnOnce(&mut Entry) -> bool + Send + Sync>);
 
 impl KeepFilter {
-    /// Has `keeps` asked.
+    /// Returns a filter that calls `keeps`.
     pub fn new(keeps: impl FnOnce(&mut Entry) -> bool + Send + Sync + 'static) -> Self {
         Self(Box::new(keeps))
     }
@@ -52,14 +53,14 @@ impl std::fmt::Debug for KeepFilter {
     }
 }
 
-/// Told once of one exchange: what became of it, or that nothing did.
+/// Callback for the outcome of one exchange. It is called once: with `None`, on drop, if there is
+/// no outcome.
 pub struct OnRecorded(Option<Report>);
 
-/// What is told.
 type Report = Box<dyn FnOnce(Option<RecordOutcome>) + Send + Sync>;
 
 impl OnRecorded {
-    /// Has `report` told.
+    /// Returns a callback that calls `report`.
     pub fn new(report: impl FnOnce(Option<RecordOutcome>) + Send + Sync + 'static) -> Self {
         Self(Some(Box::new(report)))
     }

@@ -1,58 +1,58 @@
-//! What became of one exchange.
+//! The outcome of one recorded exchange.
 
 use std::time::Duration;
 
 use loomrec_recording::entry::ResponseEnd;
 
-/// When what happened at the upstream, counted from the call's arrival.
+/// The times of the upstream's part of a call, counted from the call's arrival.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UpstreamTimes {
-    /// The request was on its way.
+    /// When the request was about to be sent.
     pub sent: Duration,
-    /// The answer's head was there.
+    /// When the head of the response was there.
     pub head: Duration,
-    /// So was the first byte of its body; `None` where there is none.
+    /// When the first byte of the body was there; `None` if there is none.
     pub first: Option<Duration>,
-    /// All of it was, or as much as came.
+    /// When the last byte that came was there.
     pub last: Duration,
 }
 
 /// How a call failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CallFailure {
-    /// It was answered with this status.
+    /// It was answered with this error status.
     Status(u16),
-    /// Its answer did not come to its end.
+    /// Its answer was cut.
     Cut,
-    /// Its answer was not recorded whole: see [`RecordOutcome::incomplete`].
+    /// Its answer was not recorded in full: see [`RecordOutcome::incomplete`].
     Incomplete,
 }
 
-/// What became of one exchange, for the receipt.
+/// The outcome of one recorded exchange, for the receipt.
 #[derive(Clone, Debug)]
 pub struct RecordOutcome {
-    /// Whether it is on disk; the reason where it is not.
+    /// Whether it is on disk, or the reason why not.
     pub outcome: Result<(), String>,
-    /// How it ended, where that makes it an exchange that is never replayed.
+    /// How it ended, if it ended so that it is never replayed.
     pub incomplete: Option<ResponseEnd>,
-    /// The request, in a few words; empty where the exchange is complete.
+    /// The method and path of the request; empty if the exchange is complete.
     pub label: String,
     /// The model that answered.
     pub model: Option<String>,
     /// Input and output tokens.
     pub tokens: (u64, u64),
-    /// Cost in US dollars; `None` where the model's price is not known.
+    /// Cost in US dollars; `None` if the model's price is not known.
     pub cost_usd: Option<f64>,
-    /// How the call failed: its status, or that its answer was cut; `None` where it did not.
+    /// How the call failed; `None` if it did not.
     pub failure: Option<CallFailure>,
-    /// When what happened.
+    /// The times of the upstream's part.
     pub times: UpstreamTimes,
-    /// How long it took to put it on disk, waiting for others included.
+    /// How long the append took, including the wait for other appends.
     pub append: Duration,
 }
 
 impl RecordOutcome {
-    /// The bytes it takes in memory, about.
+    /// Returns the approximate number of bytes it takes in memory.
     pub fn weight(&self) -> usize {
         let reason = self.outcome.as_ref().err().map_or(0, String::len);
         let model = self.model.as_ref().map_or(0, String::len);

@@ -1,10 +1,10 @@
-//! Sends recorded requests again, and keeps what comes back as the recorder keeps any
-//! live call.
+//! Rerecording: sends recorded requests again, and stores the answers as the recorder stores those
+//! of any live call.
 //!
-//! A [`RerecordSender`] sends one [`RerecordRequest`] after the other: so many at once to each upstream,
-//! again after a while where the upstream is busy, and no further once it is told to
-//! stop. What did not come to a good end is not kept. [`RerecordSender::run`] sends whole
-//! lanes: those of one lane in order, the lanes side by side.
+//! A [`RerecordSender`] sends [`RerecordRequest`]s. It limits how many are open at one upstream,
+//! retries later if the upstream is busy, and sends nothing more once it is stopped. An answer that
+//! did not end well is not stored. [`RerecordSender::run`] sends whole lanes: the requests of one
+//! lane in order, the lanes side by side.
 
 mod backoff;
 mod judge;
@@ -27,69 +27,69 @@ use judge::RejectReason;
 pub use request::RerecordRequest;
 use upstream_gate::UpstreamGate;
 
-/// How much is asked of upstreams, and how long they are waited for.
+/// The limits on load and waiting time.
 #[derive(Clone, Copy, Debug)]
 pub struct RerecordLimits {
-    /// Requests under way at one upstream.
+    /// The most requests that are open at one upstream.
     pub at_once: usize,
-    /// How often one request is sent at the most.
+    /// The most times that one request is sent.
     pub tries: u32,
-    /// The longest wait before it is sent again.
+    /// The longest wait before a request is sent again.
     pub patience: Duration,
     /// How long a whole answer may take.
     pub timeout: Duration,
 }
 
-/// What became of an order.
+/// The outcome of one rerecorded request.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RerecordOutcome {
     /// Its answer is on disk.
     Kept {
-        /// How often it had been sent before in vain.
+        /// How many attempts failed before.
         retries: u32,
-        /// What is different from the take it is to replace.
+        /// How it differs from the take that it replaces.
         change: AnswerChange,
     },
-    /// There was no answer worth keeping: why, freed of secrets.
+    /// There was no answer worth storing.
     Failed {
-        /// How often it had been sent before in vain.
+        /// How many attempts failed before the last one.
         retries: u32,
-        /// Why.
+        /// The reason, redacted.
         why: String,
     },
-    /// There was one, and it could not be kept: why.
+    /// There was an answer that could not be stored, for this reason.
     Unkept(String),
-    /// It was not sent, or given up: the run was told to stop.
+    /// It was not sent or was abandoned, because the run was stopped.
     Stopped,
 }
 
-/// Orders that are sent one after the other.
+/// Requests that are sent one after the other.
 #[derive(Debug)]
 pub struct RequestLane<T> {
-    /// The upstream of the first.
+    /// The upstream of the first request.
     pub upstream: String,
-    /// What each is made of.
+    /// What each request is made from.
     pub items: Vec<T>,
 }
 
-/// Says what time it is, as the recording says it: unique, and rising.
+/// Returns the time as the recording writes it: unique, and rising.
 pub type TimeSource = Arc<dyn Fn() -> String + Send + Sync>;
 
-/// Told of each exchange that is over.
+/// Callback for each exchange that is over.
 pub type OnExchange = Arc<dyn Fn(&RecordOutcome) + Send + Sync>;
 
-/// Sends orders.
+/// Sends requests again.
 pub struct RerecordSender {
     recorder: Arc<RecordEngine>,
     limits: RerecordLimits,
     stamp: TimeSource,
     on_exchange: OnExchange,
     gates: Mutex<BTreeMap<String, Arc<UpstreamGate>>>,
-    /// True once nothing more is to be sent.
+    /// True once nothing more may be sent.
     stop: watch::Receiver<bool>,
 }
 
-/// What one try came to.
+/// The outcome of one attempt.
 enum Tried {
     Kept(AnswerChange),
     Unkept(String),
@@ -97,8 +97,8 @@ enum Tried {
 }
 
 impl RerecordSender {
-    /// A sender through `recorder`, until `stop` is true. What is under way then is
-    /// waited for: [`RecordEngine::finish`] ends that.
+    /// Returns a sender that sends through `recorder` until `stop` is true. It waits for the
+    /// exchanges that are open then; [`RecordEngine::finish`] ends that wait.
     pub fn new(
         recorder: Arc<RecordEngine>,
         limits: RerecordLimits,
@@ -109,9 +109,9 @@ impl RerecordSender {
         Self { recorder, limits, stamp, on_exchange, gates: Mutex::default(), stop }
     }
 
-    /// Sends the items of all lanes, each made by `prepare` when its turn comes, on a
-    /// thread that may wait for files; tells `done` of each. Items that are not told
-    /// of were not come to.
+    /// Sends the items of all lanes. `prepare` makes the request of each item when its turn comes,
+    /// on a thread that may block on files. `done` is called with the outcome of each item. An item
+    /// without such a call was not sent.
     pub async fn run<T, P, D>(
         self: &Arc<Self>,
         lanes: Vec<RequestLane<T>>,
@@ -146,7 +146,7 @@ impl RerecordSender {
                 });
             }
         }
-        // A panic in a worker has been printed; what it had not told of counts as not sent.
+        // A panic in a worker has been printed. Items without a call of `done` count as not sent.
         while workers.join_next().await.is_some() {}
     }
 
@@ -169,7 +169,7 @@ impl RerecordSender {
         done(&item, outcome);
     }
 
-    /// Sends one order, as often as it takes within the limits.
+    /// Sends one request, with retries within the limits.
     pub async fn send(&self, order: RerecordRequest) -> RerecordOutcome {
         let order = Arc::new(order);
         let gate = self.gate(&order.forward.upstream);
@@ -213,7 +213,7 @@ impl RerecordSender {
             }
             let until = Instant::now() + wait;
             match after {
-                // What it says of itself holds for every call.
+                // The upstream asked for a pause, so it holds for every call.
                 Some(_) => gate.hold(until),
                 None if !self.sleep(until).await => return RerecordOutcome::Stopped,
                 None => {}
@@ -222,7 +222,7 @@ impl RerecordSender {
         }
     }
 
-    /// Sends an order once.
+    /// Sends a request once.
     async fn attempt(&self, order: &Arc<RerecordRequest>) -> Tried {
         let (tell, mut judged) = oneshot::channel();
         let (kept, recorded) = oneshot::channel();
@@ -230,14 +230,15 @@ impl RerecordSender {
         let keeps = KeepFilter::new(move |entry| {
             let verdict = judge::judge(&judging, entry);
             let good = verdict.is_ok();
-            // Who has given up waiting has counted it as failed, and sends it again.
+            // The receiver is gone if the attempt timed out. It counts as failed and may be
+            // retried.
             tell.send(verdict).is_ok() && good
         });
         let on_exchange = Arc::clone(&self.on_exchange);
         let on_recorded = OnRecorded::new(move |recorded: Option<RecordOutcome>| {
             let Some(recorded) = recorded else { return };
             on_exchange(&recorded);
-            // Nobody listens any more where the attempt was given up.
+            // The receiver is gone if the attempt was abandoned.
             drop(kept.send(recorded.outcome));
         });
         let job = RecordJob {
@@ -268,7 +269,7 @@ impl RerecordSender {
         }
     }
 
-    /// Sends, and takes the answer to its end, as a program does.
+    /// Sends the request and reads the answer to its end, as a client does.
     async fn drain(&self, job: RecordJob, order: &RerecordRequest) -> Result<(), UpstreamError> {
         let forward = &order.forward;
         let forward = UpstreamRequest {
@@ -281,7 +282,7 @@ impl RerecordSender {
             body: forward.body.clone(),
         };
         let mut body = self.recorder.run(job, forward).await?.into_body();
-        // How it ended is judged from the entry.
+        // The entry shows how the answer ended.
         while let Some(Ok(_)) = body.frame().await {}
         Ok(())
     }
@@ -300,7 +301,7 @@ impl RerecordSender {
         }
     }
 
-    /// Sleeps; `false` where the run was told to stop.
+    /// Sleeps until `until`. Returns `false` if the run is stopped first.
     async fn sleep(&self, until: Instant) -> bool {
         let mut stop = self.stop.clone();
         tokio::select! {

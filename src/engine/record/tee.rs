@@ -1,10 +1,9 @@
-//! The tee: one owner of the upstream's body feeds the client and the copy.
+//! The tee: one owner of the upstream's body, which feeds the client and the copy.
 //!
-//! A body that is there with its head needs no task: it is kept, then handed over
-//! whole. Any other is a pump's, in a task of its own. While the copy holds a
-//! response's chunks, the client's queue shares them and needs no bound of its
-//! own; once the copy has been dropped, the queue is held to a megabyte by slowing
-//! the upstream down.
+//! A body that arrives with its head needs no task: it is stored, then handed over whole. Any other
+//! body gets a pump in a task of its own. While the copy holds a response's chunks, the client's
+//! queue shares them and needs no bound. Once the copy has been dropped, the queue is limited to a
+//! megabyte by slowing the upstream down.
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
@@ -27,18 +26,18 @@ use super::record_outcome::RecordOutcome;
 use crate::upstream;
 use loomrec_recording::entry::{RecordedCut, ResponseEnd};
 
-/// Bytes a slow client may lag behind once the copy no longer holds them.
+/// How many bytes a slow client may lag behind once the copy no longer holds them.
 const HIGH_WATER: usize = 1 << 20;
 
-/// What the pump hands to the client.
+/// A message from the pump to the client's body.
 enum Part {
     Data(Bytes),
     Cut(RecordedCut),
-    /// The body is over: told, so that a pump that is gone is not taken for it.
+    /// The end of the body. It is explicit, so that a pump that died is not mistaken for it.
     End,
 }
 
-/// Bytes queued for the client.
+/// The number of bytes queued for the client.
 #[derive(Default)]
 struct Gauge {
     bytes: AtomicUsize,
@@ -47,13 +46,13 @@ struct Gauge {
 
 /// The client's side of the tee.
 pub struct TeeBody {
-    /// What came with the head.
+    /// The chunk that came with the head.
     first: Option<Bytes>,
     rest: Rest,
     remaining: Option<u64>,
 }
 
-/// What follows.
+/// What follows the first chunk.
 enum Rest {
     Queue { parts: mpsc::UnboundedReceiver<Part>, gauge: Arc<Gauge> },
     Cut(RecordedCut),
@@ -61,7 +60,8 @@ enum Rest {
 }
 
 impl TeeBody {
-    /// A body that is there, of this length where one is known, and how it ended.
+    /// Returns a body that is already complete. `remaining` is its length, if known; `end` is how
+    /// it ended.
     fn whole(first: Option<Bytes>, remaining: Option<u64>, end: ResponseEnd) -> Self {
         let rest = match end {
             ResponseEnd::UpstreamAbort(cut) => Rest::Cut(cut),
@@ -119,13 +119,13 @@ struct Feed {
 }
 
 impl Feed {
-    /// Queues `data`; `false` once the client has left.
+    /// Queues `data`. Returns `false` once the client has left.
     fn send(&self, data: Bytes) -> bool {
         self.gauge.bytes.fetch_add(data.len(), Ordering::Relaxed);
         self.parts.send(Part::Data(data)).is_ok()
     }
 
-    /// Returns once the client has taken enough of what is queued, or has left.
+    /// Returns once the client has taken enough of the queue, or has left.
     async fn drained(&self) {
         while self.gauge.bytes.load(Ordering::Relaxed) > HIGH_WATER {
             tokio::select! {
@@ -136,22 +136,22 @@ impl Feed {
     }
 }
 
-/// A response whose head is there.
+/// A response whose head has arrived.
 pub(super) struct OpenedResponse {
     pub(super) parts: Parts,
     pub(super) body: upstream::UpstreamBody,
     pub(super) capture: ExchangeCapture,
     /// The length that the head announces.
     pub(super) announced: Option<u64>,
-    /// Whether it has no body by its nature.
+    /// Whether the response cannot have a body.
     pub(super) bodiless: bool,
     pub(super) busy: ActiveExchange,
     pub(super) stop: watch::Receiver<bool>,
 }
 
 impl OpenedResponse {
-    /// The response for the client. One that is there in full is kept first; the
-    /// rest of any other is pumped, and what came with its head goes on with it.
+    /// Returns the response for the client. A response that is complete is stored first. Any other
+    /// is pumped; a chunk that came with its head is handed over with it.
     pub(super) async fn hand_over(mut self) -> Response<TeeBody> {
         let (first, end) = self.first().await;
         let Some(end) = end else {
@@ -168,7 +168,7 @@ impl OpenedResponse {
         Response::from_parts(self.parts, body)
     }
 
-    /// The chunk that came with the head, and how the body ended, where it has.
+    /// Returns the chunk that came with the head, and how the body ended if it is over.
     async fn first(&mut self) -> (Option<Bytes>, Option<ResponseEnd>) {
         if self.bodiless {
             let end = match self.body.frame().await {
@@ -191,7 +191,7 @@ impl OpenedResponse {
         }
     }
 
-    /// The client's response and the pump that feeds it.
+    /// Returns the client's response and the pump that feeds it.
     fn tee(self, first: Option<Bytes>) -> (Response<TeeBody>, Pump) {
         let (sender, receiver) = mpsc::unbounded_channel();
         let gauge = Arc::<Gauge>::default();
@@ -205,7 +205,7 @@ impl OpenedResponse {
     }
 }
 
-/// A response on its way to its client and into the recording.
+/// Relays a response to its client and into the recording.
 struct Pump {
     body: upstream::UpstreamBody,
     capture: ExchangeCapture,
@@ -217,17 +217,17 @@ struct Pump {
 }
 
 impl Pump {
-    /// Relays the body to its end, keeps the exchange, then lets the client have
-    /// the last byte.
+    /// Relays the body to its end, stores the exchange, then sends the last byte to the client.
     async fn run(mut self) {
         let (held, end) = self.relay().await;
-        // A body dropped half-way closes its connection; one that is over is pooled.
+        // A body that is dropped half-way closes its connection; the connection of a complete one
+        // is pooled.
         drop(self.body);
         keep(self.capture, end, &self.busy).await;
         if let Some(data) = held {
             self.feed.send(data);
         }
-        // A client that has left does not need to be told.
+        // The send fails if the client has left.
         drop(self.feed.parts.send(match end {
             ResponseEnd::UpstreamAbort(cut) => Part::Cut(cut),
             ResponseEnd::ClientAbort => Part::Cut(RecordedCut::Close),
@@ -235,13 +235,13 @@ impl Pump {
         }));
     }
 
-    /// Relays until the body ends; gives the chunk that is to wait for the copy.
+    /// Relays until the body ends. Returns the chunk to hold back until the exchange is stored.
     async fn relay(&mut self) -> (Option<Bytes>, ResponseEnd) {
         let Self { body, capture, busy, stop, feed, announced, received } = self;
         let mut held = None;
         let mut closed = pin!(feed.parts.closed());
         let mut stopped = pin!(stopped(stop));
-        // Counts from the moment the client has left.
+        // Set when the client leaves: the time when the rest of the body is given up.
         let mut give_up: Option<Pin<Box<Sleep>>> = None;
         loop {
             let frame = tokio::select! {
@@ -280,7 +280,7 @@ impl Pump {
     }
 }
 
-/// Returns when the time of a client that has left is over; never without one.
+/// Returns once the wait that begins when the client leaves is over; never, if it has not left.
 async fn expired(give_up: &mut Option<Pin<Box<Sleep>>>) {
     match give_up {
         Some(sleep) => sleep.as_mut().await,
@@ -288,13 +288,13 @@ async fn expired(give_up: &mut Option<Pin<Box<Sleep>>>) {
     }
 }
 
-/// Returns once the run is told to end what is under way.
+/// Returns once the run is told to end its open exchanges.
 async fn stopped(stop: &mut watch::Receiver<bool>) {
-    // A sender that is gone will not tell any more: that is a stop as well.
+    // A sender that is gone counts as a stop as well.
     drop(stop.wait_for(|stop| *stop).await.map(|value| *value));
 }
 
-/// Hands the exchange to the writer and tells what became of it.
+/// Hands the exchange to the writer, then reports the outcome.
 async fn keep(mut capture: ExchangeCapture, end: ResponseEnd, busy: &ActiveExchange) {
     let shared = &busy.shared;
     let secrets = capture.secrets();

@@ -1,11 +1,10 @@
 //! The writer: appends finished exchanges to the open recording.
 //!
-//! An append is a copy into the system's memory, quicker than waking a thread. So
-//! where nobody is in the way, the task of a call makes it at once, together with
-//! those of the calls that end meanwhile: nobody waits for the recording, and
-//! several exchanges cost one write. Everything that may take time is a thread's:
-//! appends that have to wait for another process or for the storage, as many at
-//! once as have come in, and the closing. The store compacts on threads of its own.
+//! An append is a copy into the system's memory, which is quicker than waking a thread. So the task
+//! of a call appends at once if nothing is in the way, together with the exchanges of calls that
+//! end meanwhile: no call waits for the recording, and several exchanges cost one write. A thread
+//! does everything that may take time: closing, and appends that have to wait for another process
+//! or for the storage, which it makes in batches. The store compacts on its own threads.
 
 mod task;
 mod work;
@@ -26,7 +25,8 @@ use loomrec_store::{
 use task::{KeepResult, WaitingExchange, WriterTask, report_all};
 use work::WriterState;
 
-/// How often the task of one call writes what stands in line.
+/// The most turns that the task of one call serves the queue. In the last one it hands the queue to
+/// the thread.
 const TURNS: usize = 16;
 
 /// A handle to the writer.
@@ -34,18 +34,18 @@ pub struct RecordWriter {
     recording: Arc<SharedAppender>,
     packer: FrameEncoder,
     line: Mutex<Line>,
-    /// Whether the thread waits for others or for the storage, and holds the
-    /// recording meanwhile: whatever is finished then is the thread's.
+    /// Whether the thread is waiting for another process or for the storage, or is closing. It
+    /// holds the recording meanwhile, so exchanges that finish then are handed to it.
     waits: Arc<AtomicBool>,
     tasks: Mutex<Option<Sender<WriterTask>>>,
     thread: Mutex<Option<Thread>>,
 }
 
-/// The exchanges that are ready and not written yet.
+/// The exchanges that are ready and not yet written.
 #[derive(Default)]
 struct Line {
     waiting: Vec<WaitingExchange>,
-    /// Whether a call's task is writing, and will look here again.
+    /// Whether the task of a call is writing, and will look here again.
     served: bool,
 }
 
@@ -53,31 +53,31 @@ fn gone() -> String {
     "keep it: the recording is already closed, or its writer broke off".to_owned()
 }
 
-/// The thread, and its word on the recording when it was closed.
+/// The thread. It returns the result of closing the recording.
 type Thread = JoinHandle<Result<(), String>>;
 
-/// What is kept of the takes of earlier runs, where this run records the same request.
+/// Which takes of earlier runs are kept if this run records the same request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeepPolicy {
     /// All of them.
     All,
-    /// Those whose calls succeeded, until a call of this run does.
+    /// Those whose calls succeeded, until a call of this run succeeds.
     Successes,
     /// None.
     LastRun,
 }
 
 impl RecordWriter {
-    /// Starts the thread, which keeps what `keeping` says of earlier runs.
+    /// Starts the thread. `keeping` says which takes of earlier runs are kept.
     ///
     /// # Errors
-    /// When the system refuses a thread.
+    /// The error of the system if it cannot start a thread.
     pub fn start(
         recording: RecordingAppender,
         keeping: KeepPolicy,
         on_event: OnAppenderEvent,
     ) -> std::io::Result<Self> {
-        // Unbounded, because each waiting exchange is already bounded by its client.
+        // Unbounded, because the clients bound the number of waiting exchanges.
         let (sender, tasks) = mpsc::channel();
         let packer = recording
             .packer(keeping != KeepPolicy::All)
@@ -93,8 +93,8 @@ impl RecordWriter {
         Ok(Self { recording, packer, line, waits, tasks, thread })
     }
 
-    /// Returns once the exchange, freed of `secrets`, is on disk, or with the reason why it is not.
-    /// `alone`: no other call is under way.
+    /// Writes the exchange, and returns once it is on disk. None of `secrets` is written. `alone`
+    /// says that no other call is open.
     ///
     /// # Errors
     /// The text of the store's error.
@@ -111,7 +111,7 @@ impl RecordWriter {
         let (done, word) = oneshot::channel();
         self.line().waiting.push(WaitingExchange { parcel, done });
         if !alone {
-            // Calls that are at their end as well come to stand in line, too.
+            // Lets other calls that are at their end join the queue.
             tokio::task::yield_now().await;
         }
         if self.claim() {
@@ -124,7 +124,7 @@ impl RecordWriter {
         self.line.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the line is the caller's to serve.
+    /// Claims the queue. Returns whether the caller has to serve it.
     fn claim(&self) -> bool {
         let mut line = self.line();
         let free = !line.waiting.is_empty() && !line.served;
@@ -132,8 +132,8 @@ impl RecordWriter {
         free
     }
 
-    /// Writes what stands in line until nothing does. Where more and more come, they
-    /// are the thread's in the end: the caller has a client of its own.
+    /// Writes what is in the queue until it is empty. If more and more arrives, the thread takes
+    /// over in the end, because the caller has its own client to answer.
     fn serve(&self) {
         let mut serving = Serving { writer: self, over: false };
         for turn in 1.. {
@@ -149,7 +149,7 @@ impl RecordWriter {
             drop(line);
             let left = if turn < TURNS { self.keep_now(batch) } else { Err(batch) };
             if let Err(batch) = left {
-                // Where the thread is gone, those who wait are told by that.
+                // If the thread is gone, the dropped senders wake those who wait.
                 let _ = self.send(WriterTask::Keep(batch));
             }
             if turn == TURNS {
@@ -158,37 +158,37 @@ impl RecordWriter {
         }
     }
 
-    /// Keeps exchanges here and now, unless that would mean to wait.
+    /// Writes exchanges at once. Returns them as the error if that would mean to wait.
     fn keep_now(&self, mut batch: Vec<WaitingExchange>) -> Result<(), Vec<WaitingExchange>> {
         if self.waits.load(Ordering::Acquire) {
             return Err(batch);
         }
-        // The thread may hold it, but not for long.
+        // The thread may hold the recording, but only briefly.
         let Some(outcome) = self.recording.append_now(&mut batch) else { return Err(batch) };
         report_all(batch.into_iter(), &outcome);
         Ok(())
     }
 
-    /// Hands a task to the thread; `None` where it is gone.
+    /// Hands a task to the thread. Returns `None` if the thread is gone.
     fn send(&self, task: WriterTask) -> Option<()> {
         let tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         tasks.as_ref()?.send(task).ok()
     }
 
-    /// Writes what is queued, compacts it into the recording, closes that and waits
-    /// for the thread.
+    /// Writes what is queued, compacts it into the recording, closes the recording and waits for
+    /// the thread.
     ///
     /// # Errors
-    /// Why the recording does not hold, at its end, what was kept in it.
+    /// The reason why the recording does not hold everything that was stored in it.
     pub async fn close(&self) -> Result<(), String> {
         if self.claim() {
-            // Of calls whose tasks are gone.
+            // These exchanges belong to calls whose tasks are gone.
             self.serve();
         }
         self.stop();
         let Some(thread) = self.take_thread() else { return Ok(()) };
         let ended = tokio::task::spawn_blocking(move || thread.join()).await;
-        // A panic in the thread has been printed, and has failed all who waited for it.
+        // A panic in the thread has been printed, and has failed all exchanges that waited for it.
         ended.ok().and_then(Result::ok).unwrap_or(Ok(()))
     }
 
@@ -207,20 +207,20 @@ impl RecordWriter {
 
 impl Drop for RecordWriter {
     fn drop(&mut self) {
-        // A run that never came to its end: the recording's sidecars go with the
-        // thread, so it is waited for.
+        // The run did not end properly. The thread removes the recording's sidecar files, so wait
+        // for it.
         self.stop();
         if let Some(thread) = self.take_thread() {
-            // A panic in it has been printed.
+            // A panic in the thread has been printed.
             drop(thread.join());
         }
     }
 }
 
-/// The serving of the line by one call's task.
+/// The serving of the queue by one call's task.
 struct Serving<'a> {
     writer: &'a RecordWriter,
-    /// Whether somebody else may serve it already.
+    /// Whether another task may already serve the queue.
     over: bool,
 }
 
@@ -229,13 +229,13 @@ impl Drop for Serving<'_> {
         if self.over {
             return;
         }
-        // The task panicked: what stands in line behind it must not wait for ever.
+        // The task panicked. The exchanges behind it in the queue must not wait for ever.
         let mut line = self.writer.line();
         line.served = false;
         let left = std::mem::take(&mut line.waiting);
         drop(line);
         if !left.is_empty() {
-            // Where the thread is gone, those who wait are told by that.
+            // If the thread is gone, the dropped senders wake those who wait.
             let _ = self.writer.send(WriterTask::Keep(left));
         }
     }

@@ -34,7 +34,7 @@ impl Scene {
         Self { writer, told, path, _folder: folder }
     }
 
-    /// Keeps one exchange, in a task of its own.
+    /// Stores one exchange, in a task of its own.
     fn keep(&self, name: &str, content: &str) -> tokio::task::JoinHandle<KeepResult> {
         let writer = Arc::clone(&self.writer);
         let name = EntryName::step(name).unwrap();
@@ -79,8 +79,8 @@ async fn while_another_holds_the_lock_the_thread_waits_and_the_tasks_go_on() {
     let lock = lock_of(&scene.path);
     fs2::FileExt::lock_exclusive(&lock).unwrap();
     let calls: Vec<_> = (0..8).map(|number| scene.keep("step", &number.to_string())).collect();
-    // More calls than there are workers: one that waited for the lock in its own
-    // task would leave nobody to run this timer.
+    // There are more calls than workers: if a call waited for the lock in its own task, no worker
+    // would be left to run this timer.
     tokio::time::sleep(Duration::from_millis(300)).await;
     assert!(calls.iter().all(|call| !call.is_finished()));
     assert!(scene.writer.waits.load(Ordering::Acquire), "it is the thread that waits");
@@ -110,7 +110,7 @@ async fn calls_whose_tasks_are_gone_are_written_at_the_close() {
     assert_eq!(*scene.told.lock().unwrap(), Vec::<String>::new());
 }
 
-/// Wakes nobody, and panics instead.
+/// A waker that panics.
 struct Panics;
 
 impl Wake for Panics {
@@ -120,7 +120,7 @@ impl Wake for Panics {
 }
 
 impl Scene {
-    /// Puts an exchange in line whose word, once it comes, makes the teller panic.
+    /// Queues an exchange whose report makes the reporting task panic.
     fn lay_mine(&self) -> oneshot::Receiver<KeepResult> {
         let entry = Entry { content: Some("mine".to_owned()), ..Entry::default() };
         let name = EntryName::step("mine").unwrap();
@@ -155,7 +155,7 @@ async fn those_in_line_behind_a_panic_are_the_threads() {
     while scene.writer.line().waiting.is_empty() {
         tokio::task::yield_now().await;
     }
-    // The call stands in line, and another serves it: that other panics now.
+    // The call is in the queue, which another task serves. That task panics now.
     drop(Serving { writer: &scene.writer, over: false });
     let patience = Duration::from_secs(20);
     let word = tokio::time::timeout(patience, behind).await;

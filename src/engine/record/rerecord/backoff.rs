@@ -1,25 +1,25 @@
-//! How long to wait before a request is sent again.
+//! The wait before a request is sent again.
 
 use std::time::Duration;
 
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc2822;
 
-/// The first wait, where the upstream does not say; each further one is twice as long.
+/// The first wait, if the upstream does not name one. Each further wait is twice as long.
 const FIRST: Duration = Duration::from_millis(500);
-/// The longest of these.
+/// The longest such wait.
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// The wait before try number `retries` + 2, where the upstream does not say: between
-/// half and all of a time that doubles. `key`, in hex, says where between, so that
-/// calls do not come back all at once.
+/// Returns the wait before try number `retries` + 2, if the upstream does not name one: between
+/// half and all of a time that doubles. `key`, in hex, decides where in between, so that the calls
+/// do not all come back at the same time.
 pub(super) fn backoff(retries: u32, key: &str) -> Duration {
     let whole = FIRST.saturating_mul(1 << retries.min(16)).min(LONGEST);
     let digits = key.get(..4).and_then(|digits| u32::from_str_radix(digits, 16).ok());
     whole / 2 + (whole / 2).mul_f64(f64::from(digits.unwrap_or(0)) / 65536.0)
 }
 
-/// The wait that an answer asks for: in milliseconds, in seconds, or until a date.
+/// Returns the wait that an answer asks for: in milliseconds, in seconds, or until a date.
 pub(super) fn asked(headers: &[(String, String)], now: OffsetDateTime) -> Option<Duration> {
     let value = |name: &str| {
         let found = headers.iter().find(|(known, _)| known == name);
@@ -34,7 +34,7 @@ pub(super) fn asked(headers: &[(String, String)], now: OffsetDateTime) -> Option
         return Duration::try_from_secs_f64(seconds).ok();
     }
     let date = |text: &str| OffsetDateTime::parse(text, &Rfc2822).ok();
-    // By the upstream's own clock, where it tells that.
+    // The date is by the upstream's clock, so use that one if the answer gives its time.
     let now = value("date").and_then(date).unwrap_or(now);
     Some((date(after)? - now).try_into().unwrap_or(Duration::ZERO))
 }

@@ -1,4 +1,4 @@
-//! Whether a new answer is one to keep, and what is new in it.
+//! The check of new answers: whether to store them, and how they differ from the recorded ones.
 
 use std::time::Duration;
 
@@ -11,47 +11,47 @@ use loomrec_recording::comparison::{ComparedSide, DiffScope, differences};
 use loomrec_recording::entry::{Entry, ResponseEnd};
 use loomrec_recording::{EntryName, RecordedResponse};
 
-/// How many characters of an upstream's own words are told.
+/// How many characters of an upstream's error message are shown.
 const SHOWN: usize = 200;
 
-/// What is different from the take that an answer is to replace.
+/// How an answer differs from the take that it replaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnswerChange {
-    /// It replaces none.
+    /// It replaces no take.
     New,
-    /// Nothing that counts.
+    /// No difference that counts.
     Same,
-    /// It says the same, and something else is different: tokens, a header.
+    /// It says the same, but something else differs, such as tokens or a header.
     Aside,
-    /// What it says: its text, its tool calls, why it ended, its status.
+    /// The text, the tool calls, the finish reason or the status differs.
     Answer,
 }
 
-/// Why an answer is not kept.
+/// Why an answer is not stored.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum RejectReason {
-    /// The next try may come to more.
+    /// Another attempt may succeed.
     Busy {
-        /// Why.
+        /// The reason.
         why: String,
         /// The wait that the upstream asks for.
         after: Option<Duration>,
     },
-    /// No call to this upstream will come to anything.
+    /// No call to this upstream will succeed.
     Refused {
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// This one will not.
+    /// This call will not succeed.
     Failed {
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// The run ended before it.
+    /// The run ended first.
     Stopped,
 }
 
-/// Judges an answer; a good one is marked as what waits for its review.
+/// Checks a new answer and returns how it differs. A good answer is marked as waiting for review.
 pub(super) fn judge(
     order: &RerecordRequest,
     entry: &mut Entry,
@@ -86,7 +86,7 @@ pub(super) fn judge(
     Ok(change)
 }
 
-/// Whether the recorded answer had this status: then it is what was to be seen again.
+/// Whether the recorded answer had this status. Then the status is expected.
 fn was_so(before: Option<(&EntryName, &Entry)>, status: u16) -> bool {
     let before = before.and_then(|(_, entry)| entry.response.as_ref());
     before.is_some_and(|response| response.status == status)
@@ -96,8 +96,7 @@ fn has_error(entry: &Entry) -> bool {
     entry.response.as_ref().is_some_and(ended_in_error)
 }
 
-/// Whether an event of a stream is an error, as providers send one when they break
-/// off.
+/// Whether an event of the stream is an error. Providers send one when they break off.
 fn ended_in_error(response: &RecordedResponse) -> bool {
     let content_type = response.headers.iter().find(|(name, _)| name == "content-type");
     if !content_type.is_some_and(|(_, value)| value.starts_with("text/event-stream")) {
@@ -130,11 +129,11 @@ fn bad_status(response: &RecordedResponse) -> RejectReason {
     }
 }
 
-/// What an error says, on one line.
+/// Returns the message of an error, on one line.
 fn words(body: &[u8]) -> Option<String> {
     let parsed: Option<Value> = serde_json::from_slice(body).ok();
     let said = parsed.as_ref().and_then(|body| {
-        // Google's may stand in a list.
+        // Google's error may be in a list.
         let body = body.get(0).unwrap_or(body);
         let places = ["/error/message", "/message", "/error", "/detail"];
         places.iter().find_map(|place| body.pointer(place)?.as_str())
@@ -149,7 +148,7 @@ fn words(body: &[u8]) -> Option<String> {
     (!short.is_empty()).then(|| format!("{short}{more}"))
 }
 
-/// What is different from the take before.
+/// Returns how an answer differs from the take before it.
 fn change(before: Option<(&EntryName, &Entry)>, name: &EntryName, entry: &Entry) -> AnswerChange {
     let Some((old_name, old)) = before else { return AnswerChange::New };
     let status = |entry: &Entry| entry.response.as_ref().map(|response| response.status);

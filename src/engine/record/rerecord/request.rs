@@ -10,7 +10,7 @@ use loomrec_recording::entry::Entry;
 use loomrec_recording::normalized_request::NormalizedRequest;
 use loomrec_recording::redact::CallCredentials;
 
-/// A request that is to be sent.
+/// A request that is to be sent again.
 #[derive(Debug)]
 pub struct RerecordRequest {
     /// The request as it is stored.
@@ -19,12 +19,12 @@ pub struct RerecordRequest {
     pub key: RequestKey,
     /// The name that the new exchange is kept under.
     pub name: EntryName,
-    /// The request as it goes out.
+    /// The request as it is sent.
     pub forward: UpstreamRequest,
-    /// The credentials in that.
+    /// The credentials in the request as it is sent.
     pub secrets: Arc<CallCredentials>,
-    /// What the new exchange says of itself.
+    /// The mark that the new exchange gets: why it was recorded, and what it replaces.
     pub pending: PendingChange,
-    /// The take whose request this was, to be compared with; `None` for a new call.
+    /// The take that this request was recorded in, for the comparison; `None` for a new call.
     pub before: Option<(EntryName, Entry)>,
 }

@@ -1,28 +1,28 @@
-//! The way to one upstream: how many go there at once, and whether anyone may.
+//! The limits on requests to one upstream: how many are open at once, and whether any may be sent.
 
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
 use tokio::sync::{Semaphore, SemaphorePermit, watch};
 
-/// The way to one upstream.
+/// The limits on requests to one upstream.
 #[derive(Debug)]
 pub(super) struct UpstreamGate {
     places: Semaphore,
-    /// When it opens again, where the upstream has asked for a pause.
+    /// When the pause that the upstream asked for is over.
     until: Mutex<Option<Instant>>,
-    /// Why nothing more is to be sent.
+    /// Why nothing more may be sent.
     refusal: OnceLock<String>,
 }
 
 impl UpstreamGate {
-    /// A gate through which so many go at once.
+    /// Returns a gate that lets at most `places` requests through at once.
     pub(super) fn new(places: usize) -> Self {
         let places = Semaphore::new(places.clamp(1, Semaphore::MAX_PERMITS));
         Self { places, until: Mutex::default(), refusal: OnceLock::new() }
     }
 
-    /// Waits for a place; `None` where the run is told to stop before.
+    /// Waits for a place. Returns `None` if the run is stopped first.
     pub(super) async fn enter(
         &self,
         mut stop: watch::Receiver<bool>,
@@ -33,7 +33,7 @@ impl UpstreamGate {
         }
     }
 
-    /// Waits until the pause is over; `false` where the run is told to stop before.
+    /// Waits until the pause is over. Returns `false` if the run is stopped first.
     pub(super) async fn opened(&self, mut stop: watch::Receiver<bool>) -> bool {
         loop {
             if *stop.borrow() {
@@ -48,18 +48,18 @@ impl UpstreamGate {
         }
     }
 
-    /// Nobody is to be sent before this moment.
+    /// Lets no request through before this moment.
     pub(super) fn hold(&self, moment: Instant) {
         let mut until = self.until.lock().unwrap_or_else(PoisonError::into_inner);
         *until = Some(until.map_or(moment, |known| known.max(moment)));
     }
 
-    /// Nobody is to be sent any more. The first reason stands.
+    /// Lets no request through any more. Later calls do not change the reason.
     pub(super) fn refuse(&self, why: &str) {
         let _said_before = self.refusal.set(why.to_owned());
     }
 
-    /// Why nobody is to be sent.
+    /// Returns why no request is let through.
     pub(super) fn refusal(&self) -> Option<String> {
         self.refusal.get().cloned()
     }

@@ -1,27 +1,27 @@
-//! What the writer and its thread tell each other.
+//! The messages between the writer and its thread.
 
 use tokio::sync::oneshot;
 
 use loomrec_store::{EncodedFrame, StoreError};
 
-/// What the thread waits for.
+/// A task for the thread.
 pub(super) enum WriterTask {
-    /// Exchanges to be kept, and who waits for the word.
+    /// Exchanges to write, each with the sender of its result.
     Keep(Vec<WaitingExchange>),
-    /// Nothing more will come.
+    /// The last task: close the recording.
     Close,
 }
 
-/// An exchange and who waits for the word.
+/// An exchange that waits to be written, and the sender of its result.
 pub(super) struct WaitingExchange {
     pub(super) parcel: EncodedFrame,
     pub(super) done: oneshot::Sender<KeepResult>,
 }
 
-/// What became of one exchange: kept, or the text of the store's error.
+/// The result of one exchange: stored, or the text of the store's error.
 pub(super) type KeepResult = Result<(), String>;
 
-/// Tells everyone what became of their exchanges.
+/// Sends the outcome to each exchange of a batch.
 pub(super) fn report_all(
     batch: impl Iterator<Item = WaitingExchange>,
     outcome: &Result<(), StoreError>,

@@ -1,4 +1,4 @@
-//! The writer's thread: the appends that may take time, and the closing.
+//! The writer's thread: appends that may take time, and the closing.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,17 +7,18 @@ use std::sync::mpsc::Receiver;
 use super::task::{WaitingExchange, WriterTask, report_all};
 use loomrec_store::{SharedAppender, StoreError};
 
-/// Exchanges written in one go at the most.
+/// The most exchanges in one write, unless one task brings more.
 const BATCH: usize = 1024;
 
-/// What the thread holds.
+/// The state of the thread.
 pub(super) struct WriterState {
     pub(super) recording: Arc<SharedAppender>,
     pub(super) waits: Arc<AtomicBool>,
 }
 
 impl WriterState {
-    /// Takes all that is there, appends it, and reports the outcome to each call.
+    /// Appends the exchanges of all tasks and reports the outcome to each call, until the last
+    /// task.
     pub(super) fn run(self, tasks: &Receiver<WriterTask>) -> Result<(), String> {
         let mut batch = Vec::new();
         let mut open = true;
@@ -38,7 +39,7 @@ impl WriterState {
         self.recording.close().map_err(|error| error.chain())
     }
 
-    /// Appends a batch; while that means to wait, exchanges are queued.
+    /// Appends a batch. While that has to wait, further exchanges are queued.
     fn append(&self, batch: &mut [WaitingExchange]) -> Result<(), StoreError> {
         let appended = self.recording.append_now(batch);
         appended.unwrap_or_else(|| {
@@ -50,7 +51,7 @@ impl WriterState {
     }
 }
 
-/// Takes a task; returns `false` when it was the last.
+/// Takes a task. Returns `false` if it was the last.
 fn take(task: WriterTask, batch: &mut Vec<WaitingExchange>) -> bool {
     match task {
         WriterTask::Keep(more) => batch.extend(more),
