@@ -1,7 +1,7 @@
 //! The tee: one owner of the upstream's body, which feeds the client and the copy.
 //!
 //! A body that arrives with its head needs no task: it is stored, then handed over whole. Any other
-//! body gets a pump in a task of its own. While the copy holds a response's chunks, the client's
+//! body gets a pump in a separate task. While the copy holds a response's chunks, the client's
 //! queue shares them and needs no bound. Once the copy has been dropped, the queue is limited to a
 //! megabyte by slowing the upstream down.
 

@@ -1,5 +1,5 @@
-//! The body of a replayed response: the recorded chunks, one frame each, at
-//! their times, then the recorded end.
+//! The body of a replayed response: the recorded chunks, one frame each, at their times, then the
+//! recorded end.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -17,11 +17,11 @@ use super::response_draft::ResponseDraft;
 use loomrec_recording::body::Chunk;
 use loomrec_recording::entry::{RecordedCut, ResponseEnd};
 
-/// A body of which the length is announced has no boundaries on the wire: a larger
-/// piece of it goes out in several frames, so that no connection buffers all of it.
+/// The largest frame of a body whose length is announced. Such a body has no boundaries on the
+/// wire, so a larger piece is sent in several frames, and no connection buffers all of it.
 const LARGEST: usize = 256 << 10;
-/// A body of more pieces counts the references to its bytes by itself: the count
-/// that all calls share would go from one processor to the other for each piece.
+/// A body of more pieces has its own reference count for its bytes. The count that all calls share
+/// would move between processors for each piece.
 const FEW: usize = 4;
 
 /// The recorded chunks, one frame each, then the recorded end.
@@ -29,9 +29,9 @@ const FEW: usize = 4;
 pub struct ReplayBody {
     answer: Arc<ReadyResponse>,
     bytes: Bytes,
-    /// Bytes handed out.
+    /// Bytes returned so far.
     sent: usize,
-    /// Pieces handed out in full.
+    /// Pieces returned in full.
     done: usize,
     pace: Option<Box<Pace>>,
     over: bool,
@@ -45,7 +45,7 @@ struct Pace {
     timer: Option<Pin<Box<Sleep>>>,
 }
 
-/// Keeps an answer for as long as parts of its body are on their way.
+/// Keeps an answer alive as long as parts of its body are in use.
 struct Held(Arc<ReadyResponse>);
 
 impl AsRef<[u8]> for Held {
@@ -55,7 +55,7 @@ impl AsRef<[u8]> for Held {
 }
 
 impl ReplayBody {
-    /// The body of `answer`; what is scheduled is due from `arrived` on.
+    /// Returns the body of `answer`. Scheduled parts are due from `arrived` on.
     pub(super) fn new(
         answer: Arc<ReadyResponse>,
         schedule: Option<DeliverySchedule>,
@@ -69,8 +69,8 @@ impl ReplayBody {
         Self { answer, bytes, sent: 0, done: 0, pace, over: false }
     }
 
-    /// A body of these chunks, all of them there; `announced` says that its head tells
-    /// its length.
+    /// Returns a body of these chunks without delays. `announced` says that its head announces the
+    /// length.
     pub fn made(chunks: Vec<Bytes>, announced: bool, end: ResponseEnd) -> Self {
         let mut headers = HeaderMap::new();
         if announced {
@@ -82,11 +82,11 @@ impl ReplayBody {
         Self::new(Arc::new(ReadyResponse::of(delivery, None)), None, Instant::now())
     }
 
-    /// The same body, saying what `change` makes of all of it, in chunks that come over
-    /// the same time.
+    /// Returns the same body with the bytes that `change` makes of all of it. The new chunks are
+    /// spread over the same times.
     ///
     /// # Errors
-    /// The body as it was, and why it cannot be changed.
+    /// The unchanged body, and the reason why it cannot be changed.
     pub fn rewritten<E>(
         self,
         change: impl FnOnce(&[u8]) -> Result<Vec<Vec<u8>>, E>,
@@ -107,7 +107,7 @@ impl ReplayBody {
         Ok(made)
     }
 
-    /// All its chunks, as they were recorded.
+    /// Returns all chunks, as they were recorded.
     pub fn chunks(&self) -> impl Iterator<Item = Bytes> {
         let mut from = 0;
         self.answer.pieces.iter().map(move |piece| {
@@ -117,22 +117,22 @@ impl ReplayBody {
         })
     }
 
-    /// Whether its connection is cut behind it.
+    /// Whether the connection is cut after the body.
     pub fn is_cut(&self) -> bool {
         self.answer.cut().is_some()
     }
 
-    /// How many bytes it is in all.
+    /// Returns the total number of bytes.
     pub fn total(&self) -> u64 {
         self.answer.pieces.last().map_or(0, |piece| piece.end as u64)
     }
 
-    /// When the first byte is due; the head should not go out before.
+    /// Returns when the first byte is due. The head should not be sent before.
     pub fn first_due(&self) -> Option<Instant> {
         self.pace.as_ref().map(|pace| pace.due(0))
     }
 
-    /// The next bytes: a piece, or a part of a large one.
+    /// Returns the next bytes: a piece, or a part of a large one.
     #[inline]
     fn next(&mut self) -> Option<Bytes> {
         let end = self.answer.pieces.get(self.done)?.end;
@@ -152,12 +152,12 @@ impl ReplayBody {
 }
 
 impl Pace {
-    /// When the piece of this index, or the end behind the last, is due.
+    /// Returns when the piece of this index, or the end after the last one, is due.
     fn due(&self, piece: usize) -> Instant {
         self.arrived + self.schedule.chunks.get(piece).copied().unwrap_or(self.schedule.end)
     }
 
-    /// Waits until then.
+    /// Waits until a piece is due.
     fn poll(&mut self, piece: usize, cx: &mut Context<'_>) -> Poll<()> {
         let due = self.due(piece);
         if due <= Instant::now() {

@@ -1,14 +1,14 @@
-//! What an entry declares to go wrong with its answer.
+//! The fault that an entry declares for its answer.
 
 use loomrec_fault::{ChaosRates, Fault, FaultPoint};
 use loomrec_recording::entry::{CHAOS, Entry};
 
-/// The words that stand in for an answer which only its fault is known of.
+/// The text of an answer that is known only by its fault.
 const FILLER: &str = "Mock response";
-/// How many of them there are at most.
+/// The most words that are added to it.
 const MOST: usize = 10_000;
 
-/// What an entry declares to go wrong.
+/// The faults that an entry declares.
 #[derive(Debug)]
 pub struct DeclaredFault {
     fault: Option<Fault>,
@@ -17,11 +17,11 @@ pub struct DeclaredFault {
 }
 
 impl DeclaredFault {
-    /// What `entry` declares; `None` where that is nothing. An entry whose fault needs
-    /// an answer and has none is given one.
+    /// Returns what `entry` declares; `None` if it declares nothing. An entry whose fault needs an
+    /// answer and has none gets one.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// What is wrong with the declaration.
     pub(super) fn of(entry: &mut Entry) -> Result<Option<Self>, String> {
         let rates = match entry.extra.get(CHAOS) {
             Some(value) => {
@@ -43,30 +43,30 @@ impl DeclaredFault {
         Ok(Some(Self { fault: Some(fault), alone, rates }))
     }
 
-    /// The fault.
+    /// Returns the fault.
     pub fn fault(&self) -> Option<&Fault> {
         self.fault.as_ref()
     }
 
-    /// The types of what is declared.
+    /// Returns the types of what is declared.
     pub fn words(&self) -> String {
         let fault = self.fault.as_ref().map(Fault::name);
         let chaos = self.rates.as_ref().map(|_| CHAOS);
         fault.into_iter().chain(chaos).collect::<Vec<_>>().join(", ")
     }
 
-    /// Whether the fault stands in place of an answer.
+    /// Whether the entry has the fault instead of an answer.
     pub fn is_alone(&self) -> bool {
         self.alone
     }
 
-    /// The rates of chance.
+    /// Returns the rates of chaos.
     pub fn rates(&self) -> Option<&ChaosRates> {
         self.rates.as_ref()
     }
 }
 
-/// Gives an entry of a fault alone the answer that its fault is applied to.
+/// Gives an entry that has only a fault the answer that its fault is applied to.
 fn fill(entry: &mut Entry, fault: &Fault) -> Result<(), String> {
     let inner = match fault {
         Fault::RecoverAfter { .. } => {
@@ -92,7 +92,7 @@ fn fill(entry: &mut Entry, fault: &Fault) -> Result<(), String> {
     Ok(())
 }
 
-/// Words enough for something to happen behind so much of them.
+/// Returns enough words for something to happen after this point.
 fn filler(after: FaultPoint) -> String {
     let enough = match after {
         FaultPoint::Unsaid => 1,

@@ -1,7 +1,7 @@
-//! Room for decoded answers: what all of them together may take of memory.
+//! The memory limit for decoded answers, all of them together.
 //!
-//! A compressed answer of a few kilobytes may decode to many megabytes, which stay until
-//! its client has read them. Each is bounded by itself; slow clients would add them up.
+//! A compressed answer of a few kilobytes may decode to many megabytes, which stay in memory until
+//! the client has read them. Each answer is bounded alone, but with slow clients they would add up.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,12 +10,12 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use loomrec_recording::encoding::{DecodeError, LARGEST};
 
-/// What all decoded answers may take at once.
+/// The most bytes that all decoded answers may take at one time.
 const ROOM: usize = 512 << 20;
-/// What is reserved at once.
+/// The unit of reservations, in bytes.
 const UNIT: usize = 1024;
-/// While a body is decoded it stands in memory up to three times: in a buffer that grows, and
-/// in its copy.
+/// How many times a body is in memory while it is decoded, at most: in a growing buffer, and in its
+/// copy.
 const WHILE_DECODING: usize = 3;
 /// The most that a byte of deflate decodes to.
 const DEFLATE_RATIO: usize = 1032;
@@ -25,13 +25,13 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Why an answer is not delivered.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum DeliveryError {
-    /// It cannot be given in the form that is asked for: why.
+    /// It cannot be sent in the form that the call asks for, for this reason.
     #[error("{0}")]
     OtherForm(String),
     /// Its body decodes to too many bytes.
     #[error("the body {}, and the caller asks for it in another form", DecodeError::TooLarge)]
     TooLarge,
-    /// There is no room for it now; it needs as many units.
+    /// There is no room for it now. It needs this many units.
     #[error(
         "other calls have had all the memory for decoded answers for a minute: read their \
          answers, or accept the encoding that was recorded"
@@ -45,14 +45,14 @@ impl From<String> for DeliveryError {
     }
 }
 
-/// The room.
+/// The memory for decoded answers.
 #[derive(Debug)]
 pub(super) struct DecodeRoom {
     free: Arc<Semaphore>,
     units: u32,
 }
 
-/// A part of the room, given back when this is dropped.
+/// A reserved part of the room. Dropping it gives the part back.
 #[derive(Debug)]
 pub(super) struct ReservedRoom(OwnedSemaphorePermit);
 
@@ -63,16 +63,16 @@ impl Default for DecodeRoom {
 }
 
 impl DecodeRoom {
-    /// Room for so many bytes.
+    /// Returns room for `bytes` bytes.
     pub(super) fn new(bytes: usize) -> Self {
         let units = units(bytes);
         Self { free: Arc::new(Semaphore::new(units as usize)), units }
     }
 
-    /// Reserves what decoding `length` bytes of this coding takes at most.
+    /// Reserves the most that decoding `length` bytes of this coding can take.
     ///
     /// # Errors
-    /// [`DeliveryError::NoRoom`] where so much is not free.
+    /// [`DeliveryError::NoRoom`] if that much is not free.
     pub(super) fn reserve(
         &self,
         coding: &str,
@@ -83,7 +83,7 @@ impl DecodeRoom {
         permit.map(ReservedRoom).map_err(|_| DeliveryError::NoRoom(needed))
     }
 
-    /// Waits until so many units were free; `false` where that takes too long.
+    /// Waits until `units` units were free. Returns `false` if that takes too long.
     pub(super) async fn wait(&self, units: u32) -> bool {
         let free = tokio::time::timeout(PATIENCE, self.free.acquire_many(units)).await;
         matches!(free, Ok(Ok(_)))
@@ -91,7 +91,7 @@ impl DecodeRoom {
 }
 
 impl ReservedRoom {
-    /// Keeps what so many bytes need, and gives the rest back.
+    /// Keeps what `bytes` bytes need, and gives the rest back.
     pub(super) fn shrink_to(&mut self, bytes: usize) {
         let rest = self.0.num_permits().saturating_sub(units(bytes) as usize);
         drop(self.0.split(rest));

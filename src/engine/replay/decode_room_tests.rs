@@ -13,7 +13,7 @@ use loomrec_recording::RecordedRequest;
 use loomrec_recording::normalized_request::NormalizedRequest;
 use loomrec_store::Recording;
 
-/// Looks whether something has come to its end.
+/// Polls a future once.
 fn poll<T>(future: Pin<&mut impl Future<Output = T>>) -> Poll<T> {
     future.poll(&mut Context::from_waker(Waker::noop()))
 }
@@ -36,7 +36,7 @@ async fn room_is_reserved_for_the_most_and_kept_for_what_it_was() {
     assert_eq!(room.free.available_permits(), room.units as usize);
 }
 
-/// A replayer of answers that each decode to so many bytes, with room for so many.
+/// Returns an engine with an answer that decodes to `length` bytes, and `room` bytes for decoding.
 fn replayer(length: usize, room: usize) -> (ReplayEngine, NormalizedRequest) {
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
     gzip.write_all(&vec![b'0'; length]).unwrap();

@@ -1,4 +1,4 @@
-//! The responder: a request in, the recorded response out, paced as asked.
+//! The replay engine: takes a request and returns the recorded response, paced as asked.
 
 use std::sync::Arc;
 
@@ -25,10 +25,10 @@ use loomrec_recording::normalized_request::NormalizedRequest;
 /// The text of the placeholder answer, as in AgentLoom.
 const PLACEHOLDER: &str = "Mock response";
 
-/// How many misses are explained at once: each may hold a few large requests.
+/// How many misses are explained at one time. Each may hold a few large requests.
 const EXPLAINED: usize = 2;
 
-/// The replaying engine.
+/// The replay engine.
 #[derive(Debug)]
 pub struct ReplayEngine {
     matcher: Matcher,
@@ -43,13 +43,13 @@ pub struct ReplayEngine {
 pub struct ReplayAnswer {
     /// The response, ready to be sent.
     pub response: Response<ReplayBody>,
-    /// Tokens that the recorded call had used.
+    /// The tokens that the recorded call used.
     pub usage: TokenUsage,
-    /// What the recorded call had cost.
+    /// The cost of the recorded call.
     pub cost_usd: f64,
-    /// By what the take was found.
+    /// How the take was found.
     pub by: MatchedBy,
-    /// Which take of its name it is, from 1.
+    /// The number of the take under its name, from 1.
     pub take: usize,
     /// The same take, as [`TakeMatch::index`] has it.
     pub index: usize,
@@ -60,37 +60,37 @@ pub struct ReplayAnswer {
 pub struct ScriptAnswer {
     /// The response, ready to be sent.
     pub response: Response<ReplayBody>,
-    /// Which call of the script it is, from 1; `None` for one that fails for now.
+    /// The number of the call in the script, from 1; `None` for a scripted temporary failure.
     pub call: Option<usize>,
     /// Whether it is a stream.
     pub streamed: bool,
 }
 
 impl ReplayEngine {
-    /// A replayer over loaded recordings.
+    /// Returns an engine that replays loaded recordings.
     pub fn new(matcher: Matcher, latency: Latency) -> Self {
         let (explaining, room) = (Semaphore::new(EXPLAINED), DecodeRoom::default());
         Self { matcher, latency, script: None, explaining, room }
     }
 
-    /// The same, with a script that answers what the recordings do not.
+    /// Returns the same engine, with a script that answers what the recordings do not.
     pub fn with_script(self, script: Option<Script>) -> Self {
         Self { script, ..self }
     }
 
-    /// The same, with this room for decoded answers.
+    /// Returns the same engine, with this room for decoded answers.
     #[cfg(test)]
     pub(super) fn with_room(self, room: DecodeRoom) -> Self {
         Self { room, ..self }
     }
 
-    /// The script, where there is one.
+    /// Returns the script, if there is one.
     pub fn script(&self) -> Option<&Script> {
         self.script.as_ref()
     }
 
-    /// Starts over, for one session or for all: every take is unused again, and the
-    /// script is at its beginning.
+    /// Starts over, for one session or for all: every take is unused again, and the script is at
+    /// its beginning.
     pub fn reset(&self, session: Option<&str>) {
         self.matcher.reset(session);
         if let Some(script) = &self.script {
@@ -98,7 +98,7 @@ impl ReplayEngine {
         }
     }
 
-    /// Undoes [`ReplayEngine::find`] for a session: the take is still owed.
+    /// Undoes [`ReplayEngine::find`] for a session: a later call can get the take.
     pub fn release(&self, take: usize, session: Option<&str>) {
         self.matcher.release(take, session);
     }
@@ -108,15 +108,15 @@ impl ReplayEngine {
         self.matcher.consume(take, session);
     }
 
-    /// The takes and how far they are used.
+    /// Returns the takes, and how far they are used.
     pub fn matcher(&self) -> &Matcher {
         &self.matcher
     }
 
-    /// The recorded answer to `observed`, due from `arrived` on.
+    /// Returns the recorded answer to `observed`, due from `arrived` on.
     ///
     /// # Errors
-    /// A [`UnexplainedMiss`] when the recordings owe this call no answer; see
+    /// An [`UnexplainedMiss`] if the recordings have no answer left for this call; see
     /// [`ReplayEngine::explain`].
     pub async fn answer(
         &self,
@@ -132,21 +132,20 @@ impl ReplayEngine {
         answered
     }
 
-    /// The take that `observed` is owed; it is used up by this call, unless it is given
-    /// back.
+    /// Finds the take for `observed`. The call uses the take up unless it is given back.
     ///
     /// # Errors
-    /// A [`UnexplainedMiss`] when there is none.
+    /// An [`UnexplainedMiss`] if there is none.
     pub fn find(&self, observed: &NormalizedRequest) -> Result<TakeMatch<'_>, UnexplainedMiss> {
         self.matcher.find(observed).map_err(|reason| UnexplainedMiss { reason, refused: None })
     }
 
-    /// What a take answers to `observed`, due from `arrived` on. It waits where there is no
+    /// Returns the answer of a take to `observed`, due from `arrived` on. Waits while there is no
     /// room for a body that has to be decoded.
     ///
     /// # Errors
-    /// A [`UnexplainedMiss`] when it cannot be given in the form that is asked for; whoever has it
-    /// gives it back.
+    /// An [`UnexplainedMiss`] if the take cannot be sent in the form that the call asks for. The
+    /// caller has to give the take back.
     pub async fn deliver(
         &self,
         hit: &TakeMatch<'_>,
@@ -175,7 +174,7 @@ impl ReplayEngine {
         Ok(self.paced(hit, ready, arrived))
     }
 
-    /// The answer of a take, or the change that its form needs.
+    /// Returns the answer of a take, or the change that its form needs.
     fn ready(
         &self,
         hit: &TakeMatch<'_>,
@@ -188,7 +187,7 @@ impl ReplayEngine {
         hit.take.deliver(texts, &entry_name, observed, wanted, accept_encoding, &self.room)
     }
 
-    /// The answer as a response that keeps to the run's latency from `arrived` on.
+    /// Returns the answer as a response that follows the run's latency from `arrived` on.
     fn paced(
         &self,
         hit: &TakeMatch<'_>,
@@ -210,11 +209,11 @@ impl ReplayEngine {
         ReplayAnswer { response, usage, cost_usd, by: hit.by, take: number, index: hit.index }
     }
 
-    /// What the script answers to `observed`, due from `arrived` on; `None` where there
-    /// is no script. `shape` is that of the caller's errors.
+    /// Returns the script's answer to `observed`, due from `arrived` on; `None` if there is no
+    /// script. `shape` is the shape of the client's errors.
     ///
     /// # Errors
-    /// Why the script has no answer.
+    /// The reason why the script has no answer.
     pub fn scripted(
         &self,
         observed: &NormalizedRequest,
@@ -235,13 +234,13 @@ impl ReplayEngine {
         Some(Ok(ScriptAnswer { response, call, streamed }))
     }
 
-    /// Waits for the turn to have a miss explained, which ends with what is returned.
+    /// Waits for the turn to explain a miss. The turn ends when the returned permit is dropped.
     pub async fn turn(&self) -> Option<SemaphorePermit<'_>> {
         self.explaining.acquire().await.ok()
     }
 
-    /// Explains a miss of `observed`. It reads recorded calls again: it blocks, and
-    /// belongs on no thread that serves.
+    /// Explains a miss of `observed`. It reads recorded calls again, so it blocks and must not run
+    /// on a serving thread.
     pub fn explain(
         &self,
         miss: &UnexplainedMiss,
@@ -250,7 +249,7 @@ impl ReplayEngine {
         RecordingMismatchError::explain(&self.matcher, miss, observed)
     }
 
-    /// What can be told of a miss without reading a recording again.
+    /// Describes a miss, as far as that is possible without reading a recording again.
     pub fn describe(
         &self,
         miss: &UnexplainedMiss,
@@ -259,10 +258,10 @@ impl ReplayEngine {
         RecordingMismatchError::of(&self.matcher, miss, observed)
     }
 
-    /// The placeholder answer of `--on-miss default`, in the caller's shape.
+    /// Returns the placeholder answer of `--on-miss default`, in the shape that the call asks for.
     ///
     /// # Errors
-    /// For an operation whose answers cannot be made up.
+    /// The operation is one whose answers cannot be made up.
     pub fn placeholder(
         &self,
         observed: &NormalizedRequest,
@@ -300,7 +299,7 @@ async fn apply(
     changed.unwrap_or_else(|error| Err(format!("the change of its form failed: {error}").into()))
 }
 
-/// An answer as a response whose body keeps to `schedule`.
+/// Returns an answer as a response whose body follows `schedule`.
 fn respond(
     answer: Arc<ReadyResponse>,
     schedule: Option<DeliverySchedule>,

@@ -1,7 +1,7 @@
-//! The texts of small entries, many in one piece of memory: a piece of its own for each
-//! would take more than the text.
+//! The texts of small entries, many in one allocation. An allocation for each would take more than
+//! the text.
 
-/// The size of a piece, in bytes.
+/// The size of an allocation, in bytes.
 const PIECE: usize = 1 << 20;
 
 /// Texts that are kept as long as the recording is open.
@@ -10,7 +10,7 @@ pub(super) struct EntryTexts {
     pieces: Vec<Vec<u8>>,
 }
 
-/// Where a text stands.
+/// The place of a text.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TextPlace {
     piece: u32,
@@ -19,7 +19,7 @@ pub(super) struct TextPlace {
 }
 
 impl EntryTexts {
-    /// Adds a text; `None` where it is too long.
+    /// Adds a text. Returns `None` if it is too long.
     pub(super) fn push(&mut self, text: &[u8]) -> Option<TextPlace> {
         if text.len() > PIECE {
             return None;
@@ -35,7 +35,7 @@ impl EntryTexts {
         Some(TextPlace { piece: number, start, length: text.len() as u32 })
     }
 
-    /// The text at a place.
+    /// Returns the text at a place.
     pub(super) fn get(&self, place: TextPlace) -> &[u8] {
         let TextPlace { piece, start, length } = place;
         let piece = self.pieces.get(piece as usize).map_or(&[][..], Vec::as_slice);

@@ -1,9 +1,9 @@
-//! An index of recorded requests by all of their bytes: a request that arrives exactly as one
-//! is stored has the key of that one, and need not be parsed.
+//! An index of recorded requests by all of their bytes. A request that arrives exactly as one is
+//! stored has the same key, and need not be parsed.
 //!
-//! What a request asks for and which key it has follow from what is stored of it,
-//! so both are found under the SHA-256 of all of that. They are worked out from the
-//! stored request when it is loaded, never taken from what its entry says.
+//! The operation and the key of a request follow from what is stored of it, so both are found under
+//! the SHA-256 of all of that. They are computed from the stored request when it is loaded, never
+//! taken from its entry.
 
 use foldhash::HashMap;
 use sha2::{Digest as _, Sha256};
@@ -12,9 +12,9 @@ use loomrec_identity::RequestKey;
 use loomrec_provider::RecognisedCall;
 use loomrec_recording::RecordedRequest;
 
-/// A larger body is hashed once, for its key alone.
+/// The largest body in the index. A larger one is hashed once, for its key alone.
 const LARGEST: usize = 64 << 10;
-/// How many requests are kept.
+/// The most requests in the index.
 const MOST: usize = 100_000;
 
 /// The SHA-256 of all that is stored of a request.
@@ -24,23 +24,23 @@ type Print = [u8; 32];
 #[derive(Debug, Default)]
 pub(super) struct ExactRequests {
     requests: HashMap<Print, (u32, RequestKey)>,
-    /// What they ask for, each once.
+    /// What they ask for, each different value once.
     calls: Vec<RecognisedCall>,
     ids: HashMap<RecognisedCall, u32>,
 }
 
 impl ExactRequests {
-    /// Whether a request may be kept here.
+    /// Whether a request may be in the index.
     pub(super) fn holds(request: &RecordedRequest) -> bool {
         request.body.len() <= LARGEST
     }
 
-    /// Whether no more requests are kept.
+    /// Whether the index takes no more requests.
     pub(super) fn is_full(&self) -> bool {
         self.requests.len() >= MOST
     }
 
-    /// Keeps what follows from `request`.
+    /// Adds a request with its call and key.
     pub(super) fn keep(
         &mut self,
         request: &RecordedRequest,
@@ -59,7 +59,7 @@ impl ExactRequests {
         self.requests.insert(print(request), (id, key));
     }
 
-    /// What follows from `request`, where it is one of those that were kept.
+    /// Returns the call and key of `request`, if it is in the index.
     pub(super) fn find(&self, request: &RecordedRequest) -> Option<(&RecognisedCall, &RequestKey)> {
         if self.requests.is_empty() || !Self::holds(request) {
             return None;
@@ -69,8 +69,8 @@ impl ExactRequests {
     }
 }
 
-/// Two requests have one print only if all that is stored of them is the same: each
-/// part is led by its length, and the body, the last, by nothing.
+/// Returns the hash of a request. Two requests have the same one only if all that is stored of them
+/// is the same: each part follows its length, except the body, which comes last.
 fn print(request: &RecordedRequest) -> Print {
     let RecordedRequest { method, path, query, headers, other_headers: _, body } = request;
     let mut head = Vec::with_capacity(512);
@@ -83,7 +83,7 @@ fn print(request: &RecordedRequest) -> Print {
         add(name);
         add(value);
     }
-    // The number of the headers tells where they end.
+    // The number of headers shows where they end.
     head.extend_from_slice(&(headers.len() as u64).to_le_bytes());
     let mut hash = Sha256::new();
     hash.update((head.len() as u64).to_le_bytes());

@@ -1,4 +1,4 @@
-//! The explanation of a miss: from a reason to all that can be told of it.
+//! The explanation of a miss: from a reason to everything that can be said about it.
 
 use super::matcher::Matcher;
 use super::mismatch::{NearestCall, RecordingMismatchError};
@@ -6,25 +6,25 @@ use super::nearest_call;
 use super::reason::MissReason;
 use loomrec_recording::normalized_request::NormalizedRequest;
 
-/// Why a call gets no recorded answer, not yet explained.
+/// Why a call gets no recorded answer, before it is explained.
 #[derive(Clone, Debug)]
 pub struct UnexplainedMiss {
-    /// Why.
+    /// The reason.
     pub reason: MissReason,
-    /// The take that was found and cannot be given in the form asked for, and why.
+    /// The take that was found but cannot be sent in the form asked for, and why.
     pub(super) refused: Option<(usize, String)>,
 }
 
 impl UnexplainedMiss {
-    /// A call that no recorded call is like.
+    /// Returns the miss of a call that no recorded call is like.
     pub fn unknown() -> Self {
         Self { reason: MissReason::Unknown, refused: None }
     }
 }
 
 impl RecordingMismatchError {
-    /// Explains why `observed` is not answered. It reads recorded calls again to
-    /// find the nearest: it blocks, and belongs on no thread that serves.
+    /// Explains why `observed` is not answered. It reads recorded calls again to find the nearest
+    /// one, so it blocks and must not run on a serving thread.
     pub fn explain(
         matcher: &Matcher,
         miss: &UnexplainedMiss,
@@ -35,7 +35,7 @@ impl RecordingMismatchError {
             return error;
         }
         if let Some((unused, nearest)) = nearest_call::nearest(matcher, observed) {
-            // A recorded call that nothing has asked for yet, and this one in its place.
+            // No call has asked for the nearest call yet, so this call is in its place.
             if error.reason == MissReason::Unknown && unused {
                 error.reason = MissReason::Drifted;
             }
@@ -44,7 +44,7 @@ impl RecordingMismatchError {
         error
     }
 
-    /// What is known without reading a recording again.
+    /// Returns what is known without reading a recording again.
     pub fn of(matcher: &Matcher, miss: &UnexplainedMiss, observed: &NormalizedRequest) -> Self {
         let rules = matcher.rules.first().cloned().unwrap_or_default();
         let refused = miss.refused.as_ref();

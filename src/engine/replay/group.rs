@@ -1,6 +1,6 @@
 //! Groups: takes that answer the same request, and how far each session has come in them.
 //!
-//! Most groups have one take, and a recording may have a million: such a group takes 32
+//! Most groups have one take, and a recording may have a million groups. Such a group takes 32
 //! bytes until its first call.
 
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ use loomrec_identity::RequestKey;
 #[derive(Debug)]
 pub(super) struct TakeGroup {
     first: u32,
-    /// Kept for groups of several takes.
+    /// Present in groups of several takes only.
     several: Option<Box<Several>>,
     /// Made by the first call.
     progress: Mutex<Option<Box<Sessions>>>,
@@ -27,7 +27,7 @@ pub(super) struct TakeGroup {
 #[derive(Debug)]
 struct Several {
     takes: Vec<u32>,
-    /// By session, the positions of those that were recorded in one.
+    /// By session, the positions of the takes that were recorded in it.
     own: BTreeMap<NameId, Vec<u32>>,
 }
 
@@ -39,12 +39,12 @@ struct Sessions {
 }
 
 impl TakeGroup {
-    /// A group of one take.
+    /// Returns a group of one take.
     pub(super) fn new(take: u32) -> Self {
         Self { first: take, several: None, progress: Mutex::default() }
     }
 
-    /// Its takes, in order.
+    /// Returns its takes, in order.
     pub(super) fn takes(&self) -> &[u32] {
         match &self.several {
             Some(several) => &several.takes,
@@ -52,12 +52,12 @@ impl TakeGroup {
         }
     }
 
-    /// The position of a take that is in it. Takes are added in the order of their numbers.
+    /// Returns the position of a take in the group. Takes are added in the order of their numbers.
     pub(super) fn position(&self, take: u32) -> Option<u32> {
         self.takes().binary_search(&take).ok().map(|position| position as u32)
     }
 
-    /// Adds a take. `session_of` gives the session that a take was recorded in.
+    /// Adds a take. `session_of` returns the session that a take was recorded in.
     pub(super) fn push(&mut self, take: u32, session_of: impl Fn(u32) -> Option<NameId>) {
         let first = self.first;
         let several = self.several.get_or_insert_with(|| {
@@ -71,7 +71,7 @@ impl TakeGroup {
         }
     }
 
-    /// The positions of the takes that were recorded in a session.
+    /// Returns the positions of the takes that were recorded in a session.
     pub(super) fn own(
         &self,
         session: NameId,
@@ -84,7 +84,7 @@ impl TakeGroup {
         }
     }
 
-    /// Looks at, or changes, how far a session has come.
+    /// Runs `then` on the cursor of a session.
     pub(super) fn with_progress<T>(
         &self,
         session: Option<&str>,
@@ -109,11 +109,11 @@ impl TakeGroup {
     }
 }
 
-/// Groups by the key of their requests, and the rules that it is made under.
+/// Groups by the key of their requests, and by the rules that the key is made under.
 #[derive(Debug, Default)]
 pub(super) struct KeyedGroups {
     groups: Vec<Keyed>,
-    /// Numbers of `groups`.
+    /// Indexes into `groups`, by their hash.
     numbers: HashTable<u32>,
     hashing: RandomState,
 }
@@ -126,12 +126,12 @@ struct Keyed {
 }
 
 impl KeyedGroups {
-    /// Makes room for as many; it is not touched before they are there.
+    /// Makes room for `count` groups. The memory is not touched before they are added.
     pub(super) fn reserve(&mut self, count: usize) {
         self.groups.reserve_exact(count);
     }
 
-    /// The group of a key, and whether it is new; `new` makes it.
+    /// Returns the group of a key, and whether it is new. `new` makes it.
     pub(super) fn find_or(
         &mut self,
         (rules, key): &(usize, RequestKey),
@@ -150,7 +150,7 @@ impl KeyedGroups {
         (keyed.group, true)
     }
 
-    /// The group of a key.
+    /// Returns the group of a key.
     pub(super) fn find(&self, rules: usize, key: &RequestKey) -> Option<u32> {
         let (key, rules) = (key.to_bytes(), rules as u32);
         let keyed = |number: u32| self.groups.get(number as usize);
@@ -159,7 +159,7 @@ impl KeyedGroups {
         keyed(*number).map(|keyed| keyed.group)
     }
 
-    /// The keys of all groups.
+    /// Returns the keys of all groups.
     pub(super) fn keys(&self) -> impl Iterator<Item = RequestKey> {
         self.groups.iter().map(|keyed| RequestKey::from_bytes(&keyed.key))
     }

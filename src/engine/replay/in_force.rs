@@ -1,5 +1,5 @@
-//! What a replay is answered under, beside the recorded requests themselves: the rules
-//! of each recording, what repeats, faults of entries, and entries that cannot be checked.
+//! The terms of a replay, beside the recorded requests: the rules of each recording, what repeats,
+//! faults of entries, and entries that cannot be checked.
 
 use super::matcher::Matcher;
 use super::pool::Repeat;
@@ -12,15 +12,15 @@ use loomrec_identity::IdentityRules;
 pub struct SourceTerms<'a> {
     /// The recording, as the user named it.
     pub label: &'a str,
-    /// The rules that stand in it.
+    /// The rules that it holds.
     pub rules: &'a IdentityRules,
     /// What a further identical call gets.
     pub repeat: Repeat,
-    /// Whether loomrec has written it.
+    /// Whether loomrec wrote it.
     pub is_loomrec: bool,
 }
 
-/// A take whose entry declares what goes wrong with it.
+/// A take whose entry declares a fault.
 #[derive(Clone, Debug)]
 pub struct FaultyTake<'a> {
     /// The recording, as the user named it.
@@ -32,7 +32,7 @@ pub struct FaultyTake<'a> {
 }
 
 impl Matcher {
-    /// The terms of each recording, in the order they were given.
+    /// Returns the terms of each recording, in the order they were given.
     pub fn terms(&self) -> impl Iterator<Item = SourceTerms<'_>> {
         self.sources.iter().zip(&self.repeat).map(|(source, repeat)| {
             let meta = source.recording.meta();
@@ -45,8 +45,8 @@ impl Matcher {
         })
     }
 
-    /// The takes whose entries declare what goes wrong with them, each with its entry's key,
-    /// its recording and what is declared.
+    /// Returns the takes whose entries declare a fault, each with its entry's key, its recording
+    /// and what is declared.
     pub fn faulty(&self) -> impl Iterator<Item = FaultyTake<'_>> {
         self.takes.iter().filter_map(|take| {
             let declared = take.trouble()?.words();
@@ -55,9 +55,9 @@ impl Matcher {
         })
     }
 
-    /// Whether a fault uses up the take behind it: one that stands in an entry in place of
-    /// an answer does, and under strict terms any of an entry that the client may take for
-    /// an answer.
+    /// Whether a fault uses up its take. A fault that an entry has instead of an answer does. Under
+    /// `faults_use_takes`, so does any fault that the entry declares and that the client may take
+    /// for a success.
     pub fn is_used_by(&self, take: &ReplayTake, decided: &DecidedFault) -> bool {
         let Some(trouble) = take.trouble() else { return false };
         let is_own = match decided.source {
@@ -69,7 +69,7 @@ impl Matcher {
         is_alone || (is_own && self.faults_use_takes && decided.fault.may_succeed())
     }
 
-    /// The takes that may answer another request than their entries show.
+    /// Returns the takes that may answer another request than their entries show.
     pub fn unchecked(&self) -> impl Iterator<Item = &ReplayTake> {
         self.takes.iter().filter(|take| take.is_unchecked())
     }

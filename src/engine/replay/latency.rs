@@ -1,8 +1,8 @@
 //! Latency models: how long an answer, and each of its chunks, waits.
 //!
-//! The models and their formulas are AgentLoom's; `replay` adds the recorded
-//! time of each chunk. The same seed gives the same waits at the same calls,
-//! whatever else is going on: the draw depends on seed, key and take alone.
+//! The models and their formulas are AgentLoom's; `replay` adds the recorded time of each chunk.
+//! The same seed gives the same waits to the same calls, whatever else happens: the draw depends on
+//! seed, key and take alone.
 
 use std::fmt::Display;
 use std::time::Duration;
@@ -14,13 +14,13 @@ use sha2::{Digest, Sha256};
 
 use loomrec_recording::body::is_plausible_time;
 
-/// What a scripted answer is drawn by, beside the seed and its number.
+/// The key that the waits of scripted answers are drawn with.
 const SCRIPT: &str = "script";
 
 /// A latency model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Latency {
-    /// Answers go out at once.
+    /// Answers are sent at once.
     None,
     /// Every answer waits this many milliseconds.
     Constant {
@@ -38,7 +38,7 @@ pub enum Latency {
     Replay {
         /// 2.0 is twice as fast.
         speed: f64,
-        /// For entries without times of their own.
+        /// The latency of entries without a recorded one.
         fallback_ms: f64,
     },
 }
@@ -46,16 +46,15 @@ pub enum Latency {
 /// When the parts of one answer are due, counted from the request's arrival.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DeliverySchedule {
-    /// One time a chunk; the head goes out with the first.
+    /// One time for each chunk. The head is sent with the first.
     pub chunks: Vec<Duration>,
     /// The end of the body.
     pub end: Duration,
 }
 
 impl Latency {
-    /// The schedule of an answer whose chunks came at `times` (milliseconds since
-    /// the request), or `None` when everything goes out at once. `key` and `ordinal`
-    /// tell the take from any other.
+    /// Returns the schedule of an answer whose chunks came at `times` (milliseconds since the
+    /// request), or `None` if everything is sent at once. `key` and `ordinal` identify the take.
     pub fn schedule(
         &self,
         times: impl ExactSizeIterator<Item = f64>,
@@ -78,8 +77,8 @@ impl Latency {
         }
     }
 
-    /// The schedule of an answer of `count` chunks that have no times of their own: where
-    /// chunks go out at recorded times, these are spread evenly over `latency_ms`.
+    /// Returns the schedule of an answer of `count` chunks that have no times. If chunks are sent
+    /// at recorded times, these are spread evenly over `latency_ms`.
     pub fn spread(
         &self,
         count: usize,
@@ -95,9 +94,8 @@ impl Latency {
         self.schedule((0..count).map(at), Some(total), key, ordinal)
     }
 
-    /// The schedule of a scripted answer, whose chunks are due at `times` whatever the
-    /// model: `constant` and `normal` have all of it wait before, `replay` divides its
-    /// times by the speed.
+    /// Returns the schedule of a scripted answer. Its chunks are due at `times` under any model:
+    /// `constant` and `normal` delay all of it, `replay` divides the times by the speed.
     pub fn scripted(
         &self,
         times: impl ExactSizeIterator<Item = f64> + Clone,
@@ -118,8 +116,8 @@ impl Latency {
     }
 }
 
-/// Chunks at these times and an end, in milliseconds, all divided by `speed`. None is due
-/// before the one in front of it.
+/// Returns chunks at these times and an end, in milliseconds, all divided by `speed`. No chunk is
+/// due before the one in front of it.
 fn paced(times: impl Iterator<Item = f64>, end_ms: f64, speed: f64) -> DeliverySchedule {
     let mut last = Duration::ZERO;
     let due = |at_ms: f64| {
@@ -130,19 +128,18 @@ fn paced(times: impl Iterator<Item = f64>, end_ms: f64, speed: f64) -> DeliveryS
     DeliverySchedule { chunks, end: last.max(millis(end_ms / speed)) }
 }
 
-/// A recorded time, or none where it cannot be one: what claims it goes out with what came
-/// before.
+/// Returns a recorded time, or 0 if it cannot be one. Such a chunk is sent with the one before.
 fn plausible(ms: f64) -> f64 {
     if is_plausible_time(ms) { ms } else { 0.0 }
 }
 
-/// A wait in milliseconds; nonsense (negative, not a number, over a day) is cut.
+/// Returns a wait in milliseconds. Nonsense (negative, not a number, over a day) is cut.
 fn millis(ms: f64) -> Duration {
     let day = 86_400_000.0;
     Duration::from_secs_f64(if ms.is_finite() { ms.clamp(0.0, day) / 1000.0 } else { 0.0 })
 }
 
-/// The seeded draw of [`Latency::Normal`].
+/// Returns the seeded draw of [`Latency::Normal`].
 fn draw(ms: f64, seed: u64, key: &str, ordinal: usize) -> f64 {
     let mut hash = Sha256::new();
     hash.update(b"loomrec latency\0");

@@ -1,4 +1,4 @@
-//! Loading: recordings, an entry at a time, into what the matcher keeps of them.
+//! The loader: reads recordings, entry by entry, into the matcher.
 
 use std::path::PathBuf;
 use std::sync::mpsc;
@@ -18,21 +18,21 @@ use loomrec_store::{EntryIter, Recording, StoreError, StoredEntry};
 
 /// Recordings of fewer entries are read by one thread.
 const ALONE: usize = 128;
-/// How many entries are handed from thread to thread at once.
+/// How many entries are passed between threads at one time.
 const BATCH: usize = 16;
 /// How many such batches may wait.
 const AHEAD: usize = 4;
-/// A recording of more takes is large: its answers are not made ready when it is loaded.
+/// A recording of more takes is large: its small answers are prepared only when a call gets them.
 const LARGE: usize = 50_000;
-/// Room for so many names beside those of steps: of sessions, upstreams and mounts.
+/// Room for this many names beside those of steps: of sessions, upstreams and mounts.
 const OTHER_NAMES: usize = 64;
-/// Of an entry of a large recording the text is kept if it has at most so many bytes.
+/// The largest entry of a large recording whose text is kept, in bytes.
 const SMALL: u64 = 1024;
 
-/// A recording that nothing can be replayed from. Messages read after "failed to".
+/// The error of a recording that cannot be replayed. Messages read after "failed to".
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// It could not be read.
+    /// The recording could not be read.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// An entry answers calls that cannot be checked.
@@ -41,7 +41,7 @@ pub enum LoadError {
          such entries answer with --allow-unchecked", file.display()
     )]
     Unchecked {
-        /// The recording's file that it stands in.
+        /// The recording's file that holds the entry.
         file: PathBuf,
         /// The entry.
         entry: String,
@@ -51,10 +51,10 @@ pub enum LoadError {
     /// There are more recordings than a take can name.
     #[error("replay {0} recordings at once: {MOST_SOURCES} are the most; merge some of them")]
     TooMany(usize),
-    /// An entry declares a fault that is none.
+    /// An entry declares an invalid fault.
     #[error("read the recording {}: in {entry:?}, {why}; mend or remove it", file.display())]
     Fault {
-        /// The recording's file that it stands in.
+        /// The recording's file that holds the entry.
         file: PathBuf,
         /// The entry.
         entry: String,
@@ -69,10 +69,10 @@ const MOST_SOURCES: usize = 1 << 16;
 /// How recordings are replayed, beside what they say themselves.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReplayTerms<'a> {
-    /// Add to the rules of each.
+    /// Rules that are added to those of each recording.
     pub rules: Option<&'a IdentityRules>,
-    /// What a further identical call gets. `None` for the default: an error, and the
-    /// last take again for files that AgentLoom wrote.
+    /// What a further identical call gets. `None` for the default: an error, or, for files that
+    /// AgentLoom wrote, the last take again.
     pub repeat: Option<Repeat>,
     /// Whether entries that cannot be checked are refused.
     pub refuse_unchecked: bool,
@@ -80,12 +80,12 @@ pub struct ReplayTerms<'a> {
     pub faults_use_takes: bool,
 }
 
-/// The rules of a recording, as indexes of the matcher's.
+/// The rules of a recording, as indexes into the matcher's.
 #[derive(Clone, Copy)]
 struct Rules {
-    /// Those that its keys were made under.
+    /// The rules that its keys were made under.
     stored: usize,
-    /// Those that requests are compared under.
+    /// The rules that requests are compared under.
     effective: usize,
     /// Whether entries that cannot be checked are refused.
     refuse_unchecked: bool,
@@ -96,7 +96,7 @@ struct Loaded {
     stored: StoredEntry,
     /// The number of its name.
     name: u32,
-    /// Its text, where that is to be kept.
+    /// Its text, if that is to be kept.
     text: Option<Box<[u8]>>,
 }
 
@@ -104,7 +104,7 @@ impl Matcher {
     /// Loads `sources`.
     ///
     /// # Errors
-    /// The first entry that cannot be read or used; too many sources.
+    /// The first entry that cannot be read or used, or too many sources.
     pub fn new(sources: Vec<ReplaySource>, terms: ReplayTerms<'_>) -> Result<Self, LoadError> {
         if sources.len() > MOST_SOURCES {
             return Err(LoadError::TooMany(sources.len()));
@@ -131,8 +131,8 @@ impl Matcher {
         Ok(matcher)
     }
 
-    /// Adds every entry of a recording. Those of a large one are read on a thread of
-    /// their own, a little ahead.
+    /// Adds every entry of a recording. The entries of a large one are read ahead on a separate
+    /// thread.
     fn read(
         &mut self,
         source: usize,
@@ -161,7 +161,7 @@ impl Matcher {
             };
             let named = std::thread::Builder::new().name("loomrec-read".to_owned());
             if named.spawn_scoped(scope, ahead).is_err() {
-                // A system without a thread to spare: one after the other, then.
+                // The system has no thread to spare, so read here.
                 let rest = loaded(recording, small).skip(ALONE);
                 return self.add_all((source, recording), rules, rest);
             }
@@ -220,7 +220,7 @@ impl Matcher {
         Ok(())
     }
 
-    /// Puts the last take into the group of its key, else of its step.
+    /// Puts the last take into the group of its key, or else of its step.
     fn put_in_group(&mut self, key: Option<(usize, RequestKey)>, step: Option<NameId>) {
         let take = self.takes.len() as u32 - 1;
         let Self { groups, groups_by_key, steps, .. } = self;
@@ -243,7 +243,7 @@ impl Matcher {
         self.homes.push(group);
     }
 
-    /// Makes room for as many takes; memory that is not touched is not used.
+    /// Makes room for this many takes. Memory that is not touched is not used.
     fn reserve(&mut self, takes: usize) {
         self.takes.reserve_exact(takes);
         self.homes.reserve_exact(takes);
@@ -253,15 +253,15 @@ impl Matcher {
         self.steps.reserve(takes + OTHER_NAMES);
     }
 
-    /// What an entry's request asks for; and its key, where that had to be made so that
-    /// the request is known again.
+    /// Returns what an entry's request asks for. Also returns its key, if that was made for the
+    /// index of exact requests.
     fn recognise(
         &mut self,
         entry: &Entry,
         rules: Rules,
     ) -> Option<(RecognisedCall, Option<RequestKey>)> {
         let request = entry.request.as_ref()?;
-        // Keys under more than one set of rules are made when they are asked for.
+        // Keys under several sets of rules are made when they are needed.
         if self.rules.len() > 1 || !ExactRequests::holds(request) || self.recalled.is_full() {
             return Some((request.recognise(), None));
         }
@@ -270,8 +270,8 @@ impl Matcher {
         Some((call, Some(key)))
     }
 
-    /// Why an entry cannot be checked. `made` is the key of its request under the
-    /// effective rules, where it has been made already.
+    /// Returns why an entry cannot be checked. `made` is the key of its request under the effective
+    /// rules, if it was made already.
     fn why_unchecked(
         &self,
         name: &EntryName,
@@ -288,8 +288,8 @@ impl Matcher {
         entry.unchecked(name, real.as_ref(), stored)
     }
 
-    /// The key of an entry's request, and the rules it is made under. `made` is the one
-    /// under the effective rules, where it has been made already.
+    /// Returns the key of an entry's request, and the rules it is made under. `made` is the key
+    /// under the effective rules, if it was made already.
     fn key(
         &self,
         name: &EntryName,
@@ -304,7 +304,8 @@ impl Matcher {
         };
         let recorded = named.or(entry.request_hash.as_ref()).cloned();
         let Some((request, call)) = entry.request.as_ref().zip(call) else {
-            // A hash says nothing of headers: other rules for these do not change it.
+            // Without its request, a hash is used as it is. Rules that differ only in headers do
+            // not affect it.
             let [stored, effective] = [rules.stored, rules.effective].map(|at| &self.rules[at]);
             let same = stored.ignore() == effective.ignore();
             let index = if same { rules.effective } else { rules.stored };
@@ -312,8 +313,8 @@ impl Matcher {
         };
         let index = rules.effective;
         let key = made.unwrap_or_else(|| request.key(call, &self.rules[index]));
-        // One that does not fit its request is believed, unless it was made of fewer
-        // headers: then the request tells the rest.
+        // A recorded hash that differs from the request's key is used, unless it is the key that
+        // older versions made from fewer headers. Then the key of the request is used.
         let believed = recorded.filter(|recorded| {
             index == rules.stored
                 && *recorded != key
@@ -322,8 +323,8 @@ impl Matcher {
         Some((index, believed.unwrap_or(key)))
     }
 
-    /// Keeps the hash that an entry says its request has, where no key under the
-    /// plain rules is the same.
+    /// Stores the hash that an entry states for its request, unless its key under the default rules
+    /// is the same.
     fn note_hash(&mut self, entry: &Entry, key: Option<&(usize, RequestKey)>) {
         let Some(hash) = &entry.request_hash else { return };
         let is_key = |(rules, key): &(usize, RequestKey)| {
@@ -334,7 +335,7 @@ impl Matcher {
         }
     }
 
-    /// What an entry was recorded under.
+    /// Returns the names that an entry was recorded under.
     fn under(&mut self, name: &EntryName, entry: &Entry) -> TakeLabels {
         if let Some(upstream) = &entry.upstream
             && !self.upstreams.contains(upstream)
@@ -358,7 +359,7 @@ impl Matcher {
     }
 }
 
-/// The entries of a recording, with the texts of those that are no longer than `small`.
+/// Returns the entries of a recording, with the texts of those of at most `small` bytes.
 fn loaded(
     recording: &Recording,
     small: u64,

@@ -2,14 +2,14 @@ use super::*;
 use crate::replay::{MissReason, RecordingMismatchError, UnexplainedMiss};
 use loomrec_recording::normalized_request::NormalizedRequest;
 
-/// More than are read by one thread, and more than are read again for a miss.
+/// More entries than one thread reads, and more than are read again for a miss.
 const MANY: usize = 3 * ALONE;
 
 fn body(words: &str) -> String {
     format!(r#"{{"model":"m","messages":[{{"role":"user","content":"{words}"}}]}}"#)
 }
 
-/// Words that no other call has many of.
+/// Words of which no other call has many.
 fn words(at: usize) -> String {
     (0..40).map(|n| format!("w{} ", (at * 7919 + n * 104_729) % 9973)).collect()
 }

@@ -1,8 +1,8 @@
-//! The matcher: which take a request is owed.
+//! The matcher: decides which take a request gets.
 //!
-//! Takes are grouped by request key; within a group they are handed out in
-//! recorded order, per session, each once. Nothing is ever matched by likeness.
-//! Each group has a lock of its own, so unrelated calls never wait for each other.
+//! Takes are grouped by request key. Within a group they are used in recorded order, each once in
+//! each session. Requests are never matched by similarity. Each group has its own lock, so
+//! unrelated calls never wait for each other.
 
 use std::collections::BTreeSet;
 
@@ -23,17 +23,17 @@ use loomrec_recording::normalized_request::NormalizedRequest;
 use loomrec_recording::{Entry, RecordedRequest};
 use loomrec_store::Recording;
 
-/// By what a take was found.
+/// How a take was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MatchedBy {
-    /// The step id the call carries.
+    /// By the step id that the call carries.
     StepId,
-    /// The request's hash.
+    /// By the request's hash.
     RequestHash,
 }
 
 impl MatchedBy {
-    /// The word in `x-loomrec-matched-by`.
+    /// Returns the value of `x-loomrec-matched-by`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::StepId => "step_id",
@@ -47,23 +47,23 @@ impl MatchedBy {
 pub struct ReplaySource {
     /// Its path, as the user gave it.
     pub label: String,
-    /// The recording, open: what is not kept of it is read again where it is needed.
+    /// The open recording. What is not kept of it in memory is read again when it is needed.
     pub recording: Recording,
 }
 
-/// A take found for a call.
+/// A take that was found for a call.
 #[derive(Debug)]
 pub struct TakeMatch<'a> {
     /// The take.
     pub take: &'a ReplayTake,
-    /// By what it was found.
+    /// How it was found.
     pub by: MatchedBy,
-    /// Which take it is.
+    /// The index of the take.
     pub(super) index: usize,
 }
 
 impl TakeMatch<'_> {
-    /// Which take it is, to give it back by.
+    /// Returns the index of the take, which [`Matcher::release`] needs.
     pub fn index(&self) -> usize {
         self.index
     }
@@ -80,27 +80,29 @@ pub struct Matcher {
     /// The texts of small entries of large recordings.
     pub(super) texts: EntryTexts,
     pub(super) groups_by_key: KeyedGroups,
-    /// By the step's id; and the groups of entries that hold no hash, served unchecked.
+    /// Takes by the step's id, and the groups of entries without a hash, which are served
+    /// unchecked.
     pub(super) steps: StepIndex,
     pub(super) groups: Vec<TakeGroup>,
-    /// Per take, its group.
+    /// The group of each take.
     pub(super) homes: Vec<u32>,
-    /// Per source.
+    /// What repeats, for each source.
     pub(super) repeat: Vec<Repeat>,
-    /// The hashes that entries say their requests have, but for keys under the plain rules.
+    /// The hashes that entries state for their requests, unless a key under the default rules is
+    /// the same.
     pub(super) hashes: InternedBytes,
-    /// Steps, sessions, upstreams and mounts of paths, by their text.
+    /// The ids of steps, sessions, upstreams and mounts of paths.
     pub(super) names: NameIds,
     pub(super) upstreams: BTreeSet<String>,
     /// Whether any entry declares a fault.
     pub(super) has_trouble: bool,
     /// Whether a fault of an entry that does not end its call with an error uses up the take.
     pub(super) faults_use_takes: bool,
-    /// The recorded requests, where all keys are made under one set of rules.
+    /// The recorded requests, if all keys are made under one set of rules.
     pub(super) recalled: ExactRequests,
 }
 
-/// A call in the terms that takes are kept in.
+/// A call, with its names as the ids that takes are kept under.
 struct Asked<'a> {
     observed: &'a NormalizedRequest,
     session: Option<NameId>,
@@ -109,7 +111,7 @@ struct Asked<'a> {
     wanted: RequestedMode,
 }
 
-/// What came of looking through one pool of takes.
+/// The result of looking through one pool of takes.
 enum Choice {
     Take(usize),
     Incomplete,
@@ -118,14 +120,13 @@ enum Choice {
 }
 
 impl Matcher {
-    /// The rules that keys are made under.
+    /// Returns the rules that keys are made under.
     pub fn rules(&self) -> &[IdentityRules] {
         &self.rules
     }
 
-    /// What `request` asks for, and its key, where it is just what some recorded
-    /// request is: it is not read for that. `None` where it is not, or where keys under
-    /// several rules are needed.
+    /// Returns what `request` asks for, and its key, without parsing it. `None` if no recorded
+    /// request is exactly the same, or if keys under several rules are needed.
     pub fn recall(
         &self,
         request: &RecordedRequest,
@@ -135,17 +136,17 @@ impl Matcher {
         Some((call.clone(), (rules.clone(), key.clone())))
     }
 
-    /// The take that `observed` is owed; it is used up by this call.
+    /// Finds the take for `observed`, and uses it up.
     ///
     /// # Errors
-    /// Why no take is owed to it.
+    /// The reason why there is no take for it.
     pub fn find(&self, observed: &NormalizedRequest) -> Result<TakeMatch<'_>, MissReason> {
         let group = |(index, rules): (usize, &IdentityRules)| {
             let key = observed.key(rules);
             self.groups_by_key.find(index, &key)
         };
         let mut groups = self.rules.iter().enumerate().filter_map(group);
-        // One set of rules is the rule: no list has to be made for it.
+        // Usually there is one set of rules. Then no list has to be made.
         let (first, rest): (Option<u32>, Vec<u32>) = (groups.next(), groups.collect());
         let all;
         let groups = match (first.as_slice(), rest.is_empty()) {
@@ -191,8 +192,8 @@ impl Matcher {
         }
     }
 
-    /// Among a step id's turns the request hash picks; turns without a hash come
-    /// in their order.
+    /// Finds a take of a step. The request hash selects among the step's takes; takes without a
+    /// hash are used in their order.
     fn find_in_step(
         &self,
         step: NameId,
@@ -216,7 +217,7 @@ impl Matcher {
         Err(reason)
     }
 
-    /// Uses up the first take of `group` that is of this kind and owed to this call.
+    /// Uses up the first take of `group` that is of this kind and may be given to this call.
     fn choose(&self, group: u32, asked: &Asked<'_>, kind: PoolKind) -> Choice {
         let home = &self.groups[group as usize];
         let take = |position: usize| &self.takes[home.takes()[position] as usize];
@@ -238,8 +239,8 @@ impl Matcher {
         if self.takes[take].servable { Choice::Take(take) } else { Choice::Incomplete }
     }
 
-    /// The takes of `group` that are of this kind and may be given to this call:
-    /// those of its own session, or else those of none.
+    /// Returns the takes of `group` that are of this kind and may be given to this call: those of
+    /// its session, or, if there are none, those without a session.
     fn members(&self, group: u32, asked: &Asked<'_>, kind: PoolKind) -> TakeSet {
         let home = &self.groups[group as usize];
         let all = home.takes().len();
@@ -270,8 +271,8 @@ impl Matcher {
         TakeMatch { take, by, index }
     }
 
-    /// Undoes [`Matcher::find`]: the take could not be given to this call, and is
-    /// still owed to one that can take it.
+    /// Undoes [`Matcher::find`]: the take could not be given to this call, and a later call can get
+    /// it.
     pub fn release(&self, take: usize, session: Option<&str>) {
         let Some((home, position)) = self.home(take) else { return };
         if home.with_progress(session, |progress| progress.release(position)) {
@@ -287,13 +288,13 @@ impl Matcher {
         }
     }
 
-    /// The group of a take, and its position there.
+    /// Returns the group of a take, and its position there.
     fn home(&self, take: usize) -> Option<(&TakeGroup, usize)> {
         let group = self.groups.get(*self.homes.get(take)? as usize)?;
         Some((group, group.position(take as u32)? as usize))
     }
 
-    /// Why a request that no pool held is not answered.
+    /// Returns why a request that no pool has a take for is not answered.
     fn why_none(&self, groups: &[u32], asked: &Asked<'_>) -> MissReason {
         let takes = groups.iter().flat_map(|&group| self.groups[group as usize].takes());
         let members = || takes.clone().map(|&take| &self.takes[take as usize]);
@@ -313,19 +314,19 @@ impl Matcher {
         if known { MissReason::OtherRules } else { MissReason::Unknown }
     }
 
-    /// Reads the entry of a take again; `None` where that cannot be done any more.
+    /// Reads the entry of a take again. Returns `None` if that is no longer possible.
     pub(super) fn entry(&self, take: &ReplayTake) -> Option<Entry> {
         take.entry(&self.sources.get(take.source())?.recording, &self.texts)
     }
 
-    /// The entry of a take, read again by the take's [`TakeMatch::index`]; `None` where that
-    /// cannot be done any more.
+    /// Reads the entry of a take again by the take's [`TakeMatch::index`]. Returns `None` if that
+    /// is no longer possible.
     pub fn entry_of(&self, index: usize) -> Option<Entry> {
         self.entry(self.takes.get(index)?)
     }
 
-    /// The entry of a take, read again by its name and number; of the first recording that
-    /// has it, or of that of this label.
+    /// Reads the entry of a take again by its name and number, from the recording with this label,
+    /// or from the first one that has the take.
     pub fn entry_named(&self, label: Option<&str>, name: &str, number: usize) -> Option<Entry> {
         let is_it = |take: &&ReplayTake| {
             let of = label.is_none_or(|label| self.labels[take.source()] == label);
@@ -334,12 +335,12 @@ impl Matcher {
         self.entry(self.takes.iter().find(is_it)?)
     }
 
-    /// The takes that no call was answered by, in file order.
+    /// Returns the takes that answered no call, in file order.
     pub fn unused(&self) -> impl Iterator<Item = &ReplayTake> {
         self.takes.iter().filter(|take| !take.is_used())
     }
 
-    /// The upstreams that takes were recorded at.
+    /// Returns the upstreams that takes were recorded at.
     pub fn upstreams(&self) -> impl Iterator<Item = &str> {
         self.upstreams.iter().map(String::as_str)
     }
@@ -349,34 +350,34 @@ impl Matcher {
         self.has_trouble
     }
 
-    /// The step ids that takes stand under, in order.
+    /// Returns the step ids that takes were recorded under, in order.
     pub fn steps(&self) -> BTreeSet<&str> {
         self.steps.ids().map(|id| self.names.name(id)).collect()
     }
 
-    /// Whether any recorded request has a hash that begins so.
+    /// Whether any recorded request has a hash that begins with `prefix`.
     pub fn knows_hash(&self, prefix: &str) -> bool {
         let begins = |key: RequestKey| key.as_str().starts_with(prefix);
         let hashes = self.hashes.iter().filter_map(|hash| hash.try_into().ok());
         self.groups_by_key.keys().chain(hashes.map(RequestKey::from_bytes)).any(begins)
     }
 
-    /// How many takes there are.
+    /// Returns the number of takes.
     pub fn len(&self) -> usize {
         self.takes.len()
     }
 
-    /// Whether there is no take at all.
+    /// Whether there are no takes.
     pub fn is_empty(&self) -> bool {
         self.takes.is_empty()
     }
 
-    /// Starts over: every take is unused again, for one session or for all.
+    /// Starts over, for one session or for all: every take is unused again.
     pub fn reset(&self, session: Option<&str>) {
         self.groups.iter().for_each(|group| group.reset(session));
     }
 
-    /// The session that a take was recorded in.
+    /// Returns the session that a take was recorded in.
     pub(super) fn session_of(&self, take: u32) -> Option<NameId> {
         self.takes.get(take as usize)?.under.session
     }

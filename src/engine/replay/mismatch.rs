@@ -1,8 +1,7 @@
 //! The mismatch: why a request has no recorded answer, as data.
 //!
-//! Each renderer (the response body, stderr, the control endpoint) makes its own
-//! text of a [`RecordingMismatchError`]; nothing in it is a secret, since it is
-//! built from requests that were freed of them.
+//! Each renderer (the response body, stderr, the control endpoint) makes its own text of a
+//! [`RecordingMismatchError`]. It holds no secrets, because it is built from redacted requests.
 
 use serde_json::Value;
 
@@ -14,15 +13,15 @@ use loomrec_identity::{RequestKey, header};
 
 /// How many characters of a value a message shows.
 const SHOWN: usize = 60;
-/// How many characters of a value are kept: a thousand misses of large prompts
-/// would otherwise fill the memory, and the journal.
+/// How many characters of a value are kept. Otherwise a thousand misses of large prompts would fill
+/// the memory and the journal.
 const KEPT: usize = 2000;
-/// How many names of headers a message shows.
+/// How many header names a message shows.
 const NAMES: usize = 8;
 
-/// What stands for a value that is kept as a digest only.
+/// The text for a value that is kept as a digest only.
 pub(super) const HIDDEN: &str = "(not kept)";
-/// How the place of a header begins.
+/// The beginning of the place of a header.
 const HEADER: &str = "header ";
 
 /// One difference between the nearest recorded request and this one.
@@ -30,10 +29,10 @@ const HEADER: &str = "header ";
 pub struct RequestDifference {
     /// A JSON pointer into the body, or what else differs (`method`, `path`, …).
     pub place: String,
-    /// The recorded value as JSON text; `None` where it was absent. A long one is
-    /// cut to where the two begin to differ.
+    /// The recorded value as JSON text; `None` if it was absent. A long value is cut around the
+    /// point where the two begin to differ.
     pub recorded: Option<String>,
-    /// The value now, likewise; `None` where it is absent.
+    /// The value now, in the same form; `None` if it is absent.
     pub now: Option<String>,
 }
 
@@ -42,11 +41,11 @@ pub struct RequestDifference {
 pub struct NearestCall {
     /// Its key in the recording.
     pub name: String,
-    /// Which take of that key.
+    /// The number of the take under that key.
     pub take: usize,
     /// The recording's path.
     pub recording: String,
-    /// What differs; empty where the request itself is the same.
+    /// What differs; empty if the request itself is the same.
     pub differences: Vec<RequestDifference>,
     /// How the two calls differ in headers that are not part of a key.
     pub outside_key: HeaderDelta,
@@ -55,14 +54,14 @@ pub struct NearestCall {
 /// Names of headers that only one of two calls has. None of them is part of a key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HeaderDelta {
-    /// Those of this call alone.
+    /// The headers that only this call has.
     pub only_now: Vec<String>,
-    /// Those that only the recorded call lists.
+    /// The headers that only the recorded call lists.
     pub only_recorded: Vec<String>,
 }
 
 impl HeaderDelta {
-    /// What differs between the names of a recorded call and those of this one.
+    /// Returns the difference between the header names of a recorded call and those of this one.
     pub(super) fn of(recorded: &[String], now: &[String]) -> Self {
         let without = |names: &[String], others: &[String]| {
             names.iter().filter(|name| !others.contains(name)).cloned().collect()
@@ -74,9 +73,9 @@ impl HeaderDelta {
 /// A request that the recording holds no answer for.
 #[derive(Clone, Debug)]
 pub struct RecordingMismatchError {
-    /// Why.
+    /// The reason.
     pub reason: MissReason,
-    /// More about why, where the reason alone does not say it.
+    /// More about the reason, if that alone does not say it.
     pub detail: Option<String>,
     /// The request's key.
     pub key: RequestKey,
@@ -84,7 +83,7 @@ pub struct RecordingMismatchError {
     pub method: String,
     /// Its path.
     pub path: String,
-    /// The upstream it was meant for.
+    /// The upstream that it goes to.
     pub upstream: String,
     /// The model it asks for.
     pub model: Option<String>,
@@ -92,7 +91,7 @@ pub struct RecordingMismatchError {
     pub step: Option<String>,
     /// Its session.
     pub session: Option<String>,
-    /// The recordings that were looked through.
+    /// The recordings that were searched.
     pub recordings: Vec<String>,
     /// The nearest recorded call.
     pub nearest: Option<NearestCall>,
@@ -101,8 +100,8 @@ pub struct RecordingMismatchError {
 }
 
 impl RecordingMismatchError {
-    /// The explanation on one line, as an SDK's exception shows it, with nothing that the
-    /// terminal would act on which prints that.
+    /// Returns the explanation on one line, as an SDK's exception shows it, without anything that a
+    /// terminal would act on.
     pub fn message(&self) -> String {
         let mut text = format!("RecordingMismatchError: {}", self.reason.as_str());
         if let Some(detail) = &self.detail {
@@ -136,7 +135,7 @@ impl RecordingMismatchError {
         printable::line(&text).into_owned()
     }
 
-    /// Which headers did not count, in a few words each.
+    /// Returns notes on the headers that did not count, in a few words each.
     pub fn header_notes(&self) -> Vec<String> {
         let note = |what: &str, names: &[String]| {
             let shown: Vec<&str> = names.iter().take(NAMES).map(String::as_str).collect();
@@ -156,7 +155,7 @@ impl RecordingMismatchError {
         [own, now, recorded].into_iter().flatten().collect()
     }
 
-    /// What to do about it.
+    /// Returns what to do about it.
     pub fn remedy(&self) -> String {
         let file = self.recordings.first().map_or("FILE", String::as_str);
         let record = format!("loomrec record -r {file} -- CMD");
@@ -177,7 +176,7 @@ impl RecordingMismatchError {
         }
     }
 
-    /// What to do where a header differs.
+    /// Returns what to do if a header differs.
     fn header_hint(&self) -> Option<String> {
         let differences = &self.nearest.as_ref()?.differences;
         let named = |difference: &&RequestDifference| difference.place.starts_with(HEADER);
@@ -196,7 +195,7 @@ impl RecordingMismatchError {
         Some(format!("{why}. Where this header does not matter, give --ignore-header {name}. "))
     }
 
-    /// The error as JSON, for the control endpoint, the journal and the receipt.
+    /// Returns the error as JSON, for the control endpoint, the journal and the receipt.
     pub fn to_json(&self) -> Value {
         serde_json::json!({
             "error": "RecordingMismatchError",
@@ -230,7 +229,7 @@ impl RecordingMismatchError {
         })
     }
 
-    /// The bytes it takes in memory, about.
+    /// Returns the approximate number of bytes it takes in memory.
     pub fn weight(&self) -> usize {
         let lists = [&self.recordings, &self.outside_key];
         let optional = [&self.detail, &self.model, &self.step, &self.session];
@@ -244,7 +243,7 @@ impl RecordingMismatchError {
     }
 }
 
-/// The bytes that texts take in memory, about.
+/// Returns the approximate number of bytes that texts take in memory.
 fn list_weight(texts: &[String]) -> usize {
     texts.iter().map(|text| size_of::<String>() + text.len()).sum()
 }
@@ -261,7 +260,7 @@ impl NearestCall {
         self.name.len() + self.recording.len() + differences.sum::<usize>() + headers
     }
 
-    /// `take`, which differs in this.
+    /// Returns `take` as the nearest call, with these differences.
     pub(super) fn of(
         matcher: &Matcher,
         take: &ReplayTake,
@@ -272,7 +271,7 @@ impl NearestCall {
         Self { name, take: take.number(), recording, differences, outside_key }
     }
 
-    /// The call in a few words.
+    /// Returns the call in a few words.
     pub fn label(&self) -> String {
         let hash = RequestKey::parse(&self.name);
         let name = hash.as_ref().map_or(self.name.as_str(), RequestKey::short);
@@ -284,7 +283,7 @@ impl NearestCall {
 }
 
 impl RequestDifference {
-    /// `/model: recorded "a" now "b"`, values shortened around the first change.
+    /// Returns `/model: recorded "a" now "b"`, with values shortened around the first change.
     pub fn text(&self) -> String {
         let is_hidden = |value: &Option<String>| value.as_deref() == Some(HIDDEN);
         if is_hidden(&self.recorded) && is_hidden(&self.now) {
@@ -294,7 +293,7 @@ impl RequestDifference {
         format!("{}: recorded {recorded} now {now}", self.place)
     }
 
-    /// Both values, shortened around the first change.
+    /// Returns both values, shortened around the first change.
     pub fn shortened(&self) -> (String, String) {
         let (recorded, now) = shorten(self.recorded.as_deref(), self.now.as_deref(), SHOWN);
         let nothing = || "nothing".to_owned();
@@ -302,7 +301,7 @@ impl RequestDifference {
     }
 }
 
-/// Both values, cut to `shown` characters where they begin to differ.
+/// Returns both values, cut to `shown` characters around the point where they begin to differ.
 fn shorten(
     recorded: Option<&str>,
     now: Option<&str>,
@@ -329,12 +328,12 @@ fn shorten(
     (recorded.map(cut), now.map(cut))
 }
 
-/// Both values, cut only where one is too long to be kept.
+/// Returns both values, cut only if one is too long to be kept.
 pub(super) fn bounded(
     recorded: Option<String>,
     now: Option<String>,
 ) -> (Option<String>, Option<String>) {
-    // Bytes stand for characters here: they are never fewer.
+    // This compares bytes instead of characters: there are at least as many.
     if recorded.iter().chain(&now).all(|value| value.len() <= KEPT) {
         return (recorded, now);
     }

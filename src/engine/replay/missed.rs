@@ -1,9 +1,9 @@
-//! Keeps the requests of calls that no recording answers, to be sent live later.
+//! The store of missed requests: keeps the requests that no recording answers, to be sent live
+//! later.
 //!
-//! [`MissedRequests::add`] appends a request to a recording of their own as soon as it is
-//! missed, so that a run that is killed loses none. [`MissedRequests::finish`] then works out
-//! which takes they stand in the place of: only at the end is it known which takes no
-//! call asked for.
+//! [`MissedRequests::add`] appends a request to a separate recording as soon as it is missed, so
+//! that a run that is killed loses none. [`MissedRequests::finish`] then decides which takes the
+//! requests replace: only at the end of the run is it known which takes no call asked for.
 
 mod place;
 
@@ -28,11 +28,11 @@ use loomrec_store::{
 #[derive(Debug)]
 pub struct MissedRequests {
     path: PathBuf,
-    /// The rules that the first recording's keys are made under: it is to hold them.
+    /// The rules that the first recording makes keys under: that recording is to hold the requests.
     rules: IdentityRules,
     packer: FrameEncoder,
     place: usize,
-    /// How often one request is kept: as often as any was recorded.
+    /// The most times that one request is kept: as often as any request was recorded.
     most: usize,
     state: Mutex<State>,
 }
@@ -53,10 +53,10 @@ struct Copies {
 }
 
 impl MissedRequests {
-    /// Begins the file anew, for calls that `matcher` does not answer.
+    /// Starts the file anew, for calls that `matcher` does not answer.
     ///
     /// # Errors
-    /// A file that is there and holds something else, or cannot be written.
+    /// The file exists and holds something else, or it cannot be written.
     pub fn begin(path: &Path, matcher: &Matcher) -> Result<Self, MissedError> {
         let first = matcher.sources.first().ok_or(MissedError::NoRecording)?;
         let rules = first.recording.meta().rules().clone();
@@ -75,12 +75,12 @@ impl MissedRequests {
         Ok(Self { path: path.to_owned(), rules, packer, place, most, state })
     }
 
-    /// The file.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Which recorder of its run this is: see [`RecordingAppender::place`].
+    /// Returns the place of this recorder in its run: see [`RecordingAppender::place`].
     pub fn place(&self) -> usize {
         self.place
     }
@@ -89,11 +89,11 @@ impl MissedRequests {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps a request, freed of `secrets`, that was missed for what `error` says. It
-    /// blocks on the file.
+    /// Stores a missed request, which must not hold any of `secrets`. `error` says why it was
+    /// missed. Blocks on the file.
     ///
     /// # Errors
-    /// Storage that fails, a credential that stands in it.
+    /// The storage fails, or the request holds a credential.
     pub fn add(
         &self,
         observed: &NormalizedRequest,
@@ -106,7 +106,7 @@ impl MissedRequests {
         let name = match observed.step.as_deref().map(EntryName::step) {
             None => EntryName::Hash(key.clone()),
             Some(Ok(step)) => step,
-            // A step that no recording can hold.
+            // No recording can hold this step.
             Some(Err(_)) => return Ok(()),
         };
         let mut state = self.state();
@@ -138,11 +138,11 @@ impl MissedRequests {
         }
     }
 
-    /// Closes the file, says in it which takes the requests stand in the place of, and
-    /// gives their number. Where there is none, there is no file either.
+    /// Closes the file, writes into it which takes the requests replace, and returns the number of
+    /// requests. If there are none, removes the file.
     ///
     /// # Errors
-    /// Storage that fails. What was missed is in the file, or in its log, all the same.
+    /// The storage fails. The missed requests are still in the file, or in its log.
     pub fn finish(&self, matcher: &Matcher) -> Result<usize, StoreError> {
         if let Some(mut recorder) = self.state().recorder.take() {
             recorder.close()?;
@@ -169,7 +169,7 @@ impl MissedRequests {
             let mut entry = missed.entry(&call.place)?;
             call.pending.mark(&mut entry);
             if call.pending.replaces.is_some() {
-                // Who was answered by the take is to be answered by the new one.
+                // The new take must answer the calls that the old one answered.
                 entry.session.clone_from(&call.session);
             }
             known.push(TakeChange::Entry(Box::new(entry)));
@@ -182,8 +182,7 @@ impl MissedRequests {
     }
 }
 
-/// What a pending call says of why it was missed; `None` for what a new answer does
-/// not mend.
+/// Returns the word of a pending call for why it was missed; `None` if a new answer does not help.
 fn word(reason: MissReason) -> Option<&'static str> {
     Some(match reason {
         MissReason::Drifted => "drifted",
@@ -197,13 +196,13 @@ fn word(reason: MissReason) -> Option<&'static str> {
     })
 }
 
-/// Why the missed requests of a run cannot be kept.
+/// The error of missed requests that cannot be kept.
 #[derive(Debug, thiserror::Error)]
 pub enum MissedError {
-    /// There is no recording that they could be missing from.
+    /// There is no recording.
     #[error("keep what is missed: there is no recording that it is missing from")]
     NoRecording,
-    /// The file is something else.
+    /// The file holds something else.
     #[error(
         "keep what is missed in {}: it is a recording of its own, and would be lost; name another file",
         path.display()
@@ -212,7 +211,7 @@ pub enum MissedError {
         /// The file.
         path: PathBuf,
     },
-    /// It cannot be written.
+    /// The file cannot be written.
     #[error(transparent)]
     Store(#[from] StoreError),
 }

@@ -1,15 +1,15 @@
-//! Replay: answers from recordings, strictly, with no way to the network.
+//! Replay: answers from recordings, strictly, without access to the network.
 //!
-//! [`ReplayEngine::answer`] finds the take that a request is owed and turns it into
-//! a response of the recorded bytes, boundaries and (if asked) times; or it
-//! returns a [`UnexplainedMiss`], of which [`ReplayEngine::explain`] makes a
-//! [`RecordingMismatchError`] that says why there is none.
+//! [`ReplayEngine::answer`] finds the take for a request and turns it into a response of the
+//! recorded bytes, boundaries and (if asked) times. If there is no take, it returns an
+//! [`UnexplainedMiss`], which [`ReplayEngine::explain`] turns into a [`RecordingMismatchError`]
+//! that says why.
 //!
 //! With a [`Script`], [`ReplayEngine::scripted`] answers what the recordings do not.
 //!
-//! Of each entry only what matching and serving need is kept, its answer ready to
-//! be sent; the rest is read again from the recording where a miss is explained. Of
-//! small entries of a large recording the text is kept, which is less.
+//! Of each entry, only what matching and serving need is kept in memory, with its answer ready to
+//! be sent. The rest is read again from the recording when a miss is explained. Small entries of a
+//! large recording are kept as text, which takes less.
 
 pub mod body;
 mod declared_fault;

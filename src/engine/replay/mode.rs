@@ -1,21 +1,22 @@
-//! The form of an answer: streamed or complete, and how a stream is framed. A call
-//! gets its own form where one is left.
+//! The form of an answer: streamed or complete, and how a stream is framed. A call gets a take of
+//! its own form as long as one is left.
 
 use loomrec_provider::RecognisedCall;
 use loomrec_recording::entry::{Entry, RecordedRequest, RecordedResponse};
 use loomrec_recording::normalized_request::NormalizedRequest;
 
-/// In what form a take was recorded.
+/// The form that a take was recorded in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RecordedMode {
     /// Whether it was asked for as a stream.
     pub(super) streamed: bool,
-    /// Whether its answer really is one.
+    /// Whether its answer really is a stream.
     pub(super) is_stream: bool,
-    /// Whether its answer is one of success.
+    /// Whether its answer is a success.
     success: bool,
-    /// Gemini streams an array of answers, or events under `alt=sse`: one hash, and
-    /// a caller of the one cannot read the other. `None` for any other call.
+    /// Whether a Gemini stream was asked for as events (`alt=sse`), instead of as an array of
+    /// answers. Both have the same hash, but a client of one cannot read the other. `None` for any
+    /// other call.
     events: Option<bool>,
 }
 
@@ -26,15 +27,15 @@ pub(super) enum RequestedMode {
     Complete,
     /// A stream.
     Stream,
-    /// A stream, as server-sent events by name.
+    /// A stream, explicitly as server-sent events.
     Events,
 }
 
 impl RequestedMode {
-    /// How many there are.
+    /// The number of forms.
     pub(super) const COUNT: usize = 3;
 
-    /// What `observed` asks for.
+    /// Returns the form that `observed` asks for.
     pub(super) fn of(observed: &NormalizedRequest) -> Self {
         match observed.call.streamed {
             false => Self::Complete,
@@ -50,7 +51,8 @@ impl RequestedMode {
 }
 
 impl RecordedMode {
-    /// The form of `entry`, whose request asks for `call` where it is recorded.
+    /// Returns the form of `entry`. `call` is what its request asks for, if the request is
+    /// recorded.
     pub(super) fn of(entry: &Entry, call: Option<&RecognisedCall>) -> Self {
         let media = entry.response.as_ref().and_then(media_type);
         let is = |name: &str| media.is_some_and(|media| media.eq_ignore_ascii_case(name));
@@ -59,9 +61,8 @@ impl RecordedMode {
             (None, Some(_)) => is("text/event-stream"),
             (None, None) => false,
         };
-        // Only JSON and server-sent events tell that by themselves; any other is
-        // taken for what its request asked for (Ollama's lines of JSON, Bedrock's
-        // event stream).
+        // Only the media types of JSON and of server-sent events show it. Any other answer counts
+        // as what its request asked for (Ollama's lines of JSON, Bedrock's event stream).
         let is_stream = match () {
             () if is("text/event-stream") => true,
             () if is("application/json") => {
@@ -79,19 +80,18 @@ impl RecordedMode {
         Self { streamed, is_stream, success, events }
     }
 
-    /// Whether it is the form, framing included, that is wanted.
+    /// Whether it is the wanted form, framing included.
     pub(super) fn fits(self, wanted: RequestedMode) -> bool {
         self.streamed == wanted.is_streamed() && !self.is_framed_otherwise(wanted)
     }
 
-    /// Whether it is a stream in the framing that is not wanted. An error stays as it
-    /// was recorded.
+    /// Whether it is a stream in the other framing. An error stays as it was recorded.
     pub(super) fn must_reframe(self, wanted: RequestedMode) -> bool {
         self.success && self.is_framed_otherwise(wanted)
     }
 
-    /// Whether the caller wants the other mode of delivery. An error is the same
-    /// in both, and so is an answer that is not what its request asked for.
+    /// Whether the call wants the other delivery. An error is the same in both, and so is an answer
+    /// that is not what its request asked for.
     pub(super) fn must_change_mode(self, wanted: RequestedMode) -> bool {
         let streamed = wanted.is_streamed();
         self.success && self.streamed != streamed && self.is_stream != streamed
@@ -107,13 +107,13 @@ fn asks_for_events(request: &RecordedRequest) -> bool {
     request.query.split('&').any(|parameter| parameter == "alt=sse")
 }
 
-/// Whether a body is a JSON array, as Gemini's streams are; no complete answer is.
+/// Whether a body is a JSON array, as Gemini's streams are. No complete answer is one.
 fn is_array(response: &RecordedResponse) -> bool {
     let mut bytes = response.payload.chunks().iter().flat_map(|chunk| chunk.data.iter());
     bytes.find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[')
 }
 
-/// The media type of a response, without parameters.
+/// Returns the media type of a response, without parameters.
 fn media_type(response: &RecordedResponse) -> Option<&str> {
     let value = response.headers.iter().find(|(name, _)| name == "content-type")?;
     Some(value.1.split(';').next().unwrap_or_default().trim())

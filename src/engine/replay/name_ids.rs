@@ -1,5 +1,5 @@
-//! The ids of names that takes were recorded under: steps, sessions, upstreams, and
-//! mounts of paths.
+//! The ids of the names that takes were recorded under: steps, sessions, upstreams, and mounts of
+//! paths.
 
 use std::num::NonZeroU32;
 
@@ -8,27 +8,27 @@ use loomrec_recording::interned::InternedBytes;
 /// The id of a name.
 pub(super) type NameId = NonZeroU32;
 
-/// Names by their text, and back.
+/// The ids of names, and the names of ids.
 #[derive(Debug, Default)]
 pub(super) struct NameIds(InternedBytes);
 
 impl NameIds {
-    /// Makes room for as many names.
+    /// Makes room for `count` names.
     pub(super) fn reserve(&mut self, count: usize) {
         self.0.reserve(count);
     }
 
-    /// The id of a name, which is added if it is new.
+    /// Returns the id of a name, which is added if it is new.
     pub(super) fn insert(&mut self, name: &str) -> NameId {
         id(self.0.insert(name.as_bytes()).0)
     }
 
-    /// The id of a name, if it is here.
+    /// Returns the id of a name, if it has one.
     pub(super) fn find(&self, name: &str) -> Option<NameId> {
         self.0.find(name.as_bytes()).map(id)
     }
 
-    /// The name of an id.
+    /// Returns the name of an id.
     pub(super) fn name(&self, id: NameId) -> &str {
         let bytes = self.0.get(id.get() - 1).unwrap_or_default();
         std::str::from_utf8(bytes).unwrap_or_default()

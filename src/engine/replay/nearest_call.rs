@@ -1,7 +1,7 @@
-//! The nearest recorded call to a request that was not answered, and what differs.
+//! The nearest recorded call to a request that was not answered, and how they differ.
 //!
-//! Requests are not kept in memory: a few candidates are chosen by their sketches
-//! and read again. So this blocks on files, and belongs on no thread that serves.
+//! Requests are not kept in memory: a few candidates are chosen by their sketches and read again.
+//! So this blocks on files, and must not run on a serving thread.
 
 use std::cmp::Reverse;
 
@@ -15,25 +15,25 @@ use loomrec_recording::Entry;
 use loomrec_recording::normalized_request::NormalizedRequest;
 use loomrec_recording::similarity::RequestSketch;
 
-/// How many recorded calls are read again because their sketches are like.
+/// How many recorded calls are read again because their sketches are similar.
 const ALIKE: usize = 48;
-/// … and because the program seems to have come to them.
+/// How many more are read because the program seems to have reached them.
 const AHEAD: usize = 16;
-/// How many bytes of recorded bodies are read again, about.
+/// The approximate number of bytes of recorded bodies that are read again.
 const READ: usize = 32 << 20;
-/// How many differences are told.
+/// The most differences that are reported.
 const MAX_DELTAS: usize = 16;
 
-/// A recorded call that was read again, and its place in the order of nearness.
+/// A recorded call that was read again, and its rank.
 struct Candidate {
     rank: (bool, u64, bool, usize),
     index: usize,
     entry: Entry,
 }
 
-/// The recorded call that differs least from `observed`, and what differs. Calls
-/// of the same operation only; those at the same upstream come first, and calls
-/// that nothing has asked for yet before used ones. `true` where nothing has.
+/// Returns the recorded call that differs least from `observed`, and the differences. It has the
+/// same operation. Calls at the same upstream come first, and at the same distance unused ones come
+/// before used ones. The returned bool is true if no call has used it.
 pub(super) fn nearest(
     matcher: &Matcher,
     observed: &NormalizedRequest,
@@ -75,21 +75,21 @@ pub(super) fn nearest(
     Some((!found.is_used(), nearest))
 }
 
-/// A value of a header without what stands for it where it is not kept.
+/// Hides a header's value that is kept as a digest only.
 fn hidden(value: String) -> String {
     if header::is_digest(value.trim_matches('"')) { HIDDEN.to_owned() } else { value }
 }
 
-/// How far a recorded request is from one that was made.
+/// How far a recorded request is from another request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RequestDistance {
-    /// About how many bytes of their bodies differ.
+    /// The approximate number of bytes in which their bodies differ.
     pub(super) bytes: u64,
-    /// How many there are in the larger one.
+    /// The number of bytes of the larger body.
     pub(super) of: u64,
 }
 
-/// Reads the calls that `observed` may be near to again, one after the other.
+/// Reads the calls that may be near to `observed` again, one after the other.
 fn each(
     matcher: &Matcher,
     observed: &NormalizedRequest,
@@ -120,8 +120,8 @@ fn each(
     }
 }
 
-/// How far the takes are from `observed` that it may stand in the place of: those of
-/// its operation and its upstream that nothing has asked for.
+/// Returns the unused takes of the same operation and upstream, which `observed` may replace, and
+/// how far each is from it.
 pub(super) fn unused(
     matcher: &Matcher,
     observed: &NormalizedRequest,
@@ -136,8 +136,8 @@ pub(super) fn unused(
     found
 }
 
-/// The takes that are worth reading again: those whose sketches are most like, and
-/// those that stand where the program is now.
+/// Returns the takes that are worth reading again: those with the most similar sketches, and those
+/// that the program seems to have reached.
 fn candidates(matcher: &Matcher, observed: &NormalizedRequest) -> Vec<usize> {
     let sketch = RequestSketch::of(&observed.request, &observed.call);
     let of_operation = |&index: &usize| {
@@ -161,8 +161,7 @@ fn candidates(matcher: &Matcher, observed: &NormalizedRequest) -> Vec<usize> {
     };
     all.select_nth_unstable_by_key(ALIKE, likeness);
     let mut rest = all.split_off(ALIKE);
-    // A program that makes its calls in the recorded order is now behind the last
-    // take it was given.
+    // A program that makes its calls in the recorded order is now after the last take that it got.
     let ahead = |index: &usize| {
         let take = &matcher.takes[*index];
         let next = *index > 0 && matcher.takes[*index - 1].is_used();
@@ -181,7 +180,7 @@ fn is_elsewhere(matcher: &Matcher, take: &ReplayTake, observed: &NormalizedReque
     upstream.is_none() || take.under.upstream != upstream
 }
 
-/// Canonical text escapes all that is not ASCII; people read it unescaped.
+/// Returns canonical text, which escapes everything that is not ASCII, in readable form.
 fn readable(canonical: String) -> String {
     serde_json::from_str::<Value>(&canonical).map_or(canonical, |value| value.to_string())
 }

@@ -1,5 +1,5 @@
-//! Answers for entries that hold only what was said, not how it was sent: plain
-//! AgentLoom entries, and the placeholder of `--on-miss default`.
+//! Answers for entries that hold only what was said, not how it was sent: plain AgentLoom entries,
+//! and the placeholder of `--on-miss default`.
 
 use http::{HeaderMap, HeaderValue, StatusCode};
 
@@ -9,10 +9,10 @@ use loomrec_recording::body::Chunk;
 use loomrec_recording::entry::ResponseEnd;
 use loomrec_recording::normalized_request::NormalizedRequest;
 
-/// `answer` as a whole response for `observed`; ids are made from `seed`.
+/// Returns `answer` as a whole response for `observed`. Ids are made from `seed`.
 ///
 /// # Errors
-/// For an operation whose answers cannot be built from words alone.
+/// The operation is one whose answers cannot be built from words alone.
 pub(super) fn build(
     answer: &Answer,
     observed: &NormalizedRequest,

@@ -1,8 +1,8 @@
-//! Pools: the takes of one key that one kind of call may be given, and how far each
-//! session has come in them.
+//! Pools: the takes of one key that one kind of call may get, and how far each session has come in
+//! them.
 //!
-//! A take is handed out once a session. Each pool remembers where its first unused
-//! take can be, so the twenty-thousandth identical call costs no more than the first.
+//! Each session gets a take once. Each pool remembers where its first unused take can be, so the
+//! twenty-thousandth identical call costs no more than the first.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ pub enum Repeat {
     Cycle,
 }
 
-/// What tells the pools of one key from each other, within a session.
+/// Identifies a pool of one key, within a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct PoolKey {
     pub(super) kind: PoolKind,
@@ -32,11 +32,11 @@ pub(super) struct PoolKey {
 /// Which takes a call may be given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum PoolKind {
-    /// Those that stand under no step id.
+    /// Takes that have no step id.
     Plain,
-    /// Those that stand under any.
+    /// Takes that have any step id.
     Stepped,
-    /// Those that stand under this one.
+    /// Takes that have this step id.
     Step(NameId),
 }
 
@@ -54,28 +54,28 @@ impl PoolKind {
 /// How far one session has come in the takes of one key.
 #[derive(Debug, Default)]
 pub(super) struct SessionCursor {
-    /// By position among the key's takes.
+    /// The used takes, by position among the key's takes.
     used: Bits,
-    /// Kept for keys of many takes only.
+    /// Present for keys of many takes only.
     pools: BTreeMap<PoolKey, Pool>,
 }
 
-/// The takes a call may be given, in order, and where the unused ones begin.
+/// The takes that a call may get, in order, and where the unused ones begin.
 #[derive(Debug)]
 struct Pool {
     members: TakeSet,
     /// No member before this one is unused.
     first: usize,
-    /// No member before this one is unused and of that form.
+    /// No member before this one is unused and of this form.
     first_of: [usize; RequestedMode::COUNT],
-    /// The last member of that form, else the last; once it was asked for.
+    /// The last member of this form, else the last one; set once it was asked for.
     last_of: [Option<usize>; RequestedMode::COUNT],
 }
 
-/// Positions among a key's takes, ascending.
+/// Positions among a key's takes, in ascending order.
 #[derive(Debug, PartialEq)]
 pub(super) enum TakeSet {
-    /// All of so many.
+    /// All of this many.
     All(usize),
     /// Some of few.
     Few([u8; FEW], u8),
@@ -83,26 +83,25 @@ pub(super) enum TakeSet {
     Some(Box<[u32]>),
 }
 
-/// A key of at most so many takes is looked through for each call: that is quicker
-/// than to remember how far one came.
+/// A key of at most this many takes is searched for each call. That is quicker than remembering
+/// positions.
 pub(super) const FEW: usize = 16;
 
-/// What came of asking a pool.
+/// The result of asking a pool for a take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PoolChoice {
     /// The take at this position.
     Take(usize),
     /// All are used.
     Exhausted,
-    /// There are none.
+    /// The pool has no takes.
     Empty,
 }
 
 impl SessionCursor {
-    /// Uses up the first unused take of a pool that has the form that is wanted,
-    /// else the first unused, else what `repeat` says. `all` is the number of the
-    /// key's takes, `members` finds the pool's among them, and `take` gives each by
-    /// its position; the last of a pool decides on its repetition.
+    /// Uses up the first unused take of a pool that has the wanted form, or else the first unused
+    /// one, or else does what `repeat` says of the pool's last take. `all` is the number of the
+    /// key's takes, `members` finds those of the pool, and `take` returns each by its position.
     pub(super) fn next<'t>(
         &mut self,
         (key, all): (PoolKey, usize),
@@ -140,7 +139,7 @@ impl SessionCursor {
         }
     }
 
-    /// Makes one take unused again; whether it was used.
+    /// Makes one take unused again. Returns whether it was used.
     pub(super) fn release(&mut self, position: usize) -> bool {
         let was_used = self.used.get(position);
         self.used.clear(position);
@@ -148,14 +147,14 @@ impl SessionCursor {
         was_used
     }
 
-    /// Uses one take up; whether it was unused.
+    /// Uses one take up. Returns whether it was unused.
     pub(super) fn consume(&mut self, position: usize) -> bool {
         let was_used = self.used.get(position);
         self.used.set(position);
         !was_used
     }
 
-    /// Takes from this position on may be unused again.
+    /// Notes that takes from this position on may be unused again.
     fn look_again_from(&mut self, position: usize) {
         for pool in self.pools.values_mut() {
             pool.look_again_from(pool.members.first_from(position));
@@ -169,7 +168,7 @@ impl Pool {
         Self { members, first: 0, first_of, last_of }
     }
 
-    /// The position of the first unused member, of the wanted form if there is one.
+    /// Returns the position of the first unused member, of the wanted form if there is one.
     fn next<'t>(
         &mut self,
         used: &Bits,
@@ -189,8 +188,8 @@ impl Pool {
         (self.first < count).then(|| members.position(self.first))
     }
 
-    /// The position of the last member of the wanted form, else of the last one.
-    /// There must be one.
+    /// Returns the position of the last member of the wanted form, or else of the last member. The
+    /// pool must not be empty.
     fn last<'t>(&mut self, wanted: RequestedMode, take: impl Fn(usize) -> &'t ReplayTake) -> usize {
         let members = &self.members;
         let fits = |at: &usize| take(members.position(*at)).form.fits(wanted);
@@ -199,7 +198,7 @@ impl Pool {
         members.position(*self.last_of[wanted as usize].get_or_insert_with(find))
     }
 
-    /// Members from this one on may be unused again.
+    /// Notes that members from this one on may be unused again.
     fn look_again_from(&mut self, at: usize) {
         self.first = self.first.min(at);
         self.first_of = self.first_of.map(|first| first.min(at));
@@ -207,7 +206,8 @@ impl Pool {
 }
 
 impl TakeSet {
-    /// Those of `positions`, ascending, that `is_one` says; there are `all` at all.
+    /// Returns those of `positions`, ascending, that `is_one` accepts. `all` is the number of all
+    /// takes.
     pub(super) fn of(
         positions: impl Iterator<Item = u32>,
         all: usize,
@@ -237,7 +237,7 @@ impl TakeSet {
         }
     }
 
-    /// Whether there is none.
+    /// Whether it holds no positions.
     pub(super) fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -250,7 +250,7 @@ impl TakeSet {
         }
     }
 
-    /// The first member at or behind this position.
+    /// Returns the first member at or after this position.
     fn first_from(&self, position: usize) -> usize {
         match self {
             Self::All(_) => position,
@@ -266,7 +266,7 @@ impl TakeSet {
 /// A growing set of small numbers.
 #[derive(Debug, Default)]
 struct Bits {
-    /// Those below 64: all there are, mostly.
+    /// The numbers below 64: mostly, that is all of them.
     low: u64,
     high: Vec<u64>,
 }

@@ -97,7 +97,7 @@ fn observed(call: Kept) -> NormalizedRequest {
     observed
 }
 
-/// The rules of takes, as plainly as they can be put.
+/// A plain implementation of the rules for takes.
 struct Plain<'m> {
     matcher: &'m Matcher,
     repeat: Repeat,
@@ -188,8 +188,8 @@ fn event() -> impl Strategy<Value = Event> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Few takes are looked through for each call, many are remembered in pools:
-    /// both must do what the rules say.
+    /// Few takes are searched for each call, many are remembered in pools. Both must follow the
+    /// rules.
     #[test]
     fn takes_are_handed_out_as_the_plain_rules_say(
         takes in proptest::collection::vec(kept(), 1..60),

@@ -1,6 +1,5 @@
-//! A recorded answer, made ready once so that serving it is handing out shared
-//! bytes: status, headers with their framing and labels, the body in one piece
-//! and where its chunks end.
+//! A recorded answer, prepared once so that serving it only shares bytes: status, headers with
+//! their framing and labels, the body in one piece, and where its chunks end.
 
 use bytes::Bytes;
 use http::header::CONTENT_LENGTH;
@@ -12,24 +11,25 @@ use loomrec_recording::body::Chunk;
 use loomrec_recording::encoding::coding_of;
 use loomrec_recording::entry::{RecordedCut, ResponseEnd};
 
-/// By what the answer was found.
+/// The header that says how the answer was found.
 pub(super) const MATCHED_BY: HeaderName = HeaderName::from_static("x-loomrec-matched-by");
-/// Names the entry that an answer stands in.
+/// The header that names the entry of an answer.
 pub const ENTRY: HeaderName = HeaderName::from_static("x-loomrec-entry");
 
 /// An answer that can be sent any number of times.
 #[derive(Debug)]
 pub(super) struct ReadyResponse {
     pub(super) status: StatusCode,
-    /// As they go out: found by the request's hash, unless it is said otherwise.
+    /// The headers as they are sent. They say that the answer was found by the request's hash,
+    /// unless that is overwritten.
     pub(super) headers: HeaderMap,
     /// The whole body.
     pub(super) bytes: Bytes,
     pub(super) pieces: Box<[BodyChunk]>,
     pub(super) end: ResponseEnd,
-    /// The body's length, where the headers announce one.
+    /// The body's length, if the headers announce one.
     pub(super) announced: Option<u64>,
-    /// The room that its body takes, where it was decoded for one call.
+    /// The room that its body takes, if it was decoded for one call.
     _room: Option<ReservedRoom>,
 }
 
@@ -43,7 +43,7 @@ pub(super) struct BodyChunk {
 }
 
 impl ReadyResponse {
-    /// Makes a delivery ready; `label` is the name it stands under.
+    /// Prepares a response. `label` names its entry.
     pub(super) fn of(delivery: ResponseDraft, label: Option<&HeaderValue>) -> Self {
         let ResponseDraft { status, mut headers, chunks, end } = delivery;
         headers.insert(MATCHED_BY, HeaderValue::from_static("request_hash"));
@@ -59,18 +59,18 @@ impl ReadyResponse {
         });
         let pieces = pieces.collect();
         let bytes = gathered(&mut headers, &chunks);
-        // A copy has the room it needs and no more.
+        // A copy has exactly the capacity it needs.
         let headers = headers.clone();
         Self { status, headers, bytes, pieces, end, announced, _room: None }
     }
 
-    /// The same, in the room that was reserved for it.
+    /// Returns the same answer, with the room that was reserved for it.
     pub(super) fn within(self, mut room: Option<ReservedRoom>) -> Self {
         room.iter_mut().for_each(|room| room.shrink_to(self.bytes.len()));
         Self { _room: room, ..self }
     }
 
-    /// The answer as chunks again, to be changed in its form.
+    /// Returns the answer as chunks again, so that its form can be changed.
     pub(super) fn delivery(&self) -> ResponseDraft {
         let mut from = 0;
         let chunks = self.pieces.iter().map(|piece| {
@@ -86,12 +86,12 @@ impl ReadyResponse {
         }
     }
 
-    /// When each chunk came.
+    /// Returns when each chunk came.
     pub(super) fn times(&self) -> impl ExactSizeIterator<Item = f64> + Clone {
         self.pieces.iter().map(|piece| piece.at_ms)
     }
 
-    /// How the connection is cut behind it, where it was.
+    /// Returns how the connection is cut after the body, if it is.
     pub(super) fn cut(&self) -> Option<RecordedCut> {
         match self.end {
             ResponseEnd::UpstreamAbort(cut) => Some(cut),
@@ -99,14 +99,14 @@ impl ReadyResponse {
         }
     }
 
-    /// The content encoding that a caller must accept to be given it as it is.
+    /// Returns the content encoding that a client must accept to get the answer unchanged.
     pub(super) fn coding(&self) -> Option<String> {
         if self.pieces.is_empty() { None } else { coding_of(&self.headers) }
     }
 }
 
-/// The whole body, in a buffer of exactly its size that the values of the headers
-/// share: one allocation for an answer, and none to hand parts of it out.
+/// Returns the whole body. It is in a buffer of exactly the size needed, which the values of the
+/// headers share: one allocation for an answer, and none to pass on parts of it.
 fn gathered(headers: &mut HeaderMap, chunks: &[Chunk]) -> Bytes {
     let values: usize = headers.values().map(HeaderValue::len).sum();
     let body: usize = chunks.iter().map(|chunk| chunk.data.len()).sum();

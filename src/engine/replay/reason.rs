@@ -1,15 +1,15 @@
-//! Why a request has no recorded answer, in a word.
+//! The reasons why a request has no recorded answer.
 
 /// Why there is no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MissReason {
     /// No recorded call is like it.
     Unknown,
-    /// A recorded call stands where this one is made, and differs.
+    /// A recorded call is in the place of this one, and differs.
     Drifted,
     /// Every recorded take of it has been used.
     Exhausted,
-    /// It was recorded, but its answer was not recorded whole.
+    /// It was recorded, but its answer was not recorded in full.
     Incomplete,
     /// The same request was recorded at another upstream.
     OtherUpstream,
@@ -17,7 +17,7 @@ pub enum MissReason {
     OtherRules,
     /// The same request was recorded in another session only.
     OtherSession,
-    /// The recorded answer cannot be given in the form that is asked for.
+    /// The recorded answer cannot be sent in the form that the call asks for.
     OtherForm,
 }
 
@@ -34,7 +34,7 @@ impl MissReason {
         Self::OtherForm,
     ];
 
-    /// The words people read.
+    /// Returns the text that people read.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Unknown => "unknown request",

@@ -1,5 +1,5 @@
-//! One recorded response on its way to a caller. Its form (mode, framing, content encoding)
-//! changes where the caller needs another one; what it says never does.
+//! A recorded response that is prepared for a client. Its form (mode, framing, content encoding)
+//! changes if the client needs another one; what it says never does.
 
 use http::header::CONTENT_LENGTH;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
@@ -12,7 +12,7 @@ use loomrec_recording::entry::{RecordedResponse, ResponseEnd};
 use loomrec_recording::normalized_request::NormalizedRequest;
 use loomrec_recording::response_header::{MOST_HEADERS, is_replayed, keeps_waiting, leads_away};
 
-/// What goes out for one call.
+/// The response to one call.
 #[derive(Debug)]
 pub(super) struct ResponseDraft {
     /// The status.
@@ -26,9 +26,9 @@ pub(super) struct ResponseDraft {
 }
 
 impl ResponseDraft {
-    /// The recorded response as it is, without what a client must not take from a recording:
-    /// headers that are about more than this answer, and a body where there can be none.
-    /// `head` says that it answers a HEAD.
+    /// Returns the recorded response without what a client must not take from a recording: headers
+    /// that concern more than this answer, and a body where none is allowed. `head` says that it
+    /// answers a HEAD.
     pub(super) fn of(response: RecordedResponse, head: bool) -> Result<Self, String> {
         let status = StatusCode::from_u16(response.status)
             .ok()
@@ -62,8 +62,8 @@ impl ResponseDraft {
         Ok(delivery)
     }
 
-    /// Leaves the announced length of a body that is not sent, where it can be one: a HEAD
-    /// and a 304 tell that of the body they leave out.
+    /// Keeps the announced length of a body that is not sent, if it is valid: a HEAD and a 304
+    /// announce the length of the body they leave out.
     fn frame_nothing(&mut self) {
         let mut lengths = self.headers.get_all(CONTENT_LENGTH).iter();
         let first = lengths.next().and_then(length_of);
@@ -73,25 +73,25 @@ impl ResponseDraft {
         }
     }
 
-    /// All bytes in one piece.
+    /// Returns all bytes in one piece.
     fn joined(&self) -> Vec<u8> {
         self.chunks.iter().flat_map(|chunk| chunk.data.iter().copied()).collect()
     }
 
-    /// The media type, without parameters.
+    /// Returns the media type, without parameters.
     fn media(&self) -> &str {
         let value = self.headers.get(http::header::CONTENT_TYPE);
         let value = value.and_then(|value| value.to_str().ok()).unwrap_or_default();
         value.split(';').next().unwrap_or_default().trim()
     }
 
-    /// When the last chunk came.
+    /// Returns when the last chunk came.
     fn last_ms(&self) -> f64 {
         self.chunks.last().map_or(0.0, |chunk| chunk.at_ms)
     }
 
-    /// Takes off a content encoding that the caller does not accept. What is left keeps
-    /// the time of the chunk that completed it.
+    /// Removes a content encoding that the client does not accept. Decoded pieces keep the time of
+    /// the chunk that completed them.
     ///
     /// # Errors
     /// A body that decodes to too many bytes.
@@ -108,7 +108,7 @@ impl ResponseDraft {
             Ok(plain) => plain,
             // A small file may hold a body that decodes to any size.
             Err(why @ DecodeError::TooLarge) => return Err(why),
-            // Bytes that do not decode are served as they were: that is what happened.
+            // Bytes that do not decode are sent as they were recorded.
             Err(DecodeError::Cut | DecodeError::Damaged | DecodeError::Unknown) => return Ok(()),
         };
         let chunk = |piece: encoding::PlainPiece| {
@@ -150,9 +150,9 @@ impl ResponseDraft {
         Ok(())
     }
 
-    /// Puts the events of a recorded stream into the framing that the call asks for,
-    /// each at the time its last byte came. What is framed so already, or is no
-    /// stream at all, stays as it is.
+    /// Puts the events of a recorded stream into the framing that the call asks for, each at the
+    /// time when its last byte came. A stream that has this framing already, or an answer that is
+    /// no stream, stays as it is.
     pub(super) fn reframe(&mut self, observed: &NormalizedRequest) -> Result<(), String> {
         let bytes = self.joined();
         let asked = asked(observed);
@@ -180,8 +180,8 @@ impl ResponseDraft {
         Ok(())
     }
 
-    /// Puts the framing right: an announced length is the real one, except for a
-    /// body that was cut short of it.
+    /// Corrects the framing: an announced length becomes the real one, except for a body that was
+    /// cut short of it.
     pub(super) fn frame(&mut self) {
         let length = self.chunks.iter().map(|chunk| chunk.data.len() as u64).sum();
         let Some(announced) = self.headers.get(CONTENT_LENGTH) else { return };
@@ -189,10 +189,10 @@ impl ResponseDraft {
         if self.end == ResponseEnd::Complete {
             self.headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
         } else if announced > length {
-            // Of several, the one that is true of what follows.
+            // If there are several, this sets the one that holds for what follows.
             self.headers.insert(CONTENT_LENGTH, HeaderValue::from(announced));
         } else {
-            // Redaction can make what came before a cut as long as all was to be.
+            // Redaction can make what came before a cut as long as the whole body was to be.
             self.headers.insert(CONTENT_LENGTH, HeaderValue::from(length + 1));
         }
     }
@@ -203,13 +203,13 @@ fn is_bodiless(status: StatusCode) -> bool {
     matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED)
 }
 
-/// The length that a header announces: digits alone.
+/// Returns the length that a header announces, which must be digits alone.
 fn length_of(value: &HeaderValue) -> Option<u64> {
     let digits = value.to_str().ok()?;
     digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok())?
 }
 
-/// What a call asks of the form of its answer.
+/// Returns the form that a call asks for.
 pub(super) fn asked(observed: &NormalizedRequest) -> ResponseFormat<'_> {
     let request = &observed.request;
     ResponseFormat::of(&observed.call, &observed.upstream, &request.query, &request.body)
@@ -221,7 +221,7 @@ mod tests {
     use loomrec_recording::RecordedRequest;
     use loomrec_recording::entry::RecordedCut;
 
-    /// What a Gemini stream in these chunks is for a caller with this query.
+    /// Returns what a Gemini stream in these chunks becomes for a client with this query.
     fn reframed(
         query: &str,
         media: &'static str,

@@ -1,9 +1,9 @@
-//! Scripts: answers that are given call by call, whatever is asked.
+//! Scripts: answers that are given call by call, whatever the request is.
 //!
-//! A script is a list of calls, each a list of entries. [`Script::parse`] reads one,
-//! and refuses what it does not know; each session walks through the calls with a
-//! cursor of its own, which moves on at every call before its entries are looked at.
-//! What a call says is put into the shape of whoever asks.
+//! A script is a list of calls, each a list of entries. [`Script::parse`] reads one, and rejects
+//! what it does not know. Each session walks through the calls with its own cursor, which moves on
+//! at every call before the entries are looked at. The answer takes the shape that the client's API
+//! needs.
 
 mod entry;
 mod notation;
@@ -39,7 +39,7 @@ struct Progress {
 }
 
 impl Progress {
-    /// The cursor of a session that has made a call.
+    /// Returns the cursor of a session that has made a call.
     fn cursor(&mut self, session: Option<&str>) -> Option<&mut Cursor> {
         match session {
             None => Some(&mut self.unnamed),
@@ -57,21 +57,21 @@ struct Cursor {
     used: usize,
 }
 
-/// Whose turn it is.
+/// The turn of a call in a session.
 #[derive(Debug, PartialEq)]
 enum Turn {
-    /// Nobody's: the call fails for now.
+    /// None yet: the call fails temporarily.
     Later,
-    /// That of the scripted call with this index.
+    /// The scripted call with this index.
     Call(usize),
     /// The script is used up.
     Over,
 }
 
-/// Why a script has no answer for a call.
+/// The reason why a script has no answer for a call.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoScriptedResponse {
-    /// Every call of it was used up.
+    /// All calls of the script are used up.
     #[error(
         "no scripted response: the script has {calls} calls and this is one more; \
          add a call to it"
@@ -80,12 +80,12 @@ pub enum NoScriptedResponse {
         /// How many calls it has.
         calls: usize,
     },
-    /// What the call says cannot be an answer to what was asked.
+    /// The scripted call cannot answer this request.
     #[error("no scripted response: call {call} of the script cannot answer this: {why}")]
     Unfit {
-        /// Which call, from 1.
+        /// The number of the scripted call, from 1.
         call: usize,
-        /// Why.
+        /// The reason.
         why: String,
     },
 }
@@ -94,7 +94,7 @@ pub enum NoScriptedResponse {
 #[derive(Debug)]
 pub(super) struct ScriptedResponse {
     pub(super) rendered: RenderedResponse,
-    /// Which call of the script, from 1; `None` for one that fails for now.
+    /// The number of the scripted call, from 1; `None` for a temporary failure.
     pub(super) call: Option<usize>,
 }
 
@@ -102,23 +102,24 @@ impl Script {
     /// Reads a script.
     ///
     /// # Errors
-    /// Where the text is not one: which call and entry, and what was expected there.
+    /// The text is not a script. The error says which call and entry is wrong, and what was
+    /// expected.
     pub fn parse(text: &[u8], notation: ScriptNotation) -> Result<Self, ScriptError> {
         let ScriptParts { calls, retry } = read::script(text, notation)?;
         Ok(Self { calls, retry, progress: Mutex::default() })
     }
 
-    /// How many calls it has.
+    /// Returns the number of its calls.
     pub fn len(&self) -> usize {
         self.calls.len()
     }
 
-    /// Whether it has no call at all.
+    /// Whether it has no calls.
     pub fn is_empty(&self) -> bool {
         self.calls.is_empty()
     }
 
-    /// How many of its calls no session has come to.
+    /// Returns how many of its calls no session has reached.
     pub fn left(&self) -> usize {
         self.with(|progress| self.calls.len() - progress.furthest)
     }
@@ -134,11 +135,11 @@ impl Script {
         });
     }
 
-    /// The answer to `observed`. `shape` is that of its errors.
+    /// Returns the answer to `observed`. `shape` is the shape of its errors.
     ///
     /// # Errors
-    /// Where the script is used up, or what it says cannot be an answer to this. The
-    /// call is used up all the same.
+    /// The script is used up, or the scripted call cannot answer this request. The call is used up
+    /// all the same.
     pub(super) fn answer(
         &self,
         observed: &NormalizedRequest,
@@ -159,7 +160,7 @@ impl Script {
         }
     }
 
-    /// Whose turn it is in a session; it is over with this.
+    /// Returns the turn of the next call in a session, and uses it up.
     fn turn(&self, session: Option<&str>) -> Turn {
         self.with(|progress| {
             let cursor = match session {
@@ -179,8 +180,8 @@ impl Script {
         })
     }
 
-    /// Call number `call`, from 1, of a session was not answered after all: it is the next
-    /// one again, unless the session has gone on since.
+    /// Gives back call number `call`, from 1, of a session, because it was not answered after all.
+    /// It is the next call again, unless the session has gone on since.
     pub fn release(&self, session: Option<&str>, call: usize) {
         self.with(|progress| {
             if let Some(cursor) = progress.cursor(session).filter(|cursor| cursor.used == call) {

@@ -4,27 +4,27 @@ use std::ops::Range;
 
 use super::name_ids::NameId;
 
-/// Stands for none.
+/// Means "none".
 const NONE: u32 = u32::MAX;
 
-/// By step id, its takes in order, and the group of those that are not checked.
+/// For each step id, its takes in order, and the group of those that are not checked.
 #[derive(Debug, Default)]
 pub(super) struct StepIndex {
-    /// By the step's id; those of other names are empty.
+    /// By the step's id. The elements of other names are empty.
     steps: Vec<Step>,
     /// Takes of further recordings.
     more: Vec<Vec<Range<u32>>>,
 }
 
-/// The takes of a step. Those of one recording stand one behind the other.
+/// The takes of a step. Those of one recording are contiguous.
 #[derive(Clone, Copy, Debug)]
 struct Step {
-    /// The takes of the first recording that has any: from this one on, up to that one.
+    /// The takes of the first recording that has any: the range `from..to`.
     from: u32,
     to: u32,
-    /// Where the others are in `more`.
+    /// The index of the others in `more`.
     more: u32,
-    /// The group of those that are not checked.
+    /// The group of the takes that are not checked.
     unchecked: u32,
 }
 
@@ -33,7 +33,7 @@ impl Step {
 }
 
 impl StepIndex {
-    /// Makes room for as many names.
+    /// Makes room for `count` names.
     pub(super) fn reserve(&mut self, count: usize) {
         // The lowest id is 1.
         self.steps.reserve_exact(count + 1);
@@ -62,7 +62,8 @@ impl StepIndex {
         }
     }
 
-    /// The group of the step's takes that are not checked; `new` makes it.
+    /// Returns the group of the step's takes that are not checked, and whether it is new. `new`
+    /// makes it.
     pub(super) fn unchecked_or(&mut self, step: NameId, new: impl FnOnce() -> u32) -> (u32, bool) {
         let step = self.step(step);
         let is_new = step.unchecked == NONE;
@@ -72,28 +73,28 @@ impl StepIndex {
         (step.unchecked, is_new)
     }
 
-    /// The group of the step's takes that are not checked, if there are any.
+    /// Returns the group of the step's takes that are not checked, if there are any.
     pub(super) fn unchecked(&self, step: NameId) -> Option<u32> {
         let step = self.steps.get(step.get() as usize)?;
         (step.unchecked != NONE).then_some(step.unchecked)
     }
 
-    /// Whether takes stand under this id.
+    /// Whether any takes have this id.
     pub(super) fn contains(&self, step: NameId) -> bool {
         self.steps.get(step.get() as usize).is_some_and(|step| step.from < step.to)
     }
 
-    /// The takes under an id, in order.
+    /// Returns the takes of a step, in order.
     pub(super) fn takes(&self, step: NameId) -> impl Iterator<Item = u32> {
         self.runs(step).flatten()
     }
 
-    /// How many takes stand under an id.
+    /// Returns the number of takes of a step.
     pub(super) fn count(&self, step: NameId) -> usize {
         self.runs(step).map(|run| run.len()).sum()
     }
 
-    /// The ids that takes stand under.
+    /// Returns the ids that takes have.
     pub(super) fn ids(&self) -> impl Iterator<Item = NameId> {
         let ids = (0..self.steps.len() as u32).filter_map(NameId::new);
         ids.filter(|id| self.contains(*id))

@@ -1,8 +1,8 @@
-//! One recorded take: what matching and serving need of it, and no more. What else
-//! its entry holds stays in the recording.
+//! One recorded take: only what matching and serving need. The rest of its entry stays in the
+//! recording.
 //!
-//! A recording may have a million takes. Of a small take of a large recording its text
-//! is kept, and its answer is made of that when a call is given it.
+//! A recording may have a million takes. A small take of a large recording is kept as text, and its
+//! answer is made from that when a call gets it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -28,9 +28,9 @@ use loomrec_store::{Recording, TakeRef};
 pub struct ReplayTake {
     /// The number of its name in the recording.
     pub(super) name: u32,
-    /// Which take of that name, from 1.
+    /// The number of the take under that name, from 1.
     number: u32,
-    /// Which recording it comes from, as an index of the matcher's sources.
+    /// The index of its recording among the matcher's sources.
     source: u16,
     pub(super) form: RecordedMode,
     /// Whether the answer was recorded to its end.
@@ -41,9 +41,9 @@ pub struct ReplayTake {
     is_plain: bool,
     /// Whether its body was seen to decode to too many bytes.
     is_too_large: AtomicBool,
-    /// The ids of the names it was recorded under; what it does not say is `None`.
+    /// The ids of the names it was recorded under. A name that its entry does not state is `None`.
     pub(super) under: TakeLabels,
-    /// What only some takes have.
+    /// Fields that only some takes have.
     details: Option<Box<Details>>,
     held: Held,
     served: AtomicU32,
@@ -57,52 +57,52 @@ pub(super) enum TakeDelivery {
     Change(Box<FormChange>),
 }
 
-/// What an entry may say beside its answer.
+/// What an entry may state beside its answer.
 #[derive(Debug, Default)]
 struct Details {
     usage: TokenUsage,
     cost_usd: f64,
     latency_ms: Option<f64>,
-    /// What the nearest call is chosen by, where the request is recorded.
+    /// What the nearest call is chosen by, if the request is recorded.
     sketch: Option<RequestSketch>,
-    /// What goes wrong with it.
+    /// The fault that the entry declares.
     trouble: Option<DeclaredFault>,
 }
 
-/// What is held of an entry, to answer with it and to read it again.
+/// What is kept of an entry, to answer with it and to read it again.
 #[derive(Debug)]
 enum Held {
     /// Its answer, and where its entry can be read again.
     Ready(Box<(TakeAnswer, TakeRef)>),
-    /// Where its text stands.
+    /// The place of its text.
     Text(TextPlace),
 }
 
-/// Where an entry stands and how it is held.
+/// Where an entry is, and how it is kept.
 pub(super) struct TakeOrigin {
-    /// Which recording it comes from, as an index of the matcher's sources.
+    /// The index of its recording among the matcher's sources.
     pub(super) source: usize,
     /// The number of its name there.
     pub(super) name: u32,
     /// Where it can be read again.
     pub(super) place: TakeRef,
-    /// Where its text stands, where that is kept instead of its answer.
+    /// The place of its text, if that is kept instead of its answer.
     pub(super) text: Option<TextPlace>,
 }
 
 /// Ids of the matcher's names.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct TakeLabels {
-    /// The step id it stands under.
+    /// The step id it was recorded under.
     pub(super) step: Option<NameId>,
     pub(super) session: Option<NameId>,
     pub(super) upstream: Option<NameId>,
-    /// Where the path of its request is mounted.
+    /// The mount of its request's path.
     pub(super) mount: Option<NameId>,
 }
 
 impl ReplayTake {
-    /// What is needed of `entry`, which is this take of `name`.
+    /// Returns the take of `entry`, which has this number under `name`.
     ///
     /// # Errors
     /// What is wrong with the fault that it declares.
@@ -146,37 +146,37 @@ impl ReplayTake {
         })
     }
 
-    /// Which take of its name it is, from 1.
+    /// Returns the number of the take under its name, from 1.
     pub fn number(&self) -> usize {
         self.number as usize
     }
 
-    /// Which recording it comes from, as an index of the matcher's sources.
+    /// Returns the index of its recording among the matcher's sources.
     pub(super) fn source(&self) -> usize {
         self.source.into()
     }
 
-    /// Tokens that the recorded call used.
+    /// Returns the tokens that the recorded call used.
     pub fn usage(&self) -> TokenUsage {
         self.details.as_ref().map(|details| details.usage).unwrap_or_default()
     }
 
-    /// What the recorded call cost.
+    /// Returns the cost of the recorded call.
     pub fn cost_usd(&self) -> f64 {
         self.details.as_ref().map_or(0.0, |details| details.cost_usd)
     }
 
-    /// How long the recorded call took.
+    /// Returns how long the recorded call took.
     pub fn latency_ms(&self) -> Option<f64> {
         self.details.as_ref()?.latency_ms
     }
 
-    /// What the nearest call is chosen by, where the request is recorded.
+    /// Returns what the nearest call is chosen by, if the request is recorded.
     pub(super) fn sketch(&self) -> Option<&RequestSketch> {
         self.details.as_ref()?.sketch.as_ref()
     }
 
-    /// The entry, from its text or read again; `None` where that cannot be done any more.
+    /// Returns the entry, from its text or read again; `None` if that is no longer possible.
     pub(super) fn entry(&self, recording: &Recording, texts: &EntryTexts) -> Option<Entry> {
         match &self.held {
             Held::Ready(ready) => recording.entry(&ready.1).ok(),
@@ -189,7 +189,7 @@ impl ReplayTake {
     /// of the take, and `room` has the memory that a decoded answer takes.
     ///
     /// # Errors
-    /// Why the recorded answer cannot be given in that form, or not yet.
+    /// The reason why the recorded answer cannot be sent in that form, or not yet.
     pub(super) fn deliver(
         &self,
         texts: &EntryTexts,
@@ -251,7 +251,7 @@ impl ReplayTake {
         self.is_too_large.store(true, Ordering::Relaxed);
     }
 
-    /// What was said, in the shape of the caller's operation.
+    /// Returns what was said, in the shape of the call's operation.
     fn say(
         &self,
         words: &PlainAnswer,
@@ -266,27 +266,27 @@ impl ReplayTake {
         Ok(Arc::new(ReadyResponse::of(delivery, words.label.as_ref())))
     }
 
-    /// Whether it holds only what was said: its chunks have no times of their own.
+    /// Whether it holds only what was said. Its chunks then have no times.
     pub(super) fn is_plain(&self) -> bool {
         self.is_plain
     }
 
-    /// The fault that its entry declares, and the rates of chance.
+    /// Returns the fault and the rates of chaos that its entry declares.
     pub fn trouble(&self) -> Option<&DeclaredFault> {
         self.details.as_ref()?.trouble.as_ref()
     }
 
-    /// Whether its fault comes at every call, there being no answer beside it.
+    /// Whether its entry has a fault and no answer. Such a fault happens at every call.
     pub(super) fn is_fault_alone(&self) -> bool {
         self.trouble().is_some_and(DeclaredFault::is_alone)
     }
 
-    /// Whether its answer is a good one: no error, and not cut.
+    /// Whether its answer is a good one: not an error, and not cut.
     pub fn is_well(&self) -> bool {
         self.is_well
     }
 
-    /// The same take, of an entry that cannot be checked.
+    /// Returns the same take, marked as one of an entry that cannot be checked.
     pub(super) fn without_check(self) -> Self {
         Self { unchecked: true, ..self }
     }
@@ -296,22 +296,22 @@ impl ReplayTake {
         self.unchecked
     }
 
-    /// How many calls were answered by it.
+    /// Returns the number of calls that it answered.
     pub fn served(&self) -> u64 {
         self.served.load(Ordering::Relaxed).into()
     }
 
-    /// Whether any call was answered by it.
+    /// Whether it answered any call.
     pub(super) fn is_used(&self) -> bool {
         self.served() > 0
     }
 
-    /// One more call is answered by it.
+    /// Counts one more call that it answers.
     pub(super) fn serve(&self) {
         self.served.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// It was not after all.
+    /// Undoes one [`Self::serve`].
     pub(super) fn take_back(&self) {
         self.served.fetch_sub(1, Ordering::Relaxed);
     }
@@ -327,7 +327,7 @@ impl Details {
     }
 }
 
-/// The answer of an entry whose text was kept.
+/// Returns the answer of an entry whose text was kept.
 fn answer_of(text: &[u8], name: &EntryName) -> Result<TakeAnswer, String> {
     let unreadable = || "its entry cannot be read any more".to_owned();
     let mut entry = Entry::read(text).map_err(|_| unreadable())?;

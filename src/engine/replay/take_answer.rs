@@ -1,4 +1,4 @@
-//! What a take answers with: made of its entry, ready to be sent.
+//! The answer of a take: made from its entry, ready to be sent.
 
 use std::sync::Arc;
 
@@ -10,16 +10,16 @@ use loomrec_provider::Answer;
 use loomrec_recording::entry::{Entry, ResponseEnd};
 use loomrec_recording::{EntryName, RecordedResponse};
 
-/// What a take answers with.
+/// The answer of a take.
 #[derive(Debug)]
 pub(super) enum TakeAnswer {
     /// The recorded response.
     Wire(Arc<ReadyResponse>),
-    /// What was said; its form is made for whoever asks.
+    /// What was said. Its form is made for each call.
     Words(Box<PlainAnswer>),
-    /// Nothing that can be served: why.
+    /// Nothing that can be served, for this reason.
     Nothing(&'static str),
-    /// A response that cannot be one.
+    /// An invalid response, for this reason.
     Unusable(Box<str>),
 }
 
@@ -31,7 +31,7 @@ pub(super) struct PlainAnswer {
 }
 
 impl TakeAnswer {
-    /// What `entry`, which stands under `name`, answers with.
+    /// Returns the answer of `entry`, whose name is `name`.
     pub(super) fn of(name: &EntryName, entry: Entry) -> Self {
         let label = label(name, &entry);
         let Some(response) = entry.response else {
@@ -55,7 +55,7 @@ impl TakeAnswer {
         }
     }
 
-    /// Whether it is a good answer: no error, and not cut.
+    /// Whether it is a good answer: not an error, and not cut.
     pub(super) fn is_well(&self) -> bool {
         match self {
             Self::Wire(prepared) => prepared.status.as_u16() < 400 && prepared.cut().is_none(),
@@ -65,12 +65,12 @@ impl TakeAnswer {
     }
 }
 
-/// Whether nobody gets this response: its bytes need not be kept.
+/// Whether this response is never served. Its bytes need not be kept then.
 fn is_never_served(response: &RecordedResponse) -> bool {
     matches!(response.end, ResponseEnd::ClientAbort | ResponseEnd::Truncated)
 }
 
-/// The name as a header, else the request's hash.
+/// Returns the name as a header, or else the request's hash.
 fn label(name: &EntryName, entry: &Entry) -> Option<HeaderValue> {
     let hash = || entry.request_hash.as_ref().map(|hash| hash.as_str().to_owned());
     let name = HeaderValue::from_str(&name.to_string()).ok();

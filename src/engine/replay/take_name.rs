@@ -1,4 +1,4 @@
-//! The names of takes, which are made when they are shown or asked for.
+//! The names of takes, which are made when they are needed.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ pub(super) struct TakeName<'a> {
 }
 
 impl TakeName<'_> {
-    /// The name.
+    /// Returns the name.
     pub(super) fn entry_name(&self) -> EntryName {
         let source = self.matcher.sources.get(self.take.source());
         let name = source.and_then(|source| source.recording.name(self.take.name));
@@ -28,12 +28,12 @@ impl fmt::Display for TakeName<'_> {
 }
 
 impl Matcher {
-    /// What a take is kept under.
+    /// Returns the name that a take is stored under.
     pub fn name_of(&self, take: &ReplayTake) -> EntryName {
         self.take_name(take).entry_name()
     }
 
-    /// What a person calls a take: see [`EntryName::take_key`].
+    /// Returns the key that people use for a take: see [`EntryName::take_key`].
     pub fn key_of(&self, take: &ReplayTake) -> String {
         self.name_of(take).take_key(take.number())
     }

@@ -3,9 +3,8 @@
 use super::name_ids::NameId;
 use super::take::ReplayTake;
 
-/// Whether two calls stand at one place: the same upstream and, for the chat form
-/// whose hash has no room for it, the same mount. What a take does not say is not
-/// compared.
+/// Where a call goes: its upstream and, for chat calls, whose hash does not cover it, its mount. A
+/// take is compared only in what it states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct TakeScope {
     /// `None` for an upstream that no take names.
@@ -13,19 +12,19 @@ pub(super) struct TakeScope {
     pub(super) mount: CallMount,
 }
 
-/// Where the path of a call is mounted.
+/// The mount of a call's path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum CallMount {
     /// It does not matter: the key holds the path.
     Any,
-    /// Where no take is.
+    /// A mount that no take has.
     Unknown,
-    /// Where takes are.
+    /// A mount that takes have.
     Known(NameId),
 }
 
 impl TakeScope {
-    /// Whether `take` stands there.
+    /// Whether `take` was recorded there.
     pub(super) fn holds(self, take: &ReplayTake) -> bool {
         let upstream = take.under.upstream.is_none() || take.under.upstream == self.upstream;
         let mount = match self.mount {

@@ -11,34 +11,34 @@ use hyper::body::Incoming;
 
 use loomrec_recording::entry::RecordedCut;
 
-/// Bytes read at once. A transfer chunk that goes past the end of what was read is
-/// handed on in two: a burst should fit.
+/// Bytes read at once. A transfer chunk that goes past the end of one read is passed on in two
+/// parts, so the buffer is large enough for a burst.
 pub(super) const READ_BUFFER: usize = 64 << 10;
 
-/// A frame of up to this size does not keep a read buffer alive: it is copied out.
-/// A larger one is a good part of the buffer that it keeps.
+/// A frame of up to this size is copied, so that it does not keep a read buffer alive. A larger
+/// frame fills a good part of the buffer that it keeps.
 const SMALL: usize = READ_BUFFER / 4;
 
-/// What small frames are copied into, one behind the other.
+/// The size of the buffers that small frames are copied into, one after the other.
 const SHELF: usize = 4096;
 
-/// The body of a response; its error says how the connection under it was cut.
+/// The body of a response. Its error says how the connection was cut.
 #[derive(Debug)]
 pub struct UpstreamBody {
     incoming: Incoming,
-    /// Where small frames are copied to.
+    /// The buffer that small frames are copied into.
     shelf: BytesMut,
-    /// It ends in a cut, wherever that seems to be: its head says it in two ways.
+    /// Whether the head gives the length in two ways. Such a body ends in a cut.
     is_ambiguous: bool,
 }
 
 impl UpstreamBody {
-    /// A body as it comes from the connection.
+    /// Returns a body as it comes from the connection.
     pub(super) fn new(incoming: Incoming) -> Self {
         Self { incoming, shelf: BytesMut::new(), is_ambiguous: false }
     }
 
-    /// The same body with a cut at its end.
+    /// Returns the same body with a cut at its end.
     pub(super) fn cut_at_end(self) -> Self {
         Self { is_ambiguous: true, ..self }
     }
@@ -85,9 +85,8 @@ impl http_body::Body for UpstreamBody {
     }
 }
 
-/// `data`, off the read buffer where it is a small part of it. A slow stream's
-/// chunks come in a read each, and each would keep a buffer for as long as the
-/// exchange is held.
+/// Returns `data`, copied out of the read buffer if it is a small part of it. Each chunk of a slow
+/// stream comes in its own read, and would keep a buffer for as long as the exchange is held.
 fn settled(data: Bytes, shelf: &mut BytesMut) -> Bytes {
     if data.len() > SMALL {
         return data;
@@ -99,7 +98,7 @@ fn settled(data: Bytes, shelf: &mut BytesMut) -> Bytes {
     shelf.split().freeze()
 }
 
-/// How the connection under a response body was cut.
+/// Returns how the connection under a response body was cut.
 fn cut_of(error: &(dyn Error + 'static)) -> RecordedCut {
     let mut source = Some(error);
     while let Some(error) = source {

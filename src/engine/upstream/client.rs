@@ -1,4 +1,4 @@
-//! The client: for each runtime that sends, a pool of connections to all upstreams.
+//! The HTTP client: for each runtime that sends, a pool of connections to all upstreams.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -27,11 +27,11 @@ pub struct UpstreamClient {
 }
 
 impl UpstreamClient {
-    /// Builds the client. Trusted authorities are those of the system, or those that
-    /// `SSL_CERT_FILE` and `SSL_CERT_DIR` name.
+    /// Builds the client. It trusts the authorities of the system, or those that `SSL_CERT_FILE`
+    /// and `SSL_CERT_DIR` name.
     ///
     /// # Errors
-    /// [`UpstreamError::Setup`] where these variables name no certificate.
+    /// [`UpstreamError::Setup`] if these variables name no certificate.
     pub fn new() -> Result<Self, UpstreamError> {
         tls::install_crypto_provider();
         let tls = TlsSetup::from_environment()
@@ -42,23 +42,24 @@ impl UpstreamClient {
         Ok(Self { pools: Arc::new(RuntimePools::new(connector)), proxies, connections })
     }
 
-    /// How many connections were opened so far.
+    /// Returns how many connections were opened so far.
     pub fn connections(&self) -> u64 {
         self.connections.load(Ordering::Relaxed)
     }
 
-    /// Sends `forward` and returns as soon as the response's head is there. A response with
-    /// [`AmbiguousFraming`](super::AmbiguousFraming) in its extensions has a body that ends in a cut.
+    /// Sends `forward` and returns as soon as the response's head has arrived. A response with
+    /// [`AmbiguousFraming`](super::AmbiguousFraming) in its extensions has a body that ends in a
+    /// cut.
     ///
     /// # Errors
-    /// [`UpstreamError::Unreachable`] when no response head arrived.
+    /// [`UpstreamError::Unreachable`] if no response head arrived.
     pub async fn send(
         &self,
         mut forward: UpstreamRequest,
     ) -> Result<Response<UpstreamBody>, UpstreamError> {
         let may_have_body = matches!(forward.method, Method::POST | Method::PUT | Method::PATCH);
         if forward.body.is_empty() && may_have_body {
-            // Some servers answer 411 to a method that could have a body and does not say.
+            // Some servers answer 411 to a method that may have a body if there is no length.
             forward.headers.insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
         }
         let (upstream, method) = (forward.upstream.clone(), forward.method.clone());
@@ -67,7 +68,7 @@ impl UpstreamClient {
             let status = response.status().as_u16();
             return Err(UpstreamError::NoAnswer { upstream, status });
         }
-        // The upstream's version is a matter of its connection, not of ours.
+        // The upstream's HTTP version concerns its own connection only.
         *response.version_mut() = Version::HTTP_11;
         let status = response.status();
         Ok(match framing::settle(&method, status, response.headers_mut()) {
@@ -79,8 +80,8 @@ impl UpstreamClient {
         })
     }
 
-    /// Sends a request. One that was not begun on a pooled connection, since that
-    /// had been closed, goes out on another; any other is sent once.
+    /// Sends a request. If a pooled connection was closed before the request began, it is sent on
+    /// another one. Otherwise it is sent once.
     async fn exchange(
         &self,
         forward: UpstreamRequest,
@@ -105,7 +106,7 @@ impl UpstreamClient {
     }
 }
 
-/// Why a request had no answer: failures of TLS in words, others as they come.
+/// Returns why a request had no answer. Failures of TLS are explained; others keep their text.
 fn describe(error: &legacy::Error) -> String {
     let Some(words) = tls_error::explain(error, &tls::trusted_source()) else {
         return format!("error sending request: {}", chain(error));
@@ -116,7 +117,7 @@ fn describe(error: &legacy::Error) -> String {
     }
 }
 
-/// An error and its causes on one line, each said once.
+/// Returns an error and its causes on one line, without repetitions.
 fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();

@@ -1,4 +1,4 @@
-//! Connections: how they are made, and how many were.
+//! Connections to upstreams: how they are made and counted.
 
 use std::error::Error;
 use std::io;
@@ -22,29 +22,29 @@ use super::proxy::{ProxyRoute, ProxySettings};
 use super::stream::{FirstHop, UpstreamStream};
 use super::tls::TlsSetup;
 
-/// How long a connection to an upstream may take to be made: name, proxy and TLS included.
+/// The most time that making a connection may take, including the name, the proxy and TLS.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How often a connection that is quiet is looked after, as reqwest does it.
+/// How often an idle connection is probed, as in reqwest.
 const KEEPALIVE: Duration = Duration::from_secs(15);
 
-/// How many looks may go unanswered.
+/// How many probes may go unanswered.
 const KEEPALIVE_RETRIES: u32 = 3;
 
 type BoxError = Box<dyn Error + Send + Sync>;
 
-/// A connection through a proxy could not be made.
+/// The error of a connection through a proxy that could not be made.
 #[derive(Debug, thiserror::Error)]
 #[error("go through the proxy {proxy}")]
 pub(super) struct ProxyError {
-    /// Its address, without credentials.
+    /// The address of the proxy, without credentials.
     proxy: Uri,
     #[source]
     source: BoxError,
 }
 
 impl ProxyError {
-    /// The failure of a proxy among the causes of an error.
+    /// Finds the failure of a proxy among the causes of an error.
     pub(super) fn find<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Self> {
         let mut causes = std::iter::successors(Some(error), |&error| error.source());
         causes.find_map(|cause| cause.downcast_ref())
@@ -61,7 +61,7 @@ pub(super) struct UpstreamConnector {
 }
 
 impl UpstreamConnector {
-    /// A connector that adds the connections it opens to `opened`.
+    /// Returns a connector that adds the connections it opens to `opened`.
     pub(super) fn new(tls: TlsSetup, proxies: Arc<ProxySettings>, opened: Arc<AtomicU64>) -> Self {
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
@@ -92,7 +92,7 @@ impl UpstreamConnector {
         }
     }
 
-    /// A connection to a server or a proxy.
+    /// Opens a connection to a server or a proxy.
     async fn open(&mut self, to: Uri) -> Result<FirstHop, BoxError> {
         match to.scheme() == Some(&Scheme::HTTPS) {
             true => self.https().await?.call(to).await,
@@ -116,7 +116,7 @@ impl UpstreamConnector {
         HttpsConnector::from((tunnel, self.tls.config().await?)).call(to).await
     }
 
-    /// A connection by SOCKS 5; the proxy resolves the name.
+    /// Opens a connection through SOCKS 5. The proxy resolves the name.
     async fn socks(&self, proxy: &Intercept, to: Uri) -> Result<FirstHop, BoxError> {
         if !matches!(proxy.uri().scheme_str(), Some("socks5" | "socks5h")) {
             let text = "proxies are reached by http, https, socks5 and socks5h only";
@@ -131,17 +131,18 @@ impl UpstreamConnector {
     }
 }
 
-/// A failure at a proxy.
+/// Returns the error of a failure at a proxy.
 fn at_proxy(proxy: &Intercept, source: BoxError) -> BoxError {
     ProxyError { proxy: proxy.uri().clone(), source }.into()
 }
 
-/// A failure at a proxy, or of the upstream's own TLS behind it, which is an I/O error.
+/// Returns the error of a failure at a proxy. A TLS failure of the upstream behind it, which is an
+/// I/O error, stays as it is.
 fn in_tunnel(proxy: &Intercept, source: BoxError) -> BoxError {
     if source.is::<io::Error>() { source } else { at_proxy(proxy, source) }
 }
 
-/// An address with its port written out.
+/// Returns an address with an explicit port.
 fn with_port(uri: &Uri, default: u16) -> Result<Uri, http::Error> {
     let host = uri.host().unwrap_or_default();
     let port = uri.port_u16().unwrap_or(default);
@@ -162,7 +163,7 @@ impl Service<Uri> for UpstreamConnector {
         let connector = self.clone();
         Box::pin(async move {
             let opened = Arc::clone(&connector.opened);
-            // The TCP connector's own limit would be shared out among a name's addresses.
+            // The TCP connector would divide its own limit among the addresses of a name.
             let late = |_| io::Error::new(io::ErrorKind::TimedOut, "operation timed out");
             let stream = timeout(CONNECT_TIMEOUT, connector.connect(to)).await.map_err(late)??;
             opened.fetch_add(1, Ordering::Relaxed);

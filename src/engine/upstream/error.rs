@@ -1,4 +1,4 @@
-//! Why an upstream gave no answer.
+//! The errors of upstreams that gave no answer.
 
 use url::Url;
 
@@ -11,7 +11,7 @@ pub enum UpstreamError {
         /// What was wrong.
         detail: String,
     },
-    /// The path cannot be sent on as it came.
+    /// The path cannot be forwarded unchanged.
     #[error("forward {path:?} unchanged to {upstream}: {detail}")]
     Path {
         /// The upstream's name.
@@ -21,7 +21,7 @@ pub enum UpstreamError {
         /// What was wrong.
         detail: String,
     },
-    /// A status that only goes before an answer came in place of one.
+    /// The upstream sent an informational status instead of an answer.
     #[error("get an answer from upstream {upstream}: it sent status {status} as its last word")]
     NoAnswer {
         /// The upstream's name.
@@ -35,7 +35,7 @@ pub enum UpstreamError {
         /// The upstream's name.
         upstream: String,
     },
-    /// No connection, or no answer on it.
+    /// There was no connection, or no answer on it.
     #[error("reach upstream {upstream} at {origin}: {detail}")]
     Unreachable {
         /// The upstream's name.

@@ -1,15 +1,15 @@
-//! Framing of an upstream's response: whether its head says, in one way, where the body ends.
+//! Framing of an upstream's response: whether its head says in exactly one way where the body ends.
 //!
-//! A head that says it in two ways is read differently by different programs (RFC 9112
-//! section 6.3), which is what request and response smuggling is made of.
+//! Programs read a head that says it in two ways differently (RFC 9112 section 6.3). Request and
+//! response smuggling is based on that.
 
 use std::fmt;
 
 use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 
-/// Why nobody can be sure where the body of a response ends. It stands in the extensions of
-/// the response; its body ends in a cut.
+/// Why the end of a response's body is uncertain. It is in the extensions of the response, whose
+/// body ends in a cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AmbiguousFraming {
     /// `Content-Length` beside `Transfer-Encoding`.
@@ -27,8 +27,8 @@ impl fmt::Display for AmbiguousFraming {
     }
 }
 
-/// Looks at the framing in a head. Where it is ambiguous, no length is left in it; where one
-/// length stands there several times, one is left.
+/// Checks the framing in a head. If it is ambiguous, removes the length. If the same length is
+/// there several times, keeps one.
 pub(super) fn settle(
     method: &Method,
     status: StatusCode,
@@ -45,7 +45,7 @@ pub(super) fn settle(
             (true, false) => None,
         };
     }
-    // The client refuses lengths that differ, and takes `5, 5` for 5.
+    // The client rejects lengths that differ, and reads `5, 5` as 5.
     let length = headers.get(CONTENT_LENGTH)?;
     if length.as_bytes().contains(&b',') || headers.get_all(CONTENT_LENGTH).iter().nth(1).is_some()
     {
@@ -63,7 +63,7 @@ mod tests {
 
     use super::*;
 
-    /// What is found in a head, and the lengths that are left in it.
+    /// Returns what is found in a head, and the lengths that are left in it.
     fn settled(
         method: Method,
         status: u16,

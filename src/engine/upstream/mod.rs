@@ -1,8 +1,7 @@
-//! The HTTP client: sends a request to an upstream exactly as it was asked to,
-//! and tells how a connection ended.
+//! The HTTP client: sends a request to an upstream unchanged, and reports how the connection ended.
 //!
-//! Nothing is decompressed, redirected or retried here: what the upstream said
-//! is what the caller gets. Only `record` builds a [`UpstreamClient`]; replay has none.
+//! It does not decompress, redirect or retry: the caller gets what the upstream sent. A replay has
+//! an [`UpstreamClient`] only under `--on-miss forward`.
 
 mod body;
 mod client;

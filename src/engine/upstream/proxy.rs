@@ -5,21 +5,21 @@ use std::net::IpAddr;
 use http::{HeaderValue, Uri};
 use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 
-/// `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY`, in lower case too, as they were
-/// when the client was made.
+/// `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY`, also in lower case, as they were when
+/// the client was made.
 #[derive(Debug)]
 pub(super) struct ProxySettings(Matcher);
 
-/// The way to an address.
+/// The route to an address.
 #[derive(Debug)]
 pub(super) enum ProxyRoute {
-    /// To the address itself.
+    /// Directly to the address.
     Direct,
-    /// The proxy is sent the request, under its absolute address.
+    /// The request is sent to the proxy, with its absolute address.
     Forward(Intercept),
     /// The proxy connects to the address.
     Tunnel(Intercept),
-    /// The same by SOCKS 5.
+    /// The same through SOCKS 5.
     Socks(Intercept),
 }
 
@@ -29,7 +29,7 @@ impl ProxySettings {
         Self(Matcher::from_system())
     }
 
-    /// The way to `uri`. An address on this machine is never looked for behind a proxy.
+    /// Returns the route to `uri`. An address on this machine is always reached directly.
     pub(super) fn route(&self, uri: &Uri) -> ProxyRoute {
         if is_local(uri) {
             return ProxyRoute::Direct;
@@ -42,7 +42,7 @@ impl ProxySettings {
         }
     }
 
-    /// What a request to `uri` says to a proxy that it is sent to.
+    /// Returns the authorization that a request to `uri` needs if it is sent to a proxy.
     pub(super) fn authorization(&self, uri: &Uri) -> Option<HeaderValue> {
         match self.route(uri) {
             ProxyRoute::Forward(proxy) => proxy.basic_auth().cloned(),

@@ -1,21 +1,21 @@
-//! A request as it is to be sent on.
+//! A request that is to be sent to an upstream.
 
 use bytes::Bytes;
 use http::{HeaderMap, Method};
 use url::Url;
 
-/// A request to be sent on.
+/// A request that is to be sent to an upstream.
 #[derive(Debug)]
 pub struct UpstreamRequest {
     /// The upstream's name, for messages.
     pub upstream: String,
-    /// Where it is.
+    /// The upstream's address.
     pub base: Url,
     /// The method.
     pub method: Method,
-    /// The raw path behind the base.
+    /// The raw path after the base.
     pub path: String,
-    /// The raw query, credentials included; empty where there was none.
+    /// The raw query, credentials included; empty if there was none.
     pub query: String,
     /// End-to-end headers.
     pub headers: HeaderMap,

@@ -1,4 +1,4 @@
-//! A connection to an upstream, whatever is on the way: TLS, a proxy, TLS to the proxy.
+//! A connection to an upstream, through TLS, a proxy, or TLS to the proxy.
 
 use std::io;
 use std::pin::Pin;
@@ -10,33 +10,33 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-/// A connection to a server or a proxy, with TLS where its address says `https`.
+/// A connection to a server or a proxy, with TLS if its address says `https`.
 pub(super) type FirstHop = MaybeHttpsStream<TokioIo<TcpStream>>;
 
 /// A connection that hyper's client reads and writes.
 pub(super) struct UpstreamStream {
     io: TokioIo<MaybeHttpsStream<FirstHop>>,
-    /// The server at the other end is a proxy that is asked for an absolute address.
+    /// Whether the other end is a proxy that gets requests with absolute addresses.
     is_forwarded: bool,
-    /// Each read of TLS gives one record.
+    /// Whether each read returns one TLS record.
     is_tls: bool,
-    /// An error that came behind bytes of the same read.
+    /// An error that came after bytes of the same read.
     failure: Option<io::Error>,
 }
 
 impl UpstreamStream {
-    /// A connection to the upstream itself.
+    /// Returns a connection to the upstream itself.
     pub(super) fn direct(hop: FirstHop) -> Self {
         let is_tls = matches!(hop, MaybeHttpsStream::Https(_));
         Self::new(MaybeHttpsStream::Http(hop), is_tls)
     }
 
-    /// A connection to a proxy that sends requests on.
+    /// Returns a connection to a proxy that forwards requests.
     pub(super) fn forwarded(hop: FirstHop) -> Self {
         Self { is_forwarded: true, ..Self::direct(hop) }
     }
 
-    /// A connection through a tunnel.
+    /// Returns a connection through a tunnel.
     pub(super) fn tunnelled(io: MaybeHttpsStream<FirstHop>) -> Self {
         Self::new(io, true)
     }
@@ -63,8 +63,8 @@ impl Connection for UpstreamStream {
 }
 
 impl AsyncRead for UpstreamStream {
-    /// Reads what is there, over TLS in as many records as fit: a transfer chunk that goes
-    /// past the end of what was read is handed on in two.
+    /// Reads what has arrived; over TLS, as many records as fit. A transfer chunk that goes past
+    /// the end of one read is passed on in two parts, so a read gets as much as it can.
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -81,7 +81,7 @@ impl AsyncRead for UpstreamStream {
                 Poll::Ready(Ok(_)) => return Poll::Ready(Ok(())),
                 Poll::Pending if has_some => return Poll::Ready(Ok(())),
                 Poll::Ready(Err(failure)) if has_some => {
-                    // A second read would not see a reset again.
+                    // A second read would not report the reset again.
                     self.failure = Some(failure);
                     return Poll::Ready(Ok(()));
                 }

@@ -1,4 +1,4 @@
-//! Where a request goes: its address, with path and query exactly as they came.
+//! The address that a request is sent to, with path and query exactly as they came.
 
 use std::borrow::Cow;
 
@@ -9,14 +9,13 @@ use url::{Position, Url};
 use super::error::UpstreamError;
 use super::request::UpstreamRequest;
 
-/// What stands in addresses beside letters and digits and means nothing to them:
-/// no URL library writes it in another way.
+/// The characters beside letters and digits that no URL library rewrites.
 const PLAIN: &[u8] = b"-._~!$&()*+,;=:@%/";
 
-/// The full URL.
+/// Returns the full URL.
 fn url(forward: &UpstreamRequest) -> Result<Url, UpstreamError> {
     let prefix = prefix(forward);
-    // The base is not read again: its host is most of the work of reading a URL.
+    // The base is not parsed again: its host is most of the work of parsing a URL.
     let mut url = forward.base.clone();
     url.set_fragment(None);
     url.set_path(&format!("{prefix}{}", forward.path));
@@ -28,7 +27,7 @@ fn url(forward: &UpstreamRequest) -> Result<Url, UpstreamError> {
     Ok(url)
 }
 
-/// The same as hyper takes it: scheme, host and port, path and query.
+/// Returns the same in hyper's type: scheme, host and port, path and query.
 pub(super) fn uri(forward: &UpstreamRequest) -> Result<Uri, UpstreamError> {
     let host = forward.base.host_str().unwrap_or_default();
     let builder = Uri::builder().scheme(forward.base.scheme());
@@ -44,7 +43,7 @@ pub(super) fn uri(forward: &UpstreamRequest) -> Result<Uri, UpstreamError> {
         .map_err(|detail| UpstreamError::unreachable(&forward.upstream, &forward.base, detail))
 }
 
-/// Path and query. A URL is made of them only where that could change something.
+/// Returns path and query. A URL is made from them only if that could change something.
 fn path_and_query(forward: &UpstreamRequest) -> Result<String, UpstreamError> {
     let UpstreamRequest { path, query, .. } = forward;
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || PLAIN.contains(byte);
@@ -70,12 +69,12 @@ fn path_and_query(forward: &UpstreamRequest) -> Result<String, UpstreamError> {
     Ok(whole)
 }
 
-/// What the base puts before every path.
+/// Returns the path that the base puts before every path.
 fn prefix(forward: &UpstreamRequest) -> &str {
     forward.base.path().trim_end_matches('/')
 }
 
-/// Whether a segment of the path is `.` or `..`, however it is written.
+/// Whether a segment of the path is `.` or `..`, percent-encoded or not.
 fn has_dots(forward: &UpstreamRequest) -> bool {
     forward.path.split('/').any(|part| matches!(decoded(part).as_ref(), b"." | b".."))
 }
@@ -88,7 +87,7 @@ fn dots(forward: &UpstreamRequest) -> UpstreamError {
     }
 }
 
-/// A path's segment, percent-decoded.
+/// Returns a segment of a path, percent-decoded.
 fn decoded(segment: &str) -> Cow<'_, [u8]> {
     percent_encoding::percent_decode_str(segment).into()
 }

@@ -1,4 +1,4 @@
-//! TLS to upstreams: which authorities are trusted.
+//! TLS to upstreams: which certificate authorities are trusted.
 
 use std::env;
 use std::fs;
@@ -10,20 +10,20 @@ use rustls::crypto::ring;
 use rustls_platform_verifier::Verifier;
 use tokio::sync::OnceCell;
 
-/// The variables that name certificates of authorities in place of the system's own.
+/// The variables that name certificates of authorities, instead of the system's.
 const NAMING: [&str; 2] = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
 
-/// Why no certificate of any upstream can be checked.
+/// The error that no certificate of any upstream can be checked.
 #[derive(Debug, thiserror::Error)]
 #[error("load the certificates of the authorities to trust: {detail}")]
 pub(super) struct TlsSetupError {
     detail: String,
 }
 
-/// Names the implementation of cryptography for the whole process. Whoever makes a TLS client
-/// with a library that does not ask which one to use calls this first.
+/// Installs the cryptography provider of the whole process. Call it before making a TLS client with
+/// a library that does not take a provider.
 pub fn install_crypto_provider() {
-    // An error says that it is installed already.
+    // An error says that a provider is installed already.
     drop(ring::default_provider().install_default());
 }
 
@@ -32,11 +32,11 @@ pub fn install_crypto_provider() {
 pub(super) struct TlsSetup(OnceCell<Arc<ClientConfig>>);
 
 impl TlsSetup {
-    /// Reads the certificates that the environment names, if it does. Those of the system are
-    /// read at the first connection that needs them.
+    /// Reads the certificates that the environment names, if it does. Those of the system are read
+    /// at the first connection that needs them.
     ///
     /// # Errors
-    /// [`TlsSetupError`] where what the environment names has no certificate in it.
+    /// [`TlsSetupError`] if the environment names something that has no certificate in it.
     pub(super) fn from_environment() -> Result<Self, TlsSetupError> {
         if NAMING.iter().all(|name| env::var_os(name).is_none()) {
             return Ok(Self::default());
@@ -44,10 +44,10 @@ impl TlsSetup {
         Ok(Self(OnceCell::new_with(Some(client_config()?))))
     }
 
-    /// The settings.
+    /// Returns the settings.
     ///
     /// # Errors
-    /// [`TlsSetupError`] where no certificate of an authority can be read.
+    /// [`TlsSetupError`] if no certificate of an authority can be read.
     pub(super) async fn config(&self) -> Result<Arc<ClientConfig>, TlsSetupError> {
         let load = || async {
             let loading = tokio::task::spawn_blocking(client_config);
@@ -65,7 +65,7 @@ fn client_config() -> Result<Arc<ClientConfig>, TlsSetupError> {
     let mut config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(with_detail)?
-        // The system's verifier is what reqwest uses; nothing is left unchecked.
+        // This is the system's verifier, as in reqwest. It checks everything.
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(verifier))
         .with_no_client_auth();
@@ -73,7 +73,7 @@ fn client_config() -> Result<Arc<ClientConfig>, TlsSetupError> {
     Ok(Arc::new(config))
 }
 
-/// Says why there are no certificates.
+/// Returns why there are no certificates.
 fn missing_certificates(error: &rustls::Error) -> String {
     let named: Vec<String> = NAMING.iter().flat_map(|name| problems_with(name)).collect();
     match named.is_empty() {
@@ -82,7 +82,7 @@ fn missing_certificates(error: &rustls::Error) -> String {
     }
 }
 
-/// What is wrong with each path that a variable names.
+/// Returns what is wrong with each path that a variable names.
 fn problems_with(name: &str) -> Vec<String> {
     let Some(value) = env::var_os(name) else { return Vec::new() };
     if value.is_empty() {
@@ -98,7 +98,7 @@ fn problems_with(name: &str) -> Vec<String> {
     env::split_paths(&value).map(problem).collect()
 }
 
-/// Where the trusted authorities come from, in words.
+/// Describes where the trusted authorities come from.
 pub(super) fn trusted_source() -> String {
     let named = |name: &&str| {
         let value = env::var_os(name)?;

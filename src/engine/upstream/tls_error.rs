@@ -1,4 +1,4 @@
-//! Failures of TLS in words: what is wrong, and what to do.
+//! Explanations of TLS failures: what is wrong, and what to do.
 
 use std::error::Error;
 use std::io;
@@ -8,14 +8,13 @@ use rustls::{AlertDescription, CertificateError, InvalidMessage, PeerIncompatibl
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-/// What webpki says of a server's certificate that is an authority's; rustls has no word of
-/// its own for it.
+/// webpki's text for a server's certificate that is an authority's. rustls has no variant for it.
 const CA_AS_SERVER: &str = "CaUsedAsEndEntity";
 
 /// How many names of a certificate are listed.
 const LISTED_NAMES: usize = 8;
 
-/// What an error means if TLS is at fault; `trusted` says which authorities are trusted.
+/// Explains an error if TLS is at fault. `trusted` says which authorities are trusted.
 pub(super) fn explain(error: &(dyn Error + 'static), trusted: &str) -> Option<String> {
     Some(match tls_cause(error)? {
         TlsCause::Protocol(error) => explain_protocol(error, trusted),
@@ -23,28 +22,28 @@ pub(super) fn explain(error: &(dyn Error + 'static), trusted: &str) -> Option<St
     })
 }
 
-/// Where TLS failed.
+/// The part of TLS that failed.
 enum TlsCause<'a> {
-    /// One side does not accept what the other one says.
+    /// One side does not accept what the other side sent.
     Protocol(&'a rustls::Error),
     /// The connection ended before both sides agreed.
     Handshake(&'a io::Error),
 }
 
-/// Finds the failure of TLS among an error and its causes.
+/// Finds the TLS failure among an error and its causes.
 fn tls_cause<'a>(error: &'a (dyn Error + 'static)) -> Option<TlsCause<'a>> {
     let mut next = Some(error);
     while let Some(error) = next {
         if let Some(error) = error.downcast_ref::<rustls::Error>() {
             return Some(TlsCause::Protocol(error));
         }
-        // An I/O error does not give what it wraps as its source.
+        // An I/O error does not return the error that it wraps as its source.
         let wrapped = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
         let inner = wrapped.and_then(|wrapped| wrapped.downcast_ref::<io::Error>());
         if let Some(inner) = inner
             && !inner.get_ref().is_some_and(|cause| cause.is::<rustls::Error>())
         {
-            // Only hyper-rustls wraps one in another: each failure of a handshake.
+            // Only hyper-rustls wraps an I/O error in another, for each failed handshake.
             return Some(TlsCause::Handshake(inner));
         }
         next = match wrapped {
@@ -160,7 +159,7 @@ fn explain_certificate(error: &CertificateError, trusted: &str) -> String {
     }
 }
 
-/// What an error that rustls only passes on says.
+/// Returns the text of an error that rustls only passes on.
 fn other_words(error: &CertificateError) -> String {
     match error {
         CertificateError::Other(other) => other.0.to_string(),
@@ -168,7 +167,8 @@ fn other_words(error: &CertificateError) -> String {
     }
 }
 
-/// The names in a certificate, which come as `DnsName("a.test")` and `IpAddress(127.0.0.1)`.
+/// Returns the names in a certificate, which come as `DnsName("a.test")` and
+/// `IpAddress(127.0.0.1)`.
 fn names(presented: &[String]) -> String {
     let bare = |name: &String| {
         let inner = name.split_once('(').and_then(|(_, rest)| rest.strip_suffix(')'));

@@ -1,8 +1,8 @@
-//! Which takes the missed calls of a run stand in the place of.
+//! The choice of the takes that the missed calls of a run replace.
 //!
-//! A take that no call asked for is given to the missed call that is nearest to it,
-//! the nearest pairs first, each take and each call once. A call that was missed more
-//! often than there are takes to give it is kept once for each, and once at least.
+//! A take that no call asked for is replaced by the missed call that is nearest to it. The nearest
+//! pairs come first, and each take and each call is used once. A call that was missed more often
+//! than there are takes to replace is kept once for each of them, and at least once.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -21,13 +21,13 @@ pub(super) struct MissedCall {
     pub(super) pending: PendingChange,
     /// The session of the take that it replaces.
     pub(super) session: Option<String>,
-    /// Whether it is one of those that are wanted.
+    /// Whether the call is to be kept.
     pub(super) stays: bool,
     key: RequestKey,
     own_session: Option<String>,
 }
 
-/// A missed call and a take that it may stand in the place of, the best first.
+/// A missed call and a take that it may replace. The best pair is the least.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Pair {
     /// Whether they have no step in common.
@@ -38,10 +38,10 @@ struct Pair {
     take: usize,
 }
 
-/// The missed calls in their order, and what becomes of each.
+/// Returns the missed calls in their order, each with the take that it replaces, if any.
 ///
 /// # Errors
-/// A file that cannot be read.
+/// A file cannot be read.
 pub(super) fn calls(
     missed: &Recording,
     matcher: &Matcher,
@@ -73,7 +73,7 @@ pub(super) fn calls(
     Ok(calls)
 }
 
-/// The takes that a call may stand in the place of.
+/// Adds the takes that a call may replace to `pairs`.
 fn pairs_of(
     call: usize,
     reason: &str,
@@ -83,7 +83,7 @@ fn pairs_of(
 ) {
     let found = match reason {
         "drifted" | "unknown" => nearest_call::unused(matcher, observed),
-        // The take that was not recorded whole is this very request's.
+        // The incomplete take belongs to the same request.
         "incomplete" => nearest_call::unused(matcher, observed)
             .into_iter()
             .filter(|(take, apart)| apart.bytes == 0 && !matcher.takes[*take].servable)
@@ -95,7 +95,7 @@ fn pairs_of(
     for (take, apart) in found {
         let known = &matcher.takes[take];
         let same_step = step.is_some() && step.flatten() == known.under.step;
-        // What belongs to another step, or to the first recording not at all, stays.
+        // Takes of another step, or of another recording than the first, stay.
         let apart_by_step = step.is_some() != known.under.step.is_some() && !same_step;
         if known.source() != 0 || apart_by_step || !(same_step || is_like(apart)) {
             continue;
@@ -110,12 +110,12 @@ fn pairs_of(
     }
 }
 
-/// Whether one request may have become the other: half of it is as it was.
+/// Whether one request may have become the other: at least half of it is unchanged.
 fn is_like(apart: RequestDistance) -> bool {
     apart.bytes.saturating_mul(2) <= apart.of
 }
 
-/// Gives each call its take.
+/// Assigns a take to each call.
 fn give(calls: &mut [MissedCall], pairs: &[Pair], matcher: &Matcher) {
     let mut taken: HashSet<usize> = HashSet::new();
     let mut given: HashSet<usize> = HashSet::new();
@@ -142,8 +142,8 @@ fn give(calls: &mut [MissedCall], pairs: &[Pair], matcher: &Matcher) {
     }
 }
 
-/// Leaves out what another one of the same request answers as well: a call that takes
-/// nobody's place is wanted once in each session, or once for all.
+/// Leaves out calls that are answered by another one of the same request. A call that replaces no
+/// take is kept once in each session, or once for all.
 fn leave_out_copies(calls: &mut [MissedCall]) {
     let mut served: HashMap<(EntryName, RequestKey), BTreeSet<Option<String>>> = HashMap::new();
     for call in calls.iter().filter(|call| call.pending.replaces.is_some()) {

@@ -26,7 +26,7 @@ fn call(session: Option<&str>, reason: &str, replaces: bool) -> MissedCall {
     }
 }
 
-/// Any place: none of these is read.
+/// Returns any place: none of these is read.
 fn some_place() -> TakeRef {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("any.json");

@@ -1,4 +1,4 @@
-//! What a scripted call is made of.
+//! The entries of a scripted call.
 
 use bytes::Bytes;
 
@@ -11,34 +11,34 @@ pub(super) enum ScriptEntry {
     Text(String),
     /// A tool call.
     ToolCall {
-        /// Its id; `""` where one is to be made.
+        /// Its id; `""` if one is to be made.
         id: String,
         /// The tool.
         name: String,
-        /// The arguments' JSON text, or the beginning of it.
+        /// The JSON text of the arguments, or its beginning.
         arguments: String,
     },
     /// More of a tool call's arguments.
     ToolCallDelta {
         /// The index of the call's entry.
         call: usize,
-        /// What follows.
+        /// The text that follows.
         text: String,
     },
     /// Tokens used.
     Usage(TokenUsage),
-    /// Bytes of the stream, as they are.
+    /// Bytes of the stream, unchanged.
     RawChunk(Bytes),
-    /// Why the answer ends; it is over with this.
+    /// The finish reason. It ends the answer.
     Finish(String),
-    /// An error; it is over with this.
+    /// An error. It ends the answer.
     Error(ScriptFailure),
     /// Milliseconds before the next entry.
     Delay(f64),
 }
 
 impl ScriptEntry {
-    /// Whether what stands behind it is never said.
+    /// Whether entries after it are never sent.
     pub(super) fn is_last(&self) -> bool {
         matches!(self, Self::Finish(_) | Self::Error(_))
     }
@@ -48,16 +48,16 @@ impl ScriptEntry {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ScriptFailure {
     pub(super) status: u16,
-    /// The provider's word for it.
+    /// The provider's name for it.
     pub(super) kind: Option<String>,
     pub(super) message: String,
 }
 
-/// The first calls fail, as if the provider were busy for a moment.
+/// The phase in which the first calls fail, as if the provider were busy for a moment.
 #[derive(Debug)]
 pub(super) struct RetryPhase {
     /// The first call that does not fail.
     pub(super) until: u64,
-    /// What they get.
+    /// What these calls get.
     pub(super) failure: ScriptFailure,
 }

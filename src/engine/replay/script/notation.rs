@@ -1,8 +1,8 @@
-//! How a script is written, and why a text is none.
+//! The notations of scripts, and the error of a text that is no script.
 
 use loomrec_identity::typed_field::FieldError;
 
-/// How a script's text is written.
+/// The notation of a script's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScriptNotation {
     /// JSON.
@@ -11,11 +11,11 @@ pub enum ScriptNotation {
     Yaml,
 }
 
-/// Why a text is no script.
+/// The error of a text that is no script.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{place}{problem}")]
 pub struct ScriptError {
-    /// The call and the entry, each counted from 1, before a colon; empty where it is the whole.
+    /// The call and the entry, each counted from 1, before a colon; empty for the whole text.
     pub(super) place: String,
     pub(super) problem: FieldError,
 }

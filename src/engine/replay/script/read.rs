@@ -1,4 +1,4 @@
-//! Reads a script, and says of what is none where and what was expected.
+//! The reader of scripts. Its errors say where something is wrong and what was expected.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -13,7 +13,7 @@ use loomrec_identity::typed_field::{
 use loomrec_provider::TokenUsage;
 use loomrec_recording::yaml;
 
-/// The entries there are.
+/// The kinds of entries.
 const ENTRIES: [&str; 8] =
     ["text", "tool_call", "tool_call_delta", "usage", "raw_chunk", "finish", "error", "delay"];
 const TOP: [&str; 3] = ["scripts", "retry_until_call", "retry_error"];
@@ -37,12 +37,12 @@ const LONGEST: f64 = 86_400_000.0;
 const STYLE: FieldStyle =
     FieldStyle { place: PlaceForm::Path, null: NullRule::Value, shown: ShownValue::Always };
 
-/// What a script's text says.
+/// The contents of a script's text.
 #[derive(Debug)]
 pub(super) struct ScriptParts {
     /// The entries of each call.
     pub(super) calls: Vec<Vec<ScriptEntry>>,
-    /// The first calls, all of which fail.
+    /// The phase in which the first calls fail.
     pub(super) retry: Option<RetryPhase>,
 }
 
@@ -63,10 +63,10 @@ pub(super) fn script(text: &[u8], notation: ScriptNotation) -> Result<ScriptPart
     Ok(ScriptParts { calls: calls.collect::<Result<_, _>>()?, retry })
 }
 
-/// The text as a value; a member that stands twice is refused in either notation.
+/// Returns the text as a value. A member that occurs twice is rejected in either notation.
 ///
 /// # Errors
-/// Why it is none.
+/// The reason why it is not one.
 pub fn value(text: &[u8], notation: ScriptNotation) -> Result<Value, String> {
     match notation {
         ScriptNotation::Json => {
@@ -95,7 +95,7 @@ fn retry(top: FieldReader<'_>) -> FieldResult<RetryPhase> {
     }
 }
 
-/// The entries of call `number`.
+/// Reads the entries of call `number`.
 fn call(number: usize, value: Value) -> Result<Vec<ScriptEntry>, ScriptError> {
     let refuse = |place: String, problem: FieldError| ScriptError { place, problem };
     let list = match value {
@@ -111,7 +111,7 @@ fn call(number: usize, value: Value) -> Result<Vec<ScriptEntry>, ScriptError> {
         let place = || format!("call {number}, entry {}: ", index + 1);
         entries.push(entry(value, &entries).map_err(|problem| refuse(place(), problem))?);
     }
-    // What stands behind the end is read as well: a mistake there is one, too.
+    // Entries after the end are read too, so that a mistake in them is reported.
     if let Some(end) = entries.iter().position(ScriptEntry::is_last) {
         entries.truncate(end + 1);
     }
@@ -150,8 +150,8 @@ fn entry(value: Value, before: &[ScriptEntry]) -> Result<ScriptEntry, FieldError
     }
 }
 
-/// The tag of an entry, and what stands under it: `{"text": …}`, or `{"type": "text",
-/// "text": …}`, or the fields of it beside `type`.
+/// Returns the tag of an entry, and its value: from `{"text": …}`, from
+/// `{"type": "text", "text": …}`, or from the fields beside `type`.
 fn tagged(value: Value) -> Result<(&'static str, Value), FieldError> {
     let refuse = |why: String| Err(FieldError::other("", why));
     let all = || format!("an entry is one of {}", ENTRIES.join(", "));
@@ -244,7 +244,7 @@ fn usage(fields: FieldReader<'_>) -> Result<TokenUsage, FieldError> {
     })
 }
 
-/// An error that stands at `place`: an object, or its message alone.
+/// Reads an error at `place`: an object, or its message alone.
 fn failure(value: &Value, place: &str, status: u16) -> Result<ScriptFailure, FieldError> {
     if let Value::String(message) = value {
         return Ok(ScriptFailure { status, kind: None, message: message.clone() });
@@ -266,12 +266,13 @@ fn text(fields: FieldReader<'_>, name: &str) -> FieldResult<String> {
     }
 }
 
-/// A text that `owner` needs.
+/// Returns a text that `owner` needs.
 fn needed_text(fields: FieldReader<'_>, owner: &str, name: &str) -> Result<String, FieldError> {
     text(fields, name)?.ok_or_else(|| FieldError::other(owner, format!("it needs {name}")))
 }
 
-/// The error of a value in the place of a text. YAML reads `5` and `true` as what they are.
+/// Returns the error of a value that is not a text. YAML reads `5` and `true` as number and
+/// boolean.
 fn no_text(place: &str, expected: &str, found: &Value) -> FieldError {
     let hint = if found.is_number() || found.is_boolean() { " (a text needs quotes)" } else { "" };
     FieldError::unexpected(place, expected, format!("{}{hint}", shown_value(found)))

@@ -1,5 +1,5 @@
-//! A scripted call as an answer to whoever asks: in its provider's shape, complete or
-//! streamed as it is asked for, each entry at its time.
+//! The renderer of scripted calls: in the shape of the client's provider, complete or streamed as
+//! the call asks for it, each entry at its time.
 
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
@@ -14,7 +14,7 @@ use loomrec_recording::body::Chunk;
 use loomrec_recording::entry::ResponseEnd;
 use loomrec_recording::normalized_request::NormalizedRequest;
 
-/// What is sent.
+/// The response to a scripted call.
 #[derive(Debug)]
 pub(crate) struct RenderedResponse {
     pub(crate) delivery: ResponseDraft,
@@ -22,7 +22,7 @@ pub(crate) struct RenderedResponse {
     pub(crate) streamed: bool,
 }
 
-/// The entries of a call, sorted by what is done with them.
+/// The entries of a scripted call, sorted by how they are used.
 #[derive(Default)]
 struct Call<'a> {
     parts: Vec<AnswerPart<'a>>,
@@ -32,13 +32,13 @@ struct Call<'a> {
     usage: Option<TokenUsage>,
     finish: Option<&'a str>,
     failure: Option<&'a ScriptFailure>,
-    /// When all has been said.
+    /// When everything has been said.
     end: f64,
 }
 
-/// Bytes of a stream, as they are.
+/// Bytes of a stream, unchanged.
 struct Raw<'a> {
-    /// How many parts stand before them.
+    /// The number of parts before them.
     behind: usize,
     due: f64,
     bytes: &'a Bytes,
@@ -69,7 +69,7 @@ impl<'a> Call<'a> {
         call
     }
 
-    /// Takes an entry that is no part of what is said.
+    /// Takes an entry that is not a part of what is said.
     fn take(&mut self, entry: &'a ScriptEntry) {
         match entry {
             ScriptEntry::Usage(usage) => self.usage = Some(*usage),
@@ -85,13 +85,13 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Whether nothing is said but raw bytes: they are all of the answer.
+    /// Whether there are only raw bytes. They are the whole answer then.
     fn is_raw(&self) -> bool {
         let words = !self.parts.is_empty() || self.usage.is_some() || self.finish.is_some();
         !words && !self.raw.is_empty()
     }
 
-    /// What is said beside the parts.
+    /// Returns what is said beside the parts.
     fn rest(&self) -> Answer {
         Answer {
             usage: self.usage,
@@ -102,10 +102,10 @@ impl<'a> Call<'a> {
 }
 
 impl RenderedResponse {
-    /// The answer of a call to `observed`; ids are made from `seed`.
+    /// Returns the answer of a scripted call to `observed`. Ids are made from `seed`.
     ///
     /// # Errors
-    /// Why what it says cannot be an answer to this.
+    /// The reason why the scripted call cannot answer this request.
     pub(super) fn of(
         entries: &[ScriptEntry],
         observed: &NormalizedRequest,
@@ -133,7 +133,7 @@ impl RenderedResponse {
         Ok(Self { delivery: delivery(StatusCode::OK, media, chunks, !streamed), streamed })
     }
 
-    /// The failure of a call, at once.
+    /// Returns the failure of a call, due at once.
     pub(super) fn failure(
         failure: &ScriptFailure,
         observed: &NormalizedRequest,
@@ -184,7 +184,7 @@ fn delivery(
     ResponseDraft { status, headers, chunks, end: ResponseEnd::Complete }
 }
 
-/// The raw bytes alone, and the error that ends them.
+/// Returns the raw bytes alone, and the error that ends them.
 fn raw(call: &Call<'_>, asked: &ResponseFormat<'_>) -> Vec<Chunk> {
     let bytes = call.raw.iter().map(|raw| Chunk { at_ms: raw.due, data: raw.bytes.clone() });
     let error = call.failure.map(|failure| error(failure, asked, 0));
@@ -193,20 +193,20 @@ fn raw(call: &Call<'_>, asked: &ResponseFormat<'_>) -> Vec<Chunk> {
     bytes.chain(error).collect()
 }
 
-/// The events of a stream, each at its time, raw bytes between them.
+/// Returns the events of a stream, each at its time, with raw bytes between them.
 fn stream(call: &Call<'_>, asked: &ResponseFormat<'_>, seed: &str) -> Result<Vec<Chunk>, String> {
     let spoken = loomrec_provider::synthesize(asked, &call.parts, &call.rest(), seed);
     let spoken = spoken.map_err(|why| why.to_string())?;
     let (parts, mut frames): (Vec<_>, Vec<_>) = spoken.said.into_iter().unzip();
     match call.failure {
-        // What fails on its way has not ended, whatever its words would tell beside it.
+        // A stream that fails has no regular end, whatever its entries say.
         Some(failure) => {
             frames = frames.into_iter().map(loomrec_provider::unended).collect();
             frames.push(error(failure, asked, frames.len() as u64));
         }
         None => frames.extend(spoken.ending),
     }
-    // What opens the stream goes out with the first part.
+    // The opening of the stream is sent with the first part.
     let first = parts.iter().flatten().next().map_or(call.end, |part| call.due[*part]);
     let mut now = 0.0_f64;
     let mut chunks = Vec::new();
@@ -219,7 +219,7 @@ fn stream(call: &Call<'_>, asked: &ResponseFormat<'_>, seed: &str) -> Result<Vec
             Some(None) => first,
             None => call.end,
         };
-        // Raw bytes stand before the first event that says a later part.
+        // Raw bytes come before the first event of a later part.
         let reached = match part {
             Some(Some(part)) => part,
             Some(None) => 0,

@@ -148,7 +148,7 @@ fn a_stream_that_fails_does_not_tell_that_it_has_ended() {
     assert!(stream.contains("Well, ") && stream.contains("busy"), "{stream}");
     assert!(!stream.contains("finishReason") && !stream.contains("usageMetadata"), "{stream}");
     assert!(text(&tell(&spoken, &gemini)).contains("\"finishReason\":\"STOP\""));
-    // Mistral's calls come with the end of their choice.
+    // Mistral sends tool calls with the end of their choice.
     let request = chat(true).request;
     let mistral =
         NormalizedRequest::new("mistral".to_owned(), request, &[IdentityRules::default()]);
