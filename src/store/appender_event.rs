@@ -1,24 +1,24 @@
-//! What a recording that is appended to reports to its owner.
+//! The events that an open recording reports to its owner.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::store_event::StoreEvent;
 
-/// What happens to a recording beside the outcome of each append.
+/// An event of a recording, other than the outcome of an append.
 #[derive(Debug)]
 pub enum AppenderEvent<'a> {
-    /// Something that is well, and worth knowing.
+    /// Something that is not an error but worth knowing.
     Note(&'a StoreEvent),
-    /// A compaction failed, and is tried again. Nothing is lost by it. Reported once for
-    /// as long as it lasts.
+    /// A compaction failed and will be retried. Nothing is lost. Reported once as long as the
+    /// failure lasts.
     CompactionFailed(&'a str),
-    /// A compaction is over: how long it took.
+    /// A compaction is over. It took this long.
     Compacted(Duration),
-    /// What had been kept and is kept no more: the reason, and how many names.
+    /// Stored takes were lost: the reason, and the number of names.
     Lost(&'a str, usize),
 }
 
-/// Callback for the events of a recording. Called once for each, on the store's thread or
-/// the one that closes the recording.
+/// Callback for the events of a recording. Called once for each event, on the store's thread or on
+/// the thread that closes the recording.
 pub type OnAppenderEvent = Arc<dyn Fn(AppenderEvent<'_>) + Send + Sync>;

@@ -1,9 +1,9 @@
-//! Where the entries of a recording are kept: a file or a folder today.
+//! The back-ends of recordings, which keep the entries: a file or a folder.
 //!
-//! This is the seam between what a recording is (a snapshot of entries, a log of what was
-//! appended, changes that replace it) and where it is. The log, the lock and the run stand
-//! beside the recording and are the same for both back-ends. Nothing outside this module
-//! asks which of them a recording has. The writing half is in [`stage`].
+//! This is the seam between what a recording is (a snapshot of entries, a log of what was appended,
+//! changes that replace it) and where it is. The log, the lock and the run are beside the recording
+//! and are the same for both back-ends. Nothing outside this module asks which back-end a recording
+//! has. The writing half is in [`stage`].
 
 pub(super) mod base;
 pub(super) mod digest;
@@ -28,7 +28,7 @@ use super::temporary_file;
 use base::{BaseSnapshot, BaseVersion, FileSnapshot};
 use folder::FolderSnapshot;
 
-/// Where the entries of a recording are kept.
+/// The place that keeps the entries of a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum StoreBackend {
     /// One file.
@@ -38,11 +38,11 @@ pub(super) enum StoreBackend {
 }
 
 impl StoreBackend {
-    /// The back-end of the recording at `target`: a folder where there is one, or where
-    /// there is nothing and the name ends in a slash.
+    /// Returns the back-end of the recording at `target`: a folder if one is there, or if nothing
+    /// is there and the name ends in a slash.
     ///
     /// # Errors
-    /// A file whose name ends in a slash.
+    /// A file is there, but the name ends in a slash.
     pub(super) fn at(target: &Path, has_slash: bool) -> io::Result<Self> {
         let is_missing = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
         match fs::metadata(target) {
@@ -53,16 +53,16 @@ impl StoreBackend {
         }
     }
 
-    /// Whether the recording is a folder. For outputs that must be one file only.
+    /// Whether the recording is a folder. For outputs that must be one file.
     pub(super) fn is_folder(&self) -> bool {
         matches!(self, Self::Folder(_))
     }
 
-    /// Opens what is there, without what is only in the log; a folder is read through.
-    /// `path` is the recording's name for people.
+    /// Opens the recording without its log. A folder is read in full. `path` names the recording in
+    /// messages.
     ///
     /// # Errors
-    /// Something else than it must be, or that cannot be read or used.
+    /// Something else is there, or it cannot be read or used.
     pub(super) fn snapshot(&self, path: &Path) -> Result<BaseSnapshot, StoreError> {
         match self {
             Self::File(_) => Ok(file::open(path)?.map_or(BaseSnapshot::Nothing, |file| {
@@ -74,11 +74,11 @@ impl StoreBackend {
         }
     }
 
-    /// What a new recording takes the place of: of a folder each file that is replaced, of
-    /// a file nothing.
+    /// Returns the snapshot that a new recording replaces: for a folder each file that is replaced,
+    /// for a file nothing.
     ///
     /// # Errors
-    /// As [`Self::snapshot`]'s.
+    /// As for [`Self::snapshot`].
     pub(super) fn replaced_snapshot(&self, path: &Path) -> Result<BaseSnapshot, StoreError> {
         match self {
             Self::File(_) => Ok(BaseSnapshot::Nothing),
@@ -86,10 +86,10 @@ impl StoreBackend {
         }
     }
 
-    /// The version that is there now.
+    /// Returns the version that is there now.
     ///
     /// # Errors
-    /// A file or folder that cannot be looked at.
+    /// The status of a file or folder cannot be read.
     pub(super) fn version(&self) -> Result<BaseVersion, StoreError> {
         match self {
             Self::File(path) => {
@@ -101,10 +101,10 @@ impl StoreBackend {
         }
     }
 
-    /// Which file or folder is there now, as a run notes it.
+    /// Returns which file or folder is there now, as a run notes it.
     ///
     /// # Errors
-    /// A path that cannot be looked at.
+    /// The status of a path cannot be read.
     pub(super) fn run_target(&self) -> io::Result<RunTarget> {
         Ok(match self {
             Self::File(path) => FileVersion::at(path)?.map(FileVersion::id),
@@ -112,11 +112,10 @@ impl StoreBackend {
         })
     }
 
-    /// Makes what recorders need to be there: the folder. A file comes with the first
-    /// compaction.
+    /// Creates what recorders need, which is the folder. A file is created by the first compaction.
     ///
     /// # Errors
-    /// A folder that cannot be made.
+    /// The folder cannot be created.
     pub(super) fn prepare(&self, disk: &Disk) -> io::Result<()> {
         match self {
             Self::File(_) => Ok(()),
@@ -124,10 +123,10 @@ impl StoreBackend {
         }
     }
 
-    /// Refuses something that is neither a recording's file nor its folder.
+    /// Rejects a path that is neither a recording's file nor its folder.
     ///
     /// # Errors
-    /// [`StoreError::NotAFile`]; `path` is its name for people.
+    /// [`StoreError::NotAFile`]; `path` is the name in the message.
     pub(super) fn refuse_other(&self, path: &Path) -> Result<(), StoreError> {
         match self {
             Self::File(at) if fs::metadata(at).is_ok_and(|metadata| !metadata.is_file()) => {
@@ -137,10 +136,11 @@ impl StoreBackend {
         }
     }
 
-    /// Removes whatever a killed process left. Only under the recording's lock.
+    /// Removes everything that a killed process left. Only under the recording's lock, and only
+    /// while no compaction is running.
     ///
     /// # Errors
-    /// Storage that fails.
+    /// The storage fails.
     pub(super) fn sweep(&self) -> io::Result<()> {
         match self {
             Self::File(path) => temporary_file::sweep(path),
@@ -151,10 +151,10 @@ impl StoreBackend {
         }
     }
 
-    /// The names of the files that hold an entry each, sorted; none where all are in one.
+    /// Returns the sorted names of the files that hold one entry each; none if one file holds all.
     ///
     /// # Errors
-    /// A folder that cannot be read.
+    /// A folder cannot be read.
     pub(super) fn file_names(&self) -> io::Result<Vec<OsString>> {
         match self {
             Self::File(_) => Ok(Vec::new()),
@@ -162,17 +162,17 @@ impl StoreBackend {
         }
     }
 
-    /// Removes what this version holds. Only under the recording's lock.
+    /// Removes the files of this version. Only under the recording's lock.
     ///
     /// # Errors
-    /// Storage that fails.
+    /// The storage fails.
     pub(super) fn remove(&self, version: &BaseVersion, disk: &Disk) -> io::Result<()> {
         match (self, version) {
             (_, BaseVersion::Nothing) => Ok(()),
             (Self::File(path) | Self::Folder(path), BaseVersion::File(_)) => disk.remove(path),
             (Self::File(path) | Self::Folder(path), BaseVersion::Folder(files)) => {
                 files.iter().try_for_each(|(name, _)| disk.remove(&path.join(name)))?;
-                // Other files that stand in it are not ours to remove.
+                // Other files in the folder are not loomrec's to remove.
                 let _ = fs::remove_dir(path);
                 Ok(())
             }

@@ -1,12 +1,11 @@
-//! Folds the log into the recording's file.
+//! Compaction: moves the entries of the log into the recording's file.
 //!
-//! The log is first moved out of the recorders' way ([`super::rotation`]). Then,
-//! without any lock, the new file is written beside the old one: what is not
-//! changed is copied as it stands, a piece at a time. Under the lock again it
-//! takes the old one's place, if that still is the file that was read.
+//! The log is first moved out of the recorders' way ([`super::rotation`]). Then the new file is
+//! written beside the old one, without any lock; unchanged text is copied, a piece at a time. Under
+//! the lock again, the new file replaces the old one, if that is still the file that was read.
 //!
-//! A crash at any point leaves the old file or the new one, and a log that is
-//! compacted again, which changes nothing.
+//! A crash at any point leaves the old file or the new one, and the log. Compacting the log again
+//! changes nothing.
 
 use std::fs::{self, File};
 use std::io;
@@ -30,36 +29,36 @@ use super::store_event::StoreEvent;
 use loomrec_identity::IdentityRules;
 use loomrec_recording::log_codec;
 
-/// How long a compaction of someone else's is waited for.
+/// How long to wait for another process's compaction.
 const OTHERS: Duration = Duration::from_secs(600);
 
-/// How often it is looked after.
+/// The pause between two checks whether it is over.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// How often a file is read again that others keep replacing.
 const TRIES: usize = 10;
 
-/// What a compaction has done.
+/// The result of a compaction.
 #[derive(Debug, Default)]
 pub(super) struct CompactionResult {
-    /// How many entries of the log are in the file now.
+    /// The number of entries that were moved from the log into the file.
     pub(super) folded: usize,
     /// Whether there is more to compact.
     pub(super) left: bool,
-    /// Whether nothing was done, since someone else is compacting.
+    /// Whether nothing was done, because another process is compacting.
     pub(super) busy: bool,
-    /// What people should know.
+    /// The events that people should know about.
     pub(super) notes: Vec<StoreEvent>,
-    /// Which file was read, and which one has taken its place.
+    /// The file that was read, and the file that replaced it.
     pub(super) replaced: Option<ReplacedFile>,
 }
 
-/// Compacts what is in the log, and before it a log whose compaction was interrupted.
-/// Where someone else is compacting, that is waited for (`wait`), or left to him.
+/// Compacts the log, and before it a log whose compaction was interrupted. If another process is
+/// compacting, waits for it (`wait`) or returns at once.
 ///
 /// # Errors
-/// A lock that cannot be had, a recording or a log that cannot be used, storage
-/// that fails. Everything is then where it was, or where the next compaction finds it.
+/// The lock cannot be taken, the recording or a log cannot be used, or the storage fails.
+/// Everything is then where it was, or where the next compaction finds it.
 pub(super) fn run(
     paths: &RecordingPaths,
     disk: &Disk,
@@ -70,7 +69,7 @@ pub(super) fn run(
     compact(paths, disk, Some(rules), wait, known)
 }
 
-/// The same; without `rules` those of the log or the recording hold.
+/// The same. Without `rules`, those of the log or the recording apply.
 pub(super) fn compact(
     paths: &RecordingPaths,
     disk: &Disk,
@@ -103,7 +102,7 @@ pub(super) fn compact(
                 done.folded += next.entries;
                 done.notes.extend(notes);
                 done.replaced = next.before.replaced_by(written, done.replaced);
-                // A recorder that is busy would never let this end.
+                // A busy recorder would never let this end.
                 if !leftover {
                     done.left = fs::symlink_metadata(&paths.log).is_ok_and(|log| log.len() > 0);
                     return Ok(done);
@@ -113,10 +112,8 @@ pub(super) fn compact(
     }
 }
 
-/// Compacts the log that has been moved; gives what was done, and the file that has taken
-/// the recording's place. Entries that
-/// cannot be read are set aside, so that they are not in the way of the others
-/// for ever.
+/// Compacts the log that was moved. Returns what was done, and the file that took the recording's
+/// place. Entries that cannot be read are set aside, so that they do not block the others for ever.
 fn one(
     paths: &RecordingPaths,
     disk: &Disk,
@@ -147,7 +144,7 @@ fn one(
             let left_out = (calls > 0).then_some(StoreEvent::Failures { path, calls });
             return Ok((next, written, note.into_iter().chain(left_out).collect()));
         }
-        // What is left of these is written over or again by the next compaction.
+        // Anything left of these is overwritten or removed by the next compaction.
         next.staged.discard(disk);
         if let Some(StoreEvent::Damaged { aside, .. }) = &note {
             let _ = disk.remove_if_there(aside);
@@ -158,23 +155,23 @@ fn one(
     Err(StoreError::write(paths.target.clone(), source))
 }
 
-/// What became of a compaction.
+/// The outcome of a commit.
 enum Committed {
-    /// It is done, and this is the recording's file now.
+    /// It is done. This is the recording's file now.
     As(Option<FileVersion>),
-    /// The recording is not the one that was read any more.
+    /// The recording is no longer the one that was read.
     Stale,
 }
 
 /// A compaction that only has to be committed.
 struct Next {
-    /// How many entries of the log it has.
+    /// The number of entries of the log in it.
     entries: usize,
-    /// How many of these are left out, since their calls failed.
+    /// The number of these that are left out, because their calls failed.
     failures: usize,
     /// The version that was read.
     before: BaseVersion,
-    /// What is to take its place.
+    /// The text that is to take its place.
     staged: StagedBase,
 }
 
@@ -189,7 +186,7 @@ fn prepare(
     let failed = |source| StoreError::read(paths.target.clone(), source);
     let before = match &source {
         Some(source) => source.base().version().map_err(failed)?,
-        // An empty log: there is nothing that could have been read.
+        // The log is empty, so nothing was read.
         None => paths.backend.version()?,
     };
     paths.backend.sweep_stage(FOLD).map_err(failed)?;
@@ -201,7 +198,7 @@ fn prepare(
     Ok(Next { entries: source.map_or(0, |source| source.logged()), failures, before, staged })
 }
 
-/// Copies the frames that are left out into a file of their own.
+/// Copies the frames that are left out into a separate file.
 fn keep_aside(
     paths: &RecordingPaths,
     disk: &Disk,
@@ -225,13 +222,13 @@ fn stage(
     if *theirs != rules && source.outline.count_names() > 0 {
         return Err(StoreError::other_rules(&paths.target, &rules, theirs));
     }
-    // Only the one that compacts writes these files, so they need no names of their own.
+    // Only the process that compacts writes these files, so they need no unique names.
     let terms = StageTerms { disk, rules: Some(&rules), meta: None, tag: FOLD };
     paths.backend.stage(source, terms)
 }
 
-/// Puts the new text in the old one's place, where that is still the one that was
-/// read, and removes the log.
+/// Puts the new text in place of the old one, if that is still the version that was read, and
+/// removes the log.
 fn commit(
     paths: &RecordingPaths,
     disk: &Disk,
@@ -247,13 +244,13 @@ fn commit(
     Ok(Committed::As(replaced.written))
 }
 
-/// Tells the temporary files of a compaction from others.
+/// Distinguishes the temporary files of a compaction from others.
 const FOLD: &str = "fold";
 
-/// The frames of a log that are whole, and whose entries cannot be read.
+/// Returns the frames of a log that are whole but whose entries cannot be read.
 ///
 /// # Errors
-/// A log that cannot be read.
+/// The log cannot be read.
 fn unreadable(log: &File) -> io::Result<Vec<FramePlace>> {
     let mut found = Vec::new();
     for frame in log::scan(log)?.frames {

@@ -1,4 +1,4 @@
-//! One compaction as a job that a recorder gives to a thread.
+//! One compaction, as a job that a recorder hands to a thread.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -15,36 +15,36 @@ use super::reader::Recording;
 use super::rotation::KnownLog;
 use loomrec_identity::IdentityRules;
 
-/// The work of one compaction. Sent to a thread of its own, [`CompactionJob::run`] there, and
-/// its outcome given back to the recorder.
+/// The work of one compaction. A separate thread runs it with [`CompactionJob::run`], and its
+/// outcome goes back to the recorder.
 #[derive(Debug)]
 pub(super) struct CompactionJob {
     pub(super) path: PathBuf,
     pub(super) paths: RecordingPaths,
     pub(super) disk: Disk,
     pub(super) rules: IdentityRules,
-    /// Whether a compaction of someone else's is waited for.
+    /// Whether to wait for another process's compaction.
     pub(super) wait: bool,
-    /// Up to where its log is known to be whole.
+    /// How far its log is known to be whole.
     pub(super) known: Option<KnownLog>,
-    /// The names that must be in the recording, where there is doubt.
+    /// The names that must be in the recording, if there is doubt.
     pub(super) check: Option<HashSet<NameFingerprint>>,
-    /// The files that were in a folder when it was last looked at.
+    /// The files that the folder held when it was last read.
     pub(super) files: Vec<OsString>,
 }
 
-/// What became of a [`CompactionJob`].
+/// The outcome of a [`CompactionJob`].
 #[derive(Debug)]
 pub(super) struct CompactionDone {
     pub(super) result: Result<CompactionResult, StoreError>,
-    /// What the compaction found and left; `None` where it failed or that cannot be told.
+    /// What the compaction found and left; `None` if it failed or that cannot be found out.
     pub(super) target: Option<TargetChange>,
-    /// Names that should be there and are not.
+    /// The names that should be in the recording and are not.
     pub(super) gone: Vec<NameFingerprint>,
 }
 
 impl CompactionJob {
-    /// Does the work. Blocks for as long as it takes.
+    /// Does the work. Blocks until it is done.
     pub(super) fn run(self) -> CompactionDone {
         let result = compaction::run(&self.paths, &self.disk, &self.rules, self.wait, self.known);
         let replaced = |done: &CompactionResult| {
@@ -59,15 +59,15 @@ impl CompactionJob {
     }
 }
 
-/// Which of these names a recording does not hold. One that cannot be read is an
-/// error elsewhere.
+/// Returns which of these names a recording does not hold. A recording that cannot be read is
+/// reported as an error elsewhere.
 fn gone(path: &Path, mut check: HashSet<NameFingerprint>) -> Vec<NameFingerprint> {
     let Some(now) = names(path) else { return Vec::new() };
     check.retain(|name| !now.contains(name));
     check.into_iter().collect()
 }
 
-/// The names that a recording holds; none where there is none, `None` where it cannot be
+/// Returns the names that a recording holds; none if it does not exist, `None` if it cannot be
 /// read.
 pub(super) fn names(path: &Path) -> Option<HashSet<NameFingerprint>> {
     match Recording::open_to_inspect(path) {
@@ -77,7 +77,7 @@ pub(super) fn names(path: &Path) -> Option<HashSet<NameFingerprint>> {
     }
 }
 
-/// Half of a fingerprint: enough to tell the names of one recording apart.
+/// Returns half of a fingerprint, which is enough to tell the names of one recording apart.
 pub(super) fn short(name: NameFingerprint) -> u64 {
     (name >> 64) as u64
 }

@@ -1,84 +1,83 @@
-//! When a log is merged into its recording.
+//! The schedule of compactions: when a log is merged into its recording.
 
 use std::time::{Duration, Instant};
 
-/// Without an append for this long, there is time for a compaction.
+/// After this long without an append, there is time for a compaction.
 const IDLE: Duration = Duration::from_secs(2);
 
-/// What is older than this is compacted, however busy it is.
+/// A log whose oldest entry is older than this is compacted, however busy it is.
 const AGE: Duration = Duration::from_secs(30);
 
-/// A log below this many bytes is not compacted for its size: as long as there is
-/// traffic, it has the processor.
+/// Size alone is no reason to compact a log of fewer bytes: as long as there is traffic, that has
+/// the processor.
 const SIZE: u64 = 128 << 20;
 
-/// After a compaction that failed: first this long, then twice as long each time, up to
-/// [`AGE`].
+/// The pause after a compaction that failed. It doubles after each further failure, up to [`AGE`].
 const RETRY: Duration = Duration::from_secs(2);
 
-/// A busy log is compacted so rarely that compactions take at most one part in this many of
-/// the time: copying a large recording must not become the main work.
+/// Compactions of a busy log take at most one part in this many of the time. Otherwise copying a
+/// large recording could become the main work.
 const SHARE: u32 = 20;
 
-/// What is known about what has not been compacted.
+/// What is known about the entries that were not compacted.
 #[derive(Debug, Default)]
 pub(super) struct CompactionSchedule {
-    /// When the oldest of it was appended; `None` where there is nothing.
+    /// When the oldest of them was appended; `None` if there are none.
     since: Option<Instant>,
     /// When the last append was.
     last: Option<Instant>,
-    /// When the present compaction began, or how long the last one took.
+    /// When the present compaction began. `took` is how long the last one took.
     begun: Option<Instant>,
     took: Duration,
-    /// Whether there are failed calls among it, which a retry may follow.
+    /// Whether there are failed calls among them, which a retry may follow.
     expects_retry: bool,
-    /// Before this, a compaction is not tried again, and how long that was.
+    /// No compaction is tried before this time; and the length of that pause.
     retry: Option<(Instant, Duration)>,
 }
 
 impl CompactionSchedule {
-    /// Something was appended. After a failed call that may be made again
-    /// (`expects_retry`), being idle is no reason to compact: a compaction leaves out the
-    /// failures of a run that has a retry to come.
+    /// Notes an append. After a failed call that may be retried (`expects_retry`), idle time alone
+    /// does not cause a compaction: a compaction leaves out the failures of a run whose retry has
+    /// not succeeded yet.
     pub(super) fn appended(&mut self, now: Instant, expects_retry: bool) {
         self.since.get_or_insert(now);
         self.last = Some(now);
         self.expects_retry |= expects_retry;
     }
 
-    /// A compaction begins: what is appended from now on is for the next one.
+    /// Notes that a compaction begins. Entries that are appended from now on are for the next one.
     pub(super) fn begun(&mut self, now: Instant) {
         self.since = None;
         self.expects_retry = false;
         self.begun = Some(now);
     }
 
-    /// A compaction was done, with or without something left.
+    /// Notes that a compaction is done. `left` says that there is more to compact.
     pub(super) fn done(&mut self, now: Instant, left: bool) {
         self.retry = None;
         self.took = self.begun.take().map_or(Duration::ZERO, |begun| now - begun);
         if left && self.since.is_none() {
-            // Of others, who may go on.
+            // These entries are from other recorders, which may append more.
             (self.since, self.last) = (Some(now), Some(now));
         }
     }
 
-    /// Someone else is compacting: there is nothing to do until he is done.
+    /// Notes that another process is compacting. There is nothing to do until it is done.
     pub(super) fn busy(&mut self, now: Instant) {
         self.begun = None;
         self.retry = Some((now + RETRY, RETRY / 2));
         self.since.get_or_insert(now);
     }
 
-    /// A compaction failed; what it was to compact is still there.
+    /// Notes that a compaction failed. Its entries are still in the log.
     pub(super) fn failed(&mut self, now: Instant) {
         let pause = self.retry.map_or(RETRY, |(_, pause)| (pause * 2).min(AGE));
         self.retry = Some((now + pause, pause));
         self.since.get_or_insert(now);
     }
 
-    /// When the next compaction is due, with a log and a file of these lengths; `None`
-    /// where there is nothing to compact.
+    /// Returns when the next compaction is due, for a log and a file of these lengths; `None` if
+    /// there is nothing to compact.
     pub(super) fn due(&self, log: u64, file: u64) -> Option<Instant> {
         let since = self.since?;
         let last = self.last.unwrap_or(since);

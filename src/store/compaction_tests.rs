@@ -65,7 +65,7 @@ impl Folder {
     }
 }
 
-/// What a recording holds, by name: the contents and times of its takes.
+/// The contents of a recording: by name, the contents and times of its takes.
 pub(super) type View = BTreeMap<String, Vec<(String, String)>>;
 
 pub(super) fn view(path: &Path) -> View {
@@ -229,7 +229,7 @@ fn what_a_dead_recorder_left_is_told_by_readers_and_merged_by_who_changes_it() {
     assert_eq!(recording.names().collect::<Vec<_>>(), [step("a")]);
     assert_eq!(folder.names(), ["r.json"]);
     assert!(Recording::open(&folder.path).unwrap().notes().is_empty());
-    // A recorder that is alive compacts its log itself.
+    // A live recorder compacts its log itself.
     folder.log(&folder.paths.log, &[(step("b"), true, entry("2", "t2"))]);
     fs::write(&folder.paths.lock, "").unwrap();
     let alive = Disk::real().open(&folder.paths.run).unwrap();
@@ -349,7 +349,7 @@ proptest! {
             folder.log(&folder.paths.log, newer);
             view(&folder.path)
         };
-        // Equal times of one log keep the order they came in.
+        // Equal times of one log keep the order in which they came.
         prop_assert_eq!(read(&one, &two), read(&two, &one));
     }
 

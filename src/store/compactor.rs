@@ -1,7 +1,7 @@
 //! The thread that schedules the compactions of an open recording.
 //!
-//! It sleeps until one is due. The work itself is done on a further thread, which asks
-//! for less of the processor: what holds the appender's lock never runs at that priority.
+//! It sleeps until one is due. Another thread with a lower priority does the work. A thread that
+//! holds the appender's lock never runs at that priority.
 
 use std::collections::HashSet;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
@@ -14,28 +14,28 @@ use super::compaction_job::CompactionDone;
 use super::error::StoreError;
 use super::recorder::RecordingAppender;
 
-/// How much less of the processor a compaction asks for than the traffic does.
+/// The niceness of a compaction's thread, compared with the traffic.
 const NICENESS: i32 = 10;
 
-/// What the compactor waits for.
+/// A task for the compactor.
 pub(super) enum CompactorTask {
-    /// Something was appended: a compaction is due some time, or there are events.
+    /// Something was appended: a compaction will be due, or there are events.
     Appended,
-    /// A compaction is over: its outcome, and how long it took.
+    /// A compaction is over, with this outcome, after this time.
     Done(Box<CompactionDone>, Duration),
-    /// The recording is to be closed.
+    /// The recording is being closed.
     Stop,
 }
 
-/// What the thread holds.
+/// The state of the thread.
 pub(super) struct BackgroundCompactor {
     appender: Arc<Mutex<RecordingAppender>>,
     on_event: OnAppenderEvent,
-    /// How a compaction's thread says that it is over.
+    /// The sender on which a compaction's thread reports that it is over.
     tasks: Sender<CompactorTask>,
-    /// The compaction that is going on.
+    /// The compaction that is running.
     running: Option<JoinHandle<()>>,
-    /// The failures that have been reported.
+    /// The failures that were reported.
     reported: HashSet<String>,
 }
 
@@ -48,8 +48,8 @@ impl BackgroundCompactor {
         Self { appender, on_event, tasks, running: None, reported: HashSet::new() }
     }
 
-    /// Compacts now and then and reports events, until it is stopped. A compaction that
-    /// is going on then is waited for.
+    /// Compacts when it is due and reports events, until it is stopped. Waits then for a compaction
+    /// that is still running.
     pub(super) fn run(mut self, tasks: &Receiver<CompactorTask>) -> Self {
         self.report_notes();
         loop {
@@ -73,38 +73,38 @@ impl BackgroundCompactor {
         self.appender.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next task; `None` when it is time for a compaction.
+    /// Returns the next task; `None` if a compaction is due.
     fn next(&self, tasks: &Receiver<CompactorTask>) -> Option<CompactorTask> {
         loop {
             let due = if self.running.is_none() { self.appender().compaction_due() } else { None };
             let Some(due) = due else {
-                // The compactor holds a sender itself, so this ends with a task only.
+                // The compactor holds a sender itself, so this ends only with a task.
                 return Some(tasks.recv().unwrap_or(CompactorTask::Stop));
             };
             let left = due.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                // Tasks that never cease must not put it off.
+                // A steady flow of tasks must not put the compaction off.
                 return None;
             }
             match tasks.recv_timeout(left) {
                 Ok(task) => return Some(task),
-                // Appends may have come that put it off.
+                // Further appends may have put it off.
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return Some(CompactorTask::Stop),
             }
         }
     }
 
-    /// Starts a compaction on a thread of its own.
+    /// Starts a compaction on a separate thread.
     fn start_compaction(&mut self) {
         let job = self.appender().start_compaction();
         let tasks = self.tasks.clone();
         let thread = std::thread::Builder::new().name("loomrec-fold".to_owned()).spawn(move || {
-            // Traffic has the processor first.
+            // The traffic comes first.
             loomrec_os::lower_thread_priority(NICENESS);
             let began = Instant::now();
             let done = Box::new(job.run());
-            // The compactor waits for this thread, so it is there.
+            // The compactor waits for this thread, so the receiver exists.
             let _ = tasks.send(CompactorTask::Done(done, began.elapsed()));
         });
         match thread {
@@ -134,7 +134,7 @@ impl BackgroundCompactor {
 
     fn join_running(&mut self) {
         if let Some(thread) = self.running.take() {
-            // A panic in it has been printed.
+            // A panic in the thread has been printed.
             drop(thread.join());
         }
     }
@@ -142,7 +142,7 @@ impl BackgroundCompactor {
     /// Compacts what is left in the log, and closes the recording.
     ///
     /// # Errors
-    /// As [`RecordingAppender::close`]'s; [`StoreError::Gone`] is reported instead.
+    /// As for [`RecordingAppender::close`]. [`StoreError::Gone`] is reported as an event instead.
     pub(super) fn close_recording(&mut self) -> Result<(), StoreError> {
         let closed = self.appender().close();
         self.report_notes();
@@ -163,7 +163,7 @@ impl BackgroundCompactor {
         (self.on_event)(AppenderEvent::Lost(&error.chain(), names));
     }
 
-    /// Reports a failure, once for as long as it lasts.
+    /// Reports a failure, once as long as it lasts.
     fn report_failure(&mut self, text: String) {
         if self.reported.insert(text.clone()) {
             (self.on_event)(AppenderEvent::CompactionFailed(&text));

@@ -1,7 +1,6 @@
-//! Writes a recording's new text: what its file holds, and what its plan changes.
+//! The composer of a recording's new text, from its file and its plan.
 //!
-//! Members that are not changed keep their very text; those that stand behind one
-//! another in our own spelling are copied in one go.
+//! Unchanged members keep their exact text. Neighbours in loomrec's spelling are copied together.
 
 use std::collections::HashMap;
 use std::io::{self, BufWriter, Write};
@@ -17,10 +16,10 @@ use loomrec_recording::format::{self, END};
 use loomrec_recording::outline::{MemberRole, OutlineMember};
 use loomrec_recording::{EntryName, RecordingMeta};
 
-/// How much is written, and how much is copied, at once.
+/// How many bytes are written, or copied, at one time.
 const PIECE: u64 = 256 * 1024;
 
-/// The bytes between a member and a tidy one behind it.
+/// The bytes between a member and a tidy one after it.
 const SEPARATOR: u64 = 4;
 
 /// Why a text was not written.
@@ -33,7 +32,7 @@ pub(super) enum ComposeError {
 }
 
 impl ComposeError {
-    /// As an error about the file that was to be written.
+    /// Returns it as an error about the file that was being written.
     pub(super) fn at(self, path: &Path) -> StoreError {
         match self {
             Self::Read(error) => error,
@@ -54,8 +53,8 @@ impl From<io::Error> for ComposeError {
     }
 }
 
-/// Writes the text of a recording with its plan carried out; with `rules`, it is made
-/// ours under them. Memory for one entry and the buffers is all it takes.
+/// Writes the text of a recording with its plan applied. With `rules`, the text becomes loomrec's,
+/// under these rules. It needs memory for one entry and the buffers.
 pub(super) fn compose(
     source: &RecordingSnapshot,
     rules: Option<&IdentityRules>,
@@ -88,8 +87,8 @@ pub(super) fn compose(
     composer.finish()
 }
 
-/// Writes the text of a recording that has one key: all takes of a step, or the one
-/// of a hash that `only` counts.
+/// Writes the text of a recording with one key: all takes of a step, or the take of a hash that
+/// `only` selects.
 pub(super) fn compose_takes(
     source: &RecordingSnapshot,
     meta: &RecordingMeta,
@@ -111,9 +110,9 @@ struct Composer<'a, W: Write> {
     source: &'a RecordingSnapshot,
     out: BufWriter<W>,
     begun: bool,
-    /// The file's text that is to be copied next, up to the member before.
+    /// The file's text that is copied next, up to the previous member.
     copying: Option<Range<u64>>,
-    /// The first member of names whose takes change.
+    /// For names whose takes change, the first member.
     first_of: HashMap<usize, usize>,
     window: ReadBuffer,
 }
@@ -145,7 +144,7 @@ impl<'a, W: Write> Composer<'a, W> {
                 else {
                     return self.copy(member);
                 };
-                // All of them stand where the first one stood.
+                // All of them are written where the first one was.
                 let first = self.first_of.entry(name).or_insert_with(|| {
                     outline.members_of(name).iter().min().map_or(0, |first| *first as usize)
                 });
@@ -158,7 +157,7 @@ impl<'a, W: Write> Composer<'a, W> {
         }
     }
 
-    /// The metadata that the file does not have.
+    /// Writes the metadata that the file does not have.
     fn new_keys(&mut self, meta: &RecordingMeta) -> Result<(), ComposeError> {
         let known = self.source.outline.meta().keys();
         let is_filed = |key: &String| self.source.base().is_one_text() && known.contains_key(key);
@@ -177,7 +176,7 @@ impl<'a, W: Write> Composer<'a, W> {
         Ok(self.out.write_all(&text)?)
     }
 
-    /// Writes those of a name's takes that are in `range`.
+    /// Writes the takes of a name that are in `range`.
     fn takes(
         &mut self,
         name: &EntryName,
@@ -203,14 +202,14 @@ impl<'a, W: Write> Composer<'a, W> {
         Ok(self.out.write_all(&text)?)
     }
 
-    /// Whether the file has a take's text as it is to be: in a list, or by itself.
+    /// Whether the file holds a take's text in the form it is to have: in a list, or alone.
     fn is_spelled(&self, place: &TakeRef, is_list: bool) -> bool {
         let member = self.source.outline.member_at(place.at);
         place.origin == EntryOrigin::File
             && member.is_some_and(|member| (member.value.start != place.at) == is_list)
     }
 
-    /// Copies a member as it stands; one by another hand gets our separators.
+    /// Copies a member unchanged. A member written by another program gets loomrec's separators.
     fn copy(&mut self, member: &OutlineMember) -> Result<(), ComposeError> {
         if let Some(copying) = &mut self.copying
             && member.tidy

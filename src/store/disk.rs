@@ -1,8 +1,8 @@
-//! Everything in the store that changes something on disk: the one seam at
-//! which tests let storage fail.
+//! The seam for everything in the store that changes something on disk. Tests make storage fail
+//! here.
 //!
-//! Reading needs no seam and goes to the files directly. A [`Disk`] is passed in
-//! by value; the real one costs nothing.
+//! Reading needs no seam and uses the files directly. A [`Disk`] is passed by value; the real one
+//! costs nothing.
 
 #[cfg(test)]
 pub(super) mod failing;
@@ -14,7 +14,7 @@ use std::path::Path;
 use super::regular_file;
 use loomrec_os::set_creation_mode;
 
-/// New files may be read by their owner only.
+/// New files are readable by their owner only.
 const MODE: u32 = 0o600;
 
 /// The storage that recordings are on.
@@ -28,28 +28,28 @@ enum Kind {
     Failing(failing::Plan),
 }
 
-/// An operation that changes something, as the failing disk sees it.
+/// An operation that changes something, for the failing disk.
 #[cfg(test)]
 enum Change<'a> {
-    /// Bytes on their way into a file: some of them may get there.
+    /// A write of bytes to a file, some of which may arrive.
     Write(&'a mut dyn FnMut(&[u8]) -> io::Result<()>, &'a [u8]),
-    /// All or nothing.
+    /// An operation that is done in full or not at all.
     Other(&'static str),
 }
 
 impl Disk {
-    /// The one that there is.
+    /// Returns the real disk.
     pub(super) fn real() -> Self {
         Self(Kind::Real)
     }
 
-    /// One that fails as planned.
+    /// Returns a disk that fails as planned.
     #[cfg(test)]
     pub(super) fn failing(plan: &failing::Plan) -> Self {
         Self(Kind::Failing(plan.clone()))
     }
 
-    /// Creates a folder and those above it, where they are missing.
+    /// Creates a folder and its missing parents.
     pub(super) fn create_folder(&self, path: &Path) -> io::Result<()> {
         if path.is_dir() {
             return Ok(());
@@ -58,7 +58,7 @@ impl Disk {
         fs::create_dir_all(path)
     }
 
-    /// Creates a file that must not be there yet, for reading and writing.
+    /// Creates a file that must not exist yet, for reading and writing.
     pub(super) fn create_new(&self, path: &Path) -> io::Result<File> {
         self.may("create")?;
         let mut options = OpenOptions::new();
@@ -66,15 +66,13 @@ impl Disk {
         set_creation_mode(&mut options, MODE).open(path)
     }
 
-    /// Opens a file for reading and for writing at places, creating it where it
-    /// is missing.
+    /// Opens a file for reading, and for writing at given offsets. Creates it if it is missing.
     pub(super) fn open(&self, path: &Path) -> io::Result<File> {
         let mut options = OpenOptions::new();
         self.open_as(path, options.read(true).write(true))
     }
 
-    /// Opens a file for reading and for writing at its end, creating it where it
-    /// is missing.
+    /// Opens a file for reading, and for writing at its end. Creates it if it is missing.
     pub(super) fn open_to_append(&self, path: &Path) -> io::Result<File> {
         let mut options = OpenOptions::new();
         self.open_as(path, options.read(true).append(true))
@@ -90,36 +88,35 @@ impl Disk {
         }
     }
 
-    /// Writes all of it at the file's own place.
+    /// Writes all bytes at the file's cursor.
     pub(super) fn write_all(&self, file: &File, bytes: &[u8]) -> io::Result<()> {
         let mut file = file;
         self.write(&mut |bytes| file.write_all(bytes), bytes)
     }
 
-    /// Writes all of it at a place.
+    /// Writes all bytes at an offset.
     pub(super) fn write_all_at(&self, file: &File, bytes: &[u8], at: u64) -> io::Result<()> {
         self.write(&mut |bytes| loomrec_os::write_all_at(file, bytes, at), bytes)
     }
 
-    /// Lets a file be written through [`Write`].
+    /// Returns a writer for a file.
     pub(super) fn writer<'a>(&'a self, file: &'a File) -> DiskWriter<'a> {
         DiskWriter { disk: self, file }
     }
 
-    /// Cuts a file, or makes it longer.
+    /// Truncates or extends a file.
     pub(super) fn set_len(&self, file: &File, length: u64) -> io::Result<()> {
         self.may("set length")?;
         file.set_len(length)
     }
 
-    /// Sets who may do what with a file.
+    /// Sets the permissions of a file.
     pub(super) fn set_mode(&self, file: &File, mode: u32) -> io::Result<()> {
         self.may("set mode")?;
         loomrec_os::set_mode(file, mode)
     }
 
-    /// Returns when the file's bytes, and what is needed to find them, are on the
-    /// device.
+    /// Returns when the file's bytes, and what is needed to find them, are on the device.
     pub(super) fn sync_data(&self, file: &File) -> io::Result<()> {
         self.may("sync data")?;
         file.sync_data()
@@ -137,14 +134,14 @@ impl Disk {
         File::open(path)?.sync_all()
     }
 
-    /// Returns when all that was written to the file system of a folder is on the
-    /// device: for many files one wait in place of one each.
+    /// Returns when everything that was written to the file system of a folder is on the device.
+    /// For many files, this is one wait instead of one for each.
     pub(super) fn sync_system(&self, folder: &Path) -> io::Result<()> {
         self.may("sync system")?;
         loomrec_os::sync_file_system(folder)
     }
 
-    /// Gives a file another name, in the place of whatever has it.
+    /// Renames a file, and replaces whatever has the new name.
     pub(super) fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.may("rename")?;
         fs::rename(from, to)
@@ -163,7 +160,7 @@ impl Disk {
         self.create_new(path)
     }
 
-    /// Removes a file; one that is not there is as good.
+    /// Removes a file. A file that does not exist is no error.
     pub(super) fn remove_if_there(&self, path: &Path) -> io::Result<()> {
         match self.remove(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),

@@ -1,4 +1,4 @@
-//! Why a recording could not be read, or not be kept.
+//! The errors of reading and storing recordings.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,36 +9,36 @@ use loomrec_recording::log_codec::PackedError;
 
 use super::regular_file::UnsafeFileError;
 
-/// A recording that could not be used. Messages read after "failed to".
+/// The error of a recording that could not be used. Messages read after "failed to".
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// No such file.
+    /// The file does not exist.
     #[error("find the recording {}: check the path, or record it first", path.display())]
     Missing {
         /// The recording.
         path: PathBuf,
     },
-    /// A directory, a pipe or the like.
+    /// It is a directory, a pipe or the like.
     #[error("read {}: it is not a file; name the recording itself", path.display())]
     NotAFile {
         /// The path.
         path: PathBuf,
     },
-    /// A file that was named as a folder.
+    /// A file was named as a folder.
     #[error("use {} as a folder: it is a file; leave out the slash at its end", path.display())]
     NotAFolder {
         /// The path.
         path: PathBuf,
     },
-    /// A link, a pipe or the like in the place of a file beside or within a recording.
+    /// A link, a pipe or the like is in the place of a file beside or within a recording.
     #[error(
         "open {}: it is {}, and loomrec opens only regular files with one name beside or within a \
          recording; see where it comes from, then delete it",
         .0.path.display(), .0.kind
     )]
     Unsafe(UnsafeFileError),
-    /// A directory, a pipe or the like, called as an entry's file in a recording's folder.
+    /// A directory, a pipe or the like has the name of an entry's file in a recording's folder.
     #[error(
         "read {}: in a recording's folder only the files of entries are called *.json, and this \
          is no file; move it away",
@@ -48,7 +48,7 @@ pub enum StoreError {
         /// The path.
         path: PathBuf,
     },
-    /// A file in a recording's folder that holds no entry, or several.
+    /// A file in a recording's folder holds no entry, or several.
     #[error(
         "read {}: a file in a recording's folder holds one entry, and this one holds {entries}; \
          name the recording itself, or make a folder of it with `loomrec convert`",
@@ -57,35 +57,35 @@ pub enum StoreError {
     NotOneEntry {
         /// The file.
         path: PathBuf,
-        /// How many keys it has that are no metadata.
+        /// The number of its keys that are not metadata.
         entries: usize,
     },
-    /// Two files in a recording's folder with one key.
+    /// Two files in a recording's folder have the same key.
     #[error(
         "read {}: it holds the entry {key}, and so does {}; keep one of them",
         path.display(), other.display()
     )]
     TwoFiles {
-        /// The one.
+        /// One of the files.
         path: PathBuf,
-        /// The other.
+        /// The other one.
         other: PathBuf,
         /// The key.
         key: String,
     },
-    /// Two files in a recording's folder that were made under different rules.
+    /// Two files in a recording's folder were made under different rules.
     #[error(
         "read {}: its `_loomrec` does not agree with that of {}, on the rules of `--ignore` or on \
          what is pending; all files in a recording's folder have the same",
         path.display(), other.display()
     )]
     Disagree {
-        /// The one.
+        /// One of the files.
         path: PathBuf,
-        /// The other.
+        /// The other one.
         other: PathBuf,
     },
-    /// A file in a recording's folder that is not the one that was read at first.
+    /// A file in a recording's folder is not the one that was read at first.
     #[error(
         "read {}: someone has changed it since the recording was opened; run this again",
         path.display()
@@ -94,7 +94,7 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
-    /// Above the size that is read.
+    /// It is larger than loomrec reads.
     #[error(
         "read the recording {}: its {bytes} bytes are above the limit of {limit}; split it",
         path.display()
@@ -107,7 +107,7 @@ pub enum StoreError {
         /// The limit.
         limit: u64,
     },
-    /// With what is in its log it would be above that size.
+    /// With its log, it would be larger than loomrec reads.
     #[error(
         "compact the log of {}: its {bytes} bytes would be above the limit of {limit}; \
          record into another file from now on",
@@ -121,7 +121,7 @@ pub enum StoreError {
         /// The limit.
         limit: u64,
     },
-    /// Damaged, of a newer format, or not a recording.
+    /// It is damaged, of a newer format, or not a recording.
     #[error("read the recording {}: {problem}", path.display())]
     Format {
         /// The recording.
@@ -129,7 +129,7 @@ pub enum StoreError {
         /// What is wrong, where, and what helps.
         problem: Box<FormatError>,
     },
-    /// An entry that cannot be held.
+    /// An entry does not fit into memory.
     #[error(
         "read {}: an entry of {bytes} bytes in it takes more memory than there is to be had; give \
          it more",
@@ -146,17 +146,17 @@ pub enum StoreError {
     Read {
         /// The recording.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: io::Error,
     },
-    /// The log beside the recording is of a version that is not known.
+    /// The log beside the recording has an unknown version.
     #[error("read {}: a newer loomrec wrote it; update this one", path.display())]
     NewerLog {
         /// The log.
         path: PathBuf,
     },
-    /// An entry in the log beside the recording that cannot be read.
+    /// An entry in the log beside the recording cannot be read.
     #[error("read {}: {problem}", path.display())]
     Log {
         /// The log.
@@ -164,16 +164,16 @@ pub enum StoreError {
         /// What is wrong with it.
         problem: PackedError,
     },
-    /// The file could not be written. The one that was there is untouched.
+    /// The file could not be written. The old file is unchanged.
     #[error("write {}: {}; what was recorded before is untouched", path.display(), remedy(source))]
     Write {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: io::Error,
     },
-    /// An entry above the size of any.
+    /// An entry is larger than any may be.
     #[error(
         "keep {name}: its {bytes} bytes are above the limit of {limit} for one entry; leave it out"
     )]
@@ -185,7 +185,7 @@ pub enum StoreError {
         /// The limit.
         limit: u64,
     },
-    /// An entry that cannot be held while it is written.
+    /// An entry does not fit into memory while it is written.
     #[error(
         "keep {name}: its {bytes} bytes take more memory than there is to be had; give it more, \
          or leave the entry out"
@@ -196,7 +196,7 @@ pub enum StoreError {
         /// Its size.
         bytes: u64,
     },
-    /// Someone records into it.
+    /// Another process is recording into it.
     #[error(
         "change {}: it is being recorded into; wait for the end of that run",
         path.display()
@@ -205,7 +205,7 @@ pub enum StoreError {
         /// The recording.
         path: PathBuf,
     },
-    /// It is not what was read any more.
+    /// It is no longer what was read.
     #[error(
         "change {}: someone else has changed it meanwhile, and nothing was written; run this again",
         path.display()
@@ -214,7 +214,7 @@ pub enum StoreError {
         /// The recording.
         path: PathBuf,
     },
-    /// A recorder that died has left a log beside it, which nobody has reviewed.
+    /// A recorder that died left a log beside it, which nobody has reviewed.
     #[error(
         "replay {}: {} lies beside it, and no recorder is writing it: what it holds is not in the \
          recording and was not reviewed; `loomrec ls {0}` shows it, `loomrec verify --fix {0}` \
@@ -227,22 +227,22 @@ pub enum StoreError {
         /// The log.
         log: PathBuf,
     },
-    /// There is one already.
+    /// The file exists already.
     #[error("write {}: it is there already; name another file, or use --force", path.display())]
     Exists {
         /// The file.
         path: PathBuf,
     },
-    /// A lock that could not be taken at all.
+    /// A lock could not be taken at all.
     #[error("lock {}: {}, on a file system with locks", path.display(), remedy(source))]
     Lock {
         /// The lock file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: io::Error,
     },
-    /// A lock that someone else held for too long.
+    /// Another process held a lock for too long.
     #[error(
         "lock {} within {seconds} s: it is held by {holder}; wait for that process, or stop it",
         path.display()
@@ -250,7 +250,7 @@ pub enum StoreError {
     Held {
         /// The lock file.
         path: PathBuf,
-        /// How long it was waited for.
+        /// How long this process waited.
         seconds: u64,
         /// Who holds it, in words.
         holder: String,
@@ -269,7 +269,7 @@ pub enum StoreError {
         /// The rules in the file, in words.
         theirs: String,
     },
-    /// What was kept is there no more.
+    /// Stored takes are no longer there.
     #[error(
         "keep {}: it was deleted or replaced by someone else while recording, and {}; record \
          again",
@@ -282,10 +282,10 @@ pub enum StoreError {
     Gone {
         /// The recording.
         path: PathBuf,
-        /// How many names are gone; 0 where a recording of the same names stands there.
+        /// The number of names that are gone; 0 if another recording with the same names is there.
         names: usize,
     },
-    /// An entry that still held a credential; it was not written.
+    /// An entry still held a credential. It was not written.
     #[error(
         "keep {} in {}: a credential of this run stands in it; remove it from \
          the text with `--redact`",
@@ -299,7 +299,7 @@ pub enum StoreError {
     },
 }
 
-/// What helps against a failure of storage.
+/// Returns what helps against a failure of storage.
 fn remedy(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::StorageFull => "free some space there",
@@ -312,19 +312,19 @@ fn remedy(error: &io::Error) -> &'static str {
     }
 }
 
-/// What kind of failure it is, for the exit code.
+/// The class of a failure, for the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorClass {
     /// A recording is missing, damaged or of a newer format: exit code 4.
     Unusable,
-    /// A recording could not be kept whole: exit code 5.
+    /// A recording could not be stored in full: exit code 5.
     NotKept,
     /// The options do not fit the recording: exit code 2.
     Usage,
 }
 
 impl StoreError {
-    /// The error for a recording that was made under other rules.
+    /// Returns the error for a recording that was made under other rules.
     pub(super) fn other_rules(path: &Path, ours: &IdentityRules, theirs: &IdentityRules) -> Self {
         let words = |rules: &IdentityRules| {
             let words: Vec<String> = rules.words();
@@ -333,17 +333,17 @@ impl StoreError {
         Self::OtherRules { path: path.to_owned(), ours: words(ours), theirs: words(theirs) }
     }
 
-    /// The error of a file that could not be read.
+    /// Returns the error of a file that could not be read.
     pub(super) fn read(path: impl Into<PathBuf>, source: io::Error) -> Self {
         Self::of_unsafe(&source).unwrap_or_else(|| Self::Read { path: path.into(), source })
     }
 
-    /// The error of a file that could not be written.
+    /// Returns the error of a file that could not be written.
     pub(super) fn write(path: impl Into<PathBuf>, source: io::Error) -> Self {
         Self::of_unsafe(&source).unwrap_or_else(|| Self::Write { path: path.into(), source })
     }
 
-    /// The error of a lock that could not be taken.
+    /// Returns the error of a lock that could not be taken.
     pub(super) fn lock(path: impl Into<PathBuf>, source: io::Error) -> Self {
         Self::of_unsafe(&source).unwrap_or_else(|| Self::Lock { path: path.into(), source })
     }
@@ -352,7 +352,7 @@ impl StoreError {
         UnsafeFileError::within(source).cloned().map(Self::Unsafe)
     }
 
-    /// The error and its causes on one line.
+    /// Returns the error and its causes on one line.
     pub fn chain(&self) -> String {
         let mut text = self.to_string();
         let mut source = std::error::Error::source(self);
@@ -363,7 +363,7 @@ impl StoreError {
         text
     }
 
-    /// What kind of failure it is.
+    /// Returns the class of the failure.
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::Missing { .. }

@@ -1,4 +1,4 @@
-//! Opens a recording's file, after a look at what it is.
+//! The opening of a recording's file, after a check of what it is.
 
 use std::fs::File;
 use std::io;
@@ -7,20 +7,19 @@ use std::path::Path;
 use super::error::StoreError;
 use super::regular_file;
 
-/// Recordings above this many bytes are refused.
+/// Larger recordings are rejected.
 pub(super) const SIZE_LIMIT: u64 = 4 * 1024 * 1024 * 1024;
 
-/// The file, open for reading; `None` where there is none.
+/// Opens the file for reading. Returns `None` if it does not exist.
 ///
 /// # Errors
-/// A path that names something else, or a file that cannot be read or is too
-/// large.
+/// The path names something else, or the file cannot be read or is too large.
 pub(super) fn open(path: &Path) -> Result<Option<File>, StoreError> {
     if regular_file::is_sidecar_name(path) {
         return open_beside(path);
     }
     let failed = |source| StoreError::read(path.to_owned(), source);
-    // Looked at before it is opened: a pipe would never open.
+    // Checked before it is opened, because opening a pipe would block.
     let metadata = match std::fs::metadata(path) {
         Ok(metadata) => metadata,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -37,16 +36,16 @@ pub(super) fn open(path: &Path) -> Result<Option<File>, StoreError> {
     sized(path, file).map(Some)
 }
 
-/// A file in a recording's folder, open for reading; `None` where there is none.
+/// Opens a file in a recording's folder for reading. Returns `None` if it does not exist.
 ///
 /// # Errors
-/// As [`open`]; a link or a file with several names.
+/// As for [`open`], or it is a link or has several names.
 pub(super) fn open_part(path: &Path) -> Result<Option<File>, StoreError> {
     let opened = regular_file::open_to_read(path).map_err(|source| not_a_part(path, source))?;
     opened.map(|file| sized(path, file)).transpose()
 }
 
-/// The error of something in a recording's folder that is called as an entry's file and
+/// Returns the error of something in a recording's folder that has the name of an entry's file but
 /// cannot be one.
 pub(super) fn not_a_part(path: &Path, source: io::Error) -> StoreError {
     match StoreError::read(path, source) {
@@ -57,7 +56,7 @@ pub(super) fn not_a_part(path: &Path, source: io::Error) -> StoreError {
     }
 }
 
-/// A file that stands beside a recording, open for reading; `None` where there is none.
+/// Opens a file beside a recording for reading. Returns `None` if it does not exist.
 fn open_beside(path: &Path) -> Result<Option<File>, StoreError> {
     let opened =
         regular_file::open_to_read(path).map_err(|source| StoreError::read(path, source))?;

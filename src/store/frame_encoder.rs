@@ -1,5 +1,5 @@
-//! Encodes an exchange as a frame of the log, and checks that it holds none of the run's
-//! credentials. This is the slow part of appending, so any number of threads do it at once,
+//! The encoder of exchanges: makes frames of the log, and checks that they hold none of the run's
+//! credentials. This is the slow part of appending, so many threads can do it at the same time,
 //! beside the one that writes.
 
 use std::io;
@@ -13,10 +13,10 @@ use loomrec_recording::log_codec::TakeStanding;
 use loomrec_recording::redact::CallCredentials;
 use loomrec_recording::{Entry, EntryName, log_codec};
 
-/// An exchange to be kept.
+/// An exchange to be stored.
 #[derive(Debug)]
 pub struct LogItem {
-    /// What it is kept under.
+    /// The name that it is stored under.
     pub name: EntryName,
     /// The exchange.
     pub entry: Entry,
@@ -24,7 +24,7 @@ pub struct LogItem {
     pub secrets: Arc<CallCredentials>,
 }
 
-/// Makes exchanges ready for one recorder's log.
+/// Encodes exchanges for one recorder's log.
 #[derive(Clone, Debug)]
 pub struct FrameEncoder {
     path: PathBuf,
@@ -33,37 +33,37 @@ pub struct FrameEncoder {
     keep_failures: bool,
 }
 
-/// An exchange that is ready.
+/// An encoded exchange.
 #[derive(Debug)]
 pub struct EncodedFrame {
     pub(super) name: NameFingerprint,
-    /// Whether the takes of earlier runs are to give way to this run's.
+    /// Whether the takes of this run replace those of earlier runs.
     replace: bool,
-    /// Whether its call failed, and so must not take the place of one that succeeded.
+    /// Whether its call failed, so that it must not replace a take whose call succeeded.
     failed: bool,
-    /// What it says of itself.
+    /// How the frame relates to other takes of its name.
     standing: TakeStanding,
     frame: Vec<u8>,
 }
 
 impl FrameEncoder {
-    /// For the recording at `path`. With `replace`, the takes that an earlier run
-    /// left under a name give way to the first that this run records of it.
+    /// Returns an encoder for the recording at `path`. With `replace`, the first take that this run
+    /// records of a name replaces those of earlier runs.
     pub(super) fn new(path: PathBuf, watch: Arc<SecretGuard>, replace: bool) -> Self {
         Self { path, watch, replace, keep_failures: false }
     }
 
-    /// Lets calls that failed take the place of earlier takes as any other does.
+    /// Sets whether calls that failed replace earlier takes as any other call does.
     #[must_use]
     pub fn keep_failures(self, keep_failures: bool) -> Self {
         Self { keep_failures, ..self }
     }
 
-    /// Makes an exchange ready.
+    /// Encodes an exchange.
     ///
     /// # Errors
-    /// [`StoreError::Secret`] where it holds a credential of this run,
-    /// [`StoreError::Write`] where it is too large for a log.
+    /// [`StoreError::Secret`] if it holds a credential of this run, [`StoreError::Write`] if it is
+    /// too large for a log.
     pub fn pack(&self, item: &LogItem) -> Result<EncodedFrame, StoreError> {
         let LogItem { name, entry, secrets } = item;
         let mut frame = vec![0; log::HEAD];
@@ -90,29 +90,29 @@ impl AsMut<Self> for EncodedFrame {
 }
 
 impl EncodedFrame {
-    /// The bytes it takes in the log.
+    /// Returns the number of bytes it takes in the log.
     pub(super) fn len(&self) -> usize {
         self.frame.len()
     }
 
-    /// The frame to be written, given what the run has recorded of its name.
+    /// Returns the frame to write. `known` is what the run has recorded of its name.
     pub(super) fn frame(&mut self, known: RecordedTakes) -> &[u8] {
         let standing = standing(self.replace, self.failed, known);
         if standing != self.standing {
             self.standing = standing;
             log_codec::set_standing(&mut self.frame[log::HEAD..], standing);
-            // It fitted before, and its length is the same.
+            // It fitted before, and its length has not changed.
             let _ = log::seal(self.mark(), &mut self.frame);
         }
         &self.frame
     }
 
-    /// Whether it may still go, since its call failed and none has succeeded so far.
+    /// Whether it may still be left out, because its call failed and none has succeeded so far.
     pub(super) fn may_go(&self) -> bool {
         self.standing.is_failed()
     }
 
-    /// What the run remembers of it, once it was given [`EncodedFrame::frame`].
+    /// Returns what the run remembers of it. Call [`EncodedFrame::frame`] first.
     pub(super) fn mark(&self) -> NameFingerprint {
         marked(self.name, self.standing)
     }
@@ -121,18 +121,18 @@ impl EncodedFrame {
 /// What a run has recorded of a name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct RecordedTakes {
-    /// A take that earlier ones gave way to.
+    /// Whether there is a take that replaced earlier ones.
     pub(super) taken: bool,
-    /// A take whose call failed, and none that succeeded before it.
+    /// Whether there is a take whose call failed, with no success before it.
     pub(super) failed: bool,
 }
 
-/// What the run remembers of a name of which all calls have failed so far.
+/// Returns what the run remembers of a name whose calls have all failed so far.
 pub(super) fn failed_mark(name: NameFingerprint) -> NameFingerprint {
     (name ^ FAILED).max(log::ABOUT + 1)
 }
 
-/// Far from every fingerprint, which are of hashes.
+/// Keeps these marks apart from the fingerprints, which are hashes.
 const FAILED: NameFingerprint = 0xfa11_ed00_fa11_ed00_fa11_ed00_fa11_ed00;
 
 fn marked(name: NameFingerprint, standing: TakeStanding) -> NameFingerprint {

@@ -1,4 +1,4 @@
-//! The index of a recording's file: its outline, read in a stream.
+//! The index of a recording's file: its outline, read as a stream.
 
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader};
@@ -13,17 +13,16 @@ use loomrec_recording::error::{no_text, not_object, not_utf8, syntax};
 use loomrec_recording::outline::{NoOutline, OutlineBuilder, RecordingOutline};
 use loomrec_recording::scan::NotSplit;
 
-/// How much is read at once.
+/// How many bytes are read at one time.
 const PIECE: usize = 64 * 1024;
 
-/// Reads a file's outline. Nothing but that is held in memory.
+/// Reads a file's outline. Only the outline is kept in memory.
 ///
 /// # Errors
-/// A file that cannot be read, or that is no recording: `path` is its name for
-/// people.
+/// The file cannot be read, or it is not a recording. `path` names it in messages.
 pub(super) fn read(path: &Path, file: &File) -> Result<RecordingOutline, StoreError> {
     let failed = |source| StoreError::read(path.to_owned(), source);
-    // One of many small files needs no large piece.
+    // A small file, of which there may be many, needs only a small buffer.
     let length = file.metadata().map_err(failed)?.len();
     let mut outliner = OutlineBuilder::expecting(length);
     let piece = usize::try_from(length).map_or(PIECE, |length| length.clamp(4096, PIECE));
@@ -57,13 +56,13 @@ pub(super) fn read(path: &Path, file: &File) -> Result<RecordingOutline, StoreEr
     Err(unusable(path, error))
 }
 
-/// Names the file that a format error was found in.
+/// Returns the error of a format problem in this file.
 pub(super) fn unusable(path: &Path, problem: FormatError) -> StoreError {
     StoreError::Format { path: path.to_owned(), problem: Box::new(problem) }
 }
 
-/// What is wrong with a file that is no JSON, found by reading all of it; `None`
-/// where nothing is.
+/// Returns what is wrong with a file that is not JSON, which is found by reading all of it; `None`
+/// if nothing is wrong.
 pub(super) fn problem(file: &File) -> io::Result<Option<FormatError>> {
     if let Some(error) = no_words(file)? {
         return Ok(Some(error));
@@ -78,8 +77,8 @@ pub(super) fn problem(file: &File) -> io::Result<Option<FormatError>> {
     }
 }
 
-/// What is wrong with a file that is no text, or an empty one. A line may be as long as
-/// the file: it is looked at in pieces.
+/// Returns what is wrong with a file that is empty or not text. A line may be as long as the file,
+/// so it is read in pieces.
 fn no_words(file: &File) -> io::Result<Option<FormatError>> {
     let mut source = BufReader::with_capacity(PIECE, log::from(file, 0));
     if let Some(FormatError::ByteOrderMark) = no_text(source.fill_buf()?) {

@@ -1,4 +1,4 @@
-//! Opens a recording's file as it is, whatever is wrong with it, and changes nothing.
+//! The inspection of a recording's file: opens it whatever is wrong with it, and changes nothing.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
@@ -16,39 +16,39 @@ use loomrec_recording::error::not_object;
 use loomrec_recording::scan::{MemberScanner, NotSplit};
 use loomrec_recording::verification::{FileLayout, LayoutReader};
 
-/// How much is read at once where nothing is held of it.
+/// How many bytes are read at one time if none of them are kept.
 const PIECE: usize = 1024 * 1024;
 
-/// How often an entry's bytes are in memory at once while it is looked at.
+/// How many copies of an entry's bytes are in memory while it is inspected.
 const COPIES: usize = 8;
 
-/// A recording's file, open, with nothing of it understood yet.
+/// An open recording file of which nothing has been parsed yet.
 #[derive(Debug)]
 pub struct InspectedFile {
     path: PathBuf,
     file: File,
 }
 
-/// A file that stands beside a recording and has no business there, or not yet.
+/// A file beside a recording that should not be there, or not yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LeftoverFile {
-    /// Calls that are not in the recording yet.
+    /// A log: calls that are not in the recording yet.
     Log {
         /// The log.
         path: PathBuf,
-        /// How many entries it holds.
+        /// The number of entries in it.
         entries: usize,
-        /// Whether no live recorder holds it: replay refuses the recording then.
+        /// Whether no live recorder holds it. Replay then refuses the recording.
         is_abandoned: bool,
     },
-    /// Bytes that were set aside, since they are no whole entries.
+    /// Bytes that were set aside, because they are no whole entries.
     Torn {
-        /// Where they are.
+        /// The file that holds them.
         path: PathBuf,
-        /// How many there are.
+        /// The number of bytes.
         bytes: u64,
     },
-    /// Requests that wait for their answers, or answers that wait for their review.
+    /// Requests that wait for answers, or answers that wait for review.
     Waiting {
         /// The file.
         path: PathBuf,
@@ -59,7 +59,7 @@ impl InspectedFile {
     /// Opens a file.
     ///
     /// # Errors
-    /// A file that is missing, is none, is too large, or cannot be read.
+    /// The file is missing, is not a file, is too large, or cannot be read.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let missing = || StoreError::Missing { path: path.to_owned() };
         let file = file::open(path)?.ok_or_else(missing)?;
@@ -69,25 +69,25 @@ impl InspectedFile {
     /// Opens a file in a recording's folder.
     ///
     /// # Errors
-    /// As [`Self::open`]; a link or a file with several names.
+    /// As for [`Self::open`], or it is a link or has several names.
     pub fn open_part(path: &Path) -> Result<Self, StoreError> {
         let missing = || StoreError::Missing { path: path.to_owned() };
         let file = file::open_part(path)?.ok_or_else(missing)?;
         Ok(Self { path: path.to_owned(), file })
     }
 
-    /// Where everything in it stands, and what is wrong with that.
+    /// Returns where everything in it is, and what is wrong with that.
     ///
     /// # Errors
-    /// A file that cannot be read, or is not a JSON object.
+    /// The file cannot be read, or is not a JSON object.
     pub fn layout(&self) -> Result<FileLayout, StoreError> {
         self.read().map(LayoutReader::finish)
     }
 
-    /// The same of a file in a recording's folder.
+    /// Does the same for a file in a recording's folder.
     ///
     /// # Errors
-    /// As [`Self::layout`].
+    /// As for [`Self::layout`].
     pub fn part(&self) -> Result<FileLayout, StoreError> {
         self.read().map(LayoutReader::finish_part)
     }
@@ -113,7 +113,7 @@ impl InspectedFile {
         }
     }
 
-    /// Why the file is no JSON object.
+    /// Returns why the file is not a JSON object.
     fn no_object(&self) -> Result<StoreError, StoreError> {
         let found = index::problem(&self.file).map_err(|error| self.failed(error))?;
         let mut source = BufReader::new(log::from(&self.file, 0));
@@ -124,10 +124,10 @@ impl InspectedFile {
         Ok(index::unusable(&self.path, problem))
     }
 
-    /// The bytes at a place.
+    /// Returns the bytes at a place.
     ///
     /// # Errors
-    /// A file that cannot be read, or is shorter than it was.
+    /// The file cannot be read, or is shorter than it was.
     pub fn text(&self, range: &Range<u64>) -> Result<Vec<u8>, StoreError> {
         let full = || self.failed(std::io::ErrorKind::OutOfMemory.into());
         let length = usize::try_from(range.end - range.start).map_err(|_| full())?;
@@ -142,10 +142,10 @@ impl InspectedFile {
         Ok(bytes)
     }
 
-    /// How many lines end at a place.
+    /// Returns the number of lines that end at a place.
     ///
     /// # Errors
-    /// As [`Self::text`].
+    /// As for [`Self::text`].
     pub fn lines(&self, range: &Range<u64>) -> Result<usize, StoreError> {
         let (mut at, mut lines) = (range.start, 0);
         while at < range.end {
@@ -161,10 +161,10 @@ impl InspectedFile {
     }
 }
 
-/// What stands beside a recording.
+/// Returns the files beside a recording that should not be there.
 ///
 /// # Errors
-/// A log that cannot be read.
+/// A log cannot be read.
 pub fn leftovers(location: &RecordingLocation) -> Result<Vec<LeftoverFile>, StoreError> {
     let paths = paths_of(location.as_path())?;
     let mut found = Vec::new();

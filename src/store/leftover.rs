@@ -1,4 +1,4 @@
-//! The log that a recorder which is gone has left beside a recording.
+//! The log that a recorder which has ended left beside a recording.
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,14 +12,14 @@ use super::run::is_live;
 use super::sidecars::{has_leftover, is_at};
 use super::store_event::StoreEvent;
 
-/// How long the lock is waited for where nothing depends on it.
+/// How long to wait for the lock when nothing depends on it.
 const SHORT: Duration = Duration::from_secs(2);
 
-/// Compacts what recorders that are gone have left behind; gives what is to be told
-/// of it. `path` is the recording's name for people.
+/// Compacts what recorders that have ended left behind. Returns the events to report. `path` names
+/// the recording in messages.
 ///
 /// # Errors
-/// As [`super::compaction::run`].
+/// As for [`super::compaction::run`].
 pub(super) fn merge(
     path: &Path,
     paths: &RecordingPaths,
@@ -32,7 +32,7 @@ pub(super) fn merge(
     let found = is_at(&paths.lock)?;
     let mut lock = RecordingLock::new(&paths.lock, disk);
     let guard = match lock.acquire(SHORT) {
-        // Whoever holds it is alive, and so is the log's recorder.
+        // The holder of the lock is alive, and so is the log's recorder.
         Err(StoreError::Held { .. }) => return Ok(Vec::new()),
         guard => guard?,
     };

@@ -1,12 +1,12 @@
-//! Recordings on disk: read whole, and kept up to date by any number of
-//! processes at once.
+//! Recordings on disk: read as a whole, and kept up to date by any number of processes at the same
+//! time.
 //!
-//! A [`Recording`] is read entry by entry, [`load`] reads it whole. A [`RecordingAppender`]
-//! adds to one: a [`FrameEncoder`] makes exchanges ready, each [`RecordingAppender::keep`] appends to the log `FILE.log` under the
-//! exclusive lock of the sidecar `FILE.lock`, and compactions bring the log into the file
-//! as a whole (a [`SharedAppender`] makes them when they are due), so nothing is lost and a reader never sees half a file. [`RecordingChanges`] are
-//! made to one that nobody records into; [`create`] makes one of entries. Everything
-//! here blocks.
+//! A [`Recording`] is read entry by entry, and [`load`] reads it whole. A [`RecordingAppender`]
+//! adds to one: a [`FrameEncoder`] encodes exchanges, and each [`RecordingAppender::keep`] appends
+//! to the log `FILE.log` under the exclusive lock of the sidecar `FILE.lock`. Compactions merge the
+//! log into the file as a whole (a [`SharedAppender`] runs them when they are due), so nothing is
+//! lost and a reader never sees half a file. [`RecordingChanges`] are applied to a recording that
+//! nobody records into, and [`create`] makes one from entries. Everything here blocks.
 
 mod appender_event;
 mod backend;

@@ -1,5 +1,5 @@
-//! Recordings that are named by a symbolic link: what a link leads to is changed only where
-//! it is a recording already.
+//! Recordings that are named by a symbolic link. The target of a link is changed only if it is a
+//! recording already.
 
 use std::path::{Path, PathBuf};
 
@@ -7,13 +7,13 @@ use super::error::StoreError;
 use super::reader::Recording;
 use super::regular_file;
 
-/// Refuses a link, unless what it leads to holds an entry or says that it is a recording.
+/// Rejects a link, unless its target holds an entry or says that it is a recording.
 ///
-/// A link may have come with a repository: an empty folder, or a file with other JSON in
-/// it, may be anybody's.
+/// A link may have come with a repository: an empty folder, or a file with other JSON in it, may
+/// belong to anyone.
 ///
 /// # Errors
-/// Such a link; what a link leads to and cannot be read.
+/// The link is rejected, or its target cannot be read.
 pub(super) fn refuse_other_than_a_recording(path: &Path) -> Result<(), StoreError> {
     let plain: PathBuf = path.components().collect();
     if !plain.is_symlink() {

@@ -1,17 +1,18 @@
-//! Where a recording is, as a user names it.
+//! The location of a recording, as a user names it.
 
 use std::path::{Path, PathBuf};
 
 use super::paths::beside_recording;
 
-/// Where a recording is: the path of a file or a folder. What a user types is read once
-/// ([`RecordingLocation::parse`]) and handed down; a path that the program made is a location as it is.
+/// Where a recording is: the path of a file or a folder. A user's text is parsed once
+/// ([`RecordingLocation::parse`]) and passed on. A path that the program made is a location as it
+/// is.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RecordingLocation {
     path: PathBuf,
 }
 
-/// A recording that was named by a URL.
+/// The error of a recording that was named by a URL.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "recordings are read from files and folders, not from {scheme}://; fetch it and name the file"
@@ -22,10 +23,10 @@ pub struct RemoteLocationError {
 }
 
 impl RecordingLocation {
-    /// Reads what a user named.
+    /// Parses what a user named.
     ///
     /// # Errors
-    /// A URL: recordings are files and folders.
+    /// It is a URL: recordings are files and folders.
     pub fn parse(named: PathBuf) -> Result<Self, RemoteLocationError> {
         match named.to_str().and_then(url_scheme) {
             Some(scheme) => Err(RemoteLocationError { scheme: scheme.to_owned() }),
@@ -33,24 +34,24 @@ impl RecordingLocation {
         }
     }
 
-    /// The path of the file or the folder.
+    /// Returns the path of the file or the folder.
     pub fn as_path(&self) -> &Path {
         &self.path
     }
 
-    /// As it was named, for messages.
+    /// Returns the location as it was named, for messages.
     pub fn display(&self) -> std::path::Display<'_> {
         self.path.display()
     }
 
-    /// What stands beside the recording under its name and `suffix`. A folder's is not
-    /// within it.
+    /// Returns the location beside the recording with `suffix` after its name. For a folder, it is
+    /// not within the folder.
     pub fn beside(&self, suffix: &str) -> Self {
         Self { path: beside_recording(&self.path, suffix) }
     }
 }
 
-/// The scheme of a text that begins with one and `://`.
+/// Returns the scheme of a text that begins with one and `://`.
 fn url_scheme(text: &str) -> Option<&str> {
     let (scheme, _) = text.split_once("://")?;
     let is_letter = |letter: char| letter.is_ascii_alphanumeric() || "+-.".contains(letter);

@@ -1,11 +1,10 @@
-//! The exclusive lock on a recording: a sidecar file, since the recording itself
-//! is replaced by rename.
+//! The exclusive lock on a recording. It is on a sidecar file, because the recording itself is
+//! replaced by rename.
 //!
-//! Whoever holds a [`LockGuard`] may change the recording and the files beside it. A
-//! [`RecordingLock`] keeps its file open between two turns, so a turn that nobody contends
-//! mostly costs two small system calls. The lock file may be removed by its holder:
-//! one who was waiting on it sees that its path no longer names what was locked,
-//! and starts over.
+//! The holder of a [`LockGuard`] may change the recording and the files beside it. A
+//! [`RecordingLock`] keeps its file open between two turns, so an uncontended turn mostly costs two
+//! small system calls. The holder may remove the lock file. A process that was waiting for it sees
+//! that the path no longer names what it locked, and starts over.
 
 use std::fs::File;
 use std::io;
@@ -19,45 +18,45 @@ use super::error::StoreError;
 use super::regular_file;
 use loomrec_os::{FileId, read_at, read_exact_at, write_all_at};
 
-/// How long a lock is waited for.
+/// How long to wait for a lock.
 pub(super) const WAIT: Duration = Duration::from_secs(30);
 
-/// How often a lock that someone else holds is tried again before the kernel is
-/// asked to wait: most turns are over sooner than a thread is started.
+/// How often a lock that is held elsewhere is retried before the kernel is asked to wait. Most
+/// turns are over sooner than a thread is started.
 const TRIES: u32 = 16;
 
 /// The pause between two tries.
 const PAUSE: Duration = Duration::from_micros(50);
 
-/// A wait no longer than this is spent trying: nobody is left waiting when it is
-/// over, however often that happens while someone sits on the lock.
+/// A wait of at most this long consists of retries only. It leaves no waiting thread behind,
+/// however often it fails while another process keeps the lock.
 const SHORT: Duration = Duration::from_millis(500);
 
-/// The pause between two tries then.
+/// The pause between two such retries.
 const LONG_PAUSE: Duration = Duration::from_millis(2);
 
-/// A signature this fresh is not renewed, so that who takes turn after turn signs
-/// only now and then.
+/// A signature younger than this is not renewed, so that a process with many turns signs only now
+/// and then.
 const FRESH: Duration = Duration::from_millis(500);
 
-/// For this long, a live recorder takes the free lock without a look at its path.
+/// How long a live recorder takes the free lock without checking its path again.
 const UNCHECKED: Duration = Duration::from_millis(20);
 
-/// Every signature has this many bytes, so that one overwrites another whole.
+/// The size of every signature in bytes. They are equal, so that one overwrites another in full.
 const SIGNATURE: usize = 160;
 
-/// One user of a recording's lock.
+/// A handle to a recording's lock.
 #[derive(Debug)]
 pub(super) struct RecordingLock {
     path: PathBuf,
     disk: Disk,
     open: Option<(Arc<File>, FileId)>,
     signed: Option<(Instant, Vec<u8>)>,
-    /// When the path was last seen to name the open file, which was signed.
+    /// When the path was last seen to name the open file, which was signed then.
     checked: Option<Instant>,
 }
 
-/// The lock, held until this is dropped.
+/// The lock, which is held until this is dropped.
 #[derive(Debug)]
 pub(super) struct LockGuard {
     file: Arc<File>,
@@ -65,35 +64,34 @@ pub(super) struct LockGuard {
 
 impl Drop for LockGuard {
     fn drop(&mut self) {
-        // Explicitly: a copy of the file in a child that is just being started
-        // would keep it locked otherwise.
+        // Unlocks explicitly, because a copy of the file in a child process that is being started
+        // would keep it locked.
         let _ = fs2::FileExt::unlock(&*self.file);
     }
 }
 
 impl RecordingLock {
-    /// The lock at `path`; nothing is opened yet.
+    /// Returns the lock at `path`. Nothing is opened yet.
     pub(super) fn new(path: &Path, disk: &Disk) -> Self {
         Self { path: path.to_owned(), disk: disk.clone(), open: None, signed: None, checked: None }
     }
 
-    /// Takes the lock, creating its file where it is missing, and leaves there
-    /// who holds it. Must not be called while a guard of the same lock lives.
+    /// Takes the lock, and writes into its file who holds it. Creates the file if it is missing.
+    /// Must not be called while a guard of the same lock lives.
     ///
     /// # Errors
-    /// A file that cannot be locked at all, or that someone else holds for longer
-    /// than `wait`.
+    /// The file cannot be locked at all, or another process holds it for longer than `wait`.
     pub(super) fn acquire(&mut self, wait: Duration) -> Result<LockGuard, StoreError> {
         self.checked = None;
         self.acquire_within(wait)
     }
 
-    /// Takes the lock as [`Self::acquire`] does, without waiting. For recorders only: no
-    /// loomrec removes the lock's file while one is alive, so the path is looked at only
-    /// once in [`UNCHECKED`].
+    /// Takes the lock as [`Self::acquire`] does, without waiting. For recorders only: no loomrec
+    /// removes the lock's file while a recorder is alive, so the path is checked only once in
+    /// [`UNCHECKED`].
     ///
     /// # Errors
-    /// As [`Self::acquire`].
+    /// As for [`Self::acquire`].
     pub(super) fn acquire_for_live_run(&mut self) -> Result<LockGuard, StoreError> {
         self.acquire_within(Duration::ZERO)
     }
@@ -121,13 +119,13 @@ impl RecordingLock {
                 });
             }
             let guard = LockGuard { file: Arc::clone(&file) };
-            // Only one who waited may have waited for a file that its holder removed.
+            // Only a caller that waited can have locked a file that its holder removed.
             if is_free && self.checked.is_some_and(|at| began.duration_since(at) < UNCHECKED) {
                 self.open = Some((file, id));
                 return Ok(guard);
             }
             if FileId::at_path(&self.path).map_err(failed)? == Some(id) {
-                // For people only: a lock without a name on it is as good.
+                // The signature is for people only. The lock works without it.
                 let _ = self.sign(&file);
                 self.checked = Some(began);
                 self.open = Some((file, id));
@@ -136,12 +134,12 @@ impl RecordingLock {
         }
     }
 
-    /// Which file was locked last. Another one means that someone removed it.
+    /// Returns the identity of the file that was locked last. If it changes, the file was removed.
     pub(super) fn id(&self) -> Option<FileId> {
         self.open.as_ref().map(|(_, id)| *id)
     }
 
-    /// Removes the lock's file. Only under its guard, which is let go of.
+    /// Removes the lock's file. Needs the guard, which is released.
     pub(super) fn remove(&mut self, guard: LockGuard) -> io::Result<()> {
         self.open = None;
         let removed = self.disk.remove_if_there(&self.path);
@@ -149,7 +147,7 @@ impl RecordingLock {
         removed
     }
 
-    /// Writes who holds the lock, unless that stands there already.
+    /// Writes who holds the lock, unless that is written already.
     fn sign(&mut self, file: &File) -> io::Result<()> {
         if let Some((when, text)) = &self.signed
             && when.elapsed() < FRESH
@@ -166,10 +164,10 @@ impl RecordingLock {
     }
 }
 
-/// Takes a lock without creating its file or signing it: for those who only read.
+/// Takes a lock without creating its file or signing it, for processes that only read.
 ///
 /// # Errors
-/// A file that cannot be locked, or is none.
+/// The file cannot be locked, or is not a file.
 pub(super) fn acquire_existing(path: &Path, wait: Duration) -> Result<ExistingLock, StoreError> {
     let failed = |source| StoreError::lock(path, source);
     let deadline = Instant::now() + wait;
@@ -189,23 +187,23 @@ pub(super) fn acquire_existing(path: &Path, wait: Duration) -> Result<ExistingLo
     }
 }
 
-/// A lock as one finds it who only reads.
+/// A lock as a reader finds it.
 #[derive(Debug)]
 pub(super) enum ExistingLock {
-    /// There is no file: nobody holds it.
+    /// There is no file, so nobody holds it.
     Missing,
-    /// Someone else holds it, and has not let go of it in time.
+    /// Another process holds it, and did not release it in time.
     Held,
-    /// It is the caller's until the guard is dropped.
+    /// The caller holds it until the guard is dropped.
     Acquired(LockGuard),
 }
 
-/// Whether an error says that someone else holds the lock.
+/// Whether an error says that another process holds the lock.
 pub(super) fn is_contended(error: &io::Error) -> bool {
     error.raw_os_error() == fs2::lock_contended_error().raw_os_error()
 }
 
-/// Takes the exclusive lock on a file, unless someone else has it.
+/// Takes the exclusive lock on a file. Returns whether it was free.
 pub(super) fn try_lock(file: &File) -> io::Result<bool> {
     match fs2::FileExt::try_lock_exclusive(file) {
         Ok(()) => Ok(true),
@@ -214,10 +212,9 @@ pub(super) fn try_lock(file: &File) -> io::Result<bool> {
     }
 }
 
-/// Locks the file, or gives up at the deadline. After a few tries the waiting is
-/// the kernel's, on a thread of its own, since it is fair there and ends at once;
-/// a thread that is given up on lets go as soon as it gets the lock, since it
-/// then holds the last handle to the file.
+/// Locks the file, or gives up at the deadline. After a few retries, a separate thread waits in the
+/// kernel, which is fair and returns as soon as the lock is free. A thread that was given up on
+/// holds the last handle to the file, so it releases the lock as soon as it gets it.
 fn lock_until(file: &Arc<File>, deadline: Instant) -> io::Result<bool> {
     for _ in 0..TRIES {
         if try_lock(file)? {
@@ -247,7 +244,7 @@ fn lock_until(file: &Arc<File>, deadline: Instant) -> io::Result<bool> {
             }
         };
         drop(waiting);
-        // Nobody listens to one who was given up on.
+        // The receiver is gone if the wait was given up.
         let _ = send.send(locked);
     })?;
     let left = deadline.saturating_duration_since(Instant::now());
@@ -257,7 +254,7 @@ fn lock_until(file: &Arc<File>, deadline: Instant) -> io::Result<bool> {
     }
 }
 
-/// Who we are and when it is.
+/// Returns who this process is, and the time.
 fn signature() -> Vec<u8> {
     let command = std::env::args_os().next().unwrap_or_default();
     let command = Path::new(&command).file_name().unwrap_or_default().to_string_lossy();
@@ -277,7 +274,7 @@ fn holder(path: &Path) -> String {
     let read = file.map(|file| read_at(&file, &mut text, 0));
     let text =
         String::from_utf8_lossy(&text[..read.and_then(Result::ok).unwrap_or(0)]).into_owned();
-    // Whoever may write the file may have written anything.
+    // A process that may write the file may have written anything.
     let text: String = text.chars().filter(|c| !c.is_control()).collect();
     match text.trim() {
         "" => "another process".to_owned(),

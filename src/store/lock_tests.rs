@@ -34,7 +34,7 @@ fn waiter_gets_the_lock_as_soon_as_it_is_free() {
         let path = path(&dir);
         thread::spawn(move || lock(&path).acquire(WAIT).map(drop))
     };
-    // Long enough for the waiter to be in the kernel; sooner is right as well.
+    // Long enough for the waiter to be in the kernel. Sooner is right as well.
     thread::sleep(Duration::from_millis(20));
     drop(guard);
     waiter.join().unwrap().unwrap();
@@ -64,7 +64,7 @@ fn waiter_starts_over_when_the_lock_file_was_removed() {
         let path = path(&dir);
         thread::spawn(move || lock(&path).acquire(WAIT))
     };
-    // Whether it waits by now or comes later, it must end with the new file.
+    // Whether it waits already or comes later, it must end with the new file.
     thread::sleep(Duration::from_millis(20));
     one.remove(guard).unwrap();
     let second = waiter.join().unwrap().unwrap();

@@ -1,4 +1,4 @@
-//! Appends to the log for one recorder, which knows where its last append ended.
+//! The appender of one recorder, which knows where its last append to the log ended.
 
 use std::fs::File;
 use std::io;
@@ -10,19 +10,19 @@ use super::regular_file;
 use super::rotation::KnownLog;
 use loomrec_os::{FileId, FileStatus};
 
-/// An append that took longer says that the storage is slow at present.
+/// An append that takes longer shows that the storage is slow at present.
 const SLOW: Duration = Duration::from_millis(2);
 
-/// For how long that is believed.
+/// How long that is assumed.
 const SLOW_FOR: Duration = Duration::from_secs(1);
 
-/// When what was kept is safe.
+/// What stored entries survive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
-    /// Whatever becomes of this process, SIGKILL included.
+    /// The end of this process, including SIGKILL.
     #[default]
     Process,
-    /// Whatever becomes of the machine, a power cut included.
+    /// The failure of the machine, including a power cut.
     Power,
 }
 
@@ -33,38 +33,38 @@ pub(super) struct LogAppender {
     disk: Disk,
     durability: Durability,
     open: Option<OpenLog>,
-    /// Until when appends are taken to be slow.
+    /// Until when appends are assumed to be slow.
     slow_until: Option<Instant>,
 }
 
-/// A log that is open.
+/// An open log.
 #[derive(Debug)]
 pub(super) struct OpenLog {
     pub(super) file: File,
     pub(super) id: FileId,
-    /// Up to where it is known, and whole.
+    /// How far it is known, and whole.
     pub(super) end: u64,
-    /// How many logs of the run had been moved away when it was opened.
+    /// The number of logs of the run that had been moved away when it was opened.
     pub(super) rotations: usize,
     /// Whether its name is known to be on the device.
     named: bool,
 }
 
-/// What has become of the log since it was looked at last.
+/// How the log has changed since the last check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LogState {
-    /// Nothing; or there is none, as before.
+    /// Not changed, or still missing.
     Same,
-    /// Others added to it.
+    /// Others appended to it.
     Longer,
-    /// Someone cut it.
+    /// It was cut.
     Shorter,
     /// The path names another file, or none.
     Other,
 }
 
 impl LogAppender {
-    /// A handle to the log at `path`; nothing is opened yet.
+    /// Returns a handle to the log at `path`. Nothing is opened yet.
     pub(super) fn new(path: &Path, disk: &Disk) -> Self {
         Self {
             path: path.to_owned(),
@@ -75,19 +75,18 @@ impl LogAppender {
         }
     }
 
-    /// From now on what is appended is as safe as this.
+    /// Sets the durability of later appends.
     pub(super) fn set_durability(&mut self, durability: Durability) {
         self.durability = durability;
     }
 
-    /// Whether an append is no more than a copy into the system's memory, and has
-    /// been as quick as one lately.
+    /// Whether an append only copies into the system's memory, and has been that quick lately.
     pub(super) fn is_quick(&self) -> bool {
         self.durability == Durability::Process
             && self.slow_until.is_none_or(|until| until <= Instant::now())
     }
 
-    /// Looks at the path.
+    /// Checks the file at the path.
     pub(super) fn state(&self) -> io::Result<LogState> {
         Ok(match (&self.open, FileStatus::at_path(&self.path)?) {
             (None, None) => LogState::Same,
@@ -100,8 +99,8 @@ impl LogAppender {
         })
     }
 
-    /// Lets go of the log that is open, and opens the one that is at the path, if
-    /// any, with nothing of it known. Gives the former one.
+    /// Closes the open log, and opens the one that is at the path, if any, with nothing of it
+    /// known. Returns the former one.
     pub(super) fn reopen(&mut self, rotations: usize) -> io::Result<Option<OpenLog>> {
         let mut options = File::options();
         let open = regular_file::open_existing(&self.path, options.read(true).append(true))?;
@@ -115,24 +114,23 @@ impl LogAppender {
         Ok(std::mem::replace(&mut self.open, open))
     }
 
-    /// The log, where there is one.
+    /// Returns the log, if there is one.
     pub(super) fn open(&mut self) -> Option<&mut OpenLog> {
         self.open.as_mut()
     }
 
-    /// Up to where the log is known to be whole.
+    /// Returns how far the log is known to be whole.
     pub(super) fn known(&self) -> Option<KnownLog> {
         self.open.as_ref().map(|open| KnownLog { log: open.id, end: open.end })
     }
 
-    /// How long the log is, as far as is known.
+    /// Returns the known length of the log.
     pub(super) fn len(&self) -> u64 {
         self.open.as_ref().map_or(0, |open| open.end)
     }
 
-    /// Appends frames in one write: `first` in front of them where the log has
-    /// nothing yet. What could not be written whole is cut off again. Only under
-    /// the recording's lock, and when all of the log is known.
+    /// Appends frames in one write, with `first` before them if the log is empty. A write that
+    /// fails is cut off again. Only under the recording's lock, and when all of the log is known.
     pub(super) fn append(
         &mut self,
         first: &[u8],
@@ -154,7 +152,7 @@ impl LogAppender {
                 return Ok(());
             }
             self.disk.sync_data(&open.file)?;
-            // Whoever began it may have died before, or have asked for less.
+            // The process that created it may have died before this, or needed less durability.
             if let Some(folder) = self.path.parent().filter(|_| !open.named) {
                 self.disk.sync_folder(folder)?;
             }
@@ -168,7 +166,7 @@ impl LogAppender {
                 Ok(())
             }
             Err(error) => {
-                // Where this fails as well, whoever comes next finds a torn tail.
+                // If this fails as well, the next recorder finds a torn tail.
                 let _ = self.disk.set_len(&open.file, open.end);
                 Err(error)
             }

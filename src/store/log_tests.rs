@@ -33,7 +33,7 @@ fn frames_are_laid_out_as_documented() {
     let bytes = framed(&[b"123456789"]);
     assert_eq!(bytes[..4], [0x8b, 0x4c, 0x52, 0x0a]);
     assert_eq!(bytes[4..12], [1, 0, 0, 0, 25, 0, 0, 0]);
-    // What Python's zlib.crc32 gives for bytes 4 to 11 and all from 16 on.
+    // The result of Python's zlib.crc32 for bytes 4 to 11 and all from 16 on.
     assert_eq!(u32::from_le_bytes(bytes[12..16].try_into().unwrap()), 0xe430_eadd);
     assert_eq!(bytes[16..32], 7_u128.to_le_bytes());
     assert_eq!(&bytes[32..], b"123456789");
@@ -45,7 +45,7 @@ fn names_have_the_same_fingerprint_only_when_they_are_the_same() {
     let of = |key: &str| fingerprint(&EntryName::of_key(key).0);
     assert_eq!(of(hash), 0x0123_4567_89ab_cdef_0123_4567_89ab_cdef);
     assert_eq!(of(&format!("{hash}#2")), of(hash));
-    // As sha256sum has it.
+    // The result of sha256sum.
     assert_eq!(of("a"), 0xca97_8112_ca1b_bdca_fac2_31b3_9a23_dc4d);
     assert_ne!(of("a"), of("b"));
     assert_ne!(of(&"0".repeat(64)), ABOUT);
@@ -129,7 +129,7 @@ fn whole_frames_behind_damage_are_found_again() {
     }
 }
 
-/// The frames of entries with bodies, one behind the other, and where they end.
+/// Returns the frames of entries with these bodies, one after the other, and where they end.
 fn entries(bodies: &[&[u8]]) -> (Vec<u8>, Vec<usize>) {
     let (mut bytes, mut ends) = (Vec::new(), vec![0]);
     for (number, body) in bodies.iter().enumerate() {
@@ -196,7 +196,7 @@ fn frame_in_a_body_is_not_believed_where_the_frame_around_it_is_torn_or_damaged(
     let mut body = framed(&[b"an entry that nobody recorded"]);
     body.extend([b'x'; 40]);
     let (bytes, ends) = entries(&[b"first", &body, b"last"]);
-    // Torn behind the frame in the body.
+    // Torn after the frame in the body.
     let scanned = scan(&file(&bytes[..ends[2] - 40])).unwrap();
     assert_eq!((scanned.frames.len(), scanned.whole as usize), (1, ends[1]));
     for at in ends[1]..ends[2] {

@@ -1,22 +1,22 @@
-//! Checks that there is memory for a large allocation before it is made: one that fails ends
-//! the process, and an entry of a file may have any length.
+//! The check that there is memory for a large allocation before it is made. An allocation that
+//! fails ends the process, and an entry of a file may have any length.
 
 use std::hint::black_box;
 
-/// How often an entry's bytes are in memory at once while it is read and shown.
+/// How many copies of an entry's bytes are in memory while it is read and shown.
 pub(super) const TO_READ: usize = 6;
 
-/// For less than this nobody asks.
+/// Smaller sizes are not checked.
 const SMALL: usize = 16 * 1024 * 1024;
 
-/// Whether an entry of so many bytes can be held so many times over.
+/// Whether `times` copies of an entry of `bytes` bytes fit into memory.
 pub(super) fn has_room(bytes: usize, times: usize) -> bool {
     if bytes < SMALL {
         return true;
     }
     let mut room: Vec<u8> = Vec::new();
     let found = room.try_reserve_exact(bytes.saturating_mul(times)).is_ok();
-    // What nobody sees could be left out.
+    // The compiler could remove an allocation that is not used.
     black_box(&mut room);
     found
 }

@@ -1,10 +1,9 @@
-//! What a recording is once its log is merged into its file: for each name, where
-//! its takes stand.
+//! The merge of a recording's log into its file: for each name, where its takes are.
 //!
-//! A plan is made from the file's outline and the heads of the log's entries; of
-//! the file's own entries only those are read that a new one must be put behind.
-//! Readers follow the plan and a compaction writes it, so a reader sees what a compaction
-//! would write. Merging the same entries again changes nothing.
+//! A plan is made from the file's outline and the heads of the log's entries. Of the file's own
+//! entries, only those are read that a new one must be ordered after. Readers follow the plan and a
+//! compaction writes it, so a reader sees what a compaction would write. Merging the same entries
+//! again changes nothing.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hasher as _};
@@ -13,16 +12,16 @@ use loomrec_recording::log_codec::{PackedHead, TakeStanding};
 use loomrec_recording::outline::RecordingOutline;
 use loomrec_recording::{Entry, EntryName};
 
-/// Which file an entry stands in.
+/// The file that holds an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EntryOrigin {
     /// The recording itself.
     File,
-    /// A log, by its number: the older first.
+    /// A log, by its number; the older one is first.
     Log(usize),
 }
 
-/// Where an entry stands in the [`Recording`](super::Recording) it was read from.
+/// The place of an entry in the [`Recording`](super::Recording) it was read from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TakeRef {
     pub(super) origin: EntryOrigin,
@@ -31,7 +30,7 @@ pub struct TakeRef {
 }
 
 impl TakeRef {
-    /// How many bytes the entry has there.
+    /// Returns the number of bytes of the entry there.
     pub fn bytes(&self) -> u64 {
         self.length
     }
@@ -44,19 +43,18 @@ pub(super) struct LogFrame {
     pub(super) place: TakeRef,
 }
 
-/// What is different from the file alone.
+/// The differences from the file alone.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LogMerge {
-    /// The takes of a name in the file, by its place in [`RecordingOutline::names`]. Names
-    /// that are not here are as they are in the file.
+    /// The takes of a name in the file, by its place in [`RecordingOutline::names`]. Other names
+    /// are as they are in the file.
     pub(super) changed: HashMap<usize, Vec<TakeRef>>,
-    /// The names of the file that are called otherwise from now on; their takes are
-    /// among the changed ones.
+    /// The names of the file that are renamed. Their takes are among the changed ones.
     pub(super) renamed: HashMap<usize, EntryName>,
     /// The names that are not in the file, in order.
     pub(super) new: Vec<(EntryName, Vec<TakeRef>)>,
-    /// How many takes are left out: their calls failed, and a take of the same name is
-    /// there whose call succeeded.
+    /// The number of takes that are left out: their calls failed, and a take of the same name
+    /// exists whose call succeeded.
     pub(super) failures: usize,
 }
 
@@ -67,19 +65,17 @@ impl LogMerge {
     }
 }
 
-/// Makes the plan. The frames come in the order they were appended; `read` reads
-/// an entry, `takes_of` gives the takes of a name of the file, by its number in the
-/// outline, and whether they differ from what stands there.
+/// Makes the plan. `frames` are in the order in which they were appended. `read` reads an entry.
+/// `takes_of` returns the takes of a name of the file, by its number in the outline, and whether
+/// they differ from those in the file.
 ///
-/// The takes of an earlier run give way to a frame that is the first of its run, but
-/// never one whose call succeeded to one whose call failed: see [`TakeStanding`].
-/// Any other takes its place behind the last take that was recorded no later, or
-/// at the end where it has no time, and is left out where that very entry is
-/// there already.
+/// A frame that is the first of its run replaces the takes of earlier runs, but a failed call never
+/// replaces a take whose call succeeded: see [`TakeStanding`]. Any other frame goes after the last
+/// take that was not recorded later, or to the end if it has no time. It is left out if the same
+/// entry is there already.
 ///
 /// # Errors
-/// What `read` fails with; and, from `takes_of`, a name of the file that holds no
-/// entries.
+/// The error of `read`, or that of `takes_of` for a name of the file that holds no entries.
 pub(super) fn plan<E>(
     outline: &RecordingOutline,
     frames: Vec<LogFrame>,
@@ -92,7 +88,7 @@ pub(super) fn plan<E>(
     }
     for (name, frames) in by_name(frames) {
         let known = outline.find_name(&name);
-        // A first take whose call succeeded makes all before it give way, unread.
+        // A first take whose call succeeded replaces all before it, which are not read.
         let first = frames.iter().rposition(|frame| frame.standing == TakeStanding::First);
         let (base, differs) = match known {
             Some(place) if first.is_none() => takes_of(place)?,
@@ -116,12 +112,12 @@ pub(super) fn plan<E>(
     Ok(plan)
 }
 
-/// Takes of a name without those that are there twice, recorded at the same time and
-/// equal in all else; and whether there were any. Only then are they put in the order
-/// of their times, those between two that have none.
+/// Returns the takes of a name without duplicates, which are recorded at the same time and equal in
+/// everything else; and whether there were any. If there were, each run of takes with times is
+/// sorted by time.
 ///
 /// # Errors
-/// What `read` fails with.
+/// The error of `read`.
 pub(super) fn settle<E>(
     places: Vec<TakeRef>,
     read: impl Fn(&TakeRef) -> Result<Entry, E>,
@@ -151,8 +147,8 @@ pub(super) fn settle<E>(
     Ok((takes.into_iter().map(|(_, place)| place).collect(), doubled))
 }
 
-/// Differs, as good as always, where two entries do: with it each entry is read once,
-/// however many others it is compared with.
+/// A hash of an entry. Different entries almost always have different ones, so that each entry is
+/// read once, however many others it is compared with.
 type Digest = u64;
 
 fn digest(entry: &Entry) -> Digest {
@@ -169,7 +165,7 @@ struct Of {
     place: TakeRef,
 }
 
-/// The frames of each name, the names in the order of their first frames.
+/// Returns the frames of each name, with the names in the order of their first frames.
 fn by_name(frames: Vec<LogFrame>) -> Vec<(EntryName, Vec<Of>)> {
     let mut groups: Vec<(EntryName, Vec<Of>)> = Vec::new();
     let mut places: HashMap<EntryName, usize> = HashMap::new();
@@ -185,25 +181,24 @@ fn by_name(frames: Vec<LogFrame>) -> Vec<(EntryName, Vec<Of>)> {
     groups
 }
 
-/// The takes of a name while frames are put among them.
+/// The takes of a name while frames are merged into them.
 struct Takes {
     takes: Vec<Take>,
-    /// How many stood in the file.
+    /// The number of them that were in the file.
     base: usize,
-    /// Failed takes of the present run, which stay only if another of its takes is of
-    /// a call that succeeded.
+    /// Failed takes of the present run. They are added only if a later call of the run succeeds.
     waiting: Vec<Of>,
-    /// Whether the call of one of them succeeded; `None` where that is not known.
+    /// Whether the call of one of the takes succeeded; `None` if that is not known.
     success: Option<bool>,
 }
 
 struct Take {
     place: TakeRef,
-    /// When it was recorded; the outer `None` where that has not been read yet.
+    /// When it was recorded; the outer `None` if that has not been read yet.
     time: Option<Option<String>>,
-    /// Whether a frame without a time was found to be this very entry.
+    /// Whether a frame without a time was found to be the same entry.
     met: bool,
-    // What its entry says, and whether its call failed, where that has been read.
+    // The digest of its entry, and whether its call failed, if that has been read.
     digest: Option<Digest>,
     failed: Option<bool>,
 }
@@ -213,7 +208,7 @@ impl Take {
         Self { place, time, met: false, digest: None, failed: None }
     }
 
-    /// What its entry says.
+    /// Returns the digest of its entry.
     fn digest<E>(&mut self, read: &impl Fn(&TakeRef) -> Result<Entry, E>) -> Result<Digest, E> {
         match self.digest {
             Some(known) => Ok(known),
@@ -237,7 +232,7 @@ impl Takes {
         Self { base: base.len(), takes: base.into_iter().map(take).collect(), waiting, success }
     }
 
-    /// Does what a frame stands for; gives whether that changed anything.
+    /// Applies a frame. Returns whether that changed anything.
     fn put<E>(
         &mut self,
         frame: &Of,
@@ -249,7 +244,7 @@ impl Takes {
                 self.add(frame, read)
             }
             TakeStanding::Further => {
-                // Of a call that failed or not.
+                // Its call may have failed or not.
                 self.success = self.success.filter(|success| *success);
                 self.add(frame, read)
             }
@@ -269,7 +264,7 @@ impl Takes {
             }
             TakeStanding::Recovered => {
                 if frame.time.is_some() && self.seat(frame, read)?.is_none() {
-                    // It was merged before, and its run's failures with it.
+                    // It was merged before, together with its run's failures.
                     self.waiting.clear();
                     return Ok(false);
                 }
@@ -312,7 +307,7 @@ impl Takes {
         self.takes.into_iter().map(|take| take.place).collect()
     }
 
-    /// Puts a frame in its place; gives whether that changed anything.
+    /// Inserts a frame at its place. Returns whether that changed anything.
     fn add<E>(
         &mut self,
         frame: &Of,
@@ -331,7 +326,7 @@ impl Takes {
         Ok(true)
     }
 
-    /// Where a frame with a time goes; `None` where its very entry is there already.
+    /// Returns the position for a frame with a time; `None` if the same entry is there already.
     fn seat<E>(
         &mut self,
         frame: &Of,
@@ -357,8 +352,8 @@ impl Takes {
         Ok(Some(at))
     }
 
-    /// Whether a frame without a time is an entry of the file that has none; each
-    /// of those is met once, so equal ones are told apart by how many they are.
+    /// Whether a frame without a time equals an entry of the file. Each of those entries is matched
+    /// once, so that equal entries are counted.
     fn meet<E>(
         &mut self,
         frame: &Of,

@@ -10,8 +10,8 @@ fn place(origin: EntryOrigin, at: usize) -> TakeRef {
     TakeRef { origin, at: at as u64, length: 1 }
 }
 
-/// Plans a log of many takes of one name over as many in the file; gives how many takes
-/// there are then, and how often an entry was read.
+/// Plans a log of many takes of one name over as many in the file. Returns the number of takes
+/// after that, and how often an entry was read.
 fn planned(time: Option<&str>, standing: &[TakeStanding], failed: bool) -> (usize, usize) {
     let mut reader = OutlineBuilder::new();
     reader.feed(br#"{"a": {"content": "x"}}"#).unwrap();
@@ -62,7 +62,7 @@ fn takes_of_one_time_that_are_settled_are_read_once_each() {
     let reads = Cell::new(0);
     let read = |place: &TakeRef| -> Result<Entry, Infallible> {
         reads.set(reads.get() + 1);
-        // Every take is there twice.
+        // There are two of each take.
         let content = Some(format!("{}", place.at / 2));
         let recorded_at = Some("2026-01-01T00:00:00Z".to_owned());
         Ok(Entry { content, recorded_at, ..Entry::default() })

@@ -1,4 +1,4 @@
-//! Any schedule of recorders, compactions, readers and crashes, beside a map.
+//! Any schedule of recorders, compactions, readers and crashes, compared with a map.
 
 use std::collections::BTreeSet;
 
@@ -23,14 +23,14 @@ enum Step {
     Close {
         who: usize,
     },
-    /// A reader that compacts what dead recorders left.
+    /// Opens a reader that compacts what dead recorders left.
     Read,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Model {
     takes: View,
-    /// The names of the run that is going on.
+    /// The names of the current run.
     run: BTreeSet<String>,
 }
 
@@ -96,7 +96,7 @@ impl World {
             Step::Open { .. } => {}
         }
         for recorder in &mut self.recorders {
-            // Whose disk has gone away is dead; that ends its part in the run.
+            // A recorder whose disk is gone is dead. That ends its part in the run.
             recorder.take_if(|(_, plan)| plan.has_failed());
         }
         if self.recorders.iter().all(Option::is_none) {
@@ -130,7 +130,7 @@ impl World {
             return;
         };
         assert!(plan.has_failed(), "{error}");
-        // Nobody was told that it is kept: any part of it may be there.
+        // It was never acknowledged, so any part of it may be there.
         let seen = view(&self.folder.path);
         for each in batch {
             if before.takes == seen {
@@ -156,7 +156,7 @@ fn any_step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The world after these steps, when all recorders have closed and readers have looked.
+/// Returns the world after these steps, when all recorders have closed and readers have read.
 fn after(name: &str, steps: &[Step]) -> World {
     let mut world = World::new(name);
     for step in steps {
@@ -175,7 +175,7 @@ proptest! {
     #[test]
     fn readers_see_what_was_acknowledged_whatever_happens(steps in prop::collection::vec(any_step(), 1..40)) {
         let world = after("r.json", &steps);
-        // All of it in the file, in our own spelling.
+        // All of it is in the file, in loomrec's spelling.
         let names = world.folder.names();
         prop_assert!(names.iter().all(|name| name == "r.json" || name.starts_with("r.json.r") || name.contains("torn") || name.ends_with(".lock")), "{names:?}");
         if world.folder.path.exists() {
@@ -200,7 +200,7 @@ proptest! {
             let cassette = format::parse(&text).unwrap();
             let names: Vec<_> = cassette.names().collect();
             prop_assert_eq!(names.len(), 1);
-            // Each is in our own spelling, with its number.
+            // Each is in loomrec's spelling, with its number.
             let text = String::from_utf8(text).unwrap();
             prop_assert!(text.starts_with(META) && text.ends_with("\n}\n"), "{}", text);
         }

@@ -1,4 +1,4 @@
-//! Where a recording and the files beside it stand.
+//! The paths of a recording and the files beside it.
 
 use std::ffi::OsString;
 use std::fs;
@@ -9,37 +9,37 @@ use super::backend::StoreBackend;
 use super::regular_file;
 use super::temporary_file;
 
-/// A recording and the files beside it. Only the recording itself is there when
-/// nobody records; both logs and torn tails after a crash, too.
+/// A recording and the files beside it. If nobody records, only the recording exists. After a
+/// crash, there may also be both logs and torn tails.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct RecordingPaths {
     /// The recording, symbolic links followed.
     pub(super) target: PathBuf,
-    /// What keeps its entries there.
+    /// The back-end that keeps its entries.
     pub(super) backend: StoreBackend,
-    /// Locked for moments, by whoever changes any of these.
+    /// Locked briefly by a process that changes any of these.
     pub(super) lock: PathBuf,
     /// The present run of recorders.
     pub(super) run: PathBuf,
-    /// What has been recorded and not been compacted into the recording.
+    /// What was recorded and not yet compacted into the recording.
     pub(super) log: PathBuf,
     /// The log that is being compacted; always older than `log`.
     pub(super) folding: PathBuf,
 }
 
 impl RecordingPaths {
-    /// The files of the recording that `path` names: a folder where there is one, or
-    /// where it ends in a slash.
+    /// Returns the paths of the recording that `path` names: a folder if one is there, or if the
+    /// path ends in a slash.
     ///
-    /// A link that names a recording is followed to one that is there. A link called as
-    /// a file beside a recording is not, since it may have come with one.
+    /// A link that names a recording is followed to one that exists. A link with the name of a file
+    /// beside a recording is not followed, because it may have come with a recording.
     ///
     /// # Errors
-    /// A folder that is not there; a file with a slash behind its name;
-    /// `UnsafeFileError` for a link that leads to nothing, or is not followed.
+    /// A folder that does not exist; a file with a slash after its name; `UnsafeFileError` for a
+    /// link that leads to nothing or is not followed.
     pub(super) fn of(path: &Path) -> io::Result<Self> {
         let slash = path.as_os_str().as_encoded_bytes().ends_with(b"/");
-        // Without it: what stands beside a folder stands beside what a link leads to.
+        // Without the slash: files beside a folder are beside the target of a link.
         let plain: PathBuf = path.components().collect();
         let target = temporary_file::resolve(&plain)?;
         if plain.is_symlink() && (!target.exists() || regular_file::is_sidecar_name(&plain)) {
@@ -57,27 +57,27 @@ impl RecordingPaths {
         })
     }
 
-    /// The folder they all stand in.
+    /// Returns the folder that holds all of them.
     pub(super) fn folder(&self) -> &Path {
         temporary_file::folder(&self.target)
     }
 
-    /// Where changes wait that were made to the recording: for answers, and for review.
+    /// Returns the files of changes that wait for answers, and for review.
     pub(super) fn waiting(&self) -> [PathBuf; 2] {
         [beside(&self.target, ".pending"), beside(&self.target, ".new")]
     }
 
-    /// Where the Nth torn tail of a log is kept, counted from 1.
+    /// Returns the path of the Nth torn tail of a log, counted from 1.
     pub(super) fn torn(&self, number: usize) -> PathBuf {
         beside(&self.target, &format!(".log.torn-{number}"))
     }
 }
 
-/// The path of a file beside a recording, named as the recording is: `suffix` behind its
-/// name, whatever stands behind that. A folder's is not within it.
+/// Returns the path of a file beside a recording, named as the recording is, with `suffix` after
+/// its name. For a folder, it is not within the folder.
 pub(super) fn beside_recording(path: &Path, suffix: &str) -> PathBuf {
     let plain: PathBuf = path.components().collect();
-    // `.` and the like have no name of their own.
+    // `.` and the like have no file name.
     let named = match plain.file_name() {
         Some(_) => plain,
         None => fs::canonicalize(&plain).unwrap_or(plain),

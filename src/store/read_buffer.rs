@@ -6,20 +6,20 @@ use std::io;
 use super::merge::{EntryOrigin, TakeRef};
 use loomrec_os::read_at;
 
-/// The least that is read at once where entries are read one after the other.
+/// The least that is read at one time if entries are read one after the other.
 const WINDOW: u64 = 256 * 1024;
 
-/// Where a file stands among those that are read as one: from where on, and up to where.
+/// The range of a file among several that are read as one text.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FileStretch {
-    /// Where its first byte counts as standing.
+    /// The place of its first byte.
     pub(super) from: u64,
-    /// Behind its last byte.
+    /// The place after its last byte.
     pub(super) to: u64,
 }
 
 impl FileStretch {
-    /// A file that stands alone.
+    /// The range of a file that is read alone.
     pub(super) const ALONE: Self = Self { from: 0, to: u64::MAX };
 }
 
@@ -32,7 +32,7 @@ pub(super) struct ReadBuffer {
 }
 
 impl ReadBuffer {
-    /// Whether a place is among them.
+    /// Whether it holds the bytes of a place.
     pub(super) fn holds(&self, place: &TakeRef) -> bool {
         let end = self.at.saturating_add(self.bytes.len() as u64);
         self.origin == Some(place.origin)
@@ -40,7 +40,7 @@ impl ReadBuffer {
             && place.at.saturating_add(place.length) <= end
     }
 
-    /// The bytes at a place, of a file that has this stretch.
+    /// Returns the bytes at a place in a file that has this range.
     pub(super) fn read(
         &mut self,
         file: Option<&File>,
@@ -52,7 +52,7 @@ impl ReadBuffer {
         let start = match behind {
             Some(start) if start.saturating_add(place.length) <= held => start,
             _ => {
-                // Only a neighbour promises more neighbours.
+                // Only a read next to the last one suggests that more neighbours follow.
                 let near = behind.is_some_and(|start| start <= held.saturating_add(WINDOW));
                 let wanted = if near { place.length.max(WINDOW) } else { place.length };
                 let wanted = wanted.min(stretch.to.saturating_sub(place.at));
@@ -70,7 +70,7 @@ impl ReadBuffer {
         self.origin = None;
         self.bytes.clear();
         let wanted = usize::try_from(wanted).map_err(|_| io::ErrorKind::OutOfMemory)?;
-        // As long as a file says: not without a look at whether there is room.
+        // The length comes from a file, so the allocation must be able to fail.
         self.bytes.try_reserve_exact(wanted).map_err(|_| io::ErrorKind::OutOfMemory)?;
         self.bytes.resize(wanted, 0);
         let mut filled = 0;

@@ -1,9 +1,8 @@
-//! A recording as its readers see it: the file, and what recorders have kept
-//! beside it.
+//! A recording as its readers see it: the file, and what recorders have stored beside it.
 //!
-//! [`Recording::entries`] gives one entry after the other, in the file's order;
-//! [`Recording::entry`] reads one again by its [`TakeRef`]. A recording that is
-//! open stays as it was when it was opened, whoever replaces the file since.
+//! [`Recording::entries`] returns one entry after the other, in the file's order;
+//! [`Recording::entry`] reads one again by its [`TakeRef`]. An open recording stays as it was when
+//! it was opened, even if the file is replaced.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -32,16 +31,16 @@ pub struct Recording {
     opened: BaseVersion,
 }
 
-/// One entry of a recording, and where it stands.
+/// One entry of a recording, and its place.
 #[derive(Clone, Debug)]
 pub struct StoredEntry {
-    /// What it is kept under.
+    /// The name that it is stored under.
     pub name: EntryName,
-    /// Which take of that name, counted from 1.
+    /// The number of the take under that name, from 1.
     pub take: usize,
     /// The entry.
     pub entry: Entry,
-    /// For reading it again.
+    /// The place to read it again from.
     pub place: TakeRef,
 }
 
@@ -60,13 +59,12 @@ pub fn load(location: impl Into<RecordingLocation>) -> Result<RecordingDocument,
 }
 
 impl Recording {
-    /// Opens a recording for reading, and whatever of it has not reached its file yet.
-    /// Nothing is created or changed; [`Recording::notes`] says where a recorder that
-    /// is gone has left a log.
+    /// Opens a recording for reading, including what has not reached its file yet. Nothing is
+    /// created or changed. [`Recording::notes`] reports a log that a recorder which has ended left.
     ///
     /// # Errors
-    /// A missing, unreadable, oversized, damaged or newer file, each with its path
-    /// and what helps.
+    /// A file is missing, unreadable, too large, damaged or of a newer format. The error says
+    /// which, and what helps.
     pub fn open(location: impl Into<RecordingLocation>) -> Result<Self, StoreError> {
         let location = location.into();
         let path = location.as_path();
@@ -79,8 +77,8 @@ impl Recording {
         Ok(recording)
     }
 
-    /// Opens a recording to answer from: as [`Recording::open`], without a log that a
-    /// recorder has left. Nobody has reviewed what is in it.
+    /// Opens a recording to answer from: as [`Recording::open`], but rejects a log that a recorder
+    /// left, because nobody has reviewed it.
     ///
     /// # Errors
     /// As [`Recording::open`]; [`StoreError::Unmerged`] for such a log.
@@ -92,19 +90,19 @@ impl Recording {
             Some(log) => Err(StoreError::Unmerged { path: path.to_owned(), log }),
             None => Ok(()),
         };
-        // Before it is read, since reading it may take long, and again behind that: it may
-        // have been put there meanwhile.
+        // Checked before the recording is read, because reading may take long, and again after
+        // that, because a log may have appeared meanwhile.
         refuse_log()?;
         let recording = Self::open_to_inspect(path)?;
         refuse_log()?;
         Ok(recording)
     }
 
-    /// Opens a recording that is to be changed. What recorders that are gone left in a
-    /// log is merged into it first; [`Recording::notes`] tells of it.
+    /// Opens a recording that is to be changed. What ended recorders left in a log is merged into
+    /// it first; [`Recording::notes`] reports that.
     ///
     /// # Errors
-    /// As [`Recording::open`]; a log that cannot be merged.
+    /// As [`Recording::open`], or a log cannot be merged.
     pub fn open_merged(location: impl Into<RecordingLocation>) -> Result<Self, StoreError> {
         let location = location.into();
         let path = location.as_path();
@@ -112,8 +110,8 @@ impl Recording {
         Ok(Self { notes, ..Self::open_to_inspect(path)? })
     }
 
-    /// Opens a recording for reading as [`Recording::open`] does, while it may be
-    /// recorded: nothing is said of its log.
+    /// Opens a recording for reading as [`Recording::open`] does, while it may be recorded into.
+    /// Its log is not reported.
     ///
     /// # Errors
     /// As [`Recording::open`].
@@ -128,38 +126,38 @@ impl Recording {
         Ok(Self { source, notes: Vec::new(), opened })
     }
 
-    /// What was done to it on opening, and what lies beside it, for people.
+    /// Returns the events of opening it, and what is beside it, for people.
     pub fn notes(&self) -> &[StoreEvent] {
         &self.notes
     }
 
-    /// What it says about itself.
+    /// Returns its metadata.
     pub fn meta(&self) -> &RecordingMeta {
         self.source.outline.meta()
     }
 
-    /// The names it holds entries of, in the file's order; none of them is read.
+    /// Returns the names that it holds entries of, in the file's order. No entry is read.
     pub fn names(&self) -> impl Iterator<Item = EntryName> {
         let new = self.source.plan.new.iter().map(|(name, _)| name.clone());
         self.source.outline.names().chain(new)
     }
 
-    /// The name of a number, counted in the order of [`Self::names`].
+    /// Returns the name of a number, counted in the order of [`Self::names`].
     pub fn name(&self, number: u32) -> Option<EntryName> {
         let (outline, number) = (&self.source.outline, number as usize);
         let new = || Some(self.source.plan.new.get(number - outline.count_names())?.0.clone());
         if number < outline.count_names() { outline.name(number) } else { new() }
     }
 
-    /// At most how many takes there are, as far as that is seen without reading them.
+    /// Returns the most takes that there can be, as far as is known without reading them.
     pub fn most_takes(&self) -> usize {
         self.source.outline.most_takes() + self.source.logged()
     }
 
-    /// Every entry in the file's order, the takes of a name together; each is
-    /// read as it is asked for.
+    /// Returns every entry in the file's order, with the takes of a name together. Each entry is
+    /// read when it is needed.
     ///
-    /// An item is an error where the entry cannot be read or used; it is the last.
+    /// An item is an error if the entry cannot be read or used. It is the last item.
     pub fn entries(&self) -> EntryIter<'_> {
         EntryIter {
             source: &self.source,
@@ -171,10 +169,10 @@ impl Recording {
         }
     }
 
-    /// Where the takes of a name stand, the first first; none where it holds no such name.
+    /// Returns the places of a name's takes, in order; none if it does not hold the name.
     ///
     /// # Errors
-    /// A list of takes that cannot be read.
+    /// A list of takes cannot be read.
     pub fn takes(&self, name: &EntryName) -> Result<Vec<TakeRef>, StoreError> {
         let source = &self.source;
         if let Some(at) = source.outline.find_name(name) {
@@ -185,40 +183,39 @@ impl Recording {
         Ok(new.map(|(_, takes)| takes.clone()).unwrap_or_default())
     }
 
-    /// The recording's name for people.
+    /// Returns the recording's name for messages.
     pub(super) fn path(&self) -> &Path {
         self.source.path()
     }
 
-    /// The version that was opened.
+    /// Returns the version that was opened.
     pub(super) fn opened(&self) -> &BaseVersion {
         &self.opened
     }
 
-    /// Its own text, and where everything stands in it; `None` where there is more to
-    /// the recording than that.
+    /// Returns its own text and outline; `None` if there is more to the recording than that.
     pub(super) fn only_base(&self) -> Option<(&BaseSnapshot, &RecordingOutline)> {
         let base = self.source.base();
         let alone = self.source.logged() == 0 && !base.is_nothing();
         alone.then_some((base, &self.source.outline))
     }
 
-    /// How many bytes its own text has.
+    /// Returns the size of its own text in bytes.
     pub(super) fn size(&self) -> u64 {
         self.source.size()
     }
 
-    /// Checks that there is an entry, or a list of entries, wherever one must be,
-    /// as far as that is seen without reading them.
+    /// Checks that there is an entry, or a list of entries, wherever there must be one, as far as
+    /// is known without reading them.
     ///
     /// # Errors
-    /// The first place where there is none.
+    /// The first place that has none.
     pub(super) fn check_shapes(&self) -> Result<(), StoreError> {
         let mut names = 0..self.source.outline.count_names();
         names.try_for_each(|name| self.source.takes_of(name).map(drop))
     }
 
-    /// The file that an entry stands in, for people: in a folder the entry's own.
+    /// Returns the file that holds an entry, for messages; in a folder, the entry's own file.
     pub fn file_of(&self, place: &TakeRef) -> PathBuf {
         self.source.file_of(place)
     }
@@ -226,13 +223,13 @@ impl Recording {
     /// Reads an entry again.
     ///
     /// # Errors
-    /// A file that cannot be read, or was changed in place since.
+    /// The file cannot be read, or was changed in place since.
     pub fn entry(&self, place: &TakeRef) -> Result<Entry, StoreError> {
         self.source.entry(place, &mut ReadBuffer::default())
     }
 }
 
-/// The recording's files.
+/// Returns the paths of a recording's files.
 pub(super) fn paths_of(path: &Path) -> Result<RecordingPaths, StoreError> {
     RecordingPaths::of(path).map_err(|source| match source.kind() {
         io::ErrorKind::NotFound => StoreError::Missing { path: path.to_owned() },
@@ -245,18 +242,18 @@ pub(super) fn paths_of(path: &Path) -> Result<RecordingPaths, StoreError> {
 #[derive(Debug)]
 pub struct EntryIter<'a> {
     source: &'a RecordingSnapshot,
-    /// The number of the next name: those of the file, then the new ones.
+    /// The number of the next name: first those of the file, then the new ones.
     next: usize,
-    /// What is left of the present name's takes.
+    /// The rest of the current name's takes.
     takes: std::vec::IntoIter<TakeRef>,
-    /// The number of the take that was given last.
+    /// The number of the take that was returned last.
     take: usize,
     name: Option<EntryName>,
     window: ReadBuffer,
 }
 
 impl EntryIter<'_> {
-    /// The next name and its takes; `None` behind the last.
+    /// Returns the next name and its takes; `None` after the last.
     fn next_name(&mut self) -> Option<(EntryName, Result<Vec<TakeRef>, StoreError>)> {
         let (source, place) = (self.source, self.next);
         self.next += 1;
@@ -271,13 +268,12 @@ impl EntryIter<'_> {
         Some((name.clone(), Ok(takes.clone())))
     }
 
-    /// The number of the name of the entry that was given last: see [`Recording::name`].
+    /// Returns the number of the name of the last entry: see [`Recording::name`].
     pub fn name_number(&self) -> u32 {
         self.next.saturating_sub(1) as u32
     }
 
-    /// The text of the entry that was given last, whose place this is; `None` where it
-    /// does not stand in the file.
+    /// Returns the text of the last entry, whose place this is; `None` if it is not in the file.
     pub fn text(&mut self, place: &TakeRef) -> Option<&[u8]> {
         match place.origin {
             EntryOrigin::File => self.source.text(place, &mut self.window).ok(),
@@ -285,7 +281,7 @@ impl EntryIter<'_> {
         }
     }
 
-    /// How many takes the name has of which an entry was given last.
+    /// Returns the number of takes of the last entry's name.
     pub fn takes(&self) -> usize {
         self.take + self.takes.len()
     }

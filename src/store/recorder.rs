@@ -1,7 +1,7 @@
-//! Adds entries to a recording, beside any number of others that do the same.
+//! The recorder: adds entries to a recording, beside any number of other recorders.
 //!
-//! What is recorded goes to the log first, which costs the same however large the
-//! recording is, and from there into the recording, by compactions.
+//! Recorded entries go to the log first, which costs the same however large the recording is.
+//! Compactions move them from there into the recording.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -32,17 +32,17 @@ mod follow;
 mod lost;
 mod open;
 
-/// How long the lock is waited for after someone has been seen to sit on it, so
-/// that the answers to clients are not all held up by the full wait.
+/// How long to wait for the lock after another process was seen to keep it, so that not every
+/// answer to a client is held up by the full wait.
 const SHORT_WAIT: Duration = Duration::from_millis(500);
 
-/// How often a compaction is done again at the end for what came meanwhile, while other
-/// recorders go on: the rest is theirs to compact.
+/// How often the final compaction is repeated for what arrived meanwhile. If other recorders go on,
+/// they compact the rest.
 const ROUNDS: usize = 3;
 
-/// A recording, open for adding to.
+/// A recording that is open for adding to it.
 ///
-/// What [`RecordingAppender::keep`] has returned from is on disk. Dropping the recorder
+/// Everything that [`RecordingAppender::keep`] has returned from is on disk. Dropping the recorder
 /// ends its part in the run, as [`RecordingAppender::close`] does.
 #[derive(Debug)]
 pub struct RecordingAppender {
@@ -60,53 +60,51 @@ pub struct RecordingAppender {
     tail: LogAppender,
     /// What a log begins with.
     about: Vec<u8>,
-    /// Logs that someone else removed, whose entries are still to be saved.
+    /// Logs that another process removed, whose entries are still to be saved.
     orphans: Vec<OpenLog>,
     watch: Arc<SecretGuard>,
     /// The names that the recording held when it was opened: half of each fingerprint.
     held: Vec<u64>,
-    /// What this recorder has kept.
+    /// The names that this recorder has stored.
     own: HashSet<NameFingerprint>,
     schedule: CompactionSchedule,
-    /// The recording as it was when it was last known to be right.
+    /// The recording's version when it was last known to be right.
     stamp: Option<FileVersion>,
-    /// The files in the recording's folder, where it is one.
+    /// The files in the recording's folder, if it is one.
     files: Vec<OsString>,
-    /// Whether someone has cut a log short.
+    /// Whether another process has cut a log short.
     suspicious: bool,
     notes: Vec<StoreEvent>,
 }
 
 impl RecordingAppender {
-    /// Has every entry looked through for these credentials, too, before it is
-    /// written.
+    /// Searches every entry for these credentials as well before it is written.
     pub fn watch(&self, secrets: &CallCredentials) {
         self.watch.keep(secrets);
     }
 
-    /// Makes exchanges ready for [`RecordingAppender::keep`]. With `replace`, the takes that
-    /// an earlier run left under a name give way to the first that this run records
-    /// of it; without, all are kept.
+    /// Returns an encoder of exchanges for [`RecordingAppender::keep`]. With `replace`, the first
+    /// take that this run records of a name replaces those of earlier runs. Otherwise all are kept.
     pub fn packer(&self, replace: bool) -> FrameEncoder {
         FrameEncoder::new(self.path.clone(), Arc::clone(&self.watch), replace)
     }
 
-    /// Which recorder of its run this is, counted from 0: it tells apart what two
-    /// of them record at the same moment.
+    /// Returns the place of this recorder in its run, counted from 0. It distinguishes what two of
+    /// them record at the same moment.
     pub fn place(&self) -> usize {
         self.run.as_ref().map_or(0, RunSeat::place)
     }
 
-    /// From now on what is kept is as safe as this.
+    /// Sets the durability of what is stored from now on.
     pub fn set_durability(&mut self, durability: Durability) {
         self.tail.set_durability(durability);
     }
 
-    /// Packs a batch and keeps it, as [`RecordingAppender::keep`] does.
+    /// Encodes a batch and stores it, as [`RecordingAppender::keep`] does.
     ///
     /// # Errors
-    /// [`StoreError::Secret`] where an entry holds a credential of this run: it is
-    /// left out, the others are kept. Others as [`RecordingAppender::keep`]'s.
+    /// [`StoreError::Secret`] if an entry holds a credential of this run: it is left out, and the
+    /// others are stored. Otherwise as for [`RecordingAppender::keep`].
     pub fn append(
         &mut self,
         batch: Vec<(EntryName, Entry)>,
@@ -129,16 +127,14 @@ impl RecordingAppender {
         Err(StoreError::Secret { path: self.path.clone(), names: secret })
     }
 
-    /// Keeps a batch (parcels, or whatever has one): once this returns, it is on
-    /// disk. Entries of one name take their places by `recorded_at`.
+    /// Stores a batch of frames, or of values that hold one. Once this returns, the batch is on
+    /// disk. Entries of one name are ordered by `recorded_at`.
     ///
-    /// A batch may be given again after an error: an entry that is there already
-    /// is kept once.
+    /// A batch may be passed again after an error: an entry that is there already is stored once.
     ///
     /// # Errors
-    /// A lock that is not to be had, storage that fails: nothing of the batch is
-    /// known to be kept, what was kept before is untouched, and the next batch is
-    /// tried afresh.
+    /// The lock cannot be taken, or the storage fails. Nothing of the batch is then known to be
+    /// stored, what was stored before is unchanged, and the next batch is tried again.
     pub fn keep(&mut self, batch: &mut [impl AsMut<EncodedFrame>]) -> Result<(), StoreError> {
         if batch.is_empty() {
             return Ok(());
@@ -147,9 +143,8 @@ impl RecordingAppender {
         self.write(batch, guard)
     }
 
-    /// Keeps a batch, as [`RecordingAppender::keep`] does, if that needs nobody to be waited
-    /// for and is sure to be quick; `None` where others hold the lock or the storage
-    /// is slow.
+    /// Stores a batch, as [`RecordingAppender::keep`] does, if that needs no wait and is sure to be
+    /// quick. Returns `None` if others hold the lock or the storage is slow.
     pub fn keep_now(
         &mut self,
         batch: &mut [impl AsMut<EncodedFrame>],
@@ -209,23 +204,23 @@ impl RecordingAppender {
         guard
     }
 
-    /// Whether there is something to be told.
+    /// Whether there are events to report.
     pub(super) fn has_notes(&self) -> bool {
         !self.notes.is_empty()
     }
 
-    /// What is to be told, once each.
+    /// Returns the events to report, each once.
     pub(super) fn take_notes(&mut self) -> Vec<StoreEvent> {
         std::mem::take(&mut self.notes)
     }
 
-    /// When the next compaction is due; `None` where there is nothing to compact.
+    /// Returns when the next compaction is due; `None` if there is nothing to compact.
     pub(super) fn compaction_due(&self) -> Option<Instant> {
         let file = self.stamp.map_or(0, |stamp| stamp.length);
         self.schedule.due(self.tail.len(), file)
     }
 
-    /// The work of a compaction, for another thread. Its outcome goes to
+    /// Returns the work of a compaction, for another thread. Its outcome must be passed to
     /// [`RecordingAppender::compaction_done`] before the next compaction begins.
     pub(super) fn start_compaction(&mut self) -> CompactionJob {
         self.schedule.begun(Instant::now());
@@ -234,7 +229,7 @@ impl RecordingAppender {
 
     fn job(&self, wait: bool) -> CompactionJob {
         let others = self.run.as_ref().is_some_and(|run| run.rotations() > 0);
-        // A file that was gone as soon as it had been written has no stamp to differ from.
+        // A file that was removed right after it was written has no stamp to compare with.
         let changed = || self.stamp.is_none() || self.stamp_now() != self.stamp;
         let doubt = self.suspicious || (others && changed());
         CompactionJob {
@@ -253,17 +248,16 @@ impl RecordingAppender {
         FileVersion::at(&self.paths.target).ok().flatten()
     }
 
-    /// Takes note of a compaction that could not begin.
+    /// Notes that a compaction could not begin.
     pub(super) fn compaction_refused(&mut self) {
         self.schedule.failed(Instant::now());
     }
 
-    /// Takes note of what became of a compaction; gives whether something is left.
+    /// Notes the outcome of a compaction. Returns whether something is left.
     ///
     /// # Errors
-    /// Why it could not be done: it is tried again later, and everything is still
-    /// in the log. [`StoreError::Gone`] where someone deleted or replaced the recording;
-    /// said once.
+    /// The reason why it failed: it is retried later, and everything is still in the log.
+    /// [`StoreError::Gone`], once, if another process deleted or replaced the recording.
     pub(super) fn compaction_done(&mut self, done: CompactionDone) -> Result<bool, StoreError> {
         let folded = match done.result {
             Ok(folded) => folded,
@@ -299,18 +293,17 @@ impl RecordingAppender {
         }
     }
 
-    /// Compacts what is in the log, ends this recorder's part in the run, and tidies
-    /// up where it is the last.
+    /// Compacts what is in the log, ends this recorder's part in the run, and cleans up if it is
+    /// the last.
     ///
     /// # Errors
-    /// A log that could not be compacted: everything is still in it, and the next
-    /// `record` or `verify --fix` tries again. A recording that no longer
-    /// holds what was kept in it. A lock or a file beside it that could not be
-    /// removed.
+    /// The log could not be compacted: everything is still in it, and the next `record` or
+    /// `verify --fix` tries again. Or the recording no longer holds what was stored in it, or a lock
+    /// or a file beside it could not be removed.
     pub fn close(&mut self) -> Result<(), StoreError> {
         let folded = self.compact_all();
         let left = self.leave();
-        // Where both went wrong, the calls matter more than what stands beside.
+        // If both failed, the calls matter more than the files beside the recording.
         folded.and(left)
     }
 
@@ -318,7 +311,7 @@ impl RecordingAppender {
         if self.run.is_none() {
             return Ok(());
         }
-        // A log that was removed behind our back is saved first.
+        // A log that another process removed is saved first.
         let guard = self.acquire()?;
         self.catch_up()?;
         drop(guard);
@@ -346,7 +339,7 @@ impl RecordingAppender {
 
 impl Drop for RecordingAppender {
     fn drop(&mut self) {
-        // Nobody is left to tell; what stays behind does no harm.
+        // The error cannot be reported any more, and what is left does no harm.
         let _ = self.close();
     }
 }

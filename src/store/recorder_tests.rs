@@ -94,7 +94,7 @@ fn named_run_is_joined_after_its_recorders_are_gone() {
 fn eight_recorders_at_once_lose_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("r.json");
-    // Holds the run together, whenever the others come and go.
+    // Keeps the run alive, whenever the others come and go.
     let watcher = open(&path);
     let threads: Vec<_> = (0..8)
         .map(|worker| {
@@ -116,7 +116,7 @@ fn eight_recorders_at_once_lose_nothing() {
             })
         })
         .collect();
-    // Whoever comes while they work reads a whole file.
+    // A reader that comes while they work reads a whole file.
     for _ in 0..20 {
         if path.exists() {
             load(&path).unwrap();
@@ -142,7 +142,7 @@ fn change_by_another_hand_is_told_and_read_before_folding() {
     let text = fs::read_to_string(&path).unwrap().replace("\"1\"", "\"one\"");
     fs::write(&path, text).unwrap();
     recorder.append(vec![(step("b"), entry("2"))], true).unwrap();
-    // What was kept of `a` is not there any more.
+    // The stored takes of `a` are gone.
     let error = fold(&mut recorder).unwrap_err();
     assert!(matches!(error, StoreError::Gone { names: 0, .. }), "{error}");
     assert_eq!(contents(&load(&path).unwrap()), ["a=one", "b=2"]);

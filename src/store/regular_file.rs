@@ -1,10 +1,9 @@
 //! Regular files, opened without following links.
 //!
-//! What stands beside a recording, or among the files of one that is a folder, may have
-//! come with a repository or from another user. A link there would lead loomrec to read,
-//! empty or overwrite a file elsewhere, and a named pipe would keep it waiting. So each
-//! such file is opened here: the last part of its path is never followed, opening never
-//! waits, and the open file must be a regular one with a single name.
+//! A file beside a recording, or among the files of a folder, may have come with a repository or
+//! from another user. A link there would make loomrec read, empty or overwrite a file elsewhere,
+//! and a named pipe would block it. So each such file is opened here: the last part of its path is
+//! never followed, opening never waits, and the open file must be a regular one with a single name.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -15,10 +14,10 @@ use loomrec_os::{FileKind, FileStatus};
 /// The end of every temporary file's name.
 pub(super) const TEMPORARY: &str = ".loomrec-tmp";
 
-/// How the names of files end that loomrec keeps beside a recording.
+/// The endings of the names of the files that loomrec keeps beside a recording.
 const ENDINGS: [&str; 7] = [".log", ".folding", ".lock", ".run", ".new", ".pending", TEMPORARY];
 
-/// A path that names something else than a regular file with one name.
+/// The error of a path that names something other than a regular file with one name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{} is {kind}", path.display())]
 pub struct UnsafeFileError {
@@ -28,7 +27,7 @@ pub struct UnsafeFileError {
     pub kind: UnsafeKind,
 }
 
-/// What is found in the place of a regular file.
+/// What is in the place of a regular file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnsafeKind {
     /// A symbolic link, and where it leads.
@@ -40,7 +39,7 @@ pub enum UnsafeKind {
     /// A file with further names elsewhere.
     #[error("a file with {names} names (hard links)")]
     HardLink {
-        /// How many names it has.
+        /// The number of its names.
         names: u64,
     },
     /// A directory.
@@ -65,13 +64,12 @@ impl UnsafeKind {
 }
 
 impl UnsafeFileError {
-    /// The error within an I/O error, where it is one of these.
+    /// Returns the error within an I/O error, if it is one of these.
     pub(super) fn within(error: &io::Error) -> Option<&Self> {
         error.get_ref().and_then(|inner| inner.downcast_ref())
     }
 
-    /// What is wrong with the file that a look at a path found; `None` for a regular
-    /// file with one name.
+    /// Returns what is wrong with the file of this status; `None` for a regular file with one name.
     fn find(path: &Path, status: &FileStatus) -> Option<Self> {
         let kind = match status.kind {
             // A file that was removed since it was opened has no name.
@@ -95,7 +93,7 @@ impl From<UnsafeFileError> for io::Error {
     }
 }
 
-/// Checks what a look at a path found.
+/// Checks the status of the file at a path.
 ///
 /// # Errors
 /// [`UnsafeFileError`] for anything but a regular file with one name.
@@ -103,7 +101,7 @@ pub(super) fn check(path: &Path, status: &FileStatus) -> io::Result<()> {
     UnsafeFileError::find(path, status).map_or(Ok(()), |error| Err(error.into()))
 }
 
-/// Looks at a path; `None` where there is nothing.
+/// Returns the status of the file at a path; `None` if there is none.
 ///
 /// # Errors
 /// [`UnsafeFileError`] for anything but a regular file with one name.
@@ -116,10 +114,9 @@ pub(super) fn look_at(path: &Path) -> io::Result<Option<FileStatus>> {
 /// Opens a file with these options, which must not truncate it.
 ///
 /// # Errors
-/// [`UnsafeFileError`] for anything but a regular file with one name; what opening a
-/// file fails with.
+/// [`UnsafeFileError`] for anything but a regular file with one name, or the error of opening it.
 pub(super) fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
-    // A device may act on being opened: it is refused before that.
+    // A device may act on being opened, so it is rejected before that.
     look_at(path)?;
     let file = match loomrec_os::refuse_links_and_waits(options).open(path) {
         Ok(file) => file,
@@ -133,18 +130,18 @@ pub(super) fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     Ok(file)
 }
 
-/// Opens a file for reading; `None` where there is none.
+/// Opens a file for reading. Returns `None` if it does not exist.
 ///
 /// # Errors
-/// As [`open`].
+/// As for [`open`].
 pub(super) fn open_to_read(path: &Path) -> io::Result<Option<File>> {
     open_existing(path, OpenOptions::new().read(true))
 }
 
-/// Opens a file with these options; `None` where there is none.
+/// Opens a file with these options. Returns `None` if it does not exist.
 ///
 /// # Errors
-/// As [`open`].
+/// As for [`open`].
 pub(super) fn open_existing(path: &Path, options: &mut OpenOptions) -> io::Result<Option<File>> {
     match open(path, options) {
         Ok(file) => Ok(Some(file)),
@@ -153,11 +150,11 @@ pub(super) fn open_existing(path: &Path, options: &mut OpenOptions) -> io::Resul
     }
 }
 
-/// Removes a file, a link or the like from a temporary file's place; nothing there is
-/// as good.
+/// Removes a file, a link or the like from a temporary file's place. It is no error if there is
+/// nothing.
 ///
 /// # Errors
-/// [`UnsafeFileError`] for a directory; a file that cannot be removed.
+/// [`UnsafeFileError`] for a directory, or the file cannot be removed.
 pub(super) fn remove_temporary(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -169,20 +166,19 @@ pub(super) fn remove_temporary(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Whether a file is called as one that loomrec keeps beside a recording.
+/// Whether a file has a name of the files that loomrec keeps beside a recording.
 pub(super) fn is_sidecar_name(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     ENDINGS.iter().any(|ending| name.ends_with(ending)) || name.contains(".log.torn-")
 }
 
-/// Opens a file that a user has named for output, to be written from its beginning. It is
-/// created with `mode`, and what it holds stays until the caller empties it.
-/// A device or a pipe is opened as it is: `/dev/stdout` and the like are links that the
-/// system keeps, and are followed.
+/// Opens a file that a user named for output, to be written from its beginning. It is created with
+/// `mode`, and its contents stay until the caller empties it. A device or a pipe is opened as it
+/// is: `/dev/stdout` and the like are links that the system keeps, and are followed.
 ///
 /// # Errors
-/// [`UnsafeFileError`] for a symbolic link elsewhere, and for a file with several names;
-/// what opening a file fails with.
+/// [`UnsafeFileError`] for a symbolic link elsewhere and for a file with several names, or the
+/// error of opening it.
 pub fn open_output(path: &Path, mode: u32) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(false);
@@ -206,7 +202,7 @@ pub fn open_output(path: &Path, mode: u32) -> io::Result<File> {
     Ok(file)
 }
 
-/// Whether a path stands where only the system makes links: `/dev/stdout`, `/dev/fd/63`.
+/// Whether a path is where only the system makes links: `/dev/stdout`, `/dev/fd/63`.
 fn is_kept_by_system(path: &Path) -> bool {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     fs::canonicalize(folder.unwrap_or(Path::new(".")))

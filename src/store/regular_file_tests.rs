@@ -2,7 +2,7 @@ use std::os::unix::fs::symlink;
 
 use super::*;
 
-/// What stands at a path in the place of a regular file, and the word that names it.
+/// Creates other things in the place of a regular file. Returns each path, and the word for it.
 fn plants(dir: &Path) -> Vec<(PathBuf, &'static str)> {
     let canary = dir.join("canary");
     fs::write(&canary, "canary").unwrap();

@@ -1,4 +1,4 @@
-//! Calls the files of a recording's folder as their keys are.
+//! The renaming of the files in a recording's folder after their keys.
 
 use std::path::PathBuf;
 
@@ -8,11 +8,11 @@ use super::reader::{Recording, paths_of};
 use super::rewrite::commit;
 
 impl Recording {
-    /// Renames the files of a folder that are not called as their keys are; gives what
-    /// each was called, and is called now. What is in them stays as it is.
+    /// Renames the files of a folder whose names do not match their keys. Returns the old and the
+    /// new name of each. Their contents stay unchanged.
     ///
     /// # Errors
-    /// As [`Self::rewrite`]. Some may be renamed then, which harms nothing.
+    /// As for [`Self::rewrite`]. Some may be renamed then, which does no harm.
     pub fn rename_files(&self) -> Result<Vec<(PathBuf, String)>, StoreError> {
         let Some((base, outline)) = self.only_base() else { return Ok(Vec::new()) };
         let paths = paths_of(self.path())?;

@@ -1,4 +1,4 @@
-//! Output files that replace what an earlier run wrote: nothing else gives way to them.
+//! Output files that replace the output of an earlier run, and nothing else.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read as _};
@@ -10,7 +10,7 @@ use loomrec_os::{FileId, FileKind, FileStatus, refuse_links_and_waits};
 /// `beginnings`. A pipe or a device holds nothing.
 ///
 /// # Errors
-/// [`ErrorKind::AlreadyExists`] for a file that begins otherwise; what reading fails with.
+/// [`ErrorKind::AlreadyExists`] if the file begins with anything else, or the error of reading it.
 pub fn accept_replacing(file: &File, path: &Path, beginnings: &[&[u8]]) -> io::Result<()> {
     let opened = FileStatus::from_file(file)?;
     if opened.kind != FileKind::Regular || opened.length == 0 {
@@ -28,7 +28,7 @@ pub fn accept_replacing(file: &File, path: &Path, beginnings: &[&[u8]]) -> io::R
     }
 }
 
-/// The first bytes of the file at `path`, which must be the one that was opened.
+/// Returns the first bytes of the file at `path`, which must be the one that was opened.
 fn first_bytes(path: &Path, opened: FileId, count: usize) -> io::Result<Vec<u8>> {
     let file = refuse_links_and_waits(OpenOptions::new().read(true)).open(path)?;
     if FileId::from_file(&file)? != opened {

@@ -1,10 +1,9 @@
-//! Changes a recording as a whole: takes replaced, dropped, renamed and added, and
-//! new recordings made of entries that come from elsewhere.
+//! Changes to a recording as a whole: takes replaced, removed, renamed and added, and new
+//! recordings made from entries that come from elsewhere.
 //!
-//! What is not changed keeps its very text. The new file is written beside the old
-//! one and takes its place under the lock, where nobody records into it and nobody
-//! has changed it since it was read. New entries wait in a file without a name, so
-//! that memory does not grow with them.
+//! Unchanged text stays exactly as it is. The new file is written beside the old one and replaces
+//! it under the lock, if nobody records into it and it was not changed since it was read. New
+//! entries wait in a file without a name, so that memory does not grow with them.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
@@ -34,13 +33,13 @@ pub use create::create;
 /// A take of a changed name.
 #[derive(Clone, Debug)]
 pub enum TakeChange {
-    /// An entry of the recording, as it stands there.
+    /// An entry of the recording, unchanged.
     Place(TakeRef),
-    /// Another one.
+    /// A new entry.
     Entry(Box<Entry>),
 }
 
-/// What is to become of a recording.
+/// The changes to a recording.
 #[derive(Debug)]
 pub struct RecordingChanges {
     spool: EntrySpool,
@@ -49,44 +48,44 @@ pub struct RecordingChanges {
     rules: Option<IdentityRules>,
 }
 
-/// What is to become of a name.
+/// The change to a name.
 #[derive(Debug)]
 struct Change {
     name: EntryName,
-    /// The name it stands in the place of.
+    /// The name whose place it takes.
     instead_of: Option<EntryName>,
     takes: Vec<TakeRef>,
 }
 
 impl RecordingChanges {
-    /// No change yet.
+    /// Returns an empty set of changes.
     ///
     /// # Errors
-    /// No room for temporary files.
+    /// There is no room for temporary files.
     pub fn new() -> Result<Self, StoreError> {
         let (names, known) = Default::default();
         Ok(Self { spool: EntrySpool::new()?, names, known, rules: None })
     }
 
-    /// Whether nothing is to be changed.
+    /// Whether there are no changes.
     pub fn is_empty(&self) -> bool {
         self.names.is_empty() && self.rules.is_none()
     }
 
-    /// The takes that a name is to have, in order; without any, the name goes. One
-    /// that is not in the recording goes to its end. What is set last stands.
+    /// Sets the takes of a name, in order. Without takes, the name is removed. A name that is not
+    /// in the recording is added at its end. The last call for a name counts.
     ///
     /// # Errors
-    /// An entry that is too large; no room for temporary files.
+    /// An entry is too large, or there is no room for temporary files.
     pub fn set(&mut self, name: EntryName, takes: Vec<TakeChange>) -> Result<(), StoreError> {
         self.put(name, None, takes)
     }
 
-    /// The same for a name that is to stand where `old` stood, which goes. Where it
-    /// is in the recording by itself already, it stays in its own place.
+    /// Sets the takes of `new`, which takes the place of `old`; `old` is removed. If `new` is in
+    /// the recording already, it stays in its own place.
     ///
     /// # Errors
-    /// No room for temporary files.
+    /// There is no room for temporary files.
     pub fn rename(
         &mut self,
         old: EntryName,
@@ -100,10 +99,10 @@ impl RecordingChanges {
         self.put(new, Some(old), takes)
     }
 
-    /// Adds one take behind those that were set for a name.
+    /// Adds one take after those that were set for a name.
     ///
     /// # Errors
-    /// An entry that is too large; no room for temporary files.
+    /// The entry is too large, or there is no room for temporary files.
     pub fn push(&mut self, name: &EntryName, take: TakeChange) -> Result<(), StoreError> {
         let place = self.place(name, take)?;
         match self.known.get(name) {
@@ -113,8 +112,7 @@ impl RecordingChanges {
         Ok(())
     }
 
-    /// The rules that the keys are made under from now on. The caller sees to it that
-    /// every key is.
+    /// Sets the rules of the keys. The caller makes sure that every key is made under them.
     pub fn set_rules(&mut self, rules: IdentityRules) {
         self.rules = Some(rules);
     }
@@ -152,7 +150,7 @@ impl RecordingChanges {
         }
     }
 
-    /// The plan that carries this out.
+    /// Returns the plan that applies the changes.
     fn plan(&self, outline: &RecordingOutline) -> LogMerge {
         let mut plan = LogMerge::default();
         for Change { name, instead_of, takes } in &self.names {
@@ -162,7 +160,7 @@ impl RecordingChanges {
                 (Some(at), _) => {
                     plan.changed.insert(at, takes.clone());
                 }
-                // Two that stand instead of one: the first has its place.
+                // If two names replace one, the first gets its place.
                 (None, Some(at)) if !plan.renamed.contains_key(&at) => {
                     plan.renamed.insert(at, name.clone());
                     plan.changed.insert(at, takes.clone());
@@ -176,13 +174,13 @@ impl RecordingChanges {
 }
 
 impl Recording {
-    /// Carries changes out; gives whether there were any. The recording that is open
-    /// stays as it was, and whose it is: one of AgentLoom's stays AgentLoom's.
+    /// Applies changes. Returns whether there were any. The open recording stays as it was. A
+    /// recording of AgentLoom stays one of AgentLoom.
     ///
     /// # Errors
-    /// [`StoreError::Busy`] while someone records into it, [`StoreError::Changed`]
-    /// where it is not what was opened any more; a link that leads to no recording;
-    /// storage that fails. The file is then as it was.
+    /// [`StoreError::Busy`] while another process records into it, [`StoreError::Changed`] if it is
+    /// no longer what was opened; a link that leads to no recording; or the storage fails. The file
+    /// is then unchanged.
     pub fn rewrite(&self, changes: &RecordingChanges) -> Result<bool, StoreError> {
         if changes.is_empty() {
             return Ok(false);
@@ -209,10 +207,10 @@ impl Recording {
         Ok(true)
     }
 
-    /// Removes the recording and what belongs to it. What was torn off a log stays.
+    /// Removes the recording and the files that belong to it. Torn tails of a log stay.
     ///
     /// # Errors
-    /// As [`Self::rewrite`]; the file is then still there.
+    /// As for [`Self::rewrite`]. The file then still exists.
     pub fn remove(&self) -> Result<(), StoreError> {
         let path = self.path();
         let paths = paths_of(path)?;
@@ -224,7 +222,7 @@ impl Recording {
         let failed = |source| StoreError::write(paths.target.clone(), source);
         commit(&paths, &disk, before, true, || {
             paths.backend.remove(before, &disk).map_err(failed)?;
-            // These are empty, or of nobody who lives.
+            // These are empty, or belong to no live process.
             [&paths.run, &paths.log, &paths.folding]
                 .into_iter()
                 .try_for_each(|path| disk.remove_if_there(path))
@@ -234,8 +232,7 @@ impl Recording {
     }
 }
 
-/// Writes what `source` makes of a recording, and puts it in its place where that is
-/// as it was.
+/// Writes the new text of `source`, and puts it in the recording's place if that is unchanged.
 fn replace(
     paths: &RecordingPaths,
     source: &RecordingSnapshot,
@@ -245,7 +242,8 @@ fn replace(
 ) -> Result<(), StoreError> {
     let disk = Disk::real();
     let failed = |source| StoreError::write(paths.target.clone(), source);
-    // Apart from those of others who change it, until one of them is refused.
+    // Keeps its files apart from those of other processes that change it, until one of them is
+    // refused.
     let tag = format!("{:x}", RandomState::new().build_hasher().finish());
     paths.backend.prepare(&disk).map_err(failed)?;
     let terms = StageTerms { disk: &disk, rules, meta, tag: &tag };
@@ -255,8 +253,8 @@ fn replace(
     done
 }
 
-/// Does what changes the recording, where nobody is in the way. With `last`, the lock
-/// goes with it.
+/// Runs `change` under the recording's lock, if nobody records into it and it is unchanged. With
+/// `last`, removes the lock as well.
 pub(super) fn commit(
     paths: &RecordingPaths,
     disk: &Disk,
@@ -269,7 +267,7 @@ pub(super) fn commit(
     let mut lock = RecordingLock::new(&paths.lock, disk);
     let guard = lock.acquire(lock::WAIT)?;
     let done = (|| {
-        // What is in a log is not in the file that was read.
+        // Entries in a log are not in the file that was read.
         if is_live(&paths.run).map_err(at_lock)? || sidecars::has_leftover(paths)? {
             return Err(StoreError::Busy { path: paths.target.clone() });
         }

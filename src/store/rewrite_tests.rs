@@ -50,7 +50,7 @@ fn said(text: &str) -> Entry {
     Entry { content: Some(text.to_owned()), ..Entry::default() }
 }
 
-/// What a recording says, by name and take.
+/// Returns the contents of a recording, by name and take.
 fn contents(path: &Path) -> Vec<String> {
     let cassette = load(path).unwrap();
     let told = cassette.entries().map(|(name, take, entry)| {

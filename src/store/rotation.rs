@@ -1,4 +1,4 @@
-//! Moves the log out of the recorders' way: the first step of a compaction.
+//! Log rotation: moves the log out of the recorders' way, as the first step of a compaction.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -15,38 +15,38 @@ use super::run;
 use super::store_event::StoreEvent;
 use loomrec_os::FileId;
 
-/// Up to where a recorder knows that its log was whole.
+/// How far a recorder knows that its log was whole.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct KnownLog {
     pub(super) log: FileId,
     pub(super) end: u64,
 }
 
-/// What there is to compact.
+/// The log to compact.
 #[derive(Debug)]
 pub(super) enum RotatedLog {
-    /// Nothing.
+    /// There is none.
     Nothing,
-    /// Something, and someone alive is compacting it.
+    /// There is one, and another live process is compacting it.
     Busy,
-    /// This log, which stands at [`RecordingPaths::folding`]. It is locked for as long as
-    /// the file is open, so that nobody else compacts it.
+    /// This log, which is at [`RecordingPaths::folding`]. It is locked as long as the file is open,
+    /// so that no other process compacts it.
     Folding {
         /// Open for reading.
         file: File,
-        /// What people should know about it.
+        /// Events about it that people should know.
         notes: Vec<StoreEvent>,
     },
 }
 
-/// Finds a log to compact: one that was left behind while it was being compacted, else
-/// the recorders' own, whose names are noted in the run before it is moved.
+/// Finds a log to compact: one whose compaction was interrupted, or else the recorders' own. The
+/// names in that are noted in the run before it is moved.
 ///
-/// The log is read before the lock is taken, and under it only what came since.
+/// The log is read before the lock is taken. Under the lock, only what was added since is read.
 ///
 /// # Errors
-/// A lock that cannot be had; a log of a newer version; storage that fails. The
-/// log is then where it was, or has been moved.
+/// The lock cannot be taken, the log has a newer version, or the storage fails. The log is then
+/// where it was, or has been moved.
 pub(super) fn rotate(
     paths: &RecordingPaths,
     disk: &Disk,
@@ -100,8 +100,8 @@ pub(super) fn rotate(
     Ok(RotatedLog::Folding { file, notes })
 }
 
-/// What is damaged in a log, a range for each frame; a tail that was never written whole
-/// is not. Up to `known` the log has been seen whole.
+/// Returns the damaged ranges of a log, one for each frame. A tail that was never written in full
+/// is not damaged. Up to `known`, the log was whole before.
 fn damaged_ranges(scanned: &LogContents, known: u64) -> Vec<Range<u64>> {
     let mut ranges = scanned.damaged.clone();
     if scanned.torn() > 0 && known > scanned.whole {
@@ -110,8 +110,8 @@ fn damaged_ranges(scanned: &LogContents, known: u64) -> Vec<Range<u64>> {
     ranges
 }
 
-/// Moves a log's torn tail into a file of its own. Only under the recording's
-/// lock: without it the tail may be what someone is just writing.
+/// Moves a log's torn tail into a separate file. Only under the recording's lock: without it,
+/// another process may be writing the tail.
 pub(super) fn set_aside(
     paths: &RecordingPaths,
     disk: &Disk,
@@ -130,14 +130,14 @@ pub(super) fn set_aside(
     let copied = io::copy(&mut tail, &mut disk.writer(&torn)).map_err(at(&aside));
     let cut = copied.and_then(|_| disk.set_len(file, scanned.whole).map_err(at(&paths.log)));
     if let Err(error) = cut {
-        // Half a copy is of no use to anyone; the tail is still where it was.
+        // Half a copy is useless, and the tail is still where it was.
         let _ = disk.remove_if_there(&aside);
         return Err(error);
     }
     Ok(Some(StoreEvent::Torn { log: paths.log.clone(), aside, bytes: scanned.torn() }))
 }
 
-/// Copies damaged frames into a file of their own: the log that they are in is about to be
+/// Copies damaged frames into a separate file, because the log that holds them is about to be
 /// compacted.
 pub(super) fn keep_damaged(
     paths: &RecordingPaths,
@@ -178,10 +178,9 @@ fn free_place(
     }
 }
 
-/// Reads what of a log was not read ahead. What was read without the lock at its
-/// very end may have been cut off again, by one whose write failed, and other
-/// frames may stand there now: the last one is read again, and where it is not the
-/// same, everything is.
+/// Reads the part of a log that was not read ahead. The end of what was read without the lock may
+/// have been cut off again, because its write failed, and other frames may be there now. So the
+/// last frame is read again, and if it differs, everything is.
 fn finish_scan(file: &File, ahead: Option<(File, LogContents)>) -> io::Result<LogContents> {
     let id = FileId::from_file(file)?;
     let Some((before, mut scanned)) = ahead else { return log::scan(file) };
@@ -224,7 +223,7 @@ mod tests {
         for (before, after) in [(20, 50), (50, 20), (20, 20)] {
             file.write_all(&frame(2, before)).unwrap();
             let ahead = Some((open(&path).unwrap().unwrap(), log::scan(&file).unwrap()));
-            // The write of the second failed after all, and another one follows.
+            // The write of the second frame failed after all, and another one follows.
             file.set_len(kept).unwrap();
             file.write_all(&frame(3, after)).unwrap();
             file.write_all(&frame(4, 7)).unwrap();

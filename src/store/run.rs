@@ -1,18 +1,17 @@
-//! One run of recorders over a recording, and the names recorded in it.
+//! One run of recorders on a recording, and the names recorded in it.
 //!
-//! A run begins when a recorder opens a recording that no live recorder holds,
-//! and ends with its last recorder. Each recorder keeps a shared lock on the
-//! sidecar `FILE.run` for life, which a crash gives back too. The file is opened,
-//! joined, added to and left under the recording's exclusive lock only.
+//! A run begins when a recorder opens a recording that no live recorder holds, and ends with its
+//! last recorder. Each recorder holds a shared lock on the sidecar `FILE.run` as long as it lives;
+//! a crash releases it too. The file is opened, joined, added to and left only under the
+//! recording's exclusive lock.
 //!
-//! Its first line holds the run's name. Then come the fingerprints of the names
-//! that have been moved out of the log, a line each in hex, and a line
-//! `{"rotated":[device,inode]}` behind those of each log that was moved. The names
-//! that still are in the log are read from there. A line `{"joined":N}` is left by
-//! each recorder that entered: N tells them apart. A line `{"target":[inode,length]}`
-//! says which file the recording is when a run begins, and from each compaction on: another
-//! one is not of this run. It is `{"target":null}` where there is none, and
-//! `{"target":[inode,0]}` for a folder.
+//! Its first line holds the run's name. Then come the fingerprints of the names that were moved out
+//! of the log, one in each line in hex, and a line `{"rotated":[device,inode]}` after those of each
+//! log that was moved. The names that are still in the log are read from there. Each recorder that
+//! entered adds a line `{"joined":N}`, where N is its place. A line `{"target":[inode,length]}`
+//! says which file the recording is, when a run begins and from each compaction on. Another file is
+//! not of this run. It is `{"target":null}` if there is no file, and `{"target":[inode,0]}` for a
+//! folder.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -41,15 +40,15 @@ use target::{LARGEST, LONGEST_LINE};
 pub(super) use abandoned::{abandoned_log, is_held};
 pub(super) use stale::is_of;
 
-/// So many of them are remembered.
+/// The most targets that are remembered.
 const TARGETS: usize = 16;
 
-/// Which run to take part in.
+/// The run to take part in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunChoice {
-    /// The one that is going on, or a new one.
+    /// The current run, or a new one.
     New,
-    /// The one of this name, though its recorders are gone; else as `New`.
+    /// The run of this name, even if its recorders have ended; otherwise as `New`.
     Named(String),
 }
 
@@ -58,22 +57,22 @@ pub enum RunChoice {
 pub(super) struct RunSeat {
     path: PathBuf,
     disk: Disk,
-    /// Under a shared lock for as long as it is open.
+    /// Under a shared lock as long as it is open.
     file: File,
     id: FileId,
-    /// What the run is called, to be joined by it; such a run outlives its recorders.
+    /// The name that others join the run by. A run with a name outlives its recorders.
     name: Option<String>,
     names: HashSet<NameFingerprint>,
     rotations: Vec<FileId>,
-    /// How many recorders have entered so far.
+    /// The number of recorders that have entered so far.
     joined: usize,
-    /// How many had when this one did.
+    /// The number that had entered when this one did.
     place: usize,
-    /// Whether there was no live recorder then.
+    /// Whether no recorder was alive then.
     alone: bool,
-    /// Which file the recording has been, the newest last.
+    /// Which files the recording has been, the newest last.
     targets: VecDeque<RunTarget>,
-    /// Up to where the file has been read.
+    /// How far the file has been read.
     read_to: u64,
 }
 
@@ -111,14 +110,14 @@ impl RunSeat {
         let line = format!("{{\"joined\":{}}}\n", run.place);
         append(&run.disk, &run.file, run.read_to, line.as_bytes())?;
         run.refresh()?;
-        // Turns the exclusive lock into a shared one; nobody else can be in
-        // between, since this is done under the recording's lock.
+        // Turns the exclusive lock into a shared one. No other process can come in between, because
+        // this is done under the recording's lock.
         fs2::FileExt::try_lock_shared(&run.file)?;
         Ok(run)
     }
 
-    /// Enters again where someone has removed the run's file, taking along what
-    /// is known of it. Only under the recording's lock.
+    /// Enters again, with everything that is known of the run, if another process removed the run's
+    /// file. Only under the recording's lock.
     pub(super) fn stay(&mut self) -> io::Result<()> {
         if FileId::at_path(&self.path)? == Some(self.id) {
             return Ok(());
@@ -128,7 +127,7 @@ impl RunSeat {
         let unknown: Vec<_> = self.names.difference(&again.names).copied().collect();
         append(&again.disk, &again.file, again.read_to, &lines(&unknown))?;
         again.refresh()?;
-        // Rotations are counted from where a log was opened: none was lost.
+        // Rotations are counted from when a log was opened, so none is lost.
         again.rotations.splice(..0, self.rotations.iter().copied());
         again.place = self.place;
         self.targets.extend(std::mem::take(&mut again.targets));
@@ -137,17 +136,17 @@ impl RunSeat {
         Ok(())
     }
 
-    /// Whether the name has been recorded in this run, by whichever recorder.
+    /// Whether any recorder has recorded the name in this run.
     pub(super) fn knows(&self, name: NameFingerprint) -> bool {
         self.names.contains(&name)
     }
 
-    /// Remembers a name that stands in the log.
+    /// Remembers a name that is in the log.
     pub(super) fn learn(&mut self, name: NameFingerprint) {
         self.names.insert(name);
     }
 
-    /// Which recorder of the run this is, counted from 0.
+    /// Returns the place of this recorder in its run, counted from 0.
     pub(super) fn place(&self) -> usize {
         self.place
     }
@@ -157,18 +156,18 @@ impl RunSeat {
         self.alone
     }
 
-    /// Whether the run has made the recording this file, as far as that is known. The
-    /// last few count: a compaction may have died before it put the newest in its place.
+    /// Whether this run put this file in the recording's place, as far as is known. The last few
+    /// targets count, because a compaction may have died before it put the newest in its place.
     pub(super) fn has_made(&self, target: RunTarget) -> bool {
         self.targets.is_empty() || self.targets.contains(&target)
     }
 
-    /// Whether there has been a recording since the run began, as far as that is known.
+    /// Whether there has been a recording since the run began, as far as is known.
     pub(super) fn has_made_any(&self) -> bool {
         self.targets.iter().any(Option::is_some)
     }
 
-    /// From now on this file counts as the recording's.
+    /// Accepts this file as the recording's from now on.
     pub(super) fn accept(&mut self, target: RunTarget) {
         if self.targets.len() >= TARGETS {
             self.targets.pop_front();
@@ -176,12 +175,12 @@ impl RunSeat {
         self.targets.push_back(target);
     }
 
-    /// How many logs have been moved away so far.
+    /// Returns how many logs have been moved away so far.
     pub(super) fn rotations(&self) -> usize {
         self.rotations.len()
     }
 
-    /// Whether this log has been moved away since there were `since` that were.
+    /// Whether this log was moved away after the first `since` logs.
     pub(super) fn has_rotated(&self, log: FileId, since: usize) -> bool {
         self.rotations.iter().skip(since).any(|rotated| *rotated == log)
     }
@@ -189,7 +188,7 @@ impl RunSeat {
     /// Reads what others have added, a line at a time.
     ///
     /// # Errors
-    /// A file that cannot be read, or is larger than any run's.
+    /// The file cannot be read, or is larger than that of any run.
     pub(super) fn refresh(&mut self) -> io::Result<()> {
         if self.file.metadata()?.len() > LARGEST {
             return Err(self.too_large());
@@ -206,11 +205,11 @@ impl RunSeat {
                 self.learn_line(&line);
                 continue;
             }
-            // A line that is too long was never written by a recorder: it is passed over.
+            // No recorder writes a line that long, so it is skipped.
             let rest = if length < LONGEST_LINE { 0 } else { reader.skip_until(b'\n')? as u64 };
             let end = self.read_to + length + rest;
             let mut last = [0];
-            // A line without its end was cut by a crash; whoever adds next ends it.
+            // A line without an end was cut by a crash. The next recorder that adds a line ends it.
             if rest == 0
                 || loomrec_os::read_at(&self.file, &mut last, end - 1)? == 0
                 || last != [b'\n']
@@ -241,8 +240,8 @@ impl RunSeat {
         io::Error::new(io::ErrorKind::InvalidData, text)
     }
 
-    /// Leaves the run; gives whether it was the last recorder in it. Only under
-    /// the recording's lock.
+    /// Leaves the run. Returns whether it was the last recorder in it. Only under the recording's
+    /// lock.
     pub(super) fn leave(self) -> io::Result<bool> {
         if FileId::at_path(&self.path)? != Some(self.id) || !lock::try_lock(&self.file)? {
             return Ok(false);
@@ -264,8 +263,8 @@ impl RunSeat {
         append(&self.disk, &self.file, 0, &line)
     }
 
-    /// The run's name on the first line; `None` where it has none. Leaves
-    /// `read_to` behind that line.
+    /// Returns the run's name from the first line; `None` if it has none. `read_to` is then after
+    /// that line.
     fn read_name(&mut self) -> io::Result<Option<String>> {
         let mut text = Vec::new();
         self.file.rewind()?;
@@ -279,8 +278,8 @@ impl RunSeat {
     }
 }
 
-/// Takes the lock of a run that nobody holds. One who only reads may try the lock for a
-/// moment, to see whether it is held: that is waited for.
+/// Takes the lock of a run that no recorder holds, and returns whether it did. A reader may take
+/// the lock for a moment, to see whether it is held, so this is tried several times.
 fn is_nobodys(file: &File) -> io::Result<bool> {
     for _ in 0..READERS {
         if lock::try_lock(file)? {
@@ -291,10 +290,10 @@ fn is_nobodys(file: &File) -> io::Result<bool> {
     lock::try_lock(file)
 }
 
-/// How often the lock of a run is tried that someone holds.
+/// How often the lock of a run is tried again.
 const READERS: usize = 3;
 
-/// How long no reader holds it.
+/// The pause before each retry. A reader holds the lock for less than this.
 const MOMENT: Duration = Duration::from_millis(1);
 
 /// Whether a live recorder holds the recording. Only under the recording's lock.
@@ -305,8 +304,8 @@ pub(super) fn is_live(path: &Path) -> io::Result<bool> {
     }
 }
 
-/// Notes that a log is being moved away, and the names in it. A run that is not
-/// there needs no note. Only under the recording's lock.
+/// Notes that a log is being moved away, and the names in it. If there is no run, nothing is noted.
+/// Only under the recording's lock.
 pub(super) fn note_rotation(
     path: &Path,
     disk: &Disk,
@@ -319,21 +318,21 @@ pub(super) fn note_rotation(
     note(path, disk, &added)
 }
 
-/// Notes which file the recording is, or is about to be. A run that is not there needs
-/// no note. Only under the recording's lock.
+/// Notes which file the recording is, or is about to be. If there is no run, nothing is noted. Only
+/// under the recording's lock.
 pub(super) fn note_target(path: &Path, disk: &Disk, target: RunTarget) -> io::Result<()> {
     let line = serde_json::json!({ "target": target });
     note(path, disk, format!("{line}\n").as_bytes())
 }
 
-/// Adds lines to the run's file, where there is one.
+/// Adds lines to the run's file, if there is one.
 fn note(path: &Path, disk: &Disk, added: &[u8]) -> io::Result<()> {
     let mut options = File::options();
     let Some(mut file) = regular_file::open_existing(path, options.read(true).write(true))? else {
         return Ok(());
     };
     let mut text = Vec::new();
-    // Only its end matters: a line that was cut is written over.
+    // Only its end matters, because a line that was cut is overwritten.
     let length = file.metadata()?.len();
     let from = length.saturating_sub(LONGEST_LINE);
     file.seek(SeekFrom::Start(from))?;
@@ -342,10 +341,10 @@ fn note(path: &Path, disk: &Disk, added: &[u8]) -> io::Result<()> {
     append(disk, &file, end, added)
 }
 
-/// The first line, which holds the run's name, is no longer than this.
+/// The most bytes of the first line, which holds the run's name.
 const LONGEST_FIRST_LINE: u64 = 64 << 10;
 
-/// Writes behind `end`, over a line that was cut.
+/// Writes at `end`, over a line that was cut.
 fn append(disk: &Disk, file: &File, end: u64, text: &[u8]) -> io::Result<()> {
     if text.is_empty() {
         return Ok(());

@@ -99,13 +99,13 @@ fn note_needs_no_run_and_makes_none() {
 fn planted_file_is_read_within_bounds() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("run");
-    // Terabytes without a line: no run, so one begins.
+    // Terabytes without a line are not a run, so one begins.
     File::create(&path).unwrap().set_len(1 << 40).unwrap();
     let run = enter(&path);
     assert_eq!((run.place(), run.name.as_deref()), (0, None));
     assert!(fs::metadata(&path).unwrap().len() < 1024);
     assert!(run.leave().unwrap());
-    // A run of this name that has more to say than any has.
+    // A run of this name whose file is larger than any run's.
     fs::write(&path, "{\"run\":\"mine\"}\n").unwrap();
     File::options().write(true).open(&path).unwrap().set_len(LARGEST + 1).unwrap();
     let mine = RunChoice::Named("mine".to_owned());
@@ -126,7 +126,7 @@ fn line_that_no_recorder_writes_is_passed_over() {
         assert!(run.knows(A) && run.knows(B), "{length}");
         text.push_str("{\"joined\":0}\n");
         assert_eq!(fs::read_to_string(&path).unwrap(), text);
-        // One that has no end was cut, and is written over.
+        // A line that has no end was cut, and is overwritten.
         fs::write(&path, format!("{{\"run\":\"mine\"}}\n{A:032x}\n{}", "x".repeat(length)))
             .unwrap();
         drop(run);

@@ -1,4 +1,5 @@
-//! What can still be read of a damaged recording or log, found without holding it.
+//! Salvage: finds what can still be read of a damaged recording or log, without keeping it in
+//! memory.
 
 mod folder;
 mod frames;
@@ -27,10 +28,10 @@ use loomrec_recording::log_codec;
 use loomrec_recording::salvage::{CutPiece, MemberCutter, SalvagePiece, recover};
 use loomrec_recording::{Entry, EntryName, RecordingMeta};
 
-/// How much is read at once.
+/// How many bytes are read at one time.
 const PIECE: usize = 1024 * 1024;
 
-/// How much of a lost frame is read for its name.
+/// How many bytes of a lost frame are read for its name.
 const GLANCE: u64 = 4096;
 
 /// What can be read of a recording or a log.
@@ -48,26 +49,26 @@ pub struct SalvageResult {
 #[derive(Debug)]
 struct Source {
     path: PathBuf,
-    /// Not held where it is one of many.
+    /// Not open if there are many.
     file: Option<File>,
 }
 
-/// Bytes of which nothing can be made.
+/// Bytes that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LostBytes {
-    /// The file they are in, where the recording is a folder.
+    /// The file that they are in, if the recording is a folder.
     pub file: Option<PathBuf>,
-    /// The key they stand under, where that can be read.
+    /// The key that they belong to, if that can be read.
     pub key: Option<String>,
     /// Where they begin.
     pub at: u64,
-    /// How many there are.
+    /// The number of bytes.
     pub bytes: u64,
-    /// The line they begin in, counted from 1; `None` in a log.
+    /// The line in which they begin, counted from 1; `None` in a log.
     pub line: Option<usize>,
-    /// Why.
+    /// The reason.
     pub why: String,
-    /// Whether it is no entry that is lost, but something of it, or nothing at all.
+    /// Whether only a part of an entry, or nothing at all, is lost.
     pub in_part: bool,
 }
 
@@ -75,7 +76,7 @@ impl SalvageResult {
     /// Finds what can be read of a recording or a log.
     ///
     /// # Errors
-    /// A file that is missing, is none, is too large, or cannot be read at all.
+    /// A file is missing, is not a file, is too large, or cannot be read at all.
     pub fn open(location: impl Into<RecordingLocation>) -> Result<Self, StoreError> {
         let location = location.into();
         let path = location.as_path();
@@ -88,7 +89,7 @@ impl SalvageResult {
         }
         let ours = salvage.has_ours();
         if ours {
-            // Else it would count as another tool's, and be replayed less strictly.
+            // Otherwise it would count as another tool's, and be replayed less strictly.
             salvage.meta.adopt(&IdentityRules::default());
         }
         if ours || !salvage.lost.is_empty() {
@@ -100,12 +101,12 @@ impl SalvageResult {
         Ok(salvage)
     }
 
-    /// What can be read of one file.
+    /// Finds what can be read of one file.
     fn file(path: &Path) -> Result<Self, StoreError> {
         Self::of_file(path, file::open(path)?)
     }
 
-    /// What can be read of one file in a recording's folder.
+    /// Finds what can be read of one file in a recording's folder.
     fn part(path: &Path) -> Result<Self, StoreError> {
         Self::of_file(path, file::open_part(path)?)
     }
@@ -125,12 +126,12 @@ impl SalvageResult {
         Ok(salvage)
     }
 
-    /// What the file says about itself, as far as that can be read.
+    /// Returns the file's metadata, as far as it can be read.
     pub fn meta(&self) -> &RecordingMeta {
         &self.meta
     }
 
-    /// How many entries can be read.
+    /// Returns the number of entries that can be read.
     pub fn len(&self) -> usize {
         self.found.len()
     }
@@ -145,13 +146,13 @@ impl SalvageResult {
         self.log
     }
 
-    /// What cannot be read.
+    /// Returns what cannot be read.
     pub fn lost(&self) -> &[LostBytes] {
         &self.lost
     }
 
-    /// Every entry that can be read, each as it is asked for; the takes of a name in
-    /// order.
+    /// Returns every entry that can be read, with the takes of a name in order. Each entry is read
+    /// when it is needed.
     pub fn entries(&self) -> impl Iterator<Item = Result<(EntryName, Entry), StoreError>> {
         self.found.iter().map(|saved| {
             let source = &self.files[saved.file];
@@ -172,7 +173,7 @@ impl SalvageResult {
         })
     }
 
-    /// The takes of a name in the order of their numbers, where they first stood.
+    /// Sorts the takes of each name by their numbers, at the place of the first one.
     fn order(&mut self) {
         let mut places: HashMap<EntryName, usize> = HashMap::new();
         for saved in &self.found {
@@ -224,7 +225,7 @@ impl SalvageResult {
         Ok(())
     }
 
-    /// Whether an entry is there that loomrec alone writes: with its request.
+    /// Whether there is an entry that only loomrec writes, because it has its request.
     fn has_ours(&self) -> bool {
         self.entries().any(|entry| entry.is_ok_and(|(_, entry)| entry.request.is_some()))
     }
@@ -333,7 +334,7 @@ impl SalvageResult {
     }
 }
 
-/// The name of the packed entry at a place, where as much of it can be read.
+/// Returns the name of the packed entry at a place, if enough of it can be read.
 fn name_at(file: &File, at: u64, end: u64) -> io::Result<Option<String>> {
     let end = end.min(at.saturating_add(GLANCE));
     if at >= end {
@@ -353,19 +354,19 @@ fn bytes(file: &File, range: Range<u64>) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// A text while it is read.
+/// The state while a text is read.
 struct Text {
     line: usize,
     keys: Map<String, Value>,
 }
 
-/// Something is lost that is no entry.
+/// Returns the report of a loss that is not an entry.
 fn in_part(why: impl Into<String>) -> LostBytes {
     let why = why.into();
     LostBytes { file: None, key: None, at: 0, bytes: 0, line: None, why, in_part: true }
 }
 
-/// Whether a file is a log rather than a text, whatever is damaged of it.
+/// Whether a file is a log rather than a text, whatever of it is damaged.
 fn is_binary(path: &Path, file: &File) -> io::Result<bool> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let named = name.ends_with(".log") || name.ends_with(".folding") || name.contains(".log.torn-");

@@ -1,9 +1,8 @@
 //! The credentials of a run, and the last search of an entry before it is written.
 //!
-//! A credential that comes again (an API key) is watched for as long as it is in
-//! use, so that an entry of another request cannot hold it either. One that is
-//! used once (a signature) is looked for in its own exchange only: otherwise each
-//! call would make the next one slower.
+//! A credential that is used again (an API key) is watched as long as it is in use, so that no
+//! entry of another request can hold it either. A credential that is used once (a signature) is
+//! searched for in its own exchange only. Otherwise each call would make the next one slower.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher as _, RandomState};
@@ -11,31 +10,31 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use loomrec_recording::redact::{CallCredentials, is_clean, is_still_clean};
 
-/// How many credentials are watched; the one that was used longest ago gives way.
+/// The most credentials that are watched. The one that was used longest ago is dropped.
 const LASTING: usize = 256;
 
-/// How many are remembered to have been seen once.
+/// The most credentials that are remembered as seen once.
 const ONCE: usize = 256;
 
 /// The credentials of a run, for any number of threads.
 #[derive(Debug, Default)]
 pub(super) struct SecretGuard(Mutex<Known>);
 
-/// What is known of them.
+/// What is known about them.
 #[derive(Debug, Default)]
 struct Known {
-    /// Shared, so that an entry is looked through beside others.
+    /// Shared, so that several entries can be searched at the same time.
     lasting: Arc<CallCredentials>,
     /// The turn in which each of them was used last.
     turns: HashMap<String, u64>,
     turn: u64,
-    /// Hashes of what was seen once, the oldest in front.
+    /// Hashes of credentials that were seen once, the oldest first.
     once: VecDeque<u64>,
     hasher: RandomState,
 }
 
 impl SecretGuard {
-    /// Has these looked for in every entry from now on.
+    /// Searches every entry for these credentials from now on.
     pub(super) fn keep(&self, secrets: &CallCredentials) {
         let mut known = self.known();
         known.turn += 1;
@@ -44,14 +43,15 @@ impl SecretGuard {
         }
     }
 
-    /// Whether an entry, packed as it will be written, holds none of the run's
-    /// credentials nor any of its own request's.
+    /// Whether an entry, packed as it will be written, holds none of the run's credentials and none
+    /// of its own request's.
     pub(super) fn is_clean(&self, packed: &[u8], own: &CallCredentials) -> bool {
         let (covered, lasting) = self.known().see(own);
         if lasting.is_empty() && own.is_empty() {
             return true;
         }
-        // The parts of the entry were freed of its own; those of others are sought in full.
+        // The entry was redacted for its own credentials part by part. Those of others are searched
+        // in full.
         let has_others = lasting.values().count() > own.values().count();
         if covered && !has_others {
             return is_still_clean(packed, own);
@@ -65,8 +65,8 @@ impl SecretGuard {
 }
 
 impl Known {
-    /// Notes the use of a request's credentials; gives whether all are watched, and
-    /// those that are.
+    /// Notes the use of a request's credentials. Returns whether all of them are watched, and all
+    /// watched ones.
     fn see(&mut self, own: &CallCredentials) -> (bool, Arc<CallCredentials>) {
         self.turn += 1;
         let mut covered = true;

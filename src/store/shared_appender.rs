@@ -1,8 +1,8 @@
-//! A recording that several threads append to, and that compacts its log by itself.
+//! A recording that several threads append to, and that compacts its log itself.
 //!
-//! An append takes the appender's lock and no other. Compactions have threads of their
-//! own ([`super::compactor`]): an append sends a message only where a compaction or an
-//! event newly waits for somebody.
+//! An append takes the appender's lock and no other. Compactions run on separate threads
+//! ([`super::compactor`]). An append sends a message only if no compaction was scheduled before it,
+//! or if there is an event.
 
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -25,7 +25,7 @@ impl SharedAppender {
     /// Shares an appender, and starts the thread that schedules its compactions.
     ///
     /// # Errors
-    /// When the system refuses a thread.
+    /// The error of the system if it cannot start a thread.
     pub fn start(appender: RecordingAppender, on_event: OnAppenderEvent) -> std::io::Result<Self> {
         let appender = Arc::new(Mutex::new(appender));
         let (tasks, received) = mpsc::channel();
@@ -36,21 +36,21 @@ impl SharedAppender {
         Ok(Self { appender, tasks, compactor: Mutex::new(Some(thread)) })
     }
 
-    /// Makes exchanges ready for an append, as [`RecordingAppender::packer`] does.
+    /// Returns an encoder of exchanges, as [`RecordingAppender::packer`] does.
     pub fn packer(&self, replace: bool) -> FrameEncoder {
         self.lock().packer(replace)
     }
 
-    /// Appends a batch, as [`RecordingAppender::keep`] does. Waits for others where it has to.
+    /// Appends a batch, as [`RecordingAppender::keep`] does. Waits for others if it has to.
     ///
     /// # Errors
-    /// As [`RecordingAppender::keep`]'s.
+    /// As for [`RecordingAppender::keep`].
     pub fn append(&self, batch: &mut [impl AsMut<EncodedFrame>]) -> Result<(), StoreError> {
         self.append_by(|appender| Some(appender.keep(batch))).unwrap_or(Ok(()))
     }
 
-    /// Appends a batch where that needs nobody to be waited for and is sure to be quick;
-    /// returns `None` otherwise. See [`RecordingAppender::keep_now`].
+    /// Appends a batch if that needs no wait and is sure to be quick. Returns `None` otherwise. See
+    /// [`RecordingAppender::keep_now`].
     pub fn append_now(
         &self,
         batch: &mut [impl AsMut<EncodedFrame>],
@@ -78,17 +78,17 @@ impl SharedAppender {
     /// Later appends do nothing.
     ///
     /// # Errors
-    /// As [`RecordingAppender::close`]'s, but for a recording that someone deleted or
-    /// replaced: that is an event.
+    /// As for [`RecordingAppender::close`], except that a recording which another process deleted
+    /// or replaced is an event.
     pub fn close(&self) -> Result<(), StoreError> {
         let Some(mut compactor) = self.stop_compactor() else { return self.lock().close() };
         compactor.close_recording()
     }
 
-    /// Waits for the compactor's thread; `None` where it is gone already, or has panicked.
+    /// Waits for the compactor's thread. Returns `None` if it has ended already or has panicked.
     fn stop_compactor(&self) -> Option<BackgroundCompactor> {
         let thread = self.compactor.lock().unwrap_or_else(PoisonError::into_inner).take()?;
-        // Where the thread is gone, there is nobody to stop.
+        // If the thread has ended, there is nothing to stop.
         let _ = self.tasks.send(CompactorTask::Stop);
         // A panic has been printed.
         thread.join().ok()

@@ -11,7 +11,7 @@ use crate::{LogItem, RunChoice, load};
 use loomrec_identity::IdentityRules;
 use loomrec_recording::{Entry, EntryName};
 
-/// Longer than a compaction that failed once needs to be tried again.
+/// Longer than a compaction that failed once needs until its retry.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn start(path: &Path, plan: &Plan) -> (SharedAppender, Receiver<String>) {
@@ -40,7 +40,7 @@ fn steps(path: &Path) -> Vec<String> {
     load(path).unwrap().entries().map(|(name, take, _)| name.take_key(take)).collect()
 }
 
-/// What the recording's own file holds.
+/// Returns the steps in the recording's own file.
 fn steps_in_file(path: &Path) -> usize {
     fs::read_to_string(path).map_or(0, |text| text.matches("\"content\"").count())
 }

@@ -1,4 +1,4 @@
-//! What stands beside a recording, looked at and left as it is.
+//! Checks of the files beside a recording, which change nothing.
 
 use std::path::{Path, PathBuf};
 
@@ -6,18 +6,19 @@ use super::error::StoreError;
 use super::paths::RecordingPaths;
 use super::regular_file;
 
-/// Whether a log stands beside the recording.
+/// Whether there is a log beside the recording.
 ///
 /// # Errors
-/// Something else in a log's place.
+/// Something else is in a log's place.
 pub(super) fn has_leftover(paths: &RecordingPaths) -> Result<bool, StoreError> {
     left_log(paths).map(|log| log.is_some())
 }
 
-/// A log beside the recording that holds something: the one that is being compacted first.
+/// Returns a log beside the recording that is not empty; the one that is being compacted comes
+/// first.
 ///
 /// # Errors
-/// Something else in a log's place.
+/// Something else is in a log's place.
 pub(super) fn left_log(paths: &RecordingPaths) -> Result<Option<PathBuf>, StoreError> {
     let (mut left, logs) = (None, [&paths.folding, &paths.log]);
     for path in logs {
@@ -29,10 +30,10 @@ pub(super) fn left_log(paths: &RecordingPaths) -> Result<Option<PathBuf>, StoreE
     Ok(left)
 }
 
-/// Whether a file stands at a path beside the recording.
+/// Whether there is a file at a path beside the recording.
 ///
 /// # Errors
-/// Something else in its place.
+/// Something else is in its place.
 pub(super) fn is_at(path: &Path) -> Result<bool, StoreError> {
     let found = regular_file::look_at(path).map_err(|source| StoreError::read(path, source))?;
     Ok(found.is_some())

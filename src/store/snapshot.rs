@@ -1,4 +1,4 @@
-//! The files that a recording is read from, open: itself, and the logs beside it.
+//! The open files that a recording is read from: the recording itself, and the logs beside it.
 
 use std::fs::File;
 use std::io;
@@ -20,16 +20,16 @@ use loomrec_recording::log_codec::{self, PackedError, PackedHead};
 use loomrec_recording::outline::RecordingOutline;
 use loomrec_recording::{Entry, RecordingMeta};
 
-/// Enough of a packed entry to tell its name and time, nearly always.
+/// Enough of a packed entry for its name and time, in nearly all cases.
 const GLANCE: u32 = 640;
 
-/// How often a recording is opened again whose log was compacted meanwhile.
+/// How often a recording is opened again if its log was compacted meanwhile.
 const TRIES: usize = 100;
 
-/// A recording and its logs, open, and how they make one.
+/// An open recording with its logs, and how they are merged.
 #[derive(Debug)]
 pub(super) struct RecordingSnapshot {
-    /// The recording's name for people.
+    /// The recording's name in messages.
     path: PathBuf,
     base: BaseSnapshot,
     pub(super) outline: RecordingOutline,
@@ -37,10 +37,10 @@ pub(super) struct RecordingSnapshot {
     pub(super) plan: LogMerge,
 }
 
-/// The files of a recording, open, and not looked into.
+/// The open files of a recording, before they are read.
 struct Files {
     base: BaseSnapshot,
-    /// The older first.
+    /// The older log is first.
     logs: Vec<(PathBuf, File, FileId)>,
 }
 
@@ -52,17 +52,16 @@ struct Log {
 }
 
 impl RecordingSnapshot {
-    /// Opens a recording and whatever logs there are; `None` where there is none
-    /// of them. An entry in a log that cannot be read is passed over, as one that
-    /// was not finished is: a compaction sets it aside.
+    /// Opens a recording and its logs. Returns `None` if none of them exists. An entry in a log
+    /// that cannot be read is skipped, like one that was not finished: a compaction sets it aside.
     ///
     /// # Errors
-    /// A file that cannot be read or used.
+    /// A file cannot be read or used.
     pub(super) fn open(path: &Path, paths: &RecordingPaths) -> Result<Option<Self>, StoreError> {
         Self::open_with(path, paths, || {})
     }
 
-    /// The same; `between` is called wherever others may come between two steps.
+    /// The same. `between` is called wherever another process may come between two steps.
     fn open_with(
         path: &Path,
         paths: &RecordingPaths,
@@ -78,12 +77,12 @@ impl RecordingSnapshot {
         Err(StoreError::read(path.to_owned(), detail))
     }
 
-    /// A recording and the one log that is being compacted into it, without the
-    /// entries that have been set aside.
+    /// Opens a recording and the one log that is being compacted into it, without the entries that
+    /// were set aside.
     ///
     /// # Errors
-    /// A file that cannot be read or used; [`StoreError::Log`] for a log with an
-    /// entry that cannot be read.
+    /// A file cannot be read or used; [`StoreError::Log`] if the log holds an entry that cannot be
+    /// read.
     pub(super) fn compacting(
         paths: &RecordingPaths,
         log: &File,
@@ -122,7 +121,7 @@ impl RecordingSnapshot {
         Ok(Some(source))
     }
 
-    /// A recording that is written anew: its base, and the entries that are new to it.
+    /// Returns a recording that is being rewritten: its base, and the entries that are new to it.
     pub(super) fn rewriting(
         path: &Path,
         base: BaseSnapshot,
@@ -134,27 +133,27 @@ impl RecordingSnapshot {
         Self { path: path.to_owned(), base, outline, logs: vec![spool], plan }
     }
 
-    /// The recording's name for people.
+    /// Returns the recording's name in messages.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The recording without its logs.
+    /// Returns the recording without its logs.
     pub(super) fn base(&self) -> &BaseSnapshot {
         &self.base
     }
 
-    /// How many bytes the recording has, without its logs.
+    /// Returns the size of the recording in bytes, without its logs.
     pub(super) fn size(&self) -> u64 {
         self.base.size()
     }
 
-    /// The rules that the logs' entries were recorded under, where they say so.
+    /// Returns the rules that the logs' entries were recorded under, if they state them.
     pub(super) fn rules(&self) -> Option<&IdentityRules> {
         self.logs.iter().find_map(|log| log.scanned.rules.as_ref())
     }
 
-    /// How many entries the logs hold.
+    /// Returns the number of entries in the logs.
     pub(super) fn logged(&self) -> usize {
         self.logs.iter().map(|log| log.scanned.frames.len()).sum()
     }
@@ -184,10 +183,10 @@ impl RecordingSnapshot {
         log_codec::peek(self.text(place, window)?).map_err(|problem| self.damaged(place, problem))
     }
 
-    /// Where the takes of a name stand in the file, by its number in the outline.
+    /// Returns the places of a name's takes in the file, by its number in the outline.
     ///
     /// # Errors
-    /// A member that is no entry and no list of entries.
+    /// A member is not an entry and not a list of entries.
     pub(super) fn takes_of(&self, name: usize) -> Result<Vec<TakeRef>, StoreError> {
         let members = self.outline.members_of(name);
         let mut places = Vec::with_capacity(members.len());
@@ -203,9 +202,9 @@ impl RecordingSnapshot {
         Ok(places)
     }
 
-    /// The takes of a name as a compaction that was interrupted meant them to be, and whether
-    /// they are not so in the files. Of a name's files some may have been written anew,
-    /// one after the other: a take that moves from one to the next is in both then.
+    /// Returns the takes of a name as an interrupted compaction would have left them, and whether
+    /// they differ from those in the files. Some of a name's files may have been rewritten, one
+    /// after the other: a take that moves from one to the next is then in both.
     fn settled(&self, name: usize) -> Result<(Vec<TakeRef>, bool), StoreError> {
         let (places, members) = (self.takes_of(name)?, self.outline.members_of(name).len());
         if !self.base.may_be_between_versions() || places.len() < 2 || members < 2 {
@@ -214,11 +213,10 @@ impl RecordingSnapshot {
         settle(places, |place| self.entry(place, &mut ReadBuffer::default()))
     }
 
-    /// Reads an entry; those that stand one behind the other are best read
-    /// through one window.
+    /// Reads an entry. Neighbouring entries are best read through one window.
     ///
     /// # Errors
-    /// A file that cannot be read, or does not hold an entry there.
+    /// A file cannot be read, or holds no entry there.
     pub(super) fn entry(
         &self,
         place: &TakeRef,
@@ -250,10 +248,10 @@ impl RecordingSnapshot {
         }
     }
 
-    /// The bytes at a place.
+    /// Returns the bytes at a place.
     ///
     /// # Errors
-    /// A file that cannot be read, or is shorter than it was.
+    /// A file cannot be read, or is shorter than it was.
     pub(super) fn text<'a>(
         &self,
         place: &TakeRef,
@@ -270,7 +268,7 @@ impl RecordingSnapshot {
         window.read(file, FileStretch::ALONE, place).map_err(failed)
     }
 
-    /// The file that an entry stands in, for people: one of a folder's, or a log.
+    /// Returns the file that holds an entry, for messages: one of a folder's, or a log.
     pub(super) fn file_of(&self, place: &TakeRef) -> PathBuf {
         let log = match place.origin {
             EntryOrigin::File => return self.path_at(place.at),
@@ -279,13 +277,13 @@ impl RecordingSnapshot {
         log.map_or_else(|| self.path.clone(), |log| log.path.clone())
     }
 
-    /// The file that a place of the recording's own is in, for people.
+    /// Returns the file that holds a place of the recording itself, for messages.
     fn path_at(&self, at: u64) -> PathBuf {
         self.base.path_at(at, &self.path)
     }
 
-    /// An error in the file's own text around a place: where that is no JSON, it is
-    /// told where it first is not.
+    /// Returns an error in the file's text around a place. If that is not JSON, the error names the
+    /// first place where it is not.
     fn not_json(&self, at: u64, error: loomrec_recording::FormatError) -> StoreError {
         let found = self.base.json_problem_at(at);
         index::unusable(&self.path_at(at), found.unwrap_or(error))
@@ -303,10 +301,10 @@ impl TakeRef {
 }
 
 impl Files {
-    /// Opens the log, the log under compaction and the file, in that order: what moves on
-    /// meanwhile is not missed. `None` where it has moved too far: had the newest
-    /// log that is open been compacted before the file was opened, that could hold
-    /// what was recorded after it, and the older entries would be put over it.
+    /// Opens the log, the log under compaction and the file, in that order, so that nothing that
+    /// moves meanwhile is missed. Returns `None` if it has moved too far: if the newest open log
+    /// was compacted before the file was opened, the file could hold entries that were recorded
+    /// after it, and the older entries would be put over them.
     fn open(
         path: &Path,
         paths: &RecordingPaths,

@@ -42,7 +42,7 @@ fn folded_while_opened(name: &str) {
             let paths = RecordingPaths::of(&path).unwrap();
             record(&paths, "1", true);
             let mut step = 0;
-            // Two logs are compacted or on their way, between any two openings.
+            // Two logs are compacted or moved between any two openings.
             let source = RecordingSnapshot::open_with(&path, &paths, || {
                 if step == moment {
                     fold(&paths);
@@ -60,7 +60,7 @@ fn folded_while_opened(name: &str) {
             let takes = takes(&source.unwrap().unwrap());
             let whole = takes.iter().zip(1..).all(|(take, number)| *take == number.to_string());
             assert!(whole && !takes.is_empty(), "{moment}, {logs_left}: {takes:?}");
-            // A file that was opened last may hold all of it; nothing may be hidden then.
+            // A file that was opened last may hold all of it. Nothing may be hidden then.
             let expected = if logs_left == 1 { 3 } else { 2 };
             assert!(moment == 2 || takes.len() == expected, "{moment}, {logs_left}: {takes:?}");
         }

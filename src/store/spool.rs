@@ -1,8 +1,8 @@
-//! New entries of a recording that is rewritten, in a file without a name, so that
-//! memory does not grow with them.
+//! The new entries of a recording that is rewritten, in a file without a name, so that memory does
+//! not grow with them.
 //!
-//! One at a time is in memory, a few times over while it is written. Where there is no
-//! room for that it is refused beforehand: an allocation that fails ends the process.
+//! One entry at a time is in memory, in a few copies while it is written. If there is no room for
+//! that, it is refused beforehand, because an allocation that fails ends the process.
 
 use std::fs::File;
 use std::io;
@@ -14,14 +14,14 @@ use super::memory_guard::has_room;
 use super::merge::{EntryOrigin, TakeRef};
 use loomrec_recording::{Entry, EntryName, log_codec};
 
-/// Where a new entry stands: a recording that is rewritten has no other log.
+/// The origin of a new entry: a recording that is rewritten has no other log.
 const SPOOL: EntryOrigin = EntryOrigin::Log(0);
 
-/// How often an entry's bytes are in memory at once while it goes into a file: packed,
-/// read again, and as text in a buffer that grows.
+/// How many copies of an entry's bytes are in memory while it goes into a file: packed, read again,
+/// and as text in a growing buffer.
 const COPIES: usize = 5;
 
-/// New entries, one behind the other.
+/// New entries, one after the other.
 #[derive(Debug)]
 pub(super) struct EntrySpool {
     file: File,
@@ -29,19 +29,19 @@ pub(super) struct EntrySpool {
 }
 
 impl EntrySpool {
-    /// Without any.
+    /// Returns an empty spool.
     ///
     /// # Errors
-    /// No room for temporary files.
+    /// There is no room for temporary files.
     pub(super) fn new() -> Result<Self, StoreError> {
         Ok(Self { file: tempfile::tempfile().map_err(unspooled)?, length: 0 })
     }
 
-    /// Adds an entry; gives where it stands.
+    /// Adds an entry and returns its place.
     ///
     /// # Errors
-    /// One that is too large, for a recording or for the memory there is; no room for
-    /// temporary files.
+    /// The entry is too large for a recording or for the memory, or there is no room for temporary
+    /// files.
     pub(super) fn put(&mut self, name: &EntryName, entry: &Entry) -> Result<TakeRef, StoreError> {
         let weight = entry.weight();
         let (name_of, bytes) = (|| name.to_string(), weight as u64);
@@ -59,12 +59,12 @@ impl EntrySpool {
         Ok(place)
     }
 
-    /// The file.
+    /// Returns the file.
     pub(super) fn file(&self) -> &File {
         &self.file
     }
 
-    /// The same.
+    /// Returns the file.
     pub(super) fn into_file(self) -> File {
         self.file
     }
@@ -81,7 +81,7 @@ mod tests {
     #[test]
     fn entry_longer_than_any_is_refused() {
         let name = EntryName::step("long").unwrap();
-        // Never touched, and so never there.
+        // The memory is never touched, so it is never used.
         let entry = Entry {
             content: Some(String::from_utf8(vec![0; LONGEST as usize + 1]).unwrap()),
             ..Entry::default()

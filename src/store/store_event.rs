@@ -1,71 +1,71 @@
-//! What the store did on its own and people should know: no errors.
+//! Events of the store that are no errors but that people should know.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// Something worth telling. Shown as a sentence.
+/// An event to report. Displayed as a sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StoreEvent {
-    /// A log ended in bytes that are no whole entry: a crash or a full disk cut
-    /// what was being written. They were moved aside.
+    /// A log ended in bytes that are not a whole entry, because a crash or a full disk cut the
+    /// write. They were moved aside.
     Torn {
         /// The log.
         log: PathBuf,
-        /// Where its tail is now.
+        /// The file that holds the tail now.
         aside: PathBuf,
-        /// How long that is.
+        /// The length of the tail.
         bytes: u64,
     },
-    /// Within a log there were bytes that are no whole entry: bad storage, or
-    /// another program's. They were copied aside.
+    /// A log had bytes in it that are not a whole entry, because of bad storage or another program.
+    /// They were copied aside.
     Damaged {
         /// The log.
         log: PathBuf,
-        /// Where they are now.
+        /// The file that holds them now.
         aside: PathBuf,
-        /// How many there are.
+        /// The number of bytes.
         bytes: u64,
-        /// How many entries they held, as far as that can be told.
+        /// The number of entries that they held, as far as that is known.
         entries: usize,
     },
-    /// Someone removed the log while it was in use, and it was written again.
+    /// Another process removed the log while it was in use. It was written again.
     Recovered {
         /// The log.
         log: PathBuf,
-        /// How many entries were saved.
+        /// The number of entries that were saved.
         entries: usize,
     },
-    /// Someone cut the log short while it was in use.
+    /// Another process cut the log short while it was in use.
     Cut {
         /// The log.
         log: PathBuf,
     },
-    /// What a recorder that died had left in its log is in the recording now.
+    /// The entries that a dead recorder left in its log are in the recording now.
     Folded {
         /// The recording.
         path: PathBuf,
-        /// How many entries.
+        /// The number of entries.
         entries: usize,
     },
-    /// A log that a recorder which died has left, and that is not merged yet.
+    /// A log that a dead recorder left, and that is not merged yet.
     Unmerged {
         /// The recording.
         path: PathBuf,
         /// The log.
         log: PathBuf,
-        /// How many entries it holds.
+        /// The number of entries in it.
         entries: usize,
     },
-    /// Calls that failed were left out, since takes of the same requests are there whose
-    /// calls succeeded.
+    /// Calls that failed were left out, because there are takes of the same requests whose calls
+    /// succeeded.
     Failures {
         /// The recording.
         path: PathBuf,
-        /// How many calls.
+        /// The number of calls.
         calls: usize,
     },
-    /// A file system whose locks may not hold between machines.
+    /// The file system is one whose locks may not work between machines.
     Network {
         /// The recording.
         path: PathBuf,
@@ -75,7 +75,7 @@ pub enum StoreEvent {
 }
 
 impl StoreEvent {
-    /// How many entries had been kept and are not in the recording.
+    /// Returns how many stored entries are not in the recording.
     pub fn entries_set_aside(&self) -> usize {
         match self {
             Self::Damaged { entries, .. } => *entries,

@@ -1,5 +1,5 @@
-//! Where a recording's files stand, and the temporary ones that stand beside it
-//! while it is replaced as a whole.
+//! The paths of a recording's files, and of the temporary files beside it while it is replaced as a
+//! whole.
 
 use std::fs;
 use std::io;
@@ -10,8 +10,8 @@ use super::regular_file;
 /// The end of every temporary file's name.
 pub(super) const SUFFIX: &str = regular_file::TEMPORARY;
 
-/// The file that a path stands for: symbolic links followed to the end, even
-/// where nothing is there yet.
+/// Returns the file that a path names. Symbolic links are followed to the end, even if there is
+/// nothing yet.
 pub(super) fn resolve(path: &Path) -> io::Result<PathBuf> {
     /// As many links as the kernel follows.
     const LINKS: usize = 40;
@@ -29,7 +29,7 @@ pub(super) fn resolve(path: &Path) -> io::Result<PathBuf> {
     Ok(fs::canonicalize(folder(&path))?.join(name))
 }
 
-/// The folder a file stands in.
+/// Returns the folder of a file.
 pub(super) fn folder(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -37,8 +37,8 @@ pub(super) fn folder(path: &Path) -> &Path {
     }
 }
 
-/// Removes what a killed process left beside `target`. Only under its lock:
-/// temporary files live no longer than that is held.
+/// Removes what a killed process left beside `target`. Only under its lock, and only while no
+/// compaction is running: a compaction writes its file without the lock.
 pub(super) fn sweep(target: &Path) -> io::Result<()> {
     let prefix = prefix(target);
     for entry in fs::read_dir(folder(target))? {
@@ -47,7 +47,7 @@ pub(super) fn sweep(target: &Path) -> io::Result<()> {
         let middle = name
             .to_str()
             .and_then(|name| name.strip_prefix(&prefix)?.strip_suffix(SUFFIX))
-            // With another dot it belongs to a recording whose name begins as this one's.
+            // With another dot, it belongs to a recording whose name begins with this one's.
             .filter(|middle| !middle.contains('.'));
         if middle.is_some() {
             regular_file::remove_temporary(&entry.path())?;

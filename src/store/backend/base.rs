@@ -1,4 +1,4 @@
-//! A recording without its logs, open for reading, and the version that it is.
+//! A recording without its logs, open for reading, and its version.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -13,29 +13,29 @@ use crate::read_buffer::{FileStretch, ReadBuffer};
 use loomrec_recording::FormatError;
 use loomrec_recording::outline::RecordingOutline;
 
-/// What a back-end holds of a recording, without what its logs hold.
+/// What a back-end holds of a recording, without its logs.
 #[derive(Debug)]
 pub(crate) enum BaseSnapshot {
     /// Nothing.
     Nothing,
     /// A file.
     File(FileSnapshot),
-    /// A folder, whose files are opened as they are read.
+    /// A folder, whose files are opened when they are read.
     Folder(Box<FolderSnapshot>),
 }
 
 /// An open file.
 #[derive(Debug)]
 pub(crate) struct FileSnapshot {
-    /// Its name for people.
+    /// Its name in messages.
     pub(crate) path: PathBuf,
     pub(crate) file: File,
 }
 
-/// What a snapshot is as long as nobody changes it.
+/// The version of a snapshot. It stays the same as long as nothing changes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum BaseVersion {
-    /// Not there.
+    /// Does not exist.
     Nothing,
     /// A file.
     File(FileVersion),
@@ -44,10 +44,10 @@ pub(crate) enum BaseVersion {
 }
 
 impl BaseSnapshot {
-    /// Where everything stands in it; `None` where there is nothing yet.
+    /// Returns its outline; `None` if there is nothing yet.
     ///
     /// # Errors
-    /// A file that cannot be read, or is no recording: `path` is its name for people.
+    /// A file cannot be read, or is not a recording. `path` names it in messages.
     pub(crate) fn outline(&mut self, path: &Path) -> Result<Option<RecordingOutline>, StoreError> {
         match self {
             Self::Nothing => Ok(None),
@@ -56,10 +56,10 @@ impl BaseSnapshot {
         }
     }
 
-    /// The version that it is, to be compared later.
+    /// Returns its version, to be compared later.
     ///
     /// # Errors
-    /// A file that cannot be looked at.
+    /// The status of a file cannot be read.
     pub(crate) fn version(&self) -> std::io::Result<BaseVersion> {
         Ok(match self {
             Self::Nothing => BaseVersion::Nothing,
@@ -68,10 +68,10 @@ impl BaseSnapshot {
         })
     }
 
-    /// Another handle to it.
+    /// Returns another handle to it.
     ///
     /// # Errors
-    /// No handle to be had.
+    /// The system has no more handles.
     pub(crate) fn try_clone(&self) -> std::io::Result<Self> {
         Ok(match self {
             Self::Nothing => Self::Nothing,
@@ -82,24 +82,23 @@ impl BaseSnapshot {
         })
     }
 
-    /// Whether there is nothing at all.
+    /// Whether there is nothing.
     pub(crate) fn is_nothing(&self) -> bool {
         matches!(self, Self::Nothing)
     }
 
-    /// Whether all entries stand in one text, with what the recording says about itself.
+    /// Whether all entries and the metadata are in one text.
     pub(crate) fn is_one_text(&self) -> bool {
         matches!(self, Self::File(_))
     }
 
-    /// Whether the takes of a name may stand in several files, of which some may have been
-    /// written anew by a compaction that was interrupted.
+    /// Whether the takes of a name may be in several files, some of which an interrupted compaction
+    /// may have rewritten.
     pub(crate) fn may_be_between_versions(&self) -> bool {
         matches!(self, Self::Folder(_))
     }
 
-    /// The files that are not called as the keys that they hold, and what each is to be
-    /// called.
+    /// Returns the files whose names do not match their keys, and the name that each should have.
     pub(crate) fn misnamed_files(&self, outline: &RecordingOutline) -> Vec<(OsString, String)> {
         match self {
             Self::Nothing | Self::File(_) => Vec::new(),
@@ -107,7 +106,7 @@ impl BaseSnapshot {
         }
     }
 
-    /// How many bytes it has.
+    /// Returns its size in bytes.
     pub(crate) fn size(&self) -> u64 {
         match self {
             Self::Nothing => 0,
@@ -116,11 +115,10 @@ impl BaseSnapshot {
         }
     }
 
-    /// The bytes of a take, or of another place.
+    /// Returns the bytes of a take, or of another place.
     ///
     /// # Errors
-    /// A file that cannot be read, or is shorter than it was. `path` is the recording's
-    /// name for people.
+    /// A file cannot be read, or is shorter than it was. `path` names the recording in messages.
     pub(crate) fn read<'a>(
         &self,
         place: &TakeRef,
@@ -141,7 +139,7 @@ impl BaseSnapshot {
         window.read(file, stretch, place).map_err(failed)
     }
 
-    /// The file that a place is in, for people; `path` is the recording's own name.
+    /// Returns the file that holds a place, for messages. `path` is the recording's own name.
     pub(crate) fn path_at(&self, at: u64, path: &Path) -> PathBuf {
         match self {
             Self::Nothing => path.to_owned(),
@@ -150,7 +148,7 @@ impl BaseSnapshot {
         }
     }
 
-    /// The first place in the file around `at` where it is no JSON.
+    /// Returns the first problem in the file around `at` if that is not JSON.
     pub(crate) fn json_problem_at(&self, at: u64) -> Option<FormatError> {
         match self {
             Self::Nothing => None,
@@ -163,7 +161,7 @@ impl BaseSnapshot {
 }
 
 impl BaseVersion {
-    /// Whether there is no entry's text at all.
+    /// Whether it has no text of any entry.
     pub(crate) fn is_nothing(&self) -> bool {
         match self {
             Self::Nothing => true,

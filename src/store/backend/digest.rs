@@ -10,10 +10,10 @@ use crate::file;
 use crate::location::RecordingLocation;
 use crate::paths::RecordingPaths;
 
-/// The SHA-256 of a recording's file, in lower-case hex; `None` where there is none.
+/// Returns the SHA-256 of a recording's file, in lower-case hex; `None` if there is none.
 ///
-/// Of a folder it is that of the list which `sha256sum *.json` prints in it, in the
-/// order of the names' bytes: a hash, two spaces and a name a line.
+/// For a folder, it is the SHA-256 of the list that `sha256sum *.json` prints there, in the byte
+/// order of the names: each line has a hash, two spaces and a name.
 pub fn sha256(location: &RecordingLocation) -> Option<String> {
     let paths = RecordingPaths::of(location.as_path()).ok()?;
     let files = match paths.backend.version().ok()? {
@@ -43,7 +43,7 @@ fn text(hash: Sha256) -> String {
     hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Lets bytes be copied into a hash.
+/// A writer that feeds bytes to a hash.
 struct Hasher<'a>(&'a mut Sha256);
 
 impl Write for Hasher<'_> {

@@ -21,11 +21,10 @@ pub(crate) struct StagedFile {
 }
 
 impl StagedFile {
-    /// Writes what `source` makes of a recording beside its place. It gets the old file's
-    /// mode.
+    /// Writes the new text of `source` beside the recording's place. It gets the old file's mode.
     ///
     /// # Errors
-    /// Something that cannot be read or written, or would be too large. Nothing is left.
+    /// Something cannot be read or written, or would be too large. Nothing is left behind.
     pub(super) fn write(
         source: &RecordingSnapshot,
         place: &Path,
@@ -63,7 +62,7 @@ impl StagedFile {
         }
         let mut text = disk.writer(file);
         compose(source, terms.rules, &mut text).map_err(|error| error.at(&self.place))?;
-        // A larger one could never be read again.
+        // A larger file could never be read again.
         let bytes = file.metadata().map_err(failed)?.len();
         if bytes > SIZE_LIMIT {
             let (path, limit) = (self.place.clone(), SIZE_LIMIT);
@@ -72,7 +71,7 @@ impl StagedFile {
         disk.sync_all(file).map_err(failed)
     }
 
-    /// The version that the recording will be.
+    /// Returns the version that the recording will have.
     pub(super) fn version(&self) -> Result<Option<FileVersion>, StoreError> {
         let found = FileVersion::at(&self.temporary);
         found.map_err(|source| StoreError::write(self.place.clone(), source))
@@ -85,9 +84,9 @@ impl StagedFile {
         disk.sync_folder(temporary_file::folder(&self.place)).map_err(failed)
     }
 
-    /// Removes what was written, where it is not in its place.
+    /// Removes what was written, unless it is in its place.
     pub(super) fn discard(&self, disk: &Disk) {
-        // What is left is swept away by the next recorder.
+        // The next recorder sweeps away what is left.
         let _ = disk.remove_if_there(&self.temporary);
     }
 }

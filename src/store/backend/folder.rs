@@ -1,9 +1,8 @@
-//! A recording that is a folder: every entry of the top level in a file of its own.
+//! The folder back-end: every entry of the top level is in a file of its own.
 //!
-//! Each file is a whole small recording with one key. They are read as one text, in
-//! the order of their entries: each stands behind the one before, so that one outline
-//! tells where everything is. No file stays open; one that was changed since is told
-//! by its stamp.
+//! Each file is a small but complete recording with one key. The files are read as one text, in the
+//! order of their entries: each comes after the one before, so that one outline says where
+//! everything is. No file stays open. A file that was changed since is detected by its stamp.
 
 pub(crate) mod name;
 mod part;
@@ -27,19 +26,18 @@ use loomrec_recording::RecordingMeta;
 use loomrec_recording::outline::RecordingOutline;
 use part::FolderFile;
 
-/// How often a folder is looked through again whose files others are changing.
+/// How often a folder is read again whose files others are changing.
 const TRIES: u32 = 50;
 
-/// The pause before that, times the number of times.
+/// The pause before that, multiplied by the number of tries.
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// A recording's folder, as it was when it was read.
 #[derive(Clone, Debug)]
 pub(crate) struct FolderSnapshot {
-    /// Its name for people.
+    /// Its name in messages.
     folder: PathBuf,
-    /// In the order in which they are read as one text: the one of each member of the
-    /// outline.
+    /// One for each member of the outline, in the order in which they are read as one text.
     pieces: Vec<Piece>,
     outline: Option<RecordingOutline>,
 }
@@ -49,15 +47,14 @@ pub(crate) struct FolderSnapshot {
 struct Piece {
     file: OsString,
     stamp: FileVersion,
-    /// Where its first byte counts as standing.
+    /// The place of its first byte.
     from: u64,
 }
 
-/// The files of entries in a folder, by name; none where it is not there.
+/// Returns the files of entries in a folder, by name; none if the folder does not exist.
 ///
 /// # Errors
-/// A folder that cannot be read; something that is called as an entry's file and is
-/// none.
+/// The folder cannot be read, or something that is not a file has the name of an entry's file.
 pub(crate) fn list(folder: &Path) -> Result<Vec<(OsString, FileVersion)>, StoreError> {
     let failed = |source| StoreError::read(folder.to_owned(), source);
     let found = match fs::read_dir(folder) {
@@ -74,7 +71,7 @@ pub(crate) fn list(folder: &Path) -> Result<Vec<(OsString, FileVersion)>, StoreE
         let path = folder.join(&name);
         match regular_file::look_at(&path) {
             Ok(Some(status)) => files.push((name, FileVersion::from_status(&status))),
-            // Removed since.
+            // It was removed meanwhile.
             Ok(None) => {}
             Err(source) => return Err(file::not_a_part(&path, source)),
         }
@@ -83,10 +80,10 @@ pub(crate) fn list(folder: &Path) -> Result<Vec<(OsString, FileVersion)>, StoreE
     Ok(files)
 }
 
-/// The names in a folder that are called as entries' files are, sorted.
+/// Returns the names in a folder that have the form of entries' files, sorted.
 ///
 /// # Errors
-/// A folder that cannot be read.
+/// The folder cannot be read.
 pub(crate) fn names(folder: &Path) -> io::Result<Vec<OsString>> {
     let mut names = Vec::new();
     match fs::read_dir(folder) {
@@ -102,13 +99,13 @@ pub(crate) fn names(folder: &Path) -> io::Result<Vec<OsString>> {
     Ok(names)
 }
 
-/// Whether a file in a recording's folder is called as an entry's is.
+/// Whether a file in a recording's folder has the name of an entry's file.
 fn is_entry(name: &OsStr) -> bool {
     let name = name.as_encoded_bytes();
     name.ends_with(b".json") && !name.starts_with(b".")
 }
 
-/// Removes the temporary files in a folder whose names end so.
+/// Removes the temporary files in a folder whose names end with `ending`.
 pub(crate) fn sweep(folder: &Path, ending: &str) -> io::Result<()> {
     let found = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -126,27 +123,27 @@ pub(crate) fn sweep(folder: &Path, ending: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes whatever a killed process left in a folder.
+/// Removes everything that a killed process left in a folder.
 pub(crate) fn sweep_all(folder: &Path) -> io::Result<()> {
     sweep(folder, temporary_file::SUFFIX)
 }
 
 impl FolderSnapshot {
-    /// Reads the outlines of all files. A folder that others change meanwhile is
-    /// looked through again until all of it was seen at one moment.
+    /// Reads the outlines of all files. A folder that others change meanwhile is read again until
+    /// all of it was seen at one moment.
     ///
     /// # Errors
-    /// A file that cannot be read or that does not hold one entry; two that hold the
-    /// same; files that were made under different rules.
+    /// A file cannot be read or does not hold one entry, two hold the same one, or files were made
+    /// under different rules.
     pub(crate) fn open(folder: &Path) -> Result<Self, StoreError> {
         Self::open_with(folder, || {})
     }
 
-    /// The same; `between` is called when files are known, and not read yet.
+    /// The same. `between` is called when the files are listed and not yet read.
     fn open_with(folder: &Path, mut between: impl FnMut()) -> Result<Self, StoreError> {
         let mut known: BTreeMap<OsString, FolderFile> = BTreeMap::new();
         for tries in 0..TRIES {
-            // Whoever changes it is soon done.
+            // Changes by others are soon over.
             thread::sleep(PAUSE * tries.saturating_sub(2));
             let mut same = BTreeMap::new();
             let mut unread = Vec::new();
@@ -185,12 +182,12 @@ impl FolderSnapshot {
         Ok(split)
     }
 
-    /// Where everything stands in the files, read as one text; `None` without any.
+    /// Returns the outline of the files, read as one text; `None` if there are none.
     pub(crate) fn take_outline(&mut self) -> Option<RecordingOutline> {
         self.outline.take()
     }
 
-    /// The files, to be compared later.
+    /// Returns the files, to be compared later.
     pub(crate) fn state(&self) -> Vec<(OsString, FileVersion)> {
         let files = self.pieces.iter().map(|piece| (piece.file.clone(), piece.stamp));
         let mut files: Vec<_> = files.collect();
@@ -198,26 +195,25 @@ impl FolderSnapshot {
         files
     }
 
-    /// How many bytes the files have.
+    /// Returns the size of the files in bytes.
     pub(crate) fn size(&self) -> u64 {
         self.pieces.iter().map(|piece| piece.stamp.length).sum()
     }
 
-    /// The name of the file that holds a member of the outline.
+    /// Returns the name of the file that holds a member of the outline.
     pub(crate) fn file_of(&self, member: usize) -> Option<&OsStr> {
         self.pieces.get(member).map(|piece| piece.file.as_os_str())
     }
 
-    /// The file that a place is in, for people.
+    /// Returns the file that holds a place, for messages.
     pub(crate) fn path_at(&self, at: u64) -> PathBuf {
         self.piece_at(at).map_or_else(|| self.folder.clone(), |piece| self.folder.join(&piece.file))
     }
 
-    /// Opens the file that a place is in, and tells what part of the text it is.
+    /// Opens the file that holds a place, and returns its range in the text.
     ///
     /// # Errors
-    /// A file that cannot be read; [`StoreError::Moved`] where it is not the one that
-    /// was read.
+    /// The file cannot be read; [`StoreError::Moved`] if it is not the one that was read.
     pub(crate) fn file_at(&self, at: u64) -> Result<(File, FileStretch), StoreError> {
         let path = self.path_at(at);
         let moved = || StoreError::Moved { path: path.clone() };
@@ -231,10 +227,10 @@ impl FolderSnapshot {
         Ok((file, FileStretch { from: piece.from, to }))
     }
 
-    /// What the file of a member says about itself.
+    /// Returns the metadata in the file of a member.
     ///
     /// # Errors
-    /// As [`Self::file_at`].
+    /// As for [`Self::file_at`].
     pub(crate) fn meta_of(&self, member: usize) -> Result<RecordingMeta, StoreError> {
         let at = self.pieces.get(member).map_or(u64::MAX, |piece| piece.from);
         let (file, _) = self.file_at(at)?;
@@ -242,7 +238,7 @@ impl FolderSnapshot {
         Ok(outline.meta().clone())
     }
 
-    /// The files that are not called as their keys are, and what each is to be called.
+    /// Returns the files whose names do not match their keys, and the name that each should have.
     pub(crate) fn misnamed(&self, outline: &RecordingOutline) -> Vec<(OsString, String)> {
         let files = self.pieces.iter().map(|piece| piece.file.to_ascii_lowercase());
         let mut taken: HashSet<OsString> = files.collect();
@@ -250,7 +246,7 @@ impl FolderSnapshot {
         let keys = pieces.map(|(piece, member)| (&piece.file, outline.key(&member)));
         let found = keys.filter(|(file, key)| !name::fits(file, key));
         let rename = |(file, key): (&OsString, String)| {
-            // Only its case may be wrong.
+            // Only the case of its name may be wrong.
             taken.remove(&file.to_ascii_lowercase());
             (file.clone(), name::free(&key, &mut taken))
         };

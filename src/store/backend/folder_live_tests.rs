@@ -1,4 +1,4 @@
-//! Folders that others change while they are opened, and changes that die on the way.
+//! Folders that others change while they are opened, and changes that are interrupted.
 
 use super::*;
 use crate::disk::Disk;
@@ -9,7 +9,7 @@ use crate::{Recording, compaction};
 use loomrec_identity::{IdentityRules, RequestKey};
 use loomrec_recording::{Entry, EntryName, log_codec};
 
-/// A folder whose request has as many takes, all of which say the same.
+/// Writes a folder whose request has `takes` takes, all of which say `word`.
 fn write(folder: &Path, takes: usize, word: &str) {
     let _ = fs::remove_dir_all(folder);
     fs::create_dir(folder).unwrap();
@@ -66,14 +66,14 @@ fn name() -> EntryName {
     EntryName::Hash(RequestKey::parse(&"a".repeat(64)).unwrap())
 }
 
-/// What the takes say, in order.
+/// Returns the contents of the takes, in order.
 fn words(path: &Path) -> Vec<String> {
     let recording = Recording::open_to_inspect(path).unwrap();
     recording.entries().map(|stored| stored.unwrap().entry.content.unwrap()).collect()
 }
 
-/// A folder with these takes (number and time), and a log with takes of other times
-/// that is to be compacted into it.
+/// Writes a folder with these takes (number and time), and a log with takes of other times that is
+/// to be compacted into it.
 fn fold_that_shifts(path: &Path, filed: &[(usize, &str)], logged: &[&str]) -> RecordingPaths {
     let _ = fs::remove_dir_all(path);
     fs::create_dir(path).unwrap();
@@ -107,7 +107,7 @@ fn fold_that_moves_takes_from_file_to_file_loses_none_wherever_it_dies() {
     for (filed, logged) in [
         (&[(1, "1"), (2, "3"), (3, "5")][..], &["2", "4"][..]),
         (&[(1, "2"), (2, "4")], &["5", "1", "3"]),
-        // Numbers that someone's hand left out.
+        // The numbers have a gap, made by hand.
         (&[(1, "1"), (3, "2"), (4, "3")], &["4"]),
         (&[(2, "1"), (5, "4"), (6, "5")], &["3", "2"]),
     ] {

@@ -11,7 +11,7 @@ use crate::{
 use loomrec_identity::{IdentityRules, RequestKey};
 use loomrec_recording::{Entry, EntryName, log_codec};
 
-/// A recording's folder, and what stands beside it.
+/// A recording's folder, and the files beside it.
 struct Folder {
     dir: tempfile::TempDir,
     path: PathBuf,
@@ -24,7 +24,7 @@ impl Folder {
         Self { dir, path }
     }
 
-    /// A folder with these files.
+    /// Writes a folder with these files.
     fn with(files: &[(&str, &str)]) -> Self {
         let folder = Self::new();
         fs::create_dir(&folder.path).unwrap();
@@ -38,7 +38,7 @@ impl Folder {
         fs::write(self.path.join(name), text).unwrap();
     }
 
-    /// Has a recorder record entries, and end.
+    /// Records entries with one recorder, and closes it.
     fn record(&self, entries: Vec<(EntryName, Entry)>) {
         let mut recorder = self.recorder();
         recorder.append(entries, true).unwrap();
@@ -60,7 +60,7 @@ impl Folder {
         }
     }
 
-    /// What it says, by name and take, in order.
+    /// Returns its contents, by name and take, in order.
     fn told(&self) -> Vec<String> {
         let cassette = load(&self.path).unwrap();
         let told = cassette.entries().map(|(name, take, entry)| {
@@ -161,7 +161,7 @@ fn fold_writes_only_the_files_that_change_and_removes_takes_that_gave_way() {
 #[test]
 fn fold_that_died_between_two_files_is_healed_by_the_next() {
     let key = |take: &str| format!("{}{take}", "a".repeat(64));
-    // [1, 3] was to become [1, 2, 3]: any number of the new files may be there.
+    // [1, 3] was to become [1, 2, 3]. Any number of the new files may be there.
     let states: [&[(&str, &str)]; 3] = [
         &[("", "1"), ("#2", "3")],
         &[("", "1"), ("#2", "3"), ("#3", "3")],

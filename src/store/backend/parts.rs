@@ -1,4 +1,4 @@
-//! What commands that look at files ask: which files a recording has, and how they are called.
+//! The files of a recording and their names, for commands that inspect them.
 
 use std::path::{Path, PathBuf};
 
@@ -8,16 +8,16 @@ use crate::location::RecordingLocation;
 use crate::paths::RecordingPaths;
 use crate::reader::paths_of;
 
-/// Whether a path names a recording that is a folder, or is to be one.
+/// Whether a location names a recording that is a folder, or will be one.
 pub fn is_folder(location: &RecordingLocation) -> bool {
     RecordingPaths::of(location.as_path()).is_ok_and(|paths| paths.backend.is_folder())
 }
 
-/// The files of a recording that is a folder, by name, whatever is wrong with them;
-/// `None` where it is one file.
+/// Returns the files of a recording that is a folder, by name, whatever is wrong with them; `None`
+/// if it is one file.
 ///
 /// # Errors
-/// A folder that cannot be read, or has no entries.
+/// The folder cannot be read, or has no entries.
 pub fn files(location: impl Into<RecordingLocation>) -> Result<Option<Vec<PathBuf>>, StoreError> {
     let location = location.into();
     let path = location.as_path();
@@ -33,8 +33,8 @@ pub fn files(location: impl Into<RecordingLocation>) -> Result<Option<Vec<PathBu
     Ok(Some(names.iter().map(|name| path.join(name)).collect()))
 }
 
-/// What a file in a recording's folder that holds a key would be called, where it is not
-/// called so.
+/// Returns the name that a file in a recording's folder with this key should have; `None` if it has
+/// a name of the key.
 pub fn misnamed(file: &Path, key: &str) -> Option<String> {
     let fits = file.file_name().is_some_and(|name| folder::name::fits(name, key));
     (!fits).then(|| folder::name::of_key(key))

@@ -1,5 +1,5 @@
-//! The writing half of the back-ends: the new text of a recording is written beside its
-//! place, and replaces a version that is still there.
+//! The writing half of the back-ends: writes the new text of a recording beside its place, and
+//! replaces the old version if that is still there.
 
 use super::StoreBackend;
 use super::base::{BaseSnapshot, BaseVersion};
@@ -19,13 +19,13 @@ use crate::temporary_file;
 /// The new text of a recording, beside its place.
 #[derive(Debug)]
 pub(crate) enum StagedBase {
-    /// The old one holds everything already.
+    /// The old text holds everything already.
     Nothing,
     File(StagedFile),
     Folder(StagedFolder),
 }
 
-/// A recording whose version was replaced, and is locked.
+/// A recording whose version was replaced, and which is locked.
 #[derive(Debug)]
 pub(crate) struct ReplacedBase {
     pub(crate) guard: LockGuard,
@@ -37,8 +37,8 @@ impl StagedBase {
     /// Puts the text in its place. Only under the recording's lock.
     ///
     /// # Errors
-    /// Storage that fails. The recording is then as it was, or a folder partly changed,
-    /// with no entry lost.
+    /// The storage fails. The recording is then unchanged, or a folder is partly changed, with no
+    /// entry lost.
     pub(crate) fn commit(&self, disk: &Disk) -> Result<(), StoreError> {
         match self {
             Self::Nothing => Ok(()),
@@ -58,10 +58,10 @@ impl StagedBase {
 }
 
 impl StoreBackend {
-    /// Writes what `source` makes of the recording beside its place.
+    /// Writes the new text of `source` beside the recording's place.
     ///
     /// # Errors
-    /// Something that cannot be read or written, or would be too large. Nothing is left.
+    /// Something cannot be read or written, or would be too large. Nothing is left behind.
     pub(crate) fn stage(
         &self,
         source: &RecordingSnapshot,
@@ -77,28 +77,28 @@ impl StoreBackend {
         }
     }
 
-    /// Removes what an earlier compaction, which was killed, staged. Only by the one that
+    /// Removes what an earlier compaction staged before it was killed. Only for the process that
     /// compacts.
     ///
     /// # Errors
-    /// Storage that fails.
+    /// The storage fails.
     pub(crate) fn sweep_stage(&self, tag: &str) -> std::io::Result<()> {
         match self {
-            // It is written over.
+            // It is overwritten.
             Self::File(_) => Ok(()),
             Self::Folder(at) => folder::sweep(at, &format!(".{tag}{}", temporary_file::SUFFIX)),
         }
     }
 
-    /// Replaces the version `if_version` by what a compaction has staged, and returns with
-    /// the recording locked; `None` where another version is there by now.
+    /// Replaces the version `if_version` by what a compaction has staged, and returns with the
+    /// recording locked. Returns `None` if another version is there by now.
     ///
-    /// A file is looked at and replaced under the lock. The files of a folder are replaced
-    /// before, since the lock is held for moments only: as long as there is a log that is
-    /// being compacted, only the one that compacts it changes the folder.
+    /// A file is checked and replaced under the lock. The files of a folder are replaced before
+    /// that, because the lock is held only briefly. As long as a log is being compacted, only the
+    /// process that compacts it changes the folder.
     ///
     /// # Errors
-    /// A lock that cannot be had, storage that fails.
+    /// The lock cannot be taken, or the storage fails.
     pub(crate) fn replace_compacted(
         &self,
         staged: &StagedBase,
@@ -119,8 +119,8 @@ impl StoreBackend {
                 }
                 let mut written = if_version.file();
                 if let StagedBase::File(staged) = staged {
-                    // Before it has its place: a file that is there then may be another's
-                    // already.
+                    // Noted before the file is in its place: a file that is there later may be
+                    // another process's already.
                     written = staged.version()?;
                     note(written.map(FileVersion::id))?;
                     staged.commit(disk)?;
@@ -134,7 +134,7 @@ impl StoreBackend {
                 staged.commit(disk)?;
                 let guard = lock.acquire(lock::WAIT)?;
                 if matches!(staged, StagedBase::Folder(staged) if staged.made_folder()) {
-                    // Someone has removed the folder; the one that is there now is ours.
+                    // Another process removed the folder. The one that is there now is this run's.
                     let failed = |source| StoreError::write(folder, source);
                     note(self.run_target().map_err(failed)?)?;
                 }

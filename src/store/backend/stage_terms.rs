@@ -1,17 +1,17 @@
-//! How the new text of a recording is written.
+//! The terms under which the new text of a recording is written.
 
 use crate::disk::Disk;
 use loomrec_identity::IdentityRules;
 use loomrec_recording::RecordingMeta;
 
-/// How the new text of a recording is written beside its place.
+/// The terms under which the new text of a recording is written beside its place.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StageTerms<'a> {
     pub(crate) disk: &'a Disk,
-    /// The rules that everything that is written is made ours under.
+    /// The rules under which everything that is written becomes loomrec's.
     pub(crate) rules: Option<&'a IdentityRules>,
-    /// What every file of a folder says about itself, whatever it said before.
+    /// The metadata of every file of a folder, whatever it was before.
     pub(crate) meta: Option<&'a RecordingMeta>,
-    /// Tells the temporary files from what others write there.
+    /// Distinguishes the temporary files from those of others.
     pub(crate) tag: &'a str,
 }

@@ -1,4 +1,4 @@
-//! What every back-end promises of a replacement, run against each.
+//! Tests of what every back-end guarantees for a replacement.
 
 use std::path::{Path, PathBuf};
 
@@ -32,13 +32,13 @@ fn steps(path: &Path) -> Vec<String> {
     entries.iter().map(|stored| stored.name.to_string()).collect()
 }
 
-/// Every file there is, with the folder's if it is one.
+/// Counts the files, including those of the folder if it is one.
 fn count_files(dir: &Path) -> usize {
     let found = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
     found.map(|path| if path.is_dir() { count_files(&path) } else { 1 }).sum()
 }
 
-/// Stages the recording without its entry, lets `between` happen, and replaces it.
+/// Stages the recording without its entry, calls `between`, and replaces it.
 fn replace(path: &Path, between: impl FnOnce()) -> Option<ReplacedBase> {
     let paths = RecordingPaths::of(path).unwrap();
     let (disk, mut lock) = (Disk::real(), RecordingLock::new(&paths.lock, &Disk::real()));

@@ -21,18 +21,18 @@ pub(crate) struct ReplacedFile {
 /// What a compaction found and left in the recording's place.
 #[derive(Debug)]
 pub(crate) struct TargetChange {
-    /// Which file or folder it found.
+    /// The file or folder that it found.
     pub(crate) found: RunTarget,
-    /// What it left there.
+    /// The file or folder that it left there.
     pub(crate) left: Option<FileVersion>,
     /// The files of a folder.
     pub(crate) files: Vec<OsString>,
-    /// The names that the recording holds, where a file has gone that was there before.
+    /// The names that the recording holds, if a file that was there before is gone.
     pub(crate) names: Option<HashSet<NameFingerprint>>,
 }
 
 impl BaseVersion {
-    /// The file that it is.
+    /// Returns the version of the file, if it is one.
     pub(crate) fn file(&self) -> Option<FileVersion> {
         match self {
             Self::File(version) => Some(*version),
@@ -40,8 +40,8 @@ impl BaseVersion {
         }
     }
 
-    /// This version of a file and the one that has replaced it, after an `earlier`
-    /// compaction of the same round; `None` for a folder.
+    /// Returns this version of a file and the one that replaced it, after an `earlier` compaction
+    /// of the same round; `None` for a folder.
     pub(crate) fn replaced_by(
         &self,
         written: Option<FileVersion>,
@@ -58,8 +58,8 @@ impl BaseVersion {
 }
 
 impl StoreBackend {
-    /// What a compaction that is over found and left; `None` where that cannot be looked
-    /// at. `files` are those that a folder held before, and `names` reads what it holds.
+    /// Returns what a finished compaction found and left; `None` if that cannot be read. `files`
+    /// are those that a folder held before, and `names` reads the names it holds.
     pub(crate) fn observe(
         &self,
         replaced: Option<ReplacedFile>,
@@ -68,7 +68,7 @@ impl StoreBackend {
     ) -> Option<TargetChange> {
         match self {
             Self::File(path) => {
-                // Where there was nothing to compact, what is there now.
+                // If there was nothing to compact, it is what is there now.
                 let replaced = match replaced {
                     Some(replaced) => replaced,
                     None => {

@@ -1,11 +1,11 @@
-//! Storage that fails at the Nth change.
+//! A disk that fails at the Nth change.
 
 use std::io;
 use std::sync::{Arc, Mutex};
 
 use super::Change;
 
-/// When it fails, and how. Clones share what has happened.
+/// When the disk fails, and how. Clones share the state.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan(Arc<Mutex<State>>);
 
@@ -14,13 +14,12 @@ pub(crate) struct Plan(Arc<Mutex<State>>);
 pub(crate) enum Failure {
     /// That one change is not done.
     Error,
-    /// That one change finds no space left; half of a write gets there.
+    /// That one change finds no space left; half of a write arrives.
     Short,
-    /// No space for that change and every later one that needs some, until
-    /// [`Plan::heal`]; half of the first write gets there.
+    /// There is no space for that change and every later one that needs some, until [`Plan::heal`];
+    /// half of the first write arrives.
     Full,
-    /// The process dies at that change: half of a write gets there, and nothing
-    /// later does.
+    /// The process dies at that change: half of a write arrives, and nothing later does.
     Crash,
 }
 
@@ -29,17 +28,17 @@ struct State {
     seen: usize,
     at: usize,
     how: Failure,
-    /// What was done, or failed, in order.
+    /// The changes that were done, or failed, in order.
     done: Vec<&'static str>,
 }
 
 impl Plan {
-    /// Fails at the change `at`, counted from 0.
+    /// Returns a plan that fails at the change `at`, counted from 0.
     pub(crate) fn new(at: usize, how: Failure) -> Self {
         Self(Arc::new(Mutex::new(State { seen: 0, at, how, done: Vec::new() })))
     }
 
-    /// One that never fails, and counts.
+    /// Returns a plan that never fails, and counts.
     pub(crate) fn counting() -> Self {
         Self::new(usize::MAX, Failure::Error)
     }
@@ -50,17 +49,17 @@ impl Plan {
         state.seen > state.at
     }
 
-    /// What has been asked for, in order.
+    /// Returns the changes that were requested, in order.
     pub(crate) fn done(&self) -> Vec<&'static str> {
         self.0.lock().unwrap().done.clone()
     }
 
-    /// Nothing fails any more.
+    /// Stops all failures.
     pub(crate) fn heal(&self) {
         self.0.lock().unwrap().at = usize::MAX;
     }
 
-    /// Everything fails from now on.
+    /// Fails everything from now on.
     pub(crate) fn fail_now(&self, how: Failure) {
         let mut state = self.0.lock().unwrap();
         (state.at, state.how) = (state.seen, how);

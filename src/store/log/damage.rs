@@ -1,8 +1,8 @@
-//! What follows bytes of a log that are no whole frame: a frame that was damaged has whole
-//! ones behind it, or ends where the log does; one that was never written whole is torn.
+//! The bytes of a log that are no whole frame. A damaged frame is followed by whole frames, or ends
+//! where the log does. A frame that was never written in full is torn.
 //!
-//! A body may hold bytes that look like a frame. They are not taken for one where the
-//! frame around them tells its own length: by its head, and by the lengths within its entry.
+//! A body may hold bytes that look like a frame. They do not count as one if the frame around them
+//! states its own length, in its head or by the lengths within its entry.
 
 use std::fs::File;
 use std::io;
@@ -12,45 +12,45 @@ use super::{BARE, BUFFER, FrameSearch, HEAD, LONGEST, MARK, next, reader};
 use loomrec_os::{read_at, read_exact_at};
 use loomrec_recording::log_codec;
 
-/// What a look at one place costs, in bytes that are read.
+/// The number of bytes that are read to check one place.
 const LOOK: u64 = 4096;
 
-/// Finds the next whole frame, again and again in one log.
+/// Finds the next whole frame, repeatedly in one log.
 pub(super) struct DamageFinder<'a> {
     file: &'a File,
-    /// How many bytes may still be read: marks may be anywhere in a body.
+    /// How many bytes may still be read. Marks may be anywhere in a body.
     budget: u64,
     marks: FrameMarks<'a>,
 }
 
-/// What was found behind whole frames.
+/// What was found after whole frames.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct DamagedTail {
     /// The damaged frames, as far as they can be told apart.
     pub(super) damaged: Vec<Range<u64>>,
-    /// Where the next whole frame begins, or the torn tail; else the log's end.
+    /// Where the next whole frame or the torn tail begins; otherwise the log's end.
     pub(super) at: u64,
     /// Whether a torn tail begins there.
     pub(super) torn: bool,
 }
 
-/// How far the bytes of a frame go that does not check.
+/// The extent of a frame whose checksum does not match.
 enum Extent {
-    /// Up to here.
+    /// It ends here.
     Until(u64),
-    /// Past the log's end: it was never written whole.
+    /// It goes past the log's end: it was never written in full.
     Torn,
     Unknown,
 }
 
 impl<'a> DamageFinder<'a> {
-    /// For a log with so many bytes to be looked at.
+    /// Returns a finder for a log with `bytes` bytes to search.
     pub(super) fn new(file: &'a File, bytes: u64) -> Self {
         Self { file, budget: 16 * bytes + (64 << 20), marks: FrameMarks::new(file) }
     }
 
-    /// Finds what follows the bytes at `from`, where no whole frame begins; the log is
-    /// `len` bytes long.
+    /// Finds what follows the bytes at `from`, where no whole frame begins. The log is `len` bytes
+    /// long.
     pub(super) fn resume(&mut self, from: u64, len: u64) -> io::Result<DamagedTail> {
         let mut behind = DamagedTail { at: from, ..DamagedTail::default() };
         while behind.at < len {
@@ -76,7 +76,7 @@ impl<'a> DamageFinder<'a> {
         Ok(behind)
     }
 
-    /// Looks for the next whole frame at every mark.
+    /// Searches for the next whole frame at every mark.
     fn search(&mut self, behind: &mut DamagedTail, len: u64) -> io::Result<()> {
         let begins = behind.at;
         let (mut piece, mut at) = (begins, begins + 1);
@@ -89,7 +89,7 @@ impl<'a> DamageFinder<'a> {
             if self.budget == 0 {
                 break;
             }
-            // One more that is damaged, most likely.
+            // This is most likely another damaged frame.
             if let Some(end) = self.claimed_end(mark, len)?
                 && self.is_end(end, len)?
             {
@@ -119,8 +119,9 @@ impl<'a> DamageFinder<'a> {
         Ok(matches!(found, Some(FrameSearch::Frame { .. } | FrameSearch::Newer { .. })))
     }
 
-    /// How far the frame goes that does not check at `at`. Its head says so, and the lengths
-    /// within its entry say it again: one damaged byte leaves one of them right.
+    /// Returns the extent of the frame at `at`, whose checksum does not match. Its head states the
+    /// length, and the lengths within its entry state it again: one damaged byte leaves one of them
+    /// right.
     fn extent(&mut self, at: u64, len: u64) -> io::Result<Extent> {
         self.spend(LOOK);
         let claimed = self.claimed_end(at, len)?;
@@ -138,7 +139,7 @@ impl<'a> DamageFinder<'a> {
         Ok(Extent::Unknown)
     }
 
-    /// Where the frame at `at` ends, by its head.
+    /// Returns where the frame at `at` ends by its head.
     fn claimed_end(&self, at: u64, len: u64) -> io::Result<Option<u64>> {
         let mut length = [0; 4];
         if at + BARE as u64 > len || !self.fill(at + 8, &mut length)? {
@@ -149,7 +150,7 @@ impl<'a> DamageFinder<'a> {
         Ok(fits.then(|| at + BARE as u64 + u64::from(length)))
     }
 
-    /// Where the frame at `at` ends, by the lengths within its entry.
+    /// Returns where the frame at `at` ends by the lengths within its entry.
     fn measured_end(&mut self, at: u64) -> io::Result<Option<u64>> {
         let (file, payload) = (self.file, at + HEAD as u64);
         let length = log_codec::measure(|offset, buffer: &mut [u8]| {
@@ -160,18 +161,18 @@ impl<'a> DamageFinder<'a> {
         Ok(length.filter(|length| *length <= u64::from(LONGEST)).map(|length| payload + length))
     }
 
-    /// Whether a frame may end there: where another one begins, or the log ends.
+    /// Whether a frame may end there, because another one begins there or the log ends.
     fn is_end(&self, end: u64, len: u64) -> io::Result<bool> {
         Ok(end == len || (end < len && self.begins(end)?))
     }
 
-    /// Whether a mark stands there.
+    /// Whether there is a mark.
     fn begins(&self, at: u64) -> io::Result<bool> {
         let mut mark = [0; MARK.len()];
         Ok(self.fill(at, &mut mark)? && mark == MARK)
     }
 
-    /// Whether bytes up to the end are the beginning of a frame, and no more.
+    /// Whether the bytes up to the end are only the beginning of a frame.
     fn is_torn(&self, at: u64, len: u64) -> io::Result<bool> {
         let mut mark = MARK;
         let there = usize::try_from(len - at).map_or(MARK.len(), |left| left.min(MARK.len()));
@@ -191,16 +192,16 @@ impl<'a> DamageFinder<'a> {
     }
 }
 
-/// Whether a buffer could be filled; the end of the file is no error.
+/// Whether a buffer could be filled. The end of the file is no error.
 fn fill(file: &File, at: u64, buffer: &mut [u8]) -> io::Result<bool> {
     super::filled(read_exact_at(file, buffer, at))
 }
 
-/// The places of marks in a file; what was read once is kept for the next search.
+/// Finds marks in a file. What was read once is kept for the next search.
 pub(super) struct FrameMarks<'a> {
     file: &'a File,
     buffer: Vec<u8>,
-    /// Where the buffer's bytes stand in the file.
+    /// The range of the file that the buffer holds.
     read: Range<u64>,
 }
 
@@ -209,8 +210,8 @@ impl<'a> FrameMarks<'a> {
         Self { file, buffer: Vec::new(), read: 0..0 }
     }
 
-    /// The first mark from `from` on with room for a head behind it in a log of `len` bytes:
-    /// a log that is being written may be longer by now.
+    /// Returns the first mark from `from` on that has room for a head after it, in a log of `len`
+    /// bytes. A log that is being written may be longer by now.
     pub(super) fn find(&mut self, from: u64, len: u64) -> io::Result<Option<u64>> {
         let mut at = from;
         while at + (BARE as u64) <= len {
@@ -229,7 +230,7 @@ impl<'a> FrameMarks<'a> {
                 let mark = at + found as u64;
                 return Ok((mark + BARE as u64 <= len).then_some(mark));
             }
-            // A mark may lie across two pieces.
+            // A mark may span two pieces.
             at = self.read.end - (MARK.len() as u64 - 1);
         }
         Ok(None)

@@ -1,4 +1,4 @@
-//! Frames of the log: how they are written, and read one by one.
+//! The frames of the log: how they are written, and read one by one.
 
 use loomrec_identity::IdentityRules;
 use loomrec_os::{read_at, read_exact_at};
@@ -7,31 +7,31 @@ use sha2::{Digest as _, Sha256};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 
-/// What every frame begins with: not valid UTF-8, and with a line feed, so that
-/// nothing that treats a log as text goes unnoticed.
+/// The mark that every frame begins with. It is not valid UTF-8 and has a line feed, so that any
+/// program that treats a log as text breaks it visibly.
 pub(super) const MARK: [u8; 4] = [0x8b, b'L', b'R', b'\n'];
 
 /// The format version of the frames written here.
 pub(super) const VERSION: u32 = 1;
 
-/// The bytes before a payload.
+/// The number of bytes before a payload.
 pub(crate) const HEAD: usize = 32;
 
-/// The part of it that the frame's length does not count.
+/// The part of the head that the frame's length does not count.
 pub(super) const BARE: usize = 16;
 
-/// Longer frames are never written, and so never believed.
+/// The most bytes of a frame. Longer ones are never written, and so never accepted.
 pub(crate) const LONGEST: u32 = 1 << 30;
 
-/// How much is read at once.
+/// How many bytes are read at one time.
 pub(super) const BUFFER: usize = 256 * 1024;
 
-/// Stands for a name wherever only equality counts: a run's names take 16 bytes
-/// each, however long they are.
+/// Stands for a name if only equality matters. A run's names take 16 bytes each, however long they
+/// are.
 pub(crate) type NameFingerprint = u128;
 
-/// The fingerprint of a name: the first half of a request's hash, or of the
-/// SHA-256 of a step id.
+/// Returns the fingerprint of a name: the first half of a request's hash, or of the SHA-256 of a
+/// step id.
 pub(crate) fn fingerprint(name: &EntryName) -> NameFingerprint {
     let (text, half) = match name {
         EntryName::Hash(key) => (key.as_str(), key.as_str().get(..32)),
@@ -45,12 +45,12 @@ pub(crate) fn fingerprint(name: &EntryName) -> NameFingerprint {
     fingerprint.max(ABOUT + 1)
 }
 
-/// An entry that is too long for a frame.
+/// The error of an entry that is too long for a frame.
 #[derive(Debug, thiserror::Error)]
 #[error("an exchange of {0} bytes is more than the {LONGEST} that one may have")]
 pub(crate) struct TooLong(usize);
 
-/// Adds a frame to what is to be written.
+/// Adds a frame to `out`.
 pub(crate) fn frame(
     name: NameFingerprint,
     payload: &[u8],
@@ -63,7 +63,7 @@ pub(crate) fn frame(
     seal(name, &mut out[at..]).inspect_err(|_| out.truncate(at))
 }
 
-/// Makes a frame of a payload that stands behind room for what comes before it.
+/// Makes a frame of a payload that comes after room for the head.
 pub(crate) fn seal(name: NameFingerprint, frame: &mut [u8]) -> Result<(), TooLong> {
     let Some((head, payload)) = frame.split_first_chunk_mut::<HEAD>() else {
         return Err(TooLong(0));
@@ -83,8 +83,8 @@ pub(crate) fn seal(name: NameFingerprint, frame: &mut [u8]) -> Result<(), TooLon
     Ok(())
 }
 
-/// The fingerprint in the first frame of a log, which is no entry's: its payload
-/// is JSON, the metadata that a recording of these entries has.
+/// The fingerprint of the first frame of a log, which is not an entry. Its payload is JSON: the
+/// metadata that a recording of these entries has.
 pub(crate) const ABOUT: NameFingerprint = 0;
 
 /// Adds the frame that a log begins with.
@@ -98,7 +98,7 @@ pub(super) fn read_about(payload: &[u8]) -> Option<IdentityRules> {
     RecordingMeta::parse(keys).ok().map(|meta| meta.rules().clone())
 }
 
-/// Where a frame's payload stands.
+/// The place of a frame's payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FramePlace {
     /// Where the payload begins in the log.
@@ -112,7 +112,7 @@ pub(crate) struct FramePlace {
 }
 
 impl FramePlace {
-    /// Where the frame ends.
+    /// Returns where the frame ends.
     pub(crate) fn end(self) -> u64 {
         self.at + u64::from(self.len)
     }
@@ -122,7 +122,7 @@ pub(super) fn reader(file: &File, at: u64, buffer: usize) -> BufReader<FileCurso
     BufReader::with_capacity(buffer, FileCursor { file, at })
 }
 
-/// A frame's payload.
+/// Reads a frame's payload.
 pub(crate) fn payload(file: &File, frame: FramePlace) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; frame.len as usize];
     read_exact_at(file, &mut bytes, frame.at)?;
@@ -134,7 +134,7 @@ pub(super) enum FrameSearch {
     Newer { len: u32 },
 }
 
-/// Reads one frame; `None` where no whole frame begins.
+/// Reads one frame. Returns `None` if no whole frame begins there.
 pub(super) fn next(source: &mut impl BufRead, left: u64) -> io::Result<Option<FrameSearch>> {
     let mut bare = [0; BARE];
     if left < BARE as u64 || !filled(source.read_exact(&mut bare))? {
@@ -181,7 +181,7 @@ pub(super) fn next(source: &mut impl BufRead, left: u64) -> io::Result<Option<Fr
     }))
 }
 
-/// Whether a buffer could be filled; the end of the file is no error.
+/// Whether a buffer could be filled. The end of the file is no error.
 pub(super) fn filled(read: io::Result<()>) -> io::Result<bool> {
     match read {
         Ok(()) => Ok(true),
@@ -190,13 +190,13 @@ pub(super) fn filled(read: io::Result<()>) -> io::Result<bool> {
     }
 }
 
-/// Reads a file from a place of its own, whatever its handle's is.
+/// A cursor of a file that does not depend on the cursor of its handle.
 pub(crate) struct FileCursor<'a> {
     pub(super) file: &'a File,
     pub(super) at: u64,
 }
 
-/// A log's bytes from a place on.
+/// Returns the bytes of a log from an offset on.
 pub(crate) fn from(file: &File, at: u64) -> FileCursor<'_> {
     FileCursor { file, at }
 }

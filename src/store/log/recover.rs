@@ -1,4 +1,4 @@
-//! What can still be read of a log that may be damaged anywhere.
+//! The recovery of a log that may be damaged anywhere.
 
 use std::fs::File;
 use std::io;
@@ -14,9 +14,9 @@ use loomrec_identity::IdentityRules;
 pub(crate) struct RecoveredLog {
     /// The whole frames, in order.
     pub(crate) frames: Vec<FramePlace>,
-    /// The bytes that are no whole frame, or one that only a newer loomrec can read.
+    /// The ranges that are not a whole frame, or one that only a newer loomrec can read.
     pub(crate) lost: Vec<Range<u64>>,
-    /// The rules that the entries' keys were made under, where a frame says them.
+    /// The rules that the entries' keys were made under, if a frame states them.
     pub(crate) rules: Option<IdentityRules>,
 }
 
@@ -26,7 +26,7 @@ pub(crate) fn is_log(file: &File) -> io::Result<bool> {
     Ok(FrameMarks::new(file).find(0, len)?.is_some())
 }
 
-/// Finds every whole frame, behind damage and behind frames of newer versions too.
+/// Finds every whole frame, even after damage and after frames of newer versions.
 pub(crate) fn recover_log(file: &File) -> io::Result<RecoveredLog> {
     let len = file.metadata()?.len();
     let (mut recovered, mut at) = (RecoveredLog::default(), 0);

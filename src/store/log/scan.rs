@@ -8,8 +8,8 @@ use super::damage::{DamageFinder, DamagedTail};
 use super::{ABOUT, BUFFER, FramePlace, FrameSearch, HEAD, next, payload, read_about, reader};
 use loomrec_identity::IdentityRules;
 
-/// How much is read at once behind a damaged frame: where many frames are damaged, most
-/// of what is read at once is read again.
+/// How many bytes are read at one time after a damaged frame. If many frames are damaged, most of
+/// what is read at once is read again.
 const BUFFER_BEHIND_DAMAGE: usize = 16 * 1024;
 
 /// What a log holds.
@@ -17,41 +17,40 @@ const BUFFER_BEHIND_DAMAGE: usize = 16 * 1024;
 pub(crate) struct LogContents {
     /// The whole frames, in order.
     pub(crate) frames: Vec<FramePlace>,
-    /// The bytes of damaged frames, in order: they were written whole once, and do not
-    /// check any more. That is bad storage, not a crash.
+    /// The ranges of damaged frames, in order. They were once written in full, and their checksums
+    /// no longer match. The cause is bad storage, not a crash.
     pub(crate) damaged: Vec<Range<u64>>,
-    /// Where the last frame ends, whole or damaged; the rest is a torn tail, if anything.
+    /// Where the last frame ends, whole or damaged. The rest is a torn tail, if there is any.
     pub(crate) whole: u64,
     /// The log's length.
     pub(crate) len: u64,
-    /// The rules that the entries' keys were made under; a log that a recorder
-    /// began says them. Where there is no recording yet, they are its rules.
+    /// The rules that the entries' keys were made under. A log that a recorder began states them.
+    /// If there is no recording yet, they are its rules.
     pub(crate) rules: Option<IdentityRules>,
-    /// Whether there is a frame that only a newer loomrec can read: scanning ended
-    /// there, and what follows is not torn.
+    /// Whether there is a frame that only a newer loomrec can read. The scan ended there, and what
+    /// follows is not torn.
     pub(crate) newer: bool,
 }
 
 impl LogContents {
-    /// The bytes of the torn tail; 0 where there is none.
+    /// Returns the number of bytes of the torn tail; 0 if there is none.
     pub(crate) fn torn(&self) -> u64 {
         if self.newer { 0 } else { self.len - self.whole }
     }
 }
 
-/// Finds the whole frames of a log, behind damage too. No payload is held: they are read
-/// in a stream.
+/// Finds the whole frames of a log, even after damage. Payloads are streamed, not kept.
 pub(crate) fn scan(file: &File) -> io::Result<LogContents> {
     scan_from(file, 0)
 }
 
-/// The same, from where a frame begins.
+/// The same, from the beginning of a frame.
 pub(crate) fn scan_from(file: &File, from: u64) -> io::Result<LogContents> {
     let len = file.metadata()?.len();
     scan_up_to(file, from, len, &mut DamageFinder::new(file, len.saturating_sub(from)))
 }
 
-/// The same, of the first `len` bytes of a log.
+/// The same, for the first `len` bytes of a log.
 pub(super) fn scan_up_to(
     file: &File,
     from: u64,

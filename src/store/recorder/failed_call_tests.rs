@@ -1,4 +1,4 @@
-//! Calls that failed, and what they do to the takes of earlier runs.
+//! Calls that failed, and their effect on the takes of earlier runs.
 
 use bytes::Bytes;
 
@@ -7,7 +7,7 @@ use super::*;
 use crate::load;
 use loomrec_recording::{Chunk, ChunkLayout, RecordedResponse, ResponseEnd, ResponsePayload};
 
-/// A call that was answered with this status.
+/// Returns a call that was answered with this status.
 fn answered(content: &str, status: u16, time: u32) -> Entry {
     let chunk = Chunk { at_ms: 1.0, data: Bytes::from_static(b"{}") };
     Entry {
@@ -106,7 +106,7 @@ fn failures_of_a_recorder_that_died_leave_the_good_take() {
     recorder.append(vec![(step("a"), answered("401", 401, 2))], true).unwrap();
     let log = std::fs::read(dir.path().join("r.json.log")).unwrap();
     recorder.close().unwrap();
-    // As the log of one that was killed: nobody holds it.
+    // The log of a killed recorder: nobody holds it.
     std::fs::write(dir.path().join("r.json.log"), log).unwrap();
     assert_eq!(held(&path), ["a=good"]);
     record(&path, &[("better", 200, 3)], false);

@@ -1,22 +1,22 @@
-//! Storage that fails at every change there is, in turn.
+//! Storage that fails at each change, one after the other.
 
 use super::tests::{contents, entry, folder, step};
 use super::*;
 use crate::disk::failing::{Failure, Plan};
 use crate::load;
 
-/// An entry with a time, as all that are recorded have: it is kept once, however
-/// often it is written.
+/// Returns an entry with a time, as all recorded entries have one: it is stored once, however often
+/// it is written.
 fn timed(n: usize) -> Entry {
     Entry { recorded_at: Some(format!("2026-11-22T00:00:00.{n:06}Z")), ..entry(&n.to_string()) }
 }
 
-/// What came of a run on storage that may fail.
+/// The outcome of a run on storage that may fail.
 #[derive(Debug, Default)]
 struct Outcome {
-    /// What was said to be kept.
+    /// The entries that were acknowledged as stored.
     acknowledged: Vec<String>,
-    /// What was said not to be.
+    /// The entries that were rejected.
     refused: Vec<String>,
     /// Every error.
     errors: Vec<StoreError>,
@@ -59,7 +59,7 @@ fn run(plan: &Plan, path: &Path, durability: Durability) -> Outcome {
     outcome
 }
 
-/// A recording that was there before, with an earlier take to be replaced.
+/// Writes a recording that existed before, with an earlier take to be replaced.
 fn earlier(path: &Path) {
     let mut recorder =
         RecordingAppender::open(path, &RunChoice::New, &IdentityRules::default()).unwrap();
@@ -67,7 +67,7 @@ fn earlier(path: &Path) {
     recorder.close().unwrap();
 }
 
-/// What a later command finds: each acknowledged exchange once, nothing half.
+/// Checks what a later command finds: each acknowledged exchange once, and nothing half.
 fn check(path: &Path, outcome: &Outcome, at: &str) {
     let word = |(name, _, entry): (&EntryName, usize, &Entry)| {
         format!("{name}={}", entry.content.as_deref().unwrap())
@@ -87,7 +87,7 @@ fn check(path: &Path, outcome: &Outcome, at: &str) {
             || word == "a=901";
         assert!(known, "{word} was never recorded {at}");
     }
-    // The first take of this run stands in place of the earlier one.
+    // The first take of this run replaces the earlier one.
     if outcome.acknowledged.iter().any(|word| word.starts_with("a=")) {
         assert!(!kept.contains(&"a=901".to_owned()), "{at}: {kept:?}");
     }
@@ -114,7 +114,7 @@ fn fail_everywhere_at(name: &str, how: Failure, durability: Durability) {
             return;
         }
         if how != Failure::Crash {
-            // One failure is one error at the most, and the rest goes on.
+            // One failure causes at most one error, and the rest goes on.
             assert!(outcome.errors.len() <= 1, "{where_}: {outcome:?}");
         }
         check(&path, &outcome, &where_);

@@ -1,11 +1,11 @@
-//! Following what others do to the log while a recorder works.
+//! The tracking of what other processes do to the log while a recorder works.
 
 use super::*;
 use crate::error::StoreError;
 use crate::log_appender::LogState;
 use crate::rotation;
 
-/// How much of a log that someone removed is written again at once.
+/// How many bytes of a log that another process removed are rewritten at one time.
 const AT_ONCE: usize = 16 << 20;
 
 impl RecordingAppender {
@@ -20,7 +20,7 @@ impl RecordingAppender {
             self.settled = self.lock.id();
         }
         match seen {
-            // A log that came and went while none was open here has left its names.
+            // A log that came and went while none was open here has left its names in the run.
             LogState::Same if self.tail.open().is_none() => run.refresh().map_err(at_run)?,
             LogState::Same => {}
             LogState::Longer => self.read_on()?,
@@ -43,8 +43,7 @@ impl RecordingAppender {
         if self.orphans.is_empty() { Ok(()) } else { self.recover() }
     }
 
-    /// Reads the names that others have added to the log, and moves a torn tail
-    /// out of the way.
+    /// Reads the names that others have added to the log, and moves a torn tail out of the way.
     fn read_on(&mut self) -> Result<(), StoreError> {
         let (Some(open), Some(run)) = (self.tail.open(), &mut self.run) else { return Ok(()) };
         let at_log = |source| StoreError::read(self.paths.log.clone(), source);
@@ -60,8 +59,8 @@ impl RecordingAppender {
         Ok(())
     }
 
-    /// Writes the entries of logs that someone removed again, except those which
-    /// another recorder has saved already.
+    /// Writes the entries of logs that another process removed again, except those that another
+    /// recorder has saved already.
     fn recover(&mut self) -> Result<(), StoreError> {
         let at_log = |source| StoreError::write(self.paths.log.clone(), source);
         while let Some(orphan) = self.orphans.last() {
@@ -83,7 +82,7 @@ impl RecordingAppender {
                 if log::frame(frame.name, &bytes, &mut frames).is_ok() {
                     entries += 1;
                 }
-                // A log may be large; what is there already is not written twice.
+                // A log may be large. What is there already is not written twice.
                 if frames.len() > AT_ONCE {
                     self.tail.append(&self.about, &mut frames, rotations).map_err(at_log)?;
                     frames.clear();

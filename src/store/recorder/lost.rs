@@ -1,15 +1,16 @@
-//! Finding out that someone deleted or replaced the recording while it is recorded.
+//! The check whether another process deleted or replaced the recording while it is recorded.
 
 use super::*;
 use crate::run::RunTarget;
 
 impl RecordingAppender {
-    /// How many names the recording held that are gone, where a compaction has found another file
-    /// or folder than this run has left: someone has deleted or replaced it. `None` where
-    /// nobody has. It may be 0: another recording of the same names holds other answers.
+    /// Returns how many names the recording held that are gone, if a compaction found another file
+    /// or folder than this run left, because another process deleted or replaced it. Returns `None`
+    /// if nothing happened. The number may be 0: another recording of the same names holds other
+    /// answers.
     ///
-    /// Those names of this recorder go to `gone`. Told once. `names` are those that the
-    /// recording holds, where there is doubt already.
+    /// The names of this recorder that are gone go to `gone`. Reported once. `names` are those that
+    /// the recording holds, if there is doubt already.
     pub(super) fn lost(
         &mut self,
         found: RunTarget,
@@ -17,9 +18,9 @@ impl RecordingAppender {
         gone: &mut Vec<NameFingerprint>,
     ) -> Option<usize> {
         let run = self.run.as_mut()?;
-        // Where there was no recording before this compaction, nothing of it can be gone.
+        // If there was no recording before this compaction, nothing of it can be gone.
         let was_there = run.has_made_any();
-        // What cannot be read now says nothing.
+        // What cannot be read now proves nothing.
         run.refresh().ok()?;
         let is_ours = run.has_made(found);
         if is_ours && names.is_none() {

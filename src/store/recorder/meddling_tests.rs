@@ -1,4 +1,4 @@
-//! Others who change the files beside a recording while it is recorded.
+//! Other processes that change the files beside a recording while it is recorded.
 
 use std::fs;
 use std::io::Write as _;
@@ -75,7 +75,7 @@ fn log_that_someone_cut_is_told_and_what_is_lost_counted() {
     let kept = fs::metadata(&scene.log).unwrap().len();
     append(&mut one, "b");
     append(&mut one, "c");
-    // Within b's frame: what is left of it is put aside.
+    // Within b's frame: what is left of it is set aside.
     fs::File::options().write(true).open(&scene.log).unwrap().set_len(kept + 9).unwrap();
     append(&mut one, "d");
     let notes = one.take_notes();
@@ -140,7 +140,7 @@ fn what_is_in_the_log_survives_a_folder_that_was_removed_and_made_again() {
     one.append(vec![(step("b"), entry("x"))], true).unwrap_err();
     fs::create_dir(scene.dir.path().join("f")).unwrap();
     append(&mut one, "c");
-    // A second recorder finds the run that the first has made anew.
+    // A second recorder finds the run that the first has made again.
     let mut two = open(&scene.path);
     two.append(vec![(step("a"), entry("y"))], true).unwrap();
     drop(two);
@@ -178,7 +178,7 @@ fn log_of_a_recorder_that_died_is_folded_before_a_new_run_begins() {
     let mut one = open(&scene.path);
     append(&mut one, "a");
     append(&mut one, "b");
-    // As a crash leaves it: the log, the run, no one alive.
+    // As after a crash: the log and the run exist, and nobody is alive.
     let crashed = scene.dir.path().join("crashed");
     fs::create_dir(&crashed).unwrap();
     for suffix in ["log", "run"] {
@@ -237,7 +237,7 @@ fn file_that_is_gone_before_its_fold_has_looked_at_it_is_missed() {
     append(&mut one, "folded");
     let done = one.start_compaction().run();
     fs::remove_file(&scene.path).unwrap();
-    // A recorder that took the file for the one it had written would not miss it.
+    // A recorder that took this file for the one that it wrote would not notice the loss.
     assert!(done.target.as_ref().unwrap().left.is_some());
     one.compaction_done(done).unwrap();
     let error = one.close().unwrap_err();

@@ -1,4 +1,4 @@
-//! Opening a recording for adding to it.
+//! The opening of a recording for adding to it.
 
 use super::*;
 use crate::error::StoreError;
@@ -6,25 +6,25 @@ use crate::location::RecordingLocation;
 use crate::run::RunTarget;
 use crate::{compaction, linked, reader::Recording, regular_file, run, sidecars, temporary_file};
 
-/// How often what an earlier run left is compacted, before it is given up on: each
-/// time, another recorder has come and died meanwhile.
+/// How often what an earlier run left is compacted before this is given up. Each time, another
+/// recorder has come and died meanwhile.
 const LEFTOVERS: usize = 8;
 
-/// How often a recording is looked through again whose files change meanwhile.
+/// How often a recording is read again whose files change meanwhile.
 const TRIES: usize = 100;
 
-/// A file up to this many bytes is read through before it is added to; of a larger
-/// one only its outline is, so that recording begins soon.
+/// A file of up to this many bytes is read in full before it is added to. Of a larger one, only the
+/// outline is read, so that recording begins soon.
 const READ_THROUGH: u64 = 64 << 20;
 
 impl RecordingAppender {
-    /// Opens a recording for adding to; its file is created with the first compaction,
-    /// its folder here. What is there already is read and checked, and what an
-    /// earlier run left in its log is compacted.
+    /// Opens a recording for adding to it. Its folder is created here, its file by the first
+    /// compaction. What is there already is read and checked, and what an earlier run left in its
+    /// log is compacted.
     ///
     /// # Errors
-    /// An existing recording that cannot be used or was made under other rules;
-    /// a lock that cannot be taken. The recording is never touched then.
+    /// An existing recording cannot be used or was made under other rules, or a lock cannot be
+    /// taken. The recording is never changed then.
     pub fn open(
         location: impl Into<RecordingLocation>,
         run: &RunChoice,
@@ -80,8 +80,8 @@ impl RecordingAppender {
     }
 }
 
-/// Enters the run, having compacted what an earlier one left: whatever is in the log
-/// then is of the run that is entered.
+/// Enters the run, after compacting what an earlier run left. Entries that are in the log after
+/// that belong to the run that is entered.
 fn enter(
     path: &Path,
     paths: &RecordingPaths,
@@ -99,7 +99,7 @@ fn enter(
         let left = sidecars::is_at(&paths.log)? || sidecars::is_at(&paths.folding)?;
         let is_held = run::is_held(&paths.run).map_err(at_run)?;
         if !is_held && !run::is_of(&paths.run, target(paths)?).map_err(at_run)? {
-            // It may have come with the recording, and with names that nobody recorded here.
+            // It may have come with the recording, with names that nobody recorded here.
             disk.remove_if_there(&paths.run).map_err(at_run)?;
         }
         if left && attempts < LEFTOVERS && !run::is_live(&paths.run).map_err(at_run)? {
@@ -126,13 +126,12 @@ fn enter(
     }
 }
 
-/// Which file or folder the recording is now.
+/// Returns which file or folder the recording is now.
 fn target(paths: &RecordingPaths) -> Result<RunTarget, StoreError> {
     paths.backend.run_target().map_err(|source| StoreError::write(&paths.target, source))
 }
 
-/// Removes what compactions that were killed left behind, unless one is going on. Only
-/// under the lock.
+/// Removes what killed compactions left behind, unless one is running. Only under the lock.
 fn sweep(path: &Path, paths: &RecordingPaths) -> Result<(), StoreError> {
     let failed = |source| StoreError::write(path.to_owned(), source);
     let folds = match regular_file::open_to_read(&paths.folding).map_err(failed)? {
@@ -145,8 +144,8 @@ fn sweep(path: &Path, paths: &RecordingPaths) -> Result<(), StoreError> {
     paths.backend.sweep().map_err(failed)
 }
 
-/// Checks a recording, as often as others change its files meanwhile; gives the
-/// names it holds, halved.
+/// Checks a recording, again as long as others change its files meanwhile. Returns half of the
+/// fingerprint of each name it holds.
 fn check(path: &Path, rules: &IdentityRules) -> Result<Vec<u64>, StoreError> {
     for _ in 1..TRIES {
         match look_through(path, rules) {
@@ -157,8 +156,8 @@ fn check(path: &Path, rules: &IdentityRules) -> Result<Vec<u64>, StoreError> {
     look_through(path, rules)
 }
 
-/// Checks a recording, where there is one, and its rules. The entries of a large
-/// one are not read: a compaction copies those that it does not change as they stand.
+/// Checks a recording and its rules, if it exists. The entries of a large one are not read: a
+/// compaction copies those that it does not change as they are.
 fn look_through(path: &Path, rules: &IdentityRules) -> Result<Vec<u64>, StoreError> {
     let recording = match Recording::open_to_inspect(path) {
         Ok(recording) => recording,

@@ -1,21 +1,20 @@
-//! Makes recordings of entries that come from elsewhere, in a new place or in that of
+//! The creation of recordings from entries that come from elsewhere, in a new place or in that of
 //! another recording.
 
 use super::*;
 use crate::error::StoreError;
 use crate::location::RecordingLocation;
 
-/// What the entries of a new recording come from: each is made as it is asked for.
+/// An entry of a new recording. Each is made when it is needed.
 type Made<E> = Result<(EntryName, Entry), E>;
 
-/// Makes a new recording of entries, in their order; gives how many there were. With
-/// `over`, one that is there already gives way to it: for one whose content went into the
-/// entries, see [`Recording::replace`].
+/// Creates a recording from entries, in their order. Returns how many there were. With `over`, it
+/// replaces a recording that exists already. If the entries were read from that recording, use
+/// [`Recording::replace`].
 ///
 /// # Errors
-/// [`StoreError::Exists`] where there is one and it may not give way,
-/// [`StoreError::Busy`] while someone records into it, what `entries` fails with, or
-/// storage that fails. Nothing is then changed.
+/// [`StoreError::Exists`] if there is one and `over` is not set, [`StoreError::Busy`] while another
+/// process records into it, the error of `entries`, or the storage fails. Nothing is then changed.
 pub fn create<E: From<StoreError>>(
     location: impl Into<RecordingLocation>,
     meta: &RecordingMeta,
@@ -34,7 +33,7 @@ pub fn create<E: From<StoreError>>(
     paths.backend.refuse_other(path)?;
     linked::refuse_other_than_a_recording(path)?;
     match write(path, &paths, meta, entries, &before) {
-        // It was not there, and now it is.
+        // It did not exist before, and now it does.
         Err(Failed::Store(StoreError::Changed { .. })) if !over => Err(exists().into()),
         Err(Failed::Store(error)) => Err(error.into()),
         Err(Failed::Entries(error)) => Err(error),
@@ -43,11 +42,11 @@ pub fn create<E: From<StoreError>>(
 }
 
 impl Recording {
-    /// Makes the recording anew of entries, in their order, of which some have been read
-    /// from it; gives how many there were.
+    /// Replaces the recording by entries, in their order, some of which were read from it. Returns
+    /// how many there were.
     ///
     /// # Errors
-    /// As [`Self::rewrite`]; what `entries` fails with. Nothing is then changed.
+    /// As for [`Self::rewrite`], or the error of `entries`. Nothing is then changed.
     pub fn replace<E: From<StoreError>>(
         &self,
         meta: &RecordingMeta,
@@ -63,10 +62,10 @@ impl Recording {
     }
 }
 
-/// Why a recording was not made.
+/// Why a recording was not created.
 enum Failed<E> {
     Store(StoreError),
-    /// The entries' own error.
+    /// The error of the entries.
     Entries(E),
 }
 
@@ -76,7 +75,7 @@ impl<E> From<StoreError> for Failed<E> {
     }
 }
 
-/// Writes a recording of entries, and puts it in its place where that is as it was.
+/// Writes a recording from entries, and puts it in its place if that is unchanged.
 fn write<E>(
     path: &Path,
     paths: &RecordingPaths,
@@ -84,7 +83,7 @@ fn write<E>(
     entries: impl Iterator<Item = Made<E>>,
     before: &BaseVersion,
 ) -> Result<usize, Failed<E>> {
-    // What is in a folder is not removed unless all of it is a recording.
+    // The files of a folder are removed only if all of them are a recording.
     let mut base = paths.backend.replaced_snapshot(path)?;
     let outline = base.outline(path)?.unwrap_or_else(|| RecordingOutline::empty(meta.clone()));
     let mut changes = RecordingChanges::new()?;

@@ -11,21 +11,21 @@ use crate::regular_file;
 use crate::sidecars;
 use loomrec_os::FileStatus;
 
-/// How long the recording's lock is waited for.
+/// How long to wait for the recording's lock.
 const MOMENT: Duration = Duration::from_millis(500);
 
-/// A log that holds something, though no live recorder holds the recording; `None`
-/// where there is none. Nothing is created or changed.
+/// Returns a log that is not empty although no live recorder holds the recording; `None` if there
+/// is none. Nothing is created or changed.
 ///
 /// # Errors
-/// A file beside the recording that is none, or cannot be read.
+/// Something beside the recording is not a file, or cannot be read.
 pub(crate) fn abandoned_log(paths: &RecordingPaths) -> Result<Option<PathBuf>, StoreError> {
     if sidecars::left_log(paths)?.is_none() {
         return Ok(None);
     }
-    // Under the recording's lock, a recorder that enters the run at that very moment does
-    // not take the reader for another one. Anybody who may read the lock's file can hold
-    // it, so that it proves nothing: what counts is the run.
+    // Under the recording's lock, a recorder that enters the run at this moment does not mistake
+    // the reader for another recorder. Anyone who may read the lock's file can hold it, so it
+    // proves nothing: only the run counts.
     let guard = match lock::acquire_existing(&paths.lock, MOMENT)? {
         ExistingLock::Acquired(guard) => Some(guard),
         ExistingLock::Held | ExistingLock::Missing => None,
@@ -34,15 +34,14 @@ pub(crate) fn abandoned_log(paths: &RecordingPaths) -> Result<Option<PathBuf>, S
     if is_held {
         return Ok(None);
     }
-    // Its recorder may have come to its end meanwhile.
+    // Its recorder may have ended meanwhile.
     let left = sidecars::left_log(paths);
     drop(guard);
     left
 }
 
-/// Whether a recorder of this user, or of one whose files are this user's to read, holds
-/// the run. A file that others may open, as one that came with a repository, may be locked
-/// by anybody.
+/// Whether a recorder of this user, or of a user whose files this user may read, holds the run. A
+/// file that others may open, such as one that came with a repository, may be locked by anyone.
 pub(crate) fn is_held(run: &Path) -> io::Result<bool> {
     let Some(file) = regular_file::open_to_read(run)? else { return Ok(false) };
     Ok(FileStatus::from_file(&file)?.is_private() && !lock::try_lock(&file)?)

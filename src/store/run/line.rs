@@ -1,10 +1,10 @@
-//! The lines of a run's file, as they are written and read.
+//! The lines of a run's file: how they are written and read.
 
 use super::RunTarget;
 use crate::log::NameFingerprint;
 use loomrec_os::FileId;
 
-/// What a line says.
+/// The meaning of a line.
 pub(super) enum RunLine {
     Name(NameFingerprint),
     Rotated(FileId),
@@ -12,7 +12,7 @@ pub(super) enum RunLine {
     Target(RunTarget),
 }
 
-/// Reads a line; `None` where it says nothing that is known.
+/// Reads a line. Returns `None` if it has no known meaning.
 pub(super) fn read_line(line: &[u8]) -> Option<RunLine> {
     let text = std::str::from_utf8(line).ok()?;
     if text.len() == 32 {
@@ -33,7 +33,7 @@ pub(super) fn read_line(line: &[u8]) -> Option<RunLine> {
     }
 }
 
-/// The lines of names.
+/// Returns the lines of names.
 pub(super) fn lines(names: &[NameFingerprint]) -> Vec<u8> {
     let mut text = Vec::with_capacity(names.len() * 33);
     for name in names {

@@ -1,4 +1,4 @@
-//! Whether the file of a run is of the recording beside it.
+//! The check whether the file of a run belongs to the recording beside it.
 
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _};
@@ -8,16 +8,16 @@ use super::line::{RunLine, read_line};
 use super::{LARGEST, LONGEST_LINE, RunTarget};
 use crate::regular_file;
 
-/// How many of the last targets count: a compaction may have died before it put the newest in
-/// its place.
+/// How many of the last targets count. A compaction may have died before it put the newest in its
+/// place.
 const LAST: usize = 2;
 
-/// Whether a run that nobody holds has left the recording as it is now, or there is no run.
-/// One that came with a repository, or whose recording was replaced since, has not. Only
-/// under the recording's lock.
+/// Whether a run that nobody holds left the recording as it is now, or there is no run. A run that
+/// came with a repository, or whose recording was replaced since, did not. Only under the
+/// recording's lock.
 ///
 /// # Errors
-/// A file that cannot be read.
+/// The file cannot be read.
 pub(crate) fn is_of(path: &Path, present: RunTarget) -> io::Result<bool> {
     let Some(file) = regular_file::open_to_read(path)? else { return Ok(true) };
     let targets = last_targets(&file)?;

@@ -1,4 +1,4 @@
-//! What can be read of a recording that is a folder: of each of its files by itself.
+//! The salvage of a recording that is a folder, file by file.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -7,11 +7,11 @@ use super::{LostBytes, SalvageResult, SalvagedPart, Source, in_part};
 use loomrec_recording::{EntryName, RecordingMeta};
 
 impl SalvageResult {
-    /// What can be read of these files, in the order in which a folder is read.
+    /// Finds what can be read of these files, in the order in which a folder is read.
     pub(super) fn folder(files: Vec<PathBuf>) -> Self {
         let (found, lost, meta) = (Vec::new(), Vec::new(), RecordingMeta::default());
         let mut whole = Self { files: Vec::new(), log: false, meta, found, lost };
-        // When the first take of a name was recorded.
+        // When the first take of each name was recorded.
         let mut times: HashMap<EntryName, (usize, Option<String>)> = HashMap::new();
         for path in files {
             match Self::part(&path) {

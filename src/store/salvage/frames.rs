@@ -1,4 +1,4 @@
-//! The entries of a log, put in the order in which a compaction would put them.
+//! The salvaged entries of a log, in the order in which a compaction would write them.
 
 use std::collections::HashMap;
 
@@ -11,13 +11,13 @@ use loomrec_recording::log_codec::{PackedHead, TakeStanding};
 #[derive(Default)]
 pub(super) struct FrameReader {
     saved: Vec<(SalvagedPart, Option<String>)>,
-    /// Which of them stand under a name.
+    /// The indexes of the entries of each name.
     of: HashMap<EntryName, Vec<usize>>,
 }
 
 impl FrameReader {
-    /// Adds an entry as a compaction would: the first of a run stands in the place of what
-    /// earlier runs recorded under its name.
+    /// Adds an entry as a compaction would: the first of a run replaces what earlier runs recorded
+    /// under its name.
     pub(super) fn add(&mut self, head: PackedHead, frame: FramePlace) {
         let PackedHead { name, standing, recorded_at } = head;
         let of = self.of.entry(name.clone()).or_default();
@@ -29,12 +29,12 @@ impl FrameReader {
         self.saved.push((SalvagedPart { file: 0, name, take: 0, at, length }, recorded_at));
     }
 
-    /// The entries, the takes of a name numbered by their times.
+    /// Returns the entries, with the takes of a name numbered by their times.
     pub(super) fn finish(self) -> Vec<SalvagedPart> {
         let Self { mut saved, of } = self;
         for takes in of.into_values() {
             let mut takes = takes;
-            // One without a time stays behind those that have one.
+            // A take without a time comes after those that have one.
             takes.sort_by_key(|at| {
                 let time = saved.get(*at).and_then(|(_, time)| time.clone());
                 (time.is_none(), time)

@@ -1,4 +1,4 @@
-//! What has been saved so far.
+//! The entries that were salvaged so far.
 
 use loomrec_recording::EntryName;
 

@@ -1,38 +1,37 @@
-//! What the file of an entry is called in a recording's folder.
+//! The names of entries' files in a recording's folder.
 //!
-//! The name is made from the key, and means nothing when it is read. It is safe on the
-//! file systems of Linux, macOS and Windows: two keys never have one name there, also
-//! where upper and lower case are the same, and none leads out of the folder.
+//! The name is made from the key, and is not interpreted when it is read. It is safe on the file
+//! systems of Linux, macOS and Windows: two keys never have the same name there, even if upper and
+//! lower case are equal, and no name leads out of the folder.
 
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 
 use sha2::{Digest as _, Sha256};
 
-/// The end of an entry's file.
+/// The ending of an entry's file.
 const ENDING: &str = ".json";
 
-/// A name may be so long, in bytes, without its end.
+/// The most bytes of a name without its ending.
 const LONGEST: usize = 100;
 
-/// How much is kept of one that is longer, in front of its hash.
+/// How many bytes of a longer name are kept, before its hash.
 const KEPT: usize = 80;
 
-/// What cannot be the name of a file on Windows, whatever stands behind its dot.
+/// Names that no file can have on Windows, whatever comes after a dot.
 const RESERVED: [&str; 4] = ["con", "prn", "aux", "nul"];
 
-/// The same with a digit behind it.
+/// The same, with a digit after them.
 const NUMBERED: [&str; 2] = ["com", "lpt"];
 
-/// The name for a key: what is not plain is `%` and its two hex digits, byte by byte.
-/// Behind a `~` stands a part of the key's SHA-256, where the rest does not tell it from
-/// all others: a capital letter, or a cut.
+/// Returns the name for a key. A byte that is not plain is written as `%` and two hex digits. If
+/// the rest does not distinguish it from all other keys, because it has a capital letter or was
+/// cut, a `~` and a part of the key's SHA-256 follow.
 pub(crate) fn of_key(key: &str) -> String {
     format!("{}{ENDING}", stem(key))
 }
 
-/// The first name for a key that is not taken, which is taken then; what is taken is in
-/// lower case.
+/// Returns the first name for a key that is not taken, and takes it. `taken` is in lower case.
 pub(crate) fn free(key: &str, taken: &mut HashSet<OsString>) -> String {
     let names = (2..).map(|number| alternative(key, number));
     let mut names = std::iter::once(of_key(key)).chain(names);
@@ -40,12 +39,12 @@ pub(crate) fn free(key: &str, taken: &mut HashSet<OsString>) -> String {
     free.unwrap_or_default()
 }
 
-/// Another name for a key, where a file with another key has the first; counted from 2.
+/// Returns another name for a key if a file with another key has the first; counted from 2.
 fn alternative(key: &str, number: usize) -> String {
     format!("{}~{number}{ENDING}", stem(key))
 }
 
-/// Whether a file is called as one with this key is.
+/// Whether a file has a name of this key.
 pub(crate) fn fits(file: &OsStr, key: &str) -> bool {
     let Some(file) = file.to_str() else { return false };
     file == of_key(key) || (2..=9).any(|number| file == alternative(key, number))
@@ -75,7 +74,7 @@ fn stem(key: &str) -> String {
         false => return stem,
     };
     if digits == 16 {
-        // Not within what stands for a byte.
+        // Not within the three characters of one byte.
         let cut = (KEPT - 2..KEPT).find(|&at| stem.as_bytes()[at] == b'%').unwrap_or(KEPT);
         stem.truncate(cut);
     }

@@ -1,4 +1,4 @@
-//! What is read of each file in a recording's folder, and how they become one.
+//! The reading of each file in a recording's folder, and how the files become one text.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
@@ -17,13 +17,13 @@ use crate::{file, index, log};
 use loomrec_recording::outline::{MemberRole, OutlineBuilder, RecordingOutline};
 use loomrec_recording::{EntryName, RecordingMeta};
 
-/// So many files are worth a second thread.
+/// From this many files on, several threads read.
 const MANY: usize = 256;
 
-/// A file up to this many bytes is read in one go.
+/// A file of up to this many bytes is read at once.
 const SMALL: usize = 1 << 20;
 
-/// No more threads than this read files.
+/// The most threads that read files.
 const THREADS: usize = 8;
 
 /// What is read of one file.
@@ -35,18 +35,18 @@ pub(super) struct FolderFile {
     time: Option<String>,
 }
 
-/// All of an entry that its place depends on; what is wrong with it is told by who
-/// reads it.
+/// The part of an entry that its place depends on. What is wrong with the entry is reported when it
+/// is read.
 #[derive(Deserialize)]
 struct Glance {
     #[serde(default)]
     recorded_at: Value,
 }
 
-/// Reads files; those that are gone are left out.
+/// Reads files. Files that no longer exist are left out.
 ///
 /// # Errors
-/// The first of them, by name, that cannot be read or does not hold one entry.
+/// The first one, by name, that cannot be read or does not hold one entry.
 pub(super) fn read_all(
     folder: &Path,
     names: Vec<OsString>,
@@ -84,7 +84,7 @@ impl FolderFile {
         let Some(file) = file::open_part(path)? else { return Ok(None) };
         let stamp = FileVersion::of(&file).map_err(failed)?;
         let text = small(&file, stamp.length).map_err(failed)?;
-        // What is wrong with one is found by reading it again.
+        // A problem in it is found by reading it again.
         let outline = match text.as_deref().and_then(outline) {
             Some(outline) => outline,
             None => index::read(path, &file)?,
@@ -119,7 +119,7 @@ impl FolderFile {
     }
 }
 
-/// All of a file that is small.
+/// Returns all of a file if it is small.
 fn small(file: &File, length: u64) -> io::Result<Option<Vec<u8>>> {
     let Some(length) = usize::try_from(length).ok().filter(|length| *length <= SMALL) else {
         return Ok(None);
@@ -135,10 +135,10 @@ fn outline(text: &[u8]) -> Option<RecordingOutline> {
     outliner.finish().ok()
 }
 
-/// What all files say about themselves; `None` without any.
+/// Returns the metadata that all files share; `None` if there are none.
 ///
 /// # Errors
-/// Two that do not agree on the rules, or on whether their entries wait for something.
+/// Two files disagree on the rules, or on what their entries wait for.
 pub(super) fn common_meta(
     folder: &Path,
     parts: &BTreeMap<OsString, FolderFile>,
@@ -161,11 +161,11 @@ pub(super) fn common_meta(
     RecordingMeta::parse(keys).map(Some).map_err(unusable)
 }
 
-/// The files in the order of their entries: by the time of the name's first take, then
-/// by name, then by take.
+/// Returns the files in the order of their entries: by the time of the name's first take, then by
+/// name, then by take.
 ///
 /// # Errors
-/// Two files with one key.
+/// Two files have the same key.
 pub(super) fn in_order(
     folder: &Path,
     parts: BTreeMap<OsString, FolderFile>,

@@ -1,8 +1,8 @@
-//! Changes a recording's folder: which files are to be written and removed, and in
-//! what order, so that no entry is ever only in a file that is written over.
+//! Changes to a recording's folder: which files are written and removed, and in what order, so that
+//! no entry is ever only in a file that is being overwritten.
 //!
-//! All new files are written beside their places first, and put there one after the
-//! other then. Files that nothing changes stay as they are.
+//! All new files are first written beside their places, and then moved there one after the other.
+//! Unchanged files stay as they are.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
@@ -22,18 +22,18 @@ use loomrec_identity::IdentityRules;
 use loomrec_os::{CAN_SYNC_FILE_SYSTEM, FileStatus};
 use loomrec_recording::EntryName;
 
-/// So many files are not waited for one by one, until each is on the device.
+/// Above this many files, they are synced together instead of one by one.
 const TOGETHER: usize = if CAN_SYNC_FILE_SYSTEM { 16 } else { usize::MAX };
 
-/// What is to become of a folder, ready beside the files' places.
+/// The changes to a folder, ready beside the files' places.
 #[derive(Debug)]
 pub(crate) struct StagedFolder {
     folder: PathBuf,
-    /// Temporary files and their places, in the order in which they go there.
+    /// Temporary files and their places, in the order in which they are moved.
     writes: Vec<(PathBuf, PathBuf)>,
-    /// Files that go, behind that.
+    /// Files that are removed after that.
     removals: Vec<PathBuf>,
-    /// Whether there was no folder, so that it was made here.
+    /// Whether there was no folder, so that it was created here.
     made_folder: bool,
 }
 
@@ -41,12 +41,12 @@ pub(crate) struct StagedFolder {
 #[derive(Debug)]
 struct Write {
     file: OsString,
-    /// Which member of the outline it holds now; `None` where it is new.
+    /// The member of the outline that it holds now; `None` if it is new.
     member: Option<usize>,
     name: EntryName,
     /// All takes of the name.
     takes: Vec<TakeRef>,
-    /// Which of them is the file's: the whole list for a step.
+    /// The take in the file; `None` for the whole list of a step.
     only: Option<usize>,
 }
 
@@ -59,7 +59,7 @@ impl Write {
     }
 }
 
-/// What is to be done.
+/// The files to write and to remove.
 #[derive(Debug, Default)]
 struct Work {
     writes: Vec<Write>,
@@ -70,7 +70,7 @@ impl StagedFolder {
     /// Writes all files that a source's plan changes beside their places.
     ///
     /// # Errors
-    /// A file that cannot be read or written, or would be too large. Nothing is left.
+    /// A file cannot be read or written, or would be too large. Nothing is left behind.
     pub(crate) fn write(
         source: &RecordingSnapshot,
         split: &FolderSnapshot,
@@ -118,15 +118,15 @@ impl StagedFolder {
         self.writes.is_empty() && self.removals.is_empty()
     }
 
-    /// Whether the folder was missing and has been made.
+    /// Whether the folder was missing and was created.
     pub(crate) fn made_folder(&self) -> bool {
         self.made_folder
     }
 
-    /// Puts the files in their places, and removes those that go.
+    /// Puts the files in their places, and removes those that are to go.
     ///
     /// # Errors
-    /// Storage that fails: some are in their places then, and none is lost.
+    /// The storage fails. Some files are in their places then, and no entry is lost.
     pub(crate) fn commit(&self, disk: &Disk) -> Result<(), StoreError> {
         for (temporary, place) in &self.writes {
             disk.rename(temporary, place)
@@ -134,7 +134,7 @@ impl StagedFolder {
         }
         let failed = |source| StoreError::write(self.folder.clone(), source);
         if !self.removals.is_empty() && !self.writes.is_empty() {
-            // A file is not gone before what it held is known to stand elsewhere.
+            // A file is removed only once its entries are known to be elsewhere.
             disk.sync_folder(&self.folder).map_err(failed)?;
         }
         for place in &self.removals {
@@ -147,7 +147,7 @@ impl StagedFolder {
     /// Removes what was written and is not in its place.
     pub(crate) fn discard(&self, disk: &Disk) {
         for (temporary, _) in &self.writes {
-            // What is left is swept away by the next recorder.
+            // The next recorder sweeps away what is left.
             let _ = disk.remove_if_there(temporary);
         }
     }
@@ -190,7 +190,7 @@ fn write_one(
     Ok(file)
 }
 
-/// Which files are to be written and removed for a source's plan.
+/// Returns the files to write and to remove for a source's plan.
 fn work(source: &RecordingSnapshot, split: &FolderSnapshot, rules: Option<&IdentityRules>) -> Work {
     let outline = &source.outline;
     let all = rules.is_some_and(|rules| outline.meta().rules() != rules);
@@ -211,7 +211,7 @@ fn work(source: &RecordingSnapshot, split: &FolderSnapshot, rules: Option<&Ident
         let name = source.plan.renamed.get(&at).unwrap_or(&known);
         match source.plan.changed.get(&at) {
             Some(takes) => planner.name(name, takes),
-            // Only its rules change; a damaged one is told by who reads it.
+            // Only its rules change. A damaged entry is reported when it is read.
             None if all => planner.name(name, &source.takes_of(at).unwrap_or_default()),
             None => continue,
         }
@@ -232,17 +232,17 @@ struct Planner<'a> {
     split: &'a FolderSnapshot,
     /// The names that are taken, in lower case.
     taken: HashSet<OsString>,
-    /// Which member of the outline has a key.
+    /// The member of the outline that has a key.
     keys: HashMap<String, usize>,
     /// The members whose files stay, changed or not.
     used: HashSet<usize>,
     work: Work,
-    /// Whether every file is written anew.
+    /// Whether every file is written again.
     all: bool,
 }
 
 impl Planner<'_> {
-    /// The files of one name.
+    /// Plans the files of one name.
     fn name(&mut self, name: &EntryName, takes: &[TakeRef]) {
         if takes.is_empty() {
             return;
@@ -271,7 +271,7 @@ impl Planner<'_> {
         self.work.writes.push(write);
     }
 
-    /// The takes that stand in a member's file now.
+    /// Returns the takes that are in a member's file now.
     fn standing(&self, member: usize) -> Vec<TakeRef> {
         standing(self.source, member)
     }
@@ -283,8 +283,8 @@ fn standing(source: &RecordingSnapshot, member: usize) -> Vec<TakeRef> {
     takes.into_iter().flatten().map(|take| TakeRef::in_file(&take)).collect()
 }
 
-/// Orders writes so that a file is written over only when what it held, and what is
-/// kept, stands elsewhere already. Where takes go round in a circle that cannot be.
+/// Orders writes so that a file is overwritten only after its entries that are kept are in another
+/// file. If takes move in a circle, that is not possible.
 fn in_order(writes: Vec<Write>, source: &RecordingSnapshot) -> Vec<Write> {
     let mut goes_to: HashMap<u64, usize> = HashMap::new();
     for (number, write) in writes.iter().enumerate() {
