@@ -1,10 +1,10 @@
-//! Changes how a body comes while it passes: where it stops, in what pieces it comes,
-//! what one event of it carries, what its head says of it.
+//! Faults that change a response body as it passes: where it stops, how its chunks are cut and
+//! paced, what one event carries, and what its headers announce.
 //!
-//! A [`BodyTransform`] is fed the true body, a chunk at a time, and gives out [`BodyStep`]s; it
-//! neither waits nor cuts by itself. What is not touched goes out at once, in the
-//! chunks in which it came. Events are found wherever the chunks end; no more than two
-//! of them are held, and none that is longer than [`HELD`].
+//! A [`BodyTransform`] is fed the true body, a chunk at a time, and returns [`BodyStep`]s. It
+//! neither waits nor closes connections itself. Bytes that the fault does not touch go out at once,
+//! in the chunks in which they came. Events are found even where they span chunks. At most two
+//! events are held, and none that is longer than [`HELD`].
 
 mod encoding;
 mod garble;
@@ -32,7 +32,7 @@ use malformed::ReplacedAnswer;
 use pace::PacedBody;
 use stop::StoppedBody;
 
-/// A fault at work on one body.
+/// A fault applied to one body.
 #[derive(Debug)]
 pub struct BodyTransform {
     work: Work,
@@ -51,11 +51,12 @@ enum Work {
 }
 
 impl BodyTransform {
-    /// The work of `fault` on a body that is a stream of this framing, or none, and
-    /// that announces this length, or none; `None` where the fault does nothing to such
-    /// a body. `roll`, from 0 to 1, says where in a stream [`Fault::Malformed`] begins.
+    /// The transform that `fault` applies to a body. Returns `None` if the fault does nothing to
+    /// such a body. `framing` is `None` if the body is not a stream, and `announced` if its length
+    /// is not announced. `roll`, from 0 to 1, decides at which event of a stream
+    /// [`Fault::Malformed`] begins.
     ///
-    /// A body whose content is encoded is no stream whose events could be found.
+    /// A body with a content encoding counts as no stream, because its events cannot be found.
     pub fn new(
         fault: &Fault,
         asked: &ResponseFormat<'_>,
@@ -100,10 +101,11 @@ impl BodyTransform {
         Some(Self { work, out: TransformOutput::default() })
     }
 
-    /// Changes the head as the body will be. To be called before the body is fed.
+    /// Changes the status and headers to fit the changed body. Must be called before the body is
+    /// fed.
     ///
-    /// `total` is the body's true length, where it is known though it is not announced:
-    /// a length that lies needs one.
+    /// `total` is the body's true length, if it is known though not announced: a false length is
+    /// computed from it.
     pub fn head(&mut self, status: &mut StatusCode, headers: &mut HeaderMap, total: Option<u64>) {
         match &mut self.work {
             Work::Stop(stop) if stop.ends_well() => drop(headers.remove(CONTENT_LENGTH)),
@@ -115,7 +117,7 @@ impl BodyTransform {
         }
     }
 
-    /// Takes a chunk of the true body. What follows an end is not looked at.
+    /// Takes a chunk of the true body. Ignores chunks after the last step was decided.
     pub fn feed(&mut self, chunk: Bytes) {
         if self.out.over || chunk.is_empty() {
             return;
@@ -130,7 +132,7 @@ impl BodyTransform {
         }
     }
 
-    /// The true body has ended, and well.
+    /// Takes the clean end of the true body.
     pub fn finish(&mut self) {
         if self.out.over {
             return;
@@ -145,7 +147,7 @@ impl BodyTransform {
         }
     }
 
-    /// The true body was cut: what is held of it goes out, and no end.
+    /// Takes the cut of the true body: sends the bytes that are held of it, and no end.
     pub fn release(&mut self) {
         if self.out.over {
             return;
@@ -157,7 +159,7 @@ impl BodyTransform {
         }
     }
 
-    /// The next step; `None` until there is more of the true body.
+    /// Returns the next step; `None` until there is more of the true body.
     pub fn step(&mut self) -> Option<BodyStep> {
         if self.out.steps.is_empty()
             && let Work::Pace(pace) = &mut self.work
@@ -167,12 +169,12 @@ impl BodyTransform {
         self.out.steps.pop_front()
     }
 
-    /// Whether the fault has happened. One whose place the body never came to has not.
+    /// Whether the fault has happened. It has not if the body ended before its place.
     pub fn struck(&self) -> bool {
         self.out.struck
     }
 
-    /// Whether each piece is to leave by itself, before the next one is taken.
+    /// Whether each piece must be sent by itself, before the next one is taken.
     pub fn is_paced(&self) -> bool {
         matches!(self.work, Work::Pace(_))
     }

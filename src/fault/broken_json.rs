@@ -1,8 +1,8 @@
-//! Makes text that is no JSON of text that may be.
+//! Text that is made to be invalid JSON.
 
 use serde::de::IgnoredAny;
 
-/// No more than half of a text, cut between two characters, so that it does not parse.
+/// Returns at most half of a text, cut between two characters, so that it does not parse.
 pub(super) fn broken(text: &str) -> String {
     let middle = (0..=text.len() / 2).rev().find(|at| text.is_char_boundary(*at));
     let (half, _) = text.split_at(middle.unwrap_or(0));

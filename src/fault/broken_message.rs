@@ -1,16 +1,15 @@
-//! Makes messages of AWS's event stream that are broken in one place and right in all
-//! others.
+//! Messages of AWS's event stream that are broken in one place and correct elsewhere.
 //!
 //! A message is its length, the length of its headers and their checksum (four bytes
 //! each), the headers, the payload, and a checksum over all before it.
 
-/// The two lengths and their checksum.
+/// Length of the two lengths and their checksum.
 const PRELUDE: usize = 12;
-/// The checksum at the end.
+/// Length of the checksum at the end.
 const TRAILER: usize = 4;
 
-/// The message with another payload, its lengths and checksums right; `None` where the
-/// bytes are no whole message, or the new one were too long for one.
+/// Returns the message with another payload and correct lengths and checksums. Returns `None` if
+/// the bytes are not a whole message, or if the new message would be too long.
 pub(super) fn with_payload(message: &[u8], payload: &[u8]) -> Option<Vec<u8>> {
     let length = usize::try_from(u32::from_be_bytes(message.get(4..8)?.try_into().ok()?)).ok()?;
     let headers = message.get(PRELUDE..PRELUDE.checked_add(length)?)?;

@@ -18,7 +18,7 @@ pub struct CallFault {
     pub rule: Arc<str>,
     /// Where the rule was declared.
     pub source: FaultSource,
-    /// The calls that repeat this one.
+    /// The key of the call.
     pub key: CallKey,
     /// Which call of its key this is, from 1.
     pub call: u64,
@@ -37,7 +37,7 @@ impl CallFault {
         Self { id, kind, rule, source, key, call: *call, attempt: *attempt, only_delays }
     }
 
-    /// The object that stands under `fault` in a line of the journal.
+    /// The object under `fault` in a journal record.
     pub fn to_json(&self) -> Value {
         json!({
             "id": self.id,
@@ -53,7 +53,7 @@ impl CallFault {
         })
     }
 
-    /// The bytes it takes in memory, about.
+    /// About how many bytes it takes in memory.
     pub fn weight(&self) -> usize {
         size_of::<Self>() + self.rule.len() + self.key.weight()
     }

@@ -1,8 +1,8 @@
 //! Histories of calls: how often each key was called, and which rules applied to it.
 //!
-//! The histories stand in shards with a lock each, so that calls of different keys do not wait
-//! for one another. Their number is bounded: the key that was called least recently is
-//! forgotten first, and begins again at its first call.
+//! The histories are split into shards with a lock each, so that calls of different keys do not
+//! wait for one another. Their number is bounded: the key that was called least recently is
+//! forgotten first, and its next call counts as its first.
 
 use std::collections::BTreeMap;
 use std::hash::BuildHasher as _;
@@ -41,7 +41,7 @@ impl CallHistory {
 pub(super) struct HistoryShard(LruCache<CallKey, CallHistory>);
 
 impl HistoryShard {
-    /// The history of a key, new where there is none. A new one may make the shard forget
+    /// Returns the history of a key, and creates it if there is none. Then the shard may forget
     /// another key.
     pub(super) fn history(&mut self, key: &CallKey) -> &mut CallHistory {
         if self.0.len() >= KEYS_PER_SHARD && !self.0.contains(key) {
@@ -81,7 +81,7 @@ impl CallHistories {
         self.0[shard].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Forgets the calls so far, of one session or of all.
+    /// Forgets all calls so far, of one session or of all.
     pub(super) fn forget(&self, session: Option<&str>) {
         for shard in &self.0 {
             shard.lock().unwrap_or_else(PoisonError::into_inner).forget(session);

@@ -4,13 +4,13 @@ use std::borrow::Cow;
 
 use loomrec_identity::RequestKey;
 
-/// Stands in for a request where a connection is faulted before anything was asked on it.
+/// The key of connections that get a fault before any request has come on them.
 const CONNECTION: &str = "connection";
 
-/// Which calls repeat one another: attempts are counted, and faults recovered from, by it.
+/// The key that repeated calls share. Attempts are counted by it, and recovery is judged by it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum CallKey {
-    /// Connections that are faulted before anything was asked on them.
+    /// Connections that get a fault before any request has come on them.
     Connection,
     /// Calls of one session that make the same request of the same upstream in the same step.
     Request {
@@ -42,7 +42,7 @@ impl CallKey {
         }
     }
 
-    /// The request key in hexadecimal digits; `connection` where there is none.
+    /// The request key in hexadecimal digits; `connection` if there is none.
     pub fn request(&self) -> &str {
         match self {
             Self::Connection => CONNECTION,
@@ -50,7 +50,7 @@ impl CallKey {
         }
     }
 
-    /// The text that chance is drawn by: the same in every run, and apart for each key of a
+    /// The text that enters the dice: the same in every run, and different for each key of a
     /// session.
     pub(super) fn chance_text(&self) -> Cow<'_, str> {
         match self {
@@ -62,7 +62,7 @@ impl CallKey {
         }
     }
 
-    /// The bytes it takes in memory, about.
+    /// About how many bytes it takes in memory.
     pub fn weight(&self) -> usize {
         let texts = match self {
             Self::Connection => 0,

@@ -1,14 +1,14 @@
-//! Chance that depends on nothing but what it is asked about.
+//! Repeatable chance: rolls that depend only on their arguments.
 
 use sha2::{Digest, Sha256};
 
-/// A number in 0..1 for one rule at one call: the same for the same seed, whenever and
-/// beside whatever else it is asked for.
+/// Returns a number from 0 to below 1 for one rule at one call. The same seed gives the same
+/// number, in whatever order rolls are made.
 pub fn roll(seed: u64, rule: &str, key: &str, call: u64) -> f64 {
     let mut digest = Sha256::new();
     digest.update(b"loomrec fault 1\0");
     digest.update(seed.to_be_bytes());
-    // Lengths keep apart what would otherwise read the same.
+    // Lengths separate texts that would otherwise read the same.
     for text in [rule, key] {
         digest.update((text.len() as u64).to_be_bytes());
         digest.update(text);
@@ -16,7 +16,7 @@ pub fn roll(seed: u64, rule: &str, key: &str, call: u64) -> f64 {
     digest.update(call.to_be_bytes());
     let digest = digest.finalize();
     let first: [u8; 8] = std::array::from_fn(|at| digest[at]);
-    // 53 bits are what a double holds exactly.
+    // A double holds exactly 53 bits.
     (u64::from_be_bytes(first) >> 11) as f64 / (1_u64 << 53) as f64
 }
 

@@ -1,8 +1,8 @@
-//! Chaos: faults by chance, each at a rate of its own.
+//! Chaos: faults by chance, each at its own rate.
 //!
-//! [`ChaosRates`] are declared in a plan, in an entry, by flags and in a request's headers;
-//! [`ChaosRates::layered_over`] lays one above the other, and [`ChaosRates::roll`] decides about a call.
-//! Chance is handed in: the same draws give the same faults.
+//! [`ChaosRates`] are declared in a plan, in an entry, by flags and in a request's headers.
+//! [`ChaosRates::layered_over`] combines two of them, and [`ChaosRates::roll`] decides about a
+//! call. The caller provides the random numbers: the same numbers give the same faults.
 
 mod header;
 
@@ -12,7 +12,7 @@ use super::field::{fields_of, milliseconds, one_of, rate};
 use super::kind::{Fault, HttpError};
 use loomrec_identity::typed_field::{FieldError, FieldReader, quoted};
 
-/// How late an answer is where nothing else is said, in milliseconds.
+/// The default delay of a late answer, in milliseconds.
 pub const LATENCY_MS: u64 = 1_000;
 
 const FIELDS: [&str; 9] = [
@@ -27,41 +27,41 @@ const FIELDS: [&str; 9] = [
     "disconnectRate",
 ];
 
-/// How often what goes wrong, each from 0 (never) to 1 (always).
+/// How often each fault happens, each rate from 0 (never) to 1 (always).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ChaosRates {
-    /// [`Fault::Drop`].
+    /// The rate of [`Fault::Drop`].
     pub drop: Option<f64>,
-    /// [`Fault::Malformed`].
+    /// The rate of [`Fault::Malformed`].
     pub malformed: Option<f64>,
-    /// [`Fault::Disconnect`].
+    /// The rate of [`Fault::Disconnect`].
     pub disconnect: Option<f64>,
-    /// A 429 that may be tried again after a second.
+    /// The rate of a 429 that may be retried after a second.
     pub rate_limit: Option<f64>,
-    /// [`Fault::Slow`].
+    /// The rate of [`Fault::Slow`].
     pub latency: Option<f64>,
-    /// How slow; [`LATENCY_MS`] where it is not said.
+    /// The delay of such an answer; [`LATENCY_MS`] if it is not given.
     pub latency_ms: Option<u64>,
-    /// Any other faults, in this order, no two of one name.
+    /// Any other faults, in this order, with unique names.
     pub faults: Vec<NamedFault>,
 }
 
 /// A fault that happens at a rate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NamedFault {
-    /// What it is drawn and told by.
+    /// The name that its roll and its reports use.
     pub name: String,
-    /// How often, from 0 to 1.
+    /// How often it happens, from 0 to 1.
     pub rate: f64,
-    /// What.
+    /// The fault.
     pub fault: Fault,
 }
 
 impl ChaosRates {
-    /// The rates that `value` declares, in our words or in aimock's.
+    /// Reads the rates that `value` declares, with our field names or aimock's.
     ///
     /// # Errors
-    /// An unknown field; a rate outside of 0 to 1; a fault that is none; two faults of
+    /// If there is an unknown field, a rate outside of 0 to 1, an invalid fault, or two faults of
     /// one name.
     pub fn read(value: &Value) -> Result<Self, FieldError> {
         let fields = fields_of(value, "an object of rates")?;
@@ -87,7 +87,7 @@ impl ChaosRates {
         })
     }
 
-    /// As they are declared.
+    /// The rates as they are declared.
     pub fn to_json(&self) -> Value {
         let mut out = Map::new();
         let rates = [
@@ -118,12 +118,12 @@ impl ChaosRates {
         Value::Object(out)
     }
 
-    /// Whether nothing is said.
+    /// Whether no rate is given.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// These rates, and those of `lower` for what these say nothing of.
+    /// Returns these rates, completed by those of `lower` that are not given here.
     #[must_use]
     pub fn layered_over(&self, lower: &Self) -> Self {
         let mut faults = self.faults.clone();
@@ -141,14 +141,13 @@ impl ChaosRates {
         }
     }
 
-    /// Adds a fault, and names it by its type; by its number, too, where others have
-    /// that name.
+    /// Adds a fault under the name of its type. A number follows if that name is taken.
     pub fn add(&mut self, rate: f64, fault: Fault) {
         let name = free_name(&self.faults, &fault);
         self.faults.push(NamedFault { name, rate, fault });
     }
 
-    /// Whether a rate is said for the action of this name.
+    /// Whether a rate is given for the action of this name.
     pub fn say(&self, action: &str) -> bool {
         match action {
             "drop" => self.drop.is_some(),
@@ -160,15 +159,15 @@ impl ChaosRates {
         }
     }
 
-    /// Whether a client may get a status below 400 under one of them.
+    /// Whether a client may get a status below 400 under one of these faults.
     pub fn may_succeed(&self) -> bool {
         let is_fixed = self.malformed.is_some() || self.latency.is_some();
         is_fixed || self.faults.iter().any(|one| one.fault.may_succeed())
     }
 
-    /// The one fault that befalls a call, and the name of its action. `draw` gives a
-    /// number from 0 to below 1 for an action's name; it is asked in a fixed order, and
-    /// not about what never or always happens.
+    /// Returns the fault of a call, if one happens, and the name of its action. `draw` returns a
+    /// number from 0 to below 1 for an action's name. It is called in a fixed order, and not for
+    /// rates of 0 or 1.
     pub fn roll(&self, mut draw: impl FnMut(&str) -> f64) -> Option<(Fault, &str)> {
         let mut fires = |name: &str, rate: Option<f64>| match rate {
             Some(rate) if rate >= 1.0 => true,
@@ -205,10 +204,10 @@ impl NamedFault {
     }
 }
 
-/// The words that are taken: a fault of this name could be taken for another action.
+/// The reserved names: a fault with one of them could be taken for another action.
 const ACTIONS: [&str; 5] = ["drop", "malformed", "disconnect", "rate_limit", "latency"];
 
-/// A name that no other action has.
+/// Returns a name that no other action has.
 fn free_name(faults: &[NamedFault], fault: &Fault) -> String {
     let is_taken =
         |name: &str| ACTIONS.contains(&name) || faults.iter().any(|one| one.name == name);
@@ -258,7 +257,7 @@ fn named(value: &Value, others: &[NamedFault]) -> Result<NamedFault, FieldError>
     Ok(NamedFault { name, rate, fault })
 }
 
-/// A rate that is written in a header or behind a flag.
+/// A rate that is written in a header or after a flag.
 fn rate_from_text(text: &str) -> Result<f64, FieldError> {
     let wrong = || FieldError::unexpected("", "a rate, from 0 to 1", quoted(text.trim()));
     let rate: f64 = text.trim().parse().map_err(|_| wrong())?;

@@ -1,9 +1,8 @@
-//! Decides which calls get which fault.
+//! The decision which calls get which fault.
 //!
-//! What is decided for a call follows from the plan, the seed, the call and the earlier
-//! calls of its own key in its own session, and from nothing else: calls of other keys
-//! may come before or after it as they like. `times` is counted for each key of its
-//! own for that reason.
+//! The decision about a call depends only on the plan, the seed, the call, and the earlier calls of
+//! the same key in the same session. Calls of other keys may come before or after it in any order.
+//! For that reason `times` is counted per key.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,14 +14,14 @@ use super::chaos::ChaosRates;
 use super::kind::Fault;
 use super::plan::{CallFacts, FaultPlan, FaultRule};
 
-/// Where a fault was declared, in the order in which they are asked.
+/// Where a fault was declared, in the order of precedence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FaultSource {
     /// In a header of the call.
     Header,
     /// In the entry that would have answered it.
     Entry,
-    /// In the plan, or by a flag.
+    /// In the plan or by a flag.
     Plan,
     /// By chance.
     Chaos,
@@ -43,26 +42,26 @@ impl FaultSource {
 /// A fault that a call gets.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DecidedFault {
-    /// The fault itself; never [`Fault::RecoverAfter`], but what it holds.
+    /// The fault itself; for [`Fault::RecoverAfter`], the fault within it.
     pub fault: Fault,
-    /// What it is counted under: the rule's name, the entry's, the chaos action's.
+    /// The name it is counted under: that of the rule, the entry or the chaos action.
     pub rule: Arc<str>,
     /// Where it was declared.
     pub source: FaultSource,
     /// Which call of its key this is, from 1.
     pub call: u64,
-    /// Which try since the key was last answered well, from 1.
+    /// Which attempt since the key was last answered well, from 1.
     pub attempt: u64,
-    /// A number in 0..1 of this rule and this call, for what a fault leaves to chance.
+    /// A number from 0 to below 1 for this rule and call, for what the fault leaves to chance.
     pub roll: f64,
 }
 
-/// What a call itself, and the entry that would answer it, declare.
+/// The faults that a call itself and the entry that would answer it declare.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FaultDeclarations<'a> {
-    /// The fault of a header.
+    /// The fault in a header.
     pub header: Option<&'a Fault>,
-    /// The rates of headers.
+    /// The rates in headers.
     pub header_rates: Option<&'a ChaosRates>,
     /// The fault of the entry.
     pub entry: Option<EntryFault<'a>>,
@@ -77,12 +76,12 @@ pub struct EntryFault<'a> {
     pub name: &'a str,
     /// The fault.
     pub fault: &'a Fault,
-    /// Whether it stands in place of an answer: it comes at every call. One that
-    /// stands beside an answer comes once, and the answer serves the later attempts.
+    /// Whether the entry has this fault in place of an answer. Then every call gets it. A fault
+    /// beside an answer happens once per key, and later attempts get the answer.
     pub alone: bool,
 }
 
-/// Decides, and remembers what was decided.
+/// Decides which calls get a fault, and remembers what it decided.
 #[derive(Debug)]
 pub struct FaultDecider {
     plan: FaultPlan,
@@ -94,13 +93,13 @@ pub struct FaultDecider {
 /// How often a rule matched, and how often its fault happened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RuleCount {
-    /// Calls it matched.
+    /// How many calls it matched.
     pub matched: u64,
-    /// Calls its fault happened to.
+    /// How many calls got its fault.
     pub fired: u64,
 }
 
-/// The turn of one call: until it ends, no other call of its key is decided.
+/// The turn of one call: until it is dropped, no other call of its key is decided.
 #[derive(Debug)]
 pub struct CallTurn<'a> {
     decider: &'a FaultDecider,
@@ -108,12 +107,12 @@ pub struct CallTurn<'a> {
     key: &'a CallKey,
     /// Which call of its key this is, from 1.
     pub call: u64,
-    /// Which try since the key was last answered well, from 1.
+    /// Which attempt since the key was last answered well, from 1.
     pub attempt: u64,
 }
 
 impl FaultDecider {
-    /// Decides by `plan`, with `seed` for what it leaves to chance.
+    /// Creates a decider for `plan`, with `seed` for what it leaves to chance.
     pub fn new(plan: FaultPlan, seed: u64) -> Self {
         let named = |rule: &FaultRule| {
             ((FaultSource::Plan, Arc::from(rule.name.as_str())), RuleCount::default())
@@ -132,7 +131,7 @@ impl FaultDecider {
         self.seed
     }
 
-    /// Whether the plan asks for nothing: only what calls and entries declare can happen.
+    /// Whether the plan declares nothing, so that only calls and entries can declare faults.
     pub fn is_idle(&self) -> bool {
         self.plan.rules.is_empty() && self.plan.chaos.is_empty()
     }
@@ -160,15 +159,15 @@ impl FaultDecider {
         }
     }
 
-    /// The fault that befalls the `number`th connection before it has asked for anything.
+    /// Returns the fault of the `number`th connection, if it gets one before its first request.
     pub fn at_accept(&self, number: u64) -> Option<DecidedFault> {
         let meant =
             |rule: &&FaultRule| rule.is_at_accept() && rule.when.connection.contains(&number);
         self.plan.rules.iter().filter(meant).find_map(|rule| self.comes_at_accept(rule, number))
     }
 
-    /// The fault of a rule that is for this connection, unless it has come often enough
-    /// or the dice are against it.
+    /// Returns the fault of a rule that matches this connection, unless `times` is used up or the
+    /// roll decides against it.
     fn comes_at_accept(&self, rule: &FaultRule, number: u64) -> Option<DecidedFault> {
         let name = Arc::<str>::from(rule.name.as_str());
         self.count(FaultSource::Plan, &name, |count| count.matched += 1);
@@ -176,7 +175,7 @@ impl FaultDecider {
         if rule.probability.is_some_and(|rate| roll >= rate) {
             return None;
         }
-        // All connections share one history: what they will ask for is not known yet.
+        // All connections share one history, because their requests are not known yet.
         let mut histories = self.histories.lock(&CallKey::Connection);
         let history = histories.history(&CallKey::Connection);
         let fires = history.fires.entry(Arc::clone(&name)).or_default();
@@ -188,17 +187,17 @@ impl FaultDecider {
         Some(DecidedFault { fault, rule: name, source, call: number, attempt: 1, roll })
     }
 
-    /// The fault has happened.
+    /// Counts a fault that has happened.
     pub fn fired(&self, decided: &DecidedFault) {
         self.count(decided.source, &decided.rule, |count| count.fired += 1);
     }
 
-    /// Every rule of the plan, and whatever else has matched a call, with its counts.
+    /// The counts of every rule of the plan, and of every other declaration that matched a call.
     pub fn counts(&self) -> BTreeMap<(FaultSource, Arc<str>), RuleCount> {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The rules of the plan that never came.
+    /// The rules of the plan whose faults never happened.
     pub fn unfired(&self) -> Vec<Arc<str>> {
         let counts = self.counts();
         let never = counts
@@ -207,7 +206,7 @@ impl FaultDecider {
         never.map(|((_, name), _)| Arc::clone(name)).collect()
     }
 
-    /// Forgets the calls so far, of one session or of all.
+    /// Forgets all calls so far, of one session or of all.
     pub fn reset(&self, session: Option<&str>) {
         self.histories.forget(session);
     }
@@ -219,8 +218,8 @@ impl FaultDecider {
 }
 
 impl CallTurn<'_> {
-    /// The fault that this call gets, if any. The numbers of call and attempt in `facts`
-    /// are this turn's.
+    /// Returns the fault that this call gets, if any. The numbers of call and attempt in `facts`
+    /// are those of this turn.
     pub fn decide(
         &mut self,
         facts: &CallFacts<'_>,
@@ -240,7 +239,7 @@ impl CallTurn<'_> {
             }
         }
         let decider = self.decider;
-        // What befalls a connection itself befalls none of its calls.
+        // The fault of a connection does not apply to its calls as well.
         let rules = decider.plan.rules.iter().filter(|rule| !rule.is_at_accept());
         for rule in rules.filter(|rule| rule.when.holds(facts)) {
             let limits = (rule.times, rule.probability);
@@ -252,7 +251,7 @@ impl CallTurn<'_> {
         }
         let rates = [declared.header_rates, declared.entry_rates].into_iter().flatten();
         let over = |lower: ChaosRates, higher: &ChaosRates| higher.layered_over(&lower);
-        // The highest comes last: it is laid over all others.
+        // The rates of the header come last, because they override all others.
         let rates = rates.rev().fold(decider.plan.chaos.clone(), over);
         let (key, call) = (self.key.chance_text(), self.call);
         let draw = |action: &str| roll(decider.seed, &format!("chaos {action}"), &key, call);
@@ -260,8 +259,8 @@ impl CallTurn<'_> {
         self.comes(FaultSource::Chaos, &Arc::from(action), &fault, (None, None))
     }
 
-    /// The fault of a rule that matches, unless it has come often enough or the dice
-    /// are against it.
+    /// Returns the fault of a rule that matches, unless `times` is used up or the roll decides
+    /// against it.
     fn comes(
         &mut self,
         source: FaultSource,
@@ -281,7 +280,7 @@ impl CallTurn<'_> {
             return None;
         }
         let history = self.histories.known(self.key)?;
-        // A rule, an entry and a header of one name are three things.
+        // A rule, an entry and a header with the same name are counted separately.
         let name = Arc::from(format!("{} {rule}", source.as_str()));
         let fires = history.fires.entry(name).or_default();
         if times.is_some_and(|times| *fires >= times) {

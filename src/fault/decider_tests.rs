@@ -8,7 +8,7 @@ use super::*;
 use crate::LazyBody;
 use loomrec_identity::RequestKey;
 
-/// What a call is, of which others may be made at the same time.
+/// The session and key of a call. Other calls may be made at the same time.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Who {
     session: Option<String>,
@@ -43,10 +43,10 @@ fn call_key(who: &Who) -> CallKey {
     }
 }
 
-/// What a call got: the rule it came by, its fault, and the numbers it had.
+/// What a call got: the rule, its fault, and the numbers of call and attempt.
 type Got = Option<(Arc<str>, Fault, u64, u64)>;
 
-/// Makes one call, which is answered well unless its fault is in the way.
+/// Makes one call. It is answered well unless its fault prevents that.
 fn call(decider: &FaultDecider, who: &Who, declared: FaultDeclarations<'_>) -> Got {
     let key = call_key(who);
     let mut turn = decider.turn(&key);
@@ -58,7 +58,7 @@ fn call(decider: &FaultDecider, who: &Who, declared: FaultDeclarations<'_>) -> G
     decided.map(|got| (got.rule, got.fault, got.call, got.attempt))
 }
 
-/// What each call of each key got, the calls made in this order.
+/// What each call of each key got if the calls are made in this order.
 fn trace(decider: &FaultDecider, order: &[Who]) -> BTreeMap<Who, Vec<Got>> {
     let mut trace: BTreeMap<Who, Vec<Got>> = BTreeMap::new();
     for who in order {
@@ -168,7 +168,7 @@ proptest! {
                 });
             }
         });
-        // Which thread made which of a key's calls is the threads' business.
+        // Which thread made which call of a key is not fixed.
         let sorted = |mut trace: BTreeMap<Who, Vec<Got>>| {
             for got in trace.values_mut() {
                 got.sort_by_key(|got| format!("{got:?}"));
@@ -183,7 +183,7 @@ fn who(key: &str) -> Who {
     Who { session: None, key: key.to_owned() }
 }
 
-/// The types of the faults that calls of one key get, `-` for none.
+/// The types of the faults that calls of one key get; `-` for no fault.
 fn types(decider: &FaultDecider, key: &str, calls: usize) -> Vec<&'static str> {
     let one = |_| call(decider, &who(key), FaultDeclarations::default());
     (0..calls).map(one).map(|got| got.map_or("-", |(_, fault, ..)| fault.name())).collect()
@@ -294,6 +294,6 @@ fn rule_of_a_connection_that_may_not_come_leaves_it_to_the_next() {
     ] }));
     let at = |number| decider.at_accept(number).map(|decided| decided.fault.name());
     assert_eq!([at(1), at(2), at(3)], [Some("disconnect"), Some("connection_drop"), None]);
-    // Nor does it befall the calls of that connection, whose number is 1.
+    // The fault does not apply to the calls of that connection, whose number is 1.
     assert_eq!(call(&decider, &who("k"), FaultDeclarations::default()), None);
 }

@@ -1,4 +1,4 @@
-//! The bytes of one event, taken apart and put together otherwise.
+//! The parts of one event's bytes, and events with other data.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use loomrec_provider::framing::events;
 /// Length of the checksum at the end of a message.
 const CHECKSUM: usize = 4;
 
-/// An event's bytes: what stands before it, itself, and what ends it.
+/// An event's bytes: what precedes it, the event itself, and what ends it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EventParts<'a> {
     pub(super) before: &'a [u8],
@@ -19,7 +19,7 @@ pub(super) struct EventParts<'a> {
 }
 
 impl<'a> EventParts<'a> {
-    /// The parts of an event that is the stream's first, or not.
+    /// The parts of an event; `first` says whether it is the stream's first.
     pub(super) fn of(framing: Framing, event: &'a [u8], first: bool) -> Self {
         let (before, rest) = match framing {
             Framing::Array => event.split_at(before_element(event, first)),
@@ -36,7 +36,7 @@ impl<'a> EventParts<'a> {
     }
 }
 
-/// What ends an event that lacks its end.
+/// What ends an event, for one that lacks its end.
 pub(super) fn terminator(framing: Framing) -> &'static [u8] {
     match framing {
         Framing::Sse => b"\n\n",
@@ -45,8 +45,7 @@ pub(super) fn terminator(framing: Framing) -> &'static [u8] {
     }
 }
 
-/// Length of what stands before an element: blanks, the comma, and before the first
-/// the bracket.
+/// Length of the bytes before an element: blanks, the comma, and the bracket before the first.
 fn before_element(event: &[u8], first: bool) -> usize {
     let blank = |bytes: &[u8]| {
         let is = |byte: &&u8| byte.is_ascii_whitespace() || **byte == b',';
@@ -68,14 +67,14 @@ fn line_end(bytes: &[u8]) -> usize {
     }
 }
 
-/// Length of the blank line at the end, where there is one.
+/// Length of the blank line at the end, or 0.
 fn blank_line(event: &[u8]) -> usize {
     let last = line_end(event);
     if line_end(&event[..event.len() - last]) > 0 { last } else { 0 }
 }
 
-/// The event, carrying something else: all else of it stays, and its checksums are
-/// right. `first` says that it is the stream's first.
+/// Returns the event with other data and correct checksums; the rest of it stays. `first` says
+/// whether it is the stream's first.
 pub(super) fn with_data(framing: Framing, event: &[u8], data: &str, first: bool) -> Vec<u8> {
     let data = data.as_bytes();
     let parts = EventParts::of(framing, event, first);
@@ -88,7 +87,7 @@ pub(super) fn with_data(framing: Framing, event: &[u8], data: &str, first: bool)
     }
 }
 
-/// The lines of an event of server-sent events, with others in place of its data.
+/// The lines of a server-sent event, with other data.
 fn with_lines(event: &[u8], data: &[u8]) -> Vec<u8> {
     let (mut out, mut rest, mut told) = (Vec::new(), event, false);
     while !rest.is_empty() {
@@ -116,7 +115,7 @@ fn with_lines(event: &[u8], data: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The event, carrying no more than half of what it did, so that that does not parse.
+/// Returns the event with at most half of its data, so that the data does not parse.
 pub(super) fn broken(framing: Framing, event: &[u8], first: bool) -> Vec<u8> {
     let data = match framing {
         Framing::Array => Some(EventParts::of(framing, event, first).itself.to_vec()),

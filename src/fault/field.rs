@@ -1,4 +1,4 @@
-//! The fields of what is declared: their style, and the kinds that only faults have.
+//! The fields of declared faults: their style, and kinds of values that only faults have.
 
 use serde_json::Value;
 
@@ -9,16 +9,16 @@ use loomrec_identity::typed_field::{
 
 /// The longest wait, in milliseconds: a day.
 pub(super) const LONGEST_MS: u64 = 86_400_000;
-/// The most bytes of anything.
+/// The largest number of bytes in any field.
 pub(super) const MOST_BYTES: u64 = 1 << 40;
-/// What a time in milliseconds must be.
+/// What is expected of a time in milliseconds.
 pub(super) const MILLISECONDS: &str = "whole milliseconds, from 0 to 86400000 (a day)";
 
-/// A field that is `null` counts as absent, as others write it.
+/// A field that is `null` counts as absent, because other programs write absent fields so.
 const STYLE: FieldStyle =
     FieldStyle { place: PlaceForm::Pointer, null: NullRule::Absent, shown: ShownValue::Always };
 
-/// The fields of `value`, which must be `expected`.
+/// The fields of `value`, which must be an object; `expected` describes it in errors.
 pub(super) fn fields_of<'a>(
     value: &'a Value,
     expected: &str,
@@ -26,7 +26,8 @@ pub(super) fn fields_of<'a>(
     FieldReader::from_value(value, "", expected, STYLE)
 }
 
-/// The one of these fields that is given. More than one contradict each other.
+/// Returns which of these fields is given. Fails if more than one is, because they contradict each
+/// other.
 pub(super) fn one_of(fields: FieldReader<'_>, names: &[&'static str]) -> FieldResult<&'static str> {
     let mut given = names.iter().copied().filter(|name| fields.get(name).is_some());
     match (given.next(), given.next()) {
@@ -38,7 +39,7 @@ pub(super) fn one_of(fields: FieldReader<'_>, names: &[&'static str]) -> FieldRe
     }
 }
 
-/// A count that fits where things are counted.
+/// A whole number from `least` to the largest `u32`.
 pub(super) fn count(fields: FieldReader<'_>, name: &str, least: u32) -> FieldResult<u32> {
     let expected = format!("a whole number from {least} to {}", u32::MAX);
     let found = fields.whole(name, u64::from(least)..=u64::from(u32::MAX), &expected)?;
@@ -56,14 +57,14 @@ pub(super) fn milliseconds(fields: FieldReader<'_>, name: &str) -> FieldResult<u
     fields.whole(name, 0..=LONGEST_MS, MILLISECONDS)
 }
 
-/// How often of all times something happens.
+/// A rate from 0 to 1.
 pub(super) fn rate(fields: FieldReader<'_>, name: &str) -> FieldResult<f64> {
     let rate = fields.number(name, 0.0..=1.0, "a rate, from 0 to 1")?;
-    // There is no reason to tell negative zero from zero.
+    // Negative zero becomes zero.
     Ok(rate.map(|rate| rate + 0.0))
 }
 
-/// Headers: a value, or a list of values, for each name.
+/// An object of headers: a value, or a list of values, for each name.
 pub(super) fn headers(
     fields: FieldReader<'_>,
     name: &str,
@@ -92,7 +93,7 @@ pub(super) fn headers(
     Ok(headers)
 }
 
-/// A header's value, where it can be one.
+/// The value as a header's value, if it can be one.
 fn header_value(value: &Value) -> Option<String> {
     let text = match value {
         Value::String(text) => text.clone(),

@@ -1,7 +1,7 @@
-//! How faults are declared: each type's name, its fields, and the one that may stand
-//! right behind its name in the form of text.
+//! The forms in which faults are declared: the name of each type, its fields, and the field whose
+//! value may follow the name in text.
 
-/// A type of fault.
+/// A fault type.
 #[derive(Debug)]
 pub(super) struct FaultForm {
     pub(super) name: &'static str,
@@ -10,16 +10,16 @@ pub(super) struct FaultForm {
     pub(super) fields: &'static [(&'static str, FormValue)],
 }
 
-/// What stands behind a field's name in the form of text.
+/// How the value of a field is written in text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FormValue {
     /// Text, whatever it looks like.
     Text,
-    /// Text, or JSON where it begins so.
+    /// JSON if it begins like JSON, else text.
     Json,
     /// A number, `true` or `false`, or a word.
     Plain,
-    /// Another fault, with all that follows.
+    /// Another fault, which takes all the rest of the text.
     Fault,
 }
 
@@ -33,7 +33,7 @@ const fn form(
     FaultForm { name, primary, fields }
 }
 
-/// All of them.
+/// All fault types.
 pub(super) static FORMS: [FaultForm; 21] = [
     form("timeout", Some("after_ms"), &[("after_ms", Plain)]),
     form("hang", Some("max_ms"), &[("max_ms", Plain)]),
@@ -72,7 +72,7 @@ pub(super) static FORMS: [FaultForm; 21] = [
     form(
         "partial_response",
         None,
-        // The last two say what it is anyway; AgentLoom writes them.
+        // Other values of the last two are refused. They are here because AgentLoom writes them.
         &[("content", Text), ("completion_tokens", Plain), ("finish_reason", Plain)],
     ),
     form("tool_call_fault", Some("mode"), &[("mode", Plain)]),
@@ -97,7 +97,7 @@ pub(super) static FORMS: [FaultForm; 21] = [
 ];
 
 impl FaultForm {
-    /// The one of this name.
+    /// Returns the type of this name.
     pub(super) fn find(name: &str) -> Option<&'static Self> {
         FORMS.iter().find(|form| form.name == name)
     }
@@ -107,7 +107,7 @@ impl FaultForm {
         self.fields.iter().map(|(name, _)| *name).collect()
     }
 
-    /// The names of all.
+    /// The names of all types.
     pub(super) fn all() -> Vec<&'static str> {
         FORMS.iter().map(|form| form.name).collect()
     }

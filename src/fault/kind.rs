@@ -1,203 +1,202 @@
-//! The faults there are.
+//! The types of faults.
 
 use serde_json::Value;
 
-/// How long a call hangs where nothing else is said, in milliseconds.
+/// The default time for which a call hangs, in milliseconds.
 pub const HANG_MS: u64 = 600_000;
 
-/// Something that goes wrong with one call.
+/// A fault: what goes wrong with one call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Fault {
-    /// Silence, then the connection is closed with no answer.
+    /// Sends nothing, then closes the connection without an answer.
     Timeout {
-        /// For how long.
+        /// For how long it sends nothing, in milliseconds.
         after_ms: u64,
     },
-    /// Accepted and never answered, until the client leaves.
+    /// Accepts the call and never answers it, until the client leaves.
     Hang {
-        /// The connection is closed after this long.
+        /// The connection is closed after this many milliseconds.
         max_ms: u64,
     },
-    /// The same, under mcptest's name for a server that is stuck.
+    /// The same as `Hang`, under mcptest's name for a server that is stuck.
     Wedged {
-        /// The connection is closed after this long.
+        /// The connection is closed after this many milliseconds.
         max_ms: u64,
     },
-    /// The true answer, late.
+    /// Delays the true answer.
     Slow {
-        /// By how much.
+        /// By how many milliseconds.
         delay_ms: u64,
     },
-    /// The first calls of a key get another fault, the later ones the true answer.
+    /// Gives the first calls of a key another fault, and the later ones the true answer.
     RecoverAfter {
-        /// How many.
+        /// How many calls get the fault.
         failures: u32,
-        /// What they get.
+        /// The fault that they get.
         fault: Box<Fault>,
     },
-    /// An error status.
+    /// Sends an error status.
     HttpError(HttpError),
-    /// 200, and a body that does not parse.
+    /// Sends a 200 with a body that does not parse.
     MalformedResponse {
-        /// The body; one of loomrec's where none is given.
+        /// The body; if `None`, a default.
         raw: Option<String>,
     },
-    /// The answer ends early.
+    /// Ends the answer early.
     StreamTruncate(Truncation),
-    /// A TCP reset before a byte of answer.
+    /// Resets the TCP connection before a byte of the answer.
     ConnectionReset,
-    /// A clean close before a byte of answer.
+    /// Closes the connection cleanly before a byte of the answer.
     ConnectionDrop,
-    /// The answer says that it was cut off by its length.
+    /// Makes the answer say that it was cut off by its length.
     PartialResponse {
-        /// The text that is left of it; all of it where none is given.
+        /// The text that the answer keeps; if `None`, all of it.
         content: Option<String>,
     },
-    /// The answer's tool call is broken.
+    /// Breaks the answer's tool call.
     ToolCallFault {
-        /// How.
+        /// How it is broken.
         mode: ToolFault,
     },
-    /// A pause in the answer.
+    /// Pauses the answer.
     StreamStall {
-        /// Behind what.
+        /// Where the pause comes.
         after: FaultPoint,
-        /// For how long; `None` until the client leaves.
+        /// For how many milliseconds; if `None`, until the client leaves.
         for_ms: Option<u64>,
     },
-    /// The answer comes at no more than this rate.
+    /// Sends the answer at a limited rate.
     Throttle {
-        /// The rate.
+        /// The highest rate.
         bytes_per_second: u64,
     },
-    /// The answer comes in slices that heed neither characters nor events.
+    /// Sends the answer in slices that may split characters and events.
     Slice {
-        /// Bytes a slice.
+        /// Bytes per slice.
         bytes: usize,
-        /// Between two slices.
+        /// Milliseconds between two slices.
         delay_ms: u64,
     },
-    /// One event of the stream is broken.
+    /// Breaks one event of the stream.
     StreamGarble {
-        /// Which event, from 0.
+        /// The index of the event, from 0.
         chunk: usize,
-        /// How.
+        /// How it is broken.
         how: GarbleKind,
     },
-    /// A Content-Length that is not the body's.
+    /// Announces a Content-Length that is not the body's.
     WrongLength {
-        /// By how much it is more (or less).
+        /// By how much it is larger; smaller if negative.
         by: i64,
     },
-    /// A body said to be gzip that does not inflate.
+    /// Announces a body as gzip that does not inflate.
     BadEncoding,
-    /// aimock's: 500, `chaos_drop`.
+    /// aimock's: sends a 500 with the code `chaos_drop`.
     Drop,
-    /// aimock's: 200 and a body that does not parse; a stream, from some event on.
+    /// aimock's: sends a 200 with a body that does not parse; in a stream, from some event on.
     Malformed,
-    /// aimock's: the connection is destroyed.
+    /// aimock's: destroys the connection.
     Disconnect,
 }
 
-/// An error status, and what is told with it.
+/// An error status, and its headers and body.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HttpError {
     /// The status.
     pub status_code: u16,
-    /// Headers beside, or in place of, the provider's.
+    /// Headers to add to the provider's own, or to replace them.
     pub headers: Vec<(String, String)>,
-    /// The body: text as it is, anything else as JSON; the provider's own error where
-    /// none is given.
+    /// The body: a string as it is, anything else as JSON. If `None`, the provider's own error.
     pub body: Option<Value>,
     /// The message of the provider's own error.
     pub message: Option<String>,
-    /// The provider's word for the error, where it is not the usual one of the status.
+    /// The provider's code for the error, if it is not the usual one of the status.
     pub code: Option<String>,
-    /// Seconds after which the call may be made again.
+    /// Seconds after which the client may retry.
     pub retry_after: Option<f64>,
-    /// The same in milliseconds, in OpenAI's and Azure's header.
+    /// The same in milliseconds, for the header of OpenAI and Azure.
     pub retry_after_ms: Option<u64>,
-    /// What the SDKs of OpenAI and Anthropic are told to do.
+    /// The header that makes the SDKs of OpenAI and Anthropic retry or not.
     pub x_should_retry: Option<bool>,
 }
 
-/// Where in an answer's body something happens.
+/// The place in an answer's body at which a fault strikes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FaultPoint {
-    /// Not said: behind the first event of a stream, in the middle of any other body.
+    /// Not given: after the first event of a stream, in the middle of any other body.
     #[default]
     Unsaid,
-    /// Behind so many chunks, as they were recorded or as they come.
+    /// After this many chunks, as they were recorded or as they come.
     Chunks(usize),
-    /// Behind so many events of a stream (those that carry something).
+    /// After this many events of a stream that carry data.
     Events(usize),
-    /// Behind so many bytes.
+    /// After this many bytes.
     Bytes(u64),
 }
 
-/// An answer that ends early.
+/// An early end of an answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Truncation {
-    /// Behind what.
+    /// Where the answer ends.
     pub after: FaultPoint,
-    /// How.
+    /// How it ends.
     pub raise: TruncationEnd,
-    /// The status that an error event tells of; 500 where none is given.
+    /// The status of the error event; 500 if `None`.
     pub status_code: Option<u16>,
-    /// Its message.
+    /// The message of the error event.
     pub message: Option<String>,
 }
 
 /// How an answer ends early.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TruncationEnd {
-    /// A TCP reset.
+    /// With a TCP reset.
     #[default]
     Reset,
-    /// A close without the body's terminator.
+    /// With a close before the body's terminator.
     Close,
-    /// A well-ended body that lacks the stream's end marker.
+    /// With a clean end of the body, but without the stream's end marker.
     CleanEof,
-    /// The provider's own error within the stream, then a well-ended body.
+    /// With the provider's own error in the stream, then a clean end of the body.
     ErrorEvent,
-    /// Nothing more, on an open connection.
+    /// With silence on an open connection.
     Stall,
 }
 
 /// How a tool call is broken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ToolFault {
-    /// The arguments are cut short.
+    /// Its arguments are cut short.
     #[default]
     InvalidJson,
-    /// The first argument is not there.
+    /// Its first argument is missing.
     MissingArgument,
-    /// The tool has another name.
+    /// It names another tool.
     UnknownTool,
-    /// The first argument is of another type.
+    /// Its first argument has another type.
     WrongType,
 }
 
 /// How an event is broken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum GarbleKind {
-    /// What it carries does not parse.
+    /// Its data does not parse.
     #[default]
     BrokenData,
-    /// It comes twice.
+    /// It is sent twice.
     Duplicated,
-    /// It and the next one change places.
+    /// It changes places with the next event.
     Reordered,
-    /// It is not there.
+    /// It is left out.
     Dropped,
-    /// What ends it is not there, so that it runs into the next.
+    /// Its terminator is missing, so that it runs into the next event.
     MissingTerminator,
-    /// Its checksum is wrong, where the framing has one.
+    /// Its checksum is wrong, if the framing has one.
     Checksum,
 }
 
 impl Fault {
-    /// Its type, as it is declared.
+    /// The name of its type, as it is declared.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Timeout { .. } => "timeout",
@@ -224,8 +223,7 @@ impl Fault {
         }
     }
 
-    /// Whether it needs no true answer: it stands in its place, and no upstream is
-    /// asked.
+    /// Whether it replaces the true answer, so that no upstream is called.
     pub fn replaces(&self) -> bool {
         matches!(
             self,
@@ -241,8 +239,8 @@ impl Fault {
         )
     }
 
-    /// Whether the client gets the true answer after all, whole and in order, only
-    /// later or in other pieces: such a call was answered well.
+    /// Whether the client still gets the true answer, whole and in order, only later or in other
+    /// pieces. Such a call counts as answered well.
     pub fn only_delays(&self) -> bool {
         matches!(
             self,
@@ -253,8 +251,8 @@ impl Fault {
         )
     }
 
-    /// Whether a client may get a status below 400 under it: a part of an answer at least, or
-    /// a text of whoever declares it.
+    /// Whether the client may get a status below 400: at least a part of the true answer, or a body
+    /// that the fault declares.
     pub fn may_succeed(&self) -> bool {
         match self {
             Self::RecoverAfter { .. }

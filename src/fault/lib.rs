@@ -1,11 +1,11 @@
-//! Faults: what can go wrong with an answer, at which calls, and what is sent then.
+//! Faults: what can go wrong with an answer, which calls it happens to, and what is sent then.
 //!
-//! A [`Fault`] is read from JSON or from a line of text; a [`FaultPlan`] says which calls
-//! get which, [`ChaosRates`] how often by chance, and `FaultDecider` holds to it: the same plan and
-//! seed give the same faults at the same calls, whatever the order in which calls of
-//! other keys come. What a fault does is told here in bytes and waits, by nobody's
-//! clock: `instead` makes what goes out in place of an answer, `rewrite` an answer
-//! that says something else, `distort` a body that comes otherwise.
+//! A [`Fault`] is read from JSON or from a line of text. A [`FaultPlan`] says which calls get which
+//! fault, and [`ChaosRates`] how often faults happen by chance. `FaultDecider` decides by them: the
+//! same plan and seed give the same faults at the same calls, in whatever order calls of other keys
+//! come. The effect of a fault is expressed in bytes and waits, without a clock:
+//! `synthetic_response` makes what is sent in place of an answer, `rewrite` changes what an answer
+//! says, and `body_transform` changes how a body is sent.
 
 mod body_transform;
 mod broken_json;

@@ -1,9 +1,8 @@
-//! A plan: which calls get which fault, in a file of its own that leaves recordings
-//! untouched.
+//! Fault plans: which calls get which fault, in a separate file that leaves recordings unchanged.
 //!
-//! [`FaultPlan::parse`] reads one and refuses what it does not know, or what could never
-//! apply. [`RuleMatch::holds`] says whether a rule is for a call; which of a rule's calls
-//! get the fault (`times`, `probability`) is decided elsewhere.
+//! [`FaultPlan::parse`] reads a plan. It refuses unknown fields, and plans that could never apply.
+//! [`RuleMatch::holds`] says whether a rule matches a call; the decider decides which of these
+//! calls get the fault (`times`, `probability`).
 
 mod body;
 mod condition;
@@ -21,66 +20,66 @@ pub use condition::{CallFacts, RuleMatch};
 const PLAN: [&str; 3] = ["seed", "rules", "chaos"];
 const RULE: [&str; 5] = ["name", "match", "fault", "times", "probability"];
 
-/// Which calls get which fault.
+/// A plan: which calls get which fault.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FaultPlan {
-    /// What chance is drawn from; one is drawn for the run where none is given.
+    /// The seed of chance; if `None`, the run draws one.
     pub seed: Option<u64>,
-    /// In the order in which they are asked.
+    /// The rules, in the order in which they are tried.
     pub rules: Vec<FaultRule>,
-    /// For the calls that no rule is for.
+    /// The rates for calls that no rule gives a fault.
     pub chaos: ChaosRates,
 }
 
-/// A fault, and the calls that get it.
+/// A rule: a fault, and the calls that get it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FaultRule {
-    /// No other rule has it. One that was given none has its number and its fault's.
+    /// Its unique name. The default is its number and the type of its fault.
     pub name: String,
-    /// The calls it is for.
+    /// Which calls it matches.
     pub when: RuleMatch,
-    /// What they get.
+    /// The fault that they get.
     pub fault: Fault,
-    /// How often at most.
+    /// How often it happens per key, at most.
     pub times: Option<u32>,
-    /// Of how many of them, from 0 to 1; all where it is not said.
+    /// The share of them that get it, from 0 to 1; all if `None`.
     pub probability: Option<f64>,
 }
 
 impl FaultRule {
-    /// Whether its fault befalls connections before anything was asked on them.
+    /// Whether its fault applies to connections before their first request.
     pub fn is_at_accept(&self) -> bool {
         self.when.only_connection() && self.fault.needs_no_request()
     }
 }
 
-/// A plan that is none. Messages read after the plan's name.
+/// Why a plan is invalid. Messages read after the plan's name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
-    /// Something in a rule.
+    /// A problem in a rule.
     #[error("rule {number}{}: {problem}", Name(name.as_deref()))]
     Rule {
-        /// Which, from 1.
+        /// The number of the rule, from 1.
         number: usize,
-        /// Its name, where it has one.
+        /// Its name, if it has one.
         name: Option<String>,
-        /// What; the pointer leads from the rule's own root.
+        /// The problem; its pointer starts at the rule.
         problem: Box<FieldError>,
     },
-    /// Two rules of one name.
+    /// Two rules have one name.
     #[error("rules {first} and {second} are both named {name:?}: rename one")]
     Twice {
         /// The name.
         name: String,
-        /// The first of them, from 1.
+        /// The number of the first of them, from 1.
         first: usize,
-        /// The other.
+        /// The number of the second.
         second: usize,
     },
-    /// Nothing that could ever apply.
+    /// The plan could never apply.
     #[error("it has neither rules nor chaos, so that it is for no call: add a rule to `rules`")]
     Empty,
-    /// Something outside of the rules.
+    /// A problem outside of the rules.
     #[error("{0}")]
     Whole(FieldError),
 }
@@ -103,11 +102,11 @@ impl From<FieldError> for PlanError {
 }
 
 impl FaultPlan {
-    /// The plan that `value` declares.
+    /// Reads the plan that `value` declares.
     ///
     /// # Errors
-    /// An unknown field; a value of the wrong type or out of range; two rules of one
-    /// name; a plan that is for no call.
+    /// If there is an unknown field, a value of the wrong type or out of range, or two rules of one
+    /// name, or if the plan could never apply.
     pub fn parse(value: &Value) -> Result<Self, PlanError> {
         let fields = fields_of(value, "a plan: an object with rules")?;
         fields.only("a plan", &PLAN)?;

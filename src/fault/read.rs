@@ -1,5 +1,5 @@
-//! Reads a fault as it is declared: `{"type": …}` with the fields of that type, or the
-//! form of text where a string stands in its place.
+//! The reader of declared faults: `{"type": …}` with the fields of that type, or a string in the
+//! text form.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ use loomrec_identity::typed_field::{
     FieldError, FieldReader, FieldResult, shown_value, whole_number,
 };
 
-/// How an answer ends early: our word first, then those of others.
+/// The words for how an answer ends early: ours first, then those of other programs.
 const RAISES: [(&str, TruncationEnd); 7] = [
     ("reset", TruncationEnd::Reset),
     ("close", TruncationEnd::Close),
@@ -39,11 +39,11 @@ const GARBLES: [(&str, GarbleKind); 6] = [
 const PLACES: [&str; 3] = ["after_chunks", "after_events", "after_bytes"];
 
 impl Fault {
-    /// The fault that `value` declares: an object with a `type` and the fields of that
-    /// type, or a string in the form of text ([`Fault::parse`]).
+    /// Reads the fault that `value` declares: an object with a `type` and the fields of that type,
+    /// or a string in the text form ([`Fault::parse`]).
     ///
     /// # Errors
-    /// An unknown type or field; a value of the wrong type or out of range; a field that
+    /// If the type or a field is unknown, a value has the wrong type or is out of range, or a field
     /// is missing.
     pub fn read(value: &Value) -> Result<Self, FieldError> {
         match value {
@@ -122,11 +122,11 @@ fn typed(form: &FaultForm, fields: FieldReader<'_>) -> Result<Fault, FieldError>
     })
 }
 
-/// What the first calls get. It does not recover in its turn.
+/// Reads the fault within a `recover_after`, which cannot be another `recover_after`.
 fn inner(fields: FieldReader<'_>) -> Result<Fault, FieldError> {
     let Some(value) = fields.get("fault") else { return Ok(Fault::Hang { max_ms: HANG_MS }) };
     let nested = || FieldError::other("/fault", "a recover_after cannot stand in another");
-    // Found out before it is read, which would go as deep as there are any.
+    // Checked before the fault is read, because reading would recurse as deep as they are nested.
     let is_nested = match value {
         Value::String(text) => {
             text.trim_start().strip_prefix("recover_after").is_some_and(|rest| {
@@ -165,7 +165,7 @@ fn status(fields: FieldReader<'_>) -> FieldResult<u16> {
     Ok(found.and_then(|status| u16::try_from(status).ok()))
 }
 
-/// Where in the body; at most one of three ways to say it.
+/// Reads the place in the body from one of three fields; at most one may be given.
 fn after(fields: FieldReader<'_>) -> Result<FaultPoint, FieldError> {
     Ok(match one_of(fields, &PLACES)? {
         Some("after_bytes") => {
@@ -183,7 +183,8 @@ fn after(fields: FieldReader<'_>) -> Result<FaultPoint, FieldError> {
     })
 }
 
-/// AgentLoom says of it what it always is: no tokens, and cut off by its length.
+/// AgentLoom writes two fields that always have the same value: no tokens, and cut off by its
+/// length.
 fn partial_response(fields: FieldReader<'_>) -> Result<Fault, FieldError> {
     fields.whole("completion_tokens", 0..=0, "0, which it always is")?;
     let reasons = [("length", ()), ("max_tokens", ()), ("MAX_TOKENS", ())];
@@ -191,7 +192,7 @@ fn partial_response(fields: FieldReader<'_>) -> Result<Fault, FieldError> {
     Ok(Fault::PartialResponse { content: fields.text("content")? })
 }
 
-/// By how many bytes a length is wrong.
+/// Reads by how many bytes a length is wrong.
 fn difference(fields: FieldReader<'_>) -> Result<i64, FieldError> {
     let what = "a whole number of bytes, less or more than 0, such as 10 or -5";
     let Some(value) = fields.get("by") else {
@@ -209,22 +210,22 @@ fn difference(fields: FieldReader<'_>) -> Result<i64, FieldError> {
     }
 }
 
-/// A count as memory is counted.
+/// Converts a count; one that is too large saturates.
 fn size(count: u64) -> usize {
     usize::try_from(count).unwrap_or(usize::MAX)
 }
 
-/// The word that is written for a meaning.
+/// The word for how an answer ends early.
 pub(super) fn raise_word(raise: TruncationEnd) -> &'static str {
     word(&RAISES, raise)
 }
 
-/// The word that is written for a meaning.
+/// The word for how a tool call is broken.
 pub(super) fn mode_word(mode: ToolFault) -> &'static str {
     word(&MODES, mode)
 }
 
-/// The word that is written for a meaning.
+/// The word for how an event is broken.
 pub(super) fn garble_word(how: GarbleKind) -> &'static str {
     word(&GARBLES, how)
 }

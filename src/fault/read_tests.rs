@@ -51,7 +51,7 @@ fn truncates() -> impl Strategy<Value = Truncation> {
     )
 }
 
-/// Any fault that does not wait for another one.
+/// Any fault that does not contain another one.
 fn simple() -> impl Strategy<Value = Fault> {
     let text = || of(any::<String>());
     let mode = prop::sample::select(MODES.map(|(_, mode)| mode).to_vec());
@@ -95,7 +95,7 @@ pub(crate) fn faults() -> impl Strategy<Value = Fault> {
     ]
 }
 
-/// Any JSON, made of what could stand in a fault.
+/// Any JSON made of parts of declared faults.
 fn anything() -> impl Strategy<Value = Value> {
     let words =
         FaultForm::all().into_iter().chain(["type", "fault", "after_ms", "reset", "{", "a;b=c"]);
@@ -120,7 +120,7 @@ proptest! {
     #[test]
     fn fault_reads_back_when_it_is_written(fault in faults()) {
         prop_assert_eq!(Fault::read(&fault.to_json()), Ok(fault.clone()));
-        // As a text, too: the form of text takes JSON.
+        // It also reads back as text, because the text form accepts JSON.
         prop_assert_eq!(Fault::parse(&fault.to_json().to_string()), Ok(fault));
     }
 

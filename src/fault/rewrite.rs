@@ -1,9 +1,9 @@
-//! Makes of a recorded answer one that says something else: that it was cut off by its
-//! length, or calls a tool in a way that is broken.
+//! Changed answers: a recorded answer made to say that it was cut off by its length, or that it
+//! calls a tool in a broken way.
 //!
-//! It works on the provider's own JSON, so that fields nobody here knows come through.
-//! A stream is merged, changed, and split again: its ids and its usage stay, its
-//! chunks are new, one an event.
+//! The change is made in the provider's own JSON, so that unknown fields are kept. A stream is
+//! merged, changed, and split again: it keeps its ids and its usage, and gets new chunks, one per
+//! event.
 
 mod call;
 mod not_applicable;
@@ -15,12 +15,12 @@ use serde_json::Value;
 use super::Fault;
 use loomrec_provider::{Answer, AnswerShape, Framing, ResponseFormat};
 
-/// The body of the answer as `fault` changes it ([`Fault::PartialResponse`],
-/// [`Fault::ToolCallFault`]): one piece where it is complete (`framing` is `None`), the
-/// events where it is a stream.
+/// Returns the body of the answer as `fault` changes it ([`Fault::PartialResponse`],
+/// [`Fault::ToolCallFault`]): one piece if it is complete (`framing` is `None`), else the events of
+/// the stream.
 ///
 /// # Errors
-/// Where the answer has no place for such a change: [`NotApplicable`] says why.
+/// If the answer has no place for the change; [`NotApplicable`] says why.
 pub fn rewrite(
     fault: &Fault,
     asked: &ResponseFormat<'_>,
@@ -49,8 +49,8 @@ pub fn rewrite(
     })
 }
 
-/// Changes the body of a complete answer. What can only be changed in a stream is
-/// marked.
+/// Changes the body of a complete answer. Arguments that can only be changed in the stream are
+/// replaced by a mark.
 fn change(
     fault: &Fault,
     shape: &AnswerShape,

@@ -1,5 +1,4 @@
-//! Makes what goes out in place of an answer: silence and an end, or an answer of the
-//! fault's own.
+//! Responses that a fault sends in place of the true answer, or silence and a cut.
 
 mod error;
 mod malformed;
@@ -10,30 +9,29 @@ pub use response::SyntheticResponse;
 use super::{ConnectionCut, Fault, HttpError, TruncationEnd};
 use loomrec_provider::{Provider, ResponseFormat};
 
-/// What goes out in place of an answer.
+/// What is sent in place of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AnswerSubstitute {
-    /// Not a byte, and then the end of the connection.
+    /// No byte, then the end of the connection.
     Silence {
         /// For how many milliseconds.
         for_ms: u64,
-        /// How the connection ends, where the client has not left before.
+        /// How the connection ends, unless the client leaves first.
         then: ConnectionCut,
     },
     /// An answer.
     Answer(SyntheticResponse),
 }
 
-/// aimock's body for a request that is dropped.
+/// aimock's body for a dropped request.
 const DROPPED: &str =
     r#"{"error":{"message":"Chaos: request dropped","type":"server_error","code":"chaos_drop"}}"#;
 
-/// What goes out in place of the answer to this call, in the shape of `shape`; `None`
-/// for a fault that needs the true answer.
+/// Returns what is sent in place of the answer to this call, in the format of the provider `shape`.
+/// Returns `None` for a fault that needs the true answer.
 ///
-/// `streamed` says that the call asks for a stream. An error within the stream
-/// ([`TruncationEnd::ErrorEvent`]) has no place in a complete answer: there the error is the
-/// answer.
+/// `streamed` says whether the call requests a stream. A complete answer has no place for an error
+/// within a stream ([`TruncationEnd::ErrorEvent`]), so the error becomes the answer.
 pub fn substitute_for(
     fault: &Fault,
     shape: Provider,
@@ -48,7 +46,7 @@ pub fn substitute_for(
             Some(silence(*max_ms, ConnectionCut::Close))
         }
         Fault::ConnectionDrop => Some(silence(0, ConnectionCut::Close)),
-        // aimock destroys the connection: whoever waits for it meets a reset.
+        // aimock destroys the connection, which the client sees as a reset.
         Fault::ConnectionReset | Fault::Disconnect => Some(silence(0, ConnectionCut::Reset)),
         Fault::HttpError(told) => answer(error::error(told, shape, asked, streamed)),
         Fault::StreamTruncate(truncate)

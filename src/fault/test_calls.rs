@@ -1,4 +1,4 @@
-//! The streams and calls of the tests.
+//! Streams and calls for the tests.
 
 use bytes::Bytes;
 use serde_json::Value;
@@ -6,11 +6,11 @@ use serde_json::Value;
 use loomrec_provider::framing::EventFrame;
 use loomrec_provider::{Framing, Operation, ResponseFormat, TranscriptFormat, VectorTypes};
 
-/// All of them.
+/// All framings.
 pub(super) const FRAMINGS: [Framing; 4] =
     [Framing::Sse, Framing::Lines, Framing::Array, Framing::EventStream];
 
-/// A call for `operation`, its streams framed so.
+/// A call of `operation` whose streams have this framing.
 pub(super) fn asked(
     operation: Operation,
     upstream: &'static str,
@@ -31,7 +31,7 @@ pub(super) fn asked(
     }
 }
 
-/// The events of a stream that carry this, a chunk each.
+/// The events of a stream that carry these values, one per chunk.
 pub(super) fn chunks(framing: Framing, data: &[Value]) -> Vec<Bytes> {
     let frame = |data: &Value| EventFrame {
         name: Some("chunk"),
@@ -42,12 +42,12 @@ pub(super) fn chunks(framing: Framing, data: &[Value]) -> Vec<Bytes> {
     framing.write(&frames).into_iter().map(Bytes::from).collect()
 }
 
-/// The same in one piece.
+/// The same stream in one piece.
 pub(super) fn stream(framing: Framing, data: &[Value]) -> Vec<u8> {
     chunks(framing, data).concat()
 }
 
-/// Bytes in pieces, cut at these places.
+/// The bytes, split at these places.
 pub(super) fn split<'a>(bytes: &'a [u8], cuts: &[proptest::sample::Index]) -> Vec<&'a [u8]> {
     let mut places: Vec<usize> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();
     places.extend([0, bytes.len()]);

@@ -1,9 +1,9 @@
-//! A fault as a line of text: `type[:value][;field=value]…`, as it stands in a header or
-//! behind a flag, such as `http_error:429;retry_after=2`.
+//! The text form of a fault: `type[:value][;field=value]…`, for headers and flags, such as
+//! `http_error:429;retry_after=2`.
 //!
-//! The value behind the type's name is that of its most telling field. A value that
-//! begins with `"` is a JSON string; `headers` and `body` take JSON, too; `fault=` takes
-//! all that follows it. A text that begins with `{` is the fault as JSON.
+//! The value after the type's name belongs to the main field of the type. A value that begins with
+//! `"` is a JSON string; `headers` and `body` also take JSON; `fault=` takes the whole rest of the
+//! text. A text that begins with `{` is the fault as JSON.
 
 use serde_json::{Map, Value};
 
@@ -13,19 +13,19 @@ use loomrec_identity::rules::pointer_token;
 use loomrec_identity::typed_field::{FieldError, quoted};
 
 impl Fault {
-    /// The fault that a line of text declares.
+    /// Reads the fault that a line of text declares.
     ///
     /// # Errors
-    /// As [`Fault::read`]; a text that is not of this form.
+    /// As [`Fault::read`], and if the text does not have this form.
     pub fn parse(text: &str) -> Result<Self, FieldError> {
         Self::read(&object(text.trim())?)
     }
 
-    /// A fault with the step whose calls it is for: `STEP=FAULT`; `None` for every call,
-    /// where no step or `*` is named.
+    /// Reads a fault with the step whose calls get it: `STEP=FAULT`. The step is `None`, for every
+    /// call, if no step or `*` is named.
     ///
     /// # Errors
-    /// As [`Fault::parse`]; a step without a name.
+    /// As [`Fault::parse`], and if the step's name is empty.
     pub fn parse_for_step(text: &str) -> Result<(Option<&str>, Self), FieldError> {
         let text = text.trim();
         let Some((step, fault)) = assigned(text) else { return Ok((None, Self::parse(text)?)) };
@@ -40,7 +40,7 @@ impl Fault {
     }
 }
 
-/// What stands before the `=` that names a step, and the fault behind it.
+/// Splits the text at the `=` after a step: the step, and the fault after it.
 fn assigned(text: &str) -> Option<(&str, &str)> {
     if begins_with_fault(text) {
         return None;
@@ -49,21 +49,21 @@ fn assigned(text: &str) -> Option<(&str, &str)> {
         .match_indices('=')
         .map(|(at, _)| (&text[..at], &text[at + 1..]))
         .find(|(step, fault)| begins_with_fault(fault) && !step.contains(';'));
-    // A fault that is misspelt is still one where its type cannot hold the `=`.
+    // The fault may be misspelt. It is still split off if no `:` or `;` comes before the `=`.
     named.or_else(|| {
         let (step, fault) = text.split_once('=')?;
         (!step.contains([':', ';'])).then_some((step, fault))
     })
 }
 
-/// Whether a text begins as a fault does.
+/// Whether a text begins like a fault.
 fn begins_with_fault(text: &str) -> bool {
     let text = text.trim_start();
     let name = text.split([':', ';']).next().unwrap_or_default();
     text.starts_with('{') || FaultForm::find(name.trim_end()).is_some()
 }
 
-/// The object that a text stands for.
+/// The JSON object that a text declares.
 fn object(text: &str) -> Result<Value, FieldError> {
     if text.starts_with('{') {
         return serde_json::from_str(text)
@@ -98,13 +98,13 @@ fn object(text: &str) -> Result<Value, FieldError> {
     Ok(Value::Object(object))
 }
 
-/// Reads one `field=value` into `object`, and gives what follows the next `;`.
+/// Reads one `field=value` into `object`, and returns what follows the next `;`.
 fn field<'a>(
     form: &FaultForm,
     text: &'a str,
     object: &mut Map<String, Value>,
 ) -> Result<Option<&'a str>, FieldError> {
-    // A `;` at the end of a line is no mistake.
+    // A `;` at the end of a line is allowed.
     if text.trim().is_empty() {
         return Ok(None);
     }
@@ -135,7 +135,7 @@ fn field<'a>(
     Ok(rest)
 }
 
-/// A value that is JSON where it begins with one of `signs`, else text.
+/// Reads a JSON value if it begins with one of `signs`, else text.
 fn json<'a>(text: &'a str, signs: &[char]) -> Result<(Value, Option<&'a str>), FieldError> {
     let text = text.trim_start();
     if !text.starts_with(signs) {
@@ -156,7 +156,7 @@ fn json<'a>(text: &'a str, signs: &[char]) -> Result<(Value, Option<&'a str>), F
     }
 }
 
-/// The value before the next `;`, and what follows that.
+/// The value before the next `;`, and the rest after it.
 fn split(text: &str) -> (&str, Option<&str>) {
     match text.split_once(';') {
         Some((value, rest)) => (value.trim(), Some(rest)),
@@ -164,7 +164,7 @@ fn split(text: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// A number, `true` or `false`; else a word.
+/// A number, `true` or `false`, else a word.
 fn plain(text: &str) -> Value {
     match serde_json::from_str(text) {
         Ok(value @ (Value::Bool(_) | Value::Number(_))) => value,

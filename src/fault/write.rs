@@ -1,4 +1,4 @@
-//! Writes a fault as it is declared; reading that gives the same fault.
+//! The writer of faults as they are declared; reading its output gives the same fault.
 
 use serde_json::{Map, Value, json};
 
@@ -8,7 +8,7 @@ use super::kind::{
 use super::read::{garble_word, mode_word, raise_word};
 
 impl Fault {
-    /// The fault as an object; what is usual is left out.
+    /// Returns the fault as an object; default values are left out.
     pub fn to_json(&self) -> Value {
         let mut out = Out(Map::new());
         out.set("type", self.name());

@@ -1,4 +1,4 @@
-//! A body said to be gzip that does not inflate.
+//! Bodies that are announced as gzip and do not inflate.
 
 use bytes::Bytes;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
@@ -6,16 +6,16 @@ use http::{HeaderMap, HeaderValue};
 
 use super::{BodyStep, TransformOutput};
 
-/// Gzip's own header, and the beginning of a block of the kind that is none.
+/// A gzip header, followed by the start of a deflate block of the reserved type.
 const BEGINNING: [u8; 11] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff, 0b111];
 
-/// A body behind a beginning that only looks like gzip's.
+/// A body after a prefix that only looks like gzip.
 #[derive(Debug, Default)]
 pub(super) struct FakeEncoding {
     begun: bool,
 }
 
-/// The head of such a body.
+/// Changes the headers to announce gzip, and the length with the prefix.
 pub(super) fn head(headers: &mut HeaderMap) {
     headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     let length = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());

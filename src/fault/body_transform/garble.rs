@@ -1,4 +1,4 @@
-//! A stream of which an event, or each from one on, is not what it was.
+//! Streams with one event broken, or each event from one on.
 
 use bytes::Bytes;
 
@@ -9,37 +9,37 @@ use crate::GarbleKind;
 use crate::event::{EventParts, broken, terminator, with_data};
 use loomrec_provider::Framing;
 
-/// From which event on [`crate::Fault::Malformed`] breaks a stream: one of the
-/// first so many.
+/// [`crate::Fault::Malformed`] begins to break a stream at one of its first events; this is their
+/// number.
 const BEGINNINGS: f64 = 4.0;
 
-/// A stream that passes, with some of its events changed.
+/// A stream that passes with some of its events changed.
 #[derive(Debug)]
 pub(super) struct EventGarbler {
     framing: Framing,
     scanner: EventScanner,
     how: How,
-    /// The event, from 0.
+    /// The index of the event to change, from 0.
     at: usize,
     /// Events that have ended and carried something.
     index: usize,
     /// The beginning of an event that may have to be changed.
     held: Vec<u8>,
-    /// What waits for the event behind it, to change places with it.
+    /// The event that changes places with the next one, and the bytes after it that carry nothing.
     waiting: Vec<u8>,
-    /// Where in it the event itself ends; behind it stands what carries nothing.
+    /// Where the event itself ends in `waiting`.
     waiting_event: usize,
-    /// What follows the event that is gone, or lacks its end, loses its comma.
+    /// Which separator is left out after an event that was dropped or lacks its end.
     joins: Joins,
-    /// An event was too long to be held.
+    /// Whether an event was too long to be held.
     gave_up: bool,
 }
 
-/// What is done.
+/// Which change is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum How {
     One(GarbleKind),
-    /// Each from the one on carries aimock's text.
+    /// Each event from the first changed one on carries aimock's text.
     Malformed,
 }
 
@@ -47,14 +47,14 @@ enum How {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Joins {
     No,
-    /// Where it is a comma.
+    /// It is left out if it is a comma.
     Comma,
-    /// Where it separates or closes; the fault strikes with it.
+    /// It is left out if it separates or closes; the fault strikes then.
     End,
 }
 
 impl EventGarbler {
-    /// `None` where the framing has no checksum that could be wrong.
+    /// Returns `None` if the framing has no checksum that could be wrong.
     pub(super) fn new(at: usize, how: GarbleKind, framing: Framing) -> Option<Self> {
         if how == GarbleKind::Checksum && framing != Framing::EventStream {
             return None;
@@ -62,7 +62,7 @@ impl EventGarbler {
         Some(Self::of(How::One(how), at, framing))
     }
 
-    /// From an event on that the roll says.
+    /// A stream whose events are broken from one on that `roll` selects.
     pub(super) fn malformed(framing: Framing, roll: f64) -> Self {
         Self::of(How::Malformed, (roll * BEGINNINGS) as usize, framing)
     }
@@ -82,7 +82,7 @@ impl EventGarbler {
         }
     }
 
-    /// Whether the event that comes may have to be changed.
+    /// Whether the current event may have to be changed.
     fn wants(&self) -> bool {
         let reordered = self.how == How::One(GarbleKind::Reordered);
         let last = self.at.saturating_add(usize::from(reordered));
@@ -119,7 +119,7 @@ impl EventGarbler {
         sending.done(out);
     }
 
-    /// Lets a part of a chunk pass, without the comma that is one too many.
+    /// Lets a part of a chunk pass, without the separator that is left out.
     fn pass(
         &mut self,
         range: std::ops::Range<usize>,
@@ -147,7 +147,7 @@ impl EventGarbler {
         sending.pass(range);
     }
 
-    /// What goes out for an event that was held; `finished` says that its end is there.
+    /// What is sent for an event that was held; `finished` says whether its end has come.
     fn event(
         &mut self,
         event: Vec<u8>,
@@ -171,7 +171,7 @@ impl EventGarbler {
         }
     }
 
-    /// The event, garbled, or nothing where it has to wait.
+    /// The garbled event, or nothing if it has to wait for the next one.
     fn garbled(
         &mut self,
         how: GarbleKind,
@@ -231,7 +231,7 @@ impl EventGarbler {
         }
         self.release(out);
         if self.how == How::Malformed && !out.struck {
-            // The stream was too short for the event that was rolled.
+            // The stream ended before the event that was rolled.
             let before = if open.is_some() { terminator(self.framing) } else { b"" };
             let event = self.extra();
             out.strike();
@@ -240,7 +240,7 @@ impl EventGarbler {
         out.last(BodyStep::End);
     }
 
-    /// An event more, that does not parse.
+    /// An additional event that does not parse.
     fn extra(&self) -> Vec<u8> {
         let frame = loomrec_provider::EventFrame::exception("internalServerException", ().into());
         match self.framing {
@@ -254,14 +254,14 @@ impl EventGarbler {
         }
     }
 
-    /// Lets go what is held, as it is.
+    /// Sends the bytes that are held, unchanged.
     pub(super) fn release(&mut self, out: &mut TransformOutput) {
         out.send(std::mem::take(&mut self.waiting).into());
         out.send(std::mem::take(&mut self.held).into());
     }
 }
 
-/// Two events in each other's places, what carries nothing between them.
+/// Two events in each other's places, with the bytes between them that carry nothing.
 fn swapped(
     framing: Framing,
     earlier: EventParts<'_>,
@@ -269,19 +269,19 @@ fn swapped(
     later: EventParts<'_>,
 ) -> Vec<u8> {
     let [first, second] = [(later, earlier), (earlier, later)].map(|(what, place)| {
-        // The checksum of a message goes with it; any other end stays in its place.
+        // The checksum of a message moves with it; any other end stays in its place.
         let end = if framing == Framing::EventStream { what.end } else { place.end };
         [place.before, what.itself, end].concat()
     });
     [&first, between, &second].concat()
 }
 
-/// What goes out for one chunk: one chunk again.
+/// What is sent for one chunk of the true body: at most one chunk.
 struct Sending<'a> {
     chunk: &'a Bytes,
-    /// What has been put together.
+    /// The bytes that have been put together.
     built: Vec<u8>,
-    /// What stands behind it, as it came.
+    /// The unchanged part of the chunk that follows `built`.
     run: std::ops::Range<usize>,
 }
 
@@ -290,7 +290,7 @@ impl<'a> Sending<'a> {
         Self { chunk, built: vec![], run: 0..0 }
     }
 
-    /// More of the chunk.
+    /// Adds a part of the chunk.
     fn pass(&mut self, range: std::ops::Range<usize>) {
         if range.is_empty() {
             return;
@@ -303,7 +303,7 @@ impl<'a> Sending<'a> {
         self.run = range;
     }
 
-    /// Bytes that are not the chunk's, or not there.
+    /// Adds bytes that are not part of the chunk.
     fn add(&mut self, bytes: Vec<u8>) {
         if !bytes.is_empty() {
             self.build();

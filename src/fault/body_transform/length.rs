@@ -1,4 +1,4 @@
-//! A length that is not the body's.
+//! Bodies with a false Content-Length.
 
 use bytes::{Bytes, BytesMut};
 use http::HeaderMap;
@@ -7,22 +7,22 @@ use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use super::{BodyStep, TransformOutput};
 use crate::ConnectionCut;
 
-/// A body whose head lies about its length.
+/// A body whose headers announce a false length.
 #[derive(Debug)]
 pub(super) struct FalseLength {
     by: i64,
     /// The true length.
     total: Option<u64>,
     sent: u64,
-    /// Where less is announced than there is, the last bytes within that, and those
-    /// behind it. They go out at the end: whoever has got what was announced asks for
-    /// nothing more.
+    /// If the announced length is too small: the last bytes within it, and those after it. They are
+    /// sent at the end, because a server does not ask the body for more once the announced length
+    /// has been sent.
     last: Bytes,
     behind: BytesMut,
 }
 
 impl FalseLength {
-    /// `None` where the length would be the true one.
+    /// Returns `None` if the length would be the true one.
     pub(super) fn new(by: i64, total: Option<u64>) -> Option<Self> {
         let (last, behind) = (Bytes::new(), BytesMut::new());
         (by != 0).then_some(Self { by, total, sent: 0, last, behind })
@@ -31,8 +31,8 @@ impl FalseLength {
     /// The length that is announced.
     fn told(&self) -> Option<u64> {
         let total = self.total?;
-        // Less than nothing cannot be announced, and a body of which nothing is announced
-        // is never asked for: one byte of it is.
+        // A length below 0 cannot be announced, and a body with an announced length of 0 is never
+        // read. So at least one byte is announced.
         Some(total.saturating_add_signed(self.by).max(total.min(1)))
     }
 
@@ -69,7 +69,7 @@ impl FalseLength {
         out.last(BodyStep::End);
     }
 
-    /// Lets go what is held and was announced.
+    /// Sends the bytes that are held within the announced length.
     pub(super) fn release(&mut self, out: &mut TransformOutput) {
         out.send(std::mem::take(&mut self.last));
     }

@@ -6,14 +6,14 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 
 use super::{BodyStep, TransformOutput};
 
-/// The body, and in a stream what its events carry.
+/// The body; in a stream, the data of its events.
 pub(super) const MALFORMED: &str = "{malformed json: <<<chaos>>>}";
 
 /// A complete answer that is replaced.
 #[derive(Debug)]
 pub(super) struct ReplacedAnswer;
 
-/// The head of such an answer.
+/// Changes the status and headers to those of such an answer.
 pub(super) fn head(status: &mut StatusCode, headers: &mut HeaderMap) {
     *status = StatusCode::OK;
     headers.remove(CONTENT_ENCODING);
@@ -22,7 +22,7 @@ pub(super) fn head(status: &mut StatusCode, headers: &mut HeaderMap) {
 }
 
 impl ReplacedAnswer {
-    /// The true body is not waited for.
+    /// Sends the body at once, without waiting for the true one.
     pub(super) fn feed(&mut self, out: &mut TransformOutput) {
         self.finish(out);
     }

@@ -1,4 +1,4 @@
-//! A body that comes in small pieces, slowly.
+//! Bodies that are sent slowly, in small pieces.
 
 use std::collections::VecDeque;
 
@@ -6,39 +6,39 @@ use bytes::Bytes;
 
 use super::{BodyStep, TransformOutput};
 
-/// Pieces a second, where a rate is held.
+/// Pieces per second when the rate is limited.
 const PIECES: u64 = 20;
 
-/// A body in pieces. They are cut as they are taken: there can be very many of them.
+/// A body in pieces. They are cut when they are taken, because there can be very many of them.
 #[derive(Debug)]
 pub(super) struct PacedBody {
-    /// The most bytes of a piece.
+    /// The most bytes in a piece.
     piece: usize,
     wait: Wait,
     chunks: VecDeque<Bytes>,
-    /// The rest of a chunk is to come.
+    /// Whether a part of the first chunk has been sent and the rest has not.
     within: bool,
     ended: bool,
 }
 
-/// How long before each piece.
+/// How long to wait before each piece.
 #[derive(Debug)]
 enum Wait {
-    /// So that no more bytes a second have been sent.
+    /// As long as the rate requires.
     Rate { bytes_per_second: u64, sent: u64, waited_ms: u64 },
-    /// Between two pieces.
+    /// A fixed time between two pieces.
     Between { ms: u64, begun: bool },
 }
 
 impl PacedBody {
-    /// At a rate.
+    /// A body that is sent at a limited rate.
     pub(super) fn throttle(bytes_per_second: u64) -> Self {
         let bytes_per_second = bytes_per_second.max(1);
         let piece = usize::try_from(bytes_per_second / PIECES).unwrap_or(usize::MAX);
         Self::new(piece, Wait::Rate { bytes_per_second, sent: 0, waited_ms: 0 })
     }
 
-    /// In slices.
+    /// A body that is sent in slices.
     pub(super) fn slice(bytes: usize, delay_ms: u64) -> Self {
         Self::new(bytes, Wait::Between { ms: delay_ms, begun: false })
     }
@@ -55,7 +55,7 @@ impl PacedBody {
         self.ended = true;
     }
 
-    /// The next piece, with the wait before it, or the end.
+    /// Adds the next piece, with the wait before it, or the end.
     pub(super) fn next(&mut self, out: &mut TransformOutput) {
         let Some(chunk) = self.chunks.front_mut() else {
             if self.ended && !out.over {
@@ -81,7 +81,7 @@ impl PacedBody {
 }
 
 impl Wait {
-    /// How long before a piece of so many bytes.
+    /// How many milliseconds to wait before a piece of this length.
     fn before(&mut self, bytes: usize) -> u64 {
         match self {
             Self::Between { ms, begun } => {

@@ -1,4 +1,4 @@
-//! Finds the place in a body at which something happens.
+//! The place in a body at which a fault strikes.
 
 use super::scan::EventScanner;
 use crate::FaultPoint;
@@ -7,20 +7,20 @@ use loomrec_provider::Framing;
 /// A place in a body that passes.
 #[derive(Debug)]
 pub(super) enum BodyPoint {
-    /// Behind so many chunks more.
+    /// After this many more chunks.
     Chunks(usize),
-    /// Behind so many events more that carry something.
+    /// After this many more events that carry data.
     Events(usize, EventScanner),
-    /// Behind so many bytes more.
+    /// After this many more bytes.
     Bytes(u64),
     /// In the middle of the first chunk.
     Middle,
-    /// It has been found.
+    /// The place has been found.
     Found,
 }
 
 impl BodyPoint {
-    /// The place that is meant; `None` where such a body has none.
+    /// The place that `after` names; `None` if such a body has none.
     pub(super) fn new(
         after: FaultPoint,
         framing: Option<Framing>,
@@ -39,7 +39,7 @@ impl BodyPoint {
         })
     }
 
-    /// Where in this chunk the place is, from 0 to its length. It is found once.
+    /// Where in this chunk the place is, from 0 to its length. Returns it only once.
     pub(super) fn find(&mut self, chunk: &[u8]) -> Option<usize> {
         let found = match self {
             Self::Found => None,
@@ -71,7 +71,7 @@ impl BodyPoint {
         found
     }
 
-    /// Whether the place is at the body's end, which is here.
+    /// Whether the place is the end of the body, which has been reached.
     pub(super) fn is_at_end(&self) -> bool {
         match self {
             Self::Chunks(more) => *more == 0,

@@ -1,7 +1,7 @@
-//! Finds where events end in a stream whose chunks come one by one.
+//! The scanner that finds where events end in a stream that comes in chunks.
 //!
-//! What it finds is what [`loomrec_provider::framing::events`] finds in the whole
-//! stream, however that is cut into chunks. Nothing is held but where it stands.
+//! It finds the same events as [`loomrec_provider::framing::events`] finds in the whole stream,
+//! however the stream is cut into chunks. It holds only its state, and no event.
 
 mod array;
 mod message;
@@ -38,8 +38,8 @@ impl EventScanner {
         }
     }
 
-    /// Tells where in `chunk` events end, and whether each carries something. An event
-    /// of which only the byte behind it tells that it has ended ends at 0.
+    /// Calls `on` for each event that ends in `chunk`, with the place of its end and whether it
+    /// carries data. An event whose end is only known from the byte after it can end at 0.
     pub(super) fn scan(&mut self, chunk: &[u8], mut on: impl FnMut(usize, bool)) {
         match self {
             Self::Sse(sse) => sse.scan(chunk, &mut on),
@@ -49,7 +49,7 @@ impl EventScanner {
         }
     }
 
-    /// What is left where the stream ends here; `None` behind the end of an event.
+    /// What is left if the stream ends here; `None` after the end of an event.
     pub(super) fn open(&self) -> Option<OpenEvent> {
         match self {
             Self::Sse(sse) => sse.open(),

@@ -1,30 +1,30 @@
-//! A step of a body, and where the steps are put together.
+//! The steps of a changed body, and the queue of steps that have not been taken.
 
 use super::super::ConnectionCut;
 use bytes::Bytes;
 use std::collections::VecDeque;
 
-/// The longest event that is changed, in bytes; a longer one passes as it is.
+/// The longest event that is changed, in bytes; a longer one passes unchanged.
 pub(super) const HELD: usize = 16 << 20;
 
-/// What is to be done next for the client.
+/// What the server does next for the client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BodyStep {
-    /// These bytes of the body go out, as a chunk.
+    /// Send these bytes of the body as a chunk.
     Send(Bytes),
-    /// Nothing for so many milliseconds.
+    /// Wait for this many milliseconds.
     Wait(u64),
-    /// Nothing more, on an open connection, until the client leaves.
+    /// Send nothing more on the open connection, until the client leaves.
     Stall,
-    /// The connection ends here.
+    /// Cut the connection.
     Cut(ConnectionCut),
-    /// The body ends here, and well.
+    /// End the body cleanly.
     End,
-    /// These bytes go out behind a body whose announced length is full.
+    /// Send these bytes after a body whose announced length has been sent.
     Behind(Bytes),
 }
 
-/// What has been decided and not yet been taken.
+/// The steps that have been decided and not yet taken.
 #[derive(Debug, Default)]
 pub(super) struct TransformOutput {
     pub(super) steps: VecDeque<BodyStep>,
@@ -39,12 +39,12 @@ impl TransformOutput {
         }
     }
 
-    /// The fault happens.
+    /// Notes that the fault has happened.
     pub(super) fn strike(&mut self) {
         self.struck = true;
     }
 
-    /// Nothing follows this.
+    /// Adds the last step.
     pub(super) fn last(&mut self, step: BodyStep) {
         self.steps.push_back(step);
         self.over = true;

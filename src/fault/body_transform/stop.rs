@@ -1,4 +1,4 @@
-//! A body that stops: for good or for a while, badly or well.
+//! Bodies that stop or pause at a place.
 
 use bytes::Bytes;
 use serde_json::Value;
@@ -10,7 +10,7 @@ use crate::{ConnectionCut, FaultPoint, Truncation, TruncationEnd};
 use loomrec_provider::framing::{EventFrame, Framing};
 use loomrec_provider::{ResponseFormat, StreamError};
 
-/// The status that an error within a stream tells of where none is given.
+/// The status of an error within a stream if the fault gives none.
 const ERROR: u16 = 500;
 
 /// A body that stops at a place.
@@ -28,24 +28,24 @@ enum Then {
     Cut(ConnectionCut),
     Stall,
     Pause(u64),
-    /// The body ends well, where it has not ended anyway; whether the place has been
-    /// come to.
+    /// The body ends cleanly, unless it ends there anyway. The flag says whether the place has been
+    /// reached at the end of a chunk.
     End(bool),
     Error(Box<Error>),
-    /// Nothing more.
+    /// Nothing; the fault has struck.
     Pass,
 }
 
-/// An error as the stream's last event.
+/// An error as the last event of a stream.
 #[derive(Debug)]
 struct Error {
     framing: Framing,
     frame: EventFrame,
-    /// Where events end: the error goes behind one.
+    /// Finds where events end: the error is sent after the end of one.
     scanner: EventScanner,
-    /// Events that have ended and carried something.
+    /// How many events that carry data have ended.
     events: u64,
-    /// The place has been come to.
+    /// Whether the place has been reached.
     due: bool,
 }
 
@@ -70,7 +70,7 @@ impl StoppedBody {
         Some(Self { point, then, sent: 0, announced })
     }
 
-    /// For a stream that pauses, or stays silent.
+    /// For a stream that pauses or stalls.
     pub(super) fn stalled(
         after: FaultPoint,
         for_ms: Option<u64>,
@@ -82,7 +82,7 @@ impl StoppedBody {
         Some(Self { point, then, sent: 0, announced })
     }
 
-    /// Whether the body ends well where the fault strikes, with another length.
+    /// Whether the fault ends the body cleanly, with another length than the true one.
     pub(super) fn ends_well(&self) -> bool {
         matches!(self.then, Then::End(_) | Then::Error(_))
     }
@@ -116,7 +116,7 @@ impl StoppedBody {
         }
     }
 
-    /// Stops, unless all that was announced has been sent: nobody would see it.
+    /// Stops the body, unless all announced bytes have been sent: the client would not notice.
     fn strike(&mut self, out: &mut TransformOutput) {
         let then = std::mem::replace(&mut self.then, Then::Pass);
         if self.announced.is_some_and(|announced| self.sent >= announced) {
@@ -163,7 +163,7 @@ impl Error {
         Self { framing, frame, scanner: EventScanner::new(framing), events: 0, due: false }
     }
 
-    /// Takes a chunk in which the place is, or is not.
+    /// Takes a chunk, and the position of the place in it, if it is there.
     fn feed(&mut self, place: Option<usize>, chunk: &Bytes, out: &mut TransformOutput) {
         let from = if self.due { Some(0) } else { place };
         self.due |= place.is_some();
@@ -184,7 +184,7 @@ impl Error {
         self.strike(b"", out);
     }
 
-    /// Sends the error, behind what ends the event before it.
+    /// Sends the error, after `before`, which ends the previous event.
     fn strike(&mut self, before: &[u8], out: &mut TransformOutput) {
         if let Some(Value::Object(data)) = &mut self.frame.data
             && data.contains_key("sequence_number")
@@ -201,7 +201,7 @@ impl Error {
         out.last(BodyStep::End);
     }
 
-    /// The body ends here.
+    /// Takes the end of the true body.
     fn finish(&mut self, out: &mut TransformOutput) {
         if !self.due {
             return;
@@ -216,7 +216,7 @@ impl Error {
                 self.events += u64::from(open.carries);
                 self.strike(b"\n", out);
             }
-            // An array that is closed has no place for one, nor has a message for another.
+            // No event can follow a closed array or an unfinished message.
             (Some(_), Framing::Array | Framing::EventStream) => {}
         }
     }

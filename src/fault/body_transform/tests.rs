@@ -10,7 +10,7 @@ use loomrec_provider::framing::events;
 mod garbled;
 mod paced;
 
-/// The operation that is streamed so.
+/// An operation whose streams have this framing.
 fn operation(framing: Framing) -> Operation {
     match framing {
         Framing::Sse => Operation::RESPONSES,
@@ -27,7 +27,7 @@ fn distort(fault: &Fault, framing: Option<Framing>, length: Announced) -> Option
     BodyTransform::new(fault, &asked(operation(framed), "", framed), framing, length, 0.6)
 }
 
-/// What comes of a body that ends well, and whether the fault struck.
+/// The steps for a body that ends cleanly, and whether the fault struck.
 fn run(mut distort: BodyTransform, body: &[Bytes]) -> (Vec<BodyStep>, bool) {
     let mut steps = vec![];
     for chunk in body {
@@ -44,7 +44,7 @@ fn steps(fault: &Fault, framing: Option<Framing>, body: &[Bytes]) -> (Vec<BodySt
     run(distort(fault, framing, None).unwrap(), body)
 }
 
-/// The bytes of the steps, up to the last, and the last.
+/// The bytes of all steps but the last, and the last step.
 fn told(steps: &[BodyStep]) -> (Vec<u8>, &BodyStep) {
     let (last, before) = steps.split_last().unwrap();
     let sent = before.iter().flat_map(|step| match step {
@@ -278,7 +278,7 @@ fn a_length_lies_by_as_much_as_is_said() {
     assert_eq!(with(5, Some(10)), ("15".to_owned(), (longer, true)));
     let shorter = vec![sent("abcde"), sent("fg"), behind("hij"), BodyStep::End];
     assert_eq!(with(-3, None), ("7".to_owned(), (shorter, true)));
-    // Whoever has got what was announced asks for nothing more: it waits for the rest.
+    // A server does not ask for more than the announced length: the rest comes after the end.
     let early = vec![sent("abc"), behind("defghij"), BodyStep::End];
     assert_eq!(with(-7, None), ("3".to_owned(), (early, true)));
     let least = vec![sent("a"), behind("bcdefghij"), BodyStep::End];
@@ -322,7 +322,7 @@ fn faults_that_do_nothing_to_a_body_have_no_work() {
     assert!(distort(&checksum, Some(Framing::Sse), None).is_none());
 }
 
-/// Faults at places that do not go by chunks.
+/// Faults whose places do not depend on chunks.
 fn fault() -> impl Strategy<Value = Fault> {
     let after = prop_oneof![
         (0_usize..6).prop_map(FaultPoint::Events),
@@ -352,7 +352,7 @@ fn fault() -> impl Strategy<Value = Fault> {
     ]
 }
 
-/// All bytes of the steps, with what is not bytes among them, chunks joined.
+/// The steps with adjacent bytes joined.
 fn joined(steps: Vec<BodyStep>) -> Vec<BodyStep> {
     let mut joined: Vec<BodyStep> = vec![];
     for step in steps {

@@ -1,4 +1,4 @@
-//! Chaos that is asked for call by call, in the request's headers, or from the shell.
+//! Chaos rates in the headers of a request, and in flags.
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
@@ -11,17 +11,16 @@ const OURS: &str = "x-loomrec-chaos-";
 const AIMOCK: &str = "x-aimock-chaos-";
 const OWN: [&str; 7] =
     ["drop", "malformed", "disconnect", "rate-limit", "latency", "latency-ms", "fault"];
-/// What aimock has of them.
+/// The actions that aimock has.
 const THEIRS: [&str; 3] = ["drop", "malformed", "disconnect"];
 
 impl ChaosRates {
-    /// The rates that a request's headers ask for: `x-loomrec-chaos-drop` and so on, and
-    /// aimock's; ours win where both are given. `x-loomrec-chaos-fault: RATE=FAULT` may
-    /// stand more than once.
+    /// Reads the rates in a request's headers: `x-loomrec-chaos-drop` and so on, and aimock's. Ours
+    /// win if both are given. `x-loomrec-chaos-fault: RATE=FAULT` may be given more than once.
     ///
     /// # Errors
-    /// A header of this kind that is not known or stands twice; a rate outside of 0 to 1;
-    /// a fault that is none. The message names the header.
+    /// If such a header is unknown or given twice, or declares a rate outside of 0 to 1 or an
+    /// invalid fault. The message names the header.
     pub fn of_headers(headers: &HeaderMap) -> Result<Self, FieldError> {
         let (mut own, mut theirs) = (Self::default(), Self::default());
         for name in headers.keys() {
@@ -39,7 +38,7 @@ impl ChaosRates {
     /// Reads `RATE=FAULT`, such as `0.2=http_error:503`.
     ///
     /// # Errors
-    /// A rate outside of 0 to 1; a fault that is none.
+    /// If the rate is outside of 0 to 1, or the fault is invalid.
     pub fn parse_named(text: &str) -> Result<(f64, Fault), FieldError> {
         let Some((chance, fault)) = text.split_once('=') else {
             let expected = "RATE=FAULT, such as 0.2=timeout:5000";
@@ -48,7 +47,7 @@ impl ChaosRates {
         Ok((rate_from_text(chance)?, Fault::parse(fault)?))
     }
 
-    /// Sets what the header `name` says of `action`.
+    /// Sets the rate of `action` from the header `name`.
     fn set(
         &mut self,
         action: &str,

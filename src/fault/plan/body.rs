@@ -1,4 +1,4 @@
-//! What a rule may ask of a call's body: a value at a place, or a text within it.
+//! The conditions that a rule sets for a call's body: a value at a place, or a text in it.
 
 use std::sync::OnceLock;
 
@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 
 use loomrec_identity::{Json, JsonPointer};
 
-/// A request's body, read as JSON when somebody first asks.
+/// A request's body, read as JSON when it is first needed.
 #[derive(Debug)]
 pub struct LazyBody<'a> {
     bytes: &'a [u8],
-    /// `None` inside where the bytes are not plain JSON.
+    /// The inner `None` says that the bytes are not plain JSON.
     json: OnceLock<Option<Json<'a>>>,
 }
 
@@ -21,18 +21,18 @@ impl<'a> From<&'a [u8]> for LazyBody<'a> {
 }
 
 impl<'a> LazyBody<'a> {
-    /// The body, where it is plain JSON.
+    /// The body, if it is plain JSON.
     fn json(&self) -> Option<&Json<'a>> {
         self.json.get_or_init(|| loomrec_identity::parse(self.bytes).ok()).as_ref()
     }
 }
 
-/// What a place of a body must hold.
+/// What a place in a body must hold.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ExpectedValue {
-    /// This value; numbers count by what they are worth.
+    /// This value; numbers are compared by value.
     Value(Value),
-    /// A text that has this within it, there or in what stands there.
+    /// This text, within a string at the place or in a value below it.
     Contains(String),
 }
 
@@ -46,7 +46,7 @@ impl ExpectedValue {
         }
     }
 
-    /// As it is declared.
+    /// The value as it is declared.
     pub(super) fn to_json(&self) -> Value {
         match self {
             Self::Value(value) => value.clone(),
@@ -54,7 +54,7 @@ impl ExpectedValue {
         }
     }
 
-    /// Whether a place of a body holds it. One that is not plain JSON holds nothing.
+    /// Whether this place of a body holds it; false if the body is not plain JSON.
     pub(super) fn holds_at(&self, place: &JsonPointer, body: &LazyBody<'_>) -> bool {
         let Some(found) = body.json().and_then(|json| json.pointer(place)) else { return false };
         match self {
@@ -64,7 +64,7 @@ impl ExpectedValue {
     }
 }
 
-/// Whether a text, or one that stands within a value, has `text` in it.
+/// Whether a string, or any string within a value, contains `text`.
 fn contains(found: &Json<'_>, text: &str) -> bool {
     match found {
         Json::String(string) => string.as_str().contains(text),
@@ -95,13 +95,13 @@ fn same(value: &Value, found: &Json<'_>) -> bool {
     }
 }
 
-/// What a number is worth, exactly: `1`, `1.0` and `10e-1` are one.
+/// The exact value of a number: `1`, `1.0` and `10e-1` are equal.
 #[derive(Debug, PartialEq, Eq)]
 struct Amount {
     negative: bool,
-    /// Without zeros at either end; empty for zero.
+    /// The digits, without zeros at either end; empty for zero.
     digits: String,
-    /// Where the point stands, counted from the first digit.
+    /// Where the decimal point is, counted from the first digit.
     point: i64,
 }
 
@@ -133,7 +133,7 @@ fn length(text: &str) -> i64 {
     i64::try_from(text.len()).unwrap_or(i64::MAX)
 }
 
-/// An exponent; one that no number holds is as large as can be.
+/// An exponent; one that does not fit becomes the largest or smallest number.
 fn power(text: &str) -> i64 {
     let negative = text.starts_with('-');
     text.parse().unwrap_or(if negative { i64::MIN } else { i64::MAX })
@@ -195,7 +195,7 @@ mod tests {
         assert!(found(&weather, r#"{"a":"the weath\u0065r"}"#));
         assert!(found(&weather, r#"{"a":[{"type":"text","text":"weather?"}]}"#));
         assert!(!found(&weather, r#"{"a":{"weather":1},"b":"weather"}"#));
-        // What only looks like it is a value like any other.
+        // What only resembles it is compared like any other value.
         assert!(found(&json!({ "contains": 1 }), r#"{"a":{"contains":1}}"#));
         assert!(found(&json!({ "contains": "x", "y": 1 }), r#"{"a":{"contains":"x","y":1}}"#));
     }

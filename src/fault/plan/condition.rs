@@ -1,4 +1,4 @@
-//! Which calls a rule is for.
+//! The conditions of a rule: which calls it matches.
 
 use serde_json::{Map, Value, json};
 
@@ -22,17 +22,17 @@ const FIELDS: [&str; 12] = [
     "connection",
     "body",
 ];
-/// The shortest beginning of a hash that may stand for it.
+/// The shortest prefix of a hash that may be given.
 const SHORTEST: usize = 4;
 const HASH: usize = 64;
 
-/// What a call must be for a rule to be for it. All that is given must hold; of a list,
-/// one is enough; what is empty is not asked.
+/// The conditions of a rule. All that are given must hold; one value of a list is enough. An empty
+/// list is no condition.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RuleMatch {
     /// The call's step id.
     pub step_id: Vec<String>,
-    /// Beginnings of its key, in lower case.
+    /// Prefixes of its key, in lower case.
     pub request_hash: Vec<String>,
     /// The upstream's name.
     pub upstream: Vec<String>,
@@ -40,7 +40,7 @@ pub struct RuleMatch {
     pub provider: Vec<String>,
     /// The operation's word ([`Operation::as_str`]).
     pub operation: Vec<String>,
-    /// The model that is asked for.
+    /// The model that it requests.
     pub model: Vec<String>,
     /// The path that is sent upstream, without its query.
     pub path: Vec<String>,
@@ -48,15 +48,15 @@ pub struct RuleMatch {
     pub session: Vec<String>,
     /// Which call of its key it is, from 1.
     pub call: Vec<u64>,
-    /// Which try it is since the key was last answered well, from 1.
+    /// Which attempt it is since the key was last answered well, from 1.
     pub attempt: Vec<u64>,
-    /// Which connection it came on, from 1 in the order of their coming.
+    /// The number of its connection, from 1 in the order in which they were accepted.
     pub connection: Vec<u64>,
-    /// What stands in its body.
+    /// What its body holds at these places.
     pub body: Vec<(JsonPointer, ExpectedValue)>,
 }
 
-/// What a rule may know of a call.
+/// The properties of a call that rules can match.
 #[derive(Debug)]
 pub struct CallFacts<'a> {
     /// Its key, in 64 hexadecimal digits.
@@ -69,7 +69,7 @@ pub struct CallFacts<'a> {
     pub provider: &'a str,
     /// The operation's word.
     pub operation: &'a str,
-    /// The model that is asked for.
+    /// The model that it requests.
     pub model: Option<&'a str>,
     /// The path that is sent upstream.
     pub path: &'a str,
@@ -79,18 +79,18 @@ pub struct CallFacts<'a> {
     pub body: LazyBody<'a>,
     /// Which call of its key it is, from 1.
     pub call: u64,
-    /// Which try it is since the key was last answered well, from 1.
+    /// Which attempt it is since the key was last answered well, from 1.
     pub attempt: u64,
-    /// Which connection it came on, from 1.
+    /// The number of its connection, from 1.
     pub connection: u64,
 }
 
 impl RuleMatch {
-    /// What `value` asks of a call.
+    /// Reads the conditions that `value` declares.
     ///
     /// # Errors
-    /// An unknown field; a value of the wrong type; a provider or an operation that
-    /// there is none of; a number below 1; a pointer that is none.
+    /// If there is an unknown field, a value of the wrong type, an unknown provider or operation, a
+    /// number below 1, or an invalid pointer.
     pub fn read(value: &Value) -> Result<Self, FieldError> {
         let fields = fields_of(value, "an object of what a call must be")?;
         fields.only("match", &FIELDS)?;
@@ -110,7 +110,7 @@ impl RuleMatch {
         })
     }
 
-    /// Whether the call is one of those meant.
+    /// Whether the rule matches the call.
     pub fn holds(&self, call: &CallFacts<'_>) -> bool {
         let number = |asked: &[u64], is: u64| asked.is_empty() || asked.contains(&is);
         let word = |asked: &[String], is: Option<&str>| {
@@ -130,23 +130,22 @@ impl RuleMatch {
             && word(&self.model, call.model)
             && word(&self.path, Some(call.path))
             && word(&self.session, call.session)
-            // Last: only now need the body be read.
+            // Last, because only now must the body be read.
             && self.body.iter().all(|(place, expected)| expected.holds_at(place, &call.body))
     }
 
-    /// Whether it asks for nothing but the connection, which is known before a request
-    /// has come.
+    /// Whether the connection is its only condition. That is known before a request has come.
     pub fn only_connection(&self) -> bool {
         let of_it = Self { connection: self.connection.clone(), ..Self::default() };
         !self.connection.is_empty() && *self == of_it
     }
 
-    /// Whether it asks for nothing: every call is meant.
+    /// Whether there is no condition, so that every call matches.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// What it asks, as it is declared.
+    /// The conditions as they are declared.
     pub fn to_json(&self) -> Value {
         let mut out = Map::new();
         let words = [
@@ -189,7 +188,7 @@ fn put<T: Clone + Into<Value>>(out: &mut Map<String, Value>, name: &str, values:
     }
 }
 
-/// The values of a field that may be one or a list, each read by `read`.
+/// Reads a field that holds one value or a list. `read` converts each value.
 fn each<T>(
     fields: FieldReader<'_>,
     name: &str,

@@ -1,4 +1,4 @@
-//! How long a program may take to notice a fault and to recover from it.
+//! The time limits within which a program must notice a fault and recover from it.
 
 use std::time::Duration;
 
@@ -11,21 +11,21 @@ use loomrec_identity::typed_field::{
 
 const FIELDS: [&str; 3] = ["max_detection_ms", "max_recovery_ms", "require_clean_timeout"];
 
-/// A field of an object that is `null` is not given.
+/// A field that is `null` counts as absent.
 const STYLE: FieldStyle =
     FieldStyle { place: PlaceForm::Path, null: NullRule::Absent, shown: ShownValue::Always };
 
-/// A name in a text that stands without a value lacks it.
+/// A name without a value in text is `null`, and that is a wrong value.
 const TEXT_STYLE: FieldStyle = FieldStyle { null: NullRule::Value, ..STYLE };
 
-/// What every fault is held to.
+/// The time limits for every fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecoveryBudget {
-    /// To notice it; this long is not too long.
+    /// The longest time to notice the fault, inclusive.
     pub max_detection: Duration,
-    /// To have the same call answered well; not asked for where it is not said.
+    /// The longest time until the same call is answered well, inclusive; no limit if `None`.
     pub max_recovery: Option<Duration>,
-    /// Whether the program must have noticed by the end of its time to do so.
+    /// Whether the program must have noticed within `max_detection`.
     pub require_clean_timeout: bool,
 }
 
@@ -33,14 +33,13 @@ impl RecoveryBudget {
     /// Reads `max_detection_ms=3000,max_recovery_ms=5000,require_clean_timeout`.
     ///
     /// # Errors
-    /// A name that no budget has, or one twice; a value that cannot be; no
-    /// `max_detection_ms`.
+    /// If a name is unknown or given twice, a value is invalid, or `max_detection_ms` is missing.
     pub fn parse(text: &str) -> Result<Self, FieldError> {
         let mut object = Map::new();
         for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
             let (name, value) = match part.split_once('=') {
                 Some((name, value)) => (name.trim(), word(value.trim())),
-                // Only a switch says something by being there.
+                // Only this field may be given without a value.
                 None if part == FIELDS[2] => (part, Value::Bool(true)),
                 None => (part, Value::Null),
             };
@@ -83,7 +82,7 @@ impl RecoveryBudget {
     }
 }
 
-/// A value as it stands in a line of text.
+/// A value in a line of text.
 fn word(text: &str) -> Value {
     match serde_json::from_str(text) {
         Ok(value @ (Value::Bool(_) | Value::Number(_))) => value,

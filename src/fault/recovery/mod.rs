@@ -1,9 +1,8 @@
-//! How well a program recovers from what goes wrong: from when a fault struck, when the
-//! program noticed and when its call was answered well, to a report, and whether that
-//! keeps within a budget.
+//! Scores of how well a program recovers from faults: when it noticed, when its call was answered
+//! well, and whether that is within a budget.
 //!
-//! The rules are mcptest's. [`FaultObservation::report`] is total: any marks, in any order,
-//! present or not, give a report. Times come in as what has passed on one clock.
+//! The rules are mcptest's. [`FaultObservation::report`] is total: any times, in any order, present
+//! or not, give a report. All times are durations on one clock.
 
 pub mod budget;
 pub mod score;

@@ -1,4 +1,4 @@
-//! From observations to reports, and from reports to a verdict.
+//! Reports from observed faults, and verdicts from reports.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,41 +7,41 @@ use serde_json::{Value, json};
 
 use super::budget::RecoveryBudget;
 
-/// How long a program may take to notice where no budget says: what SDKs wait for an
-/// answer at the most when they are told nothing (OpenAI's and Anthropic's: ten minutes).
+/// The time to notice if no budget sets one. It is the default timeout of SDKs (OpenAI's and
+/// Anthropic's: ten minutes).
 pub const UNSAID: Duration = Duration::from_secs(600);
 
-/// What was seen of one fault.
+/// The observed times of one fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FaultObservation {
-    /// When it struck.
+    /// When the fault struck.
     pub start: Duration,
-    /// When the program noticed: it left, or came again.
+    /// When the program noticed: it left, or repeated the call.
     pub detected: Option<Duration>,
     /// When the same call was answered well.
     pub recovered: Option<Duration>,
-    /// How long it may take to notice.
+    /// The longest time to notice.
     pub timeout_budget: Duration,
 }
 
-/// What that comes to.
+/// What an observation shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecoveryReport {
-    /// From the start to the notice.
+    /// The time from the start until the program noticed.
     pub time_to_detection: Option<Duration>,
-    /// From the start to the good answer.
+    /// The time from the start until the call was answered well.
     pub time_to_recovery: Option<Duration>,
-    /// For how long a user sees nothing happen: up to the earlier of the two, or the one
-    /// there is, or the whole budget.
+    /// How long a user sees nothing happen: until the earlier of the two times, or the whole budget
+    /// if there is neither.
     pub user_visible_hang: Duration,
-    /// Whether there was a good answer.
+    /// Whether the call was answered well.
     pub recovered: bool,
-    /// Whether it was noticed within the budget, both ends included.
+    /// Whether the program noticed within the budget, both ends included.
     pub clean_timeout: bool,
 }
 
 impl FaultObservation {
-    /// The report. A mark before the start did not happen.
+    /// Makes the report. A time before the start counts as absent.
     pub fn report(&self) -> RecoveryReport {
         let since = |mark: Option<Duration>| mark.and_then(|mark| mark.checked_sub(self.start));
         let (time_to_detection, time_to_recovery) = (since(self.detected), since(self.recovered));
@@ -59,7 +59,7 @@ impl FaultObservation {
 }
 
 impl RecoveryReport {
-    /// For programs: mcptest's names; times in milliseconds, to the tenth.
+    /// The report as JSON with mcptest's names; times in milliseconds, rounded to tenths.
     pub fn to_json(&self) -> Value {
         json!({
             "time_to_detection_ms": self.time_to_detection.map(milliseconds),
@@ -71,31 +71,31 @@ impl RecoveryReport {
     }
 }
 
-/// When what happened to one fault.
+/// The times of one fault.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FaultTimes {
-    /// When it struck.
+    /// When the fault struck.
     pub start: Duration,
     /// When the program noticed.
     pub detected: Option<Duration>,
     /// When the same call was answered well.
     pub recovered: Option<Duration>,
-    /// Whether the call got its true answer all the same: nothing to recover from.
+    /// Whether the call got its true answer all the same, so that there is nothing to recover from.
     pub only_delays: bool,
 }
 
-/// What a fault is found to have missed of the budget.
+/// How a fault exceeded the budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BudgetMiss {
-    /// Nobody noticed.
+    /// The program did not notice.
     Unnoticed,
-    /// It took this long to notice, and more than this is too long.
+    /// It took the first time to notice; the second is the limit.
     NoticedLate(Duration, Duration),
-    /// No good answer came.
+    /// The call was not answered well.
     NotRecovered,
-    /// It took this long to recover, and more than this is too long.
+    /// It took the first time to recover; the second is the limit.
     RecoveredLate(Duration, Duration),
-    /// The program did not give up in time by itself.
+    /// The program did not notice within its limit.
     NoCleanTimeout,
 }
 
@@ -115,21 +115,21 @@ impl fmt::Display for BudgetMiss {
     }
 }
 
-/// One fault, judged.
+/// The score of one fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FaultScore {
-    /// What was seen of it.
+    /// The report.
     pub report: RecoveryReport,
-    /// For how long a user saw nothing happen, where that is known: not where nothing
-    /// ended it and no budget says when it was too long, nor where it does not count.
+    /// How long a user saw nothing happen. `None` if the fault does not count, or if nothing ended
+    /// it and there is no budget to set a limit.
     pub hang: Option<Duration>,
-    /// Whether it counts: one that only delays is listed, and no more.
+    /// Whether it counts. A fault that only delays is listed and does not count.
     pub counts: bool,
-    /// What it missed of the budget.
+    /// How it exceeded the budget.
     pub missed: Vec<BudgetMiss>,
 }
 
-/// What all faults that count come to.
+/// The total of all faults that count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ScoreTotal {
     /// How many.
@@ -144,26 +144,25 @@ pub struct ScoreTotal {
     pub time_to_detection: Option<Duration>,
     /// The longest time to recover.
     pub time_to_recovery: Option<Duration>,
-    /// How long a user saw nothing happen, in all, as far as it is known.
+    /// The sum of the known times in which a user saw nothing happen.
     pub user_visible_hang: Duration,
-    /// How many missed something of the budget.
+    /// How many exceeded the budget.
     pub missed: usize,
 }
 
-/// Every fault judged, in the order in which they were given.
+/// The scores of all faults, in the order in which they were given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecoveryVerdict {
-    /// What they were judged by.
+    /// The budget they were judged by.
     pub budget: Option<RecoveryBudget>,
-    /// The faults.
+    /// The scores.
     pub scores: Vec<FaultScore>,
-    /// All that count.
+    /// The total of those that count.
     pub total: ScoreTotal,
 }
 
 impl RecoveryVerdict {
-    /// Whether the budget was kept. One that there was no fault for was not put to the
-    /// test; without a budget there is nothing to miss.
+    /// Whether the budget was kept. Always true without a budget; false if no fault tested it.
     pub fn passed(&self) -> bool {
         self.budget.is_none() || (self.total.faults > 0 && self.total.missed == 0)
     }
@@ -183,7 +182,7 @@ impl ScoreTotal {
         self.user_visible_hang = self.user_visible_hang.saturating_add(hang);
     }
 
-    /// For programs: counts, the longest times and the sum of the hangs, in milliseconds.
+    /// The totals as JSON: counts, the longest times and the sum of the hangs, in milliseconds.
     pub fn to_json(&self) -> Value {
         json!({
             "faults": self.faults,
@@ -198,7 +197,7 @@ impl ScoreTotal {
     }
 }
 
-/// Judges what was seen of each fault by a budget.
+/// Judges each fault by the budget.
 pub fn judge(
     faults: impl IntoIterator<Item = FaultTimes>,
     budget: Option<&RecoveryBudget>,
@@ -242,7 +241,7 @@ fn missed(report: &RecoveryReport, budget: &RecoveryBudget) -> Vec<BudgetMiss> {
         .collect()
 }
 
-/// Milliseconds, to the tenth.
+/// Milliseconds, rounded to tenths.
 pub fn milliseconds(time: Duration) -> f64 {
     (time.as_secs_f64() * 10_000.0).round() / 10.0
 }

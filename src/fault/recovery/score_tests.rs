@@ -157,7 +157,7 @@ fn hang_that_nothing_ended_is_not_known_without_a_budget() {
     assert_eq!(hangs(Some(&budget)), (vec![Some(ms(20)), Some(ms(7))], ms(27)));
 }
 
-/// Times near each other, and at the end of time.
+/// Times near each other, near the largest, and any.
 fn times() -> impl Strategy<Value = Duration> {
     let near = (0..50_u64).prop_map(ms);
     let end = (0..50_u64).prop_map(|back| Duration::MAX - ms(back));

@@ -1,4 +1,4 @@
-//! An answer whose first tool call is broken.
+//! Answers whose first tool call is broken.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -11,7 +11,7 @@ use crate::event::with_data;
 use loomrec_provider::framing::events;
 use loomrec_provider::{AnswerShape, Framing};
 
-/// What stands in a stream's events for arguments that are no JSON, and these.
+/// The mark that stands for invalid arguments in a stream, and the text that replaces it.
 #[derive(Debug)]
 pub(super) struct MarkedArguments {
     mark: String,
@@ -20,10 +20,9 @@ pub(super) struct MarkedArguments {
 
 /// Breaks the first tool call of a complete answer.
 ///
-/// Arguments that are an object cannot be cut short in it: text that is cut stands in
-/// their place. In the streams of those who send such an object as text piece by
-/// piece, that text itself can be: there a mark stands for it until the stream is
-/// split.
+/// Arguments that are a JSON object cannot be cut short within the answer, so the cut text replaces
+/// them as a string. Some providers stream such an object as text in pieces, and there the text
+/// itself can be cut: a mark stands for it until the stream is split.
 pub(super) fn break_call(
     mode: ToolFault,
     shape: &AnswerShape,
@@ -68,7 +67,7 @@ pub(super) fn break_call(
     Ok(None)
 }
 
-/// A value of another type, that no lenient reader takes for the one that was meant.
+/// Returns a value of another type that no lenient reader converts back.
 fn of_another_type(value: Value) -> Value {
     match value {
         Value::Array(_) => value.to_string().into(),
@@ -76,8 +75,8 @@ fn of_another_type(value: Value) -> Value {
     }
 }
 
-/// A mark that stands nowhere in an answer. It is short and has no blanks, so that it
-/// comes in one piece.
+/// Returns a mark that does not occur in the answer. It is short and has no blanks, so that it is
+/// not split.
 fn mark(whole: &str) -> (u64, String) {
     let marks = (0..).map(|number: u64| (number, json!({ "~": number }).to_string()));
     let mut free = marks.filter(|(_, mark)| {
@@ -86,7 +85,7 @@ fn mark(whole: &str) -> (u64, String) {
     free.next().unwrap_or_default()
 }
 
-/// The events of a stream with the text in the place of its mark.
+/// Replaces the mark in the events of a stream with the text.
 pub(super) fn unmarked(
     framing: Framing,
     chunks: Vec<Vec<u8>>,
@@ -98,7 +97,7 @@ pub(super) fn unmarked(
         .collect()
 }
 
-/// The event anew where the mark is in it.
+/// Returns the event rewritten, if the mark is in it.
 fn unmarked_event(framing: Framing, chunk: &[u8], marked: &MarkedArguments) -> Option<Vec<u8>> {
     let event = events(framing, chunk).find(|event| event.data.is_some())?;
     let mut data = event.json()?;
@@ -120,7 +119,7 @@ fn unmarked_event(framing: Framing, chunk: &[u8], marked: &MarkedArguments) -> O
     Some(with_data(framing, chunk, &data, false))
 }
 
-/// Puts the text in the place of the mark; whether it was there.
+/// Replaces the mark with the text. Returns whether the mark was there.
 fn replace(value: &mut Value, marked: &MarkedArguments) -> bool {
     match value {
         Value::String(text) if *text == marked.mark => {

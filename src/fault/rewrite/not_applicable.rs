@@ -2,16 +2,16 @@
 
 use loomrec_provider::ModeError;
 
-/// Why an answer cannot be changed so.
+/// Why a fault cannot be applied to an answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotApplicable {
-    /// The fault is none that changes what an answer says.
+    /// The fault does not change what an answer says.
     #[error("the fault {fault} does not change what an answer says")]
     Fault {
         /// Its type.
         fault: &'static str,
     },
-    /// The bytes are no answer of the operation, or one that says nothing in words.
+    /// The bytes are not an answer of the operation, or the answer says nothing.
     #[error("the answer is none of {operation} that says something")]
     NotAnAnswer {
         /// The operation's name.
@@ -26,7 +26,7 @@ pub enum NotApplicable {
         /// The tool's name.
         name: String,
     },
-    /// The stream cannot be taken apart, or not be put together again.
+    /// The stream cannot be merged, or the changed answer cannot be split.
     #[error(transparent)]
     Mode(#[from] ModeError),
 }

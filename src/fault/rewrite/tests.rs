@@ -6,7 +6,7 @@ use crate::{FaultPoint, ToolFault, test_calls};
 use loomrec_provider::framing::events;
 use loomrec_provider::{Operation, TokenUsage, ToolCall};
 
-/// The calls whose answers can be changed, and whether these can call tools.
+/// Calls whose answers can be changed, and whether the answers can call tools.
 fn all() -> Vec<(ResponseFormat<'static>, bool)> {
     let of = |operation, framing| test_calls::asked(operation, "", framing);
     let invoke = |model| ResponseFormat {
@@ -120,7 +120,7 @@ fn a_partial_answer_says_so_in_the_providers_words_and_cost_no_output() {
     }
 }
 
-/// The first id of an answer that tells one in plain text.
+/// The first id in an answer, if it is in plain text.
 fn ids(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
     let id = text.split_once("\"id\":\"").map(|(_, rest)| rest.split('"').next().unwrap());

@@ -1,21 +1,20 @@
-//! An error status as the provider would have sent it, or as the fault says.
+//! Error responses as the provider would send them, or as the fault declares them.
 
 use serde_json::Value;
 
 use super::{HttpError, SyntheticResponse};
 use loomrec_provider::{ErrorRequest, Provider, ResponseFormat};
 
-/// After how many seconds a call may be made again, where the fault does not say.
+/// The default number of seconds after which a client may retry.
 const RETRY_AFTER: f64 = 1.0;
 
-/// OpenAI's word for an account without credit: a 429 that no waiting mends.
+/// OpenAI's code for an account without credit: a 429 that no retry resolves.
 const NO_QUOTA: &str = "insufficient_quota";
 
-/// Headers that say how the message itself is framed: these are the server's, and
-/// a fault that is to lie about them is one of its own.
+/// Headers that frame the message. The server sets them; a separate fault falsifies them.
 const FRAMING: [&str; 4] = ["content-length", "transfer-encoding", "connection", "keep-alive"];
 
-/// The error.
+/// Makes the error response.
 pub(super) fn error(
     told: &HttpError,
     shape: Provider,
@@ -26,7 +25,7 @@ pub(super) fn error(
     let natural = ErrorRequest {
         kind: told.code.as_deref(),
         message: told.message.as_deref(),
-        // Beyond what is representable the cast saturates.
+        // The cast saturates if the number is too large.
         retry_after_ms: wait.map(|seconds| (seconds * 1000.0).round() as u64),
         framing: streamed.then_some(asked.framing),
         ..ErrorRequest::new(shape, asked.upstream, told.status_code)
@@ -38,7 +37,7 @@ pub(super) fn error(
         headers: headers.collect(),
         body: natural.body,
     };
-    // The one header or the other, or both: as the fault says.
+    // `retry-after-ms` is only sent if the fault gives it.
     made.headers.retain(|(name, _)| name != "retry-after-ms");
     if let Some(seconds) = told.retry_after.filter(|_| made.has("retry-after")) {
         made.set("retry-after", seconds.to_string());
@@ -62,8 +61,8 @@ pub(super) fn error(
     made
 }
 
-/// After how many seconds the call may be made again: as the fault says, or, where the
-/// provider is one that tells, a second.
+/// Seconds after which the client may retry: as the fault declares, or the default if the provider
+/// sends a wait with this status.
 fn wait(told: &HttpError, shape: Provider) -> Option<f64> {
     let given = told.retry_after.or(told.retry_after_ms.map(|ms| ms as f64 / 1000.0));
     let tells = shape.tells_wait(told.status_code);
@@ -71,7 +70,7 @@ fn wait(told: &HttpError, shape: Provider) -> Option<f64> {
     given.or(usual.then_some(RETRY_AFTER))
 }
 
-/// The body that the fault gives: text as it is, anything else as JSON.
+/// Sets the body that the fault declares: a string as it is, anything else as JSON.
 fn given(made: &mut SyntheticResponse, body: &Value) {
     let (text, json) = match body {
         Value::String(text) => (text.clone(), serde_json::from_str::<Value>(text).is_ok()),

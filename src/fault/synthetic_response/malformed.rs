@@ -1,4 +1,4 @@
-//! An answer with status 200 that does not parse.
+//! Responses with status 200 that do not parse.
 
 use serde_json::json;
 
@@ -7,12 +7,12 @@ use crate::broken_message;
 use loomrec_provider::ResponseFormat;
 use loomrec_provider::framing::{self, EventFrame, Framing};
 
-/// What does not parse where nothing is given.
+/// The default text that does not parse.
 const MALFORMED: &str = r#"{"malformed": "#;
 
-/// The answer. In place of a stream it is an event that carries what does not parse:
-/// bytes that are no event at all would be taken for a stream that says nothing. What
-/// is given as an event already goes out as it is.
+/// Makes the response. In place of a stream it is an event whose data does not parse, because bytes
+/// that are no event would be read as an empty stream. Text that already is an event is sent as it
+/// is.
 pub(super) fn malformed(
     raw: Option<&str>,
     asked: &ResponseFormat<'_>,
@@ -26,7 +26,7 @@ pub(super) fn malformed(
 }
 
 fn framed(text: &str, asked: &ResponseFormat<'_>) -> Vec<u8> {
-    // SDKs that go by the name pass over an event without one.
+    // SDKs that select events by name ignore one without a name.
     let name = asked.operation.first_event();
     match asked.framing {
         Framing::Sse

@@ -1,6 +1,6 @@
-//! An answer made by a fault.
+//! A response made by a fault.
 
-/// An answer made by a fault. Its length is not among the headers.
+/// A response made by a fault. Its headers do not include the length.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SyntheticResponse {
     /// The status.
@@ -17,12 +17,12 @@ impl SyntheticResponse {
         Self { status, headers, body: body.into() }
     }
 
-    /// Whether there is a header of this name.
+    /// Whether it has a header of this name.
     pub(super) fn has(&self, name: &str) -> bool {
         self.headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name))
     }
 
-    /// Puts a header in place of any of its name.
+    /// Sets a header, replacing one of the same name.
     pub(super) fn set(&mut self, name: &str, value: impl Into<String>) {
         let value = value.into();
         match self.headers.iter_mut().find(|(own, _)| own.eq_ignore_ascii_case(name)) {

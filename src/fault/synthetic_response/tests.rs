@@ -36,7 +36,7 @@ fn header<'a>(made: &'a SyntheticResponse, name: &str) -> Option<&'a str> {
     made.headers.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str())
 }
 
-/// What Gemini says of a wait.
+/// The `retryDelay` in Gemini's error.
 fn retry_delay(made: &SyntheticResponse) -> Value {
     let body = json_of(made);
     let details = body["error"]["details"].as_array().cloned().unwrap_or_default();

@@ -1,29 +1,29 @@
-//! Where the elements of one JSON array end.
+//! The scanner that finds where the elements of a JSON array end.
 
 use super::OpenEvent;
 
-/// Where the scan stands.
+/// The state of the scan.
 #[derive(Debug, Default)]
 pub(crate) struct ArrayScan {
     state: State,
-    /// The array's own bracket has passed.
+    /// Whether the opening bracket of the array has passed.
     opened: bool,
-    /// Something has passed since the last element ended.
+    /// Whether any byte has passed since the last element ended.
     begun: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 enum State {
-    /// Before an element, or the bracket that closes the array.
+    /// Before an element or the closing bracket of the array.
     #[default]
     Before,
-    /// Within an array or an object, so many levels deep.
+    /// Within an array or an object, this many levels deep.
     Nested(usize),
-    /// Within a string, so many levels deep; whether a backslash was the last byte.
+    /// Within a string, this many levels deep; whether the last byte was a backslash.
     Text(usize, bool),
     /// Within a number or a word.
     Plain,
-    /// Behind the array.
+    /// After the array.
     Closed,
 }
 
@@ -62,7 +62,7 @@ impl ArrayScan {
         }
     }
 
-    /// At `depth` again; at none the element has ended.
+    /// Back at `depth`; at 0 the element has ended.
     fn up(&mut self, depth: usize, at: usize, on: &mut impl FnMut(usize, bool)) -> State {
         if depth > 0 {
             return State::Nested(depth);

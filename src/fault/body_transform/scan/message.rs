@@ -1,23 +1,23 @@
-//! Where the messages of AWS's event stream end: their length stands at their
-//! beginning.
+//! The scanner that finds where the messages of AWS's event stream end. Each message begins with
+//! its length.
 
 use super::OpenEvent;
 
-/// The two lengths and their checksum.
+/// Length of the two lengths and their checksum.
 const PRELUDE: usize = 12;
-/// What surrounds headers and payload: that, and the checksum at the end.
+/// Bytes besides headers and payload: the prelude, and the checksum at the end.
 const AROUND: u64 = 16;
 
-/// Where the scan stands.
+/// The state of the scan.
 #[derive(Debug, Default)]
 pub(crate) struct MessageScan {
     prelude: [u8; PRELUDE],
-    /// How much of it has passed.
+    /// How many bytes of the prelude have passed.
     have: usize,
-    /// How much of the message is still to come behind it.
+    /// How many bytes of the message are still to come after the prelude.
     left: u64,
     carries: bool,
-    /// A length was wrong: nothing can be told apart any more.
+    /// Whether a prelude was wrong, so that the messages after it cannot be found.
     lost: bool,
 }
 

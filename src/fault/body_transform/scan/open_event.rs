@@ -1,10 +1,10 @@
 //! An event of a stream that has not ended.
 
-/// What stands at the end of a stream, behind its last event that ended.
+/// What is left at the end of a stream, after its last complete event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::body_transform) struct OpenEvent {
-    /// Whether it is an event that carries something.
+    /// Whether it is an event that carries data.
     pub(in crate::body_transform) carries: bool,
-    /// Whether its end was there.
+    /// Whether its end has come.
     pub(in crate::body_transform) finished: bool,
 }

@@ -1,26 +1,26 @@
-//! Where server-sent events end: behind a blank line.
+//! The scanner that finds where server-sent events end: after a blank line.
 
 use super::OpenEvent;
 
-/// What may stand before the first line.
+/// The byte order mark, which may precede the first line.
 const MARK: &[u8] = b"\xef\xbb\xbf";
-/// As much of a line as tells whether it carries data.
+/// How many bytes of a line show whether it carries data.
 const BEGINNING: usize = MARK.len() + b"data:".len();
 
-/// Where the scan stands.
+/// The state of the scan.
 #[derive(Debug, Default)]
 pub(crate) struct Sse {
-    /// How the line begins.
+    /// The first bytes of the line.
     beginning: [u8; BEGINNING],
-    /// How long it is.
+    /// The length of the line so far.
     length: usize,
-    /// It is not the body's first.
+    /// Whether the line is not the body's first.
     later: bool,
-    /// The event has begun.
+    /// Whether the event has begun.
     begun: bool,
-    /// It has a line of data.
+    /// Whether the event has a data line.
     carries: bool,
-    /// The last byte was a CR, and LF may follow; whether it ended a blank line.
+    /// Set if the last byte was a CR, so that an LF may follow: whether the CR ended a blank line.
     after_cr: Option<bool>,
 }
 
@@ -65,7 +65,7 @@ impl Sse {
         self.length = self.length.saturating_add(part.len());
     }
 
-    /// Whether the line so far is one of data.
+    /// Whether the line so far is a data line.
     fn is_data(&self) -> bool {
         let line = self.line();
         line.starts_with(b"data:") || (line == b"data" && self.length <= BEGINNING)

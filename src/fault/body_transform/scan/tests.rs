@@ -5,7 +5,7 @@ use super::*;
 use crate::test_calls::{FRAMINGS, split, stream};
 use loomrec_provider::framing::events;
 
-/// The ends of a stream's events, and what is open at its end, from its pieces.
+/// The ends of the events in a stream that comes in pieces, and what is open at its end.
 fn scanned(framing: Framing, pieces: &[&[u8]]) -> (Vec<(usize, bool)>, Option<OpenEvent>) {
     let mut scanner = EventScanner::new(framing);
     let (mut ends, mut at) = (vec![], 0);
@@ -22,7 +22,7 @@ fn expected(framing: Framing, bytes: &[u8]) -> Vec<(usize, bool)> {
     whole.map(|event| (event.range.end, event.data.is_some())).collect()
 }
 
-/// Bytes that look like a stream, more or less.
+/// Bytes that resemble a stream.
 fn text() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
         Just(b"data: {}".to_vec()),

@@ -8,7 +8,7 @@ fn data() -> Vec<Value> {
     (0..4).map(|at| json!({"n": at})).collect()
 }
 
-/// The bytes that come of a stream of four, and whether the fault struck.
+/// The bytes sent for a stream of four events, and whether the fault struck.
 fn bytes(fault: &Fault, framing: Framing) -> (Vec<u8>, bool) {
     let (steps, struck) = steps(fault, Some(framing), &chunks(framing, &data()));
     let (bytes, last) = told(&steps);
@@ -16,7 +16,7 @@ fn bytes(fault: &Fault, framing: Framing) -> (Vec<u8>, bool) {
     (bytes, struck)
 }
 
-/// What the events carry; `null` for what does not parse.
+/// The data of the events; `null` for data that does not parse.
 fn carried(framing: Framing, bytes: &[u8]) -> Vec<Value> {
     let with_data = events(framing, bytes).filter(|event| event.data.is_some());
     with_data.map(|event| event.json().unwrap_or_default()["n"].clone()).collect()
