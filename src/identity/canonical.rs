@@ -1,8 +1,9 @@
 //! The canonical text of a JSON value: byte for byte what Python writes for
 //! `json.dumps(json.loads(text), sort_keys=True)`.
 //!
-//! AgentLoom's `request_hash` is SHA-256 over that text, so every detail is its:
-//! `", "` and `": "` between, keys in code point order, everything outside
+//! AgentLoom's `request_hash` is SHA-256 over that text, so every detail follows it: the separators
+//! `", "` and `": "`, keys in code point order, everything outside printable ASCII escaped,
+//! integers in full, floats as Python's `repr`.
 //! printable ASCII escaped, integers in full, floats as Python's `repr`.
 
 use super::json::Json;
@@ -22,8 +23,8 @@ pub fn text(value: &Json<'_>) -> String {
     String::from_utf8(out).unwrap_or_default()
 }
 
-/// Appends the canonical text of what `ignored` leaves of `value`: an ignored
-/// member is gone, an ignored element is `null`.
+/// Appends the canonical text of what `ignored` leaves of `value`: an ignored member is left out,
+/// an ignored element becomes `null`.
 pub(super) fn write_kept(value: &Json<'_>, ignored: ScopedRules<'_>, out: &mut Vec<u8>) {
     match value {
         Json::Null => out.extend_from_slice(b"null"),
@@ -50,7 +51,7 @@ fn write_elements(items: &[Json<'_>], ignored: ScopedRules<'_>, out: &mut Vec<u8
     out.push(b']');
 }
 
-/// Appends the object of those members that `keep` wants and `ignored` leaves.
+/// Appends an object with the members that `keep` accepts and `ignored` leaves.
 pub(super) fn write_members(
     members: &[(JsonStr<'_>, Json<'_>)],
     ignored: ScopedRules<'_>,
@@ -120,7 +121,7 @@ pub(super) fn write_string(string: JsonStr<'_>, out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// An escape at the start of `source` that stands in the canonical text as it is.
+/// Splits off an escape at the start of `source` that is the same in the canonical text.
 fn split_same_escape(source: &str) -> Option<(&str, &str)> {
     match source.as_bytes() {
         [b'\\', b'n' | b'"' | b'\\' | b't' | b'r' | b'b' | b'f', ..] => source.split_at_checked(2),
@@ -128,8 +129,8 @@ fn split_same_escape(source: &str) -> Option<(&str, &str)> {
     }
 }
 
-/// Appends the escapes of the characters beyond ASCII that `source` begins with,
-/// and returns the rest: such text comes in long runs.
+/// Appends the escapes of the characters beyond ASCII that `source` begins with, and returns the
+/// rest. It takes a whole run, because such text comes in long runs.
 fn write_foreign<'s>(source: &'s str, out: &mut Vec<u8>) -> &'s str {
     let mut rest = source.chars();
     loop {
@@ -184,14 +185,14 @@ fn write_number(digits: &str, out: &mut Vec<u8>) {
     }
     match digits.parse() {
         Ok(value) => out.extend_from_slice(python_float(value).as_bytes()),
-        // A reader's number always parses.
+        // The reader only accepts numbers that parse.
         Err(_) => out.extend_from_slice(digits.as_bytes()),
     }
 }
 
-/// A float as Python's `json.dumps` writes it: the shortest digits that read
-/// back as the same value, with an exponent where the decimal exponent is below
-/// -4 or at least 16; `Infinity`, `-Infinity` and `NaN` where it is not finite.
+/// A float as Python's `json.dumps` writes it: the shortest digits that read back as the same
+/// value, with an exponent if the decimal exponent is below -4 or at least 16. A value that is not
+/// finite is `Infinity`, `-Infinity` or `NaN`.
 pub fn python_float(value: f64) -> String {
     if !value.is_finite() {
         let name = if value.is_nan() { "NaN" } else { "Infinity" };
@@ -218,13 +219,13 @@ pub fn python_float(value: f64) -> String {
     }
 }
 
-/// The shortest digits that read back as `value`, as `d.dde-7`; of two equally
-/// near texts of that length the even one, as Python's.
+/// The shortest digits that read back as `value`, as `d.dde-7`. If two such texts are equally near,
+/// it is the even one, as in Python.
 fn shortest(value: f64) -> String {
     let shortest = format!("{value:e}");
     let digits = shortest.find('e').unwrap_or_default().saturating_sub(1);
-    // Rust takes the upper one of two equally near texts. A double lies midway
-    // between two only where they have as many digits as it can tell apart.
+    // Rust takes the upper one of two equally near texts. A double is midway between two texts only
+    // if they have as many digits as it can distinguish.
     if digits < 15 {
         return shortest;
     }

@@ -21,7 +21,7 @@ pub(super) fn to_hex(digest: &[u8; 32]) -> HexDigest {
     hex
 }
 
-/// The digest that lower-case hex digits stand for.
+/// The digest that lower-case hex digits encode.
 pub(super) fn to_bytes(hex: &HexDigest) -> [u8; 32] {
     let value = |digit: u8| if digit <= b'9' { digit & 0xf } else { (digit & 0xf) + 9 };
     let mut digest = [0; 32];

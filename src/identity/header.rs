@@ -1,9 +1,8 @@
-//! The request headers that change an answer, and so are part of a request's key.
+//! The request headers that change an answer and are therefore part of a request's key.
 //!
-//! The table below is the one place that says which: what is stored of a request and
-//! what its key is made of both follow it. A value that names an account or may hold a
-//! credential is stored and hashed as a digest, so the stored request still has the key
-//! it stands under.
+//! The table below is the only list of them. It decides what is stored of a request and what its
+//! key is made of. A value that names an account or may hold a credential is stored and hashed as a
+//! digest, so that the key can be computed again from the stored request.
 
 use std::borrow::Cow;
 
@@ -16,11 +15,10 @@ use super::rules::IdentityRules;
 enum Value {
     /// As it was sent.
     Clear,
-    /// As it was sent where it is an address without user and parameters, else as a
-    /// digest.
+    /// As it was sent if it is an address without user and parameters, else as a digest.
     Address,
-    /// As it was sent where it is the name of a saved configuration, else as a digest:
-    /// written out, a configuration may hold keys.
+    /// As it was sent if it is the name of a saved configuration, else as a digest, because a
+    /// configuration in full may hold keys.
     Saved,
     /// As a digest: it names an account, or may hold a credential.
     Digest,
@@ -28,7 +26,7 @@ enum Value {
 
 use Value::{Address, Clear, Digest, Saved};
 
-/// Each header, sorted by name: how its value is kept, and what it changes.
+/// Each header, sorted by name: how its value is stored, and what it changes.
 const TABLE: [(&str, Value, &str); 56] = [
     ("anthropic-beta", Clear, "switches features of the API on"),
     ("anthropic-version", Clear, "the version of the API, and so the answer's shape"),
@@ -88,12 +86,12 @@ const TABLE: [(&str, Value, &str); 56] = [
     ("x-vertex-ai-llm-shared-request-type", Clear, "Vertex: how the model is run"),
 ];
 
-/// Where Portkey's headers begin: any that is not in the table and not below is kept as
-/// a digest, since each may say who answers, and many name an account.
+/// The prefix of Portkey's headers. Any that is neither in the table nor below is stored as a
+/// digest, because it may decide who answers, and many name an account.
 const PORTKEY: &str = "x-portkey-";
 
-/// Portkey's headers that change no answer (they name the call, or say how long to wait)
-/// or are a credential of their own, without the beginning.
+/// Portkey's headers, without the prefix, that do not change an answer (they name the call, or set
+/// a timeout) or that are credentials.
 const PORTKEY_OTHERS: [&str; 13] = [
     "anthropic-api-key",
     "api-key",
@@ -110,19 +108,18 @@ const PORTKEY_OTHERS: [&str; 13] = [
     "trace-id",
 ];
 
-/// Bedrock's header for the form of a streamed answer, which `accept` says of a
-/// complete one.
+/// Bedrock's header for the format of a streamed answer. For a complete answer that is `accept`.
 const BEDROCK_ACCEPT: &str = "x-amzn-bedrock-accept";
 
-/// How a digest begins.
+/// The prefix of a digest.
 pub const DIGEST: &str = "sha256:";
-/// How many hex digits it has.
+/// How many hex digits a digest has.
 const DIGITS: usize = 16;
 
-/// How the value of a header of this name, in lower case, is kept; `None` where the
-/// header changes no answer.
+/// How the value of a header of this name, in lower case, is stored; `None` if the header changes
+/// no answer.
 fn value_of(name: &str) -> Option<Value> {
-    // The first letters rule out most headers of most requests.
+    // The first letters exclude most headers of most requests.
     let begins =
         matches!(name.as_bytes().first()?, b'a' | b'c' | b'e' | b'g' | b'h' | b'o' | b'p' | b'r')
             || name.starts_with("x-") && !name.starts_with("x-stainless-");
@@ -141,7 +138,7 @@ pub fn changes_answers(name: &str) -> bool {
     value_of(name).is_some()
 }
 
-/// Whether a header of this name, in lower case, is stored because of what it changes.
+/// Whether a header of this name, in lower case, is stored because it changes the answer.
 pub fn is_stored(name: &str) -> bool {
     name == BEDROCK_ACCEPT || changes_answers(name)
 }
@@ -165,8 +162,8 @@ pub fn kept_value<'v>(name: &str, value: &'v str) -> Cow<'v, str> {
     Cow::Owned(format!("{DIGEST}{digits}"))
 }
 
-/// The variable that SDKs take the value of a header from, where they do: another
-/// machine may not have it set.
+/// The environment variable from which SDKs take the value of a header. It may not be set on
+/// another machine.
 pub fn variable(name: &str) -> Option<&'static str> {
     match name {
         "openai-organization" => Some("OPENAI_ORG_ID"),
@@ -183,17 +180,17 @@ pub fn is_digest(value: &str) -> bool {
     })
 }
 
-/// Which headers keys are made of.
+/// The set of headers that keys are made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HeaderGeneration {
-    /// Before there was a table: three headers, and none of a chat completion.
+    /// The set before the table existed: three headers, and none for chat completions.
     First,
-    /// Those of the table and of the rules.
+    /// The headers of the table and of the rules.
     Second,
 }
 
 impl HeaderGeneration {
-    /// Whether a header of this name is part of the key, whatever is asked for.
+    /// Whether a header of this name is part of the key, whatever the request.
     fn counts(self, name: &str, rules: &IdentityRules) -> bool {
         match self {
             Self::First => matches!(name, "anthropic-beta" | "anthropic-version" | "openai-beta"),
@@ -206,9 +203,9 @@ impl HeaderGeneration {
         }
     }
 
-    /// Whether a chat completion has no header that its plain text has no room for.
+    /// Whether a chat completion has only headers that its plain text does not need to hold.
     pub(super) fn is_plain(self, parts: &RequestParts<'_>, rules: &IdentityRules) -> bool {
-        // Anthropic's version means nothing to chat completions, also not to its own.
+        // Anthropic's version does not affect chat completions, not even Anthropic's own.
         let counts = |name: &str| name != "anthropic-version" && self.counts(name, rules);
         self == Self::First || !parts.headers.iter().any(|(name, _)| counts(name))
     }
@@ -242,9 +239,9 @@ impl HeaderGeneration {
     }
 }
 
-/// The names of the headers that a request is stored with and that are not part of its
-/// key under `rules`: in a chat completion that has its plain key, all of them. Those that
-/// every client sends (`content-type`, `accept`) are not listed.
+/// The names of the headers that are stored with a request and are not part of its key under
+/// `rules`. If a chat completion has its plain key, these are all of them. Headers that every
+/// client sends (`content-type`, `accept`) are not listed.
 pub fn stored_outside_key<'a>(parts: &RequestParts<'a>, rules: &IdentityRules) -> Vec<&'a str> {
     let now = HeaderGeneration::Second;
     let is_plain = matches!(parts.form, KeyForm::Chat) && now.is_plain(parts, rules);
@@ -256,8 +253,8 @@ pub fn stored_outside_key<'a>(parts: &RequestParts<'a>, rules: &IdentityRules) -
     names.filter(listed).collect()
 }
 
-/// The form of the answer that a request chooses by a header, where its operation has
-/// that choice and it is not the usual one.
+/// The format of the answer that a request selects by a header. `None` if the operation has no such
+/// choice, or if the format is the default.
 fn form_of_answer(parts: &RequestParts<'_>) -> Option<String> {
     let KeyForm::Tagged { target, .. } = parts.form else { return None };
     let bedrock = target.starts_with("/model/") && target.ends_with("/invoke");
@@ -266,7 +263,7 @@ fn form_of_answer(parts: &RequestParts<'_>) -> Option<String> {
     }
     let own = parts.values(BEDROCK_ACCEPT).next().filter(|_| bedrock);
     let form = own.or_else(|| parts.values("accept").next())?.trim().to_ascii_lowercase();
-    // The default, and what asks for a stream: that is the mode of delivery.
+    // The default, and media types that request a stream: those only choose the mode of delivery.
     let usual = match form.as_str() {
         "" | "*/*" => true,
         "application/json" | "application/vnd.amazon.eventstream" | "text/event-stream" => bedrock,
@@ -317,7 +314,7 @@ mod tests {
         let org = kept_value("openai-organization", " org-canary ");
         assert!(is_digest(&org) && !org.contains("canary"), "{org}");
         assert_eq!(org, kept_value("openai-organization", "org-canary"));
-        // What is stored is stored alike when it comes back, from an export say.
+        // A stored value stays the same when it is stored again, for example after an import.
         assert_eq!(kept_value("openai-organization", &org), org);
         for (name, value, clear) in [
             ("x-portkey-config", "pc-prod-1234", true),

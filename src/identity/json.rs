@@ -1,9 +1,8 @@
-//! An exact, borrowed JSON value: numbers keep their digits, strings their
-//! source, and nothing is merged or guessed.
+//! An exact, borrowed JSON value: numbers keep their digits, strings keep their source, and nothing
+//! is merged or guessed.
 //!
-//! The reader makes one. Objects hold their members sorted
-//! by key in code point order, each key once, so looking up, comparing and
-//! writing canonically need no further work.
+//! The reader makes it. Objects hold their members sorted by key in code point order, each key
+//! once, so that looking up, comparing and writing them canonically needs no further work.
 
 use std::borrow::Cow;
 
@@ -30,7 +29,7 @@ pub enum Json<'a> {
 }
 
 impl<'a> Json<'a> {
-    /// The member of an object, or `None` where there is none or this is no object.
+    /// The member of an object; `None` if it is absent or this is no object.
     pub fn get(&self, key: &str) -> Option<&Json<'a>> {
         self.get_str(JsonStr::from(key))
     }
@@ -57,7 +56,7 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// What a string says.
+    /// The text of a string, with escapes decoded.
     pub fn as_str(&self) -> Option<Cow<'a, str>> {
         match self {
             Self::String(text) => Some(text.as_str()),
@@ -65,7 +64,7 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// A boolean's value.
+    /// The value of a boolean.
     pub fn as_bool(&self) -> Option<bool> {
         match self {
             Self::Bool(value) => Some(*value),
@@ -73,7 +72,7 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// A number's digits, as they were written.
+    /// The digits of a number, as they were written.
     pub fn as_number(&self) -> Option<&'a str> {
         match self {
             Self::Number(digits) => Some(digits),
@@ -86,7 +85,7 @@ impl<'a> Json<'a> {
         matches!(self, Self::Object(_))
     }
 
-    /// The value at a place, or `None` where the place does not exist.
+    /// The value at a place; `None` if the place does not exist.
     pub fn pointer(&self, pointer: &JsonPointer) -> Option<&Json<'a>> {
         pointer.tokens().iter().try_fold(self, |value, token| match value {
             Self::Object(_) => value.get(token),
@@ -106,46 +105,47 @@ fn array_index(token: &str) -> Option<usize> {
 /// Why bytes are not plain JSON. Such a body is hashed by its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum JsonError {
-    /// Not UTF-8.
+    /// The bytes are not UTF-8.
     #[error("read JSON: byte {at} is not UTF-8")]
     Utf8 {
-        /// Where, in bytes from the start.
+        /// The offset in bytes from the start.
         at: usize,
     },
-    /// Not JSON's grammar; a byte-order mark, `NaN` and trailing bytes are such.
+    /// The text does not follow JSON's grammar; a byte-order mark, `NaN` and trailing bytes do not
+    /// either.
     #[error("read JSON: unexpected input at byte {at}")]
     Syntax {
-        /// Where, in bytes from the start.
+        /// The offset in bytes from the start.
         at: usize,
     },
-    /// An object holds a key twice: readers disagree on what that means.
+    /// An object holds a key twice. Readers disagree on what that means.
     #[error("read JSON: the object ending at byte {at} holds a key twice")]
     DuplicateKey {
-        /// Where the object ends, in bytes from the start.
+        /// The offset of the end of the object, in bytes from the start.
         at: usize,
     },
-    /// A string holds half of a surrogate pair: it means no text.
+    /// A string holds half of a surrogate pair, which is no character.
     #[error("read JSON: the escape at byte {at} is half of a surrogate pair")]
     Surrogate {
-        /// Where, in bytes from the start.
+        /// The offset in bytes from the start.
         at: usize,
     },
-    /// Nested deeper than the reader's `MAX_DEPTH`.
+    /// The value is nested deeper than the reader's `MAX_DEPTH`.
     #[error("read JSON: nested too deep at byte {at}")]
     TooDeep {
-        /// Where, in bytes from the start.
+        /// The offset in bytes from the start.
         at: usize,
     },
-    /// An integer of more than the reader's `MAX_DIGITS` digits.
+    /// An integer has more than the reader's `MAX_DIGITS` digits.
     #[error("read JSON: the integer at byte {at} has too many digits")]
     TooManyDigits {
-        /// Where, in bytes from the start.
+        /// The offset in bytes from the start.
         at: usize,
     },
-    /// More than the reader's `MAX_VALUES` values.
+    /// There are more than the reader's `MAX_VALUES` values.
     #[error("read JSON: too many values, at byte {at}")]
     TooManyValues {
-        /// Where, in bytes from the start.
+        /// The offset in bytes from the start.
         at: usize,
     },
 }

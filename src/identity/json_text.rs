@@ -1,9 +1,7 @@
-//! JSON string text as it stands in a body: borrowed, its escapes undone only
-//! when somebody looks.
+//! The text of JSON strings as it is in a body: borrowed, and decoded only on demand.
 //!
-//! A chat body is mostly strings, so a string is never copied to be hashed:
-//! [`JsonStr`] keeps the raw text between the quotes, and comparing or writing it
-//! decodes on the fly.
+//! A chat body is mostly strings, so a string is never copied to be hashed: [`JsonStr`] keeps the
+//! raw text between the quotes, and comparing or writing it decodes on the fly.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -11,8 +9,8 @@ use std::fmt;
 
 /// A JSON string, borrowed from its source.
 ///
-/// Two of them are equal, and order by code point, as what they mean: `"a"` and
-/// `"\u0061"` are the same string.
+/// Strings are compared and ordered, by code point, as their decoded text: `"a"` and `"\u0061"` are
+/// equal.
 #[derive(Clone, Copy)]
 pub struct JsonStr<'a> {
     raw: &'a str,
@@ -20,17 +18,17 @@ pub struct JsonStr<'a> {
 }
 
 impl<'a> JsonStr<'a> {
-    /// The raw text between the quotes, whose escapes the reader has checked.
+    /// A string from the raw text between the quotes, whose escapes the reader has checked.
     pub(super) fn from_source(raw: &'a str, escaped: bool) -> Self {
         Self { raw, escaped }
     }
 
-    /// The string's meaning; allocates only where the source holds an escape.
+    /// The decoded text; allocates only if the source holds an escape.
     pub fn as_str(&self) -> Cow<'a, str> {
         if self.escaped { Cow::Owned(self.decoded()) } else { Cow::Borrowed(self.raw) }
     }
 
-    /// The meaning of a source with escapes; what stands between them is copied.
+    /// Decodes a source with escapes; the text between them is copied.
     fn decoded(&self) -> String {
         let mut text = String::with_capacity(self.raw.len());
         let mut rest = self.raw;
@@ -45,18 +43,18 @@ impl<'a> JsonStr<'a> {
         text
     }
 
-    /// The characters it means.
+    /// The characters of the decoded text.
     pub fn chars(&self) -> JsonChars<'a> {
         JsonChars { rest: self.raw, escaped: self.escaped }
     }
 
-    /// Where its source text stands in memory: orders the names of one object as
-    /// they were written.
+    /// The address of its source text in memory. It gives the names of one object the order in
+    /// which they were written.
     pub fn offset(&self) -> usize {
         self.raw.as_ptr() as usize
     }
 
-    /// Whether it means the empty string.
+    /// Whether the string is empty.
     pub fn is_empty(&self) -> bool {
         self.raw.is_empty()
     }
@@ -73,7 +71,7 @@ impl<'a> JsonStr<'a> {
 }
 
 impl<'a> From<&'a str> for JsonStr<'a> {
-    /// Plain text; a backslash in it is a backslash.
+    /// Plain text, in which a backslash is no escape.
     fn from(text: &'a str) -> Self {
         Self { raw: text, escaped: false }
     }
@@ -131,7 +129,7 @@ impl fmt::Display for JsonStr<'_> {
     }
 }
 
-/// The characters of a [`JsonStr`], escapes undone.
+/// The characters of a [`JsonStr`], with escapes decoded.
 #[derive(Clone, Debug)]
 pub struct JsonChars<'a> {
     rest: &'a str,
@@ -153,10 +151,10 @@ impl Iterator for JsonChars<'_> {
     }
 }
 
-/// What the escape at the start of `source` means, and how many bytes it takes.
+/// The character of the escape at the start of `source`, and how many bytes it takes.
 ///
-/// The reader has accepted `source` before; were it not an escape, it would be
-/// read as a replacement character rather than fail.
+/// The reader has accepted `source` before. If it were no escape, the result would be a replacement
+/// character, not a failure.
 pub(super) fn unescape(source: &str) -> (char, usize) {
     escape(source.as_bytes()).unwrap_or((char::REPLACEMENT_CHARACTER, 1))
 }
@@ -166,7 +164,7 @@ pub(super) fn unescape(source: &str) -> (char, usize) {
 pub enum BadEscape {
     /// Not one of JSON's escapes.
     Syntax,
-    /// Half of a surrogate pair: it means no character.
+    /// Half of a surrogate pair, which is no character.
     Surrogate,
 }
 
@@ -208,26 +206,26 @@ fn hex4(digits: Option<&[u8]>) -> Option<u32> {
     digits?.iter().try_fold(0, |value, digit| Some(value * 16 + char::from(*digit).to_digit(16)?))
 }
 
-/// Which bytes end a run that can be taken as it is.
+/// The bytes that end a run which can be copied unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunEnd {
-    /// A quote, a backslash, a control character: where a reader must look.
+    /// Quotes, backslashes and control characters, which a reader must handle.
     Special,
-    /// Those, DEL, and everything that is not ASCII: where the canonical text
-    /// differs from the source.
+    /// Those, DEL, and all bytes that are not ASCII: where the canonical text differs from the
+    /// source.
     Unprintable,
 }
 
-/// How many bytes from the start of `bytes` a JSON string may hold as they are:
-/// all before a quote, a backslash or a control character.
+/// How many bytes from the start of `bytes` can be in a JSON string unescaped: all before a quote,
+/// a backslash or a control character.
 pub fn plain_run(bytes: &[u8]) -> usize {
     run(bytes, RunEnd::Special)
 }
 
 /// How many bytes from the start of `bytes` come before the first stop.
 ///
-/// Strings are nearly all of a body, and this is what hashing one spends its time
-/// on beside SHA-256 itself: 32 bytes at a time, then eight.
+/// A body is nearly all strings, and apart from SHA-256 itself, hashing one spends its time here.
+/// So it looks at 32 bytes at a time, then at eight.
 pub fn run(bytes: &[u8], stop: RunEnd) -> usize {
     let clear = match stop {
         RunEnd::Special => clear_blocks(bytes, is_special),
@@ -236,8 +234,8 @@ pub fn run(bytes: &[u8], stop: RunEnd) -> usize {
     clear + short_run(bytes.get(clear..).unwrap_or_default(), stop)
 }
 
-/// How many bytes from the start are blocks in which nothing stops. All bytes of
-/// a block are looked at without a branch, which is done with wide registers.
+/// How many bytes from the start are in blocks without a stop. All bytes of a block are checked
+/// without a branch, so that the compiler can use wide registers.
 fn clear_blocks(bytes: &[u8], is_stop: impl Fn(u8) -> bool) -> usize {
     let (blocks, _) = bytes.as_chunks::<32>();
     let clear = |block: &&[u8; 32]| !block.iter().fold(false, |found, &byte| found | is_stop(byte));
@@ -269,17 +267,17 @@ fn is_unprintable(byte: u8) -> bool {
     is_special(byte) | (byte >= 0x7f)
 }
 
-/// The high bit of every byte of `word` that stops; bytes above the first one
-/// may be marked wrongly (a borrow or a carry runs upward), so only the lowest counts.
+/// Sets the high bit of every byte of `word` that is a stop. Bytes above the first stop may be
+/// marked wrongly (a borrow or a carry runs upward), so only the lowest mark counts.
 fn stops(word: u64, stop: RunEnd) -> u64 {
     const ONES: u64 = 0x0101_0101_0101_0101;
     const HIGH: u64 = 0x8080_8080_8080_8080;
     let equal = |byte: u8| (word ^ (ONES * u64::from(byte))).wrapping_sub(ONES);
-    // In a byte that is ASCII, the high bit of each of these is set where it stops.
+    // In an ASCII byte, the high bit of each of these is set if the byte is a stop.
     let special = word.wrapping_sub(ONES * 0x20) | equal(b'"') | equal(b'\\');
     match stop {
         RunEnd::Special => special & !word & HIGH,
-        // DEL is the one such byte that one more makes 0x80.
+        // DEL is the only such byte for which adding 1 gives 0x80.
         RunEnd::Unprintable => (special | word | word.wrapping_add(ONES)) & HIGH,
     }
 }

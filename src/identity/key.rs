@@ -8,17 +8,14 @@
 //! {"body": …, "headers": {…}, "loomrec": "request/1", "method": …, "query": …, "target": …}
 //! ```
 //!
-//! in the same serialisation. `loomrec` is the domain tag: no chat text has it,
-//! and another version of this form will carry another one. `body` is `null`
-//! where it is empty, `{"json": value}` where it is plain JSON offered as such
-//! (see [`RequestParts::json`]), `{"multipart": [part, …]}` where it parses as
-//! multipart (see [`multipart`]), else
-//! `{"length": n, "sha256": hex}`. `headers` holds the headers that change an answer
-//! (see `identity::header`, repeats joined with `,`) and the media type of `content-type`,
-//! those that are there. A chat completion that has any of the former takes this form
-//! too, since AgentLoom's has no room for them. `query` is the stored
-//! query, in which there are none. What the rules ignore is gone before anything else
-//! looks at the body.
+//! in the same serialisation. `loomrec` is the domain tag: no chat text has it, and another version
+//! of this form will carry another one. `body` is `null` if the body is empty, `{"json": value}` if it is plain JSON sent
+//! as such (see [`RequestParts::json`]), `{"multipart": [part, …]}` if it parses as multipart (see
+//! [`multipart`]), else `{"length": n, "sha256": hex}`. `headers` holds the headers that change an
+//! answer (see `identity::header`, repeats joined with `,`) and the media type of `content-type`,
+//! as far as they are present. A chat completion with any of the former takes this form too,
+//! because AgentLoom's text cannot hold them. `query` is the stored query, which holds no
+//! credentials. What the rules ignore is removed before the body is used in any other way.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -43,9 +40,9 @@ impl RequestKey {
         Self::of_parsed(parts, parts.json().as_ref(), rules)
     }
 
-    /// The key of a request whose body has been read already: `body` is what
-    /// [`RequestParts::json`] or [`parse`](super::reader::parse) made of it, or
-    /// `None` where it is not plain JSON.
+    /// The key of a request whose body has already been parsed. `body` is the result of
+    /// [`RequestParts::json`] or [`parse`](super::reader::parse), or `None` if the body is not
+    /// plain JSON.
     pub fn of_parsed(
         parts: &RequestParts<'_>,
         body: Option<&Json<'_>>,
@@ -54,25 +51,25 @@ impl RequestKey {
         Self(sha256_hex(&text_of(parts, body, rules, HeaderGeneration::Second)))
     }
 
-    /// The key that this request had before keys were made of all headers that change
-    /// an answer. Recordings of that time stand under it.
+    /// The key that this request had before keys covered all headers that change an answer.
+    /// Recordings of that time use it.
     pub fn of_first_generation(parts: &RequestParts<'_>, rules: &IdentityRules) -> Self {
         let body = parts.json();
         Self(sha256_hex(&text_of(parts, body.as_ref(), rules, HeaderGeneration::First)))
     }
 
-    /// The key written as 64 lower-case hex digits, or `None` for any other text.
+    /// The key with these 64 lower-case hex digits; `None` for any other text.
     pub fn parse(text: &str) -> Option<Self> {
         let hex = text.len() == 64 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
         if hex { text.as_bytes().try_into().ok().map(Self) } else { None }
     }
 
-    /// The digest that the digits stand for.
+    /// The digest as bytes.
     pub fn to_bytes(&self) -> [u8; 32] {
         digest::to_bytes(&self.0)
     }
 
-    /// The key of a digest.
+    /// The key with this digest.
     pub fn from_bytes(digest: &[u8; 32]) -> Self {
         Self(digest::to_hex(digest))
     }
@@ -89,8 +86,8 @@ impl RequestKey {
 }
 
 impl Hash for RequestKey {
-    /// Uses all digits: the author of a recording chooses its keys, and may choose them so
-    /// that they begin alike.
+    /// Hashes all digits, because the author of a recording chooses its keys and may choose many
+    /// with the same beginning.
     fn hash<H: Hasher>(&self, state: &mut H) {
         state.write(&self.0);
     }
@@ -130,7 +127,7 @@ fn text_of(
     out
 }
 
-/// Whether the key is AgentLoom's, over this body alone.
+/// Whether the key is AgentLoom's, made of the body alone.
 pub(super) fn is_chat(parts: &RequestParts<'_>, body: &Json<'_>, rules: &IdentityRules) -> bool {
     has_chat_body(parts, body) && HeaderGeneration::Second.is_plain(parts, rules)
 }
@@ -144,7 +141,7 @@ fn is_delivery(key: &JsonStr<'_>) -> bool {
     DELIVERY.iter().any(|name| *key == *name)
 }
 
-/// The members that the chat text names; `null` where they are absent.
+/// The members that the chat text always has; `null` if they are absent.
 pub(super) const NAMED: [&str; 4] = ["max_tokens", "messages", "model", "temperature"];
 
 fn write_chat(body: &Json<'_>, rules: &IdentityRules, out: &mut Vec<u8>) {
@@ -183,7 +180,7 @@ fn write_tagged(
     out.push(b'}');
 }
 
-/// Appends what stands for the body in the tagged form.
+/// Appends the value of `body` in the tagged form.
 pub(super) fn write_body(
     parts: &RequestParts<'_>,
     body: Option<&Json<'_>>,
@@ -223,12 +220,12 @@ pub(super) fn headers<'a>(
     HeaderGeneration::Second.headers(parts, rules)
 }
 
-/// What of the query enters the key.
+/// The part of the query that enters the key.
 pub(super) fn query_of(parts: &RequestParts<'_>) -> String {
     query::identity(parts.query, delivery(parts))
 }
 
-/// What the request asks for, as the tagged form names it.
+/// The value of `target` in the tagged form.
 pub(super) fn target<'a>(parts: &RequestParts<'a>) -> &'a str {
     match parts.form {
         KeyForm::Chat => "chat",
@@ -236,7 +233,7 @@ pub(super) fn target<'a>(parts: &RequestParts<'a>) -> &'a str {
     }
 }
 
-/// Whether the mode of delivery is no part of this request's identity.
+/// Whether the mode of delivery is left out of this request's key.
 pub(super) fn delivery(parts: &RequestParts<'_>) -> bool {
     match parts.form {
         KeyForm::Chat => true,

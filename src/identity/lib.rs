@@ -1,9 +1,9 @@
-//! What makes two requests the same request: the exact JSON reader, the
-//! canonical text, and the SHA-256 key over it.
+//! The identity of requests: the exact JSON reader, the canonical text, and the SHA-256 key over
+//! it.
 //!
-//! [`RequestKey::of`] hashes [`RequestParts`] under [`IdentityRules`]. Identity
-//! is the whole request, never a substring; nothing here reads a clock, a file
-//! or the network. [`request_delta`] explains, after a miss, what was different.
+//! [`RequestKey::of`] hashes [`RequestParts`] under [`IdentityRules`]. Identity is the whole
+//! request, never a substring. Nothing here reads a clock, a file or the network. [`request_delta`]
+//! explains, after a miss, what was different.
 
 pub mod canonical;
 mod digest;

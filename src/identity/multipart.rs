@@ -1,8 +1,8 @@
-//! Multipart bodies as what they carry: their parts in order, without the
-//! boundary that every client makes up anew.
+//! The reader of multipart bodies: their parts in order, without the boundary, which every client
+//! makes up anew.
 //!
-//! The reader is strict: what does not parse as RFC 2046 from the first byte to
-//! the last is no multipart body here, and is hashed by its bytes.
+//! The reader is strict: a body that does not parse as RFC 2046 from the first byte to the last is
+//! not multipart, and is hashed by its bytes.
 
 use std::ops::Range;
 
@@ -15,27 +15,27 @@ use super::json_text::JsonStr;
 /// One part of a multipart body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MultipartPart {
-    /// The field's name, as it stands between the quotes.
+    /// The field's name, as it is between the quotes.
     pub name: Option<String>,
-    /// The file's name, as it stands between the quotes.
+    /// The file's name, as it is between the quotes.
     pub filename: Option<String>,
     /// The part's `content-type`, as it was sent.
     pub content_type: Option<String>,
-    /// Its other headers, in lower case and sorted; the length left out.
+    /// Its other headers, in lower case and sorted, without the length.
     pub headers: Vec<(String, String)>,
-    /// How many bytes it carries.
+    /// The length of its content in bytes.
     pub length: usize,
-    /// SHA-256 of these bytes, in lower-case hex.
+    /// SHA-256 of its content, in lower-case hex.
     pub sha256: String,
 }
 
-/// The parts of a multipart body, or `None` where `content_type` names no
-/// boundary or the body is anything but well-formed parts from end to end.
+/// The parts of a multipart body. `None` if `content_type` names no boundary, or if the body is not
+/// well-formed from end to end.
 pub fn parse(content_type: &str, body: &[u8]) -> Option<Vec<MultipartPart>> {
     let boundary = boundary(content_type)?;
     let delimiter = [b"\r\n--", boundary.as_bytes()].concat();
     let finder = memmem::Finder::new(&delimiter);
-    // The first delimiter opens the body, so its line break is not there.
+    // The first delimiter opens the body, so it has no line break before it.
     let mut rest = body.strip_prefix(&delimiter[2..])?;
     let mut parts = Vec::new();
     loop {
@@ -43,7 +43,7 @@ pub fn parse(content_type: &str, body: &[u8]) -> Option<Vec<MultipartPart>> {
             return matches!(end, b"" | b"\r\n").then_some(parts);
         }
         rest = rest.strip_prefix(b"\r\n")?;
-        // A part without headers and content ends in the line break just taken.
+        // A part without headers and content ends with the line break that was just taken.
         let (content_of, head) = head(rest)?;
         if memmem::find(head.as_bytes(), &delimiter[2..]).is_some() {
             return None;
@@ -93,8 +93,8 @@ fn part(head: &str, content: &[u8]) -> Option<MultipartPart> {
     (!twice).then_some(part)
 }
 
-/// Reads `form-data; name="file"; filename="a.wav"`. Anything else that it says
-/// is kept beside the other headers, so that it counts.
+/// Reads `form-data; name="file"; filename="a.wav"`. Any other parameter is kept with the other
+/// headers, so that it counts.
 fn disposition(value: &str, part: &mut MultipartPart) -> Option<()> {
     let (kind, mut rest) = value.split_once(';').unwrap_or((value, ""));
     if !kind.trim().eq_ignore_ascii_case("form-data") {
@@ -119,8 +119,8 @@ fn disposition(value: &str, part: &mut MultipartPart) -> Option<()> {
     Some(())
 }
 
-/// The first `name=value` of `text`: the name in lower case, the value without
-/// its quotes, and what follows its semicolon.
+/// The first `name=value` of `text`: the name in lower case, the value without quotes, and the text
+/// after the semicolon.
 fn parameter(text: &str) -> Option<(String, &str, &str)> {
     let (name, rest) = text.split_once('=')?;
     let name = name.trim().to_ascii_lowercase();
@@ -142,13 +142,13 @@ fn parameter(text: &str) -> Option<(String, &str, &str)> {
     }
 }
 
-/// The boundary that a multipart content type names, where it has a length that is allowed.
+/// The boundary in a multipart content type, if its length is allowed.
 fn boundary(content_type: &str) -> Option<&str> {
     let boundary = content_type.get(boundary_range(content_type)?)?;
     (1..=70).contains(&boundary.len()).then_some(boundary)
 }
 
-/// Where the boundary stands in a multipart content type: a text of any length but none.
+/// The place of the boundary in a multipart content type. It may be of any length but 0.
 pub fn boundary_range(content_type: &str) -> Option<Range<usize>> {
     let (media, mut rest) = content_type.split_once(';')?;
     let media = media.trim().as_bytes();
@@ -166,8 +166,8 @@ pub fn boundary_range(content_type: &str) -> Option<Range<usize>> {
     None
 }
 
-/// Appends the canonical text of the parts: an array of objects, what a part
-/// does not say left out.
+/// Appends the canonical text of the parts: an array of objects, without the members that a part
+/// lacks.
 pub(super) fn write(parts: &[MultipartPart], out: &mut Vec<u8>) {
     out.push(b'[');
     for (index, part) in parts.iter().enumerate() {

@@ -1,25 +1,25 @@
 //! Text that comes from outside, made safe to print.
 //!
-//! What stands in a recording, a request or an answer may come from anyone; written to a
-//! terminal as it is, it could move the cursor, set the title, turn the line round, or begin a
+//! The contents of a recording, a request or an answer may come from anyone. Written to a terminal
+//! unchanged, they could move the cursor, set the title, reverse the text direction, or begin a
 //! line that looks like one of loomrec's own.
 
 use std::borrow::Cow;
 
-/// The text on one line: line feeds and whatever else a terminal would act on
-/// are written as escapes.
+/// The text on one line: line feeds and everything else that a terminal would act on are written as
+/// escapes.
 pub fn line(text: &str) -> Cow<'_, str> {
     escaped(text, |character| is_active(character) || character == '\n' || character == '\t')
 }
 
-/// The text with its line feeds and tabs, anything else that a terminal would
-/// act on written as escapes.
+/// The text with its line feeds and tabs; everything else that a terminal would act on is written
+/// as escapes.
 pub fn block(text: &str) -> Cow<'_, str> {
     escaped(text, is_active)
 }
 
-/// A message, of which only the first line begins at the margin: no later one can be taken for
-/// a message of its own. Anything a terminal would act on is written as escapes.
+/// A message. Later lines are indented, so that none can be taken for a separate message.
+/// Everything that a terminal would act on is written as escapes.
 pub fn message(text: &str) -> Cow<'_, str> {
     let text = block(text);
     if !text.contains('\n') {
@@ -34,9 +34,9 @@ pub fn message(text: &str) -> Cow<'_, str> {
     lines.fold(first, |text, line| format!("{text}\n{}", indented(line))).into()
 }
 
-/// The text with its line feeds, tabs and colours; anything else that a terminal would act on
-/// is written as escapes. It is for texts that are put together here, of parts that went
-/// through [`line()`].
+/// The text with its line feeds, tabs and colours; everything else that a terminal would act on is
+/// written as escapes. It is for texts that loomrec composes from parts that went through
+/// [`line()`].
 pub fn styled(text: &str) -> Cow<'_, str> {
     if !text.contains(is_active) {
         return text.into();
@@ -62,7 +62,7 @@ pub fn styled(text: &str) -> Cow<'_, str> {
     out.into()
 }
 
-/// The bytes of the colour that a text begins with (`ESC [ 1 ; 31 m`), 0 where it is none.
+/// The length in bytes of the colour that a text begins with (`ESC [ 1 ; 31 m`), or 0.
 fn colour_at(text: &str) -> usize {
     let Some(inside) = text.strip_prefix("\u{1b}[") else { return 0 };
     let digits = inside.bytes().take_while(|byte| matches!(byte, b'0'..=b'9' | b';')).count();
@@ -72,8 +72,8 @@ fn colour_at(text: &str) -> usize {
     }
 }
 
-/// JSON text without anything a terminal would act on. Such characters can only
-/// stand in strings, where an escape means the same.
+/// JSON text without anything that a terminal would act on. Such characters only occur in strings,
+/// where an escape means the same.
 pub fn json(text: &str) -> Cow<'_, str> {
     if !text.contains(is_active) {
         return text.into();
@@ -81,7 +81,7 @@ pub fn json(text: &str) -> Cow<'_, str> {
     let mut out = String::with_capacity(text.len() + 16);
     for character in text.chars() {
         if is_active(character) {
-            // None of them is beyond the 16 bits of one escape.
+            // All of them fit in the 16 bits of one escape.
             out.push_str(&format!("\\u{:04x}", u32::from(character)));
         } else {
             out.push(character);
@@ -90,8 +90,8 @@ pub fn json(text: &str) -> Cow<'_, str> {
     out.into()
 }
 
-/// Whether a terminal acts on it instead of showing it: control characters but
-/// for line feed and tab, and those that change the direction of writing.
+/// Whether a terminal acts on the character instead of showing it. Such are control characters
+/// except line feed and tab, and characters that change the direction of writing.
 fn is_active(character: char) -> bool {
     let turns = matches!(
         character,

@@ -1,7 +1,7 @@
-//! What a query string says beside its credentials.
+//! Query strings without their credentials.
 //!
-//! A request's query is freed of credentials before the request is hashed or stored, and
-//! the key is made of what is left, so a recorded request hashes as the live one did.
+//! Credentials are removed from the query before the request is hashed or stored. The key is made
+//! of the rest, so a recorded request has the same key as the live one.
 
 use std::borrow::Cow;
 
@@ -51,8 +51,8 @@ const CREDENTIALS: [&str; 38] = [
     "xgoogapikey",
 ];
 
-/// Beginnings of parameter names that belong to a signed URL, in lower case. All
-/// of a signature goes, its date too: it is another one at every call.
+/// Prefixes of parameter names that belong to a signed URL, in lower case. All parts of a signature
+/// are removed, the date too, because they change with every call.
 const SIGNATURES: [&str; 6] = [
     "x-amz-",
     "x-goog-algorithm",
@@ -62,39 +62,38 @@ const SIGNATURES: [&str; 6] = [
     "x-goog-sign",
 ];
 
-/// A parameter that carries a credential only where its value has a token's form.
+/// A parameter that is a credential only if its value has the form of a token.
 const MAYBE: &str = "code";
 
-/// How the digest of a value begins that stands in its place.
+/// The prefix of a digest that replaces a value.
 const DIGEST: &str = "sha256:";
 
-/// The digits of such a digest.
+/// How many digits such a digest has.
 const DIGITS: usize = 16;
 
 /// Which parameters of a query are credentials.
 #[derive(Clone, Copy, Debug)]
 pub struct QueryRules<'a> {
-    /// Whether the upstream is a provider whose parameters are known: there a name tells
-    /// that a parameter is a credential. Elsewhere it may be data.
+    /// Whether the upstream is a provider whose parameters are known. Then the name alone decides
+    /// that a parameter is a credential. Otherwise it may be data.
     pub is_known: bool,
-    /// Names of more parameters that are credentials, wherever the request goes; in lower
-    /// case.
+    /// Names of further parameters that are credentials with every upstream, in lower case.
     pub named: &'a [String],
 }
 
 impl QueryRules<'static> {
-    /// Those of a known provider.
+    /// The rules for a known provider.
     pub const KNOWN: Self = Self { is_known: true, named: &[] };
 }
 
-/// What becomes of a parameter.
+/// What is done with a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
-    /// It stays as it came.
+    /// It is kept as it came.
     Kept,
     /// It is left out.
     Dropped,
-    /// A digest takes the place of its value: two values stay different.
+    /// A digest replaces its value, so that different values stay different.
     Digested,
 }
 
@@ -118,8 +117,8 @@ impl QueryRules<'_> {
         Cow::Owned(kept.collect::<Vec<_>>().join("&"))
     }
 
-    /// The raw values that [`Self::stored`] leaves out and that are secret by themselves:
-    /// not when and how a URL was signed, which any text may hold.
+    /// The raw values that [`Self::stored`] leaves out and that are secret. The parameters that say
+    /// when and how a URL was signed are not: any text may hold such values.
     pub fn credentials<'q>(&self, query: &'q str) -> impl Iterator<Item = &'q str> {
         parameters(query)
             .filter(|(_, name, value)| self.fate(name, value) != Fate::Kept && !is_stamp(name))
@@ -143,7 +142,7 @@ impl QueryRules<'_> {
     }
 }
 
-/// The parameters of a query: as they stand, and their names and values.
+/// The parameters of a query: the raw text of each, its name and its value.
 fn parameters(query: &str) -> impl Iterator<Item = (&str, &str, &str)> {
     query.split('&').map(|parameter| {
         let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
@@ -155,24 +154,24 @@ fn is_signature(name: &str) -> bool {
     SIGNATURES.iter().any(|signature| name.starts_with(signature))
 }
 
-/// Whether a decoded name, in lower case, is that of a credential.
+/// Whether a decoded name, in lower case, names a credential.
 fn is_credential_name(name: &str) -> bool {
     let plain = |byte: &u8| !matches!(byte, b'-' | b'_' | b'.');
     let is = |known: &&&str| name.bytes().filter(plain).eq(known.bytes());
     CREDENTIALS.iter().find(is).is_some()
 }
 
-/// Whether a parameter belongs to a signed URL without being secret: when and how it was
-/// signed.
+/// Whether a parameter belongs to a signed URL without being secret: it says when or how the URL
+/// was signed.
 fn is_stamp(name: &str) -> bool {
     let name = decoded(name).to_ascii_lowercase();
     let ends = ["date", "expires", "algorithm", "signedheaders"];
     is_signature(&name) && ends.iter().any(|end| name.ends_with(end))
 }
 
-/// Whether a text has the form of a token: at least 20 characters that a token may have,
-/// and among them a run of at least 16 letters and digits, with two of each at least, and
-/// eight different ones. Words, names, dates and UUIDs have shorter runs.
+/// Whether a text has the form of a token: it has at least 20 characters, all of which a token may
+/// have. Among them is a run of at least 16 letters and digits, with at least two of each and eight
+/// different ones. Words, names, dates and UUIDs have shorter runs.
 pub fn is_token(text: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~+/=".contains(&byte);
     let is_chance = |run: &str| {
@@ -187,8 +186,8 @@ pub fn is_token(text: &str) -> bool {
         && text.split(|c: char| !c.is_ascii_alphanumeric()).any(is_chance)
 }
 
-/// What of a stored query enters the key: all of it but `alt=sse`, where that only chooses
-/// the mode of delivery.
+/// The part of a stored query that enters the key: all but `alt=sse`, if that only chooses the mode
+/// of delivery.
 pub(super) fn identity(query: &str, delivery: bool) -> String {
     let streams = |name, value| delivery && decoded(name) == "alt" && decoded(value) == "sse";
     let kept = parameters(query).filter(|(_, name, value)| !streams(name, value));

@@ -1,11 +1,11 @@
-//! What a request body asks, apart from the settings around it: whether rules and redaction
-//! leave anything of that.
+//! The question in a request body, apart from the settings around it: whether rules and redaction
+//! leave anything of it.
 
 use super::json::Json;
 use super::json_text::JsonStr;
 use super::rules::{IdentityRules, ScopedRules};
 
-/// The top-level members that hold what is asked, over all providers.
+/// The top-level members that hold the question, for all providers.
 const ASKING: [&str; 20] = [
     "contents",
     "content",
@@ -29,16 +29,16 @@ const ASKING: [&str; 20] = [
     "texts",
 ];
 
-/// Members that say who speaks or what kind a value is of, and nothing else.
+/// Members that only name the speaker or the kind of a value.
 const LABELS: [&str; 2] = ["role", "type"];
 
-/// Members that choose who answers, and how.
+/// Members that only choose the model and the mode of delivery.
 const CHOOSING: [&str; 3] = ["model", "stream", "stream_options"];
 
 impl IdentityRules {
-    /// Whether these rules leave out all that a body asks: all its messages, say. A text
-    /// that `is_empty` holds for counts as left out. A body that asks nothing has nothing left
-    /// out.
+    /// Whether these rules leave out the whole question of a body, for example all its messages. A
+    /// text for which `is_empty` is true counts as left out. Returns false for a body that has no
+    /// question.
     pub fn leave_nothing_of(&self, body: &Json<'_>, is_empty: &dyn Fn(&str) -> bool) -> bool {
         let Some(members) = body.as_object() else { return false };
         let named = |key: &JsonStr<'_>, names: &[&str]| names.iter().any(|name| *key == *name);
@@ -54,8 +54,8 @@ impl IdentityRules {
     }
 }
 
-/// Whether a value says anything that the rules do not leave out, beside texts that
-/// `is_empty` holds for.
+/// Whether a value holds anything that the rules do not leave out, except texts for which
+/// `is_empty` is true.
 fn says_something(
     value: &Json<'_>,
     rules: ScopedRules<'_>,
@@ -113,7 +113,7 @@ mod tests {
             r#"{"messages":[{"role":"system","content":"now"},{"role":"user","content":"a"}]}"#;
         assert!(!leave_nothing(chat, &["/messages/0/content", "/model"]));
         assert!(!leave_nothing(r#"{"input":"a","instructions":"b"}"#, &["/input"]));
-        // What asks nothing cannot be emptied.
+        // A body without a question cannot lose it.
         for empty in ["{}", "[]", r#"{"messages":[]}"#, r#"{"model":"m"}"#] {
             assert!(!leave_nothing(empty, &["/messages", "/model"]), "{empty}");
         }

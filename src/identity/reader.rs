@@ -1,30 +1,29 @@
 //! The JSON reader: strict grammar, nothing merged, nothing guessed.
 //!
-//! What it refuses, two JSON readers could understand differently, or a
-//! canonical text could not hold: malformed text, trailing bytes, a byte-order
-//! mark, bytes that are not UTF-8, a key twice in one object, half a surrogate
-//! pair, `NaN` and `Infinity`. It also refuses what would cost too much to hold:
-//! see the limits below. Such a body is hashed by its bytes.
+//! It refuses what two JSON readers could understand differently, or a canonical text could not
+//! hold: malformed text, trailing bytes, a byte-order mark, bytes that are not UTF-8, a key twice
+//! in one object, half a surrogate pair, `NaN` and `Infinity`. It also refuses values that would
+//! cost too much memory; see the limits below. Such a body is hashed by its bytes.
 
 use super::json::{Json, JsonError};
 use super::json_text::{self, BadEscape, JsonStr, RunEnd};
 
-/// How deep arrays and objects may nest: what every thread's stack can take.
+/// How deep arrays and objects may nest, so that the stack of every thread suffices.
 pub const MAX_DEPTH: usize = 500;
 
-/// How many digits an integer may have: what Python's `int` reads by default,
-/// so that the canonical text can be made there too.
+/// How many digits an integer may have: as many as Python's `int` reads by default, so that Python
+/// can make the same canonical text.
 pub const MAX_DIGITS: usize = 4300;
 
 /// How many values one body may hold. A value takes some 32 bytes here and may
 /// take two in a body, so this bounds the memory a hostile body can claim.
 pub const MAX_VALUES: usize = 8_000_000;
 
-/// Reads one JSON value that fills `bytes`, white space around it aside.
+/// Reads one JSON value that fills `bytes`, apart from white space around it.
 ///
 /// # Errors
 ///
-/// [`JsonError`] where `bytes` are not plain JSON.
+/// [`JsonError`] if `bytes` are not plain JSON.
 pub fn parse(bytes: &[u8]) -> Result<Json<'_>, JsonError> {
     let source =
         std::str::from_utf8(bytes).map_err(|error| JsonError::Utf8 { at: error.valid_up_to() })?;
@@ -105,7 +104,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Sorts an object's members; equal keys are then neighbours.
+    /// Sorts an object's members, so that equal keys are neighbours.
     fn close(&self, mut members: Vec<(JsonStr<'a>, Json<'a>)>) -> Result<Json<'a>, JsonError> {
         members.sort_unstable_by_key(|(key, _)| *key);
         let twice = members.windows(2).any(|pair| matches!(pair, [(a, _), (b, _)] if a == b));
@@ -166,7 +165,7 @@ impl<'a> Reader<'a> {
         Ok(Json::Number(text))
     }
 
-    /// Takes one digit or more.
+    /// Takes one or more digits.
     fn digits(&mut self) -> Result<(), JsonError> {
         let count = self.rest().iter().take_while(|byte| byte.is_ascii_digit()).count();
         self.at += count;

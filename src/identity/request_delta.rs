@@ -1,9 +1,8 @@
-//! What differs between two requests, to explain a miss.
+//! The differences between two requests, to explain a miss.
 //!
-//! [`deltas`] names the places where two bodies differ, [`distance`] says how
-//! much they do, so that the nearest of a few hundred recorded requests can be
-//! found, and [`request_deltas`] looks at the whole request. None of it decides
-//! whether two requests are the same: only their keys do.
+//! [`deltas`] names the places where two bodies differ. [`distance`] measures how much they differ,
+//! so that the nearest of a few hundred recorded requests can be found. [`request_deltas`] compares
+//! whole requests. None of them decides whether two requests are the same: only their keys do.
 
 use std::ops::ControlFlow;
 
@@ -18,22 +17,22 @@ use super::rules::{self, IdentityRules, ScopedRules};
 /// One place where two requests differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestDelta {
-    /// Where: a JSON pointer into the body; `""` is all of it. Beside the body,
-    /// [`request_deltas`] names `method`, `target`, `query`, `header NAME` and
-    /// `body` with a pointer into what stands for it in the key's text.
+    /// A JSON pointer into the body; `""` is all of it. [`request_deltas`] also uses `method`,
+    /// `target`, `query` and `header NAME`, and `body` followed by a pointer into the value of
+    /// `body` in the canonical text.
     pub pointer: String,
-    /// What is recorded there, as canonical text; `None` where there is nothing.
+    /// The recorded value, as canonical text; `None` if there is none.
     pub recorded: Option<String>,
-    /// What is there now, as canonical text; `None` where there is nothing.
+    /// The value of the new request, as canonical text; `None` if there is none.
     pub now: Option<String>,
 }
 
-/// The places where two bodies differ, at most `max` of them, leaf by leaf in
-/// the order of keys and indices.
+/// Returns the places where two bodies differ, at most `max` of them, leaf by leaf in the order of
+/// keys and indices.
 ///
-/// Arrays are compared index by index, except where elements were only put in or
-/// only taken out at one place: these alone are named then, by their index in
-/// the array that has them. What the rules ignore does not differ.
+/// Arrays are compared index by index, unless elements were only inserted or only removed at one
+/// place. Then only these elements are named, by their index in the array that has them. What the
+/// rules ignore does not differ.
 pub fn deltas(
     recorded: &Json<'_>,
     now: &Json<'_>,
@@ -57,9 +56,8 @@ pub fn deltas(
     found
 }
 
-/// How much two bodies differ: roughly the bytes that would have to change, 0
-/// where nothing does. A string that keeps its beginning and its end counts for
-/// what is between them.
+/// How much two bodies differ: roughly the number of bytes that would have to change, 0 if none. If
+/// two strings share their beginning and their end, only the bytes between count.
 pub fn distance(recorded: &Json<'_>, now: &Json<'_>, rules: &IdentityRules) -> u64 {
     let (mut sum, mut left) = (0_u64, MEASURED);
     let mut visit = |_: &str, recorded: Option<&Json<'_>>, now: Option<&Json<'_>>| {
@@ -77,9 +75,8 @@ pub fn distance(recorded: &Json<'_>, now: &Json<'_>, rules: &IdentityRules) -> u
     sum
 }
 
-/// The places where two requests differ, at most `max` of them: method, target,
-/// query, headers, then the body. Between two chat completions only the body
-/// counts.
+/// Returns the places where two requests differ, at most `max` of them: method, target, query,
+/// headers, then the body. Between two chat completions only the body counts.
 pub fn request_deltas(
     recorded: &RequestParts<'_>,
     now: &RequestParts<'_>,
@@ -105,8 +102,8 @@ pub fn request_deltas(
     found
 }
 
-/// Compares bodies of which the chat text is made. It says `null` for what it
-/// names and does not find, so there an absent member is no other than `null`.
+/// Compares bodies whose keys are made of the chat text. That text has `null` for the named members
+/// that are absent, so an absent member equals `null`.
 fn chat_deltas(
     recorded: &Json<'_>,
     now: &Json<'_>,
@@ -124,7 +121,7 @@ fn chat_deltas(
     found
 }
 
-/// What the tagged form holds beside the body.
+/// The parts of the tagged form besides the body.
 fn named_texts(parts: &RequestParts<'_>, rules: &IdentityRules) -> Vec<(String, String)> {
     let fixed = [
         ("method".to_owned(), parts.method.to_owned()),
@@ -156,7 +153,7 @@ fn text_deltas(recorded: &[(String, String)], now: &[(String, String)]) -> Vec<R
         .collect()
 }
 
-/// Compares bodies of which one is not JSON, by what stands for them in the key.
+/// Compares bodies of which at least one is not JSON, by the value of `body` in the canonical text.
 fn opaque_deltas(
     recorded: &RequestParts<'_>,
     now: &RequestParts<'_>,
@@ -178,19 +175,19 @@ fn opaque_deltas(
     found
 }
 
-/// How many bytes of array elements are compared to find what was put in or
-/// taken out, before falling back to index by index.
+/// How many bytes of array elements are compared to find insertions and removals, before falling
+/// back to comparing index by index.
 const COMPARED: usize = 16 << 20;
 
-/// How many bytes of differing values a distance looks at.
+/// How many bytes of differing values a distance measures.
 const MEASURED: usize = 4 << 20;
 
-/// What a differing leaf counts before its text does.
+/// The weight of a differing leaf, to which its text is added.
 const LEAF: u64 = 8;
 
 type Visit<'v> = &'v mut dyn FnMut(&str, Option<&Json<'_>>, Option<&Json<'_>>) -> ControlFlow<()>;
 
-/// A walk over two values side by side that visits every differing leaf.
+/// A walk over two values in parallel that visits every differing leaf.
 struct Walk<'v> {
     path: String,
     compared: usize,
@@ -207,7 +204,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Both sides are sorted by key: one pass finds all.
+    /// Both sides are sorted by key, so one pass finds all differences.
     fn members<'x, 'y>(
         &mut self,
         mut a: &[(JsonStr<'x>, Json<'x>)],
@@ -234,7 +231,7 @@ impl Walk<'_> {
         b: &[Json<'_>],
         ignored: ScopedRules<'_>,
     ) -> ControlFlow<()> {
-        // Rules name elements by index, so where they do nothing may move.
+        // Rules name elements by index, so elements are not aligned if rules apply.
         let moved = a.len() != b.len() && ignored.is_nothing();
         let (mut start, mut end) = (0, 0);
         if moved {
@@ -248,7 +245,7 @@ impl Walk<'_> {
             }
         }
         if moved && start + end == a.len().min(b.len()) {
-            // One side is all there at its beginning and its end.
+            // The shorter side consists of the common beginning and the common end.
             for index in start..a.len().max(b.len()) - end {
                 let (left, right) = match a.len() < b.len() {
                     true => (None, b.get(index)),
@@ -262,7 +259,7 @@ impl Walk<'_> {
             let (left, right) = (a.get(index), b.get(index));
             match ignored.element(index) {
                 Some(inner) => self.step(&index.to_string(), left, right, inner)?,
-                // What is ignored of it is what it is, not whether it is there.
+                // A rule ignores the value of an element, not whether the element exists.
                 None if left.is_some() != right.is_some() => {
                     self.step(&index.to_string(), left, right, ignored)?;
                 }
@@ -289,7 +286,7 @@ impl Walk<'_> {
         flow
     }
 
-    /// Whether two elements are equal; `false` once the work allowed is done.
+    /// Whether two elements are equal; `false` once the work limit is reached.
     fn same(&mut self, a: &Json<'_>, b: &Json<'_>) -> bool {
         let Some(left) = self.compared.checked_sub(1 + leaf_len(a).min(leaf_len(b))) else {
             self.compared = 0;
@@ -322,7 +319,7 @@ fn take<'j, 's>(
     Some(value)
 }
 
-/// Whether two values, not both arrays and not both objects, mean the same.
+/// Whether two values, not both arrays and not both objects, are equal.
 fn same_leaf(a: &Json<'_>, b: &Json<'_>) -> bool {
     match (a, b) {
         (Json::Null, Json::Null) => true,
@@ -333,7 +330,7 @@ fn same_leaf(a: &Json<'_>, b: &Json<'_>) -> bool {
     }
 }
 
-/// The bytes that two strings do not share at their beginning and their end.
+/// How many bytes remain of two strings without their common beginning and end.
 fn changed(a: JsonStr<'_>, b: JsonStr<'_>, left: &mut usize) -> u64 {
     let ((a, _), (b, _)) = (a.source(), b.source());
     let (a, b) = (a.as_bytes(), b.as_bytes());
@@ -344,7 +341,7 @@ fn changed(a: JsonStr<'_>, b: JsonStr<'_>, left: &mut usize) -> u64 {
     (a.len().max(b.len()) - suffix) as u64
 }
 
-/// Roughly the bytes of a value; stops adding when the work allowed is done.
+/// Roughly the bytes of a value; stops counting once the work limit is reached.
 fn size(value: &Json<'_>, left: &mut usize) -> u64 {
     if *left == 0 {
         return 0;

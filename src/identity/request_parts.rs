@@ -6,15 +6,14 @@ use super::reader;
 /// How the key is formed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyForm<'a> {
-    /// OpenAI-style chat completions: AgentLoom's hash, over the body alone. A
-    /// body that is no plain JSON object has none; its key takes the tagged form
-    /// with the target `chat`.
+    /// OpenAI-style chat completions: AgentLoom's hash, made of the body alone. A body that is not
+    /// a plain JSON object has no such hash; its key takes the tagged form with the target `chat`.
     Chat,
-    /// Everything else: the domain-tagged form.
+    /// All other requests: the domain-tagged form.
     Tagged {
-        /// What is asked for: an operation's name where several paths mean the
-        /// same (`anthropic.messages`), else the raw path, with a verb that only
-        /// chooses the delivery (Gemini's `:streamGenerateContent`) normalised.
+        /// The target of the request: the name of an operation if several paths mean the same
+        /// (`anthropic.messages`), else the raw path. A verb that only chooses the delivery
+        /// (Gemini's `:streamGenerateContent`) is normalised.
         target: &'a str,
         /// Whether the body's top-level `stream` and `stream_options` and the
         /// query's `alt` only choose the mode of delivery, and so are left out.
@@ -22,7 +21,7 @@ pub enum KeyForm<'a> {
     },
 }
 
-/// One request, ready to be hashed: already freed of secrets, nothing else removed.
+/// One request, ready to be hashed: its credentials are removed, nothing else.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestParts<'a> {
     /// How the key is formed.
@@ -31,26 +30,25 @@ pub struct RequestParts<'a> {
     pub method: &'a str,
     /// The raw query without its `?` and without credentials.
     pub query: &'a str,
-    /// The request's headers, names in lower case, in the order they came. Only
-    /// the few that change an answer enter the key.
+    /// The request's headers, names in lower case, in the order in which they came. Only those that
+    /// change an answer enter the key.
     pub headers: &'a [(String, String)],
     /// The body's bytes.
     pub body: &'a [u8],
 }
 
 impl<'a> RequestParts<'a> {
-    /// The body as JSON, where it is offered as such and is plain JSON.
+    /// The body as JSON, if it is sent as JSON and is plain JSON.
     ///
-    /// It is offered as JSON when its media type is absent or no media type at
-    /// all, is `…/json`, `…/…+json` or AWS's `…/x-amz-json-1.x`, or is
-    /// `application/x-www-form-urlencoded` (what `curl -d` calls the JSON it
-    /// sends), and no content encoding but `identity` is named. JSON in a
-    /// `text/plain` or any other body stays bytes: there its spelling may matter.
+    /// It counts as sent as JSON if its media type is absent or malformed, is `…/json`, `…/…+json`
+    /// or AWS's `…/x-amz-json-1.x`, or is `application/x-www-form-urlencoded` (which `curl -d`
+    /// sends with JSON too), and if it has no content encoding but `identity`. JSON in a
+    /// `text/plain` or any other body stays bytes, because its spelling may matter there.
     pub fn json(&self) -> Option<Json<'a>> {
         if self.offers_json() { reader::parse(self.body).ok() } else { None }
     }
 
-    /// Whether the headers offer the body as JSON; see [`Self::json`].
+    /// Whether the headers declare the body as JSON; see [`Self::json`].
     pub(super) fn offers_json(&self) -> bool {
         let plain = self.values("content-encoding").all(|coding| {
             coding.trim().is_empty() || coding.trim().eq_ignore_ascii_case("identity")

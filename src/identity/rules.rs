@@ -1,10 +1,10 @@
-//! Which places of a request body are left out of its identity.
+//! The rules of identity: which places of a request body are left out of its key.
 //!
-//! A place is an RFC 6901 pointer into the request body as it was sent, such as
-//! `/metadata/run_id` or `/messages/0/content`. It leaves out that one place
-//! and what is below it; there are no wildcards (`*` is a key like any other).
-//! A member is left out whole, so it may as well be absent. An element is left
-//! out as `null`, so its neighbours keep their places and the array its length.
+//! A place is an RFC 6901 pointer into the request body as it was sent, such as `/metadata/run_id`
+//! or `/messages/0/content`. It leaves out that one place and what is below it; there are no
+//! wildcards (`*` is a key like any other). A member is left out completely, as if it were absent.
+//! An element is replaced by `null`, so that its neighbours keep their indices and the array its
+//! length.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ use super::json_text::JsonStr;
 
 /// An RFC 6901 JSON pointer into a request body; never the whole body.
 ///
-/// Pointers order by their tokens, so that those below one place are neighbours.
+/// Pointers are ordered by their tokens, so that those below one place are neighbours.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct JsonPointer {
     tokens: Vec<String>,
@@ -25,7 +25,7 @@ impl JsonPointer {
     ///
     /// # Errors
     ///
-    /// [`PointerError`] where the text is no pointer, or points to the whole body.
+    /// [`PointerError`] if the text is no pointer, or points to the whole body.
     pub fn parse(text: &str) -> Result<Self, PointerError> {
         if text.is_empty() {
             return Err(PointerError::Whole);
@@ -72,14 +72,14 @@ pub(super) fn push_token(path: &mut String, token: &str) {
     }
 }
 
-/// A name as a token of a JSON pointer, with its slash.
+/// A name as a token of a JSON pointer, with its leading slash.
 pub fn pointer_token(name: &str) -> String {
     let mut token = String::new();
     push_token(&mut token, name);
     token
 }
 
-/// A token with `~1` and `~0` undone; `None` where a `~` begins neither.
+/// A token with `~1` and `~0` decoded; `None` if a `~` is followed by neither digit.
 fn unescape(token: &str) -> Option<String> {
     let mut pieces = token.split('~');
     let mut plain = pieces.next()?.to_owned();
@@ -95,24 +95,24 @@ fn unescape(token: &str) -> Option<String> {
     Some(plain)
 }
 
-/// Why a text is no pointer that a rule can hold.
+/// Why a text is not a pointer that a rule can hold.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PointerError {
-    /// The empty pointer.
+    /// The pointer is empty.
     #[error(
         "read the JSON pointer \"\": it stands for the whole body, and ignoring that would make all requests the same (name a place in it, such as /metadata/run_id)"
     )]
     Whole,
-    /// It does not begin with a slash.
+    /// The pointer does not begin with a slash.
     #[error("read the JSON pointer {text:?}: it must begin with \"/\", such as /metadata/run_id")]
     Start {
-        /// What was given.
+        /// The text.
         text: String,
     },
-    /// A `~` that is neither `~0` nor `~1`.
+    /// The text holds a `~` that is neither `~0` nor `~1`.
     #[error("read the JSON pointer {text:?}: write \"~\" in a key as ~0, and \"/\" as ~1")]
     Tilde {
-        /// What was given.
+        /// The text.
         text: String,
     },
 }
@@ -120,13 +120,13 @@ pub enum PointerError {
 /// The top-level members of a body that only choose the mode of delivery.
 pub(super) const DELIVERY: [&str; 2] = ["stream", "stream_options"];
 
-/// The rules a key is made under; the ones used are written into the recording.
+/// The rules that keys are made by. A recording stores the rules of its keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct IdentityRules {
     ignore: Vec<JsonPointer>,
-    /// Names of further headers that keys are made of: in lower case, sorted, each once.
+    /// Names of further headers that keys include: in lower case, sorted, each once.
     headers: Vec<String>,
-    /// Names of headers that are left out of keys, likewise.
+    /// Names of headers that keys leave out: in lower case, sorted, each once.
     ignore_headers: Vec<String>,
 }
 
@@ -138,14 +138,14 @@ impl IdentityRules {
         Self { ignore, ..Self::default() }
     }
 
-    /// These rules, with `more` places left out.
+    /// These rules, with the places of `more` left out too.
     pub fn with(&self, more: impl IntoIterator<Item = JsonPointer>) -> Self {
         let all = Self::new(self.ignore.iter().cloned().chain(more).collect());
         Self { ignore: all.ignore, ..self.clone() }
     }
 
-    /// These rules, and keys that are made of `headers` too, and not of those that are
-    /// `ignored`. Names in lower case.
+    /// These rules, with keys that also include `headers` and leave out those in `ignored`. Names
+    /// are in lower case.
     pub fn with_headers(&self, headers: &[String], ignored: &[String]) -> Self {
         let all = |known: &[String], more: &[String]| {
             let mut all = [known, more].concat();
@@ -160,22 +160,22 @@ impl IdentityRules {
         }
     }
 
-    /// These rules and those of `other`.
+    /// The union of these rules and those of `other`.
     pub fn united(&self, other: &Self) -> Self {
         self.with(other.ignore.iter().cloned()).with_headers(&other.headers, &other.ignore_headers)
     }
 
-    /// The further headers that keys are made of: in lower case, sorted.
+    /// The further headers that keys include: in lower case, sorted.
     pub fn headers(&self) -> &[String] {
         &self.headers
     }
 
-    /// The headers that are left out of keys: in lower case, sorted.
+    /// The headers that keys leave out: in lower case, sorted.
     pub fn ignored_headers(&self) -> &[String] {
         &self.ignore_headers
     }
 
-    /// Whether keys are made of a header because these rules say so.
+    /// Whether keys include a header because these rules name it.
     pub(super) fn names_header(&self, name: &str) -> bool {
         !self.headers.is_empty() && self.headers.iter().any(|known| known == name)
     }
@@ -185,7 +185,7 @@ impl IdentityRules {
         !self.ignore_headers.is_empty() && self.ignore_headers.iter().any(|known| known == name)
     }
 
-    /// Each rule in words, as people read them.
+    /// Each rule in words, for people.
     pub fn words(&self) -> Vec<String> {
         let ignored = self.ignore.iter().map(JsonPointer::to_string);
         let without = self.ignore_headers.iter().map(|name| format!("header {name}"));
@@ -193,38 +193,38 @@ impl IdentityRules {
         ignored.chain(without).chain(with).collect()
     }
 
-    /// These rules, and the top-level members that only choose the mode of
-    /// delivery (`stream`, `stream_options`) left out too: for comparing bodies
-    /// of requests whose form leaves these out.
+    /// These rules, with the top-level members that only choose the mode of delivery (`stream`,
+    /// `stream_options`) left out too. It is for comparing bodies of requests whose form leaves
+    /// these out.
     pub fn with_delivery(&self) -> Self {
         let pointer = |name: &str| JsonPointer { tokens: vec![name.to_owned()] };
         self.with(DELIVERY.map(pointer))
     }
 
-    /// The places left out: sorted, each once.
+    /// The places that are left out: sorted, each once.
     pub fn ignore(&self) -> &[JsonPointer] {
         &self.ignore
     }
 
-    /// Whether the place at the end of `path` (keys and indices, unescaped) is
-    /// left out, by itself or with something around it.
+    /// Whether the place at `path` (keys and indices, unescaped) is left out, by a rule for it or
+    /// for something around it.
     pub fn is_ignored<T: AsRef<str>>(&self, path: &[T]) -> bool {
         path.iter()
             .try_fold(self.ignored(), |at, token| at.member(JsonStr::from(token.as_ref())))
             .is_none()
     }
 
-    /// The rules as seen from the top of a body.
+    /// The rules for the top of a body.
     pub(super) fn ignored(&self) -> ScopedRules<'_> {
         ScopedRules { rules: &self.ignore, depth: 0 }
     }
 }
 
-/// The rules that concern one place of a body and what is below it.
+/// The rules for one place of a body and what is below it.
 ///
-/// They are neighbours in the sorted list and share their first `depth` tokens,
-/// so a step down is a search in a slice: a walk over a body costs next to
-/// nothing where no rule leads.
+/// They are neighbours in the sorted list and share their first `depth` tokens. A step down is
+/// therefore a search in a slice, and a walk over a part of a body without rules costs almost
+/// nothing.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ScopedRules<'r> {
     rules: &'r [JsonPointer],
@@ -232,15 +232,15 @@ pub(super) struct ScopedRules<'r> {
 }
 
 impl<'r> ScopedRules<'r> {
-    /// Nothing is left out.
+    /// No rules: nothing is left out.
     pub(super) const NOTHING: ScopedRules<'static> = ScopedRules { rules: &[], depth: 0 };
 
-    /// Whether nothing here or below is left out.
+    /// Whether nothing at this place or below it is left out.
     pub(super) fn is_nothing(&self) -> bool {
         self.rules.is_empty()
     }
 
-    /// The rules for an object's member; `None` where it is left out.
+    /// The rules for an object's member; `None` if it is left out.
     pub(super) fn member(self, key: JsonStr<'_>) -> Option<ScopedRules<'r>> {
         if self.rules.is_empty() {
             return Some(self);
@@ -255,7 +255,7 @@ impl<'r> ScopedRules<'r> {
         (!left_out).then_some(ScopedRules { rules, depth })
     }
 
-    /// The rules for an array's element; `None` where it is left out.
+    /// The rules for an array's element; `None` if it is left out.
     pub(super) fn element(self, index: usize) -> Option<ScopedRules<'r>> {
         if self.rules.is_empty() {
             return Some(self);

@@ -1,11 +1,11 @@
-//! Finds the name that was meant by one that nobody knows.
+//! Suggestions of a known name for a misspelled one.
 
-/// How much alike two names are at least of which one was meant by the other.
+/// How similar two names must at least be for a suggestion.
 const ALIKE: f64 = 0.7;
 
-/// The name of `known` that is most like `written`, where one is like it at all. Of
-/// names that are equally alike it is the last. Nothing is ever decided by this: it is
-/// for the hint in a message.
+/// Suggests the name in `known` that is most similar to `written`, if any is similar enough. Of
+/// equally similar names it returns the last. The result is only a hint in a message and never
+/// decides anything.
 pub fn nearest<'a>(written: &str, known: &[&'a str]) -> Option<&'a str> {
     let alike = |known: &&'a str| (strsim::jaro(written, known), *known);
     let near = known.iter().map(alike).filter(|(likeness, _)| *likeness > ALIKE);

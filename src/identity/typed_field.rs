@@ -1,5 +1,5 @@
-//! The reader of typed fields: takes the fields of a JSON object as the types they must
-//! have, or says where one stands, what was expected and what was found.
+//! The reader of typed fields. It takes the fields of a JSON object as the types they must have, or
+//! fails with the place of a field, what was expected and what was found.
 
 mod error;
 
@@ -46,18 +46,18 @@ pub enum NullRule {
 /// How much of a wrong value an error shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShownValue {
-    /// Its kind alone: the value may be long or secret.
+    /// Its kind alone, because the value may be long or secret.
     Never,
-    /// A number; of anything else, its kind.
+    /// A number itself; of anything else, its kind.
     Number,
-    /// Anything that is short.
+    /// Any value that is short.
     Always,
 }
 
-/// A field's value; `None` where the field is absent, an error where it is not as expected.
+/// A field's value; `None` if the field is absent, an error if it is not as expected.
 pub type FieldResult<T> = Result<Option<T>, FieldError>;
 
-/// The fields of an object, and the place at which the object stands.
+/// The fields of an object, and the object's place.
 #[derive(Clone, Copy, Debug)]
 pub struct FieldReader<'a> {
     map: &'a Map<String, Value>,
@@ -66,15 +66,15 @@ pub struct FieldReader<'a> {
 }
 
 impl<'a> FieldReader<'a> {
-    /// The fields of `map`, which stands at `place`; an empty place is the root.
+    /// The fields of `map`, whose place is `place`; an empty place is the root.
     pub fn new(map: &'a Map<String, Value>, place: &'a str, style: FieldStyle) -> Self {
         Self { map, place, style }
     }
 
-    /// The fields of `value`, which stands at `place`.
+    /// The fields of `value`, whose place is `place`.
     ///
     /// # Errors
-    /// A value that is no object. `expected` says what it should be.
+    /// If the value is no object. `expected` says what it should be.
     pub fn from_value(
         value: &'a Value,
         place: &'a str,
@@ -85,12 +85,12 @@ impl<'a> FieldReader<'a> {
         Ok(Self { map: value.as_object().ok_or_else(wrong)?, place, style })
     }
 
-    /// The field, under the rule for `null`.
+    /// The field's value, under the rule for `null`.
     pub fn get(self, name: &str) -> Option<&'a Value> {
         self.present(name).filter(|value| self.style.null == NullRule::Value || !value.is_null())
     }
 
-    /// The field, `null` included.
+    /// The field's value, `null` included.
     pub fn present(self, name: &str) -> Option<&'a Value> {
         self.map.get(name)
     }
@@ -116,18 +116,17 @@ impl<'a> FieldReader<'a> {
         FieldError::unexpected(self.place(name), expected, "another string")
     }
 
-    /// Refuses a field that is not among `known`, those of `owner`.
+    /// Refuses fields that are not among `known`, the fields of `owner`.
     ///
     /// # Errors
-    /// The first such field, with a hint to the one that was meant.
+    /// The first such field, with a suggestion of a known one.
     pub fn only(self, owner: &str, known: &[&str]) -> Result<(), FieldError> {
         let stray = self.map.keys().find(|name| !known.contains(&name.as_str()));
         let refuse = |name| FieldError::unknown_field(self.place(name), owner, name, known);
         stray.map_or(Ok(()), |name| Err(refuse(name)))
     }
 
-    /// What `read` makes of a field. Where it makes nothing of it, the error says what was
-    /// `expected`.
+    /// Converts a field with `read`. If that returns `None`, the error says what was `expected`.
     pub fn read<T>(
         self,
         name: &str,
@@ -183,8 +182,8 @@ impl<'a> FieldReader<'a> {
         self.read(name, expected, Value::as_object)
     }
 
-    /// What a word stands for. The error of a word that is not among `known` has a hint to the
-    /// one that was meant, where the style shows strings.
+    /// Returns what a word in `known` stands for. The error for any other word suggests a known
+    /// one, if the style shows strings.
     pub fn word<T: Copy>(self, name: &str, known: &[(&str, T)]) -> FieldResult<T> {
         let words: Vec<&str> = known.iter().map(|(word, _)| *word).collect();
         let expected = format!("one of {}", words.join(", "));
@@ -200,7 +199,7 @@ impl<'a> FieldReader<'a> {
 }
 
 impl ShownValue {
-    /// A wrong value in words.
+    /// Describes a wrong value in words.
     fn describe(self, value: &Value) -> String {
         match self {
             Self::Never => value_kind(value).to_owned(),
@@ -210,7 +209,7 @@ impl ShownValue {
     }
 }
 
-/// What a value is, without its content.
+/// The kind of a value, without its content.
 pub fn value_kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -222,7 +221,7 @@ pub fn value_kind(value: &Value) -> &'static str {
     }
 }
 
-/// A value in a message: itself where it is short, else what it is.
+/// A value in a message: itself if it is short, else its kind.
 pub fn shown_value(value: &Value) -> String {
     match value {
         Value::Null => "nothing".to_owned(),

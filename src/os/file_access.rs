@@ -1,4 +1,4 @@
-//! Files: reads and writes at places, how files are opened, who may use them.
+//! Access to files: reads and writes at offsets, options for opening, permissions.
 
 use std::fs::{File, OpenOptions, Permissions};
 use std::io;
@@ -6,38 +6,38 @@ use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _, PermissionsExt as _};
 
 use rustix::fs::OFlags;
 
-/// Reads bytes at a place of a file, and leaves the file's own place as it is. Returns how
-/// many were read: 0 at the end.
+/// Reads bytes at an offset of a file without moving its cursor. Returns how many were read: 0 at
+/// the end.
 ///
 /// # Errors
-/// A file that cannot be read.
+/// If the file cannot be read.
 pub fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
     file.read_at(buffer, at)
 }
 
-/// Fills a buffer from a place of a file.
+/// Fills a buffer from an offset of a file.
 ///
 /// # Errors
-/// [`io::ErrorKind::UnexpectedEof`] where the file ends before; a file that cannot be read.
+/// [`io::ErrorKind::UnexpectedEof`] if the file ends before, or an error if it cannot be read.
 pub fn read_exact_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<()> {
     file.read_exact_at(buffer, at)
 }
 
-/// Writes all bytes at a place of a file.
+/// Writes all bytes at an offset of a file.
 ///
 /// # Errors
-/// A file that cannot be written; some of the bytes may be there then.
+/// If the file cannot be written. Some of the bytes may have been written then.
 pub fn write_all_at(file: &File, bytes: &[u8], at: u64) -> io::Result<()> {
     file.write_all_at(bytes, at)
 }
 
-/// Makes opening fail where the last part of the path is a symbolic link.
+/// Makes opening fail if the last part of the path is a symbolic link.
 pub fn refuse_links(options: &mut OpenOptions) -> &mut OpenOptions {
     options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
 }
 
-/// Makes opening fail as [`refuse_links`] does, and never wait: a named pipe opens without
-/// another end.
+/// Makes opening fail as [`refuse_links`] does, and never block: a named pipe opens even if nothing
+/// has its other end open.
 pub fn refuse_links_and_waits(options: &mut OpenOptions) -> &mut OpenOptions {
     options.custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed())
 }
@@ -50,7 +50,7 @@ pub fn set_creation_mode(options: &mut OpenOptions, mode: u32) -> &mut OpenOptio
 /// Sets the permissions of a file, as in `0o600`.
 ///
 /// # Errors
-/// A file of another user, or on storage that fails.
+/// If the file belongs to another user, or the storage fails.
 pub fn set_mode(file: &File, mode: u32) -> io::Result<()> {
     file.set_permissions(Permissions::from_mode(mode))
 }

@@ -1,37 +1,37 @@
-//! The status of a file: which one it is, of what kind, and how it is now.
+//! The status of a file: its identity, its kind, length, permissions and age.
 
 use std::fs::{self, File, Metadata};
 use std::io;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::Path;
 
-/// Those who may read or write a file beside its owner.
+/// The permission bits that let others than the owner read or write a file.
 const OTHERS: u32 = 0o066;
 
-/// Which file it is, whatever it is called. Equal ids mean the same file, as long as it
+/// The identity of a file, whatever its names are. Equal ids mean the same file, as long as it
 /// exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FileId {
-    /// The device that it is on.
+    /// The device that holds it.
     pub device: u64,
-    /// Its number there.
+    /// Its number on the device.
     pub inode: u64,
 }
 
-/// A file as one look at it finds it.
+/// The status of a file at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileStatus {
-    /// Which file it is.
+    /// The identity of the file.
     pub id: FileId,
     /// What kind of file it is.
     pub kind: FileKind,
     /// Its length in bytes.
     pub length: u64,
-    /// How many names it has (hard links): 0 once it is deleted.
+    /// How many names (hard links) it has; 0 once it is deleted.
     pub names: u64,
     /// Its permissions, as in `0o600`.
     pub mode: u32,
-    /// When its bytes were last changed, in nanoseconds since 1970.
+    /// When its bytes last changed, in nanoseconds since 1970.
     pub modified: i128,
 }
 
@@ -48,55 +48,57 @@ pub enum FileKind {
     Pipe,
     /// A socket.
     Socket,
-    /// A device, or a kind that is not known.
+    /// A device, or an unknown kind.
     Device,
 }
 
 impl FileId {
-    /// Returns which file is open.
+    /// Returns the identity of an open file.
     ///
     /// # Errors
-    /// A file that the system says nothing about.
+    /// If the system returns no status for the file.
     pub fn from_file(file: &File) -> io::Result<Self> {
         FileStatus::from_file(file).map(|status| status.id)
     }
 
-    /// Returns which file a path names, `None` where nothing is there. A symbolic link is not
+    /// Returns the identity of the file at a path, `None` if there is none. A symbolic link is not
     /// followed.
     ///
     /// # Errors
-    /// A path that cannot be looked at.
+    /// If the path cannot be examined.
     pub fn at_path(path: &Path) -> io::Result<Option<Self>> {
         Ok(FileStatus::at_path(path)?.map(|status| status.id))
     }
 }
 
 impl FileStatus {
-    /// Looks at an open file.
+    /// Returns the status of an open file.
     ///
     /// # Errors
-    /// A file that the system says nothing about.
+    /// If the system returns no status for the file.
     pub fn from_file(file: &File) -> io::Result<Self> {
         file.metadata().map(|metadata| Self::from_metadata(&metadata))
     }
 
-    /// Looks at a path; `None` where nothing is there. A symbolic link is not followed.
+    /// Returns the status of the file at a path, `None` if there is none. A symbolic link is not
+    /// followed.
     ///
     /// # Errors
-    /// A path that cannot be looked at.
+    /// If the path cannot be examined.
     pub fn at_path(path: &Path) -> io::Result<Option<Self>> {
         Self::found(fs::symlink_metadata(path))
     }
 
-    /// Looks at a path, as [`Self::at_path`] does, and follows symbolic links.
+    /// Returns the status of the file at a path, as [`Self::at_path`] does, but follows symbolic
+    /// links.
     ///
     /// # Errors
-    /// A path that cannot be looked at.
+    /// If the path cannot be examined.
     pub fn at_target(path: &Path) -> io::Result<Option<Self>> {
         Self::found(fs::metadata(path))
     }
 
-    /// Whether nobody but its owner may read or write it.
+    /// Whether only its owner may read or write it.
     pub fn is_private(&self) -> bool {
         self.mode & OTHERS == 0
     }

@@ -1,4 +1,4 @@
-//! File systems: whether one is on this machine, and bringing all of one to its device.
+//! File systems: whether one is on the network, and how to flush one to its device.
 
 use std::io;
 use std::path::Path;
@@ -6,17 +6,17 @@ use std::path::Path;
 /// Whether [`sync_file_system`] works on this system.
 pub const CAN_SYNC_FILE_SYSTEM: bool = cfg!(target_os = "linux");
 
-/// Returns when all that was written to the file system of a folder is on the device.
+/// Returns once all data written to the file system of a folder is on the device.
 ///
 /// # Errors
-/// A folder that cannot be opened, storage that fails;
-/// [`io::ErrorKind::Unsupported`] where the system cannot do this.
+/// If the folder cannot be opened or the storage fails; [`io::ErrorKind::Unsupported`] if the
+/// system cannot do this.
 #[cfg(target_os = "linux")]
 pub fn sync_file_system(folder: &Path) -> io::Result<()> {
     Ok(rustix::fs::syncfs(std::fs::File::open(folder)?)?)
 }
 
-/// The same, where the system cannot do this.
+/// The same for systems that cannot do this.
 ///
 /// # Errors
 /// Always [`io::ErrorKind::Unsupported`].
@@ -25,8 +25,8 @@ pub fn sync_file_system(_folder: &Path) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// The kind of network file system that a folder is on; `None` where it is on this
-/// machine, or cannot be told. The locks of these may not hold between machines.
+/// The kind of network file system that a folder is on; `None` if it is on this machine, or the
+/// kind is unknown. Locks on such file systems may not work between machines.
 #[cfg(target_os = "linux")]
 pub fn network_file_system(folder: &Path) -> Option<&'static str> {
     let kind = rustix::fs::statfs(folder).ok()?.f_type;
@@ -34,7 +34,7 @@ pub fn network_file_system(folder: &Path) -> Option<&'static str> {
     name(kind as u32)
 }
 
-/// The same, where the system does not tell.
+/// The same for systems that do not say.
 #[cfg(not(target_os = "linux"))]
 pub fn network_file_system(_folder: &Path) -> Option<&'static str> {
     None

@@ -1,6 +1,5 @@
-//! What depends on the operating system, behind plain functions. No other member names
-//! `std::os`, `rustix` or a signal; what the standard library offers everywhere is not
-//! wrapped.
+//! Operating system calls, wrapped in plain functions. No other member uses `std::os`, `rustix` or
+//! a signal. What the standard library offers on every system is not wrapped.
 
 mod file_access;
 mod file_status;

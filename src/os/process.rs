@@ -1,4 +1,4 @@
-//! Processes: signals to them, their groups, how they ended, priority and limits.
+//! Processes: sending them signals, their groups, how they ended, priority and limits.
 
 use std::io;
 use std::process::{Command, ExitStatus};
@@ -9,7 +9,7 @@ use rustix::process::{
 
 use crate::signal::ProcessSignal;
 
-/// The commands that open a page in the user's browser: a program and what stands before the
+/// The commands that open a page in the user's browser: a program, and its arguments before the
 /// page's address.
 pub const PAGE_OPENERS: &[&[&str]] = if cfg!(target_os = "macos") {
     &[&["open"]]
@@ -22,7 +22,7 @@ pub const PAGE_OPENERS: &[&[&str]] = if cfg!(target_os = "macos") {
 /// Sends a signal to the process with this id.
 ///
 /// # Errors
-/// A process that is gone, or that this one may not signal.
+/// If the process is gone, or this one may not signal it.
 pub fn signal_process(id: u32, signal: ProcessSignal) -> io::Result<()> {
     Ok(kill_process(pid(id)?, signal.to_system())?)
 }
@@ -30,7 +30,7 @@ pub fn signal_process(id: u32, signal: ProcessSignal) -> io::Result<()> {
 /// Sends a signal to every process of the group that the process `leader` leads.
 ///
 /// # Errors
-/// A group that is gone, or that this process may not signal.
+/// If the group is gone, or this process may not signal it.
 pub fn signal_process_group(leader: u32, signal: ProcessSignal) -> io::Result<()> {
     Ok(kill_process_group(pid(leader)?, signal.to_system())?)
 }
@@ -40,31 +40,31 @@ fn pid(id: u32) -> io::Result<Pid> {
     id.ok_or_else(|| io::ErrorKind::InvalidInput.into())
 }
 
-/// Makes the command, once it is started, the leader of a process group of its own.
+/// Makes the command start as the leader of a new process group.
 pub fn lead_process_group(command: &mut Command) {
     use std::os::unix::process::CommandExt as _;
     command.process_group(0);
 }
 
-/// The number of the signal that ended a process; `None` where it ended by itself.
+/// The number of the signal that ended a process; `None` if it exited by itself.
 pub fn exit_signal(status: ExitStatus) -> Option<i32> {
     use std::os::unix::process::ExitStatusExt as _;
     status.signal()
 }
 
-/// Lowers the priority of the calling thread by so many steps of niceness. A system that
-/// refuses leaves it as it is.
+/// Lowers the priority of the calling thread by this many steps of niceness. If the system refuses,
+/// it stays as it is.
 #[cfg(target_os = "linux")]
 pub fn lower_thread_priority(steps: i32) {
     let _unchanged = rustix::process::nice(steps);
 }
 
-/// The same, where the system lowers whole processes only: nothing is changed.
+/// The same for systems that only lower whole processes: it changes nothing.
 #[cfg(not(target_os = "linux"))]
 pub fn lower_thread_priority(_steps: i32) {}
 
-/// Raises the limit on open files as far as the system lets everybody. A limit that cannot
-/// be raised stays as it is.
+/// Raises the limit on open files as far as any process may. A limit that cannot be raised stays as
+/// it is.
 pub fn raise_open_file_limit() {
     let limit = getrlimit(Resource::Nofile);
     if limit.current != limit.maximum {
@@ -72,14 +72,14 @@ pub fn raise_open_file_limit() {
     }
 }
 
-/// How many files this process can have open once [`raise_open_file_limit`] was called;
-/// `None` where there is no limit.
+/// How many files this process can have open after [`raise_open_file_limit`]; `None` if there is no
+/// limit.
 pub fn open_file_maximum() -> Option<u64> {
     getrlimit(Resource::Nofile).maximum
 }
 
-/// Stops this process, as Ctrl-Z does, where a shell is there to continue it. Returns
-/// whether it was stopped; it has been continued by then, or is about to stop.
+/// Stops this process, as Ctrl-Z does, if a shell can continue it. Returns whether it was stopped;
+/// by then it has been continued, or is about to stop.
 pub fn suspend_process() -> bool {
     let has_shell = (|| {
         let own = job(getpid())?;
@@ -96,12 +96,12 @@ struct ProcessJob<Id> {
     session: Id,
 }
 
-/// The job of a process: 0 where its group or session began outside of this container, for
-/// which the system's calls have no safe way.
+/// The job of a process. An id is 0 if its group or session began outside of this container. It
+/// reads `/proc`, because the safe wrappers of the system calls cannot return 0.
 #[cfg(target_os = "linux")]
 fn job(pid: Pid) -> Option<ProcessJob<i32>> {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
-    // Behind the name, which may hold anything: state, parent, group, session.
+    // After the name, which may hold anything: state, parent, group, session.
     let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace().skip(2);
     Some(ProcessJob { group: fields.next()?.parse().ok()?, session: fields.next()?.parse().ok()? })
 }
@@ -131,7 +131,7 @@ mod tests {
         signal_process(one.id(), ProcessSignal::Terminate).unwrap();
         assert_eq!(exit_signal(one.wait().unwrap()), Some(15));
         let mut leader = sleeper(true);
-        // A job in the background of a script ignores an interrupt.
+        // Not an interrupt, because a background job of a script ignores that.
         signal_process_group(leader.id(), ProcessSignal::Terminate).unwrap();
         assert_eq!(exit_signal(leader.wait().unwrap()), Some(15));
         let ended = Command::new("false").status().unwrap();

@@ -12,28 +12,28 @@ pub enum ProcessSignal {
     Interrupt,
     /// A request to end.
     Terminate,
-    /// The terminal is gone.
+    /// The terminal has been closed.
     Hangup,
     /// The size of the terminal changed.
     WindowChange,
-    /// A request to stop, as Ctrl-Z makes it.
+    /// A request to stop, as Ctrl-Z sends it.
     Suspend,
-    /// A process that was stopped goes on.
+    /// A stopped process continues.
     Continue,
-    /// A stop that no process can refuse, or watch for.
+    /// A stop that a process can neither refuse nor watch for.
     Stop,
 }
 
-/// The signals of one kind that reach this process.
+/// The signals of one kind that this process receives.
 #[derive(Debug)]
 pub struct SignalStream(unix::Signal);
 
 impl ProcessSignal {
-    /// Watches for this signal from now on: it no longer does to this process what the
-    /// system has it do by default. To be called in a Tokio runtime.
+    /// Watches for this signal from now on. The system's default action for it no longer happens.
+    /// Must be called in a Tokio runtime.
     ///
     /// # Errors
-    /// A signal that the system does not let be watched.
+    /// If the system does not allow watching for the signal.
     pub fn watch(self) -> io::Result<SignalStream> {
         unix::signal(SignalKind::from_raw(self.to_system().as_raw())).map(SignalStream)
     }
@@ -52,17 +52,17 @@ impl ProcessSignal {
 }
 
 impl SignalStream {
-    /// Waits for the next signal. Several that came meanwhile count as one.
+    /// Waits for the next signal. Several that came in the meantime count as one.
     pub async fn recv(&mut self) {
-        // The stream does not end before the process does.
+        // The stream ends only with the process.
         let _always = self.0.recv().await;
     }
 }
 
-/// Makes a file that has reached its limit (`ulimit -f`) an error of the write, and not the
-/// end of the process. A handler serves, unlike ignoring the signal: a process that is
-/// started later has the system's own behaviour again. To be called in a Tokio runtime.
+/// Makes writing to a file at its size limit (`ulimit -f`) fail, instead of ending the process. It
+/// sets a handler and does not ignore the signal, so that processes started later have the system's
+/// default action again. Must be called in a Tokio runtime.
 pub fn survive_file_size_limit() {
-    // Where there can be no handler, the process ends as it did before.
+    // If no handler can be set, the default action stays.
     drop(unix::signal(SignalKind::from_raw(Signal::XFSZ.as_raw())));
 }

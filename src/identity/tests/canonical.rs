@@ -64,7 +64,7 @@ fn chat_key_equals_pythons_when_bodies_are_random() {
 fn text_reads_back_to_itself_when_it_is_canonical_already() {
     check(500, source::value(), |_, text| {
         let once = canonical_of(text.as_bytes()).unwrap_or_default();
-        // Python's text of an infinite float is no JSON.
+        // Python's text of an infinite float is not JSON.
         prop_assume!(!once.contains("Infinity"));
         prop_assert_eq!(canonical_of(once.as_bytes()), Some(once.clone()));
         Ok(())

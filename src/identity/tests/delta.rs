@@ -1,4 +1,4 @@
-//! What differs, and how much.
+//! Tests of deltas and distances.
 
 use std::time::{Duration, Instant};
 
@@ -111,7 +111,7 @@ fn a_long_prompt_is_near_when_only_its_middle_changed() {
 
 #[test]
 fn work_is_bounded_when_values_are_hostile() {
-    // At each level the lengths differ, so each level tries to align its elements.
+    // The lengths differ at each level, so each level tries to align its elements.
     let nest = |leaf: &str| {
         "[".repeat(400) + &format!("\"{}{leaf}\"", "x".repeat(2 << 20)) + &",1]".repeat(400)
     };

@@ -1,4 +1,4 @@
-//! The request key: AgentLoom's vectors, and what does and does not enter it.
+//! Tests of the request key: AgentLoom's vectors, and what enters it.
 
 use proptest::prelude::*;
 
@@ -77,7 +77,7 @@ fn chat_key_under(body: &str, ignore: &[&str]) -> RequestKey {
     RequestKey::of(&chat(body.as_bytes()), &rules(ignore))
 }
 
-/// The text of a tagged request with one `content-type`, or none.
+/// The canonical text of a tagged request with one `content-type`, or none.
 fn tagged_text(content_type: Option<&str>, body: &[u8]) -> String {
     let list: Vec<_> = content_type.iter().map(|value| ("content-type", *value)).collect();
     tagged_text_with(&headers(&list), body)
@@ -139,7 +139,7 @@ fn chat_takes_the_tagged_form_when_a_header_changes_its_answer() {
     assert!(text.contains(r#""openai-beta": "x""#) && text.contains("request/1"), "{text}");
     let plain = RequestKey::of(&chat(body), &none);
     assert_ne!(RequestKey::of(&parts, &none), plain);
-    // As it was before, and as it is where rules leave that header out.
+    // The same key as in the first generation, and as with rules that leave that header out.
     assert_eq!(RequestKey::of_first_generation(&parts, &none), plain);
     let without = none.with_headers(&[], &["openai-beta".to_owned()]);
     assert_eq!(RequestKey::of(&parts, &without), plain);
@@ -160,7 +160,7 @@ fn chat_takes_the_tagged_form_when_the_body_is_no_plain_object() {
         assert!(text.ends_with(r#""query": "", "target": "chat"}"#), "{text}");
         let by_bytes = !matches!(body, "[1]" | "");
         assert_eq!(text.contains("sha256"), by_bytes, "{text}");
-        // Another spelling of what is hashed by its bytes is another request.
+        // A body that is hashed by its bytes has another key if it is spelled differently.
         let respelt = chat_key(&format!("{body} "));
         assert_eq!(chat_key(body) == respelt, body == "[1]", "{body}");
     }
@@ -180,7 +180,7 @@ fn ignored_places_are_gone_when_the_key_is_made() {
         chat_key_under(first, &["/metadata/keep"]),
         chat_key_under(second, &["/metadata/keep"])
     );
-    // `temperature` and `max_tokens` are named in the text, and null when gone.
+    // The text always has `temperature` and `max_tokens`; they are null if left out.
     let hot = r#"{"model":"m","messages":[],"temperature":1}"#;
     let plain = r#"{"model":"m","messages":[]}"#;
     assert_eq!(chat_key_under(hot, &["/temperature"]), chat_key_under(plain, &[]));

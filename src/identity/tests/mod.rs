@@ -1,4 +1,4 @@
-//! Tests of identity as a whole, Python being the oracle.
+//! Tests of identity as a whole, with Python as the oracle.
 
 mod canonical;
 mod delta;

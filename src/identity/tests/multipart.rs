@@ -85,7 +85,7 @@ fn keys_differ_when_a_part_differs() {
     }
     let keys: std::collections::BTreeSet<_> = bodies.iter().map(|body| key(&media, body)).collect();
     assert_eq!(keys.len(), bodies.len());
-    // A length says nothing that the bytes do not.
+    // A length adds nothing to the bytes, so it does not count.
     let sized = text.replacen("audio/wav", "audio/wav\r\ncontent-length: 5", 1);
     assert_eq!(key(&media, sized.as_bytes()), key(&media, text.as_bytes()));
 }

@@ -1,10 +1,10 @@
-//! Python as the oracle: one process for a whole test, a line for each question.
+//! Python as the oracle: one process per test, one line per question.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-/// Answers `OP HEX` lines: `dump` and `chat` with the text or hash that Python
-/// makes of the JSON, or `refused` where it is not plain.
+/// Answers lines `OP HEX`: for `dump` and `chat` the text or hash that Python makes of the JSON, or
+/// `refused` if it is not plain.
 const SCRIPT: &str = r#"
 import hashlib, json, sys
 
@@ -47,7 +47,7 @@ pub(super) struct Oracle {
 }
 
 impl Oracle {
-    /// Starts it; the tests need `python3` and fail without.
+    /// Starts Python. The tests need `python3` and fail without it.
     pub(super) fn start() -> Self {
         let mut child = Command::new("python3")
             .args(["-c", SCRIPT])
@@ -60,8 +60,8 @@ impl Oracle {
         Self { child, questions, answers }
     }
 
-    /// `json.dumps(json.loads(source), sort_keys=True)`, or `None` where Python,
-    /// asked to be strict, refuses the source.
+    /// `json.dumps(json.loads(source), sort_keys=True)`; `None` if Python, with strict settings,
+    /// refuses the source.
     pub(super) fn dump(&mut self, source: &[u8]) -> Option<String> {
         self.ask("dump", source)
     }

@@ -1,4 +1,4 @@
-//! What of a query counts.
+//! Tests of which parts of a query count.
 
 use crate::query::{QueryRules, identity, is_token};
 

@@ -1,4 +1,4 @@
-//! What the JSON reader takes and refuses.
+//! Tests of what the JSON reader accepts and refuses.
 
 use std::borrow::Cow;
 use std::time::Instant;
@@ -76,7 +76,8 @@ fn duplicate_key_is_found_quickly_when_an_object_is_large() {
         begun.elapsed()
     };
     let (small, large) = (time_of(20_000), time_of(200_000));
-    // Ten times as many members: a look at all of them for each would take a hundred times.
+    // There are ten times as many members. Comparing each with all others would take a hundred
+    // times as long.
     assert!(large < small * 50, "took {large:?}, a tenth of it {small:?}");
 }
 
@@ -126,7 +127,7 @@ proptest! {
 
     #[test]
     fn reader_agrees_with_serde_when_bytes_are_random(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
-        // serde_json takes all that we take; it also takes duplicate keys.
+        // serde_json accepts all that we accept; it also accepts duplicate keys.
         if let Ok(value) = parse(&bytes) {
             prop_assert!(serde_json::from_slice::<serde_json::Value>(&bytes).is_ok());
             prop_assert!(canonical::text(&value).is_ascii());

@@ -1,4 +1,4 @@
-//! Pointers, and what the rules leave out.
+//! Tests of pointers and of what the rules leave out.
 
 use crate::{IdentityRules, JsonPointer, PointerError};
 

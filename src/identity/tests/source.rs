@@ -1,12 +1,12 @@
-//! JSON texts of every shape, for property tests: the same value in many
-//! spellings, at the edges where readers and writers disagree.
+//! JSON texts of every shape, for property tests: the same value in many spellings, and edge cases
+//! in which readers and writers disagree.
 
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use proptest::sample::select;
 
-/// A character and how it is spelt.
+/// Characters, and how each is spelled.
 type Spelt = Vec<(char, u8)>;
 
 /// A JSON value with its spelling.
@@ -24,7 +24,7 @@ pub(super) fn value() -> impl Strategy<Value = String> {
     (node(), spaces()).prop_map(|(node, spaces)| render(&node, &spaces))
 }
 
-/// The text of a chat body: an object with some of the members that count.
+/// The text of a chat body: an object with some of the members that enter the key.
 pub(super) fn chat_body() -> impl Strategy<Value = String> {
     let names = [
         "messages",
@@ -44,7 +44,7 @@ pub(super) fn chat_body() -> impl Strategy<Value = String> {
     (members, spaces()).prop_map(|(members, spaces)| render(&object(members), &spaces))
 }
 
-/// Bytes that were JSON before something happened to them.
+/// Damaged JSON.
 pub(super) fn mutated() -> impl Strategy<Value = Vec<u8>> {
     let pieces: Vec<&[u8]> = vec![
         b"\"",
@@ -98,7 +98,7 @@ pub(super) fn mutated() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-/// A number as JSON may spell it.
+/// A number in a spelling that JSON allows.
 pub(super) fn number() -> impl Strategy<Value = String> {
     prop_oneof![
         "-?(0|[1-9][0-9]{0,30})",
@@ -219,7 +219,7 @@ fn write<'s>(node: &Node, spaces: &mut impl Iterator<Item = &'s str>, text: &mut
         }
         Node::Object(members) => {
             text.push('{');
-            // Last key first, so that a writer has to sort.
+            // The last key comes first, so that a writer has to sort.
             for (index, (spelt, value)) in members.values().rev().enumerate() {
                 text.push_str(if index > 0 { "," } else { "" });
                 text.extend(spaces.next());

@@ -1,37 +1,36 @@
-//! Why a field cannot be read, in typed parts: who shows the error may make a text of its
-//! own of them.
+//! Why a field cannot be read, in typed parts, so that the caller can write a message of its own.
 
 use crate::spelling::nearest;
 
-/// A field that cannot be read. Messages read after the name of what holds it.
+/// Why a field cannot be read. Messages read after the name of the object that holds it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{place}{}{problem}", if place.is_empty() { "" } else { ": " })]
 pub struct FieldError {
-    /// Where: a pointer or a path from the root of what was read; empty for the whole.
+    /// The place: a pointer or a path from the root of what was read; empty for the root itself.
     pub place: String,
-    /// What is wrong there.
+    /// The problem there.
     pub problem: FieldProblem,
 }
 
-/// What is wrong with a field.
+/// The problem with a field.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FieldProblem {
     /// The field is absent, of the wrong type or out of range.
     #[error("expected {expected}, not {found}")]
     Unexpected {
-        /// What would have been right.
+        /// What was expected.
         expected: String,
-        /// What stands there, in words.
+        /// What was found, in words.
         found: String,
     },
-    /// The object does not have such a field.
+    /// The object cannot have a field of this name.
     #[error("unknown field of {owner}, {}{hint}", quoted(name))]
     UnknownField {
         /// The object, in words.
         owner: String,
         /// The field.
         name: String,
-        /// The field that was meant, and all there are, in words.
+        /// The suggested field, and all known ones, in words.
         hint: String,
     },
     /// Anything else, in words.
@@ -40,29 +39,29 @@ pub enum FieldProblem {
 }
 
 impl FieldError {
-    /// Something wrong at `place`, in words.
+    /// An error at `place`, in words.
     pub fn other(place: impl Into<String>, why: impl Into<String>) -> Self {
         Self { place: place.into(), problem: FieldProblem::Other(why.into()) }
     }
 
-    /// Something at `place` that is not as expected.
+    /// An error for a value at `place` that is not as expected.
     pub fn unexpected(place: impl Into<String>, expected: &str, found: impl Into<String>) -> Self {
         let (expected, found) = (expected.to_owned(), found.into());
         Self { place: place.into(), problem: FieldProblem::Unexpected { expected, found } }
     }
 
-    /// A field at `place` that is not among `known`, those of `owner`.
+    /// An error for a field at `place` that is not among `known`, the fields of `owner`.
     pub fn unknown_field(place: String, owner: &str, name: &str, known: &[&str]) -> Self {
         let (owner, name, hint) = (owner.to_owned(), name.to_owned(), hint(name, known));
         Self { place, problem: FieldProblem::UnknownField { owner, name, hint } }
     }
 
-    /// A word at `place` that is not among `known`; `what` is what it should name.
+    /// An error for a word at `place` that is not among `known`; `what` says what it should name.
     pub fn unknown_word(place: impl Into<String>, what: &str, word: &str, known: &[&str]) -> Self {
         Self::other(place, format!("unknown {what} {}{}", quoted(word), hint(word, known)))
     }
 
-    /// The same error, seen from the root that `place` leads from.
+    /// The same error with a place that starts at the root that holds `place`.
     #[must_use]
     pub fn under(mut self, place: &str) -> Self {
         self.place.insert_str(0, place);
@@ -81,7 +80,7 @@ impl FieldProblem {
     }
 }
 
-/// The name that was meant, and all there are.
+/// The suggested name, and all known ones.
 fn hint(written: &str, known: &[&str]) -> String {
     let near = nearest(&written.to_ascii_lowercase().replace('-', "_"), known);
     let meant = near.map_or_else(String::new, |near| format!(", did you mean {near:?}?"));
@@ -91,7 +90,7 @@ fn hint(written: &str, known: &[&str]) -> String {
     }
 }
 
-/// A text in a message, cut where it is long.
+/// A text in a message, cut if it is long.
 pub fn quoted(text: &str) -> String {
     match text.char_indices().nth(60) {
         Some((end, _)) => format!("{:?}…", &text[..end]),
