@@ -4,7 +4,6 @@
 //! AgentLoom's `request_hash` is SHA-256 over that text, so every detail follows it: the separators
 //! `", "` and `": "`, keys in code point order, everything outside printable ASCII escaped,
 //! integers in full, floats as Python's `repr`.
-//! printable ASCII escaped, integers in full, floats as Python's `repr`.
 
 use super::json::Json;
 use super::json_text::{self, JsonStr, RunEnd};

@@ -9,13 +9,14 @@
 //! ```
 //!
 //! in the same serialisation. `loomrec` is the domain tag: no chat text has it, and another version
-//! of this form will carry another one. `body` is `null` if the body is empty, `{"json": value}` if it is plain JSON sent
-//! as such (see [`RequestParts::json`]), `{"multipart": [part, …]}` if it parses as multipart (see
-//! [`multipart`]), else `{"length": n, "sha256": hex}`. `headers` holds the headers that change an
-//! answer (see `identity::header`, repeats joined with `,`) and the media type of `content-type`,
-//! as far as they are present. A chat completion with any of the former takes this form too,
-//! because AgentLoom's text cannot hold them. `query` is the stored query, which holds no
-//! credentials. What the rules ignore is removed before the body is used in any other way.
+//! of this form will carry another one. `body` is `null` if the body is empty, `{"json": value}` if
+//! it is plain JSON sent as such (see [`RequestParts::json`]), `{"multipart": [part, …]}` if it
+//! parses as multipart (see [`multipart`]), else `{"length": n, "sha256": hex}`. `headers` holds
+//! the headers that change an answer (see `identity::header`, repeats joined with `,`) and the
+//! media type of `content-type`, as far as they are present. A chat completion with any of the
+//! former takes this form too, because AgentLoom's text cannot hold them. `query` is the stored
+//! query, which holds no credentials. What the rules ignore is removed before the body is used in
+//! any other way.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
