@@ -1,23 +1,23 @@
-//! What an answer says, whoever sent it: its text, its tokens, its tool calls.
+//! The content of an answer, whatever its provider: its text, its tokens, its tool calls.
 
 use serde_json::Value;
 
 use super::json_view::JsonView;
 
-/// Deepest nesting of a tool call's arguments: the reader of the file stops at 128
-/// levels, some of which are the file's own.
+/// Deepest nesting of a tool call's arguments. The reader of recordings stops at 128 levels, some
+/// of which belong to the file itself.
 const DEPTH_LIMIT: usize = 100;
 
-/// What an answer says, assembled from a complete body or a whole stream.
+/// The content of an answer, read from a complete body or a whole stream.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Answer {
     /// The text of the first choice.
     pub content: String,
     /// The model that answered, as the provider names it.
     pub model: Option<String>,
-    /// Tokens, where the answer tells them.
+    /// Token counts, if the answer has them.
     pub usage: Option<TokenUsage>,
-    /// The provider's own word for why it ended.
+    /// The provider's own word for why the answer ended.
     pub finish_reason: Option<String>,
     /// The tool calls of the first choice.
     pub tool_calls: Vec<ToolCall>,
@@ -43,8 +43,9 @@ pub struct TokenUsage {
 }
 
 impl TokenUsage {
-    /// The input tokens in three parts: plain ones, those read from a cache, and those
-    /// written to one. Their sum is that of all, whatever was told of the parts.
+    /// Splits the input tokens into three parts: plain ones, those read from a cache, and those
+    /// written to one. Their sum is always that of all input tokens, even if the counts contradict
+    /// each other.
     pub fn input_parts(&self) -> (u64, u64, u64) {
         let cached = self.cached_tokens.min(self.prompt_tokens);
         let written = self.cache_write_tokens.min(self.prompt_tokens - cached);
@@ -55,18 +56,18 @@ impl TokenUsage {
 /// One tool call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolCall {
-    /// The provider's id, or `""` where it gives none.
+    /// The provider's id; `""` if it gives none.
     pub id: String,
     /// The tool's name.
     pub name: String,
-    /// The arguments: an object; `{"_raw": "…"}` where they are not one.
+    /// The arguments: an object, or `{"_raw": "…"}` if they are not one.
     pub arguments: Value,
 }
 
 impl ToolCall {
-    /// A tool call whose arguments came as text, as OpenAI sends them. No text
-    /// at all means no arguments; text that is not a JSON object is kept under
-    /// `_raw`, so that a broken call stays visible.
+    /// A tool call whose arguments came as text, as OpenAI sends them. An empty text means no
+    /// arguments. A text that is not a JSON object is kept under `_raw`, so that a broken call
+    /// stays visible.
     pub(super) fn from_text(id: &str, name: &str, arguments: &str) -> Self {
         let arguments = match serde_json::from_str(arguments) {
             Ok(object @ Value::Object(_)) if depth(&object) <= DEPTH_LIMIT => object,

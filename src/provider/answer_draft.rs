@@ -1,8 +1,8 @@
-//! An answer without a provider's shape, to be written in any of them: from an AgentLoom
-//! entry, a script, or as a placeholder.
+//! An answer that is not in the format of any provider yet, to be written in any of them: from an
+//! AgentLoom entry, a script, or as a placeholder.
 //!
-//! Fields that the answer does not give are filled in as the SDKs expect them, always in the
-//! same way: ids come from a seed, times are zero, absent usage counts zero tokens.
+//! Fields that the answer does not give are filled in as the SDKs expect them, always in the same
+//! way: ids are made from a seed, times are zero, absent usage counts zero tokens.
 
 mod finish;
 
@@ -13,16 +13,16 @@ pub(super) use finish::{FinishMeaning, FinishWords};
 
 use super::{Answer, TokenUsage, ToolCall};
 
-/// What an answer says, ready to be put into any shape.
+/// The content of an answer, ready to be written in any format.
 pub(super) struct AnswerDraft<'a> {
     pub(super) answer: &'a Answer,
     seed: &'a str,
-    /// The model's name, or that which was asked for, or `""`.
+    /// The model's name, else that of the request, else `""`.
     pub(super) model: &'a str,
-    /// The calls, their arguments an object each.
+    /// The calls, each with an object as its arguments.
     pub(super) calls: Vec<ToolCall>,
     pub(super) usage: TokenUsage,
-    /// What its finish reason means, where that is known.
+    /// The meaning of its finish reason, if it is known.
     meaning: Option<FinishMeaning>,
 }
 
@@ -45,17 +45,17 @@ impl<'a> AnswerDraft<'a> {
         }
     }
 
-    /// The answer's own id.
+    /// Makes the id of the answer itself.
     pub(super) fn id(&self, prefix: &str) -> String {
         id(prefix, 0, self.seed)
     }
 
-    /// An id of something at `place` that is not a call.
+    /// Makes the id of something at `place` that is not a call.
     pub(super) fn id_at(&self, prefix: &str, place: usize) -> String {
         id(prefix, place, self.seed)
     }
 
-    /// The id of the call at `place`: its own where it has one.
+    /// The id of the call at `place`: its own, or a new one if it has none.
     pub(super) fn call_id(&self, prefix: &str, place: usize, call: &ToolCall) -> String {
         if call.id.is_empty() { id(prefix, place, self.seed) } else { call.id.clone() }
     }
@@ -65,14 +65,14 @@ impl<'a> AnswerDraft<'a> {
         words.word(found, self.meaning, !self.calls.is_empty())
     }
 
-    /// Whether text stands beside the calls, or is all there is.
+    /// Whether the answer has text: besides the calls, or because there are no calls.
     pub(super) fn has_text(&self) -> bool {
         !self.answer.content.is_empty() || self.calls.is_empty()
     }
 }
 
-/// The arguments as OpenAI sends them. Text that is no JSON object was kept under
-/// `_raw` when it was read, and goes out as it was.
+/// The arguments as OpenAI sends them. Text that is no JSON object was put under `_raw` by the
+/// reader, and is written unchanged.
 pub(super) fn arguments_text(call: &ToolCall) -> String {
     if let Some(Value::String(raw)) = call.arguments.get("_raw")
         && ToolCall::from_text("", "", raw).arguments == call.arguments
@@ -82,14 +82,14 @@ pub(super) fn arguments_text(call: &ToolCall) -> String {
     call.arguments.to_string()
 }
 
-/// An id of 24 hex digits behind its prefix: the same for the same seed and place.
+/// Makes an id: the prefix and 24 hex digits, the same for the same seed and place.
 pub(super) fn id(prefix: &str, place: usize, seed: &str) -> String {
     let digest = Sha256::digest(format!("loomrec id\n{prefix}\n{place}\n{seed}"));
     let hex: String = digest.iter().take(12).map(|byte| format!("{byte:02x}")).collect();
     format!("{prefix}{hex}")
 }
 
-/// The most characters of a piece: text without blanks is cut here.
+/// The most characters in a piece: text without blanks is cut here.
 pub(super) const LONGEST_PIECE: usize = 24;
 
 /// Cuts text into word-sized pieces, each with the blanks that follow it; their

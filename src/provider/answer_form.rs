@@ -1,28 +1,28 @@
-//! The forms that an answer can be asked for in, and why it cannot be had.
+//! The formats in which an answer can be requested, and why one cannot be produced.
 
-/// Of what types vectors are asked for.
+/// The types of vectors that a request asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VectorTypes {
     /// The request does not say.
     Unsaid,
-    /// Numbers with a fraction, and no others.
+    /// Only numbers with a fraction.
     Float,
-    /// Others too, or others alone.
+    /// Other types, alone or besides these.
     Other,
 }
 
-/// What form a transcription is asked for in.
+/// The format that a transcription request asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TranscriptFormat {
-    /// JSON, which all are unless the request says otherwise.
+    /// JSON, which is the default.
     Json,
-    /// The text and nothing else.
+    /// The plain text.
     Text,
     /// Subtitles, with a time for each line.
     Subtitles,
 }
 
-/// Why an answer cannot be delivered in the other mode, or not be built at all.
+/// Why an answer cannot be delivered in the other mode, or cannot be built at all.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ModeError {
     /// The operation's streams cannot be changed.
@@ -32,12 +32,12 @@ pub enum ModeError {
     NotYet {
         /// The operation's name.
         operation: &'static str,
-        /// The mode it was recorded in.
+        /// The mode in which it was recorded.
         recorded: &'static str,
-        /// The mode it was asked for in.
+        /// The mode in which it is requested.
         wanted: &'static str,
     },
-    /// The stream lacks its end, or holds an error.
+    /// The stream has no end, or holds an error.
     #[error("the recorded stream did not end well, so no complete answer can be made of it")]
     Unended,
     /// The bytes are not an answer of this operation.
@@ -48,7 +48,7 @@ pub enum ModeError {
         /// The operation's name.
         operation: &'static str,
     },
-    /// The operation's answers are more than words.
+    /// The operation's answers hold more than words.
     #[error(
         "an answer of {operation} cannot be built from words alone; record this call through loomrec"
     )]
@@ -56,27 +56,27 @@ pub enum ModeError {
         /// The operation's name.
         operation: &'static str,
     },
-    /// What was said has no place in an answer of this operation.
+    /// An answer of this operation has no place for some content.
     #[error(
         "an answer of {operation} has no place for the entry's {what}; record this call through loomrec"
     )]
     NoPlace {
         /// The operation's name.
         operation: &'static str,
-        /// What has no place, in the plural.
+        /// The content without a place, in the plural.
         what: &'static str,
     },
-    /// Vectors of so many texts are asked for, and another number was kept.
+    /// The request asks for vectors of another number of texts than were recorded.
     #[error(
         "{asked} vectors are asked for and the entry has {kept}, so it is not told which text each is of; record this call through loomrec"
     )]
     OtherCount {
-        /// How many are asked for.
+        /// How many vectors the request asks for.
         asked: usize,
-        /// How many were kept.
+        /// How many were recorded.
         kept: usize,
     },
-    /// Vectors are asked for, and none were kept.
+    /// The request asks for vectors, and none were recorded.
     #[error(
         "an answer of {operation} needs vectors, and the entry has none that are all numbers; record this call through loomrec"
     )]

@@ -1,41 +1,41 @@
-//! Where a complete answer says what: how it is changed so that it was cut off by its
-//! length, and where its first tool call stands.
+//! The places of content in a complete answer: how to change the answer into one that was cut off
+//! by its length, and where its first tool call is.
 
 use serde_json::{Map, Value, json};
 
 use super::Answer;
 
-/// A shape of complete answers.
+/// The structure of an operation's complete answers.
 pub struct AnswerShape {
-    /// Puts the word for a length that was reached where the answer says why it ended.
+    /// Sets the finish reason to the word for a length that was reached.
     pub(super) end_by_length: fn(&mut Value),
-    /// Where the tokens of the output are counted.
+    /// The places of the output token counts.
     pub(super) output_counts: &'static [&'static str],
-    /// Puts a text in the place of what is said.
+    /// Replaces the text of the answer.
     pub(super) say: fn(&str, &mut Value),
-    /// The first tool call that asks the program to do something.
+    /// Finds the first tool call that the program must execute.
     pub(super) first_call: fn(&mut Value) -> Option<CallSlot<'_>>,
-    /// Whether a stream sends a call's arguments, an object here, as text in pieces.
+    /// Whether a stream sends a call's arguments, which are an object here, as text in pieces.
     pub(super) arguments_in_pieces: bool,
 }
 
 /// A tool call within an answer.
 pub struct CallSlot<'a> {
-    /// What holds its name.
+    /// The object that holds its name.
     pub object: &'a mut Map<String, Value>,
     /// The member that holds its arguments.
     pub arguments: &'static str,
 }
 
 impl<'a> CallSlot<'a> {
-    /// The call that is this object; `None` where it is none.
+    /// The call in this value; `None` if it is not an object.
     pub(super) fn new(call: &'a mut Value, arguments: &'static str) -> Option<Self> {
         Some(Self { object: call.as_object_mut()?, arguments })
     }
 }
 
 impl AnswerShape {
-    /// An answer of text without tool calls.
+    /// A text answer without tool calls.
     pub(super) const TEXT: Self = Self {
         end_by_length: |_| {},
         output_counts: &[],
@@ -44,8 +44,8 @@ impl AnswerShape {
         arguments_in_pieces: false,
     };
 
-    /// Makes of an answer one that was cut off by its length, and cost no output. `content`
-    /// takes the place of its text; `answer` is what it said.
+    /// Changes an answer into one that was cut off by its length and has no output tokens.
+    /// `content` replaces its text; `answer` is its original content.
     pub fn cut_off(&self, content: Option<&str>, answer: &Answer, body: &mut Value) {
         (self.end_by_length)(body);
         self.uncount(body);
@@ -59,18 +59,18 @@ impl AnswerShape {
         }
     }
 
-    /// The first tool call of an answer that asks the program to do something.
+    /// Finds the first tool call that the program must execute.
     pub fn first_call<'a>(&self, body: &'a mut Value) -> Option<CallSlot<'a>> {
         (self.first_call)(body)
     }
 
-    /// Whether a stream sends a call's arguments, an object in the complete answer, as text
-    /// in pieces.
+    /// Whether a stream sends a call's arguments, which are an object in the complete answer, as
+    /// text in pieces.
     pub fn arguments_in_pieces(&self) -> bool {
         self.arguments_in_pieces
     }
 
-    /// Makes the counts of output zero, where there are any.
+    /// Sets the output token counts to zero, where they exist.
     fn uncount(&self, body: &mut Value) {
         for at in self.output_counts {
             put(body, at, json!(0));
@@ -96,15 +96,15 @@ impl AnswerShape {
     }
 }
 
-/// Writes over a value that is there.
+/// Replaces a value, if it exists.
 pub(super) fn put(body: &mut Value, at: &str, value: Value) {
     if let Some(slot) = body.pointer_mut(at) {
         *slot = value;
     }
 }
 
-/// Puts a block in the place of the texts among the blocks of a list: of the first of
-/// them, or, where there is none, behind what was thought.
+/// Replaces the text blocks in a list by one block. It takes the place of the first of them, or
+/// follows the thoughts at the beginning if there is none.
 pub(super) fn replace_texts(
     body: &mut Value,
     at: &str,
@@ -124,22 +124,22 @@ pub(super) fn items<'a>(value: &'a mut Value, at: &str) -> impl Iterator<Item = 
     value.pointer_mut(at).and_then(Value::as_array_mut).into_iter().flatten()
 }
 
-/// Whether a member is this word.
+/// Whether a member is this string.
 pub(super) fn has_word(value: &Value, name: &str, word: &str) -> bool {
     value.get(name).and_then(Value::as_str) == Some(word)
 }
 
-/// Whether a list stands there.
+/// Whether there is a list at this place.
 pub(super) fn is_list(body: &Value, at: &str) -> bool {
     body.pointer(at).is_some_and(Value::is_array)
 }
 
-/// Whether an object stands there.
+/// Whether there is an object at this place.
 pub(super) fn is_map(body: &Value, at: &str) -> bool {
     body.pointer(at).is_some_and(Value::is_object)
 }
 
-/// Whether a text stands there.
+/// Whether there is a string at this place.
 pub(super) fn is_text(body: &Value, at: &str) -> bool {
     body.pointer(at).is_some_and(Value::is_string)
 }

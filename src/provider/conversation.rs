@@ -1,5 +1,5 @@
-//! What a request says, in one shape for all providers: the messages and tools of
-//! OpenAI's chat, which other tools keep conversations in.
+//! The conversation in a request, in one format for all providers: the messages and tools of
+//! OpenAI's chat, in which other tools store conversations.
 
 use serde_json::{Map, Value, json};
 
@@ -8,16 +8,16 @@ use super::ToolCall;
 /// A conversation up to its answer.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Conversation {
-    /// Messages as OpenAI's chat has them.
+    /// Messages in the format of OpenAI's chat.
     pub messages: Vec<Value>,
-    /// Tools as OpenAI's chat has them.
+    /// Tools in the format of OpenAI's chat.
     pub tools: Vec<Value>,
-    /// The first thing that found no place in them.
+    /// The first content that has no place in that format.
     pub odd: Option<String>,
 }
 
 impl Conversation {
-    /// Says that something has no place here.
+    /// Notes content that has no place in the format.
     pub(super) fn odd(&mut self, what: impl Into<String>) {
         self.odd.get_or_insert_with(|| what.into());
     }
@@ -26,7 +26,7 @@ impl Conversation {
         self.messages.push(json!({ "role": role, "content": content }));
     }
 
-    /// A message of the program's side: a text where that is all, else its parts.
+    /// Adds a message of a role other than the model's: as one text if possible, else as parts.
     pub(super) fn push_parts(&mut self, role: &str, parts: Vec<Value>) {
         if parts.is_empty() {
             return;
@@ -41,7 +41,7 @@ impl Conversation {
         }
     }
 
-    /// A message of the model's.
+    /// Adds a message of the model.
     pub(super) fn push_said(&mut self, text: &str, calls: &[ToolCall]) {
         self.messages.push(assistant(text, calls));
     }
@@ -66,29 +66,29 @@ impl Conversation {
         self.tools.push(json!({ "type": "function", "function": function }));
     }
 
-    /// The text of the last message of the program's that has any.
+    /// The text of the last user message that has any.
     pub fn last_user(&self) -> Option<String> {
         self.messages.iter().rev().filter(|message| is(message, "user")).find_map(text)
     }
 
-    /// What the system says, a message a line.
+    /// The system messages, one per line.
     pub fn system(&self) -> String {
         let texts = self.messages.iter().filter(|message| is(message, "system"));
         texts.filter_map(text).collect::<Vec<_>>().join("\n")
     }
 
-    /// How often the model has spoken.
+    /// How many messages are the model's.
     pub fn turns(&self) -> usize {
         self.messages.iter().filter(|message| is(message, "assistant")).count()
     }
 
-    /// Whether a tool has answered since the program spoke last.
+    /// Whether there is a tool result after the last user message.
     pub fn has_tool_result(&self) -> bool {
         let since = self.messages.iter().rposition(|message| is(message, "user"));
         self.messages[since.map_or(0, |at| at + 1)..].iter().any(|message| is(message, "tool"))
     }
 
-    /// The last message, where it is what a tool answered: its call's id and its text.
+    /// The call id and the text of the last message, if that is a tool result.
     pub fn last_result(&self) -> Option<(&str, String)> {
         let last = self.messages.last().filter(|message| is(message, "tool"))?;
         let id = last.get("tool_call_id").and_then(Value::as_str).unwrap_or_default();
@@ -96,7 +96,7 @@ impl Conversation {
     }
 }
 
-/// What the model said, as a message.
+/// Makes a message of the model.
 pub fn assistant(text: &str, calls: &[ToolCall]) -> Value {
     let mut message = Map::new();
     message.insert("role".to_owned(), "assistant".into());
@@ -115,7 +115,7 @@ pub fn assistant(text: &str, calls: &[ToolCall]) -> Value {
     Value::Object(message)
 }
 
-/// A call's arguments as text; what was no object is as it was.
+/// A call's arguments as text. Arguments that were no object are returned unchanged.
 pub fn arguments(call: &ToolCall) -> String {
     match call.arguments.as_object() {
         Some(only) if only.len() == 1 => match only.get("_raw") {
@@ -126,7 +126,7 @@ pub fn arguments(call: &ToolCall) -> String {
     }
 }
 
-/// The calls of a message of the model's.
+/// The calls in a message of the model.
 pub fn calls(message: &Value) -> Vec<ToolCall> {
     let calls = message.get("tool_calls").and_then(Value::as_array);
     calls.into_iter().flatten().map(call).collect()
@@ -140,7 +140,7 @@ pub(super) fn call(call: &Value) -> ToolCall {
     tool_call(word(call, "id"), word(function, "name"), function.get("arguments"))
 }
 
-/// A tool call whose arguments are an object, or the text of one.
+/// A tool call whose arguments are an object, or text.
 pub fn tool_call(id: String, name: String, arguments: Option<&Value>) -> ToolCall {
     let arguments = match arguments {
         Some(object @ Value::Object(_)) => object.clone(),
@@ -155,7 +155,7 @@ pub fn tool_call(id: String, name: String, arguments: Option<&Value>) -> ToolCal
     ToolCall { id, name, arguments }
 }
 
-/// Messages with arguments that are objects, and what else is said in other words.
+/// Reads messages in a format close to OpenAI's, whose calls have objects as arguments.
 pub(super) fn read_native(body: &Map<String, Value>) -> Option<Conversation> {
     body.get("messages")?;
     let mut conversation = Conversation::default();
@@ -189,7 +189,7 @@ pub(super) fn is(message: &Value, role: &str) -> bool {
     message.get("role").and_then(Value::as_str) == Some(role)
 }
 
-/// A message's text; `None` where it has none at all.
+/// A message's text; `None` if it has none.
 pub fn text(message: &Value) -> Option<String> {
     match message.get("content")? {
         Value::String(text) => Some(text.clone()),
@@ -202,7 +202,7 @@ pub fn text(message: &Value) -> Option<String> {
     }
 }
 
-/// The text of a part that is nothing else.
+/// The text of a part, if it is a text part.
 fn plain_text(part: &Value) -> Option<&str> {
     match part.get("type").and_then(Value::as_str) {
         Some("text") => part.get("text")?.as_str(),
@@ -215,7 +215,7 @@ pub(super) fn text_part(text: &str) -> Value {
     json!({ "type": "text", "text": text })
 }
 
-/// An image as a part, by its address or as its bytes in base64.
+/// An image as a part, by its address or as a data URL.
 pub(super) fn image_part(url: &str) -> Value {
     json!({ "type": "image_url", "image_url": { "url": url } })
 }

@@ -1,8 +1,8 @@
-//! How a key is shown to each upstream, and which environment variables hold it.
+//! How a key is sent to each upstream, and which environment variables hold it.
 //!
 //! The variables are those that the upstream's own SDKs and tools read.
 
-/// How an upstream is shown a key.
+/// How a key is sent to an upstream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyCarrier {
     /// `authorization: Bearer KEY`.
@@ -11,28 +11,28 @@ pub enum KeyCarrier {
     Header(&'static str),
 }
 
-/// One way to show a key.
+/// One way to send a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyPlacement {
-    /// How.
+    /// The header and its format.
     pub carrier: KeyCarrier,
-    /// The variables that may hold the key; the first that is set does.
+    /// The variables that may hold the key; the first one that is set is used.
     pub variables: &'static [&'static str],
 }
 
-/// What an upstream wants to see.
+/// The credentials that an upstream accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UpstreamCredential {
-    /// The ways, the usual one first.
+    /// The ways to send a key, the usual one first.
     pub ways: &'static [KeyPlacement],
-    /// Whether nothing is sent without one.
+    /// Whether no request is sent without a key.
     pub needed: bool,
-    /// What else there is to say where no variable is set.
+    /// An additional hint if no variable is set.
     pub hint: &'static str,
 }
 
 impl UpstreamCredential {
-    /// How a key is usually shown.
+    /// How a key is usually sent.
     pub fn usual_carrier(&self) -> KeyCarrier {
         self.ways.first().map_or(KeyCarrier::Bearer, |way| way.carrier)
     }
@@ -58,8 +58,7 @@ pub(super) const fn needed(
     UpstreamCredential { ways, needed: true, hint }
 }
 
-/// The variable that holds the key of an upstream that is not known by name:
-/// `NAME_API_KEY`.
+/// The variable that holds the key of an upstream without a known name: `NAME_API_KEY`.
 pub fn variable(upstream: &str) -> String {
     let upper = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
     format!("{}_API_KEY", upstream.chars().map(upper).collect::<String>())

@@ -1,8 +1,8 @@
-//! Lists the upstreams that loomrec knows by name: where they are, whose errors
-//! they speak, and which environment variables bring their SDKs here.
+//! The directory of upstreams that loomrec knows by name: their addresses, their error formats, and
+//! the environment variables that make their SDKs call loomrec.
 //!
-//! An upstream is mounted at `/NAME`; what follows the mount is appended to its
-//! base URL as it came.
+//! An upstream is mounted at `/NAME`; the path after the mount is appended to its base URL
+//! unchanged.
 
 mod host;
 mod known_upstream;
@@ -15,8 +15,8 @@ use loomrec_identity::QueryRules;
 use upstreams::GEMINI;
 pub use upstreams::UPSTREAMS;
 
-/// Two names of one key. Google's SDKs read either, warn where they find both, and then
-/// take the second: a stand-in beside the user's own key would take its place.
+/// Two names of one key. Google's SDKs read either, warn if both are set, and then use the second.
+/// A placeholder in one of them could thus take precedence over the user's own key.
 pub const SAME_KEY: [&str; 2] = ["GEMINI_API_KEY", "GOOGLE_API_KEY"];
 
 impl KnownUpstream {
@@ -25,10 +25,9 @@ impl KnownUpstream {
         UPSTREAMS.iter().find(|upstream| upstream.name == name)
     }
 
-    /// The path as this upstream's own base takes it. Anthropic's SDKs share one
-    /// variable but disagree on whether its value ends with `/v1`, so both ways
-    /// of writing are understood; every other path is left as it came. Not for a
-    /// base that the user gave, whose paths are the user's.
+    /// The path in the form that this upstream's own base expects. Anthropic's SDKs share one
+    /// variable but disagree on whether its value ends with `/v1`, so both forms are accepted;
+    /// every other path is unchanged. Not for a base that the user set, whose paths are the user's.
     pub fn own_path<'a>(&self, path: &'a str) -> std::borrow::Cow<'a, str> {
         if self.name != "anthropic" {
             return path.into();
@@ -43,10 +42,10 @@ impl KnownUpstream {
     }
 }
 
-/// What the upstream of this name wants to see for a request with this path; `None`
-/// for one that is not known by name.
+/// The credentials for a request with this path to the upstream of this name; `None` if the name is
+/// unknown.
 pub fn credential(upstream: &str, path: &str) -> Option<UpstreamCredential> {
-    // Google's paths in OpenAI's shape want what OpenAI's SDK sends.
+    // Google's paths in OpenAI's format take the key as OpenAI's SDK sends it.
     if upstream == "gemini" && path.split('/').any(|part| part == "openai") {
         return Some(needed(GEMINI_AS_OPENAI, ""));
     }
@@ -55,16 +54,16 @@ pub fn credential(upstream: &str, path: &str) -> Option<UpstreamCredential> {
 
 const GEMINI_AS_OPENAI: &[KeyPlacement] = &[bearer(GEMINI)];
 
-/// Which parameters of a query to an upstream of this name are credentials, beside those
-/// that are `named`. An entry that names none may be of any provider.
+/// Which query parameters are credentials for an upstream of this name, besides those in `named`.
+/// An entry that names no upstream may be of any provider.
 pub fn query_rules<'a>(upstream: Option<&str>, named: &'a [String]) -> QueryRules<'a> {
     let is_known = upstream.is_none_or(|name| KnownUpstream::find(name).is_some());
     QueryRules { is_known, named }
 }
 
-/// The path as the upstream of this name takes it behind a base of this path.
-/// Anthropic's SDKs share one variable and disagree on whether its value ends in
-/// `/v1`, so both ways are understood; every other path goes on as it came.
+/// The path to append to a base with the path `base`, for the upstream of this name. Anthropic's
+/// SDKs share one variable and disagree on whether its value ends with `/v1`, so both forms are
+/// accepted; every other path is unchanged.
 pub fn sent_path(upstream: &str, path: &str, base: &str) -> String {
     let Some(known) = KnownUpstream::find(upstream) else { return path.to_owned() };
     let path = known.own_path(path);
@@ -78,7 +77,7 @@ fn under(path: &str, parent: &str) -> bool {
     path.strip_prefix(parent).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// The upstream that a bare path (one without a mount) is meant for, by its shape.
+/// The upstream for a bare path (one without a mount), guessed from its form.
 pub fn upstream_for(
     method: &str,
     path: &str,

@@ -1,44 +1,43 @@
-//! Puts the word for why an answer ended from one provider's vocabulary into
-//! another's.
+//! Finish reasons, translated from one provider's vocabulary into another's.
 
-/// An operation's words for why an answer ended, the usual one of each meaning first.
+/// An operation's words for why an answer ended, the usual word of each meaning first.
 ///
-/// A word that stands in two places means the first of them: Gemini, Responses and
-/// Ollama end a turn with tool calls as they end any other.
+/// If a word is in two lists, the first of them is its meaning: Gemini, Responses and Ollama use
+/// the same word for an end with tool calls as for any other.
 #[derive(Debug)]
 pub(crate) struct FinishWords {
-    /// It said all it had to say.
+    /// The answer is complete.
     pub(crate) stop: &'static [&'static str],
-    /// It ran out of tokens.
+    /// The token limit was reached.
     pub(crate) length: &'static [&'static str],
-    /// It asks for tools to be called.
+    /// The answer requests tool calls.
     pub(crate) tools: &'static [&'static str],
-    /// It was refused or filtered.
+    /// The answer was refused or filtered.
     pub(crate) filter: &'static [&'static str],
 }
 
 /// Why an answer ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FinishMeaning {
-    /// It said all it had to say.
+    /// The answer is complete.
     Stop,
-    /// It ran out of tokens.
+    /// The token limit was reached.
     Length,
-    /// It asks for tools to be called.
+    /// The answer requests tool calls.
     Tools,
-    /// It was refused or filtered.
+    /// The answer was refused or filtered.
     Filter,
 }
 
 impl FinishMeaning {
     const ALL: [Self; 4] = [Self::Stop, Self::Length, Self::Tools, Self::Filter];
 
-    /// What a word means in any of these vocabularies.
+    /// The meaning of a word in any of these vocabularies.
     pub(crate) fn of<'a>(
         word: &str,
         known: impl Iterator<Item = &'a FinishWords> + Clone,
     ) -> Option<Self> {
-        // The word of OpenAI's calls before there were tools; what is built has tools.
+        // OpenAI's word for legacy function calls. The drafts have tool calls instead.
         if word == "function_call" {
             return Some(Self::Tools);
         }
@@ -58,8 +57,8 @@ impl FinishWords {
         }
     }
 
-    /// The word for `found`, which has this `meaning` somewhere: `found` itself where it is
-    /// one of these words or of nobody we know, and a normal end where there is none.
+    /// Returns the word for `found`, whose meaning is `meaning`: `found` itself if it is one of
+    /// these words or its meaning is unknown, and the word for a normal end if there is none.
     pub(super) fn word<'a>(
         &self,
         found: Option<&'a str>,
@@ -72,7 +71,8 @@ impl FinishWords {
             (None, _) => ended,
             (Some(found), _) if self.has(found) => return found,
             (Some(found), None) => return found,
-            // Another provider's normal end hides the calls that this one names.
+            // Another provider may use its word for a normal end although there are calls; this one
+            // names them.
             (Some(_), Some(FinishMeaning::Stop)) => ended,
             (Some(_), Some(meaning)) => meaning,
         };

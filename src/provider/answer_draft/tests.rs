@@ -21,7 +21,7 @@ fn built(operation: Operation, answer: &Answer) -> Value {
     serde_json::from_slice(&complete(operation, answer, "seed").unwrap()).unwrap()
 }
 
-/// What `operation`'s answer reads as, when it is built from `answer`.
+/// Builds `operation`'s answer from `answer`, and reads it back.
 fn round(operation: Operation, answer: &Answer) -> Answer {
     read(operation, false, &complete(operation, answer, "seed").unwrap()).unwrap()
 }
@@ -188,7 +188,7 @@ fn a_foreign_normal_end_names_the_calls_when_there_are_some() {
         ("STOP", Operation::CHAT_COMPLETIONS, "tool_calls"),
         ("completed", Operation::MESSAGES, "tool_use"),
         ("stop", Operation::MESSAGES, "tool_use"),
-        // OpenAI itself says so where one tool was forced.
+        // OpenAI itself sends this if one tool was forced.
         ("stop", Operation::CHAT_COMPLETIONS, "stop"),
         ("max_tokens", Operation::CHAT_COMPLETIONS, "length"),
     ] {
@@ -203,7 +203,7 @@ fn broken_arguments_go_out_as_they_came() {
     let body = built(Operation::CHAT_COMPLETIONS, &answer);
     let arguments = &body["choices"][0]["message"]["tool_calls"][0]["function"]["arguments"];
     assert_eq!(arguments, "{\"city\": \"Par");
-    // An argument that happens to have that name is an argument.
+    // An argument that happens to have that name is a normal argument.
     for real in [json!({ "_raw": "{}" }), json!({ "_raw": "x", "y": 1 }), json!({ "_raw": 1 })] {
         let answer = calling("c", real, None);
         let call = round(Operation::CHAT_COMPLETIONS, &answer).tool_calls;
@@ -252,7 +252,7 @@ fn absent_usage_counts_zero_tokens() {
     }
 }
 
-/// An argument object with numbers that a float would spoil.
+/// An arguments object with numbers that a float cannot hold exactly.
 fn arguments() -> impl Strategy<Value = Value> {
     let value = prop_oneof![
         "\\PC{0,12}".prop_map(Value::from),
@@ -267,7 +267,7 @@ fn arguments() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// An answer with words of its own for why it ended, and counts that agree.
+/// An answer without a finish reason, whose counts agree with each other.
 fn answers() -> impl Strategy<Value = Answer> {
     let calls = prop::collection::vec(("[a-z0-9_]{1,12}", "\\PC{0,12}", arguments()), 0..3);
     let counts = (0..u64::from(u32::MAX), 0..u64::from(u32::MAX), 0.0..1.0f64, 0.0..1.0f64);
@@ -294,7 +294,7 @@ fn answers() -> impl Strategy<Value = Answer> {
     })
 }
 
-/// The word each shape ends with, for answers that have none.
+/// The finish reason that each format has for an answer without one.
 fn ended(operation: Operation, mut answer: Answer) -> Answer {
     let called = !answer.tool_calls.is_empty();
     let word = match operation.as_str() {
@@ -309,7 +309,7 @@ fn ended(operation: Operation, mut answer: Answer) -> Answer {
     };
     answer.finish_reason = Some(word.to_owned());
     if operation == Operation::COHERE_CHAT {
-        // Neither stands in its answers.
+        // Cohere's answers have neither.
         answer.model = None;
         answer.usage.as_mut().unwrap().reasoning_tokens = 0;
     }

@@ -1,4 +1,4 @@
-//! Reads and writes Anthropic's counts of tokens.
+//! The reader and writer of Anthropic's token counts.
 
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ pub(crate) static ROW: OperationRow = OperationRow {
     ..OperationRow::UNREAD
 };
 
-/// Reads a count; `None` where there is none.
+/// Reads a count; `None` if there is none.
 pub(crate) fn read<D: JsonView>(body: &D) -> Option<Answer> {
     let tokens = count(body, "input_tokens")?;
     let usage = TokenUsage { prompt_tokens: tokens, total_tokens: tokens, ..TokenUsage::default() };
@@ -28,7 +28,7 @@ pub(crate) fn read<D: JsonView>(body: &D) -> Option<Answer> {
 }
 
 fn write(_: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Result<Value, ModeError> {
-    // All input counts here, what a cache holds too.
+    // All input is counted here, cached input too.
     Ok(json!({ "input_tokens": said.usage.prompt_tokens }))
 }
 

@@ -4,12 +4,12 @@ use serde_json::{Value, json};
 
 use crate::provider_row::ErrorRequest;
 
-/// The body of an error.
+/// The body of one of loomrec's errors.
 pub(super) fn error(status: u16, named: &str) -> Value {
     json!({ "type": "error", "error": { "type": kind(status), "message": named } })
 }
 
-/// The body of an error of Anthropic's own.
+/// The body of an error as Anthropic sends it.
 pub(super) fn natural(asked: &ErrorRequest<'_>, id: &str) -> Value {
     let kind = asked.kind.unwrap_or_else(|| kind(asked.status));
     let usual = match (kind, asked.status) {

@@ -1,4 +1,4 @@
-//! The headers by which Anthropic tells of a limit that has been reached.
+//! The headers in which Anthropic reports a limit that was reached.
 
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;

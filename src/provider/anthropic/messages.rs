@@ -1,8 +1,8 @@
-//! Reads Anthropic's Messages: complete bodies, and streams merged event by event.
+//! The reader of Anthropic's Messages: complete bodies, and streams merged event by event.
 //!
-//! Anthropic counts input in three parts: `input_tokens` leaves out what was read
-//! from a cache or written to one. [`TokenUsage::prompt_tokens`] is their sum, so that
-//! it means the same for every provider, and the parts stand beside it.
+//! Anthropic counts input in three parts: `input_tokens` does not include the tokens read from a
+//! cache or written to one. [`TokenUsage::prompt_tokens`] is the sum of all three, so that it means
+//! the same for every provider. The parts are available besides it.
 
 mod answer_place;
 mod conversation;
@@ -48,7 +48,7 @@ pub(crate) static ROW: OperationRow = OperationRow {
     ..OperationRow::UNREAD
 };
 
-/// The event of an error in a stream.
+/// The event for an error in a stream.
 fn error(error: &StreamError<'_>) -> EventFrame {
     let mut data = error_body(error.status, error.message);
     if let Some(kind) = error.kind {
@@ -57,7 +57,7 @@ fn error(error: &StreamError<'_>) -> EventFrame {
     EventFrame::named("error", data)
 }
 
-/// Reads a complete body; `None` where it is no message.
+/// Reads a complete body; `None` if it is no message.
 pub(crate) fn complete<D: JsonView>(body: &D) -> Option<Answer> {
     body.member("content")?.list()?;
     let mut answer = Answer {
@@ -67,8 +67,7 @@ pub(crate) fn complete<D: JsonView>(body: &D) -> Option<Answer> {
         ..Answer::default()
     };
     for block in items(body, "content") {
-        // Tools that run on Anthropic's side (`server_tool_use`) ask nothing of the
-        // program.
+        // Tools that Anthropic runs itself (`server_tool_use`) are not for the program.
         if says(block, "type", "text") {
             answer.content.push_str(&text_or_empty(block, "text"));
         } else if says(block, "type", "tool_use") {
@@ -79,24 +78,24 @@ pub(crate) fn complete<D: JsonView>(body: &D) -> Option<Answer> {
     Some(answer)
 }
 
-/// Reads a stream, or what arrived of it; `None` where it has no `message_start`.
+/// Reads a stream, or what arrived of it; `None` if it has no `message_start`.
 fn stream(bytes: &[u8]) -> Option<Answer> {
     fast_reader::read(bytes).unwrap_or_else(|| merged_stream(bytes))
 }
 
-/// The same, of the merged events.
+/// Reads a stream by merging its events.
 fn merged_stream(bytes: &[u8]) -> Option<Answer> {
     complete(&Value::Object(merge(bytes)?.body))
 }
 
-/// One content block while its deltas come in.
+/// One content block while its deltas arrive.
 struct Block {
     fields: Map<String, Value>,
-    /// The pieces of a tool's input, which is JSON only once they are all there.
+    /// The pieces of a tool's input, which is JSON only once it is complete.
     input: String,
 }
 
-/// Merges the events of a stream; `None` where there is no `message_start`.
+/// Merges the events of a stream; `None` if there is no `message_start`.
 fn merge(bytes: &[u8]) -> Option<MergedStream> {
     let mut message: Option<Map<String, Value>> = None;
     let mut blocks = BTreeMap::new();
@@ -136,13 +135,12 @@ fn merge(bytes: &[u8]) -> Option<MergedStream> {
     Some(MergedStream { body, ended, failed })
 }
 
-/// Takes a `message_delta`: its usage is cumulative, so each count replaces the
-/// one before.
+/// Takes a `message_delta`. Its usage is cumulative, so each count replaces the previous one.
 fn take_message_delta(data: Map<String, Value>, message: &mut Map<String, Value>) {
     for (name, value) in data {
         match (name.as_str(), value) {
             ("type", _) => {}
-            // A null takes nothing back that the message said before.
+            // A null does not replace a value that the message has.
             ("delta", Value::Object(delta)) => {
                 for (name, value) in delta {
                     if !value.is_null() || !message.contains_key(&name) {
@@ -192,8 +190,7 @@ impl Block {
                         list => *list = Value::Array(vec![citation]),
                     }
                 }
-                // A signature comes whole; text, thinking and kinds still to come
-                // grow piece by piece.
+                // A signature comes whole; text, thinking and future kinds grow in pieces.
                 ("signature", signature) => {
                     self.fields.insert(name, signature);
                 }
@@ -210,7 +207,7 @@ impl Block {
         }
     }
 
-    /// The block; input that is not JSON stays text, and marks the stream failed.
+    /// Builds the block. Input that is not JSON stays text, and marks the stream as failed.
     fn into_value(mut self, failed: &mut bool) -> Value {
         if !self.input.is_empty() {
             let input = serde_json::from_str(&self.input).unwrap_or_else(|_| {

@@ -1,4 +1,4 @@
-//! Anthropic's Messages API, wherever it is served.
+//! Anthropic's Messages API, at any host.
 
 pub(super) mod count_tokens;
 mod error;

@@ -1,4 +1,4 @@
-//! What is known of Anthropic and its operations, and how requests are told.
+//! The table rows of Anthropic and its operations, and how its requests are recognised.
 
 use super::error::{error, natural};
 use super::usage_names::USAGE;
@@ -50,8 +50,8 @@ static BATCHES: OperationRow = OperationRow {
     ..OperationRow::UNREAD
 };
 
-/// Anthropic's Messages. Other paths than its own need its version header: OpenAI
-/// has `/threads/ID/messages`.
+/// Recognises Anthropic's Messages. At other paths than its own its version header is required,
+/// because OpenAI has `/threads/ID/messages`.
 fn recognise(seen: &RequestHead) -> Option<PathShape> {
     if batches(seen) {
         return Some(PathShape::new(Provider::ANTHROPIC, Operation::MESSAGE_BATCHES));
@@ -67,8 +67,8 @@ fn recognise(seen: &RequestHead) -> Option<PathShape> {
     Some(PathShape::new(Provider::ANTHROPIC, operation))
 }
 
-/// The operation of the three spellings of each of Anthropic's own paths: SDKs
-/// disagree on whether the base URL ends with `/v1`.
+/// The operation of one of Anthropic's own paths. Each has three spellings, because SDKs disagree
+/// on whether the base URL ends with `/v1`.
 fn own_path(path: &str) -> Option<Operation> {
     match path {
         "/v1/messages" | "/messages" | "/v1/v1/messages" => Some(Operation::MESSAGES),
@@ -79,7 +79,7 @@ fn own_path(path: &str) -> Option<Operation> {
     }
 }
 
-/// What the key of a request is formed over: one name for the spellings of a path.
+/// The target in a request's key: one name for all spellings of a path.
 fn target(path: &str, operation: Operation) -> String {
     let own = own_path(path).is_some();
     if operation == Operation::MESSAGES && own {
@@ -93,7 +93,7 @@ fn target(path: &str, operation: Operation) -> String {
     }
 }
 
-/// Whether a path is that of Anthropic's batches, or below it.
+/// Whether a path is one of Anthropic's batches, or below them.
 fn batches(seen: &RequestHead) -> bool {
     let Some((before, rest)) = seen.path.split_once("/messages/batches") else { return false };
     let own = matches!(before, "" | "/v1" | "/v1/v1");

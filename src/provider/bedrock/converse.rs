@@ -1,7 +1,7 @@
-//! Bedrock's Converse: one shape for every model.
+//! Bedrock's Converse: one format for every model.
 //!
-//! It counts input as Anthropic does: `inputTokens` leaves out what was read from a
-//! cache or written to one. [`TokenUsage::prompt_tokens`] is their sum.
+//! It counts input as Anthropic does: `inputTokens` does not include the tokens read from a cache
+//! or written to one. [`TokenUsage::prompt_tokens`] is the sum of all three.
 
 mod answer_place;
 mod conversation;
@@ -52,8 +52,7 @@ static FINISH: FinishWords = FinishWords {
     filter: &["content_filtered", "guardrail_intervened"],
 };
 
-/// Reads a complete body; `None` where it holds no message. Which model answered
-/// stands in the path alone.
+/// Reads a complete body; `None` if it holds no message. The model is only named in the path.
 pub(super) fn read<D: JsonView>(body: &D) -> Option<Answer> {
     let message = nested(body, &["output", "message"]).filter(|message| message.is_map())?;
     let mut answer = Answer {
@@ -71,7 +70,7 @@ pub(super) fn read<D: JsonView>(body: &D) -> Option<Answer> {
             }
         }
         let call = block.member("toolUse").filter(|call| call.is_map());
-        // Tools that run on AWS's side ask nothing of the program.
+        // Tools that AWS runs itself are not for the program.
         if let Some(call) = call.filter(|call| !says(*call, "type", "server_tool_use")) {
             let (id, name) = (text_or_empty(call, "toolUseId"), text_or_empty(call, "name"));
             answer.tool_calls.push(ToolCall::from_doc(&id, &name, call.member("input")));
@@ -89,7 +88,8 @@ fn usage<D: JsonView>(usage: &D) -> Option<TokenUsage> {
     let written = told("cacheWriteInputTokens").unwrap_or(0);
     let prompt = told("inputTokens").unwrap_or(0).saturating_add(cached).saturating_add(written);
     let completion = told("outputTokens").unwrap_or(0);
-    // The total of some models leaves out what was cached; never less than the parts.
+    // The total of some models does not include cached tokens, so the sum of the parts is the
+    // minimum.
     let total = prompt.saturating_add(completion);
     Some(TokenUsage {
         prompt_tokens: prompt,

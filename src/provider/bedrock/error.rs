@@ -6,12 +6,12 @@ use crate::framing::EventFrame;
 use crate::operation::StreamError;
 use crate::provider_row::ErrorRequest;
 
-/// The body of an error. Its kind stands in a header, and boto3 shows both.
+/// The body of one of loomrec's errors. Its kind is in a header, and boto3 shows both.
 pub(super) fn error(message: &str) -> Value {
     json!({ "message": message })
 }
 
-/// The body of an error of Bedrock's own; its kind is [`exception`].
+/// The body of an error as Bedrock sends it; its kind is [`exception`].
 pub(super) fn natural(asked: &ErrorRequest<'_>) -> Value {
     let usual = match asked.kind.unwrap_or_else(|| exception(asked.status)) {
         "AccessDeniedException" => {
@@ -35,7 +35,7 @@ pub(super) fn natural(asked: &ErrorRequest<'_>) -> Value {
     error(asked.message.unwrap_or(usual))
 }
 
-/// The exception that Bedrock names, in a header, beside a status.
+/// The exception that Bedrock names in a header with this status.
 pub(super) fn exception(status: u16) -> &'static str {
     match status {
         401 | 403 => "AccessDeniedException",
@@ -50,7 +50,7 @@ pub(super) fn exception(status: u16) -> &'static str {
     }
 }
 
-/// The event of an error in a stream.
+/// The event for an error in a stream.
 pub(super) fn stream_error(error: &StreamError<'_>) -> EventFrame {
     let kind = stream_exception(error.status, error.kind);
     EventFrame::exception(kind, json!({ "message": error.message }))
@@ -66,7 +66,7 @@ const EXCEPTIONS: [&str; 6] = [
     "modelTimeoutException",
 ];
 
-/// Bedrock's word for an error: the one given where it is one of them, in any case.
+/// Bedrock's exception for an error: the given kind if it is one of them, in any case.
 fn stream_exception(status: u16, kind: Option<&str>) -> &'static str {
     let given = kind
         .and_then(|kind| EXCEPTIONS.iter().find(|known| known.eq_ignore_ascii_case(kind)).copied());

@@ -1,8 +1,8 @@
-//! Bedrock's InvokeModel: a model's own JSON, told by its shape.
+//! Bedrock's InvokeModel: a model's own JSON, recognised by its structure.
 //!
-//! Anthropic's models, Nova (which speaks Converse), Cohere's Command R and those that
-//! speak OpenAI's chat are read by what reads these elsewhere; the older ones by
-//! [`plain`]. A stream carries that JSON in chunks ([`chunk`]).
+//! Anthropic's models, Nova (which uses Converse), Cohere's Command R and the models with OpenAI's
+//! chat format are read by the readers of those formats. [`plain`] reads the older models. A stream
+//! carries that JSON in chunks ([`chunk`]).
 
 mod answer_place;
 mod chunk;
@@ -41,7 +41,7 @@ pub(crate) static ROW: OperationRow = OperationRow {
     ..OperationRow::UNREAD
 };
 
-/// Whose JSON it is.
+/// The format of a model's JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shape {
     Anthropic,
@@ -51,7 +51,7 @@ enum Shape {
 }
 
 impl Shape {
-    /// Of a complete answer.
+    /// The format of a complete answer.
     fn of_body<D: JsonView>(body: &D) -> Option<Self> {
         if body.member("content").is_some_and(|content| content.list().is_some()) {
             Some(Self::Anthropic)
@@ -64,7 +64,7 @@ impl Shape {
         }
     }
 
-    /// Of an event of a stream.
+    /// The format of an event in a stream.
     fn of_event(event: &ObjectView) -> Option<Self> {
         let is = |name: &str| event.contains_key(name);
         if is("type") && ["message", "content_block", "delta"].into_iter().any(is) {
@@ -88,7 +88,7 @@ fn read<D: JsonView>(body: &D) -> Option<Answer> {
         None => plain::read(body),
     }?;
     if answer.finish_reason.is_none() {
-        // DeepSeek and Mistral call it as Anthropic does.
+        // DeepSeek and Mistral use Anthropic's name for it.
         let reason = items(body, "choices").first().and_then(|one| text(one, "stop_reason"));
         answer.finish_reason = reason.map(|reason| reason.into_owned());
     }
@@ -143,7 +143,7 @@ fn merge_chat(events: Vec<ObjectView>) -> Option<MergedStream> {
     Some(merged)
 }
 
-/// A choice that says by `stop_reason` why it ended has no other word for it.
+/// Removes an empty `finish_reason` from a choice that has a `stop_reason`.
 fn end_once(choice: &mut ObjectView) {
     if choice.contains_key("stop_reason") && choice.get("finish_reason") == Some(&Value::Null) {
         choice.shift_remove("finish_reason");
@@ -175,7 +175,7 @@ fn split(asked: &ResponseFormat<'_>, body: ObjectView) -> Option<Vec<EventFrame>
     Some(chunk::wrap(events, usage))
 }
 
-/// What events carry; the end marker of OpenAI's is not sent here.
+/// The data of the events; OpenAI's end marker is not sent here.
 fn data(frames: Vec<EventFrame>) -> Vec<Value> {
     frames.into_iter().filter_map(|frame| frame.data).collect()
 }

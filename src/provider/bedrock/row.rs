@@ -1,4 +1,4 @@
-//! What is known of Bedrock and its operations, and how requests are told.
+//! The table rows of Bedrock and its operations, and how its requests are recognised.
 
 use super::error::{error, exception, natural};
 use super::{converse, invoke};
@@ -39,7 +39,7 @@ static PROVIDER: ProviderRow = ProviderRow {
     ..ProviderRow::UNNAMED
 };
 
-/// What the key of a request is formed over: the path of the complete answer.
+/// The target in a request's key: the path of the complete answer.
 fn target(path: &str, operation: Operation) -> String {
     if operation == Operation::CONVERSE {
         with_verb(path, "/converse-stream", "/converse")
@@ -50,7 +50,7 @@ fn target(path: &str, operation: Operation) -> String {
     }
 }
 
-/// Bedrock's runtime: `/model/ID/verb`, the id percent-encoded or not.
+/// Recognises Bedrock's runtime: `/model/ID/verb`, the id percent-encoded or not.
 fn recognise(seen: &RequestHead) -> Option<PathShape> {
     let post = seen.method == "POST";
     let (rest, verb) = seen.path.rsplit_once('/')?;

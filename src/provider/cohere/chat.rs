@@ -1,8 +1,8 @@
-//! Reads and writes Cohere's chat: the second version's messages and events, and the
-//! first's texts, which are told from them by their shape.
+//! The reader and writer of Cohere's chat: the messages and events of its second version, and the
+//! texts of its first, which differ in structure.
 //!
-//! Thoughts and the plan for the tools are no part of the content. What is counted
-//! are the tokens, not the units that are billed, where both are told.
+//! Thoughts and the tool plan are not part of the content. Usage is in tokens, not in billed units,
+//! if an answer has both.
 
 mod answer_place;
 mod finish;
@@ -47,13 +47,13 @@ pub(crate) static ROW: OperationRow = OperationRow {
     ..OperationRow::UNREAD
 };
 
-/// The first version streams lines of JSON, the second events.
+/// The first version streams JSON lines, the second server-sent events.
 fn asked_framing(target: Option<&str>) -> Framing {
     let is_first = target.is_some_and(|path| path.ends_with("/v1/chat"));
     if is_first { Framing::Lines } else { Framing::Sse }
 }
 
-/// The event of an error in a stream.
+/// The event for an error in a stream.
 fn error(error: &StreamError<'_>) -> EventFrame {
     if is_first(error.asked) {
         let answer = json!({ "text": "", "finish_reason": FAILED });
@@ -66,7 +66,7 @@ fn error(error: &StreamError<'_>) -> EventFrame {
     EventFrame::named("message-end", json!({ "type": "message-end", "delta": delta }))
 }
 
-/// Reads a complete body; `None` where it is neither version's answer.
+/// Reads a complete body; `None` if it is neither version's answer.
 pub(crate) fn complete<D: JsonView>(body: &D) -> Option<Answer> {
     let Some(message) = body.member("message").filter(|message| message.is_map()) else {
         return v1::complete(body);
@@ -90,7 +90,7 @@ pub(crate) fn complete<D: JsonView>(body: &D) -> Option<Answer> {
     Some(answer)
 }
 
-/// Merges the events of a stream; `None` where it is neither version's.
+/// Merges the events of a stream; `None` if it is neither version's.
 fn merge(framing: Framing, bytes: &[u8]) -> Option<MergedStream> {
     let mut stream = Stream::default();
     let mut texts = v1::ChatStream::default();
@@ -113,7 +113,7 @@ fn merge(framing: Framing, bytes: &[u8]) -> Option<MergedStream> {
                 ended = true;
                 failed |= stream.take_end(data);
             }
-            // An error takes the place of an event and has no type of its own.
+            // An error replaces an event and has no type of its own.
             "" | "error" => failed = true,
             kind => stream.take(kind, data),
         }
@@ -122,7 +122,7 @@ fn merge(framing: Framing, bytes: &[u8]) -> Option<MergedStream> {
     Some(MergedStream { body, ended, failed })
 }
 
-/// A message of the second version while its events come in.
+/// A message of the second version while its events arrive.
 #[derive(Default)]
 struct Stream {
     body: ObjectView,
@@ -147,7 +147,7 @@ impl Stream {
         }
         let Some(Value::Object(mut delta)) = delta else { return };
         let mut of = |name: &str| match delta.shift_remove(name) {
-            // Some servers make a list of the one.
+            // Some servers send a list with one element.
             Some(Value::Array(list)) => list.into_iter().next(),
             other => other,
         };
@@ -183,12 +183,12 @@ impl Stream {
             Some(Value::Object(message)) => message,
             _ => ObjectView::new(),
         };
-        // What is only announced is there once it has come.
+        // Empty members are only announced; they are added when their content arrives.
         let said = message.into_iter().filter(|(_, value)| !is_empty(value));
         self.message = Some(said.collect());
     }
 
-    /// Takes the last event; whether it tells of an error.
+    /// Takes the last event. Returns whether it reports an error.
     fn take_end(&mut self, mut data: ObjectView) -> bool {
         let Some(Value::Object(mut delta)) = data.shift_remove("delta") else { return false };
         let failed = delta.get("error").is_some_and(|error| !error.is_null())
@@ -227,7 +227,7 @@ impl Stream {
     }
 }
 
-/// Continues an object: texts grow, but for those that come whole.
+/// Merges members into an object: texts grow, except those that come whole.
 fn join(object: &mut ObjectView, more: ObjectView) {
     for (name, value) in more {
         match (object.get_mut(&name), value) {

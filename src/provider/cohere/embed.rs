@@ -1,5 +1,5 @@
-//! Reads and writes Cohere's embeddings: a list of vectors, or the lists of each type
-//! that was asked for.
+//! The reader and writer of Cohere's embeddings: a list of vectors, or a list for each requested
+//! type.
 
 use serde_json::{Value, json};
 
@@ -22,14 +22,14 @@ pub(crate) static ROW: OperationRow = OperationRow {
     ..OperationRow::UNREAD
 };
 
-/// How many texts and images a request wants vectors of.
+/// How many texts and images a request sends to be embedded.
 fn inputs(body: &Json<'_>) -> Option<usize> {
     let length = |name: &str| body.get(name)?.as_array().map(<[_]>::len);
     ["texts", "inputs", "images"].into_iter().filter_map(length).reduce(|a, b| a + b)
 }
 
-/// Reads either version's shape. Vectors of other types than numbers with a fraction
-/// stay unread, their usage does not.
+/// Reads the format of either version. Only vectors of floats are read; the usage is read in any
+/// case.
 pub(crate) fn read<D: JsonView>(body: &D) -> Option<Answer> {
     let embeddings = body.member("embeddings").filter(|it| it.is_map() || it.list().is_some())?;
     let floats = embeddings.list().or_else(|| embeddings.member("float")?.list());

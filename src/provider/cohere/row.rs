@@ -1,4 +1,4 @@
-//! What is known of Cohere and its operations, and how requests are told.
+//! The table rows of Cohere and its operations, and how its requests are recognised.
 
 use serde_json::{Value, json};
 
@@ -45,7 +45,7 @@ static RERANK: OperationRow = OperationRow {
     ..OperationRow::UNREAD
 };
 
-/// What is asked for; `None` for a path that is none of Cohere's own.
+/// Recognises Cohere's own paths; `None` for any other.
 fn recognise(seen: &RequestHead) -> Option<PathShape> {
     let ends = |suffixes: [&str; 2]| suffixes.iter().any(|suffix| seen.path.ends_with(suffix));
     let operation = match () {
@@ -58,7 +58,7 @@ fn recognise(seen: &RequestHead) -> Option<PathShape> {
     Some(PathShape::new(Provider::COHERE, operation))
 }
 
-/// The body of an error of Cohere's own.
+/// The body of an error as Cohere sends it.
 fn natural(asked: &ErrorRequest<'_>, id: &str) -> Value {
     let usual = match asked.status {
         401 => "invalid api token",

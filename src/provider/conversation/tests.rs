@@ -18,7 +18,8 @@ fn conversation(path: &str, body: &Value) -> Conversation {
     operation(path, &headers).conversation(body.to_string().as_bytes()).unwrap()
 }
 
-/// One conversation in three providers' words: asked with a picture, called, answered.
+/// The messages of one conversation, which is given in the formats of three providers: a question
+/// with an image, a call, its result, and another question.
 fn told() -> Value {
     json!([
         { "role": "system", "content": "Be brief." },

@@ -1,8 +1,8 @@
-//! Which upstream a public address belongs to.
+//! The mapping from public addresses to upstreams.
 
 use super::upstreams::UPSTREAMS;
 
-/// Hosts of a resource or a region: how they begin and end, and whose they are.
+/// Hosts of a resource or a region: their prefix, their suffix, and their upstream.
 const REGIONS: [(&str, &str, &str); 7] = [
     ("", ".openai.azure.com", "azure"),
     ("", ".cognitiveservices.azure.com", "azure"),
@@ -13,8 +13,8 @@ const REGIONS: [(&str, &str, &str); 7] = [
     ("", ".api.openai.com", "openai"),
 ];
 
-/// The upstream at a host (in lower case) and port (`None`: its scheme's own), and the
-/// beginning of the path that belongs to its base and not to the call.
+/// Returns the upstream at a host (in lower case) and port (`None` for the default of the scheme),
+/// and the prefix of the path that belongs to the base URL.
 pub fn upstream_at(
     host: &str,
     port: Option<u16>,
@@ -50,7 +50,7 @@ pub fn upstream_at(
     region.map(|(_, _, name)| (*name, ""))
 }
 
-/// Whether a host is this machine by one of its usual names.
+/// Whether a host is one of the usual names of this machine.
 fn is_loopback(host: &str) -> bool {
     matches!(host, "localhost" | "127.0.0.1" | "[::1]")
 }

@@ -1,4 +1,4 @@
-//! What is known of an upstream that is known by name.
+//! The properties of upstreams that are known by name.
 
 use crate::Provider;
 use crate::credential::UpstreamCredential;
@@ -8,21 +8,21 @@ use crate::credential::UpstreamCredential;
 pub struct KnownUpstream {
     /// Its name, which is also the first segment of its mount.
     pub name: &'static str,
-    /// Its public base URL without a trailing slash; `None` where only the user
-    /// knows it (a resource's or a region's own host).
+    /// Its public base URL without a trailing slash; `None` if only the user knows it (the host of
+    /// a resource or a region).
     pub base: Option<&'static str>,
-    /// The shape its errors take.
+    /// The provider whose error format it uses.
     pub provider: Provider,
-    /// OpenTelemetry's name of it, where that is not its provider's.
+    /// OpenTelemetry's name for it, if that differs from its provider's.
     pub semantic: Option<&'static str>,
-    /// The variables its SDKs read their base URL from. Those of an upstream
-    /// without a base are of use only once its address is known.
+    /// The variables from which its SDKs read the base URL. Those of an upstream without a base are
+    /// of use only once its address is known.
     pub variables: &'static [BaseUrlVariable],
-    /// The variables its SDKs read a key from and refuse to start without.
+    /// The variables from which its SDKs read a key, and without which they refuse to start.
     pub keys: &'static [&'static str],
-    /// A path that costs nothing and tells whether a key is good.
+    /// A path that costs nothing and shows whether a key is valid.
     pub free_path: Option<&'static str>,
-    /// How it is shown a key.
+    /// How it expects a key.
     pub credential: UpstreamCredential,
 }
 
@@ -31,14 +31,14 @@ pub struct KnownUpstream {
 pub struct BaseUrlVariable {
     /// Its name.
     pub name: &'static str,
-    /// What its value has behind loomrec's origin: the mount, and the part of the
-    /// path that this SDK expects in its base (`/openai/v1`).
+    /// The path of its value after loomrec's origin: the mount, and the part of the path that this
+    /// SDK expects in its base URL (`/openai/v1`).
     pub suffix: &'static str,
 }
 
 impl KnownUpstream {
-    /// The part of a variable's suffix behind the mount (`/v1`, or nothing). A
-    /// value the user had set names this upstream's base once it is cut off.
+    /// The part of a variable's suffix after the mount (`/v1`, or nothing). A value that the user
+    /// had set, without this part, is the upstream's base URL.
     pub fn tail(&self, variable: &BaseUrlVariable) -> &'static str {
         variable
             .suffix

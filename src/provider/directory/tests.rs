@@ -101,7 +101,7 @@ fn every_upstream_known_by_name_says_where_its_key_is() {
         let found =
             credential(upstream.name, "/v1/x").unwrap_or_else(|| panic!("{}", upstream.name));
         assert!(found.variables().next().is_some(), "{}", upstream.name);
-        // The keys that its SDKs insist on are among them.
+        // They include the keys that its SDKs require.
         for key in upstream.keys {
             assert!(found.variables().any(|known| known == *key), "{key}");
         }

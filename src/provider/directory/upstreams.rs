@@ -4,12 +4,12 @@ use super::known_upstream::{KnownUpstream, var};
 use crate::Provider;
 use crate::credential::{KeyPlacement, UpstreamCredential, bearer, header, needed};
 
-/// Google's own tools print a token that lasts for an hour.
+/// Google's own tools print a token that is valid for an hour.
 const GOOGLE: &[KeyPlacement] =
     &[bearer(&["GOOGLE_OAUTH_ACCESS_TOKEN", "CLOUDSDK_AUTH_ACCESS_TOKEN", "GOOGLE_ACCESS_TOKEN"])];
 const GOOGLE_HINT: &str = "set it with GOOGLE_OAUTH_ACCESS_TOKEN=$(gcloud auth print-access-token)";
 
-/// The variables of Gemini's key.
+/// The variables that hold Gemini's key.
 pub(super) const GEMINI: &[&str] =
     &["GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY"];
 
@@ -91,7 +91,7 @@ pub const UPSTREAMS: &[KnownUpstream] = &[
         base: Some("https://api.mistral.ai"),
         provider: Provider::OPEN_AI,
         semantic: Some("mistral_ai"),
-        // The SDK reads no variable; LiteLLM reads the one for chat, the other else.
+        // The SDK reads no variable. LiteLLM reads the first for chat and the second for all else.
         variables: &[
             var("MISTRAL_AZURE_API_BASE", "/mistral/v1"),
             var("MISTRAL_API_BASE", "/mistral/v1"),
@@ -107,7 +107,7 @@ pub const UPSTREAMS: &[KnownUpstream] = &[
         semantic: Some("cohere"),
         variables: &[
             var("CO_API_URL", "/cohere"),
-            // LiteLLM wants the whole URL here.
+            // LiteLLM expects the full URL here.
             var("COHERE_API_BASE", "/cohere/v2/chat"),
         ],
         keys: &["CO_API_KEY", "COHERE_API_KEY"],
@@ -149,13 +149,13 @@ pub const UPSTREAMS: &[KnownUpstream] = &[
             var("AWS_BEDROCK_BASE_URL", "/bedrock"),
             var("ANTHROPIC_BEDROCK_BASE_URL", "/bedrock"),
         ],
-        // A stand-in for AWS's keys would also hide a profile or a role from
-        // every other AWS client of the program.
+        // A placeholder for AWS's keys would also hide a profile or a role from every other AWS
+        // client in the program.
         keys: &[],
         free_path: None,
         credential: needed(&[bearer(&["AWS_BEARER_TOKEN_BEDROCK"])], SIGNED),
     },
-    // Claude in the clouds of others, on Anthropic's own paths.
+    // Claude on the clouds of other vendors, at Anthropic's own paths.
     KnownUpstream {
         name: "anthropic-mantle",
         base: None,
@@ -247,7 +247,7 @@ pub const UPSTREAMS: &[KnownUpstream] = &[
         base: Some("https://api.voyageai.com"),
         provider: Provider::VOYAGE,
         semantic: Some("voyage"),
-        // Its client takes its address as an argument alone.
+        // Its client takes the address only as an argument.
         variables: &[],
         keys: &["VOYAGE_API_KEY"],
         free_path: None,

@@ -1,4 +1,4 @@
-//! The shapes whose streams are no server-sent events: Bedrock's and Ollama's.
+//! Tests of the formats whose streams are not server-sent events: Bedrock's and Ollama's.
 
 use super::*;
 use crate::test_calls::{to_complete, to_stream};
@@ -6,7 +6,7 @@ use crate::test_calls::{to_complete, to_stream};
 const FRAMED: [Operation; 4] =
     [Operation::CONVERSE, Operation::INVOKE, Operation::OLLAMA_CHAT, Operation::OLLAMA_GENERATE];
 
-/// What each can tell of an answer, and the word that it ends with.
+/// The answer reduced to what each operation can express, with the finish reason that it ends with.
 fn told(operation: Operation, mut answer: Answer) -> Answer {
     let called = !answer.tool_calls.is_empty();
     let bedrock = [Operation::CONVERSE, Operation::INVOKE].contains(&operation);

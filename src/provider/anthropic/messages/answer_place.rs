@@ -1,4 +1,4 @@
-//! Where a message of Anthropic's says what.
+//! The places of content in an Anthropic message.
 
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ static SHAPE: AnswerShape = AnswerShape {
     arguments_in_pieces: true,
 };
 
-/// Puts a text in the place of the texts among typed blocks.
+/// Replaces the text blocks among typed blocks by one with this text.
 pub(crate) fn say(content: &str, at: &str, body: &mut Value) {
     let block = json!({ "type": "text", "text": content });
     let is_thought = |block: &Value| {

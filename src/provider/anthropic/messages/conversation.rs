@@ -1,5 +1,5 @@
-//! Anthropic's messages: blocks, the system apart, a tool's answers among what the
-//! program says.
+//! The conversation in a request for Anthropic's Messages: it consists of blocks, its system prompt
+//! is separate, and tool results are among the user's blocks.
 
 use serde_json::Value;
 
@@ -38,8 +38,8 @@ pub(super) fn read(body: &ObjectView) -> Conversation {
     conversation
 }
 
-/// What the program said. What tools answered stands before it: OpenAI wants that
-/// right behind the calls.
+/// Adds a user message. Tool results come first, because OpenAI requires them directly after the
+/// calls.
 fn asked(role: &str, blocks: &[Value], out: &mut Conversation) {
     let (results, others): (Vec<&Value>, Vec<&Value>) =
         blocks.iter().partition(|block| word(block, "type") == "tool_result");
@@ -63,7 +63,7 @@ fn asked(role: &str, blocks: &[Value], out: &mut Conversation) {
     out.push_parts(role, parts);
 }
 
-/// What the model said.
+/// Adds an assistant message.
 fn said(blocks: &[Value], out: &mut Conversation) {
     let (mut text, mut calls) = (String::new(), Vec::new());
     for block in blocks {

@@ -1,8 +1,8 @@
-//! Reads a stream's answer without putting its events together, where all of them
-//! are of the usual kind.
+//! A fast reader of streams that does not merge events, for streams in which all events are of the
+//! usual kind.
 //!
-//! Whatever it finds that is not of that kind is for [`super::merge`], which reads
-//! everything; on what both read, they say the same.
+//! It leaves all other streams to [`super::merge`], which reads everything. Both return the same
+//! answer for a stream that both can read.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use crate::json_view::{JsonView, text};
 use crate::{Answer, ToolCall};
 use loomrec_identity::Json;
 
-/// An event that has to be merged with the others to be understood.
+/// An event that can only be understood by merging.
 struct Unusual;
 
 /// One content block so far.
@@ -25,15 +25,15 @@ struct Block<'a> {
     input: String,
 }
 
-/// The answer of a stream, `None` in it where it has no `message_start`; `None`
-/// where the events have to be merged.
+/// Returns the answer of a stream. The outer `None` means that the events must be merged, the inner
+/// one that the stream has no `message_start`.
 pub(super) fn read(bytes: &[u8]) -> Option<Option<Answer>> {
     let mut brief = Brief::default();
     for event in sse::events(bytes) {
         if event.data.is_none() || event.is_done() {
             continue;
         }
-        // An event in several lines is no part of what it was read from.
+        // The data of an event in several lines is not borrowed from `bytes`.
         let Some(Cow::Borrowed(data)) = event.data else { return None };
         let Ok(data @ Json::Object(_)) = loomrec_identity::parse(data) else { return None };
         brief.event(event.name, data).ok()?;
@@ -45,7 +45,7 @@ pub(super) fn read(bytes: &[u8]) -> Option<Option<Answer>> {
 struct Brief<'a> {
     message: Option<Json<'a>>,
     finish_reason: Option<Cow<'a, str>>,
-    /// What `message_delta` told of the usage.
+    /// The usage in each `message_delta`.
     counts: Vec<Json<'a>>,
     blocks: BTreeMap<u64, Block<'a>>,
 }
@@ -163,8 +163,7 @@ impl Block<'_> {
     }
 }
 
-/// What is known once each object has been told after the one before: a null takes
-/// nothing back.
+/// Combines objects: later members replace earlier ones, unless they are null.
 fn last_told(objects: Vec<Json<'_>>) -> Json<'_> {
     let mut all = BTreeMap::new();
     for object in objects {
@@ -174,7 +173,7 @@ fn last_told(objects: Vec<Json<'_>>) -> Json<'_> {
     Json::Object(all.into_iter().collect())
 }
 
-/// A member of an object, taken out of it.
+/// Takes a member out of an object.
 fn member<'a>(object: Json<'a>, name: &str) -> Option<Json<'a>> {
     let Json::Object(members) = object else { return None };
     members.into_iter().find(|(known, _)| known.as_str() == name).map(|(_, value)| value)

@@ -12,7 +12,7 @@ fn sse(events: &[Value]) -> Vec<u8> {
     events.collect::<String>().into_bytes()
 }
 
-/// Events: those of a usual stream first.
+/// Events; those of a usual stream come first.
 fn events() -> Vec<Value> {
     vec![
         json!({"type": "message_start", "message": {"model": "m", "content": [],
@@ -56,7 +56,7 @@ proptest! {
         started in prop::bool::weighted(0.9),
     ) {
         let all = events();
-        // Mostly the usual ones, or no stream would be read to its end.
+        // Mostly usual events, because otherwise no stream would be read to its end.
         let pick = |&(any, usual, odd): &(usize, usize, u8)| {
             all[if odd == 0 { any } else { usual.max(1) }].clone()
         };

@@ -1,4 +1,4 @@
-//! Why a message of Anthropic's ended.
+//! Finish reasons of Anthropic's messages.
 
 use crate::answer_draft::FinishWords;
 

@@ -1,4 +1,4 @@
-//! Changes the delivery of Anthropic's Messages.
+//! The conversion of complete Anthropic messages into streams.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::framing::EventFrame;
 use crate::operation::ObjectView;
 use crate::operation::ResponseFormat;
 
-/// The events of a complete answer; `None` where it is no message.
+/// The events of a complete answer; `None` if it is no message.
 pub(super) fn stream(_: &ResponseFormat<'_>, mut message: ObjectView) -> Option<Vec<EventFrame>> {
     let Some(Value::Array(content)) = message.get_mut("content").map(Value::take) else {
         return None;
@@ -36,7 +36,7 @@ pub(super) fn stream(_: &ResponseFormat<'_>, mut message: ObjectView) -> Option<
     Some(events)
 }
 
-/// Takes out of the message what its output cost, which is known only at its end.
+/// Takes the output token counts out of the message, because a stream sends them at its end.
 fn last_usage(message: &mut ObjectView) -> Value {
     let mut last = json!({ "output_tokens": 0 });
     if let Some(Value::Object(usage)) = message.get_mut("usage") {
@@ -69,7 +69,7 @@ fn block_events(index: usize, mut block: ObjectView, events: &mut Vec<EventFrame
     events.push(event("content_block_stop", json!({ "index": index })));
 }
 
-/// Takes out of a block what its deltas tell; other kinds of block come whole.
+/// Takes the content that deltas carry out of a block; other kinds of block come whole.
 fn deltas(block: &mut ObjectView) -> Vec<Value> {
     let mut deltas = vec![];
     let kind = block.get("type").and_then(Value::as_str).unwrap_or("");
@@ -108,7 +108,7 @@ fn deltas(block: &mut ObjectView) -> Vec<Value> {
     deltas
 }
 
-/// Takes a text member out, leaving it empty.
+/// Takes the text of a member, and leaves an empty string.
 fn take_text(block: &mut ObjectView, name: &str) -> String {
     match block.get_mut(name) {
         Some(Value::String(text)) => std::mem::take(text),

@@ -145,7 +145,7 @@ fn a_complete_answer_is_read_when_it_has_a_tool_call() {
     assert_eq!(complete(&json!({"type": "error", "error": {}})), None);
 }
 
-/// A complete message of every kind of block that Anthropic sends.
+/// A complete message with every kind of block that Anthropic sends.
 fn every_block() -> Value {
     json!({
         "id": "msg_1", "type": "message", "role": "assistant", "model": "claude-opus-4-5",
@@ -184,7 +184,7 @@ fn every_kind_of_block_survives_when_it_goes_both_ways() {
         let answer = super::stream(&stream).unwrap();
         assert_eq!(Some(&answer), complete(&body).as_ref());
         assert_eq!(answer.finish_reason.as_deref(), body["stop_reason"].as_str());
-        // What runs on Anthropic's side asks nothing of the program.
+        // Tools that Anthropic runs itself are not for the program.
         assert!(answer.tool_calls.is_empty());
     }
 }

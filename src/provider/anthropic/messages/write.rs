@@ -1,4 +1,4 @@
-//! Writes a message.
+//! The writer of Anthropic messages.
 
 use super::finish::FINISH;
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ pub(super) fn write(_: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Result<Va
             "input": call.arguments
         }));
     }
-    // Anthropic counts cached input beside the input tokens, not within them.
+    // Anthropic does not include cached input in the input tokens.
     let usage = said.usage;
     let (plain, cached, written) = usage.input_parts();
     let mut counts = json!({

@@ -1,4 +1,4 @@
-//! Where an answer of Converse says what; Nova's own answers have the same names.
+//! The places of content in Converse's answers; Nova's own answers use the same names.
 
 use serde_json::{Value, json};
 

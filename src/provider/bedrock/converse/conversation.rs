@@ -1,4 +1,4 @@
-//! Bedrock's Converse: blocks that are told by their only member.
+//! The conversation in a request for Bedrock's Converse: the only member of a block is its kind.
 
 use serde_json::Value;
 

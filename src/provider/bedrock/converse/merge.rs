@@ -1,4 +1,4 @@
-//! Merges the events of a Converse stream.
+//! The merging of a Converse stream's events into the complete answer.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +9,13 @@ use crate::operation::{MergedStream, ObjectView};
 
 /// One event of a stream.
 pub(in crate::bedrock) enum Event {
-    /// What it is called, and what it tells.
+    /// Its name and its data.
     Told(String, ObjectView),
     /// An exception, or bytes that are no event.
     Failed,
 }
 
-/// The events in their bytes.
+/// The events in the bytes of a stream.
 pub(super) fn framed(framing: Framing, bytes: &[u8]) -> impl Iterator<Item = Event> {
     framing::events(framing, bytes).filter_map(|event| {
         if event.failed {
@@ -29,7 +29,7 @@ pub(super) fn framed(framing: Framing, bytes: &[u8]) -> impl Iterator<Item = Eve
     })
 }
 
-/// Merges events; `None` where none of them is of an answer.
+/// Merges events; `None` if none of them belongs to an answer.
 pub(in crate::bedrock) fn events(events: impl Iterator<Item = Event>) -> Option<MergedStream> {
     let mut merged = MergedStream { body: ObjectView::new(), ended: false, failed: false };
     let mut message = ObjectView::new();
@@ -40,7 +40,7 @@ pub(in crate::bedrock) fn events(events: impl Iterator<Item = Event>) -> Option<
             merged.failed = true;
             continue;
         };
-        // Padding against traffic analysis: it belongs to the delivery alone.
+        // Padding against traffic analysis, which only belongs to the delivery.
         data.shift_remove("p");
         let index = data.get("contentBlockIndex").and_then(Value::as_u64).unwrap_or(0);
         let known = match name.as_str() {
@@ -88,15 +88,15 @@ pub(in crate::bedrock) fn events(events: impl Iterator<Item = Event>) -> Option<
     Some(merged)
 }
 
-/// One content block while its deltas come in.
+/// One content block while its deltas arrive.
 #[derive(Default)]
 struct Block {
     start: ObjectView,
     text: Option<String>,
     citations: Vec<Value>,
-    /// What it reasoned, its signature, or what of it is redacted.
+    /// Its reasoning, with signature or redacted content.
     reasoning: ObjectView,
-    /// The pieces of a tool's input, which is JSON only once they are all there.
+    /// The pieces of a tool's input, which is JSON only once it is complete.
     input: String,
 }
 
@@ -139,7 +139,7 @@ impl Block {
         }
     }
 
-    /// Continues an object of the block: lists grow, anything else is replaced.
+    /// Merges members into an object of the block: lists grow, anything else is replaced.
     fn extend(&mut self, name: String, more: ObjectView) {
         let Some(Value::Object(slot)) = self.start.get_mut(&name) else {
             self.start.insert(name, Value::Object(more));
@@ -155,7 +155,7 @@ impl Block {
         }
     }
 
-    /// The block; input that is no JSON stays text, and marks the stream failed.
+    /// Builds the block. Input that is not JSON stays text, and marks the stream as failed.
     fn into_value(mut self, failed: &mut bool) -> Value {
         if let Some(Value::Object(call)) = self.start.get_mut("toolUse")
             && !call.contains_key("input")

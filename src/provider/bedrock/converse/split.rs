@@ -1,4 +1,4 @@
-//! Splits a complete answer of Converse into the events of a stream.
+//! The conversion of complete Converse answers into streams.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::answer_draft::pieces;
 use crate::framing::EventFrame;
 use crate::operation::ObjectView;
 
-/// The events of a complete answer; `None` where it holds no message.
+/// The events of a complete answer; `None` if it holds no message.
 pub(in crate::bedrock) fn split(mut body: ObjectView) -> Option<Vec<EventFrame>> {
     let Some(Value::Object(mut output)) = body.shift_remove("output") else { return None };
     let Some(Value::Object(mut message)) = output.shift_remove("message") else { return None };
@@ -35,8 +35,8 @@ pub(in crate::bedrock) fn split(mut body: ObjectView) -> Option<Vec<EventFrame>>
     Some(events)
 }
 
-/// What of a block comes in pieces comes as deltas, and opens no block by itself;
-/// the rest of it opens one.
+/// Adds the events of a block. Content that comes in pieces is sent as deltas; only the rest of a
+/// block, if any, needs a start event.
 fn block_events(index: usize, mut block: ObjectView, events: &mut Vec<EventFrame>) {
     let deltas = deltas(&mut block);
     let mut event = |name, member: Option<(&str, Value)>| {
@@ -55,7 +55,7 @@ fn block_events(index: usize, mut block: ObjectView, events: &mut Vec<EventFrame
     event("contentBlockStop", None);
 }
 
-/// Takes out of a block what its deltas tell.
+/// Takes the content that deltas carry out of a block.
 fn deltas(block: &mut ObjectView) -> Vec<Value> {
     let mut deltas = vec![];
     match block.shift_remove("text") {
@@ -91,7 +91,7 @@ fn deltas(block: &mut ObjectView) -> Vec<Value> {
     deltas
 }
 
-/// What was reasoned, its signature behind it; or what is redacted.
+/// The reasoning text, then its signature; or redacted content.
 fn reasoning_deltas(mut reasoning: ObjectView, deltas: &mut Vec<Value>) {
     if let Some(Value::Object(mut text)) = reasoning.shift_remove("reasoningText") {
         if let Some(Value::String(text)) = text.shift_remove("text") {
@@ -105,7 +105,7 @@ fn reasoning_deltas(mut reasoning: ObjectView, deltas: &mut Vec<Value>) {
     }
 }
 
-/// A delta for each piece of a text; one for a text without any.
+/// Adds a delta for each piece of a text; one delta if the text is empty.
 fn told(text: &str, delta: impl Fn(&str) -> Value, deltas: &mut Vec<Value>) {
     if text.is_empty() {
         deltas.push(delta(""));
@@ -113,7 +113,7 @@ fn told(text: &str, delta: impl Fn(&str) -> Value, deltas: &mut Vec<Value>) {
     deltas.extend(pieces(text).map(delta));
 }
 
-/// Takes a member out where it is an object.
+/// Takes a member out if it is an object.
 fn take_object(block: &mut ObjectView, name: &str) -> Option<Value> {
     block.get(name).filter(|value| value.is_object())?;
     block.shift_remove(name)

@@ -91,7 +91,7 @@ fn a_stream_has_bedrocks_shape() {
     assert_eq!((last.0.as_str(), &last.1["metrics"]["latencyMs"]), ("metadata", &json!(551)));
 }
 
-/// A stream as AWS sends it: padded, with text that nothing opens.
+/// A stream as AWS sends it: with padding, and text without a start event.
 #[test]
 fn a_real_stream_is_merged() {
     let delta = |index: u64, delta: Value| {
@@ -154,7 +154,7 @@ fn a_stream_is_refused_when_it_did_not_end_well() {
     unended(&changed);
     let bytes = whole.concat();
     unended(&bytes[..bytes.len() - 1]);
-    // Broken input: the call stays visible, and is no complete answer.
+    // Broken input: the call stays visible, but the answer is not complete.
     let frames = [
         EventFrame::named("contentBlockStart", json!({ "start": { "toolUse": { "name": "f" } } })),
         EventFrame::named(

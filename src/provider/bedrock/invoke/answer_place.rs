@@ -1,4 +1,4 @@
-//! Where a Bedrock model's own answer says what, told by its form.
+//! The places of content in the answer of a Bedrock model, which is recognised by its structure.
 
 use serde_json::{Value, json};
 

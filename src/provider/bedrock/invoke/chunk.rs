@@ -1,5 +1,5 @@
-//! The chunks of an InvokeModel stream: a model's own events in base64, the last of
-//! them with Bedrock's counts.
+//! The chunks of an InvokeModel stream: the model's own events in base64, the last one with
+//! Bedrock's counts.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,20 +9,20 @@ use crate::TokenUsage;
 use crate::framing::{self, EventFrame, Framing};
 use crate::operation::ObjectView;
 
-/// Bedrock's own counts, in the last event.
+/// The member with Bedrock's own counts, in the last event.
 const METRICS: &str = "amazon-bedrock-invocationMetrics";
 
-/// A model's own events.
+/// The model's own events.
 pub(super) struct NativeEvents {
     pub(super) events: Vec<ObjectView>,
-    /// What Bedrock counted.
+    /// Bedrock's counts.
     pub(super) metrics: Option<TokenUsage>,
-    /// An exception, or a chunk that does not decode, was among them.
+    /// Whether there was an exception, or a chunk that does not decode.
     pub(super) failed: bool,
 }
 
 impl NativeEvents {
-    /// Takes the events out of their chunks.
+    /// Extracts the events from their chunks.
     pub(super) fn of(framing: Framing, bytes: &[u8]) -> Self {
         let mut native = Self { events: vec![], metrics: None, failed: false };
         for event in framing::events(framing, bytes) {
@@ -45,13 +45,13 @@ impl NativeEvents {
     }
 }
 
-/// The event in a chunk's bytes.
+/// The event in the bytes of a chunk.
 fn inner(chunk: &Value) -> Option<ObjectView> {
     let bytes = STANDARD.decode(chunk.get("bytes")?.as_str()?).ok()?;
     serde_json::from_slice(&bytes).ok()
 }
 
-/// Bedrock counts input as Anthropic does: what was cached stands beside it.
+/// Bedrock counts input as Anthropic does: cached tokens are separate.
 fn usage(metrics: &Value) -> TokenUsage {
     let count = |name: &str| metrics.get(name).and_then(Value::as_u64).unwrap_or(0);
     let cached = count("cacheReadInputTokenCount");
@@ -68,14 +68,14 @@ fn usage(metrics: &Value) -> TokenUsage {
     }
 }
 
-/// The events as a stream of server-sent events, for those who read these.
+/// The events as a stream of server-sent events, for the readers of those.
 pub(super) fn sse(events: Vec<ObjectView>) -> Vec<u8> {
     let frames: Vec<EventFrame> =
         events.into_iter().map(|event| EventFrame::unnamed(Value::Object(event))).collect();
     Framing::Sse.write(&frames).concat()
 }
 
-/// Puts events into chunks, and Bedrock's counts into the last.
+/// Wraps events in chunks, and adds Bedrock's counts to the last.
 pub(super) fn wrap(mut events: Vec<Value>, usage: TokenUsage) -> Vec<EventFrame> {
     if let Some(Value::Object(last)) = events.last_mut() {
         last.insert(METRICS.to_owned(), metrics(usage));

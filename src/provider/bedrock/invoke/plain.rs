@@ -1,5 +1,5 @@
-//! The shapes of Bedrock's models that only continue a text: Llama, Titan, Mistral,
-//! Cohere's Command, AI21's, Claude's first; and the vectors of Titan and Cohere.
+//! The formats of Bedrock's models that only continue a text: Llama, Titan, Mistral, Cohere's
+//! Command, AI21's, the first Claude; and the vectors of Titan and Cohere.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::json_view::{JsonView, count, items, nested, text, vectors};
 use crate::operation::{MergedStream, ObjectView};
 use crate::{Answer, TokenUsage};
 
-/// Reads a complete answer; `None` where no text and no vector is to be seen.
+/// Reads a complete answer; `None` if it has no recognisable text or vector.
 pub(super) fn read<D: JsonView>(body: &D) -> Option<Answer> {
     if let Some(embeddings) = embeddings(body) {
         return Some(Answer { embeddings, usage: usage(body), ..Answer::default() });
@@ -24,7 +24,7 @@ pub(super) fn read_stream(events: &[ObjectView]) -> Option<Answer> {
         let event = Value::Object(event.clone());
         let counts = usage(&event);
         let piece = said(&event);
-        // The last event of Cohere's says only why it ended.
+        // Cohere's last event has only the finish reason.
         let ended = text(&event, "finish_reason").map(|reason| reason.into_owned());
         if piece.is_none() && ended.is_none() && counts.is_none() {
             continue;
@@ -38,7 +38,7 @@ pub(super) fn read_stream(events: &[ObjectView]) -> Option<Answer> {
     answer
 }
 
-/// What an object says, and why it ended, where it tells.
+/// The text in an object, and its finish reason if it has one.
 fn said<D: JsonView>(body: &D) -> Option<(String, Option<String>)> {
     let (at, said) = place(body)?;
     let reason = ["stop_reason", "completionReason", "finish_reason"]
@@ -48,7 +48,7 @@ fn said<D: JsonView>(body: &D) -> Option<(String, Option<String>)> {
     Some((said, reason.map(|reason| reason.into_owned())))
 }
 
-/// The object in which the text stands, and the text.
+/// The object that holds the text, and the text.
 fn place<D: JsonView>(body: &D) -> Option<(&D, String)> {
     for name in ["generation", "outputText", "completion", "text"] {
         if let Some(said) = text(body, name) {
@@ -84,7 +84,7 @@ fn usage<D: JsonView>(body: &D) -> Option<TokenUsage> {
     Some(TokenUsage { prompt_tokens, completion_tokens, total_tokens, ..TokenUsage::default() })
 }
 
-/// The counts of a stream only grow; the prompt's stands in its first event alone.
+/// The counts of a stream only grow, and only its first event has the prompt's.
 fn later(before: Option<TokenUsage>, now: TokenUsage) -> TokenUsage {
     let before = before.unwrap_or_default();
     let prompt_tokens = before.prompt_tokens.max(now.prompt_tokens);
@@ -93,8 +93,8 @@ fn later(before: Option<TokenUsage>, now: TokenUsage) -> TokenUsage {
     TokenUsage { prompt_tokens, completion_tokens, total_tokens, ..TokenUsage::default() }
 }
 
-/// Merges the events of those whose streams tell all that their complete answers do:
-/// Llama, Titan, Mistral.
+/// Merges the events of the models whose streams hold all that their complete answers do: Llama,
+/// Titan, Mistral.
 pub(super) fn merge(events: Vec<ObjectView>) -> Option<MergedStream> {
     let family = events.iter().find_map(Family::of_event)?;
     let whole = read_stream(&events)?;
@@ -139,7 +139,7 @@ pub(super) fn split(mut body: ObjectView) -> Option<Vec<Value>> {
         Family::Llama => {
             body.shift_remove("generation");
             body.append(last.as_object_mut()?);
-            // Why it ended is known at the end.
+            // The finish reason is only known at the end.
             body.insert("stop_reason".to_owned(), json!(reason));
             last = Value::Object(body);
         }
@@ -154,7 +154,7 @@ pub(super) fn split(mut body: ObjectView) -> Option<Vec<Value>> {
     Some(events)
 }
 
-/// The events of a complete answer whose one choice is text, as DeepSeek's R1 gives it.
+/// The events of a complete answer with a single text choice, such as that of DeepSeek's R1.
 pub(super) fn split_choice(choice: &Value) -> Option<Vec<Value>> {
     let text = choice.get("text")?.as_str()?;
     let event = |text: &str, reason: Value| {
@@ -168,7 +168,7 @@ pub(super) fn split_choice(choice: &Value) -> Option<Vec<Value>> {
     Some(events)
 }
 
-/// Whose shape it is.
+/// The model family that uses a format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Family {
     Llama,
@@ -187,7 +187,7 @@ impl Family {
         }
     }
 
-    /// One answer only: several cannot be told apart in a stream.
+    /// Only for a single answer, because several cannot be distinguished in a stream.
     fn of_body(body: &ObjectView) -> Option<Self> {
         let single = |name: &str| body.get(name)?.as_array().map(|list| list.len() == 1);
         match () {

@@ -37,7 +37,7 @@ fn claude() -> Value {
     })
 }
 
-/// A complete body in each shape that is changed in its delivery.
+/// A complete body in each format that can be streamed.
 fn bodies() -> Vec<Value> {
     vec![
         claude(),
@@ -75,7 +75,7 @@ fn an_answer_survives_when_it_goes_both_ways() {
         let plain = read(&body).unwrap();
         assert_eq!(plain.content, "Let me see");
         let mut told = test_calls::read(INVOKE, true, &bytes).unwrap();
-        // Mistral's own shape has no counts; Bedrock's have.
+        // Mistral's own format has no counts; Bedrock's chunks have.
         told.usage = told.usage.filter(|_| plain.usage.is_some());
         assert_eq!(told, plain);
         assert_eq!(ended_well(INVOKE, &bytes), Some(true));
@@ -115,13 +115,13 @@ fn a_real_stream_of_claude_is_merged() {
         ("Hi", Some("end_turn"))
     );
     assert_eq!(answer.usage.unwrap().total_tokens, 7);
-    // Without its last two events it is no answer.
+    // Without its last two events the stream is not an answer.
     let error = to_complete(INVOKE, &streamed(&events[..4])).unwrap_err();
     assert_eq!(error, ModeError::Unended);
     let exception = EventFrame::exception("modelStreamErrorException", json!({ "message": "no" }));
     let failed = [bytes, Framing::EventStream.write(&[exception]).concat()].concat();
     assert_eq!(to_complete(INVOKE, &failed).unwrap_err(), ModeError::Unended);
-    // A chunk that is cut inside its JSON fails alone.
+    // A chunk that is cut within its JSON fails by itself.
     let cut = EventFrame::named("chunk", json!({ "bytes": STANDARD.encode("{\"type\":\"mess") }));
     let cut = [streamed(&events), Framing::EventStream.write(&[cut]).concat()].concat();
     assert_eq!(to_complete(INVOKE, &cut).unwrap_err(), ModeError::Unended);
@@ -226,7 +226,7 @@ fn written(model: Option<&str>, answer: &Answer) -> Result<Answer, ModeError> {
     let whole = test_calls::read(INVOKE, false, &body).unwrap();
     if answer.embeddings.is_empty() {
         let mut streamed = test_calls::read(INVOKE, true, &stream.unwrap()).unwrap();
-        // The last chunk counts in any case.
+        // The last chunk always has counts.
         streamed.usage = streamed.usage.filter(|_| whole.usage.is_some());
         assert_eq!(streamed, whole);
     }

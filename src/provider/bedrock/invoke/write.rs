@@ -1,4 +1,4 @@
-//! Writes the answer of a model in its own shape, told by its id.
+//! The writer of answers in the format of a Bedrock model, chosen by its id.
 
 use serde_json::{Value, json};
 
@@ -13,15 +13,15 @@ use crate::operation::ResponseFormat;
 
 type Written = Result<Value, ModeError>;
 
-/// Writes in the shape of the model that was asked for: its id, that of an inference
-/// profile or an ARN with either in it.
+/// Writes the answer in the format of the requested model. The request names the model's id, an
+/// inference profile, or an ARN that contains either.
 pub(super) fn write(asked: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Written {
     let of = |family: &str| asked.model.is_some_and(|model| model.contains(family));
     match () {
         () if of("anthropic.") => with(messages::ROW.write, asked, said),
         () if of("amazon.nova") => {
             let mut body = with(converse::ROW.write, asked, said)?;
-            // Nova's own answer tells no times.
+            // Nova's own answer has no times.
             remove(&mut body, &["metrics"]);
             Ok(body)
         }
@@ -55,7 +55,7 @@ fn no_calls(asked: &ResponseFormat<'_>) -> ModeError {
     ModeError::NoPlace { operation: asked.operation.name(), what: "tool calls" }
 }
 
-/// By what writes this shape elsewhere.
+/// Writes with the writer of another operation.
 fn with(
     write: Option<fn(&ResponseFormat<'_>, &AnswerDraft<'_>) -> Written>,
     asked: &ResponseFormat<'_>,
@@ -72,8 +72,8 @@ fn remove(body: &mut Value, names: &[&str]) {
     }
 }
 
-/// The first of Mistral's models continue a text; the larger of them, and those of the
-/// middle, chat in a shape that is close to OpenAI's; all later ones in OpenAI's own.
+/// Mistral's first models continue a text. The large ones, and some of the generation after them,
+/// chat in a format close to OpenAI's. All later ones use OpenAI's own.
 fn mistral(asked: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Written {
     let of = |name: &str| asked.model.is_some_and(|model| model.contains(name));
     let first = of("mistral-7b") || of("mixtral") || of("mistral-small-2402");
@@ -105,7 +105,7 @@ fn mistral(asked: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Written {
     Ok(json!({ "choices": choices.collect::<Vec<_>>() }))
 }
 
-/// Command R answers as the first version of Cohere's chat does; it counts nothing.
+/// Command R answers like the first version of Cohere's chat, but without counts.
 fn command_r(asked: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Written {
     let first = ResponseFormat { target: Some("/v1/chat"), ..*asked };
     let mut body = with(cohere::ROW.write, &first, said)?;
@@ -121,7 +121,7 @@ fn titan_vector(asked: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Written {
     Ok(json!({ "embedding": only, "inputTextTokenCount": said.usage.prompt_tokens }))
 }
 
-/// For the models that only continue a text.
+/// Writes for the models that only continue a text.
 fn text(asked: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Written {
     let of = |family: &str| asked.model.is_some_and(|model| model.contains(family));
     let (text, usage) = (&said.answer.content, said.usage);

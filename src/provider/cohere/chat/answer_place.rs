@@ -1,5 +1,5 @@
-//! Where an answer of Cohere's chat says what: the second version's message, and the first
-//! version's text, which Command R at Bedrock has too.
+//! The places of content in Cohere's chat answers: the message of the second version, and the text
+//! of the first, whose format Command R on Bedrock uses too.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Why an answer of Cohere's ended.
+//! Finish reasons of Cohere's answers.
 
 use crate::answer_draft::FinishWords;
 

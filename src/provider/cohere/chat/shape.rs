@@ -1,11 +1,11 @@
-//! What tells Cohere's two versions, and an answer that broke off.
+//! Signs of a failed answer and of empty members in Cohere's chat.
 
 use serde_json::Value;
 
-/// Why an answer ended that broke off.
+/// The finish reason of an answer that failed.
 pub(super) const FAILED: &str = "ERROR";
 
-/// Whether nothing is said by it but that it may come.
+/// Whether a value is empty, so that it only announces content.
 pub(super) fn is_empty(value: &Value) -> bool {
     value.as_array().is_some_and(Vec::is_empty) || value.as_str() == Some("")
 }

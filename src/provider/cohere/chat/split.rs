@@ -1,4 +1,4 @@
-//! Splits a complete answer into the events of a stream.
+//! The conversion of complete Cohere chat answers into streams.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::framing::EventFrame;
 use crate::operation::ObjectView;
 use crate::operation::ResponseFormat;
 
-/// The events of a complete answer; `None` where it is neither version's.
+/// The events of a complete answer; `None` if it is neither version's.
 pub(super) fn stream(_: &ResponseFormat<'_>, mut body: ObjectView) -> Option<Vec<EventFrame>> {
     let mut message = match body.shift_remove("message") {
         Some(Value::Object(message)) => message,
@@ -44,7 +44,7 @@ pub(super) fn stream(_: &ResponseFormat<'_>, mut body: ObjectView) -> Option<Vec
     }
     let mut delta = body;
     if !announced.is_empty() {
-        // What is there and empty has no event; the end tells of it.
+        // Members that exist and are empty have no event of their own; the last event carries them.
         delta.insert("message".to_owned(), Value::Object(announced));
     }
     let last = json!({ "type": "message-end", "delta": delta });
@@ -52,7 +52,7 @@ pub(super) fn stream(_: &ResponseFormat<'_>, mut body: ObjectView) -> Option<Vec
     Some(frames)
 }
 
-/// Takes out the objects of a list that holds some and nothing else.
+/// Takes out a list, if it is not empty and holds only objects.
 fn list(message: &mut ObjectView, name: &str) -> Vec<Value> {
     match message.get(name) {
         Some(Value::Array(list)) if !list.is_empty() && list.iter().all(Value::is_object) => {}
@@ -64,10 +64,10 @@ fn list(message: &mut ObjectView, name: &str) -> Vec<Value> {
     }
 }
 
-/// The first event: the id, and what of the message does not come in pieces.
+/// The first event: the id, and all members of the message that do not come in pieces.
 fn start(body: &mut ObjectView, said: ObjectView) -> EventFrame {
     let mut message = said;
-    // Cohere announces all that may come.
+    // Cohere announces all members that may come.
     for name in ["content", "tool_calls", "citations"] {
         message.entry(name).or_insert(json!([]));
     }
@@ -94,7 +94,7 @@ fn end(kind: &'static str, index: usize) -> EventFrame {
     EventFrame::named(kind, json!({ "type": kind, "index": index }))
 }
 
-/// A block of text or thoughts in pieces; another kind comes whole.
+/// Adds the events of a block: text and thoughts in pieces, other kinds whole.
 fn block_events(index: usize, mut block: Value, frames: &mut Vec<EventFrame>) {
     let name = match block.get("type").and_then(Value::as_str) {
         Some("text") => "text",
@@ -109,7 +109,7 @@ fn block_events(index: usize, mut block: Value, frames: &mut Vec<EventFrame>) {
     frames.push(end("content-end", index));
 }
 
-/// A call's id and name, then its arguments.
+/// Adds the events of a call: its id and name, then its arguments.
 fn call_events(index: usize, mut call: Value, frames: &mut Vec<EventFrame>) {
     let arguments = match call.get_mut("function") {
         Some(function) => take_text(function, "arguments"),
@@ -123,7 +123,7 @@ fn call_events(index: usize, mut call: Value, frames: &mut Vec<EventFrame>) {
     frames.push(end("tool-call-end", index));
 }
 
-/// Takes a text member out, leaving it empty.
+/// Takes the text of a member, and leaves an empty string.
 fn take_text(object: &mut Value, name: &str) -> String {
     match object.get_mut(name) {
         Some(Value::String(text)) => std::mem::take(text),

@@ -186,7 +186,7 @@ fn a_stream_has_coheres_shape() {
         };
         let mut ours = data(ours);
         if let Some(delta) = ours["delta"].as_object_mut() {
-            // Told piece by piece in a real stream.
+            // A real stream sends them in pieces.
             delta.shift_remove("logprobs");
         }
         assert_eq!(ours, data(real));
@@ -337,7 +337,7 @@ proptest! {
         prop_assert!(plain.is_some());
         let bytes = to_stream(CHAT, body.to_string().as_bytes(), false).unwrap().concat();
         prop_assert_eq!(read(CHAT, true, &bytes), plain);
-        // The blank line that ends the last event does not count.
+        // The blank line after the last event does not count.
         let at = ((bytes.len() - 2) as f64 * cut) as usize;
         prop_assert!(to_complete(CHAT, &bytes[..at]).is_err());
     }

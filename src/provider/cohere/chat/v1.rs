@@ -1,5 +1,5 @@
-//! Reads the chat of Cohere's first version: one text, calls beside it, and a stream
-//! of texts whose last event holds the complete answer.
+//! The first version of Cohere's chat: one text, calls besides it, and a stream of texts whose last
+//! event holds the complete answer.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use crate::json_view::{JsonView, items, text, text_or_empty};
 use crate::operation::ObjectView;
 use crate::{Answer, ToolCall};
 
-/// Reads a complete body; `None` where it has neither a text nor generations.
+/// Reads a complete body; `None` if it has neither a text nor generations.
 pub(super) fn complete<D: JsonView>(body: &D) -> Option<Answer> {
     let generation = items(body, "generations").first();
     let said = generation.unwrap_or(body);
@@ -29,21 +29,21 @@ pub(super) fn complete<D: JsonView>(body: &D) -> Option<Answer> {
     Some(answer)
 }
 
-/// An answer while its events come in.
+/// An answer while its events arrive.
 #[derive(Default)]
 pub(super) struct ChatStream {
     body: ObjectView,
     text: Option<String>,
-    /// The complete answer, once the last event was there.
+    /// The complete answer, once the last event has come.
     whole: Option<ObjectView>,
 }
 
 impl ChatStream {
-    /// Takes an event; the last sets `ended`. Whether it tells of an error.
+    /// Takes an event; the last one sets `ended`. Returns whether it reports an error.
     pub(super) fn take(&mut self, data: ObjectView, ended: &mut bool) -> bool {
         let kind = data.get("event_type").and_then(Value::as_str).unwrap_or("").to_owned();
         let failed = data.get("finish_reason").is_some_and(|reason| reason == super::FAILED);
-        // Nothing has come of the text yet, but an answer has begun.
+        // An answer has begun, even if no text has come yet.
         let text = self.text.get_or_insert_default();
         for (name, value) in data {
             match (kind.as_str(), name.as_str(), value) {
@@ -65,7 +65,7 @@ impl ChatStream {
         failed
     }
 
-    /// The body; `None` where no event has come.
+    /// The body; `None` if no event has come.
     pub(super) fn into_body(self) -> Option<ObjectView> {
         let Self { mut body, text, whole } = self;
         let text = text?;
@@ -77,7 +77,7 @@ impl ChatStream {
     }
 }
 
-/// The events of a complete answer; `None` where it has no text.
+/// The events of a complete answer; `None` if it has no text.
 pub(super) fn stream(body: ObjectView) -> Option<Vec<EventFrame>> {
     let text = body.get("text")?.as_str()?;
     let mut frames = vec![];

@@ -1,4 +1,4 @@
-//! Writes an answer of Cohere's chat.
+//! The writer of Cohere's chat answers.
 
 use super::finish::FINISH;
 use serde_json::{Value, json};
@@ -42,7 +42,7 @@ fn second(said: &AnswerDraft<'_>) -> Value {
 
 fn first(said: &AnswerDraft<'_>) -> Value {
     let finish = match said.finish(&FINISH) {
-        // It has no word for calls.
+        // The first version has no finish reason for tool calls.
         "TOOL_CALL" => "COMPLETE",
         other => other,
     };
