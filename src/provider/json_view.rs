@@ -1,6 +1,6 @@
-//! JSON as the readers of answers look at it: a borrowed tree ([`Json`]) where the
-//! bytes are plain JSON, an owned one ([`Value`]) for merged streams and for what
-//! the exact reader refuses (a key twice, for one).
+//! JSON as the readers of answers see it: a borrowed tree ([`Json`]) if the bytes are plain JSON,
+//! an owned one ([`Value`]) for merged streams and for what the exact reader refuses (such as a key
+//! twice).
 
 use std::borrow::Cow;
 
@@ -14,21 +14,21 @@ pub(super) trait JsonView: Sized {
     fn member(&self, name: &str) -> Option<&Self>;
     /// The elements of an array.
     fn list(&self) -> Option<&[Self]>;
-    /// What a string says.
+    /// The text of a string.
     fn string(&self) -> Option<Cow<'_, str>>;
-    /// A number that is a count.
+    /// A number, if it is a whole one from 0.
     fn whole(&self) -> Option<u64>;
     /// A number.
     fn float(&self) -> Option<f64>;
     /// Whether it is an object.
     fn is_map(&self) -> bool;
-    /// Whether it is an object that holds nothing.
+    /// Whether it is an empty object.
     fn is_empty_map(&self) -> bool;
     /// Whether it is `null`.
     fn is_nothing(&self) -> bool;
     /// Whether it is `true`.
     fn is_true(&self) -> bool;
-    /// An owned tree of it, members in the order they were written in.
+    /// An owned copy of it, with members in the order in which they were written.
     fn owned(&self) -> Value;
 }
 
@@ -115,7 +115,7 @@ impl JsonView for Json<'_> {
         match self {
             Self::Null => Value::Null,
             Self::Bool(value) => Value::Bool(*value),
-            // What the reader took for a number is one.
+            // The reader has accepted it as a number, so it parses.
             Self::Number(digits) => digits.parse().map_or(Value::Null, Value::Number),
             Self::String(text) => Value::String(text.as_str().into_owned()),
             Self::Array(items) => items.iter().map(Self::owned).collect(),
@@ -131,7 +131,7 @@ impl JsonView for Json<'_> {
     }
 }
 
-/// Reads a body by one of two ways to do the same: borrowed where that can be.
+/// Reads a body with one of two equivalent functions: `borrowed` if the bytes are plain JSON.
 pub(super) fn whole<T>(
     bytes: &[u8],
     borrowed: fn(&Json<'_>) -> Option<T>,
@@ -158,23 +158,23 @@ pub(super) fn text<'a, D: JsonView>(object: &'a D, name: &str) -> Option<Cow<'a,
     object.member(name)?.string()
 }
 
-/// Whether a member is this word.
+/// Whether a member is this string.
 pub(super) fn says<D: JsonView>(object: &D, name: &str, word: &str) -> bool {
     text(object, name).as_deref() == Some(word)
 }
 
-/// A string member, or nothing where there is none.
+/// A string member, or an empty string.
 pub(super) fn text_or_empty<'a, D: JsonView>(object: &'a D, name: &str) -> Cow<'a, str> {
     text(object, name).unwrap_or_default()
 }
 
-/// The members of an array, or nothing where it is not one.
+/// The elements of an array member, or an empty list.
 pub(super) fn items<'a, D: JsonView>(object: &'a D, name: &str) -> &'a [D] {
     object.member(name).and_then(JsonView::list).unwrap_or_default()
 }
 
-/// The vectors; none at all where one of them is not plain numbers, since a gap
-/// would move the others to the wrong input.
+/// The vectors; none at all if one of them is not plain numbers, because a gap would assign the
+/// others to the wrong input.
 pub(super) fn vectors<'a, D: JsonView + 'a>(
     values: impl Iterator<Item = Option<&'a D>>,
 ) -> Vec<Vec<f64>> {

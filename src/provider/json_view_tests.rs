@@ -7,7 +7,7 @@ use crate::cohere;
 use crate::gemini::{embed, generate};
 use crate::openai::{chat, embeddings, responses};
 
-/// Names and values that mean something to a reader, put together at random.
+/// Random documents made of names and values that the readers look for.
 fn document() -> impl Strategy<Value = Value> {
     let names = prop::sample::select(vec![
         "choices",

@@ -1,17 +1,16 @@
-//! The providers' wire shapes: which operation a request asks for, what an
-//! answer says, how an error looks to that provider's SDK.
+//! The providers' wire formats: which operation a request asks for, what an answer says, how an
+//! error looks to that provider's SDK.
 //!
-//! Reading is tolerant: an unknown field or event is skipped. The stored bytes
-//! stay the truth; nothing here is ever served in their place unless a caller
-//! asks for the other mode of delivery.
+//! Reading is tolerant: an unknown field or event is skipped. The stored bytes are authoritative.
+//! They are always served, unless a caller asks for the other mode of delivery.
 //!
-//! Each provider has a folder: what it recognises and how it writes errors in its
-//! `mod.rs`, and a file for each operation that is read or written, with a `WIRE`
-//! that says how. [`recognise()`] tells what a request asks for, [`read`] what an
-//! answer says, [`to_complete`] and [`to_stream`] change the mode of delivery,
-//! [`write()`] makes an answer of what was said alone, [`error_body()`] writes an error
-//! in the provider's shape, [`natural_error()`] one of the provider's own, and
-//! [`directory`] lists the upstreams loomrec knows.
+//! Each provider has a folder. Its `row.rs` says how its requests are recognised and its errors
+//! written. There is a file for each operation that is read or written, with a `ROW` that lists the
+//! functions. [`recognise()`] finds the operation of a request, [`read`] returns what an answer
+//! says, [`to_complete`] and [`to_stream`] change the mode of delivery, [`write()`] makes an answer
+//! from its content alone, [`error_body()`] writes one of loomrec's errors in the provider's
+//! format, [`natural_error()`] writes one of the provider's own, and [`directory`] lists the
+//! upstreams that loomrec knows.
 
 mod answer;
 mod answer_draft;

@@ -1,9 +1,8 @@
-//! Changes how an answer is delivered: a stream into the complete answer, the complete
-//! answer into a stream, and a stream into another framing; and makes an answer of
-//! words alone.
+//! The mode of delivery: a stream converted into the complete answer, a complete answer into a
+//! stream, a stream into another framing, and answers made from their content alone.
 //!
-//! Changing the mode works on the provider's own JSON, not on [`Answer`], so that
-//! fields nobody here knows come through.
+//! Changing the mode works on the provider's own JSON, not on [`Answer`], so that unknown fields
+//! are kept.
 
 use serde_json::Value;
 
@@ -16,11 +15,11 @@ use super::operation::ResponseFormat;
 use super::table::finish_meaning;
 use super::{Answer, Operation};
 
-/// The complete answer that a recorded stream in `framing` stands for.
+/// Returns the complete answer that is equivalent to a recorded stream in `framing`.
 ///
 /// # Errors
-/// Where the operation cannot be changed, or the stream is cut, holds an error, or
-/// is no answer.
+/// If the operation's streams cannot be converted, or the stream was cut, holds an error, or is not
+/// an answer.
 pub fn to_complete(
     asked: &ResponseFormat<'_>,
     framing: Framing,
@@ -36,14 +35,14 @@ pub fn to_complete(
     whole(asked, Value::Object(merged.body))
 }
 
-/// Whether the end that streams of an operation have of themselves stands in this one;
-/// `None` where that is not known.
+/// Whether this stream has the end that streams of the operation always have; `None` if that is
+/// unknown.
 pub fn has_ended(operation: Operation, framing: Framing, stream: &[u8]) -> Option<bool> {
     Some(operation.row().merge?(framing, stream)?.ended)
 }
 
-/// Whether a stream was cut where one choice had ended and the next had not begun:
-/// nothing else tells, unless it has an end marker of its own.
+/// Whether a stream was cut after the end of one choice and before the start of the next. The
+/// number of choices is the only sign of that, unless the stream has an end marker.
 fn lacks_choices(
     asked: &ResponseFormat<'_>,
     framing: Framing,
@@ -55,7 +54,7 @@ fn lacks_choices(
         && !events(framing, stream).any(|event| event.is_done())
 }
 
-/// The bytes of a complete answer in the form that is asked for.
+/// The bytes of a complete answer in the requested format.
 fn whole(asked: &ResponseFormat<'_>, body: Value) -> Result<Vec<u8>, ModeError> {
     match (asked.transcript, &body["text"]) {
         (TranscriptFormat::Json, _) => Ok(body.to_string().into_bytes()),
@@ -67,10 +66,10 @@ fn whole(asked: &ResponseFormat<'_>, body: Value) -> Result<Vec<u8>, ModeError> 
     }
 }
 
-/// The stream that a recorded complete answer stands for: one item per event.
+/// Returns the stream that is equivalent to a recorded complete answer: one item per event.
 ///
 /// # Errors
-/// Where the operation cannot be changed, or the body is no answer.
+/// If the operation's answers cannot be converted, or the body is not an answer.
 pub fn to_stream(asked: &ResponseFormat<'_>, body: &[u8]) -> Result<Vec<Vec<u8>>, ModeError> {
     let operation = asked.operation.name();
     let not_yet = ModeError::NotYet { operation, recorded: "complete", wanted: "streamed" };
@@ -87,14 +86,14 @@ pub fn to_stream(asked: &ResponseFormat<'_>, body: &[u8]) -> Result<Vec<Vec<u8>>
     Ok(asked.framing.write(&frames))
 }
 
-/// The events of a recorded stream in another framing, each with where it ends in
+/// Returns the events of a recorded stream in another framing, each with the place of its end in
 /// `stream`.
 ///
-/// `whole` says that the stream was not cut. A stream that was ends behind its last
-/// event that came whole, and lacks its end in the other framing too.
+/// `whole` says that the stream was not cut. If it was, the result ends with its last complete
+/// event, and lacks an end in the other framing too.
 ///
 /// # Errors
-/// Where an event is not JSON, and so has no place in the other framing.
+/// If an event is not JSON, and so cannot be written in the other framing.
 pub fn reframe(
     operation: Operation,
     (from, to): (Framing, Framing),
@@ -104,7 +103,7 @@ pub fn reframe(
     let mut open = !whole;
     let (mut ends, mut frames) = (vec![], vec![]);
     for event in events(from, stream) {
-        // A comment, or an end marker: the other framing ends without.
+        // A comment, or an end marker, which the other framing does not have.
         let Some(data) = event.data.as_deref().filter(|_| !event.is_done()) else { continue };
         match serde_json::from_slice(data) {
             Ok(data) => {
@@ -126,15 +125,14 @@ pub fn reframe(
     Ok(ends.into_iter().zip(chunks).collect())
 }
 
-/// The JSON body of a complete answer that says what `answer` says.
+/// Returns the JSON body of a complete answer with the content of `answer`.
 ///
-/// Every id that is not in `answer` is made from `seed`: the same on every run,
-/// another for another seed. A finish reason in another provider's words is put
-/// into this one's; a word that nobody knows stays.
+/// Every id that `answer` lacks is made from `seed`: the same in every run, and different for
+/// another seed. A finish reason in another provider's words is translated; an unknown word stays.
 ///
 /// # Errors
-/// Where the operation's answers are not built here, or have no place for what
-/// `answer` says or need what it does not say.
+/// If the operation's answers cannot be built, have no place for some content of `answer`, or need
+/// something that it lacks.
 pub fn write(
     asked: &ResponseFormat<'_>,
     answer: &Answer,

@@ -1,5 +1,5 @@
-//! What a request asks for, and all that is known of it: a row in its provider's folder.
-//! [`super::table`] lists the providers.
+//! The operations, and what is known of each: a row in its provider's folder. [`super::table`]
+//! lists the providers.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -17,50 +17,49 @@ use loomrec_identity::Json;
 /// A JSON object.
 pub(super) type ObjectView = Map<String, Value>;
 
-/// What a request asks for. What is known of it is its row.
+/// One kind of call that a provider offers. Its properties are in its row.
 #[derive(Clone, Copy)]
 pub struct Operation(&'static OperationRow);
 
-/// What a request asks of the form of its answer.
+/// The format of the answer that a request asks for.
 #[derive(Clone, Copy, Debug)]
 pub struct ResponseFormat<'a> {
     /// The operation.
     pub operation: Operation,
-    /// The upstream's name: it tells apart those that share a shape.
+    /// The upstream's name, because upstreams with the same provider differ.
     pub upstream: &'a str,
-    /// The model asked for.
+    /// The requested model.
     pub model: Option<&'a str>,
-    /// How its streams are framed.
+    /// The framing of the stream.
     pub framing: Framing,
-    /// Whether a stream is to tell its usage, where that is a choice
-    /// (`stream_options.include_usage`).
+    /// Whether a stream carries its usage, if that is a choice (`stream_options.include_usage`).
     pub usage: bool,
-    /// Whether vectors are asked for in base64 (`encoding_format`).
+    /// Whether vectors are requested in base64 (`encoding_format`).
     pub base64: bool,
-    /// Of what types vectors are asked for (Cohere's `embedding_types`).
+    /// The requested types of vectors (Cohere's `embedding_types`).
     pub vectors: VectorTypes,
-    /// How many texts vectors are asked for of, where that can be told.
+    /// How many texts the request sends to be embedded, if that is known.
     pub inputs: Option<usize>,
-    /// How many choices are asked for: without an end marker, a stream of fewer was cut.
+    /// How many choices are requested. A stream with fewer and without an end marker was cut.
     pub choices: usize,
-    /// What form a transcription is asked for in (`response_format`).
+    /// The requested format of a transcription (`response_format`).
     pub transcript: TranscriptFormat,
-    /// What the call's key is formed over
-    /// ([`RecognisedCall::target`](super::RecognisedCall::target)): for many operations the
-    /// path, which can say more of the form than the operation does.
+    /// The target in the call's key ([`RecognisedCall::target`](super::RecognisedCall::target)).
+    /// For many operations it is the path, which can say more about the format than the operation
+    /// does.
     pub target: Option<&'a str>,
 }
 
 /// An error in the middle of a stream.
 #[derive(Clone, Copy, Debug)]
 pub struct StreamError<'a> {
-    /// What the call asked for.
+    /// The format that the call asked for.
     pub asked: &'a ResponseFormat<'a>,
-    /// The status that the error would have had as the call's own answer.
+    /// The status that the error would have as a complete response.
     pub status: u16,
-    /// The provider's word for it; made from the status where none is given.
+    /// The provider's word for it; derived from the status if `None`.
     pub kind: Option<&'a str>,
-    /// What the error says.
+    /// The message.
     pub message: &'a str,
     /// The event's number, for streams whose events are numbered.
     pub place: u64,
@@ -73,39 +72,39 @@ type Merge = fn(Framing, &[u8]) -> Option<MergedStream>;
 type Split = fn(&ResponseFormat<'_>, ObjectView) -> Option<Vec<EventFrame>>;
 type Write = fn(&ResponseFormat<'_>, &AnswerDraft<'_>) -> Result<Value, ModeError>;
 
-/// What is known of an operation: how it is named, and how its requests and answers are
-/// read and written. What is `None` is not done.
+/// The properties of an operation: its names, and the functions that read and write its requests
+/// and answers. `None` means that a function is not supported.
 pub(super) struct OperationRow {
     /// A name for people, as the provider's own documentation has it.
     pub(super) name: &'static str,
     /// A word for tables and JSON.
     pub(super) word: &'static str,
-    /// OpenTelemetry's name of the operation, or the word where it has none; `None` where
-    /// no model is asked.
+    /// OpenTelemetry's name of the operation, or the word if it has none; `None` if no model is
+    /// called.
     pub(super) semantic: Option<&'static str>,
-    /// Whether `stream`, `stream_options` and `alt` only choose how the answer is
-    /// delivered, and so are no part of its identity.
+    /// Whether `stream`, `stream_options` and `alt` only choose the mode of delivery, so that the
+    /// key leaves them out.
     pub(super) delivery: bool,
-    /// Whether no tokens are charged.
+    /// Whether the operation is free of charge.
     pub(super) is_free: bool,
-    /// The framing of the streams that a request with this raw query and target asks for.
+    /// The framing of the streams for a request with this raw query and target.
     pub(super) framing: fn(&str, Option<&str>) -> Framing,
     /// Whether a stream may come as one JSON array.
     pub(super) streams_arrays: bool,
-    /// How many choices a request asks for, where it says.
+    /// How many choices a request asks for, if it says so.
     pub(super) choices: fn(&Json<'_>) -> Option<usize>,
-    /// How many texts a request wants vectors of; `None` for operations without vectors.
+    /// How many texts a request sends to be embedded; `None` for operations without vectors.
     pub(super) inputs: Option<fn(&Json<'_>) -> Option<usize>>,
-    /// The form that a transcription is asked for in.
+    /// The requested format of a transcription.
     pub(super) transcript: fn(&[u8]) -> TranscriptFormat,
-    /// Whether the texts that vectors are wanted of are the request's `input`, and each
-    /// vector is the `embedding` of one of the answer's `data`.
+    /// Whether the texts to embed are the request's `input`, and each vector is the `embedding` of
+    /// an element of the answer's `data`.
     pub(super) embeds_input: bool,
-    /// The conversation that a request holds; `None` for a body that holds none.
+    /// The conversation in a request's body; its result is `None` for a body without one.
     pub(super) conversation: Option<fn(&ObjectView) -> Option<Conversation>>,
-    /// Reads a complete body that is no JSON, by its media type.
+    /// Reads a complete body that is not JSON, by its media type.
     pub(super) read_text: Option<ReadText>,
-    /// Reads a complete body; gives `None` for bytes that are no such answer.
+    /// Reads a complete body; returns `None` for bytes that are not such an answer.
     pub(super) read: Option<Read>,
     /// Reads a stream, or what arrived of it.
     pub(super) read_stream: Option<ReadStream>,
@@ -113,15 +112,15 @@ pub(super) struct OperationRow {
     pub(super) merge: Option<Merge>,
     /// Splits the body of a complete answer into the events of a stream.
     pub(super) split: Option<Split>,
-    /// Writes the body of a complete answer that says what was said.
+    /// Writes the body of a complete answer from its content.
     pub(super) write: Option<Write>,
-    /// The name of a stream's first event, where events have names.
+    /// The name of a stream's first event, if events have names.
     pub(super) first_event: Option<&'static str>,
-    /// Writes the event by which a stream tells of an error.
+    /// Writes the event for an error in a stream.
     pub(super) stream_error: fn(&StreamError<'_>) -> EventFrame,
-    /// Where a complete answer says what; `None` for a body that says nothing in words.
+    /// The places of content in a complete answer; `None` for a body without text.
     pub(super) shape: fn(&Value) -> Option<&'static AnswerShape>,
-    /// Why an answer ended, in the operation's words.
+    /// The operation's finish reasons.
     pub(super) finish: Option<&'static FinishWords>,
     /// The names of the token counts in an answer.
     pub(super) usage_names: UsageNames,
@@ -130,20 +129,20 @@ pub(super) struct OperationRow {
 /// The names that an answer gives its token counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UsageNames {
-    /// Of the input.
+    /// The name of the input count.
     pub input: &'static str,
-    /// Of the output.
+    /// The name of the output count.
     pub output: &'static str,
-    /// Of both, where it is told.
+    /// The name of their total, if there is one.
     pub total: Option<&'static str>,
 }
 
-/// A stream's events, merged into the body that the complete answer would have had.
+/// A stream's events, merged into the body of the complete answer.
 pub(super) struct MergedStream {
     pub(super) body: ObjectView,
-    /// The stream's own end marker was there.
+    /// Whether the stream came to its own end.
     pub(super) ended: bool,
-    /// An error event, or an event that does not parse, was among the events.
+    /// Whether there was an error event, or an event that does not parse.
     pub(super) failed: bool,
 }
 
@@ -161,7 +160,7 @@ impl Operation {
         self.0.name
     }
 
-    /// The same, where it is one that is known.
+    /// Its name, unless it is [`Self::OTHER`].
     pub fn known(self) -> Option<&'static str> {
         (self != Self::OTHER).then(|| self.name())
     }
@@ -171,13 +170,13 @@ impl Operation {
         self.0.word
     }
 
-    /// OpenTelemetry's name of the operation, or its word where the conventions have none;
-    /// `None` where no model is asked.
+    /// OpenTelemetry's name of the operation, or its word if the conventions have none; `None` if
+    /// no model is called.
     pub fn semantic(self) -> Option<&'static str> {
         self.0.semantic
     }
 
-    /// Whether no tokens are charged for its answers.
+    /// Whether the operation is free of charge.
     pub fn is_free(self) -> bool {
         self.0.is_free
     }
@@ -187,7 +186,7 @@ impl Operation {
         self.0.inputs.is_some()
     }
 
-    /// Whether its answers may be text that is no JSON.
+    /// Whether its answers may be text that is not JSON.
     pub fn may_be_text(self) -> bool {
         self.0.read_text.is_some()
     }
@@ -197,13 +196,13 @@ impl Operation {
         self.0.streams_arrays
     }
 
-    /// Whether the texts that vectors are wanted of are the request's `input`, and each
-    /// vector is the `embedding` of one of the answer's `data`.
+    /// Whether the texts to embed are the request's `input`, and each vector is the `embedding` of
+    /// an element of the answer's `data`.
     pub fn embeds_input(self) -> bool {
         self.0.embeds_input
     }
 
-    /// The name of a stream's first event, where events have names.
+    /// The name of a stream's first event, if events have names.
     pub fn first_event(self) -> Option<&'static str> {
         self.0.first_event
     }
@@ -213,13 +212,12 @@ impl Operation {
         self.0.usage_names
     }
 
-    /// Where a complete answer with this body says what; `None` where it says nothing in
-    /// words.
+    /// The places of content in a complete answer with this body; `None` if it has no text.
     pub fn answer_shape(self, body: &Value) -> Option<&'static AnswerShape> {
         (self.0.shape)(body)
     }
 
-    /// The conversation that a request with this body holds; `None` where it holds none.
+    /// The conversation in a request with this body; `None` if there is none.
     pub fn conversation(self, body: &[u8]) -> Option<Conversation> {
         let body: Value = serde_json::from_slice(body).ok()?;
         self.0.conversation?(body.as_object()?)

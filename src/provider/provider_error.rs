@@ -1,8 +1,8 @@
-//! Writes the errors that a provider itself would have sent: its body, its words for
-//! the status, and the headers that its SDK reads.
+//! The writer of errors as a provider itself would send them: its body, its words for the status,
+//! and the headers that its SDK reads.
 //!
-//! Where a shape has an id, it is made of the status and the message: the same error
-//! has the same id on every run.
+//! If the format has an id, it is made from the status and the message, so that the same error has
+//! the same id in every run.
 
 use super::Provider;
 use super::provider_row::ErrorRequest;
@@ -18,8 +18,8 @@ pub struct ProviderError {
     pub body: Vec<u8>,
 }
 
-/// A provider's own error for a status, in the dialect of the upstream of this name.
-/// Without a message it is the one that the provider usually gives.
+/// Returns a provider's own error for a status, in the dialect of the upstream of this name. If
+/// `message` is `None`, the provider's usual message is used.
 pub fn natural_error(
     provider: Provider,
     upstream: &str,
@@ -29,8 +29,8 @@ pub fn natural_error(
     ErrorRequest { message, ..ErrorRequest::new(provider, upstream, status) }.write()
 }
 
-/// The same, of a provider that says after how many seconds the call may be tried
-/// again: in a header, or, as Gemini does it, in the body.
+/// Returns such an error with the number of seconds after which to retry, for providers that send
+/// it: in a header or, for Gemini, in the body.
 pub fn natural_error_after(
     provider: Provider,
     upstream: &str,
@@ -44,8 +44,8 @@ pub fn natural_error_after(
 }
 
 impl ErrorRequest<'_> {
-    /// The error as it is sent. A status of 502 without words is a gateway's page, but
-    /// for OpenRouter, which has words of its own for it.
+    /// Writes the error. A 502 without message and kind is a gateway's page, except for OpenRouter,
+    /// which has a text for it.
     pub fn write(&self) -> ProviderError {
         let row = &self.provider.row().errors;
         let wordless = self.message.is_none() && self.kind.is_none();

@@ -1,5 +1,4 @@
-//! Whose wire shape a request has, and all that is known of that provider: a row in its own
-//! folder. [`super::table`] lists the providers.
+//! The providers, and what is known of each: a row in its own folder. [`super::table`] lists them.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -14,33 +13,33 @@ use super::request_head::RequestHead;
 /// Headers of an answer.
 pub(super) type HeaderList = Vec<(&'static str, String)>;
 
-/// A family of wire shapes. What is known of it is its row.
+/// A family of wire formats. Its properties are in its row.
 #[derive(Clone, Copy)]
 pub struct Provider(&'static ProviderRow);
 
-/// A request, recognised.
+/// A recognised request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RecognisedCall {
-    /// Whose wire shape it has.
+    /// The provider whose wire format it has.
     pub provider: Provider,
-    /// What it asks for.
+    /// The operation that it asks for.
     pub operation: Operation,
-    /// The model asked for: from the body, or from the path where it stands there.
+    /// The requested model: from the path if it is there, else from the body.
     pub model: Option<String>,
-    /// Whether the answer is asked for as a stream.
+    /// Whether the answer is requested as a stream.
     pub streamed: bool,
-    /// What the key is formed over when the form is tagged (see
-    /// [`loomrec_identity::KeyForm::Tagged`]); `None` where the form is AgentLoom's chat.
+    /// The target in the tagged form of the key (see [`loomrec_identity::KeyForm::Tagged`]); `None`
+    /// if the key has AgentLoom's form for chat.
     pub target: Option<String>,
 }
 
-/// What the path alone tells.
+/// The information in a path alone.
 pub(super) struct PathShape {
     pub(super) provider: Provider,
     pub(super) operation: Operation,
-    /// The model, where the path names it.
+    /// The model, if the path names it.
     pub(super) model: Option<String>,
-    /// The mode of delivery, where the path says it.
+    /// The mode of delivery, if the path says it.
     pub(super) streamed: Option<bool>,
 }
 
@@ -50,85 +49,84 @@ impl PathShape {
     }
 }
 
-/// An error that a provider is to send.
+/// A request for an error that a provider would send.
 #[derive(Clone, Copy, Debug)]
 pub struct ErrorRequest<'a> {
-    /// Whose shape it has.
+    /// The provider whose format it has.
     pub provider: Provider,
-    /// The upstream's name: it tells apart those that share a shape.
+    /// The upstream's name, because upstreams with the same provider differ.
     pub upstream: &'a str,
     /// The HTTP status.
     pub status: u16,
-    /// The provider's own word for it, its type or its code: `insufficient_quota`,
-    /// `overloaded_error`, `ServiceQuotaExceededException`. Without one it is the usual
-    /// one for the status.
+    /// The provider's own type or code for it: `insufficient_quota`, `overloaded_error`,
+    /// `ServiceQuotaExceededException`. If `None`, the usual one for the status is used.
     pub kind: Option<&'a str>,
-    /// Without a message it is the one that the provider usually gives.
+    /// The message; if `None`, the provider's usual one is used.
     pub message: Option<&'a str>,
-    /// After how many milliseconds the call may be tried again. It is told where the
-    /// provider tells it: in a header, or, as Gemini does it, in the body.
+    /// Milliseconds after which to retry. They are written where the provider has them: in a header
+    /// or, for Gemini, in the body.
     pub retry_after_ms: Option<u64>,
-    /// The framing of the stream that was asked for; `None` where none was.
+    /// The framing of the requested stream; `None` if none was requested.
     pub framing: Option<Framing>,
-    /// When it is sent, in seconds since 1970: some limits say when they are over.
+    /// When it is sent, in seconds since 1970, because some limits name the time at which they end.
     pub now_s: u64,
 }
 
-/// What is known of a provider: a family of wire shapes.
+/// The properties of a provider: a family of wire formats.
 pub(super) struct ProviderRow {
-    /// The name, as it stands in a recording.
+    /// The name, as recordings store it.
     pub(super) name: &'static str,
-    /// OpenTelemetry's name of the provider, for upstreams that have no name there.
+    /// OpenTelemetry's name of the provider, for upstreams that have none.
     pub(super) semantic: Option<&'static str>,
     /// The operations, in the order of the documentation.
     pub(super) operations: &'static [Operation],
-    /// Tells the shape of a request; `None` for one that is not this provider's.
+    /// Recognises the path of a request; `None` if it is not this provider's.
     pub(super) recognise: fn(&RequestHead<'_>) -> Option<PathShape>,
-    /// Whether the headers show the provider of a request that is not recognised.
+    /// Whether the headers show that an unrecognised request is for this provider.
     pub(super) has_header: fn(&[(String, String)]) -> bool,
-    /// Whether a path shows the provider of a request that is not recognised.
+    /// Whether a path shows that an unrecognised request is for this provider.
     pub(super) has_path: fn(&str) -> bool,
     /// Whether the answer at this path is a stream unless the request says otherwise.
     pub(super) streams_unasked: fn(&str) -> bool,
-    /// What the key of a request is formed over; `None` for AgentLoom's form.
+    /// The target in a request's key; `None` for AgentLoom's form.
     pub(super) target: fn(&RequestHead<'_>, Operation) -> Option<String>,
-    /// How a key is shown where the upstream is not known by name.
+    /// How a key is sent to an upstream whose name is unknown.
     pub(super) key_carrier: KeyCarrier,
-    /// Whether tool calls have ids of their own.
+    /// Whether tool calls have their own ids.
     pub(super) call_ids: bool,
-    /// How errors look.
+    /// The formats of errors.
     pub(super) errors: ErrorRow,
 }
 
-/// An error of loomrec's own.
+/// One of loomrec's own errors.
 pub(super) struct OwnError<'a> {
     pub(super) status: u16,
     /// The error's name.
     pub(super) kind: &'a str,
     pub(super) message: &'a str,
-    /// The message behind its name.
+    /// The message with the error's name before it.
     pub(super) named: &'a str,
 }
 
-/// How a provider's errors look.
+/// The formats of a provider's errors.
 pub(super) struct ErrorRow {
-    /// Writes the body of an error of loomrec's own.
+    /// Writes the body of one of loomrec's own errors.
     pub(super) own: fn(&OwnError<'_>) -> Value,
     /// Writes the body of an error as the provider sends it.
     pub(super) natural: fn(&ErrorRequest<'_>) -> Value,
     /// The media type of [`Self::natural`].
     pub(super) media: &'static str,
-    /// The header that names an error of loomrec's own.
+    /// The header that names one of loomrec's own errors.
     pub(super) kind_header: Option<&'static str>,
-    /// Adds the headers that name the request, or the error.
+    /// Adds the headers that name the request or the error.
     pub(super) identify: fn(&ErrorRequest<'_>, &mut HeaderList),
     /// Adds the headers of a limit that was reached.
     pub(super) limit: fn(&ErrorRequest<'_>, &mut HeaderList),
-    /// Adds the headers that say after how many milliseconds to try again.
+    /// Adds the headers that say after how many milliseconds to retry.
     pub(super) retry: fn(&ErrorRequest<'_>, u64, &mut HeaderList),
-    /// Whether an error of this status says after which time to try again.
+    /// Whether an error of this status says when to retry.
     pub(super) tells_wait: fn(u16) -> bool,
-    /// The page of the gateway in front of the provider, for a 502 without words.
+    /// The page of the gateway in front of the provider, for a 502 without message and kind.
     pub(super) gateway_page: &'static str,
 }
 
@@ -141,7 +139,7 @@ impl Provider {
         self.0
     }
 
-    /// The provider's name, as it stands in a recording.
+    /// The provider's name, as recordings store it.
     pub fn name(self) -> &'static str {
         self.0.name
     }
@@ -151,18 +149,18 @@ impl Provider {
         self.0.semantic
     }
 
-    /// How an upstream that is not known by name is shown a key, by the shape of what it
-    /// is asked.
+    /// How a key is sent to an upstream whose name is unknown, but whose wire format is this
+    /// provider's.
     pub fn key_carrier(self) -> KeyCarrier {
         self.0.key_carrier
     }
 
-    /// Whether its tool calls have ids of their own.
+    /// Whether its tool calls have their own ids.
     pub fn has_call_ids(self) -> bool {
         self.0.call_ids
     }
 
-    /// Whether it says with an error of this status after which time to try again.
+    /// Whether its errors of this status say when to retry.
     pub fn tells_wait(self, status: u16) -> bool {
         (self.0.errors.tells_wait)(status)
     }

@@ -1,9 +1,9 @@
-//! Tells what a request asks for, by the end of its path and its method.
+//! The recognition of requests, by the end of their path and their method.
 //!
-//! Paths are compared as they came, never re-encoded; only a model's name is
-//! percent-decoded. OpenAI's SDKs disagree on whether the base URL ends with `/v1`,
-//! so no target of that shape begins with it. What is not recognised is [`Operation::OTHER`] and is
-//! forwarded and recorded all the same.
+//! Paths are compared as they came, never re-encoded; only a model's name is percent-decoded.
+//! OpenAI's SDKs disagree on whether the base URL ends with `/v1`, so targets in OpenAI's format
+//! never begin with it. An unrecognised request is [`Operation::OTHER`]; it is forwarded and
+//! recorded all the same.
 
 use super::provider_row::PathShape;
 use super::request_head::RequestHead;
@@ -24,13 +24,13 @@ pub fn recognise(seen: &RequestHead) -> RecognisedCall {
     }
 }
 
-/// Whether `stream`, `stream_options` and `alt` only choose how the answer of
-/// this operation is delivered, and so are no part of its identity.
+/// Whether `stream`, `stream_options` and `alt` only choose the mode of delivery for this
+/// operation, so that the key leaves them out.
 pub fn delivery(operation: Operation) -> bool {
     operation.row().delivery
 }
 
-/// Asks each provider in turn, those that were added last first.
+/// Asks each provider in turn, beginning with the last in the table.
 fn shape(seen: &RequestHead) -> PathShape {
     let known = Provider::ALL.iter().rev().find_map(|provider| (provider.row().recognise)(seen));
     known.unwrap_or_else(|| {
@@ -40,17 +40,16 @@ fn shape(seen: &RequestHead) -> PathShape {
     })
 }
 
-/// Whose errors a request expects that is not recognised otherwise: headers tell it before
-/// the path does.
+/// The provider whose errors an unrecognised request expects. Headers take precedence over the
+/// path.
 fn other_provider(seen: &RequestHead) -> Provider {
     let by_header = Provider::ALL.iter().find(|known| (known.row().has_header)(seen.headers));
     let by_path = || Provider::ALL.iter().rev().find(|known| (known.row().has_path)(seen.path));
     by_header.or_else(by_path).copied().unwrap_or(Provider::UNKNOWN)
 }
 
-/// Where a chat path is mounted: what is left of it without its
-/// `/chat/completions` and a `/v1` at its start. Two mounts of one upstream differ
-/// in it; two ways to split one base URL do not.
+/// The mount of a chat path: the path without `/chat/completions`, and without a `/v1` at its
+/// start. Two mounts of one upstream differ in it; two ways to split one base URL do not.
 pub fn mount(path: &str) -> &str {
     openai::unversioned(path.strip_suffix("/chat/completions").unwrap_or(path))
 }

@@ -1,38 +1,38 @@
-//! The head of a request, as providers recognise it, and what its path tells.
+//! The head of a request, by which providers recognise it, and the parts of its path.
 
 use percent_encoding::percent_decode_str;
 
-/// What is looked at in a request.
+/// The parts of a request that recognition uses.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestHead<'a> {
     /// The HTTP method, upper case.
     pub method: &'a str,
-    /// The raw path behind the upstream's mount.
+    /// The raw path after the upstream's mount.
     pub path: &'a str,
     /// The raw query without its `?`.
     pub query: &'a str,
     /// The headers, names in lower case.
     pub headers: &'a [(String, String)],
-    /// The body's top-level `model`, where it is text.
+    /// The body's top-level `model`, if it is a string.
     pub body_model: Option<&'a str>,
-    /// The body's top-level `stream`, where it is a boolean.
+    /// The body's top-level `stream`, if it is a boolean.
     pub body_stream: Option<bool>,
 }
 
-/// A path's segment, percent-decoded; `None` where it is empty.
+/// A path's segment, percent-decoded; `None` if it is empty.
 pub(super) fn decoded(segment: &str) -> Option<String> {
     let name = percent_decode_str(segment).decode_utf8_lossy().into_owned();
     (!name.is_empty()).then_some(name)
 }
 
-/// A path that ends with the verb `to` where it ended with `from`, which only chooses the
-/// delivery.
+/// The path with its last part `from` replaced by `to`, if it ends with `from`. The two verbs
+/// differ only in the mode of delivery.
 pub(super) fn with_verb(path: &str, from: &str, to: &str) -> String {
     let stem = path.strip_suffix(from);
     stem.map_or_else(|| path.to_owned(), |stem| format!("{stem}{to}"))
 }
 
-/// Whether a path is one of Azure's deployments, under whichever prefix.
+/// Whether a path is below one of Azure's deployments, with any prefix.
 pub(super) fn is_deployment(path: &str) -> bool {
     path.contains("/openai/deployments/")
 }

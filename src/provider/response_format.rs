@@ -1,11 +1,11 @@
-//! What is asked of the form of an answer.
+//! The format of the answer that a request asks for.
 
 use super::answer_form::{TranscriptFormat, VectorTypes};
 use super::operation::ResponseFormat;
 use super::provider_row::RecognisedCall;
 
 impl<'a> ResponseFormat<'a> {
-    /// What a request with this raw query and body asks for.
+    /// The format that a request with this raw query and body asks for.
     pub fn of(call: &'a RecognisedCall, upstream: &'a str, query: &str, body: &[u8]) -> Self {
         let json = loomrec_identity::parse(body).ok();
         let field = |name: &str| json.as_ref().and_then(|json| json.get(name));

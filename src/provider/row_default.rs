@@ -1,4 +1,4 @@
-//! What holds for a provider and for an operation unless their rows say otherwise.
+//! The default properties of providers and operations.
 
 use serde_json::json;
 
@@ -10,8 +10,7 @@ use super::provider_row::{ErrorRow, ProviderRow};
 use super::stream_error::plain_error;
 
 impl ProviderRow {
-    /// A provider of which nothing is known: its errors look like OpenAI's dialect wants
-    /// them, which most programs read.
+    /// An unknown provider. Its errors have OpenAI's format, which most programs read.
     pub(super) const UNNAMED: Self = Self {
         name: "unknown",
         semantic: None,
@@ -28,7 +27,7 @@ impl ProviderRow {
 }
 
 impl ErrorRow {
-    /// Errors with no more than a message.
+    /// Errors with only a message.
     pub(super) const PLAIN: Self = Self {
         own: |error| json!({ "error": error.named }),
         natural: |asked| json!({ "error": asked.message }),
@@ -43,7 +42,7 @@ impl ErrorRow {
 }
 
 impl OperationRow {
-    /// An operation of which nothing is read or written.
+    /// An operation whose requests and answers are neither read nor written.
     pub(super) const UNREAD: Self = Self {
         name: "this endpoint",
         word: "other",
@@ -75,7 +74,7 @@ impl OperationRow {
     };
 }
 
-/// The page of a gateway that names nobody.
+/// The page of a gateway without a vendor's name.
 const NGINX_PAGE: &str = "<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>\r\n<center><h1>502 Bad Gateway</h1></center>\r\n</body>\r\n</html>\r\n";
 
 /// The page of Cloudflare's gateway.

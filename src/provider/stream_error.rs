@@ -1,16 +1,16 @@
-//! The event by which a stream that has begun tells of an error.
+//! The event for an error in a stream that has begun.
 
 use serde_json::json;
 
 use super::framing::EventFrame;
 use super::operation::StreamError;
 
-/// The event of an error in the middle of a stream, as that provider's SDK knows it.
+/// The event for an error in a stream, in the format that the provider's SDK expects.
 pub fn stream_error(error: &StreamError<'_>) -> EventFrame {
     (error.asked.operation.row().stream_error)(error)
 }
 
-/// The error as OpenAI's chat sends it, and most others.
+/// The error as OpenAI's chat, and most other streams, send it.
 pub(super) fn plain_error(error: &StreamError<'_>) -> EventFrame {
     let kind = error.kind.unwrap_or_else(|| usual_kind(error.status));
     let error = json!({ "message": error.message, "type": kind, "param": null, "code": null });

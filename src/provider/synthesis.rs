@@ -1,8 +1,8 @@
-//! Synthesizes a stream from the parts of an answer: its events, each with its part.
+//! The synthesis of streams from the parts of an answer: the events, each with its part.
 //!
-//! The answer is written and split like any other, with a mark in the place of each part;
-//! then the parts replace the marks. So every operation that can be written and split can be
-//! synthesized, and where a split cuts text into pieces, each part is an event of its own.
+//! The answer is written and split like any other, with a mark in the place of each part; then the
+//! parts replace the marks. So every operation that can be written and split can be synthesized. If
+//! a split cuts text into pieces, each part becomes a separate event.
 
 use serde_json::Value;
 
@@ -19,18 +19,18 @@ mod part;
 pub use part::AnswerPart;
 use part::{arguments, pieces};
 
-/// The events of an answer said in parts.
+/// The events of an answer that is sent in parts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SynthesizedEvents {
-    /// The events up to the last that says a part, each with the part it says or
-    /// stands behind; `None` before all parts.
+    /// The events up to the last one that contains a part. Each has the index of the part that it
+    /// contains or follows; `None` before all parts.
     pub said: Vec<(Option<usize>, EventFrame)>,
     /// The events that end the stream.
     pub ending: Vec<EventFrame>,
 }
 
-/// What `parts` say when they are all said: text in one piece, then the calls. All
-/// else is as in `rest`.
+/// Returns the answer with the content of `parts`: the text in one piece, then the calls. All else
+/// is as in `rest`.
 pub fn whole(parts: &[AnswerPart<'_>], rest: &Answer) -> Answer {
     let mut answer = rest.clone();
     for (index, part) in parts.iter().enumerate() {
@@ -45,12 +45,12 @@ pub fn whole(parts: &[AnswerPart<'_>], rest: &Answer) -> Answer {
     answer
 }
 
-/// The events of a stream that says `parts`, and all else that `rest` says; its ids are
-/// made from `seed`. Where the parts are not in the order that the provider streams them
-/// in (calls follow the text), the events are.
+/// Returns the events of a stream with the content of `parts`, and all else from `rest`; its ids
+/// are made from `seed`. If the provider streams content in another order (calls follow the text),
+/// the events have the provider's order.
 ///
 /// # Errors
-/// Where the operation's answers cannot be written or split, or have no place for a part.
+/// If the operation's answers cannot be written or split, or have no place for a part.
 pub fn synthesize(
     asked: &ResponseFormat<'_>,
     parts: &[AnswerPart<'_>],
@@ -74,8 +74,8 @@ pub fn synthesize(
     Ok(spoken)
 }
 
-/// A frame that says a part without the end of the answer that it may tell as well:
-/// Gemini's last words carry it, and Mistral's calls.
+/// Removes the end of the answer from a frame with a part: Gemini's last text frame has it, and
+/// Mistral's calls.
 pub fn unended(mut frame: EventFrame) -> EventFrame {
     let Some(Value::Object(data)) = &mut frame.data else { return frame };
     if let Some(Value::Array(candidates)) = data.get_mut("candidates") {
@@ -93,7 +93,7 @@ pub fn unended(mut frame: EventFrame) -> EventFrame {
     frame
 }
 
-/// The frames with the words in the places of the marks, each with its part.
+/// Replaces the marks in the frames, and finds the part of each frame.
 fn replaced(parts: &[AnswerPart<'_>], frames: Vec<EventFrame>) -> SynthesizedEvents {
     let marks = MarkValues::new(parts);
     let mut seen = vec![[false; 2]; parts.len()];
@@ -114,7 +114,7 @@ fn replaced(parts: &[AnswerPart<'_>], frames: Vec<EventFrame>) -> SynthesizedEve
             last = said.len();
             continue;
         }
-        // A call that comes whole says all that is told of it later, too.
+        // A call that comes whole includes its later argument parts.
         let of = |place: &&MarkPlace| match **place {
             MarkPlace::Words(index) => Some(index),
             MarkPlace::Arguments(call) => pieces(parts, call).map(|(index, _)| index).last(),
@@ -129,8 +129,8 @@ fn replaced(parts: &[AnswerPart<'_>], frames: Vec<EventFrame>) -> SynthesizedEve
     SynthesizedEvents { said, ending }
 }
 
-/// The call whose arguments are all that is new in a frame, as text: they can come in
-/// pieces.
+/// The call whose arguments, as text, are the only new content in a frame, so that they can be sent
+/// in pieces.
 fn spelled_out(new: &[&MarkPlace], frame: &EventFrame) -> Option<usize> {
     match new {
         [MarkPlace::Arguments(call)] if mark::has_text_of(frame, *call) => Some(*call),
@@ -138,7 +138,7 @@ fn spelled_out(new: &[&MarkPlace], frame: &EventFrame) -> Option<usize> {
     }
 }
 
-/// Counts the events again, where they carry a number: some were made of one.
+/// Renumbers the events, if they have numbers, because one frame may have become several.
 fn number(spoken: &mut SynthesizedEvents) {
     let frames = spoken.said.iter_mut().map(|(_, frame)| frame).chain(&mut spoken.ending);
     let slots = frames.filter_map(|frame| frame.data.as_mut()?.get_mut("sequence_number"));

@@ -1,4 +1,4 @@
-//! The providers: one table, which recognition, the writers and the documentation go by.
+//! The table of providers, which recognition, the writers and the documentation use.
 
 use super::answer_draft::FinishMeaning;
 use super::operation::OperationRow;
@@ -6,8 +6,8 @@ use super::provider_row::{ErrorRow, ProviderRow};
 use super::{Answer, Operation, Provider, openai};
 
 impl Provider {
-    /// Every provider. A later one is asked earlier whether a request is its own, so that it
-    /// can tell itself apart from those before it.
+    /// Every provider. A later one is asked first whether a request is its own, so that it takes
+    /// precedence over the earlier ones.
     pub const ALL: &'static [Self] = &[
         Self::OPEN_AI,
         Self::ANTHROPIC,
@@ -20,32 +20,32 @@ impl Provider {
         Self::UNKNOWN,
     ];
 
-    /// The provider's place in [`Self::ALL`].
+    /// The provider's index in [`Self::ALL`].
     pub fn place(self) -> usize {
         Self::ALL.iter().position(|known| *known == self).unwrap_or(0)
     }
 
-    /// Nothing we know by its shape.
+    /// A provider whose format is unknown.
     pub const UNKNOWN: Self = Self::new(&UNKNOWN);
 }
 
 impl Operation {
-    /// Any other method and path: forwarded and recorded all the same.
+    /// Any other method and path, which is forwarded and recorded all the same.
     pub const OTHER: Self = Self::new(&OTHER);
 
-    /// All of them, by provider.
+    /// All operations, by provider.
     pub fn all() -> impl Iterator<Item = Self> + Clone {
         Provider::ALL.iter().flat_map(|provider| provider.row().operations.iter().copied())
     }
 }
 
-/// What an answer's word for its end means, in any provider's words.
+/// The meaning of an answer's finish reason, in any provider's words.
 pub(super) fn finish_meaning(answer: &Answer) -> Option<FinishMeaning> {
     let known = Operation::all().filter_map(|operation| operation.row().finish);
     FinishMeaning::of(answer.finish_reason.as_deref()?, known)
 }
 
-/// Errors look as OpenAI's do, which most programs read.
+/// Its errors have OpenAI's format, which most programs read.
 static UNKNOWN: ProviderRow = ProviderRow {
     operations: &[Operation::OTHER],
     errors: ErrorRow {

@@ -1,10 +1,10 @@
-//! The table in docs/providers.md is what the code does.
+//! Tests that the table in docs/providers.md agrees with the code.
 
 use super::*;
 use crate::test_calls::framing;
 use crate::{Framing, Provider, RequestHead, recognise};
 
-/// The operations in the page's order, each with a request that asks for it.
+/// The operations in the page's order, each with a request for it.
 const ROWS: [(Operation, &str); 26] = [
     (Operation::CHAT_COMPLETIONS, "/v1/chat/completions"),
     (Operation::COMPLETIONS, "/v1/completions"),

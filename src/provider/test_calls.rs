@@ -1,11 +1,11 @@
-//! The calls of the tests: each operation in its usual framing.
+//! Calls for the tests: each operation in its usual framing.
 
 use super::{Answer, Framing, ModeError, Operation, ResponseFormat, TranscriptFormat, VectorTypes};
 
-/// What a caller of `operation` asks for, events where there is a choice.
+/// The format that a request for `operation` asks for; events if there is a choice.
 pub(super) fn asked(operation: Operation, usage: bool) -> ResponseFormat<'static> {
     let framing = framing(operation);
-    // A Bedrock model's own JSON is told by its name.
+    // A Bedrock model's own format is chosen by its name.
     let model = (operation == Operation::INVOKE).then_some("us.anthropic.claude-sonnet-4-v1:0");
     ResponseFormat {
         operation,
@@ -50,7 +50,7 @@ pub(super) fn write(
     super::write(&asked(operation, true), answer, seed)
 }
 
-/// Whether a stream came to its own end; `None` where no such stream is merged.
+/// Whether a stream came to its own end; `None` if such streams are not merged.
 pub(super) fn ended_well(operation: Operation, bytes: &[u8]) -> Option<bool> {
     let merge = operation.row().merge?;
     Some(merge(framing(operation), bytes).is_some_and(|merged| merged.ended))

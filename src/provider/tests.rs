@@ -6,7 +6,7 @@ use super::*;
 
 mod framed;
 
-/// The data of a short stream of each operation that is read.
+/// The data of a short stream of each operation whose answers are read.
 fn stream_of(operation: Operation) -> Vec<String> {
     let data = match operation.as_str() {
         "chat" => vec![
@@ -73,7 +73,7 @@ proptest! {
         let mut ends = ends.into_iter();
         let mut text = String::from(if bom { "\u{feff}" } else { "" });
         for (data, comment) in data.iter().zip(comments) {
-            // The end of the line before must not join with an LF to one CRLF.
+            // The end of the line before must not join with an LF to form a CRLF.
             let end = ends.next().unwrap_or("\n");
             if !comment.is_empty() {
                 text += &format!("{comment}{end}");
@@ -150,7 +150,7 @@ proptest! {
     }
 }
 
-/// Names that are read.
+/// The names that the readers look for.
 const NAMES: &[&str] = &[
     "choices",
     "index",
@@ -184,7 +184,7 @@ const NAMES: &[&str] = &[
     "promptFeedback",
 ];
 
-/// Words that are read.
+/// The words that the readers look for.
 const WORDS: &[&str] = &[
     "message_start",
     "content_block_start",
@@ -203,7 +203,7 @@ const WORDS: &[&str] = &[
     "x",
 ];
 
-/// JSON made of the very names that are read, in any places.
+/// JSON made of the names that the readers look for, in any places.
 fn json_value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),

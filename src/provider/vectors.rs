@@ -1,12 +1,12 @@
-//! The vectors of an answer that is written.
+//! The vectors of a written answer.
 
 use super::answer_draft::AnswerDraft;
 use super::answer_form::ModeError;
 use super::operation::ResponseFormat;
 
 impl<'a> AnswerDraft<'a> {
-    /// The vectors, which an answer that is asked for cannot do without, one for each
-    /// text; JSON has no word for numbers that are not finite.
+    /// The vectors, one for each text. An answer that asks for vectors needs them, and JSON cannot
+    /// express numbers that are not finite.
     pub(super) fn vectors(&self, asked: &ResponseFormat<'_>) -> Result<&'a [Vec<f64>], ModeError> {
         let vectors = &self.answer.embeddings;
         let kept = vectors.len();

@@ -6,9 +6,8 @@ use serde_json::value::RawValue;
 
 use super::event::{EventFrame, StreamEvent};
 
-/// Walks over the elements of an array. What is left behind the last that came whole
-/// is one event more: the bracket that closes the array carries nothing, anything
-/// else is an element that was cut.
+/// Iterates over the elements of an array. The bytes after the last complete element are one more
+/// event: it carries nothing if it is the closing bracket, else it is an incomplete element.
 pub(super) fn events(bytes: &[u8]) -> impl Iterator<Item = StreamEvent<'_>> {
     let blank = |rest: &[u8]| {
         rest.iter().take_while(|byte| byte.is_ascii_whitespace() || **byte == b',').count()
@@ -37,7 +36,7 @@ pub(super) fn events(bytes: &[u8]) -> impl Iterator<Item = StreamEvent<'_>> {
     })
 }
 
-/// The bytes of a whole array, a chunk an element; the last ends the array.
+/// The bytes of a whole array, one chunk per element; the last chunk ends the array.
 pub(super) fn write(frames: &[EventFrame]) -> Vec<Vec<u8>> {
     let data: Vec<_> = frames.iter().filter_map(|frame| frame.data.as_ref()).collect();
     let last = data.len().saturating_sub(1);

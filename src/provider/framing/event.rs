@@ -1,4 +1,4 @@
-//! One event of a stream: as it was read, and as it is to be written.
+//! One event of a stream, as it was read and as it is written.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -10,15 +10,14 @@ use serde_json::Value;
 pub struct StreamEvent<'a> {
     /// Its exact bytes, in the buffer.
     pub range: Range<usize>,
-    /// Its type, where the framing carries one: the value of its last `event:` line,
-    /// or the header `:event-type`, or that of an exception.
+    /// Its type, if the framing has one: the value of its last `event:` line, or of the header
+    /// `:event-type` or that of an exception.
     pub name: Option<&'a str>,
-    /// What it carries; `None` where it carries nothing (a comment, a stray blank line).
+    /// Its data; `None` if it has none (a comment, a stray blank line).
     pub data: Option<Cow<'a, [u8]>>,
-    /// Whether its end was there; only a buffer's last event can lack it.
+    /// Whether its end was found; only the last event in a buffer can lack it.
     pub finished: bool,
-    /// Whether the framing itself says that this is an error, or that its bytes were
-    /// changed on the way (a checksum).
+    /// Whether the framing marks it as an error, or a checksum shows that its bytes were changed.
     pub failed: bool,
 }
 
@@ -34,14 +33,14 @@ impl StreamEvent<'_> {
     }
 }
 
-/// An event that is to be put into bytes.
+/// An event that is to be encoded.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EventFrame {
-    /// Its type, for framings that carry one, where the stream names its events.
+    /// Its type, if the framing has types and the stream names its events.
     pub name: Option<&'static str>,
-    /// What it carries; `None` stands for `[DONE]`.
+    /// Its data; `None` stands for `[DONE]`.
     pub data: Option<Value>,
-    /// Whether it is an exception, for framings that tell these from events.
+    /// Whether it is an exception, if the framing distinguishes exceptions from events.
     pub exception: bool,
 }
 
@@ -51,12 +50,12 @@ impl EventFrame {
         Self { name: None, data: Some(data), exception: false }
     }
 
-    /// An event of a type.
+    /// An event with a type.
     pub(crate) fn named(name: &'static str, data: Value) -> Self {
         Self { name: Some(name), data: Some(data), exception: false }
     }
 
-    /// An exception of a type, which ends the stream.
+    /// An exception with a type; it ends the stream.
     pub fn exception(name: &'static str, data: Value) -> Self {
         Self { name: Some(name), data: Some(data), exception: true }
     }
@@ -67,15 +66,15 @@ impl EventFrame {
     }
 }
 
-/// Characters that JSON lets stand in text as they are, and at which some clients' readers
-/// of lines (Python's, for one) end a line.
+/// Characters that JSON allows unescaped in strings, and that some clients' line readers (Python's,
+/// for one) take for the end of a line.
 const LINE_ENDS: [(char, &str); 3] =
     [('\u{85}', "\\u0085"), ('\u{2028}', "\\u2028"), ('\u{2029}', "\\u2029")];
 
-/// JSON that is one line for every reader of lines.
+/// JSON that is one line for every line reader.
 pub(super) fn one_line(data: &Value) -> String {
     let text = data.to_string();
-    // Such characters stand in strings alone, where an escape says the same.
+    // Such characters only occur in strings, where an escape means the same.
     LINE_ENDS.iter().fold(text, |text, (end, escape)| match text.contains(*end) {
         true => text.replace(*end, escape),
         false => text,

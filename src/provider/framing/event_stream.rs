@@ -6,9 +6,9 @@
 //! its value (one byte; 7 is text) and the value; text is preceded by its length in
 //! two bytes.
 //!
-//! The ranges of the events follow each other without a gap and cover the whole
-//! buffer. A length is believed only where its checksum is right: behind one that is
-//! not, nothing can be told apart any more, and the rest is one failed event.
+//! The ranges of the events are contiguous and cover the whole buffer. A length is only used if its
+//! checksum is right. After a wrong one, message boundaries are unknown, and the rest is one failed
+//! event.
 
 use std::borrow::Cow;
 
@@ -17,14 +17,14 @@ use super::event::{EventFrame, StreamEvent};
 mod rewrite;
 pub use rewrite::{BufferMessage, kept, messages};
 
-/// The two lengths and their checksum.
+/// Length of the two lengths and their checksum.
 const PRELUDE: usize = 12;
-/// The checksum at the end.
+/// Length of the checksum at the end.
 const TRAILER: usize = 4;
-/// The type of a header's value that is text.
+/// The type of a text value in a header.
 const TEXT: u8 = 7;
 
-/// Walks over the messages of a buffer.
+/// Iterates over the messages of a buffer.
 pub(super) fn events(bytes: &[u8]) -> impl Iterator<Item = StreamEvent<'_>> {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -35,7 +35,7 @@ pub(super) fn events(bytes: &[u8]) -> impl Iterator<Item = StreamEvent<'_>> {
     })
 }
 
-/// The first message of `rest`, which stands at `at` in its buffer.
+/// The first message of `rest`, which begins at `at` in its buffer.
 fn event(rest: &[u8], at: usize) -> StreamEvent<'_> {
     match open(rest) {
         Opened::Whole { length, headers, payload } => {
@@ -52,11 +52,11 @@ fn event(rest: &[u8], at: usize) -> StreamEvent<'_> {
     }
 }
 
-/// What stands at the beginning of some bytes.
+/// What some bytes begin with.
 enum Opened<'a> {
     /// A message with right lengths and checksums.
     Whole { length: usize, headers: &'a [u8], payload: &'a [u8] },
-    /// This many bytes that are none.
+    /// This many bytes that are not a message.
     Broken { length: usize, finished: bool, failed: bool },
 }
 
@@ -82,20 +82,20 @@ fn open(rest: &[u8]) -> Opened<'_> {
     Opened::Whole { length: total, headers, payload }
 }
 
-/// The number of four bytes at `at`.
+/// The number in the four bytes at `at`.
 fn number(bytes: &[u8], at: usize) -> Option<u32> {
     let bytes = bytes.get(at..at.checked_add(4)?)?;
     Some(u32::from_be_bytes(bytes.try_into().ok()?))
 }
 
-/// What the headers of a message say that it is.
+/// The kind of a message, according to its headers.
 struct Kind<'a> {
     name: Option<&'a str>,
     failed: bool,
 }
 
 impl<'a> Kind<'a> {
-    /// `None` where the headers do not parse.
+    /// Returns `None` if the headers do not parse.
     fn of(mut headers: &'a [u8]) -> Option<Self> {
         let (mut event, mut exception, mut code, mut message) = (None, None, None, None);
         while !headers.is_empty() {
@@ -117,7 +117,7 @@ impl<'a> Kind<'a> {
     }
 }
 
-/// The first header: its name, its value where that is text, and what follows it.
+/// The first header: its name, its value if it is text, and the headers after it.
 fn header(headers: &[u8]) -> Option<(&str, Option<&str>, &[u8])> {
     let (&length, rest) = headers.split_first()?;
     let (name, rest) = rest.split_at_checked(length.into())?;
@@ -144,8 +144,8 @@ fn header(headers: &[u8]) -> Option<(&str, Option<&str>, &[u8])> {
     Some((std::str::from_utf8(name).ok()?, text, rest))
 }
 
-/// The bytes of a message, its headers in the order in which AWS sends them. There
-/// is no message for `[DONE]`: a stream ends with its last event.
+/// The bytes of a message, with its headers in the order in which AWS sends them. There is no
+/// message for `[DONE]`: a stream ends with its last event.
 pub(super) fn write(frame: &EventFrame) -> Vec<u8> {
     let Some(data) = &frame.data else { return Vec::new() };
     let (slot, kind) =
@@ -159,8 +159,7 @@ pub(super) fn write(frame: &EventFrame) -> Vec<u8> {
     message(&headers, data.to_string().as_bytes())
 }
 
-/// A message of these headers and this payload; nothing where they are longer than
-/// a message can be.
+/// A message with these headers and this payload; empty if they are too long for one.
 fn message(headers: &[u8], payload: &[u8]) -> Vec<u8> {
     let total = PRELUDE + headers.len() + payload.len() + TRAILER;
     let (Ok(length), Ok(within)) = (u32::try_from(total), u32::try_from(headers.len())) else {
@@ -176,7 +175,7 @@ fn message(headers: &[u8], payload: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Adds a header of text; what does not fit into one is left out.
+/// Adds a text header; leaves it out if it is too long.
 fn text_header(headers: &mut Vec<u8>, name: &str, value: &str) {
     let (Ok(short), Ok(length)) = (u8::try_from(name.len()), u16::try_from(value.len())) else {
         return;

@@ -1,10 +1,10 @@
-//! A JSON value a line.
+//! JSON lines: one value per line.
 
 use std::borrow::Cow;
 
 use super::event::{EventFrame, StreamEvent, one_line};
 
-/// Walks over the lines of a buffer.
+/// Iterates over the lines of a buffer.
 pub(super) fn events(bytes: &[u8]) -> impl Iterator<Item = StreamEvent<'_>> {
     let mut at = 0;
     std::iter::from_fn(move || {

@@ -1,8 +1,7 @@
-//! How the events of a stream are put into bytes, and found there again.
+//! The framings of streams: how events are encoded in bytes, and found in them.
 //!
-//! [`events`] walks over a buffer of any framing; [`Framing::write`] puts events into
-//! bytes. What a stream's events say is the business of each operation's own reader
-//! and writer.
+//! [`events`] iterates over a buffer in any framing; [`Framing::write`] encodes events. What a
+//! stream's events say is up to the reader and writer of each operation.
 
 mod array;
 mod event;
@@ -14,12 +13,12 @@ pub use event::{EventFrame, StreamEvent};
 pub use event_stream::{BufferMessage, kept, messages};
 pub use sse::lines as sse_lines;
 
-/// A way to put the events of a stream into bytes.
+/// The way in which a stream separates its events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Framing {
     /// Server-sent events.
     Sse,
-    /// A JSON value a line, as Ollama sends them.
+    /// One JSON value per line, as Ollama sends them.
     Lines,
     /// The elements of one JSON array, as Gemini sends them without `alt=sse`.
     Array,
@@ -37,7 +36,7 @@ const MEDIA: [(&str, Framing); 6] = [
     ("application/vnd.amazon.eventstream", Framing::EventStream),
 ];
 
-/// Walks over the events of a buffer, in order. An event that is cut is the last.
+/// Iterates over the events of a buffer, in order. An incomplete event is the last.
 pub fn events(framing: Framing, bytes: &[u8]) -> Box<dyn Iterator<Item = StreamEvent<'_>> + '_> {
     match framing {
         Framing::Sse => Box::new(sse::events(bytes)),
@@ -48,8 +47,8 @@ pub fn events(framing: Framing, bytes: &[u8]) -> Box<dyn Iterator<Item = StreamE
 }
 
 impl Framing {
-    /// The framing that a media type (without parameters, in any case) names; `None`
-    /// for one that names none, `application/json` among them.
+    /// The framing for a media type (without parameters, in any case); `None` for all others, such
+    /// as `application/json`.
     pub fn of_media(media: &str) -> Option<Self> {
         let named = MEDIA.iter().find(|(known, _)| media.eq_ignore_ascii_case(known));
         named.map(|(_, framing)| *framing)
@@ -65,7 +64,7 @@ impl Framing {
         }
     }
 
-    /// The bytes of a whole stream, a chunk an event.
+    /// The bytes of a whole stream, one chunk per event.
     pub fn write(self, frames: &[EventFrame]) -> Vec<Vec<u8>> {
         match self {
             Self::Sse => frames.iter().map(sse::write).collect(),

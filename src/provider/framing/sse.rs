@@ -1,8 +1,8 @@
-//! Splits a buffer of server-sent events without losing a byte.
+//! The reader of server-sent events in a buffer, without losing a byte.
 //!
-//! [`events`] walks over the blocks of a buffer. The ranges of its events follow
-//! each other without a gap and cover the whole buffer, comments, blank lines
-//! and a byte-order mark included. Line ends may be LF, CRLF or CR, mixed.
+//! [`events`] iterates over the blocks of a buffer. The ranges of its events are contiguous and
+//! cover the whole buffer, comments, blank lines and a byte-order mark included. Line ends may be
+//! LF, CRLF or CR, mixed.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -16,7 +16,7 @@ pub struct SseEvents<'a> {
     at: usize,
 }
 
-/// Walks over the events of a buffer, in order.
+/// Iterates over the events of a buffer, in order.
 pub fn events(bytes: &[u8]) -> SseEvents<'_> {
     SseEvents { bytes, at: 0 }
 }
@@ -63,8 +63,8 @@ impl<'a> Iterator for SseEvents<'a> {
     }
 }
 
-/// Walks over the lines of a buffer: where each stands, without its end, and the number
-/// of the event that it belongs to.
+/// Iterates over the lines of a buffer: the range of each, without its end, and the number of its
+/// event.
 pub fn lines(bytes: &[u8]) -> impl Iterator<Item = (Range<usize>, usize)> + '_ {
     let mut left = events(bytes);
     let mut event = 0;
@@ -78,7 +78,7 @@ pub fn lines(bytes: &[u8]) -> impl Iterator<Item = (Range<usize>, usize)> + '_ {
     })
 }
 
-/// Takes one line into its event, as the WHATWG's parsing rules have it.
+/// Takes one line into its event, according to the WHATWG's parsing rules.
 fn field<'a>(event: &mut StreamEvent<'a>, line: &'a [u8]) {
     let colon = memchr::memchr(b':', line);
     let (name, value) = match colon {

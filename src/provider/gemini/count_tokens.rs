@@ -1,4 +1,4 @@
-//! Reads and writes Gemini's counts of tokens.
+//! The reader and writer of Gemini's token counts.
 
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ pub(crate) static ROW: OperationRow = OperationRow {
     ..OperationRow::UNREAD
 };
 
-/// Reads the answer of `:countTokens`; `None` where it has no total.
+/// Reads the answer of `:countTokens`; `None` if it has no total.
 pub(crate) fn read<D: JsonView>(body: &D) -> Option<Answer> {
     let total = count(body, "totalTokens")?;
     let usage = TokenUsage {

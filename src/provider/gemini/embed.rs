@@ -1,4 +1,4 @@
-//! Reads and writes embeddings: one vector, one for each request of a batch, or
+//! The reader and writer of Gemini's embeddings: one vector, one for each request in a batch, or
 //! Vertex's predictions.
 
 use serde_json::{Value, json};
@@ -38,8 +38,8 @@ pub(crate) fn read<D: JsonView>(body: &D) -> Option<Answer> {
     })
 }
 
-/// Reads the answer of `:predict`. An image's vector, and a text's of the models that
-/// take both, stand without a wrapping.
+/// Reads the answer of `:predict`. Models for text and images return their vectors without a
+/// wrapper.
 fn predicted<D: JsonView>(predictions: &[D]) -> Option<Answer> {
     let vector = |prediction: &'_ D| -> bool {
         ["embeddings", "textEmbedding", "imageEmbedding"]
@@ -71,7 +71,7 @@ fn predicted<D: JsonView>(predictions: &[D]) -> Option<Answer> {
     })
 }
 
-/// All tokens are counted at the first vector: what each took is not known.
+/// All tokens are counted at the first vector, because the count of each is unknown.
 fn predictions(vectors: &[Vec<f64>], tokens: u64) -> Value {
     let prediction = |(place, vector): (usize, &Vec<f64>)| {
         let count = if place == 0 { tokens } else { 0 };
@@ -98,7 +98,7 @@ fn write(asked: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Result<Value, Mo
             return Err(ModeError::NoPlace { operation, what: "further vectors" });
         }
     };
-    // Not every server tells them.
+    // Not every server sends them.
     if said.answer.usage.is_some() {
         body["usageMetadata"] = json!({
             "promptTokenCount": said.usage.prompt_tokens,

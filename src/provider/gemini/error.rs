@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::provider_row::ErrorRequest;
 
-/// The body of an error.
+/// The body of one of loomrec's errors.
 pub(super) fn error(status: u16, kind: &str, named: &str) -> Value {
     json!({
         "error": {
@@ -20,8 +20,8 @@ pub(super) fn error(status: u16, kind: &str, named: &str) -> Value {
     })
 }
 
-/// The body of an error of Google's own. What quota was used up, and after how long the
-/// call may be tried again, stands in its details.
+/// The body of an error as Google sends it. Its details hold the quota that was used up and the
+/// time after which to retry.
 pub(super) fn natural(asked: &ErrorRequest<'_>) -> Value {
     let status = asked.kind.unwrap_or_else(|| code(asked.status));
     let usual = match status {
@@ -39,7 +39,7 @@ pub(super) fn natural(asked: &ErrorRequest<'_>) -> Value {
         "code": asked.status, "message": asked.message.unwrap_or(usual), "status": status
     });
     let mut details = Vec::new();
-    // Vertex says no more than that.
+    // Vertex sends no details.
     if asked.status == 429 && asked.upstream != "vertex" {
         details.push(json!({
             "@type": "type.googleapis.com/google.rpc.QuotaFailure",

@@ -1,8 +1,7 @@
-//! Reads and writes Gemini's (and Vertex's) generated content: a complete body, a
-//! stream of server-sent events, and a stream as one JSON array, cut or whole.
+//! The reader and writer of Gemini's (and Vertex's) generated content: a complete body, a stream of
+//! server-sent events, and a stream as one JSON array, incomplete or whole.
 //!
-//! Thoughts are no part of the content; their tokens count as reasoning and as
-//! completion.
+//! Thoughts are not part of the content. Their tokens count as reasoning and as completion.
 
 mod answer_place;
 mod conversation;
@@ -55,7 +54,7 @@ pub(crate) static ROW: OperationRow = OperationRow {
     ..OperationRow::UNREAD
 };
 
-/// The event of an error in a stream.
+/// The event for an error in a stream.
 fn error(error: &StreamError<'_>) -> EventFrame {
     let mut data = error_body(error.status, "", error.message);
     if let Some(kind) = error.kind {
@@ -67,7 +66,7 @@ fn error(error: &StreamError<'_>) -> EventFrame {
     EventFrame::unnamed(data)
 }
 
-/// One JSON array, unless events are asked for.
+/// One JSON array, unless the query asks for events.
 fn asked_framing(query: &str) -> Framing {
     let events = query.split('&').any(|parameter| parameter == "alt=sse");
     if events { Framing::Sse } else { Framing::Array }
@@ -89,7 +88,7 @@ fn in_pieces(bytes: &[u8]) -> bool {
 /// Reads a body that is not server-sent events: one object, or an array of chunks.
 fn whole(bytes: &[u8]) -> Option<Answer> {
     if bytes.trim_ascii_start().first() == Some(&b'[') {
-        // Of an array that was cut, the chunks that came whole.
+        // Only the complete chunks of an array that was cut.
         let chunks = events(Framing::Array, bytes).filter_map(|event| event.json());
         return merge_chunks(&chunks.collect::<Vec<Value>>());
     }
@@ -107,7 +106,7 @@ fn stream(bytes: &[u8]) -> Option<Answer> {
         data.iter().map(|data| loomrec_identity::parse(data)).collect();
     match borrowed {
         Ok(chunks) => merge_chunks(&chunks),
-        // An event that is no plain JSON is skipped where it is no JSON at all.
+        // An event that is not plain JSON is skipped if it is not JSON at all.
         Err(_) => {
             let parsed = data.iter().filter_map(|data| serde_json::from_slice(data).ok());
             merge_chunks(&parsed.collect::<Vec<Value>>())
@@ -115,7 +114,7 @@ fn stream(bytes: &[u8]) -> Option<Answer> {
     }
 }
 
-/// Puts the chunks together; `None` where none of them is an answer's.
+/// Combines the chunks; `None` if none of them belongs to an answer.
 pub(crate) fn merge_chunks<D: JsonView>(chunks: &[D]) -> Option<Answer> {
     let mut answer =
         Answer { usage: counts(&chunks.iter().collect::<Vec<_>>()), ..Answer::default() };
@@ -152,19 +151,19 @@ fn parts_into<D: JsonView>(parts: &[D], answer: &mut Answer) {
     }
 }
 
-/// The counts that the chunks of an answer tell, where they tell any.
+/// The counts in the chunks of an answer, if there are any.
 pub(super) fn counts<D: JsonView>(chunks: &[&D]) -> Option<TokenUsage> {
     let told = chunks.iter().filter_map(|chunk| chunk.member("usageMetadata"));
     let counts: Vec<&D> = told.filter(|counts| counts.is_map() && !counts.is_empty_map()).collect();
     (!counts.is_empty()).then(|| usage(&counts))
 }
 
-/// The counts of a stream are cumulative; a chunk may carry only some of them.
+/// The counts of a stream are cumulative; a chunk may have only some of them.
 fn usage<D: JsonView>(counts: &[&D]) -> TokenUsage {
     let told = |name| counts.iter().rev().find_map(|counts| counts.member(name));
     let of = |name| told(name).and_then(JsonView::whole).unwrap_or(0);
     let thoughts = of("thoughtsTokenCount");
-    // What a tool of Google's brought into the prompt is counted apart from it.
+    // Tokens that a tool of Google's added to the prompt are counted separately.
     let prompt = of("promptTokenCount").saturating_add(of("toolUsePromptTokenCount"));
     let completion = of("candidatesTokenCount").saturating_add(thoughts);
     let total = told("totalTokenCount").and_then(JsonView::whole);

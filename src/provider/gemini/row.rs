@@ -1,4 +1,4 @@
-//! What is known of Gemini and its operations, and how requests are told.
+//! The table rows of Gemini and its operations, and how its requests are recognised.
 
 use serde_json::Value;
 
@@ -54,7 +54,7 @@ static PROVIDER: ProviderRow = ProviderRow {
             _ => natural(asked),
         },
         media: "application/json; charset=UTF-8",
-        // The body says it.
+        // The body contains it.
         retry: |_, _, _| {},
         gateway_page: GATEWAY_PAGE,
         ..ErrorRow::PLAIN
@@ -64,7 +64,7 @@ static PROVIDER: ProviderRow = ProviderRow {
 
 const GATEWAY_PAGE: &str = "<!DOCTYPE html>\n<html lang=en>\n  <title>Error 502 (Server Error)!!1</title>\n  <p><b>502.</b> <ins>That\u{2019}s an error.</ins>\n  <p>The server encountered a temporary error and could not complete your request.<p>Please try again in 30 seconds.  <ins>That\u{2019}s all we know.</ins>\n";
 
-/// Gemini and Vertex: `…/models/MODEL:verb`.
+/// Recognises Gemini and Vertex: `…/models/MODEL:verb`.
 fn recognise(seen: &RequestHead) -> Option<PathShape> {
     // OpenAI's fine-tuned models have colons in their names: GET /models/ft:NAME.
     if seen.method != "POST" {

@@ -12,7 +12,7 @@ fn streamed(operation: Operation, body: &Value, usage: bool) -> Vec<Vec<u8>> {
     to_stream(operation, body.to_string().as_bytes(), usage).unwrap()
 }
 
-/// A complete body, streamed and made complete again.
+/// Converts a complete body to a stream and back.
 fn round(operation: Operation, body: &Value) -> Value {
     let bytes = streamed(operation, body, true).concat();
     serde_json::from_slice(&to_complete(operation, &bytes).unwrap()).unwrap()
@@ -312,7 +312,7 @@ fn a_stream_that_lacks_a_choice_is_no_answer_without_its_end_marker() {
     assert!(complete(1, &one).is_ok());
     assert_eq!(complete(2, &one), Err(ModeError::Unended));
     assert!(complete(2, &(chunk(0) + &chunk(1))).is_ok());
-    // Not every server gives as many as are asked for.
+    // Not every server returns as many choices as were requested.
     assert!(complete(2, &(chunk(0) + "data: [DONE]\n\n")).is_ok());
     let gemini =
         json!({"candidates": [{"content": {"parts": [{"text": "x"}]}, "finishReason": "STOP"}]});

@@ -1,4 +1,4 @@
-//! Where an answer of Ollama's says what.
+//! The places of content in Ollama's answers.
 
 use serde_json::{Value, json};
 

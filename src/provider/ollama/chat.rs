@@ -39,7 +39,7 @@ fn read<D: JsonView>(body: &D) -> Option<Answer> {
     answer.content = text_or_empty(message, "content").into_owned();
     for call in items(message, "tool_calls") {
         let Some(function) = call.member("function") else { continue };
-        // Ids came late, and not to every call.
+        // Ollama added ids late, and not to every call.
         let id = text(call, "id").unwrap_or_default();
         let name = text_or_empty(function, "name");
         answer.tool_calls.push(ToolCall::from_doc(&id, &name, function.member("arguments")));
@@ -47,7 +47,7 @@ fn read<D: JsonView>(body: &D) -> Option<Answer> {
     Some(answer)
 }
 
-/// What it thought, then what it said, then its calls.
+/// The events: the thoughts, then the content, then the calls.
 fn split(_: &ResponseFormat<'_>, mut body: ObjectView) -> Option<Vec<EventFrame>> {
     let Some(Value::Object(mut message)) = body.shift_remove("message") else { return None };
     let role = message.get("role").cloned().unwrap_or_else(|| "assistant".into());

@@ -1,5 +1,5 @@
-//! Ollama's embeddings: `/api/embed`, and `/api/embeddings` before it, which takes
-//! one text at a time.
+//! Ollama's embeddings: `/api/embed`, and the older `/api/embeddings`, which takes one text at a
+//! time.
 
 use serde_json::{Value, json};
 
@@ -30,8 +30,8 @@ fn read<D: JsonView>(body: &D) -> Option<Answer> {
     Some(Answer { embeddings, ..turn::answer(body) })
 }
 
-/// The older path has one vector and nothing else. Where the path is not known, a single
-/// vector stands where either looks for it.
+/// The older path has one vector and nothing else. If the path is unknown, a single vector is
+/// written at the places of both.
 fn write(asked: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Result<Value, ModeError> {
     let vectors = said.vectors(asked)?;
     let path = asked.target.unwrap_or_default();

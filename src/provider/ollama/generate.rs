@@ -36,7 +36,7 @@ fn read<D: JsonView>(body: &D) -> Option<Answer> {
     Some(Answer { content, ..turn::answer(body) })
 }
 
-/// What it thought, then what it said.
+/// The events: the thoughts, then the content.
 fn split(_: &ResponseFormat<'_>, mut body: ObjectView) -> Option<Vec<EventFrame>> {
     let response = take_text(&mut body, "response")?;
     let thinking = take_text(&mut body, "thinking");

@@ -1,4 +1,4 @@
-//! What is known of Ollama and its operations, and how requests are told.
+//! The table rows of Ollama and its operations, and how its requests are recognised.
 
 use serde_json::{Value, json};
 
@@ -43,7 +43,7 @@ static PROVIDER: ProviderRow = ProviderRow {
     ..ProviderRow::UNNAMED
 };
 
-/// What is asked for; `None` for a path that is none of Ollama's that are read.
+/// Recognises Ollama's paths; `None` for any other.
 fn recognise(seen: &RequestHead) -> Option<PathShape> {
     let ends = |suffix| seen.path.ends_with(suffix);
     let operation = match () {
@@ -56,12 +56,12 @@ fn recognise(seen: &RequestHead) -> Option<PathShape> {
     Some(PathShape::new(Provider::OLLAMA, operation))
 }
 
-/// The body of an error.
+/// The body of one of loomrec's errors.
 fn error(named: &str) -> Value {
     json!({ "error": named })
 }
 
-/// The body of an error of Ollama's own.
+/// The body of an error as Ollama sends it.
 fn natural(status: u16, message: Option<&str>) -> Value {
     let usual = match status {
         401 => "unauthorized",

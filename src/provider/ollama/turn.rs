@@ -1,5 +1,5 @@
-//! What Ollama's chat and generate have in common: a line for each piece, the last
-//! of them with `done`, why it ended, the counts and the times.
+//! The common parts of Ollama's chat and generate: a line for each piece, and a last line with
+//! `done`, the finish reason, the counts and the times.
 
 use std::borrow::Cow;
 
@@ -15,12 +15,12 @@ use crate::{Answer, TokenUsage};
 pub(super) static FINISH: FinishWords =
     FinishWords { stop: &["stop"], length: &["length"], tools: &["stop"], filter: &[] };
 
-/// The event of an error in a stream.
+/// The event for an error in a stream.
 pub(super) fn stream_error(error: &StreamError<'_>) -> EventFrame {
     EventFrame::unnamed(json!({ "error": error.message }))
 }
 
-/// What does not depend on where the words stand.
+/// The parts of an answer that do not depend on the place of the text.
 pub(super) fn answer<D: JsonView>(body: &D) -> Answer {
     Answer {
         model: text(body, "model").map(Cow::into_owned),
@@ -30,7 +30,7 @@ pub(super) fn answer<D: JsonView>(body: &D) -> Answer {
     }
 }
 
-/// Ollama tells no total; a count that is zero it may leave out.
+/// Ollama sends no total, and may omit a count of zero.
 pub(super) fn usage<D: JsonView>(body: &D) -> Option<TokenUsage> {
     let (prompt, completion) = (count(body, "prompt_eval_count"), count(body, "eval_count"));
     prompt.or(completion)?;
@@ -43,8 +43,8 @@ pub(super) fn usage<D: JsonView>(body: &D) -> Option<TokenUsage> {
     })
 }
 
-/// Merges the lines of a stream; `None` where none of them has the member `marker`,
-/// which is where the words stand.
+/// Merges the lines of a stream; `None` if none of them has the member `marker`, which holds the
+/// text.
 pub(super) fn merge(framing: Framing, bytes: &[u8], marker: &str) -> Option<MergedStream> {
     let mut merged = MergedStream { body: ObjectView::new(), ended: false, failed: false };
     for event in framing::events(framing, bytes) {
@@ -78,7 +78,7 @@ pub(super) fn merge(framing: Framing, bytes: &[u8], marker: &str) -> Option<Merg
     merged.body.contains_key(marker).then_some(merged)
 }
 
-/// Continues a member: text and lists grow, but for the role, which comes whole.
+/// Merges a value into a member: text and lists grow, except for the role, which comes whole.
 fn grow(object: &mut ObjectView, name: String, more: Value) {
     let comes_whole = name == "role";
     match (object.get_mut(&name), more) {
@@ -91,31 +91,31 @@ fn grow(object: &mut ObjectView, name: String, more: Value) {
     }
 }
 
-/// The lines of a complete answer: `said` puts a piece where the words stand.
+/// The lines of a complete answer.
 pub(super) struct AnswerLines {
-    /// What every line repeats: the model and when it was made.
+    /// The members that every line repeats: the model and its time.
     head: ObjectView,
-    /// What only the last line tells.
+    /// The members that only the last line has.
     last: ObjectView,
     frames: Vec<EventFrame>,
 }
 
 impl AnswerLines {
-    /// For the body of a complete answer, without its words.
+    /// Starts the lines for the body of a complete answer without its text.
     pub(super) fn new(body: ObjectView) -> Self {
         let (head, last) =
             body.into_iter().partition(|(name, _)| matches!(name.as_str(), "model" | "created_at"));
         Self { head, last, frames: vec![] }
     }
 
-    /// A line for each piece of a text.
+    /// Adds a line for each piece of a text.
     pub(super) fn pieces(&mut self, text: &str, line: impl Fn(&str) -> Value) {
         for piece in pieces(text) {
             self.line(line(piece));
         }
     }
 
-    /// A line that is not the last.
+    /// Adds a line that is not the last.
     pub(super) fn line(&mut self, said: Value) {
         let mut line = self.head.clone();
         if let Value::Object(said) = said {
@@ -125,7 +125,7 @@ impl AnswerLines {
         self.frames.push(EventFrame::unnamed(Value::Object(line)));
     }
 
-    /// All lines, the last with what is left to say.
+    /// Returns all lines; the last one has all remaining members.
     pub(super) fn end(mut self, said: Value) -> Vec<EventFrame> {
         let mut line = self.head;
         if let Value::Object(said) = said {
@@ -138,7 +138,7 @@ impl AnswerLines {
     }
 }
 
-/// Takes a text out of an object; `None` where it has none.
+/// Takes a text out of an object; `None` if it has none.
 pub(super) fn take_text(object: &mut ObjectView, name: &str) -> Option<String> {
     match object.get_mut(name) {
         Some(Value::String(text)) => {
@@ -150,8 +150,7 @@ pub(super) fn take_text(object: &mut ObjectView, name: &str) -> Option<String> {
     }
 }
 
-/// The body of an answer that was said at no time and took none; `words` are the
-/// members that hold what was said.
+/// The body of an answer with zero times; `words` holds the members with the content.
 pub(super) fn write(said: &AnswerDraft<'_>, words: Value) -> Value {
     let mut body = json!({ "model": said.model, "created_at": "1970-01-01T00:00:00Z" });
     let last = json!({

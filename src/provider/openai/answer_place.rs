@@ -1,10 +1,10 @@
-//! Where an answer with choices says what: chat completions, and the legacy ones.
+//! The places of content in answers with choices: chat completions, and the legacy ones.
 
 use serde_json::{Value, json};
 
 use crate::answer_shape::{AnswerShape, CallSlot, is_list, items, put};
 
-/// The shape of an answer that has choices.
+/// The structure of an answer with choices.
 pub(crate) fn choices(body: &Value) -> Option<&'static AnswerShape> {
     is_list(body, "/choices").then_some(&CHOICES)
 }
@@ -19,7 +19,7 @@ static CHOICES: AnswerShape = AnswerShape {
 
 fn end_by_length(body: &mut Value) {
     for choice in items(body, "/choices") {
-        // Some of Bedrock's models call it as Anthropic does.
+        // Some of Bedrock's models use Anthropic's name for it.
         let other = choice.get("finish_reason").is_none();
         let name = if other && choice.get("stop_reason").is_some() {
             "stop_reason"
@@ -40,7 +40,7 @@ fn say(content: &str, body: &mut Value) {
     }
 }
 
-/// The first call of a choice, that of the time before there were tools among them.
+/// The first call of a choice, legacy function calls included.
 fn first_call(choice: &mut Value) -> Option<CallSlot<'_>> {
     let message = choice.get_mut("message")?;
     let has_calls =

@@ -1,5 +1,5 @@
-//! Transcriptions and translations of speech: JSON with a text, a stream of its
-//! pieces, or the text itself. Subtitles are read as they are, times and all.
+//! Transcriptions and translations of speech: JSON with a text, a stream of its pieces, or the text
+//! itself. The content of subtitles is the whole text, with its times.
 
 use serde_json::{Value, json};
 
@@ -31,7 +31,7 @@ const DELTA: &str = "transcript.text.delta";
 const SEGMENT: &str = "transcript.text.segment";
 const DONE: &str = "transcript.text.done";
 
-/// The form that a transcription's multipart body asks for.
+/// The format that a transcription's multipart body asks for.
 pub(crate) fn asked_form(body: &[u8]) -> TranscriptFormat {
     let asks_for = |format: &[u8]| {
         let name = b"name=\"response_format\"";
@@ -49,7 +49,7 @@ pub(crate) fn asked_form(body: &[u8]) -> TranscriptFormat {
     }
 }
 
-/// Reads a complete body, or the event that ends a stream; `None` where it has no text.
+/// Reads a complete body, or the event that ends a stream; `None` if it has no text.
 fn complete<D: JsonView>(body: &D) -> Option<Answer> {
     Some(Answer {
         content: json_view::text(body, "text")?.into_owned(),
@@ -58,7 +58,7 @@ fn complete<D: JsonView>(body: &D) -> Option<Answer> {
     })
 }
 
-/// Reads a body that is text and no JSON; `None` for any other media type.
+/// Reads a body that is text and not JSON; `None` for any other media type.
 pub(crate) fn plain(media: &str, body: &[u8]) -> Option<Answer> {
     let media = media.to_ascii_lowercase();
     let known = ["text/plain", "text/vtt", "text/srt", "application/x-subrip"];
@@ -72,7 +72,7 @@ pub(crate) fn text(body: &[u8]) -> Option<&str> {
     Some(text.strip_suffix('\n').unwrap_or(text))
 }
 
-/// The tokens; a transcription that counts seconds tells none.
+/// The tokens; `None` for a transcription that is billed by seconds.
 fn usage<D: JsonView>(usage: &D) -> Option<TokenUsage> {
     let prompt = count(usage, "input_tokens")?;
     let completion = count(usage, "output_tokens").unwrap_or(0);
@@ -86,7 +86,7 @@ fn usage<D: JsonView>(usage: &D) -> Option<TokenUsage> {
     })
 }
 
-/// Reads a stream, or what arrived of it; `None` where it has none of its events.
+/// Reads a stream, or what arrived of it; `None` if it has none of its events.
 fn stream(bytes: &[u8]) -> Option<Answer> {
     let mut arrived: Option<Answer> = None;
     for event in sse::events(bytes).filter_map(|event| event.json()) {
@@ -105,8 +105,8 @@ fn stream(bytes: &[u8]) -> Option<Answer> {
     arrived
 }
 
-/// The last event says all that the complete answer does, but for the segments of a
-/// stream that tells speakers apart: the complete answer has more about them.
+/// Merges a stream. Its last event is the same as the complete answer, except for streams with
+/// speakers: the complete answer has more about their segments.
 fn merge(bytes: &[u8]) -> Option<MergedStream> {
     let mut merged = MergedStream { body: ObjectView::new(), ended: false, failed: false };
     let mut seen = false;
@@ -133,7 +133,7 @@ fn merge(bytes: &[u8]) -> Option<MergedStream> {
 }
 
 fn split(_: &ResponseFormat<'_>, mut body: ObjectView) -> Option<Vec<EventFrame>> {
-    // What has times or speakers is not streamed so.
+    // Answers with times or speakers cannot be streamed in this way.
     let plain = ["segments", "words"].iter().all(|name| !body.contains_key(*name));
     let text = body.get("text").and_then(Value::as_str).filter(|_| plain)?;
     let delta = |piece| EventFrame::unnamed(json!({ "type": DELTA, "delta": piece }));

@@ -1,10 +1,10 @@
-//! Reads OpenAI's chat completions, and the legacy completions beside them:
-//! complete bodies, and streams merged chunk by chunk.
+//! The reader of OpenAI's chat completions and of the legacy completions: complete bodies, and
+//! streams merged chunk by chunk.
 //!
-//! The same merge ([`merge()`]) serves the summary ([`stream`]) and the change of
-//! delivery, so both always see the same answer. Dialects are read as they
-//! come: Groq's `x_groq.usage`, DeepSeek's and OpenRouter's reasoning fields,
-//! Mistral's content parts, xAI's reasoning tokens beside the completion tokens.
+//! The same merge ([`merge()`]) serves the reading of answers ([`stream`]) and the change of
+//! delivery, so both always see the same answer. Dialects are read as they are: Groq's
+//! `x_groq.usage`, DeepSeek's and OpenRouter's reasoning fields, Mistral's content parts, and xAI's
+//! reasoning tokens, which it does not include in the completion tokens.
 
 mod conversation;
 mod fast_reader;
@@ -58,7 +58,7 @@ pub(super) fn asked_choices(body: &Json<'_>) -> Option<usize> {
     body.get("n")?.as_number()?.parse().ok()
 }
 
-/// Reads a complete body; `None` where it has no `choices`.
+/// Reads a complete body; `None` if it has no `choices`.
 pub(crate) fn complete<D: JsonView>(body: &D) -> Option<Answer> {
     let choices = body.member("choices")?.list()?;
     let first = choices.iter().min_by_key(|choice| count(*choice, "index").unwrap_or(0));
@@ -80,12 +80,12 @@ pub(crate) fn complete<D: JsonView>(body: &D) -> Option<Answer> {
     Some(answer)
 }
 
-/// Reads a stream, or what arrived of it; `None` where it has no chunk.
+/// Reads a stream, or what arrived of it; `None` if it has no chunk.
 fn stream(bytes: &[u8]) -> Option<Answer> {
     fast_reader::read(bytes).unwrap_or_else(|| merged_stream(bytes))
 }
 
-/// The same, of the merged chunks.
+/// Reads a stream by merging its chunks.
 fn merged_stream(bytes: &[u8]) -> Option<Answer> {
     complete(&Value::Object(merge(bytes)?.body))
 }
@@ -100,7 +100,7 @@ fn message_into<D: JsonView>(message: &D, answer: &mut Answer) {
         }
     }
     for call in items(message, "tool_calls") {
-        // A custom tool takes free text as `input` where a function has arguments.
+        // A custom tool takes free text as `input` instead of arguments.
         let function = call.member("function").or_else(|| call.member("custom"));
         let Some(function) = function else { continue };
         let arguments = function.member("arguments").or_else(|| function.member("input"));

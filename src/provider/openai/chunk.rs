@@ -1,5 +1,5 @@
-//! The chunks that a stream of choices is made of: what each repeats, what only one
-//! carries, and where the usage stands.
+//! The chunks of a stream with choices: which members each repeats, which only one carries, and
+//! where the usage is.
 
 use serde_json::{Value, json};
 
@@ -8,14 +8,14 @@ use crate::framing::EventFrame;
 use crate::operation::ObjectView;
 use crate::operation::ResponseFormat;
 
-/// A stream's chunks while they are put together.
+/// A stream's chunks while they are built.
 pub(super) struct ChunkStream {
-    /// What every chunk repeats.
+    /// The members that every chunk repeats.
     head: ObjectView,
-    /// What only the first chunk carries.
+    /// The members that only the first chunk has.
     extra: ObjectView,
     usage: Option<Value>,
-    /// Groq's own field, which comes again with the usage.
+    /// Groq's own field, which is sent again with the usage.
     groq: Option<ObjectView>,
     place: UsagePlace,
     /// Whether the caller asked for the usage.
@@ -24,7 +24,7 @@ pub(super) struct ChunkStream {
 }
 
 impl ChunkStream {
-    /// Begins the chunks of a complete body whose choices were taken out.
+    /// Starts the chunks of a complete body, from which the choices were removed.
     pub(super) fn of(asked: &ResponseFormat<'_>, mut body: ObjectView, object: &str) -> Self {
         body.insert("object".to_owned(), object.into());
         let usage = body.shift_remove("usage").filter(|usage| !usage.is_null());
@@ -45,7 +45,7 @@ impl ChunkStream {
         chunks
     }
 
-    /// Azure says first what it filtered, in a chunk that knows nothing else yet.
+    /// Azure sends its filter results first, in a chunk without other content.
     fn filtered(&mut self, results: Value) {
         let unknown = |value: &Value| if value.is_number() { json!(0) } else { json!("") };
         let known = |name: &str| matches!(name, "id" | "object" | "created" | "model");
@@ -69,7 +69,7 @@ impl ChunkStream {
         self.chunks.push(chunk);
     }
 
-    /// The events of the stream, its end marker among them.
+    /// Returns the events of the stream, with its end marker.
     pub(super) fn end(mut self) -> Vec<EventFrame> {
         if !self.chunks.iter().any(has_choices) {
             self.chunk(json!([]));
@@ -82,7 +82,7 @@ impl ChunkStream {
         frames.chain([EventFrame::done()]).collect()
     }
 
-    /// Puts the usage where it belongs.
+    /// Adds the usage at its place.
     fn tell(&mut self, usage: Value) {
         let own = match self.place {
             UsagePlace::OwnChunk => true,

@@ -34,16 +34,16 @@ pub(crate) static ROW: OperationRow = OperationRow {
     ..OperationRow::UNREAD
 };
 
-/// How many choices a request asks for. Several prompts are several texts or several lists
-/// of tokens; a list of numbers is one prompt.
+/// How many choices a request asks for. Several texts or several lists of tokens are several
+/// prompts; a list of numbers is one prompt.
 fn asked_choices(body: &Json<'_>) -> usize {
     let prompts = body.get("prompt").and_then(Json::as_array).unwrap_or_default();
     let several = prompts.iter().filter(|prompt| prompt.as_number().is_none()).count();
     chat::asked_choices(body).unwrap_or(1).saturating_mul(several.max(1))
 }
 
-/// Makes a merged stream's body that of a complete answer. Mistral's fill-in-the-middle
-/// has such a path, too, and answers as chat does.
+/// Turns the body of a merged stream into that of a complete answer. Mistral's fill-in-the-middle
+/// has the same path, and answers like chat.
 fn complete(mut body: ObjectView) -> ObjectView {
     if body.get("object").is_some_and(|object| object == "chat.completion.chunk") {
         return chat::completed(body);
@@ -60,7 +60,8 @@ fn split(asked: &ResponseFormat<'_>, mut body: ObjectView) -> Option<Vec<EventFr
     let choices = choices.clone();
     body.shift_remove("choices");
     let mut chunks = ChunkStream::of(asked, body, "text_completion");
-    // All are opened before one of them ends: else that would be the end of all.
+    // All choices are opened before one of them ends, because otherwise all would seem to have
+    // ended.
     let many = choices.len() > 1;
     for (place, choice) in choices.iter().enumerate().filter(|_| many) {
         let index = choice.get("index").cloned().unwrap_or_else(|| place.into());
@@ -77,7 +78,7 @@ fn split(asked: &ResponseFormat<'_>, mut body: ObjectView) -> Option<Vec<EventFr
     Some(chunks.end())
 }
 
-/// The text in pieces, then why it ended and all that comes whole.
+/// Writes the text in pieces, then the finish reason and all members that come whole.
 fn split_choice(chunks: &mut ChunkStream, place: usize, mut choice: ObjectView) -> Option<()> {
     let index = choice.shift_remove("index").unwrap_or_else(|| place.into());
     let finish = choice.shift_remove("finish_reason").unwrap_or(Value::Null);
@@ -111,8 +112,8 @@ fn split_choice(chunks: &mut ChunkStream, place: usize, mut choice: ObjectView) 
     Some(())
 }
 
-/// The tokens, each with its part of the logprobs, where they spell the text out and
-/// every list has an element for each.
+/// The tokens, each with its part of the logprobs. `None` unless they spell the text and every list
+/// has one element per token.
 fn tokens(text: &str, logprobs: &Value) -> Option<Vec<(String, Value)>> {
     let tokens = logprobs.get("tokens")?.as_array()?;
     let mut left = text;

@@ -1,20 +1,20 @@
-//! What tells the upstreams apart that speak OpenAI's dialect.
+//! The differences between upstreams that use OpenAI's dialect.
 
-/// Where a stream tells its usage.
+/// Where a stream carries its usage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum UsagePlace {
-    /// In a chunk of its own at the end, where the caller asked for it.
+    /// In a separate chunk at the end, if the caller asked for it.
     Asked,
-    /// In a chunk of its own at the end, always.
+    /// In a separate chunk at the end, always.
     OwnChunk,
     /// In the last chunk that has choices, always.
     LastChoice,
-    /// In the `x_groq` of the last chunk that has choices, always; and in a chunk of
-    /// its own where the caller asked for it.
+    /// In the `x_groq` of the last chunk that has choices, always; also in a separate chunk if the
+    /// caller asked for it.
     Groq,
 }
 
-/// Where the streams of the upstream of this name tell their usage.
+/// Where the streams of this upstream carry their usage.
 pub(super) fn usage_place(upstream: &str) -> UsagePlace {
     match upstream {
         "groq" => UsagePlace::Groq,
@@ -24,8 +24,7 @@ pub(super) fn usage_place(upstream: &str) -> UsagePlace {
     }
 }
 
-/// Whether the streams of the upstream of this name send tool calls whole, in the
-/// chunk that ends the choice.
+/// Whether the streams of this upstream send tool calls whole, in the chunk that ends the choice.
 pub(super) fn calls_whole(upstream: &str) -> bool {
     upstream == "mistral"
 }

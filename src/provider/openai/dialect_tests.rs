@@ -188,7 +188,7 @@ fn a_stream_of_very_many_details_is_put_together_in_time() {
     let began = std::time::Instant::now();
     let details = merged(&stream)["choices"][0]["message"]["reasoning_details"].clone();
     assert_eq!(details.as_array().map(Vec::len), Some(20_000));
-    // Each looking at all before it takes minutes here.
+    // Comparing each with all before it would take minutes.
     assert!(began.elapsed().as_secs() < 20, "{:?}", began.elapsed());
 }
 
@@ -207,7 +207,7 @@ fn azures_first_chunk_says_what_was_filtered() {
     assert_eq!(chunks[0], first);
     assert_eq!(chunks[1]["id"], "1");
     assert_eq!(merged(&bytes("azure", &body, true)), body);
-    // What it filtered in the text is not forgotten when its last chunk has nothing.
+    // Its filter results are kept if the last chunk has none.
     let piece = |told: &Value, finish: Value| {
         json!({"choices": [{"index": 0, "delta": {"content": "x"},
         "content_filter_results": told, "finish_reason": finish}]})
@@ -292,7 +292,7 @@ proptest! {
             prop_assert_eq!(read(CHAT, true, &stream), plain);
         }
         prop_assert_eq!(back, body);
-        // Before the last chunk with an end in it, nothing has ended.
+        // Before the last chunk with a finish reason, the stream has not ended.
         let text = String::from_utf8(stream).unwrap();
         let end = text.rfind("\"finish_reason\":\"stop\"").unwrap();
         let part = &text.as_bytes()[..(end as f64 * cut) as usize];

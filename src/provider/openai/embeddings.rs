@@ -1,4 +1,4 @@
-//! Embeddings.
+//! OpenAI's embeddings.
 
 use std::borrow::Cow;
 
@@ -38,10 +38,10 @@ pub(crate) fn input_texts(body: &Json<'_>) -> Option<usize> {
     })
 }
 
-/// Reads OpenAI's shape, with vectors of numbers or in base64.
+/// Reads OpenAI's format, with vectors of numbers or in base64.
 pub(crate) fn read<D: JsonView>(body: &D) -> Option<Answer> {
     let data = body.member("data")?.list()?;
-    // None at all where one cannot be read: a gap would move the others to the wrong input.
+    // None at all if one cannot be read: a gap would assign the others to the wrong input.
     let vectors = data.iter().map(|item| vector(item.member("embedding")?));
     Some(Answer {
         model: text(body, "model").map(Cow::into_owned),
@@ -68,7 +68,7 @@ fn packed(text: &str) -> Option<Vec<f64>> {
     numbers.map(finite).collect::<Option<_>>().filter(|_| rest.is_empty())
 }
 
-/// A vector in base64; `None` where a number has no place in four bytes.
+/// A vector in base64; `None` if a number does not fit in four bytes.
 fn pack(vector: &[f64]) -> Option<String> {
     #[expect(clippy::cast_possible_truncation, reason = "four bytes are what is asked for")]
     let narrow = |number: &f64| Some(*number as f32).filter(|number| number.is_finite());
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn vectors_are_left_out_when_one_cannot_be_read() {
-        // Not base64; three bytes; not a number at all; an infinite number.
+        // Not base64; three bytes; no vector; an infinite number; no numbers.
         for broken in [json!("no!"), json!("AACA"), json!(null), json!("AACAfw=="), json!(["1"])] {
             let body = json!({
                 "data": [{"embedding": [1.0]}, {"embedding": broken}],

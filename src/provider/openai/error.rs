@@ -1,16 +1,15 @@
-//! The errors of OpenAI, and of those that speak its dialect with error shapes of
-//! their own.
+//! The errors of OpenAI, and of the upstreams with its dialect but other error formats.
 
 use serde_json::{Value, json};
 
 use crate::provider_row::ErrorRequest;
 
-/// The body of an error of ours.
+/// The body of one of loomrec's errors.
 pub(crate) fn error(kind: &str, named: &str) -> Value {
     json!({ "error": { "message": named, "type": kind, "param": null, "code": kind } })
 }
 
-/// The body of an error as the upstream of this name sends it.
+/// The body of an error as this upstream sends it.
 pub(crate) fn natural(asked: &ErrorRequest<'_>, id: &str) -> Value {
     let ErrorRequest { status, kind, message, .. } = *asked;
     match asked.upstream {
@@ -43,9 +42,9 @@ fn shape(message: &str, kind: &str, code: Value) -> Value {
     json!({ "error": { "message": message, "type": kind, "param": null, "code": code } })
 }
 
-/// What OpenAI says of an error that goes by a name.
+/// OpenAI's error for a name.
 struct Named {
-    /// The name: a type, or a code.
+    /// The name: a type or a code.
     name: &'static str,
     kind: &'static str,
     code: &'static str,
@@ -53,7 +52,7 @@ struct Named {
     usual: &'static str,
 }
 
-/// Those whose type and code are told from one word.
+/// The errors whose type and code follow from one word.
 const NAMED: [Named; 8] = [
     Named {
         name: "insufficient_quota",
@@ -143,8 +142,7 @@ fn openai(asked: &ErrorRequest<'_>) -> Value {
     shape(asked.message.unwrap_or(usual), asked.kind.unwrap_or(kind), code.into())
 }
 
-/// Azure's gateway has words of its own; what the model's own service refuses comes
-/// as OpenAI says it.
+/// Azure's gateway has its own errors; those of the model service itself have OpenAI's format.
 fn azure(asked: &ErrorRequest<'_>) -> Value {
     let told = |code: &str, usual: &str| {
         json!({ "error": {
@@ -167,7 +165,7 @@ fn azure(asked: &ErrorRequest<'_>) -> Value {
     }
 }
 
-/// What Azure's filter of prompts says.
+/// The error of Azure's prompt filter.
 fn filtered(message: Option<&str>) -> Value {
     let usual = "The response was filtered due to the prompt triggering Azure OpenAI's content management policy. Please modify your prompt and retry.";
     let clear = json!({ "filtered": false, "severity": "safe" });
@@ -184,7 +182,7 @@ fn filtered(message: Option<&str>) -> Value {
     } })
 }
 
-/// xAI says what gRPC says of the canonical code, beside a text of its own.
+/// xAI sends gRPC's text for the canonical code, and a text of its own.
 fn xai(status: u16) -> (&'static str, &'static str) {
     match status {
         401 => (

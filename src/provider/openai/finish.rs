@@ -1,4 +1,4 @@
-//! Why an answer of OpenAI's ended.
+//! Finish reasons of OpenAI's answers.
 
 use crate::answer_draft::FinishWords;
 

@@ -1,4 +1,4 @@
-//! The headers by which OpenAI and its dialects tell of a limit that has been reached.
+//! The headers in which OpenAI and its dialects report a limit that was reached.
 
 use crate::error_request::{REQUESTS, TOKENS, TOKENS_LEFT};
 use crate::provider_row::ErrorRequest;
@@ -10,7 +10,7 @@ pub(super) fn add_headers(asked: &ErrorRequest<'_>, headers: &mut HeaderList) {
     let tokens = asked.kind == Some("tokens");
     let (requests_left, tokens_left) = if tokens { (REQUESTS - 1, 0) } else { (0, TOKENS_LEFT) };
     match asked.upstream {
-        // An account without money is not told when to come again.
+        // An account without credit gets no time to retry.
         _ if asked.kind == Some("insufficient_quota") => {}
         "azure" => {
             headers.push(("x-ratelimit-remaining-requests", requests_left.to_string()));

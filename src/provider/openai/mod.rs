@@ -1,5 +1,5 @@
-//! OpenAI, and everything that speaks its dialect: Azure, Groq, OpenRouter, Mistral,
-//! DeepSeek, xAI, Together, Fireworks.
+//! OpenAI, and all upstreams with its dialect: Azure, Groq, OpenRouter, Mistral, DeepSeek, xAI,
+//! Together, Fireworks.
 
 pub(super) mod answer_place;
 pub(super) mod audio;

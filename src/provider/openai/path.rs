@@ -1,11 +1,11 @@
-//! What the paths of OpenAI and of Azure tell.
+//! The parts of OpenAI's and Azure's paths.
 
 use crate::request_head::decoded;
 
-/// Azure's deployment, which stands for the model.
+/// The name of Azure's deployment, which stands for the model.
 pub(crate) fn deployment(path: &str) -> Option<String> {
     const MOUNT: &[u8] = b"/openai/deployments/";
-    // Most paths are no longer than that: nothing is prepared to search them.
+    // A simple search, because most paths are too short for a prepared one to pay off.
     let at = path.as_bytes().windows(MOUNT.len()).position(|part| part == MOUNT)?;
     let rest = path.get(at + MOUNT.len()..)?;
     decoded(rest.split('/').next()?)

@@ -1,5 +1,5 @@
-//! Reads OpenAI's Responses: complete bodies, and streams by their terminal
-//! event, or by their deltas where the stream was cut before it.
+//! The reader of OpenAI's Responses: complete bodies, and streams by their terminal event, or by
+//! their deltas if the stream was cut before it.
 
 mod answer_place;
 mod conversation;
@@ -45,7 +45,7 @@ pub(crate) static ROW: OperationRow = OperationRow {
     ..OperationRow::UNREAD
 };
 
-/// The event of an error in a stream.
+/// The event for an error in a stream.
 fn error(error: &StreamError<'_>) -> EventFrame {
     let code = error.kind.unwrap_or_else(|| usual_kind(error.status));
     let data = json!({
@@ -55,7 +55,7 @@ fn error(error: &StreamError<'_>) -> EventFrame {
     EventFrame::named("error", data)
 }
 
-/// Reads a complete body; `None` where it has no `output`.
+/// Reads a complete body; `None` if it has no `output`.
 pub(crate) fn complete<D: JsonView>(body: &D) -> Option<Answer> {
     body.member("output")?.list()?;
     let mut answer = Answer {
@@ -70,7 +70,7 @@ pub(crate) fn complete<D: JsonView>(body: &D) -> Option<Answer> {
     Some(answer)
 }
 
-/// Why an answer is incomplete says more than that it is.
+/// The finish reason: why the answer is incomplete, else its status.
 fn finish_reason<D: JsonView>(body: &D) -> Option<String> {
     let reason = nested(body, &["incomplete_details", "reason"]).and_then(JsonView::string);
     reason.or_else(|| text(body, "status")).map(Cow::into_owned)
@@ -112,17 +112,17 @@ fn usage<D: JsonView>(usage: &D) -> Option<TokenUsage> {
     })
 }
 
-/// One output item while its deltas come in.
+/// One output item while its deltas arrive.
 #[derive(Default)]
 struct Item {
-    /// The item as its last `added` or `done` event has it.
+    /// The item from its last `added` or `done` event.
     value: Value,
     /// Its text, or its call's arguments.
     pieces: String,
 }
 
-/// Reads a stream, or what arrived of it; `None` where it has no Responses event.
-/// A terminal event says again what all before it said: only it is read then.
+/// Reads a stream, or what arrived of it; `None` if it has no Responses event. A terminal event
+/// repeats everything before it, so it alone is read.
 fn stream(bytes: &[u8]) -> Option<Answer> {
     let terminal = sse::events(bytes).filter_map(|event| event.data).find_map(|data| {
         let words = TERMINAL.iter().any(|word| memmem::find(&data, word.as_bytes()).is_some());
@@ -130,7 +130,7 @@ fn stream(bytes: &[u8]) -> Option<Answer> {
         words.then(read).flatten()
     });
     match terminal {
-        // What it said may stand only before.
+        // Its content may only be in the events before it.
         Some(Some(silent)) if silent.content.is_empty() && silent.tool_calls.is_empty() => {
             complete(&Value::Object(merge::merge(bytes)?.body)).or(Some(silent))
         }
@@ -139,7 +139,7 @@ fn stream(bytes: &[u8]) -> Option<Answer> {
     }
 }
 
-/// The answer in a terminal event; `None` where it is another event.
+/// The answer in a terminal event; `None` for any other event.
 fn terminal<D: JsonView>(event: &D) -> Option<Option<Answer>> {
     is_terminal(&text_or_empty(event, "type")).then(|| event.member("response").and_then(complete))
 }
@@ -183,7 +183,7 @@ fn pieces(bytes: &[u8]) -> Option<Answer> {
     (opened.is_some() || !output.is_empty()).then(|| cut(opened.as_ref(), output))
 }
 
-/// The answer of a stream that has no terminal event: no usage, no finish reason.
+/// The answer of a stream without a terminal event; it has neither usage nor finish reason.
 fn cut(opened: Option<&Value>, output: BTreeMap<u64, Item>) -> Answer {
     let mut answer = Answer {
         model: opened.and_then(|response| text(response, "model")).map(Cow::into_owned),

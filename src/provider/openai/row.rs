@@ -1,4 +1,4 @@
-//! What is known of OpenAI and its operations, and how requests are told.
+//! The table rows of OpenAI and its operations, and how its requests are recognised.
 
 use super::path::{deployment, unversioned};
 use super::stream_error::stream_error;
@@ -9,7 +9,7 @@ use crate::request_head::{RequestHead, has_header, is_deployment};
 use crate::row_default::CLOUDFLARE_PAGE;
 
 impl Provider {
-    /// OpenAI and everything that speaks its dialect.
+    /// OpenAI and all upstreams with its dialect.
     pub const OPEN_AI: Self = Self::new(&PROVIDER);
 }
 
@@ -57,7 +57,7 @@ static PROVIDER: ProviderRow = ProviderRow {
     ..ProviderRow::UNNAMED
 };
 
-/// How OpenAI's errors look, and those of its dialects.
+/// The formats of OpenAI's errors and of its dialects'.
 pub(crate) const ERRORS: ErrorRow = ErrorRow {
     own: |error| error::error(error.kind, error.named),
     natural: |asked| error::natural(asked, &asked.id("req_")),
@@ -81,7 +81,7 @@ static BATCHES: OperationRow = OperationRow { name: "Batches", word: "batches", 
 
 const UNREAD: OperationRow = OperationRow { stream_error, ..OperationRow::UNREAD };
 
-/// What is asked for; `None` for a path that is none of OpenAI's resources.
+/// Recognises OpenAI's resources; `None` for any other path.
 fn recognise(seen: &RequestHead) -> Option<PathShape> {
     let operation = match seen.method {
         "POST" => posted(seen.path),
@@ -109,7 +109,7 @@ fn posted(path: &str) -> Option<Operation> {
     })
 }
 
-/// Files and batches, whatever is done with them. Others have such paths, too.
+/// Recognises files and batches with any method. Other providers have such paths, too.
 fn resource(seen: &RequestHead) -> Option<Operation> {
     let foreign = ["anthropic-version", "x-goog-api-key", "x-goog-api-client"];
     if foreign.iter().any(|name| has_header(seen.headers, name)) {
@@ -124,7 +124,7 @@ fn resource(seen: &RequestHead) -> Option<Operation> {
     }
 }
 
-/// What the key of a request is formed over: AgentLoom's form for chat without a query.
+/// The target in a request's key; `None` for AgentLoom's form: a chat without a query.
 fn target(seen: &RequestHead, operation: Operation) -> Option<String> {
     let is_chat = operation == Operation::CHAT_COMPLETIONS;
     if is_chat && seen.query.is_empty() && deployment(seen.path).is_none() {

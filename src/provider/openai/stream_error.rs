@@ -1,4 +1,4 @@
-//! How OpenAI's streams, and those of its dialects, tell of an error.
+//! Errors in the streams of OpenAI and its dialects.
 
 use serde_json::json;
 
@@ -6,12 +6,12 @@ use crate::framing::EventFrame;
 use crate::operation::StreamError;
 use crate::stream_error::plain_error;
 
-/// The event of an error in a stream.
+/// The event for an error in a stream.
 pub(crate) fn stream_error(error: &StreamError<'_>) -> EventFrame {
     if error.asked.upstream == "openrouter" { openrouter_error(error) } else { plain_error(error) }
 }
 
-/// OpenRouter's error is a chunk like any other, with the error beside the choice.
+/// OpenRouter's error is a normal chunk with an additional `error`.
 fn openrouter_error(error: &StreamError<'_>) -> EventFrame {
     let choice = json!({ "index": 0, "delta": { "content": "" }, "finish_reason": "error" });
     EventFrame::unnamed(json!({

@@ -1,10 +1,9 @@
-//! Reads Perplexity's chat, and changes its delivery.
+//! The reader of Perplexity's chat, and the change of its delivery.
 //!
-//! An answer is one of OpenAI's chat with `citations` and `search_results` beside its
-//! choices, and with a `usage` that counts searches and what they cost. A chunk tells what
-//! is new as `delta` and all that was said so far as `message`; with `stream_mode: concise`
-//! only the last chunk tells that, and the search. Reasoning is counted beside the
-//! completion.
+//! An answer has the format of OpenAI's chat, with additional `citations` and `search_results`, and
+//! a `usage` that counts searches and their cost. A chunk has its new text in `delta` and all text
+//! so far in `message`. With `stream_mode: concise`, only the last chunk has `message` and the
+//! search results. Reasoning is not included in the completion tokens.
 
 use serde_json::{Map, Value, json};
 
@@ -32,7 +31,7 @@ pub(crate) static ROW: OperationRow = OperationRow {
     ..OperationRow::UNREAD
 };
 
-/// What the search found, which belongs to the answer.
+/// The members with search results, which belong to the answer.
 const SEARCHED: [&str; 4] = ["citations", "search_results", "images", "related_questions"];
 
 fn complete<D: JsonView>(body: &D) -> Option<Answer> {
@@ -51,7 +50,7 @@ fn complete<D: JsonView>(body: &D) -> Option<Answer> {
 fn merge(bytes: &[u8]) -> Option<MergedStream> {
     let mut merged = chat::merge_chunks(bytes, keep_what_is_new)?;
     merged.body = chat::completed(merged.body);
-    // These tell where the stream is.
+    // These only describe the state of the stream.
     for name in ["status", "type"] {
         merged.body.shift_remove(name);
     }
@@ -61,7 +60,7 @@ fn merge(bytes: &[u8]) -> Option<MergedStream> {
     Some(merged)
 }
 
-/// Takes out of a chunk what earlier chunks have said.
+/// Removes the repeated content of earlier chunks from a chunk.
 fn keep_what_is_new(chunk: &mut Map<String, Value>) {
     for choice in choices(chunk) {
         if choice.get("delta").is_some_and(Value::is_object) {
@@ -70,8 +69,8 @@ fn keep_what_is_new(chunk: &mut Map<String, Value>) {
     }
 }
 
-/// The chunks of OpenAI's chat. The first and the last tell what the search found; the
-/// last also tells the usage and all that was said.
+/// The chunks in the format of OpenAI's chat. The first and the last have the search results; the
+/// last also has the usage and the whole text.
 fn split(asked: &ResponseFormat<'_>, mut body: ObjectView) -> Option<Vec<EventFrame>> {
     let usage = body.shift_remove("usage");
     let searched: Vec<(String, Value)> = SEARCHED

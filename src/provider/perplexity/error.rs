@@ -1,15 +1,15 @@
-//! Perplexity's errors: OpenAI's form, with the status as the code.
+//! Perplexity's errors: OpenAI's format, with the status as the code.
 
 use serde_json::{Value, json};
 
 use crate::provider_row::ErrorRequest;
 
-/// The body of an error.
+/// The body of one of loomrec's errors.
 pub(super) fn body(message: &str, kind: &str, status: u16) -> Value {
     json!({ "error": { "message": message, "type": kind, "code": status } })
 }
 
-/// The body of an error of Perplexity's own.
+/// The body of an error as Perplexity sends it.
 pub(super) fn natural(asked: &ErrorRequest<'_>) -> Value {
     let (kind, usual) = match asked.status {
         401 => ("invalid_api_key", "Invalid API key provided."),

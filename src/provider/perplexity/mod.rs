@@ -1,4 +1,4 @@
-//! Perplexity: OpenAI's chat, with the search that an answer rests on.
+//! Perplexity: OpenAI's chat, with the search that an answer is based on.
 
 pub(super) mod chat;
 mod error;

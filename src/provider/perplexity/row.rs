@@ -1,4 +1,4 @@
-//! What is known of Perplexity and its chat, and how requests are told.
+//! The table rows of Perplexity and its chat, and how its requests are recognised.
 
 use super::{chat, error};
 use crate::openai;
@@ -23,7 +23,7 @@ static PROVIDER: ProviderRow = ProviderRow {
     operations: &[Operation::PERPLEXITY_CHAT],
     recognise,
     target: |seen, _| {
-        // A chat has the key that it had before Perplexity's answers were read.
+        // A chat keeps the key that it had before Perplexity's answers were supported.
         let is_chat = seen.path.ends_with("/chat/completions") && seen.query.is_empty();
         (!is_chat).then(|| openai::unversioned(seen.path).to_owned())
     },
@@ -36,14 +36,14 @@ static PROVIDER: ProviderRow = ProviderRow {
     ..ProviderRow::UNNAMED
 };
 
-/// A path of its own, or a chat that asks for one of its models: the path is OpenAI's.
+/// Recognises Perplexity's own path, and a chat with one of its models at OpenAI's path.
 fn recognise(seen: &RequestHead) -> Option<PathShape> {
     let is_chat = seen.path.ends_with("/chat/completions") && seen.body_model.is_some_and(is_own);
     let is_own = seen.method == "POST" && (is_chat || seen.path.ends_with("/v1/sonar"));
     is_own.then(|| PathShape::new(Provider::PERPLEXITY, Operation::PERPLEXITY_CHAT))
 }
 
-/// Whether a model is Perplexity's. Others that offer it put `perplexity/` before it.
+/// Whether a model is Perplexity's own. Resellers prefix its name with `perplexity/`.
 fn is_own(model: &str) -> bool {
     model == "sonar" || model.starts_with("sonar-") || model == "r1-1776"
 }

@@ -4,7 +4,7 @@ use super::tests::PROVIDERS;
 use super::*;
 use crate::Framing;
 
-/// The word for an error as each shape tells it.
+/// The word for an error, from the place where each format has it.
 fn word(error: &ProviderError) -> String {
     if let Some((_, kind)) = error.headers.iter().find(|(name, _)| *name == "x-amzn-errortype") {
         return kind.clone();
@@ -21,7 +21,7 @@ fn word(error: &ProviderError) -> String {
     }
 }
 
-/// Statuses, and the word that each of these has for it.
+/// Statuses, and the word that each of these providers has for it.
 const WORDS: [(u16, [&str; 6]); 14] = [
     // OpenAI, Azure, Anthropic, Gemini, Bedrock, Groq.
     (

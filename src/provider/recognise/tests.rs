@@ -11,7 +11,7 @@ fn seen<'a>(method: &'a str, path: &'a str) -> RequestHead<'a> {
     }
 }
 
-/// Provider, operation, model and target of a POST.
+/// The provider, operation, model and target of a POST.
 fn post(path: &str) -> (Provider, Operation, String, Option<String>) {
     let call = recognise(&seen("POST", path));
     (call.provider, call.operation, call.model.unwrap(), call.target)
@@ -93,7 +93,7 @@ fn an_openai_target_is_the_same_when_the_base_url_holds_the_version() {
         "/v1/models",
     ];
     for path in paths {
-        // A POST on a name with a colon is a verb of Google's.
+        // A POST to a name with a colon is one of Google's verbs.
         let methods = if path.contains(':') { &["GET", "DELETE"][..] } else { &["GET", "POST"] };
         for method in methods {
             let versioned = format!("/v1{path}");
@@ -294,7 +294,7 @@ fn vertex_predictions_are_embeddings_by_the_models_name() {
     };
     let told = |model: &str| {
         let call = recognise(&seen("POST", &path(model)));
-        // What its key is formed over is the path, whatever it is taken for.
+        // The target is the path, whatever operation it is recognised as.
         assert_eq!(call.target, Some(path(model)));
         (call.provider, call.operation, call.streamed)
     };

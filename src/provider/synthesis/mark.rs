@@ -1,8 +1,8 @@
 //! The marks that stand for the parts of an answer while it is written and split.
 //!
-//! A part's mark is its number between two private characters. A text's is followed by
-//! a blank, so that it is a piece of its own; a call's stands for its name, and as the
-//! only key of an object for its arguments.
+//! A part's mark is its number between two private characters. The mark of a text is followed by a
+//! blank, so that it becomes a separate piece. The mark of a call stands for its name, and, as the
+//! only key of an object, for its arguments.
 
 use std::ops::Range;
 
@@ -16,7 +16,7 @@ use crate::{Answer, ToolCall};
 
 const OPEN: char = '\u{f8f0}';
 const CLOSE: char = '\u{f8f1}';
-/// Around a mark where arguments are told as text.
+/// The text around a mark if arguments are sent as text.
 const AROUND: (&str, &str) = ("{\"", "\":0}");
 
 /// What a mark stands for.
@@ -29,7 +29,7 @@ pub(super) enum MarkPlace {
 }
 
 impl MarkPlace {
-    /// Whether it was seen before; it is from now on. A mark that is none of ours was.
+    /// Whether it was seen before, and marks it as seen. An unknown mark counts as seen.
     pub(super) fn is_in(self, seen: &mut [[bool; 2]]) -> bool {
         let (index, kind) = match self {
             Self::Words(index) => (index, 0),
@@ -43,7 +43,7 @@ fn mark(index: usize) -> String {
     format!("{OPEN}{index}{CLOSE}")
 }
 
-/// What `parts` say, marks in the places of their words.
+/// The answer with a mark in the place of each part.
 pub(super) fn answer(parts: &[AnswerPart<'_>], rest: &Answer) -> Answer {
     let mut answer = rest.clone();
     for (index, part) in parts.iter().enumerate() {
@@ -60,10 +60,10 @@ pub(super) fn answer(parts: &[AnswerPart<'_>], rest: &Answer) -> Answer {
     answer
 }
 
-/// What stands in the places of the marks.
+/// The values that replace the marks.
 pub(super) struct MarkValues<'a> {
     parts: &'a [AnswerPart<'a>],
-    /// Per part, all of a call's arguments.
+    /// For each part, all arguments of its call.
     arguments: Vec<String>,
 }
 
@@ -76,8 +76,8 @@ impl<'a> MarkValues<'a> {
         Self { parts, arguments: parts.iter().enumerate().map(text).collect() }
     }
 
-    /// `frame` with the words in it. Where a call's arguments come in pieces, `piece`
-    /// is the call and what is told of them here.
+    /// Replaces the marks in `frame`. If a call's arguments come in pieces, `piece` is the call and
+    /// its text in this frame.
     pub(super) fn replace(&self, frame: &EventFrame, piece: Option<(usize, &str)>) -> EventFrame {
         let mut frame = frame.clone();
         if let Some(data) = &mut frame.data {
@@ -115,7 +115,7 @@ impl<'a> MarkValues<'a> {
                 },
                 MarkPlace::Arguments(call) => match piece {
                     Some((of, text)) if of == call => Some(text),
-                    // What no text was given for is an empty object, in text too.
+                    // Arguments without text become an empty object, in text too.
                     _ => self.arguments.get(call).map(|text| match text.trim() {
                         "" => "{}",
                         _ => text.as_str(),
@@ -134,7 +134,7 @@ impl<'a> MarkValues<'a> {
     }
 }
 
-/// The marks in a text, in order, each with the range of bytes it takes.
+/// The marks in a text, in order, each with its range of bytes.
 fn found(text: &str) -> Vec<(Range<usize>, MarkPlace)> {
     let one = |(at, _): (usize, &str)| {
         let inside = at + OPEN.len_utf8();
@@ -157,7 +157,7 @@ fn of_object(map: &Map<String, Value>) -> Option<usize> {
     key.strip_prefix(OPEN)?.strip_suffix(CLOSE)?.parse().ok()
 }
 
-/// The JSON that a frame of Bedrock's carries in base64.
+/// The JSON that one of Bedrock's frames carries in base64.
 fn wrapped(data: &Value) -> Option<Value> {
     let text = data.get("bytes")?.as_str()?;
     serde_json::from_slice(&STANDARD.decode(text).ok()?).ok()
@@ -184,7 +184,7 @@ fn collect(value: &Value, places: &mut Vec<MarkPlace>) {
     }
 }
 
-/// Whether a frame tells a call's arguments as text.
+/// Whether a frame has a call's arguments as text.
 pub(super) fn has_text_of(frame: &EventFrame, call: usize) -> bool {
     let spelled = format!("{}{}{}", AROUND.0, mark(call), AROUND.1);
     fn holds(value: &Value, spelled: &str) -> bool {

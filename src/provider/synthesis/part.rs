@@ -1,34 +1,34 @@
-//! The parts that an answer is put together from.
+//! The parts of an answer.
 
-/// A part of what an answer says.
+/// A part of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnswerPart<'a> {
-    /// Text, after the text before it.
+    /// Text that follows the text before it.
     Text(&'a str),
     /// A tool call.
     Call {
-        /// Its id; `""` where one is to be made.
+        /// Its id; `""` to have one made.
         id: &'a str,
         /// The tool's name.
         name: &'a str,
-        /// The arguments' JSON text, or the beginning of it.
+        /// The JSON text of the arguments, or its beginning.
         arguments: &'a str,
     },
-    /// More of the arguments of a call.
+    /// More of a call's arguments.
     Arguments {
-        /// Which part the call is.
+        /// The index of the call's part.
         call: usize,
-        /// What follows.
+        /// The text that follows.
         text: &'a str,
     },
 }
 
-/// All of the arguments of the call that is part `call`.
+/// All arguments of the call in part `call`.
 pub(super) fn arguments(parts: &[AnswerPart<'_>], call: usize) -> String {
     pieces(parts, call).map(|(_, text)| text).collect()
 }
 
-/// The pieces of a call's arguments, each with the part that says it.
+/// The pieces of a call's arguments, each with the index of its part.
 pub(super) fn pieces<'a>(
     parts: &'a [AnswerPart<'a>],
     call: usize,

@@ -21,14 +21,14 @@ fn bytes(operation: Operation, spoken: &SynthesizedEvents) -> Vec<u8> {
     test_calls::asked(operation, true).framing.write(&frames).concat()
 }
 
-/// What a frame carries, a Bedrock model's own JSON taken out of its base64.
+/// The data of a frame; for a Bedrock model, its own JSON, decoded from base64.
 fn told(frame: &EventFrame) -> String {
     let data = frame.data.as_ref().map_or_else(String::new, ToString::to_string);
     let inner = frame.data.as_ref().and_then(|data| STANDARD.decode(data["bytes"].as_str()?).ok());
     inner.map_or(data, |inner| String::from_utf8(inner).unwrap())
 }
 
-/// The operations that can be said in parts.
+/// The operations that can be synthesized.
 fn operations() -> Vec<Operation> {
     let able = |operation: &Operation| {
         let row = operation.row();
@@ -153,8 +153,8 @@ proptest! {
         name in ".{1,20}",
         arguments in ".{0,20}",
     ) {
-        // Anthropic's input is JSON by itself: a text in quotes says there what is in them,
-        // and a number or a list is read without the spaces around it.
+        // Anthropic's input is JSON: a string in quotes is read as its content, and a number or a
+        // list loses the spaces around it.
         let is_other_json = |value: Value| !value.is_object();
         prop_assume!(!serde_json::from_str(&arguments).is_ok_and(is_other_json));
         let mut parts: Vec<AnswerPart<'_>> = texts.iter().map(|text| AnswerPart::Text(text)).collect();

@@ -1,4 +1,4 @@
-//! Streams that are no server-sent events, mangled.
+//! Tests of mangled streams that are not server-sent events.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,7 +9,7 @@ use crate::test_calls::framing;
 const FRAMED: [Operation; 4] =
     [Operation::CONVERSE, Operation::INVOKE, Operation::OLLAMA_CHAT, Operation::OLLAMA_GENERATE];
 
-/// The names of events and members that are read in these streams alone.
+/// The names of events and members that only these streams have.
 const NAMES: [&str; 12] = [
     "messageStart",
     "contentBlockStart",
@@ -29,13 +29,13 @@ fn whole(operation: Operation) -> (Vec<u8>, usize) {
     let answer = Answer { content: "Hi you two".to_owned(), ..Answer::default() };
     let body = super::super::test_calls::write(operation, &answer, "seed").unwrap();
     let chunks = to_stream(operation, &body, true).unwrap();
-    // Bedrock tells the counts behind the end.
+    // Bedrock sends the counts after the end.
     let behind = usize::from(operation == Operation::CONVERSE);
     let last = chunks[..chunks.len() - 1 - behind].concat().len();
     (chunks.concat(), last)
 }
 
-/// Members with names of these streams around JSON of any shape.
+/// Objects with these names around JSON of any shape.
 fn named_value() -> impl Strategy<Value = Value> {
     let names = prop::sample::select(NAMES.to_vec());
     let members = prop::collection::vec((names, json_value()), 0..4);
@@ -63,7 +63,7 @@ proptest! {
         }
         read(operation, true, &bytes);
         let changed = to_complete(operation, &bytes);
-        // Every byte of an event stream is under a checksum.
+        // Checksums cover every byte of an event stream.
         if framing(operation) == Framing::EventStream && bytes != whole(operation).0 {
             prop_assert!(changed.is_err());
         }

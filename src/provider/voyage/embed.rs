@@ -1,5 +1,5 @@
-//! Reads and writes Voyage's embeddings: OpenAI's form, with all tokens in one count. Those
-//! of contexts stand in a list for each text.
+//! The reader and writer of Voyage's embeddings: OpenAI's format, with all tokens in one count.
+//! Contextualized embeddings are in one list per text.
 
 use std::borrow::Cow;
 
@@ -26,7 +26,7 @@ pub(crate) static ROW: OperationRow = OperationRow {
     ..OperationRow::UNREAD
 };
 
-/// How many texts, or what stands for one, a request wants vectors of.
+/// How many texts, or other inputs, a request sends to be embedded.
 fn inputs(body: &Json<'_>) -> Option<usize> {
     match body.get("inputs").and_then(Json::as_array) {
         Some(inputs) => Some(inputs.len()),
@@ -54,8 +54,8 @@ fn read<D: JsonView>(body: &D) -> Option<Answer> {
     })
 }
 
-/// The vector of an item. In base64 it may be of other numbers than those with a fraction,
-/// and nothing in the answer says so; Voyage's vectors of these have the length 1.
+/// The vector of an item. In base64 it may hold integers instead of floats, and the answer does not
+/// say which. Voyage's vectors of floats have the length 1, which tells them apart.
 fn vector<D: JsonView>(item: &D) -> Option<Vec<f64>> {
     let embedding = item.member("embedding")?;
     let vector = embeddings::vector(embedding)?;
@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn vectors_in_base64_are_read_where_they_are_numbers_with_a_fraction() {
         let item = |packed: &str| json!({ "data": [{ "embedding": packed, "index": 0 }] });
-        // 0.5 and -0.5 twice, four bytes each; and eight whole numbers, a byte each.
+        // 0.5 and -0.5, each twice, four bytes each; and eight whole numbers, a byte each.
         assert_eq!(said(&item("AAAAPwAAAD8AAAC/AAAAvw==")).embeddings, [[0.5, 0.5, -0.5, -0.5]]);
         assert!(said(&item("AQIDBAUGBwg=")).embeddings.is_empty());
     }

@@ -1,4 +1,4 @@
-//! Reads Voyage's ranking: how many tokens it took. What it ranks stays in the bytes.
+//! The reader of Voyage's rankings: it reads the model and the token count, not the ranking itself.
 
 use std::borrow::Cow;
 
@@ -24,7 +24,7 @@ fn read<D: JsonView>(body: &D) -> Option<Answer> {
     })
 }
 
-/// Voyage counts all tokens as one; they are the input's.
+/// Voyage has one count of all tokens, which are input tokens.
 pub(super) fn usage<D: JsonView>(body: &D) -> Option<TokenUsage> {
     let total = count(body.member("usage")?, "total_tokens")?;
     Some(TokenUsage { prompt_tokens: total, total_tokens: total, ..TokenUsage::default() })

@@ -1,4 +1,4 @@
-//! What is known of Voyage and its operations, and how requests are told.
+//! The table rows of Voyage and its operations, and how its requests are recognised.
 
 use serde_json::{Value, json};
 
@@ -27,7 +27,7 @@ static PROVIDER: ProviderRow = ProviderRow {
     operations: &[Operation::VOYAGE_EMBED, Operation::VOYAGE_RERANK],
     recognise,
     target: |seen, operation| {
-        // The keys are those that these calls had before they were told from others'.
+        // These calls keep the keys that they had before they were recognised as Voyage's.
         Some(match operation == Operation::VOYAGE_RERANK {
             true => seen.path.to_owned(),
             false => openai::unversioned(seen.path).to_owned(),
@@ -37,7 +37,7 @@ static PROVIDER: ProviderRow = ProviderRow {
     ..ProviderRow::UNNAMED
 };
 
-/// A path of its own, or one of OpenAI's or Cohere's that asks for one of its models.
+/// Recognises Voyage's own paths, and those of OpenAI and Cohere with one of its models.
 fn recognise(seen: &RequestHead) -> Option<PathShape> {
     let ends = |suffix| seen.path.ends_with(suffix);
     let model = seen.body_model.unwrap_or_default();
@@ -53,14 +53,14 @@ fn recognise(seen: &RequestHead) -> Option<PathShape> {
     Some(PathShape::new(Provider::VOYAGE, operation))
 }
 
-/// Whether a model is one of Voyage's that rank: Cohere's have a word or a `v` behind
-/// `rerank-`, and no `lite`.
+/// Whether a model is one of Voyage's rerankers. Cohere's have a word or a `v` after `rerank-`, and
+/// no `lite`.
 fn reranks(model: &str) -> bool {
     let rest = model.strip_prefix("rerank-").unwrap_or_default();
     rest.starts_with(|first: char| first.is_ascii_digit()) || rest.starts_with("lite-")
 }
 
-/// The body of an error of Voyage's own.
+/// The body of an error as Voyage sends it.
 fn natural(asked: &ErrorRequest<'_>) -> Value {
     let usual = match asked.status {
         401 => "Provided API key is invalid.",

@@ -1,24 +1,22 @@
-//! Changing what the messages of an event stream carry, so that their lengths and
-//! checksums fit again.
+//! Rewriting the contents of event stream messages, with new lengths and checksums.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 use super::{Opened, PRELUDE, TEXT, TRAILER, header, message, open};
 
-/// The type of a header's value that is bytes.
+/// The type of a bytes value in a header.
 const BYTES: u8 = 6;
 
-/// One message of a buffer, or bytes in it that are none.
+/// One message in a buffer, or bytes that are not a message.
 pub struct BufferMessage<'a> {
-    /// Where it stands.
+    /// Its place in the buffer.
     pub range: Range<usize>,
-    /// Its headers and its payload; `None` where lengths, checksums or headers do not
-    /// fit.
+    /// Its headers and its payload; `None` if its lengths, checksums or headers are wrong.
     parts: Option<(&'a [u8], &'a [u8])>,
 }
 
-/// Walks over the messages of a buffer, which they cover without a gap.
+/// Iterates over the messages of a buffer. Their ranges are contiguous and cover it.
 pub fn messages(bytes: &[u8]) -> impl Iterator<Item = BufferMessage<'_>> {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -49,14 +47,14 @@ impl<'a> BufferMessage<'a> {
         self.parts.is_some()
     }
 
-    /// What it carries; `None` where it does not decode.
+    /// Its payload; `None` if it does not decode.
     pub fn payload(&self) -> Option<&'a [u8]> {
         self.parts.map(|(_, payload)| payload)
     }
 
-    /// The message with other values in its headers and another payload; `None` where
-    /// nothing is to be changed, or it does not decode. A value that would be longer
-    /// than a header can be is left empty.
+    /// Returns the message with other header values and another payload. Returns `None` if nothing
+    /// changes, or if the message does not decode. A value that is too long for a header becomes
+    /// empty.
     pub fn rewritten(
         &self,
         value: impl Fn(&'a [u8]) -> Cow<'a, [u8]>,
@@ -72,7 +70,7 @@ impl<'a> BufferMessage<'a> {
     }
 }
 
-/// The headers with other values where these are text or bytes.
+/// Returns the headers with other values, for those that are text or bytes.
 fn rewritten_headers<'a>(
     headers: &'a [u8],
     value: impl Fn(&'a [u8]) -> Cow<'a, [u8]>,
@@ -100,8 +98,8 @@ fn rewritten_headers<'a>(
     Some(if changed { Cow::Owned(out) } else { Cow::Borrowed(headers) })
 }
 
-/// How many bytes at the beginning and at the end of a message stand in another
-/// writing of it, too; lengths and checksums count as the same.
+/// How many bytes at the beginning and the end of a message are the same in a rewritten one. The
+/// lengths and checksums count as the same.
 pub fn kept(old: &[u8], new: &[u8]) -> (usize, usize) {
     if old.len().min(new.len()) < PRELUDE + TRAILER {
         return (0, 0);

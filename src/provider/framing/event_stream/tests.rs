@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// A message as botocore's own parser reads it.
+/// A message as botocore's own parser accepts it.
 const REAL: &str = "AAAAnwAAAFfDe6v/CzpldmVudC10eXBlBwARY29udGVudEJsb2NrRGVsdGENOmNvbnRlbnQtdHlwZQcAEGFwcGxpY2F0aW9uL2pzb24NOm1lc3NhZ2UtdHlwZQcABWV2ZW50eyJjb250ZW50QmxvY2tJbmRleCI6MCwiZGVsdGEiOnsidGV4dCI6IkhpIn0sInAiOiJhYmNkIn3yrOX/";
 
-/// botocore's test vectors: an empty message, and one with a header that is a number.
+/// botocore's test vectors: an empty message, and one with a number as a header.
 const EMPTY: &[u8] = b"\x00\x00\x00\x10\x00\x00\x00\x00\x05\xc2H\xeb}\x98\xc8\xff";
 const NUMBER: &[u8] = b"\x00\x00\x00+\x00\x00\x00\x0e4\x8b\xec{\x08event-id\x04\x00\x00\xa0\x0c{'foo':'bar'}\xd3\x89\x02\x85";
 
@@ -113,7 +113,7 @@ fn nothing_is_told_apart_behind_a_changed_length() {
         assert!(event.failed && !event.finished && event.data.is_none());
         assert_eq!(event.range, 0..bytes.len());
     }
-    // Right checksums do not make lengths right.
+    // Right checksums do not make wrong lengths right.
     for lengths in [[0u32, 0], [15, 0], [20, 5], [16, u32::MAX]] {
         let mut bytes: Vec<u8> = lengths.iter().flat_map(|number| number.to_be_bytes()).collect();
         bytes.extend(crc32fast::hash(&bytes).to_be_bytes());

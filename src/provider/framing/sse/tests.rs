@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Each event's name, data and whether it was finished.
+/// The name and data of each event, and whether it was finished.
 fn seen(bytes: &[u8]) -> Vec<(Option<String>, Option<String>, bool)> {
     let text = |data: &[u8]| String::from_utf8_lossy(data).into_owned();
     events(bytes)

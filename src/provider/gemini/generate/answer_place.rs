@@ -1,4 +1,4 @@
-//! Where Gemini's generated content says what.
+//! The places of content in Gemini's generated content.
 
 use serde_json::{Value, json};
 

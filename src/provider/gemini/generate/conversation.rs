@@ -1,4 +1,5 @@
-//! Gemini's contents: parts, calls without ids, and every name in two spellings.
+//! The conversation in a request for Gemini: parts, calls without ids, and every name in two
+//! spellings.
 
 use serde_json::Value;
 
@@ -42,7 +43,7 @@ fn field<'a>(value: &'a Value, camel: &str, snake: &str) -> Option<&'a Value> {
     value.get(camel).or_else(|| value.get(snake))
 }
 
-/// What the model said; its calls wait under ids that are made for them.
+/// Adds a message of the model. Its calls get ids, under which they wait for their results.
 fn said(parts: &[Value], open: &mut Vec<(String, String)>, out: &mut Conversation) {
     let (mut text, mut calls) = (String::new(), Vec::new());
     for part in parts {
@@ -65,7 +66,7 @@ fn said(parts: &[Value], open: &mut Vec<(String, String)>, out: &mut Conversatio
     out.push_said(&text, &calls);
 }
 
-/// What the program said, and what its tools answered.
+/// Adds the results of tools, and a user message.
 fn told(parts: &[Value], open: &mut Vec<(String, String)>, out: &mut Conversation) {
     let mut rest = Vec::new();
     for part in parts {

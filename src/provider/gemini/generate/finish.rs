@@ -1,4 +1,4 @@
-//! Why generated content ended.
+//! Finish reasons of generated content.
 
 use crate::answer_draft::FinishWords;
 

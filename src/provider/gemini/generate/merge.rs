@@ -1,7 +1,7 @@
-//! Merges the chunks of a stream into the body that the complete answer would have had.
+//! The merging of a stream's chunks into the body of the complete answer.
 //!
-//! A chunk carries its parts whole or, where they are text, a piece of one: the first
-//! part of a chunk goes on with the text before it. Parts of one chunk stay apart.
+//! A chunk carries its parts whole, except for text: the first part of a chunk continues the text
+//! before it. Parts of one chunk are never joined.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use super::partial::{self, PartHandling};
 use crate::framing::{Framing, events};
 use crate::operation::{MergedStream, ObjectView};
 
-/// Merges a stream; `None` where no chunk of it is an answer's.
+/// Merges a stream; `None` if no chunk belongs to an answer.
 pub(super) fn merge(framing: Framing, bytes: &[u8]) -> Option<MergedStream> {
     let mut body = ObjectView::new();
     let mut candidates = BTreeMap::new();
@@ -32,7 +32,7 @@ pub(super) fn merge(framing: Framing, bytes: &[u8]) -> Option<MergedStream> {
     }
     failed |= candidates.values().any(|candidate| candidate.misplaced);
     let finished = !candidates.is_empty() && candidates.values().all(Candidate::finished);
-    // An array that is not closed was cut, whatever its last element says.
+    // An array without its closing bracket was cut, whatever its last element is.
     let closed = framing != Framing::Array || bytes.trim_ascii_end().ends_with(b"]");
     if let Some(list) = body.get_mut("candidates") {
         *list = candidates.into_values().map(Candidate::into_value).collect();
@@ -45,7 +45,7 @@ fn take_chunk(chunk: ObjectView, body: &mut ObjectView, candidates: &mut BTreeMa
         match (name.as_str(), value) {
             ("candidates", Value::Array(list)) => {
                 body.entry("candidates").or_insert(Value::Null);
-                // Google leaves an index of zero out; so do servers that know no other.
+                // Google omits an index of zero, and some servers omit every index.
                 let mut unnumbered = 0;
                 for candidate in list {
                     let Value::Object(fields) = candidate else { continue };
@@ -57,7 +57,7 @@ fn take_chunk(chunk: ObjectView, body: &mut ObjectView, candidates: &mut BTreeMa
                 }
             }
             ("candidates", _) => {}
-            // A chunk may tell only some of the counts.
+            // A chunk may have only some of the counts.
             ("usageMetadata", Value::Object(counts)) => {
                 match body.entry("usageMetadata").or_insert(Value::Null) {
                     Value::Object(told) => {
@@ -71,18 +71,18 @@ fn take_chunk(chunk: ObjectView, body: &mut ObjectView, candidates: &mut BTreeMa
     }
 }
 
-/// One candidate while its chunks come in.
+/// One candidate while its chunks arrive.
 #[derive(Default)]
 struct Candidate {
     fields: ObjectView,
-    /// What of `content` is not its parts.
+    /// The members of `content` other than its parts.
     content: Option<ObjectView>,
     parts: Option<Vec<Value>>,
-    /// What the lists of `citationMetadata` hold, each with the list's name.
+    /// The elements of the lists in `citationMetadata`, each with the list's name.
     cited: BTreeSet<(String, String)>,
-    /// The place of the part whose call has not ended yet.
+    /// The index of the part whose call has not ended yet.
     open: Option<usize>,
-    /// A piece of a call fitted nowhere.
+    /// Whether a piece of a call fitted nowhere.
     misplaced: bool,
 }
 
@@ -110,7 +110,8 @@ impl Candidate {
         }
     }
 
-    /// What no earlier chunk told: citations are told again or told on.
+    /// The citations that no earlier chunk had: a chunk may repeat earlier ones or only add new
+    /// ones.
     fn new_citations(&mut self, mut more: ObjectView) -> ObjectView {
         let mut new = vec![];
         for (name, list) in &mut more {
@@ -124,7 +125,7 @@ impl Candidate {
                 is_new
             });
         }
-        // Only now: what one chunk tells twice is there twice.
+        // Only after the whole chunk, so that a citation that one chunk has twice is kept twice.
         self.cited.extend(new);
         more
     }
@@ -148,7 +149,8 @@ impl Candidate {
         }
     }
 
-    /// Takes a part; of the first of a chunk, whether it is the first of all.
+    /// Takes a part. `leads` is `None` for all but the first part of a chunk; for that one it says
+    /// whether it is the first of all.
     fn take_part(&mut self, part: Value, leads: Option<bool>) {
         let parts = self.parts.get_or_insert_default();
         let part = match part {
@@ -192,8 +194,8 @@ impl Candidate {
     }
 }
 
-/// Takes the first part of a chunk: it may go on with the text before it, and says
-/// nothing where it is empty.
+/// Takes the first part of a chunk. It may continue the text before it, and is dropped if it is
+/// empty.
 fn take_first(parts: &mut Vec<Value>, mut part: Value, first: bool) {
     if let (Some(Value::Object(open)), Value::Object(more)) = (parts.last_mut(), &mut part)
         && is_text(open)
@@ -218,7 +220,7 @@ fn take_first(parts: &mut Vec<Value>, mut part: Value, first: bool) {
     }
 }
 
-/// Whether a part is text and nothing else, so that it can come in pieces.
+/// Whether a part is only text, so that it can come in pieces.
 pub(super) fn is_text(part: &ObjectView) -> bool {
     part.get("text").is_some_and(Value::is_string)
         && part.keys().all(|name| matches!(name.as_str(), "text" | "thought" | "thoughtSignature"))
@@ -228,7 +230,7 @@ fn is_thought(part: &ObjectView) -> bool {
     part.get("thought") == Some(&Value::Bool(true))
 }
 
-/// Sets a member, unless one is there and the new one says nothing.
+/// Sets a member, unless it exists and the new value is empty.
 fn replace(object: &mut ObjectView, name: String, value: Value) {
     let nothing = value.is_null() || value.as_object().is_some_and(ObjectView::is_empty);
     if !nothing || !object.contains_key(&name) {
@@ -236,7 +238,7 @@ fn replace(object: &mut ObjectView, name: String, value: Value) {
     }
 }
 
-/// Adds the elements of an object's lists to those told before.
+/// Appends the elements of an object's lists to the earlier ones.
 fn append(told: &mut Value, more: Value) {
     match (told, more) {
         (_, Value::Null) => {}

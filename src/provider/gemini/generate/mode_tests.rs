@@ -251,7 +251,7 @@ proptest! {
         let framing = if array { Framing::Array } else { Framing::Sse };
         let body = json!({"candidates": [{"content": {"parts": parts}, "finishReason": "STOP"}]});
         let stream = streamed(framing, &body);
-        // The blank line that ends the last event does not count.
+        // The blank line after the last event does not count.
         let whole = stream.len() - if array { 1 } else { 2 };
         let at = (whole as f64 * cut) as usize;
         prop_assert!(to_complete(&test_calls::asked(GENERATE, false), framing, &stream[..at]).is_err());
@@ -304,7 +304,7 @@ fn a_call_that_came_in_pieces_is_one_call() {
         ("g", json!({"whole": true})),
     ];
     assert_eq!((answer.content.as_str(), calls), ("I see.", expected.to_vec()));
-    // One that is not ended is no answer; nor is a piece that fits nowhere.
+    // A call that has not ended is no complete answer; a piece that fits nowhere is an error.
     let unended = [
         &chunks[..4],
         &[call(json!({"partialArgs": [piece("$.place", "")], "willContinue": true}), Some("STOP"))],

@@ -1,18 +1,18 @@
-//! Calls whose arguments come in pieces, as Vertex streams them: each piece names the
-//! place of a value by a JSON path, and an object without `willContinue` ends the call.
+//! Calls whose arguments come in pieces, as Vertex streams them. Each piece names the place of a
+//! value by a JSON path. An object without `willContinue` ends the call.
 
 use serde_json::Value;
 
 use crate::operation::ObjectView;
 
-/// Deepest nesting of what a path makes.
+/// The deepest nesting that a path may create.
 const DEEPEST: usize = 100;
 
-/// What is done with a part of a chunk.
+/// What was done with a part of a chunk.
 pub(super) enum PartHandling {
-    /// It is no piece of a call.
+    /// It is not a piece of a call.
     Other(ObjectView),
-    /// It went on with the call that was open.
+    /// It continued the open call.
     Continued,
     /// It opens a call, which begins as this part.
     Opened(ObjectView),
@@ -20,8 +20,8 @@ pub(super) enum PartHandling {
     Misplaced,
 }
 
-/// Takes a part; `open` is the part whose call has not ended yet. Tells whether a call
-/// is open behind it.
+/// Takes a part; `open` is the part whose call has not ended yet. Also returns whether a call is
+/// open afterwards.
 pub(super) fn take(mut part: ObjectView, open: Option<&mut ObjectView>) -> (PartHandling, bool) {
     let Some(Value::Object(call)) = part.get_mut("functionCall") else {
         return (PartHandling::Other(part), open.is_some());
@@ -42,7 +42,7 @@ pub(super) fn take(mut part: ObjectView, open: Option<&mut ObjectView>) -> (Part
             }
             (if fits { PartHandling::Continued } else { PartHandling::Misplaced }, more)
         }
-        // What came before was never ended, or nothing is open that this goes on with.
+        // The call before was not ended, or there is no open call to continue.
         Some(_) => (PartHandling::Misplaced, false),
         None if more || !pieces.is_empty() => {
             let fits = add(&mut part, pieces);
@@ -52,21 +52,21 @@ pub(super) fn take(mut part: ObjectView, open: Option<&mut ObjectView>) -> (Part
     }
 }
 
-/// Puts pieces into the arguments of a part's call; whether all of them fit.
+/// Adds pieces to the arguments of a part's call. Returns whether all of them fit.
 fn add(part: &mut ObjectView, pieces: Vec<Value>) -> bool {
     let Some(Value::Object(call)) = part.get_mut("functionCall") else { return false };
     let args = call.entry("args").or_insert_with(|| Value::Object(ObjectView::new()));
     pieces.into_iter().all(|piece| put(args, &piece).is_some())
 }
 
-/// Puts one piece at its place: text goes on with text.
+/// Adds one piece at its place: text is appended to text.
 fn put(args: &mut Value, piece: &Value) -> Option<()> {
     let steps = steps(piece.get("jsonPath")?.as_str()?)?;
     let names = ["stringValue", "numberValue", "boolValue", "structValue", "listValue"];
     let value = match names.iter().find_map(|name| piece.get(*name)) {
         Some(value) => value.clone(),
         None if piece.get("nullValue").is_some() => Value::Null,
-        // Nothing but that more will come.
+        // It only says that more will come.
         None => return Some(()),
     };
     let mut slot = args;
@@ -87,8 +87,8 @@ enum Step<'a> {
 }
 
 impl Step<'_> {
-    /// The place that a step leads to, made where there is none; lists grow at their
-    /// end.
+    /// Returns the place that a step leads to, and creates it if necessary. Lists can only grow by
+    /// one element at their end.
     fn within<'v>(&self, value: &'v mut Value) -> Option<&'v mut Value> {
         match self {
             Self::Name(name) => {

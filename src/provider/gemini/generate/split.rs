@@ -1,4 +1,4 @@
-//! Splits a complete answer into the chunks of a stream.
+//! The conversion of complete generated content into streams.
 
 use serde_json::{Value, json};
 
@@ -8,8 +8,7 @@ use crate::framing::EventFrame;
 use crate::operation::ObjectView;
 use crate::operation::ResponseFormat;
 
-/// The chunks of a complete answer; `None` where it has no candidates and was not
-/// refused either.
+/// The chunks of a complete answer; `None` if it has neither candidates nor a refusal.
 pub(super) fn stream(_: &ResponseFormat<'_>, mut body: ObjectView) -> Option<Vec<EventFrame>> {
     let blocked = body.get("promptFeedback").and_then(|feedback| feedback.get("blockReason"));
     let blocked = blocked.is_some_and(Value::is_string);
@@ -26,8 +25,8 @@ pub(super) fn stream(_: &ResponseFormat<'_>, mut body: ObjectView) -> Option<Vec
     Some(chunks(body, deltas))
 }
 
-/// Puts the pieces of the candidates into chunks: what every chunk repeats, what
-/// stands in the first, and the counts and the rest in the last.
+/// Builds chunks from the pieces of the candidates. Every chunk repeats some members, the first has
+/// others, and the last has the counts and the rest.
 fn chunks(mut body: ObjectView, deltas: Vec<ObjectView>) -> Vec<EventFrame> {
     let mut head = ObjectView::new();
     for name in ["modelVersion", "responseId", "createTime"] {
@@ -56,8 +55,8 @@ fn chunks(mut body: ObjectView, deltas: Vec<ObjectView>) -> Vec<EventFrame> {
     lists.into_iter().enumerate().map(chunk).collect()
 }
 
-/// The pieces of one candidate, each with its index; the last has all that is not
-/// its parts.
+/// Adds the pieces of one candidate, each with its index; the last one has all its members except
+/// the parts.
 fn take_candidate(place: usize, mut candidate: ObjectView, deltas: &mut Vec<ObjectView>) {
     let mut index = candidate.shift_remove("index");
     if index.is_none() && place > 0 {
@@ -94,9 +93,8 @@ fn take_candidate(place: usize, mut candidate: ObjectView, deltas: &mut Vec<Obje
     deltas.push(numbered(candidate));
 }
 
-/// The parts, a list for each chunk. A chunk begins only where it can be told from
-/// what came before: text that follows text, or that is empty, stays in the chunk
-/// before it.
+/// Groups the parts into one list per chunk. A chunk only begins where a reader can tell it from
+/// the chunk before: text after text, and empty text, stay in the chunk before.
 fn in_chunks(parts: Vec<Value>) -> Vec<Vec<Value>> {
     let mut chunks: Vec<Vec<Value>> = vec![];
     let mut after_text = false;
@@ -115,8 +113,8 @@ fn in_chunks(parts: Vec<Value>) -> Vec<Vec<Value>> {
     chunks
 }
 
-/// A part in pieces: text by its words, a signature behind the last; anything else
-/// whole. There is at least one.
+/// Splits a part into pieces: text by its words, with a signature after the last one; anything else
+/// stays whole. Returns at least one piece.
 fn in_pieces(part: Value) -> Vec<Value> {
     let mut part = match part {
         Value::Object(part) if is_text(&part) => part,

@@ -1,4 +1,4 @@
-//! Writes generated content.
+//! The writer of generated content.
 
 use super::finish::FINISH;
 use serde_json::{Map, Value, json};
@@ -14,7 +14,7 @@ pub(super) fn write(_: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Result<Va
     }
     for call in &said.calls {
         let mut function = Map::new();
-        // Gemini's calls need no id, and most have none.
+        // Gemini's calls do not need an id, and most have none.
         if !call.id.is_empty() {
             function.insert("id".to_owned(), call.id.as_str().into());
         }
@@ -22,7 +22,7 @@ pub(super) fn write(_: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Result<Va
         function.insert("args".to_owned(), call.arguments.clone());
         parts.push(json!({ "functionCall": function }));
     }
-    // Gemini counts thoughts beside the candidates, not within them.
+    // Gemini does not include thoughts in the candidates' tokens.
     let usage = said.usage;
     let thoughts = usage.reasoning_tokens.min(usage.completion_tokens);
     let mut counts = json!({

@@ -72,7 +72,7 @@ fn answers_survive_when_they_go_both_ways() {
         assert_eq!(back, body);
         let plain = test_calls::read(operation, false, body.to_string().as_bytes());
         assert_eq!(test_calls::read(operation, true, &bytes), plain);
-        // What comes after the last line's end is no part of it.
+        // The line feed after the last line does not count.
         assert_eq!(test_calls::read(operation, true, bytes.trim_ascii_end()), plain);
     }
 }

@@ -98,7 +98,7 @@ proptest! {
         let stream = to_stream(AUDIO, &body, false).unwrap().concat();
         prop_assert_eq!(read(AUDIO, true, &stream), Some(answer));
         let part = &stream[..(stream.len() as f64 * cut) as usize];
-        // The last event says all: without it whole, nothing has ended.
+        // The last event holds everything: unless it is complete, the stream has not ended.
         let whole = part.trim_ascii_end().len() == stream.trim_ascii_end().len();
         prop_assert_eq!(ended_well(AUDIO, part).unwrap_or(false), whole);
     }

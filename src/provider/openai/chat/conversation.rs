@@ -1,15 +1,15 @@
-//! The conversation of OpenAI's chat.
+//! The conversation in a request for OpenAI's chat.
 
 use crate::conversation::{Conversation, list, word};
 use crate::operation::ObjectView;
 
-/// The messages as they are.
+/// Reads the messages unchanged.
 pub(super) fn read(body: &ObjectView) -> Conversation {
     let mut conversation = Conversation::default();
     let out = &mut conversation;
     let messages = list(body.get("messages")).iter().map(|message| {
         let mut message = message.clone();
-        // The newer name of the same.
+        // The newer name of the same role.
         if word(&message, "role") == "developer" {
             message["role"] = "system".into();
         }

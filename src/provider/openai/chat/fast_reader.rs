@@ -1,8 +1,8 @@
-//! Reads a stream's answer without putting its chunks together, where all of them
-//! are of the usual kind: one choice, text, and calls of functions.
+//! A fast reader of streams that does not merge chunks, for streams in which all chunks are of the
+//! usual kind: one choice, text, and calls of functions.
 //!
-//! Whatever it finds that is not of that kind is for [`super::merge`], which reads
-//! everything; on what both read, they say the same.
+//! It leaves all other streams to [`super::merge`], which reads everything. Both return the same
+//! answer for a stream that both can read.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -12,18 +12,18 @@ use crate::json_view::JsonView;
 use crate::{Answer, ToolCall};
 use loomrec_identity::Json;
 
-/// A chunk that has to be merged with the others to be understood.
+/// A chunk that can only be understood by merging.
 struct Unusual;
 
 /// The answer so far.
 #[derive(Default)]
 struct Brief<'a> {
-    /// A chunk with choices was there.
+    /// Whether there was a chunk with choices.
     seen: bool,
     content: String,
     model: Option<Cow<'a, str>>,
     finish_reason: Option<Cow<'a, str>>,
-    /// The last chunk's members that are not null.
+    /// The last value of this member that is not null.
     usage: Option<Json<'a>>,
     groq: Option<Json<'a>>,
     calls: BTreeMap<u64, Call<'a>>,
@@ -32,19 +32,19 @@ struct Brief<'a> {
 #[derive(Default)]
 struct Call<'a> {
     id: Cow<'a, str>,
-    /// Its name and its arguments, where it is a function's.
+    /// Its name and its arguments, if it is a function's.
     function: Option<(Cow<'a, str>, Option<String>)>,
 }
 
-/// The answer of a stream, `None` in it where it has no chunk with `choices`;
-/// `None` where the chunks have to be merged.
+/// Returns the answer of a stream. The outer `None` means that the chunks must be merged, the inner
+/// one that no chunk has `choices`.
 pub(super) fn read(bytes: &[u8]) -> Option<Option<Answer>> {
     let mut brief = Brief::default();
     for event in sse::events(bytes) {
         if event.data.is_none() || event.is_done() {
             continue;
         }
-        // An event in several lines is no part of what it was read from.
+        // The data of an event in several lines is not borrowed from `bytes`.
         let Some(Cow::Borrowed(data)) = event.data else { return None };
         let Ok(Json::Object(chunk)) = loomrec_identity::parse(data) else { return None };
         brief.chunk(chunk).ok()?;
@@ -152,7 +152,7 @@ fn said<'a>(value: Json<'a>) -> Result<Cow<'a, str>, Unusual> {
     value.as_str().ok_or(Unusual)
 }
 
-/// A name comes whole, and an empty one says nothing.
+/// A name comes whole, and an empty one is ignored.
 fn name_into<'a>(slot: &mut Cow<'a, str>, value: Option<&Json<'a>>) -> Result<(), Unusual> {
     match value {
         None | Some(Json::Null) => Ok(()),

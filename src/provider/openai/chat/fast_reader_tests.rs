@@ -12,7 +12,7 @@ fn sse(chunks: &[Value]) -> Vec<u8> {
     events.collect::<String>().into_bytes()
 }
 
-/// Pieces of chunks: the usual ones first.
+/// Deltas; the usual ones come first.
 fn deltas() -> Vec<Value> {
     vec![
         json!({"role": "assistant", "content": ""}),

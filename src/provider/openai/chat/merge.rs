@@ -1,4 +1,4 @@
-//! Puts the chunks of a stream together, of chat completions and of the legacy ones.
+//! The merging of a stream's chunks, for chat completions and the legacy ones.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use crate::framing::sse;
 use crate::operation::MergedStream;
 
-/// One choice while its chunks come in.
+/// One choice while its chunks arrive.
 #[derive(Default)]
 struct Choice {
     fields: Map<String, Value>,
@@ -15,12 +15,12 @@ struct Choice {
     calls: BTreeMap<u64, Map<String, Value>>,
 }
 
-/// Merges the chunks of a stream; `None` where there is no chunk with `choices`.
+/// Merges the chunks of a stream; `None` if there is no chunk with `choices`.
 pub(in crate::openai) fn merge(bytes: &[u8]) -> Option<MergedStream> {
     merge_chunks(bytes, |_| {})
 }
 
-/// The same, of chunks that are edited before: a dialect's may say more than what is new.
+/// Merges chunks after `edit`, because the chunks of a dialect may repeat earlier content.
 pub(crate) fn merge_chunks(
     bytes: &[u8],
     edit: fn(&mut Map<String, Value>),
@@ -40,7 +40,7 @@ pub(crate) fn merge_chunks(
     }
     merged.body.contains_key("choices").then(|| {
         merged.failed |= choices.values().any(Choice::failed);
-        // The marker alone proves nothing: servers send it behind an answer that broke off.
+        // The end marker alone proves nothing: servers also send it after an answer that broke off.
         if !choices.is_empty() {
             merged.ended = choices.values().all(Choice::finished);
         }
@@ -72,7 +72,7 @@ fn take_chunk(
                     }
                 }
             }
-            // Padding against traffic analysis: it belongs to the delivery alone.
+            // Padding against traffic analysis, which only belongs to the delivery.
             ("choices" | "obfuscation", _) => {}
             (_, value) => replace(body, name, value),
         }
@@ -84,7 +84,8 @@ impl Choice {
         self.fields.get("finish_reason").is_some_and(|reason| !reason.is_null())
     }
 
-    /// OpenRouter ends a choice so whose model failed on the way, and names the error.
+    /// OpenRouter ends a choice with this reason if its model failed on the way, and names the
+    /// error.
     fn failed(&self) -> bool {
         self.fields.get("finish_reason").is_some_and(|reason| reason == "error")
             || self.fields.get("error").is_some_and(|error| !error.is_null())
@@ -99,7 +100,8 @@ impl Choice {
                     join(self.fields.entry(name).or_insert(Value::Null), value);
                 }
                 ("delta" | "message", _) => {}
-                // Azure's last chunk filters nothing: what was said before stands.
+                // Azure's last chunk has empty filter results, which do not replace the earlier
+                // ones.
                 ("content_filter_results", Value::Object(told)) if told.is_empty() => {
                     self.fields.entry(name).or_insert(Value::Object(told));
                 }
@@ -112,7 +114,7 @@ impl Choice {
         for (name, value) in delta {
             match (name.as_str(), value) {
                 ("tool_calls", Value::Array(calls)) => {
-                    // An empty list says that there are none, and is said again so.
+                    // An empty list says that there are no calls, and is kept.
                     if calls.is_empty() {
                         self.message.insert(name, Value::Array(calls));
                         continue;
@@ -147,8 +149,7 @@ impl Choice {
         }
     }
 
-    /// Where a call without an index belongs: a new id opens a new call, no id
-    /// continues the last.
+    /// The index for a call without one: a new id opens a new call, no id continues the last.
     fn place_of(&self, call: &Map<String, Value>) -> u64 {
         let Some((&last, slot)) = self.calls.last_key_value() else {
             return 0;
@@ -177,15 +178,15 @@ impl Choice {
     }
 }
 
-/// Sets a member, unless a value is there and the new one is null.
+/// Sets a member, unless it exists and the new value is null.
 fn replace(object: &mut Map<String, Value>, name: String, value: Value) {
     if !value.is_null() || !object.contains_key(&name) {
         object.insert(name, value);
     }
 }
 
-/// Continues a value with a fragment: text and lists grow, objects do so member
-/// by member, anything else is replaced.
+/// Adds a fragment to a value: text and lists grow, objects grow member by member, anything else is
+/// replaced.
 fn join(slot: &mut Value, more: Value) {
     match (slot, more) {
         (_, Value::Null) => {}
@@ -200,7 +201,7 @@ fn join(slot: &mut Value, more: Value) {
     }
 }
 
-/// Continues a member; a name or an id comes whole, and an empty one says nothing.
+/// Adds a fragment to a member. Names and ids come whole, and empty ones are ignored.
 fn join_member(object: &mut Map<String, Value>, name: String, value: Value) {
     if matches!(name.as_str(), "id" | "type" | "name" | "index") {
         if value.as_str() != Some("") || !object.contains_key(&name) {
@@ -211,7 +212,7 @@ fn join_member(object: &mut Map<String, Value>, name: String, value: Value) {
     }
 }
 
-/// Continues a message's content, where Mistral may follow text by parts.
+/// Adds to a message's content. Mistral may send parts after text.
 fn join_content(slot: &mut Value, more: Value) {
     let part = |text: &str| json!({ "type": "text", "text": text });
     match (&mut *slot, more) {
@@ -233,7 +234,7 @@ fn join_content(slot: &mut Value, more: Value) {
     }
 }
 
-/// Adds parts to parts; the first of them may go on with the last.
+/// Appends parts to parts; the first new one may continue the last.
 fn extend_parts(parts: &mut Vec<Value>, more: Vec<Value>) {
     let mut more = more.into_iter();
     if let Some(first) = more.next() {
@@ -245,7 +246,7 @@ fn extend_parts(parts: &mut Vec<Value>, more: Vec<Value>) {
     parts.extend(more);
 }
 
-/// Whether a part is of the same kind as the last, and one that comes in pieces.
+/// Whether a part has the kind of the last one, and that kind comes in pieces.
 fn goes_on(last: &Value, next: &Value) -> bool {
     let kind = |part: &Value, kind: &str| part.get("type").is_some_and(|told| told == kind);
     ["text", "thinking"].iter().any(|name| kind(last, name) && kind(next, name))
@@ -264,12 +265,11 @@ fn continue_part(last: &mut Value, next: Value) {
     }
 }
 
-/// How far back a detail is looked for that goes on: a stream that opens more of them
-/// at once would cost the square of its length.
+/// How far back a detail to continue is searched. Without the limit, a stream that opens many at
+/// once would cost the square of its length.
 const LOOKED_BACK: usize = 64;
 
-/// Continues OpenRouter's details of what was thought: those of one index and type
-/// are one.
+/// Merges OpenRouter's reasoning details: those with the same index and type are one.
 fn join_details(slot: &mut Value, more: Vec<Value>) {
     let Value::Array(details) = slot else {
         *slot = Value::Array(more);

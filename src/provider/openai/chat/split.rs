@@ -1,4 +1,4 @@
-//! Changes the delivery of chat completions.
+//! The conversion of chat completions between streams and complete answers.
 
 use serde_json::{Value, json};
 
@@ -9,14 +9,14 @@ use crate::openai::dialect::calls_whole;
 use crate::operation::ObjectView;
 use crate::operation::ResponseFormat;
 
-/// Makes a merged stream's body that of a complete answer.
+/// Turns the body of a merged stream into that of a complete answer.
 pub(crate) fn complete(mut body: ObjectView) -> ObjectView {
     body.insert("object".to_owned(), "chat.completion".into());
     usage_in_place(&mut body);
     body
 }
 
-/// Groq tells its usage beside the stream, in a complete answer at its place.
+/// Moves Groq's usage, which a stream has in `x_groq`, to its place in a complete answer.
 pub(in crate::openai) fn usage_in_place(body: &mut ObjectView) {
     let beside = body.get_mut("x_groq").and_then(Value::as_object_mut);
     let beside = beside.and_then(|groq| groq.shift_remove("usage"));
@@ -31,7 +31,7 @@ pub(in crate::openai) fn usage_in_place(body: &mut ObjectView) {
     }
 }
 
-/// The chunks of a complete answer; `None` where it has no `choices`.
+/// The chunks of a complete answer; `None` if it has no `choices`.
 pub(crate) fn stream(asked: &ResponseFormat<'_>, mut body: ObjectView) -> Option<Vec<EventFrame>> {
     let Some(Value::Array(choices)) = body.shift_remove("choices") else {
         return None;
@@ -40,7 +40,8 @@ pub(crate) fn stream(asked: &ResponseFormat<'_>, mut body: ObjectView) -> Option
     let mut writer = Writer { chunks, calls_whole: calls_whole(asked.upstream) };
     let choices = choices.into_iter().enumerate().map(|(place, choice)| Choice::of(place, choice));
     let mut choices: Vec<Choice> = choices.collect::<Option<_>>()?;
-    // All are opened before one of them ends: else that would be the end of all.
+    // All choices are opened before one of them ends, because otherwise all would seem to have
+    // ended.
     for choice in &mut choices {
         writer.open(choice);
     }
@@ -58,16 +59,16 @@ struct Writer {
 /// One choice while its chunks are written.
 struct Choice {
     index: Value,
-    /// Its logprobs, where it has that member; `null` once they were told.
+    /// Its logprobs, if it has that member; `null` once they are written.
     logprobs: Option<Value>,
     finish: Value,
     message: ObjectView,
-    /// What the provider says of it beside these.
+    /// The other members that the provider sends with it.
     rest: ObjectView,
 }
 
 impl Choice {
-    /// A complete choice; `None` where it is none.
+    /// A complete choice; `None` if it is not an object.
     fn of(place: usize, choice: Value) -> Option<Self> {
         let Value::Object(mut fields) = choice else { return None };
         Some(Self {
@@ -82,7 +83,7 @@ impl Choice {
         })
     }
 
-    /// The choice of one chunk.
+    /// The choice in one chunk.
     fn chunk(&self, delta: Value, logprobs: Value, finish: Value) -> ObjectView {
         let mut choice = ObjectView::new();
         choice.insert("index".to_owned(), self.index.clone());
@@ -95,7 +96,7 @@ impl Choice {
     }
 }
 
-/// Whether a member of the message comes in chunks of its own.
+/// Whether a member of the message comes in separate chunks.
 fn in_pieces(name: &str, value: &Value) -> bool {
     match value {
         Value::String(_) => name != "role",
@@ -110,7 +111,7 @@ impl Writer {
         self.chunks.push(choice.chunk(delta, logprobs, Value::Null));
     }
 
-    /// The role, with all that does not come in pieces; texts are there, but empty.
+    /// Writes the role and all members that do not come in pieces; texts are present, but empty.
     fn open(&mut self, choice: &mut Choice) {
         let message = std::mem::take(&mut choice.message);
         let mut opening = ObjectView::new();
@@ -127,7 +128,7 @@ impl Writer {
         self.delta(choice, Value::Object(opening), Value::Null);
     }
 
-    /// The texts, then the calls, then the end.
+    /// Writes the texts, then the calls, then the end.
     fn choice(&mut self, mut choice: Choice) {
         let message = std::mem::take(&mut choice.message);
         let (mut texts, mut calls, mut function) = (vec![], vec![], None);
@@ -138,7 +139,7 @@ impl Writer {
                 value => function = Some(value),
             }
         }
-        // What was thought comes before what was said.
+        // Reasoning comes before the content.
         texts.sort_by_key(|(name, _)| !name.starts_with("reasoning"));
         for (name, text) in texts {
             self.text(&mut choice, &name, &text);
@@ -161,7 +162,7 @@ impl Writer {
         self.chunks.push(last);
     }
 
-    /// The call of a function, from before there were tools.
+    /// Writes a legacy function call.
     fn function(&mut self, choice: &Choice, mut function: Value) {
         let arguments = take_text(&mut function, "arguments");
         self.delta(choice, json!({ "function_call": function }), Value::Null);
@@ -187,7 +188,7 @@ impl Writer {
         }
     }
 
-    /// A call's id and name, then its arguments (a custom tool's input).
+    /// Writes a call's id and name, then its arguments (a custom tool's input).
     fn call(&mut self, choice: &Choice, place: usize, call: Value) {
         let mut opening = placed(place, call);
         let mut rest = None;
@@ -205,7 +206,7 @@ impl Writer {
     }
 }
 
-/// A call with its place among the calls, which only a stream tells.
+/// A call with its index among the calls, which only a stream has.
 fn placed(place: usize, call: Value) -> Value {
     let mut opening = ObjectView::new();
     opening.insert("index".to_owned(), place.into());
@@ -216,7 +217,7 @@ fn placed(place: usize, call: Value) -> Value {
     Value::Object(opening)
 }
 
-/// Takes a text member out, leaving it empty.
+/// Takes the text of a member, and leaves an empty string.
 fn take_text(object: &mut Value, name: &str) -> Option<String> {
     match object.get_mut(name) {
         Some(Value::String(text)) => Some(std::mem::take(text)),
@@ -224,7 +225,7 @@ fn take_text(object: &mut Value, name: &str) -> Option<String> {
     }
 }
 
-/// The content's tokens with their logprobs, where they spell the content out.
+/// The content's tokens with their logprobs, if together they spell the content.
 fn tokens(name: &str, text: &str, logprobs: &Value) -> Option<Vec<Value>> {
     let refused = logprobs.get("refusal").is_some_and(|told| !told.is_null());
     let known = |name: &String| name == "content" || name == "refusal";

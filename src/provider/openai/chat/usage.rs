@@ -19,7 +19,7 @@ pub(super) fn counts<D: JsonView>(usage: &D) -> TokenUsage {
     let mut completion = count(usage, "completion_tokens").unwrap_or(0);
     let reasoning = within("completion_tokens_details", "reasoning_tokens").unwrap_or(0);
     let total = count(usage, "total_tokens");
-    // xAI counts reasoning beside the completion tokens; its total tells.
+    // xAI does not include reasoning in the completion tokens, which its total shows.
     let beside = prompt.saturating_add(completion).saturating_add(reasoning);
     if reasoning > 0 && total == Some(beside) {
         completion = completion.saturating_add(reasoning);

@@ -1,4 +1,4 @@
-//! Writes a chat completion.
+//! The writer of chat completions.
 
 use serde_json::{Value, json};
 

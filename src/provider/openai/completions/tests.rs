@@ -15,7 +15,7 @@ fn streamed(body: &Value, usage: bool) -> Vec<Value> {
     events.collect()
 }
 
-/// A complete body, streamed and made complete again.
+/// Converts a complete body to a stream and back.
 fn round(body: &Value) -> Value {
     let stream = to_stream(COMPLETIONS, body.to_string().as_bytes(), true).unwrap().concat();
     serde_json::from_slice(&to_complete(COMPLETIONS, &stream).unwrap()).unwrap()
@@ -112,7 +112,7 @@ proptest! {
         let stream = to_stream(COMPLETIONS, body.to_string().as_bytes(), true).unwrap();
         let plain = read(COMPLETIONS, false, body.to_string().as_bytes());
         prop_assert_eq!(read(COMPLETIONS, true, &stream.concat()), plain);
-        // Up to the last choice's end, nothing says that this was all.
+        // Before the end of the last choice, nothing shows that the stream is complete.
         let before = stream[..stream.len() - 3].concat();
         let part = &before[..(before.len() as f64 * cut) as usize];
         prop_assert_ne!(ended_well(COMPLETIONS, part), Some(true));

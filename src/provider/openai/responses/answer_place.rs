@@ -1,4 +1,4 @@
-//! Where an answer of Responses says what.
+//! The places of content in Responses' answers.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,5 @@
-//! OpenAI's responses: a text or a list of items, of which messages are but one kind.
+//! The conversation in a request for OpenAI's Responses: a text, or a list of items, among them
+//! messages.
 
 use serde_json::Value;
 
@@ -71,7 +72,7 @@ fn item(item: &Value, out: &mut Conversation) {
     }
 }
 
-/// A call, which belongs to the message before it where that is the model's.
+/// Adds a call to the message before it, if that is the model's.
 fn called(item: &Value, out: &mut Conversation) {
     let call = tool_call(
         word(item, "call_id").to_owned(),

@@ -1,8 +1,8 @@
-//! Why an answer of Responses ended.
+//! Finish reasons of Responses' answers.
 
 use crate::answer_draft::FinishWords;
 
-/// A word for why an answer ended is a status, or why it is incomplete.
+/// The words are statuses, and reasons why an answer is incomplete.
 pub(super) static FINISH: FinishWords = FinishWords {
     stop: &["completed"],
     length: &["max_output_tokens"],

@@ -1,4 +1,4 @@
-//! Merges the events of a response's stream into the response.
+//! The merging of a Responses stream into the response.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,8 @@ use crate::framing::sse;
 use crate::json_view::{count, text_or_empty};
 use crate::operation::{MergedStream, ObjectView};
 
-/// The response that a stream ends with; `None` where there is none of its events. A
-/// response that failed did not end well, and neither did a stream that holds an error.
+/// Returns the response that a stream ends with; `None` if it has no Responses event. A response
+/// that failed and a stream that holds an error did not end well.
 pub(super) fn merge(bytes: &[u8]) -> Option<MergedStream> {
     let mut merged = MergedStream { body: ObjectView::new(), ended: false, failed: false };
     let mut items = BTreeMap::new();
@@ -38,7 +38,7 @@ pub(super) fn merge(bytes: &[u8]) -> Option<MergedStream> {
                 is_terminal(&kind) && merged.body.get("output").is_some_and(Value::is_array);
         }
     }
-    // Some servers end with a response that does not say again what it said.
+    // Some servers end with a response that does not repeat its output.
     if let Some(Value::Array(output)) = merged.body.get_mut("output")
         && output.is_empty()
     {

@@ -1,4 +1,4 @@
-//! Splits a response into the events of its stream.
+//! The conversion of responses into streams.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::framing::EventFrame;
 use crate::operation::ObjectView;
 use crate::operation::ResponseFormat;
 
-/// The events of a complete response; `None` where it is none, or has not ended.
+/// The events of a complete response; `None` if it is not a response, or has not ended.
 pub(super) fn stream(_: &ResponseFormat<'_>, body: ObjectView) -> Option<Vec<EventFrame>> {
     let output = body.get("output")?.as_array()?.clone();
     let ending = match body.get("status").and_then(Value::as_str) {
@@ -27,7 +27,7 @@ pub(super) fn stream(_: &ResponseFormat<'_>, body: ObjectView) -> Option<Vec<Eve
     Some(writer.frames)
 }
 
-/// The response as it is before it has said anything.
+/// The response before it has any output.
 fn opened(body: &ObjectView) -> ObjectView {
     let mut opened = body.clone();
     for (name, value) in &mut opened {
@@ -46,10 +46,10 @@ fn opened(body: &ObjectView) -> ObjectView {
 struct Text {
     /// The member that holds it.
     slot: &'static str,
-    /// The events of its pieces, and of its end.
+    /// The types of the events for its pieces and for its end.
     delta: &'static str,
     done: &'static str,
-    /// Whether these tell of logprobs, too.
+    /// Whether these events have logprobs.
     logprobs: bool,
 }
 
@@ -101,7 +101,7 @@ impl Writer {
         self.frames.push(EventFrame::named(kind, data));
     }
 
-    /// An item: opened, its parts in pieces where they are known, and once more whole.
+    /// Writes an item: opened, its parts in pieces if they are known, and then whole.
     fn item(&mut self, place: usize, item: Value) {
         let mut opening = item.clone();
         let kind = item.get("type").and_then(Value::as_str).unwrap_or_default();
@@ -163,7 +163,7 @@ impl Writer {
         }
     }
 
-    /// The pieces of a text, what is noted on it, and the whole of it.
+    /// Writes the pieces of a text, its annotations, and the whole text.
     fn text(&mut self, at: &Value, holder: &Value, text: &Text) {
         let Some(said) = holder.get(text.slot).and_then(Value::as_str) else { return };
         for piece in pieces(said) {
@@ -202,7 +202,7 @@ fn emptied(part: &Value, text: Option<&Text>) -> Value {
     part
 }
 
-/// The members of two objects.
+/// Merges the members of two objects.
 fn with(at: &Value, rest: Value) -> Value {
     let mut at = at.clone();
     add(&mut at, rest);

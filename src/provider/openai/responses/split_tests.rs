@@ -179,7 +179,7 @@ proptest! {
         prop_assert_eq!(&back, &body);
         let plain = read(RESPONSES, false, body.to_string().as_bytes());
         prop_assert_eq!(read(RESPONSES, true, &stream), plain);
-        // Without its last event whole, it has not ended; mangled, it is still read.
+        // Without its complete last event, it has not ended; a mangled stream is still read.
         let part = &stream[..((stream.len() - 3) as f64 * cut) as usize];
         prop_assert_ne!(ended_well(RESPONSES, part), Some(true));
         let _ = read(RESPONSES, true, part);

@@ -1,4 +1,4 @@
-//! Writes a response.
+//! The writer of responses.
 
 use super::finish::FINISH;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use crate::operation::ResponseFormat;
 
 pub(super) fn write(_: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Result<Value, ModeError> {
     let finish = said.finish(&FINISH);
-    // A status stands for itself; any other word says why it is incomplete.
+    // A finish reason that is no status says why the response is incomplete.
     let (status, reason) = match finish {
         "completed" | "failed" | "in_progress" | "cancelled" | "queued" | "incomplete" => {
             (finish, None)

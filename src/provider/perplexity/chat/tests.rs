@@ -15,7 +15,7 @@ fn usage() -> Value {
         "reasoning_tokens": null, "cost": { "total_cost": 0.005, "request_cost": 0.005 } })
 }
 
-/// A chunk as `stream_mode: full` has it: what was said so far stands beside what is new.
+/// A chunk with `stream_mode: full`: it has the new text and all text so far.
 fn chunk(delta: &str, message: &str, finish: Option<&str>) -> Value {
     json!({ "id": "p-1", "model": "sonar", "created": 1, "object": "chat.completion.chunk",
         "usage": usage(), "citations": ["https://example.com/oslo"], "search_results": results(),
@@ -36,7 +36,7 @@ fn full() -> Vec<u8> {
     stream(&texts.map(|(delta, message, finish)| chunk(delta, message, finish)))
 }
 
-/// A stream of `stream_mode: concise`: only what ends it tells all of it.
+/// A stream with `stream_mode: concise`: only its last chunk has everything.
 fn concise() -> Vec<u8> {
     let step = |object: &str, delta: Value| {
         json!({ "id": "p-1", "model": "sonar", "created": 1, "object": object,
