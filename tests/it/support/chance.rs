@@ -1,16 +1,15 @@
-//! Numbers by chance that a seed gives again, and how long the proofs are to run.
+//! Random numbers from a seed, and how long the proofs run.
 
 use std::io::Write as _;
 
-/// A sequence of numbers (splitmix64). A test that fails while it holds one says
-/// which seed it had.
+/// A sequence of numbers (splitmix64). A test that fails while it holds one prints its seed.
 pub(crate) struct Chance {
     seed: u64,
     state: u64,
 }
 
 impl Chance {
-    /// The sequence of `PROOF_SEED`, or else of a fixed seed.
+    /// The sequence for `PROOF_SEED`, or for a fixed seed.
     pub(crate) fn new() -> Self {
         let given = std::env::var("PROOF_SEED").ok().map(|seed| seed.parse().unwrap());
         Self::of(given.unwrap_or(20_261_122))
@@ -20,7 +19,7 @@ impl Chance {
         Self { seed, state: seed }
     }
 
-    /// What gives the sequence again.
+    /// The seed of the sequence.
     pub(crate) fn seed(&self) -> u64 {
         self.seed
     }
@@ -38,7 +37,7 @@ impl Chance {
         usize::try_from(self.next() % end as u64).unwrap()
     }
 
-    /// A sequence of its own for another thread.
+    /// A separate sequence for another thread.
     pub(crate) fn fork(&mut self) -> Self {
         Self { seed: self.seed, state: self.next() }
     }
@@ -53,7 +52,7 @@ impl Drop for Chance {
     }
 }
 
-/// `short`, or with `PROOF=full` in the environment, `full`.
+/// `full` with `PROOF=full` in the environment, else `short`.
 pub(crate) fn rounds(short: usize, full: usize) -> usize {
     match std::env::var("PROOF").as_deref() {
         Ok("full") => full,
@@ -61,7 +60,7 @@ pub(crate) fn rounds(short: usize, full: usize) -> usize {
     }
 }
 
-/// Says that a proof was not made, past the harness that hides what a passing test says.
+/// Reports that a proof was skipped, past the harness, which hides the output of passing tests.
 pub(crate) fn skipped(test: &str, why: &str) {
     let _ = writeln!(std::io::stderr(), "SKIPPED {test}: {why}");
 }

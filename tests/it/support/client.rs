@@ -1,5 +1,5 @@
-//! A client on raw sockets: sends the very bytes, sees each chunk as it comes
-//! and how the connection ended.
+//! A client on raw sockets: it sends exact bytes, and sees each chunk as it comes and how the
+//! connection ended.
 
 use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
@@ -73,19 +73,19 @@ impl Call {
 pub(crate) enum End {
     /// By its own framing: length reached, or the chunked terminator.
     Complete,
-    /// The connection was closed and the framing did not say that it was over;
-    /// also the regular end of an answer without framing.
+    /// The connection was closed before the framing said that the answer was over; also the normal
+    /// end of an answer without framing.
     Closed,
     /// The connection was reset.
     Reset,
 }
 
-/// An answer, whole.
+/// A whole answer.
 #[derive(Clone, Debug)]
 pub(crate) struct Response {
     pub(crate) status: u16,
     pub(crate) head: Head,
-    /// As they came: transfer chunks, or reads where there is no chunked framing.
+    /// The body as it came: transfer chunks, or reads if there is no chunked framing.
     pub(crate) chunks: Vec<Vec<u8>>,
     pub(crate) end: End,
 }
@@ -109,7 +109,7 @@ impl Response {
         parsed.unwrap_or_else(|error| panic!("not JSON ({error}): {}", self.text()))
     }
 
-    /// Fails with the whole answer unless it is the status and the end hoped for.
+    /// Fails with the whole answer unless it has this status and a complete end.
     #[track_caller]
     pub(crate) fn expect(self, status: u16) -> Self {
         let seen = (self.status, self.end);
@@ -118,7 +118,7 @@ impl Response {
     }
 }
 
-/// What is left to come of an answer's body.
+/// How the rest of an answer's body is framed.
 enum Rest {
     Chunked,
     Length(usize),
@@ -139,7 +139,7 @@ impl Client {
         Self::try_connect(address).unwrap()
     }
 
-    /// A connection, where somebody listens.
+    /// A connection; `None` if no server listens.
     pub(crate) fn try_connect(address: SocketAddr) -> Option<Self> {
         let stream = TcpStream::connect(address).ok()?;
         stream.set_nodelay(true).unwrap();
@@ -148,7 +148,7 @@ impl Client {
         Some(Self { wire, rest, no_body: false, ended: None })
     }
 
-    /// One call on a connection of its own.
+    /// Makes one call on a new connection.
     #[track_caller]
     pub(crate) fn call(address: SocketAddr, call: &Call) -> Response {
         Self::connect(address).exchange(call)
@@ -168,17 +168,17 @@ impl Client {
     }
 
     pub(crate) fn write(&mut self, bytes: impl AsRef<[u8]>) {
-        // The server may have answered and closed early: what it says is read next.
+        // The server may have answered and closed early; its answer is read next.
         let _ = self.wire.get_ref().write_all(bytes.as_ref());
     }
 
-    /// The next head, an interim `100 Continue` included.
+    /// The next head; it may be an interim `100 Continue`.
     #[track_caller]
     pub(crate) fn any_head(&mut self) -> Head {
         self.wire.head().unwrap_or_else(|stop| panic!("no answer: {stop:?}"))
     }
 
-    /// The final head; the body comes by `chunk`.
+    /// The final head; the body comes from `chunk`.
     #[track_caller]
     pub(crate) fn head(&mut self) -> Head {
         let mut head = self.any_head();
@@ -189,7 +189,7 @@ impl Client {
         head
     }
 
-    /// What is to come behind this head.
+    /// Sets the framing of the body after this head.
     fn begin(&mut self, head: &Head) {
         let bare = self.no_body || matches!(status(head), 204 | 304);
         self.rest = match head.length() {
@@ -221,7 +221,7 @@ impl Client {
         })
     }
 
-    /// The next piece of the body; `None` once it is over (see `end`).
+    /// The next piece of the body; `None` once it is over (see `ended`).
     pub(crate) fn chunk(&mut self) -> Option<Vec<u8>> {
         let next = match &mut self.rest {
             Rest::Nothing | Rest::Length(0) => Ok(None),
@@ -242,7 +242,7 @@ impl Client {
         None
     }
 
-    /// Reads on until `text` has come; gives all that came.
+    /// Reads until `text` has come; returns everything that came.
     #[track_caller]
     pub(crate) fn until(&mut self, text: &str) -> Vec<u8> {
         let mut read = Vec::new();
@@ -261,7 +261,7 @@ impl Client {
         Response { status: status(&head), head, chunks, end }
     }
 
-    /// The answer, where one comes in full: the server may die at any moment.
+    /// The answer, if it comes in full: the server may die at any moment.
     pub(crate) fn try_collect(&mut self) -> Option<Response> {
         let head = self.wire.head().ok()?;
         self.rest = match head.is_chunked() {
@@ -272,7 +272,7 @@ impl Client {
         (answer.end == End::Complete).then_some(answer)
     }
 
-    /// Every byte that comes, framing and all, until the connection ends, and how it does.
+    /// Every byte until the connection ends, framing included, and how it ends.
     pub(crate) fn everything(&mut self) -> (Vec<u8>, End) {
         let mut read = Vec::new();
         loop {
@@ -284,7 +284,7 @@ impl Client {
         }
     }
 
-    /// How the connection ended when no answer came at all.
+    /// How the connection ended without any answer.
     pub(crate) fn silence(&mut self) -> End {
         match self.wire.head() {
             Err(Stop::Eof) => End::Closed,
@@ -303,12 +303,12 @@ impl Client {
         self.wire.get_ref().local_addr().unwrap().port()
     }
 
-    /// Waits this long for what comes, and not only as long as tests do.
+    /// Waits for answers up to this time, instead of the usual limit.
     pub(crate) fn wait_up_to(&self, time: Duration) {
         self.wire.get_ref().set_read_timeout(Some(time)).unwrap();
     }
 
-    /// Whether nothing comes within the time: for a proof that something waits.
+    /// Whether nothing comes within this time, to prove that something waits.
     pub(crate) fn is_quiet_for(&mut self, time: Duration) -> bool {
         let stream = self.wire.get_ref();
         stream.set_read_timeout(Some(time)).unwrap();

@@ -1,4 +1,4 @@
-//! Recorders on one file, killed and started again while clients call.
+//! Recorders of one recording, killed and restarted while clients call.
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -10,14 +10,15 @@ pub(crate) struct Fleet<'a> {
     scene: &'a Scene,
     upstream: &'a Upstream,
     flags: Vec<&'a str>,
-    /// By seat.
+    /// The recorders, by seat.
     pub(crate) servers: Vec<Server>,
-    /// Grows when all of them have died: the next recorder begins a new run.
+    /// The number of the run. It grows when all recorders have died, because the next one begins a
+    /// new run.
     run: usize,
 }
 
 impl<'a> Fleet<'a> {
-    /// Starts as many recorders and tells the swarm where they are.
+    /// Starts this many recorders and gives the swarm their addresses.
     #[track_caller]
     pub(crate) fn start(
         scene: &'a Scene,
@@ -59,13 +60,13 @@ impl<'a> Fleet<'a> {
         self.run += 1;
     }
 
-    /// Starts as many again, in a new run.
+    /// Starts this many again, in a new run.
     #[track_caller]
     pub(crate) fn restart(&mut self, size: usize, swarm: &Swarm) {
         self.fill(size, swarm);
     }
 
-    /// Ends them as Ctrl-C would; each must find everything kept.
+    /// Ends them as Ctrl-C would; each must report that everything was kept.
     #[track_caller]
     pub(crate) fn stop(self) {
         self.servers.iter().for_each(|server| server.process.signal("INT"));
@@ -73,7 +74,7 @@ impl<'a> Fleet<'a> {
     }
 }
 
-/// Kills a recorder this instant.
+/// Kills a recorder at once.
 pub(crate) fn kill(server: &Server) {
     let pid = Pid::from_raw(server.process.pid().try_into().unwrap()).unwrap();
     kill_process(pid, Signal::KILL).unwrap();

@@ -1,4 +1,4 @@
-//! A go-ahead that one side of a test gives the other, so that none sleeps.
+//! A signal by which one side of a test lets the other continue, so that none sleeps.
 
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 /// How long a test waits for anything before it fails.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Shut until opened; stays open.
+/// A gate that is closed until it is opened, and then stays open.
 #[derive(Clone, Default)]
 pub(crate) struct Gate(Arc<(Mutex<bool>, Condvar)>);
 
@@ -24,7 +24,7 @@ impl Gate {
         *self.0.0.lock().unwrap()
     }
 
-    /// Waits until opened; false when nobody did in time.
+    /// Waits until it is opened; returns false if that did not happen in time.
     #[must_use]
     pub(crate) fn wait(&self) -> bool {
         let shut = self.0.0.lock().unwrap();

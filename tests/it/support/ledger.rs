@@ -1,5 +1,5 @@
-//! What clients were answered in full, and whether a recording has it: each
-//! answer carries a mark of its own, so that none is taken for another.
+//! The answers that clients got in full, and whether a recording has them. Each answer carries a
+//! unique mark, so that none is taken for another.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -29,7 +29,7 @@ struct Noted {
 }
 
 impl Ledger {
-    /// Notes an answer. Only once all of it has come.
+    /// Notes an answer. Must only be called once all of it has come.
     #[track_caller]
     pub(crate) fn note(&self, answer: &str, took: Duration) {
         let mark = mark(answer).unwrap_or_else(|| panic!("an answer without a mark: {answer}"));
@@ -47,7 +47,7 @@ impl Ledger {
         self.0.0.lock().unwrap().marks.clone()
     }
 
-    /// How long the answers took that were noted since this was asked last.
+    /// How long the answers took that were noted since the last call.
     pub(crate) fn take_times(&self) -> Vec<Duration> {
         std::mem::take(&mut self.0.0.lock().unwrap().times)
     }
@@ -64,16 +64,15 @@ impl Ledger {
     }
 }
 
-/// The mark in a text: `<<NAME => SERIAL>>`, where NAME is the call's own.
+/// The mark in a text: `<<NAME => SERIAL>>`; NAME is that of the call.
 pub(crate) fn mark(text: &str) -> Option<String> {
     let from = text.find("<<")? + 2;
     let length = text[from..].find(">>")?;
     Some(text[from..from + length].to_owned())
 }
 
-/// An upstream whose every answer carries a mark. What it does is said by the
-/// first word of the prompt: `error` is a 500, `cut` breaks off; all else is
-/// answered, as a stream where one is asked for.
+/// An upstream whose every answer carries a mark. The first word of the prompt selects the answer:
+/// `error` is a 500, `cut` breaks off; all others are answered, as a stream if one is requested.
 pub(crate) fn teller() -> Upstream {
     let serial = AtomicUsize::new(0);
     Upstream::forgetful(move |request| tell(request, serial.fetch_add(1, Ordering::SeqCst)))
@@ -92,7 +91,7 @@ fn tell(request: &Received, serial: usize) -> Answer {
     }
 }
 
-/// The marks in the recording's files, each found once and under its own request.
+/// The marks in the recording's files, each found once and in an entry for its own request.
 #[track_caller]
 pub(crate) fn kept(scene: &Scene) -> BTreeSet<String> {
     if !scene.name().ends_with('/') {
@@ -118,7 +117,7 @@ fn marks_of(path: &Path) -> BTreeSet<String> {
     marks
 }
 
-/// Reads a recording one entry at a time: a long run's does not fit in memory.
+/// Reads a recording one entry at a time, because that of a long run does not fit in memory.
 #[derive(Default)]
 struct Marks(BTreeSet<String>);
 
@@ -160,14 +159,14 @@ fn read_take(take: &Value) -> (String, String) {
     (mark, prompt.lines().next().unwrap_or_default().to_owned())
 }
 
-/// Merges what a killed recorder has left into the recording.
+/// Merges the files of a killed recorder into the recording.
 #[track_caller]
 pub(crate) fn merged(scene: &Scene) -> Finished {
     scene.run(&["verify", "--fix", scene.name()]).expect(0)
 }
 
-/// Everything that must hold once nobody records: `ls` reads all of it and changes
-/// nothing, `verify --fix` merges what was left, and each answer noted is in it once.
+/// Checks everything that must hold once no recorder runs: `ls` reads all of it and changes
+/// nothing, `verify --fix` merges leftover files, and each noted answer is in it once.
 #[track_caller]
 pub(crate) fn check(scene: &Scene, noted: &BTreeSet<String>) -> BTreeSet<String> {
     let before = scene.files();
@@ -189,8 +188,8 @@ pub(crate) fn listed(scene: &Scene) -> usize {
     rows.len()
 }
 
-/// Replays every call of `kept` as often as it was kept, and finds just these
-/// answers; a further one is refused.
+/// Replays every call in `kept` as often as it was kept, and gets exactly these answers; a further
+/// call is refused.
 #[track_caller]
 pub(crate) fn check_replay(scene: &Scene, kept: &BTreeSet<String>) {
     let mut calls: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
@@ -217,8 +216,8 @@ pub(crate) fn check_replay(scene: &Scene, kept: &BTreeSet<String>) {
     server.stop().expect(1);
 }
 
-/// What is left beside the recording: torn tails are not counted, since a kill
-/// in the middle of a write leaves one for people to look at.
+/// The files left beside the recording. Torn tails are not counted, because a kill in the middle of
+/// a write leaves one for people to examine.
 pub(crate) fn beside(scene: &Scene) -> Vec<String> {
     let torn = Regex::new(r"^run(\.json)?\.log\.torn-").unwrap();
     let own = scene.name().trim_end_matches('/');

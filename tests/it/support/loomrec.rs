@@ -1,4 +1,4 @@
-//! The binary under test, as a server and to completion, in a bare environment.
+//! The binary under test, as a server or run to its end, with a minimal environment.
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -18,14 +18,14 @@ const LISTENING: &str = "loomrec listening on http://";
 /// A process that has ended.
 #[derive(Debug)]
 pub(crate) struct Finished {
-    /// The exit code, or minus the signal's number.
+    /// The exit code, or the negative number of the signal.
     pub(crate) code: i32,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
 
 impl Finished {
-    /// Fails with everything the process said unless it ended with `code`.
+    /// Fails with all output unless the process exited with `code`.
     #[track_caller]
     pub(crate) fn expect(self, code: i32) -> Self {
         assert_eq!(self.code, code, "stdout:\n{}\nstderr:\n{}", self.stdout, self.stderr);
@@ -41,7 +41,7 @@ impl Finished {
     }
 }
 
-/// The binary, with nothing of this machine's environment but PATH.
+/// The binary, with only PATH from this machine's environment.
 pub(crate) fn command<A: AsRef<OsStr>>(dir: &Path, args: &[A]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_loomrec"));
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -61,13 +61,13 @@ pub(crate) fn run<A: AsRef<OsStr>>(dir: &Path, args: &[A]) -> Finished {
 pub(crate) fn finish(command: &mut Command, input: &[u8]) -> Finished {
     let mut process = Process::spawn(command.stdin(Stdio::piped()));
     if let Some(mut stdin) = process.child.stdin.take() {
-        // A process that does not read its input may be gone already.
+        // A process that does not read its input may have ended already.
         let _ = stdin.write_all(input);
     }
     process.wait()
 }
 
-/// What a pipe has said so far.
+/// The output of a pipe so far.
 #[derive(Clone, Default)]
 struct Said(Arc<(Mutex<Vec<u8>>, Condvar)>);
 
@@ -130,7 +130,7 @@ impl Process {
         self.child.try_wait().unwrap().is_some()
     }
 
-    /// Waits until one of the pipes has said `text`; gives all it said.
+    /// Waits until one of the pipes has output `text`; returns everything it has output.
     #[track_caller]
     pub(crate) fn wait_for(&mut self, text: &str) -> String {
         let until = Instant::now() + PATIENCE;
@@ -152,7 +152,7 @@ impl Process {
         }
     }
 
-    /// Waits for the end; kills and fails when it does not come.
+    /// Waits for the end; kills the process and fails if it does not come.
     #[track_caller]
     pub(crate) fn wait(mut self) -> Finished {
         let until = Instant::now() + PATIENCE * 2;
@@ -163,7 +163,7 @@ impl Process {
                 None => std::thread::sleep(Duration::from_millis(3)),
             }
         };
-        // What it started and left behind may hold the pipes.
+        // A process that it started and left behind may hold the pipes open.
         while !self.listeners.iter().all(JoinHandle::is_finished) {
             assert!(Instant::now() < until, "its pipes stay open:\n{}", self.stderr());
             std::thread::sleep(Duration::from_millis(3));
@@ -177,7 +177,7 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         if self.child.try_wait().is_ok_and(|status| status.is_none()) {
-            // The group too: what a wrapped command left behind.
+            // The group too, for processes that a wrapped command left behind.
             signal("KILL", &format!("-{}", self.pid()));
             let _ = self.child.wait();
         }
@@ -190,7 +190,7 @@ pub(crate) fn signal(name: &str, whom: &str) {
     let _ = kill.status();
 }
 
-/// The binary serving.
+/// The running server.
 pub(crate) struct Server {
     pub(crate) process: Process,
     pub(crate) address: SocketAddr,

@@ -1,18 +1,18 @@
-//! How much memory a process had.
+//! The peak memory of processes.
 
 use std::time::{Duration, Instant};
 
 use super::Scene;
 use super::loomrec::{Process, command};
 
-/// What a process had of memory at most so far, in kB.
+/// The peak memory of a process so far, in kB.
 pub(crate) fn peak_of(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or("0");
     line.trim().trim_end_matches(" kB").parse().unwrap_or(0)
 }
 
-/// Runs a command to its end; gives the most memory it had in kB, and what it said.
+/// Runs a command to its end; returns its peak memory in kB, and its output.
 #[track_caller]
 pub(crate) fn measured(scene: &Scene, args: &[&str], code: i32) -> (u64, String) {
     let mut process = Process::spawn(&mut command(scene.dir(), args));

@@ -1,4 +1,4 @@
-//! What the tests stand on: a scripted upstream, a raw client, the binary.
+//! The common code of the tests: a scripted upstream, a raw client, the binary.
 
 pub(crate) mod chance;
 pub(crate) mod client;

@@ -1,4 +1,4 @@
-//! A forward proxy: notes what it is asked for, and passes everything on to one upstream.
+//! A forward proxy: it notes the requests it gets, and passes everything on to one upstream.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use super::socket::reset_on_drop;
 use super::wire::{Head, Wire};
 
-/// A proxy, whatever host is asked for, in front of the same upstream. The connection that
-/// ends last on either side ends the other in the same way.
+/// A proxy to the same upstream for all hosts. When one side ends its connection, the other side is
+/// ended in the same way.
 pub(crate) struct ProxyServer {
     address: SocketAddr,
     heads: Arc<Mutex<Vec<Head>>>,

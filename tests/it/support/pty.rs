@@ -1,4 +1,4 @@
-//! A terminal of its own for a process: what it shows, and someone who types.
+//! A terminal for a process, with what it shows and what is typed.
 
 use std::fs::File;
 use std::io::{Read, Write as _};
@@ -14,32 +14,32 @@ use rustix::termios::{Termios, Winsize, tcgetattr, tcsetwinsize};
 use super::gate::PATIENCE;
 use super::loomrec::signal;
 
-/// What the terminal got, and whether it will get no more.
+/// The output on the terminal, and whether it is complete.
 type Seen = Arc<(Mutex<(Vec<u8>, bool)>, Condvar)>;
 
 /// A process on a terminal.
 pub(crate) struct Terminal {
     keyboard: Option<File>,
-    /// Keeps the other side open, so that its modes can be asked for.
+    /// Keeps the other side open, so that its modes can be read.
     side: Option<File>,
     child: Child,
     seen: Seen,
-    /// Where the next thing is looked for.
+    /// The position in the output from which the next text is searched.
     read: usize,
     reader: Option<JoinHandle<()>>,
 }
 
 impl Terminal {
-    /// Starts a command on a terminal of 24 lines and 100 columns; with `typing`, its
-    /// stdin is the terminal as well.
+    /// Starts a command on a terminal of 24 lines and 100 columns; with `typing`, its stdin is the
+    /// terminal as well.
     pub(crate) fn spawn(mut command: Command, typing: bool) -> Self {
         let terminal =
             openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&terminal).unwrap();
         unlockpt(&terminal).unwrap();
         let name = ptsname(&terminal, Vec::new()).unwrap().into_string().unwrap();
-        // A test run that leads its session would otherwise get this terminal as its own,
-        // and what it starts in the background would be stopped when it reads there.
+        // Without NOCTTY, a test run that leads its session would get this terminal as its
+        // controlling one, and its background processes would be stopped when they read from there.
         let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
         let side = || File::from(open(&name, flags, Mode::empty()).unwrap());
         let terminal = File::from(terminal);
@@ -52,7 +52,7 @@ impl Terminal {
         let (own, mut screen) = (Arc::clone(&seen), terminal.try_clone().unwrap());
         let reader = std::thread::spawn(move || {
             let mut buffer = [0; 4096];
-            // The read fails once the last of the other side is closed.
+            // The read fails once the last handle of the other side is closed.
             while let Ok(count @ 1..) = screen.read(&mut buffer) {
                 own.0.lock().unwrap().0.extend_from_slice(&buffer[..count]);
                 own.1.notify_all();
@@ -69,8 +69,7 @@ impl Terminal {
         self.keyboard.as_ref().unwrap().write_all(keys.as_bytes()).unwrap();
     }
 
-    /// Waits until the terminal gets this, behind what was waited for before. Gives what
-    /// it got until then.
+    /// Waits until this text appears after the text of the last wait. Returns the output up to it.
     #[track_caller]
     pub(crate) fn wait_for(&mut self, text: &str) -> String {
         let until = Instant::now() + PATIENCE;
@@ -87,14 +86,14 @@ impl Terminal {
         }
     }
 
-    /// Types, and waits for what that shows.
+    /// Types, and waits for this text to appear.
     #[track_caller]
     pub(crate) fn ask(&mut self, keys: &str, text: &str) -> String {
         self.types(keys);
         self.wait_for(text)
     }
 
-    /// Makes the terminal another size, and says so.
+    /// Changes the size of the terminal, and signals it.
     pub(crate) fn resize(&self, rows: u16, columns: u16) {
         tcsetwinsize(self.keyboard.as_ref().unwrap(), size(rows, columns)).unwrap();
         self.signal("WINCH");
@@ -108,13 +107,12 @@ impl Terminal {
         self.child.id()
     }
 
-    /// The modes that the terminal is in.
+    /// The current modes of the terminal.
     pub(crate) fn modes(&self) -> Termios {
         tcgetattr(self.side.as_ref().unwrap()).unwrap()
     }
 
-    /// Waits for the end of the process. Gives its exit code, and all that the terminal
-    /// got.
+    /// Waits for the end of the process. Returns its exit code and all output on the terminal.
     #[track_caller]
     pub(crate) fn end(mut self) -> (Option<i32>, String) {
         let until = Instant::now() + PATIENCE;

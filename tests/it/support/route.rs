@@ -1,4 +1,4 @@
-//! The ways on which loomrec reaches an upstream.
+//! The routes by which loomrec reaches an upstream.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -9,7 +9,7 @@ use super::scene::Scene;
 use super::tls::{Authority, REMOTE_HOST, trusted_config};
 use super::upstream::{Answer, Upstream};
 
-/// A way to an upstream.
+/// A route to an upstream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Route {
     Http,
@@ -30,7 +30,7 @@ impl Route {
         matches!(self, Self::HttpProxy | Self::HttpsProxy)
     }
 
-    /// An upstream at the end of this way that answers everything the same.
+    /// An upstream at the end of this route that always gives this answer.
     pub(crate) fn always(self, answer: Answer) -> RoutedUpstream {
         self.to(Upstream::always_over(self.is_tls().then(trusted_config), answer))
     }
@@ -41,7 +41,7 @@ impl Route {
     }
 }
 
-/// A scripted upstream, and what is on the way to it.
+/// A scripted upstream, and the proxy on the route to it.
 pub(crate) struct RoutedUpstream {
     route: Route,
     pub(crate) upstream: Upstream,
@@ -49,7 +49,7 @@ pub(crate) struct RoutedUpstream {
 }
 
 impl RoutedUpstream {
-    /// The address that loomrec is given.
+    /// The address that is passed to loomrec.
     pub(crate) fn url(&self) -> String {
         let scheme = if self.route.is_tls() { "https" } else { "http" };
         let address = self.upstream.address();
@@ -59,7 +59,7 @@ impl RoutedUpstream {
         }
     }
 
-    /// The variables that make loomrec take this way.
+    /// The variables that make loomrec use this route.
     pub(crate) fn environment(&self, folder: &Path) -> Vec<(&'static str, OsString)> {
         let mut set = Vec::new();
         if self.route.is_tls() {
@@ -70,7 +70,7 @@ impl RoutedUpstream {
         set
     }
 
-    /// Starts a recorder that takes this way.
+    /// Starts a recorder that uses this route.
     #[track_caller]
     pub(crate) fn record(&self, scene: &Scene, more: &[&str]) -> Server {
         let mut command = command(scene.dir(), &scene.record_args(&self.url(), more));

@@ -1,4 +1,4 @@
-//! A folder of a test's own, with a recording in it.
+//! A temporary folder for a test, with a recording in it.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use super::upstream::Upstream;
 /// A temporary folder; removed at the end.
 pub(crate) struct Scene {
     dir: TempDir,
-    /// What its recording is called.
+    /// The name of its recording.
     name: &'static str,
 }
 
@@ -22,12 +22,12 @@ impl Scene {
         Self { dir: TempDir::with_prefix("loomrec-it-").unwrap(), name: "run.json" }
     }
 
-    /// The same, with a recording that is a folder.
+    /// A scene whose recording is a folder.
     pub(crate) fn split() -> Self {
         Self { name: "run/", ..Self::new() }
     }
 
-    /// A folder of its own inside `parent`.
+    /// A new folder inside `parent`.
     pub(crate) fn within(parent: &Path) -> Self {
         Self { dir: TempDir::with_prefix_in("loomrec-it-", parent).unwrap(), name: "run.json" }
     }
@@ -40,7 +40,7 @@ impl Scene {
         self.dir.path().join(name)
     }
 
-    /// What the recording is called in its folder.
+    /// The name of the recording in its folder.
     pub(crate) fn name(&self) -> &'static str {
         self.name
     }
@@ -49,7 +49,7 @@ impl Scene {
         self.path(self.name)
     }
 
-    /// `record`'s arguments, with each upstream the tests call pointed at `upstream`.
+    /// The arguments of `record`, with each upstream that the tests call set to `upstream`.
     pub(crate) fn record_args(&self, upstream: &str, more: &[&str]) -> Vec<OsString> {
         let mut args: Vec<OsString> = vec!["record".into(), "-r".into(), self.recording().into()];
         for name in ["openai", "anthropic", "gemini", "bedrock", "ollama"] {
@@ -76,8 +76,7 @@ impl Scene {
         Server::start(self.dir(), &self.replay_args(more))
     }
 
-    /// Records the calls, one after the other, in one run that ends well, whatever they are
-    /// answered with.
+    /// Records the calls, one after the other, in one run, which succeeds whatever the answers are.
     #[track_caller]
     pub(crate) fn recorded(&self, upstream: &Upstream, calls: &[Call]) -> Vec<Response> {
         let server = self.record(upstream, &["--keep-failures"]);
@@ -86,7 +85,7 @@ impl Scene {
         answers
     }
 
-    /// Replays the calls in one run that ends with `code`.
+    /// Replays the calls in one run that exits with `code`.
     #[track_caller]
     pub(crate) fn replayed(&self, more: &[&str], calls: &[Call], code: i32) -> Vec<Response> {
         let server = self.replay(more);
@@ -112,7 +111,7 @@ impl Scene {
         serde_json::from_str(&self.text()).unwrap()
     }
 
-    /// Every take in the recording under its name, in the file's order.
+    /// Every take in the recording with its name, in the file's order.
     pub(crate) fn takes(&self) -> Vec<(String, Value)> {
         let mut out = Vec::new();
         for (name, entry) in self.json().as_object().unwrap() {
@@ -127,7 +126,7 @@ impl Scene {
         out
     }
 
-    /// The only take there is.
+    /// The only take.
     #[track_caller]
     pub(crate) fn only_take(&self) -> Value {
         let takes = self.takes();

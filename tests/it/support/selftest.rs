@@ -1,4 +1,4 @@
-//! The support code against itself: the client sees what the upstream plays.
+//! Tests of the support code itself: the client sees what the upstream sends.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Requests and answers in the providers' shapes, as small as they can be.
+//! Minimal requests and answers in the providers' formats.
 
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ pub(crate) fn chat(prompt: &str) -> Call {
     Call::post(CHAT, chat_body(prompt).to_string())
 }
 
-/// The same call, streamed.
+/// The same call with a streamed answer.
 pub(crate) fn chat_streamed(prompt: &str) -> Call {
     let mut body = chat_body(prompt);
     body["stream"] = json!(true);
@@ -36,7 +36,7 @@ pub(crate) fn chat_answer(text: &str) -> String {
     .to_string()
 }
 
-/// A streamed chat answer: a word a chunk, the finish, the end marker.
+/// A streamed chat answer: one chunk per word, the finish, the end marker.
 pub(crate) fn chat_events(words: &[&str]) -> Vec<String> {
     let event = |delta: Value, finish: Value| {
         let body = json!({
@@ -80,7 +80,7 @@ pub(crate) fn message_answer(text: &str) -> String {
     .to_string()
 }
 
-/// A streamed Anthropic answer, an event a chunk.
+/// A streamed Anthropic answer, one chunk per event.
 pub(crate) fn message_events(words: &[&str]) -> Vec<String> {
     let event = |body: Value| {
         format!("event: {}\ndata: {body}\n\n", body["type"].as_str().unwrap_or_default())
@@ -106,7 +106,7 @@ pub(crate) fn message_events(words: &[&str]) -> Vec<String> {
     events
 }
 
-/// A Gemini call of one verb.
+/// A Gemini call with this verb.
 pub(crate) fn gemini(verb: &str, prompt: &str) -> Call {
     let body = json!({"contents": [{"role": "user", "parts": [{"text": prompt}]}]});
     Call::post(&format!("/gemini/v1beta/models/gemini-2.5-flash:{verb}"), body.to_string())

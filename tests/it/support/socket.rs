@@ -14,12 +14,12 @@ pub(crate) enum ServerSocket {
 }
 
 impl ServerSocket {
-    /// Takes a connection over; `None` where the TLS handshake fails.
+    /// Takes over a connection; `None` if the TLS handshake fails.
     pub(crate) fn accept(mut tcp: TcpStream, tls: Option<Arc<ServerConfig>>) -> Option<Self> {
         let Some(config) = tls else { return Some(Self::Plain(tcp)) };
         let mut connection = ServerConnection::new(config).unwrap();
         while connection.is_handshaking() {
-            // The alert that says why is on its way already.
+            // The alert with the reason has already been sent.
             connection.complete_io(&mut tcp).ok()?;
         }
         Some(Self::Tls(Box::new(StreamOwned::new(connection, tcp))))
@@ -32,7 +32,7 @@ impl ServerSocket {
         }
     }
 
-    /// Says goodbye as the protocol has it, and closes.
+    /// Closes as the protocol requires.
     pub(crate) fn close(&mut self) {
         if let Self::Tls(stream) = self {
             stream.conn.send_close_notify();
@@ -41,12 +41,12 @@ impl ServerSocket {
         self.truncate();
     }
 
-    /// Closes without a word: over TLS, without `close_notify`.
+    /// Closes without `close_notify` over TLS.
     pub(crate) fn truncate(&mut self) {
         let _ = self.tcp().shutdown(Shutdown::Both);
     }
 
-    /// Makes the close, when the socket is dropped, a reset.
+    /// Turns the close, when the socket is dropped, into a reset.
     pub(crate) fn reset_on_drop(&self) {
         reset_on_drop(self.tcp());
     }
@@ -62,7 +62,7 @@ impl Read for ServerSocket {
         match self {
             Self::Plain(tcp) => tcp.read(buffer),
             Self::Tls(stream) => match stream.read(buffer) {
-                // The client is gone, whether or not it said so.
+                // The client is gone, whether or not it announced that.
                 Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(0),
                 read => read,
             },

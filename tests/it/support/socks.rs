@@ -1,4 +1,4 @@
-//! A SOCKS 5 proxy in front of one upstream: notes who asks for what.
+//! A SOCKS 5 proxy in front of one upstream, which notes who connects where.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use super::proxy::pass_on;
 
-/// The proxy, which asks for a user and a password.
+/// The proxy, which requires a user and a password.
 pub(crate) struct SocksServer {
     address: SocketAddr,
     asked: Arc<Mutex<Vec<String>>>,

@@ -1,4 +1,4 @@
-//! Clients that call without pause while recorders come and go.
+//! Clients that call without pause while recorders start and end.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Condvar, Mutex};
@@ -11,16 +11,16 @@ use super::gate::PATIENCE;
 use super::ledger::Ledger;
 use super::shape::{chat, chat_streamed};
 
-/// What clients do.
+/// The behaviour of clients.
 #[derive(Clone, Copy)]
 pub(crate) struct Habit {
     /// Clients on each recorder.
     pub(crate) clients: usize,
-    /// Of a thousand calls, how many have a big body.
+    /// How many of a thousand calls have a big body.
     pub(crate) big: usize,
-    /// Of a hundred calls, how many are answered by a stream that breaks off.
+    /// How many of a hundred calls get a stream that breaks off.
     pub(crate) cut: usize,
-    /// What a client waits between two calls: for a long run, to bound what it writes.
+    /// How long a client waits between two calls; it limits how much a long run writes.
     pub(crate) pause: Duration,
 }
 
@@ -30,8 +30,8 @@ impl Default for Habit {
     }
 }
 
-/// Where a recorder listens, and in which run it records. Names of calls carry
-/// the run, since a call's takes give way to those of a later run.
+/// The address and the run of a recorder. Names of calls carry the run, because a call's takes are
+/// replaced by those of a later run.
 type Place = (SocketAddr, usize);
 
 #[derive(Default)]
@@ -46,7 +46,7 @@ struct Shared {
     changed: Condvar,
 }
 
-/// Clients at work; each belongs to a seat, and follows whoever sits there.
+/// Running clients; each belongs to a seat, and calls the recorder in it.
 pub(crate) struct Swarm {
     pub(crate) ledger: Ledger,
     shared: Arc<Shared>,
@@ -54,7 +54,7 @@ pub(crate) struct Swarm {
 }
 
 impl Swarm {
-    /// Starts the clients; they wait until somebody sits.
+    /// Starts the clients; they wait for the first recorder.
     pub(crate) fn start(seats: usize, habit: Habit, chance: &mut Chance) -> Self {
         let ledger = Ledger::default();
         let shared = Arc::new(Shared::default());
@@ -70,7 +70,7 @@ impl Swarm {
         Self { ledger, shared, threads }
     }
 
-    /// Somebody sits down, recording in this run.
+    /// Puts a recorder, in this run, into a seat.
     pub(crate) fn seat(&self, seat: usize, address: SocketAddr, run: usize) {
         self.shared.state.lock().unwrap().seats[seat] = Some((address, run));
         self.shared.changed.notify_all();
@@ -85,7 +85,7 @@ impl Swarm {
 }
 
 impl Shared {
-    /// Who sits there, waited for; `None` at the end.
+    /// Waits for a recorder in this seat and returns its place; `None` at the end.
     fn wait(&self, seat: usize) -> Option<Place> {
         let vacant = |state: &mut State| !state.stopped && state.seats[seat].is_none();
         let state = self.state.lock().unwrap();
@@ -93,7 +93,7 @@ impl Shared {
         if state.stopped { None } else { state.seats[seat] }
     }
 
-    /// Nobody listens there any more.
+    /// Notes that no recorder listens there any more.
     fn gone(&self, seat: usize, place: Place) {
         let mut state = self.state.lock().unwrap();
         if state.seats[seat] == Some(place) {
@@ -133,7 +133,7 @@ impl Worker {
         }
     }
 
-    /// The next call: one of the client's own, or one that others make too.
+    /// The next call: one that only this client makes, or one that others make too.
     fn next(&self, run: usize, number: usize, chance: &mut Chance) -> Call {
         let (id, at) = (self.id, chance.below(100));
         let kind = match at {
@@ -150,8 +150,8 @@ impl Worker {
     }
 }
 
-/// The call of a name. It begins with what is asked for; one that ends with `-x` and
-/// a number has a prompt of so many bytes.
+/// The call of a name. The name begins with the kind of call; one that ends with `-x` and a number
+/// has a prompt of about that many bytes.
 pub(crate) fn call(name: &str) -> Call {
     let more: Option<usize> = name.rsplit_once("-x").map(|(_, bytes)| bytes.parse().unwrap());
     let prompt = match more {

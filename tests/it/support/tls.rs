@@ -9,11 +9,10 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::ClientCertVerifier;
 
-/// The host name under which an upstream is reached through a proxy: a name that only the
-/// proxy can resolve.
+/// The host name of an upstream behind a proxy: a name that only the proxy can resolve.
 pub(crate) const REMOTE_HOST: &str = "upstream.test";
 
-/// The name of the authority that `Authority::trusted` is.
+/// The name of the authority in `Authority::trusted`.
 pub(crate) const TRUSTED: &str = "loomrec test authority";
 
 static AUTHORITY: LazyLock<Authority> = LazyLock::new(|| Authority::named(TRUSTED));
@@ -25,7 +24,7 @@ pub(crate) struct Authority {
 }
 
 impl Authority {
-    /// A new authority, which nobody trusts yet.
+    /// A new authority, which no program trusts yet.
     pub(crate) fn named(name: &str) -> Self {
         let mut params = CertificateParams::default();
         params.distinguished_name.push(rcgen::DnType::CommonName, name);
@@ -35,17 +34,17 @@ impl Authority {
         Self { certificate, issuer: Issuer::new(params, key) }
     }
 
-    /// The authority whose certificate tests name in `SSL_CERT_FILE`.
+    /// The authority whose certificate tests set in `SSL_CERT_FILE`.
     pub(crate) fn trusted() -> &'static Self {
         &AUTHORITY
     }
 
-    /// A server's settings under a certificate of this authority.
+    /// The settings of a server with a certificate of this authority.
     pub(crate) fn server_config(&self, params: &CertificateParams) -> Arc<ServerConfig> {
         self.server_config_for(params, WebPkiClientVerifier::no_client_auth())
     }
 
-    /// The same of a server that asks its clients for certificates.
+    /// The settings of a server that also requests certificates from its clients.
     pub(crate) fn server_config_for(
         &self,
         params: &CertificateParams,
@@ -68,7 +67,7 @@ impl Authority {
     }
 }
 
-/// What the certificates of scripted upstreams say, unless a test changes it.
+/// The default parameters of the certificates of scripted upstreams.
 pub(crate) fn server_params() -> CertificateParams {
     let names = ["localhost", "127.0.0.1", REMOTE_HOST].map(str::to_owned);
     CertificateParams::new(names).unwrap()

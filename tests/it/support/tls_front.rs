@@ -1,4 +1,4 @@
-//! TLS in front of a server that has none, in both directions at once.
+//! TLS in front of a server without it, in both directions at once.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use rustls::ServerConfig;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
-/// A listener that ends TLS and passes everything on to one address.
+/// A listener that terminates TLS and passes everything on to one address.
 pub(crate) struct TlsFront {
     address: SocketAddr,
 }
@@ -34,7 +34,7 @@ async fn serve(listener: std::net::TcpListener, config: Arc<ServerConfig>, behin
     while let Ok((outer, _)) = listener.accept().await {
         let acceptor = TlsAcceptor::from(Arc::clone(&config));
         tokio::spawn(async move {
-            // A handshake that fails is seen at the other end.
+            // A failed handshake is noticed at the other end.
             let Ok(mut outer) = acceptor.accept(outer).await else { return };
             let mut inner = TcpStream::connect(behind).await.unwrap();
             let _ = tokio::io::copy_bidirectional(&mut outer, &mut inner).await;

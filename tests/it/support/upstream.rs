@@ -1,5 +1,5 @@
-//! A scripted upstream on raw sockets: reads each request whole, answers the
-//! very bytes it is told, when it is told, and counts.
+//! A scripted upstream on raw sockets: it reads each whole request, sends exact bytes at the
+//! scripted times, and counts.
 
 use std::io::Write;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -19,7 +19,7 @@ pub(crate) struct Received {
     pub(crate) method: String,
     pub(crate) target: String,
     pub(crate) head: Head,
-    /// Freed of its chunked framing.
+    /// The body without its chunked framing.
     pub(crate) body: Vec<u8>,
 }
 
@@ -33,7 +33,7 @@ impl Received {
     }
 }
 
-/// One thing the upstream does while it answers.
+/// One step of an answer.
 #[derive(Clone)]
 enum Step {
     Bytes(Vec<u8>),
@@ -44,25 +44,24 @@ enum Step {
     Truncate,
 }
 
-/// An answer: steps, one after the other; the connection stays open after them
-/// unless a step ends it.
+/// An answer as a sequence of steps. The connection stays open after them, unless a step ends it.
 #[derive(Clone, Default)]
 pub(crate) struct Answer(Vec<Step>);
 
 impl Answer {
-    /// Nothing yet; raw bytes may follow.
+    /// Raw bytes without a head; more may follow.
     pub(crate) fn raw(bytes: impl Into<Vec<u8>>) -> Self {
         Self::default().bytes(bytes)
     }
 
-    /// A status line and headers, each `name: value`; the body is up to the steps.
+    /// A status line and headers, each `name: value`; later steps send the body.
     pub(crate) fn head(status: u16, headers: &[&str]) -> Self {
         let mut head = format!("HTTP/1.1 {status} Some Reason\r\n");
         headers.iter().for_each(|line| head.push_str(&format!("{line}\r\n")));
         Self::raw(head + "\r\n")
     }
 
-    /// A whole body with its length.
+    /// A complete body with its length.
     pub(crate) fn whole(status: u16, headers: &[&str], body: impl AsRef<[u8]>) -> Self {
         let length = format!("content-length: {}", body.as_ref().len());
         let headers: Vec<&str> = headers.iter().copied().chain([length.as_str()]).collect();
@@ -78,7 +77,7 @@ impl Answer {
         Self::head(200, &["content-type: text/event-stream", "transfer-encoding: chunked"])
     }
 
-    /// A whole event stream, a chunk each.
+    /// A whole event stream, one chunk per event.
     pub(crate) fn events<T: AsRef<[u8]>>(chunks: &[T]) -> Self {
         chunks.iter().fold(Self::stream(), |answer, chunk| answer.chunk(chunk)).end()
     }
@@ -100,13 +99,13 @@ impl Answer {
         self.bytes("0\r\n\r\n")
     }
 
-    /// Goes on only when the test opens the gate.
+    /// Continues only when the test opens the gate.
     pub(crate) fn wait(mut self, gate: &Gate) -> Self {
         self.0.push(Step::Wait(gate.clone()));
         self
     }
 
-    /// Lets time pass: for recorded times to differ, never for an order to come about.
+    /// Waits, to make recorded times differ; never to achieve an order.
     pub(crate) fn pause(mut self, milliseconds: u64) -> Self {
         self.0.push(Step::Pause(Duration::from_millis(milliseconds)));
         self
@@ -122,13 +121,13 @@ impl Answer {
         self
     }
 
-    /// Closes without saying so: over TLS, without `close_notify`.
+    /// Closes without `close_notify` over TLS.
     pub(crate) fn truncate(mut self) -> Self {
         self.0.push(Step::Truncate);
         self
     }
 
-    /// Plays the steps; false when the connection is over.
+    /// Plays the steps; returns false if the connection is over.
     fn play(&self, socket: &mut ServerSocket) -> bool {
         for step in &self.0 {
             let going = match step {
@@ -162,10 +161,10 @@ impl Answer {
 type Handler = dyn Fn(&Received) -> Answer + Send + Sync;
 
 struct Shared {
-    /// The certificate, where it speaks TLS.
+    /// Its TLS settings, if it uses TLS.
     tls: Option<Arc<ServerConfig>>,
     handler: Box<Handler>,
-    /// Whether requests are kept to be looked at; a long run must not grow by them.
+    /// Whether requests are kept for inspection; in a long run they would fill the memory.
     remembers: bool,
     received: Mutex<Vec<Received>>,
     arrived: Condvar,
@@ -180,17 +179,17 @@ pub(crate) struct Upstream {
 }
 
 impl Upstream {
-    /// Answers each request by `handler`.
+    /// Answers each request with `handler`.
     pub(crate) fn start(handler: impl Fn(&Received) -> Answer + Send + Sync + 'static) -> Self {
         Self::listen(None, Box::new(handler), true)
     }
 
-    /// The same answer to everything, over TLS where there is a certificate.
+    /// Always gives the same answer, over TLS if there is a certificate.
     pub(crate) fn always_over(tls: Option<Arc<ServerConfig>>, answer: Answer) -> Self {
         Self::listen(tls, Box::new(move |_| answer.clone()), true)
     }
 
-    /// Answers each request by `handler` and forgets it.
+    /// Answers each request with `handler` and forgets it.
     pub(crate) fn forgetful(handler: impl Fn(&Received) -> Answer + Send + Sync + 'static) -> Self {
         Self::listen(None, Box::new(handler), false)
     }
@@ -221,7 +220,7 @@ impl Upstream {
         Self { address, shared }
     }
 
-    /// Gives the answers in order of arrival, and a 500 to whatever comes after.
+    /// Gives the answers in order of arrival, and a 500 to later requests.
     pub(crate) fn script(answers: Vec<Answer>) -> Self {
         let answers = Mutex::new(answers.into_iter());
         Self::start(move |_| {
@@ -230,7 +229,7 @@ impl Upstream {
         })
     }
 
-    /// The same answer to everything.
+    /// Always gives the same answer.
     pub(crate) fn always(answer: Answer) -> Self {
         Self::always_over(None, answer)
     }
@@ -251,7 +250,7 @@ impl Upstream {
         self.shared.received.lock().unwrap().len()
     }
 
-    /// Connections ever accepted.
+    /// How many connections were accepted so far.
     pub(crate) fn connections(&self) -> usize {
         self.shared.connections.load(Ordering::SeqCst)
     }

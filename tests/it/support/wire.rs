@@ -1,14 +1,14 @@
-//! HTTP/1.1 as bytes: heads, bodies and how they end, read without judgement.
+//! A reader of HTTP/1.1 as bytes: heads, bodies and how they end, without validation.
 
 use std::io::{ErrorKind, Read};
 
-/// Bytes from a socket, with what was read too far kept for the next read.
+/// Bytes from a socket; surplus bytes are kept for the next read.
 pub(crate) struct Wire<R> {
     inner: R,
     ahead: Vec<u8>,
 }
 
-/// How the reading of a body went on.
+/// Why reading stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
     /// The peer closed.
@@ -17,12 +17,12 @@ pub(crate) enum Stop {
     Reset,
 }
 
-/// The start of a message.
+/// The head of a message.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Head {
     /// The request or status line.
     pub(crate) line: String,
-    /// Names as they came.
+    /// The headers, with their names as they came.
     pub(crate) headers: Vec<(String, String)>,
     /// Every byte, the blank line included.
     pub(crate) raw: Vec<u8>,
@@ -61,7 +61,7 @@ impl<R: Read> Wire<R> {
         &mut self.inner
     }
 
-    /// What was read too far.
+    /// The surplus bytes.
     pub(crate) fn take_ahead(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.ahead)
     }
@@ -78,7 +78,7 @@ impl<R: Read> Wire<R> {
         let mut buffer = vec![0; 64 * 1024];
         let read = loop {
             match self.inner.read(&mut buffer) {
-                // A machine that was paused and goes on interrupts whoever was reading.
+                // A machine that was paused and resumed interrupts reads.
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 read => break read,
             }
@@ -94,7 +94,7 @@ impl<R: Read> Wire<R> {
         }
     }
 
-    /// Up to and including `mark`; the bytes before a stop are kept for `some`.
+    /// Reads up to and including `mark`; bytes before a stop are kept for `some`.
     fn until(&mut self, mark: &[u8]) -> Result<Vec<u8>, Stop> {
         let mut read = Vec::new();
         loop {
