@@ -1,6 +1,6 @@
-//! A secret at a place chosen by chance, spelled in ways chosen by chance, is in no output:
-//! recording, log, journal, receipt, pending file, messages, metrics, spans, inspector, what
-//! commands show, and exports. `PROOF=full` makes 100,000 of them.
+//! Tests that a secret at a random place, in random spellings, is in no output: recording, log,
+//! journal, receipt, pending file, messages, metrics, spans, inspector, output of commands, and
+//! exports. `PROOF=full` makes 100,000 of them.
 
 mod case;
 mod chains;
@@ -19,10 +19,10 @@ use case::{Case, PLACES};
 use run::{OUTPUTS, Outputs, run};
 use search::{Leak, LeakSearch};
 
-/// The cases of one batch. The inspector shows as many missed calls as this.
+/// The cases in one batch. It is also how many missed calls the inspector shows.
 const CASES: usize = 250;
 
-/// What batches came to.
+/// The totals of the batches.
 #[derive(Default)]
 struct Sum {
     calls: usize,
@@ -62,8 +62,8 @@ fn what_is_compressed_is_read_again() {
     }
 }
 
-/// The same words as no credentials: nothing removes them, and the search must see them in
-/// every output.
+/// The same words, not as credentials: they are not removed, so the search must find them in every
+/// output.
 #[test]
 fn words_that_are_no_credentials_are_found_in_each_output() {
     let mut chance = Chance::new();
@@ -116,7 +116,7 @@ fn cases(chance: &mut Chance) -> Vec<Case> {
     (0..CASES).map(|_| Case::new(PLACES[chance.below(PLACES.len())], chance)).collect()
 }
 
-/// Runs one batch; its leak as a message, if there is one.
+/// Runs one batch; fails with the leak as a message, if there is one.
 fn try_batch(batch: usize, seed: u64) -> Result<Outputs, String> {
     let cases = cases(&mut Chance::of(seed));
     let outputs = run(&cases, turn_of(seed));
@@ -133,12 +133,12 @@ fn try_batch(batch: usize, seed: u64) -> Result<Outputs, String> {
     Ok(outputs)
 }
 
-/// Which forms of outputs the batch of this seed has.
+/// Which variants of outputs the batch with this seed has.
 fn turn_of(seed: u64) -> usize {
     usize::try_from(seed % 6).unwrap()
 }
 
-/// The case whose secret the text shows most of.
+/// The case whose secret the text shows the longest part of.
 fn case_of<'c>(cases: &'c [Case], leak: &Leak) -> &'c Case {
     let text = leak.text.to_ascii_lowercase();
     let shown = |case: &&Case| {

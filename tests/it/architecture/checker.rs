@@ -1,9 +1,9 @@
-//! The checker is seen to fail: made-up sources that break one rule each.
+//! Tests that the checker fails on made-up sources that break one rule each.
 
 use super::module_tree::File;
 use super::{FORBIDDEN_PACKAGES, violations};
 
-/// What is wrong with these files, and the manifests of the members that there are.
+/// The violations in these files, besides the manifests of the present members.
 fn house(sources: &[(&str, &str)]) -> Vec<String> {
     let own = |(path, text): &(&str, &str)| File { path: (*path).into(), text: (*text).into() };
     let members = FORBIDDEN_PACKAGES.iter().map(|(name, _)| *name);

@@ -1,4 +1,4 @@
-//! The search for import cycles is seen to find planted ones, and nothing where there are none.
+//! Tests that the search for import cycles finds planted cycles and no others.
 
 use super::import_cycles::ImportGraph;
 use super::module_tree::{File, ModuleTree};
@@ -127,7 +127,7 @@ fn a_cycle_inside_a_member_is_found() {
     let cycle = "identity/key.rs -> identity/rules.rs -> identity/key.rs";
     found(&[manifest, front, key, rules], cycle);
     none(&[manifest, front, key, ("identity/rules.rs", "pub struct Rules;")]);
-    // Of another member it is the compiler that says so.
+    // Cycles across members are left to the compiler.
     none(&[manifest, front, key, ("store/a.rs", "use loomrec_identity::Key; pub struct Rules;")]);
 }
 

@@ -1,13 +1,13 @@
-//! Cycles of imports: among the files of a crate, and among the folders below its root.
+//! Import cycles among the files of a crate, and among the folders below its root.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::module_tree::{File, ModuleTree};
 
-/// Which node imports which.
+/// Which nodes each node imports.
 type Graph = BTreeMap<String, BTreeSet<String>>;
 
-/// The imports of every crate.
+/// The imports in every crate.
 pub(crate) struct ImportGraph {
     files: Graph,
     folders: Graph,
@@ -30,12 +30,12 @@ impl ImportGraph {
         graph
     }
 
-    /// The shortest cycle through each file that is on one, a line each.
+    /// The shortest cycle through each file that is on one, one line each.
     pub(crate) fn file_cycles(&self) -> Vec<String> {
         shortest_cycles(&self.files)
     }
 
-    /// The same of the folders below the root.
+    /// The shortest cycle through each folder below the root that is on one, one line each.
     pub(crate) fn folder_cycles(&self) -> Vec<String> {
         shortest_cycles(&self.folders)
     }

@@ -1,5 +1,5 @@
-//! Holds the house together: which module may import which, no cycles, no file
-//! too long, a pure ground floor, no lint switched off without a reason.
+//! Tests of the architecture: which module may import which, no cycles, no file that is too long,
+//! no effects in pure code, no lint switched off without a reason.
 
 mod cycle_checker;
 mod import_cycles;
@@ -17,7 +17,7 @@ use source::{Path, has_bare_allow, paths, tokens, without_tests};
 
 const LONGEST_FILE: usize = 400;
 
-/// The floors of a crate: the module imports from lower floors or from its own folder only.
+/// The layers of a crate: a module imports only from lower layers or from its own folder.
 const FLOORS: &[(&str, &str, u8)] = &[
     ("loomrec", "main", 2),
     ("loomrec", "cli", 1),
@@ -29,18 +29,18 @@ const FLOORS: &[(&str, &str, u8)] = &[
     ("loomrec_engine", "upstream", 1),
 ];
 
-/// Crates whose other modules share one floor above those.
+/// Crates whose other modules share one layer above those.
 const SHARED_FLOORS: &[(&str, u8)] = &[("loomrec_engine", 3)];
 
-/// The folders of the member `recording` that import neither each other nor are imported
-/// by what stands beside them.
+/// The folders of the member `recording` that do not import each other and that its other modules
+/// do not import.
 const READERS: &[&str] =
     &["comparison", "inspection", "interchange", "merge", "review", "verification"];
 
-/// The members of pure code.
+/// The members with pure code.
 const PURE_MEMBERS: &[&str] = &["identity", "provider", "fault", "recording"];
 
-/// Packages that a member must do without; `dev-dependencies` may have them.
+/// Packages that a member must not depend on; `dev-dependencies` may have them.
 const FORBIDDEN_PACKAGES: &[(&str, &[&str])] = &[
     ("identity", PURE_FORBIDS),
     ("provider", PURE_FORBIDS),
@@ -67,7 +67,7 @@ const PURE_FORBIDS: &[&str] = &[
     "getrandom",
 ];
 
-/// What pure code must do without: files, sockets, environment, clocks, chance.
+/// What pure code must not use: files, sockets, environment, clocks, chance.
 const EFFECTS: &[&str] = &[
     "tokio",
     "hyper",
@@ -155,7 +155,7 @@ fn too_long(path: &str, text: &str) -> Option<String> {
 
 fn upward(file: &File, top: &str, path: &Path, target: &[String]) -> Option<String> {
     let Some(to) = target.get(1) else {
-        // `pub(crate)` and a lone `self` are no imports; `use crate as x` is one.
+        // `pub(crate)` and a lone `self` are not imports; `use crate as x` is one.
         let escapes = path.import.is_some() || path.segments.len() > 1;
         return escapes.then(|| format!("{}: imports the crate's root", file.path));
     };
@@ -167,14 +167,14 @@ fn upward(file: &File, top: &str, path: &Path, target: &[String]) -> Option<Stri
     refused.then(|| format!("{}: {top} may not import {to} ({written})", file.path))
 }
 
-/// An import within `recording` that leads into one of its folders of readers.
+/// Refuses an import within `recording` that leads into one of its reader folders.
 fn across(file: &File, top: &str, target: &[String]) -> Option<String> {
     let to = target.get(1).filter(|_| target[0] == "loomrec_recording")?;
     let refused = READERS.contains(&to.as_str()) && to != top;
     refused.then(|| format!("{}: {top} may not import {to} within recording", file.path))
 }
 
-/// Which of the packages that a member must do without its manifest asks for.
+/// The forbidden packages that the manifest of a member depends on.
 fn heavy_dependencies(manifest: &File) -> Vec<String> {
     let member = manifest.path.trim_end_matches("/Cargo.toml");
     let rules = FORBIDDEN_PACKAGES.iter().find(|(name, _)| *name == member);

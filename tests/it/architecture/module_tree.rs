@@ -1,5 +1,5 @@
-//! The modules of every crate under `src`, and the file that a path leads to: re-exports
-//! and the modules' own imports are followed to the file that defines the name.
+//! The modules of every crate under `src`, and the file that a path leads to. Re-exports and the
+//! modules' own imports are followed to the file that defines the name.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,25 +25,25 @@ impl File {
 /// A module as its crate's name and the names below it: `[loomrec, server, route]`.
 pub(crate) type ModulePath = Vec<String>;
 
-/// What a module has besides its submodules.
+/// The contents of a module besides its submodules.
 #[derive(Default)]
 struct Scope {
-    /// The file it stands in, as an index.
+    /// Its file, as an index.
     file: usize,
     items: BTreeSet<String>,
     imports: BTreeMap<String, Vec<Vec<String>>>,
 }
 
-/// Where a path leads to.
+/// What a path leads to.
 enum Target {
     /// An item, in this file.
     Item(usize),
     Module(ModulePath),
-    /// Another package's, or a local name.
+    /// Something in another package, or a local name.
     Elsewhere,
 }
 
-/// All modules of the house.
+/// All modules of the project.
 pub(crate) struct ModuleTree<'a> {
     files: &'a [File],
     members: BTreeSet<&'a str>,
@@ -54,8 +54,8 @@ pub(crate) struct ModuleTree<'a> {
 const LONGEST_CHAIN: usize = 16;
 
 impl<'a> ModuleTree<'a> {
-    /// Reads the files. A folder with a `Cargo.toml` is a crate of its own, what is in no
-    /// such folder is the crate `loomrec`.
+    /// Reads the files. A folder with a `Cargo.toml` is a separate crate; all other files belong to
+    /// the crate `loomrec`.
     pub(crate) fn new(files: &'a [File]) -> Self {
         let manifests = files.iter().filter_map(|file| file.path.strip_suffix("/Cargo.toml"));
         let mut tree = Self { files, members: manifests.collect(), scopes: BTreeMap::new() };
@@ -99,7 +99,7 @@ impl<'a> ModuleTree<'a> {
         self.members.iter().copied().find(inside)
     }
 
-    /// The module that the file is: `identity/mod.rs` is `identity`, `lib.rs` its crate's root.
+    /// The module in a file: `identity/mod.rs` is `identity`, `lib.rs` is its crate's root.
     pub(crate) fn module(&self, file: &File) -> ModulePath {
         let (crate_name, path) = match self.member(file) {
             Some(member) => (crate_of(member), &file.path[member.len() + 1..]),
@@ -121,13 +121,12 @@ impl<'a> ModuleTree<'a> {
         parts
     }
 
-    /// The folder or file right below its crate's root that a file is in; for messages, the
-    /// member as well, where it is in one.
+    /// The module directly below its crate's root that a file belongs to; empty for the root.
     pub(crate) fn top_module(&self, file: &File) -> String {
         self.module(file).get(1).cloned().unwrap_or_default()
     }
 
-    /// The path counted from a crate's root; `None` for another package's or a local one.
+    /// The path from a crate's root; `None` for a path into another package or a local one.
     pub(crate) fn absolute(&self, file: &File, path: &Path) -> Option<ModulePath> {
         let module = self.module(file);
         let mut here = module.clone();
@@ -151,20 +150,20 @@ impl<'a> ModuleTree<'a> {
         names.find(|known| known == name)
     }
 
-    /// Whether the root library passes a member, or a module of one, on by this name.
+    /// Whether the root library re-exports a member, or a module of one, under this name.
     pub(crate) fn is_member_at_root(&self, name: &str) -> bool {
         let root = self.scopes.get(&["loomrec".to_owned()][..]);
         let imports = root.and_then(|root| root.imports.get(name)).into_iter().flatten();
         imports.filter_map(|path| path.first()).any(|first| self.member_crate(first).is_some())
     }
 
-    /// The other files whose items this file uses, by index: those of its own crate alone.
+    /// The other files whose items this file uses, by index: only those of its own crate.
     pub(crate) fn uses(&self, index: usize) -> BTreeSet<usize> {
         let file = &self.files[index];
         let module = self.module(file);
         let mut out = BTreeSet::new();
         for path in paths(&without_tests(&tokens(&file.text))) {
-            // What a front passes on it need not use itself.
+            // A re-export is not a use.
             if path.import.as_ref().is_some_and(|import| import.reexported) {
                 continue;
             }
@@ -209,8 +208,8 @@ impl<'a> ModuleTree<'a> {
         here.is_some_and(known) || self.scopes.contains_key(&below(scope, name))
     }
 
-    /// Follows a path from a module downwards. A name that is both a module and an item is
-    /// the module where something follows it, else the item.
+    /// Follows a path from a module downwards. A name that is both a module and an item is the
+    /// module if something follows it, else the item.
     fn walk(&self, module: ModulePath, rest: &[String], depth: usize) -> Target {
         let Some(name) = rest.first() else { return Target::Module(module) };
         let Some(scope) = self.scopes.get(&module) else { return Target::Elsewhere };
@@ -242,7 +241,7 @@ fn below(module: &[String], name: &str) -> ModulePath {
     [module, &[name.to_owned()]].concat()
 }
 
-/// Goes along a path in which `super` leads upwards.
+/// Follows a path in which `super` leads upwards.
 fn climb(mut here: ModulePath, path: &[String]) -> ModulePath {
     for word in path {
         if word == "super" {

@@ -1,9 +1,9 @@
-//! What depends on the operating system stands in `os`: no other file names it.
+//! Tests that only `os` depends on the operating system.
 
 use super::source::{Path, Token, paths, tokens, without_tests};
 use super::{File, files_under};
 
-/// What only `os` may name.
+/// Paths that only `os` may use.
 const PLATFORM: [&[&str]; 8] = [
     &["std", "os"],
     &["core", "os"],
@@ -15,10 +15,10 @@ const PLATFORM: [&[&str]; 8] = [
     &["windows_sys"],
 ];
 
-/// Words of a `cfg` that ask for a system.
+/// Words of a `cfg` that select a system.
 const SYSTEMS: [&str; 5] = ["unix", "windows", "target_os", "target_family", "target_vendor"];
 
-/// Files that may name one, and why.
+/// Files that may use one, and why.
 const ALLOWED: [(&str, &str); 1] = [(
     "engine/upstream/connect.rs",
     "hyper-util has a timeout for unanswered bytes on some systems alone",
@@ -34,14 +34,14 @@ fn may_name(file: &File) -> bool {
 fn is_platform(path: &Path) -> bool {
     let starts = |banned: &&[&str]| {
         let first = path.segments.iter().take(banned.len());
-        // A lone word may be a variable's name; `use rustix;` is an import.
+        // A lone word may be the name of a variable; `use rustix;` is an import.
         let is_path = path.segments.len() > 1 || path.import.is_some();
         is_path && first.eq(banned.iter().copied())
     };
     PLATFORM.iter().any(starts)
 }
 
-/// The systems that the text's `cfg`s ask for.
+/// The systems that `cfg`s in the text select.
 fn systems(tokens: &[Token]) -> Vec<String> {
     let mut found = Vec::new();
     let mut depth = None;
@@ -60,7 +60,7 @@ fn systems(tokens: &[Token]) -> Vec<String> {
     found
 }
 
-/// What a file names of the system.
+/// The uses of the operating system in a file.
 fn names(file: &File) -> Vec<String> {
     let shipped = without_tests(&tokens(&file.text));
     let found = paths(&shipped);

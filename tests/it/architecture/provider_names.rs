@@ -1,13 +1,13 @@
-//! What a provider is stands in its own folder: no other file asks for a provider or an
-//! operation by name.
+//! Tests that the properties of a provider are in its own folder: no other file uses a provider or
+//! an operation by name.
 
 use super::source::{Path, paths, tokens, without_tests};
 use super::{File, files_under};
 
-/// Names that mean no provider.
+/// Names that are not a provider's.
 const NEUTRAL: [&str; 3] = ["ALL", "OTHER", "UNKNOWN"];
 
-/// Files that may name one, and why.
+/// Files that may use one, and why.
 const ALLOWED: [(&str, &str); 4] = [
     ("cli/demo/agent.rs", "the demo's program speaks one API"),
     ("cli/demo/stage.rs", "the demo's program speaks one API"),
@@ -15,7 +15,7 @@ const ALLOWED: [(&str, &str); 4] = [
     ("recording/interchange/openai/batch.rs", "OpenAI's batches take these endpoints"),
 ];
 
-/// The provider's or operation's constant that a path names.
+/// The constant of a provider or operation in a path.
 fn named(path: &Path) -> Option<String> {
     let [.., family, name] = path.segments.as_slice() else { return None };
     let is_constant = name.chars().all(|c| c.is_ascii_uppercase() || c == '_');

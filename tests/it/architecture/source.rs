@@ -1,7 +1,7 @@
-//! Reads Rust source just well enough to list its paths: tokens without
-//! comments and literals, `use` trees spelt out, inline modules known.
+//! A minimal reader of Rust source that lists its paths: tokens without comments and literals,
+//! `use` trees expanded, inline modules known.
 
-/// A token that matters here.
+/// A relevant token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Token {
     Word(String),
@@ -17,7 +17,7 @@ impl Token {
     }
 }
 
-/// A path as written, and the inline modules it is written in.
+/// A path as written, and the inline modules around it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Path {
     pub(crate) inside: Vec<String>,
@@ -25,10 +25,10 @@ pub(crate) struct Path {
     pub(crate) import: Option<Import>,
 }
 
-/// What a `use` does with a path.
+/// How a `use` imports a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Import {
-    /// The name it has from then on: the last word, or the one behind `as`.
+    /// The name it gets: the last word, or the one after `as`.
     pub(crate) name: String,
     /// Whether other modules may name it here (`pub use`).
     pub(crate) reexported: bool,
@@ -95,7 +95,7 @@ fn after_block_comment(chars: &[char], from: usize) -> usize {
     at
 }
 
-/// Where a string literal that starts at `from` ends: `"…"`, `b"…"`, `c"…"`, `r#"…"#`, `br"…"`.
+/// The end of a string literal that starts at `from`: `"…"`, `b"…"`, `c"…"`, `r#"…"#`, `br"…"`.
 fn after_string(chars: &[char], from: usize) -> Option<usize> {
     let mut at = from;
     let mut raw = false;
@@ -124,7 +124,7 @@ fn after_string(chars: &[char], from: usize) -> Option<usize> {
     Some(chars.len())
 }
 
-/// Past a char literal, or past a lifetime's quote.
+/// The position after a char literal or after a lifetime's quote.
 fn after_quote(chars: &[char], from: usize) -> usize {
     match (chars.get(from + 1), chars.get(from + 2)) {
         (Some('\\'), _) => {
@@ -136,7 +136,7 @@ fn after_quote(chars: &[char], from: usize) -> usize {
     }
 }
 
-/// The tokens with every item under `#[cfg(test)]` taken out.
+/// The tokens without the items under `#[cfg(test)]`.
 pub(crate) fn without_tests(tokens: &[Token]) -> Vec<Token> {
     let gate: Vec<Token> = self::tokens("#[cfg(test)]");
     let mut out = Vec::new();
@@ -152,7 +152,7 @@ pub(crate) fn without_tests(tokens: &[Token]) -> Vec<Token> {
     out
 }
 
-/// Where the item that starts at `from` ends: past its `;` or its braces.
+/// The end of the item that starts at `from`: after its `;` or its braces.
 fn item_end(tokens: &[Token], from: usize) -> usize {
     let mut depth = 0usize;
     for (n, token) in tokens.iter().enumerate().skip(from) {
@@ -195,8 +195,8 @@ pub(crate) fn has_bare_allow(tokens: &[Token]) -> bool {
     false
 }
 
-/// Every path in the text: imports spelt out leaf by leaf, and paths in code. Names of
-/// fields and methods are none.
+/// Every path in the text: imports, expanded leaf by leaf, and paths in code. Names of fields and
+/// methods are not paths.
 pub(crate) fn paths(tokens: &[Token]) -> Vec<Path> {
     let mut out = Vec::new();
     let mut braces: Vec<Option<String>> = Vec::new();
@@ -233,8 +233,7 @@ pub(crate) fn paths(tokens: &[Token]) -> Vec<Path> {
     out
 }
 
-/// Every item that stands in a module, not in a block: functions, types, constants, macros,
-/// inline modules.
+/// Every item in a module, not in a block: functions, types, constants, macros, inline modules.
 pub(crate) fn items(tokens: &[Token]) -> Vec<Item> {
     let mut out = Vec::new();
     let mut braces: Vec<Option<String>> = Vec::new();
@@ -280,13 +279,13 @@ fn is_public(tokens: &[Token], at: usize) -> bool {
     }
 }
 
-/// Whether the word at `at` follows the one dot of a field or a method.
+/// Whether the word at `at` follows the single dot of a field or a method.
 fn is_member_access(tokens: &[Token], at: usize) -> bool {
     let dot = |n: usize| at.checked_sub(n).is_some_and(|n| tokens[n] == Token::Mark('.'));
     dot(1) && !dot(2)
 }
 
-/// The module's name, where the brace at `at` opens an inline module.
+/// The module's name, if the brace at `at` opens an inline module.
 fn inline_module(tokens: &[Token], at: usize) -> Option<String> {
     let name = tokens.get(at.checked_sub(1)?)?.word()?;
     let keyword = tokens.get(at.checked_sub(2)?)?.word()?;
@@ -311,7 +310,7 @@ fn plain_path(tokens: &[Token], from: usize) -> (Vec<String>, usize) {
     (segments, at)
 }
 
-/// Reads one use tree at `at`; gives its leaves, each with its name, and where it ends.
+/// Reads the use tree at `at`; returns its leaves, each with its name, and its end.
 fn use_tree(
     tokens: &[Token],
     at: usize,

@@ -1,4 +1,4 @@
-//! Faults that cannot be: refused at start, or by call, with place and remedy.
+//! Tests of invalid faults: refused at the start, or per call, with place and remedy.
 
 use serde_json::json;
 
@@ -7,7 +7,7 @@ use crate::support::chance::Chance;
 use crate::support::shape::chat;
 use crate::support::{Call, Finished, Scene};
 
-/// Starts a replay that must not come to listen.
+/// Starts a replay that must fail before it listens.
 #[track_caller]
 fn refused(scene: &Scene, more: &[&str], code: i32) -> Finished {
     let args = scene.replay_args(&[&["--listen", "127.0.0.1:0"], more].concat());
@@ -17,7 +17,7 @@ fn refused(scene: &Scene, more: &[&str], code: i32) -> Finished {
     ended
 }
 
-/// Plans that cannot be, and what their refusals must say.
+/// Invalid plans, and what their refusals must contain.
 const PLANS: [(&str, &[&str]); 24] = [
     ("", &[]),
     ("null", &["a plan"]),
@@ -87,7 +87,7 @@ fn a_plan_for_calls_that_no_recording_holds_is_refused() {
     plan(r#"{"rules": [{"match": {"request_hash": "abcdef"}, "fault": "drop"}]}"#);
     refused(&scene, &args, 2).says(&["abcdef", "loomrec ls"]);
     refused(&scene, &["--fault", "anwser=drop"], 2).says(&["did you mean \"answer\"?"]);
-    // What an upstream may still be asked for can be anything.
+    // If an upstream may be called, the step may be any.
     plan(r#"{"rules": [{"match": {"step_id": "elsewhere"}, "fault": "drop"}]}"#);
     let stage = Stage::of(scene, &[&args[..], &["--on-miss", "default"]].concat());
     stage.call(&step("elsewhere", "x")).expect(500);
@@ -182,7 +182,7 @@ fn a_header_that_cannot_be_is_refused_and_nothing_is_served() {
     }
     let twice = with("x-loomrec-fault: drop").header("x-loomrec-fault: connection_reset");
     assert!(stage.call(&twice).expect(400).text().contains("twice"));
-    // In the shape of the caller's provider, as any error.
+    // In the format of the caller's provider, as any error.
     let message = sample("message").call.header("x-loomrec-fault: nothing");
     assert_eq!(stage.call(&message).expect(400).json()["type"], "error");
     let over = stage.end(1);
@@ -198,7 +198,7 @@ fn an_empty_header_declares_nothing() {
     stage.end(0);
 }
 
-/// A text with some of its bytes changed, doubled or left out.
+/// A text with some of its bytes changed, doubled or removed.
 fn mutated(text: &str, chance: &mut Chance) -> Vec<u8> {
     let mut bytes = text.as_bytes().to_vec();
     for _ in 0..=chance.below(3) {

@@ -1,4 +1,4 @@
-//! Faults by chance: aimock's three and others, at every level, and always the same.
+//! Tests of faults by chance: aimock's three and others, declared at every level, and repeatable.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -14,7 +14,7 @@ const DROPPED: &str =
     r#"{"error":{"message":"Chaos: request dropped","type":"server_error","code":"chaos_drop"}}"#;
 const MALFORMED: &str = "{malformed json: <<<chaos>>>}";
 
-/// What became of a call: the fault that its answer names, or how it ended.
+/// What happened to a call: the fault that its answer names, or how it ended.
 fn fate(stage: &Stage, call: &Call) -> String {
     let mut client = stage.server.connect();
     client.send(call);
@@ -24,7 +24,7 @@ fn fate(stage: &Stage, call: &Call) -> String {
     }
 }
 
-/// A recording of so many calls, each with an answer of its own.
+/// A recording of this many calls, each with a different answer.
 fn many(count: usize) -> Scene {
     let scene = Scene::new();
     let entries = (0..count).map(|n| (format!("step{n}"), json!({ "content": format!("{n}") })));
@@ -113,7 +113,7 @@ fn actions_are_tried_in_order_and_one_befalls_a_call() {
     assert_eq!(fate(&stage, &call), "drop");
     let call = call.header("x-aimock-chaos-drop: 0");
     assert_eq!(fate(&stage, &call), "malformed");
-    // Ours goes before aimock's.
+    // Our headers take precedence over aimock's.
     let ours = call.clone().header("x-loomrec-chaos-drop: 1");
     assert_eq!(fate(&stage, &ours), "drop");
     let call = call.header("x-aimock-chaos-malformed: 0");
@@ -156,10 +156,10 @@ fn a_plans_rates_stand_under_those_of_flags() {
     stage.end(0);
 }
 
-/// What befell each call, by its step and its number.
+/// What happened to each call, by its step and its number.
 type Trace = BTreeMap<(String, u64), String>;
 
-/// The faults of a run, as its journal tells them.
+/// The faults of a run, from its journal.
 fn trace(scene: &Scene) -> Trace {
     let journal = std::fs::read_to_string(scene.path("journal.jsonl")).unwrap();
     let lines = journal.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -178,7 +178,7 @@ fn trace(scene: &Scene) -> Trace {
 const STEPS: usize = 12;
 const CALLS: usize = 10;
 
-/// Makes all calls from so many clients, in an order of chance.
+/// Makes all calls from this many clients, in a random order.
 fn swarmed(plan: &Value, clients: usize, chance: &mut Chance) -> Trace {
     let scene = many(STEPS);
     std::fs::write(scene.path("plan.json"), plan.to_string()).unwrap();
@@ -204,7 +204,7 @@ fn swarmed(plan: &Value, clients: usize, chance: &mut Chance) -> Trace {
     trace(&scene)
 }
 
-/// Plans that leave much to chance, and something to order.
+/// Plans with much chance and with ordered rules.
 fn plans() -> Vec<Value> {
     let rules = |rules: Value, chaos: Value| json!({ "seed": 7, "rules": rules, "chaos": chaos });
     vec![

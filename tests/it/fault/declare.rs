@@ -1,4 +1,4 @@
-//! Where faults are declared, and which declaration a call goes by.
+//! Tests of where faults are declared, and which declaration takes precedence.
 
 use serde_json::{Value, json};
 
@@ -125,7 +125,7 @@ fn a_flag_has_a_fault_for_one_step_or_for_every_call() {
     assert_eq!(status(&stage, &step("answer", "x")), 429);
     stage.end(0);
     let stage = Stage::of(steps(&entries), &["--fault", "http_error:429", "--fault", "drop"]);
-    // The first rule is for every call: the second never comes.
+    // The first rule matches every call, so the second never applies.
     assert_eq!(status(&stage, &step("plan", "x")), 429);
     assert_eq!(status(&stage, &step("answer", "x")), 429);
     stage.end(1).finished.says(&["--fault drop", "--allow-unfired"]);
@@ -141,7 +141,7 @@ fn the_environment_declares_faults_as_the_flags_do() {
     server.stop().expect(0);
 }
 
-/// The statuses of calls that are declared a fault in every place at once.
+/// Calls with a fault declared in every place at once.
 #[test]
 fn a_header_goes_before_an_entry_and_that_before_a_plan_and_that_before_chance() {
     let scene = steps(&json!({ "_version": 2, "plan": {
@@ -158,7 +158,7 @@ fn a_header_goes_before_an_entry_and_that_before_a_plan_and_that_before_chance()
     assert_eq!(status(&stage, &call.clone().header("x-loomrec-fault: http_error:511")), 511);
     assert_eq!(status(&stage, &call), 512);
     assert_eq!(status(&stage, &call), 513);
-    // The entry's rates stand over those of the run, and a header's over both.
+    // The entry's rates override those of the run, and a header's override both.
     assert_eq!(stage.call(&call).expect(500).header("x-loomrec-fault"), Some("drop"));
     let spared = call.clone().header("x-loomrec-chaos-drop: 0");
     assert_eq!(stage.silent(&spared).end, End::Reset);

@@ -1,4 +1,5 @@
-//! Faults of answers that no recording holds: a script's, the placeholder, a forwarded one.
+//! Tests of faults in answers that no recording holds: a script's, the placeholder, a forwarded
+//! one.
 
 use serde_json::json;
 
@@ -17,7 +18,7 @@ fn a_scripts_answers_meet_faults_too() {
     let calls = json!({ "scripts": [words, words, words, words] });
     std::fs::write(scene.path("script.json"), calls.to_string()).unwrap();
     let server = Server::start(scene.dir(), &["replay", "--script", "script.json"]);
-    // A fault in place of an answer leaves the script where it is.
+    // A fault in place of an answer does not advance the script.
     server.call(&with(chat("x"), "http_error:503")).expect(503);
     let cut = server.call(&with(chat_streamed("x"), "stream_truncate:2;raise=close"));
     assert_eq!((cut.end, cut.chunks.len()), (End::Closed, 2));

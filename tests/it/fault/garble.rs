@@ -1,4 +1,4 @@
-//! Answers whose bytes are not what they should be: events, lengths, encodings.
+//! Tests of answers with wrong bytes: events, lengths, encodings.
 
 use std::io::Read as _;
 
@@ -18,7 +18,7 @@ fn garbled(stage: &Stage, sample: &Sample, fault: &str) -> Response {
     answer
 }
 
-/// What each event of a stream carries; an array's as one text.
+/// The data of each event in a stream; an array's as one text.
 fn carried(framing: Framing, body: &[u8]) -> Vec<String> {
     let text = |data: &[u8]| String::from_utf8_lossy(data).into_owned();
     if framing == Framing::Array {
@@ -30,7 +30,7 @@ fn carried(framing: Framing, body: &[u8]) -> Vec<String> {
     events(framing, body).filter_map(|event| event.data.map(|data| text(&data))).collect()
 }
 
-/// Streams in which a chunk is an event, and an array's end is none.
+/// Runs a test on streams in which each chunk is an event, and an array's end is not one.
 fn each(test: impl Fn(&Stage, Framing, &Sample)) {
     let stage = Stage::replay(&["--repeat", "last"]);
     for sample in streams() {
@@ -83,7 +83,7 @@ fn an_event_comes_twice_or_not_at_all_or_in_anothers_place() {
 fn an_event_without_its_end_runs_into_the_next() {
     each(|stage, framing, sample| {
         if framing == Framing::EventStream {
-            // It says its length itself: what lacks is its checksum.
+            // A message states its own length: what is missing is its checksum.
             return;
         }
         let body = garbled(stage, sample, "stream_garble:1;how=missing_terminator").body();
@@ -141,7 +141,7 @@ fn a_length_that_is_too_short_is_followed_by_the_rest() {
         let head = client.head();
         assert_eq!(head.all("content-length"), [(body.len() - 5).to_string()], "{}", sample.name);
         assert_eq!(client.everything(), (body, End::Closed), "{}", sample.name);
-        // Less than nothing cannot be announced; at nothing, none of it would be read.
+        // A length below 0 cannot be announced, and with 0 the body would never be read.
         let mut client = stage.server.connect();
         client.send(&sample.with("wrong_length:-99999"));
         assert_eq!(client.head().all("content-length"), ["1"], "{}", sample.name);

@@ -1,4 +1,4 @@
-//! What somebody would try who wants the faults to lie.
+//! Tests of what an attacker would try to make faults report something false.
 
 use serde_json::json;
 
@@ -13,8 +13,8 @@ fn recorded(prompts: &[&str]) -> Scene {
     scene
 }
 
-/// The statuses of calls that ask for chaos every other time, while a fault of another
-/// call is open or is not.
+/// The statuses of calls, every other one with chaos, with or without a fault of another call
+/// before them.
 fn rolled(noise: bool) -> Vec<u16> {
     let stage = Stage::of(recorded(&["one", "other"]), &["--repeat", "last"]);
     if noise {
@@ -67,7 +67,7 @@ fn a_rule_that_would_never_come_is_refused_with_its_file() {
     }
 }
 
-/// The streams that an upstream cuts: at once, in the middle, or with a reset.
+/// Streams that an upstream cuts: at once, in the middle, or with a reset.
 #[test]
 fn an_answer_that_was_cut_before_it_could_be_rewritten_goes_on_as_it_was_cut() {
     let head = || {
@@ -91,7 +91,7 @@ fn an_answer_that_was_cut_before_it_could_be_rewritten_goes_on_as_it_was_cut() {
             Ok(answer) => assert_eq!(answer.end, end),
             Err(ended) => assert_eq!(ended, end),
         }
-        // The only call was answered by a cut stream: that is no good recording.
+        // The only call was answered by a cut stream, so the recording is not good.
         let over = stage.end(1);
         assert!(over.warnings().contains("its answer was cut"), "{}", over.warnings());
     }

@@ -1,5 +1,5 @@
-//! Faults that stand in place of an answer: silence and how it ends, errors, bodies that
-//! do not parse.
+//! Tests of faults in place of an answer: silence and how it ends, errors, bodies that do not
+//! parse.
 
 use std::time::Duration;
 
@@ -9,9 +9,9 @@ use super::stage::{Stage, complete, sample, samples, silent, streams};
 use crate::support::shape::{chat, chat_answer};
 use crate::support::{Client, End};
 
-/// A wait that a test can see, and does not mind.
+/// A wait that a test can measure, and that is short enough.
 const WAIT: Duration = Duration::from_millis(60);
-/// What no wait of a test comes near.
+/// Far longer than any wait in a test.
 const LONG: Duration = Duration::from_secs(10);
 
 const DROPPED: &str =
@@ -132,7 +132,7 @@ fn a_drop_is_aimocks_error_whatever_was_asked() {
     stage.end(0);
 }
 
-/// Where each provider's error has the words that its SDK goes by.
+/// The words in each provider's error that its SDK uses.
 fn told(sample: &str, body: &Value) -> Value {
     let place = match sample.split(' ').next().unwrap_or_default() {
         "chat" | "message" => "/error/type",
@@ -144,8 +144,7 @@ fn told(sample: &str, body: &Value) -> Value {
     body.pointer(place).cloned().unwrap_or_else(|| panic!("{sample}: nothing at {place}: {body}"))
 }
 
-/// For each status: what openai, anthropic, gemini and bedrock say of it. Bedrock does
-/// so in a header.
+/// For each status, the words of openai, anthropic, gemini and bedrock. Bedrock's is in a header.
 const STATUSES: [(u16, [&str; 4]); 13] = [
     (
         400,
@@ -179,7 +178,7 @@ fn an_error_is_the_providers_own_for_each_status() {
     let mut client = stage.server.connect();
     for (status, words) in STATUSES {
         for sample in samples() {
-            // The connection stays: an error is an answer like any other.
+            // The connection stays open: an error is an answer like any other.
             let answer =
                 client.exchange(&sample.with(&format!("http_error:{status}"))).expect(status);
             let about = format!("{status} {}: {}", sample.name, answer.text());
@@ -296,7 +295,7 @@ fn a_malformed_response_is_a_200_that_no_parser_takes() {
         assert_eq!(answer.text(), "{\"malformed\": ", "{}", sample.name);
         assert_eq!(answer.header("content-type"), Some("application/json"));
         let raw = stage.call(&sample.with("malformed_response;raw=<html>not; json"));
-        // What is given stands up to the next `;`: with one in it, it is JSON.
+        // A value ends at the next `;`. To contain one, it must be JSON.
         assert_eq!(raw.status, 400, "{}", raw.text());
         let raw =
             stage.call(&sample.with(r#"malformed_response;raw="<html>not; json""#)).expect(200);

@@ -1,4 +1,4 @@
-//! Answers that a fault only delays, and clients that do not wait for them.
+//! Tests of answers that a fault only delays, and of clients that do not wait for them.
 
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
@@ -9,9 +9,9 @@ use super::stage::Stage;
 use crate::support::shape::{chat, chat_answer, chat_events, chat_streamed};
 use crate::support::{Answer, Call, End, Scene, Server, Upstream};
 
-/// Longer than anything here takes that is not meant to.
+/// Longer than anything takes here that is not delayed.
 const LONG: Duration = Duration::from_secs(5);
-/// How long a client waits here before it leaves.
+/// How long a client waits before it leaves.
 const A_WHILE: Duration = Duration::from_millis(150);
 
 fn upstream() -> Upstream {
@@ -38,7 +38,7 @@ fn planned(scene: &Scene, rules: &Value) -> [&'static str; 2] {
     ["--faults", "plan.json"]
 }
 
-/// Makes a call and leaves when nothing more comes of it.
+/// Makes a call and leaves after a while.
 fn give_up(stage: &Stage, call: &Call) {
     let mut client = stage.server.connect();
     client.send(call);
@@ -80,7 +80,7 @@ fn a_late_answer_that_the_client_waits_for_uses_up_its_take() {
             }
             stage.call(&call).expect(422);
             let over = stage.end(1);
-            // The third call has no answer that could be late, but for `slow`.
+            // The third call has no answer that could be delayed, except by `slow`.
             let fired = if fault.starts_with("slow") { 3 } else { 2 };
             assert_eq!(over.receipt["faults"]["fired"], fired, "{fault}");
         }
@@ -96,7 +96,7 @@ fn a_call_that_was_given_up_is_in_the_journal_and_counts_in_the_score() {
     give_up(&stage, &chat("one"));
     let noted = |line: &Value| line["outcome"] == "faulted" && line["fault"]["type"] == "slow";
     stage.journal_with(noted);
-    // Nobody makes the call again: the program has not recovered.
+    // The call is never repeated, so the program has not recovered.
     let over = stage.end(1);
     let total = &over.receipt["recovery"]["total"];
     let counts = ["faults", "detected", "recovered"].map(|name| &total[name]);
@@ -111,7 +111,7 @@ fn a_late_answer_that_is_no_good_one_is_nothing_to_recover_from() {
     let recovery = ["--fault", "slow:5", "--recovery", "max_detection_ms=5000,max_recovery_ms=5"];
     let stage = Stage::of(scene, &recovery);
     stage.call(&chat("one")).expect(500);
-    // A budget that nothing could be held against is not kept.
+    // A budget that no fault tested is not kept.
     let over = stage.end(1);
     assert_eq!(over.receipt["recovery"]["total"]["faults"], 0, "{}", over.receipt);
 }

@@ -1,4 +1,4 @@
-//! Faults as a client's socket sees them, through the binary.
+//! Tests of faults as a client's socket sees them, through the binary.
 
 mod bad;
 mod chaos;

@@ -1,14 +1,14 @@
-//! Answers that come late, slowly, or in pieces: true to the byte all the same.
+//! Tests of answers that come late, slowly, or in pieces, with all bytes intact.
 
 use std::time::{Duration, Instant};
 
 use super::stage::{Stage, sample, samples, streams};
 use crate::support::{End, Response};
 
-/// What no wait of a test comes near.
+/// Far longer than any wait in a test.
 const LONG: Duration = Duration::from_secs(10);
 
-/// An answer, and how long after the call it was over.
+/// An answer, and the time from the call to its end.
 fn timed(stage: &Stage, call: &crate::support::Call) -> (Response, Duration) {
     let began = Instant::now();
     let answer = stage.call(call).expect(200);
@@ -24,7 +24,7 @@ fn a_slow_answer_is_the_true_one_and_late() {
             scope.spawn(move || {
                 let mut client = stage.server.connect();
                 client.send(&sample.with("slow:60"));
-                // Not even its head comes earlier.
+                // Not even the head comes earlier.
                 assert!(client.is_quiet_for(Duration::from_millis(30)), "{}", sample.name);
                 let head = client.head();
                 assert_eq!(head.header("x-loomrec-fault"), Some("slow"));
@@ -51,7 +51,7 @@ fn a_throttled_answer_keeps_to_its_rate() {
             let stage = &stage;
             scope.spawn(move || {
                 let length = sample.body().len() as u64;
-                // A twelfth of a second for each.
+                // A twelfth of a second for each answer.
                 let rate = length * 12;
                 let (answer, after) = timed(stage, &sample.with(&format!("throttle:{rate}")));
                 assert_eq!(answer.body(), sample.body(), "{}", sample.name);

@@ -1,4 +1,4 @@
-//! Files and flags written for AgentLoom, mcptest and aimock, as they stand.
+//! Tests of files and flags written for AgentLoom, mcptest and aimock, used unchanged.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use super::stage::{Stage, step};
 use crate::support::shape::{chat_streamed, message_streamed};
 use crate::support::{Call, End, Scene};
 
-/// A recording of AgentLoom's that mixes answers and faults by step id.
+/// An AgentLoom recording that mixes answers and faults by step id.
 const AGENTLOOM: &str = r#"{
   "_version": 2,
   "plan": {
@@ -83,7 +83,7 @@ fn a_file_of_agentloom_mixes_faults_and_answers_by_step() {
         assert_eq!(answer["choices"][0]["finish_reason"], "length");
         assert_eq!(answer["usage"]["completion_tokens"], 0);
     }
-    // Turns come in order, and the last one again.
+    // Turns come in order, and the last one is repeated.
     let turns = ["looks wrong", "looks right", "looks right"];
     for turn in turns {
         assert_eq!(content(&stage.call(&step("review", "hi")).expect(200).json()), turn);
@@ -118,7 +118,7 @@ fn agentlooms_file_is_left_as_it_is() {
     scene.run(&["ls", "run.json"]).expect(0);
 }
 
-/// A recording of steps that answer, and mcptest's plan for them.
+/// A recording of steps with answers, and mcptest's plan for them.
 fn mcptest(steps: &[&str], rules: &Value) -> Scene {
     let scene = Scene::new();
     let mut recording = json!({ "_version": 2 });
@@ -130,7 +130,7 @@ fn mcptest(steps: &[&str], rules: &Value) -> Scene {
     scene
 }
 
-/// A client's call that it gives up after so long.
+/// Makes a call and gives it up after this time.
 fn gives_up(stage: &Stage, call: &Call, after: Duration) {
     let mut client = stage.server.connect();
     client.send(call);
@@ -151,7 +151,7 @@ fn rules(failures: u32) -> Value {
 
 const STEPS: [&str; 4] = ["read", "write", "list", "call"];
 
-/// Goes through mcptest's faults as a client does that waits 60 ms for an answer.
+/// Runs through mcptest's faults as a client that waits 60 ms for an answer.
 fn go_through(stage: &Stage, failures: usize) {
     let timeout = Duration::from_millis(60);
     for name in ["read", "write"] {
@@ -162,7 +162,7 @@ fn go_through(stage: &Stage, failures: usize) {
     let began = std::time::Instant::now();
     stage.call(&step("list", "x")).expect(200);
     assert!(began.elapsed() >= Duration::from_millis(50));
-    // Left out, the inner fault is a hang.
+    // The default of the inner fault is a hang.
     for _ in 0..failures {
         gives_up(stage, &step("call", "x"), timeout);
     }

@@ -1,4 +1,4 @@
-//! What a run says of its faults: journal, receipt, exit code.
+//! Tests of what a run reports about its faults: journal, receipt, exit code.
 
 use serde_json::{Value, json};
 
@@ -28,7 +28,7 @@ fn a_rule_that_never_fired_fails_the_run_unless_that_is_allowed() {
         assert_eq!(over.receipt["faults"]["unfired"], json!(["another model", "hardly ever"]));
         assert_eq!(over.count("comes"), (2, 1));
         assert_eq!(over.count("another model"), (0, 0));
-        // The first call was another rule's.
+        // The first call got the fault of another rule.
         assert_eq!(over.count("hardly ever"), (1, 0));
         assert_eq!(over.receipt["faults"]["fired"], 1);
         assert_eq!(over.receipt["faulted"], 1);
@@ -56,7 +56,7 @@ fn a_miss_stays_a_miss_under_a_fault() {
     stage.call(&unknown("http_error:503")).expect(503);
     assert_eq!(stage.silent(&unknown("connection_reset")).end, End::Reset);
     assert_eq!(stage.silent(&unknown("timeout:1")).end, End::Closed);
-    // What changes an answer finds none to change: it is told as without a fault.
+    // A fault that changes an answer has none to change: the call is answered as without a fault.
     for fault in ["stream_truncate:1", "slow:1", "malformed", "partial_response", "wrong_length:2"]
     {
         let answer = stage.call(&unknown(fault)).expect(422);
@@ -88,7 +88,7 @@ fn the_journal_tells_of_each_fault_and_of_what_became_of_it() {
     let rules = json!([{ "name": "first", "match": { "attempt": 1 }, "fault": "http_error:503" }]);
     let stage = planned(&rules, &["--journal", "journal.jsonl"]);
     let call = chat("complete").header("x-loomrec-session: s");
-    // On one connection: it is by coming again that the client tells that it noticed.
+    // On one connection, so that only the repeated call shows that the client noticed.
     let mut client = stage.server.connect();
     client.exchange(&call).expect(503);
     client.exchange(&call).expect(200);
@@ -167,7 +167,7 @@ fn what_only_came_late_recovers_by_itself_and_what_was_cut_does_not() {
     let recovered =
         |journal: &[Value]| journal.iter().filter(|line| line["outcome"] == "recovered").count();
     assert_eq!(recovered(&stage.journal()), 1);
-    // Another call's good answer is not this one's.
+    // A good answer to another call does not count for this one.
     stage.call(&sample("message").call).expect(200);
     assert_eq!(recovered(&stage.journal()), 1);
     stage.call(&sample("chat stream").call).expect(200);

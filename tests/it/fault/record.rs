@@ -1,4 +1,4 @@
-//! Faults in front of a live upstream: the client meets them, the recording does not.
+//! Tests of faults in front of a live upstream: the client gets them, the recording does not.
 
 use serde_json::{Value, json};
 
@@ -34,7 +34,7 @@ fn a_fault_in_place_of_an_answer_asks_no_upstream_and_records_nothing() {
     assert_eq!((&receipt["recorded"], &receipt["faulted"]), (&json!(0), &json!(88)));
 }
 
-/// The bodies of the answers that a recording holds, however they are written.
+/// The bodies of the answers that a recording holds, in any format.
 fn served(scene: &Scene) -> Vec<(&'static str, Vec<u8>)> {
     let server = scene.replay(&["--strict"]);
     let answers: Vec<_> = samples()
@@ -45,7 +45,7 @@ fn served(scene: &Scene) -> Vec<(&'static str, Vec<u8>)> {
     answers
 }
 
-/// Faults that change or cut an answer, or only delay it: one of each kind.
+/// Faults that change, cut or only delay an answer: one of each kind.
 const CHANGES: [&str; 10] = [
     "slow:5",
     "stream_truncate",
@@ -75,8 +75,8 @@ fn the_recording_holds_the_true_answer_whatever_the_client_got() {
                     let same = (answer.body(), answer.end) == (sample.body(), End::Complete);
                     let delays =
                         ["slow", "slice", "throttle"].iter().any(|it| fault.starts_with(it));
-                    // A complete answer has no events to garble; how long a stream will be
-                    // is not known before its end.
+                    // A complete answer has no events to garble, and the length of a stream is
+                    // unknown before its end.
                     let cannot = match sample.framing {
                         None => fault.starts_with("stream_garble"),
                         Some(_) => fault.starts_with("wrong_length"),
@@ -109,7 +109,7 @@ fn what_the_client_gets_of_a_live_stream_goes_out_at_once() {
     let mut client = stage.server.connect();
     client.send(&chat_streamed("hi"));
     let head = client.head();
-    // The upstream holds back the rest: what came before it is here, and so is the end.
+    // The upstream holds back the rest. The client has what came before, and the end.
     let answer = client.collect(head);
     assert_eq!((answer.body(), answer.end), (events[..2].concat().into_bytes(), End::Reset));
     gate.open();

@@ -1,4 +1,4 @@
-//! Faults and the calls that follow: what comes how often, and what it leaves.
+//! Tests of faults and the calls after them: how often each happens, and what it leaves.
 
 use serde_json::{Value, json};
 
@@ -16,13 +16,13 @@ fn takes() -> Scene {
     scene
 }
 
-/// A run of `scene` under a plan of these rules.
+/// A run of `scene` with a plan of these rules.
 fn planned(scene: Scene, rules: &Value, more: &[&str]) -> Stage {
     std::fs::write(scene.path("plan.json"), json!({ "rules": rules }).to_string()).unwrap();
     Stage::of(scene, &[&["--faults", "plan.json"], more].concat())
 }
 
-/// What a call says, or its status where that is no 200, or how it ended.
+/// The text of an answer, its status if it is not 200, or how the call ended.
 fn said(stage: &Stage, call: &Call) -> String {
     let mut client = stage.server.connect();
     client.send(call);
@@ -160,7 +160,7 @@ fn a_recorded_error_is_no_good_answer() {
     scene.recorded(&Upstream::script(answers), &[chat("a"), chat("a")]);
     let rules = json!([{ "match": { "attempt": [1, 3] }, "fault": "http_error:500" }]);
     let stage = planned(scene, &rules, &[]);
-    // The recorded 429 is the second try of a call that goes on failing.
+    // The recorded 429 is the second attempt of a call that keeps failing.
     assert_eq!(all(&stage, &a(4)), ["500", "429", "500", "one"]);
     stage.end(0);
 }
@@ -176,7 +176,7 @@ fn connections_are_numbered_as_they_come() {
         { "name": "sixth", "match": { "connection": 6, "call": 2 }, "fault": "disconnect" }
     ]);
     let stage = planned(recorded(), &rules, &["--repeat", "last"]);
-    // Nothing is asked: it befalls the connection itself.
+    // No request is sent: the fault applies to the connection itself.
     assert_eq!(stage.server.connect().silence(), End::Reset);
     assert_eq!(stage.server.connect().silence(), End::Closed);
     let mut third = stage.server.connect();
@@ -214,7 +214,7 @@ fn a_connections_rule_comes_as_often_as_it_may_and_leaves_the_rest_to_the_next()
     let stage = planned(recorded(), &rules, &["--allow-unfired"]);
     let ends: Vec<End> = (0..3).map(|_| stage.server.connect().silence()).collect();
     assert_eq!(ends, [End::Reset, End::Reset, End::Closed]);
-    // What befalls a connection itself befalls none of its calls.
+    // The fault of a connection does not apply to its calls.
     stage.call(&chat("complete")).expect(200);
     let over = stage.end(0);
     assert_eq!((over.count("never").1, over.count("twice").1, over.count("then").1), (0, 2, 1));
@@ -228,7 +228,7 @@ fn an_answer_that_a_client_did_not_wait_for_is_still_owed() {
         for (number, sample) in (1..).zip(samples()) {
             let left = |line: &Value| line["outcome"] == "noticed" && line["fault"] == number;
             if fault.starts_with("stream_stall") && sample.framing.is_none() {
-                // It comes in one piece: there is nothing behind that to wait for.
+                // It comes in one piece, so there is nothing to wait for after that.
                 stage.call(&sample.call).expect(200);
                 continue;
             }

@@ -1,5 +1,4 @@
-//! Answers that say something else than was recorded: cut off by their length, or with a
-//! tool call that is broken.
+//! Tests of changed answers: cut off by their length, or with a broken tool call.
 
 use loomrec::provider::framing::events;
 use loomrec::provider::{self, Answer as Said, Framing, Operation};
@@ -19,14 +18,14 @@ fn operation(sample: &Sample) -> Operation {
     }
 }
 
-/// What an answer says.
+/// The content of an answer.
 #[track_caller]
 fn said(sample: &Sample, body: &[u8]) -> Said {
     let said = provider::read(operation(sample), sample.framing, body);
     said.unwrap_or_else(|| panic!("{}: {}", sample.name, String::from_utf8_lossy(body)))
 }
 
-/// The provider's word for an answer that was too long.
+/// The provider's word for an answer that was cut off by its length.
 fn too_long(sample: &Sample) -> &'static str {
     match operation(sample).as_str() {
         "chat" | "ollama_chat" => "length",
@@ -89,7 +88,7 @@ fn a_partial_stream_is_a_whole_one_in_its_framing() {
     stage.end(0);
 }
 
-/// A recording of one tool call, which answers whoever asks.
+/// A recording of one tool call, which answers any call.
 fn tools() -> Scene {
     let scene = Scene::new();
     scene.write(
@@ -138,7 +137,7 @@ fn a_tool_call_is_broken_in_each_way_for_each_provider() {
         assert_eq!(called(&sample, &with(";mode=wrong_type")), wrong, "{name}");
         let (broken, arguments) = called(&sample, &with(":invalid_json"));
         assert_eq!(broken, weather, "{name}");
-        // Whoever reads arguments that are no object keeps them as they are.
+        // A reader keeps arguments that are no object as they are.
         let raw = arguments["_raw"].as_str().unwrap_or_else(|| panic!("{name}: {arguments}"));
         assert!(serde_json::from_str::<Value>(raw).is_err(), "{name}: {raw}");
     }

@@ -1,5 +1,5 @@
-//! What the tests of faults stand on: a recording that holds an answer of every form,
-//! and a run that replays it.
+//! The common base of the fault tests: a recording with an answer in every format, and a run that
+//! replays it.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -15,15 +15,15 @@ use crate::support::shape::{
 };
 use crate::support::{Answer, Call, Client, End, Finished, Received, Response, Scene, Server};
 
-/// A call, and the answer that is recorded of it.
+/// A call, and its recorded answer.
 #[derive(Clone)]
 pub(super) struct Sample {
     pub(super) name: &'static str,
     pub(super) call: Call,
     pub(super) media: &'static str,
-    /// The chunks of a stream; one where the answer is complete.
+    /// The chunks of a stream; a single one if the answer is complete.
     pub(super) chunks: Vec<Vec<u8>>,
-    /// How the stream is framed; `None` where the answer is complete.
+    /// The framing of the stream; `None` if the answer is complete.
     pub(super) framing: Option<Framing>,
 }
 
@@ -62,10 +62,10 @@ impl Sample {
     }
 }
 
-/// The words that are said in every stream; one has characters of several bytes.
+/// The words in every stream; two have characters of several bytes.
 pub(super) const WORDS: [&str; 4] = ["All ", "g\u{f6}od ", "\u{2603} ", "here."];
 
-/// Every form of an answer.
+/// A sample in every format.
 pub(super) fn samples() -> Vec<Sample> {
     let verb = "streamGenerateContent";
     let sse = |text: &&str| format!("data: {}\r\n\r\n", gemini_answer(text));
@@ -100,17 +100,17 @@ pub(super) fn samples() -> Vec<Sample> {
     ]
 }
 
-/// The one of this name.
+/// The sample of this name.
 pub(super) fn sample(name: &str) -> Sample {
     samples().into_iter().find(|sample| sample.name == name).unwrap()
 }
 
-/// Those that are streams.
+/// The streamed samples.
 pub(super) fn streams() -> impl Iterator<Item = Sample> {
     samples().into_iter().filter(|sample| sample.framing.is_some())
 }
 
-/// Those that are complete.
+/// The complete samples.
 pub(super) fn complete() -> impl Iterator<Item = Sample> {
     samples().into_iter().filter(|sample| sample.framing.is_none())
 }
@@ -169,7 +169,7 @@ fn frames() -> Vec<Vec<u8>> {
     Framing::EventStream.write(&frames)
 }
 
-/// An upstream that answers each sample's call as it is recorded.
+/// An upstream that answers each sample's call with the sample's answer.
 pub(super) fn upstream() -> Upstream {
     let answers: Vec<(Vec<u8>, Answer)> =
         samples().into_iter().map(|one| (one.call.said().to_vec(), one.answer())).collect();
@@ -202,14 +202,14 @@ pub(super) struct Stage {
     pub(super) server: Server,
 }
 
-/// What comes when a connection ends without an answer.
+/// What a client sees if a connection ends without an answer.
 #[derive(Debug)]
 pub(super) struct Silence {
     pub(super) end: End,
     pub(super) after: Duration,
 }
 
-/// What a run says at its end.
+/// The output of a run that has ended.
 pub(super) struct Over {
     pub(super) receipt: Value,
     pub(super) finished: Finished,
@@ -260,7 +260,7 @@ impl Stage {
         }
     }
 
-    /// The journal, once it holds a line that `is` says.
+    /// The journal, once it holds a record for which `is` returns true.
     #[track_caller]
     pub(super) fn journal_with(&self, is: impl Fn(&Value) -> bool) -> Vec<Value> {
         let until = Instant::now() + Duration::from_secs(20);
@@ -274,7 +274,7 @@ impl Stage {
         }
     }
 
-    /// Ends the run, which must end with `code`.
+    /// Ends the run, which must exit with `code`.
     #[track_caller]
     pub(super) fn end(self, code: i32) -> Over {
         let finished = self.server.stop().expect(code);
@@ -293,14 +293,14 @@ impl Over {
         (found["matched"].as_u64().unwrap(), found["fired"].as_u64().unwrap())
     }
 
-    /// The warnings, one after the other.
+    /// The warnings, one per line.
     pub(super) fn warnings(&self) -> String {
         let warnings = self.receipt["faults"]["warnings"].as_array().unwrap();
         warnings.iter().map(|one| format!("{}\n", one["text"].as_str().unwrap())).collect()
     }
 }
 
-/// Makes a call on an open connection that gets no answer.
+/// Makes a call on an open connection and gets no answer.
 #[track_caller]
 pub(super) fn silent(client: &mut Client, call: &Call) -> Silence {
     let began = Instant::now();
@@ -309,7 +309,7 @@ pub(super) fn silent(client: &mut Client, call: &Call) -> Silence {
     Silence { end, after: began.elapsed() }
 }
 
-/// A chat call of a step.
+/// A chat call of this step.
 pub(super) fn step(name: &str, prompt: &str) -> Call {
     chat(prompt).header(&format!("x-loomrec-step-id: {name}"))
 }

@@ -1,4 +1,4 @@
-//! Answers that end early: where, after which bytes, and how the connection goes on.
+//! Tests of answers that end early: where, after which bytes, and what happens to the connection.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::support::{Answer, Call, End, Scene, Upstream};
 
 const QUIET: Duration = Duration::from_millis(50);
 
-/// Chunks as they stand in a chunked body.
+/// Chunks as they are written in a chunked body.
 fn framed(chunks: &[Vec<u8>]) -> Vec<u8> {
     let one =
         |chunk: &Vec<u8>| [format!("{:X}\r\n", chunk.len()).as_bytes(), chunk, b"\r\n"].concat();
@@ -61,7 +61,7 @@ fn a_stream_ends_well_and_early_and_the_connection_goes_on() {
     stage.end(0);
 }
 
-/// What a stream's last event says of an error.
+/// The error in the last event of a stream.
 fn last_error(sample: &Sample, answer: &[u8]) -> Value {
     if sample.framing == Some(Framing::Array) {
         let array: Value = serde_json::from_slice(answer).unwrap();
@@ -133,7 +133,7 @@ fn an_error_event_in_bytes_is_what_the_provider_would_send() {
     assert_eq!(last("ollama lines"), "{\"error\":\"x\"}\n");
     let array = last("gemini array");
     assert!(array.starts_with(",\r\n{\"error\"") && array.ends_with("}]"), "{array}");
-    // With the right checksums: it is only the frame that says that it is an error.
+    // With the right checksums: only the frame marks it as an error.
     let frame = EventFrame {
         name: Some("internalServerException"),
         data: Some(json!({ "message": "x" })),
@@ -172,7 +172,7 @@ fn a_stalled_answer_stays_open_and_silent_until_its_client_leaves() {
     }
     assert_eq!(seen, sample("chat").body()[..5]);
     assert!(client.is_quiet_for(QUIET));
-    // The run's end is the connection's end, with what was announced still missing.
+    // The end of the run is the end of the connection; announced bytes are still missing.
     stage.end(0);
     assert_eq!((client.chunk(), client.ended()), (None, Some(End::Closed)));
 }
@@ -195,7 +195,7 @@ fn a_complete_answer_is_cut_in_its_middle_with_its_length_announced() {
             let answer = stage.call(&call).expect(200);
             assert_eq!(answer.body(), body[..length], "{name}{more}");
         }
-        // There is no place for an event in it: the error is the answer.
+        // A complete answer has no place for an event: the error is the answer.
         let call = sample.with("stream_truncate;raise=error_event;status_code=503;message=x");
         let answer = stage.call(&call).expect(503);
         assert!(answer.text().contains("\"x\""), "{name}: {}", answer.text());
@@ -203,7 +203,7 @@ fn a_complete_answer_is_cut_in_its_middle_with_its_length_announced() {
     stage.end(0);
 }
 
-/// A stream whose chunks end anywhere.
+/// A stream whose chunks do not end where events do.
 fn odd() -> (Scene, Vec<Vec<u8>>, Vec<String>) {
     let events = chat_events(&["All ", "g\u{f6}od ", "\u{2603}", "."]);
     let chunks: Vec<Vec<u8>> =
@@ -252,7 +252,7 @@ fn events_and_bytes_are_counted_wherever_chunks_end() {
         let expected = (framed(&chunks[..count]), End::Reset);
         assert_eq!(seen(&format!("after_chunks={count}")), expected, "{count} chunks");
     }
-    // An error goes behind a whole event, or nobody would read it.
+    // An error comes after a whole event, because otherwise it could not be read.
     let call = chat_streamed("hi");
     let call = call.header("x-loomrec-fault: stream_truncate;after_bytes=100;raise=error_event");
     let text = stage.call(&call).expect(200).text();
@@ -302,12 +302,12 @@ fn an_answer_that_was_recorded_in_the_other_form_is_cut_in_the_one_asked_for() {
         client.send(&call.header("x-loomrec-fault: stream_truncate:2;raise=close"));
         client.answer().unwrap()
     };
-    // Recorded complete: in a stream made of it each chunk is an event.
+    // Recorded complete: each chunk of the converted stream is an event.
     let whole = stage.call(&chat_streamed("complete")).expect(200);
     let answer = cut(chat_streamed("complete"));
     assert_eq!((answer.end, answer.chunks.len()), (End::Closed, 2));
     assert_eq!(answer.chunks[0], whole.chunks[0]);
-    // Recorded as a stream: what is made of it is complete, and cut in its middle.
+    // Recorded as a stream: the converted answer is complete, and is cut in its middle.
     let whole = stage.call(&chat("s")).expect(200).body();
     let mut client = stage.server.connect();
     client.send(&chat("s").header("x-loomrec-fault: stream_truncate"));

@@ -1,4 +1,4 @@
-//! One call with a secret at one place, and what the upstream answers it with.
+//! One call with a secret at one place, and the upstream's answer to it.
 
 use std::io::Write as _;
 
@@ -12,7 +12,7 @@ use crate::support::chance::Chance;
 use crate::support::shape::{CHAT, chat_answer, chat_body, chat_events};
 use crate::support::{Answer, Call, Received};
 
-/// Where a secret may stand.
+/// The places where a secret may be.
 pub(super) const PLACES: [&str; 23] = [
     "a prompt",
     "a member's name",
@@ -45,17 +45,17 @@ pub(super) struct Case {
     pub(super) place: &'static str,
     pub(super) secret: String,
     pub(super) spelled: String,
-    /// Whether it is the call's credential, which nobody may find. Otherwise it is a word
-    /// like any other, which the search must find.
+    /// Whether it is the call's credential, which must not be found. Otherwise it is a normal word,
+    /// which the search must find.
     pub(super) is_credential: bool,
-    /// Into how many deltas an answer's stream cuts it.
+    /// The number of deltas into which an answer's stream cuts it.
     cuts: usize,
 }
 
 impl Case {
     pub(super) fn new(place: &'static str, chance: &mut Chance) -> Self {
         let secret = match place {
-            // No other character is one of a name.
+            // Only these characters are allowed in a name.
             "the name of an answer's header" => secret_of(TOKEN, chance),
             _ => secret(chance),
         };
@@ -68,7 +68,7 @@ impl Case {
         Self { place, secret, spelled, is_credential: true, cuts }
     }
 
-    /// The call: `tag` makes it another one.
+    /// The call; `tag` makes it different from others.
     pub(super) fn call(&self, tag: &str) -> Call {
         let text = &self.spelled;
         let mut body = chat_body(&format!("hi {tag}"));
@@ -116,7 +116,7 @@ impl Case {
         if header.is_empty() { call } else { call.header(&header) }
     }
 
-    /// What the upstream is to answer.
+    /// The answer that the upstream should send.
     fn wish(&self) -> String {
         let Self { place, spelled, secret, cuts, .. } = self;
         json!({ "place": place, "text": spelled, "secret": secret, "cuts": cuts }).to_string()
@@ -139,14 +139,14 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// An answer under gzip, in two members.
+/// An answer with gzip, in two members.
 fn gzip_members(whole: &str) -> Answer {
     let (front, back) = whole.as_bytes().split_at(whole.len() / 3);
     let headers = ["content-type: application/json", "content-encoding: gzip"];
     Answer::whole(200, &headers, [gzip(front), gzip(back)].concat())
 }
 
-/// A stream under zstandard: a frame for each event, as servers flush them.
+/// A stream with zstandard: a frame for each event, as servers flush them.
 fn zstd_frames(events: Vec<String>) -> Answer {
     let headers = [
         "content-type: text/event-stream",
@@ -159,8 +159,8 @@ fn zstd_frames(events: Vec<String>) -> Answer {
     frames.fold(Answer::head(200, &headers), |answer, frame| answer.chunk(frame)).end()
 }
 
-/// Answers as the request asks for it. One that asks for nothing gets its own key back
-/// where the upstream `echoes` it.
+/// Answers as the request asks for it. One that asks for nothing gets its own key back if the
+/// upstream `echoes` it.
 pub(super) fn answer(request: &Received, echoes: bool) -> Answer {
     let Some(digits) = request.header("x-answer") else {
         let key = request.header("authorization").filter(|_| echoes).unwrap_or_default();
@@ -212,7 +212,7 @@ pub(super) fn answer(request: &Received, echoes: bool) -> Answer {
     }
 }
 
-/// The text that is asked for in pieces, with words around it.
+/// The requested text in pieces, with words around it.
 fn words(asked: &Value) -> Vec<&str> {
     let said = asked["text"].as_str().unwrap();
     let cuts = usize::try_from(asked["cuts"].as_u64().unwrap()).unwrap();

@@ -1,5 +1,5 @@
-//! The removal of a credential by itself, without processes: secrets, chains of spellings
-//! and texts around them by chance.
+//! Tests of the removal of a credential alone, without processes: random secrets, chains of
+//! spellings, and texts around them.
 
 use std::time::Instant;
 
@@ -11,7 +11,7 @@ use super::search::LeakSearch;
 use super::spelling::{secret, spelled, text};
 use crate::support::chance::rounds;
 
-/// What stands directly before and behind a spelled secret.
+/// What comes directly before and after a spelled secret.
 const AROUND: [&str; 12] = [
     "",
     " ",
@@ -27,7 +27,7 @@ const AROUND: [&str; 12] = [
     "\u{e9}\u{6f22}",
 ];
 
-/// One text with a secret, of some media type.
+/// One text with a secret, and its media type.
 struct Sample {
     secret: String,
     media: &'static str,
@@ -57,7 +57,7 @@ impl Sample {
         Self { secret, media, body }
     }
 
-    /// The text without its secret, as an exchange keeps it.
+    /// The text without its secret, as an exchange stores it.
     fn redacted(&self, redactor: &Redactor) -> Vec<u8> {
         let header = ("authorization".to_owned(), format!("Bearer {}", self.secret));
         let secrets = CallCredentials::of(&[header], "");

@@ -1,4 +1,4 @@
-//! The runs of the real binary over some calls, and all that comes out of them.
+//! Runs of the real binary with some calls, and all their outputs.
 
 use std::ffi::OsString;
 
@@ -28,14 +28,14 @@ pub(super) const OUTPUTS: [&str; 15] = [
     "VCR",
 ];
 
-/// A collector of spans, whose bytes are kept as they came.
+/// A collector of spans that keeps the bytes it receives.
 enum Spans {
     Http(Upstream, &'static str),
     Grpc(Collector),
 }
 
 impl Spans {
-    /// One for each protocol in turn.
+    /// One of the protocols, in turn.
     fn new(turn: usize) -> Self {
         let protobuf = || Answer::whole(200, &["content-type: application/x-protobuf"], b"");
         match turn % 3 {
@@ -57,7 +57,7 @@ impl Spans {
         }
     }
 
-    /// What came: the bytes over HTTP, the messages as they were read over gRPC.
+    /// What was received: bytes over HTTP, decoded messages over gRPC.
     fn received(&self) -> Vec<Vec<u8>> {
         match self {
             Self::Http(upstream, _) => {
@@ -70,11 +70,11 @@ impl Spans {
     }
 }
 
-/// All that came out of a run over some cases, each output by its name.
+/// All outputs of a run with some cases, each with its name.
 #[derive(Default)]
 pub(super) struct Outputs {
     pub(super) all: Vec<(&'static str, Vec<u8>)>,
-    /// How many calls were made, and how many of them are not in the recording.
+    /// How many calls were made, and how many of them are missing in the recording.
     pub(super) calls: usize,
     pub(super) lost: usize,
 }
@@ -90,7 +90,7 @@ impl Outputs {
         said.code
     }
 
-    /// What a run shows while it goes on.
+    /// Adds what a run shows while it goes on.
     fn add_shown(&mut self, server: &Server, calls: usize) {
         let mut client = server.connect();
         let mut ask = |target: &str| client.exchange(&Call::get(target)).body();
@@ -104,8 +104,8 @@ impl Outputs {
     }
 }
 
-/// Records the cases, replays them with calls that have drifted, sends what was missed
-/// again, and exports and shows what came of it. `turn` chooses among forms of outputs.
+/// Records the cases, replays them with drifted calls, sends the missed ones again, and exports and
+/// shows the results. `turn` selects variants of outputs.
 pub(super) fn run(cases: &[Case], turn: usize) -> Outputs {
     let scene = Scene::new();
     let upstream = Upstream::forgetful(move |request| answer(request, turn % 2 == 1));
@@ -131,7 +131,7 @@ fn start(scene: &Scene, spans: &Spans, turn: usize, verb: &str, args: Vec<OsStri
 fn record(scene: &Scene, upstream: &Upstream, cases: &[Case], turn: usize, outputs: &mut Outputs) {
     let spans = Spans::new(turn);
     let server = start(scene, &spans, turn, "record", scene.record_args(&upstream.url(), &[]));
-    // One call without a secret: there is a recording whatever becomes of the others.
+    // One call without a secret, so that there is a recording in any case.
     let mut client = server.connect();
     client.exchange(&chat("plain")).expect(200);
     let mut kept = 1;
@@ -164,7 +164,7 @@ fn replay(scene: &Scene, cases: &[Case], turn: usize, outputs: &mut Outputs) {
     spans.received().into_iter().for_each(|bytes| outputs.add("spans", bytes));
 }
 
-/// The commands that read what is there.
+/// Runs the commands that read the outputs.
 fn read(scene: &Scene, upstream: &Upstream, outputs: &mut Outputs) {
     let key = MARKS.join("-");
     let args = ["rerecord", "--pending", "run.json.pending", "--yes", "--skip", "--send-redacted"];

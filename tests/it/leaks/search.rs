@@ -1,10 +1,9 @@
-//! The reading of spelled texts: what nobody may find in an output.
+//! The search for marks in outputs, in all their spellings.
 //!
-//! It shares nothing with the search under test, and takes every reading that there may be:
-//! each kind of escapes by itself, and base64 and hex at each place where they may begin.
-//! Only pieces without a space, a quote or the like are read, since no spelling has one
-//! within; a piece that was read once is not read again. What other programs decompress is
-//! read wherever it begins.
+//! It shares nothing with the search under test, and tries every possible reading: each kind of
+//! escape by itself, and base64 and hex at each place where they may begin. It only reads pieces
+//! without a space, a quote or the like, because no spelling contains one, and reads each piece
+//! once. Compressed data is read wherever it begins.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -17,26 +16,26 @@ use ruzstd::decoding::StreamingDecoder;
 
 use super::spelling::MARKS;
 
-/// How often one spelling may stand upon another, with those of the outputs themselves.
+/// How many spellings may be nested, including those of the outputs themselves.
 pub(super) const DEEPEST: usize = 9;
 
 /// The fewest characters of base64 and of hex that hold a mark.
 const SHORTEST: usize = 8;
 const SHORTEST_HEX: usize = 12;
 
-/// What is looked at around a mark.
+/// How many bytes around a mark are shown.
 const AROUND: usize = 80;
 
 /// A mark in an output.
 #[derive(Debug)]
 pub(super) struct Leak {
-    /// The text around the mark, as it reads once nothing is spelled any more.
+    /// The text around the mark, after all spellings are decoded.
     pub(super) text: String,
-    /// How the output spells it, outermost first, and the text around that.
+    /// The spellings in the output, outermost first, each with the text around the mark.
     pub(super) layers: Vec<(&'static str, String)>,
 }
 
-/// Reads a text in one way; `None` where that changes nothing.
+/// Decodes a text in one way; `None` if that changes nothing.
 type Reading = fn(&[u8]) -> Option<Vec<u8>>;
 
 const READINGS: [(&str, Reading); 9] = [
@@ -51,10 +50,10 @@ const READINGS: [(&str, Reading); 9] = [
     ("hex", |text| hex_from(text, 1)),
 ];
 
-/// Looks for marks in outputs.
+/// The search for marks in outputs.
 pub(super) struct LeakSearch {
     marks: AhoCorasick,
-    /// The pieces that were read, by their hash, and how deep.
+    /// The pieces that were read, by their hash, each with its depth.
     read: HashMap<u64, usize>,
 }
 
@@ -64,12 +63,12 @@ impl LeakSearch {
         Self { marks, read: HashMap::new() }
     }
 
-    /// Reads everything anew.
+    /// Forgets which pieces were read.
     pub(super) fn forget(&mut self) {
         self.read.clear();
     }
 
-    /// A mark in these bytes, in any spelling, or in what their deltas say together.
+    /// Finds a mark in these bytes, in any spelling, or in their joined deltas.
     pub(super) fn find(&mut self, bytes: &[u8]) -> Option<Leak> {
         self.find_within(bytes, DEEPEST)
             .or_else(|| {
@@ -119,7 +118,7 @@ impl LeakSearch {
     }
 }
 
-/// What the gzip and zstandard in these bytes say, as far as it decodes.
+/// The gzip and zstandard data in these bytes, as far as it decodes.
 fn unpacked(bytes: &[u8]) -> Vec<Vec<u8>> {
     let mut texts = Vec::new();
     for at in memmem::find_iter(bytes, b"\x1f\x8b\x08") {
@@ -127,7 +126,7 @@ fn unpacked(bytes: &[u8]) -> Vec<Vec<u8>> {
         let _damage = MultiGzDecoder::new(&bytes[at..]).read_to_end(&mut plain);
         texts.push(plain);
     }
-    // A frame may stand behind others that do not decode.
+    // A frame may come after others that do not decode.
     for at in memmem::find_iter(bytes, b"\x28\xb5\x2f\xfd") {
         if let Ok(mut frame) = StreamingDecoder::new(&bytes[at..]) {
             let mut plain = Vec::new();
@@ -135,13 +134,13 @@ fn unpacked(bytes: &[u8]) -> Vec<Vec<u8>> {
             texts.push(plain);
         }
     }
-    // The frames of a stream say one text together.
+    // The frames of a stream form one text.
     texts.push(texts.concat());
     texts.retain(|text| !text.is_empty());
     texts
 }
 
-/// The chunks of base64 one behind the other.
+/// The base64 chunks, joined.
 fn joined_chunks(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut joined = Vec::new();
     for at in memmem::find_iter(bytes, b"base64") {
@@ -161,7 +160,7 @@ fn around(bytes: &[u8], at: usize) -> String {
     String::from_utf8_lossy(&bytes[at.saturating_sub(AROUND)..end]).into_owned()
 }
 
-/// Whether a byte may be a part of what spells a mark.
+/// Whether a byte may be a part of a spelled mark.
 fn is_spelling(byte: u8) -> bool {
     is_base64(byte) || b"=\\%&#;{}".contains(&byte)
 }
@@ -177,8 +176,8 @@ fn may_spell(piece: &[u8]) -> bool {
             || piece.split(|byte| !is_base64(*byte)).any(|run| run.len() >= SHORTEST))
 }
 
-/// What the values of `content` say one behind the other, where there is more than one,
-/// however often the JSON around them is escaped.
+/// The values of `content`, joined, if there is more than one, however often the JSON around them
+/// is escaped.
 fn joined_deltas(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut joined = Vec::new();
     let mut count = 0;
@@ -206,7 +205,8 @@ fn number(digits: Option<&[u8]>, radix: u32) -> Option<u8> {
     u8::try_from(value).ok()
 }
 
-/// The text with each escape replaced by what it means: a byte, and how many it takes.
+/// The text with each escape replaced by its meaning. `read` returns the byte, and how many bytes
+/// the escape takes.
 fn unescaped(bytes: &[u8], read: fn(&[u8]) -> Option<(u8, usize)>) -> Option<Vec<u8>> {
     let (mut out, mut at, mut changed) = (Vec::with_capacity(bytes.len()), 0, false);
     while at < bytes.len() {
@@ -260,7 +260,7 @@ fn html(rest: &[u8]) -> Option<(u8, usize)> {
     Some((byte, length + 3))
 }
 
-/// What the runs of base64 say that begin so many characters behind a run's beginning.
+/// Decodes the base64 that begins at this offset in each run.
 fn base64_from(piece: &[u8], offset: usize) -> Option<Vec<u8>> {
     let value = |byte: u8| match byte {
         b'A'..=b'Z' => byte - b'A',
@@ -284,7 +284,7 @@ fn base64_from(piece: &[u8], offset: usize) -> Option<Vec<u8>> {
     (!out.is_empty()).then_some(out)
 }
 
-/// What the runs of hex say that begin so many digits behind a run's beginning.
+/// Decodes the hex that begins at this offset in each run.
 fn hex_from(piece: &[u8], offset: usize) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     for run in piece.split(|byte| !byte.is_ascii_hexdigit()) {

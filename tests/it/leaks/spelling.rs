@@ -1,19 +1,18 @@
-//! Secrets, and ways to write them: those of JSON and programs, URLs, HTML, base64 and hex,
-//! one upon another.
+//! Secrets, and ways to spell them: in JSON and programs, URLs, HTML, base64 and hex, also nested.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 
 use crate::support::chance::Chance;
 
-/// Both are in every secret, so that a part that is left shows: of a text that is cut in
-/// two, one half holds one of them.
+/// Both are in every secret, so that a remaining part is found: if a text is cut in two, one half
+/// has one of them.
 pub(super) const MARKS: [&str; 2] = ["Zq7kWx", "Jv9dTp"];
 
-/// What a token may hold.
+/// The characters that a token may have.
 pub(super) const TOKEN: &str = "ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz23456789-_";
 
-/// What other keys are made of.
+/// The characters of other keys.
 const ALPHABETS: [&str; 4] = [
     TOKEN,
     "0123456789abcdef",
@@ -21,19 +20,19 @@ const ALPHABETS: [&str; 4] = [
     "ABCDEFabcdef0123456789.~!*:@/+-_=",
 ];
 
-/// What stands around a secret in base64 and hex.
+/// The characters around a secret in base64 and hex.
 const AROUND: &str = "ABCDEFabcdef0123456789 .,;:(){}<>=\"\né漢";
 
-/// A longer text is spelled no further.
+/// A longer text is not spelled any further.
 const LONGEST: usize = 1500;
 
-/// A secret of its own, of the characters of some alphabet.
+/// A random secret with the characters of one of the alphabets.
 pub(super) fn secret(chance: &mut Chance) -> String {
     let alphabet = ALPHABETS[chance.below(ALPHABETS.len())];
     secret_of(alphabet, chance)
 }
 
-/// A secret of its own, of these characters.
+/// A random secret with these characters.
 pub(super) fn secret_of(alphabet: &str, chance: &mut Chance) -> String {
     let mut part = || {
         let length = chance.below(10);
@@ -47,13 +46,13 @@ pub(super) fn text(chance: &mut Chance, of: &str, length: usize) -> String {
     (0..length).map(|_| of[chance.below(of.len())]).collect()
 }
 
-/// A text spelled in one to so many ways, one upon the other.
+/// A text in one to `most` nested spellings.
 pub(super) fn spelled(secret: &str, most: usize, chance: &mut Chance) -> String {
     let times = 1 + chance.below(most);
     (0..times).fold(secret.to_owned(), |text, _| once(text, chance))
 }
 
-/// How many ways there are to write a text.
+/// How many ways there are to spell a text.
 const WAYS: usize = 18;
 
 fn once(plain: String, chance: &mut Chance) -> String {
@@ -90,7 +89,7 @@ fn once(plain: String, chance: &mut Chance) -> String {
     }
 }
 
-/// A text as JSON writes it, with the escapes that stand in it already.
+/// A text in JSON, with the escapes that it already has.
 fn as_json(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n").replace('\u{e000}', "\\")
 }
@@ -100,7 +99,7 @@ fn as_html(text: &str) -> String {
     text.replace('"', "&quot;").replace('\'', "&apos;")
 }
 
-/// A text as hex writes it.
+/// A text in hex.
 pub(super) fn hex(text: &str) -> String {
     text.bytes().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,12 +1,12 @@
-//! The table of docs/security.md: what becomes of a secret at each place in each output.
+//! Tests of the table in docs/security.md: what happens to a secret at each place in each output.
 
 use super::{Case, Chance, OUTPUTS, PLACES, run};
 
 const BEGIN: &str = "<!-- secrets: begin -->\n";
 const END: &str = "<!-- secrets: end -->";
 
-/// The table as a run gives it: `removed` where the mark stands in the place of the secret,
-/// `absent` where the output has nothing of that place.
+/// The table of a run: `removed` if the output has the mark in place of the secret, `absent` if it
+/// has nothing from that place.
 fn table() -> String {
     let mut chance = Chance::of(15);
     let marks = |cases: &[Case]| {
