@@ -1,4 +1,4 @@
-//! What may call loomrec: web pages, names that were made to lead here, targets of others.
+//! Tests of access policy: web pages, rebound host names, and request targets of other servers.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ fn upstream() -> Upstream {
     Upstream::always(Answer::json(200, chat_answer("Hello")))
 }
 
-/// What a page in a browser sends, each in a way of its own.
+/// The headers that a page in a browser sends, one call for each combination.
 fn of_a_page(call: impl Fn() -> Call) -> Vec<Call> {
     [
         ["origin: https://evil.example", "sec-fetch-site: cross-site"],
@@ -47,7 +47,7 @@ fn a_request_of_a_web_page_reaches_no_upstream_and_is_not_recorded() {
             "{message}"
         );
     }
-    // Nothing was recorded, and that is not ok.
+    // Nothing was recorded, so the run fails.
     server.stop().expect(1);
     assert_eq!((upstream.requests(), scene.recording().exists()), (0, false));
     let receipt: Value =
@@ -136,7 +136,7 @@ fn a_page_of_an_allowed_origin_calls_as_a_browser_has_it() {
     let answer = server.call(&page()).expect(200);
     assert_eq!(answer.header("access-control-allow-origin"), Some("http://localhost:3000"));
     assert_eq!(answer.header("access-control-expose-headers"), Some("*"));
-    // Errors of our own can be read, too.
+    // The page can also read our own errors.
     let lost = server.call(&Call::get("/nowhere").header(origin)).expect(404);
     assert_eq!(lost.header("access-control-allow-origin"), Some("http://localhost:3000"));
     server.call(&chat("hi").header("origin: http://localhost:3001")).expect(403);
@@ -150,7 +150,7 @@ fn a_page_of_an_allowed_origin_calls_as_a_browser_has_it() {
 fn a_page_of_another_origin_resets_no_run() {
     let (scene, upstream) = (Scene::new(), Upstream::always(Answer::json(200, chat_answer("ok"))));
     scene.recorded(&upstream, &[chat("hi")]);
-    // Neither the page under test, nor one that holds the token.
+    // Neither an allowed page nor one that has the token may reset the run.
     for more in [&["--allow-origin", "*"][..], &["--control-token", "t"]] {
         let server = scene.replay(more);
         server.call(&chat("hi")).expect(200);
@@ -171,7 +171,7 @@ fn a_page_of_another_origin_resets_no_run() {
         ] {
             assert_eq!(reset(page), 403, "{more:?} {page:?}");
         }
-        // Nothing was reset.
+        // The reset did not happen.
         server.call(&chat("hi")).expect(422);
         let own = format!("origin: http://{}", server.address);
         for caller in [&[own.as_str(), "sec-fetch-site: same-origin"][..], &[]] {
@@ -247,12 +247,12 @@ fn a_host_with_a_scheme_or_a_mapped_address_opens_no_control_path() {
         let reset = Call::post("/__loomrec/reset", "").header(&format!("host: {host}"));
         assert_eq!(server.call(&reset).status, 403, "{host}");
     }
-    // Nothing was reset.
+    // The reset did not happen.
     server.call(&chat("hi")).expect(422);
     server.stop().expect(1);
 }
 
-/// A command during which a page calls.
+/// A command that calls as a page would.
 const PAGE: &str = r#"
 import os, urllib.error, urllib.request
 url = os.environ["OPENAI_BASE_URL"] + "/chat/completions"

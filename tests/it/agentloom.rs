@@ -1,5 +1,5 @@
-//! Plain AgentLoom files: they replay for whichever provider asks, and what is
-//! recorded here can be read there.
+//! Tests of plain AgentLoom files: they replay for any provider, and AgentLoom can read what is
+//! recorded here.
 
 use std::time::Instant;
 
@@ -126,7 +126,7 @@ fn what_is_recorded_keeps_agentlooms_types() {
     assert_eq!(scene.takes().len(), calls.len());
     for (name, take) in scene.takes() {
         assert!(take["content"].is_string(), "{name}: content");
-        // AgentLoom takes no cost for 0.0, and breaks on a null.
+        // AgentLoom reads an absent cost as 0.0, and fails on a null.
         let cost = take.get("cost_usd");
         assert!(cost.is_none_or(Value::is_number), "{name}: cost_usd");
         assert!(take["latency_ms"].is_number(), "{name}: latency_ms");
@@ -173,7 +173,7 @@ fn what_agentloom_refuses_is_refused() {
         (r#"{"plan": "text"}"#.to_owned(), "is a string"),
         (r#"{"plan": null}"#.to_owned(), "is null"),
         (r#"{"plan": [{}, 1]}"#.to_owned(), "a list with a number in it"),
-        // This it loads, and breaks when it is asked.
+        // AgentLoom loads this, and fails when it is called.
         (format!(r#"{{"{hash}": [{{"content": "x"}}]}}"#), "a list may only stand under a step id"),
     ] {
         let scene = Scene::new();
@@ -229,12 +229,12 @@ fn the_latency_models_wait_as_agentlooms_do() {
         waited
     };
     let waited = |latency: &[&str]| waited_at("slow", latency);
-    // Its own time, whatever the constant.
+    // The recorded time, whatever the constant.
     assert!(waited(&["--latency", "replay", "--latency-ms", "9"]) >= 400);
-    // The constant, where it has no time of its own.
+    // The constant, for an answer without a recorded time.
     assert!(waited_at("untimed", &["--latency", "replay", "--latency-ms", "250"]) >= 250);
-    // The constant, whatever was recorded.
+    // The constant, whatever time was recorded.
     assert!(waited(&["--latency", "constant", "--latency-ms", "250"]) >= 250);
-    // Three deviations, a tenth of the mean each, below it.
+    // At least the mean minus three deviations of a tenth each.
     assert!(waited(&["--latency", "normal", "--latency-ms", "300"]) >= 200);
 }

@@ -1,4 +1,4 @@
-//! Bad input: refused before anything listens, with place and remedy.
+//! Tests of bad input, which is refused before the server listens, with place and remedy.
 
 use std::net::TcpListener;
 
@@ -11,7 +11,7 @@ fn good() -> Scene {
     scene
 }
 
-/// Every way in which a recording cannot be used, and what the message must name.
+/// Recordings that cannot be used, one for each reason, and what the message must contain.
 fn bad_recordings() -> Vec<(&'static str, Vec<u8>, &'static str)> {
     let text = good().text();
     let newer = text.replace("\"format\": \"1.0\"", "\"format\": \"2.0\"");
@@ -247,7 +247,7 @@ fn a_copy_that_fails_does_not_break_the_answer_but_the_run() {
     std::fs::write(scene.path("sub"), "a file where the folder was").unwrap();
     assert_eq!(server.call(&chat("b")).expect(200).text(), chat_answer("x"));
     server.stop().expect(5).says(&["run.json"]);
-    // The log went with the folder, and is merged there.
+    // The log moved with the folder, and is merged there.
     scene.run(&["verify", "--fix", scene.path("moved/run.json").to_str().unwrap()]).expect(0);
     assert!(std::fs::read_to_string(scene.path("moved/run.json")).unwrap().contains("\"a\""));
 }

@@ -1,4 +1,4 @@
-//! Compressed answers that decode to far more than they are.
+//! Tests of compressed answers that decode to far more than their size.
 
 use std::io::Write as _;
 
@@ -23,7 +23,7 @@ fn bomb() -> Vec<u8> {
     gzip(&vec![0; 8 << 20]).repeat(128)
 }
 
-/// A recording of one chat, whose answer has this body and coding.
+/// A recording of one chat whose answer has this body and coding.
 fn recorded(body: &[u8], coding: &str) -> Scene {
     let scene = Scene::new();
     let upstream = Upstream::always(Answer::json(200, chat_answer("x")));

@@ -1,4 +1,4 @@
-//! Imports of cassettes whose bodies are not the bytes that were sent.
+//! Tests of importing cassettes whose bodies are not the bytes that were sent.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::support::Scene;
 use crate::support::memory::measured;
 use crate::support::shape::chat;
 
-/// What pydantic-ai's serializer writes: JSON bodies as values, streams as texts.
+/// The output of pydantic-ai's serializer: JSON bodies as values, streams as strings.
 const PARSED: &str = "interactions:
 - request:
     headers:
@@ -80,7 +80,7 @@ fn cassette_of_parsed_bodies_comes_over_with_its_bodies_and_says_that_they_were_
     server.stop();
 }
 
-/// One chat whose request and answer say how long they are.
+/// One chat whose request and answer state their lengths.
 fn lengths(request: usize, answer: usize) -> String {
     let body = r#"{"model":"gpt-4o-mini","messages":[{"role":"user","content":"hi"}]}"#;
     let said = r#"{"model":"m","choices":[]}"#;
@@ -140,8 +140,8 @@ fn interaction_whose_body_cannot_be_understood_is_left_out_by_name_and_the_impor
     }
 }
 
-/// A cassette as PyYAML (`yaml.safe_dump`) writes it: the texts `1e5`, `7e2` and `0o17`
-/// without quotes, which it reads as texts, too.
+/// A cassette as PyYAML (`yaml.safe_dump`) writes it: the strings `1e5`, `7e2` and `0o17` without
+/// quotes, which it also reads as strings.
 const TEXTS: &str = "interactions:
 - request:
     headers:
@@ -186,7 +186,7 @@ fn texts_that_py_yaml_writes_without_quotes_stay_texts() {
     server.stop();
 }
 
-/// A cassette whose interactions have these bodies of requests, as values.
+/// A cassette whose interactions have these request bodies, as values.
 fn with_values(bodies: &[&str]) -> String {
     let interactions = bodies.iter().map(|body| {
         format!(

@@ -1,4 +1,5 @@
-//! Credentials in compressed bodies: each coding is read to its end, or the body is not kept.
+//! Tests of credentials in compressed bodies: each coding is decoded completely, or the body is not
+//! kept.
 
 use std::io::{Read as _, Write as _};
 
@@ -16,7 +17,7 @@ use crate::support::{Answer, Call, Scene, Upstream};
 
 const KEY: &str = "canaryKeyQ7f3aZb94Wm2x0";
 
-/// A key of a well-known shape, not written out.
+/// A key with a well-known form, which is not in the source as such.
 fn known_key() -> String {
     format!("sk-ant-api03-{}", "AbCdEfGh1234567890".repeat(2))
 }
@@ -37,13 +38,13 @@ fn zlib(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// A brotli stream of one block that is not compressed.
+/// A brotli stream with one uncompressed block.
 fn brotli(text: &[u8]) -> Vec<u8> {
     let head = ((text.len() as u32 - 1) << 4 | 1 << 20).to_le_bytes();
     [&head[..3], text, &[3]].concat()
 }
 
-/// Text that does not compress to nothing.
+/// Text that does not compress well.
 fn prose(words: u64) -> String {
     (0..words).map(|at| format!("{:x} ", at.wrapping_mul(at).wrapping_mul(2_654_435_761))).collect()
 }
@@ -52,7 +53,7 @@ fn own(call: Call) -> Call {
     call.header(&format!("authorization: Bearer {KEY}")).header("accept-encoding: gzip, zstd")
 }
 
-/// What stands in a body of the file, and what other programs decode of it.
+/// The text in a body of the file, and what other programs decode from it.
 fn readable(body: &Value) -> String {
     let mut bytes = Vec::new();
     let mut push = |part: &Value| match part["base64"].as_str() {
@@ -69,7 +70,7 @@ fn readable(body: &Value) -> String {
     texts.iter().map(|text| String::from_utf8_lossy(text)).collect()
 }
 
-/// Records the answer to one call, by a run that ends with `code`.
+/// Records the answer to one call in a run that exits with `code`.
 #[track_caller]
 fn record(scene: &Scene, call: Call, answer: Answer, code: i32) -> String {
     let upstream = Upstream::always(answer);
@@ -134,7 +135,7 @@ fn a_cut_answer_of_zstandard_is_kept_only_where_all_of_it_was_read() {
     let text = prose(90_000);
     let headers = ["content-type: text/plain", "content-encoding: zstd", "content-length: 9999999"];
     for (key, cut, code) in [(KEY, 2000, 5), ("none", 2000, 5), (KEY, 3, 0), ("none", 3, 0)] {
-        // Cut within a compressed block, or behind the start of another frame.
+        // Cut within a compressed block, or after the start of another frame.
         let mut packed = zstd(format!("Your key is {key} {text}").as_bytes());
         packed.truncate(packed.len() - if cut == 3 { 0 } else { cut });
         packed.extend_from_slice(if cut == 3 { &[0x28, 0xb5, 0x2f] } else { b"" });
@@ -163,7 +164,7 @@ fn each_content_encoding_header_of_an_answer_counts() {
         (vec!["content-encoding: gzip", "content-encoding: IDENTITY"], gzip(whole.as_bytes())),
         (vec!["content-encoding: zstd", "content-encoding: gzip"], gzip(&zstd(whole.as_bytes()))),
         (vec!["content-encoding: Identity"], whole.clone().into_bytes()),
-        // A text under the header of a coding that it does not have.
+        // A text with the header of a coding that it does not have.
         (vec!["content-encoding: gzip"], whole.clone().into_bytes()),
     ];
     for (headers, body) in answers {
@@ -209,8 +210,8 @@ fn an_answer_with_bytes_behind_the_end_of_its_coding_is_not_kept() {
     ];
     for (coding, packed) in packed {
         for rest in [format!(" {}", known_key()).into_bytes(), gzip(KEY.as_bytes())] {
-            // A member of gzip behind another is a part of it, and brotli that is not
-            // compressed is a text with the other.
+            // A second gzip member belongs to the first, and text after uncompressed brotli is
+            // readable as a whole.
             if (coding == "gzip" && rest[0] != b' ') || (coding == "br" && rest[0] == b' ') {
                 continue;
             }
@@ -254,7 +255,7 @@ fn redact_reads_requests_under_each_coding() {
     }
 }
 
-/// A recording of one answer without a request.
+/// A recording of one answer without its request.
 fn with_answer(headers: Value, members: Value) -> Scene {
     let mut response = json!({"status": 200, "headers": headers, "end": "complete"});
     response.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());

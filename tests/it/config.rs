@@ -1,4 +1,4 @@
-//! The project's settings, what is in force, and the doctor.
+//! Tests of the project's settings, of the settings in force, and of the doctor.
 
 use std::fs;
 
@@ -197,10 +197,10 @@ fn the_doctor_sends_a_key_only_to_where_its_sdk_is_pointed() {
     assert_eq!(gateway.received()[0].target, "/v1/models");
     assert_eq!(gateway.received()[0].header("authorization"), Some("Bearer sk-canary"));
     assert!(done.stdout.contains("takes the key in OPENAI_API_KEY"), "{}", done.stdout);
-    // There is nothing at Azure that would tell of a key: it is not sent.
+    // Azure has nothing that shows whether a key is valid, so the key is not sent.
     assert_eq!(gateway.received()[1].header("api-key"), None);
     assert!(!done.stdout.contains("the key in AZURE_OPENAI_API_KEY"), "{}", done.stdout);
-    // Gemini says so with 400.
+    // Gemini reports that with a 400.
     assert_eq!(filed.requests(), 1);
     assert!(done.stdout.contains("does not take the key in GEMINI_API_KEY"), "{}", done.stdout);
 }

@@ -1,5 +1,5 @@
-//! Recorders that are killed at any moment: nothing that a client received to
-//! its last byte is lost, and nothing is kept twice.
+//! Tests of recorders that are killed at any moment: nothing that a client received completely is
+//! lost, and nothing is kept twice.
 
 use std::ffi::OsString;
 use std::io::ErrorKind;
@@ -14,12 +14,12 @@ use crate::support::loomrec::{Process, command};
 use crate::support::swarm::{Habit, Swarm, call};
 use crate::support::{Client, Scene};
 
-/// A moment in the life of a process: up to this many microseconds from now.
+/// Sleeps for a random time, less than this many microseconds.
 fn a_moment(chance: &mut Chance, microseconds: usize) {
     std::thread::sleep(Duration::from_micros(chance.below(microseconds) as u64));
 }
 
-/// A recorder that ends well, so that whatever the dead left is tidied up.
+/// Runs a recorder that ends normally, so that the files of killed ones are cleaned up.
 fn tidy(scene: &Scene, upstream: &crate::support::Upstream) {
     let server = scene.record(upstream, &[]);
     server.call(&call("chat-last")).expect(200);
@@ -60,7 +60,8 @@ fn nothing_answered_is_lost_when_all_recorders_are_killed_at_once() {
         swarm.ledger.wait_for(calls);
         a_moment(&mut chance, 3000);
         fleet.kill_all();
-        // Every other time the next recorder finds what the dead left; else `verify --fix`.
+        // In every other round the next recorder finds the files of the killed ones; else `verify
+        // --fix` does.
         if round % 2 == 0 {
             check(&scene, &swarm.ledger.marks());
         }
@@ -87,7 +88,7 @@ fn nothing_answered_is_lost_when_a_recorder_is_killed_while_it_ends() {
         calls = calls.max(swarm.ledger.len()) + 10 + chance.below(20);
         swarm.ledger.wait_for(calls);
         server.process.signal("INT");
-        // The first at once; later ones may be anywhere in the ending, or behind it.
+        // The first is killed at once, later ones at any moment while they end or after that.
         a_moment(&mut chance, 1 + 2_000 * run);
         kill(&server);
         let code = server.process.wait().code;
@@ -102,7 +103,7 @@ fn nothing_answered_is_lost_when_a_recorder_is_killed_while_it_ends() {
     check_replay(&scene, &kept);
 }
 
-/// A recording of many entries, so that folding takes a while.
+/// A recording of many entries, so that compaction takes a while.
 fn large(scene: &Scene, entries: usize) {
     let mut text = String::from("{\n  \"_version\": 2");
     for n in 0..entries {
@@ -112,8 +113,8 @@ fn large(scene: &Scene, entries: usize) {
     scene.write(text + "\n}\n");
 }
 
-/// Runs a command until its fold shows in the folder, and kills it a moment
-/// later; gives whether it died of that.
+/// Runs a command until its compaction shows in the folder, and kills it a moment later. Returns
+/// whether the kill ended it.
 fn killed_while_folding(scene: &Scene, args: &[OsString], chance: &mut Chance) -> bool {
     let mut process = Process::spawn(&mut command(scene.dir(), args));
     let until = Instant::now() + PATIENCE;
@@ -152,16 +153,16 @@ fn a_kill_while_folding_leaves_the_old_file_or_the_new_one() {
         kill(&server);
         server.process.wait().expect(-9);
         let log = std::fs::read(scene.beside(".log")).unwrap();
-        // What the dead left is merged by the next recorder before it listens.
+        // The next recorder merges what the killed ones left before it listens.
         let args = scene.record_args(&upstream.url(), &["--listen", "127.0.0.1:0"]);
         killed += usize::from(killed_while_folding(&scene, &args, &mut chance));
-        // Whatever is there now, the file is whole and nothing is in doubt.
+        // In any state, the file is whole and its contents are unambiguous.
         let takes = scene.takes().len();
         assert!([OLD, OLD + NEW].contains(&takes), "{takes} takes: neither old nor new");
         assert_eq!(listed(&scene), OLD + NEW);
         scene.record(&upstream, &[]).stop().expect(0);
         let text = scene.text();
-        // Folding the same log again changes nothing.
+        // Compacting the same log again changes nothing.
         for suffix in [".log", ".folding"] {
             std::fs::write(scene.beside(suffix), &log).unwrap();
             assert_eq!((listed(&scene), scene.text()), (OLD + NEW, text.clone()));
@@ -179,7 +180,7 @@ fn a_kill_while_folding_leaves_the_old_file_or_the_new_one() {
 fn every_place_where_a_fold_can_die_reads_the_same() {
     let (scene, upstream) = (Scene::new(), teller());
     let calls: Vec<_> = (0..3).map(|n| call(&format!("chat-call{n}"))).collect();
-    // The same calls in the same run: further takes, so that folding twice would show.
+    // The same calls in the same run are further takes, so that compacting twice would show.
     let record = || {
         let server = scene.record(&upstream, &["--run", "one"]);
         calls.iter().for_each(|call| drop(server.call(call).expect(200)));
@@ -195,7 +196,7 @@ fn every_place_where_a_fold_can_die_reads_the_same() {
     merged(&scene);
     let (new, marks) = (scene.text(), kept(&scene));
     assert_eq!(marks.len(), 6);
-    // What stands beside the file after each step: the log, the log being folded.
+    // The files beside the recording after each step: the log, and the log that is being compacted.
     for (step, text, beside) in [
         ("before the log is renamed", &old, &[".log"][..]),
         ("before the file is replaced", &old, &[".folding"]),

@@ -1,4 +1,4 @@
-//! Imports of files that hold calls only in part: nothing comes over empty or cut.
+//! Tests of importing files that hold calls only in part: no empty or cut call is imported.
 
 use std::fmt::Write as _;
 
@@ -14,7 +14,7 @@ const URI: &str = "https://api.openai.com/v1/chat/completions";
 
 const ASKED: &str = r#"{"model":"gpt-4o-mini","messages":[{"role":"user","content":"hi"}]}"#;
 
-/// A cassette of interactions, each with these lines of its request and its response.
+/// A cassette of interactions, each with these lines of its request and response.
 fn cassette(parts: &[(&str, &str)]) -> String {
     let mut text = String::from("interactions:\n");
     for (request, response) in parts {
@@ -220,14 +220,14 @@ fn rules_of_the_environment_give_way_to_those_of_the_recording_that_calls_are_ad
     run(&scene, &["import", "a.yaml", "-o", "run.json"]).expect(0);
     let ran = with(&["import", "b.yaml", "--into", "run.json"]).expect(0);
     assert!(ran.stderr.contains("under the rules of the recording"), "{}", ran.stderr);
-    // The recording ignores nothing: two seeds are two calls, and its rules stay as they were.
+    // The recording ignores nothing: two seeds are two calls, and its rules do not change.
     let keys: Vec<String> = entries(&scene.recording()).into_iter().map(|(key, _)| key).collect();
     assert!(keys.len() == 2 && keys[0] != keys[1] && !keys[1].ends_with("#2"), "{keys:?}");
     assert!(!std::fs::read_to_string(scene.recording()).unwrap().contains("/seed"));
     run(&scene, &["verify", "run.json"]).expect(0);
     let typed = with(&["import", "b.yaml", "--into", "run.json", "--ignore", "/seed"]).expect(2);
     assert!(typed.stderr.contains("--ignore cannot be used with --into"), "{}", typed.stderr);
-    // Those of a new recording are the environment's.
+    // The rules of a new recording are the environment's.
     with(&["import", "a.yaml", "b.yaml", "-o", "new.json"]).expect(0);
     let keys: Vec<String> =
         entries(&scene.path("new.json")).into_iter().map(|(key, _)| key).collect();

@@ -1,4 +1,4 @@
-//! Redaction works on what bodies and streams say, not on their bytes.
+//! Tests that redaction works on the decoded text of bodies and streams, not on their bytes.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -13,7 +13,7 @@ const CHAT: &str = "/openai/v1/chat/completions";
 const RULE: &str = "CUST-[0-9]{6}";
 const PIECES: [&str; 4] = ["It is CU", "ST-12", "", "3456, yes."];
 
-/// A key of a well-known shape, not written out.
+/// A key with a well-known form, which is not in the source as such.
 fn key() -> String {
     format!("sk-ant-api03-{}", "a1B2c3D4e5".repeat(4))
 }
@@ -29,7 +29,7 @@ fn a_rule_ends_with_the_string_and_another_prompt_is_not_served() {
     let body = &scene.only_take()["request"]["body"];
     assert_eq!(body["messages"][0]["content"], "[REDACTED]");
     assert_eq!(body["model"], "gpt-4o-mini");
-    // The members behind the prompt are a part of the request still.
+    // The members after the prompt are still a part of the request.
     let other = |name: &str, value: Value| {
         let mut body = chat_body("Today is Friday.");
         body[name] = value;
@@ -71,7 +71,7 @@ fn a_rule_leaves_numbers_and_names_and_warns_where_it_does_nothing_else() {
     );
     let warning = "--redact 1[0-9]{9} matched only names of members and numbers";
     assert!(said.stderr.contains(warning), "{}", said.stderr);
-    // One that also matches a text is of use.
+    // A rule that also matches a text is useful.
     let scene = Scene::new();
     let server = scene.record(&upstream, &["--redact", "1[0-9]{9}"]);
     server.call(&chat("call 1712345678")).expect(200);
@@ -109,7 +109,7 @@ fn a_secret_is_found_however_json_spells_it() {
         scene.run(&["verify", "run.json"]).expect(0);
         scene.replayed(&[], &[Call::post(CHAT, &body)], 0);
     }
-    // A URL's credentials, its slashes escaped.
+    // The credentials in a URL whose slashes are escaped.
     let scene = Scene::new();
     let upstream = Upstream::always(Answer::json(200, chat_answer("ok")));
     let body = chat_body("SECRET").to_string().replace("SECRET", "pg:\\/\\/me:hunter2@db");
@@ -152,10 +152,10 @@ fn forms_and_parts_are_searched_field_by_field() {
     assert!(text.contains(r"kept\r\n--XX--\r\n"), "{text}");
 }
 
-/// A stream: where it is called, its media type, and a chunk for each event.
+/// A stream: its call, its media type, and one chunk per event.
 type Stream = (Call, &'static str, Vec<Vec<u8>>);
 
-/// A stream of each framing that says these pieces.
+/// A stream in each framing with these pieces of text.
 fn streams(pieces: &[&str]) -> Vec<Stream> {
     [text_streams(pieces), framed_streams(pieces)].concat()
 }
@@ -169,7 +169,7 @@ fn gemini(text: &&str) -> Value {
     json!({"candidates": [{"content": {"parts": [{"text": text}]}}]})
 }
 
-/// Server-sent events and lines.
+/// Server-sent events and JSON lines.
 fn text_streams(pieces: &[&str]) -> Vec<Stream> {
     let data = |value: Value| format!("data: {value}\n\n");
     let responses = |text: &&str| {
@@ -246,7 +246,7 @@ fn streamed(media: &str, chunks: &[Vec<u8>]) -> Answer {
     chunks.iter().fold(Answer::head(200, &head), Answer::chunk).end()
 }
 
-/// What the data of a stream's events says, base64 decoded.
+/// The data of a stream's events, decoded from base64.
 fn data(media: &str, body: &[u8]) -> Vec<String> {
     let framing = Framing::of_media(media).unwrap_or(Framing::Array);
     let data = events(framing, body).filter_map(|event| event.data.map(|data| data.into_owned()));
@@ -274,7 +274,7 @@ fn a_secret_that_a_stream_says_in_pieces_is_removed_from_each_of_them() {
             let upstream = Upstream::always(streamed(media, &chunks));
             let cohere = format!("cohere={}", upstream.url());
             let server = scene.record(&upstream, &["--redact", RULE, "--upstream", &cohere]);
-            // The client gets what the upstream sent.
+            // The client gets the bytes that the upstream sent.
             assert_eq!(server.call(&call).expect(200).body(), chunks.concat());
             server.stop().expect(0);
             let take = scene.only_take();
@@ -309,7 +309,7 @@ fn verify_and_redact_find_what_a_stream_says_in_pieces() {
         let response = file[&name]["response"].as_object_mut().unwrap();
         response.retain(|name, _| !matches!(name.as_str(), "body" | "style" | "text"));
         response.insert("chunks".to_owned(), recorded.collect());
-        // As it was recorded before streams were read.
+        // As it was recorded before streams were decoded.
         scene.write(serde_json::to_string_pretty(&file).unwrap());
         let said = scene.run(&["verify", "run.json"]).expect(1);
         assert!(said.stdout.contains("credential"), "{media}: {}", said.stdout);

@@ -1,5 +1,5 @@
-//! The two modes of delivery: a streamed recording answers a complete request,
-//! and the reverse; where both were recorded each serves its own.
+//! Tests of the two modes of delivery: a streamed recording answers a complete request, and the
+//! reverse. If both were recorded, each answers its own mode.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use crate::support::shape::{
 };
 use crate::support::{Answer, Call, Scene, Upstream};
 
-/// The JSON of each `data:` line but the end marker.
+/// The JSON of each `data:` line except the end marker.
 fn data(stream: &str) -> Vec<Value> {
     let lines = stream.lines().filter_map(|line| line.strip_prefix("data: "));
     lines.filter(|d| *d != "[DONE]").map(|d| serde_json::from_str(d).unwrap()).collect()
@@ -235,7 +235,7 @@ fn a_take_that_cannot_be_given_in_one_form_is_still_owed_in_its_own() {
         "/gemini/v1beta/models/gemini-2.5-flash:generateContent",
         json!({"contents": [{"parts": [{"text": "hi"}]}]}).to_string(),
     );
-    // A stream without its end is no complete answer.
+    // A stream without its end is not a complete answer.
     let events = gemini_answer("hello").replace("finishReason", "unfinished");
     let upstream = Upstream::always(Answer::events(&[format!("data: {events}\n\n")]));
     let recorded = scene.record(&upstream, &["--upstream", &format!("gemini={}", upstream.url())]);

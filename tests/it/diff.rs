@@ -1,4 +1,4 @@
-//! `diff`: what changed between two recordings, for people and for programs.
+//! Tests of `diff`: the changes between two recordings, for people and for programs.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -23,7 +23,7 @@ fn calls_tool(city: &str) -> String {
     answer.to_string()
 }
 
-/// Answers with words of one kind or the other.
+/// An upstream with one of two sets of answers.
 fn upstream(second: bool) -> Upstream {
     Upstream::start(move |request| {
         let text = request.text();
@@ -69,7 +69,7 @@ fn sample() -> Scene {
     scene
 }
 
-/// What `diff --json` says of the two, which differ.
+/// The output of `diff --json` for the two recordings, which differ.
 fn told(scene: &Scene, more: &[&str], code: i32) -> Value {
     let args = [&["diff", "a.json", "b.json", "--json"], more].concat();
     serde_json::from_str(&scene.run(&args).expect(code).stdout).unwrap()
@@ -148,7 +148,7 @@ fn recording_does_not_differ_from_itself_nor_from_its_like() {
     let scene = sample();
     let ended = scene.run(&["diff", "a.json", "a.json"]).expect(0);
     assert_eq!(ended.stdout, "no difference: 6 calls the same\n");
-    // The same calls again: other times, another cut of the stream.
+    // The same calls again, with other times and the stream in other chunks.
     let again = [chat("hi"), chat_streamed("Say hello")];
     for (second, name) in [(false, "one.json"), (true, "two.json")] {
         scene.recorded(&upstream(second), &again);
@@ -183,7 +183,7 @@ fn call_is_the_same_when_what_changed_is_left_out() {
         body["user"] = json!(name);
         let call = || Call::post(CHAT, body.to_string());
         let upstream = Upstream::start(move |_| {
-            // So that the times differ.
+            // Makes the times differ.
             std::thread::sleep(Duration::from_millis(slow));
             Answer::json(200, chat_answer("Rain, alas."))
         });
@@ -225,7 +225,7 @@ fn recording_that_is_being_recorded_is_compared_as_far_as_it_is() {
     server.stop().expect(0);
 }
 
-/// Recordings that a program could be given, and that are none.
+/// Files that a program could be given and that are not recordings.
 fn bad() -> Vec<(&'static str, Vec<u8>)> {
     let good = std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("recordings/demo.json"));
     let good = good.unwrap();
@@ -296,7 +296,7 @@ fn nothing_of_a_recording_acts_on_the_terminal_or_shows_a_secret() {
         for bad in ["\u{1b}", "\u{9b}", "\u{202e}", "\r", secret] {
             assert!(!shown.contains(bad), "{bad:?} in {more:?}: {shown:?}");
         }
-        // Nothing else is taken out of a text.
+        // Nothing else is removed from a text.
         assert!(more == ["--stat"] || shown.contains("Basic words"), "{more:?}: {shown}");
     }
     let shown = scene.run(&["show", "--text", "a.json"]).expect(0).stdout;
@@ -334,7 +334,7 @@ fn closed_stdout_is_no_error_and_the_answer_stays() {
     }
 }
 
-/// Runs git in a folder, and gives what it said.
+/// Runs git in a folder, and returns its output.
 #[track_caller]
 fn git(dir: &Path, args: &[&str]) -> String {
     let mut command = Command::new("git");
@@ -378,7 +378,7 @@ fn git_diff_shows_recordings_as_text_through_textconv() {
         );
     }
     git(&dir, &["commit", "-qam", "two"]);
-    // Only times changed: nothing to review.
+    // If only times changed, there is nothing to review.
     scene.recorded(&upstream(true), &[chat("hi")]);
     let mut text = std::fs::read_to_string(&file).unwrap();
     text = regex::Regex::new(r#""latency_ms": [0-9.]+"#)

@@ -1,5 +1,5 @@
-//! A disk that is full, and a folder that goes away: traffic goes on, the error
-//! is said with its remedy, and recording resumes when the cause is gone.
+//! Tests of a full disk and of a folder that disappears: traffic goes on, the error is reported
+//! with its remedy, and recording resumes when the cause is gone.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -14,14 +14,14 @@ use crate::support::ledger::{check, check_replay, mark, teller};
 use crate::support::swarm::call;
 use crate::support::{Scene, Server};
 
-/// A file system of its own, so small that it can be filled.
+/// A separate file system that is so small that it can be filled.
 struct SmallDisk {
-    /// Goes after the file system on it.
+    /// Removed after the file system on it.
     folder: tempfile::TempDir,
 }
 
 impl SmallDisk {
-    /// Mounts it, where this user may.
+    /// Mounts it, if this user may.
     fn mount(test: &str) -> Option<Self> {
         let folder = tempfile::TempDir::with_prefix("loomrec-disk-").unwrap();
         let mut mount = Command::new("mount");
@@ -38,7 +38,7 @@ impl SmallDisk {
         self.folder.path()
     }
 
-    /// Takes all the space there is; removing the file gives it back.
+    /// Fills all free space; removing the file frees it again.
     fn fill(&self) -> PathBuf {
         let path = self.path().join("ballast");
         let mut file = File::create(&path).unwrap();
@@ -56,7 +56,7 @@ impl Drop for SmallDisk {
     }
 }
 
-/// Calls one after the other, each answered byte for byte; gives their marks.
+/// Makes calls one after the other, checks each answer byte for byte, and returns their marks.
 fn calls(server: &Server, name: &str, count: usize) -> Vec<String> {
     let one = |n| {
         let text = server.call(&call(&format!("chat-{name}{n}-x3000"))).expect(200).text();
@@ -71,7 +71,7 @@ fn receipt(scene: &Scene) -> Value {
     serde_json::from_slice(&fs::read(scene.path("receipt.json")).unwrap()).unwrap()
 }
 
-/// The lines that say that an exchange was not kept.
+/// The lines that report an exchange that was not kept.
 fn complaints(stderr: &str) -> Vec<&str> {
     stderr.lines().filter(|line| line.contains("NOT in the recording")).collect()
 }
@@ -85,7 +85,7 @@ fn a_full_disk_stops_no_traffic_and_recording_resumes_when_there_is_space() {
     let mut server = scene.record(&upstream, &["--receipt", receipt_path.to_str().unwrap()]);
     let before = calls(&server, "before", 5);
     let ballast = disk.fill();
-    // The space that the log's last block still has may take a call or two.
+    // The free space in the log's last block may be enough for a call or two.
     let during = calls(&server, "during", 40);
     server.process.wait_for("No space left");
     fs::remove_file(&ballast).unwrap();
@@ -129,7 +129,7 @@ fn a_journal_on_a_full_disk_stops_no_traffic_and_goes_on_when_there_is_space() {
     assert!(numbers.starts_with(&[1, 2, 3, 4, 5]) && numbers.ends_with(&[50]), "{numbers:?}");
     let lost = 50 - numbers.len();
     assert!(lost > 0, "{numbers:?}");
-    // The last line says so.
+    // The last line reports it.
     assert_eq!((&last["outcome"], &last["lines"]), (&"skipped".into(), &lost.into()));
     assert!(said.contains(&format!("the journal is not whole: {lost} lines are lost")), "{said}");
 }
@@ -155,7 +155,7 @@ fn a_disk_that_is_full_at_the_start_is_said_before_any_traffic() {
     let mut args = scene.record_args(&upstream.url(), &[]);
     args.extend(["--".into(), "true".into()]);
     let said = crate::support::run(scene.dir(), &args);
-    // An empty file may still be made, so that the start may well succeed.
+    // Empty files can still be created, so the start may succeed.
     assert!([0, 5].contains(&said.code), "{said:?}");
     assert!(!said.stderr.contains("panicked"), "{}", said.stderr);
 }
@@ -176,7 +176,8 @@ fn a_folder_that_goes_away_and_comes_back_is_recorded_into_again() {
     let after = calls(&server, "after", 3);
     let said = server.stop().expect(5).stderr;
     let complaints = complaints(&said);
-    // Each cause is said once: the folder may be missed at the lock or at the run's own file.
+    // Each cause is reported once. The missing folder may be noticed at the lock or at the run's
+    // own file.
     let causes: BTreeSet<_> = complaints.iter().collect();
     assert!(causes.len() == complaints.len() && (1..=2).contains(&causes.len()), "{said}");
     assert!(complaints.iter().all(|complaint| complaint.contains("No such file")), "{said}");
@@ -194,7 +195,7 @@ fn a_limit_of_file_sizes_is_a_write_that_fails_and_not_the_end() {
     let mut args = scene.record_args(&upstream.url(), &["--listen", "127.0.0.1:0"]);
     args.extend(["--receipt".into(), receipt_path.into()]);
     let mut shell = std::process::Command::new("sh");
-    // Blocks of 512 or 1024 bytes: none of the files beside a recording but the log is so large.
+    // In blocks of 512 or 1024 bytes: of the files beside a recording, only the log is so large.
     shell.args(["-c", r#"ulimit -f 16; exec "$0" "$@""#, env!("CARGO_BIN_EXE_loomrec")]);
     shell.args(args).current_dir(scene.dir());
     let server = Server::spawn(&mut shell);

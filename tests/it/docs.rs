@@ -1,5 +1,5 @@
-//! The documents are true: flags, variables, exit codes, dependencies and links
-//! are those of the source and the binary.
+//! Tests that the documents are true: flags, variables, exit codes, dependencies and links agree
+//! with the source and the binary.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -95,7 +95,7 @@ fn flags(command: &str) -> BTreeMap<String, Option<String>> {
     flags
 }
 
-/// What of a text is code: its fenced blocks' lines, and what stands between backticks.
+/// The code in a text: the lines of its fenced blocks, and the text between backticks.
 fn code(text: &str) -> Vec<String> {
     let (mut found, mut prose, mut fenced) = (Vec::new(), String::new(), false);
     for line in text.lines() {
@@ -112,7 +112,7 @@ fn code(text: &str) -> Vec<String> {
     found
 }
 
-/// The flags that a command line gives to loomrec: those before ` -- `.
+/// The flags that a command line passes to loomrec: those before ` -- `.
 fn given(line: &str) -> Option<(String, Vec<String>)> {
     let (_, line) = line.split_once("loomrec ")?;
     let line = line.split(" -- ").next().unwrap().split('#').next().unwrap();
@@ -143,7 +143,7 @@ fn command_lines_in_the_documents_name_flags_that_exist() {
 #[test]
 fn flags_in_running_text_are_flags_of_some_command() {
     let mut known: BTreeSet<String> = COMMANDS.iter().flat_map(|c| flags(c).into_keys()).collect();
-    // Other programs' flags.
+    // Flags of other programs.
     known.extend(["--release", "--locked", "--path", "--lib", "--test"].map(str::to_owned));
     known.extend(
         [
@@ -158,7 +158,7 @@ fn flags_in_running_text_are_flags_of_some_command() {
         ]
         .map(str::to_owned),
     );
-    // Scripts say at their heads which options they have.
+    // The scripts list their options at their beginning.
     let scripts = ["scripts/bench", "scripts/fuzz"].map(|script| (script, read(script)));
     for document in documents() {
         for piece in code(&read(document.to_str().unwrap())) {
@@ -239,7 +239,7 @@ fn every_dependency_has_its_reason() {
     let tables = texts.flat_map(|text| text.split("dependencies]").skip(1));
     let tables = tables.map(|table| table.split("\n[").next().unwrap_or_default());
     let names = tables.flat_map(|table| captures(r"(?m)^([a-z0-9_-]+)(?: =|\.)", table));
-    // The members need no reason here: decision 0054 is theirs.
+    // The members need no reason here, because decision 0054 gives it.
     let names: Vec<&str> = names.filter(|name| !name.starts_with("loomrec-")).collect();
     let reasons = read("docs/decisions/0008-dependencies.md");
     assert!(names.contains(&"tokio") && names.contains(&"proptest"), "{names:?}");
@@ -248,7 +248,7 @@ fn every_dependency_has_its_reason() {
     }
 }
 
-/// The anchors that a document's headings make.
+/// The anchors of a document's headings.
 fn anchors(text: &str) -> BTreeSet<String> {
     let slug = |heading: &str| {
         let kept = |c: &char| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_');

@@ -1,11 +1,11 @@
-//! `--max-age`: takes that are too old are told, and fail the run where that is asked.
+//! Tests of `--max-age`: takes that are too old are reported, and fail the run on request.
 
 use serde_json::{Value, json};
 
 use crate::support::shape::{chat, chat_answer};
 use crate::support::{Answer, Scene, Upstream};
 
-/// A recording of three takes: an old one, one of now, one that does not say.
+/// A recording of three takes: an old one, a new one, and one without a time.
 fn sample() -> Scene {
     let scene = Scene::new();
     let upstream = Upstream::always(Answer::json(200, chat_answer("Hello.")));
@@ -43,7 +43,7 @@ fn old_takes_are_told_and_fail_the_run_only_when_asked() {
     assert_eq!(failed["verdict"], "failed");
     let (_, fine) = told(&["--max-age", "5000w", "--on-expired", "fail"], 0);
     assert_eq!(fine["expired"]["oldest_s"], Value::Null);
-    // By the project's file.
+    // Set in the project's file.
     let settings = "[replay]\nmax-age = '1h'\non-expired = 'fail'\n";
     std::fs::write(scene.path("loomrec.toml"), settings).unwrap();
     told(&[], 1).0.says(&["more than 1 h ago"]);

@@ -1,4 +1,4 @@
-//! Recording again while the upstream fails: good takes stay.
+//! Tests of recording again while the upstream fails: good takes are kept.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -123,7 +123,7 @@ fn a_run_whose_every_call_was_refused_is_not_ok() {
         for told in ["record: failed", "nothing was recorded, since calls were refused: 1"] {
             assert!(ended.stderr.contains(told), "{told}: {}", ended.stderr);
         }
-        // A refused call beside one that was recorded is only told.
+        // A refused call besides one that was recorded is only reported.
         let server = scene.record(&upstream, &[more, &["--receipt", "receipt.json"]].concat());
         server.call(&call);
         if more.is_empty() {

@@ -1,4 +1,4 @@
-//! Streams that are no server-sent events: Ollama's lines and Bedrock's messages.
+//! Tests of streams that are not server-sent events: Ollama's lines and Bedrock's messages.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -25,7 +25,7 @@ fn chat(stream: Option<bool>) -> Call {
     Call::post(CHAT, body.to_string())
 }
 
-/// Bedrock's messages as it sends them, one for each event.
+/// Bedrock's messages as it sends them, one per event.
 fn messages() -> Vec<Vec<u8>> {
     let frame =
         |name, data: Value| EventFrame { name: Some(name), data: Some(data), exception: false };
@@ -46,7 +46,7 @@ fn messages() -> Vec<Vec<u8>> {
     ])
 }
 
-/// The bytes cut where no message ends.
+/// The bytes, cut within messages.
 fn cut_oddly(bytes: &[u8]) -> Vec<Vec<u8>> {
     bytes.chunks(97).map(<[u8]>::to_vec).collect()
 }
@@ -126,7 +126,7 @@ fn bytes_that_do_not_decode_are_kept_and_marked_in_show() {
     ] {
         assert!(shown.stdout.contains(said), "no {said} in {}", shown.stdout);
     }
-    // What lacks a piece is no complete answer.
+    // A stream without one of its pieces is not a complete answer.
     scene.replayed(&[], &[converse("")], 1).remove(0).expect(422);
 }
 

@@ -1,9 +1,9 @@
-//! Upstreams whose answers can be read in two ways, or have no end: with and without TLS.
+//! Tests of upstreams whose answers are ambiguous or have no end, with and without TLS.
 
 use crate::support::shape::{chat, chat_answer};
 use crate::support::{Answer, End, Response, Route, Scene};
 
-/// What a client gets of an answer that its upstream closes the connection behind, and the
+/// What a client gets of an answer after which its upstream closes the connection, and the
 /// recording of it.
 fn recorded(route: Route, answer: Answer) -> (Scene, Response, String) {
     let scene = Scene::new();
@@ -18,7 +18,7 @@ fn recorded(route: Route, answer: Answer) -> (Scene, Response, String) {
     (scene, response, ended.stderr)
 }
 
-/// An answer in chunked framing under these headers.
+/// An answer with chunked framing and these headers.
 fn chunked(headers: &[&str]) -> Answer {
     let body = chat_answer("Hello");
     let headers = [&["content-type: application/json"], headers].concat();

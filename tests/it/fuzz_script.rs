@@ -1,4 +1,4 @@
-//! `scripts/fuzz` itself, with targets that are stubs: none is left out without a word.
+//! Tests of `scripts/fuzz` with stub targets: it never omits a target silently.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -7,7 +7,7 @@ use std::process::Command;
 
 use crate::support::Scene;
 
-/// What a target says that was run to its end.
+/// The output of a target that ran to its end.
 const FINE: &str = "echo stat::number_of_executed_units: 7";
 
 fn write_program(path: &Path, text: &str) {
@@ -16,8 +16,7 @@ fn write_program(path: &Path, text: &str) {
     fs::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
 }
 
-/// Runs the script, two targets at once, on targets that do this. Gives its exit code, and what
-/// it said.
+/// Runs the script, two targets at once, with these targets. Returns its exit code and its output.
 fn fuzzed(targets: &[(&str, &str)]) -> (Option<i32>, String) {
     let scene = Scene::new();
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/fuzz");

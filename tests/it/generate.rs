@@ -1,10 +1,11 @@
-//! `generate`: completions that complete, and pages that a formatter takes without a word.
+//! Tests of `generate`: completions that work, and pages that a formatter accepts without a
+//! warning.
 
 use std::process::Command;
 
 use crate::support::Scene;
 
-/// Runs a program in the scene's folder; `None` where it is not installed.
+/// Runs a program in the scene's folder; `None` if it is not installed.
 fn tried(scene: &Scene, program: &str, args: &[&str]) -> Option<(bool, String)> {
     let ran = Command::new(program).args(args).current_dir(scene.dir()).output().ok()?;
     let said = [ran.stdout, ran.stderr].concat();
@@ -57,7 +58,7 @@ fn other_shells_take_their_completions() {
         let scene = generated(shell);
         let script = std::fs::read_to_string(scene.path("script")).unwrap();
         assert!(script.contains(says) && script.contains("on-expired"), "{shell}:\n{script}");
-        // Where the shell is installed, it says whether this is its language.
+        // The shell, if it is installed, checks whether this is its language.
         if let Some((fine, said)) = tried(&scene, program, args) {
             assert!(fine, "{shell}: {said}");
         }

@@ -1,5 +1,5 @@
-//! Recordings in git: branches that recorded are merged by the real git, through the
-//! merge driver.
+//! Tests of recordings in git: the real git merges branches with recordings through the merge
+//! driver.
 
 use std::process::Command;
 
@@ -11,7 +11,8 @@ use crate::support::{Answer, Call, Scene, Upstream};
 struct Repository(Scene);
 
 impl Repository {
-    /// With these calls recorded on the first branch; without any, with no recording.
+    /// A repository with these calls recorded on the first branch; without a recording if there are
+    /// none.
     fn new(calls: &[Call]) -> Self {
         let new = Self(Scene::new());
         new.git(&["init", "-q", "-b", "main"]);
@@ -46,7 +47,7 @@ impl Repository {
         server.stop().expect(0);
     }
 
-    /// Records on a branch of its own that begins at the first commit, and commits.
+    /// Records on a new branch that begins at the first commit, and commits.
     fn branch(&self, name: &str, work: impl FnOnce(&Self)) {
         self.git(&["checkout", "-q", "-b", name, "main"]);
         work(self);
@@ -74,7 +75,7 @@ impl Repository {
         self.try_git(args, None).expect(0)
     }
 
-    /// What replay answers these calls, in strict order; every take must be used.
+    /// The answers to these calls in a strict replay, in which every take must be used.
     #[track_caller]
     fn replayed(&self, calls: &[Call]) -> Vec<String> {
         let server = Server::start(self.0.dir(), &self.0.replay_args(&["--fail-unused"]));
@@ -91,7 +92,7 @@ impl Repository {
         said
     }
 
-    /// Nothing but the recording and git's own files is there.
+    /// Asserts that only the recording and git's own files are present.
     #[track_caller]
     fn is_tidy(&self) {
         assert_eq!(self.0.names(), [".git", ".gitattributes", "run.json"]);
@@ -136,7 +137,8 @@ fn merge_takes_what_is_not_changed_as_it_stands() {
         let mut words = text.split_whitespace().map(|word| word.parse().unwrap_or(0));
         (words.next().unwrap(), words.next().unwrap())
     };
-    // To a's side, only an entry comes; to b's, only lines of one entry change.
+    // Compared with a's side, only an entry is added; compared with b's, only lines of one entry
+    // change.
     let (added, removed) = counts(&changed("HEAD^2"));
     assert!(added > 10 && removed <= 1, "{added} {removed}");
     let (added, removed) = counts(&changed("HEAD^1"));

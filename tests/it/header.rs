@@ -1,4 +1,4 @@
-//! Headers: what is passed on, what is held back, and encodings.
+//! Tests of headers: which are passed on, which are held back, and encodings.
 
 use std::io::Write;
 
@@ -130,7 +130,7 @@ fn a_compressed_answer_is_kept_as_it_was_and_decoded_only_for_who_cannot_read_it
     let recorded = scene.recorded(&upstream, &calls);
     assert_eq!(scene.takes()[0].1["content"], "compressed all the same");
     let replayed = scene.replayed(&[], &calls, 0);
-    // What an upstream sends passes through a recorder as it is.
+    // A recorder passes an upstream's answer through unchanged.
     for answer in recorded.iter().chain(&replayed[..1]) {
         assert_eq!(answer.body(), packed);
         assert_eq!(answer.header("content-encoding"), Some("gzip"));

@@ -1,5 +1,5 @@
-//! Headers in the identity of a request: those that change an answer decide, in every
-//! shape of call; what names an account is never kept.
+//! Tests of headers in the identity of a request: those that change an answer are part of the key
+//! in every kind of call; those that name an account are never stored.
 
 use serde_json::{Value, json};
 
@@ -30,8 +30,7 @@ fn speech() -> Call {
     Call::post(SPEECH, body.to_string())
 }
 
-/// Each header of the issue, on calls that it changes the answer of: a value, and
-/// another one.
+/// Each header of the issue, on a call whose answer it changes, with two values.
 fn headers() -> Vec<(Call, &'static str, &'static str, &'static str)> {
     let mut all = vec![
         (invoke(), "accept", "text/plain", "application/x-ndjson"),
@@ -98,7 +97,7 @@ fn a_header_that_changes_an_answer_decides() {
         server.stop().expect(1);
         let told = scene.run(&["verify", "run.json"]).expect(0).stdout;
         assert!(told.contains("ok, 1 call"), "{name}: {told}");
-        // And the other way round: recorded without, it is not answered with.
+        // And the reverse: recorded without the header, it does not answer a call with it.
         let scene = Scene::new();
         scene.recorded(&upstream, std::slice::from_ref(&call));
         let answer = scene.replayed(&["--strict"], &[with(one)], 1).remove(0);
@@ -106,7 +105,7 @@ fn a_header_that_changes_an_answer_decides() {
     }
 }
 
-/// What a miss calls a header: Bedrock's two for one choice have one name.
+/// The name of a header in a miss: Bedrock's two headers for one choice share a name.
 fn shown(name: &str) -> &str {
     if name == "x-amzn-bedrock-accept" { "accept" } else { name }
 }
@@ -128,7 +127,7 @@ fn what_names_an_account_is_kept_as_a_digest_only() {
         let value = kept[*name].as_str().unwrap();
         assert!(value.starts_with("sha256:") && value.len() == 23, "{name}: {value}");
     }
-    // The upstream got the very values.
+    // The upstream got the original values.
     assert_eq!(upstream.received()[0].header("openai-project"), Some("account-canary-0001"));
     let other = chat("hi").header("openai-organization: account-canary-0002");
     let more =
@@ -159,7 +158,7 @@ fn a_plain_chat_call_keeps_agentlooms_hash() {
     assert_eq!(scene.json()["_loomrec"]["identity"], json!({"version": 1, "ignore": []}));
 }
 
-/// A recording of a chat call as it was kept before `openai-beta` was a part of its key.
+/// A recording of a chat call from before `openai-beta` was part of its key.
 fn of_first_generation() -> Scene {
     let scene = Scene::new();
     let call = chat("hi").header("openai-beta: assistants=v1");
@@ -185,7 +184,7 @@ fn a_recording_from_before_is_answered_by_what_it_keeps() {
     server.call(&with("assistants=v2")).expect(422);
     server.call(&chat("hi")).expect(422);
     server.call(&with("assistants=v1")).expect(200);
-    // What it did not keep is told.
+    // The miss says that the recording did not keep the header.
     let answer = server.call(&with("assistants=v1").header("openai-project: p"));
     let answer = answer.expect(422).text();
     assert!(answer.contains("did not keep this header"), "{answer}");
@@ -259,7 +258,7 @@ fn a_header_that_holds_a_credential_cannot_be_named() {
         let args = ["record", "-r", "run.json", "--identity-header", name, "--", "true"];
         scene.run(&args).expect(2).says(&["--identity-header", name]);
     }
-    // Nor by a file from someone else, which would have it kept.
+    // A file from a stranger cannot make loomrec store it either.
     scene.recorded(&upstream(), &[chat("hi")]);
     let mut file = scene.json();
     file["_loomrec"]["identity"] =
@@ -279,13 +278,13 @@ fn a_header_can_be_left_out_where_that_is_declared() {
         server.call(&call).expect(200);
         server.stop().expect(0).says(&["in force: ignored: header openai-organization"]);
     }
-    // By a variable it is set aside under --strict.
+    // Set by a variable, it is set aside under --strict.
     let mut process = command(scene.dir(), &scene.replay_args(&["--strict"]));
     process.args(["--listen", "127.0.0.1:0"]).env("LOOMREC_IGNORE_HEADER", "openai-organization");
     let server = Server::spawn(&mut process);
     server.call(&chat("hi")).expect(422);
     server.stop().expect(1).says(&["set aside by --strict: ignore header openai-organization"]);
-    // Declared in the recording it holds for everyone, and nothing of it is kept.
+    // Declared in the recording, it holds for everyone, and no value is stored.
     let scene = Scene::new();
     let server = scene.record(&upstream, &["--ignore-header", "openai-organization"]);
     server.call(&with("org-a")).expect(200);
@@ -295,7 +294,7 @@ fn a_header_can_be_left_out_where_that_is_declared() {
     scene.replayed(&["--strict"], &[chat("hi")], 0).remove(0).expect(200);
     let told = scene.run(&["verify", "run.json"]).expect(0).stdout;
     assert!(told.contains("header openai-organization"), "{told}");
-    // An entry of AgentLoom's, known by its hash alone, is found with it too.
+    // An AgentLoom entry, known only by its hash, is found with it too.
     let plain = Scene::new();
     let hash = scene.takes()[0].0.clone();
     plain.write(json!({"_version": 2, hash: {"content": "x"}}).to_string());

@@ -1,4 +1,4 @@
-//! `ls` and `show`: what is in a recording, for people and for programs.
+//! Tests of `ls` and `show`: the contents of a recording, for people and for programs.
 
 use std::process::Stdio;
 

@@ -1,4 +1,4 @@
-//! The inspector: the page, who gets it, and what it is told of a run and of files.
+//! Tests of the inspector: its page, who may open it, and what it shows of runs and files.
 
 mod files;
 mod run;
@@ -16,12 +16,12 @@ use crate::support::shape::{
 };
 use crate::support::{Answer, Call, Gate, Response, Scene, Server, Upstream};
 
-/// A request of the page's.
+/// A request that the page makes.
 fn get(path: &str) -> Call {
     Call::get(&format!("/__loomrec/{path}")).header("host: localhost")
 }
 
-/// All of a call, once it is over.
+/// All details of a call, once it is over.
 #[track_caller]
 fn details(server: &Server, seq: u64) -> Value {
     let until = Instant::now() + Duration::from_secs(20);
@@ -35,7 +35,7 @@ fn details(server: &Server, seq: u64) -> Value {
     }
 }
 
-/// The texts of a side's messages.
+/// The texts of the messages on one side.
 fn said(side: &Value) -> Vec<String> {
     let messages = side["messages"].as_array().unwrap_or_else(|| panic!("{side:#}"));
     let parts = messages.iter().flat_map(|message| message["parts"].as_array().unwrap());
@@ -49,7 +49,7 @@ fn recording_of(prompts: &[&str]) -> Scene {
     scene
 }
 
-/// What stands between two marks of a text.
+/// The text between two marks.
 fn between<'t>(text: &'t str, start: &str, end: &str) -> &'t str {
     text.split_once(start).unwrap().1.split_once(end).unwrap().0
 }
@@ -128,7 +128,7 @@ fn no_other_page_gets_anything() {
         server.call(&foreign).expect(403);
         server.call(&get(path).header("origin: null")).expect(403);
     }
-    // Another port of this machine is another origin; what this listener served is its own.
+    // Another port of this machine is another origin; the page that this listener served is not.
     server.call(&get("run").header("origin: http://localhost:1")).expect(403);
     let host = format!("host: {}", server.address);
     let own = format!("origin: http://{}", server.address);

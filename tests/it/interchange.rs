@@ -1,4 +1,4 @@
-//! `import` and `export`: the binary on files of other tools, good and bad.
+//! Tests of `import` and `export` with good and bad files of other tools.
 
 use std::io::{Read as _, Write as _};
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::support::shape::{
 };
 use crate::support::{Answer, Call, Scene, Upstream};
 
-/// A credential of no known shape.
+/// A credential without a known form.
 const KEY: &str = "correct-horse-battery-staple";
 
 #[track_caller]
@@ -29,7 +29,7 @@ pub(crate) fn entries(path: &Path) -> Vec<(String, Value)> {
     own.map(|(key, entry)| (key.clone(), entry.clone())).collect()
 }
 
-/// A cassette: a chat answered twice over, and a page.
+/// A cassette: a chat with several answers, and a page.
 fn cassette(answers: &[&str]) -> String {
     let mut text = String::from("interactions:\n");
     let mut add = |uri: &str, request: &str, kind: &str, body: &str| {
@@ -78,7 +78,7 @@ fn import_makes_the_keys_that_record_makes_under_the_same_flags() {
     let held = std::fs::read_to_string(scene.path("imported.json")).unwrap();
     assert!(held.contains("\"ignore_headers\"") && !held.contains("4711"), "{held}");
     run(&scene, &["verify", "imported.json"]).expect(0);
-    // Calls that are added to a recording are kept under its rules.
+    // Calls that are added to a recording get keys under its rules.
     run(&scene, &["import", "c.yaml", "--into", "run.json", "--credential-param", "customer"])
         .expect(0);
     assert_eq!(entries(&scene.recording()).len(), 2);
@@ -263,8 +263,7 @@ fn file_that_cannot_be_read_is_named_with_the_place_and_changes_nothing() {
     assert!(format.stderr.contains("did you mean vcr?"), "{}", format.stderr);
 }
 
-/// Feeds `import` 1 GiB through a pipe; gives its exit code, what it said, and the most
-/// memory it had.
+/// Feeds `import` 1 GiB through a pipe. Returns its exit code, its output, and its peak memory.
 pub(crate) fn feed(head: &str, piece: &str, more: bool) -> (i32, String, u64) {
     let scene = Scene::new();
     let mut child = command(scene.dir(), &["import", "-", "-o", "r.json"])

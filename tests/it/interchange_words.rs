@@ -1,5 +1,5 @@
-//! `import` and `export` of the formats that keep words, lines or spans: the binary on
-//! files of AgentLoom, aimock, OpenAI's batches and examples, and OpenTelemetry.
+//! Tests of `import` and `export` for formats that keep words, lines or spans: files of AgentLoom,
+//! aimock, OpenAI's batches and examples, and OpenTelemetry.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::interchange::{entries, feed, recorded, run};
 use crate::support::shape::{chat, chat_answer, chat_events, chat_streamed, message};
 use crate::support::{Answer, Scene, Upstream};
 
-/// Two chats, one of them streamed, a tool's among them.
+/// Two chats, one of them streamed.
 fn chats() -> Scene {
     let upstream = Upstream::start(|request| match request.text().contains("\"stream\":true") {
         true => Answer::events(&chat_events(&["Hel", "lo ☃"])),
@@ -21,7 +21,7 @@ fn chats() -> Scene {
     scene
 }
 
-/// What is the same of every call, whatever lies between.
+/// The parts of each call that every conversion keeps.
 fn told(scene: &Scene, path: &str) -> Vec<[Value; 3]> {
     let held = entries(&scene.path(path)).into_iter();
     let mut told: Vec<_> = held
@@ -125,7 +125,7 @@ fn fixtures_answer_the_requests_that_are_given() {
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let held: Value =
         serde_json::from_slice(&std::fs::read(scene.path("f.json")).unwrap()).unwrap();
-    // "hi" stands in the other, too, which must come first.
+    // "hi" also matches the other prompt, which must therefore come first.
     assert_eq!(held["fixtures"][0]["match"]["userMessage"], "hello, hi");
     let ran = run(&scene, &["import", "f.json", "--requests", "run.json", "-o", "back.json"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);

@@ -1,5 +1,5 @@
-//! The journal: what it says of each call, what is read of it while it grows, and what
-//! becomes of it when something is in its way.
+//! Tests of the journal: what it says about each call, reading it while it grows, and what happens
+//! if it cannot be written.
 
 mod command;
 mod follow;
@@ -18,7 +18,7 @@ fn lines(scene: &Scene, name: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// Asserts that a line says this.
+/// Asserts that a line has these members.
 #[track_caller]
 fn says(line: &Value, expected: &Value) {
     for (name, value) in expected.as_object().unwrap() {
@@ -26,12 +26,12 @@ fn says(line: &Value, expected: &Value) {
     }
 }
 
-/// What a control endpoint gives.
+/// The JSON of a control endpoint.
 fn control(server: &Server, path: &str) -> Value {
     server.call(&Call::get(&format!("/__loomrec/{path}")).header("host: localhost")).json()
 }
 
-/// The journal in memory, once it has a line like that.
+/// The line in the journal in memory for which `is` returns true, once there is one.
 #[track_caller]
 fn line_with(server: &Server, is: impl Fn(&Value) -> bool) -> Value {
     let until = Instant::now() + Duration::from_secs(20);
@@ -158,7 +158,7 @@ fn a_client_that_left_is_told_from_one_that_got_all() {
     std::thread::sleep(Duration::from_millis(50));
     gate.open();
     let line = line_with(&server, |line| line["outcome"] == "recorded");
-    // The exchange goes on without it, and is kept whole.
+    // The exchange goes on without the client, and is recorded in full.
     let expected = json!({ "end": "client_left", "kept": true, "chunks": 1,
                            "bytes": events[0].len() });
     says(&line, &expected);

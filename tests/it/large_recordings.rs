@@ -1,16 +1,16 @@
-//! Recordings of very many small entries.
+//! Tests of recordings with very many small entries.
 
 use std::fmt::Write as _;
 
 use crate::support::Scene;
 use crate::support::memory::{measured, peak_of};
 
-/// A million entries in a fifth: memory grows with their number.
+/// A fifth of a million entries, because memory grows with their number.
 const COUNT: usize = 200_000;
-/// 400 bytes for an entry, and what the program takes by itself as a debug build.
+/// 400 bytes per entry, and what a debug build of the program takes itself.
 const ALLOWED_KB: u64 = (70 << 10) + COUNT as u64 * 400 / 1000;
 
-/// A recording of as many entries, `member` by `member`.
+/// A recording with this many entries, each made by `member`.
 fn recording(member: impl Fn(usize) -> String) -> Scene {
     let scene = Scene::new();
     let mut text = r#"{"_version":2,"_loomrec":{"format":"1.0"}"#.to_owned();

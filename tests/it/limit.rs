@@ -1,4 +1,4 @@
-//! What clients may take: time to send, connections, and the memory of those that are idle.
+//! Tests of limits for clients: time to send, connections, and the memory for idle ones.
 
 use std::time::{Duration, Instant};
 
@@ -65,7 +65,7 @@ fn a_body_that_comes_slowly_and_steadily_is_answered() {
     let begun = Instant::now();
     for piece in body.as_bytes().chunks(1000) {
         client.write(piece);
-        // Longer than the time-out in all.
+        // Longer than the timeout in all.
         assert!(client.is_quiet_for(Duration::from_millis(500)) || begun.elapsed().as_secs() >= 2);
     }
     let head = client.head();
@@ -104,7 +104,7 @@ fn a_connection_that_rested_goes_on_where_it_was() {
     let server = scene.replay(&["--repeat", "last"]);
     let mut client = server.connect();
     client.exchange(&chat("hi")).expect(200);
-    // Longer than what is kept of HTTP for a connection that is silent.
+    // Longer than HTTP state is kept for a silent connection.
     assert!(client.is_quiet_for(Duration::from_secs(5)));
     client.exchange(&chat("hi")).expect(200);
     let (head, body) = (chat("hi").head(), chat_body("hi").to_string());
@@ -152,7 +152,7 @@ fn ten_thousand_idle_connections_cost_less_than_100_mb() {
     server.call(&chat("hi")).expect(200);
     let before = anonymous(&server).unwrap();
     let clients: Vec<Client> = (0..count).map(|_| server.connect()).collect();
-    // The last of them is accepted after all others.
+    // This one is accepted after all others.
     let health = Call::get("/__loomrec/health");
     server.call(&health).expect(200);
     let cost = anonymous(&server).unwrap().saturating_sub(before);
@@ -184,7 +184,7 @@ fn what_a_connection_took_for_a_call_is_used_again_once_it_rests() {
     server.stop().expect(0);
 }
 
-/// The bytes of anonymous memory that a server has, where the system tells them.
+/// The bytes of a server's anonymous memory, if the system reports them.
 fn anonymous(server: &Server) -> Option<u64> {
     let path = format!("/proc/{}/smaps_rollup", server.process.pid());
     let text = std::fs::read_to_string(path).ok()?;

@@ -1,4 +1,4 @@
-//! Reading a recording that is being recorded, or that may only be read.
+//! Tests of reading a recording while it is recorded, or without permission to write.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, chown};
@@ -15,7 +15,7 @@ use crate::support::shape::{chat_answer, chat_events, chat_streamed};
 use crate::support::swarm::{Habit, Swarm, call};
 use crate::support::{Answer, Gate, Scene, Upstream};
 
-/// Less than any lock is waited for.
+/// Shorter than the wait for any lock.
 const AT_ONCE: Duration = Duration::from_secs(10);
 
 fn lock(scene: &Scene) -> fs::File {
@@ -40,7 +40,7 @@ fn a_recording_is_listed_and_replayed_while_it_is_recorded() {
     let replay = scene.replay(&[]);
     let heard: Vec<_> =
         (1..6).map(|n| replay.call(&call(&format!("stream-call{n}"))).expect(200)).collect();
-    // What replay has read stays valid, whatever is recorded after.
+    // What a replay has read stays valid, whatever is recorded later.
     server.call(&call("chat-later")).expect(200);
     server.stop().expect(0);
     replay.call(&call("chat-of-an-earlier-run")).expect(200);
@@ -69,7 +69,7 @@ fn readers_do_not_wait_for_a_writer_that_holds_the_lock() {
 #[test]
 fn readers_see_everything_answered_and_disturb_nobody() {
     let (scene, upstream, mut chance) = (Scene::new(), teller(), Chance::new());
-    // With a pause, a slow reader does not find tens of thousands of takes.
+    // A pause keeps the number of takes low for a slow reader.
     let habit = Habit { pause: Duration::from_millis(10), ..Habit::default() };
     let swarm = Swarm::start(2, habit, &mut chance);
     let fleet = Fleet::start(&scene, &upstream, &[], 2, &swarm);
@@ -100,7 +100,7 @@ fn the_last_byte_waits_for_the_disk_and_the_rest_does_not() {
     client.until("first");
     gate.open();
     client.until("[DONE]");
-    // All of it is here but its end: that must not come while nothing can be kept.
+    // Everything has arrived except the end, which must not come while nothing can be stored.
     assert!(client.is_quiet_for(Duration::from_millis(400)), "acknowledged before it was kept");
     drop(guard);
     client.collect(head).expect(200);
@@ -164,7 +164,7 @@ fn replay_refuses_a_log_that_nobody_holds_and_names_the_command_that_merges_it()
 
 #[test]
 fn a_committed_log_answers_no_strict_replay() {
-    // What was reviewed says one thing; the log beside it, of the same request, another.
+    // The reviewed file has one answer; the log beside it has another for the same request.
     let (scene, other) = (Scene::new(), killed(&teller()));
     let upstream = Upstream::start(|_| Answer::json(200, chat_answer("good")));
     scene.recorded(&upstream, &[call("chat-in-the-log")]);
@@ -227,14 +227,14 @@ fn record_and_verify_fix_merge_what_a_killed_recorder_left_and_say_so() {
     }
 }
 
-/// A user other than root, so that permissions hold for it.
+/// A user other than root, to whom permissions apply.
 const NOBODY: u32 = 65534;
 
 fn is_root() -> bool {
     rustix::process::getuid().is_root()
 }
 
-/// A folder that may only be read, by whoever this makes of a command.
+/// A folder that commands made here may only read.
 struct ReadOnly {
     scene: Scene,
     binary: PathBuf,
@@ -242,10 +242,10 @@ struct ReadOnly {
 
 impl ReadOnly {
     fn new(scene: Scene) -> Self {
-        // Root may write anywhere; nobody may not even reach the build's folder.
+        // Root may write anywhere, and this user cannot even reach the build's folder.
         let binary = scene.path("loomrec");
-        // By another process: a child that another test forks meanwhile would hold the file
-        // open for writing, and it could not be run.
+        // Copied by another process. Otherwise a child that another test forks meanwhile would hold
+        // the file open for writing, and it could not be executed.
         let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_loomrec")).arg(&binary).status();
         assert!(copied.unwrap().success());
         for name in scene.names() {

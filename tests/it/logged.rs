@@ -1,4 +1,4 @@
-//! `--log`: a line for each call, and nothing that may not be told at any level.
+//! Tests of `--log`: a line for each call, and no confidential content at any level.
 
 use serde_json::Value;
 
@@ -13,7 +13,7 @@ fn upstream() -> Upstream {
     })
 }
 
-/// A call with something in every place that may not be told.
+/// A call with confidential content in every place.
 fn telltale() -> Call {
     let body = chat_body("canary-of-a-prompt").to_string();
     Call::post("/openai/v1/chat/completions?tag=canary-of-a-query", body)
@@ -43,7 +43,7 @@ fn nothing_of_bodies_headers_and_queries_is_logged_at_any_level() {
                 said.contains("loomrec::call") && said.contains("loomrec::connection"),
                 "{said}"
             );
-            // What is told beside the log, as it always was: a miss names its step.
+            // Output other than the log: a miss names its step, as always.
             let log: Vec<&str> = said.lines().filter(|line| line.contains("loomrec::")).collect();
             let log = log.join("\n");
             assert!(!log.contains("canary"), "{log}");

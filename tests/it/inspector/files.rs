@@ -1,4 +1,4 @@
-//! `loomrec ui`: recordings and journals in a browser.
+//! Tests of `loomrec ui`: recordings and journals in a browser.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -6,7 +6,7 @@ use std::io::Write as _;
 use super::*;
 use crate::support::Client;
 
-/// `loomrec ui` at work.
+/// A running `loomrec ui`.
 struct Ui {
     process: Process,
     address: std::net::SocketAddr,

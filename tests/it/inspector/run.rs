@@ -1,4 +1,4 @@
-//! What is told of a run's calls.
+//! Tests of what the inspector shows of a run's calls.
 
 use super::*;
 
@@ -141,7 +141,7 @@ fn requests_of_missed_calls_are_kept_up_to_a_number() {
     server.stop().expect(1);
 }
 
-/// The number of the last line, once that of a refused call is there.
+/// The number of the last line, once there is one for a refused call.
 #[track_caller]
 fn last_line(server: &Server) -> u64 {
     let until = Instant::now() + Duration::from_secs(20);
@@ -163,7 +163,7 @@ fn calls_of_which_nothing_is_kept_say_why() {
     server.call(&chat("one").header(fault)).expect(503);
     server.call(&chat("nobody recorded this")).expect(200);
     server.call(&Call::get("/nowhere/x").header("host: localhost")).expect(404);
-    // What became of the fault has lines of its own.
+    // The outcome of the fault has its own lines.
     let last = last_line(&server);
     for (outcome, why) in
         [("faulted", "fault"), ("default", "placeholder"), ("refused", "not taken")]

@@ -1,4 +1,4 @@
-//! `loomrec journal`: lines that are sought, summed up, and those that are none.
+//! Tests of `loomrec journal`: searching lines, summaries, and invalid lines.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Read as _, Write as _};
@@ -135,7 +135,7 @@ fn a_journal_that_is_followed_goes_on_when_it_is_rotated() {
     std::fs::rename(scene.path("run.jsonl"), scene.path("run.jsonl.1")).unwrap();
     append(&call(4, &json!({})));
     process.wait_for("\"seq\":4");
-    // Emptied, it begins anew.
+    // After the file is emptied, it starts from its beginning.
     std::fs::write(scene.path("run.jsonl"), "").unwrap();
     std::thread::sleep(Duration::from_millis(250));
     append(&call(5, &json!({})));

@@ -1,4 +1,4 @@
-//! The journal's endpoint, as it grows.
+//! Tests of the journal's endpoint while the journal grows.
 
 use super::*;
 
@@ -65,7 +65,7 @@ fn a_follower_that_never_reads_costs_the_traffic_nothing() {
     for _ in 0..4000 {
         client.exchange(&chat("one")).expect(200);
     }
-    // What the system's buffers hold is less than what was written.
+    // The system's buffers hold less than what was written.
     let mut late = follow(&server, "since=0");
     late.head();
     let first: Value = serde_json::from_slice(&first_line(late.until("\n"))).unwrap();
