@@ -1,5 +1,5 @@
-//! Commands that change a recording, killed at any moment: what was in it is there, as it
-//! was or as it is to be, and the same command run again ends well.
+//! Tests of commands that change a recording, killed at any moment: each entry is present, in its
+//! old or its new state, and the same command succeeds when run again.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,7 +17,7 @@ use crate::support::{Answer, Scene, Upstream};
 /// Calls of each provider in the recording.
 const CALLS: usize = 25;
 
-/// The commands, with `FILE` for the recording and `UPSTREAM` for who answers.
+/// The commands, with `FILE` for the recording and `UPSTREAM` for the address of the upstream.
 const COMMANDS: [&str; 8] = [
     "prune FILE --upstream anthropic --apply",
     "redact FILE --redact secret --apply",
@@ -29,7 +29,7 @@ const COMMANDS: [&str; 8] = [
     "rerecord FILE --yes --upstream openai=UPSTREAM --upstream anthropic=UPSTREAM",
 ];
 
-/// What stands between a call and its answer, where a take is told.
+/// The separator between a call and its answer in the description of a take.
 const SAID: &str = " said ";
 
 /// Answers with these words and the request's prompt.
@@ -46,8 +46,8 @@ fn speaker(words: &'static str) -> Upstream {
     })
 }
 
-/// A recording, another one, new answers that wait, and calls in a log of a recorder that
-/// was killed.
+/// A recording, another one, pending new answers, and calls in the log of a recorder that was
+/// killed.
 fn sample(folder: bool) -> Scene {
     let scene = if folder { Scene::split() } else { Scene::new() };
     let (old, new) = (speaker("old"), speaker("new"));
@@ -99,7 +99,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// What a recording holds, whatever of it is in a log: each take's prompt and answer.
+/// The contents of a recording, with its log: each take's prompt and answer.
 fn held(dir: &Path, name: &str) -> BTreeSet<String> {
     let beside = |suffix: &str| dir.join(format!("{}{suffix}", name.trim_end_matches('/')));
     if ![beside(""), beside(".log"), beside(".folding")].iter().any(|path| path.exists()) {
@@ -107,7 +107,7 @@ fn held(dir: &Path, name: &str) -> BTreeSet<String> {
     }
     let done = run(dir, &["convert", name, "look.json"]);
     if done.code == 4 && done.stderr.contains("find the recording") {
-        // A folder without any file yet.
+        // A folder that has no file yet.
         return BTreeSet::new();
     }
     done.expect(0);
@@ -152,7 +152,7 @@ impl Work<'_> {
         [held(dir, name), held(dir, &new), held(dir, copied)]
     }
 
-    /// Runs it to its end, and then kills it at moments up to that.
+    /// Runs it to its end, and then kills it at various moments before that.
     fn prove(&self, rounds: usize, chance: &mut Chance) -> usize {
         let dir = self.copied();
         let before = self.look(dir.path());
@@ -186,7 +186,7 @@ impl Work<'_> {
             let odd: Vec<_> =
                 now.iter().filter(|one| !before.contains(*one) && !after.contains(*one)).collect();
             assert!(odd.is_empty(), "{line}: nobody has recorded {odd:?}");
-            // What is changed is there, changed or not.
+            // A take that is changed is present, in its old or its new state.
             let calls = |all: &BTreeSet<String>| -> BTreeSet<String> {
                 all.iter().filter_map(|one| Some(one.split_once(SAID)?.0.to_owned())).collect()
             };
@@ -198,7 +198,7 @@ impl Work<'_> {
             let whole = now[0] == before[0] || now[0] == after[0];
             assert!(whole, "{line}: neither the old file nor the new one");
         }
-        // What moves from one file to another is in one of them.
+        // A take that moves from one file to another is in one of them.
         let all = |[one, two, _]: &[BTreeSet<String>; 3]| -> BTreeSet<String> { one | two };
         let lost: Vec<_> = all(after)
             .difference(&all(&now))
@@ -230,7 +230,7 @@ fn nothing_is_lost_when_a_command_that_changes_a_recording_is_killed() {
     assert!(prove(rounds(2, 40)) > 0, "each ended before it was killed");
 }
 
-/// Run by `scripts/soak`, for as long as it is told.
+/// Run by `scripts/soak`, for the time it sets.
 #[test]
 #[ignore = "it runs for minutes: scripts/soak"]
 fn soak() {

@@ -1,5 +1,5 @@
-//! Somebody else deletes, replaces or truncates what a recorder works on: what can
-//! be saved is saved, and what cannot be is said.
+//! Tests of other programs that delete, replace or truncate a recorder's files: what can be saved
+//! is saved, and the rest is reported.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,18 +13,18 @@ use crate::support::loomrec::{Process, command};
 use crate::support::swarm::call;
 use crate::support::{Scene, Server};
 
-/// Calls once and gives the answer's mark.
+/// Makes one call and returns the mark of its answer.
 fn one(server: &Server, name: &str) -> String {
     mark(&server.call(&call(&format!("chat-{name}"))).expect(200).text()).unwrap()
 }
 
-/// What `--receipt receipt.json` has.
+/// The contents of `--receipt receipt.json`.
 fn receipt(scene: &Scene) -> serde_json::Value {
     let text = fs::read_to_string(scene.path("receipt.json")).unwrap();
     serde_json::from_str(&text).unwrap()
 }
 
-/// Waits until what was recorded has been folded into the file.
+/// Waits until the log has been compacted into the file.
 #[track_caller]
 fn wait_for_fold(scene: &Scene) {
     let until = Instant::now() + PATIENCE;
@@ -62,7 +62,7 @@ fn a_recording_that_someone_deletes_replaces_or_truncates_is_not_called_whole() 
         let after = one(&server, "after");
         let said = server.stop().expect(5).stderr;
         match deed {
-            // Nothing readable is left to fold into: what came after stays in the log.
+            // No readable file is left for compaction, so later exchanges stay in the log.
             Deed::Truncate => assert!(said.contains("run.json"), "{deed:?}: {said}"),
             _ => {
                 assert!(said.contains("deleted or replaced"), "{deed:?}: {said}");
@@ -221,7 +221,7 @@ fn a_lock_file_that_someone_deletes_does_no_harm() {
     for n in 0..10 {
         marks.insert(one(&servers[n % 2], &format!("call{n}")));
         if n % 3 == 0 {
-            // Between two appends nobody holds it; in one, its holder goes on with it.
+            // Between two appends the lock is free; during one, its holder keeps it.
             let _ = fs::remove_file(scene.beside(".lock"));
         }
     }
@@ -242,7 +242,7 @@ fn sidecars_of_a_dead_process_are_no_obstacle() {
     assert_eq!(scene.names(), ["run.json"]);
 }
 
-/// Takes the lock as another program would, with its name on it.
+/// Takes the lock as another program would, and writes that program's name into it.
 fn hold(scene: &Scene) -> fs::File {
     let mut options = fs::OpenOptions::new();
     options.create(true).truncate(true).read(true).write(true);
@@ -260,7 +260,7 @@ fn a_lock_that_is_held_is_waited_for_and_then_taken() {
         scene.dir(),
         &[scene.record_args(&upstream.url(), &["--listen", "127.0.0.1:0"])].concat(),
     ));
-    // It may say that it waits; it must not have given up, nor have gone ahead.
+    // It may report that it waits; it must neither have given up nor have started.
     std::thread::sleep(Duration::from_millis(200));
     assert!(!waiting.stderr().contains("listening"), "{}", waiting.stderr());
     drop(guard);
@@ -281,7 +281,7 @@ fn a_lock_that_stays_held_is_given_up_with_its_holders_name() {
     let mut args = scene.record_args(&upstream.url(), &[]);
     args.extend(["--".into(), "true".into()]);
     let second = Process::spawn(&mut command(scene.dir(), &args));
-    // The answer comes all the same, once it is clear that it cannot be kept.
+    // The answer still comes, once it is clear that it cannot be stored.
     let address = server.address;
     let late = std::thread::spawn(move || {
         let mut client = crate::support::Client::connect(address);

@@ -1,4 +1,4 @@
-//! `merge`: several recordings into one.
+//! Tests of `merge`: several recordings into one.
 
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ fn record(scene: &Scene, name: &str, words: &str, calls: &[Call], more: &[&str])
     std::fs::rename(scene.recording(), scene.path(name)).unwrap();
 }
 
-/// What the merged recording answers, every take used.
+/// The answers of the merged recording, with every take used.
 #[track_caller]
 fn replayed(scene: &Scene, calls: &[Call]) -> Vec<String> {
     let answers = scene.replayed(&["--fail-unused"], calls, 0);
@@ -84,7 +84,7 @@ fn output_that_is_there_is_kept_unless_it_is_one_of_them_or_force_is_given() {
     assert!(after.starts_with(before.trim_end_matches("\n}\n")), "{after}");
     std::fs::rename(scene.path("b.json"), scene.recording()).unwrap();
     assert_eq!(replayed(&scene, &[chat("one"), chat("two")]), ["a", "b"]);
-    // Again: nothing changes.
+    // Merging again changes nothing.
     let before = scene.text();
     scene.run(&["merge", "-o", "run.json", "run.json", "a.json"]).expect(0);
     assert_eq!(scene.text(), before);
@@ -111,7 +111,7 @@ fn other_rules_are_refused_until_they_are_united() {
     scene.run(&["merge", "-o", "run.json", "a.json", "b.json", "--unite-rules"]).expect(0);
     assert_eq!(replayed(&scene, &[chat("one"), chat("two")]), ["a", "b"]);
     assert_eq!(scene.json()["_loomrec"]["identity"]["ignore"], json!(["/seed", "/user"]));
-    // A key that cannot be made anew.
+    // A key that cannot be recomputed.
     std::fs::write(
         scene.path("c.json"),
         format!("{{\"{}\": {{\"content\": \"x\"}}}}", "0".repeat(64)),
@@ -177,7 +177,7 @@ fn recording_that_is_being_recorded_into_is_not_changed() {
         .run(&["merge", "-o", "run.json", "run.json", "a.json"])
         .expect(5)
         .says(&["recorded into"]);
-    // To be read it is good enough.
+    // It is good enough to be read.
     scene.run(&["merge", "-o", "c.json", "run.json", "a.json"]).expect(0).says(&["2 takes"]);
     server.stop().expect(0);
 }
@@ -189,7 +189,7 @@ fn strict_calls_stay_strict_when_they_come_into_another_tools_recording() {
     let theirs = r#"{"_version": 2, "plan": {"content": "x", "model": "m"}}"#;
     std::fs::write(scene.recording(), theirs).unwrap();
     scene.run(&["merge", "-o", "run.json", "run.json", "a.json"]).expect(0);
-    // AgentLoom's own repeat their last answer.
+    // AgentLoom's own recordings repeat their last answer.
     let answers = scene.replayed(&[], &[chat("one"), chat("one")], 1);
     assert_eq!(answers.iter().map(|answer| answer.status).collect::<Vec<_>>(), [200, 422]);
 }

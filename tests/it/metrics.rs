@@ -1,4 +1,4 @@
-//! `/metrics`: what a scraper is told, and what scrapers cannot do.
+//! Tests of `/metrics`: what scrapers get, and what they must not be able to do.
 
 mod dashboard;
 mod expression;
@@ -23,7 +23,7 @@ fn get(server: &Server, path: &str, more: &[&str]) -> Response {
     server.call(&more.iter().fold(call, |call, line| call.header(line)))
 }
 
-/// The series of a text in the older format, by name and labels.
+/// The series in the older text format, by name and labels.
 #[track_caller]
 fn series(text: &str) -> BTreeMap<String, f64> {
     let lines = text.lines().filter(|line| !line.starts_with('#'));
@@ -43,7 +43,7 @@ fn sum(series: &BTreeMap<String, f64>, name: &str) -> f64 {
     series.iter().filter(|(key, _)| of(key)).map(|(_, value)| value).sum()
 }
 
-/// What is told once so many calls are over: a call is when its answer has gone.
+/// The metrics once this many calls are over. A call is over when its answer has been sent.
 #[track_caller]
 fn scraped(server: &Server, calls: f64) -> BTreeMap<String, f64> {
     let until = Instant::now() + PATIENCE;
@@ -61,7 +61,7 @@ fn receipt(scene: &Scene) -> Value {
     serde_json::from_slice(&std::fs::read(scene.path("receipt.json")).unwrap()).unwrap()
 }
 
-/// Checks what a scraper was told against the receipt.
+/// Compares scraped metrics with the receipt.
 #[track_caller]
 fn agree(told: &BTreeMap<String, f64>, receipt: &Value) {
     let number = |pointer: &str| receipt.pointer(pointer).and_then(Value::as_f64).unwrap();
@@ -115,7 +115,7 @@ fn numbers_are_the_receipts_when_recording_and_when_replaying() {
     let faults = ["--receipt", "receipt.json", "--fault", "greet=http_error:503"];
     let server = scene.replay(&faults);
     calls().iter().for_each(|call| drop(server.call(call)));
-    // The fault has gone by, the take is still owed; then there is none left.
+    // The fault is over and the take is still unused; then there is none left.
     [message("hi").header("x-loomrec-step-id: greet"), chat("hi"), chat("other")]
         .iter()
         .for_each(|call| drop(server.call(call)));
@@ -179,7 +179,7 @@ fn series_are_bounded_when_every_call_names_another_model() {
     assert!(told.len() < 6_000, "{}", told.len());
 }
 
-/// The kibibytes that a process has in memory.
+/// The memory of a process in kibibytes.
 fn resident(server: &Server) -> u64 {
     let path = format!("/proc/{}/status", server.process.pid());
     let status = std::fs::read_to_string(path).unwrap();
@@ -200,7 +200,7 @@ fn memory_is_bounded_when_every_call_names_another_model() {
             client.exchange(&of_model(&name)).expect(200);
         }
     };
-    // The journal in memory is full by then.
+    // The journal in memory is full after this.
     calls(0..2_000);
     let (before, all) = (resident(&server), rounds(5_000, 40_000));
     calls(2_000..all);

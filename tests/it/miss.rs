@@ -1,4 +1,4 @@
-//! The miss: never a wrong answer, and an explanation that mends it.
+//! Tests of misses: never a wrong answer, and an explanation that helps to fix the call.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::support::shape::{
 };
 use crate::support::{Answer, Call, Response, Scene, Upstream};
 
-/// What a miss must be, whichever provider asked; gives its whole text.
+/// Checks a miss, for any provider, and returns its whole text.
 #[track_caller]
 fn missed(answer: Response) -> String {
     let answer = answer.expect(422);

@@ -1,4 +1,4 @@
-//! The record modes: what goes upstream, what is kept, what is replaced.
+//! Tests of the record modes: what is sent upstream, what is kept, what is replaced.
 
 use serde_json::Value;
 
@@ -18,7 +18,7 @@ fn contents(scene: &Scene) -> Vec<String> {
     scene.takes().iter().map(|(_, take)| text(take)).collect()
 }
 
-/// Runs `record --mode` over the calls; gives the answers and the exit code.
+/// Runs `record --mode` with the calls; returns the answers and the exit code.
 fn record(scene: &Scene, upstream: &Upstream, mode: &str, calls: &[Call]) -> (Vec<Response>, i32) {
     let server = scene.record(upstream, &["--mode", mode]);
     let answers = calls.iter().map(|call| server.call(call)).collect();
@@ -75,7 +75,7 @@ fn none_never_goes_upstream_and_never_writes() {
     assert_eq!((scene.text(), upstream.connections()), (before, 0));
 }
 
-/// The recording's text with everything that tells the time blanked out.
+/// The recording's text with all times blanked out.
 fn timeless(scene: &Scene) -> String {
     let blank = |pattern: &str, text: &str, with: &str| {
         regex::Regex::new(pattern).unwrap().replace_all(text, with).into_owned()

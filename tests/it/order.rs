@@ -1,6 +1,6 @@
-//! The order of system calls: what must be on disk is there before the last byte
-//! goes out, and a fold replaces the file before it drops the log. Read from
-//! strace, so that no crash has to come at the right moment.
+//! Tests of the order of system calls: data is on disk before the last byte of the answer goes out,
+//! and compaction replaces the file before it deletes the log. The order is read from strace, so
+//! that no crash has to come at the right moment.
 
 use std::path::Path;
 use std::process::Command;
@@ -14,11 +14,11 @@ use crate::support::{Scene, Server, Upstream};
 
 const CALLS: usize = 5;
 
-/// The calls that change files or speak to a client, with paths and peers.
+/// The calls that change files or send to a client, with paths and peers.
 const TRACED: &str = "trace=write,writev,pwrite64,sendto,sendmsg,fsync,fdatasync,rename,renameat,\
                       renameat2,unlink,unlinkat";
 
-/// A recorder under strace, whose pid is the recorder's own.
+/// A recorder under strace; the pid is the recorder's own.
 fn traced(scene: &Scene, upstream: &Upstream, flags: &[&str]) -> Option<Server> {
     let works = Command::new("strace").args(["-D", "-o", "/dev/null", "true"]).output();
     if !works.is_ok_and(|output| output.status.success()) {
@@ -34,8 +34,8 @@ fn traced(scene: &Scene, upstream: &Upstream, flags: &[&str]) -> Option<Server> 
     Some(Server::spawn(&mut strace))
 }
 
-/// What was done, in the order in which it ended: a call that others interrupt
-/// is written in two halves, and the second counts.
+/// The calls in the order in which they ended. A call that is interrupted by others is written in
+/// two halves, of which the second counts.
 fn trace(path: &Path, dir: &Path) -> Vec<String> {
     let text = std::fs::read_to_string(path).unwrap();
     let line = Regex::new(r"^\d+ +(?:<\.\.\. )?(\w+)(?: resumed>|\()(.*)$").unwrap();
@@ -55,7 +55,7 @@ fn trace(path: &Path, dir: &Path) -> Vec<String> {
     done
 }
 
-/// The first of these calls at or after a place that matches.
+/// The position of the first call at or after `from` that matches.
 #[track_caller]
 fn next(done: &[String], from: usize, pattern: &str) -> usize {
     let wanted = Regex::new(pattern).unwrap();
@@ -63,8 +63,8 @@ fn next(done: &[String], from: usize, pattern: &str) -> usize {
     from + at.unwrap_or_else(|| panic!("no {pattern} after {from}:\n{}", done.join("\n")))
 }
 
-/// Makes the calls on one connection and ends the recorder; gives what it did, and
-/// the pattern of a write to that client.
+/// Makes the calls on one connection and ends the recorder. Returns its system calls, and the
+/// pattern of a write to that client.
 fn run(flags: &[&str]) -> Option<(Vec<String>, String)> {
     let (scene, upstream) = (Scene::new(), teller());
     let server = traced(&scene, &upstream, flags)?;
@@ -82,8 +82,7 @@ fn run(flags: &[&str]) -> Option<(Vec<String>, String)> {
     Some((done, peer))
 }
 
-/// Where each answer ends on the client's connection: the last write before the
-/// next answer's head.
+/// The end of each answer on the client's connection: the last write before the next answer's head.
 fn ends(done: &[String], peer: &str) -> Vec<usize> {
     let peer = Regex::new(peer).unwrap();
     let writes: Vec<usize> = (0..done.len()).filter(|at| peer.is_match(&done[*at])).collect();
@@ -144,7 +143,7 @@ fn appends_of_one_recorder_cost_few_system_calls() {
     let Some((done, _)) = run(&[]) else { return };
     let first = next(&done, 0, r"^write\(\d+<run\.json\.log>");
     let second = next(&done, first + 1, r"^write\(\d+<run\.json\.log>");
-    // Between two appends: the answer's parts, and the next request's way upstream.
+    // Between two appends come the parts of the answer, and the next request to the upstream.
     assert!(second - first < 30, "{}", done[first..=second].join("\n"));
     let renames = done[..second].iter().filter(|call| call.starts_with("rename")).count();
     assert_eq!(renames, 0, "an append must not rewrite a file:\n{}", done.join("\n"));

@@ -1,5 +1,5 @@
-//! `--otel`: what a collector gets of each call, and what one that is slow, down or hostile
-//! cannot do.
+//! Tests of `--otel`: what a collector gets for each call, and what one that is slow, down or
+//! hostile must not be able to do.
 
 pub(crate) mod collector;
 mod trouble;
@@ -17,12 +17,12 @@ use collector::{Collector, Span};
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 const PARENT: &str = "b7ad6b7169203331";
 
-/// The call, made within a span of its client's.
+/// The call, made within a span of the client.
 fn joined(call: Call) -> Call {
     call.header(&format!("traceparent: 00-{TRACE}-{PARENT}-01")).header("tracestate: a=1,b=2")
 }
 
-/// A run with these variables beside those that lead to a collector.
+/// A run with these variables, besides those that name a collector.
 #[track_caller]
 fn start(scene: &Scene, args: &[OsString], variables: &[(&str, &str)]) -> Server {
     let mut command = command(scene.dir(), args);
@@ -40,7 +40,7 @@ fn upstream() -> Upstream {
     })
 }
 
-/// Checks every attribute; those of which only the type is told are named with it.
+/// Checks every attribute. For some, the expected value only gives the type.
 #[track_caller]
 fn has(span: &Span, expected: &Value) {
     let mut told = span.attributes.clone();
@@ -91,12 +91,12 @@ fn recorded_call_is_told_as_the_conventions_have_it() {
     assert_eq!((span.sent.events.len(), first.name.as_str()), (1, "loomrec.first_byte"));
     assert!(start < first.time_unix_nano && first.time_unix_nano <= end, "{span:#?}");
     assert_eq!(span.resource["service.name"], "loomrec");
-    // A limit is the client's mistake, and no trace of its own was named.
+    // A limit is the client's error, and the client named no trace.
     let limited = &spans[1];
     assert_eq!(limited.attributes["error.type"], "429");
     assert_eq!(limited.sent.status.as_ref().map_or(0, |status| status.code), 0);
     assert_eq!((limited.parent().as_str(), limited.trace() == TRACE), ("", false));
-    // What the program sent goes on as it was.
+    // The program's headers are passed on unchanged.
     let received = &upstream.received()[0];
     let parent = format!("00-{TRACE}-{PARENT}-01");
     assert_eq!(received.header("traceparent"), Some(&*parent));
@@ -142,7 +142,7 @@ fn served_missed_and_faulted_calls_are_told_over_grpc() {
     assert_eq!(faulted.event("loomrec.fault").unwrap()["loomrec.fault_type"], "http_error");
 }
 
-/// Checks the spans of a call that was served and one that was missed.
+/// Checks the spans of a served call and of a missed one.
 #[track_caller]
 fn served_and_missed(served: &Span, missed: &Span) {
     let common = json!({

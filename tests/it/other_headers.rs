@@ -1,5 +1,4 @@
-//! Headers that are not part of a key: their names are kept and shown, and nothing else
-//! of them.
+//! Tests of headers that are not part of a key: only their names are kept and shown.
 
 use serde_json::{Value, json};
 
@@ -54,7 +53,7 @@ fn a_miss_lists_the_headers_that_did_not_count_and_those_in_which_the_nearest_di
     let (scene, upstream) = (Scene::new(), upstream());
     scene.recorded(&upstream, &[chat("hi").header("x-foo: 1").header("x-old: 1")]);
     let server = scene.replay(&["--strict"]);
-    // They do not count: the same call with others of them is answered.
+    // They do not count: the same call with other such headers is answered.
     server.call(&chat("hi").header("x-new: 1")).expect(200);
     let miss = server.call(&chat("ho").header("x-foo: 2").header("x-new: value-canary"));
     let text = miss.expect(422).text();
@@ -122,7 +121,7 @@ fn recording_again_writes_the_same_names_and_a_file_without_them_stays_as_it_is(
     let other_order = chat("hi").header("x-a: 3").header("x-b: 4");
     again.recorded(&upstream, &[other_order]);
     assert!(again.text().contains("\n      \"other_headers\": \"x-a, x-b\",\n"));
-    // A value that is no text is an error that names its place.
+    // A value that is not a string is an error that names its place.
     scene.write(text.replace("\"x-a, x-b\"", "7"));
     scene.run(&["ls", "run.json"]).expect(4).says(&["/request/other_headers"]);
 }

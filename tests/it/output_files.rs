@@ -1,4 +1,4 @@
-//! Outputs of a run, and the files that they may replace.
+//! Tests of a run's output files, and of the files that they may replace.
 
 use std::fs;
 
@@ -35,7 +35,7 @@ fn an_output_of_the_settings_stays_in_the_project() {
     scene.run(&["record", "--", "true"]).expect(2).says(&["leads out of the project"]);
     assert_eq!(home.names(), ["id_ed25519"]);
     assert_eq!(fs::read_to_string(&key).unwrap(), "PRIVATE KEY\n");
-    // Within the project, and on the command line, a path is whatever it is.
+    // Within the project, and on the command line, any path is allowed.
     fs::create_dir(scene.path("out")).unwrap();
     fs::write(scene.path("loomrec.toml"), "receipt = \"out/receipt.json\"\n").unwrap();
     scene.run(&REPLAY).expect(0);
@@ -57,7 +57,7 @@ fn an_output_replaces_only_what_a_run_has_written() {
             scene.run(&args).expect(2).says(&["out", "not written there"]);
             assert_eq!(fs::read_to_string(&file).unwrap(), text);
         }
-        // An empty file, and that of an earlier run, give way.
+        // An empty file, and that of an earlier run, may be replaced.
         fs::write(&file, "").unwrap();
         scene.run(&args).expect(0);
         scene.run(&args).expect(0);

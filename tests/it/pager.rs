@@ -1,4 +1,4 @@
-//! Long results on a terminal: through the pager, as git does it.
+//! Tests of long results on a terminal: they go through the pager, as in git.
 
 use std::path::Path;
 
@@ -20,8 +20,7 @@ fn sample(calls: usize) -> Scene {
     scene
 }
 
-/// Runs the binary on a terminal of its own. Gives the exit code, and what the
-/// terminal got.
+/// Runs the binary on a new terminal. Returns the exit code and the output on the terminal.
 fn on_terminal(dir: &Path, args: &[&str], set: &[(&str, &str)]) -> (Option<i32>, String) {
     let mut command = command(dir, args);
     command.env("TERM", "xterm").envs(set.iter().copied());

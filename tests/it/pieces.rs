@@ -1,4 +1,4 @@
-//! Secrets that an answer says in pieces, in shapes that no provider's reader knows.
+//! Tests of secrets that an answer sends in pieces, in formats that no provider's reader knows.
 
 use serde_json::json;
 
@@ -10,7 +10,7 @@ const PIECES: [&str; 5] = ["Your key ", "canaryK", "eyQ7f3aZ", "b94Wm2x0", "."];
 const SSE: &str = "content-type: text/event-stream";
 const TOKENS: &str = "/openai/v1/tokens";
 
-/// A call with the key that its answer says.
+/// A call with the key that its answer contains.
 fn asked(path: &str) -> Call {
     let body = json!({"model": "m", "stream": true, "max_tokens": 5, "messages": []});
     Call::post(path, body.to_string()).header(&format!("authorization: Bearer {KEY}"))
@@ -21,8 +21,8 @@ fn events(values: impl Iterator<Item = String>) -> String {
     values.map(|value| format!("data: {value}\n\n")).collect()
 }
 
-/// Records one answer, and checks that no piece of the key is in the recording, that the
-/// rest is, and that `verify` and `redact` find nothing left.
+/// Records one answer. Checks that the recording has no piece of the key and all of the rest, and
+/// that `verify` and `redact` find nothing left.
 fn assert_is_removed(what: &str, path: &str, head: &str, body: &str, rules: &[&str]) -> Scene {
     let scene = Scene::new();
     let upstream = Upstream::always(Answer::whole(200, &[head], body));

@@ -1,4 +1,4 @@
-//! `--redact NAME=REGEX`: numbered placeholders.
+//! Tests of `--redact NAME=REGEX`: numbered placeholders.
 
 use serde_json::json;
 
@@ -42,10 +42,10 @@ fn named_placeholders_keep_a_conversation_together() {
         for (at, text) in texts.iter().enumerate() {
             assert_eq!(body["messages"][at]["content"], *text);
         }
-        // The program sends back what it was answered in the replay.
+        // The program sends back the answer that it got in the replay.
         let calls = [turn(stream, None), turn(stream, Some(texts[1]))];
         scene.replayed(&rule, &calls, 0);
-        // Two people are not one.
+        // Two different people do not match one.
         let other = turn(stream, Some("Ask <EMAIL:2>, <EMAIL:2>!"));
         scene.replayed(&rule, &[other], 1);
         // The name of a rule may come from the environment or the project's settings.

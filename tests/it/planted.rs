@@ -1,5 +1,5 @@
-//! Links, pipes and directories that someone has put where a recording's own files stand:
-//! no command reads, changes or copies what they lead to, and none waits for them.
+//! Tests of links, pipes and directories that someone has planted in place of a recording's own
+//! files: no command reads, changes or copies their targets, and none blocks on them.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, symlink};
@@ -10,10 +10,10 @@ use crate::support::loomrec::run;
 use crate::support::shape::{chat, chat_answer};
 use crate::support::{Answer, Scene, Upstream};
 
-/// What no command may change or copy.
+/// The content that no command may change or copy.
 const CANARY: &[u8] = b"-----BEGIN CANARY----- b3Blbn NzaC1r\n";
 
-/// The files that stand beside a recording, with `FILE` for its name.
+/// The sidecar files of a recording, with `FILE` for its name.
 const SIDECARS: [&str; 8] = [
     "FILE.log",
     "FILE.folding",
@@ -25,7 +25,7 @@ const SIDECARS: [&str; 8] = [
     "FILE.pending",
 ];
 
-/// What is put there.
+/// What is planted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Plant {
     Symlink,
@@ -37,11 +37,11 @@ enum Plant {
 
 use Plant::{Dangling, Directory, HardLink, Pipe, Symlink};
 
-/// A command line, with `FILE` for the recording; the sidecars that it opens, and so
-/// refuses: the numbers of [`SIDECARS`].
+/// A command line, with `FILE` for the recording, and the sidecars that it opens and must therefore
+/// refuse: indices in [`SIDECARS`].
 type Command = (&'static str, &'static [usize]);
 
-/// What every command that reads a recording opens.
+/// The sidecars that every command that reads a recording opens.
 const READ: &[usize] = &[0, 1];
 
 /// Every command that takes a recording.
@@ -85,10 +85,10 @@ const COMMANDS: [Command; 34] = [
     ("doctor FILE", READ),
 ];
 
-/// A recording, what is needed beside it, and a file elsewhere that links lead to.
+/// A recording, its files, and a file elsewhere that links lead to.
 struct Ground {
     dir: tempfile::TempDir,
-    /// What the recording is called.
+    /// The name of the recording.
     name: &'static str,
 }
 
@@ -105,7 +105,7 @@ impl Ground {
         self.dir.path().join("repository")
     }
 
-    /// Makes everything anew.
+    /// Creates everything again.
     fn reset(&self, sample: &Scene) {
         let _ = fs::remove_dir_all(self.folder());
         fs::create_dir_all(self.folder()).unwrap();
@@ -139,7 +139,7 @@ impl Ground {
     fn run(&self, line: &str) -> crate::support::loomrec::Finished {
         let name = self.name;
         let words = line.split(' ').map(|word| match word.strip_prefix("FILE") {
-            // What stands beside a folder is called without its slash.
+            // A sidecar file of a folder is named without the folder's slash.
             Some(rest) if !rest.is_empty() => format!("{}{rest}", name.trim_end_matches('/')),
             Some(_) => name.to_owned(),
             None => word.to_owned(),
@@ -147,7 +147,7 @@ impl Ground {
         run(&self.folder(), &words.collect::<Vec<_>>())
     }
 
-    /// Nothing of what links lead to has been changed or copied.
+    /// Asserts that the targets of links were neither changed nor copied.
     #[track_caller]
     fn check(&self, what: &str) {
         assert_eq!(fs::read(self.canary()).unwrap(), CANARY, "{what}: changed");
@@ -183,7 +183,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// A recording of two calls, and the same in other forms.
+/// A recording of two calls, and the same in other formats.
 fn sample() -> Scene {
     let scene = Scene::new();
     let upstream = Upstream::start(|_| Answer::json(200, chat_answer("Hello.")));
@@ -193,7 +193,7 @@ fn sample() -> Scene {
     scene
 }
 
-/// Runs commands with something in the place of each sidecar.
+/// Runs commands with something planted in place of each sidecar.
 fn check_all(name: &'static str, commands: &[Command], plants: &[Plant]) {
     let (sample, ground) = (sample(), Ground::new(name));
     let mut wrong = Vec::new();
@@ -210,13 +210,13 @@ fn check_all(name: &'static str, commands: &[Command], plants: &[Plant]) {
                 if uses.contains(&number) {
                     let said = done.stderr + &done.stdout;
                     let file = path.file_name().unwrap().to_str().unwrap();
-                    // What `doctor` finds is an answer.
+                    // A finding of `doctor` is a result.
                     let code = if line.starts_with("doctor") { 1 } else { 4 };
                     if done.code != code || !said.contains(file) {
                         wrong.push(format!("{} and not {code}: {what}", done.code));
                     }
                 } else if !line.starts_with("salvage FILE.log") && !is_beside(*plant, number) {
-                    // It has no part in this.
+                    // The command does not use this sidecar.
                     if done.code != plain {
                         wrong.push(format!("{} and not {plain}: {what}", done.code));
                     }
@@ -227,7 +227,7 @@ fn check_all(name: &'static str, commands: &[Command], plants: &[Plant]) {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// A directory in the place of a temporary file is refused, and not cleared away.
+/// A directory in place of a temporary file is refused, and not removed.
 fn is_beside(plant: Plant, sidecar: usize) -> bool {
     plant == Directory && sidecar == 5
 }
@@ -239,7 +239,7 @@ fn no_command_follows_a_symlink_in_the_place_of_a_file_beside_a_recording() {
 
 #[test]
 fn no_command_follows_a_symlink_beside_a_recording_that_is_a_folder() {
-    // `git-merge` takes files.
+    // `git-merge` only accepts files.
     let commands: Vec<Command> =
         COMMANDS.into_iter().filter(|(line, _)| !line.starts_with("git-merge")).collect();
     check_all("run/", &commands, &[Symlink]);
@@ -307,7 +307,7 @@ fn outputs_are_not_written_through_a_link() {
             ("merge -o planted FILE other.json --force", 4),
             ("salvage FILE -o planted --force", 4),
             ("import exported.har -o planted --force", 4),
-            // The link itself gives way.
+            // The link itself is replaced.
             ("export --to har FILE -o planted --force", 0),
         ] {
             ground.reset(&sample);
@@ -315,7 +315,7 @@ fn outputs_are_not_written_through_a_link() {
             let done = ground.run(line);
             let what = format!("{plant:?}, {line}: {}", done.stderr);
             ground.check(&what);
-            // A file that is replaced as a whole may have had other names.
+            // A file that is replaced as a whole may have other names.
             if plant != HardLink || line.starts_with("re") {
                 assert_eq!(done.code, code, "{what}");
             }
@@ -334,7 +334,7 @@ fn recording_that_a_link_names_is_read_and_changed_where_it_is() {
     ground.run("prune FILE --upstream openai --apply").expect(0);
     assert!(ground.folder().join("run.json").is_symlink());
     assert!(fs::read_to_string(&elsewhere).unwrap().contains("_loomrec"));
-    // Where it leads to nothing, it may have been put there to make a file.
+    // A dangling link may have been planted to have a file created.
     fs::remove_file(&elsewhere).unwrap();
     let record = "record -r FILE --upstream openai=http://127.0.0.1:9 -- true";
     ground.run(record).expect(4).says(&["run.json", "symbolic link"]);
@@ -358,7 +358,7 @@ fn recording_that_is_a_link_to_what_is_no_recording_is_not_written() {
             symlink(&target, ground.folder().join("run.json")).unwrap();
             let done = ground.run(line);
             let what = format!("{line}, {text:?}: {}", done.stderr);
-            // Without --force there is something in the way.
+            // Without --force, the existing file is refused.
             let code = if text.is_some() && line.ends_with("FILE") { 2 } else { 4 };
             assert_eq!(done.code, code, "{what}");
             match text {

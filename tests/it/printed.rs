@@ -1,5 +1,5 @@
-//! What loomrec prints: nothing of an upstream, a recording or a caller that a terminal would
-//! act on, and no line of theirs that looks like one of loomrec's own.
+//! Tests of what loomrec prints: no text of an upstream, a recording or a caller that a terminal
+//! would act on, and none that looks like one of loomrec's own lines.
 
 use std::fs;
 use std::process::Command;
@@ -11,12 +11,12 @@ use crate::support::pty::Terminal;
 use crate::support::shape::{CHAT, chat, chat_answer, chat_body};
 use crate::support::{Answer, Call, Client, Scene, Server, Upstream};
 
-/// A text that sets the title, clears the screen, writes in red and from right to left, and
-/// forges a receipt.
+/// A text that sets the title, clears the screen, writes in red and from right to left, and forges
+/// a receipt.
 const ACTIVE: &str =
     "x\u{1b}]0;PWNED\u{7}\u{1b}[2J\u{9b}31m\u{202e}\nloomrec record: ok: 9 recorded\r";
 
-/// What a terminal must not get of it.
+/// The parts of it that a terminal must not get.
 const UNWANTED: [&str; 6] =
     ["\u{1b}]", "\u{7}", "\u{1b}[2J", "\u{9b}", "\u{202e}", "\nloomrec record: ok: 9"];
 
@@ -28,7 +28,7 @@ fn is_harmless(text: &str) {
     }
 }
 
-/// What a server prints on a terminal of its own while it gets these calls, and at its end.
+/// The output of a server on a new terminal, during these calls and at its end.
 fn on_terminal(mut command: Command, calls: &[Call]) -> String {
     command.args(["--listen", "127.0.0.1:0"]).env("TERM", "xterm");
     let mut terminal = Terminal::spawn(command, false);
@@ -41,7 +41,7 @@ fn on_terminal(mut command: Command, calls: &[Call]) -> String {
     terminal.end().1
 }
 
-/// The same through a pipe.
+/// The output through a pipe.
 fn through_pipe(mut command: Command, calls: &[Call]) -> String {
     let server = Server::spawn(command.args(["--listen", "127.0.0.1:0"]));
     calls.iter().for_each(|call| drop(server.call(call)));

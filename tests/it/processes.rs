@@ -1,4 +1,4 @@
-//! Many processes, and processes that die: nothing acknowledged is lost.
+//! Tests of many processes, and of processes that die: nothing acknowledged is lost.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -12,8 +12,8 @@ use crate::support::{Answer, Client, Gate, Scene, Server, Upstream};
 const PROCESSES: usize = 8;
 const THREADS: usize = 5;
 
-/// The answers in the recording, each of which must stand there once. What a killed
-/// recorder left is merged first.
+/// The answers in the recording, each of which must be there once. Merges the log of a killed
+/// recorder first.
 fn contents(scene: &Scene) -> BTreeSet<String> {
     merged(scene);
     let takes = scene.takes();
@@ -161,7 +161,7 @@ fn recorders_that_join_a_run_by_name_keep_each_others_takes() {
     let (scene, upstream) = (Scene::new(), teller());
     scene.recorded(&upstream, &[call("chat-shared")]);
     let mut marks = BTreeSet::new();
-    // One after the other, the second killed, and two at the same time.
+    // One after the other, of which the second is killed, and two at the same time.
     for kill in [false, true, false] {
         let servers = [(); 2].map(|()| scene.record(&upstream, &["--run", "nightly"]));
         for server in servers {
@@ -190,7 +190,7 @@ fn a_committed_file_of_a_run_keeps_no_committed_take_in_front() {
         let server = committed.record(&upstream, &["--run", "ci"]);
         server.call(&call("chat-shared")).expect(200);
         server.stop().expect(0);
-        // As git brings them.
+        // As git checks them out.
         if scene.name().ends_with('/') {
             std::fs::create_dir(scene.recording()).unwrap();
             for file in std::fs::read_dir(committed.recording()).unwrap().flatten() {

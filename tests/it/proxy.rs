@@ -1,4 +1,4 @@
-//! Proxies that the environment names: which calls go through one, and what it is told.
+//! Tests of proxies in the environment: which calls use one, and what it receives.
 
 use crate::support::loomrec::command;
 use crate::support::proxy::ProxyServer;
@@ -36,7 +36,7 @@ fn remote(scheme: &str, upstream: &Upstream) -> String {
     format!("{scheme}://{REMOTE_HOST}:{}", upstream.address().port())
 }
 
-/// An address of the upstream that is this machine's, and does not look like it.
+/// An address of the upstream that is on this machine, but does not look like it.
 fn disguised(upstream: &Upstream) -> String {
     format!("http://0.0.0.0:{}", upstream.address().port())
 }
@@ -85,7 +85,7 @@ fn what_is_left_out_of_proxies_is_called_directly() {
     assert_eq!(proxy.heads().len(), 1);
 }
 
-/// What is said of a proxy that does not let calls through.
+/// The error for a proxy that refuses calls.
 #[track_caller]
 fn refusal(url: &str, environment: &[(&str, String)]) -> String {
     let refused = answer(url, environment).expect(502).text();

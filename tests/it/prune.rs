@@ -1,4 +1,4 @@
-//! `prune`: what is not needed any more goes, and nothing else.
+//! Tests of `prune`: unneeded takes are removed, and nothing else.
 
 use serde_json::{Value, json};
 
@@ -32,7 +32,7 @@ fn replay(scene: &Scene, name: &str, calls: &[Call], more: &[&str], code: i32) {
     scene.replayed(&args, calls, code);
 }
 
-/// What `prune --json` says.
+/// The output of `prune --json`.
 fn told(scene: &Scene, more: &[&str]) -> Value {
     let told = scene.run(&[&["prune", "run.json", "--json"], more].concat()).expect(0);
     serde_json::from_str(&told.stdout).unwrap()
@@ -65,10 +65,10 @@ fn takes_that_no_run_used_go() {
     let lines: Vec<&str> = before.lines().collect();
     let kept = scene.text();
     let added = kept.lines().filter(|line| !lines.contains(line)).count();
-    // The list of two turns is one turn now, one step further to the left.
+    // The list of two turns is now a single turn, indented one level less.
     assert!(added < 40 && kept.len() < before.len(), "{kept}");
     assert_eq!(scene.names(), ["a.jsonl", "a.receipt", "b.jsonl", "b.receipt", "run.json"]);
-    // The receipts are of what was replayed then.
+    // The receipts are for the recording before that.
     scene.run(&args).expect(2).says(&["SHA-256", "replay it again"]);
 }
 
@@ -93,11 +93,11 @@ fn journal_tells_of_names_in_its_older_parts_too() {
     }
     let dry = told(&scene, &["--journal", "a.jsonl"]);
     assert_eq!(keys(&dry, "pruned"), ["hash#"]);
-    // What is wrong is told with the part it is in.
+    // An error names the part of the journal that it is in.
     std::fs::write(scene.path("a.jsonl.1"), "{\"v\":1,\"outcome\":\"missed\"}\n").unwrap();
     let ended = scene.run(&["prune", "run.json", "--journal", "a.jsonl"]).expect(2);
     ended.says(&["a.jsonl.1, line 1: a call was missed"]);
-    // A journal that begins a run has nothing before it.
+    // A journal that begins with the start of a run has no older part.
     std::fs::write(scene.path("a.jsonl"), &whole).unwrap();
     assert_eq!(keys(&told(&scene, &["--journal", "a.jsonl"]), "pruned"), ["hash#"]);
 }
@@ -172,7 +172,7 @@ fn run_that_does_not_tell_is_refused() {
     }
     let none = scene.run(&["prune", "run.json", "--unused", "none"]).expect(4);
     none.says(&["none"]);
-    // Another recording's.
+    // The receipt of another recording.
     let other = sample();
     replay(&other, "other", &[chat("one")], &[], 0);
     std::fs::copy(other.path("other.receipt"), scene.path("other.receipt")).unwrap();
@@ -217,7 +217,7 @@ fn a_journal_that_has_lost_lines_prunes_nothing() {
     let before = scene.text();
     let prune = ["prune", "run.json", "--journal", "j.jsonl", "--apply"];
     scene.run(&prune).expect(2).says(&["j.jsonl", "does not have all lines of its run"]);
-    // Nor does one that has a gap, as where its older parts are gone.
+    // Neither does one with a gap, such as one whose older parts are missing.
     let rest: Vec<&str> = journal.lines().skip(1).take(3).collect();
     std::fs::write(scene.path("j.jsonl"), rest.join("\n") + "\n").unwrap();
     scene.run(&prune).expect(2).says(&["j.jsonl", "does not have all lines of its run"]);

@@ -1,5 +1,5 @@
-//! Credentials in queries, targets, addresses and compressed bodies: what is kept, what is
-//! told apart, and what is refused.
+//! Tests of credentials in queries, targets, addresses and compressed bodies: what is kept, what
+//! distinguishes requests, and what is refused.
 
 use std::io::Write as _;
 

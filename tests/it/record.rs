@@ -1,4 +1,4 @@
-//! Recording: what goes to the upstream, what comes back, what is kept.
+//! Tests of recording: what goes to the upstream, what comes back, what is kept.
 
 use serde_json::json;
 
@@ -127,7 +127,7 @@ fn a_path_that_would_change_on_the_way_is_refused_and_not_sent() {
         let server = scene.record(&upstream, &[]);
         let answer = server.call(&Call::get(&format!("/openai{path}"))).expect(400);
         assert!(answer.text().contains("dot segments"));
-        // Nothing was recorded, and that is not ok.
+        // Nothing was recorded, so the run fails.
         server.stop().expect(1);
     }
     assert_eq!(upstream.received().len(), 0);

@@ -1,4 +1,5 @@
-//! `redact`: what was recorded before a rule was known is gone, and replays all the same.
+//! Tests of `redact`: text that was recorded before its rule existed is removed, and the recording
+//! still replays.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -12,7 +13,7 @@ use crate::support::{Answer, Call, Scene, Upstream};
 const RULE: &str = "CUST-[0-9]{6}";
 const CONVERSE: &str = "/bedrock/model/us.amazon.nova-lite-v1%3A0/converse-stream";
 
-/// A stream that says a customer's number within one event, cut into two chunks there.
+/// A stream with a customer's number in one event, which two chunks share.
 fn streamed(customer: &str) -> Answer {
     let delta = |words: &str| {
         let choice = json!({"index": 0, "delta": {"content": words}});
@@ -23,7 +24,7 @@ fn streamed(customer: &str) -> Answer {
     Answer::events(&[one, other, "data: [DONE]\n\n"])
 }
 
-/// AWS's frames that say it, in their own JSON and in a model's.
+/// AWS frames with the number, in their own JSON and in a model's.
 fn framed(customer: &str) -> Answer {
     let native = STANDARD.encode(json!({"text": customer}).to_string());
     let frame =
@@ -72,7 +73,7 @@ fn calls(customer: &str) -> Vec<Call> {
     ]
 }
 
-/// Nothing in the folder holds a customer's number, in any way that is known.
+/// Asserts that no file in the folder has a customer's number, in any known encoding.
 #[track_caller]
 fn nothing_is_left(scene: &Scene) {
     let native = STANDARD.encode(b"CUST-123456");
@@ -113,11 +114,11 @@ fn recording_is_redacted_and_replays_under_the_same_rule() {
     assert!(answers[0].text().contains("Dear [REDACTED]"), "{}", answers[0].text());
     assert!(answers[1].text().contains("It is [REDACTED]."), "{}", answers[1].text());
     assert_eq!(answers[2].body(), b"\xff\xfe\x00[REDACTED]");
-    // Another customer is the same request now, and without the rule there is none.
+    // Another customer now makes the same request, and without the rule neither matches.
     scene.replayed(&["--redact", RULE], &[chat("Who is CUST-654321?")], 0);
     scene.replayed(&[], &[chat("Who is CUST-123456?")], 1);
     scene.replayed(&[], &[plain], 1);
-    // The frames still check, and again there is nothing to do.
+    // The frames have valid checksums, and a second run finds nothing to do.
     scene.run(&["ls", "run.json"]).expect(0);
     let again = scene.run(&["redact", "run.json", "--redact", RULE, "--apply"]).expect(0);
     assert!(again.stdout.contains("run.json: clean, 6 takes"), "{}", again.stdout);
@@ -143,7 +144,7 @@ fn what_is_clean_keeps_its_text_and_its_place() {
     let ask = chat("Who is CUST-111111?");
     scene.recorded(&upstream(), &[chat("one no CUST"), ask, chat("three")]);
     let mut json = scene.json();
-    // Only the second is to be changed.
+    // Only the second must change.
     for (name, entry) in json.as_object_mut().unwrap() {
         if !name.starts_with('_') && !entry["request"].to_string().contains("111111") {
             *entry =
@@ -164,7 +165,7 @@ fn what_is_clean_keeps_its_text_and_its_place() {
 #[test]
 fn what_cannot_be_removed_is_told() {
     let scene = Scene::new();
-    // A framing that nobody knows.
+    // An unknown framing.
     let body = "1|{\"text\":\"CUST-12\"}2|{\"text\":\"3456\"}";
     let upstream = Upstream::always(Answer::whole(200, &["content-type: application/x-odd"], body));
     scene.recorded(&upstream, &[chat_streamed("hi")]);

@@ -1,4 +1,4 @@
-//! Replaying: no network, the right answer or none, and what a run reports.
+//! Tests of replaying: no network, the right answer or none, and the report of a run.
 
 use serde_json::{Value, json};
 
@@ -123,7 +123,7 @@ fn a_bare_path_is_recognised_by_its_shape() {
     scene.recorded(&upstream, &calls).into_iter().for_each(|r| drop(r.expect(200)));
     let names: Vec<Value> = scene.takes().iter().map(|(_, t)| t["upstream"].clone()).collect();
     assert_eq!(names, ["openai", "anthropic"]);
-    // The three ways in which SDKs write the path of Anthropic's messages are one.
+    // SDKs write the path of Anthropic's messages in three ways, which are equivalent.
     let server = scene.replay(&["--repeat", "last"]);
     for path in ["/anthropic/v1/messages", "/anthropic/messages", "/anthropic/v1/v1/messages"] {
         server.call(&Call::post(path, &body).header(anthropic)).expect(200);

@@ -1,4 +1,4 @@
-//! `rerecord`: recorded requests sent again, the new answers kept apart.
+//! Tests of `rerecord`: recorded requests are sent again, and the new answers are kept apart.
 
 mod bad;
 mod busy;
@@ -19,7 +19,7 @@ use crate::support::{Answer, Finished, Scene, Upstream};
 const KEY: &str = "sk-rerecord-0123456789abcdefghijklmn";
 const OTHER_KEY: &str = "another-key-0123456789";
 
-/// `rerecord` with these flags, the keys set, and every upstream at `upstream`.
+/// `rerecord` with these flags, with the keys set and every upstream at `upstream`.
 fn prepared(scene: &Scene, upstream: &Upstream, args: &[&str]) -> Command {
     let mut command = command(scene.dir(), &[&["rerecord"], args].concat());
     for name in ["openai", "anthropic"] {
@@ -34,7 +34,7 @@ fn rerecord(scene: &Scene, upstream: &Upstream, args: &[&str], code: i32) -> Fin
     finish(&mut prepared(scene, upstream, args), b"").expect(code)
 }
 
-/// Says one thing when it records, and another from then on.
+/// An upstream that always answers with these words.
 fn speaker(words: &'static str) -> Upstream {
     Upstream::start(move |request| match request.target.as_str() {
         "/v1/messages" => Answer::json(200, message_answer(words)),
@@ -45,7 +45,7 @@ fn speaker(words: &'static str) -> Upstream {
     })
 }
 
-/// The entries of a file, by name; those of a list one by one.
+/// The entries of a file, by name; those of a list separately.
 fn entries(scene: &Scene, file: &str) -> Vec<(String, Value)> {
     let text = std::fs::read_to_string(scene.path(file)).unwrap();
     let json: Value = serde_json::from_str(&text).unwrap();
@@ -74,7 +74,7 @@ fn several(count: usize) -> Scene {
     scene
 }
 
-/// Four calls: two takes of one, a streamed one under a step, one to Anthropic.
+/// Four calls: two of the same, a streamed one with a step, one to Anthropic.
 fn sample() -> (Scene, Vec<u8>) {
     let scene = Scene::new();
     let step = chat_streamed("go").header("x-loomrec-step-id: plan");
@@ -125,7 +125,7 @@ fn every_call_is_sent_again_and_the_recording_stays_as_it_is() {
 #[test]
 fn keys_go_to_their_upstreams_and_into_no_file() {
     let (scene, _) = sample();
-    // An upstream that says back what it was sent.
+    // An upstream that sends back the key it received.
     let upstream = Upstream::start(|request| {
         let key = request.header("authorization").or(request.header("x-api-key")).unwrap();
         match request.target.as_str() {
@@ -216,7 +216,7 @@ fn values_that_are_set_are_sent_and_kept_under_a_key_of_their_own() {
     let (name, entry) = entries(&scene, "what.json").remove(0);
     assert_eq!(name, "plan");
     assert_ne!(entry["request_hash"], entry["pending"]["replaces"]["request_hash"]);
-    // What waits in the same place is not pushed aside.
+    // Pending changes in the same place are not overwritten.
     let other = [&args[..2], &["--only", "plan", "-o", "what.json"]].concat();
     rerecord(&scene, &upstream, &other, 2).says(&["in the place of plan", "--again"]);
     assert_eq!(upstream.requests(), 1);

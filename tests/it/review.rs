@@ -1,4 +1,4 @@
-//! `review`, `accept`, `reject` and `pending`: changes that wait, and what becomes of them.
+//! Tests of `review`, `accept`, `reject` and `pending`: pending changes and their decisions.
 
 mod bad;
 mod decide;

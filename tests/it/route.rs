@@ -1,10 +1,11 @@
-//! Every way to an upstream carries calls alike: http and https, directly and through a proxy.
+//! Tests that every route to an upstream carries calls alike: http and https, directly and through
+//! a proxy.
 
 use crate::support::shape::{CHAT, chat, chat_answer, chat_streamed};
 use crate::support::tls::REMOTE_HOST;
 use crate::support::{Answer, Call, End, Gate, Response, Route, Scene, Server};
 
-/// Runs a check on each way; a failure's output names the way.
+/// Runs a check on each route; the output of a failure names the route.
 #[track_caller]
 fn on_each_route(check: impl Fn(Route)) {
     for route in Route::ALL {
@@ -13,7 +14,7 @@ fn on_each_route(check: impl Fn(Route)) {
     }
 }
 
-/// Records the calls on a way that answers them all alike, and replays them strictly.
+/// Records calls on a route whose upstream always gives this answer, and replays them strictly.
 #[track_caller]
 fn recorded_and_replayed(route: Route, answer: Answer, calls: &[Call]) -> [Vec<Response>; 2] {
     let (scene, upstream) = (Scene::new(), route.always(answer));
@@ -68,7 +69,7 @@ fn an_upstream_is_sent_the_same_on_each_route() {
     });
 }
 
-/// Sees a streamed call through: each chunk is there before the upstream sends the next.
+/// Follows a streamed call: each chunk arrives before the upstream sends the next.
 #[track_caller]
 fn stream_step_by_step(server: &Server, gates: &[Gate], chunks: &[&str]) {
     let mut client = server.connect();
@@ -123,8 +124,8 @@ fn chunks_sent_in_one_write_are_kept_as_they_were_sent() {
     });
 }
 
-/// How an answer ended: for the client that records it, for the one that replays it, and by
-/// what the recording says of it.
+/// How an answer ended: for the client of the recorder, for the client of the replay, and in the
+/// recording.
 #[derive(Debug, PartialEq)]
 struct Ending {
     recorded: End,
@@ -138,7 +139,7 @@ impl Ending {
     }
 }
 
-/// Records and replays a call whose answer says `text` and then ends by `finish`.
+/// Records and replays a call whose answer has `text` and then ends by `finish`.
 #[track_caller]
 fn ending(route: Route, answer: Answer, text: &str, finish: fn(Answer) -> Answer) -> Ending {
     let (scene, gate) = (Scene::new(), Gate::new());
@@ -239,7 +240,7 @@ fn calls_share_a_connection_until_the_upstream_closes_it() {
             server.call(&chat(&turn.to_string())).expect(200);
         }
         server.stop().expect(0);
-        // A call that comes before the last one's connection is back in the pool opens another.
+        // A call that comes before the last connection is back in the pool opens another.
         let connections = reached.upstream.connections();
         assert!((1..5).contains(&connections), "{connections} connections for 5 calls");
         let receipt = std::fs::read_to_string(scene.path("receipt.json")).unwrap();

@@ -1,5 +1,5 @@
-//! A rule of `--redact` ends with the text that it matches in, whatever a body is called:
-//! two requests never become one.
+//! Tests that a `--redact` match ends with the text that it is in, for every media type: two
+//! requests never become one.
 
 use crate::support::shape::chat_answer;
 use crate::support::{Answer, Call, Scene, Upstream};
@@ -7,7 +7,7 @@ use crate::support::{Answer, Call, Scene, Upstream};
 const RULES: [&str; 2] = ["--redact", "Today is .*"];
 const FORM: &str = "application/x-www-form-urlencoded";
 
-/// A request that says a day, and then something else.
+/// A request that names a day, and then asks something.
 type Spelling = fn(day: &str, ask: &str) -> Call;
 
 fn call(content_type: &str, body: impl AsRef<[u8]>) -> Call {

@@ -1,4 +1,4 @@
-//! `salvage`: what can be read of damaged recordings and logs goes into a new one.
+//! Tests of `salvage`: the readable parts of damaged recordings and logs go into a new one.
 
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ fn sample() -> Scene {
     scene
 }
 
-/// What `salvage --json` says.
+/// The output of `salvage --json`.
 #[track_caller]
 fn told(scene: &Scene, file: &str, code: i32) -> Value {
     let ended = scene.run(&["salvage", file, "-o", "out.json", "--json", "--force"]).expect(code);
@@ -80,7 +80,7 @@ fn bytes_that_were_overwritten_cost_their_entry_alone() {
     assert_eq!(entries(&out(&scene)), left);
 }
 
-/// A recording that was cut off before its log was folded.
+/// A recording that was killed before its log was compacted.
 fn logged() -> Option<Scene> {
     let scene = Scene::new();
     let upstream = upstream();
@@ -102,7 +102,7 @@ fn a_log_is_read_around_its_damage() {
     assert_eq!((&told_of["saved"], &told_of["form"]), (&json!(6), &json!("log")));
     assert!(scene.beside(".log").exists() && !scene.recording().exists());
     let before = entries(&out(&scene));
-    // The third call's frame, in its midst and in its head.
+    // The frame of the third call, in its middle and in its head.
     let marks: Vec<usize> =
         (0..whole.len() - 4).filter(|at| whole[*at..].starts_with(b"\x8bLR\n")).collect();
     for (at, name) in [(marks[3] + 400, "torn.log.torn-1"), (marks[3] + 9, "moved")] {
@@ -164,7 +164,7 @@ fn a_lost_beginning_is_told_and_makes_no_recording_of_another_tools() {
         told["lost"].as_array().unwrap().iter().map(|lost| lost["why"].as_str().unwrap()).collect();
     assert!(whys.iter().any(|why| why.contains("its beginning is lost")), "{whys:?}");
     assert!(whys.iter().any(|why| why.contains("no `_loomrec`")), "{whys:?}");
-    // What AgentLoom wrote repeats its last answer.
+    // An AgentLoom file repeats its last answer.
     let args = ["replay", "-r", "out.json"];
     let server = crate::support::loomrec::Server::start(scene.dir(), &args);
     server.call(&chat("one")).expect(200);

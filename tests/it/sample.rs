@@ -1,5 +1,5 @@
-//! Every recording that is kept with the source replays: each recorded request,
-//! sent again, gets what was recorded.
+//! Tests that every recording in the repository replays: each recorded request, sent again, gets
+//! the recorded answer.
 
 use std::path::{Path, PathBuf};
 
@@ -20,7 +20,7 @@ fn samples() -> Vec<PathBuf> {
     files
 }
 
-/// The takes of a file with the step each belongs to, if any.
+/// The takes of a file, each with its step, if it has one.
 fn takes(file: &Path) -> Vec<(Option<String>, Value)> {
     let value: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
     let mut out = Vec::new();
@@ -77,7 +77,7 @@ fn call_of(step: Option<&str>, take: &Value) -> Call {
     }
 }
 
-/// Replays every recorded request in the file's order; all must be used.
+/// Replays every recorded request in the file's order; all takes must be used.
 #[track_caller]
 fn replays_itself(file: &Path) -> usize {
     let scene = Scene::new();

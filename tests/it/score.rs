@@ -1,4 +1,4 @@
-//! `score`: how well the program recovered, by a journal and a budget.
+//! Tests of `score`: how well the program recovered, from a journal and a budget.
 
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ fn score(scene: &Scene, more: &[&str]) -> Finished {
     scene.run(&[&["score", "run.jsonl"], more].concat())
 }
 
-/// What `score --json` says.
+/// The output of `score --json`.
 fn told(ended: &Finished) -> Value {
     serde_json::from_str(&ended.stdout).unwrap()
 }

@@ -1,4 +1,4 @@
-//! Scripts: answers written by hand, call by call, for whoever asks.
+//! Tests of scripts: answers written by hand, call by call, for any provider.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::support::shape::{CHAT, chat, chat_answer, chat_streamed, message, message_streamed};
 use crate::support::{Answer, Call, Finished, Scene, Server, Upstream};
 
-/// A script in a scene of its own.
+/// A script in its own scene.
 struct Scripted {
     scene: Scene,
 }
@@ -48,7 +48,7 @@ impl Scripted {
     }
 }
 
-/// The first block in docs/scripts.md that is written in a language.
+/// The first block of a language in docs/scripts.md.
 fn example(language: &str) -> String {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/scripts.md");
     let text = std::fs::read_to_string(path).unwrap();
@@ -180,7 +180,7 @@ fn streams_are_counted_however_they_end() {
     client.until("begun");
     drop(client);
     server.call(&chat("x")).expect(200);
-    // What a client's leaving is noticed by takes a moment.
+    // It takes a moment to notice that a client has left.
     let counted = || {
         let health = Call::get("/__loomrec/health").header("host: localhost");
         let health = server.call(&health).expect(200).json();

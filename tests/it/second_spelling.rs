@@ -1,5 +1,5 @@
-//! What an answer says a second time, as tokens, words and numbers, is not kept where
-//! something was removed from its text.
+//! Tests that the second form of an answer's text (tokens, words, numbers) is not kept if something
+//! was removed from the text.
 
 use serde_json::{Value, json};
 
@@ -23,8 +23,8 @@ fn asked(path: &str, streams: bool) -> Call {
     Call::post(path, body.to_string()).header(&format!("authorization: Bearer {KEY}"))
 }
 
-/// The scene in which one call with this answer was recorded and found clean, and the
-/// answer as it is replayed. Nothing in the recording may spell a part of the key.
+/// Records one call with this answer, and checks that the recording is clean. Returns the scene and
+/// the replayed answer. The recording must not spell any part of the key.
 fn recorded(call: &Call, answer: Answer, rules: &[&str]) -> (Scene, String) {
     let scene = Scene::new();
     let upstream = Upstream::always(answer);
@@ -68,7 +68,7 @@ fn log_probabilities_of_a_removed_text_are_not_kept() {
     let (scene, said) = recorded(&asked(CHAT, true), Answer::events(&events), &[]);
     assert_eq!(said.matches("\"logprobs\":null").count(), TOKENS.len());
     assert_eq!(scene.only_take()["content"], "Your key is [REDACTED].");
-    // Responses have a list there, and Gemini an object of another name.
+    // Responses have a list there, and Gemini an object with another name.
     let part = json!({"type": "output_text", "text": TOKENS.concat(), "annotations": [],
                       "logprobs": TOKENS.map(token)});
     let item = json!({"type": "message", "id": "i", "role": "assistant", "content": [part]});
@@ -125,7 +125,7 @@ fn log_probabilities_that_an_older_recording_kept_are_found_and_removed() {
     let upstream = Upstream::always(Answer::json(200, body.to_string()));
     let call = asked(CHAT, false);
     scene.recorded(&upstream, std::slice::from_ref(&call));
-    // As it was recorded before they were emptied.
+    // As it was recorded before such members were emptied.
     let mut file = scene.json();
     let (name, mut entry) = scene.takes()[0].clone();
     entry["content"] = json!("Your key is [REDACTED].");

@@ -1,11 +1,11 @@
-//! Secrets: a canary put wherever a credential may stand is found nowhere.
+//! Tests of secrets: a canary in every place where a credential may be is never found.
 
 use std::path::PathBuf;
 
 use crate::support::shape::{CHAT, MESSAGES, chat_body, message_body};
 use crate::support::{Answer, Call, Finished, Gate, Scene, Server, Upstream};
 
-/// What is searched for: in full, and as other encodings would show it.
+/// The searched texts: the canary itself, and its forms in other encodings.
 fn traces(canary: &str) -> Vec<Vec<u8>> {
     use base64::Engine;
     let percent: String = canary.bytes().map(|byte| format!("%{byte:02X}")).collect();
@@ -14,7 +14,7 @@ fn traces(canary: &str) -> Vec<Vec<u8>> {
     [canary.to_owned(), percent, code, hex, json(canary)].map(String::into_bytes).to_vec()
 }
 
-/// The canary as JSON may write it, with every character escaped.
+/// The canary in JSON, with every character escaped.
 fn json(canary: &str) -> String {
     canary.bytes().map(|byte| format!("\\u{byte:04x}")).collect()
 }
@@ -37,7 +37,7 @@ fn is_nowhere(canary: &str, scene: &Scene, said: &[&Finished]) {
     }
 }
 
-/// Echoes everything it was sent, whole and in two chunks, and in a header.
+/// Echoes everything it received, in one chunk and in two, and in a header.
 fn echo() -> Upstream {
     Upstream::start(|request| {
         let seen = String::from_utf8_lossy(&request.head.raw).into_owned();
@@ -72,7 +72,7 @@ fn start(scene: &Scene, upstream: Option<&Upstream>) -> Server {
     }
 }
 
-/// Records and replays the call (hit and miss) and looks for the canary.
+/// Records and replays the call (hit and miss) and searches for the canary.
 #[track_caller]
 fn keeps_secret(canary: &str, put: impl Fn(&str, &str) -> Call) {
     for (scene, stream) in [(Scene::new(), false), (Scene::new(), true)] {
@@ -165,7 +165,7 @@ fn an_aws_session_token_is_nowhere() {
 #[test]
 fn well_known_key_shapes_in_a_body_are_replaced_and_the_call_still_matches() {
     let scene = Scene::new();
-    // Put together here: a key's full shape in a source file alarms scanners.
+    // Assembled here, because a complete key in a source file alarms scanners.
     let keys = [
         ["sk-", "proj-", "Zq3vT9xLw2Rk8mNb5cHs7dJf4gPa6yUe1oIt0lXz"].concat(),
         ["sk-", "ant-api03-", "Kd93jf0Wq2Lm5Nx8Rt1Vy4Bz7Cp6Hs0Jg3Fa9Eu2Ti5Oo8-AAAAAA"].concat(),
@@ -189,7 +189,7 @@ fn well_known_key_shapes_in_a_body_are_replaced_and_the_call_still_matches() {
 
 #[test]
 fn a_callers_own_key_in_a_prompt_is_nowhere_when_the_call_misses() {
-    // Of no known shape: only the request's own header tells that it is a key.
+    // Without a known form: only the request's own header shows that it is a key.
     let canary = "odd-canary-4f5e6d7c8b9a";
     let scene = Scene::new();
     scene.recorded(&echo(), &[Call::post(CHAT, chat_body("hi").to_string())]);
@@ -350,7 +350,7 @@ fn recordings_are_readable_by_their_owner_only() {
     };
     check();
     server.stop().expect(0);
-    // The receipt shows what a program asked for as well.
+    // The receipt also shows what a program requested.
     assert!(scene.path("receipt.json").is_file());
     check();
 }

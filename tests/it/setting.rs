@@ -1,5 +1,5 @@
-//! Settings: flags and their environment twins, the receipt, forwarding on a
-//! miss, bodies of several parts.
+//! Tests of settings: flags and their environment variables, the receipt, forwarding on a miss,
+//! multipart bodies.
 
 use serde_json::Value;
 
@@ -121,7 +121,7 @@ fn a_remote_listener_is_allowed_only_when_said() {
     server.process.wait().expect(0);
 }
 
-/// An upload as an SDK sends it, under a boundary of its own.
+/// An upload as an SDK sends it, with this boundary.
 fn upload(boundary: &str, file: &[u8]) -> Call {
     let head = format!(
         "--{boundary}\r\ncontent-disposition: form-data; name=\"model\"\r\n\r\nwhisper-1\r\n\

@@ -1,6 +1,6 @@
-//! The long proof, run by `scripts/soak`: mixed traffic for minutes while
-//! recorders are killed, others join, readers read and logs are folded. It prints
-//! figures, and fails when an answer is lost or a recorder grows without bound.
+//! The long test, run by `scripts/soak`: mixed traffic for minutes while recorders are killed,
+//! others join, readers read and logs are compacted. It prints figures, and fails if an answer is
+//! lost or a recorder grows without bound.
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -13,22 +13,22 @@ use crate::support::fleet::Fleet;
 use crate::support::ledger::{Ledger, beside, kept, listed, teller};
 use crate::support::swarm::{Habit, Swarm, call};
 
-/// How often the recorders are looked at.
+/// How often the recorders are checked.
 const TICK: Duration = Duration::from_millis(100);
-/// What a recorder may grow by in all, and for each call that was kept: it
-/// remembers the names of its run, and a fold looks at the places of all entries.
+/// How much a recorder may grow in all, and for each call that was kept: it remembers the names of
+/// its run, and compaction looks at the places of all entries.
 const GROWTH: u64 = 64 * 1024 * 1024;
 const GROWTH_PER_CALL: u64 = 400;
-/// Open files that may be more at the end than after the start.
+/// How many more files may be open at the end than after the start.
 const MORE_FILES: usize = 16;
-/// One call in so many milliseconds by each client: about 250 in a second in all.
+/// Each client makes a call in this time: about 250 calls per second in all.
 const HABIT: Habit = Habit { clients: 4, big: 1, cut: 2, pause: Duration::from_millis(40) };
 
 fn say(text: &str) {
     let _ = writeln!(std::io::stdout(), "{text}");
 }
 
-/// What a process uses: its resident bytes and its open files.
+/// The resident bytes and the open files of a process.
 fn usage(pid: u32) -> (u64, usize) {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let rss = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
@@ -36,8 +36,7 @@ fn usage(pid: u32) -> (u64, usize) {
     (kilobytes * 1024, std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count())
 }
 
-/// Moments that come again and again, by chance between half and three halves of
-/// a time apart.
+/// Recurring moments, at random intervals between half of `every` and one and a half times it.
 struct Moments {
     every: Duration,
     next: Instant,
@@ -98,7 +97,7 @@ impl Folds {
     }
 }
 
-/// Latencies of a minute, as clients saw them.
+/// Latencies within a minute, as clients saw them.
 fn latencies(ledger: &Ledger, minute: usize) {
     let mut times = ledger.take_times();
     times.sort();
@@ -108,8 +107,8 @@ fn latencies(ledger: &Ledger, minute: usize) {
     say(&format!("minute {minute}: {} calls, p50 {p50:.2} ms, p99 {p99:.2} ms", times.len()));
 }
 
-/// Three recorders of one named run: the first lives all the time and is watched,
-/// the others are killed one at a time; others join for a moment, readers read.
+/// Three recorders of one named run: the first lives for the whole time and is watched, the others
+/// are killed one at a time; others join for a moment, and readers read.
 fn one_is_killed(until: Instant, chance: &mut Chance) -> Figures {
     let (scene, upstream) = (Scene::new(), teller());
     let swarm = Swarm::start(3, HABIT, chance);
@@ -174,8 +173,8 @@ fn mib(bytes: u64) -> f64 {
     bytes as f64 / (1024.0 * 1024.0)
 }
 
-/// Two recorders that are killed together; the next command, a reader or a
-/// recorder, finds what they left.
+/// Two recorders that are killed together; the next command, a reader or a recorder, finds the
+/// files they left.
 fn all_are_killed(until: Instant, chance: &mut Chance) -> Figures {
     let (scene, upstream) = (Scene::new(), teller());
     let swarm = Swarm::start(2, HABIT, chance);

@@ -1,5 +1,5 @@
-//! A recording that is a folder: recorded into by several processes that die, read by
-//! every command, merged by git, and turned into one file and back.
+//! Tests of a recording that is a folder: recorded by several processes that die, read by every
+//! command, merged by git, and converted into one file and back.
 
 mod care;
 mod damage;
@@ -20,7 +20,7 @@ use crate::support::shape::{CHAT, chat, chat_answer, chat_body, message, message
 use crate::support::swarm::call;
 use crate::support::{Answer, Call, Scene, Server, Upstream};
 
-/// Answers each call with the words it was asked.
+/// Answers each call with its own words.
 fn upstream() -> Upstream {
     Upstream::start(|request| {
         let body: Value = serde_json::from_slice(&request.body).unwrap();
@@ -56,8 +56,8 @@ fn calls() -> Vec<Call> {
     ]
 }
 
-/// Has a recorder asked as often; gives the marks of its answers. Both recorders of a
-/// round are asked for the same, so that takes of one request are from both.
+/// Makes this many calls to a recorder; returns the marks of its answers. Both recorders of a round
+/// get the same calls, so that both record takes of one request.
 fn ask(server: &Server, round: usize, calls: usize) -> BTreeSet<String> {
     let mut client = server.connect();
     let names = (0..calls).map(|number| format!("chat-{round}-{}", number % 7));
@@ -141,7 +141,7 @@ fn folder_becomes_the_very_file_it_was_made_of() {
     scene.run(&["convert", "--force", "run.json", "split"]).expect(0);
     scene.run(&["convert", "split/", "back.json", "--force"]).expect(0);
     assert_eq!(fs::read_to_string(scene.path("back.json")).unwrap(), text);
-    // One by another hand, whose order is not that of time: the same entries.
+    // A file from another program, not in the order of time, has the same entries.
     let json: Value = serde_json::from_str(&text).unwrap();
     let mut members: Vec<_> = json.as_object().unwrap().iter().collect();
     members[2..].reverse();
@@ -220,7 +220,7 @@ fn rules_of_a_folder_hold_for_who_comes_next() {
     finish(&mut command(scene.dir(), &args), b"").expect(2).says(&["/seed", "/user"]);
 }
 
-/// Runs `ls` on the folder with less memory than its largest file has bytes.
+/// Runs `ls` on the folder with less memory than the size of its largest file.
 fn bounded(scene: &Scene, code: i32) -> String {
     let binary = env!("CARGO_BIN_EXE_loomrec");
     let mut shell = Command::new("sh");
@@ -267,7 +267,7 @@ fn steps_of_any_name_stay_in_the_folder() {
     assert_eq!(scene.names(), ["run"]);
     assert_eq!(names(&scene.recording()).len(), ids.len());
     scene.replayed(&["--strict"], &calls, 0);
-    // Whatever the files are called, what counts is the key in them.
+    // The names of the files do not matter, only the keys in them.
     for (number, name) in names(&scene.recording()).into_iter().enumerate() {
         let to = scene.recording().join(format!("{number}.json"));
         fs::rename(scene.recording().join(name), to).unwrap();

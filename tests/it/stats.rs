@@ -1,4 +1,4 @@
-//! `stats`: what the calls of recordings come to.
+//! Tests of `stats`: the totals of the calls in recordings.
 
 use std::process::Stdio;
 
@@ -10,7 +10,7 @@ use crate::support::shape::{
 };
 use crate::support::{Answer, Call, Scene, Upstream};
 
-/// Answers chats and messages, complete or streamed; what asks it to fails.
+/// Answers chats and messages, complete or streamed; fails on request.
 pub(crate) fn upstream() -> Upstream {
     Upstream::start(|request| match request.target.as_str() {
         "/v1/messages" => Answer::json(200, message_answer("Bonjour.")),
@@ -24,7 +24,7 @@ pub(crate) fn upstream() -> Upstream {
     })
 }
 
-/// Five calls: a repeated one, a streamed one, one of a step, one that fails.
+/// Five calls: a repeated one, a streamed one, one with a step, one that fails.
 pub(crate) fn calls() -> Vec<Call> {
     vec![
         chat("hi"),
@@ -35,7 +35,7 @@ pub(crate) fn calls() -> Vec<Call> {
     ]
 }
 
-/// What `stats --json` says, with more arguments.
+/// The output of `stats --json` with more arguments.
 fn told(scene: &Scene, more: &[&str]) -> Value {
     let args = [&["stats", "--json"], more].concat();
     serde_json::from_str(&scene.run(&args).expect(0).stdout).unwrap()

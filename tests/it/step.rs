@@ -1,17 +1,17 @@
-//! Step ids in a header that the program already sends: `--step-id-header`.
+//! Tests of step ids in a header that the program already sends: `--step-id-header`.
 
 use crate::support::loomrec::command;
 use crate::support::shape::{CHAT, chat, chat_answer, chat_body};
 use crate::support::{Answer, Call, Scene, Server, Upstream, run};
 
-/// Answers with the step that the program's own header names.
+/// Answers with the step in the program's own header.
 fn upstream() -> Upstream {
     Upstream::start(|request| {
         Answer::json(200, chat_answer(request.header("x-step").unwrap_or("none")))
     })
 }
 
-/// The same call, under a step of the program's own.
+/// The same call, with a step in the program's own header.
 fn step(id: &str) -> Call {
     chat("hi").header(&format!("X-Step: {id}"))
 }
@@ -38,7 +38,7 @@ fn the_programs_header_names_the_step_and_goes_on_as_it_was_sent() {
     let takes = scene.takes();
     let (named, hashed) = (&takes[0], &takes[1]);
     assert_eq!(named.0, "plan");
-    // It is no part of what the request is.
+    // It is not part of the request's key.
     assert_eq!(named.1["request_hash"], hashed.1["request_hash"]);
     assert_eq!(hashed.0, hashed.1["request_hash"]);
     assert!(!scene.text().contains("x-step"), "{}", scene.text());
@@ -55,7 +55,7 @@ fn replay_finds_each_step_however_often_the_same_call_is_made() {
     let mut replay = command(scene.dir(), &scene.replay_args(&["--repeat", "last"]));
     replay.args(["--listen", "127.0.0.1:0"]).env("LOOMREC_STEP_ID_HEADER", "X-Step");
     let server = Server::spawn(&mut replay);
-    // Over one connection too, where a request is known again by its head.
+    // Over one connection too, where a request is recognised again by its head.
     let mut client = server.connect();
     for id in ["a", "b", "b", "a", "b", "a"] {
         let answer = server.call(&step(id)).expect(200);
@@ -104,7 +104,7 @@ fn a_header_that_says_something_else_is_refused_before_anything_listens() {
         }
     }
     assert_eq!(scene.names(), [""; 0]);
-    // Ours may be named: it is looked at anyway.
+    // Our own header may be named; it is read anyway.
     let body = chat_body("hi").to_string();
     let upstream = upstream();
     let server = scene.record(&upstream, &["--step-id-header", "x-loomrec-step-id"]);

@@ -1,4 +1,4 @@
-//! The end of a run while something is still under way.
+//! Tests of ending a run while calls are still open.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ fn a_client_that_stopped_reading_does_not_hold_up_the_end() {
     let scene = Scene::new();
     let large = vec![b'x'; 64 << 20];
     let upstream = Upstream::always(Answer::whole(200, &["content-type: text/plain"], large));
-    // Over the copy's limit the upstream is slowed down to the client's pace.
+    // Beyond the limit of the copy, the upstream is slowed down to the client's pace.
     let mut server = scene.record(&upstream, &["--max-copy", "1000"]);
     let mut client = server.connect();
     client.send(&chat("hi"));

@@ -1,4 +1,5 @@
-//! Recordings by a stranger: what of their answers a client must not be told, or wait for.
+//! Tests of recordings from a stranger: which parts of their answers a client must not get, or wait
+//! for.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +8,7 @@ use serde_json::{Value, json};
 use crate::support::shape::{chat, chat_answer};
 use crate::support::{Answer, Call, Response, Scene, Upstream};
 
-/// A recording of one call, the response of which was changed by hand.
+/// A recording of one call whose response was changed by hand.
 fn recording(change: impl Fn(&mut Value)) -> Scene {
     let scene = Scene::new();
     let upstream = Upstream::always(Answer::json(200, chat_answer("Hello")));
@@ -20,8 +21,8 @@ fn recording(change: impl Fn(&mut Value)) -> Scene {
     scene
 }
 
-/// What a client gets, twice on one connection: what comes second tells whether the first
-/// ended where its framing said.
+/// What a client gets, twice on one connection: the second answer shows whether the first ended
+/// where its framing said.
 fn served(scene: &Scene, more: &[&str]) -> Response {
     let flags = [&["--repeat", "last"], more].concat();
     let server = scene.replay(&flags);
@@ -34,7 +35,7 @@ fn served(scene: &Scene, more: &[&str]) -> Response {
     first
 }
 
-/// The problems of a kind that `verify` finds, by their places.
+/// The places of the problems of a kind that `verify` finds.
 fn found(scene: &Scene, kind: &str) -> Vec<String> {
     let path = scene.recording();
     let said = scene.run(&["verify", "--json", path.to_str().unwrap()]);
@@ -57,7 +58,7 @@ fn collect(value: &Value, kind: &str, places: &mut Vec<String>) {
     }
 }
 
-/// Headers that are about more than the answer they stand at.
+/// Headers that affect more than their own answer.
 const BINDING: [(&str, &str); 17] = [
     ("connection", "upgrade, close"),
     ("keep-alive", "timeout=1"),
@@ -98,7 +99,7 @@ fn headers_that_are_about_more_than_the_answer_are_never_replayed() {
     for name in ["connection", "transfer-encoding", "set-cookie", "x-loomrec-error", "x-split"] {
         assert!(places.contains(&format!("/response/headers/{name}")), "{name}: {places:?}");
     }
-    // Recorders keep this one, and what a recorder made is well.
+    // Recorders keep this one, and a recorder's own output is valid.
     assert!(!places.contains(&"/response/headers/alt-svc".to_owned()), "{places:?}");
 }
 

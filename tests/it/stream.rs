@@ -1,4 +1,4 @@
-//! Streams: each chunk as it comes, the very bytes, and the way they end.
+//! Tests of streams: each chunk as it comes, with the same bytes, and how they end.
 
 use std::time::{Duration, Instant};
 
@@ -159,7 +159,7 @@ fn a_long_stream_is_kept_whole() {
 fn chunks_sent_in_one_write_are_kept_as_they_were_sent() {
     let chunks: Vec<String> =
         (0..200).map(|n| format!("data: {n:03} {}\n\n", "x".repeat(138))).collect();
-    // In one step, not in one for each chunk.
+    // In one step instead of one per chunk.
     let mut burst = Vec::new();
     for chunk in &chunks {
         burst.extend_from_slice(format!("{:x}\r\n{chunk}\r\n", chunk.len()).as_bytes());
@@ -180,7 +180,8 @@ fn chunks_sent_in_one_write_are_kept_as_they_were_sent() {
     assert_eq!(replayed.chunks, passed.chunks);
 }
 
-/// The one recorded entry once it is there: a client that left cannot say when.
+/// The only recorded entry, read after the stop, because a client that left cannot say when it is
+/// there.
 fn entry_after_stop(scene: &Scene, server: Server) -> Value {
     server.stop().expect(0);
     scene.only_take()

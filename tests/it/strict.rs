@@ -1,5 +1,5 @@
-//! `replay --strict`: what no recording, no environment and no settings can weaken, and
-//! what a replay says it goes by.
+//! Tests of `replay --strict`: what no recording, no environment and no settings can weaken, and
+//! the settings that a replay reports.
 
 mod faults;
 mod members;
@@ -43,7 +43,7 @@ fn edited(scene: &Scene, change: impl FnOnce(&mut Value)) {
     scene.write(file.to_string());
 }
 
-/// A replay in this environment, of these calls; how it ended, and its receipt.
+/// Replays these calls in this environment; returns how the run ended, and its receipt.
 fn replayed(
     scene: &Scene,
     more: &[&str],
@@ -69,7 +69,7 @@ fn a_take_of_a_file_without_metadata_is_served_once_under_strict() {
     let ended = ended.expect(1);
     assert!(!ended.stderr.contains("repeats"), "{}", ended.stderr);
     assert_eq!(receipt["in_force"]["repeat"], json!([]));
-    // AgentLoom's way stays where strictness was not asked for, and is told.
+    // AgentLoom's way applies without --strict, and is reported.
     let (ended, receipt) = replayed(&scene, &[], &[], &[(hi(), 200), (hi(), 200)]);
     ended.expect(0).says(&["run.json repeats: last (it has no _loomrec)"]);
     assert_eq!(receipt["in_force"]["repeat"][0]["policy"], "last");
@@ -89,7 +89,7 @@ fn a_step_entry_that_shows_no_request_is_refused_under_strict_unless_that_is_all
         "1 answered by 1 entries that cannot be checked",
     ]);
     assert_eq!(receipt["in_force"]["unchecked"], json!({"entries": 1, "calls": 1}));
-    // Without --strict it answers, and that is told as well.
+    // Without --strict it answers, and that is reported as well.
     let (ended, _) = replayed(&scene, &[], &[], &[(step(message("anything")), 200)]);
     ended.expect(0).says(&["1 answered by 1 entries that cannot be checked"]);
 }
@@ -107,7 +107,7 @@ fn an_entry_with_a_hash_alone_is_checked_by_it() {
 fn an_entry_that_shows_another_request_than_it_answers_is_refused_under_strict() {
     let scene = recorded(&[]);
     let key = scene.takes()[0].0.clone();
-    // What a reviewer reads is "harmless"; what it answers is still "hi".
+    // A reviewer reads "harmless", but the entry still answers "hi".
     edited(&scene, |file| {
         file[&key]["request"]["body"]["messages"][0]["content"] = json!("harmless");
     });
@@ -186,7 +186,7 @@ fn a_recording_run_that_answers_from_its_recording_tells_what_is_in_force() {
         assert_eq!(receipt["in_force"]["ignore"], expected, "{mode}");
     }
     assert_eq!(upstream.requests(), 0);
-    // Where nothing is answered from a recording, nothing is in force.
+    // If no call is answered from a recording, nothing is in force.
     let server = scene.record(&upstream, &["--mode", "all", "--ignore", "/user"]);
     server.call(&chat("hi")).expect(200);
     assert!(!server.stop().expect(0).stderr.contains("in force"));
@@ -242,7 +242,7 @@ fn no_variable_drops_a_query_parameter_under_strict() {
     let told = "ignore parameter customer (LOOMREC_CREDENTIAL_PARAM)";
     ended.expect(1).says(&["set aside by --strict: ", told]);
     assert_eq!(receipt["in_force"]["set_aside"], json!([told]));
-    // What was typed counts, and is told.
+    // A typed flag applies, and is reported.
     let typed = [&named[..], &["--credential-param", "customer"]].concat();
     let (ended, receipt) = replayed(&scene, &typed, &[], &[(asked, 200)]);
     ended.expect(0).says(&["in force: ignored: parameter customer (--credential-param)"]);
@@ -262,7 +262,7 @@ fn no_setting_of_the_project_weakens_strict() {
     let calls = [(chat("hi"), 200), (chat("hi"), 422), (changed.clone(), 422), (chat("new"), 422)];
     let (ended, _) = replayed(&scene, &["--strict"], &[], &calls);
     ended.expect(1).says(&["repeat (", "on-miss (", "ignore /user (", "loomrec.toml:1)"]);
-    // What was typed counts, and what the file was recorded with needs no setting.
+    // A typed flag applies, and the rules in the file need no setting.
     let typed = [(changed, 200)];
     replayed(&scene, &["--strict", "--ignore", "/user"], &[], &typed).0.expect(0);
     let scene = recorded(&["--ignore", "/user"]);
@@ -293,7 +293,7 @@ fn verify_tells_rules_unchecked_entries_and_repeats() {
         problems.iter().map(of).collect::<Vec<_>>()
     };
     let ruled = recorded(&["--ignore", "/metadata/run_id"]);
-    // A rule is declared: it is told, and nothing is wrong.
+    // A declared rule is reported, and is not an error.
     assert_eq!(told(&ruled, &["--strict"], 0), [["rules", "note"]]);
     let human = ruled.run(&["verify", "run.json"]).expect(0).stdout;
     assert!(human.contains("note: /_loomrec/identity: rules of identity: /metadata/run_id"));

@@ -1,5 +1,4 @@
-//! The summary of an entry: the same fields whichever provider answered,
-//! complete or streamed.
+//! Tests of the summary of an entry: the same fields for every provider, complete or streamed.
 
 use serde_json::{Value, json};
 
@@ -53,7 +52,7 @@ fn anthropic_complete_and_streamed() {
     let streamed =
         summary(message_streamed("hi"), Answer::events(&message_events(&["Bon", "jour"])));
     is(&streamed, "Bonjour", model, "end_turn", [10, 5]);
-    // 10 tokens in at 3 dollars and 5 out at 15 dollars a million.
+    // 10 input tokens at 3 dollars and 5 output tokens at 15 dollars per million.
     assert!((cost - 0.000_105).abs() < 1e-9, "{cost}");
     assert_eq!(streamed["cost_usd"].as_f64(), Some(cost));
 }
@@ -132,7 +131,7 @@ fn a_model_without_a_price_has_an_unknown_cost_and_not_one_of_nothing() {
         serde_json::from_str(&scene.run(&["stats", "--json", "run.json"]).expect(0).stdout)
             .unwrap();
     assert_eq!((&told["all"]["cost_usd"], &told["all"]["unpriced"]), (&Value::Null, &json!(1)));
-    // An older recording has 0.0 where the price is not known.
+    // An older recording has 0.0 if the price is unknown.
     let old = scene.text().replace("\"latency_ms\"", "\"cost_usd\": 0.0, \"latency_ms\"");
     scene.write(old.as_bytes());
     let told = scene.run(&["ls", "run.json"]).expect(0).stdout;
@@ -166,7 +165,7 @@ fn a_price_file_stands_above_the_built_in_table() {
     assert_eq!(scene.only_take()["cost_usd"].as_f64(), Some(9.0 + 24.0));
 }
 
-/// What a call costs under a price table of another model, which says `replace`.
+/// The cost of a call with a price table of another model, which sets `replace`.
 fn cost_under_another_models_table(replace: bool) -> Option<f64> {
     let scene = Scene::new();
     let upstream = Upstream::always(Answer::json(200, chat_answer("x")));

@@ -1,4 +1,4 @@
-//! Takes: the Nth identical call gets the Nth take, by session and by step.
+//! Tests of takes: the Nth identical call gets the Nth take, by session and by step.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -136,7 +136,7 @@ fn each_session_has_its_own_cursor() {
             assert_eq!(content(&server.call(&call).expect(200)), expected);
         }
     }
-    // The same session by path and by header is one.
+    // A session named by the path and one named by the header are the same.
     server.call(&header("a")).expect(422);
     server.stop().expect(1);
 }

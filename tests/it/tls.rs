@@ -1,4 +1,4 @@
-//! Failures of TLS: what is wrong and what to do is said in words, everywhere alike.
+//! Tests of TLS failures: every message says what is wrong and what to do.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -17,8 +17,8 @@ use crate::support::socket::reset_on_drop;
 use crate::support::tls::{Authority, TRUSTED, server_config, server_params, trusted_config};
 use crate::support::{Answer, Finished, Scene, Server, Upstream};
 
-/// What is said of an upstream that cannot be reached: the same to the client, in the journal
-/// and on stderr.
+/// The error for an upstream that cannot be reached: the same for the client, in the journal and on
+/// stderr.
 #[track_caller]
 fn said(address: SocketAddr, certificates: impl FnOnce(&Path) -> PathBuf) -> String {
     let scene = Scene::new();
@@ -42,7 +42,7 @@ fn said(address: SocketAddr, certificates: impl FnOnce(&Path) -> PathBuf) -> Str
     words.to_owned()
 }
 
-/// What is said of a server whose settings are these, by whom trusts the tests' authority.
+/// The error for a server with these settings, if the tests' authority is trusted.
 #[track_caller]
 fn said_of(config: Arc<ServerConfig>) -> String {
     let upstream = Upstream::always_over(Some(config), Answer::json(200, chat_answer("no")));
@@ -116,8 +116,8 @@ fn a_certificate_for_clients_is_no_servers() {
     holds(&words, &["not valid for a server"]);
 }
 
-/// Made with openssl: a certificate for 127.0.0.1 that an authority with a key on the curve P-521
-/// signed. ring, which makes the other certificates here, does not know this curve.
+/// Made with openssl: a certificate for 127.0.0.1, signed by an authority with a key on the curve
+/// P-521. ring, which makes the other certificates here, does not know this curve.
 #[test]
 fn a_signature_that_cannot_be_checked_is_said_to_be_so() {
     let certificate = CertificateDer::from_pem_slice(include_bytes!("tls/server.pem")).unwrap();
@@ -142,13 +142,13 @@ fn a_server_that_asks_for_a_clients_certificate_is_said_to() {
     holds(&said_of(config), &["asks for a client's certificate"]);
 }
 
-/// A server that reads what a client begins with, and then does this with the connection.
+/// A server that reads a client's first bytes, and then calls `then` with the connection.
 fn raw_server(then: impl Fn(TcpStream) + Send + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     std::thread::spawn(move || {
         for mut stream in listener.incoming().flatten() {
-            // All of the client's first flight: a close upon unread bytes would be a reset.
+            // All of the client's first flight, because a close with unread bytes would be a reset.
             let _ = stream.read(&mut [0; 16 << 10]);
             then(stream);
         }
@@ -156,7 +156,7 @@ fn raw_server(then: impl Fn(TcpStream) + Send + 'static) -> SocketAddr {
     address
 }
 
-/// What is said of a server that answers a client's first words with these bytes.
+/// The error for a server that answers a client's first bytes with these bytes.
 #[track_caller]
 fn said_of_bytes(bytes: &'static [u8]) -> String {
     let address = raw_server(move |mut stream| stream.write_all(bytes).unwrap());
@@ -198,7 +198,7 @@ fn without_a_variable_the_authorities_of_the_system_are_trusted() {
     assert!(has_none || words.contains("not trusted (trusted are this system's)"), "{words}");
 }
 
-/// A run that does not begin, since the certificates to trust are not there.
+/// A run that does not start, because the certificates to trust are missing.
 #[track_caller]
 fn refused(name: &str, value: &str) -> Finished {
     let scene = Scene::new();

@@ -1,5 +1,5 @@
-//! Logs with a torn or damaged tail: all whole frames are kept, the rest is put
-//! aside and said.
+//! Tests of logs with a torn or damaged tail: all whole frames are kept, the rest is set aside and
+//! reported.
 
 use std::collections::BTreeSet;
 use std::fs::OpenOptions;
@@ -13,7 +13,7 @@ use crate::support::ledger::{check, kept, listed, mark, teller};
 use crate::support::swarm::call;
 use crate::support::{Finished, Scene};
 
-/// A log that a killed recorder left, and where its frames end.
+/// The log of a killed recorder, and where its frames end.
 struct Log {
     bytes: Vec<u8>,
     ends: Vec<usize>,
@@ -21,8 +21,8 @@ struct Log {
 }
 
 impl Log {
-    /// The log of as many calls. A recorder that was held up for long may have
-    /// folded in between: then another is made.
+    /// The log of this many calls. If a recorder was delayed for long, it may have compacted the
+    /// log; then another is made.
     fn of(calls: usize) -> Self {
         (0..9).find_map(|_| Self::try_of(calls)).expect("each log was folded before it was done")
     }
@@ -44,13 +44,13 @@ impl Log {
         grows.then_some(Self { bytes, ends, marks })
     }
 
-    /// Where the last frame is.
+    /// The range of the last frame.
     fn last(&self) -> std::ops::Range<usize> {
         let ends = &self.ends;
         ends[ends.len() - 2]..ends[ends.len() - 1]
     }
 
-    /// Places in the last frame: each of its head and of its end, and some between.
+    /// Positions in the last frame: all in its head and at its end, and some between.
     fn places(&self, stride: usize) -> Vec<usize> {
         let (last, stride) = (self.last(), rounds(stride, 1));
         let near = |at: &usize| at - last.start < 24 || last.end - at < 4;
@@ -58,7 +58,7 @@ impl Log {
     }
 }
 
-/// A folder that a crash left: a log of these bytes, and nothing else.
+/// A folder after a crash: a log with these bytes, and nothing else.
 fn crashed(log: &[u8]) -> Scene {
     let scene = Scene::new();
     std::fs::write(scene.beside(".log"), log).unwrap();
@@ -74,7 +74,7 @@ fn torn(scene: &Scene) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Merges what was left, after a look at it that changes nothing.
+/// Merges leftover files, after checking that `ls` changes nothing.
 fn fixed(scene: &Scene) -> Finished {
     let before = scene.files();
     scene.run(&["ls", "run.json"]).expect(0);
@@ -85,7 +85,7 @@ fn fixed(scene: &Scene) -> Finished {
     Finished { stdout: mended.collect::<Vec<_>>().join("\n"), ..done }
 }
 
-/// One torn tail, these very bytes, said on stderr by its name, once.
+/// Asserts that there is one torn tail with exactly these bytes, which stderr names once.
 #[track_caller]
 fn expect_aside(scene: &Scene, said: &str, bytes: &[u8], what: &str) {
     let torn = torn(scene);
@@ -165,8 +165,8 @@ fn a_torn_tail_of_a_dead_recorder_is_cut_by_one_that_lives() {
     let server = scene.record(&upstream, &[]);
     let mut client = server.connect();
     let mut marks = Vec::new();
-    // What another recorder would leave that was killed while it wrote. Where this one has
-    // just folded, there is no log to tear, and it is tried again.
+    // As another recorder would leave it if it was killed while it wrote. If this one has just
+    // compacted, there is no log to tear, and it is tried again.
     let half = loop {
         let name = format!("chat-before{}", marks.len());
         marks.push(mark(&client.exchange(&call(&name)).expect(200).text()).unwrap());
@@ -235,7 +235,7 @@ fn merging_a_damaged_log_says_what_was_set_aside_and_fails() {
     server.call(&call("chat-after")).expect(200);
     server.stop().expect(5).says(&parts);
     assert_eq!(kept(&scene).len(), 4);
-    // So does one that finds it damaged after it was moved to be folded.
+    // So does one that finds it damaged after it was moved for compaction.
     let scene = Scene::new();
     std::fs::write(scene.beside(".folding"), &bytes).unwrap();
     scene.run(&["verify", "--fix", "run.json"]).expect(1);
@@ -306,7 +306,7 @@ fn recorder_keeps_the_calls_that_a_killed_one_left_in_a_damaged_and_torn_log() {
     let receipt = std::fs::read_to_string(scene.path("receipt.json")).unwrap();
     let receipt: serde_json::Value = serde_json::from_str(&receipt).unwrap();
     assert_eq!(receipt["not_kept"], 1);
-    // The damaged call, and the one that was torn.
+    // The damaged call, and the torn one.
     marks.remove(9);
     marks.remove(3);
     assert_eq!(kept(&scene).into_iter().collect::<BTreeSet<_>>(), marks.into_iter().collect());

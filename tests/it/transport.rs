@@ -1,4 +1,4 @@
-//! What a client asks of the connection itself, and where its request may go.
+//! Tests of what a client asks of the connection itself, and of where its request may go.
 
 use crate::support::shape::{chat, chat_answer, chat_body};
 use crate::support::{Answer, Call, Scene, Upstream};

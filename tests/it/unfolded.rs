@@ -1,5 +1,5 @@
-//! A recording that is only a log so far, since its recorder was killed before it
-//! folded: every command takes it for the recording it is.
+//! Tests of a recording that is only a log, because its recorder was killed before compaction:
+//! every command accepts it as the recording.
 
 use crate::support::fleet::kill;
 use crate::support::ledger::{check, mark, teller};
@@ -40,7 +40,7 @@ fn rules_of_identity_are_kept_though_nothing_was_folded() {
         Call::post(crate::support::shape::CHAT, body)
     };
     let (scene, first) = killed_after(&["--ignore", "/user"], &asked("ada"));
-    // The next recorder takes the rules over from what it finds.
+    // The next recorder adopts the rules that it finds.
     let upstream = teller();
     let server = scene.record(&upstream, &["--mode", "new_episodes"]);
     assert_eq!(mark(&server.call(&asked("bob")).expect(200).text()), Some(first.clone()));
@@ -57,7 +57,7 @@ fn rules_of_identity_are_kept_though_nothing_was_folded() {
 fn a_further_run_replaces_what_the_killed_one_left_in_the_log() {
     let (scene, first) = killed_after(&[], &call("chat-one"));
     let upstream = teller();
-    // A serial that the first upstream has not given.
+    // Uses a serial number that the first upstream has not given.
     scene.recorded(&upstream, &[call("chat-other"), call("chat-one")]);
     let kept = check(&scene, &["chat-other => 0".to_owned(), "chat-one => 1".to_owned()].into());
     assert!(kept.len() == 2 && !kept.contains(&first), "{kept:?}");

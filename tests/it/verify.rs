@@ -1,4 +1,4 @@
-//! `verify`: everything that is wrong with recordings, and what is mended.
+//! Tests of `verify`: all problems in recordings, and which are fixed.
 
 mod agreement;
 mod hostile;
@@ -12,7 +12,7 @@ use crate::support::shape::{
 };
 use crate::support::{Answer, Call, Scene, Upstream};
 
-/// A key as a provider's looks; put together so that no scanner of sources finds it.
+/// A provider's key, assembled here so that no source scanner finds it.
 fn key() -> String {
     ["sk-", "proj-", "Zq3vT9xLw2Rk8mNb5cHs7dJf4gPa6yUe1oIt0lXz"].concat()
 }
@@ -47,7 +47,7 @@ fn sample() -> Scene {
     scene
 }
 
-/// What `verify --json` says of the recording: its only file.
+/// The output of `verify --json` for the recording, which is its only file.
 #[track_caller]
 fn told(scene: &Scene, more: &[&str], code: i32) -> Value {
     let args = [&["verify", "run.json", "--json"], more].concat();
@@ -115,7 +115,7 @@ fn every_problem_is_told_with_its_place_and_what_helps() {
             continue;
         };
         let line = lines[line as usize - 1];
-        // A field that is missing is told where its entry begins.
+        // A missing field is reported where its entry begins.
         let missing = line.contains(problem["key"].as_str().unwrap());
         let here = line.contains(&format!("\"{name}\"")) || line.contains("data: ");
         assert!(here || missing, "{problem} is not at {line:?}");

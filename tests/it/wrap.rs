@@ -1,4 +1,4 @@
-//! Wrapping a command: its environment, its pipes, its exit code, its signals.
+//! Tests of wrapping a command: its environment, its pipes, its exit code, its signals.
 
 use std::ffi::OsString;
 use std::process::{Command, Stdio};
@@ -7,7 +7,7 @@ use crate::support::loomrec::{Process, command, finish};
 use crate::support::shape::chat_answer;
 use crate::support::{Answer, Finished, Scene, Upstream};
 
-/// A program as a user would write it: it asks each prompt and prints the answer.
+/// A program as a user would write it: it sends each prompt and prints the answer.
 const ASK: &str = r#"
 import json, os, sys, urllib.error, urllib.request
 for prompt in sys.argv[1:]:
@@ -32,7 +32,7 @@ fn wrapped(scene: &Scene, mut args: Vec<OsString>, words: &[&str]) -> Command {
     command(scene.dir(), &args)
 }
 
-/// A recording of a command that may make no call.
+/// A recording of a command that may make no calls.
 fn recording(scene: &Scene, words: &[&str]) -> Command {
     wrapped(scene, scene.record_args("http://127.0.0.1:9", &["--allow-empty"]), words)
 }
@@ -190,7 +190,7 @@ fn a_replay_that_served_nothing_is_not_green() {
     finish(&mut replaying(&scene, &[], &["sh", "-c", "exit 3"]), b"").expect(3);
 }
 
-/// Starts `script` wrapped, signals loomrec alone once it is ready, gives the end.
+/// Starts `script` wrapped, signals only loomrec once the script is ready, and returns the end.
 fn signalled(scene: &Scene, name: &str, script: &str) -> Finished {
     let mut command = recording(scene, &["sh", "-c", script]);
     let mut process = Process::spawn(command.stdin(Stdio::null()));
@@ -258,6 +258,6 @@ fn a_recording_of_a_command_that_made_no_call_is_not_ok() {
     let allowed = [args.clone(), vec!["--allow-empty".into()]].concat();
     let ended = finish(&mut wrapped(&scene, allowed, &["true"]), b"").expect(0);
     ended.says(&["nothing was recorded"]);
-    // A command that failed says so itself.
+    // A command that failed reports that itself.
     finish(&mut wrapped(&scene, args, &["false"]), b"").expect(1);
 }

@@ -1,5 +1,5 @@
-//! The dashboard and the recipe around it: every query names what there is, and gives an
-//! answer of a real run.
+//! Tests of the dashboard and its recipe: every query only names what exists, and returns results
+//! in a real run.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use crate::support::shape::{
 };
 use crate::support::{Answer, Call, Scene, Server, Upstream};
 
-/// Panels that may have nothing to show of a run that is going on, and why.
+/// Panels that may be empty while a run goes on, and why.
 const MAY_BE_EMPTY: [(&str, &str); 1] = [("Fold", "a log is folded when a run ends")];
 
 fn root() -> PathBuf {
@@ -33,12 +33,12 @@ fn dashboard() -> String {
     read("docs/grafana/loomrec.json")
 }
 
-/// What is asked for somewhere in the dashboard.
+/// A query of the dashboard.
 struct Query {
-    /// The panel's or variable's name.
+    /// The name of the panel or variable.
     place: String,
     expression: String,
-    /// Labels that its results are named by.
+    /// The labels that its results are named by.
     shown: BTreeSet<String>,
 }
 
@@ -70,7 +70,7 @@ fn queries(dashboard: &str) -> Vec<Query> {
     all
 }
 
-/// What a dashboard asks for that is not exposed.
+/// The names that a dashboard queries and that are not exposed.
 fn wrong(dashboard: &str, exposed: &Exposed) -> Vec<String> {
     let mut wrong = Vec::new();
     for Query { place, expression, shown } in queries(dashboard) {
@@ -96,7 +96,7 @@ fn calls() -> Vec<Call> {
     vec![chat("hi"), chat_streamed("hi"), message("hi").header("x-loomrec-step-id: greet")]
 }
 
-/// Calls that are missed, get a fault, and chaos that fits or does not.
+/// Calls that are missed, get a fault, or get chaos that applies or does not.
 fn troubles() -> Vec<Call> {
     vec![
         chat("nobody knows"),
@@ -106,7 +106,7 @@ fn troubles() -> Vec<Call> {
     ]
 }
 
-/// A run that records, and one that replays what an earlier one recorded.
+/// A recording run, and a replay of an earlier recording.
 fn runs(scene: &Scene, other: &Scene, upstream: &Upstream) -> [Server; 2] {
     let token = ["--control-token", "s3cret", "--journal", "run.jsonl"];
     other.recorded(upstream, &calls());
@@ -114,7 +114,7 @@ fn runs(scene: &Scene, other: &Scene, upstream: &Upstream) -> [Server; 2] {
     [scene.record(upstream, &token), other.replay(&replay)]
 }
 
-/// One round of calls to both; gives how many there are.
+/// Makes one round of calls to both, and returns how many there are.
 fn round([record, replay]: &[Server; 2]) -> usize {
     calls().iter().for_each(|call| drop(record.call(call)));
     let replayed = [calls(), troubles()].concat();
@@ -192,7 +192,7 @@ fn prometheus_answers_every_panel_with_what_the_runs_did() {
     let servers = runs(&scene, &other, &upstream);
     write_config(&scene, &servers);
     let prometheus = Prometheus::start(&program, &scene);
-    // A rate is known once something was counted between two scrapes.
+    // A rate exists once something was counted between two scrapes.
     prometheus.wait_for("sum(up)", 2.0);
     let mut calls = round(&servers);
     prometheus.wait_for("sum(loomrec_requests_total)", calls as f64);
@@ -288,6 +288,6 @@ fn promtool_takes_the_configuration_of_the_recipe() {
     let Some(promtool) = program("promtool", test) else { return };
     let config: &Path = &root().join("docs/grafana/prometheus.yml");
     let mut check = Command::new(promtool);
-    // The token's file is in the container only.
+    // The token's file only exists in the container.
     finish(check.args(["check", "config", "--syntax-only"]).arg(config), b"").expect(0);
 }

@@ -1,39 +1,39 @@
-//! What a PromQL expression names: series with their labels, and labels to group by.
+//! The names in a PromQL expression: series with their labels, and labels to group by.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The names of series that are exposed, each with every set of labels it stands with.
+/// The names of the exposed series, each with all its sets of labels.
 pub(super) type Exposed = BTreeMap<String, Vec<BTreeSet<String>>>;
 
-/// What an expression names.
+/// The names in an expression.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Named {
-    /// Series, each with the labels it is sought by.
+    /// The series, each with the labels it is selected by.
     pub(super) series: Vec<(String, BTreeSet<String>)>,
-    /// Labels that results are grouped by.
+    /// The labels that results are grouped by.
     pub(super) groups: BTreeSet<String>,
 }
 
 /// Words that are neither series nor functions.
 const WORDS: [&str; 7] = ["or", "and", "unless", "bool", "offset", "inf", "nan"];
 
-/// Words before labels in parentheses.
+/// Words that precede labels in parentheses.
 const GROUPING: [&str; 6] = ["by", "without", "on", "ignoring", "group_left", "group_right"];
 
-/// What Prometheus adds to every series it scrapes.
+/// The labels that Prometheus adds to every series it scrapes.
 const ADDED: [&str; 2] = ["job", "instance"];
 
 fn is_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || c == ':'
 }
 
-/// Whether what stands before this is a function.
+/// Whether the word before `after` is a function.
 fn is_called(after: &str) -> bool {
     let word = after.split(|c| !is_word(c)).next().unwrap_or_default();
     after.starts_with('(') || GROUPING.contains(&word)
 }
 
-/// Cuts what a bracket holds off a text that begins with it.
+/// Splits a text after the bracket that it begins with: the content, and the rest.
 fn held(text: &str, close: char) -> (&str, &str) {
     let (mut quoted, mut escaped) = (close == '"', false);
     for (at, c) in text.char_indices().skip(1) {
@@ -61,7 +61,7 @@ pub(super) fn labels(matchers: &str) -> BTreeSet<String> {
 }
 
 impl Named {
-    /// What an expression names.
+    /// Finds the names in an expression.
     pub(super) fn of(expression: &str) -> Self {
         let mut named = Self::default();
         let mut rest = expression;
@@ -93,7 +93,7 @@ impl Named {
         named
     }
 
-    /// What of it is not exposed.
+    /// The names that are not exposed.
     pub(super) fn missing(&self, exposed: &Exposed) -> Vec<String> {
         let mut missing = Vec::new();
         let mut known: BTreeSet<&str> = ADDED.into();

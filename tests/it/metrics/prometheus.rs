@@ -1,4 +1,4 @@
-//! Debian's own Prometheus: what it makes of the metrics of a run.
+//! Tests with Debian's own Prometheus and a run's metrics.
 
 use std::net::SocketAddr;
 use std::os::unix::process::CommandExt as _;
@@ -15,8 +15,8 @@ use crate::support::loomrec::{Process, finish};
 use crate::support::shape::{chat, message};
 use crate::support::{Call, Client, Scene, Server};
 
-/// A program of the package, where `tests/prometheus/install` has put it. Only a machine
-/// of somebody's own may do without.
+/// A program of the package, in the folder of `tests/prometheus/install`. Only on a developer's own
+/// machine may it be missing.
 #[track_caller]
 pub(super) fn program(name: &str, test: &str) -> Option<PathBuf> {
     let bin = Path::new(env!("CARGO_MANIFEST_DIR")).join(".cache/prometheus/root/usr/bin");
@@ -30,7 +30,7 @@ pub(super) fn program(name: &str, test: &str) -> Option<PathBuf> {
     Some(path)
 }
 
-/// What `promtool` says of a scrape.
+/// Checks a scrape with `promtool`.
 #[track_caller]
 pub(super) fn check_metrics(promtool: &Path, text: &str) {
     let mut check = Command::new(promtool);
@@ -38,19 +38,19 @@ pub(super) fn check_metrics(promtool: &Path, text: &str) {
     assert_eq!((checked.stdout.as_str(), checked.stderr.as_str()), ("", ""), "{text}");
 }
 
-/// A Prometheus of a test's own.
+/// A Prometheus for one test.
 pub(super) struct Prometheus {
     process: Process,
     address: SocketAddr,
 }
 
 impl Prometheus {
-    /// Starts it with what the scene's `prometheus.yml` says.
+    /// Starts it with the scene's `prometheus.yml`.
     #[track_caller]
     pub(super) fn start(program: &Path, scene: &Scene) -> Self {
         let data = tempfile::TempDir::with_prefix_in("data-", scene.dir()).unwrap().keep();
         let mut command = Command::new(program);
-        // In a group of its own, as which it is ended.
+        // In a separate process group, which is ended as a whole.
         command.process_group(0).current_dir(scene.dir()).stdin(Stdio::null()).args([
             "--config.file=prometheus.yml",
             &format!("--storage.tsdb.path={}", data.display()),
@@ -63,13 +63,13 @@ impl Prometheus {
         Self { process, address: address.parse().unwrap() }
     }
 
-    /// What a query gives; `Err` with all that is said where it is none.
+    /// The result of a query, or everything that was answered if it failed.
     pub(super) fn ask(&self, query: &str) -> Result<Vec<Value>, String> {
         let query: String = url::form_urlencoded::byte_serialize(query.as_bytes()).collect();
         let mut client = Client::connect(self.address);
         let answer = client.exchange(&Call::get(&format!("/api/v1/query?query={query}")));
         let text = answer.text();
-        // While it starts it says in plain words that it is not ready.
+        // While it starts, it answers in plain text that it is not ready.
         let answer: Value = serde_json::from_str(&text).map_err(|_| text.clone())?;
         match answer["data"]["result"].as_array() {
             Some(result) if answer["status"] == "success" => Ok(result.clone()),
@@ -77,13 +77,13 @@ impl Prometheus {
         }
     }
 
-    /// The one value that a query gives; nothing is none.
+    /// The single value of a query; `None` if there is none.
     pub(super) fn value(&self, query: &str) -> Option<f64> {
         let result = self.ask(query).ok()?;
         result.first()?.pointer("/value/1")?.as_str()?.parse().ok()
     }
 
-    /// Waits until a query gives this.
+    /// Waits until a query returns this value.
     #[track_caller]
     pub(super) fn wait_for(&self, query: &str, expected: f64) {
         let until = Instant::now() + PATIENCE;
@@ -138,12 +138,12 @@ fn promtool_finds_nothing_wrong_whatever_a_run_does() {
     }
 }
 
-/// The sum over series as they were scraped last: the run is over by now.
+/// The sum over series as they were last scraped, because the run is over by now.
 fn last(series: &str) -> String {
     format!("sum(last_over_time({series}[5m])) or vector(0)")
 }
 
-/// The receipt's numbers as queries, each with what the receipt says.
+/// Queries for the numbers in the receipt, each with the receipt's value.
 fn questions(receipt: &Value) -> Vec<(String, f64)> {
     let number = |pointer: &str| receipt.pointer(pointer).and_then(Value::as_f64).unwrap();
     let mut all: Vec<(String, f64)> = [
@@ -164,7 +164,7 @@ fn questions(receipt: &Value) -> Vec<(String, f64)> {
     all
 }
 
-/// Has Prometheus scrape a run of these calls, and compares what it tells with the receipt.
+/// Makes Prometheus scrape a run of these calls, and compares its results with the receipt.
 #[track_caller]
 fn compare(program: &Path, scene: &Scene, server: Server, calls: &[Call]) {
     let config = format!(
@@ -183,7 +183,7 @@ fn compare(program: &Path, scene: &Scene, server: Server, calls: &[Call]) {
     let mut names: Vec<&str> =
         told.keys().map(|series| series.split('{').next().unwrap()).collect();
     names.dedup();
-    // Buckets are no sums: they hold what is in those before them too.
+    // Buckets cannot be added up, because each includes those before it.
     for name in names.into_iter().filter(|name| !name.ends_with("_bucket")) {
         assert_eq!(prometheus.value(&format!("sum({name})")), Some(sum(&told, name)), "{name}");
     }

@@ -1,5 +1,5 @@
-//! Four that count: what metrics, journal, receipt and health say of a storm of calls, of
-//! which many are cut short, is the same.
+//! Tests that metrics, journal, receipt and health agree after a storm of calls, of which many are
+//! cut short.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -15,16 +15,16 @@ use crate::support::{Call, Client, End, Scene, Server};
 
 /// Clients at once.
 const CLIENTS: usize = 8;
-/// What each does.
+/// Calls of each client.
 const CALLS: usize = 250;
 
-/// What a client saw: answers that came whole, with a status each.
+/// The statuses of the answers that a client got in full.
 #[derive(Default)]
 struct Saw {
     answered: Vec<u16>,
 }
 
-/// One client's part.
+/// The calls of one client.
 fn client(address: SocketAddr, mut chance: Chance) -> Saw {
     let mut saw = Saw::default();
     let mut kept: Option<Client> = None;
@@ -32,19 +32,19 @@ fn client(address: SocketAddr, mut chance: Chance) -> Saw {
         let mut client = kept.take().unwrap_or_else(|| Client::connect(address));
         let call = call(&mut chance, number);
         match chance.below(10) {
-            // Leaves before there is an answer, or while there is one.
+            // Leaves before there is an answer, or during it.
             0 => client.send(&call),
             1 => {
                 client.send(&call);
                 client.begins();
             }
-            // Leaves in the midst of its own request.
+            // Leaves in the middle of its own request.
             2 => {
                 client.write(format!(
                     "POST {CHAT} HTTP/1.1\r\nhost: localhost\r\ncontent-length: 4000\r\n\r\n{{\"mod"
                 ));
             }
-            // Two at once, and stays for neither.
+            // Sends two at once, and waits for neither.
             3 => {
                 client.send(&call);
                 client.send(&chat("hi"));
@@ -63,7 +63,7 @@ fn client(address: SocketAddr, mut chance: Chance) -> Saw {
     saw
 }
 
-/// A call of one of the kinds there are.
+/// A call of a random kind.
 fn call(chance: &mut Chance, number: usize) -> Call {
     let fault = |fault: &str| chat("hi").header(&format!("x-loomrec-fault: {fault}"));
     match chance.below(16) {
@@ -83,7 +83,7 @@ fn call(chance: &mut Chance, number: usize) -> Call {
     }
 }
 
-/// All of them, at once; the answers that came whole.
+/// Runs all clients at once; returns the answers that came in full.
 fn storm(server: &Server) -> Vec<u16> {
     let (address, mut chance) = (server.address, Chance::new());
     let clients: Vec<_> = (0..CLIENTS)
@@ -99,7 +99,7 @@ fn health(server: &Server) -> Value {
     server.call(&Call::get("/__loomrec/health").header("host: localhost")).expect(200).json()
 }
 
-/// Waits until no call is open any more: nothing is counted for a while.
+/// Waits until no call is open: the number of journal records does not change for a while.
 fn settle(server: &Server) {
     let until = Instant::now() + PATIENCE;
     let (mut last, mut since) = (Value::Null, Instant::now());
@@ -113,7 +113,7 @@ fn settle(server: &Server) {
     }
 }
 
-/// Checks that all four say the same of a run that ended with this code.
+/// Checks that all four agree for a run that exited with this code.
 #[track_caller]
 fn agree(scene: &Scene, server: Server, saw: &[u16], code: i32) {
     settle(&server);
@@ -188,11 +188,11 @@ fn by_source(told: &BTreeMap<String, f64>, calls: &[&Value]) {
     }
 }
 
-/// Checks that what clients have seen has lines, and that the storm was one.
+/// Checks that the journal has what clients have seen, and that there was enough traffic.
 #[track_caller]
 fn has_what_was_seen(calls: &[&Value], saw: &[u16]) {
     let count = |is: &dyn Fn(&Value) -> bool| calls.iter().filter(|line| is(line)).count() as f64;
-    // Whatever a client has seen whole is a line that says so.
+    // Each answer that a client got in full has a journal record.
     for status in [200, 404, 413, 422, 501, 503] {
         let seen = saw.iter().filter(|other| **other == status).count() as f64;
         let lines = count(&|line| line["status"] == status);

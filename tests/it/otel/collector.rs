@@ -1,5 +1,5 @@
-//! A collector of OpenTelemetry's, over each protocol: what it was sent is read with
-//! OpenTelemetry's own types.
+//! An OpenTelemetry collector for each protocol. It decodes what it receives with OpenTelemetry's
+//! own types.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use crate::support::gate::PATIENCE;
 use crate::support::{Answer, Upstream};
 
-/// A span as it came.
+/// A span as it was received.
 #[derive(Clone, Debug)]
 pub(crate) struct Span {
     pub(crate) sent: Sent,
@@ -84,7 +84,7 @@ fn take(came: &Came, request: ExportTraceServiceRequest) {
     came.1.notify_all();
 }
 
-/// A collector that takes everything.
+/// A collector that accepts everything.
 pub(crate) struct Collector {
     came: Came,
     pub(super) url: String,
@@ -142,7 +142,7 @@ impl Collector {
         Self { came, url, protocol: "grpc", http: None, _runtime: Some(runtime) }
     }
 
-    /// The variables that lead here.
+    /// The variables that name this collector.
     pub(crate) fn variables(&self) -> [(&'static str, &str); 2] {
         [("OTEL_EXPORTER_OTLP_ENDPOINT", &self.url), ("OTEL_EXPORTER_OTLP_PROTOCOL", self.protocol)]
     }
@@ -153,17 +153,17 @@ impl Collector {
         received.first()?.header(name).map(str::to_owned)
     }
 
-    /// Connections ever made, over HTTP.
+    /// How many connections were made over HTTP.
     pub(super) fn connections(&self) -> usize {
         self.http.as_ref().map_or(0, Upstream::connections)
     }
 
-    /// All that came.
+    /// All spans that were received.
     pub(crate) fn spans(&self) -> Vec<Span> {
         self.came.0.lock().unwrap().clone()
     }
 
-    /// All that came, once there are so many.
+    /// All spans that were received, once there are at least `n`.
     #[track_caller]
     pub(super) fn wait_for(&self, n: usize) -> Vec<Span> {
         let spans = self.came.0.lock().unwrap();
@@ -173,7 +173,7 @@ impl Collector {
         spans.clone()
     }
 
-    /// The only span of this outcome.
+    /// The only span with this outcome.
     #[track_caller]
     pub(super) fn only(&self, outcome: &str) -> Span {
         let is = |span: &Span| span.attributes["loomrec.outcome"] == outcome;
@@ -191,7 +191,7 @@ async fn unary(
     let path = request.uri().path().to_owned();
     assert_eq!(path, "/opentelemetry.proto.collector.trace.v1.TraceService/Export");
     let body = request.into_body().collect().await.unwrap().to_bytes();
-    // Not compressed, so long, and the message.
+    // A flag for no compression, the length, and the message.
     assert_eq!(body[0], 0);
     let length = u32::from_be_bytes(body[1..5].try_into().unwrap()) as usize;
     take(came, ExportTraceServiceRequest::decode(&body[5..5 + length]).unwrap());

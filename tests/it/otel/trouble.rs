@@ -1,4 +1,4 @@
-//! Collectors that are down, slow or hostile, and variables that cannot be.
+//! Tests of collectors that are down, slow or hostile, and of invalid variables.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use crate::support::gate::PATIENCE;
 use crate::support::loomrec::{command, finish};
 use crate::support::{Answer, Call, Gate, Scene, Server, Upstream};
 
-/// Longer than a run's end may take for its traces, on a machine that is busy.
+/// Longer than the end of a run may take for its traces, on a busy machine.
 const LONG: Duration = Duration::from_secs(20);
 
 #[track_caller]
@@ -16,7 +16,7 @@ fn health(server: &Server) -> serde_json::Value {
     server.call(&call).expect(200).json()
 }
 
-/// Replays some calls with these variables; gives what the run said.
+/// Replays some calls with these variables; returns the output of the run.
 #[track_caller]
 fn replayed(variables: &[(&str, &str)]) -> String {
     let scene = Scene::new();
@@ -40,7 +40,7 @@ fn says_once(said: &str, lost: &str) {
 
 #[test]
 fn calls_are_answered_and_the_end_comes_when_there_is_no_collector() {
-    // Nobody listens there: the port was somebody's just now.
+    // No process listens there: the port has just been freed.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
@@ -114,7 +114,7 @@ fn what_does_not_fit_is_counted() {
     let server = start(&scene, &scene.replay_args(&["--repeat", "last"]), &variables);
     server.call(&chat("hi")).expect(200);
     silent.wait_for(1);
-    // One is on its way, one waits, and there is no place for the others.
+    // One is being sent, one waits, and there is no room for the others.
     for _ in 0..4 {
         server.call(&chat("hi")).expect(200);
     }
@@ -160,7 +160,7 @@ fn what_cannot_be_is_refused_before_anything_listens() {
         let ended = finish(command.env(name, value), b"").expect(2).says(&[hint]);
         assert!(!ended.stderr.contains("listening"), "{}", ended.stderr);
     }
-    // Its own listener is no collector.
+    // Its own listener is not a collector.
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let args = scene.replay_args(&["--otel", "--listen", &free.to_string(), "--", "true"]);
     let mut command = command(scene.dir(), &args);

@@ -1,4 +1,4 @@
-//! Files and flags that cannot be, on `rerecord` and `replay --pending`.
+//! Tests of invalid files and flags for `rerecord` and `replay --pending`.
 
 use std::time::{Duration, Instant};
 
@@ -39,7 +39,7 @@ fn file_that_is_none_is_told_with_its_name_in_every_role() {
             &["run.json", "--yes", "-o", "bad.json"],
         ] {
             let told = finish(&mut prepared(&scene, &upstream, args), b"");
-            // A recording whose entries are bad is one, if not of what is wanted in this role.
+            // A recording with bad entries is still a recording, though not one for this role.
             let codes = if args.len() > 2 { &[2, 4][..] } else { &[4] };
             assert!(codes.contains(&told.code), "{args:?}: {}", told.stderr);
             assert!(told.stderr.contains("bad.json"), "{args:?}: {}", told.stderr);
@@ -74,7 +74,7 @@ fn receipt_that_is_none_is_told_with_its_name() {
         let args = ["run.json", "--drifted", "receipt.json"];
         rerecord(&scene, &upstream, &args, 4).says(&["receipt.json"]);
     }
-    // Sparse: it must not be read into memory.
+    // A sparse file, which must not be read into memory.
     let file = std::fs::File::create(scene.path("receipt.json")).unwrap();
     file.set_len(1 << 30).unwrap();
     rerecord(&scene, &upstream, &["run.json", "--drifted", "receipt.json"], 4)
@@ -107,7 +107,7 @@ fn flags_that_cannot_be_are_refused_before_anything_is_sent() {
         rerecord(&scene, &upstream, &args, 2);
     }
     assert_eq!((upstream.requests(), scene.names()), (0, vec!["run.json".to_owned()]));
-    // A key given for the name of a variable is not printed.
+    // A key that is given in place of a variable's name is not printed.
     let told = rerecord(&scene, &upstream, &["run.json", "--yes", "--key", KEY], 2);
     assert!(!told.stderr.contains(KEY), "{}", told.stderr);
 }
@@ -145,7 +145,7 @@ fn text_of_an_upstream_cannot_reach_the_terminal_as_it_is() {
     assert!(!told.stdout.contains(['\u{1b}', '\u{202e}']), "{:?}", told.stdout);
 }
 
-/// The most memory that a run of `args` held, in kB; it is to end well.
+/// The peak memory of a run with `args` in kB; the run must succeed.
 #[track_caller]
 fn most_memory(scene: &Scene, upstream: &Upstream, args: &[&str]) -> u64 {
     let mut process = Process::spawn(&mut prepared(scene, upstream, args));
@@ -176,7 +176,7 @@ fn memory_does_not_grow_with_the_recording() {
     scene.write(json.to_string());
     let upstream = Upstream::forgetful(|_| Answer::json(200, chat_answer("new")));
     let most = most_memory(&scene, &upstream, &["run.json", "--yes"]);
-    // The file, and the new one, have 120 MB each.
+    // The file and the new one have 120 MB each.
     assert!(most > 0 && most < 110_000, "{most} kB");
 }
 

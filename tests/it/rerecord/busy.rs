@@ -1,4 +1,4 @@
-//! Upstreams that are busy, slow, cut or refuse.
+//! Tests of upstreams that are busy, slow, cut answers or refuse.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -30,7 +30,7 @@ fn busy_upstream_is_asked_again_when_it_says() {
     let times = times.lock().unwrap();
     assert_eq!(times.len(), 4);
     assert!((times[1] - times[0]).as_millis() >= 1000, "Retry-After was not kept to");
-    // The tries that failed are not kept.
+    // The failed attempts are not kept.
     let kept = entries(&scene, "run.json.new");
     assert_eq!((kept.len(), &kept[0].1["content"]), (1, &json!("new")));
 }
@@ -50,7 +50,7 @@ fn call_is_left_out_when_its_upstream_stays_busy() {
         "same command again",
     ]);
     assert_eq!((upstream.requests(), entries(&scene, "run.json.new").len()), (4, 1));
-    // And it goes on where it stopped.
+    // The next run continues where it stopped.
     let well = speaker("new");
     rerecord(&scene, &well, &args, 0);
     assert_eq!((well.requests(), entries(&scene, "run.json.new").len()), (1, 2));

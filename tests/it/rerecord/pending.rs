@@ -1,4 +1,4 @@
-//! What a replay missed: kept, sent live, and told what to do.
+//! Tests of missed calls: kept, sent live, and reported with what to do.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use crate::support::{Call, Scene, Server};
 
 const PENDING: &str = "run.json.pending";
 
-/// Replays calls with `--pending`, and ends it with `code`.
+/// Replays calls with `--pending`, and exits with `code`.
 #[track_caller]
 fn replayed(scene: &Scene, calls: &[Call], code: i32) -> String {
     let server = scene.replay(&["--pending", PENDING, "--receipt", "receipt.json"]);
@@ -25,10 +25,10 @@ fn recorded(calls: &[Call]) -> Scene {
     scene
 }
 
-/// A pending call: its prompt, why, and the prompt and number of the take it replaces.
+/// A pending call: its prompt, its reason, and the prompt and number of the take it replaces.
 type Waits = (String, String, Option<(String, u64)>);
 
-/// Each pending call.
+/// All pending calls.
 fn waiting(scene: &Scene) -> Vec<Waits> {
     let told = |(_, entry): (String, Value)| {
         let pending = &entry["pending"];
@@ -74,7 +74,7 @@ fn missed_requests_wait_for_the_three_commands() {
         serde_json::from_str(&std::fs::read_to_string(scene.path("receipt.json")).unwrap())
             .unwrap();
     assert_eq!(receipt["pending"], json!({"path": PENDING, "calls": 2}));
-    // Just these are fetched.
+    // Only these are fetched.
     let upstream = speaker("new");
     let done = json_of(&rerecord(&scene, &upstream, &["--pending", PENDING, "--yes", "--json"], 0));
     assert_eq!((&done["kept"], &done["new_calls"], upstream.requests()), (&json!(2), &json!(1), 2));
@@ -100,7 +100,7 @@ fn calls_that_drifted_are_fetched_by_the_receipt_of_their_replay() {
         0,
     ));
     assert_eq!((&done["kept"], upstream.requests()), (&json!(1), 1));
-    // A receipt holds no requests.
+    // A receipt does not hold requests.
     let server = scene.replay(&["--receipt", "receipt.json"]);
     server.call(&chat("weather in Oslo"));
     server.stop().expect(1).says(&["replay with --pending"]);
@@ -122,7 +122,7 @@ fn nothing_is_left_where_nothing_was_missed() {
 fn two_calls_never_stand_in_the_place_of_one_take() {
     let (a, b) = ("the first prompt, which is about bread", "another one, on rivers and lakes");
     let scene = recorded(&[chat(a), chat(b), chat(b)]);
-    // The new call comes first, and is like the second; the others are liker.
+    // The new call comes first and is similar to the second; the others are more similar.
     let calls = [
         chat("another new one, on rivers"),
         chat("the first prompt, which is about rice"),
@@ -194,7 +194,7 @@ fn pending_calls_hold_no_key_and_a_killed_replay_leaves_them() {
     }
     scene.run(&["ls", PENDING]).expect(0).says(&["requests that a replay missed, and no answers"]);
     let upstream = speaker("new");
-    // What stands in it in the place of the key is not sent by itself.
+    // The placeholder in it in place of the key is not sent by default.
     rerecord(&scene, &upstream, &["--pending", PENDING, "--yes"], 2)
         .says(&["[REDACTED] stands in its request", "--send-redacted"]);
     rerecord(&scene, &upstream, &["--pending", PENDING, "--yes", "--skip"], 0).says(&["left out"]);

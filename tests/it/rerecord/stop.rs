@@ -1,4 +1,4 @@
-//! Runs that are stopped, and go on.
+//! Tests of runs that are stopped and continued.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,7 +8,7 @@ use crate::support::loomrec::Process;
 use crate::support::shape::chat_answer;
 use crate::support::{Answer, Gate, Upstream};
 
-/// Answers the first requests at once, and the others when the gate is open.
+/// Answers the first requests at once, and the others after the gate is open.
 fn slow(gate: &Gate, at_once: usize) -> Upstream {
     let (gate, left) = (gate.clone(), std::sync::atomic::AtomicUsize::new(at_once));
     Upstream::start(move |_| {
@@ -34,7 +34,7 @@ fn interrupt_keeps_what_is_done_and_the_same_command_goes_on() {
     upstream.wait_for(5);
     process.signal("INT");
     process.wait_for("stopping");
-    // What is under way comes to its end; nothing new begins.
+    // Started requests are completed, and no new one starts.
     gate.open();
     let told =
         process.wait().expect(1).says(&["5 new answers", "3 not sent", "same command again"]);
@@ -76,7 +76,7 @@ fn killed_run_loses_no_answer_that_came_in_full() {
         &upstream,
         &["run.json", "--yes", "--concurrency", "1"],
     ));
-    // The fourth is asked for once the third is on disk.
+    // The fourth is sent once the third is on disk.
     upstream.wait_for(4);
     process.signal("KILL");
     process.wait().expect(-9);

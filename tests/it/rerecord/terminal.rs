@@ -1,11 +1,11 @@
-//! `rerecord` on a terminal: the question, the bar.
+//! Tests of `rerecord` on a terminal: the question and the progress bar.
 
 use super::{entries, prepared, sample, speaker};
 use crate::support::pty::Terminal;
 use crate::support::{Scene, Upstream};
 
-/// Runs it on a terminal, and types `answer` when asked, where one is given. Gives the
-/// exit code and what the terminal got.
+/// Runs it on a terminal, and types `answer`, if there is one, when asked. Returns the exit code
+/// and the output on the terminal.
 fn on_terminal(
     scene: &Scene,
     upstream: &Upstream,

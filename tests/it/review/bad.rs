@@ -1,4 +1,4 @@
-//! Files that are not what they should be, and files that are large.
+//! Tests of invalid files and of large ones.
 
 use std::time::{Duration, Instant};
 
@@ -42,7 +42,7 @@ fn files_that_are_not_what_they_should_be_are_named() {
     rewrite(&scene, |file| file["_loomrec"]["identity"]["ignore"] = json!(["/user"]));
     scene.run(&["accept", "run.json"]).expect(2).says(&["--ignore"]);
     assert_eq!(scene.text(), before);
-    // Nothing in it: there is nothing to decide, and it goes.
+    // An empty file has nothing to decide, and is removed.
     std::fs::write(scene.path("run.json.new"), "{\"_loomrec\": {\"pending\": \"review\"}}")
         .unwrap();
     scene.run(&["review", "run.json", "--check"]).expect(0);

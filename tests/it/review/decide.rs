@@ -1,4 +1,4 @@
-//! Deciding by command, telling what waits, and what stands in the way of either.
+//! Tests of decisions by command, of lists of pending changes, and of what prevents either.
 
 use serde_json::{Map, Value, json};
 
@@ -21,14 +21,14 @@ fn all_is_accepted_where_no_key_is_named() {
     is_done(&scene);
     let (old, new) = (texts(&before), texts(&scene.text()));
     assert_eq!(&old[4..6], &new[4..6], "what nothing replaced");
-    // It can be replayed: the last was renamed where it stood.
+    // It can be replayed: the last entry was renamed in its place.
     let calls = ["Will it rain?", "What is kept?", "And after that?", "One more"].map(chat);
     scene.replayed(&[], &calls, 0);
     let ended = scene.run(&["accept", "run.json"]).expect(0);
     assert_eq!(ended.stdout, "nothing waits for a review of run.json\n");
 }
 
-/// Makes two of the changes failures: an error, and a cut answer.
+/// Turns two of the changes into failures: an error, and a cut answer.
 fn with_failures() -> Scene {
     let scene = sample();
     let names = keys(&scene);
@@ -52,7 +52,7 @@ fn failed_call_does_not_replace_a_take_that_succeeded() {
     assert!(ended.stdout.contains("2 accepted"), "{}", ended.stdout);
     let first = format!("{}: status 503", &names[0][..12]);
     ended.says(&["2 changes are not accepted", &first, "greet: cut", "--keep-failures"]);
-    // The others are: one that replaces, and a new call, which nothing is lost by.
+    // The others are accepted: one that replaces a take, and a new call, which replaces nothing.
     assert_eq!(told(&scene), "....aa");
     assert_eq!(keys(&scene), names[..2]);
     let before = scene.files();
@@ -111,7 +111,7 @@ fn key_that_names_no_change_is_refused_with_the_nearest() {
     scene.run(&["accept", "run.json", "greet", "gret"]).expect(2).says(&["\"gret\"", "greet"]);
     scene.run(&["reject", "run.json", "ab"]).expect(2).says(&["4 digits"]);
     scene.run(&["accept", "run.json", "greet#2"]).expect(2).says(&["pending"]);
-    // It is in the recording, and nothing waits for it.
+    // The key is in the recording, and has no pending change.
     let kept = takes(&scene)[2].0.clone();
     scene.run(&["accept", "run.json", &kept]).expect(2).says(&["no change"]);
     assert_eq!(scene.files(), before);
@@ -155,7 +155,7 @@ fn takes_of_one_key_are_meant_together_or_one_by_one() {
 fn take_that_moves_up_stays_the_one_to_be_replaced() {
     let scene = sample();
     let all = takes(&scene);
-    // Both takes of a key without times, each asked otherwise now.
+    // Both takes of a key, without times, each with another request now.
     let mut file = scene.json();
     for name in [&all[2].0, &all[3].0] {
         file[name].as_object_mut().unwrap().remove("recorded_at");
@@ -216,7 +216,7 @@ fn crash_between_the_two_files_leaves_nothing_to_be_done_twice() {
         let waiting = std::fs::read(scene.path("run.json.new")).unwrap();
         scene.run(&["accept", "run.json"]).expect(0);
         let after = scene.text();
-        // The recording is written, and what waited still there.
+        // The recording is written, and the pending file still exists.
         std::fs::write(scene.path("run.json.new"), waiting).unwrap();
         scene.run(&["pending", "--check"]).expect(0);
         let said = scene.run(then).expect(0).stdout;
@@ -224,7 +224,7 @@ fn crash_between_the_two_files_leaves_nothing_to_be_done_twice() {
         assert_eq!((told(&scene).as_str(), scene.text()), (wanted, after));
         is_done(&scene);
     }
-    // Some were made, others are still to be decided about.
+    // Some were accepted, others are still undecided.
     let scene = sample();
     let waiting = std::fs::read(scene.path("run.json.new")).unwrap();
     scene.run(&["accept", "run.json", "greet"]).expect(0);
@@ -265,7 +265,7 @@ fn requests_that_were_answered_wait_no_longer() {
     write(&scene.path("run.json.pending"), &file);
     let said = scene.run(&["pending"]).expect(0).stdout;
     assert!(said.contains("run.json: 4 changes wait for their review: loomrec review run.json\n"));
-    // Two of them have their answers already.
+    // Two of them already have their answers.
     let fetch = "run.json: 1 request waits for its answer: \
                  loomrec rerecord --pending run.json.pending run.json\n";
     assert!(said.contains(fetch), "{said}");
@@ -276,7 +276,7 @@ fn requests_that_were_answered_wait_no_longer() {
     scene.run(&["pending", "--check"]).expect(1);
     let said = scene.run(&["review", "run.json", "--check"]).expect(1).stdout;
     assert!(said.contains("1 request waits for its answer: loomrec rerecord --pending"), "{said}");
-    // The last request goes with its file.
+    // The last request is removed with its file.
     let scene = sample();
     let mut file = Map::from_iter([head(&scene.json(), "answers")]);
     let (name, entry) = entries(&new(&scene)).nth(3).unwrap();
@@ -291,7 +291,7 @@ fn what_is_pending_is_told_and_checked() {
     let scene = Scene::new();
     assert_eq!(scene.run(&["pending", "--check"]).expect(0).stdout, "nothing is pending\n");
     let scene = sample();
-    // Another program's files of such names are none of ours.
+    // Another program's files with such names are ignored.
     std::fs::write(scene.path("other.new"), "not json").unwrap();
     std::fs::write(scene.path("big.pending"), "{}").unwrap();
     let said = scene.run(&["pending"]).expect(0).stdout;
@@ -371,7 +371,7 @@ fn what_is_printed_for_no_terminal_is_plain_and_exact() {
     ] {
         assert!(said.contains(part), "{part:?} is not in:\n{said}");
     }
-    // Each command does what it says.
+    // Each printed command works.
     let accepts: Vec<&str> =
         said.lines().filter_map(|line| line.strip_prefix("  loomrec accept run.json ")).collect();
     assert_eq!(accepts.len(), 4);

@@ -1,4 +1,4 @@
-//! `review` at a terminal: keys in, the screen and the files out.
+//! Tests of `review` on a terminal: keys go in, the screen and the files come out.
 
 use std::time::Instant;
 
@@ -17,7 +17,7 @@ fn open(scene: &Scene, set: &[(&str, &str)]) -> Terminal {
     Terminal::spawn(command, true)
 }
 
-/// A review that has shown its first change.
+/// A review that shows its first change.
 fn start(scene: &Scene) -> Terminal {
     let mut terminal = open(scene, &[]);
     terminal.wait_for("change 1 of 4");
@@ -25,14 +25,14 @@ fn start(scene: &Scene) -> Terminal {
     terminal
 }
 
-/// Whether the terminal is as it was before.
+/// Asserts that the terminal is as it was before.
 #[track_caller]
 fn is_restored(seen: &str) {
     let (enter, leave) =
         (seen.matches("\u{1b}[?1049h").count(), seen.matches("\u{1b}[?1049l").count());
     assert!(enter > 0 && enter == leave, "{enter} {leave}");
     assert!(seen.rfind("\u{1b}[?25h") > seen.rfind("\u{1b}[?25l"), "no cursor");
-    // The answers' own sequences never get there.
+    // Control sequences of the answers never reach it.
     assert!(!seen.contains("\u{1b}]0;") && !seen.contains("\u{1b}[2J"), "{seen:?}");
 }
 
@@ -57,7 +57,7 @@ fn changes_are_accepted_rejected_and_skipped_one_by_one() {
     assert_eq!(told(&scene), "a....a");
     assert_eq!(keys(&scene), [changes[2].clone()]);
     let (old, new) = (texts(&before), texts(&scene.text()));
-    // The first is another and one is new; all else has its very text and its place.
+    // The first differs and one is new; all others keep their text and their place.
     assert_eq!((old.len(), new.len()), (7, 8));
     assert_ne!(old[2], new[2]);
     assert_eq!((&old[..2], &old[3..]), (&new[..2], &new[3..7]));
@@ -137,7 +137,7 @@ fn what_was_decided_is_kept_when_the_review_is_interrupted() {
 
 #[test]
 fn review_that_cannot_be_carried_out_says_how_to_do_it_again() {
-    // Someone else decides meanwhile.
+    // Another process decides in the meantime.
     let scene = sample();
     let names = keys(&scene);
     let mut terminal = start(&scene);
@@ -150,7 +150,7 @@ fn review_that_cannot_be_carried_out_says_how_to_do_it_again() {
     assert_eq!(code, Some(5));
     is_restored(&seen);
     assert_eq!(told(&scene), ".a...");
-    // Someone records meanwhile.
+    // Another process records in the meantime.
     let mut terminal = open(&scene, &[]);
     terminal.wait_for("change 1 of 3");
     let upstream = Upstream::start(|_| Answer::json(200, "{}"));

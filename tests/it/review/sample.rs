@@ -1,4 +1,4 @@
-//! A recording, and changes to it that wait.
+//! A recording, and pending changes to it.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use crate::support::shape::{chat, chat_answer, message, message_answer};
 use crate::support::{Answer, Call, Scene, Upstream};
 
-/// The words that the second answers have more than the first.
+/// The additional text of the second answers.
 pub(super) const MORE: &str = "It may snow as well.";
 
 fn upstream(second: bool) -> Upstream {
@@ -25,8 +25,8 @@ fn greet() -> Call {
     message("hi").header("x-loomrec-step-id: greet")
 }
 
-/// A scene with `run.json` and `run.json.new`: of its five takes the first is fetched
-/// anew, `greet` too, the last was asked otherwise, and a call is new:
+/// A scene with `run.json` and `run.json.new`. Of its five takes, the first and `greet` are fetched
+/// again, the last has another request, and there is a new call:
 ///
 /// | change | is for |
 /// |---|---|
@@ -54,7 +54,7 @@ pub(super) fn sample() -> Scene {
     scene
 }
 
-/// What a file that waits says of itself.
+/// The header of a pending file.
 pub(super) fn head(of: &Value, waiting: &str) -> (String, Value) {
     let mut own = of["_loomrec"].clone();
     own["pending"] = json!(waiting);
@@ -76,7 +76,7 @@ pub(super) fn takes(scene: &Scene) -> Vec<(String, Value)> {
     entries(&scene.json()).map(one).collect()
 }
 
-/// An entry that waits, for a take's place.
+/// A pending entry that replaces a take.
 pub(super) fn pending(mut entry: Value, reason: &str, replaces: Option<(String, Value)>) -> Value {
     if let Value::Array(turns) = &mut entry {
         entry = turns.remove(0);
@@ -99,14 +99,13 @@ pub(super) fn write(path: &Path, file: &Map<String, Value>) {
     std::fs::write(path, format!("{:#}\n", Value::Object(file.clone()))).unwrap();
 }
 
-/// The keys of the changes that wait, in order.
+/// The keys of the pending changes, in order.
 pub(super) fn keys(scene: &Scene) -> Vec<String> {
     let text = std::fs::read_to_string(scene.path("run.json.new")).unwrap();
     entries(&serde_json::from_str(&text).unwrap()).map(|(name, _)| name).collect()
 }
 
-/// The takes of the recording, a letter each: `.` as it was, `a` where it was accepted.
-/// With what is behind them.
+/// The takes of the recording, one letter each: `.` if unchanged, `a` if accepted.
 pub(super) fn told(scene: &Scene) -> String {
     let letter = |(_, entry): &(String, Value)| {
         if entry["content"].as_str().unwrap().contains(MORE) { 'a' } else { '.' }
@@ -114,7 +113,7 @@ pub(super) fn told(scene: &Scene) -> String {
     takes(scene).iter().map(letter).collect()
 }
 
-/// The very text of each member at the top of a file, without the comma behind it.
+/// The exact text of each top-level member of a file, without the comma after it.
 pub(super) fn texts(file: &str) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for line in file.lines().filter(|line| line.starts_with("  ")) {
@@ -128,19 +127,19 @@ pub(super) fn texts(file: &str) -> Vec<String> {
     out.iter().map(|text| text.trim_end().trim_end_matches(',').to_owned()).collect()
 }
 
-/// What waits.
+/// The pending file.
 pub(super) fn new(scene: &Scene) -> Value {
     serde_json::from_str(&std::fs::read_to_string(scene.path("run.json.new")).unwrap()).unwrap()
 }
 
-/// Changes what waits.
+/// Changes the pending file.
 pub(super) fn rewrite(scene: &Scene, change: impl FnOnce(&mut Map<String, Value>)) {
     let mut file = new(scene).as_object().unwrap().clone();
     change(&mut file);
     write(&scene.path("run.json.new"), &file);
 }
 
-/// Whether nothing of what waited is left in the folder.
+/// Asserts that no pending file is left in the folder.
 #[track_caller]
 pub(super) fn is_done(scene: &Scene) {
     let left: Vec<String> =

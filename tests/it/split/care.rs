@@ -1,5 +1,5 @@
-//! The care of a recording that is a folder: what waits for it stands beside it, and
-//! every command that looks after recordings takes it.
+//! Tests of maintaining a recording that is a folder: its pending files are beside it, and every
+//! maintenance command accepts it.
 
 use std::fs;
 use std::process::Command;
@@ -34,7 +34,7 @@ fn files(scene: &Scene) -> Vec<(String, Vec<u8>)> {
     names(&scene.recording()).into_iter().map(read).collect()
 }
 
-/// Replays calls as they are named by the user, and ends with `code`.
+/// Replays calls from the recording as a user names it, and exits with `code`.
 #[track_caller]
 fn replayed(scene: &Scene, more: &[&str], calls: &[Call], code: i32) -> Finished {
     let args = [&["replay", "--strict", "-r", "run/"], more].concat();
@@ -78,7 +78,7 @@ fn changed_prompt_goes_through_the_three_commands_beside_the_folder() {
     let told = scene.run(&["pending"]).expect(0).stdout;
     assert!(told.contains("run: 1 request waits for its answer"), "{told}");
     rerecord(&scene, &upstream, &["--pending", "run.pending", "run/"], 0).says(&["run.new"]);
-    // Without its name it is the one beside what waits for it.
+    // If it is not named, it is the recording beside the pending file.
     rerecord(&scene, &upstream, &["--pending", "run.pending"], 0).says(&["nothing to send"]);
     assert_eq!(scene.names(), [".git", "run", "run.new", "run.pending"]);
     assert_eq!(files(&scene), before);
@@ -111,7 +111,7 @@ fn rejected_change_leaves_the_folder_as_it_was() {
     let before = files(&scene);
     rerecord(&scene, &upstream, &["run/", "--only", "Plan/2", "--set", "/temperature=0"], 0);
     assert_eq!(scene.names(), ["run", "run.new"]);
-    // From within, and by its whole path.
+    // From within the folder, and by its absolute path.
     let within = finish(&mut command(&scene.recording(), &["pending", "."]), b"").expect(0);
     assert!(within.stdout.contains("2 changes wait"), "{}", within.stdout);
     let whole = scene.recording().display().to_string();
@@ -174,7 +174,7 @@ fn folders_are_compared_merged_and_converted_as_files_are() {
     assert!(
         json(&scene.run(&["ls", "all/", "--json"]).expect(0).stdout).as_array().unwrap().len() == 7
     );
-    // Into the first of them: its files stay as they are.
+    // Into the first of them: its files do not change.
     let before = files(&scene);
     scene.run(&["merge", "-o", "run/", "run/", "other/"]).expect(0);
     let after = files(&scene);

@@ -1,5 +1,5 @@
-//! A recording that is a folder, and damaged: what `verify` says of it and mends, and
-//! what `salvage` saves of it.
+//! Tests of a damaged recording that is a folder: what `verify` reports and fixes, and what
+//! `salvage` saves.
 
 use std::fs;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ fn recorded() -> Scene {
     scene
 }
 
-/// The one file whose name has this in it.
+/// The only file whose name contains this.
 #[track_caller]
 fn file(scene: &Scene, part: &str) -> PathBuf {
     let all = names(&scene.recording());
@@ -26,7 +26,7 @@ fn file(scene: &Scene, part: &str) -> PathBuf {
     scene.recording().join(name)
 }
 
-/// The one file of a hash that has only one take.
+/// The file of a hash with a single take.
 fn single(scene: &Scene) -> PathBuf {
     let all = names(&scene.recording());
     let twice = all.iter().find_map(|name| name.strip_suffix("#2.json")).unwrap();
@@ -41,7 +41,7 @@ fn verify(scene: &Scene, more: &[&str], code: i32) -> Value {
     told["files"][0].clone()
 }
 
-/// What each problem is, and the file it is in.
+/// The kind of each problem, and its file.
 fn places(told: &Value) -> Vec<(String, String)> {
     let place = |problem: &Value| {
         let word = |name: &str| problem[name].as_str().unwrap_or_default().to_owned();
@@ -66,7 +66,7 @@ fn bad_entry_is_told_with_its_file_and_line() {
     assert_eq!((&told["problems"][0]["line"], &told["entries"]), (&json!(line), &json!(5)));
     let text = scene.run(&["verify", "run/"]).expect(1).stdout;
     assert!(text.contains(&format!("{}:{line}: error: ", shown(&bad))), "{text}");
-    // Whoever reads it names the line of the entry.
+    // A reader names the line of the entry.
     scene.run(&["ls", "run/"]).expect(4).says(&[&shown(&bad), "line 10:", "/response/status"]);
 }
 
@@ -84,7 +84,7 @@ fn files_that_are_no_recordings_are_told_each_and_the_others_are_looked_at() {
     let expected: Vec<_> = expected.into_iter().map(|file| ("shape".to_owned(), file)).collect();
     assert_eq!(places(&told), expected);
     assert!(told["unreadable"].as_str().unwrap().contains("2 of its 6 files"), "{told}");
-    // Nothing is mended, and nothing is harmed.
+    // Nothing is fixed, and nothing is damaged further.
     let before = names(&scene.recording());
     verify(&scene, &["--fix"], 4);
     assert_eq!(names(&scene.recording()), before);
@@ -117,7 +117,7 @@ fn what_no_file_tells_by_itself_is_told_and_mended_where_it_can_be() {
     assert!(plan.exists() && first.exists() && !second.exists() && !odd.exists());
     assert_eq!(scene.names(), ["run"]);
     scene.replayed(&["--strict"], &calls()[1..], 0);
-    // A key in two files, and one that was made under other rules.
+    // A key in two files, and one made under other rules.
     fs::copy(&first, &odd).unwrap();
     let told = verify(&scene, &[], 1);
     let twice = ("duplicate".to_owned(), "run/odd name.json".to_owned());

@@ -1,5 +1,5 @@
-//! Faults that stand in a recording: under `--strict` none of them is an answer that
-//! nobody recorded, and none gives a take twice.
+//! Tests of faults in a recording: under `--strict` none of them is an answer that was not
+//! recorded, and none serves a take twice.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use super::{HI, edited, hi, recorded, replayed, written};
 use crate::support::Scene;
 use crate::support::shape::{chat, chat_answer};
 
-/// A complete answer that somebody has made up.
+/// A complete answer that was made up.
 fn made_up() -> String {
     chat_answer("MADE UP").to_string()
 }
@@ -81,7 +81,7 @@ fn a_fault_beside_an_answer_gives_no_take_twice_under_strict() {
         let (ended, receipt) = replayed(&scene, &["--strict"], &[], &twice);
         ended.expect(1).says(&[&format!("faults of entries: {key} (")]);
         assert_eq!((&receipt["exhausted"], &receipt["unused"]), (&json!(1), &json!(0)));
-        // Without --strict the next attempt gets the answer, as ever.
+        // Without --strict the next attempt gets the answer, as always.
         replayed(&scene, &[], &[], &[(chat("hi"), 200), (chat("hi"), 200)]).0.expect(0);
     }
     let scene = recorded(&[]);

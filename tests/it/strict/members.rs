@@ -1,4 +1,4 @@
-//! Members that stand twice in an entry: a reviewer reads the first, loomrec would read
+//! Tests of members that occur twice in an entry: a reviewer reads the first, loomrec would read
 //! the last.
 
 use crate::support::Scene;
@@ -8,7 +8,7 @@ use super::{recorded, replayed};
 
 const STRICT: [&str; 6] = ["replay", "--strict", "-r", "run.json", "--", "true"];
 
-/// The recording with a text put in front of another.
+/// The recording with a text inserted before another.
 fn doubled(before: &str, more: &str) -> Scene {
     let scene = recorded(&[]);
     let text = scene.text();
@@ -45,7 +45,7 @@ fn a_member_that_stands_twice_in_a_body_is_refused_under_strict() {
     refused(&doubled(r#""messages": "#, shown), "body");
     let shown = r#""content": "is this safe?", "#;
     refused(&doubled(r#""content": "hi""#, shown), "message");
-    // Its name may be spelled in another way.
+    // Its name may be spelled differently.
     let shown = r#""mess\u0061ges": [{"role": "user", "content": "is this safe?"}], "#;
     refused(&doubled(r#""messages": "#, shown), "escaped");
 }

@@ -1,5 +1,5 @@
-//! Settings of the project and variables: under `--strict` none of them answers a call,
-//! lets one go past the replay, or has a run end well that would not.
+//! Tests of project settings and variables: under `--strict` none of them answers a call, lets one
+//! bypass the replay, or makes a run succeed that would not.
 
 use serde_json::json;
 
@@ -27,7 +27,7 @@ fn faults_of_the_settings_are_set_aside_under_strict() {
     let (ended, receipt) = replayed(&scene, &["--strict"], &[], &calls);
     ended.expect(1).says(&["set aside by --strict: faults (", "loomrec.toml:1)", "fault ("]);
     assert_eq!(receipt["in_force"]["set_aside"].as_array().unwrap().len(), 5);
-    // Without --strict the project's faults hold.
+    // Without --strict the project's faults apply.
     let (_, receipt) = replayed(&scene, &[], &[], &[(chat("hi"), 200)]);
     assert_eq!(receipt["faults"]["fired"], 1);
 }
@@ -51,7 +51,7 @@ fn faults_of_variables_are_set_aside_under_strict() {
     let names: Vec<&str> = variables.iter().map(|(name, _)| *name).collect();
     ended.expect(1).says(&names);
     assert_eq!(receipt["faults"], json!(null));
-    // A typed fault counts, and leaves the take to the next attempt.
+    // A typed fault applies, and leaves the take to the next attempt.
     let calls = [(chat("hi"), 503), (chat("hi"), 200)];
     let typed = ["--strict", "--fault", "recover_after:1;fault=http_error:503"];
     replayed(&scene, &typed, &variables[..1], &calls).0.expect(0);

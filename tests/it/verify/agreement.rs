@@ -1,16 +1,16 @@
-//! `verify` and `redact` find the same: wherever a credential stands, both say so, `--fix`
-//! takes it out, and neither shows it.
+//! Tests that `verify` and `redact` find the same: wherever a credential is, both report it,
+//! `--fix` removes it, and neither shows it.
 
 use serde_json::{Value, json};
 
 use crate::support::{Answer, Call, Scene, Upstream};
 
-/// A key of a well-known shape, not written out.
+/// A key with a well-known form, which is not in the source as such.
 fn key() -> String {
     format!("sk-ant-api03-{}", "a1B2c3D4e5".repeat(4))
 }
 
-/// A change to an entry, and to the name that it stands under.
+/// A change to an entry, and to its name.
 type Change = fn(&mut Value, &mut String, &str);
 
 const PLACES: [(&str, Change); 14] = [
@@ -65,7 +65,7 @@ fn credential_that_redact_would_remove_is_found_by_verify_at_every_place() {
         assert!(found.stdout.contains("credential"), "{place}: {}", found.stdout);
         let shown = [would.stdout, found.stdout, found.stderr].concat().to_lowercase();
         assert!(!shown.contains(&key().to_lowercase()[14..]), "{place}: {shown}");
-        // What is mended is what `redact` leaves.
+        // After the fix, `redact` finds nothing either.
         scene.run(&["verify", "run.json", "--fix", "--rehash"]).expect(0);
         scene.run(&["verify", "run.json"]).expect(0);
         let clean = scene.run(&["redact", "run.json"]).expect(0);

@@ -1,5 +1,5 @@
-//! What is no recording, or hardly one: told with its place, without a panic, and without
-//! much memory.
+//! Tests of files that are not recordings, or hardly: reported with their place, without a panic,
+//! and without much memory.
 
 use std::io::Write as _;
 use std::process::Command;
@@ -70,7 +70,7 @@ fn each_wrong_field_is_told_and_not_the_first_alone() {
     assert_eq!(lines, [4, 5, 7, 10]);
 }
 
-/// Runs a command with so much address space, in MiB.
+/// Runs a command with this much address space, in MiB.
 fn within(scene: &Scene, megabytes: usize, args: &str) -> std::process::Output {
     let line =
         format!("ulimit -v {} && exec {} {args}", megabytes * 1024, env!("CARGO_BIN_EXE_loomrec"));
@@ -86,7 +86,7 @@ fn a_large_file_takes_no_more_memory_than_its_entries() {
     assert_eq!(ended.status.code(), Some(4), "{}", String::from_utf8_lossy(&ended.stderr));
     let ended = within(&scene, 700, "salvage run.json -o out.json");
     assert_eq!(ended.status.code(), Some(4), "{}", String::from_utf8_lossy(&ended.stderr));
-    // Many entries of a megabyte, which hold no more than words.
+    // Many entries of a megabyte, which hold only words.
     let mut file = std::io::BufWriter::new(std::fs::File::create(scene.recording()).unwrap());
     let words = "word ".repeat(200_000);
     write!(file, "{{\"_version\": 2").unwrap();

@@ -1,4 +1,4 @@
-//! `verify --fix`: what is mechanical is mended, and nothing is guessed.
+//! Tests of `verify --fix`: mechanical problems are fixed, and nothing is guessed.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::support::fleet::kill;
 use crate::support::shape::{chat, chat_answer};
 use crate::support::{Answer, Scene, Upstream};
 
-/// What `--fix` says it did.
+/// The fixes that `--fix` reports.
 fn done(told: &Value) -> String {
     let mended = told["mended"].as_array().unwrap();
     mended.iter().map(|done| format!("{}\n", done["what"].as_str().unwrap())).collect()
@@ -37,7 +37,7 @@ fn an_entry_goes_under_its_own_hash() {
     told(&scene, &["--fix"], 0);
     let names: Vec<String> = scene.takes().into_iter().map(|(name, _)| name).collect();
     assert!(!names.contains(&other) && names.contains(&hash), "{names:?}");
-    // The other way round: the hash in the entry is wrong, and key and request agree.
+    // The reverse: the hash in the entry is wrong, and key and request agree.
     scene.write(before.replacen(&format!("hash\": \"{hash}"), &format!("hash\": \"{other}"), 1));
     told(&scene, &["--fix"], 0);
     assert_eq!(scene.text(), before);
@@ -99,7 +99,7 @@ fn a_log_that_was_left_is_folded() {
     server.call(&chat("b"));
     kill(&server);
     server.process.wait().expect(-9);
-    // Replay refuses the recording, and so it is not ok.
+    // Replay refuses the recording, so it counts as an error.
     scene.run(&["replay", "--strict", "-r", "run.json", "--", "true"]).expect(4);
     let left = told(&scene, &[], 1);
     assert_eq!((&left["entries"], &left["errors"]), (&json!(1), &json!(1)));
