@@ -61,7 +61,7 @@ impl FieldError {
         Self::other(place, format!("unknown {what} {}{}", quoted(word), hint(word, known)))
     }
 
-    /// The same error with a place that starts at the root that holds `place`.
+    /// The same error, with `place` prepended to its place.
     #[must_use]
     pub fn under(mut self, place: &str) -> Self {
         self.place.insert_str(0, place);
