@@ -10,7 +10,8 @@
 //! | [`loomrec_proxy`] | the server in front of the engines: connections, faults, telemetry, control endpoints, the inspector |
 //! | [`loomrec_engine`] | a call and the engines that answer it: recorded from its upstream, or replayed |
 //! | [`loomrec_store`] | recordings on disk: files and folders, log, compaction, locks, salvage |
-//! | [`loomrec_recording`] | entries, the file format, redaction, prices; checking, comparing, merging, reviewing, showing, importing and exporting recordings |
+//! | [`loomrec_curation`] | checking, comparing, merging, reviewing, showing, importing, exporting and repairing recordings |
+//! | [`loomrec_recording`] | entries, the file format, redaction, prices |
 //! | [`loomrec_fault`] | what can go wrong with an answer, at which calls, and how well a program recovers |
 //! | [`loomrec_provider`] | the wire shapes of providers: what a request asks for, what an answer says |
 //! | [`loomrec_identity`] | what makes two requests the same: exact JSON, canonical text, keys, rules, differences; names and text for people |
@@ -19,6 +20,8 @@
 pub mod cli;
 
 // The members, under the names that `cli`, the tests and the fuzz targets use.
+pub use loomrec_curation as curation;
+pub use loomrec_curation::{comparison, inspection, interchange, merge, review, verification};
 pub use loomrec_engine as engine;
 pub use loomrec_engine::{record, replay, upstream};
 pub use loomrec_fault as fault;
@@ -29,5 +32,4 @@ pub use loomrec_os as os;
 pub use loomrec_provider as provider;
 pub use loomrec_proxy::{inspector, server, telemetry};
 pub use loomrec_recording as recording;
-pub use loomrec_recording::{comparison, inspection, interchange, merge, review, verification};
 pub use loomrec_store as store;

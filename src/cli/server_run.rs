@@ -1,6 +1,8 @@
 //! One run of the server: from the bound socket to the last response, until a wrapped command ends
 //! or a signal comes.
 
+mod serving;
+
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::net::SocketAddr;
@@ -11,8 +13,6 @@ use std::time::Duration;
 
 use http::HeaderName;
 use indicatif::ProgressBar;
-use tokio::net::TcpListener;
-use tokio::sync::oneshot;
 
 use super::args::ServeArgs;
 use super::exit::{CommandFailure, UNEXPECTED};
@@ -20,8 +20,7 @@ use super::output::{Output, stdout};
 use super::receipt::{self, Receipt};
 use super::score::write_junit;
 use super::serve_setup::UpstreamSettings;
-use super::stop_signals::StopSignals;
-use super::wrapped_command::{CommandEnvironment, EnvironmentSource, WrappedCommand};
+use super::wrapped_command::{CommandEnvironment, EnvironmentSource};
 use super::{log, open_files, progress, serve_setup, terminal, trace};
 use crate::engine::observe::RequestObserver;
 use crate::engine::{Engine, Forwarding, OnExplainedMiss};
@@ -38,9 +37,7 @@ use crate::store::RecordingLocation;
 use crate::telemetry::Telemetry;
 use crate::telemetry::metric::Metrics;
 use crate::telemetry::run_counters::RunCounters;
-
-/// How long open answers are awaited when a run ends.
-const GRACE: Duration = Duration::from_secs(30);
+use serving::{Opening, ServerParts, serve, with_live_line};
 
 /// What every run needs before its engine is built.
 pub struct RunContext {
@@ -275,100 +272,6 @@ impl RunContext {
 /// The failure of a run whose threads do not start.
 fn no_threads(error: std::io::Error) -> CommandFailure {
     CommandFailure::new(UNEXPECTED, format!("failed to start the threads of the server: {error}"))
-}
-
-/// The parts of a server.
-struct ServerParts<'a> {
-    listener: TcpListener,
-    proxy: &'a Arc<Proxy>,
-    threads: &'a Arc<ServerThreads>,
-}
-
-/// The messages that are printed when the server starts to listen.
-struct Opening<'a> {
-    origin: &'a str,
-    told: Option<&'a str>,
-}
-
-/// Serves until CMD ends or a signal comes. Returns CMD's exit code.
-async fn serve(
-    ServerParts { listener, proxy, threads }: ServerParts<'_>,
-    Opening { origin, told }: Opening<'_>,
-    args: &ServeArgs,
-    environment: &CommandEnvironment,
-    output: &Output,
-) -> Result<Option<u8>, CommandFailure> {
-    let unexpected = |error: std::io::Error| {
-        CommandFailure::new(UNEXPECTED, format!("failed to watch signals or the command: {error}"))
-    };
-    let mut stop_signals = StopSignals::watch().map_err(unexpected)?;
-    let (stop, stopped) = oneshot::channel::<()>();
-    let stopped = async {
-        // A dropped sender also stops the server.
-        drop(stopped.await);
-    };
-    let serving =
-        tokio::spawn(server::run(listener, Arc::clone(proxy), Arc::clone(threads), stopped));
-    output.info(&format!("loomrec listening on {origin}"));
-    told.into_iter().for_each(|told| output.info(told));
-    if args.verbose {
-        output.info(&format!("loomrec: look at the calls at {origin}/__loomrec/"));
-    }
-    let outcome = if args.cmd.is_empty() {
-        open_files::raise();
-        stop_signals.first().await;
-        Ok(None)
-    } else {
-        match WrappedCommand::start(&args.cmd, environment) {
-            Ok(wrapped) => {
-                open_files::raise();
-                wrapped.wait().await.map(Some).map_err(unexpected)
-            }
-            Err(failure) => Err(failure),
-        }
-    };
-    drop(stop);
-    // A signal that was meant for CMD must not shorten the wait.
-    let mut hurry = StopSignals::watch().map_err(unexpected)?;
-    let busy = proxy.engine.record().map_or(0, |record| record.busy());
-    if busy > 0 {
-        output.info(&format!(
-            "loomrec: answers still on their way: {busy}; waiting for them \
-             (Ctrl-C to keep them incomplete)"
-        ));
-    }
-    let rest = async {
-        // A panic of the server task has been printed already.
-        drop(serving.await);
-        close(proxy, GRACE).await;
-    };
-    tokio::select! {
-        () = rest => {}
-        () = hurry.first() => close(proxy, Duration::ZERO).await,
-    }
-    outcome
-}
-
-/// Ends the recording. Exchanges that could not be moved into its file are in the log beside it.
-async fn close(proxy: &Proxy, grace: Duration) {
-    let Some(record) = proxy.engine.record() else { return };
-    if let Err(reason) = record.finish(grace).await {
-        proxy.telemetry.counters.unfolded(&reason);
-    }
-}
-
-/// Draws the live line while `work` runs, if one may be drawn.
-async fn with_live_line<T>(
-    bar: Option<Arc<ProgressBar>>,
-    counters: Arc<RunCounters>,
-    work: impl Future<Output = T>,
-) -> T {
-    let Some(bar) = bar else { return work.await };
-    let following = tokio::spawn(progress::follow(Arc::clone(&bar), counters));
-    let result = work.await;
-    following.abort();
-    bar.finish_and_clear();
-    result
 }
 
 /// Prints the receipt, and writes it to a file if that was requested.

@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 use super::body::ResponsePayload;
 pub use super::entry_field::EntryError;
 use super::header_names::HeaderNames;
-pub(crate) use field::{KNOWN, USAGE};
+pub use field::{KNOWN_FIELDS, USAGE_FIELDS};
 use loomrec_identity::RequestKey;
 use loomrec_provider::{TokenUsage, ToolCall};
 pub use read::EntryReadError;

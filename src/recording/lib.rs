@@ -5,7 +5,6 @@
 //! that wait for their review. [`redact`] removes secrets before anything is stored.
 
 pub mod body;
-pub mod comparison;
 pub mod cost;
 pub mod document;
 pub mod encoding;
@@ -16,34 +15,27 @@ pub mod entry_name;
 pub mod error;
 pub mod format;
 mod header_names;
-pub mod inspection;
-pub mod interchange;
 pub mod interned;
 mod json_style;
 pub mod log_codec;
-pub mod merge;
 pub mod meta;
-pub(crate) mod name_set;
+pub mod name_set;
 pub mod normalized_request;
 mod object_writer;
 pub mod outline;
 pub mod pending;
-pub(crate) mod rebuilt_body;
+pub mod rebuilt_body;
 pub mod redact;
 pub mod rekey;
 pub mod request_text;
 pub mod response_header;
 mod restyle;
-pub mod review;
-pub mod salvage;
 pub mod scan;
 pub mod similarity;
 pub mod take_identity;
 pub mod timestamp;
 mod typed_reader;
 pub mod unchecked;
-pub mod verification;
-pub mod yaml;
 
 pub use body::{Chunk, ChunkLayout, ResponsePayload};
 pub use document::RecordingDocument;

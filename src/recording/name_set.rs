@@ -9,31 +9,31 @@ const HASH: u8 = 0xff;
 
 /// A set of names, numbered in the order in which they were added.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct NameSet(InternedBytes);
+pub struct NameSet(InternedBytes);
 
 impl NameSet {
     /// Returns the number of a name, and whether this call added it.
-    pub(crate) fn insert(&mut self, name: &EntryName) -> (u32, bool) {
+    pub fn insert(&mut self, name: &EntryName) -> (u32, bool) {
         with_bytes(name, |bytes| self.0.insert(bytes))
     }
 
     /// Returns the number of a name, or `None` if it was not added.
-    pub(crate) fn find(&self, name: &EntryName) -> Option<u32> {
+    pub fn find(&self, name: &EntryName) -> Option<u32> {
         with_bytes(name, |bytes| self.0.find(bytes))
     }
 
     /// Reserves memory for a total of `count` names.
-    pub(crate) fn reserve(&mut self, count: usize) {
+    pub fn reserve(&mut self, count: usize) {
         self.0.reserve(count);
     }
 
     /// Frees the memory that only [`Self::insert`] and [`Self::find`] need.
-    pub(crate) fn forget_numbers(&mut self) {
+    pub fn forget_numbers(&mut self) {
         self.0.forget_numbers();
     }
 
     /// Returns the name with this number.
-    pub(crate) fn get(&self, number: u32) -> Option<EntryName> {
+    pub fn get(&self, number: u32) -> Option<EntryName> {
         let bytes = self.0.get(number)?;
         match bytes.split_first() {
             Some((&HASH, digest)) => {
@@ -44,12 +44,12 @@ impl NameSet {
     }
 
     /// Whether the name with this number is a step id.
-    pub(crate) fn is_step(&self, number: u32) -> bool {
+    pub fn is_step(&self, number: u32) -> bool {
         self.0.get(number).is_some_and(|bytes| bytes.first() != Some(&HASH))
     }
 
     /// Returns the number of names.
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.0.len()
     }
 }

@@ -132,7 +132,7 @@ impl RecordedRequest {
     }
 
     /// Recognises the call that this request makes, from a body that was parsed already.
-    pub(crate) fn recognise_parsed(&self, body: Option<&Json<'_>>) -> RecognisedCall {
+    pub fn recognise_parsed(&self, body: Option<&Json<'_>>) -> RecognisedCall {
         let field = |name: &str| body.and_then(|json| json.get(name));
         let model = field("model").and_then(|value| value.as_str().map(|text| text.into_owned()));
         recognise(&RequestHead {

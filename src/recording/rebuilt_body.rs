@@ -6,18 +6,18 @@ use super::json_style::{DEPTH_LIMIT, JsonSpacing, JsonStyle, depth};
 
 /// A body that was rebuilt from its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct RebuiltBody {
+pub struct RebuiltBody {
     /// The text.
-    pub(crate) bytes: Vec<u8>,
+    pub bytes: Vec<u8>,
     /// Whether it has the length that the original body is said to have had.
-    pub(crate) fits: bool,
+    pub fits: bool,
 }
 
 /// Writes a value in the first of the usual styles that gives a text of `length` bytes. The text is
 /// compact if no length is given, or if no style gives that length.
 ///
 /// Returns `None` for a value that is nested too deeply to be written.
-pub(crate) fn rebuild(value: &Value, length: Option<usize>) -> Option<RebuiltBody> {
+pub fn rebuild(value: &Value, length: Option<usize>) -> Option<RebuiltBody> {
     if depth(value) > DEPTH_LIMIT {
         return None;
     }

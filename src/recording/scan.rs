@@ -21,24 +21,24 @@ use super::json_style::write_file_string;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundMember {
     /// The key, unescaped.
-    pub(crate) key: String,
+    pub key: String,
     /// The offset of the key.
-    pub(crate) at: u64,
+    pub at: u64,
     /// The line of the key, counted from 1.
-    pub(crate) line: usize,
+    pub line: usize,
     /// The range of the value.
-    pub(crate) value: Range<u64>,
+    pub value: Range<u64>,
     /// The shape of the value, as far as it was looked at.
-    pub(crate) shape: ValueShape,
+    pub shape: ValueShape,
     /// Whether everything before the value is written as [`super::format`] writes it.
-    pub(crate) tidy: bool,
+    pub tidy: bool,
     /// The value's text, if the key is metadata.
-    pub(crate) text: Vec<u8>,
+    pub text: Vec<u8>,
 }
 
 /// The shape of a value, judged by its outermost level.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum ValueShape {
+pub enum ValueShape {
     /// `{…}`.
     Object,
     /// `[{…}, …]`, with the range of each object.

@@ -10,11 +10,11 @@ use super::location::RecordingLocation;
 use super::memory_guard::has_room;
 use super::reader::paths_of;
 use super::{file, index, log, regular_file, run, sidecars};
+use loomrec_curation::verification::{FileLayout, LayoutReader};
 use loomrec_os::read_exact_at;
 use loomrec_recording::FormatError;
 use loomrec_recording::error::not_object;
 use loomrec_recording::scan::{MemberScanner, NotSplit};
-use loomrec_recording::verification::{FileLayout, LayoutReader};
 
 /// How many bytes are read at one time if none of them are kept.
 const PIECE: usize = 1024 * 1024;

@@ -23,9 +23,9 @@ use super::log;
 use super::log::recover::{is_log, recover_log};
 use super::regular_file;
 use frames::FrameReader;
+use loomrec_curation::salvage::{CutPiece, MemberCutter, SalvagePiece, recover};
 use loomrec_identity::IdentityRules;
 use loomrec_recording::log_codec;
-use loomrec_recording::salvage::{CutPiece, MemberCutter, SalvagePiece, recover};
 use loomrec_recording::{Entry, EntryName, RecordingMeta};
 
 /// How many bytes are read at one time.

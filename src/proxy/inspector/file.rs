@@ -15,7 +15,7 @@ use time::format_description::well_known::Rfc3339;
 use super::{CallError, CallSelector, Subject};
 use crate::telemetry::journal::follow::JournalQuery;
 pub use journal::{JournalParts, is_journal};
-use loomrec_recording::inspection::{InspectedCall, line};
+use loomrec_curation::inspection::{InspectedCall, line};
 use loomrec_store::{Recording, StoreError};
 use take::TakeList;
 

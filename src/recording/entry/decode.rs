@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::super::body::{ResponsePayload, decode_bytes};
 use super::super::entry_field::{EntryError, STYLE, entry_fields};
 use super::super::header_names::HeaderNames;
-use super::field::{KNOWN, USAGE, usage_counts};
+use super::field::{KNOWN_FIELDS, USAGE_FIELDS, usage_counts};
 use super::{Entry, RecordedCut, RecordedRequest, RecordedResponse, ResponseEnd};
 use loomrec_identity::RequestKey;
 use loomrec_identity::typed_field::{FieldError, FieldReader, FieldResult, value_kind};
@@ -58,7 +58,7 @@ impl Entry {
 
 fn unknown(map: &Map<String, Value>) -> Map<String, Value> {
     map.iter()
-        .filter(|(key, _)| !KNOWN.contains(&key.as_str()))
+        .filter(|(key, _)| !KNOWN_FIELDS.contains(&key.as_str()))
         .map(|(key, value)| (key.clone(), value.clone()))
         .collect()
 }
@@ -82,7 +82,7 @@ fn usage(fields: FieldReader<'_>) -> FieldResult<TokenUsage> {
     };
     let usage = entry_fields(value, "/usage")?;
     let mut counts = TokenUsage::default();
-    for (name, place) in USAGE.into_iter().zip(usage_counts(&mut counts)) {
+    for (name, place) in USAGE_FIELDS.into_iter().zip(usage_counts(&mut counts)) {
         *place = count(usage, name)?;
     }
     Ok(Some(counts))

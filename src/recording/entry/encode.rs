@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::super::body::{ChunkLayout, ResponsePayload};
 use super::super::entry_field::{finite, milliseconds, rounded};
 use super::super::object_writer::{ObjectSink, ObjectWriter};
-use super::field::{ALWAYS_WRITTEN, EntryField, FieldSet, USAGE, usage_counts};
+use super::field::{ALWAYS_WRITTEN, EntryField, FieldSet, USAGE_FIELDS, usage_counts};
 use super::{Entry, RecordedCut, RecordedRequest, RecordedResponse, ResponseEnd};
 use loomrec_provider::{TokenUsage, ToolCall};
 
@@ -95,7 +95,8 @@ impl Entry {
 }
 
 fn write_usage(out: &mut impl ObjectSink, mut usage: TokenUsage) {
-    for (index, (name, count)) in USAGE.into_iter().zip(usage_counts(&mut usage)).enumerate() {
+    for (index, (name, count)) in USAGE_FIELDS.into_iter().zip(usage_counts(&mut usage)).enumerate()
+    {
         if index < ALWAYS_WRITTEN || *count > 0 {
             out.count(name, *count);
         }

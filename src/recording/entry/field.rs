@@ -91,7 +91,7 @@ impl FieldSet {
 
 /// The names of the fields that this version reads. Any other is kept in
 /// [`Entry::extra`](super::Entry::extra).
-pub(crate) const KNOWN: [&str; EntryField::ALL.len()] = {
+pub const KNOWN_FIELDS: [&str; EntryField::ALL.len()] = {
     let mut names = [""; EntryField::ALL.len()];
     let mut at = 0;
     while at < names.len() {
@@ -102,7 +102,7 @@ pub(crate) const KNOWN: [&str; EntryField::ALL.len()] = {
 };
 
 /// The counts of a usage, in the order in which they are written.
-pub(crate) const USAGE: [&str; 6] = [
+pub const USAGE_FIELDS: [&str; 6] = [
     "prompt_tokens",
     "completion_tokens",
     "total_tokens",
@@ -114,8 +114,8 @@ pub(crate) const USAGE: [&str; 6] = [
 /// How many counts are written even if they are 0: AgentLoom reads these four.
 pub(super) const ALWAYS_WRITTEN: usize = 4;
 
-/// The values of [`USAGE`].
-pub(super) fn usage_counts(usage: &mut TokenUsage) -> [&mut u64; USAGE.len()] {
+/// The values of [`USAGE_FIELDS`].
+pub(super) fn usage_counts(usage: &mut TokenUsage) -> [&mut u64; USAGE_FIELDS.len()] {
     [
         &mut usage.prompt_tokens,
         &mut usage.completion_tokens,

@@ -11,7 +11,7 @@ use super::super::entry_field::EntryError;
 use super::super::header_names::HeaderNames;
 use super::super::json_style::JsonStyle;
 use super::super::typed_reader::{TextTokens, styled};
-use super::field::{EntryField, FieldSet, USAGE, usage_counts};
+use super::field::{EntryField, FieldSet, USAGE_FIELDS, usage_counts};
 use super::{Entry, RecordedCut, RecordedRequest, RecordedResponse, ResponseEnd};
 use loomrec_identity::RequestKey;
 use loomrec_provider::TokenUsage;
@@ -31,7 +31,7 @@ pub enum EntryReadError {
 impl Entry {
     /// Reads an entry's text that holds only known fields, each once and with its type. Returns
     /// `None` for any other text, which may still be an entry.
-    pub(crate) fn read_known(text: &str) -> Option<Self> {
+    pub fn read_known(text: &str) -> Option<Self> {
         quick(text)
     }
 
@@ -107,7 +107,7 @@ fn usage(tokens: &mut TextTokens<'_>) -> Option<TokenUsage> {
     let mut usage = TokenUsage::default();
     let mut seen = 0_u8;
     tokens.object(|tokens, key| {
-        let index = USAGE.iter().position(|known| *known == key)?;
+        let index = USAGE_FIELDS.iter().position(|known| *known == key)?;
         *usage_counts(&mut usage)[index] = tokens.count()?;
         let again = seen & (1 << index) != 0;
         seen |= 1 << index;

@@ -82,7 +82,7 @@ proptest! {
 
     #[test]
     fn any_value_in_any_field_is_read_alike(
-        field in prop::sample::select(&super::super::KNOWN[..]),
+        field in prop::sample::select(&super::super::KNOWN_FIELDS[..]),
         inner in prop::sample::select(&["method", "path", "query", "headers", "body", "style", "text", "base64", "status", "end", "cut", "chunks", "frames", "prompt_tokens"][..]),
         value in prop_oneof![any_json(), Just(json!([[1, "a"], [2.5, {"base64": "/w=="}]])), Just(json!([[0, 1]])), Just(json!("x"))],
         base in prop::sample::select(&[0, 1, 2][..]),

@@ -84,11 +84,11 @@ fn an_engine_does_not_import_the_call_around_it() {
 
 #[test]
 fn readers_of_recordings_stand_apart() {
-    let entry = ("recording/entry.rs", "use crate::verification::Problem;");
-    refused(&[entry], "entry may not import verification");
-    let merge = ("recording/merge/mod.rs", "use crate::{comparison::pairs, entry::Entry};");
+    let yaml = ("curation/yaml/mod.rs", "use crate::verification::Problem;");
+    refused(&[yaml], "yaml may not import verification");
+    let merge = ("curation/merge/mod.rs", "use crate::{comparison::pairs, yaml::Node};");
     refused(&[merge], "merge may not import comparison");
-    let review = ("recording/review/mod.rs", "use crate::entry::Entry; use super::meta::Meta;");
+    let review = ("curation/review/mod.rs", "use crate::yaml::Node; use super::yaml::Node;");
     assert!(house(&[review]).is_empty());
 }
 

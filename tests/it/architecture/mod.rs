@@ -32,13 +32,13 @@ const FLOORS: &[(&str, &str, u8)] = &[
 /// Crates whose other modules share one layer above those.
 const SHARED_FLOORS: &[(&str, u8)] = &[("loomrec_engine", 3)];
 
-/// The folders of the member `recording` that do not import each other and that its other modules
+/// The modules of the member `curation` that do not import each other and that its other modules
 /// do not import.
 const READERS: &[&str] =
-    &["comparison", "inspection", "interchange", "merge", "review", "verification"];
+    &["comparison", "inspection", "interchange", "merge", "review", "salvage", "verification"];
 
 /// The members with pure code.
-const PURE_MEMBERS: &[&str] = &["identity", "provider", "fault", "recording"];
+const PURE_MEMBERS: &[&str] = &["identity", "provider", "fault", "recording", "curation"];
 
 /// Packages that a member must not depend on; `dev-dependencies` may have them.
 const FORBIDDEN_PACKAGES: &[(&str, &[&str])] = &[
@@ -46,6 +46,7 @@ const FORBIDDEN_PACKAGES: &[(&str, &[&str])] = &[
     ("provider", PURE_FORBIDS),
     ("fault", PURE_FORBIDS),
     ("recording", PURE_FORBIDS),
+    ("curation", PURE_FORBIDS),
     ("store", &["tokio", "hyper", "hyper-util", "reqwest", "rustls", "socket2", "rustix"]),
     ("engine", &["clap", "indicatif", "reqwest", "opentelemetry", "prometheus-client", "rustix"]),
     ("proxy", &["clap", "indicatif", "hyper-rustls", "rustix"]),
@@ -136,7 +137,7 @@ fn violations(files: &[File]) -> Vec<String> {
                 }
             }
         }
-        if member == Some("recording") && !top.is_empty() {
+        if member == Some("curation") && !top.is_empty() {
             let targets = paths(&all).into_iter().filter_map(|path| tree.absolute(file, &path));
             out.extend(targets.filter_map(|target| across(file, &top, &target)));
         }
@@ -167,11 +168,11 @@ fn upward(file: &File, top: &str, path: &Path, target: &[String]) -> Option<Stri
     refused.then(|| format!("{}: {top} may not import {to} ({written})", file.path))
 }
 
-/// Refuses an import within `recording` that leads into one of its reader folders.
+/// Refuses an import within `curation` that leads into one of its readers.
 fn across(file: &File, top: &str, target: &[String]) -> Option<String> {
-    let to = target.get(1).filter(|_| target[0] == "loomrec_recording")?;
+    let to = target.get(1).filter(|_| target[0] == "loomrec_curation")?;
     let refused = READERS.contains(&to.as_str()) && to != top;
-    refused.then(|| format!("{}: {top} may not import {to} within recording", file.path))
+    refused.then(|| format!("{}: {top} may not import {to} within curation", file.path))
 }
 
 /// The forbidden packages that the manifest of a member depends on.

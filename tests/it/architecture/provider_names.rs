@@ -11,8 +11,8 @@ const NEUTRAL: [&str; 3] = ["ALL", "OTHER", "UNKNOWN"];
 const ALLOWED: [(&str, &str); 4] = [
     ("cli/demo/agent.rs", "the demo's program speaks one API"),
     ("cli/demo/stage.rs", "the demo's program speaks one API"),
-    ("recording/interchange/agentloom/write.rs", "AgentLoom replays an empty answer of chat alone"),
-    ("recording/interchange/openai/batch.rs", "OpenAI's batches take these endpoints"),
+    ("curation/interchange/agentloom/write.rs", "AgentLoom replays an empty answer of chat alone"),
+    ("curation/interchange/openai/batch.rs", "OpenAI's batches take these endpoints"),
 ];
 
 /// The constant of a provider or operation in a path.

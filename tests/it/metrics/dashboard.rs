@@ -237,7 +237,7 @@ fn dashboard_is_whole() {
 
 #[track_caller]
 fn yaml(path: &str) -> Value {
-    loomrec::recording::yaml::parse(read(path).as_bytes())
+    loomrec::curation::yaml::parse(read(path).as_bytes())
         .unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 

@@ -7,7 +7,7 @@ use time::OffsetDateTime;
 
 use super::backoff;
 use super::request::RerecordRequest;
-use loomrec_recording::comparison::{ComparedSide, DiffScope, differences};
+use loomrec_curation::comparison::{ComparedSide, DiffScope, differences};
 use loomrec_recording::entry::{Entry, ResponseEnd};
 use loomrec_recording::{EntryName, RecordedResponse};
 

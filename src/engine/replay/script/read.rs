@@ -6,12 +6,12 @@ use serde_json::{Map, Value};
 
 use super::entry::{RetryPhase, ScriptEntry, ScriptFailure};
 use super::notation::{ScriptError, ScriptNotation};
+use loomrec_curation::yaml;
 use loomrec_identity::typed_field::{
     FieldError, FieldReader, FieldResult, FieldStyle, NullRule, PlaceForm, ShownValue, shown_value,
     value_kind,
 };
 use loomrec_provider::TokenUsage;
-use loomrec_recording::yaml;
 
 /// The kinds of entries.
 const ENTRIES: [&str; 8] =

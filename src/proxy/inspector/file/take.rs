@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::super::CallError;
-use loomrec_recording::inspection::line;
+use loomrec_curation::inspection::line;
 use loomrec_recording::timestamp::micros;
 use loomrec_recording::{Entry, EntryName};
 use loomrec_store::{Recording, StoreError, TakeRef};

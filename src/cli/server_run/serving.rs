@@ -1,0 +1,114 @@
+//! The time in which a run serves: from the first connection to the last exchange on disk.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use indicatif::ProgressBar;
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+
+use crate::cli::args::ServeArgs;
+use crate::cli::exit::{CommandFailure, UNEXPECTED};
+use crate::cli::output::Output;
+use crate::cli::stop_signals::StopSignals;
+use crate::cli::wrapped_command::{CommandEnvironment, WrappedCommand};
+use crate::cli::{open_files, progress};
+use crate::server::{self, Proxy, ServerThreads};
+use crate::telemetry::run_counters::RunCounters;
+
+/// How long open answers are awaited when a run ends.
+const GRACE: Duration = Duration::from_secs(30);
+
+/// The parts of a server.
+pub(super) struct ServerParts<'a> {
+    pub(super) listener: TcpListener,
+    pub(super) proxy: &'a Arc<Proxy>,
+    pub(super) threads: &'a Arc<ServerThreads>,
+}
+
+/// The messages that are printed when the server starts to listen.
+pub(super) struct Opening<'a> {
+    pub(super) origin: &'a str,
+    pub(super) told: Option<&'a str>,
+}
+
+/// Serves until CMD ends or a signal comes. Returns CMD's exit code.
+pub(super) async fn serve(
+    ServerParts { listener, proxy, threads }: ServerParts<'_>,
+    Opening { origin, told }: Opening<'_>,
+    args: &ServeArgs,
+    environment: &CommandEnvironment,
+    output: &Output,
+) -> Result<Option<u8>, CommandFailure> {
+    let unexpected = |error: std::io::Error| {
+        CommandFailure::new(UNEXPECTED, format!("failed to watch signals or the command: {error}"))
+    };
+    let mut stop_signals = StopSignals::watch().map_err(unexpected)?;
+    let (stop, stopped) = oneshot::channel::<()>();
+    let stopped = async {
+        // A dropped sender also stops the server.
+        drop(stopped.await);
+    };
+    let serving =
+        tokio::spawn(server::run(listener, Arc::clone(proxy), Arc::clone(threads), stopped));
+    output.info(&format!("loomrec listening on {origin}"));
+    told.into_iter().for_each(|told| output.info(told));
+    if args.verbose {
+        output.info(&format!("loomrec: look at the calls at {origin}/__loomrec/"));
+    }
+    let outcome = if args.cmd.is_empty() {
+        open_files::raise();
+        stop_signals.first().await;
+        Ok(None)
+    } else {
+        match WrappedCommand::start(&args.cmd, environment) {
+            Ok(wrapped) => {
+                open_files::raise();
+                wrapped.wait().await.map(Some).map_err(unexpected)
+            }
+            Err(failure) => Err(failure),
+        }
+    };
+    drop(stop);
+    // A signal that was meant for CMD must not shorten the wait.
+    let mut hurry = StopSignals::watch().map_err(unexpected)?;
+    let busy = proxy.engine.record().map_or(0, |record| record.busy());
+    if busy > 0 {
+        output.info(&format!(
+            "loomrec: answers still on their way: {busy}; waiting for them \
+             (Ctrl-C to keep them incomplete)"
+        ));
+    }
+    let rest = async {
+        // A panic of the server task has been printed already.
+        drop(serving.await);
+        close(proxy, GRACE).await;
+    };
+    tokio::select! {
+        () = rest => {}
+        () = hurry.first() => close(proxy, Duration::ZERO).await,
+    }
+    outcome
+}
+
+/// Ends the recording. Exchanges that could not be moved into its file are in the log beside it.
+async fn close(proxy: &Proxy, grace: Duration) {
+    let Some(record) = proxy.engine.record() else { return };
+    if let Err(reason) = record.finish(grace).await {
+        proxy.telemetry.counters.unfolded(&reason);
+    }
+}
+
+/// Draws the live line while `work` runs, if one may be drawn.
+pub(super) async fn with_live_line<T>(
+    bar: Option<Arc<ProgressBar>>,
+    counters: Arc<RunCounters>,
+    work: impl Future<Output = T>,
+) -> T {
+    let Some(bar) = bar else { return work.await };
+    let following = tokio::spawn(progress::follow(Arc::clone(&bar), counters));
+    let result = work.await;
+    following.abort();
+    bar.finish_and_clear();
+    result
+}

@@ -1,0 +1,167 @@
+//! Differences between the bodies of two responses, apart from those in their answers.
+
+use serde_json::Value;
+
+use super::side::{media, plain};
+use super::{CallDifference, CallHalf, ComparedSide, value};
+use loomrec_provider::framing::{self, StreamEvent};
+use loomrec_provider::{Framing, Operation, ResponseFormat};
+use loomrec_recording::RecordedResponse;
+
+/// Members that a provider generates anew for each answer, at any place.
+const MADE_UP: [&str; 29] = [
+    "id",
+    "call_id",
+    "item_id",
+    "tool_use_id",
+    "toolUseId",
+    "request_id",
+    "requestId",
+    "responseId",
+    "generation_id",
+    "response_id",
+    "created",
+    "created_at",
+    "completed_at",
+    "createTime",
+    "system_fingerprint",
+    "fingerprint",
+    "signature",
+    "thoughtSignature",
+    "encrypted_content",
+    "obfuscation",
+    "total_duration",
+    "load_duration",
+    "prompt_eval_duration",
+    "eval_duration",
+    "latencyMs",
+    "timings",
+    "avgLogprobs",
+    "x_groq",
+    "amazon-bedrock-invocationMetrics",
+];
+
+/// Top-level members that are compared as parts of the answer.
+const TOLD: [&str; 7] =
+    ["usage", "usageMetadata", "model", "modelVersion", "meta", "prompt_eval_count", "eval_count"];
+
+/// The content of a body.
+enum Body {
+    /// Nothing.
+    Empty,
+    /// One JSON value, also if it was merged from a stream.
+    Json(Value),
+    /// Any other text.
+    Text(String),
+    /// Bytes that are not a text.
+    Bytes(Vec<u8>),
+}
+
+/// Adds the differences between two bodies.
+pub(super) fn compare(
+    (a, old): (&ComparedSide<'_>, &RecordedResponse),
+    (b, new): (&ComparedSide<'_>, &RecordedResponse),
+    found: &mut Vec<CallDifference>,
+) {
+    let place = "response/body";
+    // If only one side has a summary, its answer is compared already. The other side's body is then
+    // shown as a difference.
+    let (old, new) = match (a.says(), b.says()) {
+        (true, false) => (Body::Empty, of(b, new)),
+        (false, true) => (of(a, old), Body::Empty),
+        _ => (of(a, old), of(b, new)),
+    };
+    match (old, new) {
+        (Body::Json(old), Body::Json(new)) => {
+            value::compare(CallHalf::Answer, place, Some(&old), Some(&new), found);
+        }
+        (Body::Bytes(old), Body::Bytes(new)) => {
+            let at = old.iter().zip(&new).take_while(|(one, other)| one == other).count();
+            if old != new {
+                let told = |bytes: &[u8]| {
+                    Some(Value::from(format!("{} bytes, others from byte {at} on", bytes.len())))
+                };
+                found.push(value::whole(CallHalf::Answer, place, told(&old), told(&new)));
+            }
+        }
+        (old, new) => {
+            let (old, new) = (shown(old), shown(new));
+            if old != new {
+                found.push(value::whole(CallHalf::Answer, place, old, new));
+            }
+        }
+    }
+}
+
+/// Returns a body as the value of a difference.
+fn shown(body: Body) -> Option<Value> {
+    match body {
+        Body::Empty => None,
+        Body::Json(value) => Some(value),
+        Body::Text(text) => Some(Value::from(text)),
+        Body::Bytes(bytes) => Some(Value::from(format!("{} bytes that are no text", bytes.len()))),
+    }
+}
+
+/// Returns the content of a response's body, without members that are generated anew each time.
+fn of(side: &ComparedSide<'_>, response: &RecordedResponse) -> Body {
+    let Some(bytes) = plain(response) else {
+        return Body::Bytes(response.payload.bytes().to_vec());
+    };
+    let tidied = |mut value: Value| {
+        if side.operation() != Operation::OTHER {
+            tidy(&mut value, side.says());
+        }
+        Body::Json(value)
+    };
+    if let Some(framing) = Framing::answered(side.operation(), media(response), &bytes) {
+        let whole = merged(side, framing, &bytes);
+        return match whole.and_then(|whole| serde_json::from_slice(&whole).ok()) {
+            Some(value) => tidied(value),
+            // If the answer is compared already, the split into events does not matter.
+            None if side.says() => Body::Empty,
+            None => tidied(framing::events(framing, &bytes).map(|event| said(&event)).collect()),
+        };
+    }
+    if let Ok(value) = serde_json::from_slice::<Value>(&bytes) {
+        return tidied(value);
+    }
+    match String::from_utf8(bytes) {
+        Ok(text) if text.is_empty() => Body::Empty,
+        Ok(text) => Body::Text(text),
+        Err(error) => Body::Bytes(error.into_bytes()),
+    }
+}
+
+/// Returns the content of an event: its JSON, or its text.
+fn said(event: &StreamEvent<'_>) -> Value {
+    let text = || String::from_utf8_lossy(event.data.as_deref().unwrap_or_default());
+    event.json().unwrap_or_else(|| Value::from(text()))
+}
+
+/// Merges a stream to a complete answer, if that is possible.
+fn merged(side: &ComparedSide<'_>, framing: Framing, stream: &[u8]) -> Option<Vec<u8>> {
+    let (call, request) = (side.call.as_ref()?, side.entry.request.as_ref()?);
+    let upstream = side.entry.upstream.as_deref().unwrap_or_default();
+    let asked = ResponseFormat::of(call, upstream, &request.query, &request.body);
+    loomrec_provider::to_complete(&asked, framing, stream).ok()
+}
+
+/// Removes generated members and, at the top level, members that are compared elsewhere.
+fn tidy(value: &mut Value, told: bool) {
+    if let (Value::Object(members), true) = (&mut *value, told) {
+        members.retain(|name, _| !TOLD.contains(&name.as_str()));
+    }
+    forget(value);
+}
+
+fn forget(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            members.retain(|name, _| !MADE_UP.contains(&name.as_str()));
+            members.values_mut().for_each(forget);
+        }
+        Value::Array(items) => items.iter_mut().for_each(forget),
+        _ => {}
+    }
+}

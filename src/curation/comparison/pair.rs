@@ -1,0 +1,244 @@
+//! Pairing the calls of two recordings.
+//!
+//! Calls are paired by step id first, then by the hash of their requests, with the takes of one key
+//! in order. Of the rest, the most similar requests are paired, and finally calls at the same place
+//! between paired calls. This is only for people who compare recordings. It never chooses an
+//! answer.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use loomrec_identity::{IdentityRules, RequestKey};
+use loomrec_provider::RecognisedCall;
+use loomrec_recording::similarity::RequestSketch;
+use loomrec_recording::{Entry, EntryName};
+
+/// A digest of a call, which is known without holding the call.
+#[derive(Clone, Debug)]
+pub struct CallDigest {
+    /// The name of the call's entry.
+    pub name: EntryName,
+    /// The take number under that name, counted from 1.
+    pub take: usize,
+    hash: Option<RequestKey>,
+    upstream: Option<String>,
+    session: Option<String>,
+    sketch: Option<RequestSketch>,
+}
+
+/// Why two calls are paired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PairedBy {
+    /// They have the same step id.
+    StepId,
+    /// Their requests have the same hash.
+    RequestHash,
+    /// No other request is more similar.
+    Nearest,
+    /// They are between the same paired calls.
+    Place,
+}
+
+/// A call of the first recording and one of the second, by their indexes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CallPair {
+    /// The call of the first.
+    pub old: usize,
+    /// The call of the second.
+    pub new: usize,
+    /// Why they are paired.
+    pub by: PairedBy,
+}
+
+/// The approximate maximum number of exact distances. Each of them reads entries again.
+const MEASURED: usize = 20_000;
+/// The number of calls around its own place with which each call is compared by sketch.
+const LOOKED_AT: usize = 4000;
+
+impl CallDigest {
+    /// Returns the digest of the call that `entry` keeps under `name`. Its hash is computed under
+    /// `rules`.
+    pub fn of(name: EntryName, take: usize, entry: &Entry, rules: &IdentityRules) -> Self {
+        let request = entry.request.as_ref();
+        let asked = request.map(|request| request.recognise_with_key(rules));
+        let sketch = request.zip(asked.as_ref());
+        let sketch = sketch.map(|(request, (call, _)): (_, &(RecognisedCall, _))| {
+            RequestSketch::of(request, call)
+        });
+        let said = || match &name {
+            EntryName::Hash(hash) => Some(hash.clone()),
+            EntryName::Step(_) => entry.request_hash.clone(),
+        };
+        let hash = asked.map(|(_, key)| key).or_else(said);
+        let (upstream, session) = (entry.upstream.clone(), entry.session.clone());
+        Self { name, take, hash, upstream, session, sketch }
+    }
+
+    /// Returns the length of its request's body in bytes.
+    fn length(&self) -> u64 {
+        self.sketch.as_ref().map_or(0, |sketch| sketch.length() as u64)
+    }
+
+    /// Whether both call the same operation at the same upstream.
+    fn is_like(&self, other: &Self) -> bool {
+        let operation = |known: &Self| known.sketch.as_ref().map(|sketch| sketch.operation);
+        operation(self) == operation(other) && self.upstream == other.upstream
+    }
+}
+
+/// Returns the pairs of calls in two recordings, in the order of the first. `distance` returns how
+/// much the requests of two calls differ, approximately in bytes.
+pub fn pairs(
+    old: &[CallDigest],
+    new: &[CallDigest],
+    distance: impl FnMut(usize, usize) -> Option<u64>,
+) -> Vec<CallPair> {
+    let mut work = Work { old, new, of_old: vec![None; old.len()], of_new: vec![None; new.len()] };
+    let step = |known: &CallDigest| known.name.step_id().map(str::to_owned);
+    let hash = |known: &CallDigest| known.hash.clone();
+    work.equal(PairedBy::StepId, |known| Some((step(known)?, known.session.clone(), hash(known)?)));
+    work.equal(PairedBy::StepId, |known| Some((step(known)?, hash(known)?)));
+    work.equal(PairedBy::StepId, step);
+    work.equal(PairedBy::RequestHash, |known| {
+        Some((hash(known)?, known.upstream.clone(), known.session.clone()))
+    });
+    work.equal(PairedBy::RequestHash, |known| Some((hash(known)?, known.upstream.clone())));
+    work.equal(PairedBy::RequestHash, hash);
+    work.near(distance);
+    work.places();
+    let found = work.of_old.into_iter().enumerate();
+    found.filter_map(|(old, to)| to.map(|(new, by)| CallPair { old, new, by })).collect()
+}
+
+/// The state of the pairing.
+struct Work<'k> {
+    old: &'k [CallDigest],
+    new: &'k [CallDigest],
+    of_old: Vec<Option<(usize, PairedBy)>>,
+    of_new: Vec<Option<usize>>,
+}
+
+impl Work<'_> {
+    fn pair(&mut self, old: usize, new: usize, by: PairedBy) {
+        self.of_old[old] = Some((new, by));
+        self.of_new[new] = Some(old);
+    }
+
+    fn free_old(&self) -> Vec<usize> {
+        (0..self.old.len()).filter(|&at| self.of_old[at].is_none()).collect()
+    }
+
+    fn free_new(&self) -> Vec<usize> {
+        (0..self.new.len()).filter(|&at| self.of_new[at].is_none()).collect()
+    }
+
+    /// Pairs calls with equal values of `of`, in order.
+    fn equal<K: Ord>(&mut self, by: PairedBy, of: impl Fn(&CallDigest) -> Option<K>) {
+        let mut waiting: BTreeMap<K, VecDeque<usize>> = BTreeMap::new();
+        for at in self.free_new() {
+            if let Some(key) = of(&self.new[at]) {
+                waiting.entry(key).or_default().push_back(at);
+            }
+        }
+        for at in self.free_old() {
+            let same = of(&self.old[at]).and_then(|key| waiting.get_mut(&key)?.pop_front());
+            if let Some(same) = same {
+                self.pair(at, same, by);
+            }
+        }
+    }
+
+    /// Pairs requests that share at least half of their content, the most similar ones first.
+    fn near(&mut self, mut distance: impl FnMut(usize, usize) -> Option<u64>) {
+        let (free_old, free_new) = (self.free_old(), self.free_new());
+        let each = (MEASURED / free_old.len().max(1)).clamp(1, 64);
+        let mut found = Vec::new();
+        for (rank, &at) in free_old.iter().enumerate() {
+            for (place, other) in self.candidates(at, rank, &free_new, each) {
+                let (old, new) = (&self.old[at], &self.new[other]);
+                let Some(apart) = distance(at, other) else { continue };
+                if apart.saturating_mul(2) <= old.length().max(new.length()) {
+                    let elsewhere = old.upstream != new.upstream;
+                    found.push((elsewhere, apart, rank.abs_diff(place), at, other));
+                }
+            }
+        }
+        found.sort_unstable();
+        for (_, _, _, at, other) in found {
+            if self.of_old[at].is_none() && self.of_new[other].is_none() {
+                self.pair(at, other, PairedBy::Nearest);
+            }
+        }
+    }
+
+    /// Returns the calls of the second recording whose sketches are most similar to a call, each
+    /// with its place among the unpaired ones.
+    fn candidates(
+        &self,
+        at: usize,
+        rank: usize,
+        free: &[usize],
+        most: usize,
+    ) -> Vec<(usize, usize)> {
+        let known = &self.old[at];
+        let Some(sketch) = &known.sketch else { return Vec::new() };
+        let from = rank.saturating_sub(LOOKED_AT / 2).min(free.len().saturating_sub(LOOKED_AT));
+        let around = free.iter().enumerate().skip(from).take(LOOKED_AT);
+        let like = |(place, &other): (usize, &usize)| {
+            let found = self.new[other].sketch.as_ref()?;
+            let elsewhere = self.new[other].upstream != known.upstream;
+            let of_one_kind = found.operation == sketch.operation;
+            of_one_kind.then(|| {
+                ((elsewhere, sketch.distance(found), rank.abs_diff(place)), (place, other))
+            })
+        };
+        let mut all: Vec<_> = around.filter_map(like).collect();
+        if all.len() > most {
+            all.select_nth_unstable(most);
+            all.truncate(most);
+        }
+        all.into_iter().map(|(_, found)| found).collect()
+    }
+
+    /// Pairs the remaining calls in order if both sides have the same number of calls of the same
+    /// kind between two paired neighbours.
+    fn places(&mut self) {
+        let mut found = Vec::new();
+        let mut start = 0;
+        let mut behind = 0;
+        for end in 0..=self.old.len() {
+            let next = match self.of_old.get(end) {
+                Some(None) => continue,
+                Some(Some((new, _))) => *new,
+                None => self.new.len(),
+            };
+            let gap = behind..next;
+            if !gap.is_empty() && gap.clone().all(|at| self.of_new[at].is_none()) {
+                let (old, new) = (start..end, gap);
+                let mut pairs = old.clone().zip(new.clone());
+                if old.len() == new.len() && pairs.all(|(a, b)| self.old[a].is_like(&self.new[b])) {
+                    found.extend(old.zip(new));
+                }
+            }
+            (start, behind) = (end + 1, next.saturating_add(1));
+        }
+        for (old, new) in found {
+            self.pair(old, new, PairedBy::Place);
+        }
+    }
+}
+
+impl PairedBy {
+    /// Returns the word for JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::StepId => "step_id",
+            Self::RequestHash => "request_hash",
+            Self::Nearest => "nearest",
+            Self::Place => "place",
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "pair_tests.rs"]
+mod tests;

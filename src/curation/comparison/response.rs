@@ -1,0 +1,83 @@
+//! Differences between two responses apart from the answer: status, meaningful headers, streaming,
+//! end; and the body, if no summary of it was compared.
+
+use serde_json::Value;
+
+use super::side::header;
+use super::{CallDifference, CallHalf, ComparedSide, DiffScope, body, value};
+use loomrec_recording::{RecordedCut, RecordedResponse, ResponseEnd};
+
+/// Headers that are part of an answer. All others change with each response.
+const HEADERS: [&str; 5] =
+    ["content-type", "content-encoding", "location", "retry-after", "x-should-retry"];
+
+/// Adds the differences between two responses.
+pub(super) fn compare(
+    a: &ComparedSide<'_>,
+    b: &ComparedSide<'_>,
+    scope: &DiffScope,
+    found: &mut Vec<CallDifference>,
+) {
+    let said = found.iter().all(|difference| difference.part != CallHalf::Answer);
+    let latency = |side: &ComparedSide<'_>| side.entry.latency_ms.map(Value::from);
+    let (old, new) = match (&a.entry.response, &b.entry.response) {
+        (Some(old), Some(new)) => (old, new),
+        (old, new) => {
+            let told = |told: bool| told.then(|| Value::from("recorded"));
+            let (old, new) = (told(old.is_some()), told(new.is_some()));
+            // An entry with a summary only can be served in any form.
+            shape(found, false, "response", old, new);
+            return shape(found, scope.times, "answer/latency_ms", latency(a), latency(b));
+        }
+    };
+    shape(found, true, "response/status", Value::from(old.status), Value::from(new.status));
+    for name in HEADERS {
+        let value = |response| Some(header(response, name)).filter(|value| !value.is_empty());
+        let (old, new) = (value(old).map(Value::from), value(new).map(Value::from));
+        shape(found, true, &format!("response/headers/{name}"), old, new);
+    }
+    let streamed = (a.streamed(old), b.streamed(new));
+    shape(found, true, "response/streamed", Value::from(streamed.0), Value::from(streamed.1));
+    shape(found, true, "response/end", end(old), end(new));
+    let same = old.payload.chunks().iter().map(|chunk| &chunk.data);
+    let same = same.eq(new.payload.chunks().iter().map(|chunk| &chunk.data));
+    if !same && (!a.says() || !b.says() || (said && streamed.0 == streamed.1)) {
+        body::compare((a, old), (b, new), found);
+    }
+    if streamed.0 && streamed.1 {
+        let chunks = |response: &RecordedResponse| Value::from(response.payload.chunks().len());
+        shape(found, scope.times, "response/chunks", chunks(old), chunks(new));
+        let first = |response: &RecordedResponse| {
+            response.payload.chunks().first().map(|chunk| Value::from(chunk.at_ms))
+        };
+        shape(found, scope.times, "response/first_chunk_ms", first(old), first(new));
+    }
+    let bytes = |response: &RecordedResponse| Value::from(response.payload.len());
+    shape(found, scope.times, "response/bytes", bytes(old), bytes(new));
+    shape(found, scope.times, "answer/latency_ms", latency(a), latency(b));
+}
+
+/// Adds a difference if the values differ.
+fn shape(
+    found: &mut Vec<CallDifference>,
+    counts: bool,
+    place: &str,
+    old: impl Into<Option<Value>>,
+    new: impl Into<Option<Value>>,
+) {
+    let (old, new) = (old.into(), new.into());
+    if old != new {
+        found.push(CallDifference { counts, ..value::whole(CallHalf::Answer, place, old, new) });
+    }
+}
+
+/// Returns the word for an end.
+fn end(response: &RecordedResponse) -> Value {
+    Value::from(match response.end {
+        ResponseEnd::Complete => "complete",
+        ResponseEnd::UpstreamAbort(RecordedCut::Close) => "upstream_abort close",
+        ResponseEnd::UpstreamAbort(RecordedCut::Reset) => "upstream_abort reset",
+        ResponseEnd::ClientAbort => "client_abort",
+        ResponseEnd::Truncated => "truncated",
+    })
+}

@@ -1,0 +1,135 @@
+//! A recorded answer for display.
+
+use serde_json::{Value, json};
+
+use super::block::{BlockKind, MessageBlock};
+use super::request::READ;
+use super::stream;
+use super::talk::{self, ChatMessage};
+use super::text::{BodyText, bounded};
+use loomrec_provider::{Framing, RecognisedCall, ResponseFormat};
+use loomrec_recording::{Entry, RecordedCut, RecordedResponse, ResponseEnd, encoding};
+
+/// The most bytes of an error's message.
+const MESSAGE: usize = 2000;
+
+/// Returns the answer of an entry as JSON; `None` if it holds none.
+pub(super) fn to_json(entry: &Entry, call: Option<&RecognisedCall>) -> Option<Value> {
+    let Some(response) = &entry.response else { return said_only(entry) };
+    let coding = encoding::coding_in(&response.headers);
+    let coding = coding.as_deref();
+    let bytes = response.payload.bytes();
+    let plain = coding.and_then(|coding| encoding::decode(coding, &bytes, READ));
+    let is_plain = coding.is_none() || plain.is_some();
+    let body = plain.as_deref().unwrap_or(&bytes);
+    let media = media(response);
+    let framing = Framing::of_media(&media);
+    let BodyText { text, cut } = match is_plain {
+        true => BodyText::of(body),
+        false => BodyText { text: format!("({} compressed bytes)", bytes.len()), cut: false },
+    };
+    let chunks = response.payload.chunks();
+    let is_stream = chunks.len() > 1 || (framing.is_some() && !chunks.is_empty());
+    let messages = match framing.filter(|_| is_plain) {
+        Some(framing) => merged(entry, call, framing, body),
+        None if body.len() > READ => None,
+        None => serde_json::from_slice(body).ok(),
+    };
+    let messages = messages.as_ref().and_then(talk::answered).or_else(|| summary(entry));
+    Some(json!({
+        "status": response.status,
+        "headers": response.headers,
+        "text": text,
+        "cut": cut,
+        "bytes": bytes.len(),
+        "messages": messages.map(|said| talk::to_json(&said)),
+        "finish": entry.finish_reason,
+        "chunks": is_stream.then(|| stream::to_json(chunks, framing, coding)),
+        "error": error(response, body),
+    }))
+}
+
+/// Returns the answer of an entry without a response.
+fn said_only(entry: &Entry) -> Option<Value> {
+    let said = summary(entry)?;
+    let content = entry.content.as_deref().unwrap_or_default();
+    let BodyText { text, cut } = BodyText::of(content.as_bytes());
+    Some(json!({
+        "status": null,
+        "headers": [],
+        "text": text,
+        "cut": cut,
+        "bytes": content.len(),
+        "messages": talk::to_json(&said),
+        "finish": entry.finish_reason,
+        "chunks": null,
+        "error": null,
+    }))
+}
+
+/// Merges a stream to a complete answer, if that is possible.
+fn merged(
+    entry: &Entry,
+    call: Option<&RecognisedCall>,
+    framing: Framing,
+    stream: &[u8],
+) -> Option<Value> {
+    let request = entry.request.as_ref().filter(|request| request.body.len() <= READ)?;
+    let upstream = entry.upstream.as_deref().unwrap_or_default();
+    let asked = ResponseFormat::of(call?, upstream, &request.query, &request.body);
+    let whole = loomrec_provider::to_complete(&asked, framing, stream).ok()?;
+    serde_json::from_slice(&whole).ok()
+}
+
+/// Returns the messages in the entry's summary.
+fn summary(entry: &Entry) -> Option<Vec<ChatMessage>> {
+    let text = entry.content.as_deref().filter(|text| !text.is_empty());
+    let mut parts: Vec<MessageBlock> =
+        text.map(|text| MessageBlock::new(BlockKind::Text, text)).into_iter().collect();
+    let calls = entry.tool_calls.iter();
+    parts.extend(calls.map(|call| MessageBlock::call(Some(&call.name), Some(&call.arguments))));
+    if let Some(first) = entry.embeddings.first() {
+        let told = format!("{} vectors of {} numbers", entry.embeddings.len(), first.len());
+        parts.push(MessageBlock::new(BlockKind::Other, told));
+    }
+    (!parts.is_empty()).then(|| vec![ChatMessage { role: "assistant".to_owned(), parts }])
+}
+
+/// Returns the error of a response: how it was cut, or the message in an error body.
+fn error(response: &RecordedResponse, body: &[u8]) -> Option<String> {
+    let cut = match response.end {
+        ResponseEnd::Complete => None,
+        ResponseEnd::UpstreamAbort(RecordedCut::Close) => {
+            Some("the upstream closed the connection before the end; replay does the same")
+        }
+        ResponseEnd::UpstreamAbort(RecordedCut::Reset) => {
+            Some("the upstream reset the connection; replay does the same")
+        }
+        ResponseEnd::ClientAbort => Some("the client left and the rest did not come; never served"),
+        ResponseEnd::Truncated => Some("larger than what is kept; never served"),
+    };
+    cut.map(str::to_owned).or_else(|| message(response.status, body))
+}
+
+/// Returns the message of an error response.
+fn message(status: u16, body: &[u8]) -> Option<String> {
+    if status < 400 || body.len() > READ {
+        return None;
+    }
+    let body: Value = serde_json::from_slice(body).ok()?;
+    let places = ["/error/message", "/message", "/error", "/detail", "/0/error/message"];
+    let found = places.iter().find_map(|place| body.pointer(place)?.as_str());
+    found.map(|text| bounded(text, MESSAGE))
+}
+
+/// Returns the first value of a header.
+pub(super) fn header<'a>(response: &'a RecordedResponse, name: &str) -> Option<&'a str> {
+    let found = response.headers.iter().find(|(known, _)| known == name);
+    found.map(|(_, value)| value.as_str())
+}
+
+/// Returns the media type without parameters, in lower case.
+pub(super) fn media(response: &RecordedResponse) -> String {
+    let value = header(response, "content-type").unwrap_or_default();
+    value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+}

@@ -1,0 +1,79 @@
+//! Everything that is known of one call.
+
+use serde_json::{Value, json};
+
+use super::{answer, request};
+use loomrec_recording::{Entry, RecordedRequest};
+
+/// One call, wherever its parts were found.
+#[derive(Debug, Default)]
+pub struct InspectedCall<'a> {
+    /// The number of its journal line.
+    pub seq: Option<u64>,
+    /// Its line in the journal.
+    pub line: Value,
+    /// The take that answered it, or that was recorded from it.
+    pub entry: Option<&'a Entry>,
+    /// Its request, if there is no such take.
+    pub request: Option<&'a RecordedRequest>,
+    /// The request of the nearest take, if the call was a miss.
+    pub nearest: Option<&'a RecordedRequest>,
+    /// Why its request or its answer is missing.
+    pub why: Option<String>,
+}
+
+impl InspectedCall<'_> {
+    /// Returns the call as JSON. Every member is always present.
+    pub fn to_json(&self) -> Value {
+        let request = self.request.or_else(|| self.entry?.request.as_ref());
+        let call = request.map(RecordedRequest::recognise);
+        let answer = self.entry.and_then(|entry| answer::to_json(entry, call.as_ref()));
+        let fault = self.line.get("fault").filter(|fault| !fault.is_null());
+        let fault = fault.or_else(|| self.entry?.fault.as_ref());
+        let why = self.why.clone().or_else(|| self.why(request.is_some(), answer.is_some()));
+        json!({
+            "v": 1,
+            "seq": self.seq,
+            "line": self.line,
+            "request": request.map(request::to_json),
+            "answer": answer,
+            "mismatch": self.line.get("mismatch").and_then(mismatch),
+            "nearest_request": self.nearest.map(request::to_json),
+            "fault": fault,
+            "why_no_bodies": why,
+        })
+    }
+
+    /// Returns why a part of a take is missing.
+    fn why(&self, has_request: bool, has_answer: bool) -> Option<String> {
+        let entry = self.entry?;
+        let why = match (has_request, has_answer) {
+            (true, true) => return None,
+            (_, false) if entry.fault.is_some() => "a fault stands in the place of the answer",
+            (true, false) => "the recording holds no answer to this request",
+            (false, _) => "the recording holds what was said, and no request",
+        };
+        Some(why.to_owned())
+    }
+}
+
+/// Returns a mismatch with its most important parts at the top level.
+fn mismatch(told: &Value) -> Option<Value> {
+    let nearest = told.get("nearest").filter(|nearest| nearest.is_object());
+    let of = |name: &str| nearest.and_then(|nearest| nearest.get(name));
+    told.is_object().then(|| {
+        json!({
+            "reason": told.get("reason"),
+            "message": told.get("message"),
+            "nearest": nearest.map(|_| json!({
+                "entry": of("entry"), "take": of("take"), "recording": of("recording"),
+            })),
+            "differences": of("differences").cloned().unwrap_or_else(|| json!([])),
+            "remedy": told.get("remedy"),
+        })
+    })
+}
+
+#[cfg(test)]
+#[path = "call_tests.rs"]
+mod tests;

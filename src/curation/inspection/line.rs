@@ -1,0 +1,75 @@
+//! A recorded take in the fields of a journal line.
+
+use serde_json::{Value, json};
+
+use super::answer::media;
+use super::stream::rounded;
+use loomrec_provider::{Framing, RecognisedCall};
+use loomrec_recording::{Entry, EntryName, RecordedResponse, ResponseEnd};
+
+/// Returns the line of a take. Fields that a recording does not hold are null.
+pub fn of(seq: Option<u64>, name: &EntryName, take: usize, entry: &Entry) -> Value {
+    let request = entry.request.as_ref();
+    let call = request.map(|request| request.recognise());
+    let response = entry.response.as_ref();
+    let hash = match name {
+        EntryName::Hash(hash) => Some(hash),
+        EntryName::Step(_) => entry.request_hash.as_ref(),
+    };
+    let chunks = response.map(|response| response.payload.chunks());
+    let at = |chunk: Option<&loomrec_recording::Chunk>| chunk.map(|chunk| rounded(chunk.at_ms));
+    let asked = call.as_ref().and_then(|call| call.model.as_deref());
+    json!({
+        "v": 1,
+        "seq": seq,
+        "at": entry.recorded_at,
+        "outcome": "recorded",
+        "status": response.map(|response| response.status),
+        "mode": null,
+        "source": "recording",
+        "method": request.map(|request| request.method.as_str()),
+        "path": request.map(|request| request.path.as_str()),
+        "upstream": entry.upstream,
+        "provider": entry.provider,
+        "operation": call.as_ref().and_then(|call| call.operation.known()),
+        "model": asked.or(entry.model.as_deref()),
+        "streamed": response.map(|response| is_streamed(call.as_ref(), response)),
+        "session": entry.session,
+        "step_id": name.step_id(),
+        "key": hash.map(|hash| hash.as_str()),
+        "matched_by": null,
+        "entry": name.to_string(),
+        "take": take,
+        "head_ms": null,
+        "first_byte_ms": at(chunks.and_then(<[_]>::first)),
+        "total_ms": entry.latency_ms.map(rounded).or_else(|| at(chunks?.last())),
+        "waited_ms": null,
+        "bytes": response.map(|response| response.payload.len()),
+        "chunks": chunks.map(<[_]>::len),
+        "end": response.map(|response| end(response.end)),
+        "input_tokens": entry.usage.map(|usage| usage.prompt_tokens),
+        "output_tokens": entry.usage.map(|usage| usage.completion_tokens),
+        "cost_usd": entry.cost_usd,
+        "answered_by": entry.model,
+        "kept": true,
+        "attempt": null,
+        "fault": entry.fault,
+        "mismatch": null,
+        "more": null,
+    })
+}
+
+fn is_streamed(call: Option<&RecognisedCall>, response: &RecordedResponse) -> bool {
+    let asked = call.is_some_and(|call| call.streamed);
+    asked || Framing::of_media(&media(response)) == Some(Framing::Sse)
+}
+
+/// Returns the journal's word for an end.
+fn end(end: ResponseEnd) -> &'static str {
+    match end {
+        ResponseEnd::Complete => "complete",
+        ResponseEnd::UpstreamAbort(_) => "aborted",
+        ResponseEnd::ClientAbort => "client_left",
+        ResponseEnd::Truncated => "truncated",
+    }
+}

@@ -1,0 +1,31 @@
+//! A recorded request for display.
+
+use serde_json::{Value, json};
+
+use super::text::BodyText;
+use super::{setting, talk};
+use loomrec_recording::RecordedRequest;
+
+/// Larger bodies are not parsed for messages.
+pub(super) const READ: usize = 16 << 20;
+
+/// Returns a request as JSON.
+pub(super) fn to_json(request: &RecordedRequest) -> Value {
+    let body: Option<Value> = match request.body.len() {
+        0 => None,
+        length if length > READ => None,
+        _ => serde_json::from_slice(&request.body).ok(),
+    };
+    let BodyText { text, cut } = BodyText::of(&request.body);
+    let query = if request.query.is_empty() { "" } else { "?" };
+    json!({
+        "method": request.method,
+        "path": format!("{}{query}{}", request.path, request.query),
+        "headers": request.headers,
+        "text": text,
+        "cut": cut,
+        "bytes": request.body.len(),
+        "messages": body.as_ref().and_then(talk::asked).map(|said| talk::to_json(&said)),
+        "settings": body.as_ref().and_then(Value::as_object).map_or_else(|| json!([]), setting::of),
+    })
+}

@@ -1,0 +1,135 @@
+//! The writer of AgentLoom recordings.
+
+use serde_json::{Map, Value};
+
+use super::super::write::{EntryToWrite, WrittenEntry};
+use loomrec_provider::Operation;
+use loomrec_recording::{Entry, ResponseEnd};
+
+/// The fields of an entry that AgentLoom reads.
+const FIELDS: [&str; 9] = [
+    "content",
+    "model",
+    "usage",
+    "cost_usd",
+    "latency_ms",
+    "finish_reason",
+    "tool_calls",
+    "embeddings",
+    "request_hash",
+];
+
+/// Writes entries. Several entries of a step become a list. The next entry decides this, so one
+/// entry is held back.
+#[derive(Debug, Default)]
+pub(in super::super) struct TurnCounter {
+    step: Option<String>,
+    /// The entry that is held back: the only one of its step so far.
+    held: Option<String>,
+    count: usize,
+}
+
+impl TurnCounter {
+    /// Adds an entry. Returns the text that can be written already.
+    ///
+    /// # Errors
+    /// If AgentLoom cannot represent the entry. The error says why.
+    pub(in super::super) fn entry(
+        &mut self,
+        sent: &EntryToWrite<'_>,
+    ) -> Result<WrittenEntry, String> {
+        let entry = sent.entry;
+        if sent.step.is_none() && sent.key.contains('#') {
+            return Err("AgentLoom has one answer for a hash: give the call a step id".to_owned());
+        }
+        let mut lost = Vec::new();
+        refused(entry, &mut lost)?;
+        let text = pretty(&fields(entry, &mut lost));
+        let mut out = String::new();
+        match sent.step {
+            Some(step) if self.step.as_deref() == Some(step) => {
+                if let Some(first) = self.held.take() {
+                    out.push_str(&format!("[{first}"));
+                    lost.push("turns of a step, which AgentLoom 0.4.0 cannot read");
+                }
+                out.push_str(&format!(", {text}"));
+            }
+            _ => {
+                out = self.flush();
+                out.push_str(&format!(",\n  {}: ", Value::from(sent.step.unwrap_or(sent.key))));
+                match sent.step {
+                    Some(_) => self.held = Some(text),
+                    None => out.push_str(&text),
+                }
+                self.step = sent.step.map(str::to_owned);
+            }
+        }
+        self.count += 1;
+        Ok(WrittenEntry { text: out, lost })
+    }
+
+    /// Returns the text that was held back.
+    pub(in super::super) fn flush(&mut self) -> String {
+        match (self.held.take(), self.step.take()) {
+            (Some(text), _) => text,
+            (None, Some(_)) => "]".to_owned(),
+            (None, None) => String::new(),
+        }
+    }
+}
+
+/// Fails if AgentLoom would replay an entry differently. Adds what else is lost.
+fn refused(entry: &Entry, lost: &mut Vec<&'static str>) -> Result<(), String> {
+    if entry.fault.is_some() {
+        return Err("AgentLoom replays a fault as an empty answer".to_owned());
+    }
+    let Some(response) = &entry.response else { return Ok(()) };
+    if matches!(response.end, ResponseEnd::UpstreamAbort(_)) {
+        return Err("its answer was cut, which AgentLoom would replay as a whole one".to_owned());
+    }
+    if !(200..300).contains(&response.status) {
+        return Err(format!(
+            "AgentLoom replays an error (status {}) as an empty answer",
+            response.status
+        ));
+    }
+    let operation = entry.request.as_ref().map(|request| request.recognise().operation);
+    if entry.content.as_deref().unwrap_or_default().is_empty()
+        && entry.tool_calls.is_empty()
+        && entry.embeddings.is_empty()
+        && operation != Some(Operation::CHAT_COMPLETIONS)
+    {
+        return Err("it says nothing in words".to_owned());
+    }
+    lost.push("requests, headers, and how answers were sent");
+    if response.payload.chunks().len() > 1 {
+        lost.push("the chunks of streamed answers, and their times");
+    }
+    Ok(())
+}
+
+fn fields(entry: &Entry, lost: &mut Vec<&'static str>) -> Value {
+    let Value::Object(all) = entry.to_json() else { return Value::Null };
+    let call = entry.request.as_ref().map(|request| request.recognise());
+    // AgentLoom computes another hash for any other call.
+    let chat = call.is_none_or(|call| call.target.is_none());
+    if !chat {
+        lost.push("hashes of calls that are no chat completions: step ids alone tell them");
+    }
+    let known = all
+        .into_iter()
+        .filter(|(name, _)| FIELDS.contains(&name.as_str()) && (chat || name != "request_hash"));
+    let mut out: Map<String, Value> = known.collect();
+    if !out.contains_key("content") {
+        out.insert("content".to_owned(), "".into());
+    }
+    if let Some(Value::Object(usage)) = out.get_mut("usage") {
+        usage.retain(|name, _| !name.starts_with("cache"));
+    }
+    Value::Object(out)
+}
+
+/// Formats pretty JSON, indented by one level.
+fn pretty(value: &Value) -> String {
+    format!("{value:#}").replace('\n', "\n  ")
+}

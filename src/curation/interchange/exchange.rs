@@ -1,0 +1,174 @@
+//! An exchange in the file of another tool.
+
+use bytes::Bytes;
+
+use loomrec_provider::Answer;
+use loomrec_recording::{Chunk, Entry, ResponseEnd};
+
+/// An item in a file.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FoundItem {
+    /// An exchange.
+    Exchange(Box<ForeignExchange>),
+    /// A call with only the text of its answer.
+    Words(Box<TextExchange>),
+    /// An entry that only needs a name.
+    Entry(Box<NamedEntry>),
+    /// An item that cannot become an entry.
+    Left(SkippedItem),
+}
+
+/// An item that is left out, with the reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SkippedItem {
+    /// Its place for people: `interaction 3`.
+    pub place: String,
+    /// The reason in a few words.
+    pub reason: String,
+    /// Whether a call is lost by leaving it out.
+    pub cause: SkipCause,
+}
+
+impl SkippedItem {
+    /// Returns an item that is not a call, or not one that can be replayed.
+    pub fn no_call(place: String, reason: impl Into<String>) -> Self {
+        Self { place, reason: reason.into(), cause: SkipCause::NoCall }
+    }
+
+    /// Returns a call that the file does not hold completely.
+    pub fn damaged(place: String, reason: impl Into<String>) -> Self {
+        Self { place, reason: reason.into(), cause: SkipCause::Damaged }
+    }
+}
+
+/// Why an item is left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SkipCause {
+    /// It is not a call, or not one that can be replayed.
+    NoCall,
+    /// It is a call whose original bodies the file does not hold.
+    Damaged,
+}
+
+/// A request and its response.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ForeignExchange {
+    /// Its place for people: `interaction 3`.
+    pub place: String,
+    /// The request.
+    pub request: ForeignRequest,
+    /// The response.
+    pub response: ForeignResponse,
+    /// When the request was sent, in any of the known formats.
+    pub started: Option<String>,
+    /// Milliseconds from then to the first byte of the answer.
+    pub first_ms: Option<f64>,
+    /// Milliseconds from then to the end of the answer.
+    pub duration_ms: Option<f64>,
+    /// What loomrec itself exported with it.
+    pub own: Option<OwnDetails>,
+    /// The parts that the file does not hold, in a few words each.
+    pub lost: Vec<&'static str>,
+}
+
+/// A request, and the text of its answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TextExchange {
+    /// Its place for people: `line 3`.
+    pub place: String,
+    /// The request.
+    pub request: ForeignRequest,
+    /// The answer.
+    pub said: TextAnswer,
+    /// What loomrec itself knows of the request.
+    pub own: Option<OwnDetails>,
+    /// When the request was sent, in any of the known formats.
+    pub started: Option<String>,
+    /// Milliseconds from then to the end of the answer.
+    pub duration_ms: Option<f64>,
+    /// The parts that the file does not hold, in a few words each.
+    pub lost: Vec<&'static str>,
+}
+
+/// The answer to a request.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TextAnswer {
+    /// An answer.
+    Answer(Answer),
+    /// An error, which gets the shape of its provider.
+    Error {
+        /// The HTTP status.
+        status: u16,
+        /// The provider's name for the error.
+        kind: Option<String>,
+        /// Its message.
+        message: Option<String>,
+    },
+}
+
+/// An entry under its name in the file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NamedEntry {
+    /// Its place: its key.
+    pub place: String,
+    /// The key, which may be that of a further take.
+    pub key: String,
+    /// The entry.
+    pub entry: Entry,
+    /// The parts that have another meaning now, in a few words each.
+    pub lost: Vec<&'static str>,
+}
+
+/// A request.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ForeignRequest {
+    /// The method, in upper or lower case.
+    pub method: String,
+    /// The full URL, with scheme and query.
+    pub url: String,
+    /// Headers in any case, including credentials.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Bytes,
+}
+
+/// A response.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ForeignResponse {
+    /// The HTTP status; 0 if there was none.
+    pub status: u16,
+    /// Headers in any case.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub content: ResponseContent,
+    /// The length of the body that the file states apart from the headers.
+    pub size: Option<u64>,
+    /// How it ended.
+    pub end: ResponseEnd,
+}
+
+/// A response's body.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ResponseContent {
+    /// As it was sent, compressed if the headers say so. Some tools decode it but keep the header;
+    /// this is recognised.
+    Wire(Bytes),
+    /// Decoded, whatever the headers say.
+    Plain(Bytes),
+    /// As it was sent, with boundaries and times.
+    Chunks(Vec<Chunk>),
+}
+
+/// Data that loomrec's own exports add to an exchange, so that nothing is lost when it is imported
+/// again.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OwnDetails {
+    /// The upstream's name.
+    pub upstream: Option<String>,
+    /// The raw path after its mount.
+    pub path: Option<String>,
+    /// The session in which it was recorded.
+    pub session: Option<String>,
+    /// The step under which it was recorded.
+    pub step: Option<String>,
+}

@@ -1,0 +1,109 @@
+//! `_loomrec`: a member of exported entries with data that HAR cannot hold.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use serde_json::{Map, Value, json};
+
+use super::super::exchange::OwnDetails;
+use super::super::lenient::decode_base64;
+use loomrec_recording::{Chunk, Entry, RecordedCut, ResponseEnd};
+
+/// The member's name.
+pub(super) const NAME: &str = "_loomrec";
+
+/// The content of the member, including [`OwnDetails`].
+#[derive(Debug, Default)]
+pub(super) struct OwnMember {
+    pub(super) own: OwnDetails,
+    pub(super) recorded_at: Option<String>,
+    pub(super) latency_ms: Option<f64>,
+    /// The request's body, if HAR cannot hold it.
+    pub(super) request: Option<Bytes>,
+    /// The response's body as it was sent, if HAR holds another form.
+    pub(super) body: Option<Bytes>,
+    /// The time and the length of each chunk.
+    chunks: Vec<(f64, usize)>,
+    pub(super) end: Option<ResponseEnd>,
+}
+
+/// Returns the member for an entry, which is kept under this step.
+pub(super) fn write(entry: &Entry, step: Option<&str>, request: bool, body: bool) -> Value {
+    let mut out = Map::new();
+    let mut text = |name: &str, value: Option<&str>| {
+        if let Some(value) = value {
+            out.insert(name.to_owned(), value.into());
+        }
+    };
+    text("upstream", entry.upstream.as_deref());
+    text("path", entry.request.as_ref().map(|request| request.path.as_str()));
+    text("session", entry.session.as_deref());
+    text("step", step);
+    text("recorded_at", entry.recorded_at.as_deref());
+    if let Some(latency) = entry.latency_ms {
+        out.insert("latency_ms".to_owned(), json!(latency));
+    }
+    if let Some(asked) = entry.request.as_ref().filter(|_| request) {
+        out.insert("request_base64".to_owned(), STANDARD.encode(&asked.body).into());
+    }
+    let Some(response) = &entry.response else { return Value::Object(out) };
+    if body {
+        let bytes = response.payload.bytes();
+        out.insert("response_base64".to_owned(), STANDARD.encode(bytes).into());
+    }
+    let chunks = response.payload.chunks().iter();
+    let rows = chunks.map(|chunk| json!([chunk.at_ms, chunk.data.len()]));
+    out.insert("chunks".to_owned(), rows.collect());
+    let end = match response.end {
+        ResponseEnd::UpstreamAbort(RecordedCut::Close) => "upstream_abort:close",
+        ResponseEnd::UpstreamAbort(RecordedCut::Reset) => "upstream_abort:reset",
+        ResponseEnd::Complete | ResponseEnd::ClientAbort | ResponseEnd::Truncated => "complete",
+    };
+    out.insert("end".to_owned(), end.into());
+    Value::Object(out)
+}
+
+/// Reads a member. Values of the wrong shape are ignored.
+pub(super) fn read(value: &Value) -> OwnMember {
+    let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
+    let bytes = |name: &str| decode_base64(&text(name)?).map(Bytes::from);
+    let row = |row: &Value| {
+        let ms = row.get(0)?.as_f64().filter(|ms| ms.is_finite())?;
+        Some((ms, usize::try_from(row.get(1)?.as_u64()?).ok()?))
+    };
+    let rows = value.get("chunks").and_then(Value::as_array);
+    let chunks: Option<Vec<_>> = rows.and_then(|rows| rows.iter().map(row).collect());
+    OwnMember {
+        own: OwnDetails {
+            upstream: text("upstream"),
+            path: text("path").filter(|path| path.starts_with('/')),
+            session: text("session"),
+            step: text("step"),
+        },
+        recorded_at: text("recorded_at"),
+        latency_ms: value.get("latency_ms").and_then(Value::as_f64),
+        request: bytes("request_base64"),
+        body: bytes("response_base64"),
+        chunks: chunks.unwrap_or_default(),
+        end: match text("end").as_deref() {
+            Some("upstream_abort:close") => Some(ResponseEnd::UpstreamAbort(RecordedCut::Close)),
+            Some("upstream_abort:reset") => Some(ResponseEnd::UpstreamAbort(RecordedCut::Reset)),
+            _ => None,
+        },
+    }
+}
+
+impl OwnMember {
+    /// Splits a body into its chunks, if their lengths add up to it.
+    pub(super) fn cut(&self, body: &Bytes) -> Option<Vec<Chunk>> {
+        let mut rest = body.clone();
+        let mut chunks = Vec::with_capacity(self.chunks.len());
+        for &(at_ms, length) in &self.chunks {
+            if length > rest.len() {
+                return None;
+            }
+            chunks.push(Chunk { at_ms, data: rest.split_to(length) });
+        }
+        (rest.is_empty() && !self.chunks.is_empty()).then_some(chunks)
+    }
+}

@@ -1,0 +1,114 @@
+//! The writer of HAR files.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use percent_encoding::percent_decode_str;
+use serde_json::{Map, Value, json};
+
+use super::super::write::{EntryToWrite, WrittenEntry};
+use super::own;
+use loomrec_recording::{RecordedRequest, RecordedResponse, encoding};
+
+/// The most bytes to which a compressed body may decode to be shown.
+const UNPACKED: usize = 64 << 20;
+
+/// Shown if the time of a call is not known.
+const LONG_AGO: &str = "1970-01-01T00:00:00.000Z";
+
+/// Returns one entry of a file.
+pub(in super::super) fn entry(
+    sent: &EntryToWrite<'_>,
+    url: &str,
+    request: &RecordedRequest,
+    response: &RecordedResponse,
+) -> WrittenEntry {
+    let entry = sent.entry;
+    let chunks = response.payload.chunks();
+    let last = chunks.last().map_or(0.0, |chunk| chunk.at_ms);
+    let whole = entry.latency_ms.unwrap_or(last).max(0.0);
+    let first = chunks.first().map_or(whole, |chunk| chunk.at_ms).clamp(0.0, whole);
+    let text = std::str::from_utf8(&request.body).ok();
+    let (content, packed) = content(response);
+    let mut asked = json!({
+        "method": request.method,
+        "url": url,
+        "httpVersion": "HTTP/1.1",
+        "cookies": [],
+        "headers": headers(&request.headers),
+        "queryString": query(&request.query),
+        "headersSize": -1,
+        "bodySize": request.body.len(),
+    });
+    if !request.body.is_empty() {
+        let kind = header(&request.headers, "content-type");
+        let shown = text.unwrap_or_default();
+        asked["postData"] = json!({ "mimeType": kind, "text": shown, "params": [] });
+    }
+    let status = http::StatusCode::from_u16(response.status).ok();
+    let mut out = Map::new();
+    let mut set = |name: &str, value: Value| drop(out.insert(name.to_owned(), value));
+    set("startedDateTime", entry.recorded_at.as_deref().unwrap_or(LONG_AGO).into());
+    set("time", json!(whole));
+    set("request", asked);
+    set(
+        "response",
+        json!({
+            "status": response.status,
+            "statusText": status.and_then(|status| status.canonical_reason()).unwrap_or_default(),
+            "httpVersion": "HTTP/1.1",
+            "cookies": [],
+            "headers": headers(&response.headers),
+            "content": content,
+            "redirectURL": header(&response.headers, "location"),
+            "headersSize": -1,
+            "bodySize": response.payload.len(),
+        }),
+    );
+    set("cache", json!({}));
+    set("timings", json!({ "send": 0, "wait": first, "receive": whole - first }));
+    set("comment", sent.key.into());
+    set(own::NAME, own::write(entry, sent.step, text.is_none(), packed));
+    let lost =
+        if entry.extra.is_empty() { vec![] } else { vec!["fields that are no part of a call"] };
+    WrittenEntry { text: Value::Object(out).to_string(), lost }
+}
+
+/// Returns a body for viewers, and whether it was sent in another form.
+fn content(response: &RecordedResponse) -> (Value, bool) {
+    let bytes = response.payload.bytes();
+    let coding = encoding::coding_in(&response.headers);
+    let plain = coding.as_deref().and_then(|coding| encoding::decode(coding, &bytes, UNPACKED));
+    let packed = coding.is_some();
+    let shown = plain.as_deref().unwrap_or(&bytes);
+    let kind = header(&response.headers, "content-type");
+    let mut content = json!({ "size": shown.len(), "mimeType": kind });
+    match std::str::from_utf8(shown) {
+        Ok(text) => content["text"] = text.into(),
+        Err(_) => {
+            content["text"] = STANDARD.encode(shown).into();
+            content["encoding"] = "base64".into();
+        }
+    }
+    (content, packed)
+}
+
+fn headers(headers: &[(String, String)]) -> Value {
+    headers.iter().map(|(name, value)| json!({ "name": name, "value": value })).collect()
+}
+
+fn query(query: &str) -> Value {
+    let decoded = |text: &str| {
+        let text = text.replace('+', " ");
+        percent_decode_str(&text).decode_utf8_lossy().into_owned()
+    };
+    let parameters = query.split('&').filter(|parameter| !parameter.is_empty());
+    let pairs = parameters.map(|parameter| {
+        let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
+        json!({ "name": decoded(name), "value": decoded(value) })
+    });
+    pairs.collect()
+}
+
+fn header<'a>(headers: &'a [(String, String)], name: &str) -> &'a str {
+    headers.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value.as_str())
+}

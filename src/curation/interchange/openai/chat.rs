@@ -1,0 +1,119 @@
+//! Conversations for training: messages, the last of which is the answer.
+
+use std::io::Read;
+
+use serde_json::{Map, Value, json};
+
+use super::super::companion::CompanionFiles;
+use super::super::exchange::{ForeignRequest, FoundItem, SkippedItem, TextAnswer, TextExchange};
+use super::super::line::{FileLine, FileLines};
+use super::super::read_context::{ReadContext, ReadProblem};
+use super::super::write::WrittenEntry;
+use super::body;
+use loomrec_provider::Answer;
+use loomrec_provider::conversation::{self, Conversation};
+use loomrec_recording::{Entry, RecordedRequest};
+
+/// The address where such a conversation would have taken place.
+const URL: &str = "https://api.openai.com/v1/chat/completions";
+
+/// Reads a file of conversations.
+pub(in super::super) fn read(
+    input: impl Read,
+    beside: &CompanionFiles,
+    finder: &mut ReadContext<'_>,
+) -> Result<(), ReadProblem> {
+    FileLines::visit(input, |line| {
+        let place = line.place();
+        let item = match words(line, beside)? {
+            Ok(words) => FoundItem::Words(Box::new(words)),
+            Err(reason) => FoundItem::Left(SkippedItem::no_call(place, reason)),
+        };
+        Ok(finder.report(item))
+    })
+}
+
+fn words(
+    line: &FileLine<'_>,
+    beside: &CompanionFiles,
+) -> Result<Result<TextExchange, &'static str>, ReadProblem> {
+    let mut example: Map<String, Value> = line.parse()?;
+    let Some(Value::Array(mut messages)) = example.shift_remove("messages") else {
+        return Err(line.problem("missing field `messages`, a list"));
+    };
+    if messages.iter().any(|message| !message.is_object()) {
+        return Err(line.problem("a message is no object"));
+    }
+    let is_answer = |message: &Value| message.get("role") == Some(&"assistant".into());
+    if !messages.last().is_some_and(is_answer) {
+        return Ok(Err("its last message is none of the assistant's, so it has no answer"));
+    }
+    let said = messages.pop().unwrap_or_default();
+    for message in messages.iter_mut().filter_map(Value::as_object_mut) {
+        // The weight of a message in training is not part of the message.
+        message.shift_remove("weight");
+    }
+    let named = example.shift_remove("model");
+    let Some(model) = named.or_else(|| beside.model.as_deref().map(Value::from)) else {
+        return Ok(Err("it does not tell the model: name it with --model"));
+    };
+    let answer = Answer {
+        content: conversation::text(&said).unwrap_or_default(),
+        tool_calls: conversation::calls(&said),
+        ..Answer::default()
+    };
+    let mut asked = Map::from_iter([
+        ("messages".to_owned(), Value::Array(messages)),
+        ("model".to_owned(), model),
+    ]);
+    asked.extend(example);
+    Ok(Ok(TextExchange {
+        place: line.place(),
+        request: ForeignRequest {
+            method: "POST".to_owned(),
+            url: URL.to_owned(),
+            headers: vec![("content-type".to_owned(), "application/json".to_owned())],
+            body: body(&Value::Object(asked)),
+        },
+        said: TextAnswer::Answer(answer),
+        own: None,
+        started: None,
+        duration_ms: None,
+        lost: vec!["what else was asked for (temperature and the like)", "usage and latency"],
+    }))
+}
+
+/// Returns one conversation.
+///
+/// # Errors
+/// If the entry is not a conversation. The error says why.
+pub(in super::super) fn entry(
+    entry: &Entry,
+    request: &RecordedRequest,
+    status: u16,
+) -> Result<WrittenEntry, String> {
+    let call = request.recognise();
+    if !(200..300).contains(&status) {
+        return Err(format!("it was answered by an error (status {status})"));
+    }
+    let Some(Conversation { mut messages, tools, odd }) =
+        call.operation.conversation(&request.body)
+    else {
+        return Err(format!("{} is no conversation", call.operation.name()));
+    };
+    if let Some(odd) = odd {
+        return Err(format!("chat messages have no place for {odd}"));
+    }
+    let content = entry.content.as_deref().unwrap_or_default();
+    if content.is_empty() && entry.tool_calls.is_empty() {
+        return Err("its answer says nothing in words".to_owned());
+    }
+    messages.push(conversation::assistant(content, &entry.tool_calls));
+    let mut line = Map::from_iter([("messages".to_owned(), Value::Array(messages))]);
+    if !tools.is_empty() {
+        line.insert("tools".to_owned(), Value::Array(tools));
+    }
+    let lost =
+        vec!["models, and what else was asked for", "all of answers but their text and tool calls"];
+    Ok(WrittenEntry { text: format!("{}\n", json!(line)), lost })
+}

@@ -1,0 +1,222 @@
+//! Converts an interaction, a request and its response, to an exchange.
+
+use bytes::Bytes;
+
+use super::super::exchange::{
+    ForeignExchange, ForeignRequest, ForeignResponse, FoundItem, ResponseContent, SkippedItem,
+};
+use super::message::{VcrBody, headers, text};
+use crate::yaml::node::{YamlNode, members};
+use crate::yaml::scalar::ScalarSchema;
+use loomrec_recording::ResponseEnd;
+use loomrec_recording::rebuilt_body::rebuild;
+
+/// An interaction.
+#[derive(Debug, Default)]
+pub(super) struct VcrInteraction {
+    request: Asked,
+    response: Option<Answered>,
+    recorded_at: String,
+}
+
+#[derive(Debug, Default)]
+struct Asked {
+    method: String,
+    uri: String,
+    headers: Vec<(String, String)>,
+    body: VcrBody,
+    /// Written by pydantic-ai's serializer in place of a JSON body.
+    parsed_body: VcrBody,
+}
+
+#[derive(Debug, Default)]
+struct Answered {
+    /// `{code: 200, message: OK}`, or only the code.
+    status: Option<YamlNode>,
+    /// Only in older cassettes made with httpx, which hold only the text.
+    status_code: Option<YamlNode>,
+    headers: Vec<(String, String)>,
+    body: VcrBody,
+    content: VcrBody,
+    parsed_body: VcrBody,
+}
+
+/// Listed as lost for a body that the file holds only as a value.
+pub(super) const REBUILT: &str = "the bytes of JSON bodies: the file holds their values, and the \
+                                  bodies are written again";
+
+/// Listed as lost if the length shows that the bytes differ.
+pub(super) const OTHER_LENGTH: &str = "the length of JSON bodies that are written again: no usual \
+                                       spelling has the length in their headers";
+
+impl VcrInteraction {
+    /// Reads an interaction.
+    ///
+    /// # Errors
+    /// If the file is malformed. The error says what is wrong.
+    pub(super) fn from_node(node: YamlNode) -> Result<Self, String> {
+        let mut interaction = Self::default();
+        let mut asked = false;
+        for (name, node) in members(node, "an interaction")? {
+            match name.as_str() {
+                "request" => {
+                    asked = true;
+                    interaction.request = Asked::from_node(node)?;
+                }
+                "response" if node.is_null() => {}
+                "response" => interaction.response = Some(Answered::from_node(node)?),
+                "recorded_at" => interaction.recorded_at = text(node, "`recorded_at`")?,
+                _ => {}
+            }
+        }
+        if asked { Ok(interaction) } else { Err("missing field `request`".to_owned()) }
+    }
+
+    pub(super) fn item(self, place: String) -> FoundItem {
+        let damaged = |reason: String| FoundItem::Left(SkippedItem::damaged(place.clone(), reason));
+        let Some(answered) = self.response else {
+            return damaged("it holds no response".to_owned());
+        };
+        let mut lost = Vec::new();
+        let Asked { method, uri, mut headers, body, parsed_body } = self.request;
+        if [&body, &parsed_body] == [&VcrBody::Absent; 2] && sends_body(&method, &headers) {
+            return damaged("the file does not hold its request's body".to_owned());
+        }
+        let body = match bytes(body, parsed_body, &mut headers, &mut lost) {
+            Ok(body) => body,
+            Err(reason) => return damaged(format!("its request's body {reason}")),
+        };
+        let status = answered.status.or(answered.status_code);
+        let Some(status) = status.and_then(status_code) else {
+            return damaged("its status cannot be read".to_owned());
+        };
+        let content = match answered.body {
+            VcrBody::Absent => answered.content,
+            body => body,
+        };
+        let bodiless = method.eq_ignore_ascii_case("HEAD") || matches!(status, 0 | 204 | 304);
+        if [&content, &answered.parsed_body] == [&VcrBody::Absent; 2] && !bodiless {
+            return damaged("the file does not hold its response's body".to_owned());
+        }
+        let mut answer_headers = answered.headers;
+        let content = match bytes(content, answered.parsed_body, &mut answer_headers, &mut lost) {
+            Ok(content) => content,
+            Err(reason) => return damaged(format!("its response's body {reason}")),
+        };
+        lost.sort_unstable();
+        lost.dedup();
+        FoundItem::Exchange(Box::new(ForeignExchange {
+            place,
+            request: ForeignRequest { method, url: uri, headers, body },
+            response: ForeignResponse {
+                status,
+                headers: answer_headers,
+                content: ResponseContent::Wire(content),
+                size: None,
+                end: ResponseEnd::Complete,
+            },
+            started: Some(self.recorded_at).filter(|started| !started.is_empty()),
+            first_ms: None,
+            duration_ms: None,
+            own: None,
+            lost,
+        }))
+    }
+}
+
+impl Asked {
+    fn from_node(node: YamlNode) -> Result<Self, String> {
+        let mut asked = Self::default();
+        for (name, node) in members(node, "a request")? {
+            match name.as_str() {
+                "method" => asked.method = text(node, "a method")?,
+                "uri" | "url" => asked.uri = text(node, "an address")?,
+                "headers" => asked.headers = headers(node)?,
+                "body" => asked.body = VcrBody::from_node(node)?,
+                "parsed_body" => asked.parsed_body = parsed(node),
+                _ => {}
+            }
+        }
+        Ok(asked)
+    }
+}
+
+impl Answered {
+    fn from_node(node: YamlNode) -> Result<Self, String> {
+        let mut answered = Self::default();
+        for (name, node) in members(node, "a response")? {
+            match name.as_str() {
+                "status" if !node.is_null() => answered.status = Some(node),
+                "status_code" if !node.is_null() => answered.status_code = Some(node),
+                "headers" => answered.headers = headers(node)?,
+                "body" => answered.body = VcrBody::from_node(node)?,
+                "content" => answered.content = VcrBody::from_node(node)?,
+                "parsed_body" => answered.parsed_body = parsed(node),
+                _ => {}
+            }
+        }
+        Ok(answered)
+    }
+}
+
+/// Whether a request has a body, judged by its method and headers.
+fn sends_body(method: &str, headers: &[(String, String)]) -> bool {
+    ["POST", "PUT", "PATCH"].iter().any(|known| method.eq_ignore_ascii_case(known))
+        || headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("transfer-encoding"))
+}
+
+/// Reads `parsed_body`, which PyYAML writes.
+fn parsed(node: YamlNode) -> VcrBody {
+    if node.is_null() { VcrBody::None } else { VcrBody::from_value(node, ScalarSchema::PyYaml) }
+}
+
+/// Reads `{code: 200, message: OK}` or only the code, with or without quotes.
+fn status_code(status: YamlNode) -> Option<u16> {
+    let code = match status {
+        YamlNode::Map(..) => {
+            let mut members = members(status, "a status").ok()?;
+            members.swap_remove(members.iter().position(|(name, _)| name == "code")?).1
+        }
+        code => code,
+    };
+    text(code, "a status").ok()?.trim().parse().ok()
+}
+
+/// Returns the bytes of a body. A body that the file holds as a value is written again, with the
+/// length in its headers if possible. Otherwise the headers get the new length.
+fn bytes(
+    body: VcrBody,
+    parsed: VcrBody,
+    headers: &mut Vec<(String, String)>,
+    lost: &mut Vec<&'static str>,
+) -> Result<Bytes, &'static str> {
+    let value = match (body, parsed) {
+        (VcrBody::Unreadable(why), _)
+        | (VcrBody::None | VcrBody::Absent, VcrBody::Unreadable(why)) => {
+            return Err(why);
+        }
+        (VcrBody::Absent | VcrBody::None, VcrBody::Absent | VcrBody::None) => {
+            return Ok(Bytes::new());
+        }
+        (VcrBody::Bytes(bytes), VcrBody::Absent | VcrBody::None) => return Ok(bytes.into()),
+        (VcrBody::Json(value), VcrBody::Absent | VcrBody::None)
+        | (VcrBody::Absent | VcrBody::None, VcrBody::Json(value)) => value,
+        _ => return Err("stands there twice: in `body` and in `parsed_body`"),
+    };
+    let is_length = |name: &str| name.eq_ignore_ascii_case("content-length");
+    let length = headers.iter().find(|(name, _)| is_length(name));
+    let length = length.and_then(|(_, value)| value.trim().parse().ok());
+    let rebuilt = rebuild(&value, length).ok_or("is nested too deeply to be written again")?;
+    lost.push(REBUILT);
+    if !rebuilt.fits {
+        lost.push(OTHER_LENGTH);
+    }
+    for (name, value) in headers.iter_mut() {
+        if is_length(name) {
+            *value = rebuilt.bytes.len().to_string();
+        }
+    }
+    // The body was compressed. Its value is not.
+    headers.retain(|(name, _)| !name.eq_ignore_ascii_case("content-encoding"));
+    Ok(rebuilt.bytes.into())
+}

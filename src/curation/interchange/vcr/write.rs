@@ -1,0 +1,156 @@
+//! The writer of cassettes.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value, json};
+
+use super::super::write::WrittenEntry;
+use loomrec_recording::{RecordedRequest, RecordedResponse, ResponseEnd};
+
+/// The notation of a cassette.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum Notation {
+    Yaml,
+    Json,
+}
+
+/// Writes a cassette, one interaction at a time.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) struct Cassette {
+    pub(in super::super) notation: Notation,
+}
+
+impl Cassette {
+    /// Returns one interaction.
+    ///
+    /// # Errors
+    /// If the format cannot represent it. The error says why.
+    pub(in super::super) fn interaction(
+        self,
+        url: &str,
+        request: &RecordedRequest,
+        response: &RecordedResponse,
+    ) -> Result<WrittenEntry, String> {
+        let body = response.payload.bytes();
+        let status = http::StatusCode::from_u16(response.status).ok();
+        let reason = status.and_then(|status| status.canonical_reason()).unwrap_or_default();
+        let mut lost = Vec::new();
+        if response.payload.chunks().len() > 1 {
+            lost.push("the chunks of streamed answers, and their times");
+        }
+        if response.end != ResponseEnd::Complete {
+            lost.push("that an answer was cut");
+        }
+        let text = match self.notation {
+            Notation::Yaml => [
+                "- request:\n".to_owned(),
+                format!("    body: {}\n", scalar(&request.body)),
+                headers(&request.headers),
+                format!("    method: {}\n", quoted(&request.method)),
+                format!("    uri: {}\n", quoted(url)),
+                "  response:\n    body:\n".to_owned(),
+                format!("      string: {}\n", scalar(&body)),
+                headers(&response.headers),
+                format!("    status:\n      code: {}\n", response.status),
+                format!("      message: {}\n", quoted(reason)),
+            ]
+            .concat(),
+            Notation::Json => {
+                let text = |bytes: &[u8]| {
+                    let text = std::str::from_utf8(bytes).map(str::to_owned);
+                    text.map_err(
+                        |_| "a cassette in JSON cannot hold bytes that are no text; take vcr",
+                    )
+                };
+                json!({
+                    "request": {
+                        "method": request.method,
+                        "uri": url,
+                        "body": text(&request.body)?,
+                        "headers": map(&request.headers),
+                    },
+                    "response": {
+                        "status": { "code": response.status, "message": reason },
+                        "headers": map(&response.headers),
+                        "body": { "string": text(&body)? },
+                    },
+                })
+                .to_string()
+            }
+        };
+        Ok(WrittenEntry { text, lost })
+    }
+}
+
+/// Groups headers by name, with their values in order.
+fn grouped(headers: &[(String, String)]) -> Vec<(&str, Vec<&str>)> {
+    let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (name, value) in headers {
+        match groups.iter_mut().find(|(known, _)| known == name) {
+            Some((_, values)) => values.push(value),
+            None => groups.push((name, vec![value])),
+        }
+    }
+    groups
+}
+
+fn map(headers: &[(String, String)]) -> Value {
+    let groups = grouped(headers).into_iter();
+    let map: Map<String, Value> =
+        groups.map(|(name, values)| (name.to_owned(), values.into())).collect();
+    Value::Object(map)
+}
+
+fn headers(headers: &[(String, String)]) -> String {
+    if headers.is_empty() {
+        return "    headers: {}\n".to_owned();
+    }
+    let mut out = "    headers:\n".to_owned();
+    for (name, values) in grouped(headers) {
+        out.push_str(&format!("      {}:\n", quoted(name)));
+        for value in values {
+            out.push_str(&format!("      - {}\n", quoted(value)));
+        }
+    }
+    out
+}
+
+/// Returns a body as a YAML scalar.
+fn scalar(bytes: &[u8]) -> String {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => quoted(text),
+        Err(_) => format!("!!binary \"{}\"", STANDARD.encode(bytes)),
+    }
+}
+
+/// Returns a text in double quotes on one line, for every YAML reader. Characters that are not
+/// printable in YAML, or that end a line, are escaped.
+fn quoted(text: &str) -> String {
+    let json = Value::from(text).to_string();
+    let odd = |c: char| {
+        matches!(
+            c,
+            '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}'
+        )
+    };
+    if !json.contains(odd) {
+        return json;
+    }
+    let escaped = json.chars().map(|character| match odd(character) {
+        true => format!("\\u{:04x}", u32::from(character)),
+        false => character.to_string(),
+    });
+    escaped.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_one_line_of_what_every_reader_of_yaml_takes() {
+        assert_eq!(quoted("a\n\"b\"\\"), r#""a\n\"b\"\\""#);
+        assert_eq!(quoted("é🙂\u{85}\u{2028}\u{7f}"), "\"é🙂\\u0085\\u2028\\u007f\"");
+        assert_eq!(scalar(b"\xff\x00"), "!!binary \"/wA=\"");
+    }
+}

@@ -1,0 +1,139 @@
+//! The writer of other tools' formats.
+
+mod entry;
+
+pub use entry::{EntryToWrite, WrittenEntry};
+
+use super::address::UpstreamAddresses;
+use super::agentloom::TurnCounter;
+use super::aimock::MatchCounter;
+use super::format::ForeignFormat;
+use super::vcr::{Cassette, Notation};
+use super::{har, openai, otel};
+use loomrec_recording::{Entry, ResponseEnd};
+
+/// Writes a file, one entry at a time.
+#[derive(Debug)]
+pub struct ExportWriter<'a> {
+    format: ForeignFormat,
+    addresses: &'a UpstreamAddresses,
+    count: usize,
+    /// Whether a batch's answers are written instead of its requests.
+    answers: bool,
+    turns: TurnCounter,
+    matches: MatchCounter,
+}
+
+impl<'a> ExportWriter<'a> {
+    /// Returns a writer of a format. Calls get the addresses of their upstreams.
+    pub fn new(format: ForeignFormat, addresses: &'a UpstreamAddresses) -> Self {
+        let (turns, matches) = (TurnCounter::default(), MatchCounter::default());
+        Self { format, addresses, count: 0, answers: false, turns, matches }
+    }
+
+    /// Writes the answers of a batch instead of its requests.
+    pub fn answers(mut self) -> Self {
+        self.answers = true;
+        self
+    }
+
+    /// Whether entries must be written in the order that [`ExportWriter::survey`] determines.
+    pub fn is_ordered(&self) -> bool {
+        self.format == ForeignFormat::Aimock
+    }
+
+    /// Examines an entry before any is written. Returns its rank: higher ranks must be written
+    /// first.
+    pub fn survey(&mut self, entry: &Entry) -> usize {
+        self.matches.survey(entry)
+    }
+
+    /// Returns the text before all entries.
+    pub fn head(&self) -> String {
+        match self.format {
+            ForeignFormat::Vcr => "interactions:\n".to_owned(),
+            ForeignFormat::VcrJson => "{\"version\": 1, \"interactions\": [".to_owned(),
+            ForeignFormat::Har => format!(
+                "{{\"log\":{{\"version\":\"1.2\",\"creator\":{{\"name\":\"loomrec\",\"version\":\"{}\"}},\
+                 \"pages\":[],\"entries\":[",
+                env!("CARGO_PKG_VERSION")
+            ),
+            ForeignFormat::AgentLoom => "{\n  \"_version\": 2".to_owned(),
+            ForeignFormat::Aimock => "{\"fixtures\":[".to_owned(),
+            ForeignFormat::OpenAiBatch | ForeignFormat::OpenAiChat | ForeignFormat::Otel => {
+                String::new()
+            }
+        }
+    }
+
+    /// Returns the text of one entry.
+    ///
+    /// # Errors
+    /// If the format cannot represent it. The error says why.
+    pub fn entry(&mut self, sent: &EntryToWrite<'_>) -> Result<WrittenEntry, String> {
+        let EntryToWrite { entry, step, .. } = *sent;
+        let response = entry.response.as_ref();
+        if response.is_some_and(|response| {
+            matches!(response.end, ResponseEnd::ClientAbort | ResponseEnd::Truncated)
+        }) {
+            return Err("its answer is not whole, and never replayed".to_owned());
+        }
+        if self.format == ForeignFormat::AgentLoom {
+            return self.turns.entry(sent);
+        }
+        let words = || "it holds no request and response, but words alone".to_owned();
+        let request = entry.request.as_ref().ok_or_else(words)?;
+        let upstream = entry.upstream.as_deref().unwrap_or("default");
+        let url = self.addresses.url(upstream, &request.path, &request.query);
+        let cassette = |notation, response| {
+            let mut written = Cassette { notation }.interaction(&url, request, response)?;
+            written.lost.push("when calls were made and how long they took");
+            if step.is_some() || entry.session.is_some() {
+                written.lost.push("step ids and sessions");
+            }
+            Ok::<_, String>(written)
+        };
+        let mut written = match (self.format, response) {
+            (ForeignFormat::Vcr, Some(response)) => cassette(Notation::Yaml, response)?,
+            (ForeignFormat::VcrJson, Some(response)) => cassette(Notation::Json, response)?,
+            (ForeignFormat::Har, Some(response)) => har::entry(sent, &url, request, response),
+            (ForeignFormat::Aimock, _) => self.matches.entry(sent, request)?,
+            (ForeignFormat::OpenAiBatch, Some(response)) if self.answers => {
+                openai::batch_answer(sent, request, response)?
+            }
+            (ForeignFormat::OpenAiBatch, _) if !self.answers => {
+                openai::batch_request(sent, request)?
+            }
+            (ForeignFormat::OpenAiChat, response) => {
+                let status = response.map_or(200, |response| response.status);
+                openai::chat_example(entry, request, status)?
+            }
+            (ForeignFormat::Otel, _) => otel::span(sent, &url, request)?,
+            _ => return Err(words()),
+        };
+        let between = match (self.format, self.count) {
+            (ForeignFormat::VcrJson | ForeignFormat::Har | ForeignFormat::Aimock, 0) => "\n",
+            (ForeignFormat::VcrJson | ForeignFormat::Har | ForeignFormat::Aimock, _) => ",\n",
+            _ => "",
+        };
+        written.text.insert_str(0, between);
+        self.count += 1;
+        Ok(written)
+    }
+
+    /// Returns the text after all entries.
+    pub fn end(&mut self) -> String {
+        if self.format == ForeignFormat::AgentLoom {
+            return format!("{}\n}}\n", self.turns.flush());
+        }
+        let end = match self.format {
+            ForeignFormat::Vcr if self.count == 0 => "  []\nversion: 1\n",
+            ForeignFormat::Vcr => "version: 1\n",
+            ForeignFormat::VcrJson => "\n]}\n",
+            ForeignFormat::Har => "\n]}}\n",
+            ForeignFormat::Aimock => "\n]}\n",
+            _ => "",
+        };
+        end.to_owned()
+    }
+}

@@ -1,0 +1,16 @@
+//! Curation of recordings: what the commands make of recordings that exist.
+//!
+//! The folders are readers of recordings that do not import each other. [`verification`] checks a
+//! recording, [`comparison`] and [`merge`] bring two together, [`review`] places pending changes,
+//! [`inspection`] shows a call, [`interchange`] imports and exports, [`salvage`] recovers entries
+//! from damaged text. [`yaml`] reads YAML as JSON, and as the pieces of cassettes. Everything is
+//! pure: no I/O, no clock.
+
+pub mod comparison;
+pub mod inspection;
+pub mod interchange;
+pub mod merge;
+pub mod review;
+pub mod salvage;
+pub mod verification;
+pub mod yaml;

@@ -1,0 +1,139 @@
+//! Compares the recorded bytes of an answer with the summary in its entry.
+
+use bytes::Bytes;
+
+use super::{Problem, ProblemKind, Severity};
+use loomrec_provider::{Answer, Framing, Operation, RecognisedCall};
+use loomrec_recording::encoding::DecodeError::{Damaged, Unknown};
+use loomrec_recording::encoding::{self, DecodableBody, DecodeError, LARGEST};
+use loomrec_recording::redact::{CallCredentials, MARK, Placeholders, Redactor};
+use loomrec_recording::{Entry, RecordedResponse};
+
+/// The decoded bytes of an answer.
+pub(super) struct DecodedBody<'a> {
+    pub(super) media: &'a str,
+    pub(super) bytes: Bytes,
+    /// Its framing, if it is a stream.
+    pub(super) framing: Option<Framing>,
+    /// Whether the bytes differ from the recorded ones.
+    pub(super) decoded: bool,
+    /// Why not all of the recorded bytes were decoded.
+    pub(super) problem: Option<DecodeError>,
+}
+
+impl<'a> DecodedBody<'a> {
+    /// Decodes the body of a response to a call of `operation`, as far as possible.
+    pub(super) fn of(operation: Operation, response: &'a RecordedResponse) -> Self {
+        let recorded = response.payload.bytes();
+        let decodable = encoding::coding_in(&response.headers)
+            .map(|coding| encoding::decode_available(&coding, &recorded, LARGEST));
+        let (bytes, decoded, problem) = match decodable {
+            None => (recorded, false, None),
+            // A plain text that was sent with the header of a coding by mistake.
+            Some(DecodableBody { problem: problem @ Some(Damaged | Unknown), .. })
+                if std::str::from_utf8(&recorded).is_ok() =>
+            {
+                (recorded, false, problem)
+            }
+            Some(DecodableBody { plain, problem }) => (plain.into(), true, problem),
+        };
+        let media = header(response, "content-type").unwrap_or_default();
+        let media = media.split(';').next().unwrap_or_default().trim();
+        let framing = Framing::answered(operation, media, &bytes);
+        Self { media, bytes, framing, decoded, problem }
+    }
+
+    /// Returns the body if all of it was decoded.
+    pub(super) fn whole(&self) -> Option<&Self> {
+        self.problem.is_none().then_some(self)
+    }
+
+    /// Reads the answer.
+    pub(super) fn read(&self, call: &RecognisedCall) -> Option<Answer> {
+        match self.framing {
+            None => loomrec_provider::read_complete(call.operation, self.media, &self.bytes),
+            framing => loomrec_provider::read(call.operation, framing, &self.bytes),
+        }
+    }
+}
+
+/// Returns the first value of a header.
+pub(super) fn header<'a>(response: &'a RecordedResponse, name: &str) -> Option<&'a str> {
+    response.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+}
+
+/// Returns the entry with a summary made from the recorded answer, and the names of the fields that
+/// differed. Returns `None` if the answer cannot be summed up.
+pub(super) fn summed_up(
+    entry: &Entry,
+    call: &RecognisedCall,
+    body: Option<&DecodedBody<'_>>,
+    redactor: &Redactor,
+) -> Option<(Entry, Vec<&'static str>)> {
+    let response = entry.response.as_ref()?;
+    if entry.fault.is_some() || !(200..300).contains(&response.status) {
+        return None;
+    }
+    let mut answer = body?.read(call)?;
+    redactor.redact_summary(&mut answer, &CallCredentials::default(), &mut Placeholders::default());
+    let mut summed = entry.clone();
+    let mut names = Vec::new();
+    // Redaction may have removed text that spans pieces only from the joined text. The pieces do
+    // not show this.
+    if !is_marked(entry.content.as_deref()) {
+        set(&mut summed.content, Some(answer.content), "content", &mut names, |old, new| {
+            old.as_deref().unwrap_or_default() == new.as_deref().unwrap_or_default()
+        });
+    }
+    if answer.model.is_some() {
+        set(&mut summed.model, answer.model, "model", &mut names, PartialEq::eq);
+    }
+    set(&mut summed.usage, answer.usage, "usage", &mut names, PartialEq::eq);
+    set(
+        &mut summed.finish_reason,
+        answer.finish_reason,
+        "finish_reason",
+        &mut names,
+        PartialEq::eq,
+    );
+    let marked = entry.tool_calls.iter().any(|call| is_marked(Some(&call.arguments.to_string())));
+    if !marked {
+        set(&mut summed.tool_calls, answer.tool_calls, "tool_calls", &mut names, PartialEq::eq);
+    }
+    Some((summed, names))
+}
+
+fn is_marked(text: Option<&str>) -> bool {
+    text.is_some_and(|text| text.contains(MARK))
+}
+
+fn set<T>(
+    place: &mut T,
+    new: T,
+    name: &'static str,
+    names: &mut Vec<&'static str>,
+    same: impl Fn(&T, &T) -> bool,
+) {
+    if !same(place, &new) {
+        *place = new;
+        names.push(name);
+    }
+}
+
+/// Adds the fields that differ from the recorded answer.
+pub(super) fn check(
+    entry: &Entry,
+    call: &RecognisedCall,
+    body: Option<&DecodedBody<'_>>,
+    redactor: &Redactor,
+    found: &mut Vec<Problem>,
+) {
+    let Some((_, names)) = summed_up(entry, call, body, redactor) else { return };
+    for name in names {
+        let text = format!("`{name}` is not what the recorded answer says");
+        let remedy = "--fix takes it from the recorded answer; to change an answer, change the \
+                      response, or make the entry one of words alone";
+        let problem = Problem::of_file(ProblemKind::Answer, Severity::Error, text);
+        found.push(problem.at(format!("/{name}"), None).helped(remedy).mendable());
+    }
+}

@@ -1,0 +1,327 @@
+//! Checks a single entry, from its text.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::answer::{self, DecodedBody};
+use super::entry_place::EntryPlace;
+use super::pointer_place::lines_below;
+use super::secret::SecretSearch;
+use super::{Problem, ProblemKind, Severity, field, header, response_end};
+use loomrec_fault::Fault;
+use loomrec_identity::{IdentityRules, RequestKey};
+use loomrec_provider::{Operation, RecognisedCall};
+use loomrec_recording::encoding::DecodeError;
+use loomrec_recording::entry::EntryReadError;
+use loomrec_recording::redact::{self, CallCredentials, CleanedEntry, RedactError, Redactor};
+use loomrec_recording::{Entry, EntryError, EntryName, UncheckedReason, format};
+
+/// The most problems that are reported for one entry.
+const MOST: usize = 200;
+
+/// The rules and patterns that the entries of a file are checked with.
+#[derive(Clone, Debug)]
+pub struct EntryChecker {
+    /// The rules that the file's keys were made under; `None` if its metadata cannot be understood.
+    pub rules: Option<IdentityRules>,
+    pub(super) redactor: Arc<Redactor>,
+}
+
+impl EntryChecker {
+    /// Returns a checker for a file with these rules.
+    ///
+    /// # Errors
+    /// Cannot happen, since the patterns are built in.
+    pub fn new(rules: Option<IdentityRules>) -> Result<Self, RedactError> {
+        Ok(Self { rules, redactor: Arc::new(Redactor::new(&[])?) })
+    }
+
+    /// Returns an entry as `redact` would leave it.
+    pub(super) fn cleaned(&self, name: &EntryName, entry: &Entry) -> CleanedEntry {
+        let rules = self.rules.clone().unwrap_or_default();
+        self.redactor.redact_entry(name, entry, &rules)
+    }
+
+    /// Returns a key or a pointer without credentials.
+    fn shown(&self, name: &str) -> String {
+        self.redactor.redact_name(name, &CallCredentials::default())
+    }
+
+    /// Returns the same checker for a file with other rules.
+    pub fn with(&self, rules: Option<IdentityRules>) -> Self {
+        Self { rules, redactor: Arc::clone(&self.redactor) }
+    }
+}
+
+/// The result of checking one entry.
+#[derive(Clone, Debug, Default)]
+pub struct CheckedEntry {
+    /// The problems. Their lines are counted from the entry's first line, from 0.
+    pub problems: Vec<Problem>,
+    /// Whether it could be read as an entry.
+    pub readable: bool,
+    /// Whether its text is as loomrec writes it.
+    pub spelt: bool,
+}
+
+/// Checks the entry `unit` of a file, which has this text.
+pub fn check(unit: &EntryPlace, text: &[u8], checker: &EntryChecker) -> CheckedEntry {
+    let mut found = Vec::new();
+    let mut checked = CheckedEntry::default();
+    match std::str::from_utf8(text) {
+        Err(_) => found.push(shape("the bytes are not UTF-8")),
+        Ok(text) => {
+            if let Some(entry) = read(text, &mut found) {
+                checked.readable = true;
+                checked.spelt = is_spelt(&entry, text, unit.in_list);
+                examine(&unit.name, &entry, text, checker, &mut found);
+            }
+            found.truncate(MOST);
+            for problem in &mut found {
+                let below = problem.line.unwrap_or_else(|| lines_below(text, &problem.pointer));
+                problem.line = Some(below);
+                // A name may contain the credential that the problem is about.
+                problem.pointer = checker.shown(&problem.pointer);
+                problem.text = checker.shown(&problem.text);
+            }
+        }
+    }
+    if !found.is_empty() {
+        let key = checker.shown(&unit.key());
+        checked.problems = found.into_iter().map(|problem| problem.within(key.clone())).collect();
+    }
+    checked
+}
+
+fn shape(text: impl Into<String>) -> Problem {
+    Problem::of_file(ProblemKind::Shape, Severity::Error, text)
+        .helped("restore the entry, or remove it and record the call again")
+}
+
+/// Reads the entry if the text is one. Adds the problems of its fields.
+fn read(text: &str, found: &mut Vec<Problem>) -> Option<Entry> {
+    if let Some(entry) = Entry::read_known(text) {
+        return Some(entry);
+    }
+    match Entry::read(text.as_bytes()) {
+        Ok(entry) => {
+            field::check(text, found);
+            Some(entry)
+        }
+        Err(EntryReadError::Json(error)) => {
+            let line = Some(error.line().saturating_sub(1));
+            found.push(shape(format!("it cannot be read: {error}")).at("", line));
+            None
+        }
+        Err(EntryReadError::Entry(_)) => {
+            field::check(text, found);
+            fields(text, found);
+            None
+        }
+    }
+}
+
+/// Adds every field with the wrong type. After each one, removes it and parses the rest again.
+fn fields(text: &str, found: &mut Vec<Problem>) {
+    let Ok(mut value) = serde_json::from_str::<Value>(text) else { return };
+    for _ in 0..MOST {
+        let Err(EntryError(error)) = Entry::parse(&value) else { return };
+        let problem = shape(format!("it {}", error.problem.requirement()));
+        found.push(problem.at(error.place.clone(), None).helped("mend or remove the entry"));
+        if !remove(&mut value, &error.place) {
+            return;
+        }
+    }
+}
+
+/// Removes the member at a pointer, or the nearest member around it that may be missing.
+fn remove(value: &mut Value, pointer: &str) -> bool {
+    let top = pointer.trim_start_matches('/').split('/').next().unwrap_or_default();
+    let Value::Object(map) = value else { return false };
+    let inner = pointer.rsplit_once('/');
+    if let Some((outer, name)) = inner.filter(|(outer, _)| !outer.is_empty())
+        && let Some(Value::Object(object)) = map.get_mut(top).filter(|_| outer == format!("/{top}"))
+        && !matches!(name, "method" | "path" | "status" | "name")
+        && object.remove(name).is_some()
+    {
+        return true;
+    }
+    map.remove(top).is_some()
+}
+
+fn is_spelt(entry: &Entry, text: &str, in_list: bool) -> bool {
+    let mut written = Vec::with_capacity(text.len());
+    format::write_entry(&mut written, entry, in_list);
+    written == text.as_bytes()
+}
+
+/// Adds the problems of an entry's content.
+fn examine(
+    name: &EntryName,
+    entry: &Entry,
+    text: &str,
+    checker: &EntryChecker,
+    found: &mut Vec<Problem>,
+) {
+    let asked = CheckedRequest::of(entry, checker.rules.as_ref());
+    let call = asked.as_ref().map(|asked| &asked.call);
+    let key = asked.as_ref().and_then(|asked| asked.key.as_ref());
+    let key = key.map(|key| key_of_its_time(name, entry, key, checker));
+    let key = key.as_ref();
+    hash(name, entry, key, found);
+    unchecked(name, entry, key, checker.rules.as_ref(), found);
+    broken_by_redaction(entry, found);
+    let operation = call.map_or(Operation::OTHER, |call| call.operation);
+    let body = entry.response.as_ref().map(|response| DecodedBody::of(operation, response));
+    if let Some(why) = body.as_ref().and_then(|body| body.problem) {
+        let text = format!("the body {why}");
+        let remedy = "record the call again, or remove the entry";
+        let severity = match why {
+            DecodeError::TooLarge => Severity::Error,
+            DecodeError::Cut | DecodeError::Damaged | DecodeError::Unknown => Severity::Warning,
+        };
+        let problem = Problem::of_file(ProblemKind::Answer, severity, text);
+        found.push(problem.at("/response", None).helped(remedy));
+    }
+    let whole = body.as_ref().and_then(DecodedBody::whole);
+    if let Some(call) = call {
+        answer::check(entry, call, whole, &checker.redactor, found);
+    }
+    response_end::check(entry, call, whole, found);
+    header::check(entry, found);
+    fault(entry, found);
+    let cleaned = checker.cleaned(name, entry);
+    SecretSearch::of(&checker.redactor, entry, body.as_ref(), &cleaned, text, found);
+}
+
+/// Adds the problem of an entry's fault. A valid fault is reported as a note.
+fn fault(entry: &Entry, found: &mut Vec<Problem>) {
+    found.extend(entry.fault.as_ref().map(|value| match Fault::read(value) {
+        Ok(fault) => {
+            let text = format!("a fault of the entry: {}", fault.name());
+            Problem::of_file(ProblemKind::Fault, Severity::Note, text).at("/fault", None)
+        }
+        Err(error) => {
+            let problem =
+                Problem::of_file(ProblemKind::Fault, Severity::Error, error.problem.to_string());
+            let pointer = format!("/fault{}", error.place);
+            problem.at(pointer, None).helped("see docs/faults.md for the faults there are")
+        }
+    }));
+}
+
+/// The call that a recorded request makes, and the request's hash.
+pub(super) struct CheckedRequest {
+    pub(super) call: RecognisedCall,
+    pub(super) key: Option<RequestKey>,
+}
+
+impl CheckedRequest {
+    /// Recognises an entry's request, if it has one. Its body is parsed once.
+    pub(super) fn of(entry: &Entry, rules: Option<&IdentityRules>) -> Option<Self> {
+        let request = entry.request.as_ref()?;
+        let body = loomrec_identity::parse(&request.body).ok();
+        let call = request.recognise_parsed(body.as_ref());
+        let of = |rules| RequestKey::of_parsed(&request.parts(&call), body.as_ref(), rules);
+        let key = rules.map(of);
+        Some(Self { call, key })
+    }
+}
+
+/// Returns the key of a request, or the key that the request had when it was recorded if the entry
+/// is kept under that key.
+pub(super) fn key_of_its_time(
+    name: &EntryName,
+    entry: &Entry,
+    key: &RequestKey,
+    checker: &EntryChecker,
+) -> RequestKey {
+    let under = match name {
+        EntryName::Hash(under) => Some(under),
+        EntryName::Step(_) => None,
+    };
+    let Some(said) = under.or(entry.request_hash.as_ref()).filter(|said| *said != key) else {
+        return key.clone();
+    };
+    let first = entry.request.as_ref().zip(checker.rules.as_ref());
+    let first = first.map(|(request, rules)| request.first_generation_key(rules));
+    first.filter(|first| first == said).unwrap_or_else(|| key.clone())
+}
+
+/// Adds the mismatches of an entry's key, its hash, and the hash of its request.
+fn hash(name: &EntryName, entry: &Entry, request: Option<&RequestKey>, found: &mut Vec<Problem>) {
+    let under = match name {
+        EntryName::Hash(key) => Some(key),
+        EntryName::Step(_) => None,
+    };
+    let said = entry.request_hash.as_ref();
+    let error = |kind, text: String| Problem::of_file(kind, Severity::Error, text);
+    match (under, said, request) {
+        (Some(under), Some(said), Some(real)) if under != said && real == said => {
+            let text = format!("its key is not its `request_hash`, {}", said.short());
+            found.push(
+                error(ProblemKind::Key, text).helped("--fix puts it under its hash").mendable(),
+            );
+        }
+        (Some(under), Some(said), real) if under != said => {
+            let text = "it is not the hash that the entry stands under".to_owned();
+            let problem = error(ProblemKind::Hash, text).at("/request_hash", None);
+            found.push(match real {
+                Some(real) if real == under => {
+                    problem.helped("--fix sets it to the hash of the request").mendable()
+                }
+                _ => problem.helped(CHANGED),
+            });
+        }
+        (under, said, Some(real)) if said.or(under).is_some_and(|said| said != real) => {
+            let text =
+                format!("the request hashes to {}, not to what the entry says", real.short());
+            let at = if said.is_some() { "/request_hash" } else { "/request" };
+            found.push(error(ProblemKind::Hash, text).at(at, None).helped(CHANGED));
+        }
+        _ => {}
+    }
+}
+
+/// Adds that an entry answers calls which cannot be checked against its request. If its hashes do
+/// not match, [`hash`] has reported it.
+fn unchecked(
+    name: &EntryName,
+    entry: &Entry,
+    request: Option<&RequestKey>,
+    rules: Option<&IdentityRules>,
+    found: &mut Vec<Problem>,
+) {
+    let Some(rules) = rules else { return };
+    let why = entry.unchecked(name, request, rules);
+    if let Some(
+        why @ (UncheckedReason::AnyRequest
+        | UncheckedReason::NothingLeft
+        | UncheckedReason::FaultAnswers),
+    ) = why
+    {
+        let text = format!("the entry {}", why.as_str());
+        let problem = Problem::of_file(ProblemKind::Unchecked, Severity::Warning, text);
+        found.push(
+            problem.helped(
+                "record the call again; replay --strict refuses it without --allow-unchecked",
+            ),
+        );
+    }
+}
+
+/// Adds a request that redaction of raw bytes broke: its key was made of a text in which a part of
+/// the request is missing.
+fn broken_by_redaction(entry: &Entry, found: &mut Vec<Problem>) {
+    let Some(request) = &entry.request else { return };
+    if redact::is_broken_by_redaction(request.content_type(), &request.body) {
+        let text = "its body was broken by redaction, and its key stands for other requests too";
+        let problem = Problem::of_file(ProblemKind::Hash, Severity::Error, text);
+        found.push(problem.at("/request", None).helped("record the call again"));
+    }
+}
+
+/// The remedy for a request that was changed.
+const CHANGED: &str = "its request was changed since it was recorded, or the hash was: restore \
+                       it, or record the call again; --fix --rehash takes the request as it stands";

@@ -1,0 +1,90 @@
+//! Checks for unknown and duplicate fields of an entry.
+
+use std::collections::HashSet;
+
+use super::pointer_place::members;
+use super::{Problem, ProblemKind, Severity};
+use loomrec_identity::JsonError;
+use loomrec_identity::rules::pointer_token;
+use loomrec_identity::spelling::nearest;
+use loomrec_recording::entry::{KNOWN_FIELDS, USAGE_FIELDS};
+
+/// The fields that hold a body.
+const BODY: [&str; 4] = ["body", "style", "text", "base64"];
+const REQUEST: [&str; 5] = ["method", "path", "query", "headers", "other_headers"];
+const RESPONSE: [&str; 6] = ["status", "headers", "end", "cut", "chunks", "frames"];
+
+/// The most problems that are reported for one entry.
+const MOST: usize = 200;
+
+/// Known fields of an entry that its reader does not use.
+const MORE: [&str; 1] = ["pending"];
+
+/// Adds the problems of the fields in an entry's text, which must be JSON.
+pub(super) fn check(text: &str, found: &mut Vec<Problem>) {
+    let top: Vec<&str> = KNOWN_FIELDS.iter().chain(&MORE).copied().collect();
+    let request: Vec<&str> = REQUEST.iter().chain(&BODY).copied().collect();
+    let response: Vec<&str> = RESPONSE.iter().chain(&BODY).copied().collect();
+    let Some(fields) = members(text) else { return };
+    object(&fields, &top, "", found);
+    for (name, value) in &fields {
+        let known: &[&str] = match name.as_ref() {
+            "request" => &request,
+            "response" => &response,
+            "usage" => &USAGE_FIELDS,
+            _ => continue,
+        };
+        if let Some(inner) = members(value) {
+            object(&inner, known, &pointer_token(name), found);
+        }
+    }
+    if !found.iter().any(|problem| problem.kind == ProblemKind::Duplicate) {
+        found.extend(deeper_duplicate(text));
+    }
+}
+
+/// Returns a duplicate member in a nested object, such as a body.
+fn deeper_duplicate(text: &str) -> Option<Problem> {
+    let Err(JsonError::DuplicateKey { at }) = loomrec_identity::parse(text.as_bytes()) else {
+        return None;
+    };
+    let line = memchr::memchr_iter(b'\n', text.as_bytes().get(..at)?).count();
+    let said = "an object that ends on this line holds a field twice: only the last is read";
+    let problem = Problem::of_file(ProblemKind::Duplicate, Severity::Error, said);
+    Some(problem.at("", Some(line)).helped("remove one of them"))
+}
+
+/// Adds the problems of the members of one object.
+fn object<T: AsRef<str>>(fields: &[(T, &str)], known: &[&str], at: &str, found: &mut Vec<Problem>) {
+    let mut seen = HashSet::new();
+    for (name, _) in fields {
+        if found.len() >= MOST {
+            return;
+        }
+        let name = name.as_ref();
+        let pointer = format!("{at}{}", pointer_token(name));
+        if !seen.insert(name) {
+            let text =
+                format!("the field `{}` stands there twice: only the last is read", short(name));
+            let problem = Problem::of_file(ProblemKind::Duplicate, Severity::Error, text);
+            found.push(problem.at(pointer, None).helped("remove one of them"));
+        } else if !known.contains(&name) {
+            let hint = match nearest(name, known) {
+                Some(meant) => format!(" (is `{meant}` meant?)"),
+                None => String::new(),
+            };
+            let text = format!("the field `{}` is not known{hint}", short(name));
+            let problem = Problem::of_file(ProblemKind::Field, Severity::Warning, text);
+            let remedy = "correct its name, or remove it; it is kept as it is, and does nothing";
+            found.push(problem.at(pointer, None).helped(remedy));
+        }
+    }
+}
+
+/// Shortens a name, which may have any length.
+fn short(name: &str) -> String {
+    match name.char_indices().nth(60) {
+        Some((end, _)) => format!("{}…", &name[..end]),
+        None => name.to_owned(),
+    }
+}

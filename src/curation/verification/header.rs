@@ -1,0 +1,51 @@
+//! Checks for response headers that a replay does not send.
+
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+use super::{Problem, ProblemKind, Severity};
+use loomrec_identity::rules::pointer_token;
+use loomrec_recording::Entry;
+use loomrec_recording::response_header::{
+    MOST_HEADERS, is_never_recorded, is_sendable, keeps_waiting, leads_away,
+};
+
+/// Adds the headers of an answer that a replay leaves out and no recorder writes.
+pub(super) fn check(entry: &Entry, found: &mut Vec<Problem>) {
+    let Some(response) = &entry.response else { return };
+    if response.headers.len() > MOST_HEADERS {
+        let text = format!("the answer has more than {MOST_HEADERS} headers: it is never replayed");
+        let problem = Problem::of_file(ProblemKind::Header, Severity::Error, text);
+        found.push(problem.at("/response/headers", None).helped("record the call again"));
+        return;
+    }
+    // If the time of the answer is not known, every date counts as too late.
+    let recorded_at = || {
+        let time = entry.recorded_at.as_deref();
+        let time = time.and_then(|time| OffsetDateTime::parse(time, &Rfc3339).ok());
+        time.unwrap_or(OffsetDateTime::UNIX_EPOCH)
+    };
+    for (name, value) in &response.headers {
+        let (severity, text) = if !is_sendable(name, value) {
+            (Severity::Error, "a header that cannot be sent: a replay leaves it out")
+        } else if is_never_recorded(name) {
+            (Severity::Error, "a header that is not the answer's own: a replay leaves it out")
+        } else if leads_away(response.status, name, value) {
+            (
+                Severity::Warning,
+                "the answer sends its client to another server: a replay leaves the address out",
+            )
+        } else if keeps_waiting(name, value, recorded_at) {
+            (
+                Severity::Warning,
+                "the answer has its client wait for more than an hour, or for no time that all \
+                 clients read alike: a replay leaves it out",
+            )
+        } else {
+            continue;
+        };
+        let problem = Problem::of_file(ProblemKind::Header, severity, text);
+        let pointer = format!("/response/headers{}", pointer_token(name));
+        found.push(problem.at(pointer, None).helped("remove the header, or record the call again"));
+    }
+}

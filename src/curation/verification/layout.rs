@@ -1,0 +1,262 @@
+//! Checks of a whole file: its metadata, its keys, and the places of its entries.
+
+use std::collections::{BTreeMap, HashSet};
+
+use serde_json::{Map, Value};
+
+use super::entry_place::{EntryPlaces, KeyPlace};
+use super::{Problem, ProblemKind, Severity};
+use loomrec_identity::IdentityRules;
+use loomrec_identity::rules::pointer_token;
+use loomrec_identity::spelling::nearest;
+use loomrec_recording::name_set::NameSet;
+use loomrec_recording::scan::{FoundMember, ValueShape};
+use loomrec_recording::{EntryName, FormatError, PendingKind, RecordingMeta};
+
+/// The known metadata keys.
+const META: [&str; 2] = ["_version", "_loomrec"];
+const OWN: [&str; 3] = ["format", "identity", "pending"];
+const IDENTITY: [&str; 4] = ["version", "ignore", "headers", "ignore_headers"];
+
+/// The layout of a file, as far as it is known without reading its entries.
+#[derive(Clone, Debug, Default)]
+pub struct FileLayout {
+    /// The problems that were found.
+    pub problems: Vec<Problem>,
+    /// The keys that are not metadata.
+    keys: Vec<TakeKey>,
+    /// Its entries, in order.
+    pub units: EntryPlaces,
+    /// The rules that its keys were made under; `None` if its metadata cannot be understood.
+    pub rules: Option<IdentityRules>,
+    /// What its entries wait for.
+    pub waits_for: Option<PendingKind>,
+    /// Why its metadata is unusable.
+    pub unusable: Option<FormatError>,
+    /// Whether loomrec wrote it.
+    pub loomrec: bool,
+    /// How many keys are not written as loomrec writes them.
+    pub foreign: usize,
+}
+
+/// A key that is not metadata.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct TakeKey {
+    /// The number of its name.
+    name: u32,
+    take: u32,
+    line: u32,
+    /// The number of keys before it.
+    index: u32,
+}
+
+/// Builds a [`FileLayout`] from members in the order in which they are found.
+#[derive(Debug, Default)]
+pub struct LayoutReader {
+    layout: FileLayout,
+    /// The members that are metadata.
+    meta: Vec<FoundMember>,
+    meta_keys: HashSet<String>,
+    /// The takes of hashes: the number of the name, and the take.
+    takes: HashSet<(u32, u32)>,
+}
+
+impl LayoutReader {
+    /// Adds the next member.
+    pub fn add(&mut self, member: FoundMember) {
+        let layout = &mut self.layout;
+        layout.foreign += usize::from(!member.tidy);
+        if member.key.starts_with('_') {
+            if !self.meta_keys.insert(member.key.clone()) {
+                layout.twice(&member);
+            }
+            self.meta.push(member);
+            return;
+        }
+        let (name, take) = EntryName::of_key(&member.key);
+        let (number, is_new) = layout.units.names.insert(&name);
+        let (small_take, line) = (small(take), small(member.line));
+        let is_first = match &name {
+            EntryName::Step(_) => is_new,
+            EntryName::Hash(_) => self.takes.insert((number, small_take)),
+        };
+        if !is_first {
+            layout.twice(&member);
+        }
+        if let EntryName::Step(id) = &name {
+            layout.step(id, member.line);
+        }
+        let index = small(layout.keys.len());
+        layout.keys.push(TakeKey { name: number, take: small_take, line, index });
+        let key = KeyPlace { name: number, at: member.at, line };
+        layout.takes(member, key, small_take, name.step_id().is_some());
+    }
+
+    /// Returns the layout of a file that holds a part of a recording. Takes may be missing in it.
+    pub fn finish_part(self) -> FileLayout {
+        let Self { mut layout, meta, .. } = self;
+        let others = std::mem::take(&mut layout.problems);
+        layout.metadata(&meta);
+        layout.problems.extend(others);
+        layout
+    }
+
+    /// Returns the layout of a file that holds a whole recording.
+    pub fn finish(self) -> FileLayout {
+        let mut layout = self.finish_part();
+        let gaps = gaps_among(layout.keys.clone(), &layout.units.names);
+        layout.problems.extend(gaps.into_iter().map(|(_, problem)| problem));
+        layout
+    }
+}
+
+fn small(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+impl FileLayout {
+    /// Returns its keys that are not metadata, with their lines.
+    pub fn keys(&self) -> impl Iterator<Item = (String, usize)> {
+        self.keys.iter().filter_map(|key| {
+            let name = self.units.names.get(key.name)?;
+            Some((name.take_key(key.take as usize), key.line as usize))
+        })
+    }
+
+    fn metadata(&mut self, found: &[FoundMember]) {
+        let mut keys = Map::new();
+        let mut lines = BTreeMap::new();
+        for member in found {
+            lines.insert(member.key.as_str(), member.line);
+            match serde_json::from_slice::<Value>(&member.text) {
+                Ok(value) => drop(keys.insert(member.key.clone(), value)),
+                Err(error) => {
+                    let text = format!("it cannot be read: {error}");
+                    let problem = Problem::of_file(ProblemKind::Format, Severity::Error, text)
+                        .at(pointer_token(&member.key), Some(member.line));
+                    self.problems.push(problem.helped("restore it from an older copy of the file"));
+                }
+            }
+        }
+        self.spellings(&keys, &lines);
+        match RecordingMeta::parse(keys) {
+            Ok(meta) => {
+                self.loomrec = meta.is_loomrec();
+                self.rules = Some(meta.rules().clone());
+                self.waits_for = meta.waits_for();
+            }
+            Err(error) => {
+                let (pointer, remedy) = match &error {
+                    FormatError::Meta(error) => {
+                        (error.place.as_str(), "mend it, or restore the file")
+                    }
+                    FormatError::NewerFormat { .. } => ("/_loomrec", "update loomrec to use it"),
+                    _ => ("/_version", "record it again"),
+                };
+                let key = pointer.split('/').nth(1).unwrap_or_default();
+                let line = lines.get(key).copied();
+                let problem =
+                    Problem::of_file(ProblemKind::Format, Severity::Error, error.to_string());
+                self.problems.push(problem.at(pointer, line).helped(remedy));
+                self.unusable = Some(error);
+            }
+        }
+    }
+
+    /// Adds names in the metadata that look like misspelled known names.
+    fn spellings(&mut self, keys: &Map<String, Value>, lines: &BTreeMap<&str, usize>) {
+        let own = keys.get("_loomrec").and_then(Value::as_object);
+        let identity = own.and_then(|own| own.get("identity")).and_then(Value::as_object);
+        let mut level = |at: &str, names: Option<&Map<String, Value>>, known: &[&str]| {
+            for name in names.into_iter().flat_map(Map::keys) {
+                let Some(meant) = nearest(name, known).filter(|_| !known.contains(&name.as_str()))
+                else {
+                    continue;
+                };
+                let text = format!("the field is not known (is `{meant}` meant?)");
+                let pointer = format!("{at}{}", pointer_token(name));
+                let line = lines.get(pointer.split('/').nth(1).unwrap_or_default()).copied();
+                let problem = Problem::of_file(ProblemKind::Field, Severity::Warning, text);
+                let remedy = "correct its name, or remove it; it does nothing as it is";
+                self.problems.push(problem.at(pointer, line).helped(remedy));
+            }
+        };
+        level("", Some(keys), &META);
+        level("/_loomrec", own, &OWN);
+        level("/_loomrec/identity", identity, &IDENTITY);
+    }
+
+    fn twice(&mut self, member: &FoundMember) {
+        let problem = Problem::of_file(
+            ProblemKind::Duplicate,
+            Severity::Error,
+            "the key stands there a second time",
+        )
+        .at(pointer_token(&member.key), Some(member.line));
+        let remedy = "rename or remove one of them: only one could be replayed";
+        self.problems.push(problem.within(member.key.clone()).helped(remedy));
+    }
+
+    /// Checks that a key which is not a hash is a valid step id.
+    fn step(&mut self, id: &str, line: usize) {
+        if let Err(error) = EntryName::step(id) {
+            let text = format!("no recorder would {error}");
+            let problem = Problem::of_file(ProblemKind::Key, Severity::Warning, text);
+            let remedy = "a hash is 64 lower-case digits, its takes are HASH, HASH#2, …";
+            self.problems.push(problem.at(pointer_token(id), Some(line)).within(id).helped(remedy));
+        }
+    }
+
+    fn takes(&mut self, member: FoundMember, place: KeyPlace, take: u32, is_step: bool) {
+        let FoundMember { key, line, value, shape, .. } = member;
+        let mut push = |take, range, in_list| self.units.push(place, take, range, in_list);
+        let told = match shape {
+            ValueShape::Object => return push(take, value, false),
+            ValueShape::List(items) if is_step => {
+                return items
+                    .into_iter()
+                    .zip(1..)
+                    .for_each(|(range, take)| push(take, range, true));
+            }
+            ValueShape::List(_) => "a list may only stand under a step id, and this is a hash",
+            ValueShape::Other => "it is neither an entry nor a list of entries",
+        };
+        let problem = Problem::of_file(ProblemKind::Shape, Severity::Error, told)
+            .at(pointer_token(&key), Some(line))
+            .within(key);
+        self.problems.push(problem.helped("mend or remove it"));
+    }
+}
+
+/// Checks the take numbers, given every key of a recording and its line: the takes of a hash must
+/// be numbered from 1 without a gap. Returns each problem with the index of its key.
+pub fn gaps<'a>(keys: impl Iterator<Item = (&'a str, usize)>) -> Vec<(usize, Problem)> {
+    let mut names = NameSet::default();
+    let key = |(index, (key, line)): (usize, (&str, usize))| {
+        let (name, take) = EntryName::of_key(key);
+        let name = names.insert(&name).0;
+        TakeKey { name, take: small(take), line: small(line), index: small(index) }
+    };
+    let all = keys.enumerate().map(key).collect();
+    gaps_among(all, &names)
+}
+
+fn gaps_among(mut all: Vec<TakeKey>, names: &NameSet) -> Vec<(usize, Problem)> {
+    all.sort_unstable();
+    all.dedup_by_key(|key| (key.name, key.take));
+    let mut found = Vec::new();
+    for takes in all.chunk_by(|one, other| one.name == other.name) {
+        let gap = takes.iter().zip(1..).find(|(key, number)| key.take != *number);
+        if let Some((&TakeKey { name, take, line, index }, missing)) = gap
+            && let Some(name) = names.get(name)
+        {
+            let key = name.take_key(take as usize);
+            let text = format!("there is a take {take}, and no take {missing}");
+            let problem = Problem::of_file(ProblemKind::Key, Severity::Warning, text)
+                .at(pointer_token(&key), Some(line as usize))
+                .within(key);
+            found.push((index as usize, problem.helped("--fix numbers them in turn").mendable()));
+        }
+    }
+    found
+}

@@ -1,0 +1,301 @@
+//! Finds credentials in an entry, and reports their places without showing them.
+
+use std::ops::Range;
+
+use super::answer::DecodedBody;
+use super::entropy;
+use super::{Problem, ProblemKind, Severity};
+use loomrec_identity::Json;
+use loomrec_identity::rules::pointer_token;
+use loomrec_recording::redact::{CleanedEntry, EntryPart, FoundSecret, Redactor, UnkeptReason};
+use loomrec_recording::request_text::stored_text;
+use loomrec_recording::{Chunk, ChunkLayout, Entry};
+
+/// The most problems that are reported for one entry.
+const MOST: usize = 50;
+
+/// Searches for credentials, and records their places.
+pub(super) struct SecretSearch<'a> {
+    redactor: &'a Redactor,
+    /// Whether `redact` would find nothing. Then only random-looking texts are searched for.
+    is_clean: bool,
+    found: Vec<Problem>,
+}
+
+impl<'a> SecretSearch<'a> {
+    /// Adds the credentials in an entry. `text` is the entry's text in the file.
+    pub(super) fn of(
+        redactor: &'a Redactor,
+        entry: &Entry,
+        body: Option<&DecodedBody<'_>>,
+        cleaned: &CleanedEntry,
+        text: &str,
+        found: &mut Vec<Problem>,
+    ) {
+        let is_clean = cleaned.changed.is_empty() && cleaned.left.is_none();
+        let mut search = SecretSearch { redactor, is_clean, found: Vec::new() };
+        search.request(entry, text);
+        search.summary(entry);
+        search.response(entry, body, text);
+        search.found.truncate(MOST);
+        search.rest(cleaned, found);
+        found.append(&mut search.found);
+    }
+
+    /// Adds the parts that `redact` would change and that no reported problem covers. Headers that
+    /// must not be kept are reported in `known`.
+    fn rest(&mut self, cleaned: &CleanedEntry, known: &[Problem]) {
+        for part in &cleaned.changed {
+            let is_about = |problem: &Problem| {
+                matches!(problem.kind, ProblemKind::Secret | ProblemKind::Header)
+                    && is_in(*part, problem)
+            };
+            if self.found.iter().chain(known).any(is_about) {
+                continue;
+            }
+            let pointer = match part {
+                EntryPart::Request => "/request",
+                EntryPart::Answer => "/response",
+                EntryPart::AnswerText => "/content",
+                EntryPart::StepId | EntryPart::OtherFields => "",
+            };
+            let text =
+                format!("a credential, or the rest of one that was removed: {}", part.as_str());
+            self.add_known(pointer.to_owned(), text, true);
+        }
+        if cleaned.left == Some(UnkeptReason::Spread) {
+            let text = "a credential that is spread over the answer".to_owned();
+            self.add_known("/response".to_owned(), text, false);
+        }
+    }
+
+    fn request(&mut self, entry: &Entry, text: &str) {
+        let Some(request) = &entry.request else { return };
+        self.plain("/request/method", request.method.as_bytes());
+        self.plain("/request/path", request.path.as_bytes());
+        self.either("/request/query", request.query.as_bytes(), Some(false));
+        for (name, value) in &request.headers {
+            self.plain("/request/headers", name.as_bytes());
+            self.plain(&format!("/request/headers{}", pointer_token(name)), value.as_bytes());
+        }
+        let body = stored_text(&request.body);
+        self.body("/request", request.content_type(), &body, text, true);
+    }
+
+    fn summary(&mut self, entry: &Entry) {
+        let texts = [("/content", &entry.content), ("/session", &entry.session)];
+        for (pointer, text) in texts {
+            let text = text.as_deref().unwrap_or_default();
+            self.either(pointer, text.as_bytes(), Some(false));
+        }
+        let words = [
+            ("/model", &entry.model),
+            ("/finish_reason", &entry.finish_reason),
+            ("/provider", &entry.provider),
+            ("/upstream", &entry.upstream),
+        ];
+        for (pointer, text) in words {
+            self.plain(pointer, text.as_deref().unwrap_or_default().as_bytes());
+        }
+        for (at, call) in entry.tool_calls.iter().enumerate() {
+            let pointer = format!("/tool_calls/{at}/name");
+            self.plain(&pointer, call.name.as_bytes());
+            let pointer = format!("/tool_calls/{at}/arguments");
+            self.json(&pointer, &call.arguments.to_string(), true);
+        }
+        if let Some(fault) = &entry.fault {
+            self.json("/fault", &fault.to_string(), false);
+        }
+        for (name, value) in &entry.extra {
+            self.json(&pointer_token(name), &value.to_string(), false);
+        }
+    }
+
+    fn response(&mut self, entry: &Entry, body: Option<&DecodedBody<'_>>, text: &str) {
+        let Some(response) = &entry.response else { return };
+        for (name, value) in &response.headers {
+            self.plain("/response/headers", name.as_bytes());
+            self.plain(&format!("/response/headers{}", pointer_token(name)), value.as_bytes());
+        }
+        let whole = response.payload.layout() != ChunkLayout::Chunks;
+        let Some(body) = body else { return };
+        if whole && !body.decoded && body.framing.is_none() {
+            return self.body("/response", body.media, &body.bytes, text, false);
+        }
+        if self.is_clean {
+            return;
+        }
+        for secret in self.redactor.find_in_payload(body.framing, body.media, &body.bytes) {
+            let pointer = match (body.decoded, whole) {
+                (true, _) | (_, true) => "/response".to_owned(),
+                (false, false) => {
+                    let chunk = chunk_at(response.payload.chunks(), secret.at);
+                    format!("/response/chunks/{chunk}/1")
+                }
+            };
+            self.add(ProblemKind::Secret, pointer, &masked(&secret.text));
+        }
+    }
+
+    /// Searches the body of a request or a response at the pointer `at`.
+    fn body(&mut self, at: &str, media: &str, bytes: &[u8], text: &str, chance: bool) {
+        let known = match self.is_clean {
+            true => Vec::new(),
+            false => self.redactor.find_in_body(media, bytes),
+        };
+        let suspects = if chance { entropy::find(bytes) } else { Vec::new() };
+        if known.is_empty() && suspects.is_empty() {
+            return;
+        }
+        let form = form(at, text);
+        let json = if form == "body" { loomrec_identity::parse(bytes).ok() } else { None };
+        let base = bytes.as_ptr() as usize;
+        let place = |range: &Range<usize>| {
+            json.as_ref().and_then(|json| leaf(json, base + range.start)).unwrap_or_default()
+        };
+        for secret in &known {
+            let (pointer, _) = place(&(secret.at..secret.at));
+            self.add(ProblemKind::Secret, format!("{at}/{form}{pointer}"), &masked(&secret.text));
+        }
+        let known: Vec<Range<usize>> = known.iter().map(FoundSecret::range).collect();
+        for range in suspects.iter().filter(|range| !overlaps(range, &known)) {
+            let (pointer, name) = place(range);
+            if !entropy::is_open(&name.to_ascii_lowercase()) {
+                let masked = masked(&bytes[range.clone()]);
+                self.add(ProblemKind::Entropy, format!("{at}/{form}{pointer}"), &masked);
+            }
+        }
+    }
+
+    /// Searches a text only for known shapes.
+    fn plain(&mut self, pointer: &str, bytes: &[u8]) {
+        self.either(pointer, bytes, None);
+    }
+
+    /// Searches a JSON text value by value.
+    fn json(&mut self, pointer: &str, text: &str, chance: bool) {
+        let bytes = text.as_bytes();
+        let known = match self.is_clean {
+            true => Vec::new(),
+            false => self.redactor.find_in_body("application/json", bytes),
+        };
+        for secret in &known {
+            self.add(ProblemKind::Secret, pointer.to_owned(), &masked(&secret.text));
+        }
+        let known: Vec<Range<usize>> = known.iter().map(FoundSecret::range).collect();
+        let suspects = if chance { entropy::find(bytes) } else { Vec::new() };
+        for range in suspects.into_iter().filter(|range| !overlaps(range, &known)) {
+            self.add(ProblemKind::Entropy, pointer.to_owned(), &masked(&bytes[range]));
+        }
+    }
+
+    /// Searches a text for known shapes and, if `chance` is given, for random-looking texts.
+    fn either(&mut self, pointer: &str, bytes: &[u8], chance: Option<bool>) {
+        let known = if self.is_clean { Vec::new() } else { self.redactor.find(bytes) };
+        for range in &known {
+            self.add(ProblemKind::Secret, pointer.to_owned(), &masked(&bytes[range.clone()]));
+        }
+        let suspects = if chance.is_some() { entropy::find(bytes) } else { Vec::new() };
+        for range in suspects.into_iter().filter(|range| !overlaps(range, &known)) {
+            self.add(ProblemKind::Entropy, pointer.to_owned(), &masked(&bytes[range]));
+        }
+    }
+
+    fn add(&mut self, kind: ProblemKind, pointer: String, masked: &str) {
+        if kind == ProblemKind::Secret {
+            return self.add_known(pointer, format!("a credential: {masked}"), true);
+        }
+        let text = format!("this may be a credential: {masked}");
+        let remedy =
+            "if it is a credential, revoke it, take it out, and record with --redact REGEX";
+        let problem = Problem::of_file(kind, Severity::Warning, text);
+        self.found.push(problem.at(pointer, None).helped(remedy));
+    }
+
+    /// Adds what `redact` would remove. It is not `mendable` if `redact` cannot remove it.
+    fn add_known(&mut self, pointer: String, text: String, mendable: bool) {
+        let remedy = match mendable {
+            true => {
+                "revoke it if it was ever valid; --fix takes it out, and makes the request's hash \
+                 anew"
+            }
+            false => "revoke it if it was ever valid; prune the entry, or record the call again",
+        };
+        let problem = Problem::of_file(ProblemKind::Secret, Severity::Error, text);
+        let problem = problem.at(pointer, None).helped(remedy);
+        self.found.push(Problem { mendable, ..problem });
+    }
+}
+
+/// Whether a problem is about this part of its entry.
+fn is_in(part: EntryPart, problem: &Problem) -> bool {
+    let begins = |names: &[&str]| names.iter().any(|name| problem.pointer.starts_with(name));
+    match part {
+        EntryPart::StepId => false,
+        EntryPart::Request => begins(&["/request/"]),
+        EntryPart::Answer => begins(&["/response"]),
+        EntryPart::AnswerText => begins(&["/content", "/tool_calls"]),
+        EntryPart::OtherFields => !begins(&["/request", "/response", "/content", "/tool_calls"]),
+    }
+}
+
+fn overlaps(range: &Range<usize>, known: &[Range<usize>]) -> bool {
+    known.iter().any(|known| known.start < range.end && range.start < known.end)
+}
+
+/// Returns enough of a secret to find it: its first characters, at most a quarter.
+pub(super) fn masked(secret: &[u8]) -> String {
+    let shown = secret.iter().take((secret.len() / 4).min(4));
+    let head: String =
+        shown.map(|byte| if byte.is_ascii_graphic() { char::from(*byte) } else { '?' }).collect();
+    format!("{head}… ({} characters)", secret.len())
+}
+
+/// Returns the field that holds a body in the entry's text at `at`.
+fn form(at: &str, text: &str) -> &'static str {
+    let name = at.trim_start_matches('/');
+    let members = super::pointer_place::members(text).and_then(|members| {
+        let (_, value) = members.into_iter().rev().find(|(key, _)| *key == name)?;
+        super::pointer_place::members(value)
+    });
+    let members = members.unwrap_or_default();
+    let stands = |form: &&str| members.iter().any(|(key, _)| key == form);
+    ["body", "text", "base64"].into_iter().find(stands).unwrap_or("body")
+}
+
+/// Returns the pointer to the string at a memory address, and the name of its member.
+fn leaf(json: &Json<'_>, address: usize) -> Option<(String, String)> {
+    let holds = |text: &loomrec_identity::JsonStr<'_>| {
+        let (source, _) = text.source();
+        (text.offset()..text.offset() + source.len().max(1)).contains(&address)
+    };
+    match json {
+        Json::String(text) => holds(text).then(Default::default),
+        Json::Array(items) => items.iter().enumerate().find_map(|(at, item)| {
+            let (below, name) = leaf(item, address)?;
+            Some((format!("/{at}{below}"), name))
+        }),
+        Json::Object(members) => members.iter().find_map(|(key, value)| {
+            let name = || key.as_str().into_owned();
+            if holds(key) {
+                return Some((pointer_token(&name()), String::new()));
+            }
+            let (below, inner) = leaf(value, address)?;
+            let own = if inner.is_empty() { name() } else { inner };
+            Some((format!("{}{below}", pointer_token(&name())), own))
+        }),
+        _ => None,
+    }
+}
+
+/// Returns the index of the chunk that contains a byte.
+fn chunk_at(chunks: &[Chunk], offset: usize) -> usize {
+    let mut end = 0;
+    chunks
+        .iter()
+        .take_while(|chunk| {
+            end += chunk.data.len();
+            end <= offset
+        })
+        .count()
+}
