@@ -12,7 +12,6 @@ mod length;
 mod malformed;
 mod pace;
 mod point;
-mod scan;
 mod step;
 mod stop;
 

@@ -3,11 +3,10 @@
 use bytes::Bytes;
 
 use super::malformed::MALFORMED;
-use super::scan::{EventScanner, OpenEvent};
 use super::{BodyStep, HELD, TransformOutput};
 use crate::GarbleKind;
 use crate::event::{EventParts, broken, terminator, with_data};
-use loomrec_provider::Framing;
+use loomrec_provider::framing::{EventEnd, EventSplitter, Framing, OpenEvent};
 
 /// [`crate::Fault::Malformed`] begins to break a stream at one of its first events; this is their
 /// number.
@@ -17,7 +16,7 @@ const BEGINNINGS: f64 = 4.0;
 #[derive(Debug)]
 pub(super) struct EventGarbler {
     framing: Framing,
-    scanner: EventScanner,
+    splitter: EventSplitter,
     how: How,
     /// The index of the event to change, from 0.
     at: usize,
@@ -70,7 +69,7 @@ impl EventGarbler {
     fn of(how: How, at: usize, framing: Framing) -> Self {
         Self {
             framing,
-            scanner: EventScanner::new(framing),
+            splitter: EventSplitter::new(framing),
             how,
             at,
             index: 0,
@@ -92,7 +91,7 @@ impl EventGarbler {
 
     pub(super) fn feed(&mut self, chunk: &Bytes, out: &mut TransformOutput) {
         let mut ends = vec![];
-        self.scanner.scan(chunk, |at, carries| ends.push((at, carries)));
+        self.splitter.split(chunk, |EventEnd { at, carries }| ends.push((at, carries)));
         let mut sending = Sending::new(chunk);
         let mut from = 0;
         for (at, carries) in ends {
@@ -221,8 +220,8 @@ impl EventGarbler {
     }
 
     pub(super) fn finish(&mut self, out: &mut TransformOutput) {
-        let open = self.scanner.open();
-        if let Some(OpenEvent { carries, finished }) = open
+        let open = self.splitter.open();
+        if let Some(OpenEvent { carries, finished, .. }) = open
             && self.wants()
         {
             let event = std::mem::take(&mut self.held);

@@ -1,8 +1,7 @@
 //! The place in a body at which a fault strikes.
 
-use super::scan::EventScanner;
 use crate::FaultPoint;
-use loomrec_provider::Framing;
+use loomrec_provider::framing::{EventEnd, EventSplitter, Framing};
 
 /// A place in a body that passes.
 #[derive(Debug)]
@@ -10,7 +9,7 @@ pub(super) enum BodyPoint {
     /// After this many more chunks.
     Chunks(usize),
     /// After this many more events that carry data.
-    Events(usize, EventScanner),
+    Events(usize, EventSplitter),
     /// After this many more bytes.
     Bytes(u64),
     /// In the middle of the first chunk.
@@ -30,9 +29,9 @@ impl BodyPoint {
             (FaultPoint::Chunks(chunks), _) => Self::Chunks(chunks),
             (FaultPoint::Bytes(bytes), _) => Self::Bytes(bytes),
             (FaultPoint::Events(events), framing) => {
-                Self::Events(events, EventScanner::new(framing?))
+                Self::Events(events, EventSplitter::new(framing?))
             }
-            (FaultPoint::Unsaid, Some(framing)) => Self::Events(1, EventScanner::new(framing)),
+            (FaultPoint::Unsaid, Some(framing)) => Self::Events(1, EventSplitter::new(framing)),
             (FaultPoint::Unsaid, None) => {
                 announced.map_or(Self::Middle, |all| Self::Bytes(all / 2))
             }
@@ -54,9 +53,9 @@ impl BodyPoint {
                 *more = more.saturating_sub(chunk.len() as u64);
                 here
             }
-            Self::Events(more, scanner) => {
+            Self::Events(more, splitter) => {
                 let mut found = None;
-                scanner.scan(chunk, |at, carries| {
+                splitter.split(chunk, |EventEnd { at, carries }| {
                     *more = more.saturating_sub(usize::from(carries));
                     if *more == 0 && found.is_none() {
                         found = Some(at);
@@ -77,7 +76,7 @@ impl BodyPoint {
             Self::Chunks(more) => *more == 0,
             Self::Bytes(more) => *more == 0,
             Self::Events(0, _) => true,
-            Self::Events(1, scanner) => scanner.open().is_some_and(|open| open.carries),
+            Self::Events(1, splitter) => splitter.open().is_some_and(|open| open.carries),
             Self::Events(..) | Self::Middle | Self::Found => false,
         }
     }

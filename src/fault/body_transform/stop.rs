@@ -4,10 +4,9 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use super::point::BodyPoint;
-use super::scan::EventScanner;
 use super::{BodyStep, TransformOutput};
 use crate::{ConnectionCut, FaultPoint, Truncation, TruncationEnd};
-use loomrec_provider::framing::{EventFrame, Framing};
+use loomrec_provider::framing::{EventEnd, EventFrame, EventSplitter, Framing};
 use loomrec_provider::{ResponseFormat, StreamError};
 
 /// The status of an error within a stream if the fault gives none.
@@ -42,7 +41,7 @@ struct Error {
     framing: Framing,
     frame: EventFrame,
     /// Finds where events end: the error is sent after the end of one.
-    scanner: EventScanner,
+    splitter: EventSplitter,
     /// How many events that carry data have ended.
     events: u64,
     /// Whether the place has been reached.
@@ -160,16 +159,16 @@ impl Error {
             message,
             place: 0,
         });
-        Self { framing, frame, scanner: EventScanner::new(framing), events: 0, due: false }
+        Self { framing, frame, splitter: EventSplitter::new(framing), events: 0, due: false }
     }
 
     /// Takes a chunk, and the position of the place in it, if it is there.
     fn feed(&mut self, place: Option<usize>, chunk: &Bytes, out: &mut TransformOutput) {
         let from = if self.due { Some(0) } else { place };
         self.due |= place.is_some();
-        let mut behind = from.filter(|from| *from == 0 && self.scanner.open().is_none());
+        let mut behind = from.filter(|from| *from == 0 && self.splitter.open().is_none());
         let mut events = 0;
-        self.scanner.scan(chunk, |at, carries| {
+        self.splitter.split(chunk, |EventEnd { at, carries }| {
             if behind.is_some_and(|behind| at > behind) {
                 return;
             }
@@ -206,7 +205,7 @@ impl Error {
         if !self.due {
             return;
         }
-        match (self.scanner.open(), self.framing) {
+        match (self.splitter.open(), self.framing) {
             (None, _) => self.strike(b"", out),
             (Some(open), Framing::Sse) => {
                 self.events += u64::from(open.carries);

@@ -22,7 +22,7 @@ use serde_json::{Map, Value};
 
 use super::error::error as error_body;
 use super::usage_names::USAGE;
-use crate::framing::{EventFrame, sse};
+use crate::framing::{EventFrame, Framing, events};
 use crate::json_view::{JsonView, items, says, text, text_or_empty};
 use crate::operation::StreamError;
 use crate::operation::{MergedStream, OperationRow};
@@ -100,7 +100,7 @@ fn merge(bytes: &[u8]) -> Option<MergedStream> {
     let mut message: Option<Map<String, Value>> = None;
     let mut blocks = BTreeMap::new();
     let (mut ended, mut failed) = (false, false);
-    for event in sse::events(bytes) {
+    for event in events(Framing::Sse, bytes) {
         if event.data.is_none() || event.is_done() {
             continue;
         }

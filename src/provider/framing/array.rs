@@ -1,39 +1,103 @@
-//! The elements of one JSON array.
+//! The framing with the elements of one JSON array.
 
 use std::borrow::Cow;
 
-use serde_json::value::RawValue;
-
 use super::event::{EventFrame, StreamEvent};
+use super::split_state::{EventEnd, OpenEvent};
 
-/// Iterates over the elements of an array. The bytes after the last complete element are one more
-/// event: it carries nothing if it is the closing bracket, else it is an incomplete element.
-pub(super) fn events(bytes: &[u8]) -> impl Iterator<Item = StreamEvent<'_>> {
-    let blank = |rest: &[u8]| {
-        rest.iter().take_while(|byte| byte.is_ascii_whitespace() || **byte == b',').count()
-    };
-    let start = blank(bytes);
-    let mut at = start + usize::from(bytes.get(start) == Some(&b'['));
-    let mut begin = 0;
-    std::iter::from_fn(move || {
-        at += blank(bytes.get(at..)?);
-        let rest = bytes.get(at..)?;
-        let mut values = serde_json::Deserializer::from_slice(rest).into_iter::<Box<RawValue>>();
-        if let Some(Ok(_)) = values.next() {
-            let end = at + values.byte_offset();
-            let data = Some(Cow::Borrowed(&bytes[at..end]));
-            let range = begin..end;
-            (at, begin) = (end, end);
-            return Some(StreamEvent { range, name: None, data, finished: true, failed: false });
+/// Finds the ends of elements. The end of the array is the end of an event without data.
+#[derive(Debug, Default)]
+pub(super) struct ArraySplitter {
+    state: State,
+    /// The array's own bracket has passed.
+    opened: bool,
+    /// Bytes have passed since the last element ended.
+    begun: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+enum State {
+    /// Before an element, or before the bracket that closes the array.
+    #[default]
+    Before,
+    /// In an array or an object, at this depth.
+    Nested(usize),
+    /// In a string at this depth, and whether the last byte was a backslash.
+    Text(usize, bool),
+    /// In a number or a word.
+    Plain,
+    /// After the array.
+    Closed,
+    /// In bytes after the array that do not belong to it.
+    Trailing,
+}
+
+impl ArraySplitter {
+    pub(super) fn next_end(&mut self, bytes: &[u8]) -> Option<EventEnd> {
+        for (at, byte) in bytes.iter().copied().enumerate() {
+            let ends = is_blank(byte) || byte == b']';
+            if matches!(self.state, State::Plain) && ends {
+                // The byte itself belongs to what follows.
+                return Some(self.end(at));
+            }
+            self.begun = true;
+            self.state = match (self.state, byte) {
+                (State::Before, _) => self.begin(byte),
+                (State::Closed, _) if !byte.is_ascii_whitespace() => State::Trailing,
+                (State::Nested(depth), b'"') => State::Text(depth, false),
+                (State::Nested(depth), b'{' | b'[') => State::Nested(depth + 1),
+                (State::Nested(1), b'}' | b']') | (State::Text(0, false), b'"') => {
+                    return Some(self.end(at + 1));
+                }
+                (State::Nested(depth), b'}' | b']') => State::Nested(depth - 1),
+                (State::Text(depth, true), _) => State::Text(depth, false),
+                (State::Text(depth, false), b'\\') => State::Text(depth, true),
+                (State::Text(depth, false), b'"') => State::Nested(depth),
+                (state, _) => state,
+            };
         }
-        let range = begin..bytes.len();
-        let closed = rest.trim_ascii_end() == b"]";
-        let cut = !closed && !rest.is_empty();
-        let data = cut.then_some(Cow::Borrowed(rest));
-        (at, begin) = (bytes.len() + 1, bytes.len());
-        let event = StreamEvent { range, name: None, data, finished: closed, failed: false };
-        (!event.range.is_empty()).then_some(event)
-    })
+        None
+    }
+
+    fn begin(&mut self, byte: u8) -> State {
+        if is_blank(byte) {
+            return State::Before;
+        }
+        let first = !std::mem::replace(&mut self.opened, true);
+        match byte {
+            b'[' if first => State::Before,
+            b']' => State::Closed,
+            b'{' | b'[' => State::Nested(1),
+            b'"' => State::Text(0, false),
+            _ => State::Plain,
+        }
+    }
+
+    fn end(&mut self, at: usize) -> EventEnd {
+        (self.begun, self.state) = (false, State::Before);
+        EventEnd { at, carries: true }
+    }
+
+    pub(super) fn open(&self) -> Option<OpenEvent> {
+        let carries = !matches!(self.state, State::Before | State::Closed);
+        let finished = matches!(self.state, State::Plain | State::Closed);
+        self.begun.then_some(OpenEvent { carries, finished, lost: false })
+    }
+}
+
+/// Whether a byte may stand between two elements.
+fn is_blank(byte: u8) -> bool {
+    byte.is_ascii_whitespace() || byte == b','
+}
+
+/// Reads one element, with the bytes before it since the last one.
+pub(super) fn read(bytes: &[u8], is_first: bool, carries: bool) -> StreamEvent<'_> {
+    let without_blanks = |bytes: &[u8]| bytes.iter().take_while(|byte| is_blank(**byte)).count();
+    let mut element = &bytes[without_blanks(bytes)..];
+    if is_first && let Some(rest) = element.strip_prefix(b"[") {
+        element = &rest[without_blanks(rest)..];
+    }
+    StreamEvent { data: carries.then_some(Cow::Borrowed(element)), ..StreamEvent::empty() }
 }
 
 /// The bytes of a whole array, one chunk per element; the last chunk ends the array.
@@ -54,6 +118,11 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::framing::{Framing, events as framed};
+
+    fn events(bytes: &[u8]) -> impl Iterator<Item = StreamEvent<'_>> {
+        framed(Framing::Array, bytes)
+    }
 
     fn seen(bytes: &[u8]) -> Vec<(Option<String>, bool)> {
         let text = |data: Cow<'_, [u8]>| String::from_utf8(data.into_owned()).unwrap();
@@ -76,6 +145,12 @@ mod tests {
         assert_eq!(seen(b"["), [(None, false)]);
         assert_eq!(seen(b"[]"), [(None, true)]);
         assert_eq!(seen(b""), []);
+    }
+
+    #[test]
+    fn bytes_after_the_array_are_a_cut_element() {
+        let found = seen(b"[1]\n x");
+        assert_eq!(found, [(Some("1".to_owned()), true), (Some("]\n x".to_owned()), false)]);
     }
 
     proptest! {

@@ -22,6 +22,11 @@ pub struct StreamEvent<'a> {
 }
 
 impl StreamEvent<'_> {
+    /// An event without a name or data, before its place in a buffer is known.
+    pub(super) fn empty() -> Self {
+        Self { range: 0..0, name: None, data: None, finished: false, failed: false }
+    }
+
     /// The data as JSON.
     pub fn json(&self) -> Option<Value> {
         serde_json::from_slice(self.data.as_deref()?).ok()

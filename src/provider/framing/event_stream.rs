@@ -15,7 +15,10 @@ use std::borrow::Cow;
 use super::event::{EventFrame, StreamEvent};
 
 mod rewrite;
-pub use rewrite::{BufferMessage, kept, messages};
+mod splitter;
+pub use rewrite::{BufferMessage, kept};
+pub(super) use splitter::MessageSplitter;
+use splitter::Prelude;
 
 /// Length of the two lengths and their checksum.
 const PRELUDE: usize = 12;
@@ -24,62 +27,21 @@ const TRAILER: usize = 4;
 /// The type of a text value in a header.
 const TEXT: u8 = 7;
 
-/// Iterates over the messages of a buffer.
-pub(super) fn events(bytes: &[u8]) -> impl Iterator<Item = StreamEvent<'_>> {
-    let mut at = 0;
-    std::iter::from_fn(move || {
-        let rest = bytes.get(at..).filter(|rest| !rest.is_empty())?;
-        let event = event(rest, at);
-        at = event.range.end;
-        Some(event)
-    })
+/// Reads one message, whose lengths are right.
+pub(super) fn read(bytes: &[u8]) -> StreamEvent<'_> {
+    let failed = StreamEvent { failed: true, ..StreamEvent::empty() };
+    let Some((headers, payload)) = parts(bytes) else { return failed };
+    let Some(kind) = Kind::of(headers) else { return failed };
+    let data = (!payload.is_empty()).then_some(Cow::Borrowed(payload));
+    StreamEvent { name: kind.name, data, failed: kind.failed, ..StreamEvent::empty() }
 }
 
-/// The first message of `rest`, which begins at `at` in its buffer.
-fn event(rest: &[u8], at: usize) -> StreamEvent<'_> {
-    match open(rest) {
-        Opened::Whole { length, headers, payload } => {
-            let range = at..at + length;
-            let Some(kind) = Kind::of(headers) else {
-                return StreamEvent { range, name: None, data: None, finished: true, failed: true };
-            };
-            let data = (!payload.is_empty()).then_some(Cow::Borrowed(payload));
-            StreamEvent { range, name: kind.name, data, finished: true, failed: kind.failed }
-        }
-        Opened::Broken { length, finished, failed } => {
-            StreamEvent { range: at..at + length, name: None, data: None, finished, failed }
-        }
-    }
-}
-
-/// What some bytes begin with.
-enum Opened<'a> {
-    /// A message with right lengths and checksums.
-    Whole { length: usize, headers: &'a [u8], payload: &'a [u8] },
-    /// This many bytes that are not a message.
-    Broken { length: usize, finished: bool, failed: bool },
-}
-
-fn open(rest: &[u8]) -> Opened<'_> {
-    let broken = |length, finished, failed| Opened::Broken { length, finished, failed };
-    let Some(prelude) = rest.get(..PRELUDE) else { return broken(rest.len(), false, false) };
-    let (Some(total), Some(headers), Some(sum)) =
-        (number(prelude, 0), number(prelude, 4), number(prelude, 8))
-    else {
-        return broken(rest.len(), false, true);
-    };
-    let (total, headers) = (total as usize, headers as usize);
-    let fits = total >= PRELUDE + TRAILER && headers <= total - PRELUDE - TRAILER;
-    if !fits || crc32fast::hash(&prelude[..8]) != sum {
-        return broken(rest.len(), false, true);
-    }
-    let Some(message) = rest.get(..total) else { return broken(rest.len(), false, false) };
-    let signed = &message[..total - TRAILER];
-    if number(message, total - TRAILER) != Some(crc32fast::hash(signed)) {
-        return broken(total, true, true);
-    }
-    let (headers, payload) = signed[PRELUDE..].split_at(headers);
-    Opened::Whole { length: total, headers, payload }
+/// The headers and the payload of a message; `None` if a length or a checksum is wrong.
+fn parts(message: &[u8]) -> Option<(&[u8], &[u8])> {
+    let prelude = Prelude::read(message.first_chunk()?)?;
+    let (signed, sum) = message.split_at_checked(prelude.total.checked_sub(TRAILER)?)?;
+    let is_whole = message.len() == prelude.total && number(sum, 0)? == crc32fast::hash(signed);
+    is_whole.then(|| signed[PRELUDE..].split_at(prelude.headers))
 }
 
 /// The number in the four bytes at `at`.

@@ -1,22 +1,37 @@
-//! JSON lines: one value per line.
+//! The framing with a JSON value on each line.
 
 use std::borrow::Cow;
 
 use super::event::{EventFrame, StreamEvent, one_line};
+use super::split_state::{EventEnd, OpenEvent};
 
-/// Iterates over the lines of a buffer.
-pub(super) fn events(bytes: &[u8]) -> impl Iterator<Item = StreamEvent<'_>> {
-    let mut at = 0;
-    std::iter::from_fn(move || {
-        let rest = bytes.get(at..).filter(|rest| !rest.is_empty())?;
-        let (length, finished) =
-            memchr::memchr(b'\n', rest).map_or((rest.len(), false), |end| (end + 1, true));
-        let line = rest[..length].trim_ascii();
-        let range = at..at + length;
-        at += length;
-        let data = (!line.is_empty()).then_some(Cow::Borrowed(line));
-        Some(StreamEvent { range, name: None, data, finished, failed: false })
-    })
+/// Finds the ends of lines.
+#[derive(Debug, Default)]
+pub(super) struct LineSplitter {
+    begun: bool,
+    carries: bool,
+}
+
+impl LineSplitter {
+    pub(super) fn next_end(&mut self, bytes: &[u8]) -> Option<EventEnd> {
+        let end = memchr::memchr(b'\n', bytes);
+        let part = &bytes[..end.unwrap_or(bytes.len())];
+        self.begun |= !part.is_empty();
+        self.carries |= !part.trim_ascii().is_empty();
+        let Self { carries, .. } = end.map(|_| std::mem::take(self))?;
+        Some(EventEnd { at: part.len() + 1, carries })
+    }
+
+    pub(super) fn open(&self) -> Option<OpenEvent> {
+        let carries = self.carries;
+        self.begun.then_some(OpenEvent { carries, finished: false, lost: false })
+    }
+}
+
+/// Reads one line.
+pub(super) fn read(line: &[u8]) -> StreamEvent<'_> {
+    let line = line.trim_ascii();
+    StreamEvent { data: (!line.is_empty()).then_some(Cow::Borrowed(line)), ..StreamEvent::empty() }
 }
 
 /// The bytes of an event.

@@ -4,14 +4,19 @@
 //! stream's events say is up to the reader and writer of each operation.
 
 mod array;
+mod buffer_events;
 mod event;
+mod event_splitter;
 mod event_stream;
 mod json_lines;
-pub(super) mod sse;
+mod split_state;
+mod sse;
 
+pub use buffer_events::{BufferEvents, events, messages, sse_lines};
 pub use event::{EventFrame, StreamEvent};
-pub use event_stream::{BufferMessage, kept, messages};
-pub use sse::lines as sse_lines;
+pub use event_splitter::EventSplitter;
+pub use event_stream::{BufferMessage, kept};
+pub use split_state::{EventEnd, OpenEvent};
 
 /// The way in which a stream separates its events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -35,16 +40,6 @@ const MEDIA: [(&str, Framing); 6] = [
     ("application/stream+json", Framing::Lines),
     ("application/vnd.amazon.eventstream", Framing::EventStream),
 ];
-
-/// Iterates over the events of a buffer, in order. An incomplete event is the last.
-pub fn events(framing: Framing, bytes: &[u8]) -> Box<dyn Iterator<Item = StreamEvent<'_>> + '_> {
-    match framing {
-        Framing::Sse => Box::new(sse::events(bytes)),
-        Framing::Lines => Box::new(json_lines::events(bytes)),
-        Framing::Array => Box::new(array::events(bytes)),
-        Framing::EventStream => Box::new(event_stream::events(bytes)),
-    }
-}
 
 impl Framing {
     /// The framing for a media type (without parameters, in any case); `None` for all others, such

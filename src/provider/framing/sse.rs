@@ -1,80 +1,39 @@
-//! The reader of server-sent events in a buffer, without losing a byte.
+//! The framing of server-sent events.
 //!
-//! [`events`] iterates over the blocks of a buffer. The ranges of its events are contiguous and
-//! cover the whole buffer, comments, blank lines and a byte-order mark included. Line ends may be
-//! LF, CRLF or CR, mixed.
+//! An event ends with a blank line. Lines end with LF, CRLF or CR, mixed. A byte order mark may
+//! precede the first line. The format is that of the WHATWG's HTML standard, section 9.2.
+
+mod splitter;
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 use super::event::{EventFrame, StreamEvent, one_line};
+pub(super) use splitter::SseSplitter;
 
-/// The events of a buffer.
-#[derive(Clone, Debug)]
-pub struct SseEvents<'a> {
-    bytes: &'a [u8],
-    at: usize,
-}
+/// The byte order mark that may precede the first line.
+const MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Iterates over the events of a buffer, in order.
-pub fn events(bytes: &[u8]) -> SseEvents<'_> {
-    SseEvents { bytes, at: 0 }
-}
-
-impl<'a> SseEvents<'a> {
-    /// The next line without its end, and whether it had one.
-    fn line(&mut self) -> Option<(&'a [u8], bool)> {
-        let start = self.at;
-        let rest = self.bytes.get(start..).filter(|rest| !rest.is_empty())?;
-        let Some(length) = memchr::memchr2(b'\n', b'\r', rest) else {
-            self.at = self.bytes.len();
-            return Some((rest, false));
-        };
-        let pair = rest[length..].starts_with(b"\r\n");
-        self.at = start + length + if pair { 2 } else { 1 };
-        Some((&rest[..length], true))
+/// Reads one event, comments and blank lines included.
+pub(super) fn read(bytes: &[u8], is_first: bool) -> StreamEvent<'_> {
+    let mut event = StreamEvent::empty();
+    for line in lines(bytes, is_first) {
+        field(&mut event, &bytes[line]);
     }
+    event
 }
 
-impl<'a> Iterator for SseEvents<'a> {
-    type Item = StreamEvent<'a>;
-
-    fn next(&mut self) -> Option<StreamEvent<'a>> {
-        let start = self.at;
-        let mut event = StreamEvent {
-            range: start..start,
-            name: None,
-            data: None,
-            finished: false,
-            failed: false,
-        };
-        while let Some((mut line, ended)) = self.line() {
-            if event.range.end == 0 {
-                line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
-            }
-            event.range.end = self.at;
-            if line.is_empty() && ended {
-                event.finished = true;
-                break;
-            }
-            field(&mut event, line);
-        }
-        (event.range.end > start).then_some(event)
-    }
-}
-
-/// Iterates over the lines of a buffer: the range of each, without its end, and the number of its
-/// event.
-pub fn lines(bytes: &[u8]) -> impl Iterator<Item = (Range<usize>, usize)> + '_ {
-    let mut left = events(bytes);
-    let mut event = 0;
+/// Iterates over the places of an event's lines, without their ends.
+pub fn lines(bytes: &[u8], is_first: bool) -> impl Iterator<Item = Range<usize>> + '_ {
+    let mut at = if is_first && bytes.starts_with(MARK) { MARK.len() } else { 0 };
     std::iter::from_fn(move || {
-        let start = left.at;
-        let (line, _) = left.line()?;
-        let bom = if start == 0 && line.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
-        let this = event;
-        event += usize::from(line.len() == bom);
-        Some((start + bom..start + line.len(), this))
+        let (start, rest) = (at, bytes.get(at..).filter(|rest| !rest.is_empty())?);
+        let Some(length) = memchr::memchr2(b'\n', b'\r', rest) else {
+            at = bytes.len();
+            return Some(start..at);
+        };
+        at = start + length + if rest[length..].starts_with(b"\r\n") { 2 } else { 1 };
+        Some(start..start + length)
     })
 }
 

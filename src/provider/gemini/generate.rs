@@ -19,7 +19,7 @@ use serde_json::Value;
 
 use super::error::error as error_body;
 use super::usage_names::USAGE;
-use crate::framing::{EventFrame, Framing, events, sse};
+use crate::framing::{EventFrame, Framing, events};
 use crate::json_view::{JsonView, items, nested, text, text_or_empty};
 use crate::operation::OperationRow;
 use crate::operation::StreamError;
@@ -101,7 +101,8 @@ fn whole(bytes: &[u8]) -> Option<Answer> {
 
 /// Reads a stream of server-sent events, or what arrived of it.
 fn stream(bytes: &[u8]) -> Option<Answer> {
-    let data: Vec<Cow<'_, [u8]>> = sse::events(bytes).filter_map(|event| event.data).collect();
+    let data: Vec<Cow<'_, [u8]>> =
+        events(Framing::Sse, bytes).filter_map(|event| event.data).collect();
     let borrowed: Result<Vec<_>, _> =
         data.iter().map(|data| loomrec_identity::parse(data)).collect();
     match borrowed {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::stream_error::stream_error;
 use crate::answer_draft::{AnswerDraft, pieces};
 use crate::answer_form::{ModeError, TranscriptFormat};
-use crate::framing::{EventFrame, sse};
+use crate::framing::{EventFrame, Framing, events};
 use crate::json_view::{self, JsonView, count, nested, text_or_empty};
 use crate::operation::ResponseFormat;
 use crate::operation::{MergedStream, ObjectView, OperationRow};
@@ -89,7 +89,7 @@ fn usage<D: JsonView>(usage: &D) -> Option<TokenUsage> {
 /// Reads a stream, or what arrived of it; `None` if it has none of its events.
 fn stream(bytes: &[u8]) -> Option<Answer> {
     let mut arrived: Option<Answer> = None;
-    for event in sse::events(bytes).filter_map(|event| event.json()) {
+    for event in events(Framing::Sse, bytes).filter_map(|event| event.json()) {
         match text_or_empty(&event, "type").as_ref() {
             DONE => return complete(&event),
             DELTA => {
@@ -110,7 +110,7 @@ fn stream(bytes: &[u8]) -> Option<Answer> {
 fn merge(bytes: &[u8]) -> Option<MergedStream> {
     let mut merged = MergedStream { body: ObjectView::new(), ended: false, failed: false };
     let mut seen = false;
-    for event in sse::events(bytes) {
+    for event in events(Framing::Sse, bytes) {
         if event.is_done() || event.data.is_none() {
             continue;
         }

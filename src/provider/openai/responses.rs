@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use memchr::memmem;
 use serde_json::{Value, json};
 
-use crate::framing::{EventFrame, sse};
+use crate::framing::{EventFrame, Framing, events};
 use crate::json_view::{JsonView, count, items, nested, says, text, text_or_empty};
 use crate::operation::StreamError;
 use crate::operation::{OperationRow, UsageNames};
@@ -124,7 +124,7 @@ struct Item {
 /// Reads a stream, or what arrived of it; `None` if it has no Responses event. A terminal event
 /// repeats everything before it, so it alone is read.
 fn stream(bytes: &[u8]) -> Option<Answer> {
-    let terminal = sse::events(bytes).filter_map(|event| event.data).find_map(|data| {
+    let terminal = events(Framing::Sse, bytes).filter_map(|event| event.data).find_map(|data| {
         let words = TERMINAL.iter().any(|word| memmem::find(&data, word.as_bytes()).is_some());
         let read = || json_view::whole(&data, |json| terminal(json), terminal);
         words.then(read).flatten()
@@ -148,7 +148,7 @@ fn terminal<D: JsonView>(event: &D) -> Option<Option<Answer>> {
 fn pieces(bytes: &[u8]) -> Option<Answer> {
     let mut opened: Option<Value> = None;
     let mut output: BTreeMap<u64, Item> = BTreeMap::new();
-    for event in sse::events(bytes) {
+    for event in events(Framing::Sse, bytes) {
         let Some(mut data) = event.json() else {
             continue;
         };

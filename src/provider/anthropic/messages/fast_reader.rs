@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::framing::sse;
+use crate::framing::{Framing, events};
 use crate::json_view::{JsonView, text};
 use crate::{Answer, ToolCall};
 use loomrec_identity::Json;
@@ -29,7 +29,7 @@ struct Block<'a> {
 /// one that the stream has no `message_start`.
 pub(super) fn read(bytes: &[u8]) -> Option<Option<Answer>> {
     let mut brief = Brief::default();
-    for event in sse::events(bytes) {
+    for event in events(Framing::Sse, bytes) {
         if event.data.is_none() || event.is_done() {
             continue;
         }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::{Opened, PRELUDE, TEXT, TRAILER, header, message, open};
+use super::{PRELUDE, TEXT, TRAILER, header, message, parts};
 
 /// The type of a bytes value in a header.
 const BYTES: u8 = 6;
@@ -16,23 +16,6 @@ pub struct BufferMessage<'a> {
     parts: Option<(&'a [u8], &'a [u8])>,
 }
 
-/// Iterates over the messages of a buffer. Their ranges are contiguous and cover it.
-pub fn messages(bytes: &[u8]) -> impl Iterator<Item = BufferMessage<'_>> {
-    let mut at = 0;
-    std::iter::from_fn(move || {
-        let rest = bytes.get(at..).filter(|rest| !rest.is_empty())?;
-        let (length, parts) = match open(rest) {
-            Opened::Whole { length, headers, payload } => {
-                (length, whole(headers).then_some((headers, payload)))
-            }
-            Opened::Broken { length, .. } => (length, None),
-        };
-        let range = at..at + length;
-        at = range.end;
-        Some(BufferMessage { range, parts })
-    })
-}
-
 fn whole(mut headers: &[u8]) -> bool {
     while !headers.is_empty() {
         let Some((_, _, rest)) = header(headers) else { return false };
@@ -42,6 +25,11 @@ fn whole(mut headers: &[u8]) -> bool {
 }
 
 impl<'a> BufferMessage<'a> {
+    /// The message that `bytes` are, at this place in their buffer.
+    pub(in crate::framing) fn read(bytes: &'a [u8], range: Range<usize>) -> Self {
+        Self { range, parts: parts(bytes).filter(|(headers, _)| whole(headers)) }
+    }
+
     /// Whether it decodes.
     pub fn is_whole(&self) -> bool {
         self.parts.is_some()

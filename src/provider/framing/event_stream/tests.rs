@@ -4,6 +4,11 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::framing::{Framing, events as framed};
+
+fn events(bytes: &[u8]) -> impl Iterator<Item = StreamEvent<'_>> {
+    framed(Framing::EventStream, bytes)
+}
 
 /// A message as botocore's own parser accepts it.
 const REAL: &str = "AAAAnwAAAFfDe6v/CzpldmVudC10eXBlBwARY29udGVudEJsb2NrRGVsdGENOmNvbnRlbnQtdHlwZQcAEGFwcGxpY2F0aW9uL2pzb24NOm1lc3NhZ2UtdHlwZQcABWV2ZW50eyJjb250ZW50QmxvY2tJbmRleCI6MCwiZGVsdGEiOnsidGV4dCI6IkhpIn0sInAiOiJhYmNkIn3yrOX/";

@@ -1,6 +1,11 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::framing::{Framing, events as framed};
+
+fn events(bytes: &[u8]) -> impl Iterator<Item = StreamEvent<'_>> {
+    framed(Framing::Sse, bytes)
+}
 
 /// The name and data of each event, and whether it was finished.
 fn seen(bytes: &[u8]) -> Vec<(Option<String>, Option<String>, bool)> {

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use crate::framing::sse;
+use crate::framing::{Framing, events};
 use crate::json_view::JsonView;
 use crate::{Answer, ToolCall};
 use loomrec_identity::Json;
@@ -40,7 +40,7 @@ struct Call<'a> {
 /// one that no chunk has `choices`.
 pub(super) fn read(bytes: &[u8]) -> Option<Option<Answer>> {
     let mut brief = Brief::default();
-    for event in sse::events(bytes) {
+    for event in events(Framing::Sse, bytes) {
         if event.data.is_none() || event.is_done() {
             continue;
         }

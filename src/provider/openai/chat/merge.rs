@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use crate::framing::sse;
+use crate::framing::{Framing, events};
 use crate::operation::MergedStream;
 
 /// One choice while its chunks arrive.
@@ -27,7 +27,7 @@ pub(crate) fn merge_chunks(
 ) -> Option<MergedStream> {
     let mut merged = MergedStream { body: Map::new(), ended: false, failed: false };
     let mut choices = BTreeMap::new();
-    for event in sse::events(bytes) {
+    for event in events(Framing::Sse, bytes) {
         if event.is_done() {
             merged.ended = true;
         } else if let Some(Value::Object(mut chunk)) = event.json() {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::is_terminal;
-use crate::framing::sse;
+use crate::framing::{Framing, events};
 use crate::json_view::{count, text_or_empty};
 use crate::operation::{MergedStream, ObjectView};
 
@@ -15,7 +15,7 @@ pub(super) fn merge(bytes: &[u8]) -> Option<MergedStream> {
     let mut merged = MergedStream { body: ObjectView::new(), ended: false, failed: false };
     let mut items = BTreeMap::new();
     let mut seen = false;
-    for event in sse::events(bytes) {
+    for event in events(Framing::Sse, bytes) {
         if event.data.is_none() || event.is_done() {
             continue;
         }

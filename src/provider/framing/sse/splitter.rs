@@ -1,15 +1,14 @@
-//! The scanner that finds where server-sent events end: after a blank line.
+//! The ends of server-sent events: each is after a blank line.
 
-use super::OpenEvent;
+use super::super::split_state::{EventEnd, OpenEvent};
+use super::MARK;
 
-/// The byte order mark, which may precede the first line.
-const MARK: &[u8] = b"\xef\xbb\xbf";
 /// How many bytes of a line show whether it carries data.
 const BEGINNING: usize = MARK.len() + b"data:".len();
 
-/// The state of the scan.
+/// Finds the ends of events.
 #[derive(Debug, Default)]
-pub(crate) struct Sse {
+pub(in crate::framing) struct SseSplitter {
     /// The first bytes of the line.
     beginning: [u8; BEGINNING],
     /// The length of the line so far.
@@ -24,36 +23,37 @@ pub(crate) struct Sse {
     after_cr: Option<bool>,
 }
 
-impl Sse {
-    pub(super) fn scan(&mut self, chunk: &[u8], on: &mut impl FnMut(usize, bool)) {
+impl SseSplitter {
+    pub(in crate::framing) fn next_end(&mut self, bytes: &[u8]) -> Option<EventEnd> {
         let mut at = 0;
-        if !chunk.is_empty()
+        if !bytes.is_empty()
             && let Some(blank) = self.after_cr.take()
         {
-            at = usize::from(chunk[0] == b'\n');
+            at = usize::from(bytes[0] == b'\n');
             if blank {
-                self.end_event(at, on);
+                return Some(self.end_event(at));
             }
         }
-        while let Some(length) = memchr::memchr2(b'\n', b'\r', &chunk[at..]) {
-            self.take(&chunk[at..at + length]);
+        while let Some(length) = memchr::memchr2(b'\n', b'\r', &bytes[at..]) {
+            self.take(&bytes[at..at + length]);
             at += length + 1;
             let blank = self.end_line();
-            if chunk[at - 1] == b'\r' {
-                match chunk.get(at) {
+            if bytes[at - 1] == b'\r' {
+                match bytes.get(at) {
                     Some(b'\n') => at += 1,
                     Some(_) => {}
                     None => {
                         self.after_cr = Some(blank);
-                        return;
+                        return None;
                     }
                 }
             }
             if blank {
-                self.end_event(at, on);
+                return Some(self.end_event(at));
             }
         }
-        self.take(&chunk[at..]);
+        self.take(&bytes[at..]);
+        None
     }
 
     fn take(&mut self, part: &[u8]) {
@@ -65,7 +65,7 @@ impl Sse {
         self.length = self.length.saturating_add(part.len());
     }
 
-    /// Whether the line so far is a data line.
+    /// Whether the line so far is one of data.
     fn is_data(&self) -> bool {
         let line = self.line();
         line.starts_with(b"data:") || (line == b"data" && self.length <= BEGINNING)
@@ -77,7 +77,7 @@ impl Sse {
         if self.later { line } else { line.strip_prefix(MARK).unwrap_or(line) }
     }
 
-    /// Whether the line that ends here is blank.
+    /// Ends the line, and returns whether it is blank.
     fn end_line(&mut self) -> bool {
         let blank = self.line().is_empty();
         self.carries |= self.is_data();
@@ -85,13 +85,14 @@ impl Sse {
         blank
     }
 
-    fn end_event(&mut self, at: usize, on: &mut impl FnMut(usize, bool)) {
-        on(at, self.carries);
-        (self.begun, self.carries) = (false, false);
+    fn end_event(&mut self, at: usize) -> EventEnd {
+        self.begun = false;
+        EventEnd { at, carries: std::mem::take(&mut self.carries) }
     }
 
-    pub(super) fn open(&self) -> Option<OpenEvent> {
+    pub(in crate::framing) fn open(&self) -> Option<OpenEvent> {
         let carries = self.carries || self.is_data();
-        self.begun.then_some(OpenEvent { carries, finished: self.after_cr == Some(true) })
+        let finished = self.after_cr == Some(true);
+        self.begun.then_some(OpenEvent { carries, finished, lost: false })
     }
 }

@@ -2,18 +2,33 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::test_calls::{FRAMINGS, split, stream};
-use loomrec_provider::framing::events;
+use crate::framing::{EventFrame, events};
+
+const FRAMINGS: [Framing; 4] = [Framing::Sse, Framing::Lines, Framing::Array, Framing::EventStream];
+
+/// A stream of these values.
+fn stream(framing: Framing, data: &[serde_json::Value]) -> Vec<u8> {
+    let frames: Vec<_> = data.iter().cloned().map(EventFrame::unnamed).collect();
+    framing.write(&frames).concat()
+}
+
+/// The bytes, split at these places.
+fn split<'a>(bytes: &'a [u8], cuts: &[prop::sample::Index]) -> Vec<&'a [u8]> {
+    let mut places: Vec<usize> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();
+    places.extend([0, bytes.len()]);
+    places.sort_unstable();
+    places.windows(2).map(|pair| &bytes[pair[0]..pair[1]]).collect()
+}
 
 /// The ends of the events in a stream that comes in pieces, and what is open at its end.
 fn scanned(framing: Framing, pieces: &[&[u8]]) -> (Vec<(usize, bool)>, Option<OpenEvent>) {
-    let mut scanner = EventScanner::new(framing);
+    let mut splitter = EventSplitter::new(framing);
     let (mut ends, mut at) = (vec![], 0);
     for piece in pieces {
-        scanner.scan(piece, |end, carries| ends.push((at + end, carries)));
+        splitter.split(piece, |end| ends.push((at + end.at, end.carries)));
         at += piece.len();
     }
-    (ends, scanner.open())
+    (ends, splitter.open())
 }
 
 /// The same, as the framing finds them in the whole stream.
@@ -43,7 +58,7 @@ fn text() -> impl Strategy<Value = Vec<u8>> {
 fn an_array_ends_with_something_that_carries_nothing() {
     let (ends, open) = scanned(Framing::Array, &[b"[{\"a\":\"]\\\"}\"},", b" [2], \"x\" ,3]\n"]);
     assert_eq!(ends, [(13, true), (18, true), (23, true), (26, true)]);
-    assert_eq!(open, Some(OpenEvent { carries: false, finished: true }));
+    assert_eq!(open, Some(OpenEvent { carries: false, finished: true, lost: false }));
 }
 
 #[test]
@@ -63,7 +78,7 @@ proptest! {
     ) {
         for framing in [Framing::Sse, Framing::Lines] {
             let (mut ends, open) = scanned(framing, &split(&bytes, &cuts));
-            if let Some(OpenEvent { carries, finished: true }) = open {
+            if let Some(OpenEvent { carries, finished: true, .. }) = open {
                 ends.push((bytes.len(), carries));
             }
             prop_assert_eq!(&ends, &expected(framing, &bytes));

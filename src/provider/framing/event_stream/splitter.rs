@@ -1,0 +1,81 @@
+//! The ends of event stream messages: each message begins with its length.
+
+use super::super::split_state::{EventEnd, OpenEvent};
+use super::{PRELUDE, TRAILER, number};
+
+/// The lengths at the beginning of a message.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Prelude {
+    /// The length of the message.
+    pub(super) total: usize,
+    /// The length of its headers.
+    pub(super) headers: usize,
+}
+
+impl Prelude {
+    /// Reads the lengths; `None` if the checksum or the lengths are wrong.
+    pub(super) fn read(bytes: &[u8; PRELUDE]) -> Option<Self> {
+        let (total, headers) = (number(bytes, 0)? as usize, number(bytes, 4)? as usize);
+        let fits = headers <= total.checked_sub(PRELUDE + TRAILER)?;
+        let is_right = fits && number(bytes, 8)? == crc32fast::hash(&bytes[..8]);
+        is_right.then_some(Self { total, headers })
+    }
+
+    fn has_payload(self) -> bool {
+        self.total > PRELUDE + self.headers + TRAILER
+    }
+}
+
+/// Finds the ends of messages.
+#[derive(Debug, Default)]
+pub(in crate::framing) struct MessageSplitter {
+    prelude: [u8; PRELUDE],
+    /// How many bytes of the prelude have passed.
+    passed: usize,
+    /// How many bytes of the message follow.
+    left: usize,
+    carries: bool,
+    /// Whether a length was wrong, so that no later message can be found.
+    lost: bool,
+}
+
+impl MessageSplitter {
+    pub(in crate::framing) fn next_end(&mut self, bytes: &[u8]) -> Option<EventEnd> {
+        let mut rest = bytes;
+        while !rest.is_empty() && !self.lost {
+            if self.passed < PRELUDE {
+                let length = rest.len().min(PRELUDE - self.passed);
+                self.prelude[self.passed..self.passed + length].copy_from_slice(&rest[..length]);
+                self.passed += length;
+                rest = &rest[length..];
+                if self.passed == PRELUDE {
+                    self.open_message();
+                }
+                continue;
+            }
+            let length = self.left.min(rest.len());
+            rest = &rest[length..];
+            self.left -= length;
+            if self.left == 0 {
+                let Self { carries, .. } = std::mem::take(self);
+                return Some(EventEnd { at: bytes.len() - rest.len(), carries });
+            }
+        }
+        None
+    }
+
+    fn open_message(&mut self) {
+        match Prelude::read(&self.prelude) {
+            Some(prelude) => {
+                self.left = prelude.total - PRELUDE;
+                self.carries = prelude.has_payload();
+            }
+            None => self.lost = true,
+        }
+    }
+
+    pub(in crate::framing) fn open(&self) -> Option<OpenEvent> {
+        let Self { carries, lost, .. } = *self;
+        (self.passed > 0).then_some(OpenEvent { carries, finished: false, lost })
+    }
+}
