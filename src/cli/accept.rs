@@ -182,7 +182,9 @@ fn unknown(desk: &ReviewDesk, error: &NoChoice) -> CommandFailure {
             (format!("{key:?} means {} keys of {new}: add digits", keys.len()), keys)
         }
         NoChoice::Short { key } => (
-            format!("{key:?} is no step id of {new}, and the beginning of a hash needs 4 digits"),
+            format!(
+                "{key:?} is not a step id of {new}, and the beginning of a hash needs 4 digits"
+            ),
             &[],
         ),
         NoChoice::Unknown { key, near } => {

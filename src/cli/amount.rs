@@ -19,7 +19,7 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
     let wrong = "it takes a whole number and a unit: 45s, 90m (minutes), 12h, 30d, 8w";
     let (_, seconds) = UNITS.iter().find(|(name, _)| *name == unit.trim_start()).ok_or(wrong)?;
     let number: u64 = number.parse().map_err(|_| wrong)?;
-    let total = number.checked_mul(*seconds).ok_or("this is longer than time itself")?;
+    let total = number.checked_mul(*seconds).ok_or("this is too long")?;
     Ok(Duration::from_secs(total))
 }
 

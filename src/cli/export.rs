@@ -36,7 +36,9 @@ pub(super) fn run(args: &ExportArgs) -> Result<u8, CommandFailure> {
         (false, _) => writer,
         (true, ForeignFormat::OpenAiBatch) => writer.answers(),
         (true, _) => {
-            return Err(CommandFailure::usage("--answers: only openai-batch has them apart"));
+            return Err(CommandFailure::usage(
+                "--answers: only openai-batch has answers in a file of their own",
+            ));
         }
     };
     let (transfer, target) = match &args.output {

@@ -173,8 +173,8 @@ pub fn check(planned: &PlannedFaults, matcher: &Matcher) -> Result<(), CommandFa
         let hashes = &rule.when.request_hash;
         if let Some(hash) = hashes.iter().find(|hash| !matcher.knows_hash(hash)) {
             return Err(CommandFailure::usage(format!(
-                "{place}rule {:?} would never come: no recorded call has a request_hash that begins \
-                 with {hash}; `loomrec ls` lists them",
+                "{place}rule {:?} would never apply: no recorded call has a request_hash that \
+                 begins with {hash}; `loomrec ls` lists them",
                 rule.name
             )));
         }
@@ -205,7 +205,7 @@ fn among(
     };
     let name = &rule.name;
     Err(CommandFailure::usage(format!(
-        "{place}rule {name:?} would never come: there is no {what} {unknown:?}; {hint}"
+        "{place}rule {name:?} would never apply: there is no {what} {unknown:?}; {hint}"
     )))
 }
 

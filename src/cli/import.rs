@@ -106,7 +106,7 @@ fn open_target(path: &RecordingLocation, output: &Output) -> Result<Recording, C
     let recording = serve_setup::open_to_change(path, output)?;
     if recording.meta().waits_for().is_some() {
         return Err(CommandFailure::usage(
-            "--into: what waits for a review is no recording to add to",
+            "--into: this file holds pending changes; name a recording",
         ));
     }
     Ok(recording)
@@ -126,12 +126,12 @@ fn report(
         output.info(&transfer.text(&target));
     }
     if transfer.count() == 0 {
-        output.error(&format!("nothing came over; {target} is as it was"));
+        output.error(&format!("nothing was imported; {target} is unchanged"));
         return Ok(NO);
     }
     if transfer.damaged() > 0 {
         output.error(&format!(
-            "{} of the calls could not be brought over as they were: see what was left out",
+            "{} of the calls could not be imported as they are: see what was left out",
             transfer.damaged()
         ));
         return Ok(NO);
@@ -269,7 +269,7 @@ impl Reader<'_> {
             (Some(rules), Some(requests)) => self.apply(rules, &requests.into()),
             (None, Some(requests)) if beside.requests.is_none() => {
                 Err(CommandFailure::usage(format!(
-                    "--requests {}: none of the files has its requests elsewhere",
+                    "--requests {}: none of the files needs a file of requests",
                     requests.display()
                 )))
             }

@@ -107,8 +107,8 @@ fn rules(sides: &[MergeSide], unite: bool) -> Result<IdentityRules, CommandFailu
                 return Err(CommandFailure::new(
                     USAGE,
                     format!(
-                        "{} and {} were recorded under other --ignore rules ({}; {}): \
-                         --unite-rules makes all keys anew under all of these",
+                        "{} and {} were recorded under different --ignore rules ({}; {}): \
+                         --unite-rules recomputes all keys under all of them",
                         other.label(),
                         side.label(),
                         other.words(),

@@ -48,7 +48,7 @@ pub(super) fn refuse_within<'a>(
     {
         None => Ok(()),
         Some(recording) => Err(CommandFailure::usage(format!(
-            "{flag} {}: it would stand among the entries of {}: name a file elsewhere",
+            "{flag} {}: it would be among the entries of {}: name a file elsewhere",
             path.display(),
             recording.display()
         ))),

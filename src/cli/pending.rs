@@ -70,7 +70,7 @@ fn found(output: &Output) -> Vec<RecordingLocation> {
             match Recording::open(entry.path()) {
                 Ok(waiting) if waiting.meta().waits_for().is_none() => {}
                 Ok(_) if !is_there(&file) => output.warning(&format!(
-                    "{} holds what waits for a recording that is gone: {} is not there",
+                    "{} holds pending items for a missing recording: {} does not exist",
                     entry.path().display(),
                     file.display()
                 )),

@@ -29,7 +29,7 @@ pub(super) fn run(args: &PruneArgs) -> Result<u8, CommandFailure> {
     let asked = !args.unused.is_empty() || !args.journal.is_empty() || args.older_than.is_some();
     if !asked && args.upstream.is_none() && args.model.is_none() {
         return Err(CommandFailure::usage(
-            "which takes are to go? Those not used in a run (--unused RECEIPT, --journal \
+            "say which takes to prune: those not used in a run (--unused RECEIPT, --journal \
              JOURNAL), old ones (--older-than 90d), those of an --upstream or a --model",
         ));
     }
@@ -169,10 +169,10 @@ impl Pruned {
         let file = terminal::line(&file);
         let bytes = self.bytes();
         text.push_str(&match (count, args.apply) {
-            (0, _) => format!("{file}: none of its {all} takes would go\n"),
+            (0, _) => format!("{file}: none of its {all} takes would be pruned\n"),
             (_, true) => format!("{file}: {count} of {all} takes pruned, {bytes} bytes\n"),
             (_, false) => format!(
-                "{file}: {count} of {all} takes would go, {bytes} bytes; nothing is changed \
+                "{file}: {count} of {all} takes would be pruned, {bytes} bytes; nothing is changed \
                  without --apply\n"
             ),
         });

@@ -217,7 +217,7 @@ impl Receipt {
         let unfired = unfired.unwrap_or_default();
         if !unfired.is_empty() && !flags.allow_unfired {
             self.complaints.push(format!(
-                "fault rules that never came to anything (--allow-unfired permits that): {}",
+                "fault rules that never applied (--allow-unfired permits that): {}",
                 unfired.join(", ")
             ));
         }

@@ -166,8 +166,8 @@ pub(super) fn on_told((counters, metrics): Counts, notify: OnNotice) -> OnAppend
     Arc::new(move |event: AppenderEvent<'_>| match event {
         AppenderEvent::Note(note) => report_event(note, &counters, &notify),
         AppenderEvent::CompactionFailed(reason) => notify(UserNotice::Warning(&format!(
-            "what is recorded stays in the log beside the recording for now: failed to {reason}; \
-             traffic and recording go on, and it is tried again"
+            "recorded calls stay in the log beside the recording for now: failed to {reason}; \
+             traffic and recording go on, and loomrec tries again"
         ))),
         AppenderEvent::Compacted(took) => metrics.compaction(took),
         AppenderEvent::Lost(reason, names) => {
@@ -202,7 +202,7 @@ fn add_failures(receipt: &mut Receipt, allowed: bool) {
     let all = failed > 0 && failed == receipt.recorded && receipt.served == 0;
     if all && !allowed {
         receipt.all_failed = true;
-        let text = "every call failed: mend the cause and record again (--keep-failures permits \
+        let text = "every call failed: fix the cause and record again (--keep-failures permits \
                     that)";
         receipt.complaints.push(text.to_owned());
     }
@@ -263,15 +263,15 @@ fn receipt(args: &RecordArgs, ran: &RunResult) -> Receipt {
     receipt.notes.extend(serve_setup::useless_rules(&proxy.redactor));
     if receipt.unkept > 0 {
         receipt.complaints.push(format!(
-            "{} exchanges are NOT in {}: mend the cause and record again",
+            "{} exchanges are NOT in {}: fix the cause and record again",
             receipt.unkept,
             args.recording.display()
         ));
     }
     if let Some(reason) = &receipt.more.unfolded {
         receipt.complaints.push(format!(
-            "{path} is not up to date: failed to {reason}; what is missing there is safe in \
-             {log} or {folding}: mend the cause, then run `loomrec verify --fix {path}`",
+            "{path} is not up to date: failed to {reason}; what is missing there is safe in {log} \
+             or {folding}: fix the cause, then run `loomrec verify --fix {path}`",
             path = args.recording.display(),
             log = args.recording.beside(".log").display(),
             folding = args.recording.beside(".folding").display(),

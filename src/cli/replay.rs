@@ -197,7 +197,7 @@ fn receipt(args: &ReplayArgs, ran: &RunResult) -> Receipt {
     }
     let left = told.map_or(0, |told| told.left);
     if args.fail_unused && left > 0 {
-        receipt.complaints.push(format!("calls of the script that no call came to: {left}"));
+        receipt.complaints.push(format!("calls of the script that no call used: {left}"));
     }
     let answered = receipt.served + receipt.defaulted + receipt.forwarded + scripted;
     receipt.came = answered

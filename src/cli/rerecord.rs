@@ -133,7 +133,8 @@ fn shown(
     match (total, collected.done) {
         (0, 0) => output.info("there is nothing to send"),
         (0, done) => output.info(&format!(
-            "there is nothing to send: the new answers ({done}) are there already; --again asks anew"
+            "there is nothing to send: the new answers ({done}) are there already; --again sends \
+             them again"
         )),
         _ => return print(&format!("{}\nnothing was sent (--dry-run)\n", collected.plan.text())),
     }
@@ -165,7 +166,7 @@ fn refuse(
     for (why, keys) in &collected.unsendable {
         text.push_str(&format!("\n  {}: {why}", names(keys)));
     }
-    text.push_str("\nmend that, choose calls with --only, or leave these out with --skip");
+    text.push_str("\nfix that, choose calls with --only, or leave these out with --skip");
     Err(CommandFailure::usage(text))
 }
 

@@ -103,7 +103,7 @@ pub(super) fn summary(desk: &ReviewDesk, done: AppliedReview) -> String {
     if done.accepted + done.made > 0 {
         text.push_str(&format!("next: git add {}\n", terminal::line(&show::quoted(&file))));
     } else if done.rejected > 0 {
-        text.push_str(&format!("{shown} is as it was\n"));
+        text.push_str(&format!("{shown} is unchanged\n"));
     }
     if done.left > 0 {
         text.push_str(&format!("the rest: {}\n", command(desk, "review")));

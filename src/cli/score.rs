@@ -55,7 +55,7 @@ pub(super) fn run(args: &ScoreArgs) -> Result<u8, CommandFailure> {
     }
     if found.unfired > 0 {
         let faults = plural(found.unfired, "fault");
-        output.info(&format!("{faults} left out: meant for a call, and did not happen"));
+        output.info(&format!("{faults} left out: planned for a call, but did not happen"));
     }
     let judged = ScoredFaults::of(found.incidents, budget.as_ref());
     if let Some(path) = &args.junit {

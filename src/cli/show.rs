@@ -107,7 +107,9 @@ fn failure(file: &RecordingLocation, error: &NoChoice) -> CommandFailure {
         }
         NoChoice::Short { key } => (
             USAGE,
-            format!("{key:?} is no step id of {shown}, and the beginning of a hash needs 4 digits"),
+            format!(
+                "{key:?} is not a step id of {shown}, and the beginning of a hash needs 4 digits"
+            ),
             &[][..],
         ),
         NoChoice::Unknown { key, near } => {

@@ -269,8 +269,8 @@ fn headers((name, text): Given<'_>) -> Option<String> {
     let wrong = pairs.any(|pair| is_one(pair).is_none());
     wrong.then(|| {
         format!(
-            "{name}: it takes key=value,key=value, with what is not plain as %20; what is no \
-             header is not sent"
+            "{name}: it takes key=value,key=value, with special characters escaped as %20; what is \
+             not a header is not sent"
         )
     })
 }

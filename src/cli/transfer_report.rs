@@ -111,8 +111,8 @@ impl TransferTotals {
         };
         for ((host, upstream), count) in self.shaped.iter().take(SHOWN) {
             line(format!(
-                "{} to {host} taken for {upstream}, by the shape of the path; --upstream \
-                 NAME=URL says otherwise",
+                "{} to {host} taken for {upstream}, by the shape of the path; --upstream NAME=URL \
+                 overrides that",
                 calls(*count)
             ));
         }
@@ -120,8 +120,8 @@ impl TransferTotals {
             let hosts: Vec<&str> = self.hosts.keys().take(SHOWN).map(String::as_str).collect();
             let more = if self.hosts.len() > SHOWN { ", …" } else { "" };
             line(format!(
-                "left out: {} to other hosts ({}{more}); --all brings them over, --upstream \
-                 NAME=URL says whose they are",
+                "left out: {} to other hosts ({}{more}); --all imports them, --upstream NAME=URL \
+                 names their upstream",
                 calls(self.foreign),
                 hosts.join(", ")
             ));
@@ -134,7 +134,7 @@ impl TransferTotals {
             line(format!("left out: {}: {}", left.place, left.reason));
         }
         if self.left_count > named {
-            line(format!("left out: {} more; --json tells of each", self.left_count - named));
+            line(format!("left out: {} more; --json lists each", self.left_count - named));
         }
         for (part, count) in &self.lost {
             line(format!("lost: {part} ({})", calls(*count)));

@@ -48,7 +48,7 @@ fn open(args: &UiArgs, output: &Output) -> Result<ShownFile, CommandFailure> {
     if !is_journal(file.as_path()) {
         if args.recording.is_some() {
             let text = format!(
-                "{} is no journal: -r names the recording that a journal's calls are in",
+                "{} is not a journal: -r names the recording that a journal's calls are in",
                 file.display()
             );
             return Err(CommandFailure::usage(text));

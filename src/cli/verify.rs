@@ -64,7 +64,7 @@ fn check(path: &RecordingLocation, args: &VerifyArgs, checker: &EntryChecker) ->
             report
         }
         Err(failure) => {
-            let unmended = format!("nothing was mended: {}", failure.message);
+            let unmended = format!("nothing was fixed: {}", failure.message);
             VerifyReport { unmended: Some((unmended, failure.code)), ..before }
         }
     }

@@ -211,7 +211,7 @@ impl WrappedCommand {
         environment: &CommandEnvironment,
     ) -> Result<Self, CommandFailure> {
         let Some((program, arguments)) = cmd.split_first() else {
-            return Err(CommandFailure::usage("there is no command behind --"));
+            return Err(CommandFailure::usage("there is no command after --"));
         };
         let own_group = !io::stdin().is_terminal();
         let watch = |signal: ProcessSignal| {

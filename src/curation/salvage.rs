@@ -108,7 +108,7 @@ impl Sieve<'_> {
         let start = self.at + start;
         match key_at(self.text, start) {
             Some((key, value)) => self.member(start, key, value),
-            None => self.lose(start, start, None, "it is no member of a recording".to_owned()),
+            None => self.lose(start, start, None, "it is not a member of a recording".to_owned()),
         }
         true
     }

@@ -61,9 +61,9 @@ pub struct Route {
 pub enum RouteError {
     /// Neither its path nor its shape names an upstream.
     #[error(
-        "place {path:?}: its first segment is no upstream, and its shape tells none; \
-         the upstreams are {known}; add one with --upstream NAME=URL, or send everything to one \
-         with --upstream URL"
+        "route {path:?}: neither its first segment nor its shape names an upstream; the upstreams \
+         are {known}; add one with --upstream NAME=URL, or send everything to one with --upstream \
+         URL"
     )]
     Path {
         /// The raw path.
@@ -74,9 +74,9 @@ pub enum RouteError {
     /// An absolute target, as a proxy gets it, whose host belongs to no upstream. The credentials
     /// in the request are for that host and must not be sent to another one.
     #[error(
-        "place a request for {host}: that is neither an upstream's address nor loomrec's own; \
-         add it with --upstream NAME=http://{host}, or with --allow-host {name} where it is \
-         another name of loomrec's"
+        "route a request for {host}: that is neither an upstream's address nor loomrec's own; add \
+         it with --upstream NAME=http://{host}, or with --allow-host {name} if it is another name \
+         of loomrec"
     )]
     Host {
         /// Host and port.

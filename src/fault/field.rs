@@ -32,7 +32,7 @@ pub(super) fn one_of(fields: FieldReader<'_>, names: &[&'static str]) -> FieldRe
     let mut given = names.iter().copied().filter(|name| fields.get(name).is_some());
     match (given.next(), given.next()) {
         (Some(one), Some(other)) => {
-            let why = format!("it stands beside {one}: give one of them");
+            let why = format!("it cannot be combined with {one}: give only one of them");
             Err(FieldError::other(fields.place(other), why))
         }
         (one, _) => Ok(one),

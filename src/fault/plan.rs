@@ -77,7 +77,7 @@ pub enum PlanError {
         second: usize,
     },
     /// The plan could never apply.
-    #[error("it has neither rules nor chaos, so that it is for no call: add a rule to `rules`")]
+    #[error("it has neither rules nor chaos, so it applies to no call: add a rule to `rules`")]
     Empty,
     /// A problem outside of the rules.
     #[error("{0}")]

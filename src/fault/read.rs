@@ -125,7 +125,7 @@ fn typed(form: &FaultForm, fields: FieldReader<'_>) -> Result<Fault, FieldError>
 /// Reads the fault within a `recover_after`, which cannot be another `recover_after`.
 fn inner(fields: FieldReader<'_>) -> Result<Fault, FieldError> {
     let Some(value) = fields.get("fault") else { return Ok(Fault::Hang { max_ms: HANG_MS }) };
-    let nested = || FieldError::other("/fault", "a recover_after cannot stand in another");
+    let nested = || FieldError::other("/fault", "a recover_after cannot contain another");
     // Checked before the fault is read, because reading would recurse as deep as they are nested.
     let is_nested = match value {
         Value::String(text) => {
@@ -186,7 +186,7 @@ fn after(fields: FieldReader<'_>) -> Result<FaultPoint, FieldError> {
 /// AgentLoom writes two fields that always have the same value: no tokens, and cut off by its
 /// length.
 fn partial_response(fields: FieldReader<'_>) -> Result<Fault, FieldError> {
-    fields.whole("completion_tokens", 0..=0, "0, which it always is")?;
+    fields.whole("completion_tokens", 0..=0, "0 (no other value is possible)")?;
     let reasons = [("length", ()), ("max_tokens", ()), ("MAX_TOKENS", ())];
     fields.word("finish_reason", &reasons)?;
     Ok(Fault::PartialResponse { content: fields.text("content")? })

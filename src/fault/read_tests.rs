@@ -282,7 +282,7 @@ fn refusal_names_the_field_what_was_found_and_what_was_expected() {
     );
     refused(
         json!({ "type": "partial_response", "completion_tokens": 3 }),
-        "/completion_tokens: expected 0, which it always is, not 3",
+        "/completion_tokens: expected 0 (no other value is possible), not 3",
     );
     for by in [json!(0), json!(-0.0), json!(1.5), json!("-3"), json!([])] {
         let found = shown_value(&by);
@@ -324,13 +324,13 @@ fn refusal_names_the_nearest_word() {
 fn fields_that_contradict_each_other_are_refused() {
     refused(
         json!({ "type": "stream_stall", "after_events": 1, "after_bytes": 2 }),
-        "/after_bytes: it stands beside after_events: give one of them",
+        "/after_bytes: it cannot be combined with after_events: give only one of them",
     );
 }
 
 #[test]
 fn recover_after_is_refused_when_it_stands_in_another() {
-    let message = "/fault: a recover_after cannot stand in another";
+    let message = "/fault: a recover_after cannot contain another";
     for inner in [
         json!({ "type": "recover_after", "failures": 1 }),
         json!("recover_after:1"),

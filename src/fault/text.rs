@@ -31,7 +31,7 @@ impl Fault {
         let Some((step, fault)) = assigned(text) else { return Ok((None, Self::parse(text)?)) };
         match step.trim() {
             "" => {
-                let why = "no step is named before `=`; `*=` or nothing stands for every call";
+                let why = "no step is named before `=`; give `*=` or nothing for every call";
                 Err(FieldError::other("", why))
             }
             "*" => Ok((None, Self::parse(fault)?)),
@@ -87,7 +87,7 @@ fn object(text: &str) -> Result<Value, FieldError> {
                 [] => "it has no field".to_owned(),
                 names => format!("its fields follow a `;`: {}", names.join(", ")),
             };
-            let why = format!("nothing can stand behind `{name}:`; {known}");
+            let why = format!("nothing can follow `{name}:`; {known}");
             return Err(FieldError::other("", why));
         };
         object.insert(field.to_owned(), plain(primary));
@@ -110,7 +110,7 @@ fn field<'a>(
     }
     let Some((name, behind)) = text.split_once('=').filter(|(name, _)| !name.contains(';')) else {
         let found = text.split(';').next().unwrap_or_default();
-        return Err(FieldError::unexpected("", "field=value behind `;`", quoted(found.trim())));
+        return Err(FieldError::unexpected("", "field=value after `;`", quoted(found.trim())));
     };
     let name = name.trim();
     let Some((_, kind)) = form.fields.iter().find(|(known, _)| *known == name) else {
@@ -152,7 +152,7 @@ fn json<'a>(text: &'a str, signs: &[char]) -> Result<(Value, Option<&'a str>), F
     match behind.strip_prefix(';') {
         Some(rest) => Ok((value, Some(rest))),
         None if behind.is_empty() => Ok((value, None)),
-        None => Err(FieldError::unexpected("", "`;` or the end behind JSON", quoted(behind))),
+        None => Err(FieldError::unexpected("", "`;` or the end after JSON", quoted(behind))),
     }
 }
 

@@ -87,19 +87,19 @@ fn refusal_says_what_was_expected() {
         "timeout:",
         "/after_ms: expected whole milliseconds, from 0 to 86400000 (a day), not \"\"",
     );
-    refused("drop:1", "nothing can stand behind `drop:`; it has no field");
+    refused("drop:1", "nothing can follow `drop:`; it has no field");
     refused(
         "malformed_response:x",
-        "nothing can stand behind `malformed_response:`; its fields follow a `;`: raw",
+        "nothing can follow `malformed_response:`; its fields follow a `;`: raw",
     );
-    refused("hang;max_ms", "expected field=value behind `;`, not \"max_ms\"");
-    refused("hang;5;max_ms=5", "expected field=value behind `;`, not \"5\"");
+    refused("hang;max_ms", "expected field=value after `;`, not \"max_ms\"");
+    refused("hang;5;max_ms=5", "expected field=value after `;`, not \"5\"");
     refused("hang:1;max_ms=5", "/max_ms: it is given twice");
     refused(
         "hang;max=5",
         "/max: unknown field of hang, \"max\", did you mean \"max_ms\"?; there are: max_ms",
     );
-    refused("http_error;body={\"a\":1}x", "/body: expected `;` or the end behind JSON, not \"x\"");
+    refused("http_error;body={\"a\":1}x", "/body: expected `;` or the end after JSON, not \"x\"");
     for text in [
         "",
         ";",
@@ -149,7 +149,7 @@ fn step_stands_before_the_fault() {
 #[test]
 fn step_without_a_fault_is_refused() {
     let told = |text| Fault::parse_for_step(text).unwrap_err().to_string();
-    assert_eq!(told("=hang"), "no step is named before `=`; `*=` or nothing stands for every call");
+    assert_eq!(told("=hang"), "no step is named before `=`; give `*=` or nothing for every call");
     assert!(told("answer=hagn").starts_with("unknown fault \"hagn\", did you mean \"hang\"?"));
     assert!(told("answer=").starts_with("unknown fault \"\""), "{}", told("answer="));
     assert!(told("http_eror;body={\"type\":\"hang\"}").starts_with("unknown fault \"http_eror\""));

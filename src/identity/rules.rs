@@ -100,7 +100,8 @@ fn unescape(token: &str) -> Option<String> {
 pub enum PointerError {
     /// The pointer is empty.
     #[error(
-        "read the JSON pointer \"\": it stands for the whole body, and ignoring that would make all requests the same (name a place in it, such as /metadata/run_id)"
+        "read the JSON pointer \"\": it selects the whole body, and ignoring that would make all \
+         requests the same (name a place in it, such as /metadata/run_id)"
     )]
     Whole,
     /// The pointer does not begin with a slash.

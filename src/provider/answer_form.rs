@@ -38,7 +38,10 @@ pub enum ModeError {
         wanted: &'static str,
     },
     /// The stream has no end, or holds an error.
-    #[error("the recorded stream did not end well, so no complete answer can be made of it")]
+    #[error(
+        "the recorded stream is incomplete or ended with an error, so it cannot be converted to a \
+         complete answer"
+    )]
     Unended,
     /// The bytes are not an answer of this operation.
     #[error(
@@ -68,7 +71,8 @@ pub enum ModeError {
     },
     /// The request asks for vectors of another number of texts than were recorded.
     #[error(
-        "{asked} vectors are asked for and the entry has {kept}, so it is not told which text each is of; record this call through loomrec"
+        "{asked} vectors are asked for and the entry has {kept}, so the vectors cannot be matched \
+         to the texts; record this call through loomrec"
     )]
     OtherCount {
         /// How many vectors the request asks for.

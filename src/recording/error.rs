@@ -51,12 +51,12 @@ pub enum FormatError {
         found: String,
     },
     /// Its metadata has the wrong shape.
-    #[error("{} {}: mend it, or record again", .0.place, .0.problem.requirement())]
+    #[error("{} {}: fix it, or record again", .0.place, .0.problem.requirement())]
     Meta(FieldError),
     /// A key occurs twice.
     #[error(
-        "line {line}: the key {key:?} stands there a second time, and only one of them \
-         could be replayed; rename or remove one"
+        "line {line}: the key {key:?} occurs twice, and only one of them could be replayed; rename \
+         or remove one"
     )]
     DuplicateKey {
         /// The key.
@@ -66,8 +66,8 @@ pub enum FormatError {
     },
     /// A value is neither an entry nor a list of entries.
     #[error(
-        "line {line}: {key:?} is {found}, but an entry must be an object, or a list of \
-         them under a step id; mend or remove it"
+        "line {line}: {key:?} is {found}, but an entry must be an object, or a list of them under \
+         a step id; fix or remove it"
     )]
     NotEntry {
         /// The key.
@@ -79,8 +79,8 @@ pub enum FormatError {
     },
     /// A request hash has a list, which AgentLoom cannot read.
     #[error(
-        "line {line}: {key:?} is a list, but the takes of a request hash are `HASH`, \
-         `HASH#2`, …; a list may only stand under a step id"
+        "line {line}: {key:?} is a list, but the takes of a request hash are `HASH`, `HASH#2`, …; \
+         only a step id may have a list"
     )]
     ListUnderHash {
         /// The hash.
@@ -89,7 +89,7 @@ pub enum FormatError {
         line: usize,
     },
     /// A field of an entry has the wrong type.
-    #[error("line {line}: in {key:?}, take {take}, {problem}; mend or remove the entry")]
+    #[error("line {line}: in {key:?}, take {take}, {problem}; fix or remove the entry")]
     Entry {
         /// The entry's key.
         key: String,

@@ -93,22 +93,22 @@ pub struct PackedHead {
 pub enum PackedError {
     /// They end too early, or have bytes left over.
     #[error(
-        "a kept call is cut or has bytes too many: the next compaction of its log sets it aside"
+        "a logged call is cut or has extra bytes: the next compaction of its log sets it aside"
     )]
     Length,
     /// The name is not a valid name in a recording.
-    #[error("a kept call has no usable name: the next compaction of its log sets it aside")]
+    #[error("a logged call has no usable name: the next compaction of its log sets it aside")]
     Name,
     /// The layout or a time is invalid.
     #[error(
-        "a kept call has an unknown layout or time: the next compaction of its log sets it aside"
+        "a logged call has an unknown layout or time: the next compaction of its log sets it aside"
     )]
     Layout,
     /// The head is not JSON.
-    #[error("a kept call's head is not JSON: the next compaction of its log sets it aside")]
+    #[error("a logged call's head is not JSON: the next compaction of its log sets it aside")]
     Json,
     /// A field of the entry has the wrong type.
-    #[error("in a kept call, {problem}: the next compaction of its log sets it aside")]
+    #[error("in a logged call, {problem}: the next compaction of its log sets it aside")]
     Entry {
         /// What is wrong.
         problem: Box<EntryError>,

@@ -6,7 +6,7 @@ use loomrec_identity::IdentityRules;
 
 /// An entry whose key cannot be recomputed. Reads after "failed to".
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("make the key of {name} anew: its request is not recorded; record that call again")]
+#[error("recompute the key of {name}: its request is not recorded; record that call again")]
 pub struct NoRequest {
     /// The name of the entry.
     pub name: EntryName,

@@ -38,14 +38,14 @@ impl UncheckedReason {
             Self::OtherRequest => {
                 "answers another request than the one it shows: that does not hash to its key"
             }
-            Self::TwoHashes => "stands under another hash than its `request_hash`",
+            Self::TwoHashes => "is kept under a hash that differs from its `request_hash`",
             Self::NothingLeft => {
                 "answers any question: the `ignore` rules of its file, or redaction, leave nothing \
                  of what it asks"
             }
             Self::BrokenRequest => {
-                "answers other requests than the one it shows, since redaction removed more of \
-                 that than a text"
+                "answers other requests than the one it shows, since redaction removed more than a \
+                 text from its request"
             }
             Self::TwiceTold => "holds a member twice, and only the last is read",
             Self::FaultAnswers => {

@@ -40,8 +40,8 @@ pub enum StoreError {
     Unsafe(UnsafeFileError),
     /// A directory, a pipe or the like has the name of an entry's file in a recording's folder.
     #[error(
-        "read {}: in a recording's folder only the files of entries are called *.json, and this \
-         is no file; move it away",
+        "read {}: in a recording's folder only the files of entries are called *.json, and this is \
+         not a file; move it away",
         path.display()
     )]
     OddFile {
@@ -131,8 +131,8 @@ pub enum StoreError {
     },
     /// An entry does not fit into memory.
     #[error(
-        "read {}: an entry of {bytes} bytes in it takes more memory than there is to be had; give \
-         it more",
+        "read {}: an entry of {bytes} bytes in it needs more memory than is available; raise the \
+         memory limit",
         path.display()
     )]
     TooHeavyToRead {
@@ -187,8 +187,8 @@ pub enum StoreError {
     },
     /// An entry does not fit into memory while it is written.
     #[error(
-        "keep {name}: its {bytes} bytes take more memory than there is to be had; give it more, \
-         or leave the entry out"
+        "keep {name}: its {bytes} bytes need more memory than is available; raise the memory \
+         limit, or leave the entry out"
     )]
     TooHeavy {
         /// The entry.
@@ -287,8 +287,7 @@ pub enum StoreError {
     },
     /// An entry still held a credential. It was not written.
     #[error(
-        "keep {} in {}: a credential of this run stands in it; remove it from \
-         the text with `--redact`",
+        "keep {} in {}: the text contains a credential of this run; add a `--redact` rule for it",
         names.join(", "), path.display()
     )]
     Secret {
@@ -307,8 +306,8 @@ fn remedy(error: &io::Error) -> &'static str {
         io::ErrorKind::QuotaExceeded => "free some space of your quota there",
         io::ErrorKind::ReadOnlyFilesystem => "make its file system writable",
         io::ErrorKind::PermissionDenied => "let this user write it and its folder",
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => "bring its folder back",
-        _ => "look after its disk and its folder's permissions",
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => "restore its folder",
+        _ => "check the disk and the folder's permissions",
     }
 }
 

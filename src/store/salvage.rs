@@ -206,7 +206,7 @@ impl SalvageResult {
             self.add_cut(&cut, &mut text);
         }
         if begins == Some(false) {
-            let why = "its beginning is lost, and whatever stood there".to_owned();
+            let why = "its beginning is lost, and whatever was there".to_owned();
             let lost = LostBytes {
                 file: None,
                 key: None,

@@ -89,15 +89,16 @@ impl fmt::Display for StoreEvent {
         match self {
             Self::Torn { log, aside, bytes } => write!(
                 f,
-                "{} ended in {bytes} bytes that are no whole entry, as a crash or a full disk \
+                "{} ended in {bytes} bytes that are not a whole entry, as a crash or a full disk \
                  leaves them; they are kept aside in {}, and everything before them is kept",
                 log.display(),
                 aside.display()
             ),
             Self::Damaged { log, aside, bytes, entries } => write!(
                 f,
-                "{} was damaged: {entries} of its entries ({bytes} bytes) cannot be read and are NOT in \
-                 the recording; they are set aside in {}, and all others are kept; look after the disk",
+                "{} was damaged: {entries} of its entries ({bytes} bytes) cannot be read and are \
+                 NOT in the recording; they are set aside in {}, and all others are kept; check \
+                 the disk",
                 log.display(),
                 aside.display()
             ),
@@ -116,8 +117,8 @@ impl fmt::Display for StoreEvent {
             ),
             Self::Cut { log } => write!(
                 f,
-                "{} was cut short by someone else while recording; what is lost is told when the \
-                 recording is next looked through",
+                "{} was cut short by someone else while recording; the next compaction reports \
+                 what is lost",
                 log.display()
             ),
             Self::Folded { path, entries } => write!(

@@ -174,7 +174,7 @@ fn what_agentloom_refuses_is_refused() {
         (r#"{"plan": null}"#.to_owned(), "is null"),
         (r#"{"plan": [{}, 1]}"#.to_owned(), "a list with a number in it"),
         // AgentLoom loads this, and fails when it is called.
-        (format!(r#"{{"{hash}": [{{"content": "x"}}]}}"#), "a list may only stand under a step id"),
+        (format!(r#"{{"{hash}": [{{"content": "x"}}]}}"#), "only a step id may have a list"),
     ] {
         let scene = Scene::new();
         scene.write(&text);

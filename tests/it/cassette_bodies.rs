@@ -110,7 +110,7 @@ fn interaction_whose_length_disagrees_is_left_out_by_name_and_the_import_does_no
     for told in [
         "interaction 2: its request's body has 67 bytes, and 68 by its content-length",
         "interaction 3: its response's body has 26 bytes, and 27 by its content-length",
-        "2 of the calls could not be brought over as they were",
+        "2 of the calls could not be imported as they are",
     ] {
         assert!(ran.stderr.contains(told), "{told}: {}", ran.stderr);
     }
@@ -221,7 +221,7 @@ fn digits_of_an_integer_come_over_exactly_and_names_that_become_one_are_told() {
     for told in [
         "1 call to r.json",
         "interaction 2: its request's body holds two members of one name",
-        "interaction 3: its request's body holds a number that JSON cannot say",
+        "interaction 3: its request's body holds a number that JSON cannot represent",
         "interaction 4: its request's body holds a text with U+0085, U+2028 or U+2029",
         "interaction 5: its request's body holds two members of one name",
     ] {

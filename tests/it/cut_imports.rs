@@ -116,7 +116,7 @@ fn har_entry_whose_answer_is_cut_or_missing_is_left_out_by_name_and_the_import_d
         "entry 6: its status cannot be read",
         "entry 7: its status cannot be read (0), though it was answered",
         "entry 8: it was never answered (status 0)",
-        "6 of the calls could not be brought over",
+        "6 of the calls could not be imported as they are",
     ] {
         assert!(ran.stderr.contains(told), "{told}: {}", ran.stderr);
     }

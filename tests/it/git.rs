@@ -111,7 +111,7 @@ fn two_branches_that_recorded_other_calls_are_merged_without_a_loss() {
     });
     repository.branch("b", |it| it.record("third", &[chat("only b"), message("hello")]));
     let said = repository.git(&["merge", "-m", "merged", "a"]);
-    said.says(&["run.json: 3 takes of theirs came over, 1 of ours gave way"]);
+    said.says(&["run.json: 3 takes of theirs merged, 1 of ours dropped"]);
     let calls = [
         chat("shared"),
         chat("changed by a"),
@@ -169,7 +169,11 @@ fn call_that_both_changed_is_a_conflict_until_it_is_decided() {
         repository.branch("a", |it| it.record("theirs", &[chat("same"), chat("new")]));
         repository.branch("b", |it| it.record("ours", &[chat("same")]));
         let said = repository.try_git(&["merge", "-m", "merged", "a"], None).expect(1);
-        said.says(&["run.json: 1 conflict", "answered otherwise by both", "git checkout --merge"]);
+        said.says(&[
+            "run.json: 1 conflict",
+            "answered differently by both",
+            "git checkout --merge",
+        ]);
         assert_eq!(repository.git(&["status", "--porcelain"]).stdout, "UU run.json\n");
         if decision.is_some() {
             let args = ["checkout", "--merge", "run.json"];
@@ -206,7 +210,7 @@ fn call_that_one_side_removed_goes_unless_the_other_changed_it() {
     let repository = Repository::new(&[chat("leaves"), chat("stays")]);
     repository.branch("a", |it| remove(it, "leaves"));
     repository.branch("b", |it| it.record("second", &[chat("other")]));
-    repository.git(&["merge", "-m", "merged", "a"]).says(&["1 of ours gave way"]);
+    repository.git(&["merge", "-m", "merged", "a"]).says(&["1 of ours dropped"]);
     assert_eq!(repository.replayed(&[chat("stays"), chat("other")]), ["first", "second"]);
 
     let repository = Repository::new(&[chat("leaves"), chat("stays")]);

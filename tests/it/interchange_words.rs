@@ -55,7 +55,7 @@ fn batch_comes_back_with_its_requests() {
     assert!(asked.lines().count() == 2 && !asked.contains("\"stream\""), "{asked}");
     let ran = run(&scene, &["import", "out.jsonl", "-o", "back.json"]);
     assert_eq!(ran.code, 1, "{}", ran.stderr);
-    assert!(ran.stderr.contains("line 1: its request stands in another file"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("line 1: its request is in another file"), "{}", ran.stderr);
     let ran = run(&scene, &["import", "out.jsonl", "--requests", "in.jsonl", "-o", "back.json"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert_eq!(told(&scene, "back.json"), told(&scene, "run.json"));
@@ -187,7 +187,7 @@ fn file_that_cannot_be_read_is_named_with_the_place() {
         ("openai-chat", "\n\n{\"messages\": \"x\"}", "line 3"),
         ("openai-chat", &format!("{{\"messages\": {deep}"), "recursion limit"),
         ("otel", "{\"resourceSpans\": 7}", "invalid type"),
-        ("otel", &format!("{{\"resourceSpans\": {deep}"), "too deep"),
+        ("otel", &format!("{{\"resourceSpans\": {deep}"), "nested too deeply"),
         ("agentloom", "{\"a\": {}, \"a\": {}}", "twice"),
         ("aimock", "{\"fixtures\": [], \"fixtures\": []}", "twice"),
     ] {

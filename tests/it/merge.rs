@@ -148,7 +148,7 @@ fn bad_recordings_are_refused_with_their_place() {
         ("{\"x\": {".to_owned(), "line 1"),
         ("[]".to_owned(), "array"),
         ("{\"x\": 1}".to_owned(), "\"x\""),
-        ("{\"x\": {}, \"x\": {}}".to_owned(), "second time"),
+        ("{\"x\": {}, \"x\": {}}".to_owned(), "occurs twice"),
         (deep, "bad.json"),
         ("\0\0\0\0".to_owned(), "bad.json"),
     ] {

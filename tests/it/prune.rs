@@ -159,13 +159,13 @@ fn run_that_does_not_tell_is_refused() {
     refused(&["--unused", "idle.receipt"], &["no call was answered"]);
     refused(&["--journal", "idle.jsonl"], &["no call in it was answered from run.json"]);
     replay(&scene, "fault", &[chat("one")], &["--fault", "http_error:500"], 0);
-    refused(&["--unused", "fault.receipt"], &["faults stood"]);
-    refused(&["--unused", "run.json"], &["this is no receipt"]);
-    refused(&["--journal", "run.json"], &["run.json, line 1", "no line of a journal"]);
-    refused(&[], &["which takes are to go?"]);
+    refused(&["--unused", "fault.receipt"], &["faults replaced answers"]);
+    refused(&["--unused", "run.json"], &["this is not a receipt"]);
+    refused(&["--journal", "run.json"], &["run.json, line 1", "not a line of a journal"]);
+    refused(&[], &["say which takes to prune"]);
     refused(&["--older-than", "30"], &["30d"]);
     for (text, says) in
-        [("", "no receipt"), ("[[[[", "no receipt"), ("{\"unused\": 1}", "no receipt")]
+        [("", "not a receipt"), ("[[[[", "not a receipt"), ("{\"unused\": 1}", "not a receipt")]
     {
         std::fs::write(scene.path("odd"), text).unwrap();
         refused(&["--unused", "odd"], &["odd", says]);

@@ -172,7 +172,7 @@ fn what_cannot_be_removed_is_told() {
     std::fs::write(scene.beside(".log.torn-1"), "CUST-123456").unwrap();
     let said = scene.run(&["redact", "run.json", "--redact", RULE, "--apply"]).expect(1).stdout;
     assert!(said.contains("NOT removed: a credential is spread over its answer"), "{said}");
-    assert!(said.contains("run.json.log.torn-1 stands beside it"), "{said}");
+    assert!(said.contains("run.json.log.torn-1 is beside it"), "{said}");
     assert!(!scene.text().contains("CUST-123456"), "{}", scene.text());
 }
 

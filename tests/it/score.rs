@@ -88,9 +88,12 @@ fn budget_that_is_none_is_refused() {
 #[test]
 fn file_that_is_no_journal_is_refused() {
     for (text, why) in [
-        ("{\"a\": 1}\n", "run.jsonl, line 1: this is no line of a journal: it has no outcome"),
-        ("hello\n", "line 1: this is no line of a journal: it is not JSON"),
-        ("{\"outcome\":\"served\"}\n[]\n", "line 2: this is no line of a journal: it is no object"),
+        ("{\"a\": 1}\n", "run.jsonl, line 1: this is not a line of a journal: it has no outcome"),
+        ("hello\n", "line 1: this is not a line of a journal: it is not JSON"),
+        (
+            "{\"outcome\":\"served\"}\n[]\n",
+            "line 2: this is not a line of a journal: it is not an object",
+        ),
         ("{\"outcome\":\"served\"}\n{\"out\n{}\n", "line 2"),
         ("{", "line 1"),
         ("\u{0}\u{1}", "line 1"),

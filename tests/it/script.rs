@@ -147,7 +147,7 @@ fn calls_that_are_left_fail_the_run_when_all_were_to_be_used() {
     let scripted = Scripted::of(&json!([[], []]));
     let server = scripted.start(&["--fail-unused"]);
     server.call(&chat("x")).expect(200);
-    server.stop().expect(1).says(&["calls of the script that no call came to: 1"]);
+    server.stop().expect(1).says(&["calls of the script that no call used: 1"]);
 }
 
 #[test]

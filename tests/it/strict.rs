@@ -119,7 +119,7 @@ fn an_entry_that_shows_another_request_than_it_answers_is_refused_under_strict()
         entry["request_hash"] = json!("ab".repeat(32));
         file[&key] = entry;
     });
-    let says = ["another hash than its `request_hash`"];
+    let says = ["under a hash that differs from its `request_hash`"];
     scene.run(&["replay", "--strict", "-r", "run.json", "--", "true"]).expect(4).says(&says);
 }
 
@@ -133,7 +133,7 @@ fn rules_that_leave_nothing_of_a_request_are_refused_under_strict() {
     assert_eq!(receipt["in_force"]["unchecked"], json!({"entries": 1, "calls": 1}));
     let whole = recorded(&[]);
     for (ignore, says) in [
-        (json!([""]), "stands for the whole body"),
+        (json!([""]), "selects the whole body"),
         (json!(vec!["/a"; 257]), "a list of at most 256 JSON pointers"),
     ] {
         edited(&whole, |file| file["_loomrec"]["identity"]["ignore"] = ignore);

@@ -81,7 +81,7 @@ fn fixed(scene: &Scene) -> Finished {
     assert!(scene.files() == before, "ls has changed something: {:?}", scene.names());
     let done = scene.run(&["verify", "--fix", "run.json"]);
     assert!([0, 1].contains(&done.code), "{done:?}");
-    let mended = done.stdout.lines().filter(|line| line.contains("mended: "));
+    let mended = done.stdout.lines().filter(|line| line.contains("fixed: "));
     Finished { stdout: mended.collect::<Vec<_>>().join("\n"), ..done }
 }
 

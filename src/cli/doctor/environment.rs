@@ -41,7 +41,7 @@ fn variable_found(name: &str, value: &str, upstream: &str) -> DoctorFinding {
     let address = if value.contains("://") { value.to_owned() } else { format!("http://{value}") };
     let Ok(url) = Url::parse(&address) else {
         let remedy = format!("unset {name}, or give it an http:// or https:// address");
-        return DoctorFinding::wrong(name, "what it holds is no address", remedy);
+        return DoctorFinding::wrong(name, "its value is not an address", remedy);
     };
     if is_ours(&url) {
         let text = format!("points at a loomrec server on this machine, {}", shown(value));
@@ -57,7 +57,7 @@ fn variable_found(name: &str, value: &str, upstream: &str) -> DoctorFinding {
             "nothing to do for loomrec, which understands both; other servers may not",
         );
     }
-    DoctorFinding::fine(name, format!("{to}: what is recorded as {upstream} goes on to there"))
+    DoctorFinding::fine(name, format!("{to}: calls recorded as {upstream} are forwarded there"))
 }
 
 /// Reports which keys are set, but never their values.
@@ -122,7 +122,7 @@ pub(super) fn machine(current: &Environment, findings: &mut Vec<DoctorFinding>) 
         Ok(_) => findings.push(DoctorFinding::fine("listener", format!("127.0.0.1:{port} is free"))),
         Err(error) => findings.push(DoctorFinding::warning(
             "listener",
-            format!("127.0.0.1:{port} cannot be had: {error}"),
+            format!("127.0.0.1:{port} is not available: {error}"),
             "a server without CMD needs another: --listen 127.0.0.1:PORT; with CMD a free one is taken",
         )),
     }
@@ -143,7 +143,7 @@ fn shown(address: &str) -> String {
     // Without a scheme, the text before the first colon would be taken for one.
     let bare = !address.contains("://");
     let whole = if bare { format!("http://{address}") } else { address.to_owned() };
-    let Ok(mut url) = Url::parse(&whole) else { return "what it holds".to_owned() };
+    let Ok(mut url) = Url::parse(&whole) else { return "its value".to_owned() };
     // These calls fail only for addresses that cannot contain credentials.
     let _ = url.set_username("");
     let _ = url.set_password(None);

@@ -27,7 +27,7 @@ pub(super) async fn ask(
     let client = match UpstreamClient::new() {
         Ok(client) => client,
         Err(error) => {
-            let remedy = "look at SSL_CERT_FILE and at the proxies";
+            let remedy = "check SSL_CERT_FILE and the proxies";
             return findings.push(DoctorFinding::wrong(
                 "online",
                 format!("failed to {error}"),
@@ -53,7 +53,7 @@ pub(super) async fn ask(
     }
     if !asked {
         let remedy = "set a key, or name an upstream in loomrec.toml";
-        findings.push(DoctorFinding::warning("online", "there is no upstream to be asked", remedy));
+        findings.push(DoctorFinding::warning("online", "there is no upstream to check", remedy));
     }
 }
 
@@ -90,7 +90,7 @@ async fn one(
     let status = match tokio::time::timeout(PATIENCE, sent).await {
         Ok(Ok(response)) => response.status().as_u16(),
         Ok(Err(error)) => {
-            let remedy = "look at the network, the proxies and the address";
+            let remedy = "check the network, the proxies and the address";
             return DoctorFinding::wrong(about, format!("failed to {error}"), remedy);
         }
         Err(_) => {
@@ -98,7 +98,7 @@ async fn one(
             return DoctorFinding::wrong(
                 about,
                 text,
-                "look at the network, the proxies and the address",
+                "check the network, the proxies and the address",
             );
         }
     };

@@ -59,7 +59,8 @@ pub(super) fn check(path: &RecordingLocation, findings: &mut Vec<DoctorFinding>)
             format!("rules of identity in force: {}{more}", shown.join(", ")),
         ));
     }
-    let plain = if bare > 0 { format!(", {bare} of them words alone") } else { String::new() };
+    let plain =
+        if bare > 0 { format!(", {bare} of them without a response") } else { String::new() };
     findings.push(DoctorFinding::fine(&about, format!("readable: {entries} calls{plain}")));
     if cut > 0 {
         let text = format!("{cut} answers were left by their client or are cut: never replayed");

@@ -76,7 +76,7 @@ impl FollowedFile {
         read.map_err(|error| unreadable(&self.path, &error))?;
         let whole = self.line.ends_with(b"\n");
         if !whole && self.line.len() as u64 >= LONGEST {
-            return Err(self.no_line("it is longer than any"));
+            return Err(self.no_line("it is longer than 16 MiB"));
         }
         if self.line.is_empty() || (!whole && !end) {
             return Ok(NextLine::End);
@@ -96,7 +96,7 @@ impl FollowedFile {
     /// Returns the error for a line that is not a journal record.
     pub(super) fn no_line(&self, why: &str) -> CommandFailure {
         let place = format!("{}, line {}", path_line(&self.path), self.number);
-        CommandFailure::usage(format!("{place}: this is no line of a journal: {why}"))
+        CommandFailure::usage(format!("{place}: this is not a line of a journal: {why}"))
     }
 
     /// Returns the files that follow this one, if `file` is another file by now. Returns `None` if

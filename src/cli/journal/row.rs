@@ -52,7 +52,7 @@ impl JournalRow {
     pub(super) fn parse(text: &[u8]) -> Result<Self, String> {
         if text.trim_ascii_start().first() != Some(&b'{') {
             let is_json = serde_json::from_slice::<serde::de::IgnoredAny>(text).is_ok();
-            return Err(if is_json { "it is no object" } else { "it is not JSON" }.to_owned());
+            return Err(if is_json { "it is not an object" } else { "it is not JSON" }.to_owned());
         }
         let line: Self = serde_json::from_slice(text).map_err(|error| match error.classify() {
             serde_json::error::Category::Data => format!("{error}").replace(" at line 1", ","),

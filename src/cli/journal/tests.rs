@@ -75,8 +75,8 @@ fn numbers_may_be_as_large_as_they_are() {
 fn lines_that_are_none_say_why() {
     for (text, told) in [
         ("{", "not JSON"),
-        ("[]", "no object"),
-        ("12", "no object"),
+        ("[]", "not an object"),
+        ("12", "not an object"),
         ("x", "not JSON"),
         ("{}", "no outcome"),
         ("{\"outcome\":1}", "invalid type: integer `1`, expected a string"),

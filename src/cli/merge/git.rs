@@ -121,13 +121,13 @@ fn rules(label: &str, sides: &[MergeSide]) -> Result<IdentityRules, CommandFailu
 fn report_merge(label: &str, report: &MergeReport, failed: bool, output: &Output) {
     let label = terminal::line(label);
     let ((_, gone), (came, _)) = (report.of(OURS), report.of(THEIRS));
-    let mut text = format!("loomrec: {label}: {} of theirs came over", counted(came));
+    let mut text = format!("loomrec: {label}: {} of theirs merged", counted(came));
     if gone > 0 {
-        text.push_str(&format!(", {gone} of ours gave way"));
+        text.push_str(&format!(", {gone} of ours dropped"));
     }
     if let Some(names) = report.appended() {
         text.push_str(&format!(
-            "\n  both sides added takes, which stand behind each other, ours first: {names}"
+            "\n  both sides added takes, which follow each other, ours first: {names}"
         ));
     }
     output.info(&text);
@@ -139,8 +139,10 @@ fn report_merge(label: &str, report: &MergeReport, failed: bool, output: &Output
         return output.warning(&format!("{label}: decided as asked: {conflicts}"));
     }
     output.error(&format!(
-        "{label}: {conflicts}\n  ours stands there for now. Take it with: git add {label}\n  \
-         take theirs with:        LOOMREC_ON_CONFLICT=last git checkout --merge {label} && git add {label}\n  \
-         keep both as takes with: LOOMREC_ON_CONFLICT=both git checkout --merge {label} && git add {label}"
+        "{label}: {conflicts}\n  the file has ours for now. Take it with: git add {label}\n  \
+         take theirs with:        LOOMREC_ON_CONFLICT=last git checkout --merge {label} && \
+         git add {label}\n  \
+         keep both as takes with: LOOMREC_ON_CONFLICT=both git checkout --merge {label} && \
+         git add {label}"
     ));
 }

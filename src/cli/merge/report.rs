@@ -77,7 +77,7 @@ impl MergeReport {
     /// Formats the conflicts, one on each line.
     pub(super) fn conflicts(&self) -> String {
         let word = |kind: &str| match kind {
-            "changed" => "answered otherwise by both",
+            "changed" => "answered differently by both",
             "removed_by_first" => "removed by ours, changed by theirs",
             "removed_by_last" => "changed by ours, removed by theirs",
             _ => "metadata that differs",

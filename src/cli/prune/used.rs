@@ -49,8 +49,8 @@ struct Replayed {
 }
 
 /// The end of a message about a journal that has lost lines, after the journal's name.
-const LOST: &str = "does not have all lines of its run, so it does not tell what is needed; replay \
-                    again, with room for the journal and without --journal-max-size";
+const LOST: &str = "does not have all lines of its run, so it does not show which takes are \
+                    needed; replay again, with room for the journal and without --journal-max-size";
 
 /// The numbers of a journal's lines, which may be in any order.
 #[derive(Default)]
@@ -135,7 +135,7 @@ impl UsedTakes {
         let mut numbers = Numbers::default();
         while whole.read()? != Read::End {
             let wrong = |why: &str| CommandFailure::usage(format!("{}: {why}", whole.place()));
-            let none = "this is no line of a journal; name the file that --journal wrote";
+            let none = "this is not a line of a journal; name the file that --journal wrote";
             let told: Value = serde_json::from_slice(whole.line()).map_err(|_| wrong(none))?;
             let outcome = told.get("outcome").and_then(Value::as_str).ok_or_else(|| wrong(none))?;
             numbers.add(told.get("seq").and_then(Value::as_u64));
@@ -151,8 +151,8 @@ impl UsedTakes {
                 }
                 ("missed" | "refused" | "unreachable" | "faulted", _) => {
                     return Err(wrong(&format!(
-                        "a call was {outcome}, so this run does not tell what is needed; take \
-                         the journal of one that went well"
+                        "a call was {outcome}, so this run does not show which takes are needed; \
+                         take the journal of one that went well"
                     )));
                 }
                 ("skipped", _) => {
@@ -192,12 +192,12 @@ fn receipt(
     opened.take(LARGEST).read_to_end(&mut bytes).map_err(|error| unreadable(path, &error))?;
     let wrong = |why: &str| CommandFailure::usage(format!("{}: {why}", path_line(path)));
     let told: Told = serde_json::from_slice(&bytes).map_err(|error| {
-        wrong(&format!("this is no receipt ({error}); name the file that --receipt wrote"))
+        wrong(&format!("this is not a receipt ({error}); name the file that --receipt wrote"))
     })?;
     let Some(unused) = told.unused_entries.filter(|_| told.command == "replay") else {
         return Err(wrong(
-            "this is not the receipt of a replay, so it does not tell what was used; make one \
-             with loomrec replay --receipt FILE",
+            "this is not the receipt of a replay, so it does not show which takes were used; make \
+             one with loomrec replay --receipt FILE",
         ));
     };
     let failed = told.missed + told.refused + told.unreachable > 0
@@ -212,8 +212,7 @@ fn receipt(
              take the receipt of a strict one"
         }
         _ if told.faulted > 0 => {
-            "faults stood in the place of answers in that run; take the \
-                                  receipt of one without"
+            "faults replaced answers in that run; take the receipt of one without"
         }
         _ if told.served == 0 => "no call was answered in that run",
         [only] if only.sha256.as_deref() == hash => return Ok(unused.into_iter().collect()),
@@ -224,8 +223,8 @@ fn receipt(
             )));
         }
         _ => {
-            "several recordings were replayed together, and it does not tell their takes apart; \
-              replay this one alone, or use --journal"
+            "several recordings were replayed together, and it does not distinguish their takes; \
+             replay this one alone, or use --journal"
         }
     };
     Err(wrong(reason))

@@ -78,19 +78,19 @@ impl RedactReport {
         for (name, count) in &self.merged {
             let name = terminal::line(name);
             text.push_str(&format!(
-                "{path}: {count} keys become one, and their takes stand behind each other: {name}\n"
+                "{path}: {count} keys become one, and their takes follow each other: {name}\n"
             ));
         }
         for (key, why) in &self.left {
             let key = terminal::line(key);
             text.push_str(&format!(
-                "{path}: {key}: NOT removed: {why}; prune the entry, or record it anew with the \
+                "{path}: {key}: NOT removed: {why}; prune the entry, or record it again with the \
                  same --redact\n"
             ));
         }
         for name in &self.beside {
             let name = terminal::line(name);
-            text.push_str(&format!("{path}: {name} stands beside it and was not looked at\n"));
+            text.push_str(&format!("{path}: {name} is beside it and was not searched\n"));
         }
         let rekeyed = self.changed.iter().filter(|change| change.rekeyed).count();
         let (changed, takes) = (self.changed.len(), self.takes);

@@ -40,7 +40,7 @@ pub(super) fn begin(
             path.display()
         )));
     }
-    output_target::refuse_folder("--pending", path, "what waits for answers is one file")?;
+    output_target::refuse_folder("--pending", path, "pending requests go into one file")?;
     match MissedRequests::begin(path.as_path(), matcher) {
         Ok(missed) => Ok(Some(Arc::new(missed))),
         Err(MissedError::Store(error)) => Err(error.into()),

@@ -128,7 +128,7 @@ fn drifted(path: &Path) -> Result<Option<RecordingLocation>, CommandFailure> {
     }
     let receipt: Value = serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))?;
     if receipt.get("command").and_then(Value::as_str) != Some("replay") {
-        let why = "it is none of loomrec replay: --receipt writes them";
+        let why = "it is not a receipt of loomrec replay (--receipt)";
         return Err(wrong(why.to_owned()));
     }
     match receipt.get("drifted").and_then(Value::as_u64) {

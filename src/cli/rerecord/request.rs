@@ -43,7 +43,7 @@ impl std::fmt::Display for UnsendableCall {
             Self::NoRequest => f.write_str("its request is not recorded"),
             Self::Redacted => write!(
                 f,
-                "{MARK} stands in its request, where a secret was: send it as it is with --send-redacted"
+                "its request has {MARK} in place of a secret: send it as it is with --send-redacted"
             ),
             Self::Digest(name) => match header::variable(name) {
                 Some(variable) => write!(

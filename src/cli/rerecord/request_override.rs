@@ -27,7 +27,7 @@ pub(super) struct OverrideError {
 
 impl fmt::Display for OverrideError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "--set {} has no place in it: {}", self.given, self.why)
+        write!(f, "--set {} cannot be applied: {}", self.given, self.why)
     }
 }
 
@@ -50,7 +50,7 @@ impl RequestOverride {
             None if place.is_empty() => None,
             None => Some(vec![place.to_owned()]),
         };
-        let path = path.ok_or_else(|| wrong("this is no place"))?;
+        let path = path.ok_or_else(|| wrong("the part before = is not a place"))?;
         let value = serde_json::from_str(value).unwrap_or_else(|_| Value::from(value));
         Ok(Self { given: text.to_owned(), path, value })
     }
@@ -89,11 +89,11 @@ pub(super) fn apply(
         if let (Some(wanted), Some(known), false) = (set.model(), model, in_body) {
             // Google, AWS and Azure have the model in the path.
             request.path = renamed(&request.path, known, wanted).ok_or_else(|| {
-                set.no_place("its model is not in the body, nor as such in the path")
+                set.no_place("the request's model is neither in the body nor as such in the path")
             })?;
             continue;
         }
-        let body = body.as_mut().ok_or_else(|| first.no_place("its body is not JSON"))?;
+        let body = body.as_mut().ok_or_else(|| first.no_place("the request's body is not JSON"))?;
         let place = place(body, &set.path).map_err(|why| set.no_place(why))?;
         *place = set.value.clone();
         touched = true;
@@ -127,14 +127,12 @@ fn renamed(path: &str, known: &str, wanted: &str) -> Option<String> {
 
 /// Returns the place that a pointer names. Its last token may name a new member or item.
 fn place<'v>(body: &'v mut Value, path: &[String]) -> Result<&'v mut Value, &'static str> {
-    const NOWHERE: &str = "what it is to stand in is neither an object nor a list";
+    const NOWHERE: &str = "its parent is neither an object nor a list";
     let Some((last, parents)) = path.split_last() else { return Ok(body) };
     let mut at = body;
     for token in parents {
         at = match at {
-            Value::Object(members) => {
-                members.get_mut(token).ok_or("what it is to stand in is not there")?
-            }
+            Value::Object(members) => members.get_mut(token).ok_or("its parent does not exist")?,
             Value::Array(items) => item(items, token)?,
             _ => return Err(NOWHERE),
         };
@@ -157,7 +155,7 @@ fn place<'v>(body: &'v mut Value, path: &[String]) -> Result<&'v mut Value, &'st
 fn item<'v>(items: &'v mut [Value], token: &str) -> Result<&'v mut Value, &'static str> {
     let canonical = token == "0" || !token.starts_with(['0', '+']);
     let number = token.parse::<usize>().ok().filter(|_| canonical);
-    number.and_then(|number| items.get_mut(number)).ok_or("this list has no such place")
+    number.and_then(|number| items.get_mut(number)).ok_or("the list has no such item")
 }
 
 #[cfg(test)]

@@ -54,7 +54,7 @@ impl std::fmt::Display for NoRoute {
             Self::Value { variable } => {
                 write!(
                     f,
-                    "what {variable} holds cannot be a key: it has a line break or the like in it"
+                    "the value of {variable} cannot be a key: it contains a line break or the like"
                 )
             }
         }

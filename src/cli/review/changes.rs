@@ -219,7 +219,7 @@ pub(in crate::cli) fn refuse_waiting(
     let of = [".new", ".pending"].iter().find_map(|suffix| shown.strip_suffix(suffix));
     let hint = of.map_or_else(String::new, |of| format!(": {of}"));
     Err(CommandFailure::usage(format!(
-        "{shown} holds what waits for a recording; name the recording itself{hint}"
+        "{shown} holds pending items; name the recording itself{hint}"
     )))
 }
 
@@ -241,15 +241,15 @@ fn check(
         }
         None => {
             return Err(CommandFailure::usage(format!(
-                "{shown} is a recording, and holds nothing that waits for a review; \
-                 loomrec diff {of} {shown} compares the two"
+                "{shown} is a recording, and holds no pending changes; loomrec diff {of} {shown} \
+                 compares the two"
             )));
         }
     }
     if waiting.meta().rules() != recording.meta().rules() {
         return Err(CommandFailure::usage(format!(
             "the keys in {shown} were not made under the `--ignore` rules of {of}: fetch the \
-             changes anew"
+             changes again"
         )));
     }
     Ok(())

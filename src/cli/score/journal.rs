@@ -100,7 +100,7 @@ impl Reading {
     /// # Errors
     /// Says why it is not a line of a journal.
     pub(in crate::cli) fn add(&mut self, line: &Value) -> Result<(), String> {
-        let Value::Object(line) = line else { return Err("it is no object".to_owned()) };
+        let Value::Object(line) = line else { return Err("it is not an object".to_owned()) };
         let outcome = line.get("outcome").and_then(Value::as_str);
         let outcome = outcome.ok_or_else(|| "it has no outcome".to_owned())?;
         match (outcome, line.get("fault")) {
@@ -126,7 +126,7 @@ impl Reading {
                 Ok(())
             }
             (_, Some(Value::Object(fault))) => self.add_fault(fault),
-            (_, Some(_)) => Err("its fault is no object".to_owned()),
+            (_, Some(_)) => Err("its fault is not an object".to_owned()),
         }
     }
 
@@ -239,5 +239,5 @@ fn number(value: &Value) -> Result<u64, String> {
 fn time(object: &Map<String, Value>, name: &str) -> Result<Duration, String> {
     let ms = object.get(name).and_then(Value::as_f64);
     ms.and_then(|ms| Duration::try_from_secs_f64(ms / 1000.0).ok())
-        .ok_or_else(|| format!("{name} is no time in milliseconds"))
+        .ok_or_else(|| format!("{name} is not a time in milliseconds"))
 }

@@ -36,7 +36,7 @@ pub(super) fn report(judged: &ScoredFaults) -> String {
     let total = judged.verdict.total;
     let mut failures = total.missed;
     if total.faults == 0 && !judged.passed() {
-        let what = "no fault struck: there was nothing to keep the budget with";
+        let what = "no fault struck: nothing put the budget to the test";
         cases.push(format!(
             "    <testcase classname=\"recovery\" name=\"faults strike\" time=\"0.000\">\n      \
              <failure message=\"{what}\"/>\n    </testcase>\n"

@@ -142,7 +142,7 @@ impl ScoredFaults {
         };
         let verdict = match (self.verdict.budget, total.faults, total.missed) {
             (None, ..) => String::new(),
-            (Some(_), 0, _) => "budget MISSED: there was nothing to keep it with\n".to_owned(),
+            (Some(_), 0, _) => "budget MISSED: no fault put it to the test\n".to_owned(),
             (Some(_), _, 0) => "budget kept\n".to_owned(),
             (Some(_), faults, missed) => {
                 format!("budget MISSED by {missed} of {}:\n", plural(faults, "fault"))

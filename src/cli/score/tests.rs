@@ -131,7 +131,7 @@ fn junit_has_a_case_for_every_fault() {
     <testsuites name="loomrec" tests="1" failures="1" errors="0" skipped="0" time="0.000">
       <testsuite name="recovery" tests="1" failures="1" errors="0" skipped="0" time="0.000">
         <testcase classname="recovery" name="faults strike" time="0.000">
-          <failure message="no fault struck: there was nothing to keep the budget with"/>
+          <failure message="no fault struck: nothing put the budget to the test"/>
         </testcase>
       </testsuite>
     </testsuites>
@@ -153,7 +153,7 @@ fn nothing_to_judge_is_said() {
     assert_eq!(shown(&judged("", None), None), "no fault struck\n");
     assert_eq!(
         shown(&judged("", Some(BUDGET)), None),
-        "no fault struck\nbudget MISSED: there was nothing to keep it with\n"
+        "no fault struck\nbudget MISSED: no fault put it to the test\n"
     );
 }
 
@@ -181,14 +181,14 @@ fn line_that_no_journal_has_is_refused() {
         let value: Value = serde_json::from_str(line).unwrap();
         Reading::default().add(&value).unwrap_err()
     };
-    assert_eq!(told("[]"), "it is no object");
+    assert_eq!(told("[]"), "it is not an object");
     assert_eq!(told("{\"a\":1}"), "it has no outcome");
-    assert_eq!(told(r#"{"outcome":"fault","fault":3}"#), "its fault is no object");
+    assert_eq!(told(r#"{"outcome":"fault","fault":3}"#), "its fault is not an object");
     assert_eq!(told(r#"{"outcome":"fault","fault":{"type":"hang"}}"#), "its fault has no number");
     assert_eq!(told(r#"{"outcome":"noticed","fault":{"id":1}}"#), "its fault has no number");
     for time in ["-1", "\"1\"", "1e300", "null"] {
         let line = format!(r#"{{"outcome":"recovered","fault":1,"at_ms":{time}}}"#);
-        assert_eq!(told(&line), "at_ms is no time in milliseconds", "{time}");
+        assert_eq!(told(&line), "at_ms is not a time in milliseconds", "{time}");
     }
     assert_eq!(told(r#"{"outcome":"fault","fault":{"id":1}}"#), "its fault has no type");
     let mut reading = Reading::default();

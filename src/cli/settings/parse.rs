@@ -203,7 +203,7 @@ fn refused(arg: &Arg, value: &str) -> Option<String> {
         let known = words.iter().any(|word| word == value);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         return (!known)
-            .then(|| format!("{value:?} is none of its values; {}", hint(value, &words)));
+            .then(|| format!("{value:?} is not one of its values; {}", hint(value, &words)));
     }
     let alone = Arg::new("value").value_parser(arg.get_value_parser().clone());
     let alone = alone.allow_hyphen_values(true);

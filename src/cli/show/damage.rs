@@ -29,7 +29,7 @@ pub(super) fn notes(operation: Operation, media: &str, bytes: &[u8]) -> Vec<Stri
 
 /// Checks a single JSON value.
 fn whole(bytes: &[u8]) -> Vec<String> {
-    if is_json(bytes) { Vec::new() } else { vec!["the body is cut, or is no JSON".to_owned()] }
+    if is_json(bytes) { Vec::new() } else { vec!["the body is cut, or is not JSON".to_owned()] }
 }
 
 fn events(framing: Framing, bytes: &[u8]) -> Vec<String> {
@@ -60,12 +60,12 @@ fn what(framing: Framing, event: &StreamEvent<'_>) -> Option<String> {
         return None;
     }
     if !is_json(data) {
-        return Some(if event.finished { "is no JSON" } else { "is cut" }.to_owned());
+        return Some(if event.finished { "is not JSON" } else { "is cut" }.to_owned());
     }
     let chunk = framing == Framing::EventStream && event.name == Some("chunk");
     let inner = || message::inner(&event.json()?);
     let broken = chunk && !inner().is_some_and(|inner| is_json(&inner));
-    broken.then(|| "holds bytes that are cut, or are no JSON".to_owned())
+    broken.then(|| "holds bytes that are cut, or are not JSON".to_owned())
 }
 
 fn is_json(bytes: &[u8]) -> bool {
@@ -131,24 +131,24 @@ mod tests {
             notes(Operation::INVOKE, STREAM, &bytes),
             [
                 "event 1 does not decode: a checksum or a header is wrong",
-                "event 2 holds bytes that are cut, or are no JSON",
+                "event 2 holds bytes that are cut, or are not JSON",
                 "event 3 is an exception: throttlingException",
                 "and 1 more",
             ]
         );
         assert_eq!(notes(Operation::OTHER, STREAM, &chunks[0][..30]), ["event 1 is cut"]);
         let lines = notes(Operation::OLLAMA_CHAT, "application/x-ndjson", b"{}\n{\"a\n{\"b\":");
-        assert_eq!(lines, ["event 2 is no JSON", "event 3 is cut"]);
+        assert_eq!(lines, ["event 2 is not JSON", "event 3 is cut"]);
         let event = b"data: {}\n\ndata: {\"a\":\"\xff\"}\n\n";
         let bytes = notes(Operation::CHAT_COMPLETIONS, "text/event-stream", event);
-        assert_eq!(bytes, ["event 2 is no JSON"]);
+        assert_eq!(bytes, ["event 2 is not JSON"]);
         for (operation, body) in [
             (Operation::MESSAGES, &b"{\"a\":"[..]),
             (Operation::MESSAGES, b"{\"a\":\"\xff\"}"),
             (Operation::GENERATE_CONTENT, b"[{}"),
         ] {
             let found = notes(operation, "application/json", body);
-            assert_eq!(found, ["the body is cut, or is no JSON"]);
+            assert_eq!(found, ["the body is cut, or is not JSON"]);
         }
     }
 }

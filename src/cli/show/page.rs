@@ -39,9 +39,7 @@ pub(super) fn text(row: &Row, outside_key: &[String], width: Option<usize>) -> S
         }
         None if entry.fault.is_none() => {
             page.title("Response");
-            page.line(
-                "not recorded: made from the answer above for whoever asks, as AgentLoom does",
-            );
+            page.line("not recorded: generated from the answer above, as AgentLoom does");
         }
         None => {}
     }
@@ -225,7 +223,7 @@ fn times(page: &mut Page, response: &RecordedResponse, width: Option<usize>) {
             ": the upstream reset the connection; replay does the same"
         }
         ResponseEnd::ClientAbort => ": the client left and the rest did not come; never served",
-        ResponseEnd::Truncated => ": larger than what is kept; never served",
+        ResponseEnd::Truncated => ": larger than the limit of --max-copy; never served",
     };
     let bytes = response.payload.len();
     page.line(&format!("{count} {noun}, {bytes} bytes; end: {}{meaning}", end_words(response.end)));

@@ -21,7 +21,7 @@ pub(super) fn body(bytes: &[u8]) -> String {
     }
     match std::str::from_utf8(bytes) {
         Ok(text) => terminal::block(&cut(text)).into_owned(),
-        Err(_) => format!("({} bytes that are no text)", bytes.len()),
+        Err(_) => format!("({} bytes that are not text)", bytes.len()),
     }
 }
 

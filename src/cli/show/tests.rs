@@ -200,7 +200,7 @@ fn a_plain_entry_says_that_nothing_more_is_recorded() {
       cost       $0.000120
 
     Response
-      not recorded: made from the answer above for whoever asks, as AgentLoom does
+      not recorded: generated from the answer above, as AgentLoom does
     "###);
 }
 
@@ -338,7 +338,7 @@ fn bodies_are_laid_out_only_where_nothing_is_lost() {
         "{\n  \"a\": [1, 2.50, 18446744073709551616],\n  \"b\": {},\n  \"c\": [\n    {}\n  ]\n}"
     );
     assert_eq!(pretty::body(br#"{"a":1,"a":2}"#), r#"{"a":1,"a":2}"#);
-    assert_eq!(pretty::body(b"\xff\xfe"), "(2 bytes that are no text)");
+    assert_eq!(pretty::body(b"\xff\xfe"), "(2 bytes that are not text)");
     assert_eq!(pretty::body(b""), "(no body)");
     let long = pretty::body(format!("\"{}\"", "x".repeat(5000)).as_bytes());
     assert!(long.ends_with("x… (3000 more characters)\""), "{}", &long[1990..]);

@@ -114,7 +114,7 @@ fn numbered(before: &VerifyReport, fates: &[Fate], names: &mut BTreeSet<EntryNam
         .filter_map(|problem| problem.key.as_deref().map(|key| EntryName::of_key(key).0))
         .filter(|name| fates.iter().any(|fate| fate.old == *name))
         .collect();
-    let told = gaps.iter().map(|name| format!("numbered the takes of {name} in turn")).collect();
+    let told = gaps.iter().map(|name| format!("renumbered the takes of {name}")).collect();
     names.extend(gaps);
     told
 }

@@ -110,7 +110,7 @@ fn twice(parts: &[Part], label: impl Fn(usize) -> String) -> Vec<Problem> {
         for (key, line) in &part.keys {
             let known = *first.entry(key).or_insert(at);
             if known != at {
-                let text = format!("the key stands in {} too", label(known));
+                let text = format!("the key is in {} too", label(known));
                 let problem = Problem::of_file(ProblemKind::Duplicate, Severity::Error, text)
                     .at("", Some(*line))
                     .within(key.as_str())

@@ -16,7 +16,7 @@ pub(super) fn file(report: &VerifyReport, quiet: bool) -> String {
     for done in report.mended.iter().filter(|_| !quiet) {
         let key = done.key.as_deref().map(|key| format!("{}: ", short(key))).unwrap_or_default();
         let what = terminal::line(&done.what);
-        out.push_str(&format!("{label}: {}: {key}{what}\n", "mended".green()));
+        out.push_str(&format!("{label}: {}: {key}{what}\n", "fixed".green()));
     }
     for problem in &report.problems {
         if !quiet || problem.severity == Severity::Error {

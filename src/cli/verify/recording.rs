@@ -81,7 +81,7 @@ fn spelling(report: &mut VerifyReport) {
     }
     let text = format!("{foreign} of its entries and keys are not written as loomrec writes them");
     let problem = Problem::of_file(ProblemKind::Spelling, Severity::Warning, text);
-    report.add(problem.helped("--fix writes them anew, so that later diffs are small").mendable());
+    report.add(problem.helped("--fix rewrites them, so that later diffs are small").mendable());
 }
 
 /// Reports the sidecar files of the recording. Returns the number of logs.
@@ -112,7 +112,7 @@ fn left(recording: &RecordingLocation, leftover: &LeftoverFile) -> Problem {
         }
         LeftoverFile::Torn { path, bytes } => {
             warning(format!("{} holds {bytes} bytes of calls that were cut", path.display()))
-                .helped("loomrec salvage tells what they are; then delete it")
+                .helped("loomrec salvage shows what they are; then delete it")
         }
         LeftoverFile::Waiting { path } => {
             warning(format!("{} holds changes that wait", path.display()))

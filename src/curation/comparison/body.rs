@@ -79,7 +79,7 @@ pub(super) fn compare(
             let at = old.iter().zip(&new).take_while(|(one, other)| one == other).count();
             if old != new {
                 let told = |bytes: &[u8]| {
-                    Some(Value::from(format!("{} bytes, others from byte {at} on", bytes.len())))
+                    Some(Value::from(format!("{} bytes, different from byte {at} on", bytes.len())))
                 };
                 found.push(value::whole(CallHalf::Answer, place, told(&old), told(&new)));
             }
@@ -99,7 +99,7 @@ fn shown(body: Body) -> Option<Value> {
         Body::Empty => None,
         Body::Json(value) => Some(value),
         Body::Text(text) => Some(Value::from(text)),
-        Body::Bytes(bytes) => Some(Value::from(format!("{} bytes that are no text", bytes.len()))),
+        Body::Bytes(bytes) => Some(Value::from(format!("{} bytes that are not text", bytes.len()))),
     }
 }
 

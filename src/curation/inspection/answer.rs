@@ -106,7 +106,7 @@ fn error(response: &RecordedResponse, body: &[u8]) -> Option<String> {
             Some("the upstream reset the connection; replay does the same")
         }
         ResponseEnd::ClientAbort => Some("the client left and the rest did not come; never served"),
-        ResponseEnd::Truncated => Some("larger than what is kept; never served"),
+        ResponseEnd::Truncated => Some("larger than the limit of --max-copy; never served"),
     };
     cut.map(str::to_owned).or_else(|| message(response.status, body))
 }

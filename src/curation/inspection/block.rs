@@ -159,7 +159,7 @@ fn reasoning(block: &Value) -> MessageBlock {
         .map(|value| flat(Some(value)))
         .filter(|text| !text.is_empty())
         .collect();
-    let said = if said.is_empty() { "(not told)".to_owned() } else { said.join("\n\n") };
+    let said = if said.is_empty() { "(not recorded)".to_owned() } else { said.join("\n\n") };
     MessageBlock::new(BlockKind::Reasoning, said)
 }
 

@@ -49,9 +49,9 @@ impl InspectedCall<'_> {
         let entry = self.entry?;
         let why = match (has_request, has_answer) {
             (true, true) => return None,
-            (_, false) if entry.fault.is_some() => "a fault stands in the place of the answer",
+            (_, false) if entry.fault.is_some() => "a fault replaces the answer",
             (true, false) => "the recording holds no answer to this request",
-            (false, _) => "the recording holds what was said, and no request",
+            (false, _) => "the recording holds the answer's text, but no request",
         };
         Some(why.to_owned())
     }

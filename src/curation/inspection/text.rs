@@ -33,7 +33,7 @@ impl BodyText {
         match std::str::from_utf8(bytes) {
             Ok(text) => Self { text: start(text, MOST).to_owned(), cut: text.len() > MOST },
             Err(_) => {
-                let text = format!("({} bytes that are no text)", bytes.len());
+                let text = format!("({} bytes that are not text)", bytes.len());
                 Self { text, cut: false }
             }
         }
@@ -90,7 +90,7 @@ mod tests {
             "{\n  \"a\": [1.50, 18446744073709551616]\n}"
         );
         assert_eq!(text(br#"{"a":1,"a":2}"#), r#"{"a":1,"a":2}"#);
-        assert_eq!(text(b"\xff"), "(1 bytes that are no text)");
+        assert_eq!(text(b"\xff"), "(1 bytes that are not text)");
         assert_eq!(text("<script>\u{1b}\u{202e}".as_bytes()), "<script>\u{1b}\u{202e}");
     }
 

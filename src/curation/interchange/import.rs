@@ -152,13 +152,15 @@ impl EntryImporter<'_> {
         let method = method.to_ascii_uppercase();
         let asks = method != "OPTIONS" && !method.is_empty();
         if !asks || !method.bytes().all(|byte| byte.is_ascii_alphabetic()) {
-            return Err(refused("its method asks for nothing (OPTIONS, or none at all)"));
+            return Err(refused("its method is OPTIONS, missing or not a word"));
         }
         match status {
             200..600 => {}
             0 => return Err(refused("it was never answered (status 0)")),
-            101 => return Err(refused("it became a WebSocket, whose messages are no exchange")),
-            _ => return Err(refused("its status is none of an answer's")),
+            101 => {
+                return Err(refused("it became a WebSocket, whose messages are not an exchange"));
+            }
+            _ => return Err(refused("its status is not that of an answer")),
         }
         let headers = in_lower_case(headers);
         let placed = self.addresses.place(&method, &uri, &headers, &body);

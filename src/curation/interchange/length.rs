@@ -22,7 +22,7 @@ pub(super) fn other_length(
         (told != bytes.len()).then(|| {
             format!(
                 "its {whose} body has {} bytes, and {told} by its content-length (--any-length \
-                 brings it over)",
+                 imports it)",
                 bytes.len()
             )
         })
@@ -50,7 +50,7 @@ pub(super) fn other_length(
     let size = response.size.filter(|size| *size > body.len() as u64)?;
     Some(format!(
         "the file holds {} bytes of its response's body, and says that there were {size} \
-         (--any-length brings it over)",
+         (--any-length imports it)",
         body.len()
     ))
 }

@@ -98,7 +98,7 @@ impl ReadContext<'_> {
         let place = match found {
             0 => String::new(),
             _ if noun.is_empty() => String::new(),
-            found => format!("behind {noun} {found}: "),
+            found => format!("after {noun} {found}: "),
         };
         Err(match problem {
             ReadProblem::TooLarge => ReadError::TooLarge { format, place },

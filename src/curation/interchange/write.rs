@@ -81,7 +81,8 @@ impl<'a> ExportWriter<'a> {
         if self.format == ForeignFormat::AgentLoom {
             return self.turns.entry(sent);
         }
-        let words = || "it holds no request and response, but words alone".to_owned();
+        let words =
+            || "it holds only the text of an answer, without request and response".to_owned();
         let request = entry.request.as_ref().ok_or_else(words)?;
         let upstream = entry.upstream.as_deref().unwrap_or("default");
         let url = self.addresses.url(upstream, &request.path, &request.query);

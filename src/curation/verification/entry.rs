@@ -128,7 +128,7 @@ fn fields(text: &str, found: &mut Vec<Problem>) {
     for _ in 0..MOST {
         let Err(EntryError(error)) = Entry::parse(&value) else { return };
         let problem = shape(format!("it {}", error.problem.requirement()));
-        found.push(problem.at(error.place.clone(), None).helped("mend or remove the entry"));
+        found.push(problem.at(error.place.clone(), None).helped("fix or remove the entry"));
         if !remove(&mut value, &error.place) {
             return;
         }
@@ -265,7 +265,7 @@ fn hash(name: &EntryName, entry: &Entry, request: Option<&RequestKey>, found: &m
             );
         }
         (Some(under), Some(said), real) if under != said => {
-            let text = "it is not the hash that the entry stands under".to_owned();
+            let text = "it is not the hash that the entry is kept under".to_owned();
             let problem = error(ProblemKind::Hash, text).at("/request_hash", None);
             found.push(match real {
                 Some(real) if real == under => {
@@ -316,12 +316,12 @@ fn unchecked(
 fn broken_by_redaction(entry: &Entry, found: &mut Vec<Problem>) {
     let Some(request) = &entry.request else { return };
     if redact::is_broken_by_redaction(request.content_type(), &request.body) {
-        let text = "its body was broken by redaction, and its key stands for other requests too";
+        let text = "its body was broken by redaction, and its key matches other requests too";
         let problem = Problem::of_file(ProblemKind::Hash, Severity::Error, text);
         found.push(problem.at("/request", None).helped("record the call again"));
     }
 }
 
 /// The remedy for a request that was changed.
-const CHANGED: &str = "its request was changed since it was recorded, or the hash was: restore \
-                       it, or record the call again; --fix --rehash takes the request as it stands";
+const CHANGED: &str = "its request was changed since it was recorded, or the hash was: restore it, \
+                       or record the call again; --fix --rehash takes the request as it is";

@@ -64,8 +64,7 @@ fn object<T: AsRef<str>>(fields: &[(T, &str)], known: &[&str], at: &str, found: 
         let name = name.as_ref();
         let pointer = format!("{at}{}", pointer_token(name));
         if !seen.insert(name) {
-            let text =
-                format!("the field `{}` stands there twice: only the last is read", short(name));
+            let text = format!("the field `{}` occurs twice: only the last is read", short(name));
             let problem = Problem::of_file(ProblemKind::Duplicate, Severity::Error, text);
             found.push(problem.at(pointer, None).helped("remove one of them"));
         } else if !known.contains(&name) {

@@ -38,8 +38,8 @@ pub(super) fn check(entry: &Entry, found: &mut Vec<Problem>) {
         } else if keeps_waiting(name, value, recorded_at) {
             (
                 Severity::Warning,
-                "the answer has its client wait for more than an hour, or for no time that all \
-                 clients read alike: a replay leaves it out",
+                "the answer makes its client wait for more than an hour, or for a time that \
+                 clients read differently: a replay leaves it out",
             )
         } else {
             continue;

@@ -148,7 +148,7 @@ impl FileLayout {
             Err(error) => {
                 let (pointer, remedy) = match &error {
                     FormatError::Meta(error) => {
-                        (error.place.as_str(), "mend it, or restore the file")
+                        (error.place.as_str(), "fix it, or restore the file")
                     }
                     FormatError::NewerFormat { .. } => ("/_loomrec", "update loomrec to use it"),
                     _ => ("/_version", "record it again"),
@@ -187,12 +187,9 @@ impl FileLayout {
     }
 
     fn twice(&mut self, member: &FoundMember) {
-        let problem = Problem::of_file(
-            ProblemKind::Duplicate,
-            Severity::Error,
-            "the key stands there a second time",
-        )
-        .at(pointer_token(&member.key), Some(member.line));
+        let problem =
+            Problem::of_file(ProblemKind::Duplicate, Severity::Error, "the key occurs twice")
+                .at(pointer_token(&member.key), Some(member.line));
         let remedy = "rename or remove one of them: only one could be replayed";
         self.problems.push(problem.within(member.key.clone()).helped(remedy));
     }
@@ -218,13 +215,13 @@ impl FileLayout {
                     .zip(1..)
                     .for_each(|(range, take)| push(take, range, true));
             }
-            ValueShape::List(_) => "a list may only stand under a step id, and this is a hash",
+            ValueShape::List(_) => "only a step id may have a list, and this is a hash",
             ValueShape::Other => "it is neither an entry nor a list of entries",
         };
         let problem = Problem::of_file(ProblemKind::Shape, Severity::Error, told)
             .at(pointer_token(&key), Some(line))
             .within(key);
-        self.problems.push(problem.helped("mend or remove it"));
+        self.problems.push(problem.helped("fix or remove it"));
     }
 }
 
@@ -255,7 +252,7 @@ fn gaps_among(mut all: Vec<TakeKey>, names: &NameSet) -> Vec<(usize, Problem)> {
             let problem = Problem::of_file(ProblemKind::Key, Severity::Warning, text)
                 .at(pointer_token(&key), Some(line as usize))
                 .within(key);
-            found.push((index as usize, problem.helped("--fix numbers them in turn").mendable()));
+            found.push((index as usize, problem.helped("--fix renumbers them").mendable()));
         }
     }
     found

@@ -43,7 +43,7 @@ pub(super) fn check(
     let Some(response) = &entry.response else { return };
     let chunks = response.payload.chunks();
     if let Some(at) = chunks.windows(2).position(|pair| pair[1].at_ms < pair[0].at_ms) {
-        let text = format!("chunk {} comes before the one in front of it", at + 2);
+        let text = format!("chunk {} has an earlier time than the previous one", at + 2);
         let problem = Problem::of_file(ProblemKind::Time, Severity::Error, text);
         let remedy = "put the times in order, or record the call again";
         found.push(problem.at(format!("/response/chunks/{}/0", at + 1), None).helped(remedy));
@@ -68,8 +68,8 @@ pub(super) fn check(
         }
         ResponseEnd::UpstreamAbort(_) => return,
         ResponseEnd::Complete if (200..300).contains(&response.status) && lacks_end(call, body) => {
-            let text = "it is said to be complete, and the stream lacks its end";
-            let remedy = "record the call again; where the cut is meant, its end is \
+            let text = "it is marked complete, but the stream has no end";
+            let remedy = "record the call again; if the cut is intended, set `end` to \
                           \"upstream_abort\"";
             let problem = Problem::of_file(ProblemKind::End, Severity::Warning, text);
             return found.push(problem.at("/response/end", None).helped(remedy));

@@ -216,8 +216,8 @@ impl<'a> SecretSearch<'a> {
     fn add_known(&mut self, pointer: String, text: String, mendable: bool) {
         let remedy = match mendable {
             true => {
-                "revoke it if it was ever valid; --fix takes it out, and makes the request's hash \
-                 anew"
+                "revoke it if it was ever valid; --fix takes it out, and recomputes the request's \
+                 hash"
             }
             false => "revoke it if it was ever valid; prune the entry, or record the call again",
         };

@@ -202,7 +202,7 @@ impl<R: Read> YamlComposer<R> {
         let Some(piece) = self.anchors.get(&anchor) else {
             return Err(self.problem(match self.anchors_cost > ANCHORS_LIMIT {
                 true => MULTIPLIED,
-                false => "an alias stands within what it repeats",
+                false => "an alias is inside the value that it repeats",
             }));
         };
         self.aliases_cost = self.aliases_cost.saturating_add(piece.cost);
@@ -297,7 +297,7 @@ fn merged(node: YamlNode) -> Result<YamlNode, &'static str> {
         };
         for map in maps {
             let YamlNode::Map(members, _) = map else {
-                return Err("`<<` names something that is no map");
+                return Err("`<<` names something that is not a map");
             };
             all.extend(members.into_iter().filter(|(key, _)| known.insert(name(key))));
         }

@@ -25,7 +25,7 @@ const ROOM: usize = 128 << 20;
 pub fn parse(text: &[u8]) -> Result<Value, String> {
     let node = document(text).map_err(|error| error.to_string())?;
     if let Some(name) = repeated_name(&node) {
-        return Err(format!("the member {name:?} stands twice in one map"));
+        return Err(format!("the member {name:?} occurs twice in one map"));
     }
     node.into_value(ScalarSchema::HandWritten).map_err(|none| format!("it {}", none.reason()))
 }
@@ -102,8 +102,8 @@ mod tests {
     #[test]
     fn what_json_cannot_say_is_refused_by_name() {
         let why = |text: &str| parse(text.as_bytes()).expect_err(text);
-        assert_eq!(why("a: {b: 1, b: 2}"), "the member \"b\" stands twice in one map");
-        assert!(why("- .inf").contains("a number that JSON cannot say"));
+        assert_eq!(why("a: {b: 1, b: 2}"), "the member \"b\" occurs twice in one map");
+        assert!(why("- .inf").contains("a number that JSON cannot represent"));
         assert!(why("- 1\n---\n- 2\n").contains("a second document begins at line 2"));
         assert!(why("- [a").contains("at line"), "{}", why("- [a"));
         assert!(why("- *a").contains("line 1"), "{}", why("- *a"));

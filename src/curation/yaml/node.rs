@@ -78,9 +78,9 @@ impl NoValue {
     /// Returns the reason in a few words. Reads after `its body`.
     pub(crate) const fn reason(self) -> &'static str {
         match self {
-            Self::Number => "holds a number that JSON cannot say",
+            Self::Number => "holds a number that JSON cannot represent",
             Self::Repeated => "holds two members of one name",
-            Self::Foreign => "is an object that only the program knew",
+            Self::Foreign => "is an object of a type that only its program knows",
             Self::Ambiguous => {
                 "holds a text with U+0085, U+2028 or U+2029, which YAML 1.1 and 1.2 read in two \
                  ways (write that text in double quotes, and the character as \\u2028)"
@@ -189,7 +189,7 @@ pub(crate) fn members(node: YamlNode, what: &str) -> Result<Vec<(String, YamlNod
     let mut named = Vec::with_capacity(members.len());
     for (name, value) in members {
         let YamlNode::Scalar(YamlScalar { text: name, .. }) = name else {
-            return Err(format!("a name in {what} is no text"));
+            return Err(format!("a name in {what} is not text"));
         };
         if !seen.insert(name.clone()) {
             return Err(format!("duplicate name in {what}"));

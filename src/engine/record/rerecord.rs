@@ -257,7 +257,7 @@ impl RerecordSender {
             (Ok(Ok(change)), _) => match recorded.await {
                 Ok(Ok(())) => Tried::Kept(change),
                 Ok(Err(why)) => Tried::Unkept(why),
-                Err(_) => Tried::Unkept("keep it: its writer broke off".to_owned()),
+                Err(_) => Tried::Unkept("store the exchange: its writer stopped".to_owned()),
             },
             (Ok(Err(bad)), _) => Tried::InVain(bad),
             (Err(_), Ok(Err(error))) => Tried::InVain(self.unanswered(order, &error)),

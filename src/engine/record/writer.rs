@@ -50,7 +50,7 @@ struct Line {
 }
 
 fn gone() -> String {
-    "keep it: the recording is already closed, or its writer broke off".to_owned()
+    "store the exchange: the recording is closed, or its writer stopped".to_owned()
 }
 
 /// The thread. It returns the result of closing the recording.

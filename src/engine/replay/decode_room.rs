@@ -33,8 +33,8 @@ pub(super) enum DeliveryError {
     TooLarge,
     /// There is no room for it now. It needs this many units.
     #[error(
-        "other calls have had all the memory for decoded answers for a minute: read their \
-         answers, or accept the encoding that was recorded"
+        "no memory for decoded answers was free for a minute: let clients read their answers, or \
+         accept the encoding that was recorded"
     )]
     NoRoom(u32),
 }

@@ -52,7 +52,7 @@ pub enum LoadError {
     #[error("replay {0} recordings at once: {MOST_SOURCES} are the most; merge some of them")]
     TooMany(usize),
     /// An entry declares an invalid fault.
-    #[error("read the recording {}: in {entry:?}, {why}; mend or remove it", file.display())]
+    #[error("read the recording {}: in {entry:?}, {why}; fix or remove it", file.display())]
     Fault {
         /// The recording's file that holds the entry.
         file: PathBuf,

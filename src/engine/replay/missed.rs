@@ -200,11 +200,12 @@ fn word(reason: MissReason) -> Option<&'static str> {
 #[derive(Debug, thiserror::Error)]
 pub enum MissedError {
     /// There is no recording.
-    #[error("keep what is missed: there is no recording that it is missing from")]
+    #[error("store missed requests: no recording is being replayed")]
     NoRecording,
     /// The file holds something else.
     #[error(
-        "keep what is missed in {}: it is a recording of its own, and would be lost; name another file",
+        "store missed requests in {}: the file holds another recording that would be overwritten; \
+         name another file",
         path.display()
     )]
     Other {

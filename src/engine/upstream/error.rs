@@ -22,7 +22,10 @@ pub enum UpstreamError {
         detail: String,
     },
     /// The upstream sent an informational status instead of an answer.
-    #[error("get an answer from upstream {upstream}: it sent status {status} as its last word")]
+    #[error(
+        "get an answer from upstream {upstream}: it sent only the informational status {status} \
+         and no final response"
+    )]
     NoAnswer {
         /// The upstream's name.
         upstream: String,

@@ -72,8 +72,7 @@ fn explain_protocol(error: &rustls::Error, trusted: &str) -> String {
         Tls::InvalidCertificate(error) => explain_certificate(error, trusted),
         Tls::InvalidMessage(
             InvalidMessage::InvalidContentType | InvalidMessage::UnknownProtocolVersion,
-        ) => "what answers there does not speak TLS: for a server without TLS the address \
-              begins with http://"
+        ) => "the server at this address does not speak TLS: use an http:// address for it"
             .to_owned(),
         Tls::PeerIncompatible(
             PeerIncompatible::ServerDoesNotSupportTls12Or13
@@ -83,14 +82,15 @@ fn explain_protocol(error: &rustls::Error, trusted: &str) -> String {
             "the server speaks neither TLS 1.2 nor TLS 1.3: it needs to be updated".to_owned()
         }
         Tls::PeerIncompatible(_) | Tls::AlertReceived(AlertDescription::HandshakeFailure) => {
-            "the server and loomrec have no way of encryption in common: it needs to be updated"
+            "the server and loomrec share no TLS cipher suite, key exchange or signature scheme: \
+             it needs to be updated"
                 .to_owned()
         }
         Tls::AlertReceived(AlertDescription::CertificateRequired) => {
             "the server asks for a client's certificate, and loomrec has none".to_owned()
         }
         Tls::AlertReceived(AlertDescription::UnrecognisedName) => {
-            "the server knows no host of this name: look at the address".to_owned()
+            "the server knows no host of this name: check the address".to_owned()
         }
         Tls::AlertReceived(AlertDescription::NoApplicationProtocol)
         | Tls::NoApplicationProtocol => "the server does not speak HTTP/1.1 over TLS".to_owned(),
@@ -114,12 +114,13 @@ fn explain_certificate(error: &CertificateError, trusted: &str) -> String {
             "the server's certificate has expired: the server needs a new one".to_owned()
         }
         CertificateError::NotValidYetContext { time, not_before } => format!(
-            "the server's certificate is not valid before {} (now it is {}): look at the clock",
+            "the server's certificate is not valid before {} (now it is {}): check this machine's \
+             clock",
             date(*not_before),
             date(*time)
         ),
         CertificateError::NotValidYet => {
-            "the server's certificate is not valid yet: look at the clock".to_owned()
+            "the server's certificate is not valid yet: check this machine's clock".to_owned()
         }
         CertificateError::NotValidForNameContext { expected, presented } => format!(
             "the server's certificate is for {}, not for {}: use a name that it has",

@@ -87,5 +87,5 @@ impl ChaosRates {
 }
 
 fn text(value: &HeaderValue) -> Result<&str, FieldError> {
-    value.to_str().map_err(|_| FieldError::other("", "its value is no text"))
+    value.to_str().map_err(|_| FieldError::other("", "its value is not text"))
 }

@@ -42,7 +42,7 @@ fn refusal_names_the_place() {
     refused(json!({ "drop": "0.1" }), "/drop: expected a rate, from 0 to 1, not \"0.1\"");
     refused(
         json!({ "drop": 0, "dropRate": 1 }),
-        "/dropRate: it stands beside drop: give one of them",
+        "/dropRate: it cannot be combined with drop: give only one of them",
     );
     refused(
         json!({ "latency": { "rate": 0.5, "delay": 5 } }),

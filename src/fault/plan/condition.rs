@@ -92,7 +92,7 @@ impl RuleMatch {
     /// If there is an unknown field, a value of the wrong type, an unknown provider or operation, a
     /// number below 1, or an invalid pointer.
     pub fn read(value: &Value) -> Result<Self, FieldError> {
-        let fields = fields_of(value, "an object of what a call must be")?;
+        let fields = fields_of(value, "an object of conditions")?;
         fields.only("match", &FIELDS)?;
         Ok(Self {
             step_id: words(fields, "step_id")?,
@@ -199,7 +199,7 @@ fn each<T>(
         None => return Ok(Vec::new()),
         Some(Value::Array(values)) if !values.is_empty() => values.as_slice(),
         Some(Value::Array(_)) => {
-            let why = format!("an empty list is no call: expected {expected}");
+            let why = format!("an empty list matches no call: expected {expected}");
             return Err(FieldError::other(fields.place(name), why));
         }
         Some(one) => std::slice::from_ref(one),
@@ -251,8 +251,8 @@ fn body(fields: FieldReader<'_>) -> Result<Vec<(JsonPointer, ExpectedValue)>, Fi
         Ok(pointer) => Ok((pointer, ExpectedValue::of(value))),
         Err(_) => {
             let why = format!(
-                "{} is no JSON pointer to a place in the body, such as /messages/0/content \
-                 (in a key, ~ is written ~0 and / is written ~1)",
+                "{} is not a JSON pointer to a place in the body, such as /messages/0/content (in \
+                 a key, ~ is written ~0 and / is written ~1)",
                 quoted(place)
             );
             Err(FieldError::other("/body", why))

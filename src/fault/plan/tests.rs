@@ -115,7 +115,7 @@ fn refusal_names_what_no_call_can_be() {
     assert_eq!(told(json!({ "call": [1, -2] })), format!("rule 1: /match/call: {number}, not -2"));
     assert_eq!(
         told(json!({ "connection": [] })),
-        format!("rule 1: /match/connection: an empty list is no call: {number}")
+        format!("rule 1: /match/connection: an empty list matches no call: {number}")
     );
     assert_eq!(
         told(json!({ "step": "a" })),
@@ -136,7 +136,7 @@ fn refusal_names_what_no_call_can_be() {
     for place in ["", "stream", "/a~2"] {
         let told = told(json!({ "body": { place: true } }));
         assert!(
-            told.starts_with(&format!("rule 1: /match/body: {place:?} is no JSON pointer")),
+            told.starts_with(&format!("rule 1: /match/body: {place:?} is not a JSON pointer")),
             "{told}"
         );
     }
@@ -148,7 +148,7 @@ fn refusal_names_what_no_call_can_be() {
 
 #[test]
 fn plan_is_refused_when_it_is_for_no_call() {
-    let empty = "it has neither rules nor chaos, so that it is for no call: add a rule to `rules`";
+    let empty = "it has neither rules nor chaos, so it applies to no call: add a rule to `rules`";
     refused(json!({}), empty);
     refused(json!({ "seed": 1, "rules": [], "chaos": {} }), empty);
     refused(json!([]), "expected a plan: an object with rules, not a list");

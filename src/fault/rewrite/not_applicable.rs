@@ -12,7 +12,7 @@ pub enum NotApplicable {
         fault: &'static str,
     },
     /// The bytes are not an answer of the operation, or the answer says nothing.
-    #[error("the answer is none of {operation} that says something")]
+    #[error("the answer is not one of {operation} with text")]
     NotAnAnswer {
         /// The operation's name.
         operation: &'static str,

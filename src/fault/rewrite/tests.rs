@@ -294,11 +294,11 @@ fn what_cannot_be_changed_says_why() {
     let [(_, empty), _] = recorded(&asked, &answer(Some(json!({}))));
     assert_eq!(why(&missing, None, &plain), "the answer calls no tool");
     assert_eq!(why(&missing, None, &empty), "the call of the tool look has no argument");
-    let none = "the answer is none of Chat Completions that says something";
+    let none = "the answer is not one of Chat Completions with text";
     assert_eq!(why(&partial, None, br#"{"error": {}}"#), none);
     assert_eq!(why(&partial, None, b"{"), none);
     let cut = why(&partial, framing, &stream[..stream.len() / 2]);
-    assert!(cut.contains("did not end well"), "{cut}");
+    assert!(cut.contains("is incomplete or ended with an error"), "{cut}");
     let other = Fault::StreamStall { after: FaultPoint::Unsaid, for_ms: None };
     assert!(why(&other, None, &plain).contains("stream_stall"));
     let embeddings = test_calls::asked(Operation::EMBEDDINGS, "", Framing::Sse);

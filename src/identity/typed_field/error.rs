@@ -74,7 +74,7 @@ impl FieldProblem {
     pub fn requirement(&self) -> String {
         match self {
             Self::Unexpected { expected, found } => format!("must be {expected}, but is {found}"),
-            Self::UnknownField { owner, hint, .. } => format!("is no field of {owner}{hint}"),
+            Self::UnknownField { owner, hint, .. } => format!("is not a field of {owner}{hint}"),
             Self::Other(why) => format!("is refused: {why}"),
         }
     }
@@ -85,7 +85,7 @@ fn hint(written: &str, known: &[&str]) -> String {
     let near = nearest(&written.to_ascii_lowercase().replace('-', "_"), known);
     let meant = near.map_or_else(String::new, |near| format!(", did you mean {near:?}?"));
     match known {
-        [] => format!("{meant}; there is none"),
+        [] => format!("{meant}; none is known"),
         known => format!("{meant}; there are: {}", known.join(", ")),
     }
 }

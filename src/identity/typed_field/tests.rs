@@ -98,9 +98,9 @@ fn unknown_names_come_with_a_hint_and_all_there_are() {
         format!("{unknown}, did you mean \"max_ms\"?; there are: max_ms, name")
     );
     assert_eq!(error(&["zzz"]), format!("{unknown}; there are: zzz"));
-    assert_eq!(error(&[]), format!("{unknown}; there is none"));
+    assert_eq!(error(&[]), format!("{unknown}; none is known"));
     let error = reader(&value, STRICT).only("a plan", &["max_ms"]).unwrap_err();
-    let requirement = "is no field of a plan, did you mean \"max_ms\"?; there are: max_ms";
+    let requirement = "is not a field of a plan, did you mean \"max_ms\"?; there are: max_ms";
     assert_eq!(error.problem.requirement(), requirement);
     assert_eq!(reader(&value, STRICT).only("a plan", &["Max-Ms"]), Ok(()));
     let error = reader(&value, STRICT).word("Max-Ms", &[("word", ()), ("other", ())]).unwrap_err();

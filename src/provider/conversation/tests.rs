@@ -119,7 +119,7 @@ fn what_has_no_place_is_told() {
     let earlier = json!({ "input": "a", "previous_response_id": "r" });
     assert!(odd("/v1/responses", earlier).contains("previous_response_id"));
     let file = json!({ "contents": [{ "parts": [{ "fileData": {} }] }] });
-    assert!(odd("/v1beta/models/m:generateContent", file).contains("no image"));
+    assert!(odd("/v1beta/models/m:generateContent", file).contains("neither text nor an image"));
 }
 
 proptest::proptest! {

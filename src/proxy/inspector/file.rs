@@ -159,7 +159,7 @@ impl ShownFile {
             (Some(_), _, _) => None,
             (_, None, _) => Some("a journal holds no bodies: give its recording with -r"),
             (_, _, Some("served" | "recorded")) => Some("the recording does not hold this call"),
-            _ => Some("a journal holds no bodies, and the recording none of such a call"),
+            _ => Some("a journal holds no bodies, and a recording does not hold such calls"),
         };
         let call = InspectedCall {
             seq: Some(number),

@@ -72,7 +72,7 @@ fn of_line(run: RunView<'_>, seq: u64) -> Result<Value, CallError> {
     let mut parts = Parts::default();
     match &seen {
         Some(seen) => parts.fill(run, seen, &line),
-        None => parts.why = Some("this line is of no call".to_owned()),
+        None => parts.why = Some("this line does not describe a call".to_owned()),
     }
     let Parts { entry, request, nearest, why } = &parts;
     let call = InspectedCall {
@@ -111,7 +111,7 @@ impl Parts {
                 match seen.is_kept() {
                     Some(true) => "the recording does not hold this exchange any more",
                     Some(false) => "this exchange could not be kept in the recording",
-                    None => "this exchange was not over when its client was gone",
+                    None => "this exchange was not complete when its client left",
                 }
             }
             (CallOutcome::Missed(_), Some(matcher)) => {
@@ -133,14 +133,14 @@ impl Parts {
 /// Returns why nothing is kept of calls with such an outcome.
 fn why_none(outcome: &CallOutcome) -> &'static str {
     match outcome {
-        CallOutcome::Forwarded => "what is forwarded is not kept",
+        CallOutcome::Forwarded => "forwarded calls are not kept",
         CallOutcome::Scripted { .. } | CallOutcome::Unscripted { .. } => {
-            "what a script answers is not kept"
+            "calls that a script answers are not kept"
         }
         CallOutcome::Placeholder => "it was answered with the placeholder, and is not kept",
-        CallOutcome::Faulted => "a fault stood in place of any answer; nothing is kept of the call",
+        CallOutcome::Faulted => "a fault replaced the answer; nothing is kept of the call",
         CallOutcome::Unreachable { .. } => "no upstream answered; nothing is kept of the call",
-        CallOutcome::Refused { .. } => "the request was not taken on",
+        CallOutcome::Refused { .. } => "the request was refused",
         CallOutcome::Left => {
             "its client left before there was an answer; nothing is kept of the call"
         }

@@ -123,7 +123,7 @@ fn journal(caller: &ConnectionContext, query: &str) -> Response<ResponseBody> {
     let (journal, connection) = (&proxy.telemetry.journal, Arc::clone(&caller.connection));
     let abandon = move || connection.abandon();
     let Some(follower) = JournalFollower::new(journal, wanted, abandon) else {
-        let why = "too many follow the journal already";
+        let why = "the journal has too many followers";
         return reply(StatusCode::SERVICE_UNAVAILABLE, &json!({ "error": why }));
     };
     route::lines(ResponseBody::Follow(Box::new(follower)))

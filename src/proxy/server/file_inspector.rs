@@ -118,7 +118,7 @@ fn lines(state: &UiState, query: &str, caller: &Caller) -> Response<Out> {
         Err(why) => return route::wrong(StatusCode::BAD_REQUEST, &why).map(Out::Whole),
     };
     let Ok(place) = Arc::clone(&state.places).try_acquire_owned() else {
-        let why = "too many follow the journal already";
+        let why = "the journal has too many followers";
         return route::wrong(StatusCode::SERVICE_UNAVAILABLE, why).map(Out::Whole);
     };
     let (sender, receiver) = mpsc::channel(AHEAD);

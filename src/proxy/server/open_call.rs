@@ -180,8 +180,8 @@ impl OpenCall {
         let (proxy, upstream) = (self.proxy(), &self.record.facts.upstream);
         if proxy.telemetry.counters.is_first_ambiguous(upstream) {
             let text = format!(
-                "upstream {upstream} sent {framing}, by which nobody can be sure where its answer \
-                 ends: such answers are passed on, and recorded, as cut"
+                "upstream {upstream} sent {framing}, so the end of its answer is ambiguous: such \
+                 answers are passed on, and recorded, as cut"
             );
             (proxy.notify)(UserNotice::Warning(&text));
         }

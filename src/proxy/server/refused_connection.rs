@@ -26,9 +26,8 @@ pub(super) async fn turn_away(
     let place = proxy.routes.route(&parts.method, &parts.uri, &parts.headers);
     let provider = place.map_or(Provider::UNKNOWN, |place| place.provider);
     let most = proxy.connections.most();
-    let message = format!(
-        "loomrec serves {most} connections at once, and has them all; see --max-connections"
-    );
+    let message =
+        format!("loomrec has reached its limit of {most} connections; see --max-connections");
     let status = StatusCode::SERVICE_UNAVAILABLE;
     let mut response = respond::error(provider, status, "TooManyConnections", &message);
     response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));

@@ -184,11 +184,11 @@ fn parts_of_an_earlier_run_go_and_what_is_no_part_stays() {
     let journal = Journal::new(Some((file, on_told)));
     (0..3).for_each(|at| drop(journal.add(&mut seen(at))));
     journal.close().unwrap();
-    assert_eq!(written(&path).len(), 3, "it grows on");
+    assert_eq!(written(&path).len(), 3, "keeps growing");
     assert_eq!(std::fs::read_to_string(file::part(&path, 1)).unwrap(), "mine too");
     assert_eq!(std::fs::read_to_string(file::part(&path, 2)).unwrap(), "mine");
     let told = told.lock().unwrap();
-    assert!(told.len() == 1 && told[0].contains("run.jsonl.1 is no part"), "{told:?}");
+    assert!(told.len() == 1 && told[0].contains("run.jsonl.1 is not part"), "{told:?}");
 }
 
 #[test]

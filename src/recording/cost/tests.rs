@@ -127,7 +127,7 @@ fn a_table_is_refused_with_model_field_and_what_belongs_there() {
         ),
         (
             r#"{"names":["m"],"input":1,"cache_input":1}"#,
-            "m: `cache_input` is no field of a price, did you mean \"cached_input\"?; there are: upstream, names, input, output, cached_input, cache_write, reasoning, long",
+            "m: `cache_input` is not a field of a price, did you mean \"cached_input\"?; there are: upstream, names, input, output, cached_input, cache_write, reasoning, long",
         ),
         (
             r#"{"names":["m"],"input":1,"long":{"input":1}}"#,
@@ -137,7 +137,7 @@ fn a_table_is_refused_with_model_field_and_what_belongs_there() {
         (r#"{"names":["m"],"input":1,"long":{"over":1,"input":1}}"#, "m: `long.output` must be"),
         (
             r#"{"names":["m"],"input":1,"long":{"over":1,"input":1,"to":2}}"#,
-            "m: `long.to` is no field",
+            "m: `long.to` is not a field",
         ),
         (
             r#"{"names":["m"],"input":1,"long":200000}"#,

@@ -224,7 +224,7 @@ fn what_is_no_entry_is_passed_over_or_refused_with_its_path() {
         ("b.json", "[]", "b.json"),
         ("b.json", "{\"_version\": 2}", "holds one entry, and this one holds 0"),
         ("b.json", "{\"b\": {}, \"c\": {}}", "holds one entry, and this one holds 2"),
-        ("b.json", "{\"b\": {}, \"b\": {}}", "a second time"),
+        ("b.json", "{\"b\": {}, \"b\": {}}", "occurs twice"),
         ("b.json", "{\"b\": 7}", "line 1"),
         ("b.json", bad, "line 2"),
         ("b.json", &fine, "a.json"),

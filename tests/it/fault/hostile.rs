@@ -62,7 +62,7 @@ fn a_rule_that_would_never_come_is_refused_with_its_file() {
         std::fs::write(scene.path("other.json"), r#"{ "rules": [{ "fault": "hang" }] }"#).unwrap();
         let args = ["--faults", "other.json", "--faults", "odd.json", "--", "true"];
         let finished = scene.run(&[&["replay", "-r", "run.json"], &args[..]].concat()).expect(2);
-        let said = format!("the plan odd.json: rule \"odd\" would never come: {what}");
+        let said = format!("the plan odd.json: rule \"odd\" would never apply: {what}");
         assert!(finished.stderr.contains(&said), "{}", finished.stderr);
     }
 }

@@ -166,7 +166,7 @@ fn calls_of_which_nothing_is_kept_say_why() {
     // The outcome of the fault has its own lines.
     let last = last_line(&server);
     for (outcome, why) in
-        [("faulted", "fault"), ("default", "placeholder"), ("refused", "not taken")]
+        [("faulted", "fault"), ("default", "placeholder"), ("refused", "request was refused")]
     {
         let mut told = (1..=last).map(|seq| details(&server, seq));
         let told = told.find(|told| told["line"]["outcome"] == outcome);

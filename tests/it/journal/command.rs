@@ -85,17 +85,17 @@ fn what_is_no_journal_is_refused_by_place() {
         (
             "hello\n".to_owned(),
             2,
-            "run.jsonl, line 1: this is no line of a journal: it is not JSON",
+            "run.jsonl, line 1: this is not a line of a journal: it is not JSON",
         ),
-        (format!("{good}[]\n"), 2, "line 2: this is no line of a journal: it is no object"),
+        (format!("{good}[]\n"), 2, "line 2: this is not a line of a journal: it is not an object"),
         (
             format!("{good}{{\"a\":1}}\n"),
             2,
-            "line 2: this is no line of a journal: it has no outcome",
+            "line 2: this is not a line of a journal: it has no outcome",
         ),
-        (format!("{good}{}", call(2, &json!({ "status": "x" }))), 2, "line 2: this is no line"),
+        (format!("{good}{}", call(2, &json!({ "status": "x" }))), 2, "line 2: this is not a line"),
         (format!("{good}{{\"outcome\":\"a\",\"outcome\":\"b\"}}\n"), 2, "duplicate field"),
-        (format!("{good}{deep}\n"), 2, "line 2: this is no line of a journal: it is not JSON"),
+        (format!("{good}{deep}\n"), 2, "line 2: this is not a line of a journal: it is not JSON"),
         (call(1, &json!({ "v": 2 })), 2, "of version 2: read it with a newer loomrec"),
         (format!("{good}{}", &good[..40]), 0, "the last line of run.jsonl is cut off"),
         (String::new(), 0, ""),
@@ -112,7 +112,10 @@ fn what_is_no_journal_is_refused_by_place() {
     let sparse = File::create(scene.path("sparse")).unwrap();
     sparse.set_len(1 << 30).unwrap();
     let told = scene.run(&["journal", "sparse"]).expect(2).stderr;
-    assert!(told.contains("sparse, line 1: this is no line of a journal: it is longer"), "{told}");
+    assert!(
+        told.contains("sparse, line 1: this is not a line of a journal: it is longer"),
+        "{told}"
+    );
 }
 
 #[test]

@@ -98,7 +98,7 @@ fn followers_are_bounded_in_number() {
     let mut refused = follow(&server, "follow=1");
     let head = refused.head();
     let told = refused.collect(head).expect(503).text();
-    assert!(told.contains("too many follow"), "{told}");
+    assert!(told.contains("too many followers"), "{told}");
     followers.pop();
     let until = Instant::now() + Duration::from_secs(20);
     loop {

@@ -196,7 +196,7 @@ fn pending_calls_hold_no_key_and_a_killed_replay_leaves_them() {
     let upstream = speaker("new");
     // The placeholder in it in place of the key is not sent by default.
     rerecord(&scene, &upstream, &["--pending", PENDING, "--yes"], 2)
-        .says(&["[REDACTED] stands in its request", "--send-redacted"]);
+        .says(&["its request has [REDACTED]", "--send-redacted"]);
     rerecord(&scene, &upstream, &["--pending", PENDING, "--yes", "--skip"], 0).says(&["left out"]);
     assert_eq!(upstream.requests(), 0);
     rerecord(&scene, &upstream, &["--pending", PENDING, "--yes", "--send-redacted"], 0);

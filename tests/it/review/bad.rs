@@ -24,7 +24,7 @@ fn files_that_are_not_what_they_should_be_are_named() {
             2,
             "loomrec rerecord --pending run.json.new run.json",
         ),
-        (b"{\"_loomrec\": {\"pending\": 7}}", 2, "nothing that waits"),
+        (b"{\"_loomrec\": {\"pending\": 7}}", 2, "no pending changes"),
         (before.as_bytes(), 2, "loomrec diff run.json run.json.new"),
     ] {
         std::fs::write(scene.path("run.json.new"), text).unwrap();

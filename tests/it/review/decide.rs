@@ -82,7 +82,7 @@ fn all_is_rejected_where_no_key_is_named() {
     let scene = sample();
     let before = scene.text();
     let ended = scene.run(&["reject", "run.json"]).expect(0);
-    assert!(ended.stdout.contains("4 rejected") && ended.stdout.contains("run.json is as it was"));
+    assert!(ended.stdout.contains("4 rejected") && ended.stdout.contains("run.json is unchanged"));
     assert_eq!(scene.text(), before);
     is_done(&scene);
 }
@@ -329,7 +329,7 @@ fn changes_of_a_recording_that_is_gone_do_not_hide_others() {
     std::fs::copy(scene.path("run.json.new"), scene.path("gone.json.new")).unwrap();
     let said = scene.run(&["pending", "--check"]).expect(1);
     assert!(said.stdout.contains("loomrec review run.json"), "{}", said.stdout);
-    said.says(&["gone.json.new", "gone.json is not there"]);
+    said.says(&["gone.json.new", "gone.json does not exist"]);
 }
 
 #[test]

@@ -192,7 +192,7 @@ fn folders_are_pruned_redacted_and_told_the_age_of() {
     replayed(&scene, &["--receipt", receipt.to_str().unwrap()], &calls()[..3], 0);
     let before = files(&scene);
     let told = scene.run(&["prune", "run/", "--unused", "receipt.json"]).expect(0).stdout;
-    assert!(told.contains("2 of 5 takes would go") && files(&scene) == before, "{told}");
+    assert!(told.contains("2 of 5 takes would be pruned") && files(&scene) == before, "{told}");
     scene.run(&["prune", "run/", "--unused", "receipt.json", "--apply"]).expect(0);
     let after = files(&scene);
     assert!(after.len() == 3 && after.iter().all(|file| before.contains(file)));

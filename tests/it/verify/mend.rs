@@ -121,7 +121,7 @@ fn nothing_is_mended_while_someone_records() {
     let upstream = Upstream::always(Answer::json(200, chat_answer("x")));
     let server = scene.record(&upstream, &[]);
     let busy = told(&scene, &["--fix"], 5);
-    assert!(busy["unmended"].as_str().unwrap().contains("nothing was mended"), "{busy}");
+    assert!(busy["unmended"].as_str().unwrap().contains("nothing was fixed"), "{busy}");
     assert_eq!(scene.text(), edited);
     server.stop();
 }

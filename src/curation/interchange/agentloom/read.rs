@@ -41,9 +41,7 @@ impl<'de> Visitor<'de> for File<'_, '_> {
         while let Some(key) = map.next_key::<String>()? {
             let shown: String = key.chars().take(80).collect();
             if !seen.insert(key.clone()) {
-                return Err(de::Error::custom(format_args!(
-                    "the key {shown:?} stands there twice"
-                )));
+                return Err(de::Error::custom(format_args!("the key {shown:?} occurs twice")));
             }
             let value: Box<RawValue> = map.next_value()?;
             if key.starts_with('_') {

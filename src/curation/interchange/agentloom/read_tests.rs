@@ -49,7 +49,7 @@ fn what_is_no_recording_of_version_2_is_refused_with_what_helps() {
     assert!(old.contains("behind entry 1") && old.contains("loomrec record"), "{old}");
     assert!(problem("{\"_version\": \"2\"}").contains("/_version"));
     assert!(problem("{\"_loomrec\": {}}").contains("use it as it is"));
-    assert!(problem("{\"a\": {}, \"a\": {}}").contains("the key \"a\" stands there twice"));
+    assert!(problem("{\"a\": {}, \"a\": {}}").contains("the key \"a\" occurs twice"));
     let wrong = problem("{\"a\": {}, \"b\": {\"usage\": 7}}");
     assert!(wrong.contains("behind entry 1") && wrong.contains("\"b\": "), "{wrong}");
     assert!(wrong.contains("/usage"), "{wrong}");

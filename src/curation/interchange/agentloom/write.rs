@@ -99,7 +99,7 @@ fn refused(entry: &Entry, lost: &mut Vec<&'static str>) -> Result<(), String> {
         && entry.embeddings.is_empty()
         && operation != Some(Operation::CHAT_COMPLETIONS)
     {
-        return Err("it says nothing in words".to_owned());
+        return Err("its answer has no text".to_owned());
     }
     lost.push("requests, headers, and how answers were sent");
     if response.payload.chunks().len() > 1 {
@@ -114,7 +114,7 @@ fn fields(entry: &Entry, lost: &mut Vec<&'static str>) -> Value {
     // AgentLoom computes another hash for any other call.
     let chat = call.is_none_or(|call| call.target.is_none());
     if !chat {
-        lost.push("hashes of calls that are no chat completions: step ids alone tell them");
+        lost.push("hashes of calls that are not chat completions: only step ids identify them");
     }
     let known = all
         .into_iter()

@@ -45,7 +45,7 @@ impl Fixture {
     /// # Errors
     /// If it has the wrong shape. The error says what is wrong.
     pub(super) fn of(value: &Value) -> Result<Self, String> {
-        let fixture = value.as_object().ok_or("it is no object")?;
+        let fixture = value.as_object().ok_or("it is not an object")?;
         let rule = match fixture.get("match") {
             Some(Value::Object(rule)) => FixtureMatch::of(rule)?,
             _ => return Err("missing field `match`, an object".to_owned()),
@@ -58,7 +58,7 @@ impl Fixture {
         let timings = fixture.get("recordedTimings");
         for played in ["chaos", "truncateAfterChunks", "disconnectAfterMs"] {
             if fixture.get(played).is_some_and(|value| !value.is_null()) {
-                lost.push("what is to go wrong with an answer: see loomrec's faults");
+                lost.push("the faults of an answer: see loomrec's faults");
             }
         }
         Ok(Self {
@@ -76,13 +76,13 @@ impl FixtureMatch {
         let text = |name: &str| match rule.get(name) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) => Ok(Some(text.clone())),
-            Some(_) => Err(format!("`match.{name}` is no text")),
+            Some(_) => Err(format!("`match.{name}` is not text")),
         };
         let number = |name: &str| match rule.get(name) {
             None | Some(Value::Null) => Ok(None),
             Some(value) => {
                 let number = value.as_u64();
-                number.map(Some).ok_or_else(|| format!("`match.{name}` is no whole number"))
+                number.map(Some).ok_or_else(|| format!("`match.{name}` is not a whole number"))
             }
         };
         let system = match rule.get("systemMessage") {
@@ -132,7 +132,7 @@ fn said(
         }
     }
     if let Some(embedding) = response.get("embedding") {
-        let numbers = embedding.as_array().ok_or("`response.embedding` is no list")?;
+        let numbers = embedding.as_array().ok_or("`response.embedding` is not a list")?;
         let numbers: Option<Vec<f64>> = numbers.iter().map(Value::as_f64).collect();
         answer.embeddings = vec![numbers.ok_or("`response.embedding` holds more than numbers")?];
         return Ok(Ok(TextAnswer::Answer(answer)));
@@ -146,7 +146,7 @@ fn said(
     if content.is_none() && calls.is_none() && blocks.is_none() {
         let kind = response.keys().next().map_or("nothing", String::as_str);
         let kind: String = kind.chars().take(40).collect();
-        return Ok(Err(format!("its answer is no text ({kind}): record it through loomrec")));
+        return Ok(Err(format!("its answer is not text ({kind}): record it through loomrec")));
     }
     for block in blocks.into_iter().flatten() {
         match block.get("type").and_then(Value::as_str) {

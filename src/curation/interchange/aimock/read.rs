@@ -50,7 +50,7 @@ impl<'de> Visitor<'de> for File<'_> {
         while let Some(key) = map.next_key::<String>()? {
             match key.as_str() {
                 "fixtures" if found => {
-                    return Err(de::Error::custom("`fixtures` stands there twice"));
+                    return Err(de::Error::custom("`fixtures` occurs twice"));
                 }
                 "fixtures" => {
                     found = true;

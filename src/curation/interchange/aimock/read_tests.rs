@@ -60,7 +60,7 @@ fn fixture_that_keeps_less_than_its_request_is_left_out() {
     assert!(changed("match/toolName", json!("x")).contains("had more to it"));
     assert!(changed("match/turnIndex", Value::Null).contains("it is a rule"));
     assert!(changed("match/model", json!("claude-x")).contains("--requests"));
-    assert!(changed("response", json!({ "image": {} })).contains("no text (image)"));
+    assert!(changed("response", json!({ "image": {} })).contains("not text (image)"));
 }
 
 #[test]

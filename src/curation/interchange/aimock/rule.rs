@@ -131,7 +131,7 @@ impl FixtureList {
     pub fn unused(&self) -> impl Iterator<Item = SkippedItem> {
         self.rules.iter().filter(|rule| !rule.used).map(|rule| {
             let reason = match &rule.fixture.said {
-                Ok(_) => "none of the requests is answered by it".to_owned(),
+                Ok(_) => "it answers none of the requests".to_owned(),
                 Err(reason) => reason.clone(),
             };
             SkippedItem::no_call(rule.place.clone(), reason)

@@ -87,16 +87,17 @@ fn rule(call: &RecognisedCall, request: &RecordedRequest) -> Result<Map<String, 
             Some(Value::Array(texts)) if texts.iter().all(Value::is_string) => {
                 texts.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" ")
             }
-            _ => return Err("vectors of tokens are nothing aimock knows".to_owned()),
+            _ => return Err("aimock does not support embeddings of tokens".to_owned()),
         };
         rule.insert("inputText".to_owned(), text.into());
         rule.insert("endpoint".to_owned(), "embedding".into());
     } else {
-        let talk = call.operation.conversation(&request.body).ok_or_else(|| {
-            format!("{} is nothing that is written for aimock", call.operation.name())
-        })?;
+        let talk = call
+            .operation
+            .conversation(&request.body)
+            .ok_or_else(|| format!("{} cannot be exported to aimock", call.operation.name()))?;
         let Some(user) = talk.last_user().filter(|text| !text.is_empty()) else {
-            return Err("aimock knows a call by what the user said last, which is no text".into());
+            return Err("aimock matches on the last user message, which is not text here".into());
         };
         rule.insert("userMessage".to_owned(), user.into());
         let system = talk.system();

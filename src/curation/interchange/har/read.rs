@@ -90,7 +90,7 @@ impl<'de> Visitor<'de> for Part<'_, '_, '_> {
         let mut found = false;
         while let Some(key) = map.next_key::<String>()? {
             if key == wanted && found {
-                return Err(de::Error::custom(format_args!("`{wanted}` stands there twice")));
+                return Err(de::Error::custom(format_args!("`{wanted}` occurs twice")));
             } else if key == wanted {
                 found = true;
                 map.next_value_seed(Part { state: &mut *self.state, inside: next })?;
@@ -199,7 +199,7 @@ impl Entry {
         let damaged = |reason: &str| FoundItem::Left(SkippedItem::damaged(place.clone(), reason));
         let held = self.own.as_ref().map(own::read);
         if self.messages.is_some() || self.resource_type.as_deref() == Some("websocket") {
-            return left("a WebSocket, whose messages are no exchange");
+            return left("a WebSocket, whose messages are not an exchange");
         }
         if let Some(reason) = self.lacks_body(held.as_ref()) {
             return damaged(reason);

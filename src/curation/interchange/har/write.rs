@@ -69,7 +69,7 @@ pub(in super::super) fn entry(
     set("comment", sent.key.into());
     set(own::NAME, own::write(entry, sent.step, text.is_none(), packed));
     let lost =
-        if entry.extra.is_empty() { vec![] } else { vec!["fields that are no part of a call"] };
+        if entry.extra.is_empty() { vec![] } else { vec!["fields that are not part of a call"] };
     WrittenEntry { text: Value::Object(out).to_string(), lost }
 }
 

@@ -85,7 +85,7 @@ pub fn read_requests(input: impl Read) -> Result<BatchRequests, ReadError> {
         let Id { custom_id } = line.parse()?;
         match requests.hold(custom_id, line.text()?) {
             Ok(()) => Ok(true),
-            Err(NotHeld::Twice) => Err(line.problem("its `custom_id` stands there twice")),
+            Err(NotHeld::Twice) => Err(line.problem("its `custom_id` occurs twice")),
             Err(NotHeld::Full) => Err(line.problem(&format!(
                 "the requests are more than {} MiB; import the batch in parts",
                 LIMIT >> 20
@@ -120,7 +120,7 @@ fn item(line: &FileLine<'_>, beside: &CompanionFiles) -> Result<FoundItem, ReadP
         return left(format!("it was never answered ({code})"));
     };
     let Some(requests) = &beside.requests else {
-        return left("its request stands in another file: name that with --requests".to_owned());
+        return left("its request is in another file: name that with --requests".to_owned());
     };
     let Some(request) = requests.line(&answer.custom_id) else {
         return left("no request has its `custom_id`".to_owned());
@@ -190,7 +190,7 @@ pub(in super::super) fn answer(
     }
     let bytes = complete(sent.entry, request, response)?;
     let body: Value = serde_json::from_slice(&bytes)
-        .map_err(|_| "its answer is no JSON, which a batch's is".to_owned())?;
+        .map_err(|_| "its answer is not JSON, as a batch's must be".to_owned())?;
     let id = response.headers.iter().find(|(name, _)| name == "x-request-id");
     let line = json!({
         "id": format!("batch_req_{}", sent.key),
@@ -218,7 +218,7 @@ fn asked(request: &RecordedRequest) -> Result<Value, String> {
     if !known || !request.path.starts_with("/v1/") || !request.query.is_empty() {
         return Err(format!("a batch has no {} {}", request.method, request.path));
     }
-    serde_json::from_slice(&request.body).map_err(|_| "its request is no JSON".to_owned())
+    serde_json::from_slice(&request.body).map_err(|_| "its request is not JSON".to_owned())
 }
 
 /// Returns a decoded, complete answer. A stream is merged into the equivalent complete answer.

@@ -42,11 +42,11 @@ fn words(
         return Err(line.problem("missing field `messages`, a list"));
     };
     if messages.iter().any(|message| !message.is_object()) {
-        return Err(line.problem("a message is no object"));
+        return Err(line.problem("a message is not an object"));
     }
     let is_answer = |message: &Value| message.get("role") == Some(&"assistant".into());
     if !messages.last().is_some_and(is_answer) {
-        return Ok(Err("its last message is none of the assistant's, so it has no answer"));
+        return Ok(Err("its last message is not from the assistant, so it has no answer"));
     }
     let said = messages.pop().unwrap_or_default();
     for message in messages.iter_mut().filter_map(Value::as_object_mut) {
@@ -55,7 +55,7 @@ fn words(
     }
     let named = example.shift_remove("model");
     let Some(model) = named.or_else(|| beside.model.as_deref().map(Value::from)) else {
-        return Ok(Err("it does not tell the model: name it with --model"));
+        return Ok(Err("it does not name the model: give it with --model"));
     };
     let answer = Answer {
         content: conversation::text(&said).unwrap_or_default(),
@@ -99,14 +99,14 @@ pub(in super::super) fn entry(
     let Some(Conversation { mut messages, tools, odd }) =
         call.operation.conversation(&request.body)
     else {
-        return Err(format!("{} is no conversation", call.operation.name()));
+        return Err(format!("{} is not a conversation", call.operation.name()));
     };
     if let Some(odd) = odd {
         return Err(format!("chat messages have no place for {odd}"));
     }
     let content = entry.content.as_deref().unwrap_or_default();
     if content.is_empty() && entry.tool_calls.is_empty() {
-        return Err("its answer says nothing in words".to_owned());
+        return Err("its answer has neither text nor tool calls".to_owned());
     }
     messages.push(conversation::assistant(content, &entry.tool_calls));
     let mut line = Map::from_iter([("messages".to_owned(), Value::Array(messages))]);

@@ -109,11 +109,12 @@ fn bad_line_is_told_by_its_number() {
     assert!(told(ForeignFormat::OpenAiBatch, "[]").contains("line 1"));
     assert!(told(ForeignFormat::OpenAiChat, "{\"messages\": 7}").contains("line 1: missing field"));
     assert!(
-        told(ForeignFormat::OpenAiChat, "{\"messages\": [7]}").contains("a message is no object")
+        told(ForeignFormat::OpenAiChat, "{\"messages\": [7]}")
+            .contains("a message is not an object")
     );
     let deep = format!("{{\"messages\": {}", "[".repeat(100_000));
     assert!(told(ForeignFormat::OpenAiChat, &deep).contains("recursion limit"));
     let text = format!("{}\n{}\n", request("a"), request("a"));
     let same = read_requests(text.as_bytes()).unwrap_err().to_string();
-    assert!(same.contains("line 2: its `custom_id` stands there twice"), "{same}");
+    assert!(same.contains("line 2: its `custom_id` occurs twice"), "{same}");
 }

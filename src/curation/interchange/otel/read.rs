@@ -55,7 +55,7 @@ impl<'de> DeserializeSeed<'de> for Part<'_, '_> {
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
         if self.depth > DEEPEST {
-            return Err(de::Error::custom("spans stand too deep in it"));
+            return Err(de::Error::custom("its spans are nested too deeply"));
         }
         deserializer.deserialize_any(self)
     }
@@ -83,7 +83,7 @@ impl<'de> Visitor<'de> for Part<'_, '_> {
                 map.next_value_seed(Part { finder: &mut *self.finder, depth: self.depth + 1 })?;
             } else if members.contains_key(&key) {
                 let key: String = key.chars().take(40).collect();
-                return Err(de::Error::custom(format_args!("`{key}` stands there twice")));
+                return Err(de::Error::custom(format_args!("`{key}` occurs twice")));
             } else {
                 members.insert(key, map.next_value::<Value>()?);
             }
@@ -95,7 +95,7 @@ impl<'de> Visitor<'de> for Part<'_, '_> {
             if self.depth > 1 {
                 return Ok(());
             }
-            return Err(de::Error::custom("an object that is no span and holds none"));
+            return Err(de::Error::custom("an object that neither is nor holds a span"));
         }
         let place = self.finder.place();
         match self.finder.report(span::item(&members, place)) {

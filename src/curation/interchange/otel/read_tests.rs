@@ -165,7 +165,7 @@ fn other_spans_are_left_out_with_their_kind() {
     let empty = span(&json!({ "openinference.span.kind": "LLM", "llm.model_name": "m" }));
     assert!(left(&empty).contains("what was asked"));
     let gemini = span(&json!({ "gen_ai.operation.name": "chat", "gen_ai.system": "gcp.gemini" }));
-    assert!(left(&gemini).contains("cannot be made of words for gcp.gemini"));
+    assert!(left(&gemini).contains("cannot be built from text for gcp.gemini"));
     let failed = json!({ "name": "x", "attributes": { "openinference.span.kind": "LLM" },
         "status": { "code": "STATUS_CODE_ERROR" } });
     assert!(left(&failed).contains("it failed"));
@@ -175,15 +175,15 @@ fn other_spans_are_left_out_with_their_kind() {
 fn bad_file_is_told_by_what_is_wrong_and_where() {
     let told = |text: &str| found(text).1.unwrap_or_else(|| panic!("it was read: {text}"));
     assert!(told("").contains("it holds no spans"));
-    assert!(told("{\"a\": 1}").contains("no span"));
+    assert!(told("{\"a\": 1}").contains("neither is nor holds a span"));
     assert!(told("7").contains("expected an object with `resourceSpans`"));
     let one = span(&json!({ "a": 1 })).to_string();
     let cut = told(&format!("{one}\n{}", &one[..one.len() - 3]));
-    assert!(cut.contains("behind span 1: ") && cut.contains("line 2"), "{cut}");
-    assert!(told("{\"name\": \"a\", \"name\": \"b\"}").contains("`name` stands there twice"));
-    assert!(told(&"[".repeat(100_000)).contains("too deep"));
+    assert!(cut.contains("after span 1: ") && cut.contains("line 2"), "{cut}");
+    assert!(told("{\"name\": \"a\", \"name\": \"b\"}").contains("`name` occurs twice"));
+    assert!(told(&"[".repeat(100_000)).contains("nested too deeply"));
     let deep = format!("{{\"attributes\": {}", "[".repeat(100_000));
     assert!(told(&deep).contains("recursion limit"));
     let holders = "{\"spans\":".repeat(100_000);
-    assert!(told(&holders).contains("too deep"));
+    assert!(told(&holders).contains("nested too deeply"));
 }

@@ -82,11 +82,11 @@ impl Span {
         if self.failed {
             return Err("it failed, and keeps no answer".to_owned());
         }
-        let mut lost = vec!["answers as they were sent: they are made of the words of spans"];
+        let mut lost = vec!["answers as they were sent: they are built from the text of spans"];
         let request = match asked {
             Some(asked) => request(asked),
             None => {
-                lost.push("requests as they were sent: they are made of the words of spans");
+                lost.push("requests as they were sent: they are built from the text of spans");
                 self.request(&told)?
             }
         };
@@ -149,15 +149,15 @@ impl Span {
             || raw::is_embedding(&self.attributes)
         {
             return Err(format!(
-                "it does not keep the request, which cannot be made of words for {}",
+                "it does not hold the request, which cannot be built from text for {}",
                 provider.as_deref().unwrap_or("this call").chars().take(40).collect::<String>()
             ));
         }
         if told.asked.is_empty() {
-            return Err("it does not keep what was asked".to_owned());
+            return Err("it does not hold what was asked".to_owned());
         }
         let Some(model) = self.attributes.text(&["gen_ai.request.model", "llm.model_name"]) else {
-            return Err("it does not tell the model".to_owned());
+            return Err("it does not name the model".to_owned());
         };
         let mut body = Map::from_iter([
             ("messages".to_owned(), Value::Array(told.asked.clone())),
@@ -197,7 +197,7 @@ impl Span {
             Some(said) => said,
             None => match attributes.text(&["output.value"]) {
                 Some(text) => (text.to_owned(), Vec::new()),
-                None => return Err("it does not keep what was answered".to_owned()),
+                None => return Err("it does not hold what was answered".to_owned()),
             },
         };
         let reasons = attributes.json(&["gen_ai.response.finish_reasons"]);

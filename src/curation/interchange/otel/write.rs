@@ -157,7 +157,7 @@ impl Attributes {
                 self.text("output.value", &text);
                 self.text("output.mime_type", "application/json");
             }
-            _ => lost.push("answers that are no text, or not whole"),
+            _ => lost.push("answers that are not text, or not whole"),
         }
         response.status >= 400
     }

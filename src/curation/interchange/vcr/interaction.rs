@@ -201,7 +201,7 @@ fn bytes(
         (VcrBody::Bytes(bytes), VcrBody::Absent | VcrBody::None) => return Ok(bytes.into()),
         (VcrBody::Json(value), VcrBody::Absent | VcrBody::None)
         | (VcrBody::Absent | VcrBody::None, VcrBody::Json(value)) => value,
-        _ => return Err("stands there twice: in `body` and in `parsed_body`"),
+        _ => return Err("occurs twice: in `body` and in `parsed_body`"),
     };
     let is_length = |name: &str| name.eq_ignore_ascii_case("content-length");
     let length = headers.iter().find(|(name, _)| is_length(name));

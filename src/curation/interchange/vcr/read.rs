@@ -27,7 +27,7 @@ impl Outline {
         self.whole |= matches!(name, "version" | "recorded_with");
         let is = matches!(name, "interactions" | "http_interactions");
         if is && self.found {
-            return Err("`interactions` stands there twice");
+            return Err("`interactions` occurs twice");
         }
         self.found |= is;
         Ok(is)
@@ -50,8 +50,8 @@ impl Outline {
             (false, _) => Err("missing field `interactions`"),
             // YAML that is cut is often still valid YAML.
             (true, false) => {
-                Err("it may be cut: `version: 1` is missing, which the tools write behind the \
-                 interactions; add it if the file is whole")
+                Err("it may be cut: `version: 1` is missing, which the tools write after the \
+                     interactions; add it if the file is whole")
             }
         }
     }
@@ -98,9 +98,7 @@ pub(in super::super) fn read_yaml(
             Event::StreamEnd => break,
             Event::DocumentEnd => {}
             _ => {
-                return Err(composer
-                    .problem("a second document stands behind the cassette")
-                    .into());
+                return Err(composer.problem("a second document follows the cassette").into());
             }
         }
     }

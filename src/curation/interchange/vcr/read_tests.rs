@@ -117,7 +117,7 @@ version: 1
     assert_eq!(
         told,
         [
-            "interaction 1: its request's body is an object that only the program knew",
+            "interaction 1: its request's body is an object of a type that only its program knows",
             "interaction 2: it holds no response",
         ]
     );
@@ -178,7 +178,7 @@ fn deep_nesting_and_aliases_that_multiply_are_refused_or_passed_over() {
         });
     assert!(problem(&deep).contains("nested too deeply"));
     let itself = problem("x: &x [*x]\ninteractions: []\n");
-    assert!(itself.contains("stands within what it repeats at line 1"), "{itself}");
+    assert!(itself.contains("inside the value that it repeats at line 1"), "{itself}");
     let heavy = format!(
         "x: &x [{}]\ninteractions:\n- request: {{method: GET, uri: a, headers: {{{}}}}}\n",
         "y".repeat(100_000),
@@ -265,7 +265,7 @@ version: 1
         })
         .collect();
     assert_eq!(told[0].0, "interaction 1");
-    assert!(told[0].1.contains("a number that JSON cannot say"), "{told:?}");
+    assert!(told[0].1.contains("a number that JSON cannot represent"), "{told:?}");
     assert!(told[1].1.contains("twice"), "{told:?}");
     assert!(told[2].1.contains("its response's body is an object"), "{told:?}");
 }

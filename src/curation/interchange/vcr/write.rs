@@ -59,7 +59,7 @@ impl Cassette {
                 let text = |bytes: &[u8]| {
                     let text = std::str::from_utf8(bytes).map(str::to_owned);
                     text.map_err(
-                        |_| "a cassette in JSON cannot hold bytes that are no text; take vcr",
+                        |_| "a cassette in JSON cannot hold bytes that are not text; take vcr",
                     )
                 };
                 json!({

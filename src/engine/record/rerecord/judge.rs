@@ -63,7 +63,7 @@ pub(super) fn judge(
         ResponseEnd::Complete => {}
         ResponseEnd::ClientAbort => return Err(RejectReason::Stopped),
         ResponseEnd::Truncated => {
-            let why = "the answer is larger than what is kept of one; raise --max-copy".to_owned();
+            let why = "the answer is larger than the limit of --max-copy; raise it".to_owned();
             return Err(RejectReason::Failed { why });
         }
         ResponseEnd::UpstreamAbort(cut) => {

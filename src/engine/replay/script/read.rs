@@ -91,7 +91,7 @@ fn retry(top: FieldReader<'_>) -> FieldResult<RetryPhase> {
     match top.digits("retry_until_call", 1..=u64::MAX, expected)? {
         Some(until) => Ok(Some(RetryPhase { until, failure })),
         None if top.get("retry_error").is_none() => Ok(None),
-        None => Err(FieldError::other("", "retry_error stands without retry_until_call")),
+        None => Err(FieldError::other("", "retry_error needs retry_until_call")),
     }
 }
 
@@ -167,7 +167,7 @@ fn tagged(value: Value) -> Result<(&'static str, Value), FieldError> {
     };
     let beside = |object: &Map<String, Value>, tag: &str| {
         let other = object.keys().find(|name| *name != tag).map_or("", String::as_str);
-        format!("{other:?} stands beside {tag}: each is an entry of its own")
+        format!("an entry has one tag, here {tag}; move {other:?} into a separate entry")
     };
     let tag = match object.shift_remove("type") {
         Some(Value::String(name)) => find(&name)?,
@@ -226,7 +226,7 @@ fn usage(fields: FieldReader<'_>) -> Result<TokenUsage, FieldError> {
     let count = |name: &str| fields.digits(name, 0..=u64::MAX, "a count of tokens");
     let either = |name: &str, other: &str| match (count(name)?, count(other)?) {
         (Some(_), Some(_)) => {
-            let why = format!("{name} and {other} are two words for one count");
+            let why = format!("give either {name} or {other}, not both");
             Err(FieldError::other("usage", why))
         }
         (one, another) => Ok(one.or(another).unwrap_or(0)),

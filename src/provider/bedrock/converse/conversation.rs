@@ -51,7 +51,7 @@ fn said(blocks: &[Value], out: &mut Conversation) {
         } else if block.get("text").is_some() {
             text.push_str(word(block, "text"));
         } else {
-            out.odd("a block that is no text and no call");
+            out.odd("a block that is neither text nor a call");
         }
     }
     out.push_said(&text, &calls);
@@ -62,7 +62,7 @@ fn part(block: &Value, out: &mut Conversation) -> Option<Value> {
         return Some(text_part(word(block, "text")));
     }
     if block.get("cachePoint").is_none() {
-        out.odd("a block that is no text");
+        out.odd("a block that is not text");
     }
     None
 }

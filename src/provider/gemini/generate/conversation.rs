@@ -60,7 +60,7 @@ fn said(parts: &[Value], open: &mut Vec<(String, String)>, out: &mut Conversatio
         } else if part.get("text").is_some() {
             text.push_str(word(part, "text"));
         } else {
-            out.odd("a part of an answer that is no text and no call");
+            out.odd("a part of an answer that is neither text nor a call");
         }
     }
     out.push_said(&text, &calls);
@@ -97,6 +97,6 @@ fn asked(part: &Value, out: &mut Conversation) -> Option<Value> {
             return Some(image_part(&data_url(media, word(data, "data"))));
         }
     }
-    out.odd("a part that is no text and no image");
+    out.odd("a part that is neither text nor an image");
     None
 }

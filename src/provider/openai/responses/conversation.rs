@@ -11,7 +11,7 @@ pub(super) fn read(body: &ObjectView) -> Conversation {
     let out = &mut conversation;
     for elsewhere in ["previous_response_id", "conversation", "prompt"] {
         if body.get(elsewhere).is_some_and(|value| !value.is_null()) {
-            out.odd(format!("{elsewhere}: what was said before is stored elsewhere"));
+            out.odd(format!("{elsewhere}: the earlier messages are stored elsewhere"));
         }
     }
     if let Some(Value::String(text)) = body.get("instructions") {
@@ -45,7 +45,7 @@ fn item(item: &Value, out: &mut Conversation) {
             Some(Value::String(text)) => out.push(role, text.as_str().into()),
             Some(Value::Array(parts)) if role == "assistant" => {
                 if parts.iter().any(|part| word(part, "type") != "output_text") {
-                    out.odd("a part of an answer that is no text");
+                    out.odd("a part of an answer that is not text");
                 }
                 let text: String = parts.iter().map(|part| word(part, "text")).collect();
                 out.push_said(&text, &[]);

@@ -44,7 +44,7 @@ async function loadCall(call) {
     details = await askCall(call, asked.signal);
   } catch (error) {
     if (asked.signal.aborted || shownCall.seq !== call.seq) return;
-    details = { request: null, answer: null, why_no_bodies: `The details cannot be had: ${error.message}.` };
+    details = { request: null, answer: null, why_no_bodies: `The details are not available: ${error.message}.` };
   }
   if (asked.signal.aborted || shownCall.seq !== call.seq) return;
   try {
@@ -166,12 +166,12 @@ function drawFault(panel, details) {
   const fault = faultOf(details);
   drawWhy(panel, details);
   panel.append(el("p", { class: "lead" }, fault.only_delays
-    ? "A fault delayed this answer." : "A fault stood in the way of this answer."));
+    ? "A fault delayed this answer." : "A fault affected this answer."));
   panel.append(table(Object.entries(fault).filter(([, value]) => value !== null)
     .map(([name, value]) => [name.replace(/_/g, " "), typeof value === "object" ? JSON.stringify(value) : String(value)])));
   const events = state.faults.get(fault.id) || [];
   if (!events.length) return;
-  panel.append(el("h3", {}, "What became of it"), table(events.map((event) =>
+  panel.append(el("h3", {}, "Outcome"), table(events.map((event) =>
     [String(event.outcome).replace("_", " "), `${duration(event.at_ms)} into the run${event.by ? `, by ${event.by}` : ""}`])));
 }
 

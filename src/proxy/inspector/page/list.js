@@ -15,10 +15,10 @@ const OUTCOMES = {
   scripted: ["square", "answered by a script"],
   default: ["square", "answered with the placeholder"],
   missed: ["diamond", "no recording answers it"],
-  faulted: ["bolt", "a fault stood in place of an answer"],
+  faulted: ["bolt", "a fault replaced the answer"],
   unscripted: ["diamond", "the script had no answer"],
   unreachable: ["cross", "no upstream answered"],
-  refused: ["cross", "not taken on"],
+  refused: ["cross", "refused"],
   left: ["cross", "its client left before there was an answer"],
 };
 

@@ -21,7 +21,7 @@ async function ask(what, options) {
       askForToken(token !== null);
       throw new Refused("the control token is needed");
     }
-    throw new Refused(text || "loomrec refuses to tell");
+    throw new Refused(text || "loomrec refused the request");
   }
   return response;
 }
@@ -53,7 +53,7 @@ async function followOn() {
         return;
       }
       setLive("gone", "not there");
-      notice("loomrec is not there any more, or not yet. What came is kept; trying again.", "gone");
+      notice("loomrec does not answer. The calls so far are kept; trying again.", "gone");
     }
     await new Promise((done) => setTimeout(done, pause));
     pause = Math.min(pause * 2, 8000);

@@ -27,7 +27,8 @@ impl FaultHeaders {
             if values.next().is_some() {
                 return Err(format!("{name}: it is given twice"));
             }
-            let text = value.to_str().map_err(|_| format!("{name}: the value is no plain text"))?;
+            let text =
+                value.to_str().map_err(|_| format!("{name}: the value is not plain text"))?;
             Ok(Some(text.trim()).filter(|text| !text.is_empty()))
         };
         let fault = match text(FAULT)? {

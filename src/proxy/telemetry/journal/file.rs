@@ -94,7 +94,7 @@ impl JournalFile {
         let last = there.unwrap_or(0);
         for number in 1..=last {
             if !is_ours(&part(number)) {
-                let why = format!("{} is no part of a journal", part(number).display());
+                let why = format!("{} is not part of a journal", part(number).display());
                 return Err(io::Error::new(ErrorKind::AlreadyExists, why));
             }
         }

@@ -130,7 +130,7 @@ impl LineQueue {
         while !thread.is_finished() {
             if Instant::now() >= until {
                 return Err(format!(
-                    "the file takes nothing: {} lines written, the others are lost",
+                    "the file accepts no data: {} lines were written, the others are lost",
                     self.counts.written.load(Ordering::Relaxed)
                 ));
             }
@@ -223,7 +223,7 @@ impl Work {
             Ok(true) => drop(self.counts.rotations.fetch_add(1, Ordering::Relaxed)),
             Ok(false) => {}
             Err(error) => {
-                let why = format!("it cannot be rotated, and grows on: {error}");
+                let why = format!("it cannot be rotated, and keeps growing: {error}");
                 if self.counts.blame(&why) {
                     (self.told)(&why);
                 }

@@ -248,13 +248,13 @@ impl ScrapeOutput {
             add(&[], RunCounters::read(&self.counters.unkept))
         })?;
         let spans = &metrics.spans;
-        out.counters("loomrec_spans_sent", "Spans that a collector has taken", |add| {
+        out.counters("loomrec_spans_sent", "Spans that a collector accepted", |add| {
             add(&[], spans.sent())
         })?;
-        out.counters("loomrec_spans_lost", "Spans that no collector has taken", |add| {
+        out.counters("loomrec_spans_lost", "Spans that no collector accepted", |add| {
             add(&[], spans.lost())
         })?;
-        let help = "Lines that the journal's file has not got";
+        let help = "Lines missing from the journal's file";
         out.counters("loomrec_journal_lost", help, |add| add(&[], self.told.journal_lost))
     }
 

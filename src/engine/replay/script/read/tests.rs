@@ -45,7 +45,7 @@ fn what_is_wrong_is_told_with_its_place_and_what_was_expected() {
     );
     refused(
         r#"[[{"usage": {"prompt_tokens": 5, "input_tokens": 5}}]]"#,
-        &["two words for one count"],
+        &["give either prompt_tokens or input_tokens, not both"],
     );
     refused(
         r#"[[{"error": {"status": 200}}]]"#,
@@ -55,7 +55,7 @@ fn what_is_wrong_is_told_with_its_place_and_what_was_expected() {
     refused(r#"[[{"delay": -1}]]"#, &["delay: expected milliseconds", "-1"]);
     refused(r#"[[{"delay": "1s"}]]"#, &["delay: expected milliseconds", "\"1s\""]);
     refused(r#"[[{"raw_chunk": {"base64": "?"}}]]"#, &["raw_chunk.base64"]);
-    refused(r#"[[{"text": "a", "finish": "stop"}]]"#, &["\"finish\" stands beside text"]);
+    refused(r#"[[{"text": "a", "finish": "stop"}]]"#, &["here text; move \"finish\""]);
     refused(r#"[[{}]]"#, &["it is empty", "an entry is one of text, tool_call"]);
     refused(r#"[["a"]]"#, &["expected an object, not a string"]);
 }
@@ -76,7 +76,7 @@ fn the_whole_is_a_list_of_lists_or_an_object_with_one() {
     refused(r#"{"script": []}"#, &["did you mean \"scripts\"?"]);
     refused(r#"{"scripts": {}}"#, &["scripts: expected a list of calls"]);
     refused(r#"{"scripts": [], "retry_until_call": 0}"#, &["retry_until_call", "1 or more"]);
-    refused(r#"{"scripts": [], "retry_error": "x"}"#, &["without retry_until_call"]);
+    refused(r#"{"scripts": [], "retry_error": "x"}"#, &["needs retry_until_call"]);
     refused(r#"[[{"text": "a", "text": "b"}]]"#, &["not plain JSON"]);
     refused("[[", &["not plain JSON"]);
     assert!(
