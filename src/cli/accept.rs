@@ -81,7 +81,7 @@ fn failure_refusal(desk: &ReviewDesk, failed: &[usize]) -> Result<CommandFailure
     let are = if count == 1 { "change is" } else { "changes are" };
     let text = format!(
         "{count} {are} not accepted: the new call failed, and the one recorded in {file} \
-         succeeded. --keep-failures accepts it all the same, reject drops it"
+         succeeded. --keep-failures accepts it anyway, reject drops it"
     );
     let mut lines = Vec::new();
     for &at in failed {
@@ -151,8 +151,8 @@ fn refusal(desk: &ReviewDesk, conflicts: &[usize]) -> CommandFailure {
     let count = if conflicts.len() == 1 { String::new() } else { format!("{} ", conflicts.len()) };
     let file = desk.file.display();
     let text = format!(
-        "{count}{many} in conflict: what was to be replaced in {file} has changed since, or is gone; \
-         nothing was accepted. --force accepts all the same, reject drops them"
+        "{count}{many} in conflict: what was to be replaced in {file} has changed since, or is \
+         gone; nothing was accepted. --force accepts them anyway, reject drops them"
     );
     let lines = conflicts.iter().map(|at| {
         let replaced = desk.changes[*at].replaces.as_ref().map_or_else(String::new, key);

@@ -270,8 +270,8 @@ fn receipt(args: &RecordArgs, ran: &RunResult) -> Receipt {
     }
     if let Some(reason) = &receipt.more.unfolded {
         receipt.complaints.push(format!(
-            "{path} is not up to date: failed to {reason}; what is missing there is safe in {log} \
-             or {folding}: fix the cause, then run `loomrec verify --fix {path}`",
+            "{path} is not up to date: failed to {reason}; the missing calls are safe in {log} or \
+             {folding}: fix the cause, then run `loomrec verify --fix {path}`",
             path = args.recording.display(),
             log = args.recording.beside(".log").display(),
             folding = args.recording.beside(".folding").display(),

@@ -119,8 +119,8 @@ fn miss_policy(args: &ReplayArgs, ground: &RunContext) -> Result<MissPolicy, Com
     };
     if args.script.is_some() && policy != OnMissFlag::Error {
         return Err(CommandFailure::usage(
-            "--script and --on-miss: the script answers what the recordings do not, and what it \
-             has no answer for is refused; leave one of the two out",
+            "--script and --on-miss: the script answers the calls that the recordings do not, and \
+             refuses the others; leave one of the two out",
         ));
     }
     Ok(match policy {

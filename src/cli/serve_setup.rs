@@ -121,7 +121,7 @@ pub fn step_header(args: &ServeArgs) -> Result<Option<HeaderName>, CommandFailur
     let connection = redact::HOP_BY_HOP.contains(&known)
         || matches!(known, "host" | "content-length" | "expect" | "accept-encoding");
     if redact::stores(known) || connection {
-        return Err(wrong("this header says something else"));
+        return Err(wrong("this header has another meaning"));
     }
     Ok(Some(name))
 }
@@ -137,7 +137,7 @@ pub fn address(args: &ServeArgs) -> Result<SocketAddr, CommandFailure> {
     if !address.ip().is_loopback() && !args.allow_remote {
         return Err(CommandFailure::usage(format!(
             "--listen {address} can be reached by other machines, which could then use your keys; \
-             add --allow-remote if that is meant"
+             add --allow-remote if that is intended"
         )));
     }
     Ok(address)

@@ -145,7 +145,12 @@ fn read_rule(number: usize, value: &Value) -> Result<FaultRule, FieldError> {
     fields.only("a rule", &RULE)?;
     let fault = match fields.get("fault") {
         Some(fault) => Fault::read(fault).map_err(|error| error.under("/fault"))?,
-        None => return Err(FieldError::other("/fault", "a rule needs it: what its calls get")),
+        None => {
+            return Err(FieldError::other(
+                "/fault",
+                "a rule needs it: the fault that its calls get",
+            ));
+        }
     };
     let when = match fields.get("match") {
         Some(when) => RuleMatch::read(when).map_err(|error| error.under("/match"))?,

@@ -53,7 +53,7 @@ pub enum ModeError {
     },
     /// The operation's answers hold more than words.
     #[error(
-        "an answer of {operation} cannot be built from words alone; record this call through loomrec"
+        "an answer of {operation} cannot be built from text alone; record this call through loomrec"
     )]
     NotFromWords {
         /// The operation's name.

@@ -216,8 +216,8 @@ pub enum StoreError {
     },
     /// A recorder that died left a log beside it, which nobody has reviewed.
     #[error(
-        "replay {}: {} lies beside it, and no recorder is writing it: what it holds is not in the \
-         recording and was not reviewed; `loomrec ls {0}` shows it, `loomrec verify --fix {0}` \
+        "replay {}: {} lies beside it, and no recorder is writing it: its calls are not in the \
+         recording and were not reviewed; `loomrec ls {0}` shows it, `loomrec verify --fix {0}` \
          merges it; or delete it",
         path.display(), log.display()
     )]

@@ -105,7 +105,7 @@ impl fmt::Display for StoreEvent {
             Self::Failures { path, calls } => write!(
                 f,
                 "{calls} {} that failed did not replace what {} holds, which succeeded; \
-                 --keep-failures lets them",
+                 --keep-failures allows that",
                 if *calls == 1 { "call" } else { "calls" },
                 path.display()
             ),

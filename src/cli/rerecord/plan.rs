@@ -86,10 +86,7 @@ impl RerecordPlan {
             (calls, unknown) if calls == unknown => "cost not known".to_owned(),
             (_, 0) => format!("about {}", dollars(sum.cost)),
             (_, unknown) => {
-                format!(
-                    "about {} and what {unknown} of them cost, which is not known",
-                    dollars(sum.cost)
-                )
+                format!("about {}, and the unknown cost of {unknown} of them", dollars(sum.cost))
             }
         }
     }

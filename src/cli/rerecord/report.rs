@@ -84,11 +84,14 @@ impl RerecordReport<'_> {
         }
         if let Some(reason) = &self.more.unfolded {
             lines.push(format!(
-                "{new} is not up to date: failed to {reason}; what is missing there is safe in {new}.log"
+                "{new} is not up to date: failed to {reason}; the missing answers are safe in \
+                 {new}.log"
             ));
         }
         if self.left > 0 || !counts.failed.is_empty() {
-            lines.push("the same command again sends what has no new answer yet".to_owned());
+            lines.push(
+                "run the same command again to send the calls without a new answer".to_owned(),
+            );
         }
         if counts.kept() > 0 || self.collected.done > 0 {
             let quoted = |path: &RecordingLocation| {

@@ -93,7 +93,7 @@ impl ReviewDesk {
         let file = terminal::path_line(self.file.as_path());
         let rest = command(self, "review");
         let text =
-            format!("{}\n  {file} has what was accepted; {rest} does the rest", failure.message);
+            format!("{}\n  {file} has the accepted changes; {rest} does the rest", failure.message);
         CommandFailure::new(failure.code, text)
     }
 

@@ -82,8 +82,8 @@ impl<'d> View<'d> {
     fn about(&self, change: usize) -> String {
         let desk = self.desk;
         let words = match desk.standings[change] {
-            ChangeStanding::Changed(_) => "what it is to replace has changed since",
-            ChangeStanding::Gone => "what it is to replace is not there any more",
+            ChangeStanding::Changed(_) => "the entry to replace has changed since",
+            ChangeStanding::Gone => "the entry to replace is not there any more",
             _ => return String::new(),
         };
         let was = desk.changes[change].replaces.as_ref().map_or_else(String::new, |replaced| {

@@ -129,7 +129,7 @@ impl ScoredFaults {
         };
         let counted = match (total.faults, self.incidents.len() - total.faults) {
             (0, 0) => "no fault struck\n".to_owned(),
-            (0, _) => "no fault struck that there was anything to recover from\n".to_owned(),
+            (0, _) => "no fault struck that needs a recovery\n".to_owned(),
             (faults, _) => format!(
                 "{} · {} noticed{} · {} recovered from{} · {} of hang\n",
                 plural(faults, "fault"),

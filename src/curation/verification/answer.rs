@@ -132,7 +132,7 @@ pub(super) fn check(
     for name in names {
         let text = format!("`{name}` is not what the recorded answer says");
         let remedy = "--fix takes it from the recorded answer; to change an answer, change the \
-                      response, or make the entry one of words alone";
+                      response, or make it an entry of text alone";
         let problem = Problem::of_file(ProblemKind::Answer, Severity::Error, text);
         found.push(problem.at(format!("/{name}"), None).helped(remedy).mendable());
     }

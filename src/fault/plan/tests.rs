@@ -79,7 +79,7 @@ fn refusal_names_the_rule_and_the_place() {
             crate::form::FaultForm::all().join(", ")
         ),
     );
-    refused(rule(json!({})), "rule 2: /fault: a rule needs it: what its calls get");
+    refused(rule(json!({})), "rule 2: /fault: a rule needs it: the fault that its calls get");
     refused(rule(json!([])), "rule 2: expected a rule: an object with a fault, not a list");
     refused(
         rule(json!({ "fault": "hang", "time": 1 })),

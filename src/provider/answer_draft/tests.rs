@@ -45,7 +45,7 @@ fn other_operations_are_refused_by_name() {
     for operation in [Operation::SPEECH, Operation::IMAGES, Operation::RERANK, Operation::OTHER] {
         let error = complete(operation, &words("x", None), "").unwrap_err();
         assert_eq!(error, ModeError::NotFromWords { operation: operation.name() });
-        let begins = format!("an answer of {} cannot be built from words", operation.name());
+        let begins = format!("an answer of {} cannot be built from text", operation.name());
         assert!(error.to_string().starts_with(&begins), "{error}");
     }
 }

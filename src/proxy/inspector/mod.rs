@@ -79,7 +79,7 @@ pub enum CallError {
     #[error("say which call: ?seq=NUMBER, or ?key=ENTRY&take=NUMBER")]
     Unnamed,
     /// There is no such line any more, or not yet.
-    #[error("there is no line {0} here any more, or none yet")]
+    #[error("line {0} is not here any more, or not yet")]
     NoLine(u64),
     /// There is no such take.
     #[error("no recording here holds take {take} of {key:?}")]

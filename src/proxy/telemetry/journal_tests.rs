@@ -184,7 +184,7 @@ fn parts_of_an_earlier_run_go_and_what_is_no_part_stays() {
     let journal = Journal::new(Some((file, on_told)));
     (0..3).for_each(|at| drop(journal.add(&mut seen(at))));
     journal.close().unwrap();
-    assert_eq!(written(&path).len(), 3, "keeps growing");
+    assert_eq!(written(&path).len(), 3, "it keeps growing");
     assert_eq!(std::fs::read_to_string(file::part(&path, 1)).unwrap(), "mine too");
     assert_eq!(std::fs::read_to_string(file::part(&path, 2)).unwrap(), "mine");
     let told = told.lock().unwrap();

@@ -128,7 +128,7 @@ fn said(
     };
     for member in ["reasoning", "redactedThinking", "webSearches"] {
         if response.contains_key(member) {
-            lost.push("what models thought and searched for");
+            lost.push("the reasoning and the searches of models");
         }
     }
     if let Some(embedding) = response.get("embedding") {

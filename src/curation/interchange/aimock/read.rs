@@ -122,7 +122,7 @@ fn item(fixture: Fixture, place: String) -> FoundItem {
     if others.iter().any(|other| model.starts_with(other)) {
         return left(rule_only("its request is not OpenAI's, and asked for more than is kept"));
     }
-    lost.push("what else was asked for: requests are made of their last message and model");
+    lost.push("other parameters of requests: they are built from their last message and model");
     let asked = json!({ "model": model, "messages": [{ "role": "user", "content": user }] });
     let request = ForeignRequest {
         method: "POST".to_owned(),

@@ -79,7 +79,7 @@ fn words(
         own: None,
         started: None,
         duration_ms: None,
-        lost: vec!["what else was asked for (temperature and the like)", "usage and latency"],
+        lost: vec!["other parameters of requests (temperature and the like)", "usage and latency"],
     }))
 }
 
@@ -113,7 +113,9 @@ pub(in super::super) fn entry(
     if !tools.is_empty() {
         line.insert("tools".to_owned(), Value::Array(tools));
     }
-    let lost =
-        vec!["models, and what else was asked for", "all of answers but their text and tool calls"];
+    let lost = vec![
+        "models, and other parameters of requests",
+        "all of answers but their text and tool calls",
+    ];
     Ok(WrittenEntry { text: format!("{}\n", json!(line)), lost })
 }

@@ -119,7 +119,7 @@ impl Span {
             return Ok(());
         }
         let what: String = kind.or(operation).unwrap_or("another").chars().take(40).collect();
-        Err(format!("no call of a model (a span of the kind {what})"))
+        Err(format!("not a call of a model (a span of the kind {what})"))
     }
 
     fn exchange(self, asked: raw::SpanRequest, body: String, status: u16) -> FoundItem {

@@ -21,7 +21,7 @@ pub(in super::super) fn entry(
     let entry = sent.entry;
     let call = request.recognise();
     if call.operation == Operation::OTHER {
-        return Err("no call of a model".to_owned());
+        return Err("not a call of a model".to_owned());
     }
     let mut lost = vec!["headers"];
     let mut out = Attributes::default();

@@ -45,13 +45,13 @@ fn asked(role: &str, blocks: &[Value], out: &mut Conversation) {
         blocks.iter().partition(|block| word(block, "type") == "tool_result");
     for result in results {
         if result.get("is_error").and_then(Value::as_bool) == Some(true) {
-            out.odd("that a tool failed");
+            out.odd("the failure of a tool");
         }
         let text = match result.get("content") {
             Some(Value::String(text)) => text.clone(),
             Some(Value::Array(parts)) => {
                 if parts.iter().any(|part| word(part, "type") != "text") {
-                    out.odd("what a tool answered, which is more than text");
+                    out.odd("a tool's result that is more than text");
                 }
                 parts.iter().map(|part| word(part, "text")).collect()
             }

@@ -21,7 +21,7 @@ pub(super) fn read(body: &ObjectView) -> Conversation {
             blocks.iter().partition(|block| block.get("toolResult").is_some());
         for result in results.into_iter().filter_map(|block| block.get("toolResult")) {
             if word(result, "status") == "error" {
-                out.odd("that a tool failed");
+                out.odd("the failure of a tool");
             }
             let texts = list(result.get("content")).iter().map(|block| match block.get("json") {
                 Some(json) => json.to_string(),

@@ -61,7 +61,7 @@ fn item(item: &Value, out: &mut Conversation) {
             let text = match item.get("output") {
                 Some(Value::String(text)) => text.clone(),
                 Some(other) => {
-                    out.odd("what a tool answered, which is more than text");
+                    out.odd("a tool's result that is more than text");
                     other.to_string()
                 }
                 None => String::new(),
