@@ -88,7 +88,7 @@ impl QueryRules<'static> {
 
 /// What is done with a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
+enum ParameterAction {
     /// It is kept as it came.
     Kept,
     /// It is left out.
@@ -101,19 +101,22 @@ impl QueryRules<'_> {
     /// The raw query without credentials: the other parameters stay as they came, in
     /// their order.
     pub fn stored<'q>(&self, query: &'q str) -> Cow<'q, str> {
-        if parameters(query).all(|(_, name, value)| self.fate(name, value) == Fate::Kept) {
+        if parameters(query)
+            .all(|(_, name, value)| self.action_for(name, value) == ParameterAction::Kept)
+        {
             return Cow::Borrowed(query);
         }
-        let kept =
-            parameters(query).filter_map(|(whole, name, value)| match self.fate(name, value) {
-                Fate::Kept => Some(Cow::Borrowed(whole)),
-                Fate::Dropped => None,
-                Fate::Digested => {
+        let kept = parameters(query).filter_map(|(whole, name, value)| {
+            match self.action_for(name, value) {
+                ParameterAction::Kept => Some(Cow::Borrowed(whole)),
+                ParameterAction::Dropped => None,
+                ParameterAction::Digested => {
                     let digest = sha256_hex(decoded(value).as_bytes());
                     let digits = as_text(&digest).get(..DIGITS).unwrap_or_default();
                     Some(Cow::Owned(format!("{name}={DIGEST}{digits}")))
                 }
-            });
+            }
+        });
         Cow::Owned(kept.collect::<Vec<_>>().join("&"))
     }
 
@@ -121,23 +124,25 @@ impl QueryRules<'_> {
     /// when and how a URL was signed are not: any text may hold such values.
     pub fn credentials<'q>(&self, query: &'q str) -> impl Iterator<Item = &'q str> {
         parameters(query)
-            .filter(|(_, name, value)| self.fate(name, value) != Fate::Kept && !is_stamp(name))
+            .filter(|(_, name, value)| {
+                self.action_for(name, value) != ParameterAction::Kept && !is_stamp(name)
+            })
             .map(|(_, _, value)| value)
     }
 
-    fn fate(&self, name: &str, value: &str) -> Fate {
+    fn action_for(&self, name: &str, value: &str) -> ParameterAction {
         let name = decoded(name).to_ascii_lowercase();
         if self.named.contains(&name) || is_signature(&name) {
-            return Fate::Dropped;
+            return ParameterAction::Dropped;
         }
         let by_form = name == MAYBE;
         if !by_form && !is_credential_name(&name) {
-            return Fate::Kept;
+            return ParameterAction::Kept;
         }
         match (self.is_known, is_token(&decoded(value))) {
-            (true, token) if token || !by_form => Fate::Dropped,
-            (false, true) => Fate::Digested,
-            _ => Fate::Kept,
+            (true, token) if token || !by_form => ParameterAction::Dropped,
+            (false, true) => ParameterAction::Digested,
+            _ => ParameterAction::Kept,
         }
     }
 }

@@ -39,7 +39,7 @@ impl IdentityRules {
     /// Whether these rules leave out the whole question of a body, for example all its messages. A
     /// text for which `is_empty` is true counts as left out. Returns false for a body that has no
     /// question.
-    pub fn leave_nothing_of(&self, body: &Json<'_>, is_empty: &dyn Fn(&str) -> bool) -> bool {
+    pub fn ignore_whole_question(&self, body: &Json<'_>, is_empty: &dyn Fn(&str) -> bool) -> bool {
         let Some(members) = body.as_object() else { return false };
         let named = |key: &JsonStr<'_>, names: &[&str]| names.iter().any(|name| *key == *name);
         let asks = members.iter().any(|(key, _)| named(key, &ASKING));
@@ -83,7 +83,7 @@ mod tests {
     fn leave_nothing(body: &str, pointers: &[&str]) -> bool {
         let pointers = pointers.iter().map(|text| JsonPointer::parse(text).unwrap());
         let body = parse(body.as_bytes()).unwrap();
-        IdentityRules::new(pointers.collect()).leave_nothing_of(&body, &|text| text == "EMPTY")
+        IdentityRules::new(pointers.collect()).ignore_whole_question(&body, &|text| text == "EMPTY")
     }
 
     #[test]

@@ -111,7 +111,7 @@ fn leaves_nothing(request: &RecordedRequest, rules: &IdentityRules) -> bool {
         return false;
     }
     match loomrec_identity::parse(&request.body) {
-        Ok(body) => rules.leave_nothing_of(&body, &|text| redact::is_only_marks(text)),
+        Ok(body) => rules.ignore_whole_question(&body, &|text| redact::is_only_marks(text)),
         Err(_) => std::str::from_utf8(&request.body).is_ok_and(redact::is_only_marks),
     }
 }
