@@ -23,7 +23,7 @@ pub(super) fn asked(
         framing,
         usage: true,
         base64: false,
-        vectors: VectorTypes::Unsaid,
+        vectors: VectorTypes::Unspecified,
         inputs: None,
         choices: 1,
         transcript: TranscriptFormat::Json,

@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VectorTypes {
     /// The request does not say.
-    Unsaid,
+    Unspecified,
     /// Only numbers with a fraction.
     Float,
     /// Other types, alone or besides these.

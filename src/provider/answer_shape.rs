@@ -12,7 +12,7 @@ pub struct AnswerShape {
     /// The places of the output token counts.
     pub(super) output_counts: &'static [&'static str],
     /// Replaces the text of the answer.
-    pub(super) say: fn(&str, &mut Value),
+    pub(super) replace_text: fn(&str, &mut Value),
     /// Finds the first tool call that the program must execute.
     pub(super) first_call: fn(&mut Value) -> Option<CallSlot<'_>>,
     /// Whether a stream sends a call's arguments, which are an object here, as text in pieces.
@@ -39,7 +39,7 @@ impl AnswerShape {
     pub(super) const TEXT: Self = Self {
         end_by_length: |_| {},
         output_counts: &[],
-        say: |_, _| {},
+        replace_text: |_, _| {},
         first_call: |_| None,
         arguments_in_pieces: false,
     };
@@ -55,7 +55,7 @@ impl AnswerShape {
         }
         put(body, "/usageMetadata/totalTokenCount", json!(prompt));
         if let Some(content) = content {
-            (self.say)(content, body);
+            (self.replace_text)(content, body);
         }
     }
 

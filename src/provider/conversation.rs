@@ -13,13 +13,13 @@ pub struct Conversation {
     /// Tools in the format of OpenAI's chat.
     pub tools: Vec<Value>,
     /// The first content that has no place in that format.
-    pub odd: Option<String>,
+    pub unsupported: Option<String>,
 }
 
 impl Conversation {
     /// Notes content that has no place in the format.
-    pub(super) fn odd(&mut self, what: impl Into<String>) {
-        self.odd.get_or_insert_with(|| what.into());
+    pub(super) fn note_unsupported(&mut self, what: impl Into<String>) {
+        self.unsupported.get_or_insert_with(|| what.into());
     }
 
     pub(super) fn push(&mut self, role: &str, content: Value) {
@@ -42,7 +42,7 @@ impl Conversation {
     }
 
     /// Adds a message of the model.
-    pub(super) fn push_said(&mut self, text: &str, calls: &[ToolCall]) {
+    pub(super) fn push_assistant(&mut self, text: &str, calls: &[ToolCall]) {
         self.messages.push(assistant(text, calls));
     }
 
@@ -68,29 +68,31 @@ impl Conversation {
 
     /// The text of the last user message that has any.
     pub fn last_user(&self) -> Option<String> {
-        self.messages.iter().rev().filter(|message| is(message, "user")).find_map(text)
+        self.messages.iter().rev().filter(|message| has_role(message, "user")).find_map(text)
     }
 
     /// The system messages, one per line.
     pub fn system(&self) -> String {
-        let texts = self.messages.iter().filter(|message| is(message, "system"));
+        let texts = self.messages.iter().filter(|message| has_role(message, "system"));
         texts.filter_map(text).collect::<Vec<_>>().join("\n")
     }
 
     /// How many messages are the model's.
     pub fn turns(&self) -> usize {
-        self.messages.iter().filter(|message| is(message, "assistant")).count()
+        self.messages.iter().filter(|message| has_role(message, "assistant")).count()
     }
 
     /// Whether there is a tool result after the last user message.
     pub fn has_tool_result(&self) -> bool {
-        let since = self.messages.iter().rposition(|message| is(message, "user"));
-        self.messages[since.map_or(0, |at| at + 1)..].iter().any(|message| is(message, "tool"))
+        let since = self.messages.iter().rposition(|message| has_role(message, "user"));
+        self.messages[since.map_or(0, |at| at + 1)..]
+            .iter()
+            .any(|message| has_role(message, "tool"))
     }
 
     /// The call id and the text of the last message, if that is a tool result.
     pub fn last_result(&self) -> Option<(&str, String)> {
-        let last = self.messages.last().filter(|message| is(message, "tool"))?;
+        let last = self.messages.last().filter(|message| has_role(message, "tool"))?;
         let id = last.get("tool_call_id").and_then(Value::as_str).unwrap_or_default();
         Some((id, text(last).unwrap_or_default()))
     }
@@ -165,14 +167,14 @@ pub(super) fn read_native(body: &Map<String, Value>) -> Option<Conversation> {
         let content = message.get("content").cloned().unwrap_or_default();
         for odd in ["images", "thinking", "tool_plan", "citations"] {
             if message.get(odd).is_some_and(|value| !value.is_null()) {
-                out.odd(format!("a message's {odd}"));
+                out.note_unsupported(format!("a message's {odd}"));
             }
         }
         match role {
             "assistant" => {
                 let calls: Vec<_> = list(message.get("tool_calls")).iter().map(call).collect();
                 let text = text(message).unwrap_or_default();
-                out.push_said(&text, &calls);
+                out.push_assistant(&text, &calls);
             }
             "tool" => {
                 let text = text(message).unwrap_or_else(|| content.to_string());
@@ -185,7 +187,7 @@ pub(super) fn read_native(body: &Map<String, Value>) -> Option<Conversation> {
     Some(conversation)
 }
 
-pub(super) fn is(message: &Value, role: &str) -> bool {
+pub(super) fn has_role(message: &Value, role: &str) -> bool {
     message.get("role").and_then(Value::as_str) == Some(role)
 }
 

@@ -125,7 +125,7 @@ pub(super) struct ErrorRow {
     /// Adds the headers that say after how many milliseconds to retry.
     pub(super) retry: fn(&ErrorRequest<'_>, u64, &mut HeaderList),
     /// Whether an error of this status says when to retry.
-    pub(super) tells_wait: fn(u16) -> bool,
+    pub(super) sends_retry_after: fn(u16) -> bool,
     /// The page of the gateway in front of the provider, for a 502 without message and kind.
     pub(super) gateway_page: &'static str,
 }
@@ -161,8 +161,8 @@ impl Provider {
     }
 
     /// Whether its errors of this status say when to retry.
-    pub fn tells_wait(self, status: u16) -> bool {
-        (self.0.errors.tells_wait)(status)
+    pub fn sends_retry_after(self, status: u16) -> bool {
+        (self.0.errors.sends_retry_after)(status)
     }
 }
 

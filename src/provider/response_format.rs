@@ -16,7 +16,7 @@ impl<'a> ResponseFormat<'a> {
             .and_then(|format| format.as_str().map(|format| format == "base64"))
             .unwrap_or(false);
         let vectors = match field("embedding_types").and_then(|types| types.as_array()) {
-            None | Some([]) => VectorTypes::Unsaid,
+            None | Some([]) => VectorTypes::Unspecified,
             Some([only]) if only.as_str().as_deref() == Some("float") => VectorTypes::Float,
             Some(_) => VectorTypes::Other,
         };

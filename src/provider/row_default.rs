@@ -36,7 +36,7 @@ impl ErrorRow {
         identify: |_, _| {},
         limit: |_, _| {},
         retry: |_, wait, headers| headers.push(("retry-after", wait.div_ceil(1000).to_string())),
-        tells_wait: |status| status == 429,
+        sends_retry_after: |status| status == 429,
         gateway_page: NGINX_PAGE,
     };
 }

@@ -24,7 +24,7 @@ use part::{arguments, pieces};
 pub struct SynthesizedEvents {
     /// The events up to the last one that contains a part. Each has the index of the part that it
     /// contains or follows; `None` before all parts.
-    pub said: Vec<(Option<usize>, EventFrame)>,
+    pub content: Vec<(Option<usize>, EventFrame)>,
     /// The events that end the stream.
     pub ending: Vec<EventFrame>,
 }
@@ -97,7 +97,7 @@ pub fn unended(mut frame: EventFrame) -> EventFrame {
 fn replaced(parts: &[AnswerPart<'_>], frames: Vec<EventFrame>) -> SynthesizedEvents {
     let marks = MarkValues::new(parts);
     let mut seen = vec![[false; 2]; parts.len()];
-    let (mut said, mut part, mut last) = (Vec::new(), None, 0);
+    let (mut content, mut part, mut last) = (Vec::new(), None, 0);
     for frame in frames {
         let places = mark::places(&frame);
         let new: Vec<&MarkPlace> = places.iter().filter(|place| !place.is_in(&mut seen)).collect();
@@ -105,13 +105,13 @@ fn replaced(parts: &[AnswerPart<'_>], frames: Vec<EventFrame>) -> SynthesizedEve
             let pieces: Vec<_> = pieces(parts, call).collect();
             for (index, text) in pieces.iter().filter(|(_, text)| !text.is_empty()) {
                 part = Some(*index);
-                said.push((part, marks.replace(&frame, Some((call, text)))));
+                content.push((part, marks.replace(&frame, Some((call, text)))));
             }
             if pieces.iter().all(|(_, text)| text.is_empty()) {
                 part = Some(call);
-                said.push((part, marks.replace(&frame, None)));
+                content.push((part, marks.replace(&frame, None)));
             }
-            last = said.len();
+            last = content.len();
             continue;
         }
         // A call that comes whole includes its later argument parts.
@@ -120,13 +120,13 @@ fn replaced(parts: &[AnswerPart<'_>], frames: Vec<EventFrame>) -> SynthesizedEve
             MarkPlace::Arguments(call) => pieces(parts, call).map(|(index, _)| index).last(),
         };
         part = new.iter().filter_map(of).max().or(part);
-        said.push((part, marks.replace(&frame, None)));
+        content.push((part, marks.replace(&frame, None)));
         if !new.is_empty() {
-            last = said.len();
+            last = content.len();
         }
     }
-    let ending = said.split_off(last).into_iter().map(|(_, frame)| frame).collect();
-    SynthesizedEvents { said, ending }
+    let ending = content.split_off(last).into_iter().map(|(_, frame)| frame).collect();
+    SynthesizedEvents { content, ending }
 }
 
 /// The call whose arguments, as text, are the only new content in a frame, so that they can be sent
@@ -140,7 +140,7 @@ fn spelled_out(new: &[&MarkPlace], frame: &EventFrame) -> Option<usize> {
 
 /// Renumbers the events, if they have numbers, because one frame may have become several.
 fn number(spoken: &mut SynthesizedEvents) {
-    let frames = spoken.said.iter_mut().map(|(_, frame)| frame).chain(&mut spoken.ending);
+    let frames = spoken.content.iter_mut().map(|(_, frame)| frame).chain(&mut spoken.ending);
     let slots = frames.filter_map(|frame| frame.data.as_mut()?.get_mut("sequence_number"));
     let mut next = None;
     for slot in slots {

@@ -14,7 +14,7 @@ pub(super) fn asked(operation: Operation, usage: bool) -> ResponseFormat<'static
         framing,
         usage,
         base64: false,
-        vectors: VectorTypes::Unsaid,
+        vectors: VectorTypes::Unspecified,
         inputs: None,
         choices: 1,
         transcript: TranscriptFormat::Json,

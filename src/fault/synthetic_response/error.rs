@@ -65,7 +65,7 @@ pub(super) fn error(
 /// sends a wait with this status.
 fn wait(told: &HttpError, shape: Provider) -> Option<f64> {
     let given = told.retry_after.or(told.retry_after_ms.map(|ms| ms as f64 / 1000.0));
-    let tells = shape.tells_wait(told.status_code);
+    let tells = shape.sends_retry_after(told.status_code);
     let usual = tells && told.code.as_deref() != Some(NO_QUOTA);
     given.or(usual.then_some(RETRY_AFTER))
 }

@@ -27,7 +27,7 @@ use crate::json_view::{JsonView, items, says, text, text_or_empty};
 use crate::operation::StreamError;
 use crate::operation::{MergedStream, OperationRow};
 use crate::{Answer, ToolCall, json_view};
-pub(crate) use answer_place::{of as shape, say as say_blocks};
+pub(crate) use answer_place::{of as shape, replace_text as replace_text_blocks};
 
 pub(crate) static ROW: OperationRow = OperationRow {
     name: "Messages",

@@ -36,7 +36,7 @@ static PROVIDER: ProviderRow = ProviderRow {
         natural: |asked| natural(asked, &asked.id("req_")),
         identify: |asked, headers| headers.push(("request-id", asked.id("req_"))),
         limit: limit::add_headers,
-        tells_wait: |status| matches!(status, 429 | 503 | 529),
+        sends_retry_after: |status| matches!(status, 429 | 503 | 529),
         gateway_page: CLOUDFLARE_PAGE,
         ..ErrorRow::PLAIN
     },

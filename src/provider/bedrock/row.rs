@@ -33,7 +33,7 @@ static PROVIDER: ProviderRow = ProviderRow {
             headers.push(("x-amzn-errortype", kind.to_owned()));
             headers.push(("x-amzn-requestid", asked.uuid()));
         },
-        tells_wait: |_| false,
+        sends_retry_after: |_| false,
         ..ErrorRow::PLAIN
     },
     ..ProviderRow::UNNAMED

@@ -42,7 +42,7 @@ pub(crate) fn read<D: JsonView>(body: &D) -> Option<Answer> {
 
 fn write(asked: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Result<Value, ModeError> {
     let listed = match asked.vectors {
-        VectorTypes::Unsaid => is_first(asked),
+        VectorTypes::Unspecified => is_first(asked),
         VectorTypes::Float => false,
         VectorTypes::Other => {
             return Err(ModeError::NotFromWords { operation: asked.operation.name() });
@@ -100,10 +100,10 @@ mod tests {
             assert_eq!(super::super::super::read(EMBED, None, &body).unwrap(), answer);
             Ok(serde_json::from_slice::<Value>(&body).unwrap()["response_type"].clone())
         };
-        let unsaid = VectorTypes::Unsaid;
-        assert_eq!(built("/v1/embed", unsaid).unwrap(), "embeddings_floats");
+        let unspecified = VectorTypes::Unspecified;
+        assert_eq!(built("/v1/embed", unspecified).unwrap(), "embeddings_floats");
         assert_eq!(built("/v1/embed", VectorTypes::Float).unwrap(), "embeddings_by_type");
-        assert_eq!(built("/v2/embed", unsaid).unwrap(), "embeddings_by_type");
+        assert_eq!(built("/v2/embed", unspecified).unwrap(), "embeddings_by_type");
         let error: Result<Value, ModeError> = built("/v2/embed", VectorTypes::Other);
         assert_eq!(error, Err(ModeError::NotFromWords { operation: EMBED.name() }));
     }

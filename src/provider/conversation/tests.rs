@@ -103,7 +103,7 @@ fn conversation_is_the_same_in_the_words_of_each_provider() {
         let said = conversation(path, &body);
         assert_eq!(Value::from(said.messages.clone()), told(), "{path}");
         assert_eq!(Value::from(said.tools.clone()), tools(), "{path}");
-        assert_eq!(said.odd, None, "{path}");
+        assert_eq!(said.unsupported, None, "{path}");
         assert_eq!((said.turns(), said.has_tool_result()), (1, false), "{path}");
         assert_eq!(said.last_user().as_deref(), Some("And?"), "{path}");
         assert_eq!(said.system(), "Be brief.", "{path}");
@@ -112,7 +112,7 @@ fn conversation_is_the_same_in_the_words_of_each_provider() {
 
 #[test]
 fn what_has_no_place_is_told() {
-    let odd = |path: &str, body: Value| conversation(path, &body).odd.unwrap_or_default();
+    let odd = |path: &str, body: Value| conversation(path, &body).unsupported.unwrap_or_default();
     let thinking = json!({ "messages": [
         { "role": "assistant", "content": [{ "type": "thinking", "thinking": "" }] }] });
     assert!(odd("/v1/messages", thinking).contains("thinking"));

@@ -15,7 +15,7 @@ pub(super) fn of_generate(body: &Value) -> Option<&'static AnswerShape> {
 static CHAT: AnswerShape = AnswerShape {
     end_by_length: |body| body["done_reason"] = json!("length"),
     output_counts: &["/eval_count"],
-    say: |content, body| body["message"]["content"] = json!(content),
+    replace_text: |content, body| body["message"]["content"] = json!(content),
     first_call: |body| {
         items(body, "/message/tool_calls")
             .find_map(|call| CallSlot::new(call.get_mut("function")?, "arguments"))
@@ -26,6 +26,6 @@ static CHAT: AnswerShape = AnswerShape {
 static GENERATE: AnswerShape = AnswerShape {
     end_by_length: |body| body["done_reason"] = json!("length"),
     output_counts: &["/eval_count"],
-    say: |content, body| body["response"] = json!(content),
+    replace_text: |content, body| body["response"] = json!(content),
     ..AnswerShape::TEXT
 };

@@ -37,7 +37,7 @@ static PROVIDER: ProviderRow = ProviderRow {
         own: |told| error(told.named),
         natural: |asked| natural(asked.status, asked.message),
         media: "application/json; charset=utf-8",
-        tells_wait: |_| false,
+        sends_retry_after: |_| false,
         ..ErrorRow::PLAIN
     },
     ..ProviderRow::UNNAMED

@@ -12,7 +12,7 @@ pub(crate) fn choices(body: &Value) -> Option<&'static AnswerShape> {
 static CHOICES: AnswerShape = AnswerShape {
     end_by_length,
     output_counts: &["/usage/completion_tokens", "/x_groq/usage/completion_tokens"],
-    say,
+    replace_text,
     first_call: |body| items(body, "/choices").find_map(first_call),
     arguments_in_pieces: false,
 };
@@ -31,7 +31,7 @@ fn end_by_length(body: &mut Value) {
     }
 }
 
-fn say(content: &str, body: &mut Value) {
+fn replace_text(content: &str, body: &mut Value) {
     for choice in items(body, "/choices") {
         match choice.get_mut("message") {
             Some(message) if message.is_object() => message["content"] = json!(content),

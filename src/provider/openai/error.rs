@@ -43,7 +43,7 @@ fn shape(message: &str, kind: &str, code: Value) -> Value {
 }
 
 /// OpenAI's error for a name.
-struct Named {
+struct NamedError {
     /// The name: a type or a code.
     name: &'static str,
     kind: &'static str,
@@ -53,57 +53,57 @@ struct Named {
 }
 
 /// The errors whose type and code follow from one word.
-const NAMED: [Named; 8] = [
-    Named {
+const NAMED: [NamedError; 8] = [
+    NamedError {
         name: "insufficient_quota",
         kind: "insufficient_quota",
         code: "insufficient_quota",
         param: None,
         usual: "You exceeded your current quota, please check your plan and billing details. For more information on this error, read the docs: https://platform.openai.com/docs/guides/error-codes/api-errors.",
     },
-    Named {
+    NamedError {
         name: "rate_limit_exceeded",
         kind: "requests",
         code: "rate_limit_exceeded",
         param: None,
         usual: "Rate limit reached for requests.",
     },
-    Named {
+    NamedError {
         name: "requests",
         kind: "requests",
         code: "rate_limit_exceeded",
         param: None,
         usual: "Rate limit reached for requests.",
     },
-    Named {
+    NamedError {
         name: "tokens",
         kind: "tokens",
         code: "rate_limit_exceeded",
         param: None,
         usual: "Rate limit reached for tokens.",
     },
-    Named {
+    NamedError {
         name: "invalid_api_key",
         kind: "invalid_request_error",
         code: "invalid_api_key",
         param: None,
         usual: "Incorrect API key provided.",
     },
-    Named {
+    NamedError {
         name: "model_not_found",
         kind: "invalid_request_error",
         code: "model_not_found",
         param: None,
         usual: "The model does not exist or you do not have access to it.",
     },
-    Named {
+    NamedError {
         name: "context_length_exceeded",
         kind: "invalid_request_error",
         code: "context_length_exceeded",
         param: Some("messages"),
         usual: "This model's maximum context length is exceeded. Please reduce the length of the messages.",
     },
-    Named {
+    NamedError {
         name: "unsupported_country_region_territory",
         kind: "request_forbidden",
         code: "unsupported_country_region_territory",

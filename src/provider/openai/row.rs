@@ -64,7 +64,7 @@ pub(crate) const ERRORS: ErrorRow = ErrorRow {
     identify,
     limit: limit::add_headers,
     retry: limit::add_retry,
-    tells_wait: |status| matches!(status, 429 | 503 | 529),
+    sends_retry_after: |status| matches!(status, 429 | 503 | 529),
     gateway_page: CLOUDFLARE_PAGE,
     ..ErrorRow::PLAIN
 };

@@ -17,7 +17,7 @@ const PARTS: [AnswerPart<'static>; 5] = [
 
 fn bytes(operation: Operation, spoken: &SynthesizedEvents) -> Vec<u8> {
     let frames: Vec<EventFrame> =
-        spoken.said.iter().map(|(_, frame)| frame).chain(&spoken.ending).cloned().collect();
+        spoken.content.iter().map(|(_, frame)| frame).chain(&spoken.ending).cloned().collect();
     test_calls::asked(operation, true).framing.write(&frames).concat()
 }
 
@@ -57,7 +57,7 @@ fn the_stream_reads_as_the_whole_does_whatever_is_asked() {
         assert_eq!(answer.tool_calls[0].arguments, json!({"city": "Oslo"}), "{operation:?}");
         assert_eq!(test_calls::ended_well(operation, &stream), Some(true), "{operation:?}");
         for words in ["\"Let me look\"", "\" that up, all of it, at length, in one event. \""] {
-            let own = spoken.said.iter().filter(|(_, frame)| told(frame).contains(words));
+            let own = spoken.content.iter().filter(|(_, frame)| told(frame).contains(words));
             assert_eq!(own.count(), 1, "{operation:?}: {words}");
         }
         said += 1;
@@ -76,7 +76,7 @@ fn a_stream_that_an_error_ends_is_never_taken_for_a_whole_one() {
         let told =
             StreamError { asked: &asked, status: 503, kind: None, message: "gone", place: 0 };
         let error = super::super::stream_error(&told);
-        let failed = SynthesizedEvents { said: spoken.said, ending: vec![error] };
+        let failed = SynthesizedEvents { content: spoken.content, ending: vec![error] };
         let stream = bytes(operation, &failed);
         let complete = test_calls::to_complete(operation, &stream);
         assert_eq!(complete, Err(ModeError::Unended), "{operation:?}");
@@ -90,10 +90,10 @@ fn each_part_of_chat_and_messages_is_an_event_of_its_own_and_known_by_it() {
     for operation in [Operation::CHAT_COMPLETIONS, Operation::MESSAGES] {
         let asked = test_calls::asked(operation, true);
         let spoken = synthesize(&asked, &PARTS, &Answer::default(), "seed").unwrap();
-        let told: Vec<usize> = spoken.said.iter().filter_map(|(part, _)| *part).collect();
+        let told: Vec<usize> = spoken.content.iter().filter_map(|(part, _)| *part).collect();
         assert!(told.is_sorted(), "{told:?}");
         let events = |part: usize| -> String {
-            let own = spoken.said.iter().filter(|(of, _)| *of == Some(part));
+            let own = spoken.content.iter().filter(|(of, _)| *of == Some(part));
             own.map(|(_, frame)| frame.data.as_ref().unwrap().to_string()).collect()
         };
         assert!(events(0).contains("\"Let me look\""), "{}", events(0));
@@ -101,8 +101,8 @@ fn each_part_of_chat_and_messages_is_an_event_of_its_own_and_known_by_it() {
         assert!(events(2).contains("\"weather\""), "{}", events(2));
         assert!(events(3).contains(r#""{\"city\": \"O""#), "{}", events(3));
         assert!(events(4).contains(r#""slo\"}""#), "{}", events(4));
-        assert_eq!(spoken.said.last().unwrap().0, Some(4));
-        assert!(spoken.said.first().unwrap().0.is_none());
+        assert_eq!(spoken.content.last().unwrap().0, Some(4));
+        assert!(spoken.content.first().unwrap().0.is_none());
         assert!(!spoken.ending.is_empty());
     }
 }
@@ -120,7 +120,7 @@ fn text_that_comes_behind_a_call_is_said_before_it() {
     let answer = test_calls::read(Operation::CHAT_COMPLETIONS, true, &stream).unwrap();
     assert_eq!((answer.content.as_str(), answer.tool_calls[0].name.as_str()), ("late", "now"));
     assert_eq!(answer.tool_calls[0].arguments, json!({}));
-    let order: Vec<usize> = spoken.said.iter().filter_map(|(part, _)| *part).collect();
+    let order: Vec<usize> = spoken.content.iter().filter_map(|(part, _)| *part).collect();
     assert_eq!((order[0], *order.last().unwrap()), (1, 0));
 }
 
@@ -128,7 +128,7 @@ fn text_that_comes_behind_a_call_is_said_before_it() {
 fn an_answer_without_parts_is_all_ending() {
     let asked = test_calls::asked(Operation::MESSAGES, false);
     let spoken = synthesize(&asked, &[], &Answer::default(), "seed").unwrap();
-    assert!(spoken.said.is_empty() && !spoken.ending.is_empty());
+    assert!(spoken.content.is_empty() && !spoken.ending.is_empty());
     let stream = bytes(Operation::MESSAGES, &spoken);
     let answer = test_calls::read(Operation::MESSAGES, true, &stream).unwrap();
     assert_eq!((answer.content.as_str(), answer.finish_reason.as_deref()), ("", Some("end_turn")));

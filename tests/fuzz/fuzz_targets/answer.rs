@@ -22,7 +22,7 @@ fuzz_target!(|data: &[u8]| -> Corpus {
         framing: FRAMINGS[usize::from(form) % 4],
         usage: form & 4 != 0,
         base64: form & 8 != 0,
-        vectors: VectorTypes::Unsaid,
+        vectors: VectorTypes::Unspecified,
         inputs: None,
         choices: 1,
         transcript: TranscriptFormat::Json,

@@ -39,7 +39,7 @@ fn asked() -> ResponseFormat<'static> {
         framing: Framing::Sse,
         usage: true,
         base64: false,
-        vectors: VectorTypes::Unsaid,
+        vectors: VectorTypes::Unspecified,
         inputs: None,
         choices: 1,
         transcript: TranscriptFormat::Json,

@@ -96,13 +96,13 @@ pub(in super::super) fn entry(
     if !(200..300).contains(&status) {
         return Err(format!("it was answered by an error (status {status})"));
     }
-    let Some(Conversation { mut messages, tools, odd }) =
+    let Some(Conversation { mut messages, tools, unsupported }) =
         call.operation.conversation(&request.body)
     else {
         return Err(format!("{} is not a conversation", call.operation.name()));
     };
-    if let Some(odd) = odd {
-        return Err(format!("chat messages have no place for {odd}"));
+    if let Some(unsupported) = unsupported {
+        return Err(format!("chat messages have no place for {unsupported}"));
     }
     let content = entry.content.as_deref().unwrap_or_default();
     if content.is_empty() && entry.tool_calls.is_empty() {

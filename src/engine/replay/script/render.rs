@@ -197,7 +197,7 @@ fn raw(call: &Call<'_>, asked: &ResponseFormat<'_>) -> Vec<Chunk> {
 fn stream(call: &Call<'_>, asked: &ResponseFormat<'_>, seed: &str) -> Result<Vec<Chunk>, String> {
     let spoken = loomrec_provider::synthesize(asked, &call.parts, &call.rest(), seed);
     let spoken = spoken.map_err(|why| why.to_string())?;
-    let (parts, mut frames): (Vec<_>, Vec<_>) = spoken.said.into_iter().unzip();
+    let (parts, mut frames): (Vec<_>, Vec<_>) = spoken.content.into_iter().unzip();
     match call.failure {
         // A stream that fails has no regular end, whatever its entries say.
         Some(failure) => {

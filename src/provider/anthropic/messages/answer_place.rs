@@ -14,7 +14,7 @@ static SHAPE: AnswerShape = AnswerShape {
         put(body, "/stop_sequence", Value::Null);
     },
     output_counts: &["/usage/output_tokens"],
-    say: |content, body| say(content, "/content", body),
+    replace_text: |content, body| replace_text(content, "/content", body),
     first_call: |body| {
         items(body, "/content")
             .find(|block| has_word(block, "type", "tool_use"))
@@ -24,7 +24,7 @@ static SHAPE: AnswerShape = AnswerShape {
 };
 
 /// Replaces the text blocks among typed blocks by one with this text.
-pub(crate) fn say(content: &str, at: &str, body: &mut Value) {
+pub(crate) fn replace_text(content: &str, at: &str, body: &mut Value) {
     let block = json!({ "type": "text", "text": content });
     let is_thought = |block: &Value| {
         has_word(block, "type", "thinking") || has_word(block, "type", "redacted_thinking")

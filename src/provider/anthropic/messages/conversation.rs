@@ -12,7 +12,7 @@ pub(super) fn read(body: &ObjectView) -> Conversation {
     match body.get("system") {
         Some(Value::String(text)) if !text.is_empty() => out.push("system", text.as_str().into()),
         Some(Value::Array(blocks)) => {
-            let parts = blocks.iter().filter_map(|block| part(block, out)).collect();
+            let parts = blocks.iter().filter_map(|block| read_part(block, out)).collect();
             out.push_parts("system", parts);
         }
         _ => {}
@@ -20,11 +20,11 @@ pub(super) fn read(body: &ObjectView) -> Conversation {
     for message in list(body.get("messages")) {
         let role = word(message, "role");
         match message.get("content") {
-            Some(Value::String(text)) if role == "assistant" => out.push_said(text, &[]),
+            Some(Value::String(text)) if role == "assistant" => out.push_assistant(text, &[]),
             Some(Value::String(text)) => out.push(role, text.as_str().into()),
-            Some(Value::Array(blocks)) if role == "assistant" => said(blocks, out),
-            Some(Value::Array(blocks)) => asked(role, blocks, out),
-            _ => out.odd("a message without content"),
+            Some(Value::Array(blocks)) if role == "assistant" => push_model_message(blocks, out),
+            Some(Value::Array(blocks)) => push_user_message(role, blocks, out),
+            _ => out.note_unsupported("a message without content"),
         }
     }
     for tool in list(body.get("tools")) {
@@ -32,7 +32,10 @@ pub(super) fn read(body: &ObjectView) -> Conversation {
             (Some(name), Some(schema)) => {
                 out.push_tool(name, tool.get("description"), Some(schema));
             }
-            _ => out.odd(format!("the tool {}, which is Anthropic's own", word(tool, "type"))),
+            _ => out.note_unsupported(format!(
+                "the tool {}, which is Anthropic's own",
+                word(tool, "type")
+            )),
         }
     }
     conversation
@@ -40,18 +43,18 @@ pub(super) fn read(body: &ObjectView) -> Conversation {
 
 /// Adds a user message. Tool results come first, because OpenAI requires them directly after the
 /// calls.
-fn asked(role: &str, blocks: &[Value], out: &mut Conversation) {
+fn push_user_message(role: &str, blocks: &[Value], out: &mut Conversation) {
     let (results, others): (Vec<&Value>, Vec<&Value>) =
         blocks.iter().partition(|block| word(block, "type") == "tool_result");
     for result in results {
         if result.get("is_error").and_then(Value::as_bool) == Some(true) {
-            out.odd("the failure of a tool");
+            out.note_unsupported("the failure of a tool");
         }
         let text = match result.get("content") {
             Some(Value::String(text)) => text.clone(),
             Some(Value::Array(parts)) => {
                 if parts.iter().any(|part| word(part, "type") != "text") {
-                    out.odd("a tool's result that is more than text");
+                    out.note_unsupported("a tool's result that is more than text");
                 }
                 parts.iter().map(|part| word(part, "text")).collect()
             }
@@ -59,12 +62,12 @@ fn asked(role: &str, blocks: &[Value], out: &mut Conversation) {
         };
         out.push_result(word(result, "tool_use_id"), &text);
     }
-    let parts = others.into_iter().filter_map(|block| part(block, out)).collect();
+    let parts = others.into_iter().filter_map(|block| read_part(block, out)).collect();
     out.push_parts(role, parts);
 }
 
 /// Adds an assistant message.
-fn said(blocks: &[Value], out: &mut Conversation) {
+fn push_model_message(blocks: &[Value], out: &mut Conversation) {
     let (mut text, mut calls) = (String::new(), Vec::new());
     for block in blocks {
         match word(block, "type") {
@@ -74,13 +77,13 @@ fn said(blocks: &[Value], out: &mut Conversation) {
                 word(block, "name").to_owned(),
                 block.get("input"),
             )),
-            other => out.odd(format!("a block of the type {other}")),
+            other => out.note_unsupported(format!("a block of the type {other}")),
         }
     }
-    out.push_said(&text, &calls);
+    out.push_assistant(&text, &calls);
 }
 
-fn part(block: &Value, out: &mut Conversation) -> Option<Value> {
+fn read_part(block: &Value, out: &mut Conversation) -> Option<Value> {
     let source = block.get("source");
     match (word(block, "type"), source) {
         ("text", _) => return Some(text_part(word(block, "text"))),
@@ -91,7 +94,7 @@ fn part(block: &Value, out: &mut Conversation) -> Option<Value> {
         ("image", Some(source)) if word(source, "type") == "url" => {
             return Some(image_part(word(source, "url")));
         }
-        (other, _) => out.odd(format!("a block of the type {other}")),
+        (other, _) => out.note_unsupported(format!("a block of the type {other}")),
     }
     None
 }

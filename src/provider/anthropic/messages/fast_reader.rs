@@ -15,7 +15,7 @@ use crate::{Answer, ToolCall};
 use loomrec_identity::Json;
 
 /// An event that can only be understood by merging.
-struct Unusual;
+struct NeedsMerge;
 
 /// One content block so far.
 struct Block<'a> {
@@ -28,7 +28,7 @@ struct Block<'a> {
 /// Returns the answer of a stream. The outer `None` means that the events must be merged, the inner
 /// one that the stream has no `message_start`.
 pub(super) fn read(bytes: &[u8]) -> Option<Option<Answer>> {
-    let mut brief = Brief::default();
+    let mut builder = AnswerBuilder::default();
     for event in events(Framing::Sse, bytes) {
         if event.data.is_none() || event.is_done() {
             continue;
@@ -36,13 +36,13 @@ pub(super) fn read(bytes: &[u8]) -> Option<Option<Answer>> {
         // The data of an event in several lines is not borrowed from `bytes`.
         let Some(Cow::Borrowed(data)) = event.data else { return None };
         let Ok(data @ Json::Object(_)) = loomrec_identity::parse(data) else { return None };
-        brief.event(event.name, data).ok()?;
+        builder.event(event.name, data).ok()?;
     }
-    Some(brief.message.is_some().then(|| brief.answer()))
+    Some(builder.message.is_some().then(|| builder.answer()))
 }
 
 #[derive(Default)]
-struct Brief<'a> {
+struct AnswerBuilder<'a> {
     message: Option<Json<'a>>,
     finish_reason: Option<Cow<'a, str>>,
     /// The usage in each `message_delta`.
@@ -50,18 +50,18 @@ struct Brief<'a> {
     blocks: BTreeMap<u64, Block<'a>>,
 }
 
-impl<'a> Brief<'a> {
-    fn event(&mut self, name: Option<&str>, data: Json<'a>) -> Result<(), Unusual> {
+impl<'a> AnswerBuilder<'a> {
+    fn event(&mut self, name: Option<&str>, data: Json<'a>) -> Result<(), NeedsMerge> {
         let kind = text(&data, "type").or_else(|| name.map(Cow::Borrowed)).unwrap_or_default();
         match kind.as_ref() {
             "message_start" => {
-                let message = member(data, "message").filter(Json::is_object).ok_or(Unusual)?;
+                let message = member(data, "message").filter(Json::is_object).ok_or(NeedsMerge)?;
                 let usual = |name: &str| message.get(name).is_none_or(|it| it.as_str().is_some());
                 let usage = message.get("usage").is_none_or(Json::is_object);
                 let reason = message.get("stop_reason").is_none_or(JsonView::is_nothing);
                 let late = self.message.is_some() || !self.blocks.is_empty();
                 if late || !usual("model") || !usage || !reason {
-                    return Err(Unusual);
+                    return Err(NeedsMerge);
                 }
                 self.message = Some(message);
                 Ok(())
@@ -72,10 +72,10 @@ impl<'a> Brief<'a> {
         }
     }
 
-    fn delta(&mut self, data: Json<'a>) -> Result<(), Unusual> {
-        let Json::Object(members) = data else { return Err(Unusual) };
+    fn delta(&mut self, data: Json<'a>) -> Result<(), NeedsMerge> {
+        let Json::Object(members) = data else { return Err(NeedsMerge) };
         if self.message.is_none() {
-            return Err(Unusual);
+            return Err(NeedsMerge);
         }
         for (name, value) in members {
             match (name.as_str().as_ref(), value) {
@@ -87,7 +87,7 @@ impl<'a> Brief<'a> {
                                 self.finish_reason = Some(reason.as_str());
                             }
                             ("stop_reason" | "model" | "usage" | "content", _) => {
-                                return Err(Unusual);
+                                return Err(NeedsMerge);
                             }
                             _ => {}
                         }
@@ -96,7 +96,7 @@ impl<'a> Brief<'a> {
                 (_, Json::Null) => {}
                 ("usage", counts @ Json::Object(_)) => self.counts.push(counts),
                 ("delta" | "usage" | "stop_reason" | "model" | "content", _) => {
-                    return Err(Unusual);
+                    return Err(NeedsMerge);
                 }
                 _ => {}
             }
@@ -104,13 +104,13 @@ impl<'a> Brief<'a> {
         Ok(())
     }
 
-    fn block(&mut self, data: Json<'a>) -> Result<(), Unusual> {
+    fn block(&mut self, data: Json<'a>) -> Result<(), NeedsMerge> {
         let index = data.get("index").and_then(JsonView::whole).unwrap_or(0);
         if data.get("content_block").is_some() {
-            let start = member(data, "content_block").filter(Json::is_object).ok_or(Unusual)?;
+            let start = member(data, "content_block").filter(Json::is_object).ok_or(NeedsMerge)?;
             let usual = |name: &str| start.get(name).is_none_or(|it| it.as_str().is_some());
             if !usual("text") || !usual("type") {
-                return Err(Unusual);
+                return Err(NeedsMerge);
             }
             let said = text(&start, "text").map(Cow::into_owned).unwrap_or_default();
             self.blocks.insert(index, Block { start, text: said, input: String::new() });
@@ -122,7 +122,7 @@ impl<'a> Brief<'a> {
             match (name.as_str().as_ref(), value) {
                 ("partial_json", Json::String(piece)) => block.input.push_str(&piece.as_str()),
                 ("text", Json::String(piece)) => block.text.push_str(&piece.as_str()),
-                ("partial_json" | "text" | "id" | "name" | "input", _) => return Err(Unusual),
+                ("partial_json" | "text" | "id" | "name" | "input", _) => return Err(NeedsMerge),
                 _ => {}
             }
         }

@@ -11,7 +11,7 @@ pub(in crate::bedrock) fn of(body: &Value) -> Option<&'static AnswerShape> {
 static SHAPE: AnswerShape = AnswerShape {
     end_by_length: |body| body["stopReason"] = json!("max_tokens"),
     output_counts: &["/usage/outputTokens"],
-    say,
+    replace_text,
     first_call: |body| {
         items(body, "/output/message/content")
             .filter_map(|block| block.get_mut("toolUse"))
@@ -21,7 +21,7 @@ static SHAPE: AnswerShape = AnswerShape {
     arguments_in_pieces: true,
 };
 
-fn say(content: &str, body: &mut Value) {
+fn replace_text(content: &str, body: &mut Value) {
     let is_text =
         |block: &Value| block.get("text").is_some() || block.get("citationsContent").is_some();
     let is_thought = |block: &Value| block.get("reasoningContent").is_some();

@@ -9,19 +9,19 @@ pub(super) fn read(body: &ObjectView) -> Conversation {
     let mut conversation = Conversation::default();
     let out = &mut conversation;
     let system = list(body.get("system")).iter();
-    let system = system.filter_map(|block| part(block, out)).collect();
+    let system = system.filter_map(|block| read_part(block, out)).collect();
     out.push_parts("system", system);
     for message in list(body.get("messages")) {
         let blocks = list(message.get("content"));
         if word(message, "role") == "assistant" {
-            said(blocks, out);
+            push_model_message(blocks, out);
             continue;
         }
         let (results, others): (Vec<&Value>, Vec<&Value>) =
             blocks.iter().partition(|block| block.get("toolResult").is_some());
         for result in results.into_iter().filter_map(|block| block.get("toolResult")) {
             if word(result, "status") == "error" {
-                out.odd("the failure of a tool");
+                out.note_unsupported("the failure of a tool");
             }
             let texts = list(result.get("content")).iter().map(|block| match block.get("json") {
                 Some(json) => json.to_string(),
@@ -30,7 +30,7 @@ pub(super) fn read(body: &ObjectView) -> Conversation {
             let text: String = texts.collect();
             out.push_result(word(result, "toolUseId"), &text);
         }
-        let parts = others.into_iter().filter_map(|block| part(block, out)).collect();
+        let parts = others.into_iter().filter_map(|block| read_part(block, out)).collect();
         out.push_parts("user", parts);
     }
     let tools = body.get("toolConfig").and_then(|config| config.get("tools"));
@@ -42,7 +42,7 @@ pub(super) fn read(body: &ObjectView) -> Conversation {
     conversation
 }
 
-fn said(blocks: &[Value], out: &mut Conversation) {
+fn push_model_message(blocks: &[Value], out: &mut Conversation) {
     let (mut text, mut calls) = (String::new(), Vec::new());
     for block in blocks {
         if let Some(used) = block.get("toolUse") {
@@ -51,18 +51,18 @@ fn said(blocks: &[Value], out: &mut Conversation) {
         } else if block.get("text").is_some() {
             text.push_str(word(block, "text"));
         } else {
-            out.odd("a block that is neither text nor a call");
+            out.note_unsupported("a block that is neither text nor a call");
         }
     }
-    out.push_said(&text, &calls);
+    out.push_assistant(&text, &calls);
 }
 
-fn part(block: &Value, out: &mut Conversation) -> Option<Value> {
+fn read_part(block: &Value, out: &mut Conversation) -> Option<Value> {
     if block.get("text").is_some() {
         return Some(text_part(word(block, "text")));
     }
     if block.get("cachePoint").is_none() {
-        out.odd("a block that is not text");
+        out.note_unsupported("a block that is not text");
     }
     None
 }

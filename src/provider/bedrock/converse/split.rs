@@ -59,7 +59,9 @@ fn block_events(index: usize, mut block: ObjectView, events: &mut Vec<EventFrame
 fn deltas(block: &mut ObjectView) -> Vec<Value> {
     let mut deltas = vec![];
     match block.shift_remove("text") {
-        Some(Value::String(text)) => told(&text, |piece| json!({ "text": piece }), &mut deltas),
+        Some(Value::String(text)) => {
+            push_text_deltas(&text, |piece| json!({ "text": piece }), &mut deltas)
+        }
         Some(other) => deltas.push(json!({ "text": other })),
         None => {}
     }
@@ -69,7 +71,7 @@ fn deltas(block: &mut ObjectView) -> Vec<Value> {
     if let Some(Value::Object(mut cited)) = take_object(block, "citationsContent") {
         if let Some(Value::Array(content)) = cited.shift_remove("content") {
             for text in content.iter().filter_map(|part| part.get("text")?.as_str()) {
-                told(text, |piece| json!({ "text": piece }), &mut deltas);
+                push_text_deltas(text, |piece| json!({ "text": piece }), &mut deltas);
             }
         }
         if let Some(Value::Array(citations)) = cited.shift_remove("citations") {
@@ -82,7 +84,7 @@ fn deltas(block: &mut ObjectView) -> Vec<Value> {
             (_, None) => {}
             ("toolUse", Some(input)) => {
                 let piece = |piece: &str| json!({ "toolUse": { "input": piece } });
-                told(&input.to_string(), piece, &mut deltas);
+                push_text_deltas(&input.to_string(), piece, &mut deltas);
             }
             ("toolResult", Some(content)) => deltas.push(json!({ "toolResult": content })),
             (_, Some(source)) => deltas.push(json!({ "image": { "source": source } })),
@@ -96,7 +98,7 @@ fn reasoning_deltas(mut reasoning: ObjectView, deltas: &mut Vec<Value>) {
     if let Some(Value::Object(mut text)) = reasoning.shift_remove("reasoningText") {
         if let Some(Value::String(text)) = text.shift_remove("text") {
             let piece = |piece: &str| json!({ "reasoningContent": { "text": piece } });
-            told(&text, piece, deltas);
+            push_text_deltas(&text, piece, deltas);
         }
         reasoning.append(&mut text);
     }
@@ -106,7 +108,7 @@ fn reasoning_deltas(mut reasoning: ObjectView, deltas: &mut Vec<Value>) {
 }
 
 /// Adds a delta for each piece of a text; one delta if the text is empty.
-fn told(text: &str, delta: impl Fn(&str) -> Value, deltas: &mut Vec<Value>) {
+fn push_text_deltas(text: &str, delta: impl Fn(&str) -> Value, deltas: &mut Vec<Value>) {
     if text.is_empty() {
         deltas.push(delta(""));
     }

@@ -27,7 +27,7 @@ pub(super) fn of(body: &Value) -> Option<&'static AnswerShape> {
 static LLAMA: AnswerShape = AnswerShape {
     end_by_length: |body| body["stop_reason"] = json!("length"),
     output_counts: &["/generation_token_count"],
-    say: |content, body| body["generation"] = json!(content),
+    replace_text: |content, body| body["generation"] = json!(content),
     ..AnswerShape::TEXT
 };
 
@@ -38,7 +38,7 @@ static TITAN: AnswerShape = AnswerShape {
         }
     },
     output_counts: &["/totalOutputTextTokenCount"],
-    say: |content, body| put(body, "/results/0/outputText", json!(content)),
+    replace_text: |content, body| put(body, "/results/0/outputText", json!(content)),
     ..AnswerShape::TEXT
 };
 
@@ -50,6 +50,6 @@ static OUTPUTS: AnswerShape = AnswerShape {
         }
     },
     output_counts: &["/totalOutputTextTokenCount"],
-    say: |content, body| put(body, "/outputs/0/text", json!(content)),
+    replace_text: |content, body| put(body, "/outputs/0/text", json!(content)),
     ..AnswerShape::TEXT
 };

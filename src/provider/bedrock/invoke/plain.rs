@@ -13,7 +13,7 @@ pub(super) fn read<D: JsonView>(body: &D) -> Option<Answer> {
     if let Some(embeddings) = embeddings(body) {
         return Some(Answer { embeddings, usage: usage(body), ..Answer::default() });
     }
-    let (content, finish_reason) = said(body)?;
+    let (content, finish_reason) = read_text(body)?;
     Some(Answer { content, finish_reason, usage: usage(body), ..Answer::default() })
 }
 
@@ -23,7 +23,7 @@ pub(super) fn read_stream(events: &[ObjectView]) -> Option<Answer> {
     for event in events {
         let event = Value::Object(event.clone());
         let counts = usage(&event);
-        let piece = said(&event);
+        let piece = read_text(&event);
         // Cohere's last event has only the finish reason.
         let ended = text(&event, "finish_reason").map(|reason| reason.into_owned());
         if piece.is_none() && ended.is_none() && counts.is_none() {
@@ -39,28 +39,28 @@ pub(super) fn read_stream(events: &[ObjectView]) -> Option<Answer> {
 }
 
 /// The text in an object, and its finish reason if it has one.
-fn said<D: JsonView>(body: &D) -> Option<(String, Option<String>)> {
-    let (at, said) = place(body)?;
+fn read_text<D: JsonView>(body: &D) -> Option<(String, Option<String>)> {
+    let (at, content) = place(body)?;
     let reason = ["stop_reason", "completionReason", "finish_reason"]
         .into_iter()
         .find_map(|name| text(at, name))
         .or_else(|| nested(at, &["finishReason", "reason"])?.string());
-    Some((said, reason.map(|reason| reason.into_owned())))
+    Some((content, reason.map(|reason| reason.into_owned())))
 }
 
 /// The object that holds the text, and the text.
 fn place<D: JsonView>(body: &D) -> Option<(&D, String)> {
     for name in ["generation", "outputText", "completion", "text"] {
-        if let Some(said) = text(body, name) {
-            return Some((body, said.into_owned()));
+        if let Some(text_value) = text(body, name) {
+            return Some((body, text_value.into_owned()));
         }
     }
     ["results", "outputs", "generations", "completions"].into_iter().find_map(|list| {
         let first = items(body, list).first()?;
-        let said = text(first, "outputText")
+        let text_value = text(first, "outputText")
             .or_else(|| text(first, "text"))
             .or_else(|| nested(first, &["data", "text"])?.string())?;
-        Some((first, said.into_owned()))
+        Some((first, text_value.into_owned()))
     })
 }
 

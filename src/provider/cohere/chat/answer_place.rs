@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::answer_shape::{AnswerShape, CallSlot, is_list, is_map, is_text, items};
-use crate::anthropic::messages::say_blocks;
+use crate::anthropic::messages::replace_text_blocks;
 
 pub(super) fn of(body: &Value) -> Option<&'static AnswerShape> {
     if is_map(body, "/message") { Some(&MESSAGE) } else { of_text(body) }
@@ -17,11 +17,11 @@ pub(crate) fn of_text(body: &Value) -> Option<&'static AnswerShape> {
 static MESSAGE: AnswerShape = AnswerShape {
     end_by_length: |body| body["finish_reason"] = json!("MAX_TOKENS"),
     output_counts: &["/usage/billed_units/output_tokens", "/usage/tokens/output_tokens"],
-    say: |content, body| {
+    replace_text: |content, body| {
         if !is_list(body, "/message/content") {
             body["message"]["content"] = json!([]);
         }
-        say_blocks(content, "/message/content", body);
+        replace_text_blocks(content, "/message/content", body);
     },
     first_call: |body| {
         items(body, "/message/tool_calls")
@@ -33,7 +33,7 @@ static MESSAGE: AnswerShape = AnswerShape {
 static TEXT: AnswerShape = AnswerShape {
     end_by_length: |body| body["finish_reason"] = json!("MAX_TOKENS"),
     output_counts: &["/meta/billed_units/output_tokens", "/meta/tokens/output_tokens"],
-    say: |content, body| body["text"] = json!(content),
+    replace_text: |content, body| body["text"] = json!(content),
     first_call: |body| {
         items(body, "/tool_calls").find_map(|call| CallSlot::new(call, "parameters"))
     },

@@ -15,7 +15,7 @@ static SHAPE: AnswerShape = AnswerShape {
         }
     },
     output_counts: &["/usageMetadata/candidatesTokenCount", "/usageMetadata/thoughtsTokenCount"],
-    say,
+    replace_text,
     first_call: |body| {
         items(body, "/candidates").find_map(|candidate| {
             items(candidate, "/content/parts")
@@ -25,7 +25,7 @@ static SHAPE: AnswerShape = AnswerShape {
     arguments_in_pieces: false,
 };
 
-fn say(content: &str, body: &mut Value) {
+fn replace_text(content: &str, body: &mut Value) {
     for candidate in items(body, "/candidates") {
         let is_thought = |part: &Value| part.get("thought") == Some(&Value::Bool(true));
         let is_text = |part: &Value| part.get("text").is_some() && !is_thought(part);

@@ -12,16 +12,16 @@ pub(super) fn read(body: &ObjectView) -> Conversation {
     let either = |camel: &str, snake: &str| body.get(camel).or_else(|| body.get(snake));
     if let Some(system) = either("systemInstruction", "system_instruction") {
         let parts = list(system.get("parts")).iter();
-        let parts = parts.filter_map(|part| asked(part, out)).collect();
+        let parts = parts.filter_map(|part| read_part(part, out)).collect();
         out.push_parts("system", parts);
     }
     let mut open: Vec<(String, String)> = Vec::new();
     for content in list(body.get("contents")) {
         let parts = list(content.get("parts"));
         if word(content, "role") == "model" {
-            said(parts, &mut open, out);
+            push_model_message(parts, &mut open, out);
         } else {
-            told(parts, &mut open, out);
+            push_user_message(parts, &mut open, out);
         }
     }
     for tool in list(body.get("tools")) {
@@ -33,7 +33,7 @@ pub(super) fn read(body: &ObjectView) -> Conversation {
             out.push_tool(&name, function.get("description"), schema);
         }
         if declared.is_none() {
-            out.odd("a tool that is Gemini's own");
+            out.note_unsupported("a tool that is Gemini's own");
         }
     }
     conversation
@@ -44,11 +44,11 @@ fn field<'a>(value: &'a Value, camel: &str, snake: &str) -> Option<&'a Value> {
 }
 
 /// Adds a message of the model. Its calls get ids, under which they wait for their results.
-fn said(parts: &[Value], open: &mut Vec<(String, String)>, out: &mut Conversation) {
+fn push_model_message(parts: &[Value], open: &mut Vec<(String, String)>, out: &mut Conversation) {
     let (mut text, mut calls) = (String::new(), Vec::new());
     for part in parts {
         if part.get("thought").and_then(Value::as_bool) == Some(true) {
-            out.odd("a thought");
+            out.note_unsupported("a thought");
         } else if let Some(called) = field(part, "functionCall", "function_call") {
             let name = word(called, "name").to_owned();
             let id = match word(called, "id") {
@@ -60,18 +60,18 @@ fn said(parts: &[Value], open: &mut Vec<(String, String)>, out: &mut Conversatio
         } else if part.get("text").is_some() {
             text.push_str(word(part, "text"));
         } else {
-            out.odd("a part of an answer that is neither text nor a call");
+            out.note_unsupported("a part of an answer that is neither text nor a call");
         }
     }
-    out.push_said(&text, &calls);
+    out.push_assistant(&text, &calls);
 }
 
 /// Adds the results of tools, and a user message.
-fn told(parts: &[Value], open: &mut Vec<(String, String)>, out: &mut Conversation) {
+fn push_user_message(parts: &[Value], open: &mut Vec<(String, String)>, out: &mut Conversation) {
     let mut rest = Vec::new();
     for part in parts {
         let Some(result) = field(part, "functionResponse", "function_response") else {
-            rest.extend(asked(part, out));
+            rest.extend(read_part(part, out));
             continue;
         };
         let name = word(result, "name");
@@ -86,7 +86,7 @@ fn told(parts: &[Value], open: &mut Vec<(String, String)>, out: &mut Conversatio
     out.push_parts("user", rest);
 }
 
-fn asked(part: &Value, out: &mut Conversation) -> Option<Value> {
+fn read_part(part: &Value, out: &mut Conversation) -> Option<Value> {
     if part.get("text").is_some() {
         return Some(text_part(word(part, "text")));
     }
@@ -97,6 +97,6 @@ fn asked(part: &Value, out: &mut Conversation) -> Option<Value> {
             return Some(image_part(&data_url(media, word(data, "data"))));
         }
     }
-    out.odd("a part that is neither text nor an image");
+    out.note_unsupported("a part that is neither text nor an image");
     None
 }

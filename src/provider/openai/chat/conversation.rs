@@ -18,7 +18,7 @@ pub(super) fn read(body: &ObjectView) -> Conversation {
     out.messages.extend(messages);
     out.tools.extend(list(body.get("tools")).iter().cloned());
     if body.contains_key("functions") {
-        out.odd("functions, which tools came in the place of");
+        out.note_unsupported("functions, which tools came in the place of");
     }
     conversation
 }

@@ -13,11 +13,11 @@ use crate::{Answer, ToolCall};
 use loomrec_identity::Json;
 
 /// A chunk that can only be understood by merging.
-struct Unusual;
+struct NeedsMerge;
 
 /// The answer so far.
 #[derive(Default)]
-struct Brief<'a> {
+struct AnswerBuilder<'a> {
     /// Whether there was a chunk with choices.
     seen: bool,
     content: String,
@@ -39,7 +39,7 @@ struct Call<'a> {
 /// Returns the answer of a stream. The outer `None` means that the chunks must be merged, the inner
 /// one that no chunk has `choices`.
 pub(super) fn read(bytes: &[u8]) -> Option<Option<Answer>> {
-    let mut brief = Brief::default();
+    let mut builder = AnswerBuilder::default();
     for event in events(Framing::Sse, bytes) {
         if event.data.is_none() || event.is_done() {
             continue;
@@ -47,15 +47,15 @@ pub(super) fn read(bytes: &[u8]) -> Option<Option<Answer>> {
         // The data of an event in several lines is not borrowed from `bytes`.
         let Some(Cow::Borrowed(data)) = event.data else { return None };
         let Ok(Json::Object(chunk)) = loomrec_identity::parse(data) else { return None };
-        brief.chunk(chunk).ok()?;
+        builder.chunk(chunk).ok()?;
     }
-    Some(brief.seen.then(|| brief.answer()))
+    Some(builder.seen.then(|| builder.answer()))
 }
 
 type Members<'a> = Vec<(loomrec_identity::JsonStr<'a>, Json<'a>)>;
 
-impl<'a> Brief<'a> {
-    fn chunk(&mut self, chunk: Members<'a>) -> Result<(), Unusual> {
+impl<'a> AnswerBuilder<'a> {
+    fn chunk(&mut self, chunk: Members<'a>) -> Result<(), NeedsMerge> {
         for (name, value) in chunk {
             match (name.as_str().as_ref(), value) {
                 ("choices", Json::Array(choices)) => {
@@ -64,9 +64,9 @@ impl<'a> Brief<'a> {
                         self.choice(choice)?;
                     }
                 }
-                ("choices", _) => return Err(Unusual),
+                ("choices", _) => return Err(NeedsMerge),
                 (_, Json::Null) => {}
-                ("model", value) => self.model = Some(said(value)?),
+                ("model", value) => self.model = Some(text_of(value)?),
                 ("usage", value) => self.usage = Some(value),
                 ("x_groq", value) => self.groq = Some(value),
                 _ => {}
@@ -75,22 +75,22 @@ impl<'a> Brief<'a> {
         Ok(())
     }
 
-    fn choice(&mut self, choice: Json<'a>) -> Result<(), Unusual> {
-        let Json::Object(fields) = choice else { return Err(Unusual) };
+    fn choice(&mut self, choice: Json<'a>) -> Result<(), NeedsMerge> {
+        let Json::Object(fields) = choice else { return Err(NeedsMerge) };
         for (name, value) in fields {
             match (name.as_str().as_ref(), value) {
-                ("index", index) if index.whole() != Some(0) => return Err(Unusual),
+                ("index", index) if index.whole() != Some(0) => return Err(NeedsMerge),
                 ("delta", Json::Object(delta)) => self.delta(delta)?,
-                ("delta" | "message" | "text", _) => return Err(Unusual),
+                ("delta" | "message" | "text", _) => return Err(NeedsMerge),
                 ("finish_reason", Json::Null) => {}
-                ("finish_reason", value) => self.finish_reason = Some(said(value)?),
+                ("finish_reason", value) => self.finish_reason = Some(text_of(value)?),
                 _ => {}
             }
         }
         Ok(())
     }
 
-    fn delta(&mut self, delta: Members<'a>) -> Result<(), Unusual> {
+    fn delta(&mut self, delta: Members<'a>) -> Result<(), NeedsMerge> {
         for (name, value) in delta {
             match (name.as_str().as_ref(), value) {
                 ("content" | "tool_calls", Json::Null) => {}
@@ -100,23 +100,23 @@ impl<'a> Brief<'a> {
                         self.call(call)?;
                     }
                 }
-                ("content" | "tool_calls" | "function_call", _) => return Err(Unusual),
+                ("content" | "tool_calls" | "function_call", _) => return Err(NeedsMerge),
                 _ => {}
             }
         }
         Ok(())
     }
 
-    fn call(&mut self, call: &Json<'a>) -> Result<(), Unusual> {
-        let index = call.get("index").and_then(JsonView::whole).ok_or(Unusual)?;
+    fn call(&mut self, call: &Json<'a>) -> Result<(), NeedsMerge> {
+        let index = call.get("index").and_then(JsonView::whole).ok_or(NeedsMerge)?;
         let slot = self.calls.entry(index).or_default();
         if call.get("custom").is_some() {
-            return Err(Unusual);
+            return Err(NeedsMerge);
         }
         name_into(&mut slot.id, call.get("id"))?;
         let Some(function) = call.get("function") else { return Ok(()) };
         if !function.is_object() || function.get("input").is_some() {
-            return Err(Unusual);
+            return Err(NeedsMerge);
         }
         let (name, arguments) = slot.function.get_or_insert_default();
         name_into(name, function.get("name"))?;
@@ -125,7 +125,7 @@ impl<'a> Brief<'a> {
             Some(Json::String(piece)) => {
                 arguments.get_or_insert_default().push_str(&piece.as_str());
             }
-            Some(_) => return Err(Unusual),
+            Some(_) => return Err(NeedsMerge),
         }
         Ok(())
     }
@@ -148,12 +148,12 @@ impl<'a> Brief<'a> {
     }
 }
 
-fn said<'a>(value: Json<'a>) -> Result<Cow<'a, str>, Unusual> {
-    value.as_str().ok_or(Unusual)
+fn text_of<'a>(value: Json<'a>) -> Result<Cow<'a, str>, NeedsMerge> {
+    value.as_str().ok_or(NeedsMerge)
 }
 
 /// A name comes whole, and an empty one is ignored.
-fn name_into<'a>(slot: &mut Cow<'a, str>, value: Option<&Json<'a>>) -> Result<(), Unusual> {
+fn name_into<'a>(slot: &mut Cow<'a, str>, value: Option<&Json<'a>>) -> Result<(), NeedsMerge> {
     match value {
         None | Some(Json::Null) => Ok(()),
         Some(Json::String(name)) => {
@@ -162,7 +162,7 @@ fn name_into<'a>(slot: &mut Cow<'a, str>, value: Option<&Json<'a>>) -> Result<()
             }
             Ok(())
         }
-        Some(_) => Err(Unusual),
+        Some(_) => Err(NeedsMerge),
     }
 }
 

@@ -239,7 +239,7 @@ fn extend_parts(parts: &mut Vec<Value>, more: Vec<Value>) {
     let mut more = more.into_iter();
     if let Some(first) = more.next() {
         match parts.last_mut() {
-            Some(last) if goes_on(last, &first) => continue_part(last, first),
+            Some(last) if continues(last, &first) => continue_part(last, first),
             _ => parts.push(first),
         }
     }
@@ -247,7 +247,7 @@ fn extend_parts(parts: &mut Vec<Value>, more: Vec<Value>) {
 }
 
 /// Whether a part has the kind of the last one, and that kind comes in pieces.
-fn goes_on(last: &Value, next: &Value) -> bool {
+fn continues(last: &Value, next: &Value) -> bool {
     let kind = |part: &Value, kind: &str| part.get("type").is_some_and(|told| told == kind);
     ["text", "thinking"].iter().any(|name| kind(last, name) && kind(next, name))
 }

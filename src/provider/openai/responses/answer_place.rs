@@ -11,7 +11,7 @@ pub(super) fn of(body: &Value) -> Option<&'static AnswerShape> {
 static SHAPE: AnswerShape = AnswerShape {
     end_by_length,
     output_counts: &["/usage/output_tokens"],
-    say,
+    replace_text,
     first_call: |body| {
         items(body, "/output").find_map(|item| {
             let kinds = [("function_call", "arguments"), ("custom_tool_call", "input")];
@@ -31,7 +31,7 @@ fn end_by_length(body: &mut Value) {
     }
 }
 
-fn say(content: &str, body: &mut Value) {
+fn replace_text(content: &str, body: &mut Value) {
     for item in items(body, "/output").filter(|item| has_word(item, "type", "message")) {
         let part = json!({ "type": "output_text", "text": content, "annotations": [] });
         let is_text = |part: &Value| has_word(part, "type", "output_text");

@@ -11,7 +11,7 @@ pub(super) fn read(body: &ObjectView) -> Conversation {
     let out = &mut conversation;
     for elsewhere in ["previous_response_id", "conversation", "prompt"] {
         if body.get(elsewhere).is_some_and(|value| !value.is_null()) {
-            out.odd(format!("{elsewhere}: the earlier messages are stored elsewhere"));
+            out.note_unsupported(format!("{elsewhere}: the earlier messages are stored elsewhere"));
         }
     }
     if let Some(Value::String(text)) = body.get("instructions") {
@@ -19,7 +19,7 @@ pub(super) fn read(body: &ObjectView) -> Conversation {
     }
     match body.get("input") {
         Some(Value::String(text)) => out.push("user", text.as_str().into()),
-        Some(Value::Array(items)) => items.iter().for_each(|item| self::item(item, out)),
+        Some(Value::Array(items)) => items.iter().for_each(|item| push_item(item, out)),
         _ => {}
     }
     for tool in list(body.get("tools")) {
@@ -28,72 +28,72 @@ pub(super) fn read(body: &ObjectView) -> Conversation {
                 let name = tool.get("name").cloned().unwrap_or_default();
                 out.push_tool(&name, tool.get("description"), tool.get("parameters"));
             }
-            other => out.odd(format!("the tool {other}, which is OpenAI's own")),
+            other => out.note_unsupported(format!("the tool {other}, which is OpenAI's own")),
         }
     }
     conversation
 }
 
-fn item(item: &Value, out: &mut Conversation) {
+fn push_item(item: &Value, out: &mut Conversation) {
     let role = match word(item, "role") {
         "developer" => "system",
         role => role,
     };
     match word(item, "type") {
         "message" | "" => match item.get("content") {
-            Some(Value::String(text)) if role == "assistant" => out.push_said(text, &[]),
+            Some(Value::String(text)) if role == "assistant" => out.push_assistant(text, &[]),
             Some(Value::String(text)) => out.push(role, text.as_str().into()),
             Some(Value::Array(parts)) if role == "assistant" => {
                 if parts.iter().any(|part| word(part, "type") != "output_text") {
-                    out.odd("a part of an answer that is not text");
+                    out.note_unsupported("a part of an answer that is not text");
                 }
                 let text: String = parts.iter().map(|part| word(part, "text")).collect();
-                out.push_said(&text, &[]);
+                out.push_assistant(&text, &[]);
             }
             Some(Value::Array(parts)) => {
-                let parts = parts.iter().filter_map(|part| self::part(part, out)).collect();
+                let parts = parts.iter().filter_map(|part| read_part(part, out)).collect();
                 out.push_parts(role, parts);
             }
-            _ => out.odd("a message without content"),
+            _ => out.note_unsupported("a message without content"),
         },
-        "function_call" => called(item, out),
+        "function_call" => push_call(item, out),
         "function_call_output" => {
             let text = match item.get("output") {
                 Some(Value::String(text)) => text.clone(),
                 Some(other) => {
-                    out.odd("a tool's result that is more than text");
+                    out.note_unsupported("a tool's result that is more than text");
                     other.to_string()
                 }
                 None => String::new(),
             };
             out.push_result(word(item, "call_id"), &text);
         }
-        other => out.odd(format!("an item of the type {other}")),
+        other => out.note_unsupported(format!("an item of the type {other}")),
     }
 }
 
 /// Adds a call to the message before it, if that is the model's.
-fn called(item: &Value, out: &mut Conversation) {
+fn push_call(item: &Value, out: &mut Conversation) {
     let call = tool_call(
         word(item, "call_id").to_owned(),
         word(item, "name").to_owned(),
         item.get("arguments"),
     );
-    let last = out.messages.pop_if(|last| conversation::is(last, "assistant"));
+    let last = out.messages.pop_if(|last| conversation::has_role(last, "assistant"));
     let text = last.as_ref().and_then(conversation::text).unwrap_or_default();
     let mut calls = last.as_ref().map(conversation::calls).unwrap_or_default();
     calls.push(call);
-    out.push_said(&text, &calls);
+    out.push_assistant(&text, &calls);
 }
 
-fn part(part: &Value, out: &mut Conversation) -> Option<Value> {
+fn read_part(part: &Value, out: &mut Conversation) -> Option<Value> {
     match word(part, "type") {
         "input_text" | "output_text" | "text" => Some(text_part(word(part, "text"))),
         "input_image" if part.get("image_url").is_some() => {
             Some(image_part(word(part, "image_url")))
         }
         other => {
-            out.odd(format!("a part of the type {other}"));
+            out.note_unsupported(format!("a part of the type {other}"));
             None
         }
     }
