@@ -148,7 +148,7 @@ impl ChaosRates {
     }
 
     /// Whether a rate is given for the action of this name.
-    pub fn say(&self, action: &str) -> bool {
+    pub fn has_rate(&self, action: &str) -> bool {
         match action {
             "drop" => self.drop.is_some(),
             "malformed" => self.malformed.is_some(),

@@ -163,12 +163,16 @@ impl FaultDecider {
     pub fn at_accept(&self, number: u64) -> Option<DecidedFault> {
         let meant =
             |rule: &&FaultRule| rule.is_at_accept() && rule.when.connection.contains(&number);
-        self.plan.rules.iter().filter(meant).find_map(|rule| self.comes_at_accept(rule, number))
+        self.plan
+            .rules
+            .iter()
+            .filter(meant)
+            .find_map(|rule| self.apply_connection_rule(rule, number))
     }
 
     /// Returns the fault of a rule that matches this connection, unless `times` is used up or the
     /// roll decides against it.
-    fn comes_at_accept(&self, rule: &FaultRule, number: u64) -> Option<DecidedFault> {
+    fn apply_connection_rule(&self, rule: &FaultRule, number: u64) -> Option<DecidedFault> {
         let name = Arc::<str>::from(rule.name.as_str());
         self.count(FaultSource::Plan, &name, |count| count.matched += 1);
         let roll = roll(self.seed, &name, &CallKey::Connection.chance_text(), number);
@@ -227,13 +231,15 @@ impl CallTurn<'_> {
     ) -> Option<DecidedFault> {
         if let Some(fault) = declared.header {
             let name = Arc::from(fault.name());
-            if let Some(decided) = self.comes(FaultSource::Header, &name, fault, (None, None)) {
+            if let Some(decided) = self.apply_rule(FaultSource::Header, &name, fault, (None, None))
+            {
                 return Some(decided);
             }
         }
         if let Some(EntryFault { name, fault, alone }) = declared.entry {
             let times = (!alone && !matches!(fault, Fault::RecoverAfter { .. })).then_some(1);
-            let decided = self.comes(FaultSource::Entry, &Arc::from(name), fault, (times, None));
+            let decided =
+                self.apply_rule(FaultSource::Entry, &Arc::from(name), fault, (times, None));
             if decided.is_some() {
                 return decided;
             }
@@ -244,7 +250,7 @@ impl CallTurn<'_> {
         for rule in rules.filter(|rule| rule.when.holds(facts)) {
             let limits = (rule.times, rule.probability);
             let name = Arc::from(rule.name.as_str());
-            let decided = self.comes(FaultSource::Plan, &name, &rule.fault, limits);
+            let decided = self.apply_rule(FaultSource::Plan, &name, &rule.fault, limits);
             if decided.is_some() {
                 return decided;
             }
@@ -256,12 +262,12 @@ impl CallTurn<'_> {
         let (key, call) = (self.key.chance_text(), self.call);
         let draw = |action: &str| roll(decider.seed, &format!("chaos {action}"), &key, call);
         let (fault, action) = rates.roll(draw)?;
-        self.comes(FaultSource::Chaos, &Arc::from(action), &fault, (None, None))
+        self.apply_rule(FaultSource::Chaos, &Arc::from(action), &fault, (None, None))
     }
 
     /// Returns the fault of a rule that matches, unless `times` is used up or the roll decides
     /// against it.
-    fn comes(
+    fn apply_rule(
         &mut self,
         source: FaultSource,
         rule: &Arc<str>,

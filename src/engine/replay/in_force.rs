@@ -62,7 +62,9 @@ impl Matcher {
         let Some(trouble) = take.trouble() else { return false };
         let is_own = match decided.source {
             FaultSource::Entry => true,
-            FaultSource::Chaos => trouble.rates().is_some_and(|rates| rates.say(&decided.rule)),
+            FaultSource::Chaos => {
+                trouble.rates().is_some_and(|rates| rates.has_rate(&decided.rule))
+            }
             _ => false,
         };
         let is_alone = trouble.is_alone() && decided.source == FaultSource::Entry;

@@ -9,7 +9,7 @@ use super::budget::RecoveryBudget;
 
 /// The time to notice if no budget sets one. It is the default timeout of SDKs (OpenAI's and
 /// Anthropic's: ten minutes).
-pub const UNSAID: Duration = Duration::from_secs(600);
+pub const DEFAULT_DETECTION_BUDGET: Duration = Duration::from_secs(600);
 
 /// The observed times of one fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -202,7 +202,7 @@ pub fn judge(
     faults: impl IntoIterator<Item = FaultTimes>,
     budget: Option<&RecoveryBudget>,
 ) -> RecoveryVerdict {
-    let timeout_budget = budget.map_or(UNSAID, |budget| budget.max_detection);
+    let timeout_budget = budget.map_or(DEFAULT_DETECTION_BUDGET, |budget| budget.max_detection);
     let mut total = ScoreTotal::default();
     let judged = |marks: FaultTimes| {
         let FaultTimes { start, detected, recovered, only_delays } = marks;

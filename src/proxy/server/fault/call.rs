@@ -147,7 +147,8 @@ fn chaos(
     }
     let take = owed.map(|owed| owed.matched().take);
     let entry = take.and_then(|take| take.trouble()).and_then(DeclaredFault::rates);
-    let says = |rates: Option<&ChaosRates>| rates.is_some_and(|rates| rates.say(&decided.rule));
+    let says =
+        |rates: Option<&ChaosRates>| rates.is_some_and(|rates| rates.has_rate(&decided.rule));
     let source = match (says(headers.rates.as_ref()), says(entry)) {
         (true, _) => "header",
         (false, true) => "entry",
