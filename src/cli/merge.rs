@@ -78,7 +78,7 @@ fn together(
 ) -> Result<SideNames, CommandFailure> {
     for (name, takes) in sides.names(file).iter() {
         let ours = names.of(name);
-        let merged = merge::of_name(&[], ours, takes, prefer, |a, b| sides.same(name, a, b))?;
+        let merged = merge::merge_name(&[], ours, takes, prefer, |a, b| sides.same(name, a, b))?;
         report.add(name, &merged);
         names.set(name, merged.takes);
     }

@@ -15,5 +15,5 @@ pub(super) fn load(file: Option<&Path>) -> Result<PriceTable, CommandFailure> {
     let wrong = |why: String| CommandFailure::usage(format!("--prices {}: {why}", path.display()));
     let text = std::fs::read_to_string(path)
         .map_err(|error| wrong(format!("failed to read it: {error}")))?;
-    PriceTable::own(&text).map_err(|error| wrong(format!("failed to {error}")))
+    PriceTable::with_user_prices(&text).map_err(|error| wrong(format!("failed to {error}")))
 }

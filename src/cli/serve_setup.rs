@@ -90,7 +90,7 @@ pub fn useless_rules(redactor: &Redactor) -> Vec<String> {
              replaced: it removed nothing"
         )
     };
-    redactor.useless_rules().into_iter().map(note).collect()
+    redactor.ineffective_rules().into_iter().map(note).collect()
 }
 
 /// Reads `--step-id-header`.

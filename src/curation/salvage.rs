@@ -66,21 +66,21 @@ const ANSWERED: [&str; 3] = ["request", "response", "request_hash"];
 
 /// Recovers metadata and entries from a piece.
 pub fn recover(text: &[u8]) -> Vec<SalvagePiece> {
-    let mut sieve = Sieve {
+    let mut recovery = Recovery {
         text,
         at: 0,
         key: None,
         take: 0,
         budget: 32 * text.len() + 4096,
-        hurt: false,
+        has_damage: false,
         found: Vec::new(),
     };
-    while sieve.step() {}
-    sieve.found
+    while recovery.step() {}
+    recovery.found
 }
 
 /// The state of the recovery of one piece.
-struct Sieve<'a> {
+struct Recovery<'a> {
     text: &'a [u8],
     at: usize,
     /// The key of the list of takes that is being read.
@@ -89,11 +89,11 @@ struct Sieve<'a> {
     /// How many more bytes may be read in attempts that recover nothing.
     budget: usize,
     /// Whether there was damage. What follows may be part of an entry.
-    hurt: bool,
+    has_damage: bool,
     found: Vec<SalvagePiece>,
 }
 
-impl Sieve<'_> {
+impl Recovery<'_> {
     /// Advances by one member, or by one take of a list. Returns `false` at the end.
     fn step(&mut self) -> bool {
         if let Some(key) = self.key.clone() {
@@ -104,7 +104,7 @@ impl Sieve<'_> {
         let Some(start) = rest.iter().position(|byte| !between(byte)) else { return false };
         let opens = usize::from(self.at == 0 && rest.trim_ascii_start().first() == Some(&b'{'));
         let brackets = rest[..start].iter().filter(|byte| b"{}]".contains(byte)).count();
-        self.hurt |= brackets > opens;
+        self.has_damage |= brackets > opens;
         let start = self.at + start;
         match key_at(self.text, start) {
             Some((key, value)) => self.member(start, key, value),
@@ -145,7 +145,7 @@ impl Sieve<'_> {
             Ok(entry) if entry.extra.values().any(is_entry) => {
                 self.lose(start, value + 1, Some(key), damaged(false));
             }
-            Ok(entry) if name.step_id().is_some_and(|id| is_part(id, &entry, self.hurt)) => {
+            Ok(entry) if name.step_id().is_some_and(|id| is_part(id, &entry, self.has_damage)) => {
                 self.lost(start..end, Some(key), "it may be a part of an entry".to_owned());
             }
             Ok(_) => self.found.push(SalvagePiece::Entry { name, take, range, keyless: false }),
@@ -291,7 +291,7 @@ impl Sieve<'_> {
         if self.text[range.clone()].trim_ascii().is_empty() {
             return;
         }
-        self.hurt = true;
+        self.has_damage = true;
         self.found.push(SalvagePiece::Lost { key, range, why });
     }
 }
@@ -309,7 +309,7 @@ fn reason(why: EntryReadError) -> String {
 }
 
 /// Whether a step's value may be part of an entry whose beginning is lost.
-fn is_part(id: &str, entry: &Entry, hurt: bool) -> bool {
+fn is_part(id: &str, entry: &Entry, has_damage: bool) -> bool {
     /// The keys of objects in entries, requests and responses.
     const PARTS: [&str; 7] =
         ["request", "response", "headers", "body", "usage", "arguments", "pending"];
@@ -317,7 +317,7 @@ fn is_part(id: &str, entry: &Entry, hurt: bool) -> bool {
     let is_entry = says
         || entry.request.is_some()
         || !(entry.tool_calls.is_empty() && entry.embeddings.is_empty());
-    PARTS.contains(&id) || !is_entry || (hurt && !is_whole(entry))
+    PARTS.contains(&id) || !is_entry || (has_damage && !is_whole(entry))
 }
 
 /// Whether a value is an entry rather than a field of one.

@@ -42,12 +42,12 @@ impl PriceTable {
     ///
     /// # Errors
     /// As [`PriceTable::parse`].
-    pub fn own(json: &str) -> Result<Self, PriceError> {
-        let mut own = read::file(json)?;
-        if !own.replace {
-            own.models.extend(Self::builtin().models);
+    pub fn with_user_prices(json: &str) -> Result<Self, PriceError> {
+        let mut user = read::file(json)?;
+        if !user.replace {
+            user.models.extend(Self::builtin().models);
         }
-        Ok(Self::of(own.models))
+        Ok(Self::of(user.models))
     }
 
     /// Returns a table of these prices. If a name has two prices, the first counts.

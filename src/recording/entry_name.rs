@@ -81,7 +81,7 @@ impl EntryName {
     }
 
     /// Whether the name's text is `text`.
-    pub fn is(&self, text: &str) -> bool {
+    pub fn equals_text(&self, text: &str) -> bool {
         match self {
             Self::Step(id) => id == text,
             Self::Hash(key) => key.as_str() == text,

@@ -11,8 +11,8 @@ use super::entry::{Entry, EntryReadError};
 use super::entry_name::EntryName;
 use super::error::{FormatError, json_error, not_object};
 use super::json_style::{write_file_string, write_file_value};
-use super::outline::{NoOutline, OutlineBuilder};
-use super::scan::NotSplit;
+use super::outline::{OutlineBuilder, OutlineError};
+use super::scan::SplitError;
 
 /// The end of a recording's text.
 pub const END: &[u8] = b"\n}\n";
@@ -25,12 +25,12 @@ pub fn parse(text: &[u8]) -> Result<RecordingDocument, FormatError> {
     let mut outliner = OutlineBuilder::new();
     let outline = match outliner.feed(text) {
         Ok(()) => outliner.finish(),
-        Err(NotSplit) => Err(NoOutline::NotSplit),
+        Err(SplitError) => Err(OutlineError::NotSplit),
     };
     let outline = outline.map_err(|why| match why {
-        NoOutline::NotSplit => json_error(text).unwrap_or_else(|| not_object(text)),
-        NoOutline::Meta(error) => json_error(text).unwrap_or(error),
-        NoOutline::Format(error) => error,
+        OutlineError::NotSplit => json_error(text).unwrap_or_else(|| not_object(text)),
+        OutlineError::Meta(error) => json_error(text).unwrap_or(error),
+        OutlineError::Format(error) => error,
     })?;
     let slice = |range: &std::ops::Range<u64>| {
         let end = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);

@@ -27,12 +27,12 @@ const FIRST: u8 = 1;
 const TIMED: u8 = 2;
 const FAILED: u8 = 4;
 const RECOVERED: u8 = 8;
-const STANDING: u8 = FIRST | FAILED | RECOVERED;
+const PRECEDENCE: u8 = FIRST | FAILED | RECOVERED;
 const LAYOUT_SHIFT: u8 = 4;
 
 /// The effect of a take on the takes that earlier runs left under its name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum TakeStanding {
+pub enum TakePrecedence {
     /// No effect: they stay, or were replaced before.
     #[default]
     Further,
@@ -48,7 +48,7 @@ pub enum TakeStanding {
     Recovered,
 }
 
-impl TakeStanding {
+impl TakePrecedence {
     /// Whether no call of its run has succeeded so far.
     pub fn is_failed(self) -> bool {
         matches!(self, Self::FirstFailed | Self::Failed)
@@ -82,7 +82,7 @@ pub struct PackedHead {
     /// The name of the entry.
     pub name: EntryName,
     /// Its effect on the takes of earlier runs.
-    pub standing: TakeStanding,
+    pub precedence: TakePrecedence,
     /// When the entry was recorded.
     pub recorded_at: Option<String>,
 }
@@ -119,12 +119,17 @@ pub enum PackedError {
 /// name.
 pub fn pack(name: &EntryName, first: bool, entry: &Entry) -> Vec<u8> {
     let mut out = Vec::new();
-    pack_to(&mut out, name, if first { TakeStanding::First } else { TakeStanding::Further }, entry);
+    pack_to(
+        &mut out,
+        name,
+        if first { TakePrecedence::First } else { TakePrecedence::Further },
+        entry,
+    );
     out
 }
 
 /// Packs an entry and appends it to `out`.
-pub fn pack_to(out: &mut Vec<u8>, name: &EntryName, standing: TakeStanding, entry: &Entry) {
+pub fn pack_to(out: &mut Vec<u8>, name: &EntryName, precedence: TakePrecedence, entry: &Entry) {
     let request: &[u8] = entry.request.as_ref().map_or(b"", |request| &request.body);
     let payload = entry.response.as_ref().map(|response| &response.payload);
     let length = payload.map_or(0, ResponsePayload::len);
@@ -132,7 +137,7 @@ pub fn pack_to(out: &mut Vec<u8>, name: &EntryName, standing: TakeStanding, entr
     out.reserve(1024 + request.len() + length + 16 * rows);
     let layout = payload.map_or(ChunkLayout::Whole, |payload| payload.layout());
     let time = entry.recorded_at.as_deref();
-    let flags = standing.flags() | if time.is_some() { TIMED } else { 0 };
+    let flags = precedence.flags() | if time.is_some() { TIMED } else { 0 };
     out.push(flags | layout_code(layout) << LAYOUT_SHIFT);
     match name {
         EntryName::Step(id) => put(out, id.as_bytes()),
@@ -153,9 +158,9 @@ pub fn pack_to(out: &mut Vec<u8>, name: &EntryName, standing: TakeStanding, entr
 }
 
 /// Sets the effect of a packed entry on earlier takes. Its length stays the same.
-pub fn set_standing(packed: &mut [u8], standing: TakeStanding) {
+pub fn set_precedence(packed: &mut [u8], precedence: TakePrecedence) {
     if let Some(flags) = packed.first_mut() {
-        *flags = *flags & !STANDING | standing.flags();
+        *flags = *flags & !PRECEDENCE | precedence.flags();
     }
 }
 
@@ -327,7 +332,7 @@ impl<'a> Reader<'a> {
             _ => return Err(PackedError::Name),
         };
         let recorded_at = (flags & TIMED != 0).then(|| time.to_owned());
-        Ok((flags, PackedHead { name, standing: TakeStanding::of_flags(flags), recorded_at }))
+        Ok((flags, PackedHead { name, precedence: TakePrecedence::of_flags(flags), recorded_at }))
     }
 
     fn rows(&mut self) -> Result<Vec<(f64, usize)>, PackedError> {

@@ -126,7 +126,7 @@ fn head_tells_the_name_and_the_time_without_reading_the_entry() {
     let entry = Entry { recorded_at: Some("t1".to_owned()), ..Entry::default() };
     let mut packed = pack(&name, true, &entry);
     let head =
-        PackedHead { name, standing: TakeStanding::First, recorded_at: Some("t1".to_owned()) };
+        PackedHead { name, precedence: TakePrecedence::First, recorded_at: Some("t1".to_owned()) };
     assert_eq!(peek(&packed), Ok(head.clone()));
     assert_eq!(unpack(&packed), Ok((head, entry)));
     packed.push(0);
@@ -154,8 +154,8 @@ proptest! {
     #[test]
     fn what_is_unpacked_is_what_the_file_would_hold(name in any_name(), first: bool, entry in any_entry()) {
         let packed = pack(&name, first, &entry);
-        let standing = if first { TakeStanding::First } else { TakeStanding::Further };
-        let head = PackedHead { name, standing, recorded_at: entry.recorded_at.clone() };
+        let precedence = if first { TakePrecedence::First } else { TakePrecedence::Further };
+        let head = PackedHead { name, precedence, recorded_at: entry.recorded_at.clone() };
         prop_assert_eq!(peek(&packed), Ok(head.clone()));
         let filed = Entry::parse(&entry.to_json()).unwrap();
         prop_assert_eq!(unpack(&packed), Ok((head, filed.clone())));
@@ -178,19 +178,19 @@ fn filed_name() -> EntryName {
 }
 
 #[test]
-fn standing_is_read_back_and_changes_nothing_else() {
+fn precedence_is_read_back_and_changes_nothing_else() {
     let entry = Entry { content: Some("x".to_owned()), ..Entry::default() };
     let mut packed = pack(&EntryName::step("s").unwrap(), false, &entry);
     let length = packed.len();
-    for standing in [
-        TakeStanding::First,
-        TakeStanding::FirstFailed,
-        TakeStanding::Failed,
-        TakeStanding::Recovered,
-        TakeStanding::Further,
+    for precedence in [
+        TakePrecedence::First,
+        TakePrecedence::FirstFailed,
+        TakePrecedence::Failed,
+        TakePrecedence::Recovered,
+        TakePrecedence::Further,
     ] {
-        set_standing(&mut packed, standing);
-        assert_eq!(peek(&packed).unwrap().standing, standing);
+        set_precedence(&mut packed, precedence);
+        assert_eq!(peek(&packed).unwrap().precedence, precedence);
         assert_eq!((unpack(&packed).unwrap().1, packed.len()), (entry.clone(), length));
     }
 }

@@ -20,7 +20,7 @@ use serde_json::{Map, Value};
 use super::entry_name::EntryName;
 use super::error::FormatError;
 use super::meta::RecordingMeta;
-use super::scan::{FoundMember, MemberScanner, NotSplit, ValueShape};
+use super::scan::{FoundMember, MemberScanner, SplitError, ValueShape};
 use place::PackedMember;
 use problem::json_at;
 
@@ -48,7 +48,7 @@ pub struct OutlineBuilder {
 
 /// Why there is no outline.
 #[derive(Debug)]
-pub enum NoOutline {
+pub enum OutlineError {
     /// The text is not a JSON object. A parser of the whole text finds the place of the error.
     NotSplit,
     /// The text of a metadata key is not JSON. Show this error if a parser of the whole text finds
@@ -99,7 +99,7 @@ impl OutlineBuilder {
     }
 
     /// Reads the next piece of the text.
-    pub fn feed(&mut self, piece: &[u8]) -> Result<(), NotSplit> {
+    pub fn feed(&mut self, piece: &[u8]) -> Result<(), SplitError> {
         self.scanner.feed(piece)?;
         let Self { scanner, outline, meta, meta_keys, twice, .. } = self;
         for found in scanner.take_found() {
@@ -125,16 +125,16 @@ impl OutlineBuilder {
     }
 
     /// Returns the outline, after all of the text has been fed.
-    pub fn finish(self) -> Result<RecordingOutline, NoOutline> {
+    pub fn finish(self) -> Result<RecordingOutline, OutlineError> {
         let Self { scanner, mut outline, meta, twice, .. } = self;
-        scanner.finish().map_err(|NotSplit| NoOutline::NotSplit)?;
+        scanner.finish().map_err(|SplitError| OutlineError::NotSplit)?;
         outline.put_in_order();
         let twice = twice.into_iter().chain(outline.take_twice()).min_by_key(|(at, ..)| *at);
         if let Some((_, key, line)) = twice {
-            return Err(NoOutline::Format(FormatError::DuplicateKey { key, line }));
+            return Err(OutlineError::Format(FormatError::DuplicateKey { key, line }));
         }
-        let keys = metadata(&meta).map_err(NoOutline::Meta)?;
-        outline.meta = RecordingMeta::parse(keys).map_err(NoOutline::Format)?;
+        let keys = metadata(&meta).map_err(OutlineError::Meta)?;
+        outline.meta = RecordingMeta::parse(keys).map_err(OutlineError::Format)?;
         Ok(outline)
     }
 }

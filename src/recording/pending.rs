@@ -71,7 +71,7 @@ impl ReplacedTake {
     }
 
     /// Whether this take is still the one that was to be replaced.
-    pub fn is(&self, name: &EntryName, take: usize, entry: &Entry) -> bool {
+    pub fn is_same_take(&self, name: &EntryName, take: usize, entry: &Entry) -> bool {
         *self == Self::of(name, take, entry)
     }
 }
@@ -149,9 +149,9 @@ mod tests {
             let packed = log_codec::pack(&name, false, &entry);
             let (_, read) = log_codec::unpack(&packed).unwrap();
             assert_eq!(PendingChange::of(&read), Some(pending));
-            assert!(replaced.is(&name, 3, &old));
-            assert!(!replaced.is(&name, 2, &old));
-            assert!(!replaced.is(&name, 3, &Entry { recorded_at: None, ..old }));
+            assert!(replaced.is_same_take(&name, 3, &old));
+            assert!(!replaced.is_same_take(&name, 2, &old));
+            assert!(!replaced.is_same_take(&name, 3, &Entry { recorded_at: None, ..old }));
             PendingChange::unmark(&mut entry);
             assert_eq!(entry, Entry::default());
         }

@@ -300,8 +300,8 @@ impl Redactor {
     }
 
     /// Returns the rules that matched only names of members and numbers, which are never redacted.
-    pub fn useless_rules(&self) -> Vec<&str> {
-        self.rules.iter().filter_map(RedactRule::useless).collect()
+    pub fn ineffective_rules(&self) -> Vec<&str> {
+        self.rules.iter().filter_map(RedactRule::ineffective).collect()
     }
 }
 

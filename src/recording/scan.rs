@@ -5,10 +5,10 @@
 //! whether the values are JSON; their reader does.
 
 mod gap;
-mod not_split;
+mod split_error;
 mod utf8;
 
-pub use not_split::NotSplit;
+pub use split_error::SplitError;
 
 use std::ops::Range;
 
@@ -128,7 +128,7 @@ impl MemberScanner {
     }
 
     /// Reads the next piece of the text.
-    pub fn feed(&mut self, piece: &[u8]) -> Result<(), NotSplit> {
+    pub fn feed(&mut self, piece: &[u8]) -> Result<(), SplitError> {
         self.utf8.check(piece)?;
         self.counted = 0;
         let mut at = 0;
@@ -150,15 +150,15 @@ impl MemberScanner {
     }
 
     /// Returns the members that have not been taken, after all of the text has been fed.
-    pub fn finish(self) -> Result<Vec<FoundMember>, NotSplit> {
+    pub fn finish(self) -> Result<Vec<FoundMember>, SplitError> {
         match self.state {
             State::Done if self.utf8.is_whole() => Ok(self.found),
-            _ => Err(NotSplit),
+            _ => Err(SplitError),
         }
     }
 
     /// Handles a byte outside keys and values.
-    fn between(&mut self, piece: &[u8], at: usize) -> Result<usize, NotSplit> {
+    fn between(&mut self, piece: &[u8], at: usize) -> Result<usize, SplitError> {
         let byte = piece[at];
         if matches!(byte, b' ' | b'\n' | b'\r' | b'\t') {
             self.gap.push(byte);
@@ -179,7 +179,7 @@ impl MemberScanner {
                 return Ok(at);
             }
             (State::After, b',') => State::Next,
-            _ => return Err(NotSplit),
+            _ => return Err(SplitError),
         };
         self.gap.push(byte);
         Ok(at + 1)
@@ -188,12 +188,12 @@ impl MemberScanner {
     fn begin(&mut self, at: usize) {
         let expected: &[u8] = if self.begun { b",\n  " } else { b"{\n  " };
         self.begun = true;
-        let tidy = self.gap.is(expected);
+        let tidy = self.gap.equals(expected);
         self.member = FoundMember { at: self.before + at as u64, line: self.line, tidy, ..blank() };
         self.key.clear();
     }
 
-    fn key(&mut self, piece: &[u8], at: usize, mut escaped: bool) -> Result<usize, NotSplit> {
+    fn key(&mut self, piece: &[u8], at: usize, mut escaped: bool) -> Result<usize, SplitError> {
         // The first byte is the opening quote.
         let from = at + usize::from(self.key.is_empty());
         for (end, &byte) in piece.iter().enumerate().skip(from) {
@@ -212,8 +212,8 @@ impl MemberScanner {
         Ok(piece.len())
     }
 
-    fn end_key(&mut self) -> Result<(), NotSplit> {
-        self.member.key = serde_json::from_slice(&self.key).map_err(|_| NotSplit)?;
+    fn end_key(&mut self) -> Result<(), SplitError> {
+        self.member.key = serde_json::from_slice(&self.key).map_err(|_| SplitError)?;
         let mut tidy = Vec::with_capacity(self.key.len());
         write_file_string(&mut tidy, &self.member.key);
         self.member.tidy &= tidy == self.key;
@@ -223,7 +223,7 @@ impl MemberScanner {
     }
 
     fn begin_value(&mut self, byte: u8, at: usize) {
-        self.member.tidy &= self.gap.is(b": ");
+        self.member.tidy &= self.gap.equals(b": ");
         self.member.value.start = self.before + at as u64;
         self.member.shape = match byte {
             b'{' => ValueShape::Object,
@@ -234,7 +234,7 @@ impl MemberScanner {
         self.state = State::Value;
     }
 
-    fn value(&mut self, piece: &[u8], from: usize) -> Result<usize, NotSplit> {
+    fn value(&mut self, piece: &[u8], from: usize) -> Result<usize, SplitError> {
         let end = self.value_end(piece, from);
         if self.member.key.starts_with('_') {
             self.member.text.extend_from_slice(&piece[from..end.unwrap_or(piece.len())]);
@@ -245,7 +245,7 @@ impl MemberScanner {
         let mut member = std::mem::replace(&mut self.member, blank());
         member.value.end = self.before + end as u64;
         if member.value.is_empty() {
-            return Err(NotSplit);
+            return Err(SplitError);
         }
         if self.value.odd {
             member.shape = ValueShape::Other;

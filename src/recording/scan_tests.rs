@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::super::json_style::tests::any_json;
 use super::*;
 
-fn scanned(text: &[u8], piece: usize) -> Result<Vec<FoundMember>, NotSplit> {
+fn scanned(text: &[u8], piece: usize) -> Result<Vec<FoundMember>, SplitError> {
     let mut scanner = MemberScanner::new();
     for piece in text.chunks(piece) {
         scanner.feed(piece)?;
@@ -114,11 +114,11 @@ fn text_that_is_not_one_object_is_not_split() {
         "{a: 1}",
         "\u{feff}{}",
     ] {
-        assert_eq!(scanned(text.as_bytes(), text.len().max(1)), Err(NotSplit), "{text}");
+        assert_eq!(scanned(text.as_bytes(), text.len().max(1)), Err(SplitError), "{text}");
     }
     for bytes in [&b"{\"a\": \"\xff\"}"[..], b"{\"a\": \"\xe2\x82\"}", b"{}\xe2\x82", b"{} \xe2"] {
         for piece in 1..9 {
-            assert_eq!(scanned(bytes, piece), Err(NotSplit));
+            assert_eq!(scanned(bytes, piece), Err(SplitError));
         }
     }
 }

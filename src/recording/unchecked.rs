@@ -23,7 +23,7 @@ pub enum UncheckedReason {
     /// Redaction broke its request.
     BrokenRequest,
     /// A member occurs twice in it.
-    TwiceTold,
+    DuplicateMember,
     /// It holds no answer, and its fault may send one that its author chose.
     FaultAnswers,
 }
@@ -47,7 +47,7 @@ impl UncheckedReason {
                 "answers other requests than the one it shows, since redaction removed more than a \
                  text from its request"
             }
-            Self::TwiceTold => "holds a member twice, and only the last is read",
+            Self::DuplicateMember => "holds a member twice, and only the last is read",
             Self::FaultAnswers => {
                 "holds no answer, and its `fault` answers any number of calls without an error"
             }
@@ -65,7 +65,7 @@ impl Entry {
         rules: &IdentityRules,
     ) -> Option<UncheckedReason> {
         if self.is_ambiguous {
-            return Some(UncheckedReason::TwiceTold);
+            return Some(UncheckedReason::DuplicateMember);
         }
         if self.answers_by_fault() {
             return Some(UncheckedReason::FaultAnswers);

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::error::StoreError;
 use super::log::{self, NameFingerprint, fingerprint};
 use super::secret_guard::SecretGuard;
-use loomrec_recording::log_codec::TakeStanding;
+use loomrec_recording::log_codec::TakePrecedence;
 use loomrec_recording::redact::CallCredentials;
 use loomrec_recording::{Entry, EntryName, log_codec};
 
@@ -42,7 +42,7 @@ pub struct EncodedFrame {
     /// Whether its call failed, so that it must not replace a take whose call succeeded.
     failed: bool,
     /// How the frame relates to other takes of its name.
-    standing: TakeStanding,
+    standing: TakePrecedence,
     frame: Vec<u8>,
 }
 
@@ -100,7 +100,7 @@ impl EncodedFrame {
         let standing = standing(self.replace, self.failed, known);
         if standing != self.standing {
             self.standing = standing;
-            log_codec::set_standing(&mut self.frame[log::HEAD..], standing);
+            log_codec::set_precedence(&mut self.frame[log::HEAD..], standing);
             // It fitted before, and its length has not changed.
             let _ = log::seal(self.mark(), &mut self.frame);
         }
@@ -135,17 +135,17 @@ pub(super) fn failed_mark(name: NameFingerprint) -> NameFingerprint {
 /// Keeps these marks apart from the fingerprints, which are hashes.
 const FAILED: NameFingerprint = 0xfa11_ed00_fa11_ed00_fa11_ed00_fa11_ed00;
 
-fn marked(name: NameFingerprint, standing: TakeStanding) -> NameFingerprint {
+fn marked(name: NameFingerprint, standing: TakePrecedence) -> NameFingerprint {
     if standing.is_failed() { failed_mark(name) } else { name }
 }
 
-fn standing(replace: bool, failed: bool, known: RecordedTakes) -> TakeStanding {
+fn standing(replace: bool, failed: bool, known: RecordedTakes) -> TakePrecedence {
     match (replace, failed) {
-        (false, _) => TakeStanding::Further,
-        (true, _) if known.taken => TakeStanding::Further,
-        (true, true) if known.failed => TakeStanding::Failed,
-        (true, true) => TakeStanding::FirstFailed,
-        (true, false) if known.failed => TakeStanding::Recovered,
-        (true, false) => TakeStanding::First,
+        (false, _) => TakePrecedence::Further,
+        (true, _) if known.taken => TakePrecedence::Further,
+        (true, true) if known.failed => TakePrecedence::Failed,
+        (true, true) => TakePrecedence::FirstFailed,
+        (true, false) if known.failed => TakePrecedence::Recovered,
+        (true, false) => TakePrecedence::First,
     }
 }

@@ -10,8 +10,8 @@ use super::error::StoreError;
 use super::log;
 use loomrec_recording::FormatError;
 use loomrec_recording::error::{no_text, not_object, not_utf8, syntax};
-use loomrec_recording::outline::{NoOutline, OutlineBuilder, RecordingOutline};
-use loomrec_recording::scan::NotSplit;
+use loomrec_recording::outline::{OutlineBuilder, OutlineError, RecordingOutline};
+use loomrec_recording::scan::SplitError;
 
 /// How many bytes are read at one time.
 const PIECE: usize = 64 * 1024;
@@ -32,8 +32,8 @@ pub(super) fn read(path: &Path, file: &File) -> Result<RecordingOutline, StoreEr
         if piece.is_empty() {
             break outliner.finish();
         }
-        if let Err(NotSplit) = outliner.feed(piece) {
-            break Err(NoOutline::NotSplit);
+        if let Err(SplitError) = outliner.feed(piece) {
+            break Err(OutlineError::NotSplit);
         }
         let length = piece.len();
         source.consume(length);
@@ -43,12 +43,12 @@ pub(super) fn read(path: &Path, file: &File) -> Result<RecordingOutline, StoreEr
         Err(why) => why,
     };
     let found = match why {
-        NoOutline::Format(_) => None,
-        NoOutline::Meta(_) | NoOutline::NotSplit => problem(file).map_err(failed)?,
+        OutlineError::Format(_) => None,
+        OutlineError::Meta(_) | OutlineError::NotSplit => problem(file).map_err(failed)?,
     };
     let error = match (found, why) {
-        (Some(error), _) | (None, NoOutline::Meta(error) | NoOutline::Format(error)) => error,
-        (None, NoOutline::NotSplit) => {
+        (Some(error), _) | (None, OutlineError::Meta(error) | OutlineError::Format(error)) => error,
+        (None, OutlineError::NotSplit) => {
             let mut source = BufReader::new(log::from(file, 0));
             not_object(source.fill_buf().map_err(failed)?)
         }

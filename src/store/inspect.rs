@@ -14,7 +14,7 @@ use loomrec_curation::verification::{FileLayout, LayoutReader};
 use loomrec_os::read_exact_at;
 use loomrec_recording::FormatError;
 use loomrec_recording::error::not_object;
-use loomrec_recording::scan::{MemberScanner, NotSplit};
+use loomrec_recording::scan::{MemberScanner, SplitError};
 
 /// How many bytes are read at one time if none of them are kept.
 const PIECE: usize = 1024 * 1024;
@@ -100,8 +100,8 @@ impl InspectedFile {
             if piece.is_empty() {
                 break scanner.finish();
             }
-            if let Err(NotSplit) = scanner.feed(piece) {
-                break Err(NotSplit);
+            if let Err(SplitError) = scanner.feed(piece) {
+                break Err(SplitError);
             }
             scanner.take_found().for_each(|found| reader.add(found));
             let length = piece.len();
@@ -109,7 +109,7 @@ impl InspectedFile {
         };
         match found {
             Ok(_) => Ok(reader),
-            Err(NotSplit) => Err(self.no_object()?),
+            Err(SplitError) => Err(self.no_object()?),
         }
     }
 

@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hasher as _};
 
-use loomrec_recording::log_codec::{PackedHead, TakeStanding};
+use loomrec_recording::log_codec::{PackedHead, TakePrecedence};
 use loomrec_recording::outline::RecordingOutline;
 use loomrec_recording::{Entry, EntryName};
 
@@ -70,7 +70,7 @@ impl LogMerge {
 /// they differ from those in the file.
 ///
 /// A frame that is the first of its run replaces the takes of earlier runs, but a failed call never
-/// replaces a take whose call succeeded: see [`TakeStanding`]. Any other frame goes after the last
+/// replaces a take whose call succeeded: see [`TakePrecedence`]. Any other frame goes after the last
 /// take that was not recorded later, or to the end if it has no time. It is left out if the same
 /// entry is there already.
 ///
@@ -89,7 +89,7 @@ pub(super) fn plan<E>(
     for (name, frames) in by_name(frames) {
         let known = outline.find_name(&name);
         // A first take whose call succeeded replaces all before it, which are not read.
-        let first = frames.iter().rposition(|frame| frame.standing == TakeStanding::First);
+        let first = frames.iter().rposition(|frame| frame.standing == TakePrecedence::First);
         let (base, differs) = match known {
             Some(place) if first.is_none() => takes_of(place)?,
             _ => (Vec::new(), false),
@@ -160,7 +160,7 @@ fn digest(entry: &Entry) -> Digest {
 /// A frame among those of its name.
 #[derive(Clone)]
 struct Of {
-    standing: TakeStanding,
+    standing: TakePrecedence,
     time: Option<String>,
     place: TakeRef,
 }
@@ -170,7 +170,7 @@ fn by_name(frames: Vec<LogFrame>) -> Vec<(EntryName, Vec<Of>)> {
     let mut groups: Vec<(EntryName, Vec<Of>)> = Vec::new();
     let mut places: HashMap<EntryName, usize> = HashMap::new();
     for LogFrame { head, place } in frames {
-        let of = Of { standing: head.standing, time: head.recorded_at, place };
+        let of = Of { standing: head.precedence, time: head.recorded_at, place };
         let next = groups.len();
         let group = *places.entry(head.name.clone()).or_insert(next);
         if group == next {
@@ -239,17 +239,17 @@ impl Takes {
         read: &impl Fn(&TakeRef) -> Result<Entry, E>,
     ) -> Result<bool, E> {
         match frame.standing {
-            TakeStanding::First => {
+            TakePrecedence::First => {
                 self.success = Some(true);
                 self.add(frame, read)
             }
-            TakeStanding::Further => {
+            TakePrecedence::Further => {
                 // Its call may have failed or not.
                 self.success = self.success.filter(|success| *success);
                 self.add(frame, read)
             }
-            TakeStanding::FirstFailed | TakeStanding::Failed => {
-                let first = frame.standing == TakeStanding::FirstFailed;
+            TakePrecedence::FirstFailed | TakePrecedence::Failed => {
+                let first = frame.standing == TakePrecedence::FirstFailed;
                 if first {
                     self.waiting.clear();
                 }
@@ -262,7 +262,7 @@ impl Takes {
                 }
                 Ok(self.add(frame, read)? | first)
             }
-            TakeStanding::Recovered => {
+            TakePrecedence::Recovered => {
                 if frame.time.is_some() && self.seat(frame, read)?.is_none() {
                     // It was merged before, together with its run's failures.
                     self.waiting.clear();

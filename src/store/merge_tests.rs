@@ -12,7 +12,7 @@ fn place(origin: EntryOrigin, at: usize) -> TakeRef {
 
 /// Plans a log of many takes of one name over as many in the file. Returns the number of takes
 /// after that, and how often an entry was read.
-fn planned(time: Option<&str>, standing: &[TakeStanding], failed: bool) -> (usize, usize) {
+fn planned(time: Option<&str>, standing: &[TakePrecedence], failed: bool) -> (usize, usize) {
     let mut reader = OutlineBuilder::new();
     reader.feed(br#"{"a": {"content": "x"}}"#).unwrap();
     let outline = reader.finish().unwrap();
@@ -20,7 +20,7 @@ fn planned(time: Option<&str>, standing: &[TakeStanding], failed: bool) -> (usiz
     let frame = |at: usize| LogFrame {
         head: PackedHead {
             name: EntryName::step("a").unwrap(),
-            standing: standing[at % standing.len()],
+            precedence: standing[at % standing.len()],
             recorded_at: time.map(str::to_owned),
         },
         place: place(EntryOrigin::Log(0), at),
@@ -47,9 +47,9 @@ fn planned(time: Option<&str>, standing: &[TakeStanding], failed: bool) -> (usiz
 fn entries_of_one_time_are_read_a_few_times_each_however_many_they_are() {
     let time = Some("2026-01-01T00:00:00Z");
     for (time, standing, failed) in [
-        (time, &[TakeStanding::Further][..], false),
-        (None, &[TakeStanding::Further], false),
-        (time, &[TakeStanding::Further, TakeStanding::Failed], true),
+        (time, &[TakePrecedence::Further][..], false),
+        (None, &[TakePrecedence::Further], false),
+        (time, &[TakePrecedence::Further, TakePrecedence::Failed], true),
     ] {
         let (takes, reads) = planned(time, standing, failed);
         assert_eq!(takes, 2 * TAKES);

@@ -52,7 +52,7 @@ impl EntrySpool {
             return Err(StoreError::TooHeavy { name: name_of(), bytes });
         }
         let mut packed = Vec::new();
-        log_codec::pack_to(&mut packed, name, log_codec::TakeStanding::Further, entry);
+        log_codec::pack_to(&mut packed, name, log_codec::TakePrecedence::Further, entry);
         Disk::real().write_all_at(&self.file, &packed, self.length).map_err(unspooled)?;
         let place = TakeRef { origin: SPOOL, at: self.length, length: packed.len() as u64 };
         self.length += place.length;

@@ -89,7 +89,7 @@ fn names(
     for (name, _) in sides.names(OURS).iter().chain(only_theirs) {
         let of = |file: usize| sides.names(file).of(name);
         let same = |a: &_, b: &_| sides.same(name, a, b);
-        let merged = merge::of_name(of(BASE), of(OURS), of(THEIRS), prefer, same)?;
+        let merged = merge::merge_name(of(BASE), of(OURS), of(THEIRS), prefer, same)?;
         report.add(name, &merged);
         names.set(name, merged.takes);
     }

@@ -157,7 +157,7 @@ impl RequestSources {
                 continue;
             };
             let old = self.file.entry(place)?;
-            if !replaces.is(&replaces.name, replaces.take, &old) {
+            if !replaces.is_same_take(&replaces.name, replaces.take, &old) {
                 gathering.collected.stale.push(stored.name.take_key(stored.take));
                 continue;
             }

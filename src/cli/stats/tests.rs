@@ -10,7 +10,8 @@ fn at(path: &str) -> RecordingLocation {
 const SAMPLE: &str = include_str!("../show/sample.json");
 
 fn stats(by: Option<StatsBy>, prices: Option<&str>, texts: &[&str]) -> Stats {
-    let table = prices.map_or_else(PriceTable::builtin, |text| PriceTable::own(text).unwrap());
+    let table =
+        prices.map_or_else(PriceTable::builtin, |text| PriceTable::with_user_prices(text).unwrap());
     let mut stats = Stats::new(by, PriceSource { table, anew: prices.is_some() });
     texts.iter().for_each(|text| stats.add(&parsed(text)).unwrap());
     stats

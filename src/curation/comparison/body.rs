@@ -66,7 +66,7 @@ pub(super) fn compare(
     let place = "response/body";
     // If only one side has a summary, its answer is compared already. The other side's body is then
     // shown as a difference.
-    let (old, new) = match (a.says(), b.says()) {
+    let (old, new) = match (a.has_summary(), b.has_summary()) {
         (true, false) => (Body::Empty, of(b, new)),
         (false, true) => (of(a, old), Body::Empty),
         _ => (of(a, old), of(b, new)),
@@ -110,7 +110,7 @@ fn of(side: &ComparedSide<'_>, response: &RecordedResponse) -> Body {
     };
     let tidied = |mut value: Value| {
         if side.operation() != Operation::OTHER {
-            tidy(&mut value, side.says());
+            tidy(&mut value, side.has_summary());
         }
         Body::Json(value)
     };
@@ -119,7 +119,7 @@ fn of(side: &ComparedSide<'_>, response: &RecordedResponse) -> Body {
         return match whole.and_then(|whole| serde_json::from_slice(&whole).ok()) {
             Some(value) => tidied(value),
             // If the answer is compared already, the split into events does not matter.
-            None if side.says() => Body::Empty,
+            None if side.has_summary() => Body::Empty,
             None => tidied(framing::events(framing, &bytes).map(|event| said(&event)).collect()),
         };
     }

@@ -36,7 +36,7 @@ impl<'e> ComparedSide<'e> {
     }
 
     /// Whether its entry has a summary of the answer.
-    pub(super) fn says(&self) -> bool {
+    pub(super) fn has_summary(&self) -> bool {
         let entry = self.entry;
         entry.content.as_ref().is_some_and(|content| !content.is_empty())
             || !entry.tool_calls.is_empty()

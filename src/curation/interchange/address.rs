@@ -69,14 +69,15 @@ impl UpstreamAddresses {
             PlacedCall { upstream: upstream.to_owned(), path, by }
         };
         let shape = loomrec_provider::upstream_for(method, uri.path(), headers);
-        let given = self.named.iter().filter_map(|(name, base)| Some((name, behind(base, uri)?)));
+        let given =
+            self.named.iter().filter_map(|(name, base)| Some((name, path_after_base(base, uri)?)));
         // The longest base wins, since one gateway may serve several upstreams. Of two upstreams at
         // one address, the one that matches the shape of the path wins.
         let nearest = |(name, path): &(&String, &str)| (path.len(), Some(name.as_str()) != shape);
         if let Some((name, path)) = given.min_by_key(nearest) {
             return placed(name, path, PlacedBy::Address);
         }
-        if let Some(path) = self.single.as_ref().and_then(|base| behind(base, uri)) {
+        if let Some(path) = self.single.as_ref().and_then(|base| path_after_base(base, uri)) {
             return placed(shape.unwrap_or(UNNAMED), path, PlacedBy::Address);
         }
         if let Some((name, base)) = directory::upstream_at(&host, port, uri.path()) {
@@ -102,7 +103,7 @@ impl UpstreamAddresses {
             Some(base) => base.as_str().trim_end_matches('/').to_owned(),
             None => directory::KnownUpstream::find(upstream)
                 .and_then(|known| known.base)
-                .map_or_else(|| format!("https://{}", nowhere(upstream)), str::to_owned),
+                .map_or_else(|| format!("https://{}", substitute_host(upstream)), str::to_owned),
         };
         let query = if query.is_empty() { String::new() } else { format!("?{query}") };
         format!("{base}{path}{query}")
@@ -111,7 +112,7 @@ impl UpstreamAddresses {
 
 /// Returns a host for an upstream whose address is not known: the upstream's name if it is a host
 /// name, or a name under the reserved domain `.invalid`.
-fn nowhere(upstream: &str) -> String {
+fn substitute_host(upstream: &str) -> String {
     if upstream.contains('.') { upstream.to_owned() } else { format!("{upstream}.invalid") }
 }
 
@@ -130,7 +131,7 @@ fn without_tail(name: &str, mut url: Url) -> Url {
 }
 
 /// Returns the path after a base, if the address begins with the base.
-fn behind<'a>(base: &Url, uri: &'a Uri) -> Option<&'a str> {
+fn path_after_base<'a>(base: &Url, uri: &'a Uri) -> Option<&'a str> {
     let own = base.host_str()?.to_ascii_lowercase();
     let host = host_of(uri);
     let local = |host: &str| matches!(host, "localhost" | "127.0.0.1" | "[::1]");

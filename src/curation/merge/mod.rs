@@ -1,6 +1,6 @@
 //! Merging the takes of a name.
 //!
-//! Takes of a name with the same [`TakeIdentity`] form one **call**. [`of_name`] decides call by
+//! Takes of a name with the same [`TakeIdentity`] form one **call**. [`merge_name`] decides call by
 //! call, and compares with the common base of both sides if it is known. A call that only one side
 //! changed is taken from that side, including a removal. A call that both changed differently is a
 //! [`MergeConflict`].
@@ -74,12 +74,12 @@ impl MergeTake {
     /// Returns the take at a position.
     pub fn of(at: TakePosition, name: &EntryName, entry: &Entry) -> Self {
         let mut bytes = Vec::new();
-        log_codec::pack_to(&mut bytes, name, log_codec::TakeStanding::Further, entry);
+        log_codec::pack_to(&mut bytes, name, log_codec::TakePrecedence::Further, entry);
         Self { at, question: TakeIdentity::of(entry), whole: Sha256::digest(&bytes).into() }
     }
 
     /// Whether both are exactly the same entry.
-    pub fn is(&self, other: &Self) -> bool {
+    pub fn is_identical(&self, other: &Self) -> bool {
         self.whole == other.whole
     }
 }
@@ -89,7 +89,7 @@ impl MergeTake {
 ///
 /// # Errors
 /// The errors of `same`.
-pub fn of_name<E>(
+pub fn merge_name<E>(
     base: &[MergeTake],
     ours: &[MergeTake],
     theirs: &[MergeTake],
@@ -183,7 +183,7 @@ impl Sides {
 }
 
 fn are_very_same(one: &[MergeTake], other: &[MergeTake]) -> bool {
-    one.len() == other.len() && one.iter().zip(other).all(|(one, other)| one.is(other))
+    one.len() == other.len() && one.iter().zip(other).all(|(one, other)| one.is_identical(other))
 }
 
 /// Returns how many takes are equivalent, from the first on.
@@ -194,7 +194,7 @@ fn shared<E>(
 ) -> Result<usize, E> {
     let mut count = 0;
     for (one, other) in one.iter().zip(other) {
-        if !one.is(other) && !same(one, other)? {
+        if !one.is_identical(other) && !same(one, other)? {
             break;
         }
         count += 1;
@@ -213,7 +213,7 @@ fn both<E>(
     for take in theirs {
         let mut like = None;
         for (at, other) in free.iter().enumerate() {
-            if take.is(other) || same(other, &take)? {
+            if take.is_identical(other) || same(other, &take)? {
                 like = Some(at);
                 break;
             }

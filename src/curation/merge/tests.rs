@@ -31,7 +31,7 @@ fn merged(
     };
     let all = (takes(0, base), takes(1, ours), takes(2, theirs));
     let MergedName { takes, conflicts, appended } =
-        of_name(&all.0, &all.1, &all.2, prefer, same).unwrap();
+        merge_name(&all.0, &all.1, &all.2, prefer, same).unwrap();
     let texts: Vec<String> = takes.iter().map(text).collect();
     (texts.join(" "), conflicts, appended)
 }
@@ -71,7 +71,7 @@ fn call_is_as_the_side_has_it_that_changed_it() {
 fn take_that_nobody_changed_is_ours() {
     let all = [0, 1, 2].map(|file| takes(file, "a1 b1"));
     let same = |_: &MergeTake, _: &MergeTake| -> Result<bool, ()> { Ok(true) };
-    let merged = of_name(&all[0], &all[1], &all[2], ConflictChoice::Last, same).unwrap();
+    let merged = merge_name(&all[0], &all[1], &all[2], ConflictChoice::Last, same).unwrap();
     assert_eq!(merged.takes, all[1]);
 }
 

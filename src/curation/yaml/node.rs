@@ -7,7 +7,7 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-use super::scalar::{self, ScalarSchema, UnsayableNumber};
+use super::scalar::{self, ScalarSchema, UnrepresentableNumber};
 
 /// A value of a cassette.
 #[derive(Clone, Debug, PartialEq)]
@@ -89,8 +89,8 @@ impl NoValue {
     }
 }
 
-impl From<UnsayableNumber> for NoValue {
-    fn from(_: UnsayableNumber) -> Self {
+impl From<UnrepresentableNumber> for NoValue {
+    fn from(_: UnrepresentableNumber) -> Self {
         Self::Number
     }
 }

@@ -21,14 +21,14 @@ pub(crate) enum ScalarSchema {
 
 /// A number that JSON cannot represent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct UnsayableNumber;
+pub(crate) struct UnrepresentableNumber;
 
 /// Returns the value of a scalar without quotes.
 ///
 /// # Errors
-/// [`UnsayableNumber`] for an infinity, for NaN, and for a number in base 2, 8, 16 or 60 that has
-/// more than 128 bits.
-pub(crate) fn resolve(text: &str, schema: ScalarSchema) -> Result<Value, UnsayableNumber> {
+/// [`UnrepresentableNumber`] for an infinity, for NaN, and for a number in base 2, 8, 16 or 60
+/// that has more than 128 bits.
+pub(crate) fn resolve(text: &str, schema: ScalarSchema) -> Result<Value, UnrepresentableNumber> {
     if is_null(text) {
         return Ok(Value::Null);
     }
@@ -68,7 +68,7 @@ static PY_YAML: LazyLock<Option<Patterns>> = LazyLock::new(|| {
     Some(Patterns { float: float.ok()?, int: int.ok()? })
 });
 
-fn py_yaml(text: &str) -> Result<Value, UnsayableNumber> {
+fn py_yaml(text: &str) -> Result<Value, UnrepresentableNumber> {
     match text {
         "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => {
             return Ok(true.into());
@@ -105,7 +105,7 @@ fn py_yaml(text: &str) -> Result<Value, UnsayableNumber> {
     Ok(text.into())
 }
 
-fn core(text: &str) -> Result<Value, UnsayableNumber> {
+fn core(text: &str) -> Result<Value, UnrepresentableNumber> {
     match text {
         "true" | "True" | "TRUE" => return Ok(true.into()),
         "false" | "False" | "FALSE" => return Ok(false.into()),
@@ -113,7 +113,7 @@ fn core(text: &str) -> Result<Value, UnsayableNumber> {
     }
     let (negative, digits) = signed(text);
     if matches!(digits, ".inf" | ".Inf" | ".INF") || matches!(text, ".nan" | ".NaN" | ".NAN") {
-        return Err(UnsayableNumber);
+        return Err(UnrepresentableNumber);
     }
     let of_base = |prefix: &str, radix: u32| {
         let digits = digits.strip_prefix(prefix)?;
@@ -136,7 +136,7 @@ fn core(text: &str) -> Result<Value, UnsayableNumber> {
     if begins && only && digits.parse::<f64>().is_ok() { float(text) } else { Ok(text.into()) }
 }
 
-fn hand_written(text: &str) -> Result<Value, UnsayableNumber> {
+fn hand_written(text: &str) -> Result<Value, UnrepresentableNumber> {
     match text.to_ascii_lowercase().as_str() {
         "y" | "yes" | "on" | "true" => return Ok(true.into()),
         "n" | "no" | "off" | "false" => return Ok(false.into()),
@@ -165,26 +165,26 @@ fn signed(text: &str) -> (bool, &str) {
 }
 
 /// Returns an integer with exactly these digits.
-fn decimal(negative: bool, digits: &str) -> Result<Value, UnsayableNumber> {
+fn decimal(negative: bool, digits: &str) -> Result<Value, UnrepresentableNumber> {
     let sign = if negative && digits != "0" { "-" } else { "" };
     let number = serde_json::from_str::<Number>(&format!("{sign}{digits}"));
-    number.map(Value::Number).map_err(|_| UnsayableNumber)
+    number.map(Value::Number).map_err(|_| UnrepresentableNumber)
 }
 
-fn in_base(negative: bool, digits: &str, radix: u32) -> Result<Value, UnsayableNumber> {
-    let number = u128::from_str_radix(digits, radix).map_err(|_| UnsayableNumber)?;
+fn in_base(negative: bool, digits: &str, radix: u32) -> Result<Value, UnrepresentableNumber> {
+    let number = u128::from_str_radix(digits, radix).map_err(|_| UnrepresentableNumber)?;
     decimal(negative, &number.to_string())
 }
 
 /// Reads a number in base 60: `1:30` is 90.
-fn sexagesimal(negative: bool, digits: &str) -> Result<Value, UnsayableNumber> {
+fn sexagesimal(negative: bool, digits: &str) -> Result<Value, UnrepresentableNumber> {
     let number = digits
         .split(':')
         .try_fold(0_u128, |number, part| number.checked_mul(60)?.checked_add(part.parse().ok()?));
-    decimal(negative, &number.ok_or(UnsayableNumber)?.to_string())
+    decimal(negative, &number.ok_or(UnrepresentableNumber)?.to_string())
 }
 
-fn float(text: &str) -> Result<Value, UnsayableNumber> {
+fn float(text: &str) -> Result<Value, UnrepresentableNumber> {
     let (negative, digits) = signed(text);
     let number = if digits.contains(':') {
         let mut base = 1.0;
@@ -199,7 +199,7 @@ fn float(text: &str) -> Result<Value, UnsayableNumber> {
     };
     let number = number.map(|number| if negative { -number } else { number });
     // `from_f64` returns `None` for an infinity.
-    number.and_then(Number::from_f64).map(Value::Number).ok_or(UnsayableNumber)
+    number.and_then(Number::from_f64).map(Value::Number).ok_or(UnrepresentableNumber)
 }
 
 #[cfg(test)]

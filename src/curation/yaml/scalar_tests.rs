@@ -157,6 +157,6 @@ fn scalar_without_quotes_is_what_yaml_1_2_and_json_read_in_it() {
         };
         assert!(same, "{text}: {found:?}");
     }
-    assert_eq!(resolve("1e999", ScalarSchema::Core), Err(UnsayableNumber));
-    assert_eq!(resolve("-.inf", ScalarSchema::Core), Err(UnsayableNumber));
+    assert_eq!(resolve("1e999", ScalarSchema::Core), Err(UnrepresentableNumber));
+    assert_eq!(resolve("-.inf", ScalarSchema::Core), Err(UnrepresentableNumber));
 }

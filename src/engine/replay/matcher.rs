@@ -330,7 +330,7 @@ impl Matcher {
     pub fn entry_named(&self, label: Option<&str>, name: &str, number: usize) -> Option<Entry> {
         let is_it = |take: &&ReplayTake| {
             let of = label.is_none_or(|label| self.labels[take.source()] == label);
-            of && take.number() == number && self.name_of(take).is(name)
+            of && take.number() == number && self.name_of(take).equals_text(name)
         };
         self.entry(self.takes.iter().find(is_it)?)
     }

@@ -184,7 +184,7 @@ fn a_text_that_is_no_table_is_refused_with_what_belongs_there() {
 fn a_table_of_the_users_own_stands_above_the_builtin() {
     let text = r#"{"models":[{"names":["m"],"input":1},
         {"upstream":"openai","names":["gpt-4o"],"input":7}]}"#;
-    let table = PriceTable::own(text).unwrap();
+    let table = PriceTable::with_user_prices(text).unwrap();
     let million = usage(1_000_000, 0);
     assert_eq!(table.cost(Some("any"), "m", &million), Some(1.0));
     assert_eq!(table.cost(Some("openai"), "gpt-4o", &million), Some(7.0));
@@ -194,7 +194,7 @@ fn a_table_of_the_users_own_stands_above_the_builtin() {
 #[test]
 fn a_table_of_the_users_own_stands_alone_when_it_says_so() {
     let text = r#"{"replace":true,"models":[{"names":["m"],"input":1,"output":2}]}"#;
-    let table = PriceTable::own(text).unwrap();
+    let table = PriceTable::with_user_prices(text).unwrap();
     assert_eq!(table.cost(Some("any"), "m", &usage(500_000, 0)), Some(0.5));
     assert_eq!(table.cost(Some("openai"), "gpt-4o", &usage(1, 1)), None);
 }

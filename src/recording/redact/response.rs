@@ -53,11 +53,11 @@ impl Redactor {
     /// decoded is dropped.
     pub fn redact_answer(
         &self,
-        came: RawResponse<'_>,
+        response: RawResponse<'_>,
         secrets: &CallCredentials,
         max: usize,
     ) -> Result<Answer, UnkeptReason> {
-        let RawResponse { operation, status, headers, chunks, placeholders } = came;
+        let RawResponse { operation, status, headers, chunks, placeholders } = response;
         let search = RedactSearch { redactor: self, secrets };
         let media = media_type(headers).to_owned();
         let packed = match search.look_into_packed(operation, &media, headers, chunks, max) {
@@ -315,16 +315,16 @@ fn unnamed_framing(bytes: &[u8]) -> Option<Framing> {
 }
 
 /// An answer that was read.
-struct Said {
+struct ReadAnswer {
     answer: Answer,
     /// Whether its bytes were read as one JSON document.
     is_document: bool,
 }
 
 /// Reads a successful answer.
-fn read(operation: Operation, status: u16, media: &str, plain: &Bytes) -> Said {
+fn read(operation: Operation, status: u16, media: &str, plain: &Bytes) -> ReadAnswer {
     if !(200..300).contains(&status) {
-        return Said { answer: Answer::default(), is_document: false };
+        return ReadAnswer { answer: Answer::default(), is_document: false };
     }
     let framing = Framing::answered(operation, media, plain);
     let answer = match framing {
@@ -333,7 +333,7 @@ fn read(operation: Operation, status: u16, media: &str, plain: &Bytes) -> Said {
     };
     // A transcription may be plain text.
     let is_document = answer.is_some() && framing.is_none() && !operation.may_be_text();
-    Said { answer: answer.unwrap_or_default(), is_document }
+    ReadAnswer { answer: answer.unwrap_or_default(), is_document }
 }
 
 /// Replaces a compressed body by its plain bytes.

@@ -43,7 +43,7 @@ impl RedactRule {
     }
 
     /// Returns the rule if it has matched only names and numbers.
-    pub(super) fn useless(&self) -> Option<&str> {
+    pub(super) fn ineffective(&self) -> Option<&str> {
         (self.matched.load(Ordering::Relaxed) == ELSEWHERE).then_some(&self.text)
     }
 }

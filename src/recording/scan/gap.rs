@@ -15,7 +15,7 @@ impl TokenGap {
         self.length += 1;
     }
 
-    pub(super) fn is(&self, expected: &[u8]) -> bool {
+    pub(super) fn equals(&self, expected: &[u8]) -> bool {
         self.bytes.get(..self.length) == Some(expected)
     }
 }

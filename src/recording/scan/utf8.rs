@@ -1,6 +1,6 @@
 //! An incremental check for UTF-8.
 
-use super::NotSplit;
+use super::SplitError;
 
 /// Checks UTF-8 across pieces.
 #[derive(Debug, Default)]
@@ -12,7 +12,7 @@ pub(super) struct Utf8Checker {
 
 impl Utf8Checker {
     /// Checks the next piece. Fails if the text so far is not UTF-8.
-    pub(super) fn check(&mut self, mut piece: &[u8]) -> Result<(), NotSplit> {
+    pub(super) fn check(&mut self, mut piece: &[u8]) -> Result<(), SplitError> {
         while self.length > 0 {
             let Some((&byte, rest)) = piece.split_first() else {
                 return Ok(());
@@ -24,14 +24,14 @@ impl Utf8Checker {
                 Ok(_) => self.length = 0,
                 // An unfinished character has at most three bytes.
                 Err(error) if error.error_len().is_none() => {}
-                Err(_) => return Err(NotSplit),
+                Err(_) => return Err(SplitError),
             }
         }
         let Err(error) = std::str::from_utf8(piece) else {
             return Ok(());
         };
         if error.error_len().is_some() {
-            return Err(NotSplit);
+            return Err(SplitError);
         }
         let torn = &piece[error.valid_up_to()..];
         self.torn[..torn.len()].copy_from_slice(torn);

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::SalvagedPart;
 use crate::log::FramePlace;
 use loomrec_recording::EntryName;
-use loomrec_recording::log_codec::{PackedHead, TakeStanding};
+use loomrec_recording::log_codec::{PackedHead, TakePrecedence};
 
 /// The entries of a log while it is read.
 #[derive(Default)]
@@ -19,9 +19,9 @@ impl FrameReader {
     /// Adds an entry as a compaction would: the first of a run replaces what earlier runs recorded
     /// under its name.
     pub(super) fn add(&mut self, head: PackedHead, frame: FramePlace) {
-        let PackedHead { name, standing, recorded_at } = head;
+        let PackedHead { name, precedence, recorded_at } = head;
         let of = self.of.entry(name.clone()).or_default();
-        if standing == TakeStanding::First {
+        if precedence == TakePrecedence::First {
             of.clear();
         }
         of.push(self.saved.len());

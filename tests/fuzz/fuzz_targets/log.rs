@@ -91,8 +91,8 @@ fn entry(at: usize, piece: &[u8]) -> Vec<u8> {
     let Ok(name) = EntryName::step(&step) else { return Vec::new() };
     let mut payload = Vec::new();
     let standing = match at.is_multiple_of(5) {
-        true => log_codec::TakeStanding::First,
-        false => log_codec::TakeStanding::Further,
+        true => log_codec::TakePrecedence::First,
+        false => log_codec::TakePrecedence::Further,
     };
     log_codec::pack_to(&mut payload, &name, standing, &entry);
     frame(u128::from(2 + (at % 3) as u64), &payload)

@@ -47,7 +47,7 @@ pub(super) struct HarPair {
 impl HarBody {
     /// Returns the body's length by `size`, if it can be compared with the text. It cannot if the
     /// text was converted from another charset, or if a tool states the compressed size.
-    pub(super) fn told_size(&self, kind: &str, packed: bool) -> Option<u64> {
+    pub(super) fn stated_size(&self, kind: &str, packed: bool) -> Option<u64> {
         let kind = kind.to_ascii_lowercase();
         let recoded = kind.contains("charset") && !kind.contains("utf-8");
         let ascii = self.text.as_ref().is_none_or(|LenientString(text)| text.is_ascii());

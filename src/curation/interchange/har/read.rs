@@ -223,7 +223,7 @@ impl Entry {
         let packed = is_packed(&answer_headers);
         let size = answered.content.as_ref().filter(|_| held.is_none());
         let size =
-            size.and_then(|body| body.told_size(content_type(&answer_headers), packed && latin));
+            size.and_then(|body| body.stated_size(content_type(&answer_headers), packed && latin));
         let Some(bytes) = answered.content.map_or(Some(Bytes::new()), |content| {
             content.bytes(content_type(&answer_headers), latin)
         }) else {

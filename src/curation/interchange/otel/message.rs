@@ -17,7 +17,7 @@ pub(super) struct SpanMessages {
 }
 
 /// Reads the conversation from the attributes of a span and of its events.
-pub(super) fn said(
+pub(super) fn read_messages(
     attributes: &SpanAttributes,
     events: &[(String, SpanAttributes)],
 ) -> SpanMessages {
@@ -47,11 +47,11 @@ pub(super) fn said(
             "gen_ai.content.completion" if answer.is_empty() => {
                 answer = listed(event.json(&["gen_ai.completion"]));
             }
-            "gen_ai.choice" => answer.extend(told(event, "assistant")),
-            "gen_ai.system.message" => asked.extend(told(event, "system")),
-            "gen_ai.user.message" => asked.extend(told(event, "user")),
-            "gen_ai.assistant.message" => asked.extend(told(event, "assistant")),
-            "gen_ai.tool.message" => asked.extend(told(event, "tool")),
+            "gen_ai.choice" => answer.extend(read_event_message(event, "assistant")),
+            "gen_ai.system.message" => asked.extend(read_event_message(event, "system")),
+            "gen_ai.user.message" => asked.extend(read_event_message(event, "user")),
+            "gen_ai.assistant.message" => asked.extend(read_event_message(event, "assistant")),
+            "gen_ai.tool.message" => asked.extend(read_event_message(event, "tool")),
             _ => {}
         }
     }
@@ -190,7 +190,7 @@ fn listed(value: Option<Value>) -> Vec<Value> {
 }
 
 /// Reads the message in an event.
-fn told(event: &SpanAttributes, role: &str) -> Option<Value> {
+fn read_event_message(event: &SpanAttributes, role: &str) -> Option<Value> {
     let body = event.json(&["gen_ai.event.content", "event.body", "message"]);
     let mut map = match body {
         Some(Value::Object(map)) => map,

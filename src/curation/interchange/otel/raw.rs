@@ -26,7 +26,7 @@ pub(super) enum SpanCallKind {
 impl SpanRequest {
     /// Changes the request to one for a complete answer, since spans keep only the merged result of
     /// a stream.
-    pub(super) fn unstreamed(&mut self) {
+    pub(super) fn make_complete(&mut self) {
         const VERBS: [(&str, &str); 3] = [
             (":streamGenerateContent", ":generateContent"),
             ("/converse-stream", "/converse"),

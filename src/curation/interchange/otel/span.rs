@@ -67,7 +67,7 @@ impl Span {
         self.is_call()?;
         let output = raw::answered(&self.attributes);
         let asked = raw::asked(&self.attributes, output.as_ref());
-        let told = message::said(&self.attributes, &self.events);
+        let messages = message::read_messages(&self.attributes, &self.events);
         let status = self.attributes.count(&["http.response.status_code", "http.status_code"]);
         let status = status.and_then(|status| u16::try_from(status).ok());
         let whole = output.filter(raw::is_whole);
@@ -75,7 +75,7 @@ impl Span {
             && (!self.failed || status.is_some())
         {
             let mut asked = asked.clone();
-            asked.unstreamed();
+            asked.make_complete();
             let body = raw::answered_text(&self.attributes, body);
             return Ok(self.exchange(asked, body, status.unwrap_or(200)));
         }
@@ -87,10 +87,10 @@ impl Span {
             Some(asked) => request(asked),
             None => {
                 lost.push("requests as they were sent: they are built from the text of spans");
-                self.request(&told)?
+                self.request(&messages)?
             }
         };
-        let answer = self.answer(told)?;
+        let answer = self.answer(messages)?;
         Ok(FoundItem::Words(Box::new(TextExchange {
             place: self.place,
             request,
@@ -143,7 +143,7 @@ impl Span {
     }
 
     /// Returns a request made from a span's attributes.
-    fn request(&self, told: &message::SpanMessages) -> Result<ForeignRequest, String> {
+    fn request(&self, messages: &message::SpanMessages) -> Result<ForeignRequest, String> {
         let provider = raw::provider(&self.attributes);
         if !matches!(provider.as_deref(), None | Some("openai"))
             || raw::is_embedding(&self.attributes)
@@ -153,14 +153,14 @@ impl Span {
                 provider.as_deref().unwrap_or("this call").chars().take(40).collect::<String>()
             ));
         }
-        if told.asked.is_empty() {
+        if messages.asked.is_empty() {
             return Err("it does not hold what was asked".to_owned());
         }
         let Some(model) = self.attributes.text(&["gen_ai.request.model", "llm.model_name"]) else {
             return Err("it does not name the model".to_owned());
         };
         let mut body = Map::from_iter([
-            ("messages".to_owned(), Value::Array(told.asked.clone())),
+            ("messages".to_owned(), Value::Array(messages.asked.clone())),
             ("model".to_owned(), model.into()),
         ]);
         if let Some(Value::Object(more)) = self.attributes.json(&["llm.invocation_parameters"]) {
@@ -191,9 +191,9 @@ impl Span {
         })
     }
 
-    fn answer(&self, told: message::SpanMessages) -> Result<Answer, String> {
+    fn answer(&self, messages: message::SpanMessages) -> Result<Answer, String> {
         let attributes = &self.attributes;
-        let (content, tool_calls) = match told.answer {
+        let (content, tool_calls) = match messages.answer {
             Some(said) => said,
             None => match attributes.text(&["output.value"]) {
                 Some(text) => (text.to_owned(), Vec::new()),
@@ -208,7 +208,9 @@ impl Span {
             tool_calls,
             model: model.map(str::to_owned),
             usage: usage(attributes),
-            finish_reason: reason.and_then(|word| word.as_str().map(str::to_owned)).or(told.finish),
+            finish_reason: reason
+                .and_then(|word| word.as_str().map(str::to_owned))
+                .or(messages.finish),
             embeddings: Vec::new(),
         })
     }

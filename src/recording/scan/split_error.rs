@@ -2,4 +2,4 @@
 
 /// A text that is not a JSON object, or not UTF-8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NotSplit;
+pub struct SplitError;
