@@ -42,7 +42,7 @@ const TRIES: usize = 10;
 #[derive(Debug, Default)]
 pub(super) struct CompactionResult {
     /// The number of entries that were moved from the log into the file.
-    pub(super) folded: usize,
+    pub(super) compacted_entries: usize,
     /// Whether there is more to compact.
     pub(super) left: bool,
     /// Whether nothing was done, because another process is compacting.
@@ -99,7 +99,7 @@ pub(super) fn compact(
             RotatedLog::Folding { file, notes } => {
                 done.notes.extend(notes);
                 let (next, written, notes) = one(paths, disk, rules, &mut lock, &file)?;
-                done.folded += next.entries;
+                done.compacted_entries += next.entries;
                 done.notes.extend(notes);
                 done.replaced = next.before.replaced_by(written, done.replaced);
                 // A busy recorder would never let this end.

@@ -48,7 +48,7 @@ impl Folder {
         file.write_all(&bytes).unwrap();
     }
 
-    fn fold(&self) -> Result<CompactionResult, StoreError> {
+    fn compact(&self) -> Result<CompactionResult, StoreError> {
         run(&self.paths, &Disk::real(), &IdentityRules::default(), true, None)
     }
 
@@ -110,8 +110,8 @@ fn untouched_entries_keep_their_very_text() {
         &folder.paths.log,
         &[(step("b"), true, entry("new", "")), (step("c"), true, entry("more", ""))],
     );
-    let folded = folder.fold().unwrap();
-    assert_eq!((folded.folded, folded.left), (2, false));
+    let done = folder.compact().unwrap();
+    assert_eq!((done.compacted_entries, done.left), (2, false));
     let meta = META.replacen("{\n", "{\n  \"_x\": [ 1 ],\n", 1);
     let rest = "  \"a\": {\"content\" :\"\\u00e9\"},\n  \"b\": {\n    \"content\": \"new\"\n  },\n  \"c\": {\n    \"content\": \"more\"\n  }\n}\n";
     assert_eq!(folder.text(), format!("{meta},\n{rest}"));
@@ -127,7 +127,7 @@ fn takes_of_a_hash_come_together_where_the_first_stood() {
         "{{\"{key}\": {{}}, \"a\": {{}}, \"{key}#3\": {{\"model\":\"m\"}}}}"
     ));
     folder.log(&folder.paths.log, &[(name, false, entry("x", "t"))]);
-    folder.fold().unwrap();
+    folder.compact().unwrap();
     let expected = format!(
         "{META},\n  \"{key}\": {{}},\n  \"{key}#2\": {{\"model\":\"m\"}},\n  \"{key}#3\": {{\n    \"content\": \"x\",\n    \"recorded_at\": \"t\"\n  }},\n  \"a\": {{}}\n}}\n"
     );
@@ -139,7 +139,7 @@ fn list_under_a_step_grows_and_its_entries_keep_their_text() {
     let folder = Folder::with("{\"a\": [{\"content\":\"1\"} ,{ }], \"b\": {\"content\":\"2\"}}");
     let new = |name| (step(name), false, entry("3", "t"));
     folder.log(&folder.paths.log, &[new("a"), new("b")]);
-    folder.fold().unwrap();
+    folder.compact().unwrap();
     let take = "{\n      \"content\": \"3\",\n      \"recorded_at\": \"t\"\n    }";
     let expected = format!(
         "{META},\n  \"a\": [\n    {{\"content\":\"1\"}},\n    {{ }},\n    {take}\n  ],\n  \"b\": [\n    {{\n      \"content\": \"2\"\n    }},\n    {take}\n  ]\n}}\n"
@@ -152,12 +152,12 @@ fn unreadable_earlier_take_is_an_error_and_everything_stays() {
     let text = "{\"a\": [{\"cost_usd\": {}}]}";
     let folder = Folder::with(text);
     folder.log(&folder.paths.log, &[(step("a"), false, entry("x", "t"))]);
-    let error = folder.fold().unwrap_err();
+    let error = folder.compact().unwrap_err();
     assert!(error.to_string().contains("line 1: in \"a\", take 1, /cost_usd must be"), "{error}");
     assert_eq!(folder.text(), text);
     assert!(folder.paths.folding.exists());
     fs::write(&folder.path, "{}").unwrap();
-    assert_eq!(folder.fold().unwrap().folded, 1);
+    assert_eq!(folder.compact().unwrap().compacted_entries, 1);
     assert_eq!(load(&folder.path).unwrap().len(), 1);
 }
 
@@ -179,10 +179,10 @@ fn log_whose_fold_was_cut_short_is_folded_before_the_next() {
     folder.log(&folder.paths.folding, &[(step("a"), true, entry("1", "t1"))]);
     folder.log(&folder.paths.log, &[(step("a"), false, entry("2", "t2"))]);
     assert_eq!(view(&folder.path)["a"].len(), 2);
-    let folded = folder.fold().unwrap();
-    assert_eq!((folded.folded, folded.left), (2, false));
+    let done = folder.compact().unwrap();
+    assert_eq!((done.compacted_entries, done.left), (2, false));
     assert_eq!(view(&folder.path)["a"].len(), 2);
-    assert_eq!(folder.fold().unwrap().folded, 0);
+    assert_eq!(folder.compact().unwrap().compacted_entries, 0);
 }
 
 #[test]
@@ -191,14 +191,14 @@ fn fold_of_someone_alive_is_left_to_him() {
     folder.log(&folder.paths.folding, &[(step("a"), true, entry("1", "t1"))]);
     let held = fs::File::open(&folder.paths.folding).unwrap();
     assert!(crate::lock::try_lock(&held).unwrap());
-    let folded = run(&folder.paths, &Disk::real(), &IdentityRules::default(), false, None).unwrap();
-    assert_eq!((folded.folded, folded.left), (0, true));
+    let done = run(&folder.paths, &Disk::real(), &IdentityRules::default(), false, None).unwrap();
+    assert_eq!((done.compacted_entries, done.left), (0, true));
     let waiter = {
         let paths = folder.paths.clone();
         thread::spawn(move || run(&paths, &Disk::real(), &IdentityRules::default(), true, None))
     };
     drop(held);
-    assert_eq!(waiter.join().unwrap().unwrap().folded, 1);
+    assert_eq!(waiter.join().unwrap().unwrap().compacted_entries, 1);
 }
 
 #[test]
@@ -207,11 +207,11 @@ fn mode_of_the_file_is_kept_and_a_new_one_is_private() {
     let folder = Folder::new();
     let add = |content| folder.log(&folder.paths.log, &[(step("a"), true, entry(content, "t"))]);
     add("1");
-    folder.fold().unwrap();
+    folder.compact().unwrap();
     assert_eq!(mode(&folder.path), 0o600);
     loomrec_os::set_mode(&File::open(&folder.path).unwrap(), 0o644).unwrap();
     add("2");
-    folder.fold().unwrap();
+    folder.compact().unwrap();
     assert_eq!(mode(&folder.path), 0o644);
 }
 
@@ -224,9 +224,9 @@ fn what_a_dead_recorder_left_is_told_by_readers_and_merged_by_who_changes_it() {
     assert_eq!(recording.names().collect::<Vec<_>>(), [step("a")]);
     assert_eq!(folder.names(), ["r.json.log"]);
     assert!(matches!(Recording::open_reviewed(&folder.path), Err(StoreError::Unmerged { .. })));
-    let recording = Recording::open_merged(&folder.path).unwrap();
-    assert_eq!(recording.notes(), [StoreEvent::Folded { path: folder.path.clone(), entries: 1 }]);
-    assert_eq!(recording.names().collect::<Vec<_>>(), [step("a")]);
+    let merged = Recording::open_merged(&folder.path).unwrap();
+    assert_eq!(merged.notes(), [StoreEvent::Compacted { path: folder.path.clone(), entries: 1 }]);
+    assert_eq!(merged.names().collect::<Vec<_>>(), [step("a")]);
     assert_eq!(folder.names(), ["r.json"]);
     assert!(Recording::open(&folder.path).unwrap().notes().is_empty());
     // A live recorder compacts its log itself.
@@ -246,7 +246,7 @@ fn open_recording_stays_as_it_was_when_it_is_replaced() {
     let folder = Folder::with("{\"a\": {\"content\": \"1\"}}");
     let recording = Recording::open(&folder.path).unwrap();
     folder.log(&folder.paths.log, &[(step("a"), true, entry("2", "t2"))]);
-    folder.fold().unwrap();
+    folder.compact().unwrap();
     let stored = recording.entries().next().unwrap().unwrap();
     assert_eq!(stored.entry.content.as_deref(), Some("1"));
     assert_eq!(recording.entry(&stored.place).unwrap(), stored.entry);
@@ -324,7 +324,7 @@ proptest! {
         let folder = Folder::with(&written(&cassette_of(&filed)));
         folder.log(&folder.paths.log, &logged);
         let read = view(&folder.path);
-        folder.fold().unwrap();
+        folder.compact().unwrap();
         let once = folder.text();
         let all: Vec<_> = filed.iter().chain(&logged).cloned().collect();
         prop_assert_eq!(&once, &written(&cassette_of(&all)));
@@ -332,7 +332,7 @@ proptest! {
         // A crash before the log was removed.
         folder.log(&folder.paths.folding, &logged);
         prop_assert_eq!(&view(&folder.path), &read);
-        folder.fold().unwrap();
+        folder.compact().unwrap();
         prop_assert_eq!(folder.text(), once);
     }
 
@@ -363,7 +363,7 @@ proptest! {
             let _ = run(&folder.paths, &Disk::failing(&plan), &IdentityRules::default(), true, None);
             prop_assert_eq!(&view(&folder.path), &before);
             let failed = plan.has_failed();
-            folder.fold().unwrap();
+            folder.compact().unwrap();
             prop_assert_eq!(&view(&folder.path), &before);
             prop_assert_eq!(folder.names(), ["r.json", "r.json.lock"]);
             if !failed {
@@ -388,10 +388,10 @@ fn entry_that_cannot_be_read_is_set_aside_and_the_rest_is_folded() {
         if readers_pass_it {
             assert_eq!(view(&folder.path).into_keys().collect::<Vec<_>>(), ["a", "b"]);
         }
-        let folded = folder.fold().unwrap();
+        let done = folder.compact().unwrap();
         let aside = folder.paths.torn(1);
-        assert_eq!((folded.folded, folded.left), (2, false));
-        let [StoreEvent::Damaged { aside: at, .. }] = &folded.notes[..] else { panic!() };
+        assert_eq!((done.compacted_entries, done.left), (2, false));
+        let [StoreEvent::Damaged { aside: at, .. }] = &done.notes[..] else { panic!() };
         assert_eq!(*at, aside);
         assert_eq!(view(&folder.path).into_keys().collect::<Vec<_>>(), ["a", "b"]);
         assert_eq!(fs::read(aside).unwrap(), frame);

@@ -28,7 +28,7 @@ pub struct LogItem {
 #[derive(Clone, Debug)]
 pub struct FrameEncoder {
     path: PathBuf,
-    watch: Arc<SecretGuard>,
+    secret_guard: Arc<SecretGuard>,
     replace: bool,
     keep_failures: bool,
 }
@@ -42,15 +42,15 @@ pub struct EncodedFrame {
     /// Whether its call failed, so that it must not replace a take whose call succeeded.
     failed: bool,
     /// How the frame relates to other takes of its name.
-    standing: TakePrecedence,
+    precedence: TakePrecedence,
     frame: Vec<u8>,
 }
 
 impl FrameEncoder {
     /// Returns an encoder for the recording at `path`. With `replace`, the first take that this run
     /// records of a name replaces those of earlier runs.
-    pub(super) fn new(path: PathBuf, watch: Arc<SecretGuard>, replace: bool) -> Self {
-        Self { path, watch, replace, keep_failures: false }
+    pub(super) fn new(path: PathBuf, secret_guard: Arc<SecretGuard>, replace: bool) -> Self {
+        Self { path, secret_guard, replace, keep_failures: false }
     }
 
     /// Sets whether calls that failed replace earlier takes as any other call does.
@@ -64,22 +64,22 @@ impl FrameEncoder {
     /// # Errors
     /// [`StoreError::Secret`] if it holds a credential of this run, [`StoreError::Write`] if it is
     /// too large for a log.
-    pub fn pack(&self, item: &LogItem) -> Result<EncodedFrame, StoreError> {
+    pub fn encode(&self, item: &LogItem) -> Result<EncodedFrame, StoreError> {
         let LogItem { name, entry, secrets } = item;
         let mut frame = vec![0; log::HEAD];
         let failed = self.replace && !self.keep_failures && entry.is_failure();
-        let standing = standing(self.replace, failed, RecordedTakes::default());
-        log_codec::pack_to(&mut frame, name, standing, entry);
-        if !self.watch.is_clean(&frame[log::HEAD..], secrets) {
+        let precedence = precedence(self.replace, failed, RecordedTakes::default());
+        log_codec::pack_to(&mut frame, name, precedence, entry);
+        if !self.secret_guard.is_clean(&frame[log::HEAD..], secrets) {
             let names = vec![name.to_string()];
             return Err(StoreError::Secret { path: self.path.clone(), names });
         }
         let name = fingerprint(name);
-        log::seal(marked(name, standing), &mut frame).map_err(|error| {
+        log::seal(marked(name, precedence), &mut frame).map_err(|error| {
             let source = io::Error::new(io::ErrorKind::InvalidData, error);
             StoreError::write(self.path.clone(), source)
         })?;
-        Ok(EncodedFrame { name, replace: self.replace, failed, standing, frame })
+        Ok(EncodedFrame { name, replace: self.replace, failed, precedence, frame })
     }
 }
 
@@ -96,11 +96,11 @@ impl EncodedFrame {
     }
 
     /// Returns the frame to write. `known` is what the run has recorded of its name.
-    pub(super) fn frame(&mut self, known: RecordedTakes) -> &[u8] {
-        let standing = standing(self.replace, self.failed, known);
-        if standing != self.standing {
-            self.standing = standing;
-            log_codec::set_precedence(&mut self.frame[log::HEAD..], standing);
+    pub(super) fn bytes_for(&mut self, known: RecordedTakes) -> &[u8] {
+        let precedence = precedence(self.replace, self.failed, known);
+        if precedence != self.precedence {
+            self.precedence = precedence;
+            log_codec::set_precedence(&mut self.frame[log::HEAD..], precedence);
             // It fitted before, and its length has not changed.
             let _ = log::seal(self.mark(), &mut self.frame);
         }
@@ -108,13 +108,13 @@ impl EncodedFrame {
     }
 
     /// Whether it may still be left out, because its call failed and none has succeeded so far.
-    pub(super) fn may_go(&self) -> bool {
-        self.standing.is_failed()
+    pub(super) fn may_be_left_out(&self) -> bool {
+        self.precedence.is_failed()
     }
 
-    /// Returns what the run remembers of it. Call [`EncodedFrame::frame`] first.
+    /// Returns what the run remembers of it. Call [`EncodedFrame::bytes_for`] first.
     pub(super) fn mark(&self) -> NameFingerprint {
-        marked(self.name, self.standing)
+        marked(self.name, self.precedence)
     }
 }
 
@@ -135,11 +135,11 @@ pub(super) fn failed_mark(name: NameFingerprint) -> NameFingerprint {
 /// Keeps these marks apart from the fingerprints, which are hashes.
 const FAILED: NameFingerprint = 0xfa11_ed00_fa11_ed00_fa11_ed00_fa11_ed00;
 
-fn marked(name: NameFingerprint, standing: TakePrecedence) -> NameFingerprint {
-    if standing.is_failed() { failed_mark(name) } else { name }
+fn marked(name: NameFingerprint, precedence: TakePrecedence) -> NameFingerprint {
+    if precedence.is_failed() { failed_mark(name) } else { name }
 }
 
-fn standing(replace: bool, failed: bool, known: RecordedTakes) -> TakePrecedence {
+fn precedence(replace: bool, failed: bool, known: RecordedTakes) -> TakePrecedence {
     match (replace, failed) {
         (false, _) => TakePrecedence::Further,
         (true, _) if known.taken => TakePrecedence::Further,

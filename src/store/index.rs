@@ -64,7 +64,7 @@ pub(super) fn unusable(path: &Path, problem: FormatError) -> StoreError {
 /// Returns what is wrong with a file that is not JSON, which is found by reading all of it; `None`
 /// if nothing is wrong.
 pub(super) fn problem(file: &File) -> io::Result<Option<FormatError>> {
-    if let Some(error) = no_words(file)? {
+    if let Some(error) = find_text_problem(file)? {
         return Ok(Some(error));
     }
     let source = BufReader::with_capacity(PIECE, log::from(file, 0));
@@ -79,7 +79,7 @@ pub(super) fn problem(file: &File) -> io::Result<Option<FormatError>> {
 
 /// Returns what is wrong with a file that is empty or not text. A line may be as long as the file,
 /// so it is read in pieces.
-fn no_words(file: &File) -> io::Result<Option<FormatError>> {
+fn find_text_problem(file: &File) -> io::Result<Option<FormatError>> {
     let mut source = BufReader::with_capacity(PIECE, log::from(file, 0));
     if let Some(FormatError::ByteOrderMark) = no_text(source.fill_buf()?) {
         return Ok(Some(FormatError::ByteOrderMark));
@@ -134,11 +134,14 @@ mod tests {
             ([b"x", long.as_bytes()].concat(), None),
         ] {
             let expected = place.map(|(line, column)| not_utf8(line, column).to_string());
-            let found = no_words(&file(&text)).unwrap();
+            let found = find_text_problem(&file(&text)).unwrap();
             assert_eq!(found.map(|error| error.to_string()), expected);
         }
         for blank in ["", " \n\t "] {
-            assert!(matches!(no_words(&file(blank.as_bytes())), Ok(Some(FormatError::Empty))));
+            assert!(matches!(
+                find_text_problem(&file(blank.as_bytes())),
+                Ok(Some(FormatError::Empty))
+            ));
         }
     }
 }

@@ -48,9 +48,9 @@ pub(super) fn merge(
             lock.remove(guard).map_err(failed)?;
         }
     }
-    let CompactionResult { folded, mut notes, .. } = done?;
-    if folded > 0 {
-        notes.push(StoreEvent::Folded { path: path.to_owned(), entries: folded });
+    let CompactionResult { compacted_entries, mut notes, .. } = done?;
+    if compacted_entries > 0 {
+        notes.push(StoreEvent::Compacted { path: path.to_owned(), entries: compacted_entries });
     }
     Ok(notes)
 }

@@ -14,7 +14,7 @@ use super::regular_file;
 ///
 /// # Errors
 /// The link is rejected, or its target cannot be read.
-pub(super) fn refuse_other_than_a_recording(path: &Path) -> Result<(), StoreError> {
+pub(super) fn require_recording_behind_link(path: &Path) -> Result<(), StoreError> {
     let plain: PathBuf = path.components().collect();
     if !plain.is_symlink() {
         return Ok(());

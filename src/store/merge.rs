@@ -70,9 +70,9 @@ impl LogMerge {
 /// they differ from those in the file.
 ///
 /// A frame that is the first of its run replaces the takes of earlier runs, but a failed call never
-/// replaces a take whose call succeeded: see [`TakePrecedence`]. Any other frame goes after the last
-/// take that was not recorded later, or to the end if it has no time. It is left out if the same
-/// entry is there already.
+/// replaces a take whose call succeeded: see [`TakePrecedence`]. Any other frame goes after the
+/// last take that was not recorded later, or to the end if it has no time. It is left out if the
+/// same entry is there already.
 ///
 /// # Errors
 /// The error of `read`, or that of `takes_of` for a name of the file that holds no entries.
@@ -89,7 +89,7 @@ pub(super) fn plan<E>(
     for (name, frames) in by_name(frames) {
         let known = outline.find_name(&name);
         // A first take whose call succeeded replaces all before it, which are not read.
-        let first = frames.iter().rposition(|frame| frame.standing == TakePrecedence::First);
+        let first = frames.iter().rposition(|frame| frame.precedence == TakePrecedence::First);
         let (base, differs) = match known {
             Some(place) if first.is_none() => takes_of(place)?,
             _ => (Vec::new(), false),
@@ -118,7 +118,7 @@ pub(super) fn plan<E>(
 ///
 /// # Errors
 /// The error of `read`.
-pub(super) fn settle<E>(
+pub(super) fn remove_duplicates<E>(
     places: Vec<TakeRef>,
     read: impl Fn(&TakeRef) -> Result<Entry, E>,
 ) -> Result<(Vec<TakeRef>, bool), E> {
@@ -159,24 +159,24 @@ fn digest(entry: &Entry) -> Digest {
 
 /// A frame among those of its name.
 #[derive(Clone)]
-struct Of {
-    standing: TakePrecedence,
+struct NamedFrame {
+    precedence: TakePrecedence,
     time: Option<String>,
     place: TakeRef,
 }
 
 /// Returns the frames of each name, with the names in the order of their first frames.
-fn by_name(frames: Vec<LogFrame>) -> Vec<(EntryName, Vec<Of>)> {
-    let mut groups: Vec<(EntryName, Vec<Of>)> = Vec::new();
+fn by_name(frames: Vec<LogFrame>) -> Vec<(EntryName, Vec<NamedFrame>)> {
+    let mut groups: Vec<(EntryName, Vec<NamedFrame>)> = Vec::new();
     let mut places: HashMap<EntryName, usize> = HashMap::new();
     for LogFrame { head, place } in frames {
-        let of = Of { standing: head.precedence, time: head.recorded_at, place };
+        let named = NamedFrame { precedence: head.precedence, time: head.recorded_at, place };
         let next = groups.len();
         let group = *places.entry(head.name.clone()).or_insert(next);
         if group == next {
             groups.push((head.name, Vec::new()));
         }
-        groups[group].1.push(of);
+        groups[group].1.push(named);
     }
     groups
 }
@@ -187,7 +187,7 @@ struct Takes {
     /// The number of them that were in the file.
     base: usize,
     /// Failed takes of the present run. They are added only if a later call of the run succeeds.
-    waiting: Vec<Of>,
+    waiting: Vec<NamedFrame>,
     /// Whether the call of one of the takes succeeded; `None` if that is not known.
     success: Option<bool>,
 }
@@ -197,7 +197,7 @@ struct Take {
     /// When it was recorded; the outer `None` if that has not been read yet.
     time: Option<Option<String>>,
     /// Whether a frame without a time was found to be the same entry.
-    met: bool,
+    is_matched: bool,
     // The digest of its entry, and whether its call failed, if that has been read.
     digest: Option<Digest>,
     failed: Option<bool>,
@@ -205,7 +205,7 @@ struct Take {
 
 impl Take {
     fn new(place: TakeRef, time: Option<Option<String>>) -> Self {
-        Self { place, time, met: false, digest: None, failed: None }
+        Self { place, time, is_matched: false, digest: None, failed: None }
     }
 
     /// Returns the digest of its entry.
@@ -235,10 +235,10 @@ impl Takes {
     /// Applies a frame. Returns whether that changed anything.
     fn put<E>(
         &mut self,
-        frame: &Of,
+        frame: &NamedFrame,
         read: &impl Fn(&TakeRef) -> Result<Entry, E>,
     ) -> Result<bool, E> {
-        match frame.standing {
+        match frame.precedence {
             TakePrecedence::First => {
                 self.success = Some(true);
                 self.add(frame, read)
@@ -249,7 +249,7 @@ impl Takes {
                 self.add(frame, read)
             }
             TakePrecedence::FirstFailed | TakePrecedence::Failed => {
-                let first = frame.standing == TakePrecedence::FirstFailed;
+                let first = frame.precedence == TakePrecedence::FirstFailed;
                 if first {
                     self.waiting.clear();
                 }
@@ -310,12 +310,12 @@ impl Takes {
     /// Inserts a frame at its place. Returns whether that changed anything.
     fn add<E>(
         &mut self,
-        frame: &Of,
+        frame: &NamedFrame,
         read: &impl Fn(&TakeRef) -> Result<Entry, E>,
     ) -> Result<bool, E> {
         let new = Take::new(frame.place, Some(frame.time.clone()));
         if frame.time.is_none() {
-            let known = self.meet(frame, read)?;
+            let known = self.match_untimed(frame, read)?;
             if !known {
                 self.takes.push(new);
             }
@@ -329,7 +329,7 @@ impl Takes {
     /// Returns the position for a frame with a time; `None` if the same entry is there already.
     fn seat<E>(
         &mut self,
-        frame: &Of,
+        frame: &NamedFrame,
         read: &impl Fn(&TakeRef) -> Result<Entry, E>,
     ) -> Result<Option<usize>, E> {
         let mut at = self.takes.len();
@@ -354,9 +354,9 @@ impl Takes {
 
     /// Whether a frame without a time equals an entry of the file. Each of those entries is matched
     /// once, so that equal entries are counted.
-    fn meet<E>(
+    fn match_untimed<E>(
         &mut self,
-        frame: &Of,
+        frame: &NamedFrame,
         read: &impl Fn(&TakeRef) -> Result<Entry, E>,
     ) -> Result<bool, E> {
         if self.base == 0 {
@@ -365,11 +365,11 @@ impl Takes {
         let entry = read(&frame.place)?;
         let said = digest(&entry);
         for take in self.takes.iter_mut().filter(|take| take.place.origin == EntryOrigin::File) {
-            if take.met || take.digest(read)? != said {
+            if take.is_matched || take.digest(read)? != said {
                 continue;
             }
             if read(&take.place)? == entry {
-                take.met = true;
+                take.is_matched = true;
                 return Ok(true);
             }
         }

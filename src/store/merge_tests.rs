@@ -12,7 +12,7 @@ fn place(origin: EntryOrigin, at: usize) -> TakeRef {
 
 /// Plans a log of many takes of one name over as many in the file. Returns the number of takes
 /// after that, and how often an entry was read.
-fn planned(time: Option<&str>, standing: &[TakePrecedence], failed: bool) -> (usize, usize) {
+fn planned(time: Option<&str>, precedence: &[TakePrecedence], failed: bool) -> (usize, usize) {
     let mut reader = OutlineBuilder::new();
     reader.feed(br#"{"a": {"content": "x"}}"#).unwrap();
     let outline = reader.finish().unwrap();
@@ -20,7 +20,7 @@ fn planned(time: Option<&str>, standing: &[TakePrecedence], failed: bool) -> (us
     let frame = |at: usize| LogFrame {
         head: PackedHead {
             name: EntryName::step("a").unwrap(),
-            precedence: standing[at % standing.len()],
+            precedence: precedence[at % precedence.len()],
             recorded_at: time.map(str::to_owned),
         },
         place: place(EntryOrigin::Log(0), at),
@@ -46,19 +46,19 @@ fn planned(time: Option<&str>, standing: &[TakePrecedence], failed: bool) -> (us
 #[test]
 fn entries_of_one_time_are_read_a_few_times_each_however_many_they_are() {
     let time = Some("2026-01-01T00:00:00Z");
-    for (time, standing, failed) in [
+    for (time, precedence, failed) in [
         (time, &[TakePrecedence::Further][..], false),
         (None, &[TakePrecedence::Further], false),
         (time, &[TakePrecedence::Further, TakePrecedence::Failed], true),
     ] {
-        let (takes, reads) = planned(time, standing, failed);
+        let (takes, reads) = planned(time, precedence, failed);
         assert_eq!(takes, 2 * TAKES);
-        assert!(reads <= 8 * TAKES, "{reads} reads for {TAKES} frames, {time:?}, {standing:?}");
+        assert!(reads <= 8 * TAKES, "{reads} reads for {TAKES} frames, {time:?}, {precedence:?}");
     }
 }
 
 #[test]
-fn takes_of_one_time_that_are_settled_are_read_once_each() {
+fn takes_of_one_time_without_duplicates_are_read_once_each() {
     let reads = Cell::new(0);
     let read = |place: &TakeRef| -> Result<Entry, Infallible> {
         reads.set(reads.get() + 1);
@@ -68,7 +68,7 @@ fn takes_of_one_time_that_are_settled_are_read_once_each() {
         Ok(Entry { content, recorded_at, ..Entry::default() })
     };
     let places = (0..TAKES).map(|at| place(EntryOrigin::File, at)).collect();
-    let (takes, doubled) = settle(places, read).unwrap();
+    let (takes, doubled) = remove_duplicates(places, read).unwrap();
     assert_eq!((takes.len(), doubled), (TAKES / 2, true));
     assert!(reads.get() <= 2 * TAKES, "{}", reads.get());
 }

@@ -80,8 +80,8 @@ impl World {
             Step::Fold { who } => {
                 if let Some((recorder, plan)) = &mut self.recorders[*who] {
                     let job = recorder.start_compaction();
-                    let folded = recorder.compaction_done(job.run());
-                    assert!(folded.is_ok() || plan.has_failed(), "{folded:?}");
+                    let compacted = recorder.compaction_done(job.run());
+                    assert!(compacted.is_ok() || plan.has_failed(), "{compacted:?}");
                 }
             }
             Step::Close { who } => {

@@ -62,7 +62,7 @@ pub struct RecordingAppender {
     about: Vec<u8>,
     /// Logs that another process removed, whose entries are still to be saved.
     orphans: Vec<OpenLog>,
-    watch: Arc<SecretGuard>,
+    secret_guard: Arc<SecretGuard>,
     /// The names that the recording held when it was opened: half of each fingerprint.
     held: Vec<u64>,
     /// The names that this recorder has stored.
@@ -80,13 +80,13 @@ pub struct RecordingAppender {
 impl RecordingAppender {
     /// Searches every entry for these credentials as well before it is written.
     pub fn watch(&self, secrets: &CallCredentials) {
-        self.watch.keep(secrets);
+        self.secret_guard.keep(secrets);
     }
 
     /// Returns an encoder of exchanges for [`RecordingAppender::keep`]. With `replace`, the first
     /// take that this run records of a name replaces those of earlier runs. Otherwise all are kept.
-    pub fn packer(&self, replace: bool) -> FrameEncoder {
-        FrameEncoder::new(self.path.clone(), Arc::clone(&self.watch), replace)
+    pub fn encoder(&self, replace: bool) -> FrameEncoder {
+        FrameEncoder::new(self.path.clone(), Arc::clone(&self.secret_guard), replace)
     }
 
     /// Returns the place of this recorder in its run, counted from 0. It distinguishes what two of
@@ -110,17 +110,17 @@ impl RecordingAppender {
         batch: Vec<(EntryName, Entry)>,
         replace: bool,
     ) -> Result<(), StoreError> {
-        let packer = self.packer(replace);
-        let mut parcels = Vec::with_capacity(batch.len());
+        let encoder = self.encoder(replace);
+        let mut encoded = Vec::with_capacity(batch.len());
         let mut secret = Vec::new();
         for (name, entry) in batch {
-            match packer.pack(&LogItem { name, entry, secrets: Arc::default() }) {
-                Ok(parcel) => parcels.push(parcel),
+            match encoder.encode(&LogItem { name, entry, secrets: Arc::default() }) {
+                Ok(frame) => encoded.push(frame),
                 Err(StoreError::Secret { names, .. }) => secret.extend(names),
                 Err(other) => return Err(other),
             }
         }
-        self.keep(&mut parcels)?;
+        self.keep(&mut encoded)?;
         if secret.is_empty() {
             return Ok(());
         }
@@ -167,31 +167,31 @@ impl RecordingAppender {
     ) -> Result<(), StoreError> {
         self.catch_up()?;
         let Some(run) = &mut self.run else { return Ok(()) };
-        let room = batch.iter_mut().map(|parcel| parcel.as_mut().len()).sum();
+        let room = batch.iter_mut().map(|frame| frame.as_mut().len()).sum();
         let mut frames = Vec::with_capacity(room);
         let mut seen = HashSet::default();
         let single = batch.len() == 1;
-        let mut may_go = false;
-        for parcel in batch.iter_mut().map(AsMut::as_mut) {
+        let mut may_be_left_out = false;
+        for frame in batch.iter_mut().map(AsMut::as_mut) {
             let knows = |mark| run.knows(mark) || seen.contains(&mark);
-            let failed = knows(failed_mark(parcel.name));
-            let known = RecordedTakes { taken: knows(parcel.name), failed };
-            frames.extend_from_slice(parcel.frame(known));
-            may_go |= parcel.may_go();
+            let failed = knows(failed_mark(frame.name));
+            let known = RecordedTakes { taken: knows(frame.name), failed };
+            frames.extend_from_slice(frame.bytes_for(known));
+            may_be_left_out |= frame.may_be_left_out();
             if !single {
-                seen.insert(parcel.mark());
+                seen.insert(frame.mark());
             }
         }
         let at_log = |source| StoreError::write(self.paths.log.clone(), source);
         self.tail.append(&self.about, &mut frames, run.rotations()).map_err(at_log)?;
         drop(guard);
-        for parcel in batch.iter_mut().map(AsMut::as_mut) {
-            run.learn(parcel.mark());
-            if !parcel.may_go() {
-                self.own.insert(parcel.name);
+        for frame in batch.iter_mut().map(AsMut::as_mut) {
+            run.learn(frame.mark());
+            if !frame.may_be_left_out() {
+                self.own.insert(frame.name);
             }
         }
-        self.schedule.appended(Instant::now(), may_go);
+        self.schedule.appended(Instant::now(), may_be_left_out);
         Ok(())
     }
 
@@ -259,18 +259,18 @@ impl RecordingAppender {
     /// The reason why it failed: it is retried later, and everything is still in the log.
     /// [`StoreError::Gone`], once, if another process deleted or replaced the recording.
     pub(super) fn compaction_done(&mut self, done: CompactionDone) -> Result<bool, StoreError> {
-        let folded = match done.result {
-            Ok(folded) => folded,
+        let compacted = match done.result {
+            Ok(compacted) => compacted,
             Err(error) => {
                 self.schedule.failed(Instant::now());
                 return Err(error);
             }
         };
-        match folded.busy {
+        match compacted.busy {
             true => self.schedule.busy(Instant::now()),
-            false => self.schedule.done(Instant::now(), folded.left),
+            false => self.schedule.done(Instant::now(), compacted.left),
         }
-        self.notes.extend(folded.notes);
+        self.notes.extend(compacted.notes);
         self.suspicious = false;
         let mut gone = done.gone;
         self.stamp = match &done.target {
@@ -285,7 +285,7 @@ impl RecordingAppender {
             self.own.remove(name);
         }
         match (lost, gone.len()) {
-            (None, 0) => Ok(folded.left),
+            (None, 0) => Ok(compacted.left),
             (lost, gone) => {
                 let names = gone.max(lost.unwrap_or(0));
                 Err(StoreError::Gone { path: self.path.clone(), names })
@@ -301,10 +301,10 @@ impl RecordingAppender {
     /// `verify --fix` tries again. Or the recording no longer holds what was stored in it, or a lock
     /// or a file beside it could not be removed.
     pub fn close(&mut self) -> Result<(), StoreError> {
-        let folded = self.compact_all();
+        let compacted = self.compact_all();
         let left = self.leave();
         // If both failed, the calls matter more than the files beside the recording.
-        folded.and(left)
+        compacted.and(left)
     }
 
     fn compact_all(&mut self) -> Result<(), StoreError> {

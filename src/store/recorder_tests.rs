@@ -19,7 +19,7 @@ pub(super) fn open(path: &Path) -> RecordingAppender {
     RecordingAppender::open(path, &RunChoice::New, &IdentityRules::default()).unwrap()
 }
 
-fn fold(recorder: &mut RecordingAppender) -> Result<bool, StoreError> {
+fn compact(recorder: &mut RecordingAppender) -> Result<bool, StoreError> {
     let job = recorder.start_compaction();
     recorder.compaction_done(job.run())
 }
@@ -138,12 +138,12 @@ fn change_by_another_hand_is_told_and_read_before_folding() {
     let path = dir.path().join("r.json");
     let mut recorder = open(&path);
     recorder.append(vec![(step("a"), entry("1"))], true).unwrap();
-    fold(&mut recorder).unwrap();
+    compact(&mut recorder).unwrap();
     let text = fs::read_to_string(&path).unwrap().replace("\"1\"", "\"one\"");
     fs::write(&path, text).unwrap();
     recorder.append(vec![(step("b"), entry("2"))], true).unwrap();
     // The stored takes of `a` are gone.
-    let error = fold(&mut recorder).unwrap_err();
+    let error = compact(&mut recorder).unwrap_err();
     assert!(matches!(error, StoreError::Gone { names: 0, .. }), "{error}");
     assert_eq!(contents(&load(&path).unwrap()), ["a=one", "b=2"]);
     recorder.close().unwrap();
@@ -155,10 +155,10 @@ fn damage_by_another_hand_is_left_alone_and_nothing_is_lost_for_it() {
     let path = dir.path().join("r.json");
     let mut recorder = open(&path);
     recorder.append(vec![(step("a"), entry("1"))], true).unwrap();
-    fold(&mut recorder).unwrap();
+    compact(&mut recorder).unwrap();
     fs::write(&path, "{\"a\": {").unwrap();
     recorder.append(vec![(step("b"), entry("3"))], true).unwrap();
-    assert_eq!(fold(&mut recorder).unwrap_err().class(), ErrorClass::Unusable);
+    assert_eq!(compact(&mut recorder).unwrap_err().class(), ErrorClass::Unusable);
     recorder.append(vec![(step("c"), entry("4"))], true).unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), "{\"a\": {");
     fs::write(&path, "{\"a\": {\"content\": \"mended\"}}").unwrap();
@@ -174,14 +174,14 @@ fn recording_that_someone_deleted_is_said_to_be_gone_once_and_goes_on() {
     let path = dir.path().join("r.json");
     let mut recorder = open(&path);
     recorder.append(vec![(step("a"), entry("1")), (step("b"), entry("2"))], true).unwrap();
-    fold(&mut recorder).unwrap();
+    compact(&mut recorder).unwrap();
     fs::remove_file(&path).unwrap();
     recorder.append(vec![(step("b"), entry("3"))], true).unwrap();
-    let error = fold(&mut recorder).unwrap_err();
+    let error = compact(&mut recorder).unwrap_err();
     assert!(matches!(error, StoreError::Gone { names: 1, .. }), "{error}");
     assert_eq!(contents(&load(&path).unwrap()), ["b=3"]);
     recorder.append(vec![(step("c"), entry("4"))], true).unwrap();
-    fold(&mut recorder).unwrap();
+    compact(&mut recorder).unwrap();
     fs::remove_file(&path).unwrap();
     assert!(matches!(recorder.close().unwrap_err(), StoreError::Gone { names: 2, .. }));
     assert_eq!(folder(&dir), [""; 0]);

@@ -187,7 +187,7 @@ impl Recording {
         }
         let path = self.path();
         let paths = paths_of(path)?;
-        linked::refuse_other_than_a_recording(path)?;
+        linked::require_recording_behind_link(path)?;
         let Some((base, outline)) = self.only_base() else {
             return Err(StoreError::Busy { path: path.to_owned() });
         };

@@ -80,7 +80,7 @@ impl RunSeat {
     /// Begins or joins a run. Only under the recording's lock.
     pub(super) fn enter(path: &Path, disk: &Disk, choice: &RunChoice) -> io::Result<Self> {
         let file = disk.open(path)?;
-        let alone = is_nobodys(&file)?;
+        let alone = try_claim_run(&file)?;
         let id = FileId::from_file(&file)?;
         let mut run = Self {
             path: path.to_owned(),
@@ -118,7 +118,7 @@ impl RunSeat {
 
     /// Enters again, with everything that is known of the run, if another process removed the run's
     /// file. Only under the recording's lock.
-    pub(super) fn stay(&mut self) -> io::Result<()> {
+    pub(super) fn rejoin_if_removed(&mut self) -> io::Result<()> {
         if FileId::at_path(&self.path)? == Some(self.id) {
             return Ok(());
         }
@@ -280,7 +280,7 @@ impl RunSeat {
 
 /// Takes the lock of a run that no recorder holds, and returns whether it did. A reader may take
 /// the lock for a moment, to see whether it is held, so this is tried several times.
-fn is_nobodys(file: &File) -> io::Result<bool> {
+fn try_claim_run(file: &File) -> io::Result<bool> {
     for _ in 0..READERS {
         if lock::try_lock(file)? {
             return Ok(true);

@@ -76,8 +76,8 @@ fn recorder_whose_run_was_removed_goes_on_in_a_new_one_with_its_names() {
     let mut one = RunSeat::enter(&path, &Disk::real(), &RunChoice::Named("ci".into())).unwrap();
     one.learn(A);
     fs::remove_file(&path).unwrap();
-    one.stay().unwrap();
-    one.stay().unwrap();
+    one.rejoin_if_removed().unwrap();
+    one.rejoin_if_removed().unwrap();
     assert!(one.knows(A));
     let two = enter(&path);
     assert!(two.knows(A));

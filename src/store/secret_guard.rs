@@ -46,7 +46,7 @@ impl SecretGuard {
     /// Whether an entry, packed as it will be written, holds none of the run's credentials and none
     /// of its own request's.
     pub(super) fn is_clean(&self, packed: &[u8], own: &CallCredentials) -> bool {
-        let (covered, lasting) = self.known().see(own);
+        let (covered, lasting) = self.known().note_use(own);
         if lasting.is_empty() && own.is_empty() {
             return true;
         }
@@ -67,7 +67,7 @@ impl SecretGuard {
 impl Known {
     /// Notes the use of a request's credentials. Returns whether all of them are watched, and all
     /// watched ones.
-    fn see(&mut self, own: &CallCredentials) -> (bool, Arc<CallCredentials>) {
+    fn note_use(&mut self, own: &CallCredentials) -> (bool, Arc<CallCredentials>) {
         self.turn += 1;
         let mut covered = true;
         for value in own.values() {
@@ -118,48 +118,48 @@ mod tests {
         CallCredentials::of(&[("x-api-key".to_owned(), value.to_owned())], "")
     }
 
-    fn is_clean(watch: &SecretGuard, text: &str, own: &CallCredentials) -> bool {
-        watch.is_clean(text.as_bytes(), own)
+    fn is_clean(guard: &SecretGuard, text: &str, own: &CallCredentials) -> bool {
+        guard.is_clean(text.as_bytes(), own)
     }
 
     #[test]
     fn key_that_came_twice_is_looked_for_in_every_entry() {
-        let watch = SecretGuard::default();
+        let guard = SecretGuard::default();
         let none = CallCredentials::default();
         let canary = key("canary-key-42");
-        assert!(is_clean(&watch, "canary-key-42", &none));
-        assert!(!is_clean(&watch, "my canary-key-42", &canary));
-        assert!(is_clean(&watch, "canary-key-42", &none), "seen once");
-        assert!(is_clean(&watch, "other", &canary));
-        assert!(!is_clean(&watch, "canary-key-42", &none));
-        assert!(!is_clean(&watch, "Y2FuYXJ5LWtleS00Mg", &none), "as base64");
+        assert!(is_clean(&guard, "canary-key-42", &none));
+        assert!(!is_clean(&guard, "my canary-key-42", &canary));
+        assert!(is_clean(&guard, "canary-key-42", &none), "seen once");
+        assert!(is_clean(&guard, "other", &canary));
+        assert!(!is_clean(&guard, "canary-key-42", &none));
+        assert!(!is_clean(&guard, "Y2FuYXJ5LWtleS00Mg", &none), "as base64");
     }
 
     #[test]
     fn credentials_used_once_do_not_pile_up_and_the_lasting_ones_stay() {
-        let watch = SecretGuard::default();
-        watch.keep(&key("the-lasting-key"));
+        let guard = SecretGuard::default();
+        guard.keep(&key("the-lasting-key"));
         for n in 0..600 {
             let mut own = key(&format!("signature-{n:06}"));
-            assert!(!is_clean(&watch, &format!("x signature-{n:06}"), &own));
+            assert!(!is_clean(&guard, &format!("x signature-{n:06}"), &own));
             own.extend(&key("the-lasting-key"));
-            assert!(is_clean(&watch, "fine", &key(&format!("unique-{n:06}"))));
-            assert!(!is_clean(&watch, "the-lasting-key", &own));
+            assert!(is_clean(&guard, "fine", &key(&format!("unique-{n:06}"))));
+            assert!(!is_clean(&guard, "the-lasting-key", &own));
         }
         {
-            let known = watch.known();
+            let known = guard.known();
             assert!(known.turns.len() <= LASTING && known.once.len() <= ONCE);
             assert!(known.lasting.values().count() <= LASTING);
         }
-        assert!(!is_clean(&watch, "the-lasting-key", &CallCredentials::default()));
+        assert!(!is_clean(&guard, "the-lasting-key", &CallCredentials::default()));
     }
 
     #[test]
     fn key_beyond_ascii_is_found_as_the_log_spells_it() {
-        let watch = SecretGuard::default();
-        watch.keep(&key("clé-très-secrète"));
+        let guard = SecretGuard::default();
+        guard.keep(&key("clé-très-secrète"));
         let none = CallCredentials::default();
-        assert!(!watch.is_clean("clé-très-secrète".as_bytes(), &none));
-        assert!(!watch.is_clean(b"cl\\u00e9-tr\\u00e8s-secr\\u00e8te", &none));
+        assert!(!guard.is_clean("clé-très-secrète".as_bytes(), &none));
+        assert!(!guard.is_clean(b"cl\\u00e9-tr\\u00e8s-secr\\u00e8te", &none));
     }
 }

@@ -36,9 +36,9 @@ impl SharedAppender {
         Ok(Self { appender, tasks, compactor: Mutex::new(Some(thread)) })
     }
 
-    /// Returns an encoder of exchanges, as [`RecordingAppender::packer`] does.
-    pub fn packer(&self, replace: bool) -> FrameEncoder {
-        self.lock().packer(replace)
+    /// Returns an encoder of exchanges, as [`RecordingAppender::encoder`] does.
+    pub fn encoder(&self, replace: bool) -> FrameEncoder {
+        self.lock().encoder(replace)
     }
 
     /// Appends a batch, as [`RecordingAppender::keep`] does. Waits for others if it has to.

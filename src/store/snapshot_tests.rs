@@ -15,7 +15,7 @@ fn record(paths: &RecordingPaths, content: &str, first: bool) {
     fs::write(&paths.log, log).unwrap();
 }
 
-fn fold(paths: &RecordingPaths) {
+fn compact(paths: &RecordingPaths) {
     compaction::run(paths, &Disk::real(), &IdentityRules::default(), true, None).unwrap();
 }
 
@@ -45,10 +45,10 @@ fn folded_while_opened(name: &str) {
             // Two logs are compacted or moved between any two openings.
             let source = RecordingSnapshot::open_with(&path, &paths, || {
                 if step == moment {
-                    fold(&paths);
+                    compact(&paths);
                     record(&paths, "2", false);
                     if logs_left < 2 {
-                        fold(&paths);
+                        compact(&paths);
                     }
                     if logs_left == 1 {
                         record(&paths, "3", false);

@@ -42,7 +42,7 @@ pub enum StoreEvent {
         log: PathBuf,
     },
     /// The entries that a dead recorder left in its log are in the recording now.
-    Folded {
+    Compacted {
         /// The recording.
         path: PathBuf,
         /// The number of entries.
@@ -121,7 +121,7 @@ impl fmt::Display for StoreEvent {
                  what is lost",
                 log.display()
             ),
-            Self::Folded { path, entries } => write!(
+            Self::Compacted { path, entries } => write!(
                 f,
                 "{} now holds the entries ({entries}) that an earlier recorder left in its log",
                 path.display()

@@ -80,7 +80,7 @@ impl RecordWriter {
         // Unbounded, because the clients bound the number of waiting exchanges.
         let (sender, tasks) = mpsc::channel();
         let packer = recording
-            .packer(keeping != KeepPolicy::All)
+            .encoder(keeping != KeepPolicy::All)
             .keep_failures(keeping == KeepPolicy::LastRun);
         let recording = Arc::new(SharedAppender::start(recording, on_event)?);
         let waits = Arc::new(AtomicBool::new(false));
@@ -106,7 +106,7 @@ impl RecordWriter {
         alone: bool,
     ) -> KeepResult {
         let item = LogItem { name, entry, secrets };
-        let parcel = self.packer.pack(&item).map_err(|error| error.chain())?;
+        let parcel = self.packer.encode(&item).map_err(|error| error.chain())?;
         drop(item);
         let (done, word) = oneshot::channel();
         self.line().waiting.push(WaitingExchange { parcel, done });

@@ -100,7 +100,7 @@ async fn calls_whose_tasks_are_gone_are_written_at_the_close() {
     let packer = scene.writer.packer.clone();
     let entry = Entry { content: Some("left".to_owned()), ..Entry::default() };
     let name = EntryName::step("step").unwrap();
-    let parcel = packer.pack(&LogItem { name, entry, secrets: Arc::default() }).unwrap();
+    let parcel = packer.encode(&LogItem { name, entry, secrets: Arc::default() }).unwrap();
     let (done, word) = oneshot::channel();
     scene.writer.line().waiting.push(WaitingExchange { parcel, done });
     scene.writer.close().await.unwrap();
@@ -125,7 +125,7 @@ impl Scene {
         let entry = Entry { content: Some("mine".to_owned()), ..Entry::default() };
         let name = EntryName::step("mine").unwrap();
         let item = LogItem { name, entry, secrets: Arc::default() };
-        let parcel = self.writer.packer.pack(&item).unwrap();
+        let parcel = self.writer.packer.encode(&item).unwrap();
         let (done, mut word) = oneshot::channel();
         let waker = Waker::from(Arc::new(Panics));
         assert!(Pin::new(&mut word).poll(&mut Context::from_waker(&waker)).is_pending());

@@ -69,7 +69,7 @@ impl MissedRequests {
         let meta = RecordingMeta::waiting(&rules, PendingKind::Answers);
         loomrec_store::create(path, &meta, std::iter::empty::<Result<_, StoreError>>(), true)?;
         let recorder = RecordingAppender::open(path, &RunChoice::New, &rules)?;
-        let (packer, place) = (recorder.packer(false), recorder.place());
+        let (packer, place) = (recorder.encoder(false), recorder.place());
         let state = Mutex::new(State { recorder: Some(recorder), kept: HashMap::new() });
         let most = matcher.groups.iter().map(|group| group.takes().len()).max().unwrap_or(1);
         Ok(Self { path: path.to_owned(), rules, packer, place, most, state })
@@ -129,7 +129,7 @@ impl MissedRequests {
         };
         PendingChange { reason: reason.to_owned(), replaces: None }.mark(&mut entry);
         let mut parcel =
-            self.packer.pack(&LogItem { name, entry, secrets: Arc::clone(secrets) })?;
+            self.packer.encode(&LogItem { name, entry, secrets: Arc::clone(secrets) })?;
         copies.count += 1;
         copies.sessions.insert(observed.session.clone());
         match &mut state.recorder {

@@ -115,14 +115,14 @@ fn fold_that_moves_takes_from_file_to_file_loses_none_wherever_it_dies() {
         for at in 0.. {
             let paths = fold_that_shifts(&path, filed, logged);
             let plan = Plan::new(at, Failure::Crash);
-            let folded = compaction::run(&paths, &Disk::failing(&plan), &rules, true, None);
+            let compacted = compaction::run(&paths, &Disk::failing(&plan), &rules, true, None);
             assert_eq!(words(&path), all, "seen after change {at} of {:?}", plan.done());
             compaction::run(&paths, &Disk::real(), &rules, true, None).unwrap();
-            assert_eq!(words(&path), all, "folded after change {at} of {:?}", plan.done());
+            assert_eq!(words(&path), all, "compacted after change {at} of {:?}", plan.done());
             assert_eq!(list(&path).unwrap().len(), all.len());
             assert_eq!(fs::read_dir(&path).unwrap().count(), all.len(), "nothing else is left");
             if !plan.has_failed() {
-                folded.unwrap();
+                compacted.unwrap();
                 assert!(at > 10, "{:?}", plan.done());
                 break;
             }

@@ -184,7 +184,7 @@ fn fold_that_died_between_two_files_is_healed_by_the_next() {
             let read = |stored: Result<StoredEntry, _>| stored.unwrap().entry.content.unwrap();
             recording.entries().map(read).collect::<Vec<_>>()
         };
-        assert_eq!(seen(), ["1", "2", "3"], "before it is folded: {state:?}");
+        assert_eq!(seen(), ["1", "2", "3"], "before it is compacted: {state:?}");
         compaction::run(&paths, &Disk::real(), &IdentityRules::default(), true, None).unwrap();
         assert_eq!(seen(), ["1", "2", "3"], "{state:?}");
         assert_eq!(folder.names().len(), 3, "{:?}", folder.names());

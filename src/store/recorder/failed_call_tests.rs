@@ -44,30 +44,30 @@ fn at(dir: &tempfile::TempDir) -> PathBuf {
 
 #[test]
 fn successful_take_gives_way_to_a_successful_one_only() {
-    for fold in [false, true] {
+    for compacts in [false, true] {
         let dir = tempfile::tempdir().unwrap();
         let path = at(&dir);
-        record(&path, &[("good", 200, 1)], fold);
+        record(&path, &[("good", 200, 1)], compacts);
         let before = std::fs::read(&path).unwrap();
         for status in [400, 401, 403, 429, 500, 503] {
-            record(&path, &[("bad", status, 2), ("worse", status, 3)], fold);
+            record(&path, &[("bad", status, 2), ("worse", status, 3)], compacts);
             assert_eq!(std::fs::read(&path).unwrap(), before, "{status}");
         }
-        record(&path, &[("better", 200, 4)], fold);
+        record(&path, &[("better", 200, 4)], compacts);
         assert_eq!(held(&path), ["a=better"]);
     }
 }
 
 #[test]
 fn failed_takes_are_recorded_where_none_succeeded_and_replaced_by_the_next_run() {
-    for fold in [false, true] {
+    for compacts in [false, true] {
         let dir = tempfile::tempdir().unwrap();
         let path = at(&dir);
-        record(&path, &[("no", 401, 1), ("no again", 401, 2)], fold);
+        record(&path, &[("no", 401, 1), ("no again", 401, 2)], compacts);
         assert_eq!(held(&path), ["a=no", "a#2=no again"]);
-        record(&path, &[("still no", 401, 3)], fold);
+        record(&path, &[("still no", 401, 3)], compacts);
         assert_eq!(held(&path), ["a=still no"]);
-        record(&path, &[("500", 500, 4), ("200", 200, 5), ("429", 429, 6)], fold);
+        record(&path, &[("500", 500, 4), ("200", 200, 5), ("429", 429, 6)], compacts);
         assert_eq!(held(&path), ["a=500", "a#2=200", "a#3=429"]);
     }
 }
@@ -119,10 +119,10 @@ fn failure_replaces_a_success_when_that_is_asked() {
     let path = at(&dir);
     record(&path, &[("good", 200, 1)], false);
     let mut recorder = open(&path);
-    let packer = recorder.packer(true).keep_failures(true);
+    let encoder = recorder.encoder(true).keep_failures(true);
     let (name, entry) = (step("a"), answered("401", 401, 2));
-    let parcel = packer.pack(&LogItem { name, entry, secrets: Arc::default() }).unwrap();
-    recorder.keep(&mut [parcel]).unwrap();
+    let frame = encoder.encode(&LogItem { name, entry, secrets: Arc::default() }).unwrap();
+    recorder.keep(&mut [frame]).unwrap();
     recorder.close().unwrap();
     assert_eq!(held(&path), ["a=401"]);
 }

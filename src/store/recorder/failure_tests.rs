@@ -51,8 +51,8 @@ fn run(plan: &Plan, path: &Path, durability: Durability) -> Outcome {
         }
         if index == 1 {
             let job = recorder.start_compaction();
-            let folded = recorder.compaction_done(job.run());
-            outcome.note(folded);
+            let compacted = recorder.compaction_done(job.run());
+            outcome.note(compacted);
         }
     }
     outcome.note(recorder.close());

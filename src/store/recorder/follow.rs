@@ -16,7 +16,7 @@ impl RecordingAppender {
         let Some(run) = &mut self.run else { return Ok(()) };
         let seen = self.tail.state().map_err(at_log)?;
         if self.lock.id() != self.settled || seen == LogState::Other {
-            run.stay().map_err(at_run)?;
+            run.rejoin_if_removed().map_err(at_run)?;
             self.settled = self.lock.id();
         }
         match seen {

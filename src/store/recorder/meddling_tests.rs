@@ -189,7 +189,9 @@ fn log_of_a_recorder_that_died_is_folded_before_a_new_run_begins() {
     let mut next = open(&path);
     assert!(path.exists());
     assert!(
-        next.take_notes().iter().any(|note| matches!(note, StoreEvent::Folded { entries: 2, .. }))
+        next.take_notes()
+            .iter()
+            .any(|note| matches!(note, StoreEvent::Compacted { entries: 2, .. }))
     );
     // A new run: its first take of a name replaces the earlier one.
     next.append(vec![(step("a"), entry("new"))], true).unwrap();

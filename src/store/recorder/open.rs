@@ -46,7 +46,7 @@ impl RecordingAppender {
             std::io::ErrorKind::NotADirectory => StoreError::NotAFolder { path: path.to_owned() },
             _ => failed(source),
         })?;
-        linked::refuse_other_than_a_recording(path)?;
+        linked::require_recording_behind_link(path)?;
         let held = check(path, rules)?;
         let mut lock = RecordingLock::new(&paths.lock, &disk);
         let (run, notes) = enter(path, &paths, &disk, &mut lock, choice, rules)?;
@@ -59,7 +59,7 @@ impl RecordingAppender {
             wait: lock::WAIT,
             run: Some(run),
             orphans: Vec::new(),
-            watch: Arc::default(),
+            secret_guard: Arc::default(),
             own: HashSet::default(),
             schedule: CompactionSchedule::default(),
             stamp: FileVersion::at(&paths.target).map_err(failed)?,
@@ -105,9 +105,9 @@ fn enter(
         if left && attempts < LEFTOVERS && !run::is_live(&paths.run).map_err(at_run)? {
             drop(guard);
             attempts += 1;
-            let folded = compaction::run(paths, disk, rules, true, None)?;
-            entries += folded.folded;
-            notes.extend(folded.notes);
+            let done = compaction::run(paths, disk, rules, true, None)?;
+            entries += done.compacted_entries;
+            notes.extend(done.notes);
             continue;
         }
         sweep(path, paths)?;
@@ -120,7 +120,7 @@ fn enter(
         }
         drop(guard);
         if entries > 0 {
-            notes.push(StoreEvent::Folded { path: path.to_owned(), entries });
+            notes.push(StoreEvent::Compacted { path: path.to_owned(), entries });
         }
         return Ok((run, notes));
     }
@@ -134,11 +134,11 @@ fn target(paths: &RecordingPaths) -> Result<RunTarget, StoreError> {
 /// Removes what killed compactions left behind, unless one is running. Only under the lock.
 fn sweep(path: &Path, paths: &RecordingPaths) -> Result<(), StoreError> {
     let failed = |source| StoreError::write(path.to_owned(), source);
-    let folds = match regular_file::open_to_read(&paths.folding).map_err(failed)? {
+    let is_compacting = match regular_file::open_to_read(&paths.folding).map_err(failed)? {
         Some(file) => !lock::try_lock(&file).map_err(failed)?,
         None => false,
     };
-    if folds {
+    if is_compacting {
         return Ok(());
     }
     paths.backend.sweep().map_err(failed)
@@ -148,17 +148,17 @@ fn sweep(path: &Path, paths: &RecordingPaths) -> Result<(), StoreError> {
 /// fingerprint of each name it holds.
 fn check(path: &Path, rules: &IdentityRules) -> Result<Vec<u64>, StoreError> {
     for _ in 1..TRIES {
-        match look_through(path, rules) {
+        match check_once(path, rules) {
             Err(StoreError::Moved { .. }) => {}
             done => return done,
         }
     }
-    look_through(path, rules)
+    check_once(path, rules)
 }
 
 /// Checks a recording and its rules, if it exists. The entries of a large one are not read: a
 /// compaction copies those that it does not change as they are.
-fn look_through(path: &Path, rules: &IdentityRules) -> Result<Vec<u64>, StoreError> {
+fn check_once(path: &Path, rules: &IdentityRules) -> Result<Vec<u64>, StoreError> {
     let recording = match Recording::open_to_inspect(path) {
         Ok(recording) => recording,
         Err(StoreError::Missing { .. }) => return Ok(Vec::new()),

@@ -31,7 +31,7 @@ pub fn create<E: From<StoreError>>(
         return Err(exists().into());
     }
     paths.backend.refuse_other(path)?;
-    linked::refuse_other_than_a_recording(path)?;
+    linked::require_recording_behind_link(path)?;
     match write(path, &paths, meta, entries, &before) {
         // It did not exist before, and now it does.
         Err(Failed::Store(StoreError::Changed { .. })) if !over => Err(exists().into()),
@@ -54,7 +54,7 @@ impl Recording {
     ) -> Result<usize, E> {
         let path = self.path();
         let paths = paths_of(path)?;
-        linked::refuse_other_than_a_recording(path)?;
+        linked::require_recording_behind_link(path)?;
         write(path, &paths, meta, entries, self.opened()).map_err(|failed| match failed {
             Failed::Store(error) => error.into(),
             Failed::Entries(error) => error,
