@@ -94,7 +94,7 @@ impl RunEngines {
 
     /// Whether a recording declares faults.
     fn has_trouble(&self) -> bool {
-        self.engine.replay().is_some_and(|replay| replay.matcher().has_trouble())
+        self.engine.replay().is_some_and(|replay| replay.matcher().has_declared_fault())
     }
 }
 

@@ -41,7 +41,7 @@ pub use incoming_call::IncomingCall;
 pub use miss::{ExplainedMiss, MissPolicy, OnExplainedMiss};
 pub use parsed_request::ParsedRequest;
 pub use parsed_request::RedactedRequest;
-pub use replay_call::OwedTake;
+pub use replay_call::FoundTake;
 pub use request_cache::CachedRequest;
 pub use request_summary::{LONGEST, RequestSummary, clip};
 
@@ -138,7 +138,7 @@ impl Engine {
         on_recorded: impl FnOnce() -> OnRecorded,
     ) -> CallResult {
         let delivered = match self.find(&call.parsed) {
-            Ok(owed) => self.deliver(call, owed, call.arrived).await,
+            Ok(found) => self.deliver(call, found, call.arrived).await,
             Err(miss) => Err(miss),
         };
         match delivered {
@@ -151,7 +151,7 @@ impl Engine {
     ///
     /// # Errors
     /// A miss if no take answers the call; always, if the run does not replay.
-    pub fn find<'a>(&'a self, parsed: &'a ParsedRequest) -> Result<OwedTake<'a>, UnexplainedMiss> {
+    pub fn find<'a>(&'a self, parsed: &'a ParsedRequest) -> Result<FoundTake<'a>, UnexplainedMiss> {
         match self.replay() {
             Some(replay) => replay_call::find(replay, parsed),
             None => Err(UnexplainedMiss::unknown()),
@@ -166,10 +166,10 @@ impl Engine {
     pub async fn deliver(
         &self,
         call: &IncomingCall,
-        owed: OwedTake<'_>,
+        found: FoundTake<'_>,
         arrived: Instant,
     ) -> Result<CallResult, UnexplainedMiss> {
-        replay_call::deliver(call, owed, arrived).await
+        replay_call::deliver(call, found, arrived).await
     }
 
     /// Answers a call that the recording does not answer.

@@ -11,7 +11,7 @@ use crate::replay::{ENTRY, ReplayAnswer, ReplayEngine, TakeMatch, UnexplainedMis
 use loomrec_recording::normalized_request::NormalizedRequest;
 
 /// The take that was found for a call, and the request that it was found by.
-pub struct OwedTake<'a> {
+pub struct FoundTake<'a> {
     replay: &'a ReplayEngine,
     observed: &'a NormalizedRequest,
     matched: TakeMatch<'a>,
@@ -19,7 +19,7 @@ pub struct OwedTake<'a> {
     is_held: bool,
 }
 
-impl<'a> OwedTake<'a> {
+impl<'a> FoundTake<'a> {
     /// Returns the take.
     pub fn matched(&self) -> &TakeMatch<'a> {
         &self.matched
@@ -30,7 +30,7 @@ impl<'a> OwedTake<'a> {
         self.is_held
     }
 
-    /// Hands the take over to a lease. [`OwedTake::release`] does nothing after that.
+    /// Hands the take over to a lease. [`FoundTake::release`] does nothing after that.
     pub fn hand_over(&mut self) {
         self.is_held = false;
     }
@@ -50,11 +50,11 @@ impl<'a> OwedTake<'a> {
 pub(super) fn find<'a>(
     replay: &'a ReplayEngine,
     parsed: &'a ParsedRequest,
-) -> Result<OwedTake<'a>, UnexplainedMiss> {
+) -> Result<FoundTake<'a>, UnexplainedMiss> {
     let redacted = &parsed.redacted;
     let find = |observed: &'a NormalizedRequest| {
         let matched = replay.find(observed)?;
-        Ok(OwedTake { replay, observed, matched, is_held: true })
+        Ok(FoundTake { replay, observed, matched, is_held: true })
     };
     // If the body holds the caller's own key, the request was recorded without that key.
     match (find(&redacted.observed), &redacted.scrubbed) {
@@ -69,15 +69,15 @@ pub(super) fn find<'a>(
 /// A miss if the take cannot be sent in the form that the call asks for. The take is given back.
 pub(super) async fn deliver(
     call: &IncomingCall,
-    mut owed: OwedTake<'_>,
+    mut found: FoundTake<'_>,
     arrived: Instant,
 ) -> Result<CallResult, UnexplainedMiss> {
     let accepted = call.accept_encoding();
-    let OwedTake { replay, observed, matched, .. } = &owed;
+    let FoundTake { replay, observed, matched, .. } = &found;
     match replay.deliver(matched, observed, accepted, arrived.into()).await {
         Ok(answer) => Ok(served(answer)),
         Err(miss) => {
-            owed.release();
+            found.release();
             Err(miss)
         }
     }

@@ -77,16 +77,16 @@ impl Default for RequestCache {
 }
 
 /// Returns the hash of a request with this target.
-fn print_of(raw: &RequestRef<'_>, target: &str, seed: u64) -> u64 {
-    let mut print = fold(seed ^ raw.body.len() as u64, raw.body);
-    print = fold(print, target.as_bytes());
+fn fingerprint_of(raw: &RequestRef<'_>, target: &str, seed: u64) -> u64 {
+    let mut fingerprint = mix_bytes(seed ^ raw.body.len() as u64, raw.body);
+    fingerprint = mix_bytes(fingerprint, target.as_bytes());
     for (name, value) in raw.headers {
         // These headers tell apart calls with the same body.
         if name == http::header::AUTHORIZATION || name.as_str().starts_with("x-loomrec-") {
-            print = fold(print, value.as_bytes());
+            fingerprint = mix_bytes(fingerprint, value.as_bytes());
         }
     }
-    print
+    fingerprint
 }
 
 impl Remembered {
@@ -106,16 +106,18 @@ impl RequestCache {
         let Some(target) = raw.target().filter(|_| raw.body.len() <= LARGEST) else {
             return CachedRequest::New;
         };
-        let print = print_of(raw, target, self.seed);
+        let fingerprint = fingerprint_of(raw, target, self.seed);
         {
-            let shard = self.shard(print).lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(found) = shard.entries.get(&print).filter(|found| found.is(raw, target)) {
+            let shard = self.shard(fingerprint).lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(found) =
+                shard.entries.get(&fingerprint).filter(|found| found.is(raw, target))
+            {
                 return CachedRequest::Known(Arc::clone(&found.known));
             }
         }
-        let place = &self.first_seen[(print >> 32) as usize % FIRST_SEEN];
-        match place.swap(print, Ordering::Relaxed) == print {
-            true => CachedRequest::Again(RequestFingerprint(print)),
+        let place = &self.first_seen[(fingerprint >> 32) as usize % FIRST_SEEN];
+        match place.swap(fingerprint, Ordering::Relaxed) == fingerprint {
+            true => CachedRequest::Again(RequestFingerprint(fingerprint)),
             false => CachedRequest::New,
         }
     }
@@ -123,7 +125,7 @@ impl RequestCache {
     /// Caches what was observed of a request. The body of `raw` must not share a larger buffer.
     pub fn keep(
         &self,
-        print: &RequestFingerprint,
+        fingerprint: &RequestFingerprint,
         raw: &RequestRef<'_>,
         known: Arc<ParsedRequest>,
     ) {
@@ -134,35 +136,35 @@ impl RequestCache {
         if size > SHARD_BYTES / 2 {
             return;
         }
-        let mut shard = self.shard(print.0).lock().unwrap_or_else(PoisonError::into_inner);
-        if shard.remove(print.0) {
-            shard.order.retain(|other| *other != print.0);
+        let mut shard = self.shard(fingerprint.0).lock().unwrap_or_else(PoisonError::into_inner);
+        if shard.remove(fingerprint.0) {
+            shard.order.retain(|other| *other != fingerprint.0);
         }
         while shard.bytes + size > SHARD_BYTES {
             let Some(oldest) = shard.order.pop_front() else { break };
             shard.remove(oldest);
         }
         shard.bytes += size;
-        shard.order.push_back(print.0);
-        shard.entries.insert(print.0, entry);
+        shard.order.push_back(fingerprint.0);
+        shard.entries.insert(fingerprint.0, entry);
     }
 
-    fn shard(&self, print: u64) -> &Mutex<Shard> {
-        &self.shards[print as usize % SHARDS]
+    fn shard(&self, fingerprint: u64) -> &Mutex<Shard> {
+        &self.shards[fingerprint as usize % SHARDS]
     }
 }
 
 impl Shard {
     /// Removes an entry, but not its place in the order. Returns whether it was there.
-    fn remove(&mut self, print: u64) -> bool {
-        let removed = self.entries.remove(&print);
+    fn remove(&mut self, fingerprint: u64) -> bool {
+        let removed = self.entries.remove(&fingerprint);
         self.bytes -= removed.as_ref().map_or(0, Remembered::size);
         removed.is_some()
     }
 }
 
 /// Mixes bytes into a hash, 32 at a time.
-fn fold(seed: u64, bytes: &[u8]) -> u64 {
+fn mix_bytes(seed: u64, bytes: &[u8]) -> u64 {
     const KEYS: [u64; 4] = [
         0x9e37_79b9_7f4a_7c15,
         0xbf58_476d_1ce4_e5b9,

@@ -80,8 +80,8 @@ impl Scene {
     fn ask(&self, sent: &Sent) -> Option<Arc<ParsedRequest>> {
         match self.observer.memo.recall(&sent.raw()) {
             CachedRequest::Known(known) => Some(known),
-            CachedRequest::Again(print) => {
-                self.observer.memo.keep(&print, &sent.raw(), self.observe(sent));
+            CachedRequest::Again(fingerprint) => {
+                self.observer.memo.keep(&fingerprint, &sent.raw(), self.observe(sent));
                 None
             }
             CachedRequest::New => None,
@@ -98,7 +98,7 @@ impl Scene {
 }
 
 /// All that an engine sees of a request.
-fn told(known: &ParsedRequest) -> String {
+fn seen_by_engine(known: &ParsedRequest) -> String {
     format!("{:?} {:?}", known.route, known.redacted)
 }
 
@@ -117,7 +117,7 @@ fn request_is_known_when_it_comes_for_the_third_time() {
     assert!(scene.ask(&chat()).is_none(), "made once: only its hash is kept");
     assert!(scene.ask(&chat()).is_none(), "made twice: kept");
     let known = scene.ask(&chat()).unwrap();
-    assert_eq!(told(&known), told(&scene.observe(&chat())));
+    assert_eq!(seen_by_engine(&known), seen_by_engine(&scene.observe(&chat())));
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn request_is_known_when_only_a_header_without_any_part_in_it_differs() {
     let mut other = chat();
     other.headers.insert("content-length", HeaderValue::from_static("7"));
     let known = Scene::knowing(&chat()).ask(&other).unwrap();
-    assert_eq!(told(&known), told(&Scene::new().observe(&other)));
+    assert_eq!(seen_by_engine(&known), seen_by_engine(&Scene::new().observe(&other)));
 }
 
 #[test]
@@ -199,14 +199,14 @@ fn absolute_form_is_never_kept() {
 #[test]
 fn another_request_of_the_same_hash_is_not_taken_for_it() {
     let scene = Scene::knowing(&chat());
-    let print = RequestFingerprint(print_of(
+    let fingerprint = RequestFingerprint(fingerprint_of(
         &chat().raw(),
         "/v1/chat/completions",
         scene.observer.memo.seed,
     ));
     let other = Sent { body: Bytes::from_static(b"{}"), ..chat() };
     // As if both had the same hash: the later one replaces the first.
-    scene.observer.memo.keep(&print, &other.raw(), scene.observe(&other));
+    scene.observer.memo.keep(&fingerprint, &other.raw(), scene.observe(&other));
     assert!(scene.ask(&chat()).is_none());
 }
 
@@ -275,7 +275,7 @@ proptest! {
         for index in order {
             let sent = index.get(&sent);
             if let Some(known) = scene.ask(sent) {
-                prop_assert_eq!(told(&known), told(&scene.observe(sent)));
+                prop_assert_eq!(seen_by_engine(&known), seen_by_engine(&scene.observe(sent)));
             }
         }
     }

@@ -90,10 +90,10 @@ pub struct RerecordSender {
 }
 
 /// The outcome of one attempt.
-enum Tried {
+enum AttemptOutcome {
     Kept(AnswerChange),
     Unkept(String),
-    InVain(RejectReason),
+    Rejected(RejectReason),
 }
 
 impl RerecordSender {
@@ -189,17 +189,17 @@ impl RerecordSender {
                 return RerecordOutcome::Failed { retries, why };
             }
             let (why, after) = match self.attempt(order).await {
-                Tried::Kept(change) => return RerecordOutcome::Kept { retries, change },
-                Tried::Unkept(why) => return RerecordOutcome::Unkept(why),
-                Tried::InVain(RejectReason::Stopped) => return RerecordOutcome::Stopped,
-                Tried::InVain(RejectReason::Refused { why }) => {
+                AttemptOutcome::Kept(change) => return RerecordOutcome::Kept { retries, change },
+                AttemptOutcome::Unkept(why) => return RerecordOutcome::Unkept(why),
+                AttemptOutcome::Rejected(RejectReason::Stopped) => return RerecordOutcome::Stopped,
+                AttemptOutcome::Rejected(RejectReason::Refused { why }) => {
                     gate.refuse(&why);
                     return RerecordOutcome::Failed { retries, why };
                 }
-                Tried::InVain(RejectReason::Failed { why }) => {
+                AttemptOutcome::Rejected(RejectReason::Failed { why }) => {
                     return RerecordOutcome::Failed { retries, why };
                 }
-                Tried::InVain(RejectReason::Busy { why, after }) => (why, after),
+                AttemptOutcome::Rejected(RejectReason::Busy { why, after }) => (why, after),
             };
             if retries + 1 >= self.limits.tries {
                 return RerecordOutcome::Failed { retries, why };
@@ -223,7 +223,7 @@ impl RerecordSender {
     }
 
     /// Sends a request once.
-    async fn attempt(&self, order: &Arc<RerecordRequest>) -> Tried {
+    async fn attempt(&self, order: &Arc<RerecordRequest>) -> AttemptOutcome {
         let (tell, mut judged) = oneshot::channel();
         let (kept, recorded) = oneshot::channel();
         let judging = Arc::clone(order);
@@ -251,20 +251,20 @@ impl RerecordSender {
             keeps: Some(keeps),
             on_recorded,
         };
-        let asked = tokio::time::timeout(self.limits.timeout, self.drain(job, order)).await;
+        let drained = tokio::time::timeout(self.limits.timeout, self.drain(job, order)).await;
         judged.close();
-        match (judged.try_recv(), asked) {
+        match (judged.try_recv(), drained) {
             (Ok(Ok(change)), _) => match recorded.await {
-                Ok(Ok(())) => Tried::Kept(change),
-                Ok(Err(why)) => Tried::Unkept(why),
-                Err(_) => Tried::Unkept("store the exchange: its writer stopped".to_owned()),
+                Ok(Ok(())) => AttemptOutcome::Kept(change),
+                Ok(Err(why)) => AttemptOutcome::Unkept(why),
+                Err(_) => AttemptOutcome::Unkept("store the exchange: its writer stopped".to_owned()),
             },
-            (Ok(Err(bad)), _) => Tried::InVain(bad),
-            (Err(_), Ok(Err(error))) => Tried::InVain(self.unanswered(order, &error)),
+            (Ok(Err(bad)), _) => AttemptOutcome::Rejected(bad),
+            (Err(_), Ok(Err(error))) => AttemptOutcome::Rejected(self.unanswered(order, &error)),
             (Err(_), _) => {
                 let seconds = self.limits.timeout.as_secs();
                 let why = format!("the answer took longer than {seconds} s");
-                Tried::InVain(RejectReason::Busy { why, after: None })
+                AttemptOutcome::Rejected(RejectReason::Busy { why, after: None })
             }
         }
     }

@@ -25,15 +25,15 @@ use loomrec_store::{
 use task::{KeepResult, WaitingExchange, WriterTask, report_all};
 use work::WriterState;
 
-/// The most turns that the task of one call serves the queue. In the last one it hands the queue to
+/// The most times that the task of one call writes the queue. In the last one it hands the queue to
 /// the thread.
 const TURNS: usize = 16;
 
 /// A handle to the writer.
 pub struct RecordWriter {
     recording: Arc<SharedAppender>,
-    packer: FrameEncoder,
-    line: Mutex<Line>,
+    encoder: FrameEncoder,
+    queue: Mutex<WriteQueue>,
     /// Whether the thread is waiting for another process or for the storage, or is closing. It
     /// holds the recording meanwhile, so exchanges that finish then are handed to it.
     waits: Arc<AtomicBool>,
@@ -43,13 +43,13 @@ pub struct RecordWriter {
 
 /// The exchanges that are ready and not yet written.
 #[derive(Default)]
-struct Line {
+struct WriteQueue {
     waiting: Vec<WaitingExchange>,
     /// Whether the task of a call is writing, and will look here again.
-    served: bool,
+    is_being_written: bool,
 }
 
-fn gone() -> String {
+fn writer_stopped_error() -> String {
     "store the exchange: the recording is closed, or its writer stopped".to_owned()
 }
 
@@ -79,7 +79,7 @@ impl RecordWriter {
     ) -> std::io::Result<Self> {
         // Unbounded, because the clients bound the number of waiting exchanges.
         let (sender, tasks) = mpsc::channel();
-        let packer = recording
+        let encoder = recording
             .encoder(keeping != KeepPolicy::All)
             .keep_failures(keeping == KeepPolicy::LastRun);
         let recording = Arc::new(SharedAppender::start(recording, on_event)?);
@@ -89,8 +89,8 @@ impl RecordWriter {
             .name("loomrec-writer".to_owned())
             .spawn(move || state.run(&tasks))?;
         let (tasks, thread) = (Mutex::new(Some(sender)), Mutex::new(Some(thread)));
-        let line = Mutex::default();
-        Ok(Self { recording, packer, line, waits, tasks, thread })
+        let queue = Mutex::default();
+        Ok(Self { recording, encoder, queue, waits, tasks, thread })
     }
 
     /// Writes the exchange, and returns once it is on disk. None of `secrets` is written. `alone`
@@ -106,47 +106,47 @@ impl RecordWriter {
         alone: bool,
     ) -> KeepResult {
         let item = LogItem { name, entry, secrets };
-        let parcel = self.packer.encode(&item).map_err(|error| error.chain())?;
+        let frame = self.encoder.encode(&item).map_err(|error| error.chain())?;
         drop(item);
-        let (done, word) = oneshot::channel();
-        self.line().waiting.push(WaitingExchange { parcel, done });
+        let (done, result) = oneshot::channel();
+        self.queue().waiting.push(WaitingExchange { frame, done });
         if !alone {
             // Lets other calls that are at their end join the queue.
             tokio::task::yield_now().await;
         }
-        if self.claim() {
-            self.serve();
+        if self.claim_queue() {
+            self.write_queue();
         }
-        word.await.map_err(|_| gone())?
+        result.await.map_err(|_| writer_stopped_error())?
     }
 
-    fn line(&self) -> MutexGuard<'_, Line> {
-        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+    fn queue(&self) -> MutexGuard<'_, WriteQueue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Claims the queue. Returns whether the caller has to serve it.
-    fn claim(&self) -> bool {
-        let mut line = self.line();
-        let free = !line.waiting.is_empty() && !line.served;
-        line.served |= free;
+    /// Claims the queue. Returns whether the caller has to write it.
+    fn claim_queue(&self) -> bool {
+        let mut queue = self.queue();
+        let free = !queue.waiting.is_empty() && !queue.is_being_written;
+        queue.is_being_written |= free;
         free
     }
 
     /// Writes what is in the queue until it is empty. If more and more arrives, the thread takes
     /// over in the end, because the caller has its own client to answer.
-    fn serve(&self) {
-        let mut serving = Serving { writer: self, over: false };
+    fn write_queue(&self) {
+        let mut claim = QueueClaim { writer: self, over: false };
         for turn in 1.. {
-            let mut line = self.line();
-            if line.waiting.is_empty() {
-                line.served = false;
-                serving.over = true;
+            let mut queue = self.queue();
+            if queue.waiting.is_empty() {
+                queue.is_being_written = false;
+                claim.over = true;
                 return;
             }
-            let batch = std::mem::take(&mut line.waiting);
-            line.served = turn < TURNS;
-            serving.over = turn == TURNS;
-            drop(line);
+            let batch = std::mem::take(&mut queue.waiting);
+            queue.is_being_written = turn < TURNS;
+            claim.over = turn == TURNS;
+            drop(queue);
             let left = if turn < TURNS { self.keep_now(batch) } else { Err(batch) };
             if let Err(batch) = left {
                 // If the thread is gone, the dropped senders wake those who wait.
@@ -181,9 +181,9 @@ impl RecordWriter {
     /// # Errors
     /// The reason why the recording does not hold everything that was stored in it.
     pub async fn close(&self) -> Result<(), String> {
-        if self.claim() {
+        if self.claim_queue() {
             // These exchanges belong to calls whose tasks are gone.
-            self.serve();
+            self.write_queue();
         }
         self.stop();
         let Some(thread) = self.take_thread() else { return Ok(()) };
@@ -217,23 +217,23 @@ impl Drop for RecordWriter {
     }
 }
 
-/// The serving of the queue by one call's task.
-struct Serving<'a> {
+/// The claim of one call's task to the queue, which it writes.
+struct QueueClaim<'a> {
     writer: &'a RecordWriter,
-    /// Whether another task may already serve the queue.
+    /// Whether another task may already write the queue.
     over: bool,
 }
 
-impl Drop for Serving<'_> {
+impl Drop for QueueClaim<'_> {
     fn drop(&mut self) {
         if self.over {
             return;
         }
         // The task panicked. The exchanges behind it in the queue must not wait for ever.
-        let mut line = self.writer.line();
-        line.served = false;
-        let left = std::mem::take(&mut line.waiting);
-        drop(line);
+        let mut queue = self.writer.queue();
+        queue.is_being_written = false;
+        let left = std::mem::take(&mut queue.waiting);
+        drop(queue);
         if !left.is_empty() {
             // If the thread is gone, the dropped senders wake those who wait.
             let _ = self.writer.send(WriterTask::Keep(left));
@@ -243,7 +243,7 @@ impl Drop for Serving<'_> {
 
 impl AsMut<EncodedFrame> for WaitingExchange {
     fn as_mut(&mut self) -> &mut EncodedFrame {
-        &mut self.parcel
+        &mut self.frame
     }
 }
 

@@ -10,7 +10,7 @@ use loomrec_store::RunChoice;
 
 struct Scene {
     writer: Arc<RecordWriter>,
-    told: Arc<Mutex<Vec<String>>>,
+    events: Arc<Mutex<Vec<String>>>,
     path: PathBuf,
     _folder: tempfile::TempDir,
 }
@@ -25,13 +25,13 @@ impl Scene {
             &IdentityRules::default(),
         )
         .unwrap();
-        let told = Arc::<Mutex<Vec<String>>>::default();
-        let said = Arc::clone(&told);
-        let on_told: OnAppenderEvent =
-            Arc::new(move |told| said.lock().unwrap().push(format!("{told:?}")));
+        let events = Arc::<Mutex<Vec<String>>>::default();
+        let sink = Arc::clone(&events);
+        let on_event: OnAppenderEvent =
+            Arc::new(move |event| sink.lock().unwrap().push(format!("{event:?}")));
         let writer =
-            Arc::new(RecordWriter::start(recording, KeepPolicy::Successes, on_told).unwrap());
-        Self { writer, told, path, _folder: folder }
+            Arc::new(RecordWriter::start(recording, KeepPolicy::Successes, on_event).unwrap());
+        Self { writer, events, path, _folder: folder }
     }
 
     /// Stores one exchange, in a task of its own.
@@ -97,17 +97,17 @@ async fn while_another_holds_the_lock_the_thread_waits_and_the_tasks_go_on() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn calls_whose_tasks_are_gone_are_written_at_the_close() {
     let scene = Scene::new();
-    let packer = scene.writer.packer.clone();
+    let encoder = scene.writer.encoder.clone();
     let entry = Entry { content: Some("left".to_owned()), ..Entry::default() };
     let name = EntryName::step("step").unwrap();
-    let parcel = packer.encode(&LogItem { name, entry, secrets: Arc::default() }).unwrap();
-    let (done, word) = oneshot::channel();
-    scene.writer.line().waiting.push(WaitingExchange { parcel, done });
+    let frame = encoder.encode(&LogItem { name, entry, secrets: Arc::default() }).unwrap();
+    let (done, result) = oneshot::channel();
+    scene.writer.queue().waiting.push(WaitingExchange { frame, done });
     scene.writer.close().await.unwrap();
-    assert_eq!(word.await.unwrap(), Ok(()));
+    assert_eq!(result.await.unwrap(), Ok(()));
     assert_eq!(contents(&scene.path), ["left"]);
     assert!(scene.keep("step", "late").await.unwrap().is_err());
-    assert_eq!(*scene.told.lock().unwrap(), Vec::<String>::new());
+    assert_eq!(*scene.events.lock().unwrap(), Vec::<String>::new());
 }
 
 /// A waker that panics.
@@ -125,41 +125,41 @@ impl Scene {
         let entry = Entry { content: Some("mine".to_owned()), ..Entry::default() };
         let name = EntryName::step("mine").unwrap();
         let item = LogItem { name, entry, secrets: Arc::default() };
-        let parcel = self.writer.packer.encode(&item).unwrap();
-        let (done, mut word) = oneshot::channel();
+        let frame = self.writer.encoder.encode(&item).unwrap();
+        let (done, mut result) = oneshot::channel();
         let waker = Waker::from(Arc::new(Panics));
-        assert!(Pin::new(&mut word).poll(&mut Context::from_waker(&waker)).is_pending());
-        self.writer.line().waiting.push(WaitingExchange { parcel, done });
-        word
+        assert!(Pin::new(&mut result).poll(&mut Context::from_waker(&waker)).is_pending());
+        self.writer.queue().waiting.push(WaitingExchange { frame, done });
+        result
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn later_calls_are_served_when_the_task_that_served_panicked() {
+async fn later_calls_are_written_when_the_task_that_wrote_panicked() {
     let scene = Scene::new();
-    let word = scene.lay_mine();
+    let result = scene.lay_mine();
     assert!(scene.keep("step", "unlucky").await.unwrap_err().is_panic());
     let patience = Duration::from_secs(20);
     let later = tokio::time::timeout(patience, scene.keep("step", "later")).await;
     assert_eq!(later.expect("it waits for ever").unwrap(), Ok(()));
-    drop(word);
+    drop(result);
     scene.writer.close().await.unwrap();
     assert_eq!(contents(&scene.path), ["later", "mine", "unlucky"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn those_in_line_behind_a_panic_are_the_threads() {
+async fn exchanges_queued_behind_a_panic_go_to_the_thread() {
     let scene = Scene::new();
-    scene.writer.line().served = true;
+    scene.writer.queue().is_being_written = true;
     let behind = scene.keep("step", "behind");
-    while scene.writer.line().waiting.is_empty() {
+    while scene.writer.queue().waiting.is_empty() {
         tokio::task::yield_now().await;
     }
-    // The call is in the queue, which another task serves. That task panics now.
-    drop(Serving { writer: &scene.writer, over: false });
+    // The call is in the queue, which another task writes. That task panics now.
+    drop(QueueClaim { writer: &scene.writer, over: false });
     let patience = Duration::from_secs(20);
-    let word = tokio::time::timeout(patience, behind).await;
-    assert_eq!(word.expect("it waits for ever").unwrap(), Ok(()));
+    let result = tokio::time::timeout(patience, behind).await;
+    assert_eq!(result.expect("it waits for ever").unwrap(), Ok(()));
     assert_eq!(scene.keep("step", "later").await.unwrap(), Ok(()));
     scene.writer.close().await.unwrap();
     assert_eq!(contents(&scene.path), ["behind", "later"]);

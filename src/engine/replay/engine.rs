@@ -220,14 +220,14 @@ impl ReplayEngine {
         shape: Provider,
         arrived: Instant,
     ) -> Option<Result<ScriptAnswer, NoScriptedResponse>> {
-        let told = match self.script.as_ref()?.answer(observed, shape) {
-            Ok(told) => told,
+        let scripted = match self.script.as_ref()?.answer(observed, shape) {
+            Ok(scripted) => scripted,
             Err(why) => return Some(Err(why)),
         };
-        let (call, streamed) = (told.call, told.rendered.streamed);
+        let (call, streamed) = (scripted.call, scripted.rendered.streamed);
         let label = call.map(|call| format!("script#{call}"));
         let label = label.and_then(|label| HeaderValue::from_str(&label).ok());
-        let answer = Arc::new(ReadyResponse::of(told.rendered.delivery, label.as_ref()));
+        let answer = Arc::new(ReadyResponse::of(scripted.rendered.delivery, label.as_ref()));
         let schedule = self.latency.scripted(answer.times(), call.unwrap_or(0));
         let mut response = respond(answer, schedule, arrived);
         response.headers_mut().insert(MATCHED_BY, HeaderValue::from_static("script"));

@@ -49,7 +49,7 @@ impl Matcher {
     /// and what is declared.
     pub fn faulty(&self) -> impl Iterator<Item = FaultyTake<'_>> {
         self.takes.iter().filter_map(|take| {
-            let declared = take.trouble()?.words();
+            let declared = take.declared_fault()?.words();
             let entry = self.name_of(take).take_key(take.number());
             Some(FaultyTake { label: &self.labels[take.source()], entry, declared })
         })
@@ -59,15 +59,15 @@ impl Matcher {
     /// `faults_use_takes`, so does any fault that the entry declares and that the client may take
     /// for a success.
     pub fn is_used_by(&self, take: &ReplayTake, decided: &DecidedFault) -> bool {
-        let Some(trouble) = take.trouble() else { return false };
+        let Some(declared_fault) = take.declared_fault() else { return false };
         let is_own = match decided.source {
             FaultSource::Entry => true,
             FaultSource::Chaos => {
-                trouble.rates().is_some_and(|rates| rates.has_rate(&decided.rule))
+                declared_fault.rates().is_some_and(|rates| rates.has_rate(&decided.rule))
             }
             _ => false,
         };
-        let is_alone = trouble.is_alone() && decided.source == FaultSource::Entry;
+        let is_alone = declared_fault.is_alone() && decided.source == FaultSource::Entry;
         is_alone || (is_own && self.faults_use_takes && decided.fault.may_succeed())
     }
 

@@ -214,7 +214,7 @@ impl Matcher {
             entry: name.take_key(number),
             why,
         })?;
-        self.has_trouble |= take.trouble().is_some();
+        self.has_declared_fault |= take.declared_fault().is_some();
         self.takes.push(if unchecked.is_some() { take.without_check() } else { take });
         self.put_in_group(key, under.step);
         Ok(())

@@ -95,7 +95,7 @@ pub struct Matcher {
     pub(super) names: NameIds,
     pub(super) upstreams: BTreeSet<String>,
     /// Whether any entry declares a fault.
-    pub(super) has_trouble: bool,
+    pub(super) has_declared_fault: bool,
     /// Whether a fault of an entry that does not end its call with an error uses up the take.
     pub(super) faults_use_takes: bool,
     /// The recorded requests, if all keys are made under one set of rules.
@@ -103,7 +103,7 @@ pub struct Matcher {
 }
 
 /// A call, with its names as the ids that takes are kept under.
-struct Asked<'a> {
+struct CallQuery<'a> {
     observed: &'a NormalizedRequest,
     session: Option<NameId>,
     step: Option<NameId>,
@@ -156,16 +156,16 @@ impl Matcher {
                 &all
             }
         };
-        let asked = self.asked(observed);
-        if let Some(step) = asked.step.filter(|step| self.steps.contains(*step)) {
-            return self.find_in_step(step, groups, &asked);
+        let query = self.call_query(observed);
+        if let Some(step) = query.step.filter(|step| self.steps.contains(*step)) {
+            return self.find_in_step(step, groups, &query);
         }
         // A call without a step id prefers takes that were recorded without one.
         let kinds = [Some(PoolKind::Plain), observed.step.is_none().then_some(PoolKind::Stepped)];
         let mut reason = None;
         for group in groups {
             for kind in kinds.into_iter().flatten() {
-                match self.choose(*group, &asked, kind) {
+                match self.choose(*group, &query, kind) {
                     Choice::Take(take) => return Ok(self.hit(take, MatchedBy::RequestHash)),
                     Choice::Incomplete => reason = Some(MissReason::Incomplete),
                     Choice::Exhausted => reason = reason.or(Some(MissReason::Exhausted)),
@@ -173,17 +173,17 @@ impl Matcher {
                 }
             }
         }
-        Err(reason.unwrap_or_else(|| self.why_none(groups, &asked)))
+        Err(reason.unwrap_or_else(|| self.why_none(groups, &query)))
     }
 
-    fn asked<'a>(&self, observed: &'a NormalizedRequest) -> Asked<'a> {
+    fn call_query<'a>(&self, observed: &'a NormalizedRequest) -> CallQuery<'a> {
         let id = |name: &str| self.names.find(name);
         let mount = match &observed.call.target {
             Some(_) => CallMount::Any,
             None => id(loomrec_provider::mount(&observed.request.path))
                 .map_or(CallMount::Unknown, CallMount::Known),
         };
-        Asked {
+        CallQuery {
             observed,
             session: observed.session.as_deref().and_then(id),
             step: observed.step.as_deref().and_then(id),
@@ -198,11 +198,11 @@ impl Matcher {
         &self,
         step: NameId,
         groups: &[u32],
-        asked: &Asked<'_>,
+        query: &CallQuery<'_>,
     ) -> Result<TakeMatch<'_>, MissReason> {
         let mut exhausted = false;
         for group in groups.iter().copied().chain(self.steps.unchecked(step)) {
-            match self.choose(group, asked, PoolKind::Step(step)) {
+            match self.choose(group, query, PoolKind::Step(step)) {
                 Choice::Take(take) => return Ok(self.hit(take, MatchedBy::StepId)),
                 Choice::Incomplete => {
                     return Err(MissReason::Incomplete);
@@ -218,17 +218,17 @@ impl Matcher {
     }
 
     /// Uses up the first take of `group` that is of this kind and may be given to this call.
-    fn choose(&self, group: u32, asked: &Asked<'_>, kind: PoolKind) -> Choice {
+    fn choose(&self, group: u32, query: &CallQuery<'_>, kind: PoolKind) -> Choice {
         let home = &self.groups[group as usize];
         let take = |position: usize| &self.takes[home.takes()[position] as usize];
         let repeat = |take: &ReplayTake| match take.is_fault_alone() {
             true => Repeat::Last,
             false => self.repeat[take.source()],
         };
-        let members = || self.members(group, asked, kind);
-        let key = (PoolKey { kind, spot: asked.spot }, home.takes().len());
-        let next = home.with_progress(asked.observed.session.as_deref(), |progress| {
-            progress.next(key, asked.wanted, repeat, members, take)
+        let members = || self.members(group, query, kind);
+        let key = (PoolKey { kind, spot: query.spot }, home.takes().len());
+        let next = home.with_progress(query.observed.session.as_deref(), |progress| {
+            progress.next(key, query.wanted, repeat, members, take)
         });
         let position = match next {
             PoolChoice::Take(position) => position,
@@ -241,13 +241,13 @@ impl Matcher {
 
     /// Returns the takes of `group` that are of this kind and may be given to this call: those of
     /// its session, or, if there are none, those without a session.
-    fn members(&self, group: u32, asked: &Asked<'_>, kind: PoolKind) -> TakeSet {
+    fn members(&self, group: u32, query: &CallQuery<'_>, kind: PoolKind) -> TakeSet {
         let home = &self.groups[group as usize];
         let all = home.takes().len();
         let take = |position: usize| &self.takes[home.takes()[position] as usize];
         let answers =
-            |position: usize| kind.holds(take(position)) && asked.spot.holds(take(position));
-        if let Some(session) = asked.session {
+            |position: usize| kind.holds(take(position)) && query.spot.holds(take(position));
+        if let Some(session) = query.session {
             let own = home.own(session, |take| self.session_of(take));
             let own = TakeSet::of(own.iter().copied(), all, answers);
             if !own.is_empty() {
@@ -295,17 +295,17 @@ impl Matcher {
     }
 
     /// Returns why a request that no pool has a take for is not answered.
-    fn why_none(&self, groups: &[u32], asked: &Asked<'_>) -> MissReason {
+    fn why_none(&self, groups: &[u32], query: &CallQuery<'_>) -> MissReason {
         let takes = groups.iter().flat_map(|&group| self.groups[group as usize].takes());
         let members = || takes.clone().map(|&take| &self.takes[take as usize]);
-        if members().any(|take| asked.spot.holds(take)) {
+        if members().any(|take| query.spot.holds(take)) {
             return MissReason::OtherSession;
         }
-        let upstream = asked.spot.upstream;
+        let upstream = query.spot.upstream;
         if members().any(|take| take.under.upstream.is_some() && take.under.upstream != upstream) {
             return MissReason::OtherUpstream;
         }
-        let observed = asked.observed;
+        let observed = query.observed;
         let plain = IdentityRules::default();
         let strict = observed.key(&plain);
         let index = self.rules.iter().position(|rules| *rules == plain);
@@ -346,8 +346,8 @@ impl Matcher {
     }
 
     /// Whether any entry declares a fault.
-    pub fn has_trouble(&self) -> bool {
-        self.has_trouble
+    pub fn has_declared_fault(&self) -> bool {
+        self.has_declared_fault
     }
 
     /// Returns the step ids that takes were recorded under, in order.

@@ -30,7 +30,7 @@ pub struct MissedRequests {
     path: PathBuf,
     /// The rules that the first recording makes keys under: that recording is to hold the requests.
     rules: IdentityRules,
-    packer: FrameEncoder,
+    encoder: FrameEncoder,
     place: usize,
     /// The most times that one request is kept: as often as any request was recorded.
     most: usize,
@@ -69,10 +69,10 @@ impl MissedRequests {
         let meta = RecordingMeta::waiting(&rules, PendingKind::Answers);
         loomrec_store::create(path, &meta, std::iter::empty::<Result<_, StoreError>>(), true)?;
         let recorder = RecordingAppender::open(path, &RunChoice::New, &rules)?;
-        let (packer, place) = (recorder.encoder(false), recorder.place());
+        let (encoder, place) = (recorder.encoder(false), recorder.place());
         let state = Mutex::new(State { recorder: Some(recorder), kept: HashMap::new() });
         let most = matcher.groups.iter().map(|group| group.takes().len()).max().unwrap_or(1);
-        Ok(Self { path: path.to_owned(), rules, packer, place, most, state })
+        Ok(Self { path: path.to_owned(), rules, encoder, place, most, state })
     }
 
     /// Returns the path of the file.
@@ -101,7 +101,7 @@ impl MissedRequests {
         error: &RecordingMismatchError,
         recorded_at: String,
     ) -> Result<(), StoreError> {
-        let Some(reason) = word(error.reason) else { return Ok(()) };
+        let Some(reason) = pending_reason(error.reason) else { return Ok(()) };
         let key = observed.key(&self.rules);
         let name = match observed.step.as_deref().map(EntryName::step) {
             None => EntryName::Hash(key.clone()),
@@ -128,12 +128,12 @@ impl MissedRequests {
             ..Entry::default()
         };
         PendingChange { reason: reason.to_owned(), replaces: None }.mark(&mut entry);
-        let mut parcel =
-            self.packer.encode(&LogItem { name, entry, secrets: Arc::clone(secrets) })?;
+        let mut frame =
+            self.encoder.encode(&LogItem { name, entry, secrets: Arc::clone(secrets) })?;
         copies.count += 1;
         copies.sessions.insert(observed.session.clone());
         match &mut state.recorder {
-            Some(recorder) => recorder.keep(std::slice::from_mut(&mut parcel)),
+            Some(recorder) => recorder.keep(std::slice::from_mut(&mut frame)),
             None => Ok(()),
         }
     }
@@ -183,7 +183,7 @@ impl MissedRequests {
 }
 
 /// Returns the word of a pending call for why it was missed; `None` if a new answer does not help.
-fn word(reason: MissReason) -> Option<&'static str> {
+fn pending_reason(reason: MissReason) -> Option<&'static str> {
     Some(match reason {
         MissReason::Drifted => "drifted",
         MissReason::Unknown => "unknown",

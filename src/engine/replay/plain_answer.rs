@@ -3,7 +3,7 @@
 
 use http::{HeaderMap, HeaderValue, StatusCode};
 
-use super::response_draft::{ResponseDraft, asked};
+use super::response_draft::{ResponseDraft, response_format_of};
 use loomrec_provider::Answer;
 use loomrec_recording::body::Chunk;
 use loomrec_recording::entry::ResponseEnd;
@@ -19,17 +19,17 @@ pub(super) fn build(
     seed: &str,
     at_ms: f64,
 ) -> Result<ResponseDraft, String> {
-    let asked = asked(observed);
-    let body = loomrec_provider::write(&asked, answer, seed).map_err(|error| error.to_string())?;
+    let format = response_format_of(observed);
+    let body = loomrec_provider::write(&format, answer, seed).map_err(|error| error.to_string())?;
     let chunk = |data: Vec<u8>| Chunk { at_ms, data: data.into() };
     let mut headers = HeaderMap::new();
     let (media, chunks) = if observed.call.streamed {
         let events =
-            loomrec_provider::to_stream(&asked, &body).map_err(|error| error.to_string())?;
-        (asked.framing.media(), events.into_iter().map(chunk).collect())
+            loomrec_provider::to_stream(&format, &body).map_err(|error| error.to_string())?;
+        (format.framing.media(), events.into_iter().map(chunk).collect())
     } else {
         headers.insert(http::header::CONTENT_LENGTH, HeaderValue::from(body.len()));
-        (asked.media(), vec![chunk(body)])
+        (format.media(), vec![chunk(body)])
     };
     headers.insert(http::header::CONTENT_TYPE, HeaderValue::from_static(media));
     Ok(ResponseDraft { status: StatusCode::OK, headers, chunks, end: ResponseEnd::Complete })

@@ -127,18 +127,18 @@ impl ResponseDraft {
                 .to_owned());
         }
         let bytes = self.joined();
-        let asked = asked(observed);
+        let format = response_format_of(observed);
         let at_ms = self.last_ms();
         let chunk = |data: Vec<u8>| Chunk { at_ms, data: data.into() };
         let (media, chunks) = if observed.call.streamed {
             let events =
-                loomrec_provider::to_stream(&asked, &bytes).map_err(|error| error.to_string())?;
-            (asked.framing.media(), events.into_iter().map(chunk).collect())
+                loomrec_provider::to_stream(&format, &bytes).map_err(|error| error.to_string())?;
+            (format.framing.media(), events.into_iter().map(chunk).collect())
         } else {
-            let framing = Framing::answered(asked.operation, self.media(), &bytes);
+            let framing = Framing::answered(format.operation, self.media(), &bytes);
             let body =
-                loomrec_provider::to_complete(&asked, framing.unwrap_or(asked.framing), &bytes);
-            (asked.media(), vec![chunk(body.map_err(|error| error.to_string())?)])
+                loomrec_provider::to_complete(&format, framing.unwrap_or(format.framing), &bytes);
+            (format.media(), vec![chunk(body.map_err(|error| error.to_string())?)])
         };
         self.headers.insert(http::header::CONTENT_TYPE, HeaderValue::from_static(media));
         if observed.call.streamed {
@@ -155,12 +155,12 @@ impl ResponseDraft {
     /// no stream, stays as it is.
     pub(super) fn reframe(&mut self, observed: &NormalizedRequest) -> Result<(), String> {
         let bytes = self.joined();
-        let asked = asked(observed);
-        let from = Framing::answered(asked.operation, self.media(), &bytes);
-        let Some(from) = from.filter(|from| *from != asked.framing) else { return Ok(()) };
+        let format = response_format_of(observed);
+        let from = Framing::answered(format.operation, self.media(), &bytes);
+        let Some(from) = from.filter(|from| *from != format.framing) else { return Ok(()) };
         let whole = self.end == ResponseEnd::Complete;
         let events =
-            loomrec_provider::reframe(asked.operation, (from, asked.framing), &bytes, whole)
+            loomrec_provider::reframe(format.operation, (from, format.framing), &bytes, whole)
                 .map_err(|error| error.to_string())?;
         let mut arrived = 0;
         let arrivals = self.chunks.iter().map(|chunk| {
@@ -174,7 +174,7 @@ impl ResponseDraft {
             Chunk { at_ms, data: data.into() }
         });
         self.chunks = chunks.collect();
-        let media = HeaderValue::from_static(asked.framing.media());
+        let media = HeaderValue::from_static(format.framing.media());
         self.headers.insert(http::header::CONTENT_TYPE, media);
         self.headers.remove(CONTENT_LENGTH);
         Ok(())
@@ -210,7 +210,7 @@ fn length_of(value: &HeaderValue) -> Option<u64> {
 }
 
 /// Returns the form that a call asks for.
-pub(super) fn asked(observed: &NormalizedRequest) -> ResponseFormat<'_> {
+pub(super) fn response_format_of(observed: &NormalizedRequest) -> ResponseFormat<'_> {
     let request = &observed.request;
     ResponseFormat::of(&observed.call, &observed.upstream, &request.query, &request.body)
 }

@@ -37,7 +37,7 @@ pub struct ReplayTake {
     pub(super) servable: bool,
     /// Whether it may answer another request than its entry shows.
     unchecked: bool,
-    is_well: bool,
+    is_success: bool,
     is_plain: bool,
     /// Whether its body was seen to decode to too many bytes.
     is_too_large: AtomicBool,
@@ -66,7 +66,7 @@ struct Details {
     /// What the nearest call is chosen by, if the request is recorded.
     sketch: Option<RequestSketch>,
     /// The fault that the entry declares.
-    trouble: Option<DeclaredFault>,
+    declared_fault: Option<DeclaredFault>,
 }
 
 /// What is kept of an entry, to answer with it and to read it again.
@@ -114,17 +114,17 @@ impl ReplayTake {
         sketch: Option<RequestSketch>,
         mut entry: Entry,
     ) -> Result<Self, String> {
-        let trouble = DeclaredFault::of(&mut entry)?;
+        let declared_fault = DeclaredFault::of(&mut entry)?;
         let servable = entry.is_servable();
         let details = Details {
             usage: entry.usage.unwrap_or_default(),
             cost_usd: entry.cost_usd.unwrap_or(0.0),
             latency_ms: entry.latency_ms,
             sketch,
-            trouble,
+            declared_fault,
         };
         let answer = TakeAnswer::of(name, entry);
-        let (is_well, is_plain) = (answer.is_well(), matches!(answer, TakeAnswer::Words(_)));
+        let (is_success, is_plain) = (answer.is_success(), matches!(answer, TakeAnswer::Words(_)));
         let TakeOrigin { source, name, place, text } = origin;
         Ok(Self {
             name,
@@ -133,7 +133,7 @@ impl ReplayTake {
             form,
             servable,
             unchecked: false,
-            is_well,
+            is_success,
             is_plain,
             is_too_large: AtomicBool::new(false),
             under,
@@ -209,7 +209,9 @@ impl ReplayTake {
         };
         match answer {
             TakeAnswer::Wire(answer) => self.in_form(answer, wanted, accept_encoding, room),
-            TakeAnswer::Words(words) => Ok(TakeDelivery::Ready(self.say(words, name, observed)?)),
+            TakeAnswer::Words(words) => {
+                Ok(TakeDelivery::Ready(self.render_plain_answer(words, name, observed)?))
+            }
             TakeAnswer::Nothing(why) => Err((*why).to_owned().into()),
             TakeAnswer::Unusable(why) => Err(why.to_string().into()),
         }
@@ -252,7 +254,7 @@ impl ReplayTake {
     }
 
     /// Returns what was said, in the shape of the call's operation.
-    fn say(
+    fn render_plain_answer(
         &self,
         words: &PlainAnswer,
         name: &dyn Fn() -> EntryName,
@@ -272,18 +274,18 @@ impl ReplayTake {
     }
 
     /// Returns the fault and the rates of chaos that its entry declares.
-    pub fn trouble(&self) -> Option<&DeclaredFault> {
-        self.details.as_ref()?.trouble.as_ref()
+    pub fn declared_fault(&self) -> Option<&DeclaredFault> {
+        self.details.as_ref()?.declared_fault.as_ref()
     }
 
     /// Whether its entry has a fault and no answer. Such a fault happens at every call.
     pub(super) fn is_fault_alone(&self) -> bool {
-        self.trouble().is_some_and(DeclaredFault::is_alone)
+        self.declared_fault().is_some_and(DeclaredFault::is_alone)
     }
 
     /// Whether its answer is a good one: not an error, and not cut.
-    pub fn is_well(&self) -> bool {
-        self.is_well
+    pub fn is_success(&self) -> bool {
+        self.is_success
     }
 
     /// Returns the same take, marked as one of an entry that cannot be checked.
@@ -323,7 +325,7 @@ impl Details {
             && self.cost_usd == 0.0
             && self.latency_ms.is_none()
             && self.sketch.is_none()
-            && self.trouble.is_none()
+            && self.declared_fault.is_none()
     }
 }
 

@@ -56,7 +56,7 @@ impl TakeAnswer {
     }
 
     /// Whether it is a good answer: not an error, and not cut.
-    pub(super) fn is_well(&self) -> bool {
+    pub(super) fn is_success(&self) -> bool {
         match self {
             Self::Wire(prepared) => prepared.status.as_u16() < 400 && prepared.cut().is_none(),
             Self::Words(_) => true,

@@ -20,7 +20,10 @@ pub(super) fn backoff(retries: u32, key: &str) -> Duration {
 }
 
 /// Returns the wait that an answer asks for: in milliseconds, in seconds, or until a date.
-pub(super) fn asked(headers: &[(String, String)], now: OffsetDateTime) -> Option<Duration> {
+pub(super) fn requested_wait(
+    headers: &[(String, String)],
+    now: OffsetDateTime,
+) -> Option<Duration> {
     let value = |name: &str| {
         let found = headers.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value.trim())
@@ -46,7 +49,7 @@ mod tests {
     fn after(headers: &[(&str, &str)]) -> Option<Duration> {
         let headers: Vec<_> =
             headers.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
-        asked(&headers, OffsetDateTime::UNIX_EPOCH)
+        requested_wait(&headers, OffsetDateTime::UNIX_EPOCH)
     }
 
     #[test]

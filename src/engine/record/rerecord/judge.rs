@@ -121,7 +121,7 @@ fn bad_status(response: &RecordedResponse) -> RejectReason {
     };
     match status {
         408 | 409 | 425 | 429 | 500 | 502 | 503 | 504 | 529 => {
-            let after = backoff::asked(&response.headers, OffsetDateTime::now_utc());
+            let after = backoff::requested_wait(&response.headers, OffsetDateTime::now_utc());
             RejectReason::Busy { why, after }
         }
         401 => RejectReason::Refused { why },

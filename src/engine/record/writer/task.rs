@@ -14,7 +14,7 @@ pub(super) enum WriterTask {
 
 /// An exchange that waits to be written, and the sender of its result.
 pub(super) struct WaitingExchange {
-    pub(super) parcel: EncodedFrame,
+    pub(super) frame: EncodedFrame,
     pub(super) done: oneshot::Sender<KeepResult>,
 }
 
@@ -26,9 +26,9 @@ pub(super) fn report_all(
     batch: impl Iterator<Item = WaitingExchange>,
     outcome: &Result<(), StoreError>,
 ) {
-    let word = outcome.as_ref().copied().map_err(|error| error.chain());
+    let result = outcome.as_ref().copied().map_err(|error| error.chain());
     for waiting in batch {
         // A receiver that is gone has no client to answer any more.
-        drop(waiting.done.send(word.clone()));
+        drop(waiting.done.send(result.clone()));
     }
 }

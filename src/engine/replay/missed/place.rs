@@ -68,7 +68,7 @@ pub(super) fn calls(
         });
     }
     pairs.sort();
-    give(&mut calls, &pairs, matcher);
+    assign_takes(&mut calls, &pairs, matcher);
     leave_out_copies(&mut calls);
     Ok(calls)
 }
@@ -116,7 +116,7 @@ fn is_like(apart: RequestDistance) -> bool {
 }
 
 /// Assigns a take to each call.
-fn give(calls: &mut [MissedCall], pairs: &[Pair], matcher: &Matcher) {
+fn assign_takes(calls: &mut [MissedCall], pairs: &[Pair], matcher: &Matcher) {
     let mut taken: HashSet<usize> = HashSet::new();
     let mut given: HashSet<usize> = HashSet::new();
     for pair in pairs {

@@ -6,7 +6,7 @@ use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
 use super::entry::{ScriptEntry, ScriptFailure};
-use crate::replay::response_draft::{ResponseDraft, asked};
+use crate::replay::response_draft::{ResponseDraft, response_format_of};
 use loomrec_provider::{
     Answer, AnswerPart, ErrorRequest, EventFrame, Provider, ResponseFormat, StreamError, TokenUsage,
 };
@@ -39,7 +39,7 @@ struct Call<'a> {
 /// Bytes of a stream, unchanged.
 struct Raw<'a> {
     /// The number of parts before them.
-    behind: usize,
+    parts_before: usize,
     due: f64,
     bytes: &'a Bytes,
 }
@@ -74,7 +74,7 @@ impl<'a> Call<'a> {
         match entry {
             ScriptEntry::Usage(usage) => self.usage = Some(*usage),
             ScriptEntry::RawChunk(bytes) => {
-                self.raw.push(Raw { behind: self.parts.len(), due: self.end, bytes });
+                self.raw.push(Raw { parts_before: self.parts.len(), due: self.end, bytes });
             }
             ScriptEntry::Finish(reason) => self.finish = Some(reason),
             ScriptEntry::Error(failure) => self.failure = Some(failure),
@@ -118,18 +118,18 @@ impl RenderedResponse {
         if let Some(failure) = call.failure.filter(|_| nothing_said || !streamed) {
             return Ok(Self::failed(failure, observed, shape, call.end));
         }
-        let asked = asked(observed);
+        let format = response_format_of(observed);
         let chunks = match (streamed, call.is_raw()) {
-            (true, false) => stream(&call, &asked, seed)?,
+            (true, false) => stream(&call, &format, seed)?,
             (false, false) => {
                 let answer = loomrec_provider::whole(&call.parts, &call.rest());
-                let body = loomrec_provider::write(&asked, &answer, seed)
+                let body = loomrec_provider::write(&format, &answer, seed)
                     .map_err(|why| why.to_string())?;
                 vec![Chunk { at_ms: call.end, data: body.into() }]
             }
-            (_, true) => raw(&call, &asked),
+            (_, true) => raw(&call, &format),
         };
-        let media = if streamed { asked.framing.media() } else { asked.media() };
+        let media = if streamed { format.framing.media() } else { format.media() };
         Ok(Self { delivery: delivery(StatusCode::OK, media, chunks, !streamed), streamed })
     }
 
@@ -148,7 +148,7 @@ impl RenderedResponse {
         shape: Provider,
         at_ms: f64,
     ) -> Self {
-        let framing = observed.call.streamed.then(|| asked(observed).framing);
+        let framing = observed.call.streamed.then(|| response_format_of(observed).framing);
         let error = ErrorRequest {
             kind: failure.kind.as_deref(),
             message: Some(&failure.message),
@@ -185,24 +185,24 @@ fn delivery(
 }
 
 /// Returns the raw bytes alone, and the error that ends them.
-fn raw(call: &Call<'_>, asked: &ResponseFormat<'_>) -> Vec<Chunk> {
+fn raw(call: &Call<'_>, format: &ResponseFormat<'_>) -> Vec<Chunk> {
     let bytes = call.raw.iter().map(|raw| Chunk { at_ms: raw.due, data: raw.bytes.clone() });
-    let error = call.failure.map(|failure| error(failure, asked, 0));
-    let events = error.iter().flat_map(|frame| asked.framing.write(std::slice::from_ref(frame)));
+    let error = call.failure.map(|failure| error(failure, format, 0));
+    let events = error.iter().flat_map(|frame| format.framing.write(std::slice::from_ref(frame)));
     let error = events.map(|event| Chunk { at_ms: call.end, data: event.into() });
     bytes.chain(error).collect()
 }
 
 /// Returns the events of a stream, each at its time, with raw bytes between them.
-fn stream(call: &Call<'_>, asked: &ResponseFormat<'_>, seed: &str) -> Result<Vec<Chunk>, String> {
-    let spoken = loomrec_provider::synthesize(asked, &call.parts, &call.rest(), seed);
+fn stream(call: &Call<'_>, format: &ResponseFormat<'_>, seed: &str) -> Result<Vec<Chunk>, String> {
+    let spoken = loomrec_provider::synthesize(format, &call.parts, &call.rest(), seed);
     let spoken = spoken.map_err(|why| why.to_string())?;
     let (parts, mut frames): (Vec<_>, Vec<_>) = spoken.content.into_iter().unzip();
     match call.failure {
         // A stream that fails has no regular end, whatever its entries say.
         Some(failure) => {
             frames = frames.into_iter().map(loomrec_provider::unended).collect();
-            frames.push(error(failure, asked, frames.len() as u64));
+            frames.push(error(failure, format, frames.len() as u64));
         }
         None => frames.extend(spoken.ending),
     }
@@ -211,7 +211,7 @@ fn stream(call: &Call<'_>, asked: &ResponseFormat<'_>, seed: &str) -> Result<Vec
     let mut now = 0.0_f64;
     let mut chunks = Vec::new();
     let mut raw = call.raw.iter().peekable();
-    for (index, event) in asked.framing.write(&frames).into_iter().enumerate() {
+    for (index, event) in format.framing.write(&frames).into_iter().enumerate() {
         let part = parts.get(index).copied();
         let opening = part == Some(None);
         let due = match part {
@@ -225,7 +225,7 @@ fn stream(call: &Call<'_>, asked: &ResponseFormat<'_>, seed: &str) -> Result<Vec
             Some(None) => 0,
             None => usize::MAX,
         };
-        while let Some(bytes) = raw.next_if(|raw| !opening && raw.behind <= reached) {
+        while let Some(bytes) = raw.next_if(|raw| !opening && raw.parts_before <= reached) {
             now = now.max(bytes.due);
             chunks.push(Chunk { at_ms: now, data: bytes.bytes.clone() });
         }
@@ -235,8 +235,8 @@ fn stream(call: &Call<'_>, asked: &ResponseFormat<'_>, seed: &str) -> Result<Vec
     Ok(chunks)
 }
 
-fn error(failure: &ScriptFailure, asked: &ResponseFormat<'_>, place: u64) -> EventFrame {
+fn error(failure: &ScriptFailure, format: &ResponseFormat<'_>, place: u64) -> EventFrame {
     let ScriptFailure { status, kind, message, .. } = failure;
     let (status, kind) = (*status, kind.as_deref());
-    loomrec_provider::stream_error(&StreamError { asked, status, kind, message, place })
+    loomrec_provider::stream_error(&StreamError { asked: format, status, kind, message, place })
 }

@@ -33,21 +33,21 @@ fn message(streamed: bool) -> NormalizedRequest {
     observed("/v1/messages", &body)
 }
 
-fn tell(script: &Script, observed: &NormalizedRequest) -> ScriptedResponse {
+fn answer(script: &Script, observed: &NormalizedRequest) -> ScriptedResponse {
     script.answer(observed, observed.call.provider).unwrap()
 }
 
-fn body(told: &ScriptedResponse) -> Vec<u8> {
-    told.rendered.delivery.chunks.iter().flat_map(|chunk| chunk.data.to_vec()).collect()
+fn body(response: &ScriptedResponse) -> Vec<u8> {
+    response.rendered.delivery.chunks.iter().flat_map(|chunk| chunk.data.to_vec()).collect()
 }
 
-fn text(told: &ScriptedResponse) -> String {
-    String::from_utf8(body(told)).unwrap()
+fn text(response: &ScriptedResponse) -> String {
+    String::from_utf8(body(response)).unwrap()
 }
 
-fn read(told: &ScriptedResponse, observed: &NormalizedRequest) -> Answer {
-    let framing = told.rendered.streamed.then_some(loomrec_provider::Framing::Sse);
-    loomrec_provider::read(observed.call.operation, framing, &body(told)).unwrap()
+fn read(response: &ScriptedResponse, observed: &NormalizedRequest) -> Answer {
+    let framing = response.rendered.streamed.then_some(loomrec_provider::Framing::Sse);
+    loomrec_provider::read(observed.call.operation, framing, &body(response)).unwrap()
 }
 
 const FULL: &str = r#"[[
@@ -63,8 +63,8 @@ const FULL: &str = r#"[[
 #[test]
 fn a_call_says_the_same_whoever_asks_and_however_it_is_delivered() {
     for observed in [chat(false), chat(true), message(false), message(true)] {
-        let told = tell(&script(FULL), &observed);
-        let answer = read(&told, &observed);
+        let response = answer(&script(FULL), &observed);
+        let answer = read(&response, &observed);
         assert_eq!(answer.content, "One two.");
         let calls: Vec<_> =
             answer.tool_calls.iter().map(|call| (&*call.name, &call.arguments)).collect();
@@ -79,24 +79,24 @@ fn a_call_says_the_same_whoever_asks_and_however_it_is_delivered() {
 
 #[test]
 fn entries_come_one_after_the_other_each_at_its_time() {
-    let told = tell(&script(FULL), &chat(true));
+    let response = answer(&script(FULL), &chat(true));
     let at = |words: &str| {
-        let chunks = &told.rendered.delivery.chunks;
+        let chunks = &response.rendered.delivery.chunks;
         let holds = |data: &Bytes| String::from_utf8_lossy(data).contains(words);
         chunks.iter().find(|chunk| holds(&chunk.data)).unwrap_or_else(|| panic!("{words}")).at_ms
     };
     let places = ["\"One \"", "\"two.\"", "\"add\"", "\"sub\"", " 2}", "[DONE]"];
     assert_eq!(places.map(at), [0.0, 0.0, 40.0, 40.0, 42.0, 42.0]);
-    let complete = tell(&script(FULL), &chat(false));
+    let complete = answer(&script(FULL), &chat(false));
     assert_eq!(complete.rendered.delivery.chunks[0].at_ms, 42.0);
 }
 
 #[test]
 fn an_empty_list_is_an_empty_success() {
     for observed in [chat(false), chat(true), message(false), message(true)] {
-        let told = tell(&script("[[]]"), &observed);
-        assert_eq!(told.rendered.delivery.status, 200);
-        let answer = read(&told, &observed);
+        let response = answer(&script("[[]]"), &observed);
+        assert_eq!(response.rendered.delivery.status, 200);
+        let answer = read(&response, &observed);
         assert_eq!((answer.content.as_str(), answer.tool_calls.len()), ("", 0));
         assert!(answer.finish_reason.is_some());
     }
@@ -104,17 +104,17 @@ fn an_empty_list_is_an_empty_success() {
 
 #[test]
 fn an_error_that_comes_first_is_the_failure_of_the_call() {
-    let told = |observed: &NormalizedRequest| {
+    let failure = |observed: &NormalizedRequest| {
         let first = r#"[[{"delay": 5}, {"error": {"status": 429, "message": "slow down"}}]]"#;
-        tell(&script(first), observed).rendered.delivery
+        answer(&script(first), observed).rendered.delivery
     };
     for observed in [chat(false), chat(true)] {
-        let delivery = told(&observed);
+        let delivery = failure(&observed);
         assert_eq!((delivery.status.as_u16(), delivery.chunks[0].at_ms), (429, 5.0));
         let body: Value = serde_json::from_slice(&delivery.chunks[0].data).unwrap();
         assert_eq!(body["error"]["message"], "slow down");
     }
-    let body: Value = serde_json::from_slice(&told(&message(true)).chunks[0].data).unwrap();
+    let body: Value = serde_json::from_slice(&failure(&message(true)).chunks[0].data).unwrap();
     assert_eq!(
         (&body["type"], &body["error"]["type"]),
         (&json!("error"), &json!("rate_limit_error"))
@@ -125,18 +125,18 @@ fn an_error_that_comes_first_is_the_failure_of_the_call() {
 fn an_error_that_comes_later_is_one_in_the_stream_and_the_failure_of_a_complete_call() {
     let later = r#"[[{"text": "Well, "}, {"error": {"status": 529, "message": "busy",
         "type": "overloaded_error"}}, {"text": "never said"}]]"#;
-    let told = tell(&script(later), &message(true));
-    assert_eq!(told.rendered.delivery.status, 200);
-    let stream = text(&told);
+    let response = answer(&script(later), &message(true));
+    assert_eq!(response.rendered.delivery.status, 200);
+    let stream = text(&response);
     assert!(stream.ends_with(
         "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"busy\"}}\n\n"
     ), "{stream}");
     assert!(stream.contains("Well, ") && !stream.contains("message_stop"), "{stream}");
-    let told = tell(&script(later), &chat(true));
-    let stream = text(&told);
+    let response = answer(&script(later), &chat(true));
+    let stream = text(&response);
     assert!(stream.contains("Well, ") && !stream.contains("[DONE]"), "{stream}");
     assert!(stream.trim_end().ends_with("\"code\":null}}"), "{stream}");
-    assert_eq!(tell(&script(later), &message(false)).rendered.delivery.status, 529);
+    assert_eq!(answer(&script(later), &message(false)).rendered.delivery.status, 529);
 }
 
 #[test]
@@ -144,15 +144,15 @@ fn a_stream_that_fails_does_not_tell_that_it_has_ended() {
     let later = r#"[[{"text": "Well, "}, {"tool_call": {"name": "f"}}, {"error": "busy"}], []]"#;
     let spoken = script(r#"[[{"text": "Well, "}, {"error": "busy"}], [{"text": "Well"}]]"#);
     let gemini = observed("/v1beta/models/g:streamGenerateContent", &json!({}));
-    let stream = text(&tell(&spoken, &gemini));
+    let stream = text(&answer(&spoken, &gemini));
     assert!(stream.contains("Well, ") && stream.contains("busy"), "{stream}");
     assert!(!stream.contains("finishReason") && !stream.contains("usageMetadata"), "{stream}");
-    assert!(text(&tell(&spoken, &gemini)).contains("\"finishReason\":\"STOP\""));
+    assert!(text(&answer(&spoken, &gemini)).contains("\"finishReason\":\"STOP\""));
     // Mistral sends tool calls with the end of their choice.
     let request = chat(true).request;
     let mistral =
         NormalizedRequest::new("mistral".to_owned(), request, &[IdentityRules::default()]);
-    let stream = text(&tell(&script(later), &mistral));
+    let stream = text(&answer(&script(later), &mistral));
     assert!(stream.contains("\"name\":\"f\"") && stream.contains("busy"), "{stream}");
     assert!(!stream.contains("\"tool_calls\"}") && !stream.contains("total_tokens"), "{stream}");
 }
@@ -160,23 +160,23 @@ fn a_stream_that_fails_does_not_tell_that_it_has_ended() {
 #[test]
 fn raw_chunks_stand_where_they_stand_and_have_no_place_in_a_complete_answer() {
     let raw = r#"[[{"text": "a"}, {"raw_chunk": ": here\n\n"}, {"text": "b"}, {"raw_chunk": {"base64": "OnRoZXJlCgo="}}]]"#;
-    let stream = text(&tell(&script(raw), &chat(true)));
+    let stream = text(&answer(&script(raw), &chat(true)));
     let at = |words: &str| stream.find(words).unwrap_or_else(|| panic!("{words}: {stream}"));
     let places =
         ["\"content\":\"a\"", ": here\n\n", "\"content\":\"b\"", ":there\n\n", "[DONE]"].map(at);
     assert!(places.is_sorted(), "{places:?}");
-    let complete = text(&tell(&script(raw), &chat(false)));
+    let complete = text(&answer(&script(raw), &chat(false)));
     assert!(complete.contains("\"ab\"") && !complete.contains("here"), "{complete}");
 }
 
 #[test]
 fn raw_chunks_alone_are_all_of_the_answer() {
     let raw = r#"[[{"raw_chunk": "data: x\n\n"}, {"delay": 3}, {"raw_chunk": "data"}]]"#;
-    let told = tell(&script(raw), &chat(true));
-    assert_eq!(text(&told), "data: x\n\ndata");
-    assert_eq!(told.rendered.delivery.chunks[1].at_ms, 3.0);
+    let response = answer(&script(raw), &chat(true));
+    assert_eq!(text(&response), "data: x\n\ndata");
+    assert_eq!(response.rendered.delivery.chunks[1].at_ms, 3.0);
     let speech = observed("/v1/audio/speech", &json!({"model": "tts-1", "input": "hi"}));
-    assert_eq!(text(&tell(&script(raw), &speech)), "data: x\n\ndata");
+    assert_eq!(text(&answer(&script(raw), &speech)), "data: x\n\ndata");
 }
 
 #[test]
@@ -185,39 +185,39 @@ fn the_cursor_moves_on_before_an_entry_is_looked_at_and_each_session_has_its_own
     let listed = observed("/v1/models", &json!({}));
     let why = script.answer(&listed, Provider::OPEN_AI).unwrap_err();
     assert!(matches!(why, NoScriptedResponse::Unfit { call: 1, .. }), "{why}");
-    assert_eq!((script.left(), tell(&script, &chat(false)).call), (1, Some(2)));
+    assert_eq!((script.left(), answer(&script, &chat(false)).call), (1, Some(2)));
     let why = script.answer(&chat(false), Provider::OPEN_AI).unwrap_err();
     assert_eq!(why, NoScriptedResponse::UsedUp { calls: 2 });
     assert!(why.to_string().starts_with("no scripted response"), "{why}");
     let mut other = chat(false);
     other.session = Some("other".to_owned());
-    assert_eq!(tell(&script, &other).call, Some(1));
+    assert_eq!(answer(&script, &other).call, Some(1));
     script.reset(Some("other"));
-    assert_eq!(tell(&script, &other).call, Some(1));
+    assert_eq!(answer(&script, &other).call, Some(1));
     assert!(script.answer(&chat(false), Provider::OPEN_AI).is_err());
     script.reset(None);
-    assert_eq!(tell(&script, &chat(false)).call, Some(1));
+    assert_eq!(answer(&script, &chat(false)).call, Some(1));
 }
 
 #[test]
 fn calls_before_the_first_that_is_answered_fail_and_leave_the_cursor() {
     let script = script(r#"{"scripts": [[{"text": "at last"}]], "retry_until_call": 3}"#);
     for _ in 0..2 {
-        let told = tell(&script, &chat(true));
-        assert_eq!((told.rendered.delivery.status.as_u16(), told.call), (503, None));
+        let response = answer(&script, &chat(true));
+        assert_eq!((response.rendered.delivery.status.as_u16(), response.call), (503, None));
     }
-    assert_eq!(tell(&script, &chat(true)).call, Some(1));
+    assert_eq!(answer(&script, &chat(true)).call, Some(1));
     assert!(script.answer(&chat(true), Provider::OPEN_AI).is_err());
     let text =
         r#"{"scripts": [], "retry_until_call": 2, "retry_error": {"status": 429, "message": "m"}}"#;
     let given = Script::parse(text.as_bytes(), ScriptNotation::Json).unwrap();
-    assert_eq!(tell(&given, &message(false)).rendered.delivery.status, 429);
+    assert_eq!(answer(&given, &message(false)).rendered.delivery.status, 429);
 }
 
 #[test]
 fn ids_are_the_same_on_every_run_and_differ_between_calls() {
     let id = |script: &Script| {
-        let body: Value = serde_json::from_slice(&body(&tell(script, &chat(false)))).unwrap();
+        let body: Value = serde_json::from_slice(&body(&answer(script, &chat(false)))).unwrap();
         body["id"].as_str().unwrap().to_owned()
     };
     let (one, other) = (script("[[], []]"), script("[[]]"));

@@ -18,7 +18,7 @@ use super::no_response::{self, AbandonedCall};
 use super::recovery_tracker;
 use super::settlement::{DelayedAnswer, FaultSettlement, TakeLease};
 use loomrec_engine::replay::{DeclaredFault, UnexplainedMiss};
-use loomrec_engine::{AnswerBody, CallOutcome, IncomingCall, OwedTake, error_response};
+use loomrec_engine::{AnswerBody, CallOutcome, FoundTake, IncomingCall, error_response};
 use loomrec_fault::{
     AnswerSubstitute, CallFacts, CallKey, ChaosRates, DecidedFault, EntryFault, Fault,
     FaultDeclarations, FaultSource, LazyBody, SyntheticResponse,
@@ -26,7 +26,7 @@ use loomrec_fault::{
 use loomrec_recording::response_header::is_replayed;
 
 /// The take that answers a call, or the miss if no take does.
-type Found<'a> = Result<OwedTake<'a>, UnexplainedMiss>;
+type Found<'a> = Result<FoundTake<'a>, UnexplainedMiss>;
 
 /// Answers a call, with the fault that is decided for it.
 ///
@@ -140,13 +140,13 @@ fn chaos(
     proxy: &Proxy,
     decided: &DecidedFault,
     headers: &FaultHeaders,
-    owed: Option<&OwedTake<'_>>,
+    owed: Option<&FoundTake<'_>>,
 ) -> Option<ChaosAction> {
     if decided.source != FaultSource::Chaos {
         return None;
     }
     let take = owed.map(|owed| owed.matched().take);
-    let entry = take.and_then(|take| take.trouble()).and_then(DeclaredFault::rates);
+    let entry = take.and_then(|take| take.declared_fault()).and_then(DeclaredFault::rates);
     let says =
         |rates: Option<&ChaosRates>| rates.is_some_and(|rates| rates.has_rate(&decided.rule));
     let source = match (says(headers.rates.as_ref()), says(entry)) {
@@ -204,7 +204,7 @@ fn decide<'a>(
     let known_name = known_name.map(|(take, replay)| replay.matcher().name_of(take));
     let name = known_name.as_ref().zip(take).map(|(name, take)| name.take_key(take.number()));
     let name = name.unwrap_or_default();
-    let declared = take.and_then(|take| take.trouble());
+    let declared = take.and_then(|take| take.declared_fault());
     let of_entry = |declared: &'a DeclaredFault| {
         Some(EntryFault { name: &name, fault: declared.fault()?, alone: declared.is_alone() })
     };
@@ -232,7 +232,7 @@ fn decide<'a>(
     };
     let decided = turn.decide(&facts, declarations);
     let Ok(owed) = &mut found else { return (decided, found) };
-    let is_good = owed.matched().take.is_well();
+    let is_good = owed.matched().take.is_success();
     match &decided {
         None if is_good => turn.reset_attempts(),
         Some(decided) if decided.fault.only_delays() && is_good => turn.reset_attempts(),
@@ -245,7 +245,7 @@ fn decide<'a>(
 }
 
 /// Whether a fault uses up the take that it applies to.
-fn is_used_by(proxy: &Proxy, owed: &OwedTake<'_>, decided: &DecidedFault) -> bool {
+fn is_used_by(proxy: &Proxy, owed: &FoundTake<'_>, decided: &DecidedFault) -> bool {
     let replay = proxy.engine.replay();
     replay.is_some_and(|replay| replay.matcher().is_used_by(owed.matched().take, decided))
 }

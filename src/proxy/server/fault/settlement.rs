@@ -6,7 +6,7 @@
 
 use super::super::Proxy;
 use super::recovery_tracker;
-use loomrec_engine::OwedTake;
+use loomrec_engine::FoundTake;
 use loomrec_fault::CallKey;
 
 /// What is to be settled when the answer of a call is over.
@@ -132,9 +132,9 @@ impl FaultSettlement {
 
 impl TakeLease {
     /// Takes over the lease of a take from the engine.
-    pub(super) fn of_take(owed: &mut OwedTake<'_>) -> Self {
+    pub(super) fn of_take(owed: &mut FoundTake<'_>) -> Self {
         let matched = owed.matched();
-        let (source, is_good) = (LeasedAnswer::Take(matched.index()), matched.take.is_well());
+        let (source, is_good) = (LeasedAnswer::Take(matched.index()), matched.take.is_success());
         let is_held = owed.is_held();
         owed.hand_over();
         Self { source, is_good, is_held }
