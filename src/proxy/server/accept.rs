@@ -28,9 +28,9 @@ use crate::telemetry::log;
 /// How long open responses may go on after the signal to stop.
 const GRACE: Duration = Duration::from_secs(10);
 /// How often the state of a connection is checked.
-const LOOK: Duration = Duration::from_secs(2);
+const CHECK_INTERVAL: Duration = Duration::from_secs(2);
 /// How long a client above the limit of connections has to receive its refusal.
-const HEARING: Duration = Duration::from_secs(5);
+const REFUSAL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Serves connections of `listener` on `threads` until `stop` is ready, then lets open
 /// responses finish within bounds.
@@ -107,7 +107,7 @@ async fn serve(
     let mut open = proxy.telemetry.journal.open();
     let silence = proxy.config.client_timeout;
     let mut task = tokio::spawn(converse(socket, caller, silence, closing));
-    let mut time = (!is_served).then(|| Box::pin(tokio::time::sleep(HEARING)));
+    let mut time = (!is_served).then(|| Box::pin(tokio::time::sleep(REFUSAL_TIMEOUT)));
     // The connection has a separate task: each of these happens once, so they need not be polled
     // again and again while requests come and go.
     tokio::select! {
@@ -117,7 +117,7 @@ async fn serve(
             connection.cut();
             end(task).await;
         }
-        () = open.last_word() => {
+        () = open.closing() => {
             connection.cut();
             end(task).await;
         }
@@ -125,7 +125,7 @@ async fn serve(
     drop(admission);
     log::closed(number);
     if !connection.is_cut() {
-        fault::left(&proxy, number);
+        fault::note_client_left(&proxy, number);
     }
 }
 
@@ -169,7 +169,7 @@ async fn converse<S: ClientStream>(
                     is_closing = true;
                     Pin::new(&mut *http).graceful_shutdown();
                 }
-                Turn::Look => match patience.update(&connection, Instant::now(), silence) {
+                Turn::Check => match patience.update(&connection, Instant::now(), silence) {
                     ConnectionVerdict::Leave => return,
                     ConnectionVerdict::Rest if !is_closing && begun != connection.idle() => break,
                     ConnectionVerdict::Rest | ConnectionVerdict::Wait => {}
@@ -192,7 +192,7 @@ enum Turn {
     /// The run is ending.
     Closing,
     /// It is time to check the state of the connection.
-    Look,
+    Check,
 }
 
 /// Serves a connection until something else has to be done for it. The connection wakes its task
@@ -202,18 +202,18 @@ async fn next_turn(
     closing: &mut watch::Receiver<bool>,
     is_closing: bool,
 ) -> Turn {
-    let mut told = pin!(closed(closing));
-    let mut look = pin!(tokio::time::sleep(LOOK));
+    let mut stopping = pin!(closed(closing));
+    let mut check = pin!(tokio::time::sleep(CHECK_INTERVAL));
     let mut side = SidePoll::default();
     poll_fn(|cx| {
         if Pin::new(&mut *http).poll(cx).is_ready() {
             return Poll::Ready(Turn::Over);
         }
         side.poll(cx, |cx| {
-            if !is_closing && told.as_mut().poll(cx).is_ready() {
+            if !is_closing && stopping.as_mut().poll(cx).is_ready() {
                 return Poll::Ready(Turn::Closing);
             }
-            look.as_mut().poll(cx).map(|()| Turn::Look)
+            check.as_mut().poll(cx).map(|()| Turn::Check)
         })
     })
     .await

@@ -84,9 +84,9 @@ mod tests {
         let connection = ConnectionHandle::default();
         connection.begin();
         connection.end();
-        let said = looks(&connection, &mut ConnectionActivity::default(), &[0, 2, 59, 60]);
+        let verdicts = looks(&connection, &mut ConnectionActivity::default(), &[0, 2, 59, 60]);
         assert_eq!(
-            said,
+            verdicts,
             [
                 ConnectionVerdict::Wait,
                 ConnectionVerdict::Rest,
@@ -101,8 +101,8 @@ mod tests {
         let (connection, mut patience) =
             (ConnectionHandle::default(), ConnectionActivity::default());
         connection.begin();
-        let said = looks(&connection, &mut patience, &[0, 100, 1000]);
-        assert_eq!(said, [ConnectionVerdict::Wait; 3]);
+        let verdicts = looks(&connection, &mut patience, &[0, 100, 1000]);
+        assert_eq!(verdicts, [ConnectionVerdict::Wait; 3]);
         connection.end();
         let start = Instant::now();
         for round in 0..100 {
@@ -130,12 +130,12 @@ mod tests {
         connection.begin();
         connection.end();
         // A client may take as long as it likes to read the answer of a call.
-        let said = looks(&connection, &mut ConnectionActivity::default(), &[0, 1000, 2000]);
-        assert_eq!(said, [ConnectionVerdict::Wait; 3]);
-        connection.asks_for_ours(true);
-        let said = looks(&connection, &mut ConnectionActivity::default(), &[0, 29, 30]);
+        let verdicts = looks(&connection, &mut ConnectionActivity::default(), &[0, 1000, 2000]);
+        assert_eq!(verdicts, [ConnectionVerdict::Wait; 3]);
+        connection.set_own_response(true);
+        let verdicts = looks(&connection, &mut ConnectionActivity::default(), &[0, 29, 30]);
         assert_eq!(
-            said,
+            verdicts,
             [ConnectionVerdict::Wait, ConnectionVerdict::Wait, ConnectionVerdict::Leave]
         );
         // A peer that reads, however slowly, is not stuck.

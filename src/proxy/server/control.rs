@@ -50,7 +50,7 @@ async fn inspect(
 ) -> Response<ResponseBody> {
     let proxy = &caller.proxy;
     let query = request.uri().query().unwrap_or_default();
-    let from = route::RequestOrigin { door: door(proxy), peer: caller.peer };
+    let from = route::RequestOrigin { access: access(proxy), peer: caller.peer };
     match route::admit(from, asked, request.method(), request.headers()) {
         Some(reply) => reply,
         None if asked == InspectorPage::Run => route::data(&inspector::run::about(proxy.view())),
@@ -64,13 +64,13 @@ async fn inspect(
 }
 
 /// Returns the access check of the control endpoints.
-fn door(proxy: &Proxy) -> ControlAccess<'_> {
+fn access(proxy: &Proxy) -> ControlAccess<'_> {
     ControlAccess { token: proxy.config.control_token.as_deref() }
 }
 
 fn answer(caller: &ConnectionContext, request: &Request<()>) -> Response<ResponseBody> {
     let proxy = &*caller.proxy;
-    if let Err(why) = door(proxy).admit(request.method(), request.headers(), caller.peer) {
+    if let Err(why) = access(proxy).admit(request.method(), request.headers(), caller.peer) {
         return reply(StatusCode::FORBIDDEN, &json!({ "error": why }));
     }
     let path = request.uri().path();
@@ -159,12 +159,12 @@ fn metrics(proxy: &Proxy, request: &Request<()>) -> Response<ResponseBody> {
     let accepted = request.headers().get_all(header::ACCEPT).iter();
     let open = accepted.filter_map(|value| value.to_str().ok()).any(metric::wants_open_metrics);
     let loaded = proxy.engine.replay().map_or(0, |replay| replay.matcher().len());
-    let told = metric::ScrapeInput {
+    let input = metric::ScrapeInput {
         mode: proxy.engine.mode(),
         loaded: loaded as u64,
         journal_lost: proxy.telemetry.journal.lost(),
     };
-    let text = proxy.telemetry.metrics.scrape(&proxy.telemetry.counters, told, open);
+    let text = proxy.telemetry.metrics.scrape(&proxy.telemetry.counters, input, open);
     let media = if open { metric::OPEN_METRICS } else { metric::PLAIN };
     respond::full(StatusCode::OK, media, text.into_bytes())
 }

@@ -64,5 +64,5 @@ fn report(proxy: &Proxy, mut record: CallRecord, exchange: Option<Box<RecordOutc
         exchange.model = exchange.model.as_deref().map(clip);
         exchange
     });
-    proxy.call_over(&mut record);
+    proxy.report_call(&mut record);
 }

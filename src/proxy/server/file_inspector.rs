@@ -29,7 +29,7 @@ use loomrec_recording::entry::RecordedCut;
 /// How long a client may take to send the head of a request, or to read lines.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How often a journal is checked for new lines.
-const LOOK: Duration = Duration::from_millis(100);
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 /// At most this many pieces of lines wait for their reader.
 const AHEAD: usize = 2;
 /// About how many bytes of an answer wait in a connection.
@@ -89,15 +89,15 @@ struct Caller {
     stuck: Arc<Notify>,
 }
 
-async fn answer(state: &UiState, caller: &Caller, request: Request<()>) -> Response<Out> {
+async fn answer(state: &UiState, caller: &Caller, request: Request<()>) -> Response<InspectorBody> {
     let path = if request.uri().path() == "/" { "/__loomrec" } else { request.uri().path() };
     let Some(asked) = route::asked(path) else {
         let why = "there is nothing here: see /__loomrec/";
-        return route::wrong(StatusCode::NOT_FOUND, why).map(Out::Whole);
+        return route::wrong(StatusCode::NOT_FOUND, why).map(InspectorBody::Whole);
     };
-    let from = RequestOrigin { door: ControlAccess { token: None }, peer: caller.peer };
+    let from = RequestOrigin { access: ControlAccess { token: None }, peer: caller.peer };
     if let Some(reply) = route::admit(from, asked, request.method(), request.headers()) {
-        return reply.map(Out::Whole);
+        return reply.map(InspectorBody::Whole);
     }
     let query = request.uri().query().unwrap_or_default();
     match asked {
@@ -105,21 +105,21 @@ async fn answer(state: &UiState, caller: &Caller, request: Request<()>) -> Respo
         InspectorPage::Call => {
             let shown = Arc::clone(&state.shown);
             let found = look_up(query, &state.turns, move |which| shown.call(which)).await;
-            route::call(found).map(Out::Whole)
+            route::call(found).map(InspectorBody::Whole)
         }
-        _ => route::data(&state.shown.about()).map(Out::Whole),
+        _ => route::data(&state.shown.about()).map(InspectorBody::Whole),
     }
 }
 
 /// Sends the lines that the query asks for, or all lines if it asks for nothing in particular.
-fn lines(state: &UiState, query: &str, caller: &Caller) -> Response<Out> {
+fn lines(state: &UiState, query: &str, caller: &Caller) -> Response<InspectorBody> {
     let wanted = match JournalQuery::of(query) {
         Ok(wanted) => wanted.unwrap_or_default(),
-        Err(why) => return route::wrong(StatusCode::BAD_REQUEST, &why).map(Out::Whole),
+        Err(why) => return route::wrong(StatusCode::BAD_REQUEST, &why).map(InspectorBody::Whole),
     };
     let Ok(place) = Arc::clone(&state.places).try_acquire_owned() else {
         let why = "the journal has too many followers";
-        return route::wrong(StatusCode::SERVICE_UNAVAILABLE, why).map(Out::Whole);
+        return route::wrong(StatusCode::SERVICE_UNAVAILABLE, why).map(InspectorBody::Whole);
     };
     let (sender, receiver) = mpsc::channel(AHEAD);
     let (shown, stuck) = (Arc::clone(&state.shown), Arc::clone(&caller.stuck));
@@ -128,7 +128,8 @@ fn lines(state: &UiState, query: &str, caller: &Caller) -> Response<Out> {
             stuck.notify_one();
         }
     });
-    route::lines(ResponseBody::empty()).map(|_| Out::Lines { lines: receiver, _place: place })
+    route::lines(ResponseBody::empty())
+        .map(|_| InspectorBody::Lines { lines: receiver, _place: place })
 }
 
 /// Sends lines, and optionally those to come, until their reader has gone.
@@ -157,13 +158,13 @@ async fn send_lines(
         }
         tokio::select! {
             () = sender.closed() => return Ok(()),
-            () = tokio::time::sleep(LOOK) => {}
+            () = tokio::time::sleep(CHECK_INTERVAL) => {}
         }
     }
 }
 
 /// The body of a response.
-enum Out {
+enum InspectorBody {
     /// A body that is complete.
     Whole(ResponseBody),
     /// Lines, sent as they become available.
@@ -174,7 +175,7 @@ enum Out {
     },
 }
 
-impl Body for Out {
+impl Body for InspectorBody {
     type Data = Bytes;
     type Error = RecordedCut;
 

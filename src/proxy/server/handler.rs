@@ -49,7 +49,7 @@ pub async fn handle(
     }
     let is_here = proxy.config.access.is_for_us(&mut parts);
     let ours = is_here && control::is_control(parts.uri.path());
-    caller.connection.asks_for_ours(ours);
+    caller.connection.set_own_response(ours);
     if ours {
         let request = Request::from_parts(parts, ());
         return Ok(respond::send(control::handle(caller, request).await, response_control, None));

@@ -46,7 +46,7 @@ pub(super) type Reply = Response<ResponseBody>;
 /// The origin of a request, and the access check for it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RequestOrigin<'a> {
-    pub(super) door: ControlAccess<'a>,
+    pub(super) access: ControlAccess<'a>,
     pub(super) peer: SocketAddr,
 }
 
@@ -58,15 +58,15 @@ pub(super) fn admit(
     method: &Method,
     headers: &HeaderMap,
 ) -> Option<Reply> {
-    let RequestOrigin { door, peer } = from;
+    let RequestOrigin { access, peer } = from;
     let admitted = match asked {
-        InspectorPage::Page | InspectorPage::Redirect => door.admit_to_page(headers, peer),
+        InspectorPage::Page | InspectorPage::Redirect => access.admit_to_page(headers, peer),
         InspectorPage::Run | InspectorPage::Call | InspectorPage::Journal => {
-            door.admit(method, headers, peer)
+            access.admit(method, headers, peer)
         }
     };
     if let Err(why) = admitted {
-        return Some(refuse(StatusCode::FORBIDDEN, why, door.token.is_some()));
+        return Some(refuse(StatusCode::FORBIDDEN, why, access.token.is_some()));
     }
     if !matches!(*method, Method::GET | Method::HEAD) {
         let why = "the inspector only reads: use GET";

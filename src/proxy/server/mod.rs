@@ -108,7 +108,7 @@ impl Proxy {
     }
 
     /// Reports a call that is over. Called once for each call. What is left in `call` is of no use.
-    pub(crate) fn call_over(&self, call: &mut CallRecord) {
+    pub(crate) fn report_call(&self, call: &mut CallRecord) {
         (self.notify)(UserNotice::Call(call));
         if let Some(exchange) = &call.exchange {
             let Telemetry { counters, metrics, .. } = &self.telemetry;

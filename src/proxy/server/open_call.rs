@@ -236,7 +236,7 @@ impl OpenCall {
             }
         }
         match self.exchange.take() {
-            None => self.context.proxy.call_over(&mut self.record),
+            None => self.context.proxy.report_call(&mut self.record),
             Some(exchange) => {
                 let rest = CallRecord::new(
                     self.record.at,

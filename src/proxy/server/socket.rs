@@ -56,7 +56,7 @@ impl ConnectionHandle {
 
     /// Sets whether the last request was for a text of loomrec's own, such as the metrics, which
     /// should not take long to read.
-    pub fn asks_for_ours(&self, ours: bool) {
+    pub fn set_own_response(&self, ours: bool) {
         self.ours.store(ours, Ordering::Relaxed);
     }
 

@@ -29,7 +29,7 @@ const KEPT: usize = 1000;
 /// About how many bytes they may take.
 const KEPT_BYTES: usize = 16 << 20;
 /// How long calls that are open at the end of a run have to end.
-const LAST_WORD: Duration = Duration::from_secs(1);
+const CLOSING_GRACE: Duration = Duration::from_secs(1);
 
 /// A slot for a line in memory. Slots are aligned so that threads that fill neighbouring slots do
 /// not share a cache line of the processor.
@@ -48,7 +48,7 @@ pub struct OpenConnection(watch::Receiver<bool>);
 
 impl OpenConnection {
     /// Returns once the connection must end, even if it is busy.
-    pub async fn last_word(&mut self) {
+    pub async fn closing(&mut self) {
         // A dropped sender also means that the run has ended.
         drop(self.0.wait_for(|over| *over).await.map(|over| *over));
     }
@@ -85,7 +85,7 @@ impl Journal {
             bytes: AtomicIsize::new(0),
             oldest: AtomicU64::new(1),
             last: AtomicU64::new(0),
-            queue: file.map(|(file, told)| LineQueue::start(file, told)),
+            queue: file.map(|(file, on_error)| LineQueue::start(file, on_error)),
             ended: AtomicBool::new(false),
             followers: Arc::default(),
             open: watch::channel(false).0,
@@ -102,8 +102,8 @@ impl Journal {
     }
 
     /// Adds the line of a connection fault.
-    pub fn add_connection_fault(&self, befallen: ConnectionFault) {
-        self.keep(size_of::<CallRecord>(), |_| (JournalItem::Befallen(Box::new(befallen)), ()));
+    pub fn add_connection_fault(&self, fault: ConnectionFault) {
+        self.keep(size_of::<CallRecord>(), |_| (JournalItem::ConnectionFault(Box::new(fault)), ()));
     }
 
     /// Adds the line of a later stage of a fault, such as its recovery.
@@ -181,7 +181,7 @@ impl Journal {
         let line = self.place(number).lock().clone()?;
         let seen = match &line.item {
             JournalItem::Call(seen) => Some(Arc::clone(seen)),
-            JournalItem::Befallen(_) | JournalItem::Mark(_) => None,
+            JournalItem::ConnectionFault(_) | JournalItem::Mark(_) => None,
         };
         (line.number == number).then(|| (line.to_json(), seen))
     }
@@ -232,7 +232,7 @@ impl Journal {
         self.end_following();
         self.open.send_replace(true);
         // The lines of a connection that does not end in time are lost.
-        drop(tokio::time::timeout(LAST_WORD, self.open.closed()).await);
+        drop(tokio::time::timeout(CLOSING_GRACE, self.open.closed()).await);
     }
 
     /// Writes the remaining lines and closes the file.

@@ -178,26 +178,26 @@ fn parts_of_an_earlier_run_go_and_what_is_no_part_stays() {
     let file = JournalFile::create(&path, Some(rotation)).unwrap();
     assert!(!file::part(&path, 1).exists());
     std::fs::write(file::part(&path, 1), "mine too").unwrap();
-    let told = Arc::<Mutex<Vec<String>>>::default();
-    let heard = Arc::clone(&told);
-    let on_told: OnJournalError = Box::new(move |text| heard.lock().unwrap().push(text.to_owned()));
-    let journal = Journal::new(Some((file, on_told)));
+    let errors = Arc::<Mutex<Vec<String>>>::default();
+    let sink = Arc::clone(&errors);
+    let on_error: OnJournalError = Box::new(move |text| sink.lock().unwrap().push(text.to_owned()));
+    let journal = Journal::new(Some((file, on_error)));
     (0..3).for_each(|at| drop(journal.add(&mut seen(at))));
     journal.close().unwrap();
     assert_eq!(written(&path).len(), 3, "it keeps growing");
     assert_eq!(std::fs::read_to_string(file::part(&path, 1)).unwrap(), "mine too");
     assert_eq!(std::fs::read_to_string(file::part(&path, 2)).unwrap(), "mine");
-    let told = told.lock().unwrap();
-    assert!(told.len() == 1 && told[0].contains("run.jsonl.1 is not part"), "{told:?}");
+    let errors = errors.lock().unwrap();
+    assert!(errors.len() == 1 && errors[0].contains("run.jsonl.1 is not part"), "{errors:?}");
 }
 
 #[test]
 fn lines_are_counted_and_said_once_when_the_file_takes_none() {
     let file = JournalFile::create(std::path::Path::new("/dev/full"), None).unwrap();
-    let told = Arc::<Mutex<Vec<String>>>::default();
-    let heard = Arc::clone(&told);
-    let on_told: OnJournalError = Box::new(move |text| heard.lock().unwrap().push(text.to_owned()));
-    let journal = Journal::new(Some((file, on_told)));
+    let errors = Arc::<Mutex<Vec<String>>>::default();
+    let sink = Arc::clone(&errors);
+    let on_error: OnJournalError = Box::new(move |text| sink.lock().unwrap().push(text.to_owned()));
+    let journal = Journal::new(Some((file, on_error)));
     for at in 0..30 {
         journal.add(&mut seen(at));
         std::thread::sleep(Duration::from_millis(1));
@@ -205,5 +205,5 @@ fn lines_are_counted_and_said_once_when_the_file_takes_none() {
     let why = journal.close().unwrap_err();
     assert!(why.starts_with("30 lines are lost: No space left"), "{why}");
     assert_eq!(journal.lost(), 30);
-    assert_eq!(told.lock().unwrap().len(), 1);
+    assert_eq!(errors.lock().unwrap().len(), 1);
 }

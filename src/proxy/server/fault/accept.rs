@@ -27,11 +27,11 @@ pub(in crate::server) async fn apply_to_connection(
     let id = faults.watch.number();
     faults.decider.fired(&decided);
     let key = CallKey::Connection;
-    recovery_tracker::came(&proxy, &key);
+    recovery_tracker::note_retry(&proxy, &key);
     let reported = Arc::new(CallFault::new(id, &decided, key));
     let (at, fault) = (arrival(&proxy.clock), Arc::clone(&reported));
     proxy.telemetry.journal.add_connection_fault(ConnectionFault { at, connection: number, fault });
-    recovery_tracker::fired(&proxy, number, &reported);
+    recovery_tracker::note_fault(&proxy, number, &reported);
     proxy.telemetry.metrics.fault(decided.fault.name(), decided.source.as_str());
     let wait = match decided.fault {
         Fault::Timeout { after_ms } => after_ms,
@@ -45,7 +45,7 @@ pub(in crate::server) async fn apply_to_connection(
         () = faults.stopped() => false,
     };
     if left {
-        recovery_tracker::left(&proxy, number);
+        recovery_tracker::note_client_left(&proxy, number);
         return;
     }
     if matches!(decided.fault, Fault::ConnectionReset | Fault::Disconnect) {

@@ -94,7 +94,7 @@ impl ActiveFault {
     pub(super) fn fired(&mut self) {
         if !std::mem::replace(&mut self.has_fired, true) {
             self.proxy.faults.decider.fired(&self.decided);
-            recovery_tracker::fired(&self.proxy, self.connection, &self.reported);
+            recovery_tracker::note_fault(&self.proxy, self.connection, &self.reported);
             let DecidedFault { fault, rule, source, .. } = &self.decided;
             self.proxy.telemetry.metrics.fault(fault.name(), source.as_str());
             if let Some(chaos) = self.chaos {

@@ -48,7 +48,7 @@ pub(in crate::server) async fn answer(
         return Ok(answer_plainly(proxy, &call, open).await.map(ResponseBody::Answer));
     }
     let key = call_key(proxy, &call);
-    recovery_tracker::came(proxy, &key);
+    recovery_tracker::note_retry(proxy, &key);
     if is_idle {
         // The call is not counted: whether it counts must not depend on the faults of other calls.
         let response = answer_plainly(proxy, &call, open).await;
@@ -95,7 +95,7 @@ async fn answer_found(
     open: &mut OpenCall,
 ) -> Response<AnswerBody> {
     let delivered = match found {
-        Ok(owed) => proxy.engine.deliver(call, owed, call.arrived).await,
+        Ok(found_take) => proxy.engine.deliver(call, found_take, call.arrived).await,
         Err(miss) => Err(miss),
     };
     match delivered {
@@ -140,16 +140,16 @@ fn chaos(
     proxy: &Proxy,
     decided: &DecidedFault,
     headers: &FaultHeaders,
-    owed: Option<&FoundTake<'_>>,
+    found_take: Option<&FoundTake<'_>>,
 ) -> Option<ChaosAction> {
     if decided.source != FaultSource::Chaos {
         return None;
     }
-    let take = owed.map(|owed| owed.matched().take);
+    let take = found_take.map(|found_take| found_take.matched().take);
     let entry = take.and_then(|take| take.declared_fault()).and_then(DeclaredFault::rates);
-    let says =
+    let has_rate =
         |rates: Option<&ChaosRates>| rates.is_some_and(|rates| rates.has_rate(&decided.rule));
-    let source = match (says(headers.rates.as_ref()), says(entry)) {
+    let source = match (has_rate(headers.rates.as_ref()), has_rate(entry)) {
         (true, _) => "header",
         (false, true) => "entry",
         (false, false) => "plan",
@@ -199,7 +199,7 @@ fn decide<'a>(
     let proxy = &*caller.proxy;
     let mut turn = proxy.faults.decider.turn(key);
     let mut found = proxy.engine.find(parsed);
-    let take = found.as_ref().ok().map(|owed| owed.matched().take);
+    let take = found.as_ref().ok().map(|found_take| found_take.matched().take);
     let known_name = take.zip(proxy.engine.replay());
     let known_name = known_name.map(|(take, replay)| replay.matcher().name_of(take));
     let name = known_name.as_ref().zip(take).map(|(name, take)| name.take_key(take.number()));
@@ -231,13 +231,15 @@ fn decide<'a>(
         connection: caller.number,
     };
     let decided = turn.decide(&facts, declarations);
-    let Ok(owed) = &mut found else { return (decided, found) };
-    let is_good = owed.matched().take.is_success();
+    let Ok(found_take) = &mut found else { return (decided, found) };
+    let is_good = found_take.matched().take.is_success();
     match &decided {
         None if is_good => turn.reset_attempts(),
         Some(decided) if decided.fault.only_delays() && is_good => turn.reset_attempts(),
-        Some(decided) if !decided.fault.only_delays() && !is_used_by(proxy, owed, decided) => {
-            owed.release();
+        Some(decided)
+            if !decided.fault.only_delays() && !is_used_by(proxy, found_take, decided) =>
+        {
+            found_take.release();
         }
         _ => {}
     }
@@ -245,9 +247,9 @@ fn decide<'a>(
 }
 
 /// Whether a fault uses up the take that it applies to.
-fn is_used_by(proxy: &Proxy, owed: &FoundTake<'_>, decided: &DecidedFault) -> bool {
+fn is_used_by(proxy: &Proxy, found_take: &FoundTake<'_>, decided: &DecidedFault) -> bool {
     let replay = proxy.engine.replay();
-    replay.is_some_and(|replay| replay.matcher().is_used_by(owed.matched().take, decided))
+    replay.is_some_and(|replay| replay.matcher().is_used_by(found_take.matched().take, decided))
 }
 
 /// Sends what replaces an answer, or nothing at all. A call that no recording answers still counts
@@ -310,7 +312,9 @@ async fn change_answer(
     let proxy = &caller.proxy;
     let decided = fault.decided.clone();
     let lease = match &mut found {
-        Ok(owed) if !is_used_by(proxy, owed, &decided) => Some(TakeLease::of_take(owed)),
+        Ok(found_take) if !is_used_by(proxy, found_take, &decided) => {
+            Some(TakeLease::of_take(found_take))
+        }
         _ => None,
     };
     let id = fault.reported.id;
@@ -331,18 +335,18 @@ async fn change_answer(
         call.headers.insert(http::header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     }
     let delivered = match found {
-        Ok(owed) => {
+        Ok(found_take) => {
             proxy.faults.pause(delay_ms).await;
             // Later chunks of a paced answer are late by the same delay.
             let arrived = call.arrived + Duration::from_millis(delay_ms);
-            proxy.engine.deliver(&call, owed, arrived).await
+            proxy.engine.deliver(&call, found_take, arrived).await
         }
         Err(miss) => Err(miss),
     };
     let response = match delivered {
         Ok(result) => open.accept(result).await,
         Err(miss) => {
-            let response = answer_owed_by_none(proxy, &fault, &call, open, miss).await;
+            let response = answer_without_take(proxy, &fault, &call, open, miss).await;
             // The answer is obtained first, so that a client that leaves during the delay does not
             // keep it from being recorded.
             proxy.faults.pause(delay_ms).await;
@@ -360,7 +364,7 @@ async fn change_answer(
 }
 
 /// Answers a call that no take answers: live, by a script, or with an error.
-async fn answer_owed_by_none(
+async fn answer_without_take(
     proxy: &Proxy,
     fault: &ActiveFault,
     call: &IncomingCall,

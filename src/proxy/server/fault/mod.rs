@@ -30,7 +30,7 @@ pub use body::FaultBody;
 pub(super) use call::answer;
 pub use no_response::AbandonedCall;
 use open_faults::RecoveryTracker;
-pub(super) use recovery_tracker::left;
+pub(super) use recovery_tracker::note_client_left;
 pub(super) use settlement::{FaultBodyEnd, FaultSettlement};
 
 use loomrec_fault::{FaultDecider, FaultPlan};

@@ -12,7 +12,7 @@ use loomrec_engine::clock::arrival;
 use loomrec_fault::{CallFault, CallKey};
 
 /// Notes that a fault has happened to a call on this connection, or to the connection itself.
-pub(super) fn fired(proxy: &Proxy, connection: u64, fault: &CallFault) {
+pub(super) fn note_fault(proxy: &Proxy, connection: u64, fault: &CallFault) {
     let watch = &proxy.faults.watch;
     watch.keep(|| json!({ "outcome": "faulted", "fault": fault.to_json() }));
     let open = OpenFault { id: fault.id, connection, noticed: false };
@@ -23,7 +23,7 @@ pub(super) fn fired(proxy: &Proxy, connection: u64, fault: &CallFault) {
 
 /// Notes that a call of this key has arrived: its client has noticed the faults of the previous
 /// ones.
-pub(super) fn came(proxy: &Proxy, key: &CallKey) {
+pub(super) fn note_retry(proxy: &Proxy, key: &CallKey) {
     let watch = &proxy.faults.watch;
     if !watch.is_open() {
         return;
@@ -40,7 +40,7 @@ pub(super) fn came(proxy: &Proxy, key: &CallKey) {
 }
 
 /// Notes that a connection has ended, and that its client ended it.
-pub(in crate::server) fn left(proxy: &Proxy, connection: u64) {
+pub(in crate::server) fn note_client_left(proxy: &Proxy, connection: u64) {
     let watch = &proxy.faults.watch;
     if !watch.is_open() {
         return;

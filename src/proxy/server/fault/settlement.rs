@@ -132,11 +132,11 @@ impl FaultSettlement {
 
 impl TakeLease {
     /// Takes over the lease of a take from the engine.
-    pub(super) fn of_take(owed: &mut FoundTake<'_>) -> Self {
-        let matched = owed.matched();
+    pub(super) fn of_take(found: &mut FoundTake<'_>) -> Self {
+        let matched = found.matched();
         let (source, is_good) = (LeasedAnswer::Take(matched.index()), matched.take.is_success());
-        let is_held = owed.is_held();
-        owed.hand_over();
+        let is_held = found.is_held();
+        found.hand_over();
         Self { source, is_good, is_held }
     }
 

@@ -21,13 +21,13 @@ use super::{Journal, KEPT};
 use loomrec_recording::entry::RecordedCut;
 
 /// How often a follower checks for lines.
-const LOOK: Duration = Duration::from_millis(50);
+const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 /// About how many bytes of lines are sent at once.
 const PIECE: usize = 64 << 10;
 /// How long a follower may go without reading.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How long it may do so once the run is over.
-const AT_THE_END: Duration = Duration::from_millis(500);
+const FINAL_PATIENCE: Duration = Duration::from_millis(500);
 /// At most this many may follow at once.
 const MOST: usize = 64;
 
@@ -78,7 +78,7 @@ impl JournalQuery {
 pub struct JournalFollower {
     journal: Arc<Journal>,
     wanted: JournalQuery,
-    look: Pin<Box<Sleep>>,
+    check: Pin<Box<Sleep>>,
     pulse: Arc<Pulse>,
     /// Counts as one follower while it is held.
     _place: Arc<()>,
@@ -115,18 +115,18 @@ impl JournalFollower {
         }
         let pulse = Arc::new(Pulse { began: Instant::now(), last: AtomicU64::new(0) });
         tokio::spawn(attend(Arc::downgrade(&pulse), abandon, Arc::clone(journal)));
-        let look = Box::pin(sleep(LOOK));
-        Some(Self { journal: Arc::clone(journal), wanted, look, pulse, _place: place })
+        let check = Box::pin(sleep(CHECK_INTERVAL));
+        Some(Self { journal: Arc::clone(journal), wanted, check, pulse, _place: place })
     }
 }
 
 /// Ends the connection of a follower that stops reading.
 async fn attend(pulse: Weak<Pulse>, abandon: impl Fn() + Send, journal: Arc<Journal>) {
     loop {
-        tokio::time::sleep(LOOK * 4).await;
+        tokio::time::sleep(CHECK_INTERVAL * 4).await;
         let Some(pulse) = pulse.upgrade() else { return };
         let ended = journal.ended.load(Ordering::Acquire);
-        let patience = if ended { AT_THE_END } else { PATIENCE };
+        let patience = if ended { FINAL_PATIENCE } else { PATIENCE };
         if pulse.silent_for() > patience {
             abandon();
             return;
@@ -153,8 +153,8 @@ impl Body for JournalFollower {
             if ended || !this.wanted.follow {
                 return Poll::Ready(None);
             }
-            ready!(this.look.as_mut().poll(cx));
-            this.look.set(sleep(LOOK));
+            ready!(this.check.as_mut().poll(cx));
+            this.check.set(sleep(CHECK_INTERVAL));
         }
     }
 }

@@ -70,7 +70,7 @@ impl ConnectionFault {
 #[derive(Clone, Debug)]
 pub(super) enum JournalItem {
     Call(Arc<CallRecord>),
-    Befallen(Box<ConnectionFault>),
+    ConnectionFault(Box<ConnectionFault>),
     Mark(Box<FaultMark>),
 }
 
@@ -79,7 +79,7 @@ impl JournalItem {
     pub(super) fn at(&self) -> i64 {
         match self {
             Self::Call(seen) => seen.at,
-            Self::Befallen(befallen) => befallen.at,
+            Self::ConnectionFault(fault) => fault.at,
             Self::Mark(mark) => mark.at,
         }
     }
@@ -87,7 +87,7 @@ impl JournalItem {
     pub(super) fn to_json(&self, number: u64) -> Value {
         let mut line = match self {
             Self::Call(seen) => return line::read(seen, Some(number)),
-            Self::Befallen(befallen) => befallen.to_json(),
+            Self::ConnectionFault(fault) => fault.to_json(),
             Self::Mark(mark) => mark.to_json(),
         };
         if let Value::Object(fields) = &mut line {

@@ -26,7 +26,7 @@ const GATHER: Duration = Duration::from_millis(5);
 /// How long the end of a run waits for a file that accepts no data.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How often it checks.
-const LOOK: Duration = Duration::from_millis(2);
+const CHECK_INTERVAL: Duration = Duration::from_millis(2);
 
 /// How many lines were written and how many were lost.
 #[derive(Debug, Default)]
@@ -60,8 +60,8 @@ impl LineCounts {
 
     /// Notes why lines are lost. Returns whether this reason differs from the last one.
     fn blame(&self, why: &str) -> bool {
-        let mut told = self.why.lock().unwrap_or_else(PoisonError::into_inner);
-        told.replace(why.to_owned()).as_deref() != Some(why)
+        let mut reported = self.why.lock().unwrap_or_else(PoisonError::into_inner);
+        reported.replace(why.to_owned()).as_deref() != Some(why)
     }
 }
 
@@ -81,13 +81,13 @@ pub(super) struct LineQueue {
 }
 
 impl LineQueue {
-    /// Starts the thread, which writes to `file` and reports errors to `told`.
-    pub(super) fn start(file: JournalFile, told: OnJournalError) -> Self {
+    /// Starts the thread, which writes to `file` and reports errors to `on_error`.
+    pub(super) fn start(file: JournalFile, on_error: OnJournalError) -> Self {
         let (tasks, receiver) = sync_channel(LINES);
         let (waiting, counts) = (Arc::<AtomicUsize>::default(), Arc::<LineCounts>::default());
         let work = Work {
             file,
-            told,
+            on_error,
             waiting: Arc::clone(&waiting),
             counts: Arc::clone(&counts),
             batch: Vec::new(),
@@ -125,7 +125,7 @@ impl LineQueue {
             if thread.is_finished() {
                 break;
             }
-            std::thread::sleep(LOOK);
+            std::thread::sleep(CHECK_INTERVAL);
         }
         while !thread.is_finished() {
             if Instant::now() >= until {
@@ -134,7 +134,7 @@ impl LineQueue {
                     self.counts.written.load(Ordering::Relaxed)
                 ));
             }
-            std::thread::sleep(LOOK);
+            std::thread::sleep(CHECK_INTERVAL);
         }
         let lost = self.counts.lost();
         if lost == 0 {
@@ -149,7 +149,7 @@ impl LineQueue {
 /// The state of the thread.
 struct Work {
     file: JournalFile,
-    told: OnJournalError,
+    on_error: OnJournalError,
     waiting: Arc<AtomicUsize>,
     counts: Arc<LineCounts>,
     batch: Vec<u8>,
@@ -225,7 +225,7 @@ impl Work {
             Err(error) => {
                 let why = format!("it cannot be rotated, and keeps growing: {error}");
                 if self.counts.blame(&why) {
-                    (self.told)(&why);
+                    (self.on_error)(&why);
                 }
             }
         }
@@ -248,7 +248,7 @@ impl Work {
             self.counts.refused.fetch_add(lines(lost), Ordering::Relaxed);
             let why = error.to_string();
             if self.counts.blame(&why) {
-                (self.told)(&format!("lines are lost, and traffic goes on: {why}"));
+                (self.on_error)(&format!("lines are lost, and traffic goes on: {why}"));
             }
         }
         self.batch.clear();

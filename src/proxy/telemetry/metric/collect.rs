@@ -23,7 +23,7 @@ use loomrec_engine::replay::MissReason;
 pub(super) struct ScrapeOutput {
     pub(super) metrics: Arc<Metrics>,
     pub(super) counters: Arc<RunCounters>,
-    pub(super) told: ScrapeInput,
+    pub(super) input: ScrapeInput,
 }
 
 type Labels<'a> = [(&'static str, &'a str)];
@@ -90,16 +90,16 @@ fn value(counter: &AtomicU64) -> u64 {
 
 impl Metrics {
     /// Returns all metrics as text, including those that the receipt reports too and those in
-    /// `told`.
+    /// `input`.
     pub fn scrape(
         self: &Arc<Self>,
         counters: &Arc<RunCounters>,
-        told: ScrapeInput,
+        input: ScrapeInput,
         open_metrics: bool,
     ) -> String {
         let (metrics, counters) = (Arc::clone(self), Arc::clone(counters));
         let mut registry = Registry::default();
-        registry.register_collector(Box::new(ScrapeOutput { metrics, counters, told }));
+        registry.register_collector(Box::new(ScrapeOutput { metrics, counters, input }));
         let mut text = String::new();
         // Writing to a string never fails.
         let written = encode_registry(&mut text, &registry).and_then(|()| encode_eof(&mut text));
@@ -125,14 +125,14 @@ impl ScrapeOutput {
     /// Writes the metrics of calls and their outcomes.
     fn calls(&self, out: &mut Families<'_>) -> Result {
         let metrics = &*self.metrics;
-        let version = [("version", env!("CARGO_PKG_VERSION")), ("mode", self.told.mode)];
+        let version = [("version", env!("CARGO_PKG_VERSION")), ("mode", self.input.mode)];
         out.gauge("loomrec_build_info", "Which loomrec this is, and what it does", &version, 1)?;
         out.counters("loomrec_requests", "Calls, by where their answer came from", |add| {
             for (source, statuses) in SOURCES.iter().zip(metrics.requests.chunks(STATUSES)) {
                 for (status, calls) in statuses.iter().enumerate().filter(|(_, c)| value(c) > 0) {
                     let status = if status == 0 { "none".to_owned() } else { status.to_string() };
                     let labels =
-                        [("mode", self.told.mode), ("source", source), ("status", &status)];
+                        [("mode", self.input.mode), ("source", source), ("status", &status)];
                     add(&labels, value(calls))?;
                 }
             }
@@ -255,11 +255,11 @@ impl ScrapeOutput {
             add(&[], spans.lost())
         })?;
         let help = "Lines missing from the journal's file";
-        out.counters("loomrec_journal_lost", help, |add| add(&[], self.told.journal_lost))
+        out.counters("loomrec_journal_lost", help, |add| add(&[], self.input.journal_lost))
     }
 
     fn entries(&self) -> u64 {
-        self.told.loaded + RunCounters::read(&self.counters.recorded)
+        self.input.loaded + RunCounters::read(&self.counters.recorded)
     }
 
     /// Writes some of the metrics under AgentLoom's and aimock's own names.

@@ -22,7 +22,7 @@ fn metrics(compat: bool) -> (Arc<Metrics>, Arc<RunCounters>) {
     (Arc::new(Metrics::new(about)), Arc::default())
 }
 
-fn told(loaded: u64) -> ScrapeInput {
+fn input(loaded: u64) -> ScrapeInput {
     ScrapeInput { mode: "replay", loaded, journal_lost: 3 }
 }
 
@@ -94,7 +94,7 @@ fn value(text: &str, series: &str) -> f64 {
 fn scrape_tells_what_was_counted() {
     let (metrics, counters) = metrics(false);
     fill(&metrics, &counters);
-    let text = metrics.scrape(&counters, told(41), false);
+    let text = metrics.scrape(&counters, input(41), false);
     for (series, expected) in [
         ("loomrec_journal_lost_total", 3.0),
         ("loomrec_requests_total{mode=\"replay\",source=\"recording\",status=\"200\"}", 2.0),
@@ -128,7 +128,7 @@ fn scrape_tells_what_was_counted() {
         assert_eq!(value(&text, series), expected, "{series}");
     }
     assert!(!text.contains("agentloom_") && !text.contains("aimock_"));
-    assert!(metrics.scrape(&counters, told(41), true).ends_with("\n# EOF\n"));
+    assert!(metrics.scrape(&counters, input(41), true).ends_with("\n# EOF\n"));
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn other_names_stand_beside_ours_when_they_are_asked_for() {
     let mut sent = seen(Provider::OPEN_AI, "gpt", CallOutcome::Served { entry: None }, Some(200));
     (sent.end, sent.total) = (SendEnd::Complete, Duration::from_millis(30));
     metrics.record(&sent);
-    let text = metrics.scrape(&counters, told(0), false);
+    let text = metrics.scrape(&counters, input(0), false);
     for (series, expected) in [
         ("agentloom_mock_replays_total{workflow=\"agent\",matched_by=\"step_id\"}", 1.0),
         (&format!("agentloom_recording_latency_seconds_count{{{CLAUDE}}}"), 1.0),

@@ -45,8 +45,8 @@ impl SpanCounts {
     /// Notes why spans are lost. Returns whether this is the first loss.
     #[cfg(feature = "otel")]
     pub(super) fn blame(&self, why: &str) -> bool {
-        let mut told = self.why.lock().unwrap_or_else(PoisonError::into_inner);
-        told.replace(why.to_owned()).is_none()
+        let mut reported = self.why.lock().unwrap_or_else(PoisonError::into_inner);
+        reported.replace(why.to_owned()).is_none()
     }
 
     /// Returns it as JSON.

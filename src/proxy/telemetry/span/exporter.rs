@@ -81,9 +81,9 @@ fn chain(error: &dyn std::error::Error) -> String {
 pub(super) fn resource() -> Resource {
     let name = Key::new("service.name");
     let builder = Resource::builder();
-    let told = Resource::builder().build().get(&name);
-    match told {
-        Some(told) if !told.as_str().starts_with("unknown_service") => builder.build(),
+    let detected = Resource::builder().build().get(&name);
+    match detected {
+        Some(name) if !name.as_str().starts_with("unknown_service") => builder.build(),
         _ => builder.with_service_name("loomrec").build(),
     }
 }

@@ -43,7 +43,7 @@ impl Spans {
         }
     }
 
-    /// Starts the thread that sends spans. They are counted in `counts`. `told` is called with
+    /// Starts the thread that sends spans. They are counted in `counts`. `on_error` is called with
     /// errors.
     ///
     /// # Errors
@@ -52,9 +52,9 @@ impl Spans {
     pub fn start(
         config: SpanConfig,
         counts: Arc<SpanCounts>,
-        told: OnSpanError,
+        on_error: OnSpanError,
     ) -> Result<Self, SpanError> {
-        let queue = queue::SpanQueue::start(config, Arc::clone(&counts), told)?;
+        let queue = queue::SpanQueue::start(config, Arc::clone(&counts), on_error)?;
         Ok(Self { counts, queue: Some(queue) })
     }
 

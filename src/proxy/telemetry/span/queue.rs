@@ -57,7 +57,7 @@ impl SpanQueue {
     pub(super) fn start(
         config: SpanConfig,
         counts: Arc<SpanCounts>,
-        told: OnSpanError,
+        on_error: OnSpanError,
     ) -> Result<Self, SpanError> {
         let (calls, receiver) = mpsc::channel(config.queue.max(1));
         let (waiting, open) = (Arc::<AtomicUsize>::default(), Arc::<AtomicU64>::default());
@@ -78,7 +78,7 @@ impl SpanQueue {
                 Err(error) => return drop(ready.send(Err(setup(error)))),
             };
             runtime.block_on(async {
-                match Work::new(config, books, stopped, told) {
+                match Work::new(config, books, stopped, on_error) {
                     Ok(work) => {
                         drop(ready.send(Ok(())));
                         work.run(receiver).await;
@@ -169,7 +169,7 @@ struct Work {
     config: SpanConfig,
     books: Books,
     stop: watch::Receiver<Option<Instant>>,
-    told: OnSpanError,
+    on_error: OnSpanError,
     exporter: SpanExporter,
     tracer: SdkTracer,
     /// Kept because dropping it would shut the tracer down.
@@ -184,7 +184,7 @@ impl Work {
         config: SpanConfig,
         books: Books,
         stop: watch::Receiver<Option<Instant>>,
-        told: OnSpanError,
+        on_error: OnSpanError,
     ) -> Result<Self, SpanError> {
         let resource = exporter::resource();
         let exporter = exporter::build(&config, &resource)?;
@@ -200,7 +200,7 @@ impl Work {
             config,
             books,
             stop,
-            told,
+            on_error,
             exporter,
             tracer,
             _provider: provider,
@@ -216,7 +216,7 @@ impl Work {
             let due = self.due;
             tokio::select! {
                 biased;
-                _ = told_to_stop(&mut stop) => break,
+                _ = wait_for_stop(&mut stop) => break,
                 () = until(due) => {}
                 call = calls.recv() => {
                     let Some(call) = call else { break };
@@ -286,7 +286,7 @@ impl Work {
                 let first = self.books.counts.blame(&why);
                 // At the end of the run, this is reported together with the number of lost spans.
                 if first && stop.borrow().is_none() {
-                    (self.told)(&why);
+                    (self.on_error)(&why);
                 }
             }
         }
@@ -312,13 +312,13 @@ async fn until(due: Option<Instant>) {
 
 /// Returns once the run ends, with the time at which sending has to be over. If the sender was
 /// dropped, that is now.
-async fn told_to_stop(stop: &mut watch::Receiver<Option<Instant>>) -> Instant {
+async fn wait_for_stop(stop: &mut watch::Receiver<Option<Instant>>) -> Instant {
     let last = stop.wait_for(Option::is_some).await.ok().and_then(|last| *last);
     last.unwrap_or_else(Instant::now)
 }
 
 /// Returns when sending has to be over.
 async fn last_moment(stop: &mut watch::Receiver<Option<Instant>>) {
-    let last = told_to_stop(stop).await;
+    let last = wait_for_stop(stop).await;
     tokio::time::sleep_until(last).await;
 }
