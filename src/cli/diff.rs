@@ -39,9 +39,9 @@ pub(super) fn run(args: &DiffArgs) -> Result<u8, CommandFailure> {
     scope.answers = !args.requests_only;
     scope.times = args.times;
     for place in &args.ignore {
-        let told =
+        let failure =
             |error| CommandFailure::usage(format!("failed to read --ignore: failed to {error}"));
-        scope.leave_out(place).map_err(told)?;
+        scope.leave_out(place).map_err(failure)?;
     }
     let output = Output::new(LogFormat::Human, false, false);
     let (old, new) = (
@@ -163,25 +163,31 @@ impl Work {
             let known = &opened.known[at?];
             Some(call::CallSummary::of(known, &ComparedSide::of(&known.name, entry.as_ref()?)))
         };
-        let (told, tells) = (side(&self.old, old, &one), side(&self.new, new, &other));
+        let (old_summary, new_summary) = (side(&self.old, old, &one), side(&self.new, new, &other));
         let state = match row {
             ComparisonRow::Both(CallPair { old, new, by }) => {
                 let (Some(one), Some(other)) = (&one, &other) else {
-                    return Ok(ComparedCall::new(CallState::Same, told, tells, None, Vec::new()));
+                    return Ok(ComparedCall::new(
+                        CallState::Same,
+                        old_summary,
+                        new_summary,
+                        None,
+                        Vec::new(),
+                    ));
                 };
                 let (old, new) = (&self.old.known[old], &self.new.known[new]);
                 let (old, new) =
                     (ComparedSide::of(&old.name, one), ComparedSide::of(&new.name, other));
                 let found = comparison::differences(&old, &new, &self.scope);
                 let state = CallState::of(&found);
-                return Ok(
-                    ComparedCall::new(state, told, tells, Some(by), found).clean(&self.redactor)
-                );
+                return Ok(ComparedCall::new(state, old_summary, new_summary, Some(by), found)
+                    .clean(&self.redactor));
             }
             ComparisonRow::Old(_) => CallState::OnlyOld,
             ComparisonRow::New(_) => CallState::OnlyNew,
         };
-        Ok(ComparedCall::new(state, told, tells, None, Vec::new()).clean(&self.redactor))
+        Ok(ComparedCall::new(state, old_summary, new_summary, None, Vec::new())
+            .clean(&self.redactor))
     }
 }
 

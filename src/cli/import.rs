@@ -97,7 +97,7 @@ pub(super) fn run(args: &ImportArgs) -> Result<u8, CommandFailure> {
         }
         Ok::<_, CommandFailure>(incoming.transfer)
     })?;
-    serve_setup::useless_rules(&redactor).iter().for_each(|note| output.warning(note));
+    serve_setup::ineffective_rules(&redactor).iter().for_each(|note| output.warning(note));
     report(args, &transfer, &output)
 }
 
@@ -311,19 +311,19 @@ impl Reader<'_> {
             if format == ForeignFormat::Aimock {
                 let several = if self.args.files.len() > 1 { label } else { "" };
                 let rules = rules.get_or_insert_with(FixtureList::default);
-                return rules.read(several, input).map_err(|error| told(label, &error));
+                return rules.read(several, input).map_err(|error| read_failure(label, &error));
             }
             if format == ForeignFormat::OpenAiBatch && beside.requests.is_none() {
                 let label = requests.display().to_string();
                 let file = File::open(requests);
                 let file = file.map_err(|error| unreadable(&label, &error.to_string()))?;
                 let read = interchange::read_requests(file);
-                beside.requests = Some(read.map_err(|error| told(&label, &error))?);
+                beside.requests = Some(read.map_err(|error| read_failure(&label, &error))?);
             }
         }
         let done =
             interchange::read_with(format, input, beside, &mut |item| self.send(item, label));
-        done.map_err(|error| told(label, &error))
+        done.map_err(|error| read_failure(label, &error))
     }
 
     /// Answers the requests of a recording with fixture rules.
@@ -368,7 +368,7 @@ fn unreadable(label: &str, why: &str) -> CommandFailure {
     CommandFailure::new(RECORDING, format!("failed to read {label}: {why}"))
 }
 
-fn told(label: &str, error: &interchange::ReadError) -> CommandFailure {
+fn read_failure(label: &str, error: &interchange::ReadError) -> CommandFailure {
     let source = std::error::Error::source(error);
     let source = source.map(|source| format!(": {source}")).unwrap_or_default();
     CommandFailure::new(RECORDING, format!("{label}: failed to {error}{source}"))

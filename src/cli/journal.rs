@@ -26,7 +26,7 @@ use row::{JournalRow, RowFilter};
 use sum::JournalTotals;
 
 /// How often a followed journal is checked for new lines.
-const LOOK: Duration = Duration::from_millis(100);
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Runs the command.
 ///
@@ -101,7 +101,7 @@ fn follow(
     output: &Output,
 ) -> Result<u8, CommandFailure> {
     loop {
-        std::thread::sleep(LOOK);
+        std::thread::sleep(CHECK_INTERVAL);
         if crate::os::is_stdout_closed() {
             return Ok(0);
         }

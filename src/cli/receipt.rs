@@ -83,7 +83,7 @@ pub struct Receipt {
     pub pending: Option<(PathBuf, usize)>,
     /// How many calls arrived, however they ended, including faults of connections whose calls were
     /// never read.
-    pub came: u64,
+    pub calls: u64,
     /// The exit code of CMD.
     pub cmd_exit: Option<u8>,
     /// Notes that may be useful even after a good run.
@@ -194,7 +194,7 @@ impl Receipt {
             more: counters.more(),
             recordings: recordings.iter().map(hashed).collect(),
             pending: None,
-            came: 0,
+            calls: 0,
             cmd_exit: None,
             notes: Vec::new(),
             complaints: Vec::new(),
@@ -233,8 +233,8 @@ impl Receipt {
 
     /// Adds the takes that are too old: as a complaint if that fails the run, otherwise as a note.
     pub(super) fn add_expired(&mut self, expired: Option<ExpiredTakes>, fails: bool) {
-        let told = expired.as_ref().and_then(ExpiredTakes::words);
-        if fails { &mut self.complaints } else { &mut self.notes }.extend(told);
+        let words = expired.as_ref().and_then(ExpiredTakes::words);
+        if fails { &mut self.complaints } else { &mut self.notes }.extend(words);
         self.notes.extend(expired.as_ref().and_then(ExpiredTakes::unknown));
         self.expired = expired;
     }

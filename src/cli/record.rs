@@ -41,7 +41,7 @@ pub async fn run(args: RecordArgs) -> Result<u8, CommandFailure> {
         _ if receipt.unkept > 0 || receipt.more.unfolded.is_some() => NOT_KEPT,
         _ if receipt.unreachable > 0 && receipt.recorded == 0 => UNUSABLE,
         _ if receipt.missed > 0 || receipt.failed_faults || receipt.all_failed => NO,
-        Some(0) if receipt.came == 0 && !args.allow_empty => NO,
+        Some(0) if receipt.calls == 0 && !args.allow_empty => NO,
         _ => 0,
     })
 }
@@ -81,7 +81,7 @@ fn engines(
         stand_in_keys,
         budget: fault::budget(&args.serve.trouble)?,
         decider: fault::decider(plan, args.serve.trouble.seed, &ground.output),
-        told: in_force.as_ref().and_then(InForce::text),
+        notice: in_force.as_ref().and_then(InForce::text),
     };
     Ok((engines, in_force))
 }
@@ -138,13 +138,13 @@ fn recorder(
     let unexpected = |text: String| CommandFailure::new(UNEXPECTED, text);
     let place = recording.place();
     let counts = (Arc::clone(&ground.counters), Arc::clone(&ground.metrics));
-    let told = on_told(counts, ground.notify());
+    let on_event = on_appender_event(counts, ground.notify());
     let keeping = match (args.mode, args.keep_failures) {
         (RecordMode::All, true) => KeepPolicy::LastRun,
         (RecordMode::All, false) => KeepPolicy::Successes,
         _ => KeepPolicy::All,
     };
-    let writer = RecordWriter::start(recording, keeping, told)
+    let writer = RecordWriter::start(recording, keeping, on_event)
         .map_err(|error| unexpected(format!("failed to start the writer: {error}")))?;
     let client = UpstreamClient::new().map_err(|error| unexpected(format!("failed to {error}")))?;
     let config = RecordConfig {
@@ -162,7 +162,7 @@ fn recorder(
 type Counts = (Arc<RunCounters>, Arc<Metrics>);
 
 /// Returns the callback that passes events of the recording on to people, counters and metrics.
-pub(super) fn on_told((counters, metrics): Counts, notify: OnNotice) -> OnAppenderEvent {
+pub(super) fn on_appender_event((counters, metrics): Counts, notify: OnNotice) -> OnAppenderEvent {
     Arc::new(move |event: AppenderEvent<'_>| match event {
         AppenderEvent::Note(note) => report_event(note, &counters, &notify),
         AppenderEvent::CompactionFailed(reason) => notify(UserNotice::Warning(&format!(
@@ -187,7 +187,7 @@ fn report_event(note: &StoreEvent, counters: &RunCounters, notify: &OnNotice) {
 }
 
 /// Returns how many calls arrived, however they ended.
-fn came(receipt: &Receipt, ran: &RunResult) -> u64 {
+fn count_calls(receipt: &Receipt, ran: &RunResult) -> u64 {
     // Includes the faults of connections, whose calls were never read.
     let counts = ran.proxy.faults.decider().counts();
     let fired = counts.values().map(|count| count.fired).sum::<u64>();
@@ -247,8 +247,8 @@ fn receipt(args: &RecordArgs, ran: &RunResult) -> Receipt {
         receipt.unused = Some(serve_setup::unused(replay, args.serve.receipt.is_some()));
     }
     receipt.add_faults(&proxy.faults, &args.serve.trouble, ran.budget.as_ref());
-    receipt.came = came(&receipt, ran);
-    if ran.cmd_exit.is_some() && receipt.came == 0 {
+    receipt.calls = count_calls(&receipt, ran);
+    if ran.cmd_exit.is_some() && receipt.calls == 0 {
         let why = server_run::nothing_came(&ran.environment);
         match args.allow_empty {
             true => receipt.notes.push(format!("nothing was recorded: {why}")),
@@ -260,7 +260,7 @@ fn receipt(args: &RecordArgs, ran: &RunResult) -> Receipt {
     if let Some(matcher) = proxy.engine.replay().map(|replay| replay.matcher()) {
         receipt.unchecked_calls = matcher.unchecked().map(ReplayTake::served).sum();
     }
-    receipt.notes.extend(serve_setup::useless_rules(&proxy.redactor));
+    receipt.notes.extend(serve_setup::ineffective_rules(&proxy.redactor));
     if receipt.unkept > 0 {
         receipt.complaints.push(format!(
             "{} exchanges are NOT in {}: fix the cause and record again",

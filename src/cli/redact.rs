@@ -41,7 +41,7 @@ pub(super) fn run(args: &RedactArgs) -> Result<u8, CommandFailure> {
         }
         reports.push(RedactReport::of(work, applied));
     }
-    serve_setup::useless_rules(&redactor).iter().for_each(|note| output.warning(note));
+    serve_setup::ineffective_rules(&redactor).iter().for_each(|note| output.warning(note));
     match args.json {
         true => ls::print(&terminal::json(&format!("{:#}\n", report::to_json(&reports))))?,
         false => ls::print(&report::text(&reports, args))?,

@@ -70,7 +70,7 @@ pub async fn run(args: ReplayArgs) -> Result<u8, CommandFailure> {
         decider,
         budget,
         stand_in_keys: true,
-        told: in_force.text(),
+        notice: in_force.text(),
     };
     let output = ground.output.clone();
     let ran = ground.run(&args.serve, engines).await?;
@@ -169,7 +169,7 @@ fn receipt(args: &ReplayArgs, ran: &RunResult) -> Receipt {
         receipt.takes = matcher.len();
         receipt.unchecked_calls = matcher.unchecked().map(ReplayTake::served).sum();
     }
-    receipt.notes.extend(serve_setup::useless_rules(&proxy.redactor));
+    receipt.notes.extend(serve_setup::ineffective_rules(&proxy.redactor));
     let mut complain = |text: String| receipt.complaints.push(text);
     if receipt.missed > 0 {
         complain(format!("calls without a recorded answer: {}", receipt.missed));
@@ -190,17 +190,17 @@ fn receipt(args: &ReplayArgs, ran: &RunResult) -> Receipt {
         ));
     }
     receipt.script = script_receipt(ran);
-    let told = receipt.script.as_ref();
-    let (scripted, unscripted) = told.map_or((0, 0), |told| (told.calls, told.unanswered));
+    let script = receipt.script.as_ref();
+    let (scripted, unscripted) = script.map_or((0, 0), |script| (script.calls, script.unanswered));
     if unscripted > 0 {
         receipt.complaints.push(format!("calls that the script has no answer for: {unscripted}"));
     }
-    let left = told.map_or(0, |told| told.left);
+    let left = script.map_or(0, |script| script.left);
     if args.fail_unused && left > 0 {
         receipt.complaints.push(format!("calls of the script that no call used: {left}"));
     }
     let answered = receipt.served + receipt.defaulted + receipt.forwarded + scripted;
-    receipt.came = answered
+    receipt.calls = answered
         + receipt.faulted
         + receipt.missed
         + receipt.refused
@@ -208,7 +208,7 @@ fn receipt(args: &ReplayArgs, ran: &RunResult) -> Receipt {
         + unscripted
         // Includes the faults of connections, whose calls were never read.
         + proxy.faults.decider().counts().values().map(|count| count.fired).sum::<u64>();
-    if cmd_exit.is_some() && !args.allow_empty && receipt.came == 0 {
+    if cmd_exit.is_some() && !args.allow_empty && receipt.calls == 0 {
         receipt.complaints.push(format!(
             "nothing was tested (--allow-empty permits that): {}",
             server_run::nothing_came(&ran.environment)

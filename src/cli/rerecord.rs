@@ -318,8 +318,8 @@ impl Work {
         counters: &Arc<RunCounters>,
     ) -> Result<u64, CommandFailure> {
         let output = progress.output();
-        let told = output.clone();
-        let notify: OnNotice = Arc::new(move |notice: UserNotice<'_>| told.notice(&notice));
+        let printer = output.clone();
+        let notify: OnNotice = Arc::new(move |notice: UserNotice<'_>| printer.notice(&notice));
         // These metrics are never scraped.
         let metrics = Arc::new(Metrics::new(RunInfo::default()));
         let (recorder, place) = self.recorder(args, path, (counters, &metrics), &notify)?;
@@ -336,9 +336,9 @@ impl Work {
         };
         let mut signals = StopSignals::watch().map_err(unexpected)?;
         let (stop, stopped) = watch::channel(false);
-        let (counted, told) = (Arc::clone(counters), Arc::clone(&notify));
+        let (counted, on_notice) = (Arc::clone(counters), Arc::clone(&notify));
         let on_exchange = Arc::new(move |exchange: &RecordOutcome| {
-            report_exchange(exchange, &counted, &metrics, &told);
+            report_exchange(exchange, &counted, &metrics, &on_notice);
         });
         let sender = Arc::new(RerecordSender::new(
             Arc::clone(&recorder),
@@ -372,8 +372,8 @@ impl Work {
         recording.watch(&self.maker.all_secrets());
         let place = recording.place();
         let counts = (Arc::clone(counters), Arc::clone(metrics));
-        let told = super::record::on_told(counts, Arc::clone(notify));
-        let writer = RecordWriter::start(recording, KeepPolicy::All, told)
+        let on_event = super::record::on_appender_event(counts, Arc::clone(notify));
+        let writer = RecordWriter::start(recording, KeepPolicy::All, on_event)
             .map_err(|error| unexpected(format!("failed to start the writer: {error}")))?;
         let client =
             UpstreamClient::new().map_err(|error| unexpected(format!("failed to {error}")))?;

@@ -83,7 +83,7 @@ pub fn redactor(patterns: &[String]) -> Result<Arc<Redactor>, CommandFailure> {
 }
 
 /// Returns notes about redaction rules that matched but removed nothing.
-pub fn useless_rules(redactor: &Redactor) -> Vec<String> {
+pub fn ineffective_rules(redactor: &Redactor) -> Vec<String> {
     let note = |rule: &str| {
         format!(
             "--redact {rule} matched only names of members and numbers, which are never \
@@ -334,8 +334,8 @@ pub fn journal(args: &ServeArgs, notify: OnNotice) -> Result<Journal, CommandFai
     let file =
         journal::JournalFile::create(path, rotation).map_err(|error| unwritable(path, &error))?;
     let name = path.display().to_string();
-    let told = move |why: &str| notify(UserNotice::Warning(&format!("journal {name}: {why}")));
-    Ok(Journal::new(Some((file, Box::new(told)))))
+    let on_error = move |why: &str| notify(UserNotice::Warning(&format!("journal {name}: {why}")));
+    Ok(Journal::new(Some((file, Box::new(on_error)))))
 }
 
 /// Creates a receipt or a report that only its owner may read. Overwrites one of an earlier run:

@@ -76,7 +76,7 @@ pub struct RunEngines {
     /// Whether missing API keys get a stand-in.
     pub stand_in_keys: bool,
     /// A message to print once the listener is ready.
-    pub told: Option<String>,
+    pub notice: Option<String>,
 }
 
 impl RunEngines {
@@ -93,7 +93,7 @@ impl RunEngines {
     }
 
     /// Whether a recording declares faults.
-    fn has_trouble(&self) -> bool {
+    fn has_declared_fault(&self) -> bool {
         self.engine.replay().is_some_and(|replay| replay.matcher().has_declared_fault())
     }
 }
@@ -223,7 +223,7 @@ impl RunContext {
         let notify = self.notify();
         let observer = engines.observer(&self.redactor, args);
         let observer = observer.with_addresses(self.upstreams.routes.addresses());
-        let (rules, trouble) = (engines.rules(), engines.has_trouble());
+        let (rules, trouble) = (engines.rules(), engines.has_declared_fault());
         let recordings = self.recordings.iter().map(|at| at.as_path().to_owned()).collect();
         let proxy = Arc::new(Proxy {
             config: server::ServerConfig {
@@ -249,12 +249,12 @@ impl RunContext {
                 journal: Arc::new(journal),
                 spans,
             },
-            inspector: Inspector::new(recordings, engines.told.clone(), self.recent_misses),
+            inspector: Inspector::new(recordings, engines.notice.clone(), self.recent_misses),
             notify,
             clock: AtomicI64::new(0),
         });
         let output = &self.output;
-        let opening = Opening { origin: &origin, told: engines.told.as_deref() };
+        let opening = Opening { origin: &origin, notice: engines.notice.as_deref() };
         let server = ServerParts { listener, proxy: &proxy, threads: &threads };
         let work = serve(server, opening, args, &environment, output);
         let cmd_exit = with_live_line(self.bar, self.counters, work).await?;

@@ -19,10 +19,10 @@ pub fn set_aside(args: &mut ReplayArgs, matches: &ArgMatches, settings: &Setting
         return;
     }
     let from = |name: &str| origin(matches, settings, name);
-    let mut told = answers_aside(args, from);
-    told.extend(faults_aside(&mut args.serve.trouble, from));
+    let mut removed = answers_aside(args, from);
+    removed.extend(faults_aside(&mut args.serve.trouble, from));
     let names = untyped(&mut args.serve.no_env, matches, settings, "no_env");
-    told.extend(names.into_iter().map(|(name, at)| format!("no-env {name} ({at})")));
+    removed.extend(names.into_iter().map(|(name, at)| format!("no-env {name} ({at})")));
     let identity = &mut args.serve.identity;
     let mut rules = untyped(&mut identity.ignore, matches, settings, "ignore");
     let headers = untyped(&mut identity.ignore_header, matches, settings, "ignore_header");
@@ -31,42 +31,42 @@ pub fn set_aside(args: &mut ReplayArgs, matches: &ArgMatches, settings: &Setting
     );
     let params = untyped(&mut identity.credential_param, matches, settings, "credential_param");
     rules.extend(params.into_iter().map(|(name, at)| (format!("{PARAMETER}{name}"), at)));
-    args.set_aside = SetAside { rules, settings: told };
+    args.set_aside = SetAside { rules, settings: removed };
 }
 
 /// Sets aside what answers calls that are not recorded, or lets a run pass that tests nothing.
 fn answers_aside(args: &mut ReplayArgs, from: impl Fn(&str) -> Option<String>) -> Vec<String> {
-    let mut told = Vec::new();
+    let mut removed = Vec::new();
     if args.repeat.is_some_and(|repeat| repeat != RepeatPolicy::Error) {
-        told.extend(from("repeat").inspect(|_| args.repeat = None));
+        removed.extend(from("repeat").inspect(|_| args.repeat = None));
     }
     if args.on_miss.is_some_and(|policy| policy != OnMissFlag::Error) {
-        told.extend(from("on_miss").inspect(|_| args.on_miss = None));
+        removed.extend(from("on_miss").inspect(|_| args.on_miss = None));
     }
     if args.allow_default_fallback {
         let from = from("allow_default_fallback");
-        told.extend(from.inspect(|_| args.allow_default_fallback = false));
+        removed.extend(from.inspect(|_| args.allow_default_fallback = false));
     }
     if args.allow_empty {
-        told.extend(from("allow_empty").inspect(|_| args.allow_empty = false));
+        removed.extend(from("allow_empty").inspect(|_| args.allow_empty = false));
     }
     if args.script.is_some() {
-        told.extend(from("script").inspect(|_| args.script = None));
+        removed.extend(from("script").inspect(|_| args.script = None));
     }
-    told
+    removed
 }
 
 /// Sets aside faults, which send unrecorded answers, and the permission for rules that never apply.
 fn faults_aside(flags: &mut FaultArgs, from: impl Fn(&str) -> Option<String>) -> Vec<String> {
-    let mut told = Vec::new();
+    let mut removed = Vec::new();
     if !flags.faults.is_empty() {
-        told.extend(from("faults").inspect(|_| flags.faults.clear()));
+        removed.extend(from("faults").inspect(|_| flags.faults.clear()));
     }
     if !flags.fault.is_empty() {
-        told.extend(from("fault").inspect(|_| flags.fault.clear()));
+        removed.extend(from("fault").inspect(|_| flags.fault.clear()));
     }
     if !flags.chaos.is_empty() {
-        told.extend(from("chaos").inspect(|_| flags.chaos.clear()));
+        removed.extend(from("chaos").inspect(|_| flags.chaos.clear()));
     }
     let rates = [
         ("chaos_drop", &mut flags.chaos_drop),
@@ -76,12 +76,12 @@ fn faults_aside(flags: &mut FaultArgs, from: impl Fn(&str) -> Option<String>) ->
         ("chaos_latency", &mut flags.chaos_latency),
     ];
     for (name, rate) in rates.into_iter().filter(|(_, rate)| rate.is_some()) {
-        told.extend(from(name).inspect(|_| *rate = None));
+        removed.extend(from(name).inspect(|_| *rate = None));
     }
     if flags.allow_unfired {
-        told.extend(from("allow_unfired").inspect(|_| flags.allow_unfired = false));
+        removed.extend(from("allow_unfired").inspect(|_| flags.allow_unfired = false));
     }
-    told
+    removed
 }
 
 /// Removes the values from a list that were not typed. Returns them, each with its source.

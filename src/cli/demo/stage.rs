@@ -67,8 +67,8 @@ impl DemoServer {
         let recording = store::RecordingAppender::open(file, &store::RunChoice::New, &rules)?;
         let (place, prices) = (recording.place(), PriceTable::builtin());
         let counts = (Arc::clone(&counters), metrics());
-        let told = record::on_told(counts, silent());
-        let writer = RecordWriter::start(recording, KeepPolicy::Successes, told)
+        let on_event = record::on_appender_event(counts, silent());
+        let writer = RecordWriter::start(recording, KeepPolicy::Successes, on_event)
             .map_err(|error| broken(&error.to_string()))?;
         // A proxy from the environment is not used for calls that stay on this machine.
         let client =

@@ -78,13 +78,13 @@ impl DemoUpstream {
 }
 
 /// Answers one request.
-async fn answer(request: Request<Incoming>) -> Result<Response<Said>, Infallible> {
+async fn answer(request: Request<Incoming>) -> Result<Response<DemoBody>, Infallible> {
     let body = request.into_body().collect().await.map(|body| body.to_bytes());
     let body: Value = serde_json::from_slice(&body.unwrap_or_default()).unwrap_or_default();
     let messages = body.get("messages").and_then(Value::as_array).cloned().unwrap_or_default();
     let has_result = messages.iter().any(|message| message["role"] == "tool");
     if body["stream"] == true {
-        return Ok(head("text/event-stream", Said::stream(events())));
+        return Ok(head("text/event-stream", DemoBody::stream(events())));
     }
     tokio::time::sleep(THINKING).await;
     let (id, message, finish, usage) = if has_result {
@@ -107,11 +107,11 @@ async fn answer(request: Request<Incoming>) -> Result<Response<Said>, Infallible
         "choices": [{ "index": 0, "message": message, "finish_reason": finish }],
         "usage": usage,
     });
-    Ok(head("application/json", Said::whole(answer.to_string())))
+    Ok(head("application/json", DemoBody::whole(answer.to_string())))
 }
 
 /// Returns a successful response. Its `server` header identifies this upstream in the recording.
-fn head(media: &'static str, body: Said) -> Response<Said> {
+fn head(media: &'static str, body: DemoBody) -> Response<DemoBody> {
     let mut response = Response::new(body);
     let headers = response.headers_mut();
     headers.insert("content-type", http::HeaderValue::from_static(media));
@@ -137,28 +137,28 @@ fn events() -> Vec<(Duration, Bytes)> {
         });
         Bytes::from(format!("data: {chunk}\n\n"))
     };
-    let said = |delta: Value, finish: Value| {
+    let chunk = |delta: Value, finish: Value| {
         let choice = json!({ "index": 0, "delta": delta, "finish_reason": finish });
         event(json!([choice]), Value::Null)
     };
-    let mut events = vec![(FIRST_WORD, said(json!({ "role": "assistant" }), Value::Null))];
+    let mut events = vec![(FIRST_WORD, chunk(json!({ "role": "assistant" }), Value::Null))];
     for word in SUMMARY.split_inclusive(' ') {
-        events.push((WORD, said(json!({ "content": word }), Value::Null)));
+        events.push((WORD, chunk(json!({ "content": word }), Value::Null)));
     }
-    events.push((Duration::ZERO, said(json!({}), "stop".into())));
+    events.push((Duration::ZERO, chunk(json!({}), "stop".into())));
     events.push((Duration::ZERO, event(json!([]), usage(41, 14))));
     events.push((Duration::ZERO, Bytes::from_static(b"data: [DONE]\n\n")));
     events
 }
 
 /// A response body whose bytes are sent as they arrive.
-struct Said {
+struct DemoBody {
     words: mpsc::Receiver<Bytes>,
     /// The number of bytes, if it is known in advance.
     length: Option<u64>,
 }
 
-impl Said {
+impl DemoBody {
     /// Creates a body that is sent at once.
     fn whole(text: String) -> Self {
         let (sender, words) = mpsc::channel(1);
@@ -184,7 +184,7 @@ impl Said {
     }
 }
 
-impl http_body::Body for Said {
+impl http_body::Body for DemoBody {
     type Data = Bytes;
     type Error = Infallible;
 

@@ -23,15 +23,15 @@ impl Block {
         redactor: &Redactor,
     ) -> Self {
         let fresh = ComparedSide::of(new.0, new.2);
-        let tells = Some(told(new, &fresh, &scope.rules));
+        let new_summary = Some(summarize(new, &fresh, &scope.rules));
         let call = match old {
             Some(old) => {
                 let before = ComparedSide::of(old.0, old.2);
                 let found = comparison::differences(&before, &fresh, scope);
-                let told = Some(told(old, &before, &scope.rules));
-                ComparedCall::new(CallState::of(&found), told, tells, None, found)
+                let old_summary = Some(summarize(old, &before, &scope.rules));
+                ComparedCall::new(CallState::of(&found), old_summary, new_summary, None, found)
             }
-            None => ComparedCall::new(CallState::OnlyNew, None, tells, None, Vec::new()),
+            None => ComparedCall::new(CallState::OnlyNew, None, new_summary, None, Vec::new()),
         };
         Self(call.clean(redactor))
     }
@@ -57,7 +57,7 @@ impl Block {
     }
 }
 
-fn told(take: Take<'_>, side: &ComparedSide<'_>, rules: &IdentityRules) -> CallSummary {
+fn summarize(take: Take<'_>, side: &ComparedSide<'_>, rules: &IdentityRules) -> CallSummary {
     CallSummary::of(&CallDigest::of(take.0.clone(), take.1, take.2, rules), side)
 }
 

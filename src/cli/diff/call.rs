@@ -141,8 +141,8 @@ impl ComparedCall {
             ..difference
         });
         Self {
-            old: self.old.map(|told| told.clean(&text)),
-            new: self.new.map(|told| told.clean(&text)),
+            old: self.old.map(|summary| summary.clean(&text)),
+            new: self.new.map(|summary| summary.clean(&text)),
             differences: differences.collect(),
             ..self
         }
@@ -159,7 +159,7 @@ impl ComparedCall {
     }
 
     /// Returns the summary of the new side, or of the old side if there is no new one.
-    pub(super) fn told(&self) -> Option<&CallSummary> {
+    pub(super) fn summary(&self) -> Option<&CallSummary> {
         self.new.as_ref().or(self.old.as_ref())
     }
 
@@ -169,13 +169,13 @@ impl ComparedCall {
             (Some(old), Some(new)) if old.key != new.key => {
                 format!("{} → {}", old.short, new.short)
             }
-            _ => self.told().map_or_else(String::new, |told| told.short.clone()),
+            _ => self.summary().map_or_else(String::new, |summary| summary.short.clone()),
         }
     }
 
     /// Describes the call.
     pub(super) fn words(&self) -> &str {
-        self.told().map_or("", |told| &told.words)
+        self.summary().map_or("", |summary| &summary.words)
     }
 }
 

@@ -72,8 +72,10 @@ impl HumanDiff {
                 ));
             }
         }
-        if let (CallState::OnlyOld | CallState::OnlyNew, Some(told)) = (call.state, call.told()) {
-            out.push_str(&only(told));
+        if let (CallState::OnlyOld | CallState::OnlyNew, Some(summary)) =
+            (call.state, call.summary())
+        {
+            out.push_str(&only(summary));
         }
         for (part, title) in [(CallHalf::Request, "request"), (CallHalf::Answer, "answer")] {
             let mut found = call.of(part).peekable();
@@ -87,8 +89,8 @@ impl HumanDiff {
                 let line = format!("… and {more} more places; --json has them");
                 out.push_str(&format!("    {}\n", line.dimmed()));
             }
-            if let Some(told) = uncounted(call.of(part)) {
-                let line = format!("(not counted: {})", terminal::line(&told));
+            if let Some(values) = uncounted(call.of(part)) {
+                let line = format!("(not counted: {})", terminal::line(&values));
                 out.push_str(&format!("    {}\n", line.dimmed()));
             }
         }
@@ -103,8 +105,8 @@ impl HumanDiff {
 }
 
 /// Formats a call that only one side has.
-fn only(told: &CallSummary) -> String {
-    let answer = terminal::line(&brief(&told.answer, BRIEF)).into_owned();
+fn only(summary: &CallSummary) -> String {
+    let answer = terminal::line(&brief(&summary.answer, BRIEF)).into_owned();
     format!("    {}\n", answer.dimmed())
 }
 

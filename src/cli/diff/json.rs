@@ -41,8 +41,8 @@ impl JsonDiff {
         };
         let value = json!({
             "state": state,
-            "a": call.old.as_ref().map(told),
-            "b": call.new.as_ref().map(told),
+            "a": call.old.as_ref().map(summary_json),
+            "b": call.new.as_ref().map(summary_json),
             "matched_by": call.by.map(|by| by.as_str()),
             "differences": call.differences.iter().map(difference).collect::<Vec<_>>(),
         });
@@ -61,8 +61,8 @@ impl JsonDiff {
     }
 }
 
-fn told(told: &CallSummary) -> Value {
-    json!({ "key": told.key, "call": told.words })
+fn summary_json(summary: &CallSummary) -> Value {
+    json!({ "key": summary.key, "call": summary.words })
 }
 
 /// Returns a difference as JSON. A side without a value there is left out, as `null` is a value.

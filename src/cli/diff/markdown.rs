@@ -38,10 +38,10 @@ impl MarkdownDiff {
             CallState::OnlyNew => format!("only in {}", code(&self.new)),
         };
         if self.table.len() <= ROWS {
-            let told = call.told();
+            let summary = call.summary();
             let answer = match call.state {
                 CallState::Changed => places(call),
-                _ => told.map_or_else(String::new, |told| code(&brief(&told.answer, 60))),
+                _ => summary.map_or_else(String::new, |summary| code(&brief(&summary.answer, 60))),
             };
             self.table.push(format!(
                 "| {} | {} | {what} | {answer} |",
@@ -108,8 +108,8 @@ fn details(call: &ComparedCall) -> String {
     for difference in call.differences.iter().filter(|difference| difference.counts) {
         changed(&mut body, difference);
     }
-    if let Some(told) = uncounted(call.differences.iter()) {
-        body.push_str(&format!("@@ not counted @@\n {}\n", terminal::line(&told)));
+    if let Some(values) = uncounted(call.differences.iter()) {
+        body.push_str(&format!("@@ not counted @@\n {}\n", terminal::line(&values)));
     }
     if body.chars().count() > LONGEST_CALL {
         body = body.chars().take(LONGEST_CALL).collect();

@@ -42,7 +42,7 @@ pub(super) fn change(difference: &CallDifference) -> ValueChange {
 
 /// Formats the differences that do not count in one line. Returns `None` if there are none.
 pub(super) fn uncounted<'d>(all: impl Iterator<Item = &'d CallDifference>) -> Option<String> {
-    let told = all.filter(|difference| !difference.counts).map(|difference| {
+    let values = all.filter(|difference| !difference.counts).map(|difference| {
         let (old, new) = match change(difference) {
             ValueChange::Short(old, new) => (old, new),
             ValueChange::Lines(_) => {
@@ -51,8 +51,8 @@ pub(super) fn uncounted<'d>(all: impl Iterator<Item = &'d CallDifference>) -> Op
         };
         format!("{} {old} → {new}", name(difference))
     });
-    let told: Vec<String> = told.collect();
-    (!told.is_empty()).then(|| told.join(", "))
+    let values: Vec<String> = values.collect();
+    (!values.is_empty()).then(|| values.join(", "))
 }
 
 /// Returns the place as it is shown below its heading.
@@ -68,8 +68,9 @@ fn amounts(place: &str, old: Option<&Value>, new: Option<&Value>) -> Option<Valu
         return None;
     }
     let written = |amount: fn(f64) -> String| {
-        let told = |value: Option<f64>| value.map_or_else(|| "nothing".to_owned(), amount);
-        ValueChange::Short(told(old), told(new))
+        let amount_or_nothing =
+            |value: Option<f64>| value.map_or_else(|| "nothing".to_owned(), amount);
+        ValueChange::Short(amount_or_nothing(old), amount_or_nothing(new))
     };
     match place {
         "answer/cost_usd" => Some(written(dollars)),

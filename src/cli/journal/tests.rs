@@ -52,8 +52,8 @@ fn what_became_of_a_fault_is_no_call() {
     let mark = br#"{"v":1,"outcome":"fired","fault":1,"by":null,"at_ms":0.5}"#;
     let args = args(&[]);
     assert!(!RowFilter::new(&args, None).finds(&JournalRow::parse(mark).unwrap()));
-    let befallen = br#"{"v":1,"outcome":"faulted","connection":1,"fault":{"type":"drop"}}"#;
-    let line = JournalRow::parse(befallen).unwrap();
+    let faulted = br#"{"v":1,"outcome":"faulted","connection":1,"fault":{"type":"drop"}}"#;
+    let line = JournalRow::parse(faulted).unwrap();
     assert!(RowFilter::new(&args, None).finds(&line) && line.failed());
     assert!(line.row(None).contains("connection 1  · fault drop"), "{}", line.row(None));
 }

@@ -21,7 +21,7 @@ const LARGEST: u64 = 256 << 20;
 
 /// The fields of a receipt that show which takes were used.
 #[derive(Deserialize)]
-struct Told {
+struct ReceiptFields {
     command: String,
     #[serde(default)]
     served: u64,
@@ -136,10 +136,10 @@ impl UsedTakes {
         while whole.read()? != Read::End {
             let wrong = |why: &str| CommandFailure::usage(format!("{}: {why}", whole.place()));
             let none = "this is not a line of a journal; name the file that --journal wrote";
-            let told: Value = serde_json::from_slice(whole.line()).map_err(|_| wrong(none))?;
-            let outcome = told.get("outcome").and_then(Value::as_str).ok_or_else(|| wrong(none))?;
-            numbers.add(told.get("seq").and_then(Value::as_u64));
-            let entry = told.pointer("/more/entry").and_then(Value::as_str);
+            let line: Value = serde_json::from_slice(whole.line()).map_err(|_| wrong(none))?;
+            let outcome = line.get("outcome").and_then(Value::as_str).ok_or_else(|| wrong(none))?;
+            numbers.add(line.get("seq").and_then(Value::as_u64));
+            let entry = line.pointer("/more/entry").and_then(Value::as_str);
             match (outcome, entry) {
                 ("served", Some(key)) => drop(served.insert(key.to_owned())),
                 ("served", None) => return Err(wrong("it does not say which take was served")),
@@ -191,30 +191,30 @@ fn receipt(
     let opened = File::open(path).map_err(|error| unreadable(path, &error))?;
     opened.take(LARGEST).read_to_end(&mut bytes).map_err(|error| unreadable(path, &error))?;
     let wrong = |why: &str| CommandFailure::usage(format!("{}: {why}", path_line(path)));
-    let told: Told = serde_json::from_slice(&bytes).map_err(|error| {
+    let receipt: ReceiptFields = serde_json::from_slice(&bytes).map_err(|error| {
         wrong(&format!("this is not a receipt ({error}); name the file that --receipt wrote"))
     })?;
-    let Some(unused) = told.unused_entries.filter(|_| told.command == "replay") else {
+    let Some(unused) = receipt.unused_entries.filter(|_| receipt.command == "replay") else {
         return Err(wrong(
             "this is not the receipt of a replay, so it does not show which takes were used; make \
              one with loomrec replay --receipt FILE",
         ));
     };
-    let failed = told.missed + told.refused + told.unreachable > 0
-        || told.cmd_exit.is_some_and(|code| code != 0);
-    let reason = match told.recordings.as_slice() {
+    let failed = receipt.missed + receipt.refused + receipt.unreachable > 0
+        || receipt.cmd_exit.is_some_and(|code| code != 0);
+    let reason = match receipt.recordings.as_slice() {
         _ if failed => {
             "that run failed, and may have used more had it gone on; take the receipt \
                         of one that went well"
         }
-        _ if told.defaulted + told.forwarded > 0 => {
+        _ if receipt.defaulted + receipt.forwarded > 0 => {
             "a call had no recorded answer in that run, and a take may wait to be renewed for it; \
              take the receipt of a strict one"
         }
-        _ if told.faulted > 0 => {
+        _ if receipt.faulted > 0 => {
             "faults replaced answers in that run; take the receipt of one without"
         }
-        _ if told.served == 0 => "no call was answered in that run",
+        _ if receipt.served == 0 => "no call was answered in that run",
         [only] if only.sha256.as_deref() == hash => return Ok(unused.into_iter().collect()),
         [_] => {
             return Err(wrong(&format!(

@@ -13,7 +13,7 @@ use crate::review::{ChangeStanding, ReviewChange, standings};
 use crate::store::{Recording, RecordingLocation, StoreError, TakeRef};
 
 /// The reason that is shown for a change without one.
-const UNSAID: &str = "unsaid";
+const NO_REASON: &str = "unsaid";
 
 /// A recording and the changes that wait for review.
 #[derive(Debug)]
@@ -98,7 +98,7 @@ impl ReviewDesk {
             let stored = stored?;
             let entry = ReplacedTake::of(&stored.name, stored.take, &stored.entry);
             let pending = PendingChange::of(&stored.entry);
-            reasons.push(pending.as_ref().map_or(UNSAID, |pending| &pending.reason).to_owned());
+            reasons.push(pending.as_ref().map_or(NO_REASON, |pending| &pending.reason).to_owned());
             changes.push(ReviewChange {
                 entry,
                 replaces: pending.and_then(|pending| pending.replaces),

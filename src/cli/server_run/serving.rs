@@ -29,13 +29,13 @@ pub(super) struct ServerParts<'a> {
 /// The messages that are printed when the server starts to listen.
 pub(super) struct Opening<'a> {
     pub(super) origin: &'a str,
-    pub(super) told: Option<&'a str>,
+    pub(super) notice: Option<&'a str>,
 }
 
 /// Serves until CMD ends or a signal comes. Returns CMD's exit code.
 pub(super) async fn serve(
     ServerParts { listener, proxy, threads }: ServerParts<'_>,
-    Opening { origin, told }: Opening<'_>,
+    Opening { origin, notice }: Opening<'_>,
     args: &ServeArgs,
     environment: &CommandEnvironment,
     output: &Output,
@@ -52,7 +52,7 @@ pub(super) async fn serve(
     let serving =
         tokio::spawn(server::run(listener, Arc::clone(proxy), Arc::clone(threads), stopped));
     output.info(&format!("loomrec listening on {origin}"));
-    told.into_iter().for_each(|told| output.info(told));
+    notice.into_iter().for_each(|text| output.info(text));
     if args.verbose {
         output.info(&format!("loomrec: look at the calls at {origin}/__loomrec/"));
     }

@@ -28,15 +28,15 @@ pub(in crate::cli) fn text(row: &Row, redactor: &Redactor) -> String {
         page.line("  ", &format!("session {session}"));
     }
     if let Some(request) = &entry.request {
-        asked(&mut page, request);
+        add_request(&mut page, request);
     }
-    let is_told = answered(&mut page, entry);
+    let has_answer = add_answer(&mut page, entry);
     if let Some(fault) = &entry.fault {
         page.line("  ", "fault");
         page.leaves("fault", fault);
     }
     if let Some(response) = &entry.response {
-        came(&mut page, row, response, is_told);
+        add_response(&mut page, row, response, has_answer);
     }
     page.out.push('\n');
     page.out
@@ -102,7 +102,7 @@ impl Page<'_> {
     }
 }
 
-fn asked(page: &mut Page<'_>, request: &RecordedRequest) {
+fn add_request(page: &mut Page<'_>, request: &RecordedRequest) {
     let query = if request.query.is_empty() { "" } else { "?" };
     let target = format!("{} {}{query}{}", request.method, request.path, request.query);
     page.line("  ", &format!("request {target}"));
@@ -113,10 +113,10 @@ fn asked(page: &mut Page<'_>, request: &RecordedRequest) {
 }
 
 /// Adds what the answer says. Returns `false` if the entry does not say it.
-fn answered(page: &mut Page<'_>, entry: &Entry) -> bool {
+fn add_answer(page: &mut Page<'_>, entry: &Entry) -> bool {
     let content = entry.content.as_deref().filter(|content| !content.is_empty());
-    let is_told = content.is_some() || !entry.tool_calls.is_empty() || entry.usage.is_some();
-    if !is_told {
+    let has_answer = content.is_some() || !entry.tool_calls.is_empty() || entry.usage.is_some();
+    if !has_answer {
         return false;
     }
     page.line("  ", "answer");
@@ -138,11 +138,11 @@ fn answered(page: &mut Page<'_>, entry: &Entry) -> bool {
     true
 }
 
-fn came(page: &mut Page<'_>, row: &Row, response: &RecordedResponse, is_told: bool) {
+fn add_response(page: &mut Page<'_>, row: &Row, response: &RecordedResponse, has_answer: bool) {
     let mode = if row.streamed() == Some(true) { "stream" } else { "whole" };
     let end = end_words(response.end);
     page.line("  ", &format!("response {} {mode} {end}", response.status));
-    if !is_told {
+    if !has_answer {
         page.body(&response.payload.bytes());
     }
 }

@@ -12,7 +12,7 @@ use crate::store::{
 use crate::verification::{EntryChecker, Problem, ProblemKind, Severity, mend};
 
 /// The decision about one entry.
-struct Fate {
+struct EntryPlan {
     old: EntryName,
     new: EntryName,
     place: TakeRef,
@@ -45,21 +45,21 @@ pub(super) fn fix(
     let lost = recording.notes().iter().filter(|note| note.entries_set_aside() > 0);
     let lost: Vec<Problem> = lost.map(set_aside).collect();
     let checker = checker.with(Some(recording.meta().rules().clone()));
-    let (fates, mut mended) = fates(&recording, &checker, rehash)?;
+    let (plans, mut mended) = plan_entries(&recording, &checker, rehash)?;
     done.append(&mut mended);
     let mut names: BTreeSet<EntryName> = BTreeSet::new();
-    for fate in fates.iter().filter(|fate| fate.mended || fate.old != fate.new) {
-        names.extend([fate.old.clone(), fate.new.clone()]);
+    for plan in plans.iter().filter(|plan| plan.mended || plan.old != plan.new) {
+        names.extend([plan.old.clone(), plan.new.clone()]);
     }
-    done.extend(numbered(before, &fates, &mut names).into_iter().map(whole));
+    done.extend(numbered(before, &plans, &mut names).into_iter().map(whole));
     let respelt = recording.meta().is_loomrec()
         && before.problems.iter().any(|problem| problem.kind == ProblemKind::Spelling);
     if respelt {
-        names.extend(fates.iter().map(|fate| fate.new.clone()));
+        names.extend(plans.iter().map(|plan| plan.new.clone()));
         done.push(whole("wrote its entries as loomrec writes them".to_owned()));
     }
-    let mut changes = changes(&recording, &checker, &fates, &names, (rehash, respelt))?;
-    if respelt && fates.is_empty() {
+    let mut changes = changes(&recording, &checker, &plans, &names, (rehash, respelt))?;
+    if respelt && plans.is_empty() {
         // Otherwise nothing of it would be rewritten.
         changes.set_rules(recording.meta().rules().clone());
     }
@@ -78,85 +78,89 @@ fn set_aside(note: &StoreEvent) -> Problem {
 }
 
 /// Returns the decision about each entry, and what is done to it.
-fn fates(
+fn plan_entries(
     recording: &Recording,
     checker: &EntryChecker,
     rehash: bool,
-) -> Result<(Vec<Fate>, Vec<MendStep>), CommandFailure> {
-    let (mut fates, mut done) = (Vec::new(), Vec::new());
+) -> Result<(Vec<EntryPlan>, Vec<MendStep>), CommandFailure> {
+    let (mut plans, mut done) = (Vec::new(), Vec::new());
     for stored in recording.entries() {
         let stored = stored?;
         let mended = mend(&stored.name, &stored.entry, checker, rehash);
         let key = stored.name.take_key(stored.take);
-        let mut fate = Fate {
+        let mut plan = EntryPlan {
             old: stored.name.clone(),
             new: stored.name,
             place: stored.place,
             mended: mended.is_some(),
         };
         if let Some(mended) = mended {
-            fate.new = mended.name;
+            plan.new = mended.name;
             done.extend(
                 mended.done.into_iter().map(|what| MendStep { key: Some(key.clone()), what }),
             );
         }
-        fates.push(fate);
+        plans.push(plan);
     }
-    Ok((fates, done))
+    Ok((plans, done))
 }
 
 /// Adds the names whose takes are not numbered consecutively: takes get their numbers when a name
 /// is written.
-fn numbered(before: &VerifyReport, fates: &[Fate], names: &mut BTreeSet<EntryName>) -> Vec<String> {
+fn numbered(
+    before: &VerifyReport,
+    plans: &[EntryPlan],
+    names: &mut BTreeSet<EntryName>,
+) -> Vec<String> {
     let gaps = before.problems.iter().filter(|problem| problem.kind == ProblemKind::Key);
     let gaps: BTreeSet<EntryName> = gaps
         .filter(|problem| problem.mendable && !problem.pointer.is_empty())
         .filter_map(|problem| problem.key.as_deref().map(|key| EntryName::of_key(key).0))
-        .filter(|name| fates.iter().any(|fate| fate.old == *name))
+        .filter(|name| plans.iter().any(|plan| plan.old == *name))
         .collect();
-    let told = gaps.iter().map(|name| format!("renumbered the takes of {name}")).collect();
+    let done = gaps.iter().map(|name| format!("renumbered the takes of {name}")).collect();
     names.extend(gaps);
-    told
+    done
 }
 
 /// Returns the changes to the takes of these names.
 fn changes(
     recording: &Recording,
     checker: &EntryChecker,
-    fates: &[Fate],
+    plans: &[EntryPlan],
     names: &BTreeSet<EntryName>,
     (rehash, respelt): (bool, bool),
 ) -> Result<RecordingChanges, CommandFailure> {
     let mut changes = RecordingChanges::new()?;
-    let mut takes: BTreeMap<&EntryName, Vec<&Fate>> = BTreeMap::new();
+    let mut takes: BTreeMap<&EntryName, Vec<&EntryPlan>> = BTreeMap::new();
     let mut order: Vec<&EntryName> = Vec::new();
-    for fate in fates.iter().filter(|fate| names.contains(&fate.new)) {
-        let group = takes.entry(&fate.new).or_default();
+    for plan in plans.iter().filter(|plan| names.contains(&plan.new)) {
+        let group = takes.entry(&plan.new).or_default();
         if group.is_empty() {
-            order.push(&fate.new);
+            order.push(&plan.new);
         }
-        group.push(fate);
+        group.push(plan);
     }
-    let stood: BTreeSet<&EntryName> = fates.iter().map(|fate| &fate.old).collect();
+    let stood: BTreeSet<&EntryName> = plans.iter().map(|plan| &plan.old).collect();
     let mut gone: BTreeSet<&EntryName> =
         names.iter().filter(|name| stood.contains(name) && !takes.contains_key(name)).collect();
     for name in order {
         let Some(takes) = takes.get(name) else { continue };
         let from = takes
             .first()
-            .map(|fate| &fate.old)
+            .map(|plan| &plan.old)
             .filter(|old| !stood.contains(name) && gone.remove(old));
         match from {
             Some(old) => changes.rename(old.clone(), name.clone(), Vec::new())?,
             None => changes.set(name.clone(), Vec::new())?,
         }
-        for fate in takes {
-            if !fate.mended && !respelt {
-                changes.push(name, TakeChange::Place(fate.place))?;
+        for plan in takes {
+            if !plan.mended && !respelt {
+                changes.push(name, TakeChange::Place(plan.place))?;
                 continue;
             }
-            let entry = recording.entry(&fate.place)?;
-            let mended = mend(&fate.old, &entry, checker, rehash);
+            let entry = recording.entry(&plan.place)?;
+            let mended = mend(&plan.old, &entry, checker, rehash);
             let entry = mended.map_or(entry, |mended| mended.entry);
             changes.push(name, TakeChange::Entry(Box::new(entry)))?;
         }
