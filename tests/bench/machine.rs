@@ -9,9 +9,11 @@ pub fn describe() -> String {
     let date = OffsetDateTime::now_utc().date();
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
     let model = model().unwrap_or_else(|| "unknown processor".to_owned());
-    let system = said("uname", &["-sr"]).unwrap_or_else(|| std::env::consts::OS.to_owned());
-    let rust = said("rustc", &["--version"]).unwrap_or_else(|| "rustc unknown".to_owned());
-    let commit = said("git", &["describe", "--always", "--dirty", "--abbrev=8"])
+    let system =
+        program_output("uname", &["-sr"]).unwrap_or_else(|| std::env::consts::OS.to_owned());
+    let rust =
+        program_output("rustc", &["--version"]).unwrap_or_else(|| "rustc unknown".to_owned());
+    let commit = program_output("git", &["describe", "--always", "--dirty", "--abbrev=8"])
         .map_or_else(String::new, |commit| format!(" ({commit})"));
     let memory = memory().map_or_else(String::new, |size| format!(", {size} GB of memory"));
     format!(
@@ -40,7 +42,7 @@ fn memory() -> Option<u64> {
 }
 
 /// Returns the output of a program.
-fn said(program: &str, words: &[&str]) -> Option<String> {
+fn program_output(program: &str, words: &[&str]) -> Option<String> {
     let output = Command::new(program).args(words).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
     output.status.success().then(|| text.trim().to_owned()).filter(|text| !text.is_empty())

@@ -91,7 +91,7 @@ impl Peer {
             words.push(file.into());
             return Ok(words);
         }
-        if self == Self::Nginx && said("nginx", &["-v".into()]).is_some() {
+        if self == Self::Nginx && first_line_of("nginx", &["-v".into()]).is_some() {
             return Ok(vec!["nginx".into()]);
         }
         let reason = fs::read_to_string(cache.join(format!("{}.missing", self.name())));
@@ -106,8 +106,8 @@ impl Peer {
         let words = self.program()?;
         let last = words.last().map(PathBuf::from).unwrap_or_default();
         let text = match self {
-            Self::Nginx => said_by(&words, "-v"),
-            Self::Mitmdump => said_by(&words, "--version"),
+            Self::Nginx => first_line_by(&words, "-v"),
+            Self::Mitmdump => first_line_by(&words, "--version"),
             // It has no version flag, but cargo recorded what it installed.
             Self::Llmposter => last
                 .ancestors()
@@ -220,14 +220,14 @@ fn jar(cache: &Path) -> Option<PathBuf> {
     files.find(|path| path.extension().is_some_and(|kind| kind == "jar"))
 }
 
-fn said_by(words: &[OsString], last: &str) -> Option<String> {
+fn first_line_by(words: &[OsString], last: &str) -> Option<String> {
     let (program, first) = words.split_first()?;
     let words: Vec<OsString> = first.iter().cloned().chain([last.into()]).collect();
-    said(&program.to_string_lossy(), &words)
+    first_line_of(&program.to_string_lossy(), &words)
 }
 
 /// Returns the first line that a program prints to stdout or stderr.
-fn said(program: &str, words: &[OsString]) -> Option<String> {
+fn first_line_of(program: &str, words: &[OsString]) -> Option<String> {
     let output = Command::new(program).args(words).output().ok()?;
     let bytes = if output.stdout.is_empty() { output.stderr } else { output.stdout };
     String::from_utf8_lossy(&bytes).lines().next().map(str::to_owned)

@@ -38,7 +38,7 @@ impl Outcome {
 }
 
 /// A system that takes part, with a folder of its own.
-struct Stand {
+struct PreparedSystem {
     system: System,
     folder: PathBuf,
     /// `None` if a new process is started for every round.
@@ -47,7 +47,7 @@ struct Stand {
 }
 
 /// A workload that is being measured.
-struct Stage<'a> {
+struct WorkloadRun<'a> {
     workload: Workload,
     scale: &'a Scale,
     origin: Server,
@@ -55,7 +55,7 @@ struct Stage<'a> {
     authority: Option<PathBuf>,
     /// The collector of traces, if any are sent.
     collector: Option<Server>,
-    stands: Vec<(System, Result<Stand, String>)>,
+    systems: Vec<(System, Result<PreparedSystem, String>)>,
 }
 
 /// Runs one workload, once for each number of connections.
@@ -64,21 +64,21 @@ struct Stage<'a> {
 /// A bare server that does not serve: without it there is nothing to compare with.
 pub async fn run(workload: Workload, scale: &Scale, folder: &Path) -> Result<Vec<Outcome>, Fault> {
     let folder = folder.join(workload.name);
-    let mut stage = Stage::set(workload, scale, &folder).await?;
+    let mut run = WorkloadRun::set_up(workload, scale, &folder).await?;
     let mut outcomes = Vec::new();
     for &connections in workload.connections {
         crate::say(&format!("bench: {}, {connections} at a time", workload.name));
-        outcomes.push(stage.play(connections).await);
+        outcomes.push(run.measure(connections).await);
     }
-    drop(stage);
+    drop(run);
     // Recordings are large, and no longer needed after the measurement.
     drop(std::fs::remove_dir_all(folder));
     Ok(outcomes)
 }
 
-impl<'a> Stage<'a> {
+impl<'a> WorkloadRun<'a> {
     /// Starts every system of a workload, with the recordings that it needs.
-    async fn set(workload: Workload, scale: &'a Scale, folder: &Path) -> Result<Self, Fault> {
+    async fn set_up(workload: Workload, scale: &'a Scale, folder: &Path) -> Result<Self, Fault> {
         let nowhere = Setting { folder, origin: "", kind: workload.kind, authority: None };
         let authority = workload.is_tls.then(|| folder.join("authority.pem"));
         let origin = match &authority {
@@ -93,7 +93,7 @@ impl<'a> Stage<'a> {
         let origin = Server::start(origin)?;
         let traced = |system: &System| system.watch().is_some_and(Watch::is_traced);
         let collector = workload.systems.iter().any(traced).then(collect::start).transpose()?;
-        let mut stage = Self { workload, scale, origin, authority, collector, stands: Vec::new() };
+        let mut run = Self { workload, scale, origin, authority, collector, systems: Vec::new() };
         for &system in workload.systems {
             let there = match system {
                 System::Peer(..) => scale.peers,
@@ -103,17 +103,17 @@ impl<'a> Stage<'a> {
             if !there {
                 continue;
             }
-            let stand = stage.stand(system, folder).await.map_err(|fault| fault.to_string());
-            if let Err(reason) = &stand {
+            let prepared = run.prepare(system, folder).await.map_err(|fault| fault.to_string());
+            if let Err(reason) = &prepared {
                 crate::say(&format!("bench: {}: left out: {reason}", workload.name));
             }
-            stage.stands.push((system, stand));
+            run.systems.push((system, prepared));
         }
-        Ok(stage)
+        Ok(run)
     }
 
-    async fn stand(&self, system: System, folder: &Path) -> Result<Stand, Fault> {
-        let folder = folder.join(format!("{}", self.stands.len()));
+    async fn prepare(&self, system: System, folder: &Path) -> Result<PreparedSystem, Fault> {
+        let folder = folder.join(format!("{}", self.systems.len()));
         std::fs::create_dir_all(&folder)
             .map_err(|source| Fault::Io { what: "make a folder", source })?;
         let distinct = self.workload.distinct;
@@ -123,11 +123,11 @@ impl<'a> Stage<'a> {
             make(recorder, self.workload.kind, distinct, origin, &folder, self.scale.making)
                 .await?;
         }
-        let mut stand = Stand { system, folder, server: None, numbers };
+        let mut prepared = PreparedSystem { system, folder, server: None, numbers };
         if !self.is_fresh(system) {
-            stand.server = Some(self.start(&stand, &stand.folder)?);
+            prepared.server = Some(self.start(&prepared, &prepared.folder)?);
         }
-        Ok(stand)
+        Ok(prepared)
     }
 
     /// Whether a new process is started for each round: if earlier calls would affect the result,
@@ -138,12 +138,12 @@ impl<'a> Stage<'a> {
                 && matches!(system, System::Replay | System::Earlier(Task::Replay)))
     }
 
-    fn start(&self, stand: &Stand, folder: &Path) -> Result<Server, Fault> {
+    fn start(&self, prepared: &PreparedSystem, folder: &Path) -> Result<Server, Fault> {
         let Workload { kind, .. } = self.workload;
         let authority = self.authority.as_deref();
         let at = Setting { folder, origin: self.origin.address(), kind, authority };
-        let mut launch = stand.system.launch(&at)?;
-        if let Some(watch) = stand.system.watch() {
+        let mut launch = prepared.system.launch(&at)?;
+        if let Some(watch) = prepared.system.watch() {
             launch.settings.extend(watch.settings(self.collector()));
         }
         Server::start(launch)
@@ -155,31 +155,31 @@ impl<'a> Stage<'a> {
     }
 
     /// Runs all rounds at one number of connections.
-    async fn play(&mut self, connections: usize) -> Outcome {
+    async fn measure(&mut self, connections: usize) -> Outcome {
         let began = Instant::now();
         let mut results: Vec<(System, Result<Vec<Sample>, String>)> = Vec::new();
-        for (system, stand) in &self.stands {
-            results.push((*system, stand.as_ref().map(|_| Vec::new()).map_err(Clone::clone)));
+        for (system, prepared) in &self.systems {
+            results.push((*system, prepared.as_ref().map(|_| Vec::new()).map_err(Clone::clone)));
         }
         for round in 0..self.scale.rounds {
             if round > 2 && began.elapsed() > self.scale.patience {
                 break;
             }
-            let count = self.stands.len();
+            let count = self.systems.len();
             for turn in 0..count {
                 // Each round begins with another system, and every other round is in reverse order,
                 // so that the effects of one system on the next (a disk that is still writing) do
                 // not always hit the same one.
                 let turn = if round % 2 == 0 { turn } else { count - turn };
                 let index = (round + turn) % count;
-                let (_, Ok(stand)) = &self.stands[index] else { continue };
-                match (self.turn(stand, connections, round).await, &mut results[index].1) {
+                let (_, Ok(prepared)) = &self.systems[index] else { continue };
+                match (self.turn(prepared, connections, round).await, &mut results[index].1) {
                     (Ok(sample), Ok(samples)) => samples.push(sample),
                     (Ok(_), Err(_)) => {}
                     (Err(fault), result) => {
                         let reason = fault.to_string();
                         crate::say(&format!("bench: {}: {reason}", self.workload.name));
-                        self.stands[index].1 = Err(reason.clone());
+                        self.systems[index].1 = Err(reason.clone());
                         *result = Err(reason);
                     }
                 }
@@ -189,10 +189,15 @@ impl<'a> Stage<'a> {
     }
 
     /// Runs one system's turn in a round.
-    async fn turn(&self, stand: &Stand, connections: usize, round: usize) -> Result<Sample, Fault> {
-        let system = stand.system;
-        let (mut folder, mut numbers) = (stand.folder.clone(), Arc::clone(&stand.numbers));
-        let fresh = match &stand.server {
+    async fn turn(
+        &self,
+        prepared: &PreparedSystem,
+        connections: usize,
+        round: usize,
+    ) -> Result<Sample, Fault> {
+        let system = prepared.system;
+        let (mut folder, mut numbers) = (prepared.folder.clone(), Arc::clone(&prepared.numbers));
+        let fresh = match &prepared.server {
             Some(_) => None,
             None => {
                 if system.records() {
@@ -202,13 +207,13 @@ impl<'a> Stage<'a> {
                         .map_err(|source| Fault::Io { what: "make a folder", source })?;
                 }
                 numbers = Numbers::distinct();
-                Some(self.start(stand, &folder)?)
+                Some(self.start(prepared, &folder)?)
             }
         };
         if self.workload.once {
             numbers = Numbers::distinct();
         }
-        let Some(server) = fresh.as_ref().or(stand.server.as_ref()) else {
+        let Some(server) = fresh.as_ref().or(prepared.server.as_ref()) else {
             let detail = "it is not running".to_owned();
             return Err(Fault::Child { name: system.name(), detail });
         };

@@ -70,14 +70,14 @@ fn sample() -> Scene {
 }
 
 /// The output of `diff --json` for the two recordings, which differ.
-fn told(scene: &Scene, more: &[&str], code: i32) -> Value {
+fn json_output(scene: &Scene, more: &[&str], code: i32) -> Value {
     let args = [&["diff", "a.json", "b.json", "--json"], more].concat();
     serde_json::from_str(&scene.run(&args).expect(code).stdout).unwrap()
 }
 
 /// The differences that count, as `place: a -> b`.
-fn counted(told: &Value) -> Vec<String> {
-    let calls = told["calls"].as_array().unwrap();
+fn counted(output: &Value) -> Vec<String> {
+    let calls = output["calls"].as_array().unwrap();
     let all = calls.iter().flat_map(|call| call["differences"].as_array().unwrap());
     all.filter(|difference| difference["counts"] == true)
         .map(|it| format!("{}: {} -> {}", it["place"].as_str().unwrap(), it["a"], it["b"]))
@@ -87,9 +87,9 @@ fn counted(told: &Value) -> Vec<String> {
 #[test]
 fn two_recordings_are_compared_by_call() {
     let scene = sample();
-    let told = told(&scene, &[], 1);
+    let output = json_output(&scene, &[], 1);
     assert_eq!(
-        counted(&told),
+        counted(&output),
         [
             "/messages/0/content: \"You are a terse assistant for those at sea.\" -> \"You are a kind assistant for those at sea.\"",
             "answer/text: \"Rain, alas.\" -> \"Snow, alas.\"",
@@ -105,18 +105,18 @@ fn two_recordings_are_compared_by_call() {
             "response/body: null -> {\"error\":{\"code\":1}}",
         ]
     );
-    let summary = &told["summary"];
+    let summary = &output["summary"];
     assert_eq!((&summary["same"], &summary["changed"]), (&json!(3), &json!(3)), "{summary}");
     assert_eq!((&summary["only_a"], &summary["only_b"]), (&json!(0), &json!(1)), "{summary}");
-    assert_eq!(told["same"], false);
+    assert_eq!(output["same"], false);
     let near: Vec<&Value> =
-        told["calls"].as_array().unwrap().iter().map(|call| &call["matched_by"]).collect();
+        output["calls"].as_array().unwrap().iter().map(|call| &call["matched_by"]).collect();
     assert!(
         near.contains(&&json!("nearest")) && near.contains(&&json!("request_hash")),
         "{near:?}"
     );
     let text =
-        &told["calls"].as_array().unwrap().iter().find(|call| call["matched_by"] == "nearest");
+        &output["calls"].as_array().unwrap().iter().find(|call| call["matched_by"] == "nearest");
     assert!(text.unwrap()["differences"][0]["text"][0].as_str().unwrap().starts_with("-You are"));
 }
 
@@ -163,13 +163,13 @@ fn recording_does_not_differ_from_itself_nor_from_its_like() {
 #[test]
 fn half_and_places_can_be_left_out() {
     let scene = sample();
-    let requests = counted(&told(&scene, &["--requests-only"], 1));
+    let requests = counted(&json_output(&scene, &["--requests-only"], 1));
     assert_eq!(requests.len(), 1, "{requests:?}");
-    let answers = counted(&told(&scene, &["--answers-only"], 1));
+    let answers = counted(&json_output(&scene, &["--answers-only"], 1));
     assert!(answers.iter().all(|line| !line.starts_with("/messages")), "{answers:?}");
     let ignore = ["--ignore", "/messages/0/content", "--requests-only"];
-    assert_eq!(counted(&told(&scene, &ignore, 1)), [""; 0], "one call is in b.json alone");
-    let left = counted(&told(&scene, &["--ignore", "answer", "--ignore", "response"], 1));
+    assert_eq!(counted(&json_output(&scene, &ignore, 1)), [""; 0], "one call is in b.json alone");
+    let left = counted(&json_output(&scene, &["--ignore", "answer", "--ignore", "response"], 1));
     assert_eq!(left.len(), 1, "{left:?}");
     scene.run(&["diff", "a.json", "b.json", "--ignore", "anser"]).expect(2).says(&["answer"]);
     scene.run(&["diff", "a.json", "b.json", "--ignore", "/a~2"]).expect(2).says(&["~0"]);
@@ -190,9 +190,9 @@ fn call_is_the_same_when_what_changed_is_left_out() {
         scene.recorded(&upstream, &[call(), call()]);
         std::fs::rename(scene.recording(), scene.path(name)).unwrap();
     }
-    let matched = |told: &Value| told["calls"][0]["matched_by"].clone();
-    assert_eq!(matched(&told(&scene, &[], 1)), "nearest");
-    let left = told(&scene, &["--ignore", "/user", "--times"], 1);
+    let matched = |output: &Value| output["calls"][0]["matched_by"].clone();
+    assert_eq!(matched(&json_output(&scene, &[], 1)), "nearest");
+    let left = json_output(&scene, &["--ignore", "/user", "--times"], 1);
     assert_eq!(matched(&left), "request_hash");
     scene.run(&["diff", "a.json", "b.json", "--ignore", "/user"]).expect(0);
 }

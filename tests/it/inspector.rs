@@ -36,7 +36,7 @@ fn details(server: &Server, seq: u64) -> Value {
 }
 
 /// The texts of the messages on one side.
-fn said(side: &Value) -> Vec<String> {
+fn message_texts(side: &Value) -> Vec<String> {
     let messages = side["messages"].as_array().unwrap_or_else(|| panic!("{side:#}"));
     let parts = messages.iter().flat_map(|message| message["parts"].as_array().unwrap());
     parts.map(|part| part["text"].as_str().unwrap().to_owned()).collect()

@@ -22,13 +22,13 @@ fn chats() -> Scene {
 }
 
 /// The parts of each call that every conversion keeps.
-fn told(scene: &Scene, path: &str) -> Vec<[Value; 3]> {
+fn kept_parts(scene: &Scene, path: &str) -> Vec<[Value; 3]> {
     let held = entries(&scene.path(path)).into_iter();
-    let mut told: Vec<_> = held
+    let mut parts: Vec<_> = held
         .map(|(_, e)| [e["request_hash"].clone(), e["content"].clone(), e["model"].clone()])
         .collect();
-    told.sort_by_key(|told| told[0].to_string());
-    told
+    parts.sort_by_key(|part| part[0].to_string());
+    parts
 }
 
 #[track_caller]
@@ -58,7 +58,7 @@ fn batch_comes_back_with_its_requests() {
     assert!(ran.stderr.contains("line 1: its request is in another file"), "{}", ran.stderr);
     let ran = run(&scene, &["import", "out.jsonl", "--requests", "in.jsonl", "-o", "back.json"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
-    assert_eq!(told(&scene, "back.json"), told(&scene, "run.json"));
+    assert_eq!(kept_parts(&scene, "back.json"), kept_parts(&scene, "run.json"));
     std::fs::rename(scene.path("back.json"), scene.path("run.json")).unwrap();
     replays(&scene);
 }

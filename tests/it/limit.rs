@@ -25,7 +25,7 @@ fn a_body_that_stops_is_a_408_and_goes_nowhere() {
     let mut client = server.connect();
     let call = chat("hi");
     client.write(call.head());
-    client.write(&call.said()[..5]);
+    client.write(&call.body_bytes()[..5]);
     let head = client.head();
     assert!(head.line.contains(" 408 "), "{head:?}");
     let answer = client.collect(head);

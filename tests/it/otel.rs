@@ -265,7 +265,7 @@ fn nothing_is_sent_and_the_command_has_its_own_variables_when_traces_are_not_ask
     for (flag, disabled) in [(None, "false"), (Some("--otel"), "true")] {
         let script = "env | grep ^OTEL_ | sort; curl -s -o /dev/null --data-binary @call.json \
                       -H 'content-type: application/json' $OPENAI_BASE_URL/chat/completions";
-        std::fs::write(scene.path("call.json"), chat("hi").said()).unwrap();
+        std::fs::write(scene.path("call.json"), chat("hi").body_bytes()).unwrap();
         let mut args = scene.replay_args(&[]);
         args.extend(flag.map(OsString::from));
         args.extend(["--", "sh", "-c", script].map(OsString::from));

@@ -33,18 +33,18 @@ fn replay(scene: &Scene, name: &str, calls: &[Call], more: &[&str], code: i32) {
 }
 
 /// The output of `prune --json`.
-fn told(scene: &Scene, more: &[&str]) -> Value {
-    let told = scene.run(&[&["prune", "run.json", "--json"], more].concat()).expect(0);
-    serde_json::from_str(&told.stdout).unwrap()
+fn json_output(scene: &Scene, more: &[&str]) -> Value {
+    let output = scene.run(&[&["prune", "run.json", "--json"], more].concat()).expect(0);
+    serde_json::from_str(&output.stdout).unwrap()
 }
 
-fn keys(told: &Value, list: &str) -> Vec<String> {
+fn keys(output: &Value, list: &str) -> Vec<String> {
     let short = |take: &Value| {
         let key = take["key"].as_str().unwrap();
         let numbered = key.rsplit_once('#').map_or("", |(_, number)| number);
         if key.len() > 60 { format!("hash#{numbered}") } else { key.to_owned() }
     };
-    told[list].as_array().unwrap().iter().map(short).collect()
+    output[list].as_array().unwrap().iter().map(short).collect()
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn takes_that_no_run_used_go() {
     let before = scene.text();
     replay(&scene, "a", &[chat("again"), chat("again"), chat("one"), step("turn two")], &[], 0);
     replay(&scene, "b", &[message("two"), chat("again")], &["--fail-unused"], 1);
-    let dry = told(&scene, &["--unused", "a.receipt", "--unused", "b.receipt"]);
+    let dry = json_output(&scene, &["--unused", "a.receipt", "--unused", "b.receipt"]);
     assert_eq!(keys(&dry, "pruned"), ["hash#3", "plan"]);
     assert_eq!((&dry["applied"], &dry["takes"]), (&json!(false), &json!(7)));
     assert_eq!(scene.text(), before, "a dry run changed it");
@@ -76,7 +76,7 @@ fn takes_that_no_run_used_go() {
 fn journal_tells_of_names() {
     let scene = sample();
     replay(&scene, "a", &[chat("again"), message("two"), step("turn two")], &[], 0);
-    let dry = told(&scene, &["--journal", "a.jsonl"]);
+    let dry = json_output(&scene, &["--journal", "a.jsonl"]);
     assert_eq!(keys(&dry, "pruned"), ["hash#"]);
     assert_eq!(dry["pruned"][0]["call"], "openai chat");
 }
@@ -91,7 +91,7 @@ fn journal_tells_of_names_in_its_older_parts_too() {
     for (name, part) in [("a.jsonl.2", 0), ("a.jsonl.1", 1), ("a.jsonl", 2)] {
         std::fs::write(scene.path(name), parts[part]).unwrap();
     }
-    let dry = told(&scene, &["--journal", "a.jsonl"]);
+    let dry = json_output(&scene, &["--journal", "a.jsonl"]);
     assert_eq!(keys(&dry, "pruned"), ["hash#"]);
     // An error names the part of the journal that it is in.
     std::fs::write(scene.path("a.jsonl.1"), "{\"v\":1,\"outcome\":\"missed\"}\n").unwrap();
@@ -99,13 +99,13 @@ fn journal_tells_of_names_in_its_older_parts_too() {
     ended.says(&["a.jsonl.1, line 1: a call was missed"]);
     // A journal that begins with the start of a run has no older part.
     std::fs::write(scene.path("a.jsonl"), &whole).unwrap();
-    assert_eq!(keys(&told(&scene, &["--journal", "a.jsonl"]), "pruned"), ["hash#"]);
+    assert_eq!(keys(&json_output(&scene, &["--journal", "a.jsonl"]), "pruned"), ["hash#"]);
 }
 
 #[test]
 fn criteria_narrow_each_other() {
     let scene = sample();
-    let pruned = |more: &[&str]| told(&scene, more)["pruned"].as_array().unwrap().len();
+    let pruned = |more: &[&str]| json_output(&scene, more)["pruned"].as_array().unwrap().len();
     assert_eq!(pruned(&["--upstream", "anthropic"]), 1);
     assert_eq!(pruned(&["--upstream", "openai"]), 6);
     assert_eq!(pruned(&["--model", "gpt-4o-mini"]), 6);
@@ -130,7 +130,7 @@ fn take_stays_when_a_later_one_of_its_call_does() {
     entries[&two].as_object_mut().map(|entry| entry.shift_remove("recorded_at"));
     let undated = usize::from(two != "plan");
     scene.write(format!("{json:#}\n"));
-    let dry = told(&scene, &["--older-than", "30d"]);
+    let dry = json_output(&scene, &["--older-than", "30d"]);
     assert_eq!(keys(&dry, "pruned"), ["plan"]);
     assert_eq!(keys(&dry, "held"), ["hash#"]);
     assert_eq!(dry["undated"], undated);

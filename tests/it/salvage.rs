@@ -23,7 +23,7 @@ fn sample() -> Scene {
 
 /// The output of `salvage --json`.
 #[track_caller]
-fn told(scene: &Scene, file: &str, code: i32) -> Value {
+fn json_output(scene: &Scene, file: &str, code: i32) -> Value {
     let ended = scene.run(&["salvage", file, "-o", "out.json", "--json", "--force"]).expect(code);
     serde_json::from_str(&ended.stdout).unwrap()
 }
@@ -41,8 +41,8 @@ fn out(scene: &Scene) -> String {
 #[test]
 fn a_whole_recording_comes_out_as_it_was() {
     let scene = sample();
-    let told = told(&scene, "run.json", 0);
-    assert_eq!((&told["saved"], &told["lost"]), (&json!(5), &json!([])));
+    let output = json_output(&scene, "run.json", 0);
+    assert_eq!((&output["saved"], &output["lost"]), (&json!(5), &json!([])));
     assert_eq!(out(&scene), scene.text());
 }
 
@@ -53,9 +53,9 @@ fn a_cut_recording_loses_what_is_behind_the_cut() {
     let at = text.rfind("\"request\"").unwrap();
     scene.write(&text[..at]);
     let hurt = scene.text();
-    let told = told(&scene, "run.json", 1);
-    assert_eq!(told["saved"], 4);
-    assert_eq!(told["lost"][0]["key"], json!(whole[4].0));
+    let output = json_output(&scene, "run.json", 1);
+    assert_eq!(output["saved"], 4);
+    assert_eq!(output["lost"][0]["key"], json!(whole[4].0));
     assert_eq!(scene.text(), hurt);
     assert_eq!(entries(&out(&scene)), whole[..4]);
     std::fs::copy(scene.path("out.json"), scene.recording()).unwrap();
@@ -71,9 +71,9 @@ fn bytes_that_were_overwritten_cost_their_entry_alone() {
     let mut hurt = text.into_bytes();
     hurt[at..at + 64].fill(0);
     scene.write(&hurt);
-    let told = told(&scene, "run.json", 1);
-    assert_eq!((&told["saved"], &told["lost"][0]["key"]), (&json!(4), &json!("two")));
-    let line = told["lost"][0]["line"].as_u64().unwrap() as usize;
+    let output = json_output(&scene, "run.json", 1);
+    assert_eq!((&output["saved"], &output["lost"][0]["key"]), (&json!(4), &json!("two")));
+    let line = output["lost"][0]["line"].as_u64().unwrap() as usize;
     let shown = String::from_utf8_lossy(&hurt).lines().nth(line - 1).unwrap().to_owned();
     assert!(shown.contains("\"two\""), "{shown}");
     let left: Vec<_> = whole.into_iter().filter(|(name, _)| name != "two").collect();
@@ -98,8 +98,8 @@ fn logged() -> Option<Scene> {
 fn a_log_is_read_around_its_damage() {
     let Some(scene) = (0..9).find_map(|_| logged()) else { panic!("each log was folded") };
     let whole = std::fs::read(scene.beside(".log")).unwrap();
-    let told_of = told(&scene, "run.json.log", 0);
-    assert_eq!((&told_of["saved"], &told_of["form"]), (&json!(6), &json!("log")));
+    let log_output = json_output(&scene, "run.json.log", 0);
+    assert_eq!((&log_output["saved"], &log_output["form"]), (&json!(6), &json!("log")));
     assert!(scene.beside(".log").exists() && !scene.recording().exists());
     let before = entries(&out(&scene));
     // The frame of the third call, in its middle and in its head.
@@ -109,15 +109,15 @@ fn a_log_is_read_around_its_damage() {
         let mut hurt = whole.clone();
         hurt[at] ^= 0xff;
         std::fs::write(scene.path(name), &hurt).unwrap();
-        let told = told(&scene, name, 1);
-        assert_eq!(told["saved"], 5, "{told}");
-        assert_eq!(told["lost"][0]["at"], json!(marks[3]), "{told}");
-        assert_eq!(told["lost"][0]["key"], json!(before[2].0), "{told}");
+        let output = json_output(&scene, name, 1);
+        assert_eq!(output["saved"], 5, "{output}");
+        assert_eq!(output["lost"][0]["at"], json!(marks[3]), "{output}");
+        assert_eq!(output["lost"][0]["key"], json!(before[2].0), "{output}");
         let left: Vec<_> = before.iter().filter(|entry| **entry != before[2]).cloned().collect();
         assert_eq!(entries(&out(&scene)), left);
     }
     std::fs::write(scene.path("cut.log"), &whole[..whole.len() - 10]).unwrap();
-    assert_eq!(told(&scene, "cut.log", 1)["saved"], 5);
+    assert_eq!(json_output(&scene, "cut.log", 1)["saved"], 5);
 }
 
 #[test]
@@ -158,10 +158,14 @@ fn a_lost_beginning_is_told_and_makes_no_recording_of_another_tools() {
     let (text, whole) = (scene.text(), scene.takes());
     let second = text.find(&format!("\n  \"{}\"", whole[1].0)).unwrap();
     scene.write(&text[second..]);
-    let told = told(&scene, "run.json", 1);
-    assert_eq!(told["saved"], 4);
-    let whys: Vec<&str> =
-        told["lost"].as_array().unwrap().iter().map(|lost| lost["why"].as_str().unwrap()).collect();
+    let output = json_output(&scene, "run.json", 1);
+    assert_eq!(output["saved"], 4);
+    let whys: Vec<&str> = output["lost"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|lost| lost["why"].as_str().unwrap())
+        .collect();
     assert!(whys.iter().any(|why| why.contains("its beginning is lost")), "{whys:?}");
     assert!(whys.iter().any(|why| why.contains("no `_loomrec`")), "{whys:?}");
     // An AgentLoom file repeats its last answer.
@@ -176,6 +180,6 @@ fn a_lost_beginning_is_told_and_makes_no_recording_of_another_tools() {
 fn another_tools_recording_stays_another_tools() {
     let scene = Scene::new();
     scene.write(r#"{"_version": 2, "plan": {"content": "x", "model": "m"}}"#);
-    assert_eq!(told(&scene, "run.json", 0)["lost"], json!([]));
+    assert_eq!(json_output(&scene, "run.json", 0)["lost"], json!([]));
     assert!(!out(&scene).contains("_loomrec"));
 }

@@ -22,7 +22,7 @@ fn score(scene: &Scene, more: &[&str]) -> Finished {
 }
 
 /// The output of `score --json`.
-fn told(ended: &Finished) -> Value {
+fn json_output(ended: &Finished) -> Value {
     serde_json::from_str(&ended.stdout).unwrap()
 }
 
@@ -30,9 +30,12 @@ fn told(ended: &Finished) -> Value {
 fn budget_decides_the_exit_code() {
     let scene = scene(JOURNAL);
     let free = score(&scene, &["--json"]).expect(0);
-    assert_eq!((&told(&free)["passed"], &told(&free)["budget"]), (&json!(true), &Value::Null));
+    assert_eq!(
+        (&json_output(&free)["passed"], &json_output(&free)["budget"]),
+        (&json!(true), &Value::Null)
+    );
     let missed = score(&scene, &["--json", "--recovery", BUDGET]).expect(1);
-    let missed = told(&missed);
+    let missed = json_output(&missed);
     assert_eq!((&missed["passed"], &missed["total"]["missed"]), (&json!(false), &json!(2)));
     let first = score(&scene, &["--recovery", BUDGET]).expect(1);
     assert!(first.stdout.contains("budget MISSED by 2 of 3 faults"), "{}", first.stdout);
@@ -109,7 +112,7 @@ fn file_that_is_no_journal_is_refused() {
 fn journal_that_was_cut_is_scored_as_far_as_it_goes() {
     let ended = score(&scene(&JOURNAL[..JOURNAL.len() - 9]), &["--json"]).expect(0);
     assert!(ended.stderr.contains("the last line of run.jsonl is cut off"), "{}", ended.stderr);
-    assert_eq!(told(&ended)["total"]["faults"], 3);
+    assert_eq!(json_output(&ended)["total"]["faults"], 3);
 }
 
 #[test]
@@ -117,12 +120,12 @@ fn journal_that_was_rotated_is_scored_as_one() {
     // As a run writes it, each line with its version.
     let journal: String =
         JOURNAL.lines().map(|line| format!("{{\"v\":1,{}\n", &line[1..])).collect();
-    let whole = told(&score(&scene(&journal), &["--json"]));
+    let whole = json_output(&score(&scene(&journal), &["--json"]));
     let lines: Vec<&str> = journal.split_inclusive('\n').collect();
     let (older, later) = lines.split_at(lines.len() / 2);
     let scene = scene(&later.concat());
     std::fs::write(scene.path("run.jsonl.1"), older.concat()).unwrap();
-    assert_eq!(told(&score(&scene, &["--json"])), whole);
+    assert_eq!(json_output(&score(&scene, &["--json"])), whole);
     std::fs::remove_file(scene.path("run.jsonl.1")).unwrap();
     let alone = score(&scene, &["--json"]).stdout;
     assert_ne!(serde_json::from_str(&alone).ok(), Some(whole), "{alone}");

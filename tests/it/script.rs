@@ -56,7 +56,7 @@ fn example(language: &str) -> String {
     block.captures(&text).expect("an example")[1].to_owned()
 }
 
-fn said(answer: &Value) -> &Value {
+fn content_of(answer: &Value) -> &Value {
     &answer["choices"][0]["message"]["content"]
 }
 
@@ -68,7 +68,7 @@ fn the_documents_example_answers_as_it_says_it_does() {
     assert_eq!(answer.header("x-loomrec-matched-by"), Some("script"));
     assert_eq!(answer.header("x-loomrec-entry"), Some("script#1"));
     let body = answer.json();
-    assert_eq!(said(&body), "Let me look that up.");
+    assert_eq!(content_of(&body), "Let me look that up.");
     let call = &body["choices"][0]["message"]["tool_calls"][0];
     assert_eq!((&call["id"], &call["function"]["name"]), (&json!("call_1"), &json!("weather")));
     assert_eq!(body["choices"][0]["finish_reason"], "tool_calls");
@@ -117,7 +117,7 @@ fn each_session_goes_through_the_script_by_itself_and_a_reset_starts_over() {
     let scripted = Scripted::of(&json!([[{"text": "one"}], [{"text": "two"}]]));
     let server = scripted.start(&[]);
     let own = |call: Call| call.header("x-loomrec-session: a");
-    let ask = |call: Call| said(&server.call(&call).expect(200).json()).clone();
+    let ask = |call: Call| content_of(&server.call(&call).expect(200).json()).clone();
     assert_eq!((ask(chat("x")), ask(own(chat("x")))), (json!("one"), json!("one")));
     assert_eq!((ask(own(chat("x"))), ask(chat("x"))), (json!("two"), json!("two")));
     let in_path = Call::post(&format!("/@a{CHAT}"), r#"{"model":"m","messages":[]}"#);
@@ -137,8 +137,8 @@ fn what_is_recorded_is_answered_from_the_recording_and_the_rest_by_the_script() 
     let script = scene.path("s.json");
     let more = ["--script", script.to_str().unwrap()];
     let answers = scene.replayed(&more, &[chat("other"), chat("known"), chat("other")], 1);
-    assert_eq!(said(&answers[0].json()), "scripted");
-    assert_eq!(said(&answers[1].json()), "recorded");
+    assert_eq!(content_of(&answers[0].json()), "scripted");
+    assert_eq!(content_of(&answers[1].json()), "recorded");
     assert_eq!(answers[2].header("x-loomrec-error"), Some("no_scripted_response"));
 }
 
@@ -208,7 +208,7 @@ fn entries_come_when_they_are_due() {
     assert!(rest.contains("two") && begun.elapsed() >= Duration::from_millis(600), "{rest}");
     let begun = Instant::now();
     let whole = server.call(&chat("x")).expect(200).json();
-    assert_eq!(said(&whole), "onetwo");
+    assert_eq!(content_of(&whole), "onetwo");
     assert!(begun.elapsed() >= Duration::from_millis(600));
     server.stop().expect(0);
 }

@@ -36,7 +36,7 @@ pub(crate) fn calls() -> Vec<Call> {
 }
 
 /// The output of `stats --json` with more arguments.
-fn told(scene: &Scene, more: &[&str]) -> Value {
+fn json_output(scene: &Scene, more: &[&str]) -> Value {
     let args = [&["stats", "--json"], more].concat();
     serde_json::from_str(&scene.run(&args).expect(0).stdout).unwrap()
 }
@@ -51,8 +51,8 @@ fn calls_tokens_cost_and_times_are_told_by_upstream_and_model() {
     scene.write(chunks.replace_all(&text, "${1}[12.5, ").as_bytes());
     let ended = scene.run(&["stats", "run.json"]).expect(0);
     insta::assert_snapshot!("stats", ended.stdout);
-    let told = told(&scene, &["run.json"]);
-    insta::assert_snapshot!("stats_json", format!("{told:#}"));
+    let output = json_output(&scene, &["run.json"]);
+    insta::assert_snapshot!("stats_json", format!("{output:#}"));
     assert_eq!(scene.names(), ["run.json"]);
 }
 
@@ -62,10 +62,10 @@ fn a_recording_that_is_being_recorded_is_counted_as_far_as_it_is() {
     let server = scene.record(&upstream, &[]);
     for (done, call) in calls().iter().enumerate() {
         server.call(call);
-        assert_eq!(told(&scene, &["run.json"])["all"]["calls"], done + 1);
+        assert_eq!(json_output(&scene, &["run.json"])["all"]["calls"], done + 1);
     }
     server.stop().expect(0);
-    assert_eq!(told(&scene, &["run.json"])["all"]["failed"], 1);
+    assert_eq!(json_output(&scene, &["run.json"])["all"]["failed"], 1);
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn several_recordings_are_summed_up_together() {
     let scene = Scene::new();
     scene.recorded(&upstream(), &calls());
     std::fs::copy(scene.recording(), scene.path("copy.json")).unwrap();
-    let both = told(&scene, &["run.json", "copy.json", "--by", "step"]);
+    let both = json_output(&scene, &["run.json", "copy.json", "--by", "step"]);
     assert_eq!(both["recordings"], json!(["run.json", "copy.json"]));
     assert_eq!((&both["by"], &both["all"]["calls"]), (&json!(["step"]), &json!(10)));
     let steps: Vec<&Value> =

@@ -20,7 +20,7 @@ fn names(scene: &Scene) -> Vec<String> {
     scene.takes().into_iter().map(|(name, _)| name).collect()
 }
 
-fn said(server: &Server, call: &Call) -> String {
+fn content_of(server: &Server, call: &Call) -> String {
     let answer = server.call(call).expect(200).json();
     answer["choices"][0]["message"]["content"].as_str().unwrap().to_owned()
 }
@@ -70,8 +70,8 @@ fn replay_finds_each_step_however_often_the_same_call_is_made() {
 fn our_own_header_stands_above_the_programs() {
     let (scene, upstream) = (Scene::new(), upstream());
     let server = scene.record(&upstream, &["--step-id-header", "x-step"]);
-    assert_eq!(said(&server, &step("theirs").header("x-loomrec-step-id: ours")), "theirs");
-    assert_eq!(said(&server, &step("alone").header("x-loomrec-step-id:")), "alone");
+    assert_eq!(content_of(&server, &step("theirs").header("x-loomrec-step-id: ours")), "theirs");
+    assert_eq!(content_of(&server, &step("alone").header("x-loomrec-step-id:")), "alone");
     server.stop().expect(0);
     assert_eq!(names(&scene), ["ours", "alone"]);
 }

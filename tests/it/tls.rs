@@ -20,7 +20,7 @@ use crate::support::{Answer, Finished, Scene, Server, Upstream};
 /// The error for an upstream that cannot be reached: the same for the client, in the journal and on
 /// stderr.
 #[track_caller]
-fn said(address: SocketAddr, certificates: impl FnOnce(&Path) -> PathBuf) -> String {
+fn connection_error(address: SocketAddr, certificates: impl FnOnce(&Path) -> PathBuf) -> String {
     let scene = Scene::new();
     let url = format!("https://{address}");
     let mut command =
@@ -44,9 +44,9 @@ fn said(address: SocketAddr, certificates: impl FnOnce(&Path) -> PathBuf) -> Str
 
 /// The error for a server with these settings, if the tests' authority is trusted.
 #[track_caller]
-fn said_of(config: Arc<ServerConfig>) -> String {
+fn connection_error_of(config: Arc<ServerConfig>) -> String {
     let upstream = Upstream::always_over(Some(config), Answer::json(200, chat_answer("no")));
-    let words = said(upstream.address(), |folder| Authority::trusted().write(folder));
+    let words = connection_error(upstream.address(), |folder| Authority::trusted().write(folder));
     assert_eq!(upstream.requests(), 0, "{words}");
     words
 }
@@ -60,11 +60,12 @@ fn holds(words: &str, parts: &[&str]) {
 
 #[test]
 fn an_authority_that_is_not_trusted_is_named_as_the_cause_with_the_variable_to_set() {
-    let words = said_of(Authority::named("another authority").server_config(&server_params()));
+    let words =
+        connection_error_of(Authority::named("another authority").server_config(&server_params()));
     holds(&words, &["authority that is not trusted", "SSL_CERT_FILE=/", "name a file with its"]);
     let namesake = Authority::named(TRUSTED).server_config(&server_params());
     holds(
-        &said_of(namesake),
+        &connection_error_of(namesake),
         &["another key than the trusted authority of that name has", "SSL_CERT"],
     );
 }
@@ -73,11 +74,11 @@ fn an_authority_that_is_not_trusted_is_named_as_the_cause_with_the_variable_to_s
 fn a_certificate_out_of_its_time_is_said_with_its_date() {
     let mut params = server_params();
     params.not_after = date_time_ymd(2020, 2, 3);
-    let words = said_of(Authority::trusted().server_config(&params));
+    let words = connection_error_of(Authority::trusted().server_config(&params));
     holds(&words, &["expired at 2020-02-03T00:00:00Z (now it is 2"]);
     let mut params = server_params();
     params.not_before = date_time_ymd(2999, 2, 3);
-    let words = said_of(Authority::trusted().server_config(&params));
+    let words = connection_error_of(Authority::trusted().server_config(&params));
     holds(&words, &["not valid before 2999-02-03T00:00:00Z (now it is 2", "clock"]);
 }
 
@@ -86,7 +87,7 @@ fn a_certificate_for_another_host_is_said_with_its_names() {
     let mut params = server_params();
     let others = ["other.test", "10.9.8.7"].map(str::to_owned);
     params.subject_alt_names = rcgen::CertificateParams::new(others).unwrap().subject_alt_names;
-    let words = said_of(Authority::trusted().server_config(&params));
+    let words = connection_error_of(Authority::trusted().server_config(&params));
     holds(&words, &["is for other.test, 10.9.8.7, not for 127.0.0.1"]);
 }
 
@@ -98,9 +99,9 @@ fn a_certificate_of_an_authority_is_no_servers_even_where_it_is_trusted() {
     let certificate = params.self_signed(&key).unwrap();
     let config = server_config(certificate.der().clone(), &key);
     let expected = ["that of an authority (CA:TRUE)", "SSL_CERT_FILE"];
-    holds(&said_of(Arc::clone(&config)), &expected);
+    holds(&connection_error_of(Arc::clone(&config)), &expected);
     let upstream = Upstream::always_over(Some(config), Answer::json(200, "{}"));
-    let words = said(upstream.address(), |folder| {
+    let words = connection_error(upstream.address(), |folder| {
         let path = folder.join("own.pem");
         std::fs::write(&path, certificate.pem()).unwrap();
         path
@@ -112,7 +113,7 @@ fn a_certificate_of_an_authority_is_no_servers_even_where_it_is_trusted() {
 fn a_certificate_for_clients_is_no_servers() {
     let mut params = server_params();
     params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
-    let words = said_of(Authority::trusted().server_config(&params));
+    let words = connection_error_of(Authority::trusted().server_config(&params));
     holds(&words, &["not valid for a server"]);
 }
 
@@ -124,7 +125,7 @@ fn a_signature_that_cannot_be_checked_is_said_to_be_so() {
     let key = KeyPair::from_pem(include_str!("tls/server-key.pem")).unwrap();
     let config = server_config(certificate, &key);
     let upstream = Upstream::always_over(Some(config), Answer::json(200, "{}"));
-    let words = said(upstream.address(), |folder| {
+    let words = connection_error(upstream.address(), |folder| {
         let path = folder.join("p521.pem");
         std::fs::write(&path, include_bytes!("tls/authority.pem")).unwrap();
         path
@@ -139,7 +140,7 @@ fn a_server_that_asks_for_a_clients_certificate_is_said_to() {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let clients = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
     let config = Authority::trusted().server_config_for(&server_params(), clients.build().unwrap());
-    holds(&said_of(config), &["asks for a client's certificate"]);
+    holds(&connection_error_of(config), &["asks for a client's certificate"]);
 }
 
 /// A server that reads a client's first bytes, and then calls `then` with the connection.
@@ -158,32 +159,35 @@ fn raw_server(then: impl Fn(TcpStream) + Send + 'static) -> SocketAddr {
 
 /// The error for a server that answers a client's first bytes with these bytes.
 #[track_caller]
-fn said_of_bytes(bytes: &'static [u8]) -> String {
+fn connection_error_of_bytes(bytes: &'static [u8]) -> String {
     let address = raw_server(move |mut stream| stream.write_all(bytes).unwrap());
-    said(address, |folder| Authority::trusted().write(folder))
+    connection_error(address, |folder| Authority::trusted().write(folder))
 }
 
 #[test]
 fn a_server_that_does_not_speak_tls_is_said_not_to() {
     for bytes in [&b"HTTP/1.1 400 Bad Request\r\n\r\n"[..], b"SSH-2.0-OpenSSH_9.2p1\r\n"] {
-        holds(&said_of_bytes(bytes), &["does not speak TLS", "use an http:// address"]);
+        holds(&connection_error_of_bytes(bytes), &["does not speak TLS", "use an http:// address"]);
     }
 }
 
 #[test]
 fn a_server_that_speaks_only_old_versions_is_said_to() {
     let old_version = [0x15, 3, 1, 0, 2, 2, 70];
-    holds(&said_of_bytes(old_version.to_vec().leak()), &["neither TLS 1.2 nor TLS 1.3"]);
+    holds(
+        &connection_error_of_bytes(old_version.to_vec().leak()),
+        &["neither TLS 1.2 nor TLS 1.3"],
+    );
     let no_cipher = [0x15, 3, 3, 0, 2, 2, 40];
-    holds(&said_of_bytes(no_cipher.to_vec().leak()), &["share no TLS cipher suite"]);
+    holds(&connection_error_of_bytes(no_cipher.to_vec().leak()), &["share no TLS cipher suite"]);
 }
 
 #[test]
 fn a_handshake_that_is_cut_is_said_to_be() {
     let trusted = |folder: &Path| Authority::trusted().write(folder);
-    let closed = said(raw_server(drop), trusted);
+    let closed = connection_error(raw_server(drop), trusted);
     holds(&closed, &["was closed during the TLS handshake"]);
-    let reset = said(raw_server(|stream| reset_on_drop(&stream)), trusted);
+    let reset = connection_error(raw_server(|stream| reset_on_drop(&stream)), trusted);
     holds(&reset, &["was reset during the TLS handshake"]);
 }
 

@@ -49,17 +49,17 @@ fn sample() -> Scene {
 
 /// The output of `verify --json` for the recording, which is its only file.
 #[track_caller]
-fn told(scene: &Scene, more: &[&str], code: i32) -> Value {
+fn json_output(scene: &Scene, more: &[&str], code: i32) -> Value {
     let args = [&["verify", "run.json", "--json"], more].concat();
     let ended = scene.run(&args).expect(code);
-    let told: Value = serde_json::from_str(&ended.stdout).unwrap();
-    assert_eq!(told["ok"], code == 0);
-    told["files"][0].clone()
+    let output: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(output["ok"], code == 0);
+    output["files"][0].clone()
 }
 
 /// The problems, as `kind key pointer`.
-fn places(told: &Value) -> Vec<String> {
-    let problems = told["problems"].as_array().unwrap();
+fn places(output: &Value) -> Vec<String> {
+    let problems = output["problems"].as_array().unwrap();
     let text = |problem: &Value, name: &str| problem[name].as_str().unwrap_or("-").to_owned();
     let place = |problem: &Value| {
         let key = text(problem, "key");
@@ -83,8 +83,8 @@ fn what_a_recorder_writes_is_clean_and_is_left_alone() {
     let ended = scene.run(&["verify", "--strict", "run.json"]).expect(0);
     assert_eq!(ended.stdout, "run.json: ok, 8 calls\n");
     assert_eq!(scene.run(&["verify", "-q", "run.json"]).expect(0).stdout, "");
-    let told = told(&scene, &["--strict", "--fix"], 0);
-    assert_eq!((&told["entries"], &told["mended"]), (&json!(8), &json!([])));
+    let output = json_output(&scene, &["--strict", "--fix"], 0);
+    assert_eq!((&output["entries"], &output["mended"]), (&json!(8), &json!([])));
     assert!(scene.files() == before, "a clean recording was changed");
 }
 
@@ -100,14 +100,14 @@ fn every_problem_is_told_with_its_place_and_what_helps() {
     ] {
         edit(&scene, from, to);
     }
-    let told = told(&scene, &[], 1);
-    let found = places(&told).join("\n");
+    let output = json_output(&scene, &[], 1);
+    let found = places(&output).join("\n");
     for part in ["answer", "/content", "hash", "/request_hash", "field", "/finsh_reason"] {
         assert!(found.contains(part), "{part} not in\n{found}");
     }
     let text = scene.text();
     let lines: Vec<&str> = text.lines().collect();
-    for problem in told["problems"].as_array().unwrap() {
+    for problem in output["problems"].as_array().unwrap() {
         let pointer = problem["pointer"].as_str().unwrap();
         let name = pointer.rsplit('/').next().unwrap();
         let Some(line) = problem["line"].as_u64() else {
@@ -139,7 +139,7 @@ fn credentials_are_found_and_never_shown() {
         let said = format!("{}{}", ended.stdout, ended.stderr);
         assert!(!said.contains(&key[..12]) && !said.contains(&secret[..8]), "{said}");
     }
-    let found = places(&told(&scene, &[], 1)).join("\n");
+    let found = places(&json_output(&scene, &[], 1)).join("\n");
     for part in [
         "/request/body/messages/0/content",
         "/response/chunks/",
@@ -159,10 +159,10 @@ fn a_suspicion_is_a_warning_unless_it_is_asked_to_count() {
         &upstream,
         &[Call::post(CHAT, chat_body(&format!("it is {secret}")).to_string())],
     );
-    let warned = told(&scene, &[], 0);
+    let warned = json_output(&scene, &[], 0);
     assert_eq!((&warned["errors"], &warned["warnings"]), (&json!(0), &json!(1)));
     assert_eq!(warned["problems"][0]["kind"], "entropy");
-    assert_eq!(told(&scene, &["--strict"], 1)["errors"], 1);
+    assert_eq!(json_output(&scene, &["--strict"], 1)["errors"], 1);
     assert_eq!(scene.run(&["verify", "-q", "run.json"]).expect(0).stdout, "");
 }
 

@@ -257,7 +257,9 @@ impl RerecordSender {
             (Ok(Ok(change)), _) => match recorded.await {
                 Ok(Ok(())) => AttemptOutcome::Kept(change),
                 Ok(Err(why)) => AttemptOutcome::Unkept(why),
-                Err(_) => AttemptOutcome::Unkept("store the exchange: its writer stopped".to_owned()),
+                Err(_) => {
+                    AttemptOutcome::Unkept("store the exchange: its writer stopped".to_owned())
+                }
             },
             (Ok(Err(bad)), _) => AttemptOutcome::Rejected(bad),
             (Err(_), Ok(Err(error))) => AttemptOutcome::Rejected(self.unanswered(order, &error)),

@@ -15,7 +15,7 @@ const DROPPED: &str =
 const MALFORMED: &str = "{malformed json: <<<chaos>>>}";
 
 /// What happened to a call: the fault that its answer names, or how it ended.
-fn fate(stage: &Stage, call: &Call) -> String {
+fn call_result(stage: &Stage, call: &Call) -> String {
     let mut client = stage.server.connect();
     client.send(call);
     match client.answer() {
@@ -110,15 +110,15 @@ fn actions_are_tried_in_order_and_one_befalls_a_call() {
     let all = ["--chaos-drop", "1", "--chaos-malformed", "1", "--chaos-disconnect", "1"];
     let stage = Stage::replay(&[&all[..], &["--repeat", "last"]].concat());
     let call = sample("chat").call;
-    assert_eq!(fate(&stage, &call), "drop");
+    assert_eq!(call_result(&stage, &call), "drop");
     let call = call.header("x-aimock-chaos-drop: 0");
-    assert_eq!(fate(&stage, &call), "malformed");
+    assert_eq!(call_result(&stage, &call), "malformed");
     // Our headers take precedence over aimock's.
     let ours = call.clone().header("x-loomrec-chaos-drop: 1");
-    assert_eq!(fate(&stage, &ours), "drop");
+    assert_eq!(call_result(&stage, &ours), "drop");
     let call = call.header("x-aimock-chaos-malformed: 0");
-    assert_eq!(fate(&stage, &call), "Reset");
-    assert_eq!(fate(&stage, &call.header("x-aimock-chaos-disconnect: 0")), "none");
+    assert_eq!(call_result(&stage, &call), "Reset");
+    assert_eq!(call_result(&stage, &call.header("x-aimock-chaos-disconnect: 0")), "none");
     stage.end(0);
 }
 
@@ -134,12 +134,12 @@ fn rates_in_an_entry_stand_over_those_of_the_run() {
         .to_string(),
     );
     let stage = Stage::of(scene, &["--chaos-malformed", "1", "--seed", "3", "--repeat", "last"]);
-    let of = |name: &str| fate(&stage, &step(name, "x"));
+    let of = |name: &str| call_result(&stage, &step(name, "x"));
     assert_eq!([of("always"), of("never"), of("plain")], ["drop", "none", "malformed"]);
     let halves: Vec<String> = (0..60).map(|_| of("half")).collect();
-    let dropped = halves.iter().filter(|fate| *fate == "drop").count();
+    let dropped = halves.iter().filter(|result| *result == "drop").count();
     assert!((15..=45).contains(&dropped), "{dropped} of 60");
-    assert!(halves.iter().all(|fate| fate == "drop" || fate == "malformed"), "{halves:?}");
+    assert!(halves.iter().all(|result| result == "drop" || result == "malformed"), "{halves:?}");
     stage.end(0);
 }
 
@@ -194,7 +194,7 @@ fn swarmed(plan: &Value, clients: usize, chance: &mut Chance) -> Trace {
             scope.spawn(|| {
                 loop {
                     let Some(n) = calls.lock().unwrap().pop() else { return };
-                    fate(&stage, &nth(n));
+                    call_result(&stage, &nth(n));
                 }
             });
         }
@@ -249,23 +249,23 @@ fn a_seed_that_was_drawn_is_said_and_repeats_the_run() {
     let run = |more: &[&str]| {
         let args = [&["--chaos-drop", "0.5", "--chaos-disconnect", "0.5"], more].concat();
         let stage = Stage::of(many(40), &args);
-        let fates: Vec<String> = (0..40).map(|n| fate(&stage, &nth(n))).collect();
-        (fates, stage.end(0))
+        let results: Vec<String> = (0..40).map(|n| call_result(&stage, &nth(n))).collect();
+        (results, stage.end(0))
     };
-    let (fates, over) = run(&[]);
+    let (results, over) = run(&[]);
     let said = &over.finished.stderr;
     let seed = said.split("--seed ").nth(1).and_then(|rest| rest.split(' ').next());
     let seed = seed.unwrap_or_else(|| panic!("no seed was said: {said}")).to_owned();
     assert_eq!(over.receipt["faults"]["seed"].to_string(), seed);
     let (again, over) = run(&["--seed", &seed]);
-    assert_eq!(again, fates);
+    assert_eq!(again, results);
     assert!(!over.finished.stderr.contains("drawn"), "{}", over.finished.stderr);
 }
 
 #[test]
 fn no_seed_is_drawn_when_nothing_is_left_to_chance() {
     let stage = Stage::of(recorded(), &["--fault", "drop"]);
-    fate(&stage, &chat("complete"));
+    call_result(&stage, &chat("complete"));
     let said = stage.end(0).finished.stderr;
     assert!(!said.contains("seed"), "{said}");
 }
@@ -278,17 +278,18 @@ fn chance_in_front_of_an_upstream_leaves_the_recording_true() {
     });
     let rates = ["--chaos-drop", "0.4", "--chaos-malformed", "0.4", "--seed", "5"];
     let stage = Stage::record(&upstream, &rates);
-    let fates: Vec<String> = (0..40).map(|n| fate(&stage, &chat(&format!("prompt {n}")))).collect();
+    let results: Vec<String> =
+        (0..40).map(|n| call_result(&stage, &chat(&format!("prompt {n}")))).collect();
     let Stage { scene, server } = stage;
     server.stop().expect(0);
-    let count = |what: &str| fates.iter().filter(|fate| *fate == what).count();
-    assert!(count("drop") > 5 && count("malformed") > 5 && count("none") > 2, "{fates:?}");
+    let count = |what: &str| results.iter().filter(|result| *result == what).count();
+    assert!(count("drop") > 5 && count("malformed") > 5 && count("none") > 2, "{results:?}");
     assert_eq!(upstream.requests(), 40 - count("drop"));
     let takes = scene.takes();
     assert_eq!(takes.len(), 40 - count("drop"));
     let said: Vec<&Value> = takes.iter().map(|(_, take)| &take["content"]).collect();
-    for (n, fate) in fates.iter().enumerate() {
+    for (n, result) in results.iter().enumerate() {
         let there = said.iter().any(|said| **said == format!("prompt {n}"));
-        assert_eq!(there, fate != "drop", "{n}: {fate}");
+        assert_eq!(there, result != "drop", "{n}: {result}");
     }
 }

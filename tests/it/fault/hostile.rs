@@ -15,7 +15,7 @@ fn recorded(prompts: &[&str]) -> Scene {
 
 /// The statuses of calls, every other one with chaos, with or without a fault of another call
 /// before them.
-fn rolled(noise: bool) -> Vec<u16> {
+fn chaos_statuses(noise: bool) -> Vec<u16> {
     let stage = Stage::of(recorded(&["one", "other"]), &["--repeat", "last"]);
     if noise {
         stage.call(&chat("other").header("x-loomrec-fault: http_error:503")).expect(503);
@@ -32,9 +32,9 @@ fn rolled(noise: bool) -> Vec<u16> {
 
 #[test]
 fn what_headers_leave_to_chance_does_not_hang_on_the_faults_of_other_calls() {
-    let alone = rolled(false);
+    let alone = chaos_statuses(false);
     assert!(alone.contains(&500) && alone.contains(&200), "{alone:?}");
-    assert_eq!(rolled(true), alone);
+    assert_eq!(chaos_statuses(true), alone);
 }
 
 #[test]

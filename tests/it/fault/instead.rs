@@ -133,7 +133,7 @@ fn a_drop_is_aimocks_error_whatever_was_asked() {
 }
 
 /// The words in each provider's error that its SDK uses.
-fn told(sample: &str, body: &Value) -> Value {
+fn error_words(sample: &str, body: &Value) -> Value {
     let place = match sample.split(' ').next().unwrap_or_default() {
         "chat" | "message" => "/error/type",
         "gemini" if body.is_array() => "/0/error/status",
@@ -197,9 +197,9 @@ fn an_error_is_the_providers_own_for_each_status() {
                 }
                 _ => "",
             };
-            let told = told(sample.name, &body);
-            assert!(told.as_str().is_some_and(|told| !told.is_empty()), "{about}");
-            assert!(word.is_empty() || told == word, "{told} is not {word}: {about}");
+            let words = error_words(sample.name, &body);
+            assert!(words.as_str().is_some_and(|text| !text.is_empty()), "{about}");
+            assert!(word.is_empty() || words == word, "{words} is not {word}: {about}");
         }
     }
     assert_eq!(client.exchange(&chat("complete")).expect(200).text(), chat_answer("All good."));

@@ -185,9 +185,9 @@ fn a_connections_fault_is_over_when_any_call_is_answered_well() {
     stage.call(&chat("complete")).expect(200);
     let journal = stage.journal_with(|line| line["outcome"] == "recovered");
     assert!(journal.iter().any(|line| line["outcome"] == "noticed"), "{journal:#?}");
-    let befallen = journal.iter().find(|line| line["outcome"] == "faulted").unwrap();
-    assert_eq!((&befallen["connection"], &befallen["fault"]["rule"]), (&json!(1), &json!("no")));
-    assert_eq!(befallen["fault"]["type"], "connection_reset");
+    let faulted = journal.iter().find(|line| line["outcome"] == "faulted").unwrap();
+    assert_eq!((&faulted["connection"], &faulted["fault"]["rule"]), (&json!(1), &json!("no")));
+    assert_eq!(faulted["fault"]["type"], "connection_reset");
     let Stage { scene, server } = stage;
     server.stop().expect(0);
     let scored = scene.run(&["score", "journal.jsonl"]).expect(0).stdout;

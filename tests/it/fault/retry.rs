@@ -23,7 +23,7 @@ fn planned(scene: Scene, rules: &Value, more: &[&str]) -> Stage {
 }
 
 /// The text of an answer, its status if it is not 200, or how the call ended.
-fn said(stage: &Stage, call: &Call) -> String {
+fn call_result(stage: &Stage, call: &Call) -> String {
     let mut client = stage.server.connect();
     client.send(call);
     match client.answer() {
@@ -38,7 +38,7 @@ fn said(stage: &Stage, call: &Call) -> String {
 }
 
 fn all(stage: &Stage, calls: &[Call]) -> Vec<String> {
-    calls.iter().map(|call| said(stage, call)).collect()
+    calls.iter().map(|call| call_result(stage, call)).collect()
 }
 
 fn a(times: usize) -> Vec<Call> {
@@ -126,8 +126,8 @@ fn a_rule_of_a_session_is_for_no_other() {
     let stage = planned(takes(), &json!([{ "match": { "session": "s" }, "fault": "drop" }]), &[]);
     let of = |session: &str| chat("a").header(&format!("x-loomrec-session: {session}"));
     assert_eq!(all(&stage, &[of("s"), of("t"), chat("a")]), ["500", "one", "one"]);
-    let by_path = Call::post("/@s/openai/v1/chat/completions", chat("a").said());
-    assert_eq!(said(&stage, &by_path), "500");
+    let by_path = Call::post("/@s/openai/v1/chat/completions", chat("a").body_bytes());
+    assert_eq!(call_result(&stage, &by_path), "500");
     stage.end(0);
 }
 
@@ -251,7 +251,7 @@ fn an_answer_to_which_nothing_could_happen_is_used_up() {
         let stage =
             planned(takes(), &json!([{ "fault": fault }]), &["--allow-unfired", "--fail-unused"]);
         assert_eq!(all(&stage, &a(4)), ["one", "two", "three", "422"], "{fault}");
-        assert_eq!(said(&stage, &chat("b")), "other");
+        assert_eq!(call_result(&stage, &chat("b")), "other");
         stage.end(1);
     }
     let far = json!([{ "match": { "attempt": 1 }, "fault": "stream_truncate;after_bytes=99999" }]);

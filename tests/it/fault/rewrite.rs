@@ -1,7 +1,7 @@
 //! Tests of changed answers: cut off by their length, or with a broken tool call.
 
 use loomrec::provider::framing::events;
-use loomrec::provider::{self, Answer as Said, Framing, Operation};
+use loomrec::provider::{self, Answer as ProviderAnswer, Framing, Operation};
 use serde_json::{Value, json};
 
 use super::stage::{Sample, Stage, complete, sample, samples, streams};
@@ -20,9 +20,9 @@ fn operation(sample: &Sample) -> Operation {
 
 /// The content of an answer.
 #[track_caller]
-fn said(sample: &Sample, body: &[u8]) -> Said {
-    let said = provider::read(operation(sample), sample.framing, body);
-    said.unwrap_or_else(|| panic!("{}: {}", sample.name, String::from_utf8_lossy(body)))
+fn read_answer(sample: &Sample, body: &[u8]) -> ProviderAnswer {
+    let answer = provider::read(operation(sample), sample.framing, body);
+    answer.unwrap_or_else(|| panic!("{}: {}", sample.name, String::from_utf8_lossy(body)))
 }
 
 /// The provider's word for an answer that was cut off by its length.
@@ -45,7 +45,8 @@ fn a_partial_response_says_the_same_and_that_it_was_cut_off() {
     for sample in samples() {
         let answer = stage.call(&sample.with("partial_response")).expect(200);
         check_media(&sample, &answer, "partial_response");
-        let (truth, now) = (said(&sample, &sample.body()), said(&sample, &answer.body()));
+        let (truth, now) =
+            (read_answer(&sample, &sample.body()), read_answer(&sample, &answer.body()));
         assert_eq!(now.content, truth.content, "{}", sample.name);
         assert_eq!(now.finish_reason.as_deref(), Some(too_long(&sample)), "{}", sample.name);
         assert_eq!(now.usage.is_some(), truth.usage.is_some(), "{}", sample.name);
@@ -56,7 +57,7 @@ fn a_partial_response_says_the_same_and_that_it_was_cut_off() {
         assert!(given.text().contains("x-loomrec-fault"), "{}", given.text());
         let given =
             stage.call(&sample.with(r#"partial_response;content="All g\u00f6""#)).expect(200);
-        let now = said(&sample, &given.body());
+        let now = read_answer(&sample, &given.body());
         assert_eq!(now.content, "All g\u{f6}", "{}", sample.name);
         assert_eq!(now.finish_reason.as_deref(), Some(too_long(&sample)), "{}", sample.name);
     }
@@ -104,9 +105,9 @@ fn tools() -> Scene {
 
 /// The first tool call of an answer: name and arguments.
 fn called(sample: &Sample, body: &[u8]) -> (String, Value) {
-    let said = said(sample, body);
-    assert_eq!(said.tool_calls.len(), 1, "{}: {:?}", sample.name, said.tool_calls);
-    let call = &said.tool_calls[0];
+    let answer = read_answer(sample, body);
+    assert_eq!(answer.tool_calls.len(), 1, "{}: {:?}", sample.name, answer.tool_calls);
+    let call = &answer.tool_calls[0];
     (call.name.clone(), call.arguments.clone())
 }
 
@@ -174,7 +175,7 @@ fn a_live_answer_is_changed_for_the_client_and_true_in_the_recording() {
     let stage = Stage::record(&upstream, &["--fault", "partial_response"]);
     for sample in complete().chain(streams()) {
         let answer = stage.call(&sample.call).expect(200);
-        let now = said(&sample, &answer.body());
+        let now = read_answer(&sample, &answer.body());
         assert_eq!(now.finish_reason.as_deref(), Some(too_long(&sample)), "{}", sample.name);
     }
     let Stage { scene, server } = stage;

@@ -172,7 +172,7 @@ fn frames() -> Vec<Vec<u8>> {
 /// An upstream that answers each sample's call with the sample's answer.
 pub(super) fn upstream() -> Upstream {
     let answers: Vec<(Vec<u8>, Answer)> =
-        samples().into_iter().map(|one| (one.call.said().to_vec(), one.answer())).collect();
+        samples().into_iter().map(|one| (one.call.body_bytes().to_vec(), one.answer())).collect();
     Upstream::start(move |received: &Received| {
         let found = answers.iter().find(|(said, _)| *said == received.body);
         let found = found.map(|(_, answer)| answer.clone());

@@ -76,7 +76,7 @@ fn a_recording_is_told_take_by_take_in_the_order_of_its_calls() {
     let told = ui.details(2);
     assert_eq!(told["line"], lines[1]);
     assert_eq!(
-        (said(&told["request"]), said(&told["answer"])),
+        (message_texts(&told["request"]), message_texts(&told["answer"])),
         (vec!["two".to_owned()], vec!["from anthropic".to_owned()])
     );
     let key = lines[2]["entry"].as_str().unwrap();
@@ -155,11 +155,11 @@ fn a_journal_is_told_as_it_grows_with_what_its_recording_holds() {
     drop(follower);
     let served = ui.details(1);
     assert_eq!(
-        (said(&served["request"]), said(&served["answer"])),
+        (message_texts(&served["request"]), message_texts(&served["answer"])),
         (vec!["one".to_owned()], vec!["hi".to_owned()])
     );
     let missed = ui.details(2);
-    assert_eq!(said(&missed["nearest_request"]), ["one"]);
+    assert_eq!(message_texts(&missed["nearest_request"]), ["one"]);
     assert_eq!(missed["request"], json!(null));
     assert!(missed["mismatch"]["reason"].is_string() && missed["why_no_bodies"].is_string());
     ui.stop();
@@ -223,7 +223,7 @@ fn ten_thousand_calls_are_listed_and_any_of_them_is_told() {
     );
     let told = ui.details(7_001);
     assert_eq!(
-        (said(&told["request"]), said(&told["answer"])),
+        (message_texts(&told["request"]), message_texts(&told["answer"])),
         (vec!["7000".to_owned()], vec!["answer 7000".to_owned()])
     );
     ui.stop();
@@ -239,7 +239,7 @@ fn a_recording_is_told_in_each_of_its_forms() {
     let folder = scene.recording().display().to_string();
     let ui = Ui::start(&scene, &[&folder]);
     assert_eq!(ui.lines("since=0").len(), 2);
-    assert_eq!(said(&ui.details(1)["answer"]), ["hi"]);
+    assert_eq!(message_texts(&ui.details(1)["answer"]), ["hi"]);
     ui.stop();
     let scene = recording_of(&["one"]);
     let upstream = Upstream::always(Answer::json(200, chat_answer("new")));
@@ -247,7 +247,7 @@ fn a_recording_is_told_in_each_of_its_forms() {
     server.call(&chat("two")).expect(200);
     let ui = Ui::start(&scene, &[scene.name()]);
     assert_eq!(ui.lines("since=0").len(), 2, "what is in the log of a run that goes on is there");
-    assert_eq!(said(&ui.details(2)["answer"]), ["new"]);
+    assert_eq!(message_texts(&ui.details(2)["answer"]), ["new"]);
     ui.stop();
     server.stop();
 }

@@ -27,10 +27,10 @@ fn a_served_call_is_told_with_what_was_recorded() {
     assert_eq!(told["line"]["outcome"], "served");
     assert_eq!(told["request"]["method"], "POST");
     assert_eq!(told["request"]["path"], "/v1/chat/completions");
-    assert_eq!(said(&told["request"]), ["two"]);
+    assert_eq!(message_texts(&told["request"]), ["two"]);
     assert_eq!(told["request"]["settings"], json!([["model", "gpt-4o-mini"]]));
     assert_eq!(told["answer"]["status"], 200);
-    assert_eq!(said(&told["answer"]), ["hi"]);
+    assert_eq!(message_texts(&told["answer"]), ["hi"]);
     assert_eq!(told["answer"]["finish"], "stop");
     assert_eq!(told["answer"]["chunks"], json!(null));
     let text = told["answer"]["text"].as_str().unwrap();
@@ -58,7 +58,7 @@ fn a_recorded_call_is_told_as_soon_as_it_is_kept() {
     let told = details(&server, 1);
     assert_eq!(told["line"]["outcome"], "recorded");
     assert_eq!(
-        (said(&told["request"]), said(&told["answer"])),
+        (message_texts(&told["request"]), message_texts(&told["answer"])),
         (vec!["one".to_owned()], vec!["hi".to_owned()])
     );
     let named = server.call(&get("call?key=plan&take=1")).expect(200).json();
@@ -70,7 +70,7 @@ fn a_recorded_call_is_told_as_soon_as_it_is_kept() {
     server.call(&get("call?seq=2")).expect(404);
     gate.open();
     let told = details(&server, 2);
-    assert_eq!(said(&told["answer"]), ["ab"], "{:#}", told["answer"]);
+    assert_eq!(message_texts(&told["answer"]), ["ab"], "{:#}", told["answer"]);
     let chunks = &told["answer"]["chunks"];
     assert_eq!((&chunks["total"], &chunks["more"]), (&json!(2), &json!(false)));
     let list = chunks["list"].as_array().unwrap();
@@ -110,8 +110,8 @@ fn a_missed_call_is_told_with_what_has_drifted() {
     server.call(&drifted).expect(422);
     let told = details(&server, 1);
     assert_eq!(told["line"]["outcome"], "missed");
-    assert_eq!(said(&told["request"]), ["what was the weather"]);
-    assert_eq!(said(&told["nearest_request"]), ["what is the weather"]);
+    assert_eq!(message_texts(&told["request"]), ["what was the weather"]);
+    assert_eq!(message_texts(&told["nearest_request"]), ["what is the weather"]);
     assert_eq!(told["answer"], json!(null));
     assert!(told["why_no_bodies"].as_str().unwrap().contains("missed"), "{told:#}");
     let mismatch = &told["mismatch"];
@@ -132,12 +132,12 @@ fn requests_of_missed_calls_are_kept_up_to_a_number() {
     for number in 0..260 {
         client.exchange(&chat(&format!("other {number}"))).expect(422);
     }
-    assert_eq!(said(&details(&server, 260)["request"]), ["other 259"]);
-    assert_eq!(said(&details(&server, 5)["request"]), ["other 4"]);
+    assert_eq!(message_texts(&details(&server, 260)["request"]), ["other 259"]);
+    assert_eq!(message_texts(&details(&server, 5)["request"]), ["other 4"]);
     let gone = details(&server, 4);
     assert_eq!(gone["request"], json!(null));
     assert!(gone["why_no_bodies"].as_str().unwrap().contains("256"), "{gone:#}");
-    assert_eq!(said(&gone["nearest_request"]), ["one"]);
+    assert_eq!(message_texts(&gone["nearest_request"]), ["one"]);
     server.stop().expect(1);
 }
 
@@ -194,7 +194,7 @@ fn hostile_texts_come_as_text_and_huge_bodies_are_cut() {
     server.call(&chat(&huge)).expect(200);
     let raw = server.call(&get("call?seq=1"));
     assert_eq!(raw.header("content-type"), Some("application/json"));
-    assert_eq!(said(&details(&server, 1)["answer"]), [hostile]);
+    assert_eq!(message_texts(&details(&server, 1)["answer"]), [hostile]);
     let told = details(&server, 2);
     for side in ["request", "answer"] {
         let text = told[side]["text"].as_str().unwrap();

@@ -4,7 +4,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, json};
 
-use super::sample::{MORE, head, is_done, pending, rewrite, sample, takes, told, write};
+use super::sample::{
+    MORE, accepted_letters, head, is_done, pending, rewrite, sample, takes, write,
+};
 
 #[test]
 fn files_that_are_not_what_they_should_be_are_named() {
@@ -79,6 +81,6 @@ fn thousands_of_changes_are_decided_in_one_go() {
     scene.run(&["reject", "run.json", "step0007"]).expect(0);
     scene.run(&["accept", "run.json"]).expect(0);
     assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
-    assert_eq!(told(&scene).matches('a').count(), 1999);
+    assert_eq!(accepted_letters(&scene).matches('a').count(), 1999);
     is_done(&scene);
 }

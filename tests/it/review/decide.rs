@@ -3,7 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::sample::{
-    entries, head, is_done, keys, new, pending, rewrite, sample, takes, texts, told, write,
+    accepted_letters, entries, head, is_done, keys, new, pending, rewrite, sample, takes, texts,
+    write,
 };
 use crate::support::shape::chat;
 use crate::support::{Answer, Scene, Upstream};
@@ -17,7 +18,7 @@ fn all_is_accepted_where_no_key_is_named() {
         ended.stdout,
         "4 accepted · nothing is left, run.json.new is gone\nnext: git add run.json\n"
     );
-    assert_eq!(told(&scene), "aa..aa");
+    assert_eq!(accepted_letters(&scene), "aa..aa");
     is_done(&scene);
     let (old, new) = (texts(&before), texts(&scene.text()));
     assert_eq!(&old[4..6], &new[4..6], "what nothing replaced");
@@ -53,7 +54,7 @@ fn failed_call_does_not_replace_a_take_that_succeeded() {
     let first = format!("{}: status 503", &names[0][..12]);
     ended.says(&["2 changes are not accepted", &first, "greet: cut", "--keep-failures"]);
     // The others are accepted: one that replaces a take, and a new call, which replaces nothing.
-    assert_eq!(told(&scene), "....aa");
+    assert_eq!(accepted_letters(&scene), "....aa");
     assert_eq!(keys(&scene), names[..2]);
     let before = scene.files();
     scene.run(&["accept", "run.json", "greet"]).expect(1).says(&["1 change is not accepted"]);
@@ -62,7 +63,7 @@ fn failed_call_does_not_replace_a_take_that_succeeded() {
     let printed = scene.run(&["review", "run.json"]).expect(0).stdout;
     assert!(printed.contains("loomrec accept run.json --keep-failures greet"), "{printed}");
     scene.run(&["accept", "run.json", "--keep-failures"]).expect(0);
-    assert_eq!(told(&scene), "aa..aa");
+    assert_eq!(accepted_letters(&scene), "aa..aa");
     is_done(&scene);
 }
 
@@ -74,7 +75,7 @@ fn failed_call_replaces_another_failed_call() {
     file[&first]["response"]["status"] = json!(500);
     write(&scene.recording(), file.as_object().unwrap());
     scene.run(&["accept", "run.json", &first]).expect(0);
-    assert_eq!(told(&scene), "a....");
+    assert_eq!(accepted_letters(&scene), "a....");
 }
 
 #[test]
@@ -93,14 +94,14 @@ fn change_is_named_by_its_key_or_by_the_one_it_replaces() {
     let names = keys(&scene);
     let old = takes(&scene)[4].0.clone();
     scene.run(&["accept", "run.json", &names[3][..8]]).expect(0);
-    assert_eq!(told(&scene), ".....a");
+    assert_eq!(accepted_letters(&scene), ".....a");
     scene.run(&["accept", "run.json", &old]).expect(0);
-    assert_eq!(told(&scene), "....aa");
+    assert_eq!(accepted_letters(&scene), "....aa");
     scene.run(&["reject", "run.json", "greet"]).expect(0);
     assert_eq!(keys(&scene), [names[0].clone()]);
     let first: String = names[0].to_uppercase();
     scene.run(&["accept", "run.json", &first]).expect(0);
-    assert_eq!(told(&scene), "a...aa");
+    assert_eq!(accepted_letters(&scene), "a...aa");
     is_done(&scene);
 }
 
@@ -141,13 +142,13 @@ fn takes_of_one_key_are_meant_together_or_one_by_one() {
     assert!(printed.contains(&format!("loomrec accept run.json '{short}#1'\n")), "{printed}");
     assert!(printed.contains(&format!("loomrec reject run.json '{short}#2'\n")), "{printed}");
     scene.run(&["accept", "run.json", &format!("{short}#2")]).expect(0);
-    assert_eq!(told(&scene), "...a.");
+    assert_eq!(accepted_letters(&scene), "...a.");
     scene.run(&["accept", "run.json", &format!("{short}#1")]).expect(0);
-    assert_eq!(told(&scene), "..aa.");
+    assert_eq!(accepted_letters(&scene), "..aa.");
     scene.write(before);
     std::fs::write(scene.path("run.json.new"), backup).unwrap();
     scene.run(&["accept", "run.json", short]).expect(0);
-    assert_eq!(told(&scene), "..aa.");
+    assert_eq!(accepted_letters(&scene), "..aa.");
     is_done(&scene);
 }
 
@@ -202,7 +203,7 @@ fn change_is_a_conflict_when_what_it_replaces_is_another_now() {
         assert_eq!(told_of["files"][0]["changes"][0]["state"], state);
         scene.run(&["accept", "run.json", "greet"]).expect(0);
         scene.run(&["accept", "run.json", "--force"]).expect(0);
-        assert_eq!(told(&scene), if gone { "a..aaa" } else { "aa..aa" });
+        assert_eq!(accepted_letters(&scene), if gone { "a..aaa" } else { "aa..aa" });
         is_done(&scene);
     }
 }
@@ -221,7 +222,7 @@ fn crash_between_the_two_files_leaves_nothing_to_be_done_twice() {
         scene.run(&["pending", "--check"]).expect(0);
         let said = scene.run(then).expect(0).stdout;
         assert!(said.contains("4 accepted before"), "{said}");
-        assert_eq!((told(&scene).as_str(), scene.text()), (wanted, after));
+        assert_eq!((accepted_letters(&scene).as_str(), scene.text()), (wanted, after));
         is_done(&scene);
     }
     // Some were accepted, others are still undecided.
@@ -230,7 +231,7 @@ fn crash_between_the_two_files_leaves_nothing_to_be_done_twice() {
     scene.run(&["accept", "run.json", "greet"]).expect(0);
     std::fs::write(scene.path("run.json.new"), waiting).unwrap();
     scene.run(&["accept", "run.json"]).expect(0);
-    assert_eq!(told(&scene), "aa..aa");
+    assert_eq!(accepted_letters(&scene), "aa..aa");
     is_done(&scene);
 }
 
@@ -245,7 +246,7 @@ fn recording_that_is_being_recorded_into_is_left_alone() {
     assert_eq!(std::fs::read(scene.path("run.json.new")).unwrap(), waiting);
     server.stop().expect(0);
     scene.run(&["accept", "run.json"]).expect(0);
-    assert_eq!(told(&scene), "aa..a.a");
+    assert_eq!(accepted_letters(&scene), "aa..a.a");
 }
 
 #[test]
@@ -349,7 +350,7 @@ fn changes_may_wait_under_another_name() {
     assert!(said.contains("loomrec accept run.json --new 'tried it.json' greet\n"), "{said}");
     scene.run(&["pending", "run.json", "-o", "tried it.json", "--check"]).expect(1);
     scene.run(&["accept", "run.json", "-o", "tried it.json", "greet"]).expect(0);
-    assert_eq!(told(&scene), ".a...");
+    assert_eq!(accepted_letters(&scene), ".a...");
     scene.run(&["reject", "run.json", "-o", "tried it.json"]).expect(0);
     assert!(!scene.path("tried it.json").exists());
     scene.run(&["reject", "run.json", "-o", "tried it.json"]).expect(4).says(&["tried it.json"]);
@@ -378,5 +379,5 @@ fn what_is_printed_for_no_terminal_is_plain_and_exact() {
     for key in accepts {
         scene.run(&["accept", "run.json", key]).expect(0);
     }
-    assert_eq!(told(&scene), "aa..aa");
+    assert_eq!(accepted_letters(&scene), "aa..aa");
 }

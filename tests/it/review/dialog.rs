@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use rustix::termios::LocalModes;
 
-use super::sample::{MORE, keys, sample, texts, told};
+use super::sample::{MORE, accepted_letters, keys, sample, texts};
 use crate::support::gate::PATIENCE;
 use crate::support::loomrec::command;
 use crate::support::pty::Terminal;
@@ -54,7 +54,7 @@ fn changes_are_accepted_rejected_and_skipped_one_by_one() {
     let (code, seen) = terminal.end();
     assert_eq!(code, Some(0), "{seen}");
     is_restored(&seen);
-    assert_eq!(told(&scene), "a....a");
+    assert_eq!(accepted_letters(&scene), "a....a");
     assert_eq!(keys(&scene), [changes[2].clone()]);
     let (old, new) = (texts(&before), texts(&scene.text()));
     // The first differs and one is new; all others keep their text and their place.
@@ -84,7 +84,7 @@ fn keys_go_back_toggle_explain_and_quit() {
     let (code, seen) = terminal.end();
     assert_eq!(code, Some(0));
     is_restored(&seen);
-    assert_eq!(told(&scene), "a....");
+    assert_eq!(accepted_letters(&scene), "a....");
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn all_that_are_left_are_decided_by_one_key() {
         }
         terminal.wait_for(said);
         assert_eq!(terminal.end().0, Some(0), "{typed}");
-        assert_eq!(told(&scene), after, "{typed}");
+        assert_eq!(accepted_letters(&scene), after, "{typed}");
         assert_eq!(scene.text() == before, !after.contains('a'), "{typed}");
         assert_eq!(scene.path("run.json.new").exists(), left > 0, "{typed}");
         let others = scene.names().into_iter().filter(|name| !name.starts_with("run.json"));
@@ -131,7 +131,7 @@ fn what_was_decided_is_kept_when_the_review_is_interrupted() {
         let (ended, seen) = terminal.end();
         assert_eq!(ended, Some(code), "{how:?}");
         is_restored(&seen);
-        assert_eq!(told(&scene), "a....", "{how:?}");
+        assert_eq!(accepted_letters(&scene), "a....", "{how:?}");
     }
 }
 
@@ -149,7 +149,7 @@ fn review_that_cannot_be_carried_out_says_how_to_do_it_again() {
     let (code, seen) = terminal.end();
     assert_eq!(code, Some(5));
     is_restored(&seen);
-    assert_eq!(told(&scene), ".a...");
+    assert_eq!(accepted_letters(&scene), ".a...");
     // Another process records in the meantime.
     let mut terminal = open(&scene, &[]);
     terminal.wait_for("change 1 of 3");
@@ -159,7 +159,7 @@ fn review_that_cannot_be_carried_out_says_how_to_do_it_again() {
     terminal.ask("A", "being recorded into");
     assert_eq!(terminal.end().0, Some(5));
     server.stop().expect(0);
-    assert_eq!((told(&scene).as_str(), keys(&scene).len()), (".a....", 3));
+    assert_eq!((accepted_letters(&scene).as_str(), keys(&scene).len()), (".a....", 3));
 }
 
 #[test]
@@ -241,7 +241,7 @@ fn plain_terminal_is_asked_line_by_line() {
         }
         let (ended, seen) = terminal.end();
         assert_eq!(ended, code, "{answers:?}: {seen}");
-        assert_eq!(told(&scene), after, "{answers:?}");
+        assert_eq!(accepted_letters(&scene), after, "{answers:?}");
         assert!(!seen.contains('\u{1b}'), "{seen:?}");
     }
     let scene = sample();
@@ -249,5 +249,5 @@ fn plain_terminal_is_asked_line_by_line() {
     terminal.ask("a\n", "change 2 of 4");
     terminal.signal("INT");
     assert_eq!(terminal.end().0, Some(130));
-    assert_eq!(told(&scene), "a....");
+    assert_eq!(accepted_letters(&scene), "a....");
 }

@@ -106,7 +106,7 @@ pub(super) fn keys(scene: &Scene) -> Vec<String> {
 }
 
 /// The takes of the recording, one letter each: `.` if unchanged, `a` if accepted.
-pub(super) fn told(scene: &Scene) -> String {
+pub(super) fn accepted_letters(scene: &Scene) -> String {
     let letter = |(_, entry): &(String, Value)| {
         if entry["content"].as_str().unwrap().contains(MORE) { 'a' } else { '.' }
     };

@@ -43,7 +43,7 @@ impl Call {
     }
 
     /// Its body.
-    pub(crate) fn said(&self) -> &[u8] {
+    pub(crate) fn body_bytes(&self) -> &[u8] {
         self.body.as_deref().unwrap_or_default()
     }
 

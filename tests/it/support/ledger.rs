@@ -75,10 +75,12 @@ pub(crate) fn mark(text: &str) -> Option<String> {
 /// `error` is a 500, `cut` breaks off; all others are answered, as a stream if one is requested.
 pub(crate) fn teller() -> Upstream {
     let serial = AtomicUsize::new(0);
-    Upstream::forgetful(move |request| tell(request, serial.fetch_add(1, Ordering::SeqCst)))
+    Upstream::forgetful(move |request| {
+        marked_answer(request, serial.fetch_add(1, Ordering::SeqCst))
+    })
 }
 
-fn tell(request: &Received, serial: usize) -> Answer {
+fn marked_answer(request: &Received, serial: usize) -> Answer {
     let body: Value = serde_json::from_slice(&request.body).unwrap();
     let prompt = body["messages"][0]["content"].as_str().unwrap();
     let name = prompt.lines().next().unwrap_or_default();

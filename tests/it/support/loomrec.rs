@@ -69,9 +69,9 @@ pub(crate) fn finish(command: &mut Command, input: &[u8]) -> Finished {
 
 /// The output of a pipe so far.
 #[derive(Clone, Default)]
-struct Said(Arc<(Mutex<Vec<u8>>, Condvar)>);
+struct PipeOutput(Arc<(Mutex<Vec<u8>>, Condvar)>);
 
-impl Said {
+impl PipeOutput {
     fn listen(&self, pipe: impl Read + Send + 'static) -> JoinHandle<()> {
         let own = self.clone();
         std::thread::spawn(move || {
@@ -93,8 +93,8 @@ impl Said {
 /// A running process whose output is collected.
 pub(crate) struct Process {
     child: Child,
-    out: Said,
-    err: Said,
+    out: PipeOutput,
+    err: PipeOutput,
     listeners: Vec<JoinHandle<()>>,
 }
 
@@ -103,7 +103,7 @@ impl Process {
     pub(crate) fn spawn(command: &mut Command) -> Self {
         let mut child =
             command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("spawning");
-        let (out, err) = (Said::default(), Said::default());
+        let (out, err) = (PipeOutput::default(), PipeOutput::default());
         let stdout = child.stdout.take().map(|pipe| out.listen(pipe));
         let stderr = child.stderr.take().map(|pipe| err.listen(pipe));
         let listeners = stdout.into_iter().chain(stderr).collect();

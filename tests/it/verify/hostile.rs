@@ -4,7 +4,7 @@
 use std::io::Write as _;
 use std::process::Command;
 
-use super::{places, sample, told};
+use super::{json_output, places, sample};
 use crate::support::Scene;
 
 /// Texts that are damaged or strange, and the exit code.
@@ -59,14 +59,14 @@ fn each_wrong_field_is_told_and_not_the_first_alone() {
         "{\n  \"a\": {\n    \"content\": \"x\",\n    \"model\": 7,\n    \"usage\": [],\n    \
          \"response\": {\n      \"status\": \"x\"\n    }\n  },\n  \"b\": 5\n}\n",
     );
-    let told = told(&scene, &[], 1);
-    let found = places(&told);
+    let output = json_output(&scene, &[], 1);
+    let found = places(&output);
     assert_eq!(
         found,
         ["rules - ", "shape a /model", "shape a /usage", "shape a /response/status", "shape b /b"]
     );
     let lines: Vec<u64> =
-        told["problems"].as_array().unwrap().iter().filter_map(|p| p["line"].as_u64()).collect();
+        output["problems"].as_array().unwrap().iter().filter_map(|p| p["line"].as_u64()).collect();
     assert_eq!(lines, [4, 5, 7, 10]);
 }
 
