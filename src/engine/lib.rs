@@ -8,6 +8,7 @@
 //! [`Engine::answer`] consists of.
 
 mod answer_body;
+pub mod blocking;
 mod call_outcome;
 mod call_result;
 pub mod clock;

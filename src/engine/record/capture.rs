@@ -55,6 +55,11 @@ impl ExchangeCapture {
         self.chunks.push(Chunk { at_ms: at.as_secs_f64() * 1000.0, data });
     }
 
+    /// The size of both bodies, in bytes.
+    pub(super) fn size(&self) -> usize {
+        self.job.observed.request.body.len() + self.size
+    }
+
     /// Returns the credentials that the request carried.
     pub(super) fn secrets(&self) -> Arc<CallCredentials> {
         Arc::clone(&self.job.secrets)

@@ -23,7 +23,7 @@ use tokio::time::{Sleep, sleep};
 use super::active_exchange::ActiveExchange;
 use super::capture::{ExchangeCapture, FinishedExchange};
 use super::record_outcome::RecordOutcome;
-use crate::upstream;
+use crate::{blocking, upstream};
 use loomrec_recording::entry::{RecordedCut, ResponseEnd};
 
 /// How many bytes a slow client may lag behind once the copy no longer holds them.
@@ -299,7 +299,14 @@ async fn keep(mut capture: ExchangeCapture, end: ResponseEnd, busy: &ActiveExcha
     let shared = &busy.shared;
     let secrets = capture.secrets();
     let keeps = capture.take_keeps();
-    let FinishedExchange { entry, kept, on_recorded } = capture.finish(end, shared);
+    let finished = match blocking::is_large(capture.size()) {
+        false => capture.finish(end, shared),
+        true => {
+            let shared = Arc::clone(shared);
+            blocking::run_blocking(move || capture.finish(end, &shared)).await
+        }
+    };
+    let FinishedExchange { entry, kept, on_recorded } = finished;
     let Some((name, mut entry)) = entry else {
         on_recorded.report(kept);
         return;

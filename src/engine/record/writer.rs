@@ -16,6 +16,7 @@ use std::thread::JoinHandle;
 
 use tokio::sync::oneshot;
 
+use crate::blocking;
 use loomrec_recording::EntryName;
 use loomrec_recording::entry::Entry;
 use loomrec_recording::redact::CallCredentials;
@@ -106,8 +107,14 @@ impl RecordWriter {
         alone: bool,
     ) -> KeepResult {
         let item = LogItem { name, entry, secrets };
-        let frame = self.encoder.encode(&item).map_err(|error| error.chain())?;
-        drop(item);
+        let frame = match blocking::is_large(item.entry.weight()) {
+            false => self.encoder.encode(&item),
+            true => {
+                let encoder = self.encoder.clone();
+                blocking::run_blocking(move || encoder.encode(&item)).await
+            }
+        };
+        let frame = frame.map_err(|error| error.chain())?;
         let (done, result) = oneshot::channel();
         self.queue().waiting.push(WaitingExchange { frame, done });
         if !alone {

@@ -19,6 +19,7 @@ use super::ready_response::{MATCHED_BY, ReadyResponse};
 use super::reason::MissReason;
 use super::script::{NoScriptedResponse, Script};
 use super::take::TakeDelivery;
+use crate::blocking;
 use loomrec_provider::{Answer, Provider, TokenUsage};
 use loomrec_recording::normalized_request::NormalizedRequest;
 
@@ -295,8 +296,7 @@ async fn apply(
         return change.apply(observed);
     }
     let observed = observed.clone();
-    let changed = tokio::task::spawn_blocking(move || change.apply(&observed)).await;
-    changed.unwrap_or_else(|error| Err(format!("the change of its form failed: {error}").into()))
+    blocking::run_blocking(move || change.apply(&observed)).await
 }
 
 /// Returns an answer as a response whose body follows `schedule`.

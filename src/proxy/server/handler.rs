@@ -15,9 +15,9 @@ use super::request_body::{self, BodyReadError, SLOWEST_RATE};
 use super::respond::{self, OutBody, ResponseBody};
 use super::response_control::ResponseControl;
 use super::{Proxy, control, cors, refused_connection};
+use loomrec_engine::blocking;
 use loomrec_engine::clock::arrival;
-use loomrec_engine::observe::STEP_HEADER;
-use loomrec_engine::replay::ReplayEngine;
+use loomrec_engine::observe::{ParsedHead, STEP_HEADER};
 use loomrec_engine::route::{Route, RouteError};
 use loomrec_engine::{
     CachedRequest, CallOutcome, IncomingCall, ParsedRequest, RequestRef, RequestSummary,
@@ -194,7 +194,7 @@ async fn read(
         }
     };
     let arrival = CallArrival { instant: Instant::now(), micros: arrival(&proxy.clock) };
-    let parsed = parse(caller, parts, &body, placed)?;
+    let parsed = parse(caller, parts, &body, placed).await?;
     let (method, headers) = (parts.method.clone(), std::mem::take(&mut parts.headers));
     let (summary, secrets) = (Arc::clone(&parsed.summary), &parsed.redacted.secrets);
     let open = OpenCall::new(caller, arrival, summary, &headers, secrets);
@@ -228,7 +228,7 @@ fn route(proxy: &Proxy, parts: &Parts) -> Result<Route, Refusal> {
 
 /// Returns what is derived from the bytes of a request: the cached result of an earlier one, or a
 /// new one.
-fn parse(
+async fn parse(
     caller: &ConnectionContext,
     parts: &Parts,
     body: &Bytes,
@@ -249,15 +249,27 @@ fn parse(
         let secrets = caller.secrets(headers, &place.query, rules);
         Ok(observer.open(place, method, headers, secrets))
     })?;
-    let recorded = replay.map(|replay| ReplayEngine::matcher(replay));
     let CachedRequest::Again(print) = cached else {
-        return Ok(Arc::new(observer.observe(&head, body, recorded)));
+        return Ok(observe(&caller.proxy, head, body).await);
     };
     // A copy, as the buffer that it was read into may be a lot larger.
     let body = Bytes::copy_from_slice(body);
-    let parsed = Arc::new(observer.observe(&head, &body, recorded));
+    let parsed = observe(&caller.proxy, head, &body).await;
     observer.memo.keep(&print, &RequestRef { body: &body, ..request }, Arc::clone(&parsed));
     Ok(parsed)
+}
+
+/// Identifies a request and redacts its body, on a blocking thread if the body is large.
+async fn observe(proxy: &Arc<Proxy>, head: Arc<ParsedHead>, body: &Bytes) -> Arc<ParsedRequest> {
+    let observe = |proxy: &Proxy, head: &ParsedHead, body: &Bytes| {
+        let recorded = proxy.engine.replay().map(|replay| replay.matcher());
+        Arc::new(proxy.observer.observe(head, body, recorded))
+    };
+    if !blocking::is_large(body.len()) {
+        return observe(proxy, &head, body);
+    }
+    let (proxy, body) = (Arc::clone(proxy), body.clone());
+    Box::pin(blocking::run_blocking(move || observe(&proxy, &head, &body))).await
 }
 
 /// Whether a request asks for another protocol and cannot do without. A request that only offers
