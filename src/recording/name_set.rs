@@ -49,7 +49,7 @@ impl NameSet {
     }
 
     /// Returns the number of names.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.0.len()
     }
 }
@@ -86,6 +86,6 @@ mod tests {
             assert_eq!(names.get(at as u32).as_ref(), Some(name));
             assert_eq!(names.is_step(at as u32), name.step_id().is_some());
         }
-        assert_eq!((names.len(), names.get(6)), (6, None));
+        assert_eq!((names.count(), names.get(6)), (6, None));
     }
 }

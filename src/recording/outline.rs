@@ -188,7 +188,7 @@ impl RecordingOutline {
         self.items.shrink_to_fit();
         self.names.forget_numbers();
         let takes = || self.members.iter().enumerate().filter_map(|(at, m)| Some((at, m.name()?)));
-        let mut ends = vec![0_u32; self.names.len() + 1];
+        let mut ends = vec![0_u32; self.names.count() + 1];
         takes().for_each(|(_, name)| ends[name as usize + 1] += 1);
         for name in 1..ends.len() {
             ends[name] += ends[name - 1];
@@ -200,7 +200,7 @@ impl RecordingOutline {
             order[*end as usize] = at as u32;
             *end += 1;
         }
-        for name in 0..self.names.len() {
+        for name in 0..self.names.count() {
             let of_name = &mut order[starts[name] as usize..starts[name + 1] as usize];
             of_name.sort_by_key(|&at| self.members[at as usize].take());
         }
@@ -240,12 +240,12 @@ impl RecordingOutline {
 
     /// Returns the names in the order of their first keys.
     pub fn names(&self) -> impl Iterator<Item = EntryName> {
-        (0..self.names.len() as u32).filter_map(|number| self.names.get(number))
+        (0..self.names.count() as u32).filter_map(|number| self.names.get(number))
     }
 
     /// Returns the number of names.
     pub fn count_names(&self) -> usize {
-        self.names.len()
+        self.names.count()
     }
 
     /// Returns the name with this number, in the order of [`Self::names`].

@@ -14,16 +14,14 @@ use std::borrow::Cow;
 
 use super::event::{EventFrame, StreamEvent};
 
+mod prelude;
 mod rewrite;
 mod splitter;
+
+use prelude::{PRELUDE, Prelude, TRAILER, number};
 pub use rewrite::{BufferMessage, kept};
 pub(super) use splitter::MessageSplitter;
-use splitter::Prelude;
 
-/// Length of the two lengths and their checksum.
-const PRELUDE: usize = 12;
-/// Length of the checksum at the end.
-const TRAILER: usize = 4;
 /// The type of a text value in a header.
 const TEXT: u8 = 7;
 
@@ -42,12 +40,6 @@ fn parts(message: &[u8]) -> Option<(&[u8], &[u8])> {
     let (signed, sum) = message.split_at_checked(prelude.total.checked_sub(TRAILER)?)?;
     let is_whole = message.len() == prelude.total && number(sum, 0)? == crc32fast::hash(signed);
     is_whole.then(|| signed[PRELUDE..].split_at(prelude.headers))
-}
-
-/// The number in the four bytes at `at`.
-fn number(bytes: &[u8], at: usize) -> Option<u32> {
-    let bytes = bytes.get(at..at.checked_add(4)?)?;
-    Some(u32::from_be_bytes(bytes.try_into().ok()?))
 }
 
 /// The kind of a message, according to its headers.

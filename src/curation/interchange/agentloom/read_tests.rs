@@ -46,12 +46,12 @@ fn entries_are_found_with_what_they_lack() {
 #[test]
 fn what_is_no_recording_of_version_2_is_refused_with_what_helps() {
     let old = problem("{\"a\": {\"content\": \"b\"}, \"_version\": 1}");
-    assert!(old.contains("behind entry 1") && old.contains("loomrec record"), "{old}");
+    assert!(old.contains("after entry 1") && old.contains("loomrec record"), "{old}");
     assert!(problem("{\"_version\": \"2\"}").contains("/_version"));
     assert!(problem("{\"_loomrec\": {}}").contains("use it as it is"));
     assert!(problem("{\"a\": {}, \"a\": {}}").contains("the key \"a\" occurs twice"));
     let wrong = problem("{\"a\": {}, \"b\": {\"usage\": 7}}");
-    assert!(wrong.contains("behind entry 1") && wrong.contains("\"b\": "), "{wrong}");
+    assert!(wrong.contains("after entry 1") && wrong.contains("\"b\": "), "{wrong}");
     assert!(wrong.contains("/usage"), "{wrong}");
     assert!(problem("{\"a\": 7}").contains("the entry \"a\""));
     assert!(problem("[]").contains("a recording of AgentLoom's"));

@@ -71,8 +71,8 @@ fn bad_file_is_told_by_what_is_wrong_and_where() {
     assert!(told("{\"fixtures\": [], \"fixtures\": []}").contains("twice"));
     let two = json!({ "fixtures": [recorded(), { "match": 7 }] }).to_string();
     let wrong = told(&two);
-    assert!(wrong.contains("behind fixture 1: missing field `match`"), "{wrong}");
-    assert!(told(&two[..two.len() - 5]).contains("behind fixture 1: "));
+    assert!(wrong.contains("after fixture 1: missing field `match`"), "{wrong}");
+    assert!(told(&two[..two.len() - 5]).contains("after fixture 1: "));
     let text = json!({ "fixtures": [{ "match": { "turnIndex": "x" }, "response": {} }] });
     assert!(told(&text.to_string()).contains("`match.turnIndex`"));
     let deep = format!("{{\"fixtures\": [{}", "[".repeat(100_000));

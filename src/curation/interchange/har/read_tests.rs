@@ -165,9 +165,9 @@ fn bad_file_is_told_by_what_is_wrong_and_where() {
     assert!(told("").contains("EOF"));
     let one = file("x", &[entry(), json!({"request": 7})]);
     let wrong = told(&one);
-    assert!(wrong.contains("behind entry 1: ") && wrong.contains("column"), "{wrong}");
+    assert!(wrong.contains("after entry 1: ") && wrong.contains("column"), "{wrong}");
     let cut = told(&one[..one.len() - 5]);
-    assert!(cut.contains("behind entry 1: "), "{cut}");
+    assert!(cut.contains("after entry 1: "), "{cut}");
     assert!(told("{\"log\": {\"entries\": [], \"entries\": []}}").contains("twice"));
     let twice = "{\"log\": {\"entries\": [{\"request\": {\"url\": \"a\", \"url\": \"b\"}}]}}";
     assert!(told(twice).contains("duplicate field `url`"));

@@ -129,9 +129,9 @@ version: 1
 #[test]
 fn bad_cassette_is_told_by_what_is_wrong_and_where() {
     let cut = problem(&format!("interactions:\n{ONE}- request: {{method: 'G"));
-    assert!(cut.contains("behind interaction 1: ") && cut.contains("line 4"), "{cut}");
+    assert!(cut.contains("after interaction 1: ") && cut.contains("line 4"), "{cut}");
     let half = problem(&format!("interactions:\n{ONE}"));
-    assert!(half.contains("behind interaction 1: it may be cut"), "{half}");
+    assert!(half.contains("after interaction 1: it may be cut"), "{half}");
     let none = problem("version: 1\n");
     assert!(none.contains("missing field `interactions`"), "{none}");
     let version = problem("interactions: []\nversion: 7\n");

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::{PRELUDE, TEXT, TRAILER, header, message, parts};
+use super::prelude::{PRELUDE, TRAILER};
+use super::{TEXT, header, message, parts};
 
 /// The type of a bytes value in a header.
 const BYTES: u8 = 6;

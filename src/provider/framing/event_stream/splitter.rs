@@ -1,30 +1,7 @@
 //! The ends of event stream messages: each message begins with its length.
 
 use super::super::split_state::{EventEnd, OpenEvent};
-use super::{PRELUDE, TRAILER, number};
-
-/// The lengths at the beginning of a message.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Prelude {
-    /// The length of the message.
-    pub(super) total: usize,
-    /// The length of its headers.
-    pub(super) headers: usize,
-}
-
-impl Prelude {
-    /// Reads the lengths; `None` if the checksum or the lengths are wrong.
-    pub(super) fn read(bytes: &[u8; PRELUDE]) -> Option<Self> {
-        let (total, headers) = (number(bytes, 0)? as usize, number(bytes, 4)? as usize);
-        let fits = headers <= total.checked_sub(PRELUDE + TRAILER)?;
-        let is_right = fits && number(bytes, 8)? == crc32fast::hash(&bytes[..8]);
-        is_right.then_some(Self { total, headers })
-    }
-
-    fn has_payload(self) -> bool {
-        self.total > PRELUDE + self.headers + TRAILER
-    }
-}
+use super::prelude::{PRELUDE, Prelude};
 
 /// Finds the ends of messages.
 #[derive(Debug, Default)]
