@@ -132,7 +132,7 @@ test("what came stays when loomrec is gone, and another run begins anew", async 
   await chat(run.url, "Two");
   await row(page, 2).waitFor();
   await run.stop();
-  await page.locator("#notice-text", { hasText: "not there" }).waitFor();
+  await page.locator("#notice-text", { hasText: "does not answer" }).waitFor();
   await shown(page, "2 calls");
   const again = await start(run.url.replace("http://", ""));
   await chat(again.url, "Three");
