@@ -58,14 +58,14 @@ impl BodyTransform {
     /// A body with a content encoding counts as no stream, because its events cannot be found.
     pub fn new(
         fault: &Fault,
-        asked: &ResponseFormat<'_>,
+        format: &ResponseFormat<'_>,
         framing: Option<Framing>,
         announced: Option<u64>,
         roll: f64,
     ) -> Option<Self> {
         let work = match fault {
             Fault::StreamTruncate(truncate) => {
-                Work::Stop(StoppedBody::truncated(truncate, asked, framing, announced)?)
+                Work::Stop(StoppedBody::truncated(truncate, format, framing, announced)?)
             }
             Fault::StreamStall { after, for_ms } => {
                 Work::Stop(StoppedBody::stalled(*after, *for_ms, framing, announced)?)

@@ -125,7 +125,7 @@ pub struct HttpError {
 pub enum FaultPoint {
     /// Not given: after the first event of a stream, in the middle of any other body.
     #[default]
-    Unsaid,
+    Default,
     /// After this many chunks, as they were recorded or as they come.
     Chunks(usize),
     /// After this many events of a stream that carry data.

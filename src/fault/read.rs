@@ -179,7 +179,7 @@ fn after(fields: FieldReader<'_>) -> Result<FaultPoint, FieldError> {
                 FaultPoint::Events(count)
             }
         }
-        None => FaultPoint::Unsaid,
+        None => FaultPoint::Default,
     })
 }
 

@@ -6,7 +6,7 @@ use super::*;
 
 fn afters() -> impl Strategy<Value = FaultPoint> {
     prop_oneof![
-        Just(FaultPoint::Unsaid),
+        Just(FaultPoint::Default),
         (0..1_000_usize).prop_map(FaultPoint::Chunks),
         (0..1_000_usize).prop_map(FaultPoint::Events),
         (0..=MOST_BYTES).prop_map(FaultPoint::Bytes),
@@ -170,7 +170,7 @@ fn fields_that_are_not_given_have_their_usual_values() {
         Fault::RecoverAfter { failures: 2, fault: Box::new(Fault::Hang { max_ms: HANG_MS }) },
     );
     let truncate = Truncation {
-        after: FaultPoint::Unsaid,
+        after: FaultPoint::Default,
         raise: TruncationEnd::Reset,
         status_code: None,
         message: None,

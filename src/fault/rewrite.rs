@@ -23,7 +23,7 @@ use loomrec_provider::{Answer, AnswerShape, Framing, ResponseFormat};
 /// If the answer has no place for the change; [`NotApplicable`] says why.
 pub fn rewrite(
     fault: &Fault,
-    asked: &ResponseFormat<'_>,
+    format: &ResponseFormat<'_>,
     framing: Option<Framing>,
     body: &[u8],
 ) -> Result<Vec<Vec<u8>>, NotApplicable> {
@@ -32,9 +32,9 @@ pub fn rewrite(
     }
     let complete = match framing {
         None => body.to_vec(),
-        Some(framing) => loomrec_provider::to_complete(asked, framing, body)?,
+        Some(framing) => loomrec_provider::to_complete(format, framing, body)?,
     };
-    let operation = asked.operation;
+    let operation = format.operation;
     let not_an_answer = NotApplicable::NotAnAnswer { operation: operation.name() };
     let answer = loomrec_provider::read(operation, None, &complete).ok_or(not_an_answer.clone())?;
     let mut body: Value = serde_json::from_slice(&complete).map_err(|_| not_an_answer.clone())?;
@@ -42,7 +42,7 @@ pub fn rewrite(
     let marked = change(fault, shape, &answer, framing, &mut body)?;
     let bytes = body.to_string().into_bytes();
     let Some(framing) = framing else { return Ok(vec![bytes]) };
-    let events = loomrec_provider::to_stream(&ResponseFormat { framing, ..*asked }, &bytes)?;
+    let events = loomrec_provider::to_stream(&ResponseFormat { framing, ..*format }, &bytes)?;
     Ok(match marked {
         Some(marked) => call::unmarked(framing, events, &marked),
         None => events,

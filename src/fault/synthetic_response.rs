@@ -35,7 +35,7 @@ const DROPPED: &str =
 pub fn substitute_for(
     fault: &Fault,
     shape: Provider,
-    asked: &ResponseFormat<'_>,
+    format: &ResponseFormat<'_>,
     streamed: bool,
 ) -> Option<AnswerSubstitute> {
     let silence = |for_ms, then| AnswerSubstitute::Silence { for_ms, then };
@@ -48,7 +48,7 @@ pub fn substitute_for(
         Fault::ConnectionDrop => Some(silence(0, ConnectionCut::Close)),
         // aimock destroys the connection, which the client sees as a reset.
         Fault::ConnectionReset | Fault::Disconnect => Some(silence(0, ConnectionCut::Reset)),
-        Fault::HttpError(told) => answer(error::error(told, shape, asked, streamed)),
+        Fault::HttpError(told) => answer(error::error(told, shape, format, streamed)),
         Fault::StreamTruncate(truncate)
             if truncate.raise == TruncationEnd::ErrorEvent && !streamed =>
         {
@@ -57,10 +57,10 @@ pub fn substitute_for(
                 message: truncate.message.clone(),
                 ..HttpError::default()
             };
-            answer(error::error(&told, shape, asked, streamed))
+            answer(error::error(&told, shape, format, streamed))
         }
         Fault::MalformedResponse { raw } => {
-            answer(malformed::malformed(raw.as_deref(), asked, streamed))
+            answer(malformed::malformed(raw.as_deref(), format, streamed))
         }
         Fault::Drop => answer(SyntheticResponse::of(500, "application/json", DROPPED)),
         Fault::Slow { .. }

@@ -11,7 +11,7 @@ pub(super) const FRAMINGS: [Framing; 4] =
     [Framing::Sse, Framing::Lines, Framing::Array, Framing::EventStream];
 
 /// A call of `operation` whose streams have this framing.
-pub(super) fn asked(
+pub(super) fn format_of(
     operation: Operation,
     upstream: &'static str,
     framing: Framing,

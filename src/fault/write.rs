@@ -73,7 +73,7 @@ impl Out {
 
     fn after(&mut self, after: FaultPoint) {
         match after {
-            FaultPoint::Unsaid => {}
+            FaultPoint::Default => {}
             FaultPoint::Chunks(count) => self.set("after_chunks", count),
             FaultPoint::Events(count) => self.set("after_events", count),
             FaultPoint::Bytes(count) => self.set("after_bytes", count),

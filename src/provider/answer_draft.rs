@@ -29,7 +29,7 @@ pub(super) struct AnswerDraft<'a> {
 impl<'a> AnswerDraft<'a> {
     pub(super) fn of(
         answer: &'a Answer,
-        asked: Option<&'a str>,
+        requested_model: Option<&'a str>,
         seed: &'a str,
         meaning: Option<FinishMeaning>,
     ) -> Self {
@@ -38,7 +38,7 @@ impl<'a> AnswerDraft<'a> {
         Self {
             answer,
             seed,
-            model: answer.model.as_deref().or(asked).unwrap_or(""),
+            model: answer.model.as_deref().or(requested_model).unwrap_or(""),
             calls: answer.tool_calls.iter().map(call).collect(),
             usage: answer.usage.unwrap_or_default(),
             meaning,

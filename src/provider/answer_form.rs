@@ -71,12 +71,12 @@ pub enum ModeError {
     },
     /// The request asks for vectors of another number of texts than were recorded.
     #[error(
-        "{asked} vectors are asked for and the entry has {kept}, so the vectors cannot be matched \
+        "{requested} vectors are asked for and the entry has {kept}, so the vectors cannot be matched \
          to the texts; record this call through loomrec"
     )]
     OtherCount {
         /// How many vectors the request asks for.
-        asked: usize,
+        requested: usize,
         /// How many were recorded.
         kept: usize,
     },

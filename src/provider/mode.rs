@@ -21,18 +21,18 @@ use super::{Answer, Operation};
 /// If the operation's streams cannot be converted, or the stream was cut, holds an error, or is not
 /// an answer.
 pub fn to_complete(
-    asked: &ResponseFormat<'_>,
+    format: &ResponseFormat<'_>,
     framing: Framing,
     stream: &[u8],
 ) -> Result<Vec<u8>, ModeError> {
-    let operation = asked.operation.name();
+    let operation = format.operation.name();
     let not_yet = ModeError::NotYet { operation, recorded: "streamed", wanted: "complete" };
-    let merge = asked.operation.row().merge.ok_or(not_yet)?;
+    let merge = format.operation.row().merge.ok_or(not_yet)?;
     let merged = merge(framing, stream).ok_or(ModeError::Unreadable { operation })?;
-    if merged.failed || !merged.ended || lacks_choices(asked, framing, stream, &merged.body) {
+    if merged.failed || !merged.ended || lacks_choices(format, framing, stream, &merged.body) {
         return Err(ModeError::Unended);
     }
-    whole(asked, Value::Object(merged.body))
+    whole(format, Value::Object(merged.body))
 }
 
 /// Whether this stream has the end that streams of the operation always have; `None` if that is
@@ -44,19 +44,19 @@ pub fn has_ended(operation: Operation, framing: Framing, stream: &[u8]) -> Optio
 /// Whether a stream was cut after the end of one choice and before the start of the next. The
 /// number of choices is the only sign of that, unless the stream has an end marker.
 fn lacks_choices(
-    asked: &ResponseFormat<'_>,
+    format: &ResponseFormat<'_>,
     framing: Framing,
     stream: &[u8],
     body: &ObjectView,
 ) -> bool {
     let list = ["choices", "candidates"].iter().find_map(|name| body.get(*name)?.as_array());
-    list.is_some_and(|list| list.len() < asked.choices)
+    list.is_some_and(|list| list.len() < format.choices)
         && !events(framing, stream).any(|event| event.is_done())
 }
 
 /// The bytes of a complete answer in the requested format.
-fn whole(asked: &ResponseFormat<'_>, body: Value) -> Result<Vec<u8>, ModeError> {
-    match (asked.transcript, &body["text"]) {
+fn whole(format: &ResponseFormat<'_>, body: Value) -> Result<Vec<u8>, ModeError> {
+    match (format.transcript, &body["text"]) {
         (TranscriptFormat::Json, _) => Ok(body.to_string().into_bytes()),
         (TranscriptFormat::Text, Value::String(text)) => Ok(format!("{text}\n").into_bytes()),
         _ => Err(ModeError::NoPlace {
@@ -70,20 +70,20 @@ fn whole(asked: &ResponseFormat<'_>, body: Value) -> Result<Vec<u8>, ModeError> 
 ///
 /// # Errors
 /// If the operation's answers cannot be converted, or the body is not an answer.
-pub fn to_stream(asked: &ResponseFormat<'_>, body: &[u8]) -> Result<Vec<Vec<u8>>, ModeError> {
-    let operation = asked.operation.name();
+pub fn to_stream(format: &ResponseFormat<'_>, body: &[u8]) -> Result<Vec<Vec<u8>>, ModeError> {
+    let operation = format.operation.name();
     let not_yet = ModeError::NotYet { operation, recorded: "complete", wanted: "streamed" };
-    let split = asked.operation.row().split.ok_or(not_yet)?;
-    let body = match asked.transcript {
+    let split = format.operation.row().split.ok_or(not_yet)?;
+    let body = match format.transcript {
         TranscriptFormat::Text => audio::text(body).map(|text| serde_json::json!({ "text": text })),
         _ => serde_json::from_slice(body).ok(),
     };
     let frames = match body {
-        Some(Value::Object(body)) => split(asked, body),
+        Some(Value::Object(body)) => split(format, body),
         _ => None,
     };
     let frames = frames.ok_or(ModeError::Unreadable { operation })?;
-    Ok(asked.framing.write(&frames))
+    Ok(format.framing.write(&frames))
 }
 
 /// Returns the events of a recorded stream in another framing, each with the place of its end in
@@ -134,14 +134,14 @@ pub fn reframe(
 /// If the operation's answers cannot be built, have no place for some content of `answer`, or need
 /// something that it lacks.
 pub fn write(
-    asked: &ResponseFormat<'_>,
+    format: &ResponseFormat<'_>,
     answer: &Answer,
     seed: &str,
 ) -> Result<Vec<u8>, ModeError> {
-    let said = AnswerDraft::of(answer, asked.model, seed, finish_meaning(answer));
-    let not_built = ModeError::NotFromWords { operation: asked.operation.name() };
-    let write = asked.operation.row().write.ok_or(not_built)?;
-    whole(asked, write(asked, &said)?)
+    let draft = AnswerDraft::of(answer, format.model, seed, finish_meaning(answer));
+    let not_built = ModeError::NotFromWords { operation: format.operation.name() };
+    let write = format.operation.row().write.ok_or(not_built)?;
+    whole(format, write(format, &draft)?)
 }
 
 #[cfg(test)]

@@ -54,7 +54,7 @@ pub struct ResponseFormat<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct StreamError<'a> {
     /// The format that the call asked for.
-    pub asked: &'a ResponseFormat<'a>,
+    pub format: &'a ResponseFormat<'a>,
     /// The status that the error would have as a complete response.
     pub status: u16,
     /// The provider's word for it; derived from the status if `None`.

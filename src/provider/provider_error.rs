@@ -39,8 +39,8 @@ pub fn natural_error_after(
     seconds: u64,
 ) -> ProviderError {
     let retry_after_ms = Some(seconds.saturating_mul(1000));
-    let asked = ErrorRequest::new(provider, upstream, status);
-    ErrorRequest { message, retry_after_ms, ..asked }.write()
+    let error_request = ErrorRequest::new(provider, upstream, status);
+    ErrorRequest { message, retry_after_ms, ..error_request }.write()
 }
 
 impl ErrorRequest<'_> {

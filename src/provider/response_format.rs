@@ -53,23 +53,23 @@ mod tests {
     use super::*;
     use crate::{ModeError, Operation};
 
-    fn asked(operation: Operation, body: &str) -> usize {
+    fn choices(operation: Operation, body: &str) -> usize {
         let body = loomrec_identity::parse(body.as_bytes()).ok();
         body.as_ref().and_then(operation.row().choices).unwrap_or(1).max(1)
     }
 
     #[test]
     fn choices_are_counted_as_each_request_asks_for_them() {
-        let chat = |body| asked(Operation::CHAT_COMPLETIONS, body);
+        let chat = |body| choices(Operation::CHAT_COMPLETIONS, body);
         let (three, prompts) = (r#"{"n":3}"#, r#"{"n":2,"prompt":["a","b"]}"#);
         assert_eq!([chat("{}"), chat(three), chat(r#"{"n":0}"#), chat("no")], [1, 3, 1, 1]);
-        let text = |body| asked(Operation::COMPLETIONS, body);
+        let text = |body| choices(Operation::COMPLETIONS, body);
         assert_eq!([text(three), text(prompts)], [3, 4]);
         assert_eq!([text(r#"{"prompt":[1,2,3]}"#), text(r#"{"prompt":[[1,2],[3]]}"#)], [1, 2]);
-        let gemini = |body| asked(Operation::GENERATE_CONTENT, body);
+        let gemini = |body| choices(Operation::GENERATE_CONTENT, body);
         let two = r#"{"generationConfig":{"candidateCount":2}}"#;
         assert_eq!([gemini(two), gemini("{}")], [2, 1]);
-        assert_eq!(asked(Operation::EMBEDDINGS, three), 1);
+        assert_eq!(choices(Operation::EMBEDDINGS, three), 1);
     }
 
     #[test]
@@ -87,9 +87,9 @@ mod tests {
             [form("json"), form("verbose_json"), form("textual")],
             [TranscriptFormat::Json; 3]
         );
-        let asked = Operation::TRANSCRIPTION.row().transcript;
+        let transcript = Operation::TRANSCRIPTION.row().transcript;
         let none = part("prompt", "text") + "--B--\r\n";
-        assert_eq!([asked(none.as_bytes()), asked(b"")], [TranscriptFormat::Json; 2]);
+        assert_eq!([transcript(none.as_bytes()), transcript(b"")], [TranscriptFormat::Json; 2]);
     }
 
     #[test]
@@ -124,11 +124,12 @@ mod tests {
             crate::Answer { embeddings: vec![vec![0.5], vec![1.0]], ..crate::Answer::default() };
         for operation in [Operation::EMBEDDINGS, Operation::COHERE_EMBED, Operation::OLLAMA_EMBED] {
             let written = |inputs| {
-                let asked = ResponseFormat { inputs, ..crate::test_calls::asked(operation, false) };
-                crate::write(&asked, &answer, "seed")
+                let format =
+                    ResponseFormat { inputs, ..crate::test_calls::format_of(operation, false) };
+                crate::write(&format, &answer, "seed")
             };
             assert!(written(Some(2)).is_ok() && written(None).is_ok());
-            let other = Err(ModeError::OtherCount { asked: 3, kept: 2 });
+            let other = Err(ModeError::OtherCount { requested: 3, kept: 2 });
             assert_eq!(written(Some(3)), other, "{operation:?}");
         }
     }

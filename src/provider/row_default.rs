@@ -30,7 +30,7 @@ impl ErrorRow {
     /// Errors with only a message.
     pub(super) const PLAIN: Self = Self {
         own: |error| json!({ "error": error.named }),
-        natural: |asked| json!({ "error": asked.message }),
+        natural: |error_request| json!({ "error": error_request.message }),
         media: "application/json",
         kind_header: None,
         identify: |_, _| {},

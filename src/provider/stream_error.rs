@@ -7,7 +7,7 @@ use super::operation::StreamError;
 
 /// The event for an error in a stream, in the format that the provider's SDK expects.
 pub fn stream_error(error: &StreamError<'_>) -> EventFrame {
-    (error.asked.operation.row().stream_error)(error)
+    (error.format.operation.row().stream_error)(error)
 }
 
 /// The error as OpenAI's chat, and most other streams, send it.

@@ -52,20 +52,20 @@ pub fn whole(parts: &[AnswerPart<'_>], rest: &Answer) -> Answer {
 /// # Errors
 /// If the operation's answers cannot be written or split, or have no place for a part.
 pub fn synthesize(
-    asked: &ResponseFormat<'_>,
+    format: &ResponseFormat<'_>,
     parts: &[AnswerPart<'_>],
     rest: &Answer,
     seed: &str,
 ) -> Result<SynthesizedEvents, ModeError> {
-    let operation = asked.operation.name();
-    let row = asked.operation.row();
+    let operation = format.operation.name();
+    let row = format.operation.row();
     let write = row.write.ok_or(ModeError::NotFromWords { operation })?;
     let not_yet = ModeError::NotYet { operation, recorded: "complete", wanted: "streamed" };
     let split = row.split.ok_or(not_yet)?;
     let answer = mark::answer(parts, rest);
-    let draft = AnswerDraft::of(&answer, asked.model, seed, table::finish_meaning(&answer));
-    let frames = match write(asked, &draft)? {
-        Value::Object(body) => split(asked, body),
+    let draft = AnswerDraft::of(&answer, format.model, seed, table::finish_meaning(&answer));
+    let frames = match write(format, &draft)? {
+        Value::Object(body) => split(format, body),
         _ => None,
     };
     let frames = frames.ok_or(ModeError::Unreadable { operation })?;

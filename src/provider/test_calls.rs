@@ -3,7 +3,7 @@
 use super::{Answer, Framing, ModeError, Operation, ResponseFormat, TranscriptFormat, VectorTypes};
 
 /// The format that a request for `operation` asks for; events if there is a choice.
-pub(super) fn asked(operation: Operation, usage: bool) -> ResponseFormat<'static> {
+pub(super) fn format_of(operation: Operation, usage: bool) -> ResponseFormat<'static> {
     let framing = framing(operation);
     // A Bedrock model's own format is chosen by its name.
     let model = (operation == Operation::INVOKE).then_some("us.anthropic.claude-sonnet-4-v1:0");
@@ -31,7 +31,7 @@ pub(super) fn read(operation: Operation, streamed: bool, bytes: &[u8]) -> Option
 }
 
 pub(super) fn to_complete(operation: Operation, stream: &[u8]) -> Result<Vec<u8>, ModeError> {
-    super::to_complete(&asked(operation, false), framing(operation), stream)
+    super::to_complete(&format_of(operation, false), framing(operation), stream)
 }
 
 pub(super) fn to_stream(
@@ -39,7 +39,7 @@ pub(super) fn to_stream(
     body: &[u8],
     usage: bool,
 ) -> Result<Vec<Vec<u8>>, ModeError> {
-    super::to_stream(&asked(operation, usage), body)
+    super::to_stream(&format_of(operation, usage), body)
 }
 
 pub(super) fn write(
@@ -47,7 +47,7 @@ pub(super) fn write(
     answer: &Answer,
     seed: &str,
 ) -> Result<Vec<u8>, ModeError> {
-    super::write(&asked(operation, true), answer, seed)
+    super::write(&format_of(operation, true), answer, seed)
 }
 
 /// Whether a stream came to its own end; `None` if such streams are not merged.

@@ -7,14 +7,14 @@ use super::operation::ResponseFormat;
 impl<'a> AnswerDraft<'a> {
     /// The vectors, one for each text. An answer that asks for vectors needs them, and JSON cannot
     /// express numbers that are not finite.
-    pub(super) fn vectors(&self, asked: &ResponseFormat<'_>) -> Result<&'a [Vec<f64>], ModeError> {
+    pub(super) fn vectors(&self, format: &ResponseFormat<'_>) -> Result<&'a [Vec<f64>], ModeError> {
         let vectors = &self.answer.embeddings;
         let kept = vectors.len();
         if kept == 0 || !vectors.iter().flatten().all(|number| number.is_finite()) {
-            return Err(ModeError::NoVectors { operation: asked.operation.name() });
+            return Err(ModeError::NoVectors { operation: format.operation.name() });
         }
-        match asked.inputs.filter(|inputs| *inputs != kept) {
-            Some(inputs) => Err(ModeError::OtherCount { asked: inputs, kept }),
+        match format.inputs.filter(|inputs| *inputs != kept) {
+            Some(inputs) => Err(ModeError::OtherCount { requested: inputs, kept }),
             None => Ok(vectors),
         }
     }

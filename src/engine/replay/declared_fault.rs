@@ -95,7 +95,7 @@ fn fill(entry: &mut Entry, fault: &Fault) -> Result<(), String> {
 /// Returns enough words for something to happen after this point.
 fn filler(after: FaultPoint) -> String {
     let enough = match after {
-        FaultPoint::Unsaid => 1,
+        FaultPoint::Default => 1,
         FaultPoint::Chunks(count) | FaultPoint::Events(count) => count,
         FaultPoint::Bytes(bytes) => usize::try_from(bytes).unwrap_or(MOST) / 8,
     };

@@ -31,8 +31,8 @@ impl BodyPoint {
             (FaultPoint::Events(events), framing) => {
                 Self::Events(events, EventSplitter::new(framing?))
             }
-            (FaultPoint::Unsaid, Some(framing)) => Self::Events(1, EventSplitter::new(framing)),
-            (FaultPoint::Unsaid, None) => {
+            (FaultPoint::Default, Some(framing)) => Self::Events(1, EventSplitter::new(framing)),
+            (FaultPoint::Default, None) => {
                 announced.map_or(Self::Middle, |all| Self::Bytes(all / 2))
             }
         })

@@ -52,7 +52,7 @@ impl StoppedBody {
     /// For a stream that is cut short.
     pub(super) fn truncated(
         truncate: &Truncation,
-        asked: &ResponseFormat<'_>,
+        format: &ResponseFormat<'_>,
         framing: Option<Framing>,
         announced: Option<u64>,
     ) -> Option<Self> {
@@ -62,7 +62,7 @@ impl StoppedBody {
             TruncationEnd::Stall => Then::Stall,
             TruncationEnd::CleanEof => Then::End(false),
             TruncationEnd::ErrorEvent => {
-                Then::Error(Box::new(Error::new(truncate, asked, framing?)))
+                Then::Error(Box::new(Error::new(truncate, format, framing?)))
             }
         };
         let point = BodyPoint::new(truncate.after, framing, announced)?;
@@ -145,7 +145,7 @@ impl StoppedBody {
 }
 
 impl Error {
-    fn new(truncate: &Truncation, asked: &ResponseFormat<'_>, framing: Framing) -> Self {
+    fn new(truncate: &Truncation, format: &ResponseFormat<'_>, framing: Framing) -> Self {
         let status = truncate.status_code.unwrap_or(ERROR);
         let message = truncate.message.as_deref().unwrap_or(match status {
             429 => "Rate limit reached.",
@@ -153,7 +153,7 @@ impl Error {
             _ => "The server had an error while processing your request.",
         });
         let frame = loomrec_provider::stream_error(&StreamError {
-            asked,
+            format,
             status,
             kind: None,
             message,

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::test_calls::{FRAMINGS, asked, chunks, split, stream};
+use crate::test_calls::{FRAMINGS, chunks, format_of, split, stream};
 use crate::{ConnectionCut, FaultPoint, GarbleKind, Truncation, TruncationEnd};
 use loomrec_provider::Operation;
 use loomrec_provider::framing::events;
@@ -24,7 +24,7 @@ type Announced = Option<u64>;
 
 fn distort(fault: &Fault, framing: Option<Framing>, length: Announced) -> Option<BodyTransform> {
     let framed = framing.unwrap_or(Framing::Sse);
-    BodyTransform::new(fault, &asked(operation(framed), "", framed), framing, length, 0.6)
+    BodyTransform::new(fault, &format_of(operation(framed), "", framed), framing, length, 0.6)
 }
 
 /// The steps for a body that ends cleanly, and whether the fault struck.
@@ -82,7 +82,7 @@ fn a_stream_stops_where_it_is_said_and_as_it_is_said() {
     let body = pieces(&SSE);
     let cut = |after| steps(&truncate(after, TruncationEnd::Reset), Some(Framing::Sse), &body);
     let reset = BodyStep::Cut(ConnectionCut::Reset);
-    assert_eq!(cut(FaultPoint::Unsaid), (vec![sent(SSE[0]), reset.clone()], true));
+    assert_eq!(cut(FaultPoint::Default), (vec![sent(SSE[0]), reset.clone()], true));
     assert_eq!(cut(FaultPoint::Chunks(2)), (vec![sent(SSE[0]), sent(SSE[1]), reset.clone()], true));
     let second = sent("data: 2\n\n");
     assert_eq!(cut(FaultPoint::Events(2)), (vec![sent(SSE[0]), second, reset.clone()], true));
@@ -133,7 +133,7 @@ fn a_place_past_the_end_is_never_come_to() {
 #[test]
 fn a_complete_body_stops_in_its_middle_where_nothing_is_said() {
     let body = pieces(&["{\"a\":", "\"12345\"}"]);
-    let close = truncate(FaultPoint::Unsaid, TruncationEnd::Close);
+    let close = truncate(FaultPoint::Default, TruncationEnd::Close);
     let announced = distort(&close, None, Some(13)).unwrap();
     let (cut, struck) = run(announced, &body);
     assert_eq!(
@@ -144,7 +144,7 @@ fn a_complete_body_stops_in_its_middle_where_nothing_is_said() {
     assert_eq!(cut, [sent("{\""), BodyStep::Cut(ConnectionCut::Close)]);
     assert!(distort(&truncate(FaultPoint::Events(1), TruncationEnd::Close), None, None).is_none());
     assert!(
-        distort(&truncate(FaultPoint::Unsaid, TruncationEnd::ErrorEvent), None, None).is_none()
+        distort(&truncate(FaultPoint::Default, TruncationEnd::ErrorEvent), None, None).is_none()
     );
 }
 
@@ -154,7 +154,9 @@ fn an_empty_body_can_be_cut_only_at_its_beginning() {
         let cut = steps(&truncate(after, TruncationEnd::Reset), Some(Framing::Sse), &[]);
         assert_eq!(cut, (vec![BodyStep::Cut(ConnectionCut::Reset)], true));
     }
-    assert!(!steps(&truncate(FaultPoint::Unsaid, TruncationEnd::Reset), Some(Framing::Sse), &[]).1);
+    assert!(
+        !steps(&truncate(FaultPoint::Default, TruncationEnd::Reset), Some(Framing::Sse), &[]).1
+    );
 }
 
 #[test]
@@ -171,7 +173,7 @@ fn a_stall_that_passes_changes_no_byte() {
         BodyStep::End,
     ];
     assert_eq!(paused, expected);
-    let forever = Fault::StreamStall { after: FaultPoint::Unsaid, for_ms: None };
+    let forever = Fault::StreamStall { after: FaultPoint::Default, for_ms: None };
     let stalled = steps(&forever, Some(Framing::Sse), &pieces(&SSE));
     assert_eq!(stalled, (vec![sent(SSE[0]), BodyStep::Stall], true));
 }
@@ -237,15 +239,18 @@ fn head(fault: &Fault, framing: Option<Framing>, announced: Option<u64>) -> (u16
 #[test]
 fn a_length_that_will_not_hold_is_not_announced() {
     let garble = Fault::StreamGarble { chunk: 0, how: GarbleKind::Dropped };
-    let eof = truncate(FaultPoint::Unsaid, TruncationEnd::CleanEof);
-    for fault in
-        [&garble, &eof, &truncate(FaultPoint::Unsaid, TruncationEnd::ErrorEvent), &Fault::Malformed]
-    {
+    let eof = truncate(FaultPoint::Default, TruncationEnd::CleanEof);
+    for fault in [
+        &garble,
+        &eof,
+        &truncate(FaultPoint::Default, TruncationEnd::ErrorEvent),
+        &Fault::Malformed,
+    ] {
         let (status, headers) = head(fault, Some(Framing::Sse), Some(10));
         assert_eq!((status, headers.get(CONTENT_LENGTH)), (201, None), "{fault:?}");
     }
     let slice = Fault::Slice { bytes: 1, delay_ms: 0 };
-    for fault in [&slice, &truncate(FaultPoint::Unsaid, TruncationEnd::Reset)] {
+    for fault in [&slice, &truncate(FaultPoint::Default, TruncationEnd::Reset)] {
         assert_eq!(head(fault, Some(Framing::Sse), Some(10)).1[CONTENT_LENGTH], "10");
     }
 }

@@ -8,7 +8,7 @@ use loomrec_provider::{Operation, TokenUsage, ToolCall};
 
 /// Calls whose answers can be changed, and whether the answers can call tools.
 fn all() -> Vec<(ResponseFormat<'static>, bool)> {
-    let of = |operation, framing| test_calls::asked(operation, "", framing);
+    let of = |operation, framing| test_calls::format_of(operation, "", framing);
     let invoke = |model| ResponseFormat {
         model: Some(model),
         ..of(Operation::INVOKE, Framing::EventStream)
@@ -67,19 +67,19 @@ fn answer(arguments: Option<Value>) -> Answer {
 }
 
 /// An answer as it is recorded: complete, and as a stream.
-fn recorded(asked: &ResponseFormat<'_>, answer: &Answer) -> [(Option<Framing>, Vec<u8>); 2] {
-    let complete = loomrec_provider::write(asked, answer, "seed").unwrap();
-    let stream = loomrec_provider::to_stream(asked, &complete).unwrap().concat();
-    [(None, complete), (Some(asked.framing), stream)]
+fn recorded(format: &ResponseFormat<'_>, answer: &Answer) -> [(Option<Framing>, Vec<u8>); 2] {
+    let complete = loomrec_provider::write(format, answer, "seed").unwrap();
+    let stream = loomrec_provider::to_stream(format, &complete).unwrap().concat();
+    [(None, complete), (Some(format.framing), stream)]
 }
 
 fn rewritten(
     fault: &Fault,
-    asked: &ResponseFormat<'_>,
+    format: &ResponseFormat<'_>,
     framing: Option<Framing>,
     body: &[u8],
 ) -> Vec<u8> {
-    let bodies = rewrite(fault, asked, framing, body).unwrap();
+    let bodies = rewrite(fault, format, framing, body).unwrap();
     if framing.is_none() {
         assert_eq!(bodies.len(), 1);
     }
@@ -89,27 +89,27 @@ fn rewritten(
 #[test]
 fn a_partial_answer_says_so_in_the_providers_words_and_cost_no_output() {
     let words = ["length", "max_output_tokens", "max_tokens", "MAX_TOKENS", "LENGTH"];
-    for (asked, calls) in all() {
+    for (format, calls) in all() {
         let said = answer(calls.then(|| json!({"city": "Paris"})));
-        for (framing, body) in recorded(&asked, &said) {
-            let before = loomrec_provider::read(asked.operation, framing, &body).unwrap();
+        for (framing, body) in recorded(&format, &said) {
+            let before = loomrec_provider::read(format.operation, framing, &body).unwrap();
             for content in [None, Some("It is"), Some("")] {
                 let fault = Fault::PartialResponse { content: content.map(str::to_owned) };
-                let changed = rewritten(&fault, &asked, framing, &body);
-                let told = loomrec_provider::read(asked.operation, framing, &changed).unwrap();
+                let changed = rewritten(&fault, &format, framing, &body);
+                let told = loomrec_provider::read(format.operation, framing, &changed).unwrap();
                 assert_eq!(
                     told.content,
                     content.unwrap_or("It is sunny."),
-                    "{asked:?} {framing:?}"
+                    "{format:?} {framing:?}"
                 );
                 let reason = told.finish_reason.unwrap();
-                assert!(words.contains(&reason.as_str()), "{reason} {asked:?}");
+                assert!(words.contains(&reason.as_str()), "{reason} {format:?}");
                 assert_eq!(
                     (told.model, told.tool_calls),
                     (before.model.clone(), before.tool_calls.clone())
                 );
                 let (was, is) = (before.usage.unwrap_or_default(), told.usage.unwrap_or_default());
-                assert_eq!(is.completion_tokens, 0, "{asked:?} {framing:?}");
+                assert_eq!(is.completion_tokens, 0, "{format:?} {framing:?}");
                 assert_eq!(
                     (is.prompt_tokens, is.total_tokens),
                     (was.prompt_tokens, was.prompt_tokens)
@@ -129,12 +129,12 @@ fn ids(body: &[u8]) -> String {
 
 #[test]
 fn each_provider_has_its_own_word_for_a_length() {
-    let word = |asked: ResponseFormat<'_>| {
-        let (_, body) = recorded(&asked, &answer(None))[0].clone();
-        let changed = rewritten(&Fault::PartialResponse { content: None }, &asked, None, &body);
-        loomrec_provider::read(asked.operation, None, &changed).unwrap().finish_reason.unwrap()
+    let word = |format: ResponseFormat<'_>| {
+        let (_, body) = recorded(&format, &answer(None))[0].clone();
+        let changed = rewritten(&Fault::PartialResponse { content: None }, &format, None, &body);
+        loomrec_provider::read(format.operation, None, &changed).unwrap().finish_reason.unwrap()
     };
-    let found: Vec<String> = all().into_iter().map(|(asked, _)| word(asked)).collect();
+    let found: Vec<String> = all().into_iter().map(|(format, _)| word(format)).collect();
     let expected = [
         "length",
         "length",
@@ -166,17 +166,17 @@ fn each_provider_has_its_own_word_for_a_length() {
 
 #[test]
 fn a_partial_response_of_openai_ends_as_incomplete() {
-    let asked = test_calls::asked(Operation::RESPONSES, "", Framing::Sse);
-    let [(_, body), (framing, stream)] = recorded(&asked, &answer(None));
+    let format = test_calls::format_of(Operation::RESPONSES, "", Framing::Sse);
+    let [(_, body), (framing, stream)] = recorded(&format, &answer(None));
     let fault = Fault::PartialResponse { content: Some("It".to_owned()) };
-    let complete: Value = serde_json::from_slice(&rewritten(&fault, &asked, None, &body)).unwrap();
+    let complete: Value = serde_json::from_slice(&rewritten(&fault, &format, None, &body)).unwrap();
     assert_eq!(complete["status"], "incomplete");
     assert_eq!(complete["incomplete_details"], json!({"reason": "max_output_tokens"}));
     assert_eq!(
         (&complete["usage"]["output_tokens"], &complete["usage"]["total_tokens"]),
         (&json!(0), &json!(7))
     );
-    let stream = rewritten(&fault, &asked, framing, &stream);
+    let stream = rewritten(&fault, &format, framing, &stream);
     let last = events(Framing::Sse, &stream).last().unwrap();
     assert_eq!(
         (last.name, last.json().unwrap()["response"].clone()),
@@ -186,13 +186,13 @@ fn a_partial_response_of_openai_ends_as_incomplete() {
 
 #[test]
 fn what_was_thought_stays_before_a_text_that_was_not_there() {
-    let asked = test_calls::asked(Operation::MESSAGES, "", Framing::Sse);
+    let format = test_calls::format_of(Operation::MESSAGES, "", Framing::Sse);
     let thought = json!({"type": "thinking", "thinking": "hm", "signature": "s"});
     let call = json!({"type": "tool_use", "id": "t", "name": "look", "input": {}});
     let body = json!({"id": "m", "content": [thought, call], "stop_reason": "tool_use",
         "unknown": 12345678901234567890_u64});
     let fault = Fault::PartialResponse { content: Some("x".to_owned()) };
-    let changed = rewritten(&fault, &asked, None, body.to_string().as_bytes());
+    let changed = rewritten(&fault, &format, None, body.to_string().as_bytes());
     let changed: Value = serde_json::from_slice(&changed).unwrap();
     assert_eq!(changed["content"], json!([thought, {"type": "text", "text": "x"}, call]));
     assert_eq!(changed["unknown"], body["unknown"]);
@@ -205,15 +205,15 @@ fn broken(mode: ToolFault) -> Fault {
 #[test]
 fn the_first_tool_call_is_broken_as_it_is_said() {
     let arguments = json!({"city": "Paris", "days": 2});
-    for (asked, _) in all().into_iter().filter(|(_, calls)| *calls) {
-        for (framing, body) in recorded(&asked, &answer(Some(arguments.clone()))) {
-            let before = loomrec_provider::read(asked.operation, framing, &body).unwrap();
+    for (format, _) in all().into_iter().filter(|(_, calls)| *calls) {
+        for (framing, body) in recorded(&format, &answer(Some(arguments.clone()))) {
+            let before = loomrec_provider::read(format.operation, framing, &body).unwrap();
             let call = |mode| {
-                let changed = rewritten(&broken(mode), &asked, framing, &body);
-                let mut told = loomrec_provider::read(asked.operation, framing, &changed).unwrap();
+                let changed = rewritten(&broken(mode), &format, framing, &body);
+                let mut told = loomrec_provider::read(format.operation, framing, &changed).unwrap();
                 let call = told.tool_calls.remove(0);
                 let rest = Answer { tool_calls: before.tool_calls.clone(), ..told };
-                assert_eq!(rest, before, "{asked:?} {framing:?}");
+                assert_eq!(rest, before, "{format:?} {framing:?}");
                 assert_eq!(call.id, before.tool_calls[0].id);
                 (call.name, call.arguments)
             };
@@ -224,21 +224,24 @@ fn the_first_tool_call_is_broken_as_it_is_said() {
             let unknown = ("look_unknown".to_owned(), arguments.clone());
             assert_eq!(call(ToolFault::UnknownTool), unknown);
             let cut = json!({"_raw": "{\"city\":\"Par"});
-            assert_eq!(call(ToolFault::InvalidJson), (look, cut), "{asked:?} {framing:?}");
+            assert_eq!(call(ToolFault::InvalidJson), (look, cut), "{format:?} {framing:?}");
         }
     }
 }
 
 #[test]
 fn arguments_that_come_as_text_in_a_stream_are_cut_there() {
-    for (asked, slot) in [
-        (test_calls::asked(Operation::MESSAGES, "", Framing::Sse), "/delta/partial_json"),
-        (test_calls::asked(Operation::CONVERSE, "", Framing::EventStream), "/delta/toolUse/input"),
+    for (format, slot) in [
+        (test_calls::format_of(Operation::MESSAGES, "", Framing::Sse), "/delta/partial_json"),
+        (
+            test_calls::format_of(Operation::CONVERSE, "", Framing::EventStream),
+            "/delta/toolUse/input",
+        ),
     ] {
         for (arguments, cut) in [(json!({"city": "Paris"}), "{\"city\":"), (json!({}), "{")] {
-            let [_, (framing, stream)] = recorded(&asked, &answer(Some(arguments)));
-            let changed = rewritten(&broken(ToolFault::InvalidJson), &asked, framing, &stream);
-            let told: Vec<Value> = events(asked.framing, &changed)
+            let [_, (framing, stream)] = recorded(&format, &answer(Some(arguments)));
+            let changed = rewritten(&broken(ToolFault::InvalidJson), &format, framing, &stream);
+            let told: Vec<Value> = events(format.framing, &changed)
                 .inspect(|event| assert!(event.finished && !event.failed))
                 .filter_map(|event| event.json()?.pointer(slot).cloned())
                 .collect();
@@ -249,9 +252,9 @@ fn arguments_that_come_as_text_in_a_stream_are_cut_there() {
 
 #[test]
 fn arguments_that_are_an_object_give_way_to_text_that_is_cut() {
-    let asked = test_calls::asked(Operation::GENERATE_CONTENT, "", Framing::Sse);
-    for (framing, body) in recorded(&asked, &answer(Some(json!({"city": "Paris"})))) {
-        let changed = rewritten(&broken(ToolFault::InvalidJson), &asked, framing, &body);
+    let format = test_calls::format_of(Operation::GENERATE_CONTENT, "", Framing::Sse);
+    for (framing, body) in recorded(&format, &answer(Some(json!({"city": "Paris"})))) {
+        let changed = rewritten(&broken(ToolFault::InvalidJson), &format, framing, &body);
         let text = String::from_utf8(changed).unwrap();
         assert!(text.contains(r#""args":"{\"city\":""#), "{text}");
     }
@@ -259,10 +262,10 @@ fn arguments_that_are_an_object_give_way_to_text_that_is_cut() {
 
 #[test]
 fn calls_from_before_there_were_tools_are_broken_too() {
-    let asked = test_calls::asked(Operation::CHAT_COMPLETIONS, "", Framing::Sse);
+    let format = test_calls::format_of(Operation::CHAT_COMPLETIONS, "", Framing::Sse);
     let body = |message: Value| json!({"choices": [{"index": 0, "message": message}]}).to_string();
     let of = |message: Value, mode| {
-        let changed = rewritten(&broken(mode), &asked, None, body(message).as_bytes());
+        let changed = rewritten(&broken(mode), &format, None, body(message).as_bytes());
         serde_json::from_slice::<Value>(&changed).unwrap()["choices"][0]["message"].take()
     };
     let legacy = json!({"function_call": {"name": "f", "arguments": "{\"a\":1}"}});
@@ -275,23 +278,23 @@ fn calls_from_before_there_were_tools_are_broken_too() {
 
 #[test]
 fn a_list_of_another_type_is_a_text() {
-    let asked = test_calls::asked(Operation::MESSAGES, "", Framing::Sse);
-    let [(_, body), _] = recorded(&asked, &answer(Some(json!({"days": [1]}))));
-    let changed = rewritten(&broken(ToolFault::WrongType), &asked, None, &body);
-    let told = loomrec_provider::read(asked.operation, None, &changed).unwrap();
+    let format = test_calls::format_of(Operation::MESSAGES, "", Framing::Sse);
+    let [(_, body), _] = recorded(&format, &answer(Some(json!({"days": [1]}))));
+    let changed = rewritten(&broken(ToolFault::WrongType), &format, None, &body);
+    let told = loomrec_provider::read(format.operation, None, &changed).unwrap();
     assert_eq!(told.tool_calls[0].arguments, json!({"days": "[1]"}));
 }
 
 #[test]
 fn what_cannot_be_changed_says_why() {
-    let asked = test_calls::asked(Operation::CHAT_COMPLETIONS, "", Framing::Sse);
+    let format = test_calls::format_of(Operation::CHAT_COMPLETIONS, "", Framing::Sse);
     let why = |fault: &Fault, framing, body: &[u8]| {
-        rewrite(fault, &asked, framing, body).unwrap_err().to_string()
+        rewrite(fault, &format, framing, body).unwrap_err().to_string()
     };
     let partial = Fault::PartialResponse { content: None };
     let missing = broken(ToolFault::MissingArgument);
-    let [(_, plain), (framing, stream)] = recorded(&asked, &answer(None));
-    let [(_, empty), _] = recorded(&asked, &answer(Some(json!({}))));
+    let [(_, plain), (framing, stream)] = recorded(&format, &answer(None));
+    let [(_, empty), _] = recorded(&format, &answer(Some(json!({}))));
     assert_eq!(why(&missing, None, &plain), "the answer calls no tool");
     assert_eq!(why(&missing, None, &empty), "the call of the tool look has no argument");
     let none = "the answer is not one of Chat Completions with text";
@@ -299,9 +302,9 @@ fn what_cannot_be_changed_says_why() {
     assert_eq!(why(&partial, None, b"{"), none);
     let cut = why(&partial, framing, &stream[..stream.len() / 2]);
     assert!(cut.contains("is incomplete or ended with an error"), "{cut}");
-    let other = Fault::StreamStall { after: FaultPoint::Unsaid, for_ms: None };
+    let other = Fault::StreamStall { after: FaultPoint::Default, for_ms: None };
     assert!(why(&other, None, &plain).contains("stream_stall"));
-    let embeddings = test_calls::asked(Operation::EMBEDDINGS, "", Framing::Sse);
+    let embeddings = test_calls::format_of(Operation::EMBEDDINGS, "", Framing::Sse);
     let body = br#"{"data": [{"embedding": [1.0]}]}"#;
     let vectors = rewrite(&partial, &embeddings, None, body).unwrap_err();
     assert_eq!(vectors, NotApplicable::NotAnAnswer { operation: "Embeddings" });
@@ -319,13 +322,13 @@ proptest! {
             broken(ToolFault::InvalidJson),
             broken(ToolFault::WrongType),
         ];
-        for (asked, calls) in all() {
-            for (framing, mut body) in recorded(&asked, &answer(calls.then(|| json!({"a": 1})))) {
+        for (format, calls) in all() {
+            for (framing, mut body) in recorded(&format, &answer(calls.then(|| json!({"a": 1})))) {
                 let at = at.index(body.len());
                 body.splice(at..at, text.bytes());
                 for fault in &faults {
-                    drop(rewrite(fault, &asked, framing, &body));
-                    drop(rewrite(fault, &asked, framing, &noise));
+                    drop(rewrite(fault, &format, framing, &body));
+                    drop(rewrite(fault, &format, framing, &noise));
                 }
             }
         }

@@ -18,7 +18,7 @@ const FRAMING: [&str; 4] = ["content-length", "transfer-encoding", "connection",
 pub(super) fn error(
     told: &HttpError,
     shape: Provider,
-    asked: &ResponseFormat<'_>,
+    format: &ResponseFormat<'_>,
     streamed: bool,
 ) -> SyntheticResponse {
     let wait = wait(told, shape);
@@ -27,8 +27,8 @@ pub(super) fn error(
         message: told.message.as_deref(),
         // The cast saturates if the number is too large.
         retry_after_ms: wait.map(|seconds| (seconds * 1000.0).round() as u64),
-        framing: streamed.then_some(asked.framing),
-        ..ErrorRequest::new(shape, asked.upstream, told.status_code)
+        framing: streamed.then_some(format.framing),
+        ..ErrorRequest::new(shape, format.upstream, told.status_code)
     };
     let natural = natural.write();
     let headers = natural.headers.into_iter().map(|(name, value)| (name.to_owned(), value));

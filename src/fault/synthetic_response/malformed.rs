@@ -15,20 +15,20 @@ const MALFORMED: &str = r#"{"malformed": "#;
 /// is.
 pub(super) fn malformed(
     raw: Option<&str>,
-    asked: &ResponseFormat<'_>,
+    format: &ResponseFormat<'_>,
     streamed: bool,
 ) -> SyntheticResponse {
     let text = raw.unwrap_or(MALFORMED);
     if !streamed {
         return SyntheticResponse::of(200, "application/json", text);
     }
-    SyntheticResponse::of(200, asked.framing.media(), framed(text, asked))
+    SyntheticResponse::of(200, format.framing.media(), framed(text, format))
 }
 
-fn framed(text: &str, asked: &ResponseFormat<'_>) -> Vec<u8> {
+fn framed(text: &str, format: &ResponseFormat<'_>) -> Vec<u8> {
     // SDKs that select events by name ignore one without a name.
-    let name = asked.operation.first_event();
-    match asked.framing {
+    let name = format.operation.first_event();
+    match format.framing {
         Framing::Sse
             if framing::events(Framing::Sse, text.as_bytes()).any(|it| it.data.is_some()) =>
         {

@@ -2,22 +2,22 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::test_calls::asked;
+use crate::test_calls::format_of;
 use crate::{HttpError, Truncation};
 use loomrec_provider::Operation;
 use loomrec_provider::framing::{Framing, events};
 
 fn chat() -> ResponseFormat<'static> {
-    asked(Operation::CHAT_COMPLETIONS, "openai", Framing::Sse)
+    format_of(Operation::CHAT_COMPLETIONS, "openai", Framing::Sse)
 }
 
 fn made(
     fault: &Fault,
     shape: Provider,
-    asked: &ResponseFormat<'_>,
+    format: &ResponseFormat<'_>,
     streamed: bool,
 ) -> SyntheticResponse {
-    match substitute_for(fault, shape, asked, streamed) {
+    match substitute_for(fault, shape, format, streamed) {
         Some(AnswerSubstitute::Answer(made)) => made,
         other => panic!("{other:?}"),
     }
@@ -66,7 +66,7 @@ fn silence_lasts_as_long_as_the_fault_says_and_ends_as_it_should() {
 fn faults_that_need_the_true_answer_put_nothing_in_its_place() {
     let truncate = |raise| {
         Fault::StreamTruncate(Truncation {
-            after: crate::FaultPoint::Unsaid,
+            after: crate::FaultPoint::Default,
             raise,
             status_code: None,
             message: Some("gone".to_owned()),
@@ -135,8 +135,8 @@ fn the_word_and_the_message_that_are_given_stand_in_the_providers_places() {
         ..HttpError::default()
     };
     let of = |shape, upstream, code: &str| {
-        let asked = asked(Operation::CHAT_COMPLETIONS, upstream, Framing::Sse);
-        made(&Fault::HttpError(told(400, code)), shape, &asked, false)
+        let format = format_of(Operation::CHAT_COMPLETIONS, upstream, Framing::Sse);
+        made(&Fault::HttpError(told(400, code)), shape, &format, false)
     };
     let openai = json_of(&of(Provider::OPEN_AI, "openai", "context_length_exceeded"));
     assert_eq!(openai["error"]["code"], "context_length_exceeded");
@@ -168,8 +168,8 @@ fn a_gateways_error_is_html_unless_something_is_to_be_said() {
 fn geminis_error_stands_in_an_array_where_its_stream_would() {
     let told = Fault::HttpError(HttpError { status_code: 503, ..HttpError::default() });
     let body = |framing, streamed| {
-        let asked = asked(Operation::GENERATE_CONTENT, "gemini", framing);
-        json_of(&made(&told, Provider::GEMINI, &asked, streamed))
+        let format = format_of(Operation::GENERATE_CONTENT, "gemini", framing);
+        json_of(&made(&told, Provider::GEMINI, &format, streamed))
     };
     assert_eq!(body(Framing::Array, true)[0]["error"]["status"], "UNAVAILABLE");
     assert_eq!(body(Framing::Array, false)["error"]["status"], "UNAVAILABLE");
@@ -212,9 +212,9 @@ fn headers_and_body_that_are_given_win() {
 
 #[test]
 fn a_malformed_response_does_not_parse_in_any_form() {
-    let answer = |raw: Option<&str>, asked: &ResponseFormat<'_>, streamed| {
+    let answer = |raw: Option<&str>, format: &ResponseFormat<'_>, streamed| {
         let fault = Fault::MalformedResponse { raw: raw.map(str::to_owned) };
-        made(&fault, Provider::OPEN_AI, asked, streamed)
+        made(&fault, Provider::OPEN_AI, format, streamed)
     };
     let complete = answer(None, &chat(), false);
     assert_eq!(
@@ -230,9 +230,9 @@ fn a_malformed_response_does_not_parse_in_any_form() {
         (Operation::GENERATE_CONTENT, Framing::Array),
         (Operation::CONVERSE, Framing::EventStream),
     ] {
-        let asked = asked(operation, "", framing);
+        let format = format_of(operation, "", framing);
         for raw in [None, Some("{\"cut\":\n [1,")] {
-            let made = answer(raw, &asked, true);
+            let made = answer(raw, &format, true);
             assert_eq!(header(&made, "content-type"), Some(framing.media()));
             let event = events(framing, &made.body).next().unwrap();
             assert!(!event.failed && event.data.is_some() && event.json().is_none(), "{event:?}");
@@ -240,7 +240,7 @@ fn a_malformed_response_does_not_parse_in_any_form() {
     }
     let event = "data: {oops\n\n";
     assert_eq!(answer(Some(event), &chat(), true).body, event.as_bytes());
-    let messages = answer(None, &asked(Operation::MESSAGES, "", Framing::Sse), true);
+    let messages = answer(None, &format_of(Operation::MESSAGES, "", Framing::Sse), true);
     assert!(messages.body.starts_with(b"event: message_start\ndata: {\"malformed\": "));
 }
 
@@ -269,9 +269,9 @@ proptest! {
     fn any_error_can_be_made_for_any_provider(told in told(), streamed: bool) {
         for &shape in Provider::ALL {
             for upstream in ["openai", "azure", "xai", "mistral", "openrouter"] {
-                let asked = asked(Operation::GENERATE_CONTENT, upstream, Framing::Array);
+                let format = format_of(Operation::GENERATE_CONTENT, upstream, Framing::Array);
                 let fault = Fault::HttpError(told.clone());
-                let made = made(&fault, shape, &asked, streamed);
+                let made = made(&fault, shape, &format, streamed);
                 prop_assert_eq!(made.status, told.status_code);
                 prop_assert_eq!(&made.headers[0].0, "content-type");
                 let media = &made.headers[0].1;

@@ -27,9 +27,9 @@ pub(crate) fn read<D: JsonView>(body: &D) -> Option<Answer> {
     Some(Answer { usage: Some(usage), ..Answer::default() })
 }
 
-fn write(_: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Result<Value, ModeError> {
+fn write(_: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Result<Value, ModeError> {
     // All input is counted here, cached input too.
-    Ok(json!({ "input_tokens": said.usage.prompt_tokens }))
+    Ok(json!({ "input_tokens": draft.usage.prompt_tokens }))
 }
 
 #[cfg(test)]

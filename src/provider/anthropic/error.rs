@@ -10,9 +10,9 @@ pub(super) fn error(status: u16, named: &str) -> Value {
 }
 
 /// The body of an error as Anthropic sends it.
-pub(super) fn natural(asked: &ErrorRequest<'_>, id: &str) -> Value {
-    let kind = asked.kind.unwrap_or_else(|| kind(asked.status));
-    let usual = match (kind, asked.status) {
+pub(super) fn natural(error_request: &ErrorRequest<'_>, id: &str) -> Value {
+    let kind = error_request.kind.unwrap_or_else(|| kind(error_request.status));
+    let usual = match (kind, error_request.status) {
         ("authentication_error", _) => "invalid x-api-key",
         ("billing_error", _) => "Your credit balance is too low to access the Anthropic API.",
         ("permission_error", _) => {
@@ -27,7 +27,7 @@ pub(super) fn natural(asked: &ErrorRequest<'_>, id: &str) -> Value {
         (_, 500..) => "Internal server error",
         _ => "The request is not valid.",
     };
-    let message = asked.message.unwrap_or(usual);
+    let message = error_request.message.unwrap_or(usual);
     json!({ "type": "error", "error": { "type": kind, "message": message }, "request_id": id })
 }
 

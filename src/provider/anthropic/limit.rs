@@ -8,8 +8,8 @@ use crate::provider_row::ErrorRequest;
 use crate::provider_row::HeaderList;
 
 /// Adds the headers of a 429.
-pub(super) fn add_headers(asked: &ErrorRequest<'_>, headers: &mut HeaderList) {
-    let over = asked.now_s.saturating_add(asked.limit_wait().div_ceil(1000));
+pub(super) fn add_headers(error_request: &ErrorRequest<'_>, headers: &mut HeaderList) {
+    let over = error_request.now_s.saturating_add(error_request.limit_wait().div_ceil(1000));
     let reset = i64::try_from(over)
         .ok()
         .and_then(|over| OffsetDateTime::from_unix_timestamp(over).ok())

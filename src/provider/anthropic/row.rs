@@ -33,8 +33,8 @@ static PROVIDER: ProviderRow = ProviderRow {
     key_carrier: KeyCarrier::Header("x-api-key"),
     errors: ErrorRow {
         own: |told: &OwnError<'_>| error(told.status, told.named),
-        natural: |asked| natural(asked, &asked.id("req_")),
-        identify: |asked, headers| headers.push(("request-id", asked.id("req_"))),
+        natural: |error_request| natural(error_request, &error_request.id("req_")),
+        identify: |error_request, headers| headers.push(("request-id", error_request.id("req_"))),
         limit: limit::add_headers,
         sends_retry_after: |status| matches!(status, 429 | 503 | 529),
         gateway_page: CLOUDFLARE_PAGE,

@@ -61,8 +61,8 @@ pub(super) fn read<D: JsonView>(body: &D) -> Option<Answer> {
         ..Answer::default()
     };
     for block in items(message, "content") {
-        if let Some(said) = text(block, "text") {
-            answer.content.push_str(&said);
+        if let Some(draft) = text(block, "text") {
+            answer.content.push_str(&draft);
         }
         if let Some(cited) = block.member("citationsContent") {
             for part in items(cited, "content") {
@@ -101,26 +101,26 @@ fn usage<D: JsonView>(usage: &D) -> Option<TokenUsage> {
     })
 }
 
-fn write(_: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Result<Value, ModeError> {
+fn write(_: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Result<Value, ModeError> {
     let mut content = vec![];
-    if said.has_text() {
-        content.push(json!({ "text": said.answer.content }));
+    if draft.has_text() {
+        content.push(json!({ "text": draft.answer.content }));
     }
-    for (place, call) in said.calls.iter().enumerate() {
+    for (place, call) in draft.calls.iter().enumerate() {
         content.push(json!({
             "toolUse": {
-                "toolUseId": said.call_id("tooluse_", place, call),
+                "toolUseId": draft.call_id("tooluse_", place, call),
                 "name": call.name,
                 "input": call.arguments
             }
         }));
     }
-    let usage = said.usage;
+    let usage = draft.usage;
     let (plain, cached, written) = usage.input_parts();
     Ok(json!({
         "metrics": { "latencyMs": 0 },
         "output": { "message": { "content": content, "role": "assistant" } },
-        "stopReason": said.finish(&FINISH),
+        "stopReason": draft.finish(&FINISH),
         "usage": {
             "inputTokens": plain,
             "outputTokens": usage.completion_tokens,

@@ -12,8 +12,8 @@ pub(super) fn error(message: &str) -> Value {
 }
 
 /// The body of an error as Bedrock sends it; its kind is [`exception`].
-pub(super) fn natural(asked: &ErrorRequest<'_>) -> Value {
-    let usual = match asked.kind.unwrap_or_else(|| exception(asked.status)) {
+pub(super) fn natural(error_request: &ErrorRequest<'_>) -> Value {
+    let usual = match error_request.kind.unwrap_or_else(|| exception(error_request.status)) {
         "AccessDeniedException" => {
             "You don't have access to the model with the specified model ID."
         }
@@ -32,7 +32,7 @@ pub(super) fn natural(asked: &ErrorRequest<'_>) -> Value {
         }
         _ => "The provided request is not valid",
     };
-    error(asked.message.unwrap_or(usual))
+    error(error_request.message.unwrap_or(usual))
 }
 
 /// The exception that Bedrock names in a header with this status.

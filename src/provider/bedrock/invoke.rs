@@ -150,13 +150,13 @@ fn end_once(choice: &mut ObjectView) {
     }
 }
 
-fn split(asked: &ResponseFormat<'_>, body: ObjectView) -> Option<Vec<EventFrame>> {
+fn split(format: &ResponseFormat<'_>, body: ObjectView) -> Option<Vec<EventFrame>> {
     let whole = Value::Object(body);
     let usage = read(&whole)?.usage.unwrap_or_default();
     let shape = Shape::of_body(&whole);
     let Value::Object(body) = whole else { return None };
     let events: Vec<Value> = match shape {
-        Some(Shape::Anthropic) => data(messages::ROW.split?(asked, body)?),
+        Some(Shape::Anthropic) => data(messages::ROW.split?(format, body)?),
         Some(Shape::Nova) => {
             let named = |frame: EventFrame| Some(serde_json::json!({ frame.name?: frame.data? }));
             converse::split(body)?.into_iter().filter_map(named).collect()
@@ -164,12 +164,12 @@ fn split(asked: &ResponseFormat<'_>, body: ObjectView) -> Option<Vec<EventFrame>
         Some(Shape::Chat) => {
             let messages = |choice: &Value| choice.get("message").is_some();
             match body.get("choices")?.as_array()?.as_slice() {
-                choices if choices.iter().all(messages) => data(chat::ROW.split?(asked, body)?),
+                choices if choices.iter().all(messages) => data(chat::ROW.split?(format, body)?),
                 [only] => plain::split_choice(only)?,
                 _ => return None,
             }
         }
-        Some(Shape::CommandR) => data(cohere::ROW.split?(asked, body)?),
+        Some(Shape::CommandR) => data(cohere::ROW.split?(format, body)?),
         None => plain::split(body)?,
     };
     Some(chunk::wrap(events, usage))

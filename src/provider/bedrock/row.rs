@@ -28,10 +28,10 @@ static PROVIDER: ProviderRow = ProviderRow {
         own: |told| error(told.message),
         natural,
         kind_header: Some("x-amzn-errortype"),
-        identify: |asked, headers| {
-            let kind = asked.kind.unwrap_or_else(|| exception(asked.status));
+        identify: |error_request, headers| {
+            let kind = error_request.kind.unwrap_or_else(|| exception(error_request.status));
             headers.push(("x-amzn-errortype", kind.to_owned()));
-            headers.push(("x-amzn-requestid", asked.uuid()));
+            headers.push(("x-amzn-requestid", error_request.uuid()));
         },
         sends_retry_after: |_| false,
         ..ErrorRow::PLAIN

@@ -55,7 +55,7 @@ fn asked_framing(target: Option<&str>) -> Framing {
 
 /// The event for an error in a stream.
 fn error(error: &StreamError<'_>) -> EventFrame {
-    if is_first(error.asked) {
+    if is_first(error.format) {
         let answer = json!({ "text": "", "finish_reason": FAILED });
         return EventFrame::unnamed(json!({
             "is_finished": true, "event_type": "stream-end", "finish_reason": FAILED,

@@ -40,26 +40,26 @@ pub(crate) fn read<D: JsonView>(body: &D) -> Option<Answer> {
     })
 }
 
-fn write(asked: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Result<Value, ModeError> {
-    let listed = match asked.vectors {
-        VectorTypes::Unspecified => is_first(asked),
+fn write(format: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Result<Value, ModeError> {
+    let listed = match format.vectors {
+        VectorTypes::Unspecified => is_first(format),
         VectorTypes::Float => false,
         VectorTypes::Other => {
-            return Err(ModeError::NotFromWords { operation: asked.operation.name() });
+            return Err(ModeError::NotFromWords { operation: format.operation.name() });
         }
     };
-    let vectors = said.vectors(asked)?;
+    let vectors = draft.vectors(format)?;
     let (kind, embeddings) = match listed {
         true => ("embeddings_floats", json!(vectors)),
         false => ("embeddings_by_type", json!({ "float": vectors })),
     };
     Ok(json!({
-        "id": said.id(""),
+        "id": draft.id(""),
         "embeddings": embeddings,
         "texts": [],
         "meta": {
-            "api_version": { "version": if is_first(asked) { "1" } else { "2" } },
-            "billed_units": { "input_tokens": said.usage.prompt_tokens }
+            "api_version": { "version": if is_first(format) { "1" } else { "2" } },
+            "billed_units": { "input_tokens": draft.usage.prompt_tokens }
         },
         "response_type": kind
     }))
@@ -94,9 +94,12 @@ mod tests {
         let embeddings = vec![vec![0.5, -1.0], vec![2.0, 1e-7]];
         let answer = Answer { embeddings, usage: Some(usage), ..Answer::default() };
         let built = |target: &'static str, vectors| {
-            let asked =
-                ResponseFormat { target: Some(target), vectors, ..test_calls::asked(EMBED, false) };
-            let body = write(&asked, &answer, "seed")?;
+            let format = ResponseFormat {
+                target: Some(target),
+                vectors,
+                ..test_calls::format_of(EMBED, false)
+            };
+            let body = write(&format, &answer, "seed")?;
             assert_eq!(super::super::super::read(EMBED, None, &body).unwrap(), answer);
             Ok(serde_json::from_slice::<Value>(&body).unwrap()["response_type"].clone())
         };
@@ -110,7 +113,7 @@ mod tests {
 
     #[test]
     fn an_answer_without_vectors_is_refused() {
-        let error = write(&test_calls::asked(EMBED, false), &Answer::default(), "");
+        let error = write(&test_calls::format_of(EMBED, false), &Answer::default(), "");
         assert_eq!(error, Err(ModeError::NoVectors { operation: EMBED.name() }));
     }
 }

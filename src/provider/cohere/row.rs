@@ -32,7 +32,7 @@ static PROVIDER: ProviderRow = ProviderRow {
     },
     errors: ErrorRow {
         own: |told| json!({ "message": told.named }),
-        natural: |asked| natural(asked, &asked.uuid()),
+        natural: |error_request| natural(error_request, &error_request.uuid()),
         ..ErrorRow::PLAIN
     },
     ..ProviderRow::UNNAMED
@@ -59,8 +59,8 @@ fn recognise(seen: &RequestHead) -> Option<PathShape> {
 }
 
 /// The body of an error as Cohere sends it.
-fn natural(asked: &ErrorRequest<'_>, id: &str) -> Value {
-    let usual = match asked.status {
+fn natural(error_request: &ErrorRequest<'_>, id: &str) -> Value {
+    let usual = match error_request.status {
         401 => "invalid api token",
         402 => "Please add or update your payment method to continue.",
         403 => "This API key has no access to the requested resource.",
@@ -73,5 +73,5 @@ fn natural(asked: &ErrorRequest<'_>, id: &str) -> Value {
         500.. => "internal server error",
         _ => "invalid request",
     };
-    json!({ "id": id, "message": asked.message.unwrap_or(usual) })
+    json!({ "id": id, "message": error_request.message.unwrap_or(usual) })
 }

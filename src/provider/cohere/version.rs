@@ -3,6 +3,6 @@
 use crate::operation::ResponseFormat;
 
 /// Whether the request is for the first version.
-pub(super) fn is_first(asked: &ResponseFormat<'_>) -> bool {
-    asked.target.is_some_and(|path| path.ends_with("/v1/chat") || path.ends_with("/v1/embed"))
+pub(super) fn is_first(format: &ResponseFormat<'_>) -> bool {
+    format.target.is_some_and(|path| path.ends_with("/v1/chat") || path.ends_with("/v1/embed"))
 }

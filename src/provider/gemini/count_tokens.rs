@@ -32,10 +32,10 @@ pub(crate) fn read<D: JsonView>(body: &D) -> Option<Answer> {
     Some(Answer { usage: Some(usage), ..Answer::default() })
 }
 
-fn write(_: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Result<Value, ModeError> {
-    let mut body = json!({ "totalTokens": said.usage.prompt_tokens });
-    if said.usage.cached_tokens > 0 {
-        body["cachedContentTokenCount"] = said.usage.cached_tokens.into();
+fn write(_: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Result<Value, ModeError> {
+    let mut body = json!({ "totalTokens": draft.usage.prompt_tokens });
+    if draft.usage.cached_tokens > 0 {
+        body["cachedContentTokenCount"] = draft.usage.cached_tokens.into();
     }
     Ok(body)
 }

@@ -83,26 +83,26 @@ fn predictions(vectors: &[Vec<f64>], tokens: u64) -> Value {
     json!({ "predictions": vectors.iter().enumerate().map(prediction).collect::<Vec<_>>() })
 }
 
-fn write(asked: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Result<Value, ModeError> {
-    let vectors = said.vectors(asked)?;
+fn write(format: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Result<Value, ModeError> {
+    let vectors = draft.vectors(format)?;
     let values = |vector: &Vec<f64>| json!({ "values": vector });
-    if asked.target.is_some_and(|path| path.ends_with(":predict")) {
-        return Ok(predictions(vectors, said.usage.prompt_tokens));
+    if format.target.is_some_and(|path| path.ends_with(":predict")) {
+        return Ok(predictions(vectors, draft.usage.prompt_tokens));
     }
-    let batch = asked.target.is_some_and(|path| path.ends_with(":batchEmbedContents"));
+    let batch = format.target.is_some_and(|path| path.ends_with(":batchEmbedContents"));
     let mut body = match vectors {
         vectors if batch => json!({ "embeddings": vectors.iter().map(values).collect::<Vec<_>>() }),
         [one] => json!({ "embedding": values(one) }),
         _ => {
-            let operation = asked.operation.name();
+            let operation = format.operation.name();
             return Err(ModeError::NoPlace { operation, what: "further vectors" });
         }
     };
     // Not every server sends them.
-    if said.answer.usage.is_some() {
+    if draft.answer.usage.is_some() {
         body["usageMetadata"] = json!({
-            "promptTokenCount": said.usage.prompt_tokens,
-            "totalTokenCount": said.usage.total_tokens
+            "promptTokenCount": draft.usage.prompt_tokens,
+            "totalTokenCount": draft.usage.total_tokens
         });
     }
     Ok(body)
@@ -134,11 +134,11 @@ mod tests {
         assert_eq!(answer.usage.unwrap().prompt_tokens, 7);
         let target =
             "/v1/projects/p/locations/l/publishers/google/models/text-embedding-005:predict";
-        let asked = ResponseFormat {
+        let format = ResponseFormat {
             target: Some(target),
-            ..test_calls::asked(Operation::EMBED_CONTENT, false)
+            ..test_calls::format_of(Operation::EMBED_CONTENT, false)
         };
-        let written = write(&asked, &answer, "").unwrap();
+        let written = write(&format, &answer, "").unwrap();
         assert_eq!(test_calls::read(Operation::EMBED_CONTENT, false, &written), Some(answer));
         let both = json!({"predictions": [{"textEmbedding": [1], "imageEmbedding": [2]}]});
         assert_eq!(read(&both).unwrap().embeddings, [vec![1.0]]);
@@ -147,13 +147,13 @@ mod tests {
 
     fn written(verb: &str, embeddings: Vec<Vec<f64>>) -> Result<Vec<u8>, ModeError> {
         let target = format!("/v1beta/models/m:{verb}");
-        let asked = ResponseFormat {
+        let format = ResponseFormat {
             target: Some(&target),
-            ..test_calls::asked(Operation::EMBED_CONTENT, false)
+            ..test_calls::format_of(Operation::EMBED_CONTENT, false)
         };
         let usage = TokenUsage { prompt_tokens: 4, total_tokens: 4, ..TokenUsage::default() };
         let answer = Answer { embeddings, usage: Some(usage), ..Answer::default() };
-        let body = write(&asked, &answer, "seed")?;
+        let body = write(&format, &answer, "seed")?;
         assert_eq!(crate::read(Operation::EMBED_CONTENT, None, &body), Some(answer));
         Ok(body)
     }

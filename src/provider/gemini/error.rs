@@ -22,8 +22,8 @@ pub(super) fn error(status: u16, kind: &str, named: &str) -> Value {
 
 /// The body of an error as Google sends it. Its details hold the quota that was used up and the
 /// time after which to retry.
-pub(super) fn natural(asked: &ErrorRequest<'_>) -> Value {
-    let status = asked.kind.unwrap_or_else(|| code(asked.status));
+pub(super) fn natural(error_request: &ErrorRequest<'_>) -> Value {
+    let status = error_request.kind.unwrap_or_else(|| code(error_request.status));
     let usual = match status {
         "UNAUTHENTICATED" => "Request had invalid authentication credentials.",
         "PERMISSION_DENIED" => "The caller does not have permission",
@@ -36,11 +36,11 @@ pub(super) fn natural(asked: &ErrorRequest<'_>) -> Value {
         _ => "Request contains an invalid argument.",
     };
     let mut error = json!({
-        "code": asked.status, "message": asked.message.unwrap_or(usual), "status": status
+        "code": error_request.status, "message": error_request.message.unwrap_or(usual), "status": status
     });
     let mut details = Vec::new();
     // Vertex sends no details.
-    if asked.status == 429 && asked.upstream != "vertex" {
+    if error_request.status == 429 && error_request.upstream != "vertex" {
         details.push(json!({
             "@type": "type.googleapis.com/google.rpc.QuotaFailure",
             "violations": [{
@@ -56,7 +56,7 @@ pub(super) fn natural(asked: &ErrorRequest<'_>) -> Value {
             }]
         }));
     }
-    if let Some(ms) = asked.retry_after_ms {
+    if let Some(ms) = error_request.retry_after_ms {
         details.push(json!({
             "@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": delay(ms)
         }));

@@ -49,9 +49,9 @@ static PROVIDER: ProviderRow = ProviderRow {
     call_ids: false,
     errors: ErrorRow {
         own: |told| error(told.status, told.kind, told.named),
-        natural: |asked| match asked.framing {
-            Some(Framing::Array) => Value::Array(vec![natural(asked)]),
-            _ => natural(asked),
+        natural: |error_request| match error_request.framing {
+            Some(Framing::Array) => Value::Array(vec![natural(error_request)]),
+            _ => natural(error_request),
         },
         media: "application/json; charset=UTF-8",
         // The body contains it.

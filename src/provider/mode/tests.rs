@@ -304,9 +304,10 @@ fn a_stream_that_lacks_a_choice_is_no_answer_without_its_end_marker() {
         let choice = json!({"index": index, "delta": {"content": "Hi"}, "finish_reason": "stop"});
         format!("data: {}\n\n", json!({"id": "c", "model": "m", "choices": [choice]}))
     };
-    let asked = |choices| ResponseFormat { choices, ..crate::test_calls::asked(CHAT, false) };
+    let format_of =
+        |choices| ResponseFormat { choices, ..crate::test_calls::format_of(CHAT, false) };
     let complete = |choices, stream: &str| {
-        crate::to_complete(&asked(choices), Framing::Sse, stream.as_bytes())
+        crate::to_complete(&format_of(choices), Framing::Sse, stream.as_bytes())
     };
     let one = chunk(0);
     assert!(complete(1, &one).is_ok());
@@ -318,7 +319,9 @@ fn a_stream_that_lacks_a_choice_is_no_answer_without_its_end_marker() {
         json!({"candidates": [{"content": {"parts": [{"text": "x"}]}, "finishReason": "STOP"}]});
     let gemini = format!("data: {gemini}\n\n");
     let generate = Operation::GENERATE_CONTENT;
-    let asked = |choices| ResponseFormat { choices, ..crate::test_calls::asked(generate, false) };
-    let complete = |choices| crate::to_complete(&asked(choices), Framing::Sse, gemini.as_bytes());
+    let format_of =
+        |choices| ResponseFormat { choices, ..crate::test_calls::format_of(generate, false) };
+    let complete =
+        |choices| crate::to_complete(&format_of(choices), Framing::Sse, gemini.as_bytes());
     assert_eq!((complete(1).is_ok(), complete(2)), (true, Err(ModeError::Unended)));
 }

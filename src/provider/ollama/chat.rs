@@ -76,18 +76,18 @@ fn split(_: &ResponseFormat<'_>, mut body: ObjectView) -> Option<Vec<EventFrame>
     Some(lines.end(json!({ "message": last })))
 }
 
-fn write(_: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Result<Value, ModeError> {
-    let mut message = json!({ "role": "assistant", "content": said.answer.content });
-    if !said.calls.is_empty() {
-        let calls = said.calls.iter().enumerate().map(|(place, call)| {
+fn write(_: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Result<Value, ModeError> {
+    let mut message = json!({ "role": "assistant", "content": draft.answer.content });
+    if !draft.calls.is_empty() {
+        let calls = draft.calls.iter().enumerate().map(|(place, call)| {
             json!({
-                "id": said.call_id("call_", place, call),
+                "id": draft.call_id("call_", place, call),
                 "function": { "index": place, "name": call.name, "arguments": call.arguments }
             })
         });
         message["tool_calls"] = calls.collect();
     }
-    Ok(turn::write(said, json!({ "message": message })))
+    Ok(turn::write(draft, json!({ "message": message })))
 }
 
 #[cfg(test)]

@@ -32,24 +32,24 @@ fn read<D: JsonView>(body: &D) -> Option<Answer> {
 
 /// The older path has one vector and nothing else. If the path is unknown, a single vector is
 /// written at the places of both.
-fn write(asked: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Result<Value, ModeError> {
-    let vectors = said.vectors(asked)?;
-    let path = asked.target.unwrap_or_default();
+fn write(format: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Result<Value, ModeError> {
+    let vectors = draft.vectors(format)?;
+    let path = format.target.unwrap_or_default();
     if path.ends_with("/api/embeddings") {
         return match vectors {
             [only] => Ok(json!({ "embedding": only })),
             _ => Err(ModeError::NoPlace {
-                operation: asked.operation.name(),
+                operation: format.operation.name(),
                 what: "further vectors",
             }),
         };
     }
     let mut body = json!({
-        "model": said.model,
+        "model": draft.model,
         "embeddings": vectors,
         "total_duration": 0,
         "load_duration": 0,
-        "prompt_eval_count": said.usage.prompt_tokens
+        "prompt_eval_count": draft.usage.prompt_tokens
     });
     if let ([only], false) = (vectors, path.ends_with("/api/embed")) {
         body["embedding"] = json!(only);
@@ -84,11 +84,11 @@ mod tests {
     fn each_path_gets_its_own_form() {
         let mut answer = Answer { embeddings: vec![vec![0.5]], ..Answer::default() };
         let write = |answer: &Answer, target| {
-            let asked = ResponseFormat {
+            let format = ResponseFormat {
                 target: Some(target),
-                ..test_calls::asked(Operation::OLLAMA_EMBED, false)
+                ..test_calls::format_of(Operation::OLLAMA_EMBED, false)
             };
-            let body = crate::write(&asked, answer, "");
+            let body = crate::write(&format, answer, "");
             body.map(|body| serde_json::from_slice::<Value>(&body).unwrap())
         };
         assert_eq!(write(&answer, "/api/embeddings"), Ok(json!({ "embedding": [0.5] })));

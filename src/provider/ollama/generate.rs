@@ -52,9 +52,9 @@ fn split(_: &ResponseFormat<'_>, mut body: ObjectView) -> Option<Vec<EventFrame>
     Some(lines.end(json!({ "response": "" })))
 }
 
-fn write(asked: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Result<Value, ModeError> {
-    if !said.calls.is_empty() {
-        return Err(ModeError::NoPlace { operation: asked.operation.name(), what: "tool calls" });
+fn write(format: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Result<Value, ModeError> {
+    if !draft.calls.is_empty() {
+        return Err(ModeError::NoPlace { operation: format.operation.name(), what: "tool calls" });
     }
-    Ok(turn::write(said, json!({ "response": said.answer.content })))
+    Ok(turn::write(draft, json!({ "response": draft.answer.content })))
 }

@@ -35,7 +35,7 @@ static PROVIDER: ProviderRow = ProviderRow {
     },
     errors: ErrorRow {
         own: |told| error(told.named),
-        natural: |asked| natural(asked.status, asked.message),
+        natural: |error_request| natural(error_request.status, error_request.message),
         media: "application/json; charset=utf-8",
         sends_retry_after: |_| false,
         ..ErrorRow::PLAIN

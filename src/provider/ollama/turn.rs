@@ -116,20 +116,20 @@ impl AnswerLines {
     }
 
     /// Adds a line that is not the last.
-    pub(super) fn line(&mut self, said: Value) {
+    pub(super) fn line(&mut self, fields: Value) {
         let mut line = self.head.clone();
-        if let Value::Object(said) = said {
-            line.extend(said);
+        if let Value::Object(fields) = fields {
+            line.extend(fields);
         }
         line.insert("done".to_owned(), false.into());
         self.frames.push(EventFrame::unnamed(Value::Object(line)));
     }
 
     /// Returns all lines; the last one has all remaining members.
-    pub(super) fn end(mut self, said: Value) -> Vec<EventFrame> {
+    pub(super) fn end(mut self, fields: Value) -> Vec<EventFrame> {
         let mut line = self.head;
-        if let Value::Object(said) = said {
-            line.extend(said);
+        if let Value::Object(fields) = fields {
+            line.extend(fields);
         }
         line.extend(self.last);
         line.insert("done".to_owned(), true.into());
@@ -151,16 +151,16 @@ pub(super) fn take_text(object: &mut ObjectView, name: &str) -> Option<String> {
 }
 
 /// The body of an answer with zero times; `words` holds the members with the content.
-pub(super) fn write(said: &AnswerDraft<'_>, words: Value) -> Value {
-    let mut body = json!({ "model": said.model, "created_at": "1970-01-01T00:00:00Z" });
+pub(super) fn write(draft: &AnswerDraft<'_>, words: Value) -> Value {
+    let mut body = json!({ "model": draft.model, "created_at": "1970-01-01T00:00:00Z" });
     let last = json!({
-        "done_reason": said.finish(&FINISH),
+        "done_reason": draft.finish(&FINISH),
         "done": true,
         "total_duration": 0,
         "load_duration": 0,
-        "prompt_eval_count": said.usage.prompt_tokens,
+        "prompt_eval_count": draft.usage.prompt_tokens,
         "prompt_eval_duration": 0,
-        "eval_count": said.usage.completion_tokens,
+        "eval_count": draft.usage.completion_tokens,
         "eval_duration": 0
     });
     if let (Value::Object(body), Value::Object(words), Value::Object(last)) =

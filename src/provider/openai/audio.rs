@@ -146,12 +146,12 @@ fn split(_: &ResponseFormat<'_>, mut body: ObjectView) -> Option<Vec<EventFrame>
     Some(frames)
 }
 
-fn write(asked: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Result<Value, ModeError> {
-    if !said.calls.is_empty() {
-        return Err(ModeError::NoPlace { operation: asked.operation.name(), what: "tool calls" });
+fn write(format: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Result<Value, ModeError> {
+    if !draft.calls.is_empty() {
+        return Err(ModeError::NoPlace { operation: format.operation.name(), what: "tool calls" });
     }
-    let mut body = json!({ "text": said.answer.content });
-    if let Some(usage) = said.answer.usage {
+    let mut body = json!({ "text": draft.answer.content });
+    if let Some(usage) = draft.answer.usage {
         body["usage"] = json!({
             "type": "tokens",
             "input_tokens": usage.prompt_tokens,

@@ -19,13 +19,13 @@ pub(super) struct ChunkStream {
     groq: Option<ObjectView>,
     place: UsagePlace,
     /// Whether the caller asked for the usage.
-    asked: bool,
+    usage_requested: bool,
     chunks: Vec<ObjectView>,
 }
 
 impl ChunkStream {
     /// Starts the chunks of a complete body, from which the choices were removed.
-    pub(super) fn of(asked: &ResponseFormat<'_>, mut body: ObjectView, object: &str) -> Self {
+    pub(super) fn of(format: &ResponseFormat<'_>, mut body: ObjectView, object: &str) -> Self {
         body.insert("object".to_owned(), object.into());
         let usage = body.shift_remove("usage").filter(|usage| !usage.is_null());
         let filtered = body.shift_remove("prompt_filter_results");
@@ -35,10 +35,10 @@ impl ChunkStream {
                 "id" | "object" | "created" | "model" | "system_fingerprint" | "service_tier"
             )
         });
-        let place = usage_place(asked.upstream);
+        let place = usage_place(format.upstream);
         let groq = extra.get("x_groq").and_then(Value::as_object).cloned();
         let mut chunks =
-            Self { head, extra, usage, groq, place, asked: asked.usage, chunks: vec![] };
+            Self { head, extra, usage, groq, place, usage_requested: format.usage, chunks: vec![] };
         if let Some(filtered) = filtered {
             chunks.filtered(filtered);
         }
@@ -86,7 +86,7 @@ impl ChunkStream {
     fn tell(&mut self, usage: Value) {
         let own = match self.place {
             UsagePlace::OwnChunk => true,
-            UsagePlace::Asked | UsagePlace::Groq => self.asked,
+            UsagePlace::Asked | UsagePlace::Groq => self.usage_requested,
             UsagePlace::LastChoice => false,
         };
         if let Some(last) = self.chunks.last_mut() {

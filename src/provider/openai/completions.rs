@@ -52,14 +52,14 @@ fn complete(mut body: ObjectView) -> ObjectView {
     body
 }
 
-fn split(asked: &ResponseFormat<'_>, mut body: ObjectView) -> Option<Vec<EventFrame>> {
+fn split(format: &ResponseFormat<'_>, mut body: ObjectView) -> Option<Vec<EventFrame>> {
     let choices = body.get("choices")?.as_array()?;
     if choices.iter().any(|choice| choice.get("message").is_some()) {
-        return chat::split(asked, body);
+        return chat::split(format, body);
     }
     let choices = choices.clone();
     body.shift_remove("choices");
-    let mut chunks = ChunkStream::of(asked, body, "text_completion");
+    let mut chunks = ChunkStream::of(format, body, "text_completion");
     // All choices are opened before one of them ends, because otherwise all would seem to have
     // ended.
     let many = choices.len() > 1;
@@ -131,22 +131,22 @@ fn tokens(text: &str, logprobs: &Value) -> Option<Vec<(String, Value)>> {
     (left.is_empty() && !told.is_empty()).then_some(told)
 }
 
-fn write(asked: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Result<Value, ModeError> {
-    if !said.calls.is_empty() {
-        return Err(ModeError::NoPlace { operation: asked.operation.name(), what: "tool calls" });
+fn write(format: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Result<Value, ModeError> {
+    if !draft.calls.is_empty() {
+        return Err(ModeError::NoPlace { operation: format.operation.name(), what: "tool calls" });
     }
     Ok(json!({
-        "id": said.id("cmpl-"),
+        "id": draft.id("cmpl-"),
         "object": "text_completion",
         "created": 0,
-        "model": said.model,
+        "model": draft.model,
         "choices": [{
             "index": 0,
-            "text": said.answer.content,
+            "text": draft.answer.content,
             "logprobs": null,
-            "finish_reason": said.finish(&FINISH)
+            "finish_reason": draft.finish(&FINISH)
         }],
-        "usage": chat::written_usage(said)
+        "usage": chat::written_usage(draft)
     }))
 }
 

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::test_calls::{asked, ended_well, read, to_complete};
+use crate::test_calls::{ended_well, format_of, read, to_complete};
 use crate::{ModeError, Operation, ResponseFormat, to_stream};
 
 const CHAT: Operation = Operation::CHAT_COMPLETIONS;
@@ -20,8 +20,8 @@ const UPSTREAMS: [&str; 9] = [
 ];
 
 fn bytes(upstream: &str, body: &Value, usage: bool) -> Vec<u8> {
-    let asked = ResponseFormat { upstream, ..asked(CHAT, usage) };
-    to_stream(&asked, body.to_string().as_bytes()).unwrap().concat()
+    let format = ResponseFormat { upstream, ..format_of(CHAT, usage) };
+    to_stream(&format, body.to_string().as_bytes()).unwrap().concat()
 }
 
 /// The chunks, without the end marker.

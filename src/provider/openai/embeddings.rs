@@ -78,13 +78,13 @@ fn pack(vector: &[f64]) -> Option<String> {
 }
 
 pub(crate) fn write(
-    asked: &ResponseFormat<'_>,
-    said: &AnswerDraft<'_>,
+    format: &ResponseFormat<'_>,
+    draft: &AnswerDraft<'_>,
 ) -> Result<Value, ModeError> {
     let mut data = vec![];
-    for (index, vector) in said.vectors(asked)?.iter().enumerate() {
-        let embedding = if asked.base64 {
-            let none = ModeError::NoVectors { operation: asked.operation.name() };
+    for (index, vector) in draft.vectors(format)?.iter().enumerate() {
+        let embedding = if format.base64 {
+            let none = ModeError::NoVectors { operation: format.operation.name() };
             Value::String(pack(vector).ok_or(none)?)
         } else {
             json!(vector)
@@ -94,10 +94,10 @@ pub(crate) fn write(
     Ok(json!({
         "object": "list",
         "data": data,
-        "model": said.model,
+        "model": draft.model,
         "usage": {
-            "prompt_tokens": said.usage.prompt_tokens,
-            "total_tokens": said.usage.total_tokens
+            "prompt_tokens": draft.usage.prompt_tokens,
+            "total_tokens": draft.usage.total_tokens
         }
     }))
 }
@@ -151,19 +151,19 @@ mod tests {
         assert_eq!(read(&json!({"error": {"message": "no"}})), None);
     }
 
-    fn asked() -> ResponseFormat<'static> {
-        ResponseFormat { base64: true, ..test_calls::asked(Operation::EMBEDDINGS, false) }
+    fn format_of() -> ResponseFormat<'static> {
+        ResponseFormat { base64: true, ..test_calls::format_of(Operation::EMBEDDINGS, false) }
     }
 
     #[test]
     fn vectors_are_base64_when_they_are_asked_for_so() {
         let answer = Answer { embeddings: vec![vec![1.0, -0.5], vec![]], ..Answer::default() };
-        let body = crate::write(&asked(), &answer, "").unwrap();
+        let body = crate::write(&format_of(), &answer, "").unwrap();
         let body: Value = serde_json::from_slice(&body).unwrap();
         assert_eq!(body["data"][0]["embedding"], "AACAPwAAAL8=");
         assert_eq!(body["data"][1]["embedding"], "");
         let wide = Answer { embeddings: vec![vec![1e300]], ..Answer::default() };
-        let error = crate::write(&asked(), &wide, "").unwrap_err();
+        let error = crate::write(&format_of(), &wide, "").unwrap_err();
         assert_eq!(error, ModeError::NoVectors { operation: "Embeddings" });
     }
 
@@ -176,7 +176,7 @@ mod tests {
             let widened = |vector: &Vec<f32>| vector.iter().map(|number| f64::from(*number)).collect();
             let embeddings: Vec<Vec<f64>> = vectors.iter().map(widened).collect();
             let answer = Answer { embeddings, ..Answer::default() };
-            let body = crate::write(&asked(), &answer, "").unwrap();
+            let body = crate::write(&format_of(), &answer, "").unwrap();
             let back = crate::read(Operation::EMBEDDINGS, None, &body).unwrap();
             prop_assert_eq!(back.embeddings, answer.embeddings);
         }

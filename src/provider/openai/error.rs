@@ -10,10 +10,10 @@ pub(crate) fn error(kind: &str, named: &str) -> Value {
 }
 
 /// The body of an error as this upstream sends it.
-pub(crate) fn natural(asked: &ErrorRequest<'_>, id: &str) -> Value {
-    let ErrorRequest { status, kind, message, .. } = *asked;
-    match asked.upstream {
-        "azure" => azure(asked),
+pub(crate) fn natural(error_request: &ErrorRequest<'_>, id: &str) -> Value {
+    let ErrorRequest { status, kind, message, .. } = *error_request;
+    match error_request.upstream {
+        "azure" => azure(error_request),
         "xai" => {
             let (code, usual) = xai(status);
             json!({ "code": kind.unwrap_or(code), "error": message.unwrap_or(usual) })
@@ -22,19 +22,19 @@ pub(crate) fn natural(asked: &ErrorRequest<'_>, id: &str) -> Value {
         "openrouter" => {
             json!({ "error": { "message": message.unwrap_or(openrouter(status)), "code": status } })
         }
-        "groq" => groq(asked),
+        "groq" => groq(error_request),
         "deepseek" => {
             let (usually, usual) = deepseek(status);
             let code = json!("invalid_request_error");
             shape(message.unwrap_or(usual), kind.unwrap_or(usually), code)
         }
         "together" => {
-            let mut body = openai(asked);
+            let mut body = openai(error_request);
             body["id"] = id.into();
             body
         }
         "fireworks" => fireworks(status, kind, message),
-        _ => openai(asked),
+        _ => openai(error_request),
     }
 }
 
@@ -112,15 +112,15 @@ const NAMED: [NamedError; 8] = [
     },
 ];
 
-fn openai(asked: &ErrorRequest<'_>) -> Value {
-    let named = asked.kind.and_then(|kind| NAMED.iter().find(|named| named.name == kind));
+fn openai(error_request: &ErrorRequest<'_>) -> Value {
+    let named = error_request.kind.and_then(|kind| NAMED.iter().find(|named| named.name == kind));
     if let Some(named) = named {
-        let message = asked.message.unwrap_or(named.usual);
+        let message = error_request.message.unwrap_or(named.usual);
         return json!({ "error": {
             "message": message, "type": named.kind, "param": named.param, "code": named.code
         } });
     }
-    let (kind, code, usual) = match asked.status {
+    let (kind, code, usual) = match error_request.status {
         401 => ("invalid_request_error", Some("invalid_api_key"), "Incorrect API key provided."),
         403 => {
             ("invalid_request_error", None, "You have insufficient permissions for this operation.")
@@ -139,29 +139,29 @@ fn openai(asked: &ErrorRequest<'_>) -> Value {
         500.. => ("server_error", None, "The server had an error while processing your request."),
         _ => ("invalid_request_error", None, "The request could not be processed."),
     };
-    shape(asked.message.unwrap_or(usual), asked.kind.unwrap_or(kind), code.into())
+    shape(error_request.message.unwrap_or(usual), error_request.kind.unwrap_or(kind), code.into())
 }
 
 /// Azure's gateway has its own errors; those of the model service itself have OpenAI's format.
-fn azure(asked: &ErrorRequest<'_>) -> Value {
+fn azure(error_request: &ErrorRequest<'_>) -> Value {
     let told = |code: &str, usual: &str| {
         json!({ "error": {
-        "code": asked.kind.unwrap_or(code), "message": asked.message.unwrap_or(usual)
+        "code": error_request.kind.unwrap_or(code), "message": error_request.message.unwrap_or(usual)
     } })
     };
-    match asked.status {
-        400 if asked.kind == Some("content_filter") => filtered(asked.message),
+    match error_request.status {
+        400 if error_request.kind == Some("content_filter") => filtered(error_request.message),
         401 => told("401", "Access denied due to invalid subscription key or wrong API endpoint."),
         403 => told("403", "Access denied due to the resource's network rules."),
         404 => told("DeploymentNotFound", "The API deployment for this resource does not exist."),
         429 => {
             let usual = "Requests have exceeded the call rate limit of your current pricing tier.";
-            match asked.retry_after_ms.map(|ms| ms.div_ceil(1000)) {
+            match error_request.retry_after_ms.map(|ms| ms.div_ceil(1000)) {
                 Some(wait) => told("429", &format!("{usual} Please retry after {wait} seconds.")),
                 None => told("429", &format!("{usual} Please retry later.")),
             }
         }
-        _ => openai(asked),
+        _ => openai(error_request),
     }
 }
 
@@ -241,11 +241,11 @@ fn openrouter(status: u16) -> &'static str {
     }
 }
 
-fn groq(asked: &ErrorRequest<'_>) -> Value {
-    if asked.kind.is_some_and(|kind| NAMED.iter().any(|named| named.name == kind)) {
-        return openai(asked);
+fn groq(error_request: &ErrorRequest<'_>) -> Value {
+    if error_request.kind.is_some_and(|kind| NAMED.iter().any(|named| named.name == kind)) {
+        return openai(error_request);
     }
-    let (kind, code, usual) = match asked.status {
+    let (kind, code, usual) = match error_request.status {
         401 => ("invalid_request_error", Some("invalid_api_key"), "Invalid API Key"),
         404 => ("invalid_request_error", Some("model_not_found"), "The model does not exist."),
         429 => ("requests", Some("rate_limit_exceeded"), "Rate limit reached."),
@@ -253,7 +253,8 @@ fn groq(asked: &ErrorRequest<'_>) -> Value {
         500.. => ("internal_server_error", None, "Internal Server Error"),
         _ => ("invalid_request_error", None, "The request is not valid."),
     };
-    let (message, kind) = (asked.message.unwrap_or(usual), asked.kind.unwrap_or(kind));
+    let (message, kind) =
+        (error_request.message.unwrap_or(usual), error_request.kind.unwrap_or(kind));
     let mut error = json!({ "message": message, "type": kind });
     if let Some(code) = code {
         error["code"] = code.into();

@@ -5,13 +5,13 @@ use crate::provider_row::ErrorRequest;
 use crate::provider_row::HeaderList;
 
 /// Adds the headers of a 429.
-pub(super) fn add_headers(asked: &ErrorRequest<'_>, headers: &mut HeaderList) {
-    let wait = asked.limit_wait();
-    let tokens = asked.kind == Some("tokens");
+pub(super) fn add_headers(error_request: &ErrorRequest<'_>, headers: &mut HeaderList) {
+    let wait = error_request.limit_wait();
+    let tokens = error_request.kind == Some("tokens");
     let (requests_left, tokens_left) = if tokens { (REQUESTS - 1, 0) } else { (0, TOKENS_LEFT) };
-    match asked.upstream {
+    match error_request.upstream {
         // An account without credit gets no time to retry.
-        _ if asked.kind == Some("insufficient_quota") => {}
+        _ if error_request.kind == Some("insufficient_quota") => {}
         "azure" => {
             headers.push(("x-ratelimit-remaining-requests", requests_left.to_string()));
             headers.push(("x-ratelimit-remaining-tokens", tokens_left.to_string()));
@@ -29,8 +29,8 @@ pub(super) fn add_headers(asked: &ErrorRequest<'_>, headers: &mut HeaderList) {
 }
 
 /// Adds the headers that say when to try again.
-pub(super) fn add_retry(asked: &ErrorRequest<'_>, wait: u64, headers: &mut HeaderList) {
-    if matches!(asked.upstream, "openai" | "azure") {
+pub(super) fn add_retry(error_request: &ErrorRequest<'_>, wait: u64, headers: &mut HeaderList) {
+    if matches!(error_request.upstream, "openai" | "azure") {
         headers.push(("retry-after-ms", wait.to_string()));
     }
     headers.push(("retry-after", wait.div_ceil(1000).to_string()));

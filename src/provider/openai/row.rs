@@ -60,7 +60,7 @@ static PROVIDER: ProviderRow = ProviderRow {
 /// The formats of OpenAI's errors and of its dialects'.
 pub(crate) const ERRORS: ErrorRow = ErrorRow {
     own: |error| error::error(error.kind, error.named),
-    natural: |asked| error::natural(asked, &asked.id("req_")),
+    natural: |error_request| error::natural(error_request, &error_request.id("req_")),
     identify,
     limit: limit::add_headers,
     retry: limit::add_retry,
@@ -133,12 +133,12 @@ fn target(seen: &RequestHead, operation: Operation) -> Option<String> {
     Some(unversioned(seen.path).to_owned())
 }
 
-fn identify(asked: &ErrorRequest<'_>, headers: &mut HeaderList) {
-    if asked.upstream == "azure" && asked.provider == Provider::OPEN_AI {
-        headers.push(("apim-request-id", asked.uuid()));
+fn identify(error_request: &ErrorRequest<'_>, headers: &mut HeaderList) {
+    if error_request.upstream == "azure" && error_request.provider == Provider::OPEN_AI {
+        headers.push(("apim-request-id", error_request.uuid()));
         headers.push(("x-ms-region", "East US".to_owned()));
-        headers.push(("x-request-id", asked.uuid()));
+        headers.push(("x-request-id", error_request.uuid()));
     } else {
-        headers.push(("x-request-id", asked.id("req_")));
+        headers.push(("x-request-id", error_request.id("req_")));
     }
 }

@@ -8,7 +8,7 @@ use crate::stream_error::plain_error;
 
 /// The event for an error in a stream.
 pub(crate) fn stream_error(error: &StreamError<'_>) -> EventFrame {
-    if error.asked.upstream == "openrouter" { openrouter_error(error) } else { plain_error(error) }
+    if error.format.upstream == "openrouter" { openrouter_error(error) } else { plain_error(error) }
 }
 
 /// OpenRouter's error is a normal chunk with an additional `error`.
@@ -18,7 +18,7 @@ fn openrouter_error(error: &StreamError<'_>) -> EventFrame {
         "id": "gen-error",
         "object": "chat.completion.chunk",
         "created": 0,
-        "model": error.asked.model,
+        "model": error.format.model,
         "error": { "code": error.status, "message": error.message },
         "choices": [choice]
     }))

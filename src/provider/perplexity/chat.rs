@@ -71,7 +71,7 @@ fn keep_what_is_new(chunk: &mut Map<String, Value>) {
 
 /// The chunks in the format of OpenAI's chat. The first and the last have the search results; the
 /// last also has the usage and the whole text.
-fn split(asked: &ResponseFormat<'_>, mut body: ObjectView) -> Option<Vec<EventFrame>> {
+fn split(format: &ResponseFormat<'_>, mut body: ObjectView) -> Option<Vec<EventFrame>> {
     let usage = body.shift_remove("usage");
     let searched: Vec<(String, Value)> = SEARCHED
         .iter()
@@ -82,7 +82,7 @@ fn split(asked: &ResponseFormat<'_>, mut body: ObjectView) -> Option<Vec<EventFr
         choice.shift_remove("delta");
         messages.push((choice.get("index").cloned(), choice.get("message").cloned()));
     }
-    let mut frames = chat::split(asked, body)?;
+    let mut frames = chat::split(format, body)?;
     let is_last = |frame: &EventFrame| frame.data.is_some();
     let last = frames.iter().rposition(is_last).and_then(|at| frames.get_mut(at))?;
     let Some(Value::Object(chunk)) = &mut last.data else { return None };

@@ -10,8 +10,8 @@ pub(super) fn body(message: &str, kind: &str, status: u16) -> Value {
 }
 
 /// The body of an error as Perplexity sends it.
-pub(super) fn natural(asked: &ErrorRequest<'_>) -> Value {
-    let (kind, usual) = match asked.status {
+pub(super) fn natural(error_request: &ErrorRequest<'_>) -> Value {
+    let (kind, usual) = match error_request.status {
         401 => ("invalid_api_key", "Invalid API key provided."),
         403 => ("forbidden", "This API key has no access to the requested resource."),
         404 => ("not_found", "Not Found"),
@@ -22,6 +22,7 @@ pub(super) fn natural(asked: &ErrorRequest<'_>) -> Value {
         500.. => ("internal_error", "Internal server error."),
         _ => ("invalid_request", "The request is not valid."),
     };
-    let (message, kind) = (asked.message.unwrap_or(usual), asked.kind.unwrap_or(kind));
-    body(message, kind, asked.status)
+    let (message, kind) =
+        (error_request.message.unwrap_or(usual), error_request.kind.unwrap_or(kind));
+    body(message, kind, error_request.status)
 }

@@ -3,12 +3,12 @@ use serde_json::{Value, json};
 use super::*;
 use crate::{Operation, ResponseFormat, test_calls};
 
-fn told(asked: &ResponseFormat<'_>, status: u16, kind: Option<&str>, message: &str) -> EventFrame {
-    stream_error(&StreamError { asked, status, kind, message, place: 7 })
+fn told(format: &ResponseFormat<'_>, status: u16, kind: Option<&str>, message: &str) -> EventFrame {
+    stream_error(&StreamError { format, status, kind, message, place: 7 })
 }
 
 fn event(operation: Operation, kind: Option<&str>) -> EventFrame {
-    told(&test_calls::asked(operation, false), 429, kind, "slow down")
+    told(&test_calls::format_of(operation, false), 429, kind, "slow down")
 }
 
 fn data(operation: Operation) -> Value {
@@ -49,18 +49,18 @@ fn the_word_given_is_told_where_the_event_has_a_place_for_one() {
 
 #[test]
 fn coheres_first_version_ends_its_stream_with_the_error() {
-    let mut asked = test_calls::asked(Operation::COHERE_CHAT, false);
-    asked.target = Some("/v1/chat");
-    let data = told(&asked, 500, None, "gone").data.unwrap();
+    let mut format = test_calls::format_of(Operation::COHERE_CHAT, false);
+    format.target = Some("/v1/chat");
+    let data = told(&format, 500, None, "gone").data.unwrap();
     assert_eq!((&data["event_type"], &data["is_finished"]), (&json!("stream-end"), &json!(true)));
     assert_eq!((&data["finish_reason"], &data["error"]), (&json!("ERROR"), &json!("gone")));
 }
 
 #[test]
 fn openrouter_tells_of_it_beside_a_choice() {
-    let mut asked = test_calls::asked(Operation::CHAT_COMPLETIONS, false);
-    asked.upstream = "openrouter";
-    let data = told(&asked, 502, None, "gone").data.unwrap();
+    let mut format = test_calls::format_of(Operation::CHAT_COMPLETIONS, false);
+    format.upstream = "openrouter";
+    let data = told(&format, 502, None, "gone").data.unwrap();
     assert_eq!(data["error"], json!({"code": 502, "message": "gone"}));
     assert_eq!(data["choices"][0]["finish_reason"], "error");
 }

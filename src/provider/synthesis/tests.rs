@@ -18,7 +18,7 @@ const PARTS: [AnswerPart<'static>; 5] = [
 fn bytes(operation: Operation, spoken: &SynthesizedEvents) -> Vec<u8> {
     let frames: Vec<EventFrame> =
         spoken.content.iter().map(|(_, frame)| frame).chain(&spoken.ending).cloned().collect();
-    test_calls::asked(operation, true).framing.write(&frames).concat()
+    test_calls::format_of(operation, true).framing.write(&frames).concat()
 }
 
 /// The data of a frame; for a Bedrock model, its own JSON, decoded from base64.
@@ -42,10 +42,10 @@ fn the_stream_reads_as_the_whole_does_whatever_is_asked() {
     let rest = Answer { finish_reason: Some("tool_calls".into()), ..Answer::default() };
     let mut said = 0;
     for operation in operations() {
-        let asked = test_calls::asked(operation, true);
-        let Ok(spoken) = synthesize(&asked, &PARTS, &rest, "seed") else { continue };
+        let format = test_calls::format_of(operation, true);
+        let Ok(spoken) = synthesize(&format, &PARTS, &rest, "seed") else { continue };
         let stream = bytes(operation, &spoken);
-        let whole = super::super::write(&asked, &whole(&PARTS, &rest), "seed").unwrap();
+        let whole = super::super::write(&format, &whole(&PARTS, &rest), "seed").unwrap();
         let (streamed, complete) = (
             test_calls::read(operation, true, &stream),
             test_calls::read(operation, false, &whole),
@@ -69,12 +69,12 @@ fn the_stream_reads_as_the_whole_does_whatever_is_asked() {
 fn a_stream_that_an_error_ends_is_never_taken_for_a_whole_one() {
     let parts = [AnswerPart::Text("Well, "), AnswerPart::Text("no")];
     for operation in operations() {
-        let asked = test_calls::asked(operation, true);
-        let spoken = synthesize(&asked, &parts, &Answer::default(), "seed").unwrap();
+        let format = test_calls::format_of(operation, true);
+        let spoken = synthesize(&format, &parts, &Answer::default(), "seed").unwrap();
         let whole = bytes(operation, &spoken);
         assert_eq!(test_calls::read(operation, true, &whole).unwrap().content, "Well, no");
         let told =
-            StreamError { asked: &asked, status: 503, kind: None, message: "gone", place: 0 };
+            StreamError { format: &format, status: 503, kind: None, message: "gone", place: 0 };
         let error = super::super::stream_error(&told);
         let failed = SynthesizedEvents { content: spoken.content, ending: vec![error] };
         let stream = bytes(operation, &failed);
@@ -88,8 +88,8 @@ fn a_stream_that_an_error_ends_is_never_taken_for_a_whole_one() {
 #[test]
 fn each_part_of_chat_and_messages_is_an_event_of_its_own_and_known_by_it() {
     for operation in [Operation::CHAT_COMPLETIONS, Operation::MESSAGES] {
-        let asked = test_calls::asked(operation, true);
-        let spoken = synthesize(&asked, &PARTS, &Answer::default(), "seed").unwrap();
+        let format = test_calls::format_of(operation, true);
+        let spoken = synthesize(&format, &PARTS, &Answer::default(), "seed").unwrap();
         let told: Vec<usize> = spoken.content.iter().filter_map(|(part, _)| *part).collect();
         assert!(told.is_sorted(), "{told:?}");
         let events = |part: usize| -> String {
@@ -114,8 +114,8 @@ fn text_that_comes_behind_a_call_is_said_before_it() {
         AnswerPart::Text("late"),
         AnswerPart::Text(""),
     ];
-    let asked = test_calls::asked(Operation::CHAT_COMPLETIONS, false);
-    let spoken = synthesize(&asked, &parts, &Answer::default(), "seed").unwrap();
+    let format = test_calls::format_of(Operation::CHAT_COMPLETIONS, false);
+    let spoken = synthesize(&format, &parts, &Answer::default(), "seed").unwrap();
     let stream = bytes(Operation::CHAT_COMPLETIONS, &spoken);
     let answer = test_calls::read(Operation::CHAT_COMPLETIONS, true, &stream).unwrap();
     assert_eq!((answer.content.as_str(), answer.tool_calls[0].name.as_str()), ("late", "now"));
@@ -126,8 +126,8 @@ fn text_that_comes_behind_a_call_is_said_before_it() {
 
 #[test]
 fn an_answer_without_parts_is_all_ending() {
-    let asked = test_calls::asked(Operation::MESSAGES, false);
-    let spoken = synthesize(&asked, &[], &Answer::default(), "seed").unwrap();
+    let format = test_calls::format_of(Operation::MESSAGES, false);
+    let spoken = synthesize(&format, &[], &Answer::default(), "seed").unwrap();
     assert!(spoken.content.is_empty() && !spoken.ending.is_empty());
     let stream = bytes(Operation::MESSAGES, &spoken);
     let answer = test_calls::read(Operation::MESSAGES, true, &stream).unwrap();
@@ -139,7 +139,7 @@ fn arguments_that_are_no_json_are_streamed_as_they_are() {
     let parts = [AnswerPart::Call { id: "c", name: "f", arguments: "{\"a\": " }];
     for operation in [Operation::CHAT_COMPLETIONS, Operation::MESSAGES] {
         let spoken =
-            synthesize(&test_calls::asked(operation, false), &parts, &Answer::default(), "s");
+            synthesize(&test_calls::format_of(operation, false), &parts, &Answer::default(), "s");
         let stream = bytes(operation, &spoken.unwrap());
         let call = &test_calls::read(operation, true, &stream).unwrap().tool_calls[0];
         assert_eq!(call.arguments, json!({"_raw": "{\"a\": "}), "{operation:?}");
@@ -160,8 +160,8 @@ proptest! {
         let mut parts: Vec<AnswerPart<'_>> = texts.iter().map(|text| AnswerPart::Text(text)).collect();
         parts.push(AnswerPart::Call { id: "id", name: &name, arguments: &arguments });
         for operation in [Operation::CHAT_COMPLETIONS, Operation::MESSAGES] {
-            let asked = test_calls::asked(operation, true);
-            let spoken = synthesize(&asked, &parts, &Answer::default(), "seed").unwrap();
+            let format = test_calls::format_of(operation, true);
+            let spoken = synthesize(&format, &parts, &Answer::default(), "seed").unwrap();
             let stream = bytes(operation, &spoken);
             let answer = test_calls::read(operation, true, &stream).unwrap();
             prop_assert_eq!(&answer.content, &texts.concat());
@@ -174,8 +174,8 @@ proptest! {
     #[test]
     fn marks_of_nobody_stay_as_they_are(text in "[\u{f8f0}\u{f8f1}0-9{}\": ]{0,12}") {
         let answer = Answer { model: Some(text.clone()), ..Answer::default() };
-        let asked = test_calls::asked(Operation::CHAT_COMPLETIONS, false);
-        let spoken = synthesize(&asked, &[], &answer, "seed").unwrap();
+        let format = test_calls::format_of(Operation::CHAT_COMPLETIONS, false);
+        let spoken = synthesize(&format, &[], &answer, "seed").unwrap();
         prop_assert_eq!(&spoken.ending[0].data.as_ref().unwrap()["model"], &Value::from(text));
     }
 }

@@ -63,12 +63,12 @@ fn vector<D: JsonView>(item: &D) -> Option<Vec<f64>> {
     (embedding.string().is_none() || (0.9..1.1).contains(&length)).then_some(vector)
 }
 
-fn write(asked: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Result<Value, ModeError> {
-    if asked.target.is_some_and(|path| path.ends_with("/contextualizedembeddings")) {
-        return Err(ModeError::NotFromWords { operation: asked.operation.name() });
+fn write(format: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Result<Value, ModeError> {
+    if format.target.is_some_and(|path| path.ends_with("/contextualizedembeddings")) {
+        return Err(ModeError::NotFromWords { operation: format.operation.name() });
     }
-    let mut body = embeddings::write(asked, said)?;
-    body["usage"] = json!({ "total_tokens": said.usage.total_tokens });
+    let mut body = embeddings::write(format, draft)?;
+    body["usage"] = json!({ "total_tokens": draft.usage.total_tokens });
     Ok(body)
 }
 
@@ -80,7 +80,7 @@ mod tests {
 
     const EMBED: Operation = Operation::VOYAGE_EMBED;
 
-    fn said(body: &Value) -> Answer {
+    fn draft(body: &Value) -> Answer {
         read(EMBED, false, body.to_string().as_bytes()).unwrap()
     }
 
@@ -88,7 +88,7 @@ mod tests {
     fn all_tokens_are_the_inputs() {
         let body = json!({ "object": "list", "model": "voyage-3.5", "usage": { "total_tokens": 6 },
             "data": [{ "object": "embedding", "embedding": [0.6, 0.8], "index": 0 }] });
-        let answer = said(&body);
+        let answer = draft(&body);
         assert_eq!(answer.embeddings, [[0.6, 0.8]]);
         let usage = answer.usage.unwrap();
         assert_eq!((usage.prompt_tokens, usage.total_tokens, usage.completion_tokens), (6, 6, 0));
@@ -100,8 +100,8 @@ mod tests {
     fn vectors_in_base64_are_read_where_they_are_numbers_with_a_fraction() {
         let item = |packed: &str| json!({ "data": [{ "embedding": packed, "index": 0 }] });
         // 0.5 and -0.5, each twice, four bytes each; and eight whole numbers, a byte each.
-        assert_eq!(said(&item("AAAAPwAAAD8AAAC/AAAAvw==")).embeddings, [[0.5, 0.5, -0.5, -0.5]]);
-        assert!(said(&item("AQIDBAUGBwg=")).embeddings.is_empty());
+        assert_eq!(draft(&item("AAAAPwAAAD8AAAC/AAAAvw==")).embeddings, [[0.5, 0.5, -0.5, -0.5]]);
+        assert!(draft(&item("AQIDBAUGBwg=")).embeddings.is_empty());
     }
 
     #[test]
@@ -111,7 +111,7 @@ mod tests {
             { "object": "list", "data": [item(1.0), item(2.0)], "index": 0 },
             { "object": "list", "data": [item(3.0)], "index": 1 }],
             "usage": { "total_tokens": 9 } });
-        assert_eq!(said(&body).embeddings, [[1.0], [2.0], [3.0]]);
+        assert_eq!(draft(&body).embeddings, [[1.0], [2.0], [3.0]]);
     }
 
     #[test]
@@ -122,8 +122,8 @@ mod tests {
         let answer =
             Answer { model, usage, embeddings: vec![vec![0.6, -0.8]], ..Answer::default() };
         for base64 in [false, true] {
-            let asked = ResponseFormat { base64, ..test_calls::asked(EMBED, false) };
-            let body = write(&asked, &answer, "seed").unwrap();
+            let format = ResponseFormat { base64, ..test_calls::format_of(EMBED, false) };
+            let body = write(&format, &answer, "seed").unwrap();
             let read = read(EMBED, false, &body).unwrap();
             assert_eq!((read.usage, &read.model), (answer.usage, &answer.model));
             assert!((read.embeddings[0][1] + 0.8).abs() < 1e-6);

@@ -61,8 +61,8 @@ fn reranks(model: &str) -> bool {
 }
 
 /// The body of an error as Voyage sends it.
-fn natural(asked: &ErrorRequest<'_>) -> Value {
-    let usual = match asked.status {
+fn natural(error_request: &ErrorRequest<'_>) -> Value {
+    let usual = match error_request.status {
         401 => "Provided API key is invalid.",
         403 => "This API key has no access to the requested resource.",
         404 => "Not Found",
@@ -70,7 +70,7 @@ fn natural(asked: &ErrorRequest<'_>) -> Value {
         500.. => "The server had an error while processing the request.",
         _ => "The request body is not valid.",
     };
-    json!({ "detail": asked.message.unwrap_or(usual) })
+    json!({ "detail": error_request.message.unwrap_or(usual) })
 }
 
 #[cfg(test)]

@@ -238,5 +238,5 @@ fn stream(call: &Call<'_>, format: &ResponseFormat<'_>, seed: &str) -> Result<Ve
 fn error(failure: &ScriptFailure, format: &ResponseFormat<'_>, place: u64) -> EventFrame {
     let ScriptFailure { status, kind, message, .. } = failure;
     let (status, kind) = (*status, kind.as_deref());
-    loomrec_provider::stream_error(&StreamError { asked: format, status, kind, message, place })
+    loomrec_provider::stream_error(&StreamError { format, status, kind, message, place })
 }

@@ -180,7 +180,7 @@ fn a_malformed_stream_breaks_at_an_event_that_the_roll_says() {
     let text = malformed::MALFORMED;
     for framing in FRAMINGS {
         for (roll, whole) in [(0.0, 0), (0.3, 1), (0.99, 3)] {
-            let call = asked(operation(framing), "", framing);
+            let call = format_of(operation(framing), "", framing);
             let made =
                 BodyTransform::new(&Fault::Malformed, &call, Some(framing), None, roll).unwrap();
             let (steps, struck) = run(made, &chunks(framing, &data()));

@@ -243,12 +243,12 @@ fn claude_on_vertex_is_answered_in_both_modes() {
             body_stream: None,
         });
         assert_eq!((call.operation, call.streamed), (Operation::MESSAGES, streamed));
-        let asked = ResponseFormat::of(&call, "vertex", "", body);
-        let whole = write(&asked, &answer, "seed").unwrap();
+        let format = ResponseFormat::of(&call, "vertex", "", body);
+        let whole = write(&format, &answer, "seed").unwrap();
         let read_whole = read(Operation::MESSAGES, None, &whole).unwrap();
         assert_eq!(read_whole.content, "Salut.");
         assert_eq!(read_whole.model.as_deref(), Some("claude-sonnet-4@20250514"));
-        let events = crate::to_stream(&asked, &whole).unwrap().concat();
-        assert_eq!(read(Operation::MESSAGES, Some(asked.framing), &events), Some(read_whole));
+        let events = crate::to_stream(&format, &whole).unwrap().concat();
+        assert_eq!(read(Operation::MESSAGES, Some(format.framing), &events), Some(read_whole));
     }
 }

@@ -7,21 +7,21 @@ use crate::answer_draft::AnswerDraft;
 use crate::answer_form::ModeError;
 use crate::operation::ResponseFormat;
 
-pub(super) fn write(_: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Result<Value, ModeError> {
+pub(super) fn write(_: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Result<Value, ModeError> {
     let mut content = vec![];
-    if said.has_text() {
-        content.push(json!({ "type": "text", "text": said.answer.content }));
+    if draft.has_text() {
+        content.push(json!({ "type": "text", "text": draft.answer.content }));
     }
-    for (place, call) in said.calls.iter().enumerate() {
+    for (place, call) in draft.calls.iter().enumerate() {
         content.push(json!({
             "type": "tool_use",
-            "id": said.call_id("toolu_", place, call),
+            "id": draft.call_id("toolu_", place, call),
             "name": call.name,
             "input": call.arguments
         }));
     }
     // Anthropic does not include cached input in the input tokens.
-    let usage = said.usage;
+    let usage = draft.usage;
     let (plain, cached, written) = usage.input_parts();
     let mut counts = json!({
         "input_tokens": plain,
@@ -33,12 +33,12 @@ pub(super) fn write(_: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Result<Va
         counts["output_tokens_details"] = json!({ "thinking_tokens": usage.reasoning_tokens });
     }
     Ok(json!({
-        "id": said.id("msg_"),
+        "id": draft.id("msg_"),
         "type": "message",
         "role": "assistant",
-        "model": said.model,
+        "model": draft.model,
         "content": content,
-        "stop_reason": said.finish(&FINISH),
+        "stop_reason": draft.finish(&FINISH),
         "stop_sequence": null,
         "usage": counts
     }))

@@ -220,9 +220,9 @@ fn vectors_are_read_in_titans_and_coheres_shape() {
 }
 
 fn written(model: Option<&str>, answer: &Answer) -> Result<Answer, ModeError> {
-    let asked = ResponseFormat { model, ..test_calls::asked(INVOKE, false) };
-    let body = crate::write(&asked, answer, "seed")?;
-    let stream = crate::to_stream(&asked, &body).map(|chunks| chunks.concat());
+    let format = ResponseFormat { model, ..test_calls::format_of(INVOKE, false) };
+    let body = crate::write(&format, answer, "seed")?;
+    let stream = crate::to_stream(&format, &body).map(|chunks| chunks.concat());
     let whole = test_calls::read(INVOKE, false, &body).unwrap();
     if answer.embeddings.is_empty() {
         let mut streamed = test_calls::read(INVOKE, true, &stream.unwrap()).unwrap();
@@ -326,8 +326,8 @@ fn models_that_do_not_stream_are_written_complete() {
     for (model, ended) in
         [("ai21.j2-mid-v1", "length"), ("cohere.command-light-text-v14", "MAX_TOKENS")]
     {
-        let asked = ResponseFormat { model: Some(model), ..test_calls::asked(INVOKE, false) };
-        let body = crate::write(&asked, &said, "seed").unwrap();
+        let format = ResponseFormat { model: Some(model), ..test_calls::format_of(INVOKE, false) };
+        let body = crate::write(&format, &said, "seed").unwrap();
         let answer = test_calls::read(INVOKE, false, &body).unwrap();
         let told = (answer.content.as_str(), answer.finish_reason.as_deref());
         assert_eq!(told, ("Hi", Some(ended)), "{model}");

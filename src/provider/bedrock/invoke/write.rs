@@ -15,35 +15,35 @@ type Written = Result<Value, ModeError>;
 
 /// Writes the answer in the format of the requested model. The request names the model's id, an
 /// inference profile, or an ARN that contains either.
-pub(super) fn write(asked: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Written {
-    let of = |family: &str| asked.model.is_some_and(|model| model.contains(family));
+pub(super) fn write(format: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Written {
+    let of = |family: &str| format.model.is_some_and(|model| model.contains(family));
     match () {
-        () if of("anthropic.") => with(messages::ROW.write, asked, said),
+        () if of("anthropic.") => with(messages::ROW.write, format, draft),
         () if of("amazon.nova") => {
-            let mut body = with(converse::ROW.write, asked, said)?;
+            let mut body = with(converse::ROW.write, format, draft)?;
             // Nova's own answer has no times.
             remove(&mut body, &["metrics"]);
             Ok(body)
         }
         () if of("openai.") || of("qwen.") || of("deepseek.v") => {
-            with(chat::ROW.write, asked, said)
+            with(chat::ROW.write, format, draft)
         }
-        () if of("mistral.") => mistral(asked, said),
+        () if of("mistral.") => mistral(format, draft),
         () if of("ai21.jamba") => {
-            let mut body = with(chat::ROW.write, asked, said)?;
+            let mut body = with(chat::ROW.write, format, draft)?;
             remove(&mut body, &["object", "created"]);
             Ok(body)
         }
-        () if of("cohere.command-r") || of("cohere.command-a") => command_r(asked, said),
-        () if of("amazon.titan-embed") => titan_vector(asked, said),
+        () if of("cohere.command-r") || of("cohere.command-a") => command_r(format, draft),
+        () if of("amazon.titan-embed") => titan_vector(format, draft),
         () if of("cohere.embed") => Ok(json!({
-            "id": said.id(""),
+            "id": draft.id(""),
             "texts": [],
-            "embeddings": said.vectors(asked)?,
+            "embeddings": draft.vectors(format)?,
             "response_type": "embeddings_floats"
         })),
-        () if said.calls.is_empty() => text(asked, said),
-        () if text(asked, said).is_ok() => Err(no_calls(asked)),
+        () if draft.calls.is_empty() => text(format, draft),
+        () if text(format, draft).is_ok() => Err(no_calls(format)),
         () => Err(UNKNOWN),
     }
 }
@@ -51,17 +51,17 @@ pub(super) fn write(asked: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Writt
 const UNKNOWN: ModeError =
     ModeError::NotFromWords { operation: "a Bedrock model whose own shape is not known" };
 
-fn no_calls(asked: &ResponseFormat<'_>) -> ModeError {
-    ModeError::NoPlace { operation: asked.operation.name(), what: "tool calls" }
+fn no_calls(format: &ResponseFormat<'_>) -> ModeError {
+    ModeError::NoPlace { operation: format.operation.name(), what: "tool calls" }
 }
 
 /// Writes with the writer of another operation.
 fn with(
     write: Option<fn(&ResponseFormat<'_>, &AnswerDraft<'_>) -> Written>,
-    asked: &ResponseFormat<'_>,
-    said: &AnswerDraft<'_>,
+    format: &ResponseFormat<'_>,
+    draft: &AnswerDraft<'_>,
 ) -> Written {
-    write.ok_or(UNKNOWN)?(asked, said)
+    write.ok_or(UNKNOWN)?(format, draft)
 }
 
 fn remove(body: &mut Value, names: &[&str]) {
@@ -74,19 +74,19 @@ fn remove(body: &mut Value, names: &[&str]) {
 
 /// Mistral's first models continue a text. The large ones, and some of the generation after them,
 /// chat in a format close to OpenAI's. All later ones use OpenAI's own.
-fn mistral(asked: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Written {
-    let of = |name: &str| asked.model.is_some_and(|model| model.contains(name));
+fn mistral(format: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Written {
+    let of = |name: &str| format.model.is_some_and(|model| model.contains(name));
     let first = of("mistral-7b") || of("mixtral") || of("mistral-small-2402");
     let large = of("mistral-large-2402");
-    if first || (large && said.calls.is_empty()) {
-        if !said.calls.is_empty() {
-            return Err(no_calls(asked));
+    if first || (large && draft.calls.is_empty()) {
+        if !draft.calls.is_empty() {
+            return Err(no_calls(format));
         }
         let output =
-            json!({ "text": said.answer.content, "stop_reason": said.finish(&openai::FINISH) });
+            json!({ "text": draft.answer.content, "stop_reason": draft.finish(&openai::FINISH) });
         return Ok(json!({ "outputs": [output] }));
     }
-    let mut body = with(chat::ROW.write, asked, said)?;
+    let mut body = with(chat::ROW.write, format, draft)?;
     if !large && !of("mistral-large-2407") {
         return Ok(body);
     }
@@ -96,7 +96,7 @@ fn mistral(asked: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Written {
             "index": choice["index"],
             "message": {
                 "role": "assistant",
-                "content": said.answer.content,
+                "content": draft.answer.content,
                 "tool_calls": choice["message"].get("tool_calls").cloned().unwrap_or(json!([]))
             },
             "stop_reason": choice["finish_reason"]
@@ -106,26 +106,26 @@ fn mistral(asked: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Written {
 }
 
 /// Command R answers like the first version of Cohere's chat, but without counts.
-fn command_r(asked: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Written {
-    let first = ResponseFormat { target: Some("/v1/chat"), ..*asked };
-    let mut body = with(cohere::ROW.write, &first, said)?;
+fn command_r(format: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Written {
+    let first = ResponseFormat { target: Some("/v1/chat"), ..*format };
+    let mut body = with(cohere::ROW.write, &first, draft)?;
     remove(&mut body, &["meta"]);
     Ok(body)
 }
 
-fn titan_vector(asked: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Written {
-    let operation = asked.operation.name();
-    let [only] = said.vectors(asked)? else {
+fn titan_vector(format: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Written {
+    let operation = format.operation.name();
+    let [only] = draft.vectors(format)? else {
         return Err(ModeError::NoPlace { operation, what: "further vectors" });
     };
-    Ok(json!({ "embedding": only, "inputTextTokenCount": said.usage.prompt_tokens }))
+    Ok(json!({ "embedding": only, "inputTextTokenCount": draft.usage.prompt_tokens }))
 }
 
 /// Writes for the models that only continue a text.
-fn text(asked: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Written {
-    let of = |family: &str| asked.model.is_some_and(|model| model.contains(family));
-    let (text, usage) = (&said.answer.content, said.usage);
-    let ended = said.finish(&openai::FINISH);
+fn text(format: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Written {
+    let of = |family: &str| format.model.is_some_and(|model| model.contains(family));
+    let (text, usage) = (&draft.answer.content, draft.usage);
+    let ended = draft.finish(&openai::FINISH);
     let cut = ended == "length";
     Ok(match () {
         () if of("meta.llama") => json!({
@@ -146,9 +146,9 @@ fn text(asked: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Written {
             json!({ "choices": [{ "text": text, "stop_reason": ended }] })
         }
         () if of("cohere.command-") => json!({
-            "id": said.id(""),
+            "id": draft.id(""),
             "generations": [{
-                "id": said.id_at("", 1),
+                "id": draft.id_at("", 1),
                 "text": text,
                 "finish_reason": if cut { "MAX_TOKENS" } else { "COMPLETE" }
             }],

@@ -4,7 +4,7 @@ use serde_json::json;
 use super::*;
 use crate::answer_form::ModeError;
 use crate::operation::ResponseFormat;
-use crate::test_calls::{asked, read, to_complete, to_stream};
+use crate::test_calls::{format_of, read, to_complete, to_stream};
 use crate::{Operation, TokenUsage, write};
 
 const CHAT: Operation = Operation::COHERE_CHAT;
@@ -247,8 +247,11 @@ fn first_body() -> Value {
 
 #[test]
 fn an_answer_of_the_first_version_survives_when_it_goes_both_ways() {
-    let first =
-        ResponseFormat { framing: Framing::Lines, target: Some("/v1/chat"), ..asked(CHAT, false) };
+    let first = ResponseFormat {
+        framing: Framing::Lines,
+        target: Some("/v1/chat"),
+        ..format_of(CHAT, false)
+    };
     let body = first_body().to_string();
     let lines = crate::to_stream(&first, body.as_bytes()).unwrap().concat();
     let text = std::str::from_utf8(&lines).unwrap();
@@ -300,11 +303,12 @@ fn words_are_written_as_the_first_version_has_them_when_it_is_asked_for() {
         }),
         ..Answer::default()
     };
-    let first = ResponseFormat { target: Some("/v1/chat"), ..asked(CHAT, false) };
+    let first = ResponseFormat { target: Some("/v1/chat"), ..format_of(CHAT, false) };
     let body = write(&first, &answer, "seed").unwrap();
     let expected = Answer { finish_reason: Some("COMPLETE".to_owned()), ..answer.clone() };
     assert_eq!(read(CHAT, false, &body), Some(expected));
-    let second = read(CHAT, false, &write(&asked(CHAT, false), &answer, "seed").unwrap()).unwrap();
+    let second =
+        read(CHAT, false, &write(&format_of(CHAT, false), &answer, "seed").unwrap()).unwrap();
     assert_eq!(second.finish_reason.as_deref(), Some("TOOL_CALL"));
     assert!(second.tool_calls[0].id.starts_with("f_"), "{second:?}");
 }

@@ -9,59 +9,59 @@ use crate::cohere::{counts, is_first};
 use crate::operation::ResponseFormat;
 
 pub(super) fn write(
-    asked: &ResponseFormat<'_>,
-    said: &AnswerDraft<'_>,
+    format: &ResponseFormat<'_>,
+    draft: &AnswerDraft<'_>,
 ) -> Result<Value, ModeError> {
-    if is_first(asked) { Ok(first(said)) } else { Ok(second(said)) }
+    if is_first(format) { Ok(first(draft)) } else { Ok(second(draft)) }
 }
 
-fn second(said: &AnswerDraft<'_>) -> Value {
+fn second(draft: &AnswerDraft<'_>) -> Value {
     let mut message = json!({ "role": "assistant" });
-    if said.has_text() {
-        message["content"] = json!([{ "type": "text", "text": said.answer.content }]);
+    if draft.has_text() {
+        message["content"] = json!([{ "type": "text", "text": draft.answer.content }]);
     }
-    if !said.calls.is_empty() {
-        let calls = said.calls.iter().enumerate().map(|(place, call)| {
+    if !draft.calls.is_empty() {
+        let calls = draft.calls.iter().enumerate().map(|(place, call)| {
             json!({
-                "id": said.call_id(&format!("{}_", call.name), place, call),
+                "id": draft.call_id(&format!("{}_", call.name), place, call),
                 "type": "function",
                 "function": { "name": call.name, "arguments": arguments_text(call) }
             })
         });
         message["tool_calls"] = calls.collect();
     }
-    let mut usage = counts(said.usage);
-    usage["cached_tokens"] = said.usage.cached_tokens.into();
+    let mut usage = counts(draft.usage);
+    usage["cached_tokens"] = draft.usage.cached_tokens.into();
     json!({
-        "id": said.id(""),
+        "id": draft.id(""),
         "message": message,
-        "finish_reason": said.finish(&FINISH),
+        "finish_reason": draft.finish(&FINISH),
         "usage": usage
     })
 }
 
-fn first(said: &AnswerDraft<'_>) -> Value {
-    let finish = match said.finish(&FINISH) {
+fn first(draft: &AnswerDraft<'_>) -> Value {
+    let finish = match draft.finish(&FINISH) {
         // The first version has no finish reason for tool calls.
         "TOOL_CALL" => "COMPLETE",
         other => other,
     };
     let mut body = json!({
-        "response_id": said.id(""),
-        "generation_id": said.id_at("", 1),
-        "text": said.answer.content,
+        "response_id": draft.id(""),
+        "generation_id": draft.id_at("", 1),
+        "text": draft.answer.content,
         "chat_history": [],
         "finish_reason": finish
     });
-    if !said.calls.is_empty() {
+    if !draft.calls.is_empty() {
         // The first version's calls have no id.
-        let calls = said.calls.iter();
+        let calls = draft.calls.iter();
         body["tool_calls"] =
             calls.map(|call| json!({ "name": call.name, "parameters": call.arguments })).collect();
     }
-    let mut meta = counts(said.usage);
+    let mut meta = counts(draft.usage);
     meta["api_version"] = json!({ "version": "1" });
-    meta["cached_tokens"] = said.usage.cached_tokens.into();
+    meta["cached_tokens"] = draft.usage.cached_tokens.into();
     body["meta"] = meta;
     body
 }

@@ -10,13 +10,13 @@ use crate::{Operation, read, test_calls, to_complete, to_stream};
 const GENERATE: Operation = Operation::GENERATE_CONTENT;
 
 fn streamed(framing: Framing, body: &Value) -> Vec<u8> {
-    let asked = ResponseFormat { framing, ..test_calls::asked(GENERATE, true) };
-    to_stream(&asked, body.to_string().as_bytes()).unwrap().concat()
+    let format = ResponseFormat { framing, ..test_calls::format_of(GENERATE, true) };
+    to_stream(&format, body.to_string().as_bytes()).unwrap().concat()
 }
 
 fn completed(framing: Framing, stream: &[u8]) -> Value {
     serde_json::from_slice(
-        &to_complete(&test_calls::asked(GENERATE, false), framing, stream).unwrap(),
+        &to_complete(&test_calls::format_of(GENERATE, false), framing, stream).unwrap(),
     )
     .unwrap()
 }
@@ -186,7 +186,7 @@ fn candidates_without_an_index_are_kept_apart() {
 fn a_stream_is_refused_when_it_did_not_end_well() {
     let unended = |framing, bytes: &[u8]| {
         assert_eq!(
-            to_complete(&test_calls::asked(GENERATE, false), framing, bytes),
+            to_complete(&test_calls::format_of(GENERATE, false), framing, bytes),
             Err(ModeError::Unended)
         );
     };
@@ -202,12 +202,12 @@ fn a_stream_is_refused_when_it_did_not_end_well() {
     let failed = [&array[..array.len() - 1], b",{\"error\":{\"code\":503}}]"].concat();
     unended(Framing::Array, &failed);
     for bytes in [&b""[..], b"[]", b"[{\"error\":{}}]", b"{\"error\":{}}", b"\xff"] {
-        let error = to_complete(&test_calls::asked(GENERATE, false), Framing::Array, bytes);
+        let error = to_complete(&test_calls::format_of(GENERATE, false), Framing::Array, bytes);
         assert!(matches!(error, Err(ModeError::Unreadable { .. })), "{error:?}");
     }
-    let asked = test_calls::asked(GENERATE, true);
+    let format = test_calls::format_of(GENERATE, true);
     for bytes in [&b"{}"[..], b"{\"error\":{\"code\":400}}", b"{\"candidates\":null}", b"[]"] {
-        assert!(matches!(to_stream(&asked, bytes), Err(ModeError::Unreadable { .. })));
+        assert!(matches!(to_stream(&format, bytes), Err(ModeError::Unreadable { .. })));
     }
 }
 
@@ -254,7 +254,7 @@ proptest! {
         // The blank line after the last event does not count.
         let whole = stream.len() - if array { 1 } else { 2 };
         let at = (whole as f64 * cut) as usize;
-        prop_assert!(to_complete(&test_calls::asked(GENERATE, false), framing, &stream[..at]).is_err());
+        prop_assert!(to_complete(&test_calls::format_of(GENERATE, false), framing, &stream[..at]).is_err());
         let _ = read(GENERATE, Some(framing), &stream[..at]);
     }
 }

@@ -7,12 +7,12 @@ use crate::answer_draft::AnswerDraft;
 use crate::answer_form::ModeError;
 use crate::operation::ResponseFormat;
 
-pub(super) fn write(_: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Result<Value, ModeError> {
+pub(super) fn write(_: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Result<Value, ModeError> {
     let mut parts = vec![];
-    if said.has_text() {
-        parts.push(json!({ "text": said.answer.content }));
+    if draft.has_text() {
+        parts.push(json!({ "text": draft.answer.content }));
     }
-    for call in &said.calls {
+    for call in &draft.calls {
         let mut function = Map::new();
         // Gemini's calls do not need an id, and most have none.
         if !call.id.is_empty() {
@@ -23,7 +23,7 @@ pub(super) fn write(_: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Result<Va
         parts.push(json!({ "functionCall": function }));
     }
     // Gemini does not include thoughts in the candidates' tokens.
-    let usage = said.usage;
+    let usage = draft.usage;
     let thoughts = usage.reasoning_tokens.min(usage.completion_tokens);
     let mut counts = json!({
         "promptTokenCount": usage.prompt_tokens,
@@ -40,13 +40,13 @@ pub(super) fn write(_: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Result<Va
     let mut body = json!({
         "candidates": [{
             "content": { "role": "model", "parts": parts },
-            "finishReason": said.finish(&FINISH),
+            "finishReason": draft.finish(&FINISH),
             "index": 0
         }],
         "usageMetadata": counts,
-        "responseId": said.id("")
+        "responseId": draft.id("")
     });
-    if let Some(model) = &said.answer.model {
+    if let Some(model) = &draft.answer.model {
         body["modelVersion"] = model.as_str().into();
     }
     Ok(body)

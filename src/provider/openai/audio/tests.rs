@@ -123,8 +123,9 @@ fn text_and_subtitles_are_read_by_their_media_type() {
 #[test]
 fn text_is_written_where_text_is_asked_for_in_either_mode() {
     use crate::{ResponseFormat, TranscriptFormat, test_calls};
-    let asked = |transcript| ResponseFormat { transcript, ..test_calls::asked(AUDIO, false) };
-    let text = asked(TranscriptFormat::Text);
+    let format_of =
+        |transcript| ResponseFormat { transcript, ..test_calls::format_of(AUDIO, false) };
+    let text = format_of(TranscriptFormat::Text);
     assert!(text.media().starts_with("text/plain"));
     let answer = Answer { content: "Well, hello there.".to_owned(), ..Answer::default() };
     let body = crate::write(&text, &answer, "").unwrap();
@@ -132,6 +133,6 @@ fn text_is_written_where_text_is_asked_for_in_either_mode() {
     let stream = crate::to_stream(&text, &body).unwrap();
     let again = crate::to_complete(&text, text.framing, &stream.concat());
     assert_eq!(again.unwrap(), body);
-    let subtitles = crate::write(&asked(TranscriptFormat::Subtitles), &answer, "");
+    let subtitles = crate::write(&format_of(TranscriptFormat::Subtitles), &answer, "");
     assert!(matches!(subtitles, Err(ModeError::NoPlace { .. })));
 }

@@ -32,12 +32,12 @@ pub(in crate::openai) fn usage_in_place(body: &mut ObjectView) {
 }
 
 /// The chunks of a complete answer; `None` if it has no `choices`.
-pub(crate) fn stream(asked: &ResponseFormat<'_>, mut body: ObjectView) -> Option<Vec<EventFrame>> {
+pub(crate) fn stream(format: &ResponseFormat<'_>, mut body: ObjectView) -> Option<Vec<EventFrame>> {
     let Some(Value::Array(choices)) = body.shift_remove("choices") else {
         return None;
     };
-    let chunks = ChunkStream::of(asked, body, "chat.completion.chunk");
-    let mut writer = Writer { chunks, calls_whole: calls_whole(asked.upstream) };
+    let chunks = ChunkStream::of(format, body, "chat.completion.chunk");
+    let mut writer = Writer { chunks, calls_whole: calls_whole(format.upstream) };
     let choices = choices.into_iter().enumerate().map(|(place, choice)| Choice::of(place, choice));
     let mut choices: Vec<Choice> = choices.collect::<Option<_>>()?;
     // All choices are opened before one of them ends, because otherwise all would seem to have

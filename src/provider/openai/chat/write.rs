@@ -8,13 +8,13 @@ use crate::answer_form::ModeError;
 use crate::openai::FINISH;
 use crate::operation::ResponseFormat;
 
-pub(super) fn write(_: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Result<Value, ModeError> {
-    let content = said.has_text().then_some(&said.answer.content);
+pub(super) fn write(_: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Result<Value, ModeError> {
+    let content = draft.has_text().then_some(&draft.answer.content);
     let mut message = json!({ "role": "assistant", "content": content, "refusal": null });
-    if !said.calls.is_empty() {
-        let calls = said.calls.iter().enumerate().map(|(place, call)| {
+    if !draft.calls.is_empty() {
+        let calls = draft.calls.iter().enumerate().map(|(place, call)| {
             json!({
-                "id": said.call_id("call_", place, call),
+                "id": draft.call_id("call_", place, call),
                 "type": "function",
                 "function": { "name": call.name, "arguments": arguments_text(call) }
             })
@@ -22,22 +22,22 @@ pub(super) fn write(_: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Result<Va
         message["tool_calls"] = calls.collect();
     }
     Ok(json!({
-        "id": said.id("chatcmpl-"),
+        "id": draft.id("chatcmpl-"),
         "object": "chat.completion",
         "created": 0,
-        "model": said.model,
+        "model": draft.model,
         "choices": [{
             "index": 0,
             "message": message,
             "logprobs": null,
-            "finish_reason": said.finish(&FINISH)
+            "finish_reason": draft.finish(&FINISH)
         }],
-        "usage": usage(said)
+        "usage": usage(draft)
     }))
 }
 
-pub(in crate::openai) fn usage(said: &AnswerDraft<'_>) -> Value {
-    let usage = said.usage;
+pub(in crate::openai) fn usage(draft: &AnswerDraft<'_>) -> Value {
+    let usage = draft.usage;
     json!({
         "prompt_tokens": usage.prompt_tokens,
         "completion_tokens": usage.completion_tokens,

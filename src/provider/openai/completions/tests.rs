@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::test_calls::{asked, ended_well, read, to_complete, to_stream};
+use crate::test_calls::{ended_well, format_of, read, to_complete, to_stream};
 use crate::{ModeError, Operation, ResponseFormat, to_stream as stream_of};
 
 const COMPLETIONS: Operation = Operation::COMPLETIONS;
@@ -79,7 +79,7 @@ fn a_body_with_messages_is_streamed_as_chat_is() {
         "usage": {"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3}
     });
     assert_eq!(round(&body), body);
-    let mistral = ResponseFormat { upstream: "mistral", ..asked(COMPLETIONS, false) };
+    let mistral = ResponseFormat { upstream: "mistral", ..format_of(COMPLETIONS, false) };
     let events = stream_of(&mistral, body.to_string().as_bytes()).unwrap();
     let last: Value = serde_json::from_slice(&events[events.len() - 2][6..]).unwrap();
     assert_eq!(last["usage"]["total_tokens"], 3);

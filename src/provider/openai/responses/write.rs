@@ -8,8 +8,8 @@ use crate::answer_form::ModeError;
 use crate::openai::chat::input_details;
 use crate::operation::ResponseFormat;
 
-pub(super) fn write(_: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Result<Value, ModeError> {
-    let finish = said.finish(&FINISH);
+pub(super) fn write(_: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Result<Value, ModeError> {
+    let finish = draft.finish(&FINISH);
     // A finish reason that is no status says why the response is incomplete.
     let (status, reason) = match finish {
         "completed" | "failed" | "in_progress" | "cancelled" | "queued" | "incomplete" => {
@@ -17,9 +17,9 @@ pub(super) fn write(_: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Result<Va
         }
         reason => ("incomplete", Some(json!({ "reason": reason }))),
     };
-    let usage = said.usage;
+    let usage = draft.usage;
     Ok(json!({
-        "id": said.id("resp_"),
+        "id": draft.id("resp_"),
         "object": "response",
         "created_at": 0,
         "status": status,
@@ -27,8 +27,8 @@ pub(super) fn write(_: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Result<Va
         "incomplete_details": reason,
         "instructions": null,
         "metadata": {},
-        "model": said.model,
-        "output": output(said, status == "completed"),
+        "model": draft.model,
+        "output": output(draft, status == "completed"),
         "parallel_tool_calls": true,
         "temperature": null,
         "tool_choice": "auto",
@@ -45,25 +45,25 @@ pub(super) fn write(_: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Result<Va
 }
 
 /// The output items of a response: the message, then the calls.
-fn output(said: &AnswerDraft<'_>, is_whole: bool) -> Vec<Value> {
+fn output(draft: &AnswerDraft<'_>, is_whole: bool) -> Vec<Value> {
     let mut output = vec![];
-    if said.has_text() {
+    if draft.has_text() {
         output.push(json!({
-            "id": said.id("msg_"),
+            "id": draft.id("msg_"),
             "type": "message",
             "status": if is_whole { "completed" } else { "incomplete" },
             "role": "assistant",
             "content": [{
-                "type": "output_text", "text": said.answer.content, "annotations": []
+                "type": "output_text", "text": draft.answer.content, "annotations": []
             }]
         }));
     }
-    for (place, call) in said.calls.iter().enumerate() {
+    for (place, call) in draft.calls.iter().enumerate() {
         output.push(json!({
-            "id": said.id_at("fc_", place),
+            "id": draft.id_at("fc_", place),
             "type": "function_call",
             "status": "completed",
-            "call_id": said.call_id("call_", place, call),
+            "call_id": draft.call_id("call_", place, call),
             "name": call.name,
             "arguments": arguments_text(call)
         }));
