@@ -306,23 +306,25 @@ impl Reader<'_> {
             (Some(format), _) | (None, Some(format)) => format,
             (None, None) => return Err(failed(unknown(&beginning))),
         };
-        let input = Cursor::new(beginning).chain(input);
+        let mut input = Cursor::new(beginning).chain(input);
         if let Some(requests) = &self.args.requests {
             if format == ForeignFormat::Aimock {
                 let several = if self.args.files.len() > 1 { label } else { "" };
                 let rules = rules.get_or_insert_with(FixtureList::default);
-                return rules.read(several, input).map_err(|error| read_failure(label, &error));
+                return rules
+                    .read(several, &mut input)
+                    .map_err(|error| read_failure(label, &error));
             }
             if format == ForeignFormat::OpenAiBatch && beside.requests.is_none() {
                 let label = requests.display().to_string();
                 let file = File::open(requests);
-                let file = file.map_err(|error| unreadable(&label, &error.to_string()))?;
-                let read = interchange::read_requests(file);
+                let mut file = file.map_err(|error| unreadable(&label, &error.to_string()))?;
+                let read = interchange::read_requests(&mut file);
                 beside.requests = Some(read.map_err(|error| read_failure(&label, &error))?);
             }
         }
         let done =
-            interchange::read_with(format, input, beside, &mut |item| self.send(item, label));
+            interchange::read_with(format, &mut input, beside, &mut |item| self.send(item, label));
         done.map_err(|error| read_failure(label, &error))
     }
 

@@ -14,7 +14,7 @@ use super::serve_setup;
 use super::stop_signals::StopSignals;
 use crate::inspector::file::{JournalParts, ShownFile, is_journal};
 use crate::os::PAGE_OPENERS;
-use crate::server::file_inspector::serve;
+use crate::server::file_inspector;
 
 /// Runs the command.
 ///
@@ -38,7 +38,9 @@ pub(super) async fn run(args: &UiArgs) -> Result<u8, CommandFailure> {
     if !args.no_open && std::io::stderr().is_terminal() {
         show(&page);
     }
-    serve(listener, shown, stop.first()).await;
+    let serving = file_inspector::start(listener, shown);
+    stop.first().await;
+    serving.abort();
     Ok(0)
 }
 

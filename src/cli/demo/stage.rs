@@ -136,11 +136,7 @@ impl DemoServer {
         let threads = ServerThreads::start().map_err(|error| broken(&error.to_string()))?;
         let threads = Arc::new(threads);
         let (stop, stopped) = oneshot::channel::<()>();
-        let run = (Arc::clone(&proxy), Arc::clone(&threads));
-        let serving = tokio::spawn(server::run(listener, run.0, run.1, async {
-            // A dropped sender also stops the server.
-            drop(stopped.await);
-        }));
+        let serving = server::start(listener, Arc::clone(&proxy), Arc::clone(&threads), stopped);
         Ok(Self { origin, proxy, threads, stop, serving })
     }
 

@@ -45,12 +45,7 @@ pub(super) async fn serve(
     };
     let mut stop_signals = StopSignals::watch().map_err(unexpected)?;
     let (stop, stopped) = oneshot::channel::<()>();
-    let stopped = async {
-        // A dropped sender also stops the server.
-        drop(stopped.await);
-    };
-    let serving =
-        tokio::spawn(server::run(listener, Arc::clone(proxy), Arc::clone(threads), stopped));
+    let serving = server::start(listener, Arc::clone(proxy), Arc::clone(threads), stopped);
     output.info(&format!("loomrec listening on {origin}"));
     notice.into_iter().for_each(|text| output.info(text));
     if args.verbose {

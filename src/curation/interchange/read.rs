@@ -17,7 +17,7 @@ use super::{agentloom, aimock, har, openai, otel, vcr};
 /// exchanges found before the error are complete.
 pub fn read(
     format: ForeignFormat,
-    input: impl Read,
+    input: &mut dyn Read,
     visit: &mut dyn FnMut(FoundItem) -> ControlFlow<()>,
 ) -> Result<(), ReadError> {
     read_with(format, input, &CompanionFiles::default(), visit)
@@ -29,7 +29,7 @@ pub fn read(
 /// As for [`read()`].
 pub fn read_with(
     format: ForeignFormat,
-    input: impl Read,
+    input: &mut dyn Read,
     beside: &CompanionFiles,
     visit: &mut dyn FnMut(FoundItem) -> ControlFlow<()>,
 ) -> Result<(), ReadError> {
@@ -104,7 +104,7 @@ mod tests {
             bytes in prop_oneof![harmed(), prop::collection::vec(any::<u8>(), 0..200)],
         ) {
             for format in ForeignFormat::ALL {
-                if let Err(error) = read(format, &bytes[..], &mut |_| ControlFlow::Continue(())) {
+                if let Err(error) = read(format, &mut &bytes[..], &mut |_| ControlFlow::Continue(())) {
                     prop_assert!(error.to_string().len() < 2000);
                 }
             }

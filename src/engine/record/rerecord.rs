@@ -13,6 +13,7 @@ mod upstream_gate;
 
 use std::collections::BTreeMap;
 use std::collections::VecDeque;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -74,6 +75,9 @@ pub struct RequestLane<T> {
 
 /// Returns the time as the recording writes it: unique, and rising.
 pub type TimeSource = Arc<dyn Fn() -> String + Send + Sync>;
+
+/// A request that is being sent.
+type Sending<'a> = Pin<Box<dyn Future<Output = RerecordOutcome> + Send + 'a>>;
 
 /// Callback for each exchange that is over.
 pub type OnExchange = Arc<dyn Fn(&RecordOutcome) + Send + Sync>;
@@ -170,7 +174,11 @@ impl RerecordSender {
     }
 
     /// Sends one request, with retries within the limits.
-    pub async fn send(&self, order: RerecordRequest) -> RerecordOutcome {
+    pub fn send(&self, order: RerecordRequest) -> Sending<'_> {
+        Box::pin(self.send_in_turn(order))
+    }
+
+    async fn send_in_turn(&self, order: RerecordRequest) -> RerecordOutcome {
         let order = Arc::new(order);
         let gate = self.gate(&order.forward.upstream);
         let Some(_place) = gate.enter(self.stop.clone()).await else {

@@ -11,7 +11,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Sleep;
 
@@ -32,16 +32,24 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(2);
 /// How long a client above the limit of connections has to receive its refusal.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Serves connections of `listener` on `threads` until `stop` is ready, then lets open
-/// responses finish within bounds.
-pub async fn run(
+/// Starts a task that serves connections of `listener` on `threads` until `stop` receives a message
+/// or its sender is dropped, and then lets open responses finish within bounds.
+pub fn start(
     listener: TcpListener,
     proxy: Arc<Proxy>,
     threads: Arc<ServerThreads>,
-    stop: impl Future<Output = ()>,
+    stop: oneshot::Receiver<()>,
+) -> JoinHandle<()> {
+    tokio::spawn(run(listener, proxy, threads, stop))
+}
+
+async fn run(
+    listener: TcpListener,
+    proxy: Arc<Proxy>,
+    threads: Arc<ServerThreads>,
+    mut stop: oneshot::Receiver<()>,
 ) {
     let (closing, _) = watch::channel(false);
-    let mut stop = std::pin::pin!(stop);
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
@@ -50,7 +58,7 @@ pub async fn run(
                 // a reason to stop. Both are a reason to pause.
                 Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
             },
-            () = &mut stop => break,
+            _ = &mut stop => break,
         }
     }
     drop(listener);

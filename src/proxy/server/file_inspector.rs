@@ -15,6 +15,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpListener;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::task::JoinHandle;
 use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 
@@ -45,17 +46,16 @@ struct UiState {
     places: Arc<Semaphore>,
 }
 
-/// Serves connections of `listener` until `stop` is ready.
-pub async fn serve(listener: TcpListener, shown: ShownFile, stop: impl Future<Output = ()>) {
+/// Starts a task that serves connections of `listener` until it is aborted.
+pub fn start(listener: TcpListener, shown: ShownFile) -> JoinHandle<()> {
+    tokio::spawn(serve(listener, shown))
+}
+
+async fn serve(listener: TcpListener, shown: ShownFile) {
     let (turns, places) = (Semaphore::new(AT_ONCE), Arc::new(Semaphore::new(MOST)));
     let state = Arc::new(UiState { shown: Arc::new(shown), turns, places });
-    let mut stop = std::pin::pin!(stop);
     loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            () = &mut stop => return,
-        };
-        let Ok((stream, peer)) = accepted else {
+        let Ok((stream, peer)) = listener.accept().await else {
             // Out of file descriptors, or a client that left before it was accepted.
             tokio::time::sleep(Duration::from_millis(20)).await;
             continue;

@@ -39,7 +39,7 @@ use crate::inspector::Inspector;
 use crate::inspector::run::RunView;
 use crate::telemetry::Telemetry;
 use crate::telemetry::call_record::CallRecord;
-pub use accept::run;
+pub use accept::start;
 use access::AccessPolicy;
 pub use exchange_report::report_exchange;
 use fault::FaultContext;

@@ -32,13 +32,13 @@ pub fn create<E: From<StoreError>>(
     }
     paths.backend.refuse_other(path)?;
     linked::require_recording_behind_link(path)?;
-    match write(path, &paths, meta, entries, &before) {
-        // It did not exist before, and now it does.
-        Err(Failed::Store(StoreError::Changed { .. })) if !over => Err(exists().into()),
-        Err(Failed::Store(error)) => Err(error.into()),
-        Err(Failed::Entries(error)) => Err(error),
-        Ok(count) => Ok(count),
-    }
+    write_from(entries, |entries| {
+        write(path, &paths, meta, entries, &before).map_err(|failed| match failed {
+            // It did not exist before, and now it does.
+            Failed::Store(StoreError::Changed { .. }) if !over => exists().into(),
+            failed => failed,
+        })
+    })
 }
 
 impl Recording {
@@ -55,41 +55,62 @@ impl Recording {
         let path = self.path();
         let paths = paths_of(path)?;
         linked::require_recording_behind_link(path)?;
-        write(path, &paths, meta, entries, self.opened()).map_err(|failed| match failed {
-            Failed::Store(error) => error.into(),
-            Failed::Entries(error) => error,
-        })
+        write_from(entries, |entries| write(path, &paths, meta, entries, self.opened()))
     }
 }
 
 /// Why a recording was not created.
-enum Failed<E> {
+enum Failed {
     Store(StoreError),
-    /// The error of the entries.
-    Entries(E),
+    /// The source of the entries failed. It keeps its error.
+    Source,
 }
 
-impl<E> From<StoreError> for Failed<E> {
+impl From<StoreError> for Failed {
     fn from(error: StoreError) -> Self {
         Self::Store(error)
     }
 }
 
-/// Writes a recording from entries, and puts it in its place if that is unchanged.
-fn write<E>(
+/// Passes entries to `write` with their errors set aside: so it is compiled once for all sources.
+fn write_from<E: From<StoreError>>(
+    entries: impl Iterator<Item = Made<E>>,
+    write: impl FnOnce(&mut dyn Iterator<Item = Made<Failed>>) -> Result<usize, Failed>,
+) -> Result<usize, E> {
+    let mut source_error = None;
+    let mut entries = entries.map(|made| {
+        made.map_err(|error| {
+            source_error = Some(error);
+            Failed::Source
+        })
+    });
+    let written = write(&mut entries);
+    drop(entries);
+    match (written, source_error) {
+        (_, Some(error)) => Err(error),
+        (Ok(count), None) => Ok(count),
+        (Err(Failed::Store(error)), None) => Err(error.into()),
+        // A source that fails sets its error.
+        (Err(Failed::Source), None) => Ok(0),
+    }
+}
+
+/// Writes a recording from entries, and puts it in its place if that is unchanged. Returns the
+/// number of entries.
+fn write(
     path: &Path,
     paths: &RecordingPaths,
     meta: &RecordingMeta,
-    entries: impl Iterator<Item = Made<E>>,
+    entries: &mut dyn Iterator<Item = Made<Failed>>,
     before: &BaseVersion,
-) -> Result<usize, Failed<E>> {
+) -> Result<usize, Failed> {
     // The files of a folder are removed only if all of them are a recording.
     let mut base = paths.backend.replaced_snapshot(path)?;
     let outline = base.outline(path)?.unwrap_or_else(|| RecordingOutline::empty(meta.clone()));
     let mut changes = RecordingChanges::new()?;
     let mut count = 0;
-    for found in entries {
-        let (name, entry) = found.map_err(Failed::Entries)?;
+    for made in entries {
+        let (name, entry) = made?;
         changes.push(&name, TakeChange::Entry(Box::new(entry)))?;
         count += 1;
     }

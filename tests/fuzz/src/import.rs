@@ -24,7 +24,7 @@ pub fn check(formats: &[ForeignFormat], data: &[u8]) {
     let _ = ForeignFormat::of(data);
     for format in formats {
         if *format == ForeignFormat::OpenAiBatch {
-            let _ = read_requests(data);
+            let _ = read_requests(&mut &*data);
         }
         let first = gather(*format, data);
         let second = gather(*format, data);
@@ -67,7 +67,7 @@ fn gather(format: ForeignFormat, data: &[u8]) -> Vec<(EntryName, Entry)> {
         entries.extend(made.ok().map(|made| (made.name, made.entry)));
         ControlFlow::Continue(())
     };
-    if let Err(error) = read(format, data, &mut visit) {
+    if let Err(error) = read(format, &mut &*data, &mut visit) {
         assert!(error.to_string().len() < 4096, "what is wrong is said in a few words");
     }
     entries

@@ -5,7 +5,7 @@ use super::*;
 
 fn found(text: &str) -> (Vec<FoundItem>, Option<String>) {
     let mut items = Vec::new();
-    let done = find(ForeignFormat::AgentLoom, text.as_bytes(), &mut |item| {
+    let done = find(ForeignFormat::AgentLoom, &mut text.as_bytes(), &mut |item| {
         items.push(item);
         ControlFlow::Continue(())
     });

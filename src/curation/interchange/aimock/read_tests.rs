@@ -6,7 +6,7 @@ use super::*;
 
 fn found(text: &str) -> (Vec<FoundItem>, Option<String>) {
     let mut items = Vec::new();
-    let done = find(ForeignFormat::Aimock, text.as_bytes(), &mut |item| {
+    let done = find(ForeignFormat::Aimock, &mut text.as_bytes(), &mut |item| {
         items.push(item);
         ControlFlow::Continue(())
     });

@@ -57,7 +57,7 @@ impl FixtureList {
     ///
     /// # Errors
     /// If the file is not a fixture file, or is too large to be held.
-    pub fn read(&mut self, label: &str, input: impl Read) -> Result<(), ReadError> {
+    pub fn read(&mut self, label: &str, input: &mut dyn Read) -> Result<(), ReadError> {
         let meter = ReadMeter::default();
         let mut go_on = |_| ControlFlow::Continue(());
         let mut finder = ReadContext::new(&mut go_on, meter.clone(), "fixture");

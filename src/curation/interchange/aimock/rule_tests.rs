@@ -5,7 +5,7 @@ use loomrec_recording::RecordedRequest;
 
 fn rules(fixtures: &Value) -> FixtureList {
     let mut rules = FixtureList::default();
-    rules.read("", json!({ "fixtures": fixtures }).to_string().as_bytes()).unwrap();
+    rules.read("", &mut json!({ "fixtures": fixtures }).to_string().as_bytes()).unwrap();
     rules
 }
 

@@ -7,7 +7,7 @@ use super::*;
 
 fn found(text: &str) -> (Vec<FoundItem>, Result<(), ReadError>) {
     let mut items = Vec::new();
-    let done = find(ForeignFormat::Har, text.as_bytes(), &mut |item| {
+    let done = find(ForeignFormat::Har, &mut text.as_bytes(), &mut |item| {
         items.push(item);
         ControlFlow::Continue(())
     });

@@ -79,7 +79,7 @@ impl RequestLine {
 ///
 /// # Errors
 /// If the file is not a request file, names an id twice, or is too large to be held.
-pub fn read_requests(input: impl Read) -> Result<BatchRequests, ReadError> {
+pub fn read_requests(input: &mut dyn Read) -> Result<BatchRequests, ReadError> {
     let mut requests = BatchRequests::default();
     FileLines::each(ForeignFormat::OpenAiBatch, input, |line| {
         let Id { custom_id } = line.parse()?;

@@ -14,7 +14,7 @@ fn found(
     text: &str,
 ) -> (Vec<FoundItem>, Result<(), ReadError>) {
     let mut items = Vec::new();
-    let done = read_with(format, text.as_bytes(), beside, &mut |item| {
+    let done = read_with(format, &mut text.as_bytes(), beside, &mut |item| {
         items.push(item);
         ControlFlow::Continue(())
     });
@@ -23,7 +23,7 @@ fn found(
 
 fn requests(lines: &[Value]) -> CompanionFiles {
     let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-    CompanionFiles { requests: Some(read_requests(text.as_bytes()).unwrap()), model: None }
+    CompanionFiles { requests: Some(read_requests(&mut text.as_bytes()).unwrap()), model: None }
 }
 
 fn request(id: &str) -> Value {
@@ -115,6 +115,6 @@ fn bad_line_is_told_by_its_number() {
     let deep = format!("{{\"messages\": {}", "[".repeat(100_000));
     assert!(told(ForeignFormat::OpenAiChat, &deep).contains("recursion limit"));
     let text = format!("{}\n{}\n", request("a"), request("a"));
-    let same = read_requests(text.as_bytes()).unwrap_err().to_string();
+    let same = read_requests(&mut text.as_bytes()).unwrap_err().to_string();
     assert!(same.contains("line 2: its `custom_id` occurs twice"), "{same}");
 }

@@ -8,7 +8,7 @@ use super::*;
 
 fn found(text: &str) -> (Vec<FoundItem>, Option<String>) {
     let mut items = Vec::new();
-    let done = find(ForeignFormat::Otel, text.as_bytes(), &mut |item| {
+    let done = find(ForeignFormat::Otel, &mut text.as_bytes(), &mut |item| {
         items.push(item);
         ControlFlow::Continue(())
     });

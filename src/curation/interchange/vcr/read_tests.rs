@@ -9,7 +9,7 @@ use loomrec_recording::ResponseEnd;
 
 fn found(format: ForeignFormat, text: &[u8]) -> (Vec<FoundItem>, Result<(), ReadError>) {
     let mut items = Vec::new();
-    let done = read(format, text, &mut |item| {
+    let done = read(format, &mut &*text, &mut |item| {
         items.push(item);
         ControlFlow::Continue(())
     });
@@ -192,7 +192,7 @@ fn deep_nesting_and_aliases_that_multiply_are_refused_or_passed_over() {
 fn reading_ends_when_no_more_is_wanted() {
     let text = format!("interactions:\n{ONE}{ONE}{ONE}not yaml: [");
     let mut count = 0;
-    let done = read(ForeignFormat::Vcr, text.as_bytes(), &mut |_| {
+    let done = read(ForeignFormat::Vcr, &mut text.as_bytes(), &mut |_| {
         count += 1;
         ControlFlow::Break(())
     });
