@@ -7,6 +7,7 @@
 //!
 //! | member | what lives there |
 //! |---|---|
+//! | [`loomrec_arguments`] | the definition of the command line: commands, flags, the types of their values |
 //! | [`loomrec_proxy`] | the server in front of the engines: connections, faults, telemetry, control endpoints, the inspector |
 //! | [`loomrec_engine`] | a call and the engines that answer it: recorded from its upstream, or replayed |
 //! | [`loomrec_store`] | recordings on disk: files and folders, log, compaction, locks, salvage |

@@ -5,23 +5,7 @@ use std::time::{Duration, SystemTime};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-/// The units of durations, with their seconds.
-const UNITS: [(&str, u64); 5] = [("s", 1), ("m", 60), ("h", 3600), ("d", 86_400), ("w", 604_800)];
-
-/// Parses a duration as flags give it: `90m`, `12h`, `30d`.
-///
-/// # Errors
-/// Describes the expected format.
-pub(super) fn duration(text: &str) -> Result<Duration, String> {
-    let text = text.trim();
-    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-    let (number, unit) = text.split_at(digits);
-    let wrong = "it takes a whole number and a unit: 45s, 90m (minutes), 12h, 30d, 8w";
-    let (_, seconds) = UNITS.iter().find(|(name, _)| *name == unit.trim_start()).ok_or(wrong)?;
-    let number: u64 = number.parse().map_err(|_| wrong)?;
-    let total = number.checked_mul(*seconds).ok_or("this is too long")?;
-    Ok(Duration::from_secs(total))
-}
+use super::args::duration::DURATION_UNITS;
 
 /// Returns how long before `now` an entry was recorded, according to its `recorded_at`. Zero for a
 /// time in the future, `None` for a text that is not a timestamp.
@@ -34,7 +18,7 @@ pub(super) fn age(recorded_at: &str, now: SystemTime) -> Option<Duration> {
 /// Formats a long duration in its largest unit, rounded down.
 pub(super) fn span(time: Duration) -> String {
     let seconds = time.as_secs();
-    let fits = UNITS.iter().rev().filter(|(unit, _)| *unit != "w");
+    let fits = DURATION_UNITS.iter().rev().filter(|(unit, _)| *unit != "w");
     match fits.into_iter().find(|(_, size)| seconds >= *size) {
         Some((unit, size)) => format!("{} {unit}", seconds / size),
         None => "0 s".to_owned(),
@@ -73,18 +57,6 @@ pub(super) fn plural(count: usize, what: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn time_is_read_when_it_has_a_number_and_a_unit() {
-        let seconds = |text| duration(text).map(|time| time.as_secs()).ok();
-        assert_eq!(["0s", "90m", "12h", "30d", "2w", " 1 d "].map(seconds), {
-            [Some(0), Some(5400), Some(43_200), Some(2_592_000), Some(1_209_600), Some(86_400)]
-        });
-        for odd in ["", "30", "d", "-1d", "1.5h", "30 days", "1d2h", "99999999999999999999s"] {
-            assert!(duration(odd).is_err(), "{odd:?}");
-        }
-        assert!(duration(&format!("{}w", u64::MAX)).is_err());
-    }
 
     #[test]
     fn age_is_told_when_the_time_is_one() {

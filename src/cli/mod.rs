@@ -3,7 +3,6 @@
 
 mod accept;
 mod amount;
-pub mod args;
 mod config;
 mod convert;
 mod demo;
@@ -60,6 +59,8 @@ use std::process::ExitCode;
 
 use clap::parser::ValueSource;
 use clap::{CommandFactory, FromArgMatches};
+
+pub use loomrec_arguments as args;
 
 use args::{Cli, Command, LogFormat};
 use exit::{CommandFailure, UNEXPECTED, USAGE};

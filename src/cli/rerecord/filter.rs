@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
 
-use crate::cli::amount::{age, duration};
+use crate::cli::amount::age;
 use crate::cli::args::RerecordArgs;
+use crate::cli::args::duration::duration;
 use crate::cli::exit::{CommandFailure, NO};
 use crate::recording::{Entry, EntryName};
 

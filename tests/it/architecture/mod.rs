@@ -51,6 +51,10 @@ const FORBIDDEN_PACKAGES: &[(&str, &[&str])] = &[
     ("store", &["tokio", "hyper", "hyper-util", "reqwest", "rustls", "socket2", "rustix"]),
     ("engine", &["clap", "indicatif", "reqwest", "opentelemetry", "prometheus-client", "rustix"]),
     ("proxy", &["clap", "indicatif", "hyper-rustls", "rustix"]),
+    (
+        "arguments",
+        &["tokio", "hyper", "reqwest", "rustls", "socket2", "fs2", "rustix", "indicatif"],
+    ),
     ("os", &["hyper", "hyper-util", "reqwest", "rustls", "socket2", "fs2", "tempfile"]),
 ];
 

@@ -3,7 +3,7 @@
 use clap::{Args, ValueHint};
 
 use super::location::location;
-use crate::store::RecordingLocation;
+use loomrec_store::RecordingLocation;
 
 /// `loomrec redact`.
 #[derive(Debug, Args)]

@@ -6,7 +6,7 @@ use clap::{Args, ValueHint};
 
 use super::IdentityArgs;
 use super::location::location;
-use crate::store::RecordingLocation;
+use loomrec_store::RecordingLocation;
 
 /// What `--into` cannot be combined with. The target recording has rules of its own, too: rules
 /// from the environment give way to them, and typed rules are refused.

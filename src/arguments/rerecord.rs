@@ -7,7 +7,7 @@ use clap::{Args, ValueHint};
 
 use super::LogFormat;
 use super::location::location;
-use crate::store::RecordingLocation;
+use loomrec_store::RecordingLocation;
 
 /// `loomrec rerecord`.
 #[derive(Debug, Args)]

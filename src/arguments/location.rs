@@ -2,7 +2,7 @@
 
 use clap::builder::{PathBufValueParser, TypedValueParser};
 
-use crate::store::RecordingLocation;
+use loomrec_store::RecordingLocation;
 
 /// Returns the parser of a recording's location.
 pub fn location() -> impl TypedValueParser<Value = RecordingLocation> {

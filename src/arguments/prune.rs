@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use clap::{Args, ValueHint};
 
+use super::duration::duration;
 use super::location::location;
-use crate::cli::amount;
-use crate::store::RecordingLocation;
+use loomrec_store::RecordingLocation;
 
 /// `loomrec prune`.
 #[derive(Debug, Args)]
@@ -32,7 +32,7 @@ pub struct PruneArgs {
     #[arg(long, value_name = "JOURNAL")]
     pub journal: Vec<PathBuf>,
     /// Takes recorded longer ago: 90m, 12h, 30d, 8w
-    #[arg(long, value_name = "TIME", value_parser = amount::duration)]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
     pub older_than: Option<Duration>,
     /// Takes of this upstream
     #[arg(long, value_name = "NAME")]

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use crate::cli::amount;
+use super::duration::duration;
 
 /// When a recording is too old.
 #[derive(Debug, Args)]
 pub struct ExpiryArgs {
     /// Tell which takes were recorded longer ago than this: 12h, 30d, 8w
-    #[arg(long, value_name = "TIME", env = "LOOMREC_MAX_AGE", value_parser = amount::duration)]
+    #[arg(long, value_name = "TIME", env = "LOOMREC_MAX_AGE", value_parser = duration)]
     pub max_age: Option<Duration>,
 
     /// What takes above --max-age mean for the run

@@ -3,6 +3,7 @@
 mod access;
 mod convert;
 mod diff;
+pub mod duration;
 mod expiry;
 mod fault;
 mod generate;

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum, ValueHint};
 
 use super::ServeArgs;
 use super::location::location;
-use crate::store::RecordingLocation;
+use loomrec_store::RecordingLocation;
 
 /// `loomrec record`.
 #[derive(Debug, Args)]

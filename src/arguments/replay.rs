@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum, ValueHint};
 
 use super::location::location;
 use super::{ExpiryArgs, ServeArgs, SetAside};
-use crate::store::RecordingLocation;
+use loomrec_store::RecordingLocation;
 
 /// `loomrec replay`.
 #[derive(Debug, Args)]
