@@ -154,9 +154,8 @@ fn an_empty_body_can_be_cut_only_at_its_beginning() {
         let cut = steps(&truncate(after, TruncationEnd::Reset), Some(Framing::Sse), &[]);
         assert_eq!(cut, (vec![BodyStep::Cut(ConnectionCut::Reset)], true));
     }
-    assert!(
-        !steps(&truncate(FaultPoint::Default, TruncationEnd::Reset), Some(Framing::Sse), &[]).1
-    );
+    let reset = truncate(FaultPoint::Default, TruncationEnd::Reset);
+    assert!(!steps(&reset, Some(Framing::Sse), &[]).1);
 }
 
 #[test]
@@ -240,12 +239,8 @@ fn head(fault: &Fault, framing: Option<Framing>, announced: Option<u64>) -> (u16
 fn a_length_that_will_not_hold_is_not_announced() {
     let garble = Fault::StreamGarble { chunk: 0, how: GarbleKind::Dropped };
     let eof = truncate(FaultPoint::Default, TruncationEnd::CleanEof);
-    for fault in [
-        &garble,
-        &eof,
-        &truncate(FaultPoint::Default, TruncationEnd::ErrorEvent),
-        &Fault::Malformed,
-    ] {
+    let error_event = truncate(FaultPoint::Default, TruncationEnd::ErrorEvent);
+    for fault in [&garble, &eof, &error_event, &Fault::Malformed] {
         let (status, headers) = head(fault, Some(Framing::Sse), Some(10));
         assert_eq!((status, headers.get(CONTENT_LENGTH)), (201, None), "{fault:?}");
     }
