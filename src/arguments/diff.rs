@@ -8,11 +8,11 @@ use loomrec_store::RecordingLocation;
 /// `loomrec diff`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Calls are matched by step id, then by the hash of their requests (takes in order), then to
-the nearest request. Ids and dates that a provider makes up anew are not compared; times
-and chunk boundaries are told and do not count without --times.
+Calls are matched by step id, then by the hash of their requests (takes in order), then by the
+most similar request. IDs and dates that providers generate for each answer are not compared.
+Differences in times and chunk boundaries are shown, but they only count with --times.
 
-Exit code 0 when nothing that counts differs, 1 when something does.
+Exit code 0 if there is no difference that counts, 1 if there is one.
 
 Examples:
   loomrec diff old.json new.json
@@ -20,35 +20,35 @@ Examples:
   loomrec diff old.json new.json --answers-only --ignore answer/usage --ignore answer/cost_usd
   loomrec diff old.json new.json --markdown > comment.md")]
 pub struct DiffArgs {
-    /// The recording to compare from
+    /// The old recording
     #[arg(value_name = "A", value_parser = location(), value_hint = ValueHint::AnyPath)]
     pub old: RecordingLocation,
-    /// The recording to compare with it
+    /// The new recording
     #[arg(value_name = "B", value_parser = location(), value_hint = ValueHint::AnyPath)]
     pub new: RecordingLocation,
-    /// Leave a place out: a JSON pointer into request bodies, or a place as diff names it
-    /// (answer/usage, response/headers, step_id), with what is below it (repeatable)
+    /// Ignore a place and everything below it: a JSON pointer into request bodies, or a name
+    /// that diff prints, such as answer/usage, response/headers or step_id (repeatable)
     #[arg(long, value_name = "POINTER")]
     pub ignore: Vec<String>,
-    /// Compare answers alone
+    /// Compare only the answers
     #[arg(long, conflicts_with = "requests_only")]
     pub answers_only: bool,
-    /// Compare requests alone
+    /// Compare only the requests
     #[arg(long)]
     pub requests_only: bool,
-    /// Let times, chunks and sizes count
+    /// Count differences in times, chunks and sizes
     #[arg(long)]
     pub times: bool,
-    /// A line for each call that changed
+    /// Print one line for each changed call
     #[arg(long, conflicts_with_all = ["json", "markdown"])]
     pub stat: bool,
-    /// As Markdown, for a comment on a pull request
+    /// Print Markdown, for a comment on a pull request
     #[arg(long, conflicts_with = "json")]
     pub markdown: bool,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
-    /// Do not start the pager ($PAGER, or less) on a terminal
+    /// Do not use a pager ($PAGER, or less) on a terminal
     #[arg(long)]
     pub no_pager: bool,
 }

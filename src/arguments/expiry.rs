@@ -9,20 +9,20 @@ use super::duration::duration;
 /// When a recording is too old.
 #[derive(Debug, Args)]
 pub struct ExpiryArgs {
-    /// Tell which takes were recorded longer ago than this: 12h, 30d, 8w
+    /// Report takes that were recorded longer ago than this: 12h, 30d, 8w
     #[arg(long, value_name = "TIME", env = "LOOMREC_MAX_AGE", value_parser = duration)]
     pub max_age: Option<Duration>,
 
-    /// What takes above --max-age mean for the run
+    /// What to do about takes older than --max-age
     #[arg(long, value_enum, default_value_t = OnExpired::Warn, env = "LOOMREC_ON_EXPIRED")]
     pub on_expired: OnExpired,
 }
 
-/// What takes above `--max-age` mean for the run.
+/// What to do about takes older than `--max-age`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum OnExpired {
-    /// The receipt tells of them
+    /// Report them in the receipt
     Warn,
-    /// The run has failed
+    /// Fail the run
     Fail,
 }

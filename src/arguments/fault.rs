@@ -5,46 +5,46 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::FalseyValueParser;
 
-/// What is to go wrong.
+/// The faults of a run.
 #[derive(Debug, Default, Args)]
 pub struct FaultArgs {
-    /// A plan of faults: which calls fail, and how (JSON or YAML; repeatable)
+    /// A fault plan: which calls fail, and how (JSON or YAML; repeatable)
     #[arg(long, value_name = "FILE", env = "LOOMREC_FAULTS", help_heading = "Faults")]
     pub faults: Vec<PathBuf>,
 
-    /// One fault, of a step or of every call: 'answer=timeout:5000', 'http_error:429' (repeatable)
+    /// One fault, for one step or every call: 'answer=timeout:5000', 'http_error:429' (repeatable)
     #[arg(long, value_name = "[STEP=]FAULT", env = "LOOMREC_FAULT", help_heading = "Faults")]
     pub fault: Vec<String>,
 
-    /// Seed for everything left to chance [default: drawn and printed where faults need one]
+    /// Seed for random decisions [default: chosen at random and printed, if faults need one]
     #[arg(long, value_name = "N", env = "LOOMREC_SEED", help_heading = "Faults")]
     pub seed: Option<u64>,
 
-    /// Answer this part of all calls (0 to 1) with a 500 `chaos_drop`
+    /// Answer this fraction of calls (0 to 1) with status 500 and the code `chaos_drop`
     #[arg(long, value_name = "RATE", env = "LOOMREC_CHAOS_DROP", help_heading = "Faults")]
     pub chaos_drop: Option<f64>,
 
-    /// Answer this part of all calls with a body that does not parse
+    /// Answer this fraction of calls with a body that cannot be parsed
     #[arg(long, value_name = "RATE", env = "LOOMREC_CHAOS_MALFORMED", help_heading = "Faults")]
     pub chaos_malformed: Option<f64>,
 
-    /// Destroy the connection of this part of all calls
+    /// Reset the connection of this fraction of calls
     #[arg(long, value_name = "RATE", env = "LOOMREC_CHAOS_DISCONNECT", help_heading = "Faults")]
     pub chaos_disconnect: Option<f64>,
 
-    /// Answer this part of all calls with a 429
+    /// Answer this fraction of calls with status 429
     #[arg(long, value_name = "RATE", env = "LOOMREC_CHAOS_RATE_LIMIT", help_heading = "Faults")]
     pub chaos_rate_limit: Option<f64>,
 
-    /// Answer this part of all calls a second late
+    /// Delay the answer of this fraction of calls by one second
     #[arg(long, value_name = "RATE", env = "LOOMREC_CHAOS_LATENCY", help_heading = "Faults")]
     pub chaos_latency: Option<f64>,
 
-    /// Any other fault for a part of all calls: '0.1=stream_truncate:3' (repeatable)
+    /// Any other fault for a fraction of calls: '0.1=stream_truncate:3' (repeatable)
     #[arg(long, value_name = "RATE=FAULT", env = "LOOMREC_CHAOS", help_heading = "Faults")]
     pub chaos: Vec<String>,
 
-    /// Do not fail when a rule of the plan never came to anything
+    /// Do not fail if a rule of the plan never applied to a call
     #[arg(
         long,
         env = "LOOMREC_ALLOW_UNFIRED",
@@ -58,7 +58,7 @@ pub struct FaultArgs {
     #[arg(long, value_name = "BUDGET", env = "LOOMREC_RECOVERY", help_heading = "Faults")]
     pub recovery: Option<String>,
 
-    /// With --recovery: write a JUnit report, a test case for each fault
+    /// With --recovery: write a JUnit report with one test case per fault
     #[arg(long, value_name = "FILE", env = "LOOMREC_JUNIT", help_heading = "Faults")]
     pub junit: Option<PathBuf>,
 }

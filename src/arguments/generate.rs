@@ -14,23 +14,23 @@ Examples:
   loomrec generate completions fish > ~/.config/fish/completions/loomrec.fish
   loomrec generate man -o ~/.local/share/man/man1 && man loomrec-record")]
 pub struct GenerateArgs {
-    /// What to write.
+    /// What to generate.
     #[command(subcommand)]
     pub what: GenerateKind,
 }
 
-/// What is written.
+/// What is generated.
 #[derive(Debug, Subcommand)]
 pub enum GenerateKind {
-    /// Completions for a shell, to stdout
+    /// Write completions for a shell to stdout
     Completions {
         /// The shell
         #[arg(value_enum)]
         shell: Shell,
     },
-    /// Manual pages: one for each command into a folder, or loomrec's own to stdout
+    /// Write one manual page per command to a folder, or loomrec's main page to stdout
     Man {
-        /// The folder, which is made if need be
+        /// The folder for the pages; created if it does not exist
         #[arg(short, long, value_name = "DIR")]
         output: Option<PathBuf>,
     },

@@ -16,14 +16,15 @@ const INTO_CONFLICTS: [&str; 2] = ["output", "force"];
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Formats: vcr (VCR.py and pytest-recording, YAML), vcr-json (the same in JSON), har (browsers,
-Playwright, mitmproxy), agentloom, aimock (its fixtures), openai-batch (its answers, with
---requests), openai-chat (JSONL to train with), otel (spans of OpenInference and of OTel's
-conventions, in OTLP's JSON). A file is known by what it begins with; --from says it.
+Playwright, mitmproxy), agentloom, aimock (fixtures), openai-batch (the answers of a batch, with
+--requests), openai-chat (JSONL for fine-tuning), otel (spans in OTLP JSON, with the conventions
+of OpenInference or OpenTelemetry). The format is detected from the beginning of each file;
+--from sets it.
 
-Credentials never come over. Calls to hosts that are no upstream's are left out and counted;
-an address of your own is named with --upstream, as it is for record.
+Credentials are never imported. Calls to hosts that are not upstreams are left out and counted;
+use --upstream to name your own addresses, as for record.
 
-Exit code 0 when calls came over, 1 when none did or one was lost, 4 when a file cannot be
+Exit code 0 if calls were imported, 1 if there were none or one was lost, 4 if a file cannot be
 read.
 
 Examples:
@@ -37,17 +38,17 @@ pub struct ImportArgs {
     /// The files to read; - for stdin
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// What the files are [default: told by what they begin with]
+    /// The format of the files [default: detected from their beginning]
     #[arg(long, value_name = "FORMAT")]
     pub from: Option<String>,
-    /// The requests, where files hold answers alone: of an OpenAI batch its request file; of
-    /// aimock's rules a recording, or what a run missed (FILE.pending)
+    /// The requests, if the files hold only answers: the request file of an OpenAI batch; for
+    /// aimock fixtures, a recording or the requests that a replay missed (FILE.pending)
     #[arg(long, value_name = "FILE")]
     pub requests: Option<PathBuf>,
-    /// The model that was asked, where a file does not tell (openai-chat)
+    /// The requested model, if a file does not name it (openai-chat)
     #[arg(long, value_name = "NAME")]
     pub model: Option<String>,
-    /// The recording to make
+    /// The recording to create
     #[arg(
         short,
         long,
@@ -57,7 +58,7 @@ pub struct ImportArgs {
         value_hint = ValueHint::AnyPath,
     )]
     pub output: Option<RecordingLocation>,
-    /// Add to this recording instead: a call that it holds already gets further takes
+    /// Add to this recording instead: calls that it already holds get further takes
     #[arg(
         long,
         value_name = "RECORDING",
@@ -66,28 +67,28 @@ pub struct ImportArgs {
         value_hint = ValueHint::AnyPath,
     )]
     pub into: Option<RecordingLocation>,
-    /// Let a recording that is there give way
+    /// Replace an existing recording
     #[arg(long)]
     pub force: bool,
-    /// Bring calls to other hosts over, too; each host becomes an upstream of its name
+    /// Also import calls to other hosts; each host becomes an upstream of that name
     #[arg(long)]
     pub all: bool,
-    /// Bring bodies over that are not as long as their headers say: another tool changed them
+    /// Also import bodies whose length differs from their headers: another tool changed them
     #[arg(long)]
     pub any_length: bool,
-    /// An upstream's address: NAME=URL, or one URL for everything (repeatable)
+    /// The address of an upstream: NAME=URL, or one URL for everything (repeatable)
     #[arg(long, value_name = "[NAME=]URL", env = "LOOMREC_UPSTREAM", value_delimiter = ' ')]
     pub upstream: Vec<String>,
     /// What makes two requests the same.
     #[command(flatten)]
     pub identity: IdentityArgs,
-    /// Replace what this regular expression matches, before anything is hashed or kept (repeatable)
+    /// Replace text that matches this regular expression, before hashing and recording (repeatable)
     #[arg(long, value_name = "REGEX", env = "LOOMREC_REDACT")]
     pub redact: Vec<String>,
-    /// Prices per model (JSON), above the built-in ones, or in their place if it says so
+    /// Prices per model (JSON): override the built-in prices, or replace them if the file says so
     #[arg(long, value_name = "FILE", env = "LOOMREC_PRICES")]
     pub prices: Option<PathBuf>,
-    /// The receipt as JSON, on stdout
+    /// Print the receipt as JSON on stdout
     #[arg(long)]
     pub json: bool,
 }
@@ -96,11 +97,11 @@ pub struct ImportArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Formats: vcr (a cassette of VCR.py, YAML), vcr-json (the same in JSON), har (HAR 1.2, for any
-viewer; importing it gives the same recording back), agentloom (version 2, without what is
-loomrec's own), aimock (fixtures), openai-batch (requests; --answers: answers), openai-chat
-(conversations to train with), otel (spans in OTLP's JSON, one a line).
+viewer; importing it restores the same recording), agentloom (version 2, without the fields that
+only loomrec has), aimock (fixtures), openai-batch (requests, or answers with --answers),
+openai-chat (conversations for fine-tuning), otel (spans in OTLP JSON, one per line).
 
-Exit code 0 when calls came over, 1 when none did.
+Exit code 0 if calls were exported, 1 if there were none.
 
 Examples:
   loomrec export --to har recordings/agent.json -o agent.har
@@ -115,16 +116,17 @@ pub struct ExportArgs {
     /// The file to write [default: stdout]
     #[arg(short, long, value_name = "OUT")]
     pub output: Option<PathBuf>,
-    /// Let a file that is there give way
+    /// Replace an existing file
     #[arg(long, requires = "output")]
     pub force: bool,
-    /// Write the answers of a batch, and not its requests (openai-batch)
+    /// Write the answers of a batch instead of its requests (openai-batch)
     #[arg(long)]
     pub answers: bool,
-    /// The address that an upstream's calls get: NAME=URL, or one URL for everything (repeatable)
+    /// The address to write for an upstream's calls: NAME=URL, or one URL for everything
+    /// (repeatable)
     #[arg(long, value_name = "[NAME=]URL", env = "LOOMREC_UPSTREAM", value_delimiter = ' ')]
     pub upstream: Vec<String>,
-    /// The receipt as JSON, on stdout
+    /// Print the receipt as JSON on stdout
     #[arg(long, requires = "output")]
     pub json: bool,
 }

@@ -10,9 +10,9 @@ use time::format_description::well_known::Rfc3339;
 /// `loomrec journal`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A journal is what record and replay write with --journal: a JSON line for each call, which
-docs/journal.md describes. Older parts (FILE.1, FILE.2, …) are read before FILE itself.
---json gives the lines just as they are, for other programs.
+record and replay write a journal with --journal: one JSON line for each call, as described in
+docs/journal.md. Older parts (FILE.1, FILE.2, …) are read before FILE itself. --json prints the
+lines unchanged, for other programs.
 
 Examples:
   loomrec replay -r agent.json --journal run.jsonl -- pytest
@@ -23,10 +23,10 @@ pub struct JournalArgs {
     /// The journals to read
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// Only calls that failed: an error, no answer, or one that was not sent to its end
+    /// Only calls that failed: an error, no answer, or an answer that was not sent completely
     #[arg(long)]
     pub failed: bool,
-    /// Only calls that ask for this model
+    /// Only calls that request this model
     #[arg(long, value_name = "MODEL")]
     pub model: Option<String>,
     /// Only calls to this upstream
@@ -35,19 +35,19 @@ pub struct JournalArgs {
     /// Only calls of this session
     #[arg(long, value_name = "SESSION")]
     pub session: Option<String>,
-    /// Only calls whose answer came from there
+    /// Only calls whose answer came from this source
     #[arg(long, value_enum)]
     pub source: Option<SourceArgument>,
-    /// Only calls of this time or later: 2026-01-31T12:00:00Z, or 90s, 10m, 2h, 7d ago
+    /// Only calls at this time or later: 2026-01-31T12:00:00Z, or 90s, 10m, 2h, 7d ago
     #[arg(long, value_name = "TIME", value_parser = TimeArgument::parse)]
     pub since: Option<TimeArgument>,
-    /// Go on with what is written from now on, until Ctrl-C
+    /// Continue with new calls as they are written, until Ctrl-C
     #[arg(long, conflicts_with = "sum")]
     pub follow: bool,
-    /// Sum up, by upstream and model
+    /// Print totals by upstream and model
     #[arg(long)]
     pub sum: bool,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -61,11 +61,11 @@ pub enum SourceArgument {
     Upstream,
     /// A script
     Script,
-    /// The placeholder
+    /// The placeholder answer
     Default,
-    /// A fault in place of any answer
+    /// A fault instead of an answer
     Fault,
-    /// Nowhere: the call was missed or refused, or its client left before
+    /// No source: the call was missed or refused, or the client disconnected first
     None,
 }
 

@@ -66,22 +66,23 @@ pub use verify::VerifyArgs;
     about,
     arg_required_else_help = true,
     after_help = "\
-The first five minutes:
-  loomrec demo                                          see the whole loop, no key, no network
-  loomrec record -r recordings/agent.json -- pytest     run it as before; every call is kept
+Getting started:
+  loomrec demo                                          try everything: no key, no network
+  loomrec record -r recordings/agent.json -- pytest     run as usual, and record every call
   loomrec replay --strict -r recordings/agent.json -- pytest
                                                         in CI: no key, no network, milliseconds
 
-Exit codes: 0 ok; 1 the answer is \"no\" (a mismatch, nothing served); 2 usage; 3 unexpected;
-4 a recording is missing, damaged or too new; 5 a recording could not be kept whole;
-6 an upstream or the listener is unusable; with CMD, a CMD that failed passes its own on."
+Exit codes: 0 success; 1 a check failed (a call was not recorded, CMD made no call); 2 wrong usage;
+3 unexpected error; 4 a recording is missing, damaged or of a newer format; 5 a recording could
+not be written completely; 6 an upstream or the listener is unusable. If CMD fails, loomrec exits
+with CMD's code."
 )]
 pub struct Cli {
-    /// The project's settings [default: the nearest loomrec.toml, from here upward]
+    /// The project's settings file [default: the nearest loomrec.toml, in this folder or above]
     #[arg(long, global = true, value_name = "FILE", env = "LOOMREC_CONFIG")]
     pub config: Option<PathBuf>,
 
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
 }
@@ -89,58 +90,58 @@ pub struct Cli {
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Forward every call to its upstream and keep the answer.
+    /// Forward every call to its upstream, and record the answer.
     Record(RecordArgs),
-    /// Answer every call from recordings; refuse what they do not hold.
+    /// Answer calls from recordings, and refuse calls that are not recorded.
     Replay(ReplayArgs),
-    /// List what is in a recording.
+    /// List the entries of a recording.
     Ls(LsArgs),
-    /// Show one entry in full: request, answer, chunk timeline.
+    /// Show one entry in full: request, answer and chunk timeline.
     Show(ShowArgs),
-    /// Tell what changed between two recordings, call by call.
+    /// Show what changed between two recordings, call by call.
     Diff(DiffArgs),
-    /// Sum up recordings: calls, tokens, cost and times by upstream and model.
+    /// Summarize recordings: calls, tokens, cost and times by upstream and model.
     Stats(StatsArgs),
-    /// Send recorded requests again, and keep the new answers apart for their review.
+    /// Send recorded requests again, and keep the new answers apart until you review them.
     Rerecord(RerecordArgs),
-    /// Look at the changes that wait for a recording, and accept or reject each.
+    /// Review the pending changes to a recording, and accept or reject each of them.
     Review(ReviewArgs),
-    /// Accept changes that wait, all or by key.
+    /// Accept pending changes: all of them, or by key.
     Accept(AcceptArgs),
-    /// Reject changes that wait, all or by key.
+    /// Reject pending changes: all of them, or by key.
     Reject(RejectArgs),
-    /// Tell which requests wait for answers, and which answers for their review.
+    /// List the requests that have no answer yet, and the new answers that are not reviewed yet.
     Pending(PendingArgs),
-    /// Look for everything that is wrong with recordings, and mend what is mechanical.
+    /// Check recordings for problems, and fix those that can be fixed without a decision.
     Verify(VerifyArgs),
-    /// Save what can be read of a damaged recording or log into a new one.
+    /// Save the readable part of a damaged recording or log in a new recording.
     Salvage(SalvageArgs),
     /// Merge recordings into one, call by call.
     Merge(MergeArgs),
-    /// Merge the two sides of a recording in git, as its merge driver.
+    /// Merge two versions of a recording, as git's merge driver.
     GitMerge(GitMergeArgs),
-    /// Take out of a recording what is not needed any more.
+    /// Remove takes that are no longer needed from a recording.
     Prune(PruneArgs),
-    /// Take credentials, and what rules name, out of recordings.
+    /// Remove credentials, and text that matches your rules, from recordings.
     Redact(RedactArgs),
-    /// Turn a recording in one file into a folder with a file for each call, or back.
+    /// Convert a recording from one file to a folder with one file per call, or back.
     Convert(ConvertArgs),
-    /// Make a recording of what another tool kept: cassettes, HAR, fixtures, JSONL, spans.
+    /// Create a recording from another tool's files: cassettes, HAR, fixtures, JSONL, spans.
     Import(ImportArgs),
-    /// Write a recording in the format of another tool.
+    /// Write a recording in another tool's format.
     Export(ExportArgs),
-    /// Read journals: calls that are sought, as they come, or summed up.
+    /// Read journals: find calls, follow new calls, or print totals.
     Journal(JournalArgs),
-    /// Look at a recording or a journal in the browser: calls, conversations, streams.
+    /// Show a recording or a journal in the browser: calls, conversations, streams.
     Ui(UiArgs),
-    /// Tell how well the program recovered from faults, by a journal and a budget.
+    /// Report how well the program recovered from faults, from a journal and a budget.
     Score(ScoreArgs),
-    /// Say which settings are in force, and where each of them comes from.
+    /// Show which settings are in effect, and where each of them comes from.
     Config(ConfigArgs),
-    /// Look for what keeps loomrec from working here; each finding with its remedy.
+    /// Check for problems that keep loomrec from working here, and suggest a fix for each.
     Doctor(DoctorArgs),
-    /// Record, replay and break a small agent run on this machine: no key, no network.
+    /// Record and replay a small agent on this machine, then inject faults: no key, no network.
     Demo(DemoArgs),
-    /// Write shell completions and manual pages.
+    /// Generate shell completions and manual pages.
     Generate(GenerateArgs),
 }

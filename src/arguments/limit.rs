@@ -2,10 +2,10 @@
 
 use clap::Args;
 
-/// What clients may take.
+/// The limits for clients.
 #[derive(Debug, Default, Args)]
 pub struct LimitArgs {
-    /// Serve so many connections at once; further ones get a 503 [default: as many as the
+    /// Maximum number of open connections; further ones get a 503 [default: as many as the
     /// system's limit on open files allows, at most 20000]
     #[arg(
         long,
@@ -15,7 +15,7 @@ pub struct LimitArgs {
     )]
     pub max_connections: Option<u32>,
 
-    /// Seconds for which a client may keep the rest of a request waiting, or its connection idle
+    /// Seconds that a client may pause within a request, or keep a connection idle
     #[arg(
         long,
         value_name = "SECONDS",

@@ -7,6 +7,6 @@ use clap::ValueEnum;
 pub enum LogFormat {
     /// For people.
     Human,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
 }

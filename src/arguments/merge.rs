@@ -10,16 +10,17 @@ use loomrec_store::RecordingLocation;
 /// `loomrec merge`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Calls are the same when their key, session, upstream and delivery are, and have the same
-answer when diff finds nothing that counts. A call that several recordings answer otherwise
-is a conflict: nothing is written and the exit code is 1, unless --on-conflict decides it.
+Calls are the same if their key, session, upstream and delivery (streamed or complete) are equal.
+Answers are the same if diff finds no difference that counts. A call with different answers in
+several recordings is a conflict: nothing is written and the exit code is 1, unless --on-conflict
+resolves it.
 
 Examples:
   loomrec merge -o all.json a.json b.json
   loomrec merge -o a.json a.json b.json --on-conflict last     # b's answers win
   loomrec merge -o all.json shard-*.json --force")]
 pub struct MergeArgs {
-    /// The recording to write; may be one of those that are merged
+    /// The recording to write; it may be one of the merged recordings
     #[arg(
         short,
         long,
@@ -37,16 +38,16 @@ pub struct MergeArgs {
         value_hint = ValueHint::AnyPath,
     )]
     pub files: Vec<RecordingLocation>,
-    /// What a call gets that several recordings answer otherwise
+    /// What to keep for a call if recordings have different answers
     #[arg(long, value_enum, default_value_t = OnConflict::Fail, env = "LOOMREC_ON_CONFLICT")]
     pub on_conflict: OnConflict,
-    /// Where --ignore rules differ, make all keys anew under all of them
+    /// If --ignore rules differ, recompute all keys with the rules of all recordings
     #[arg(long)]
     pub unite_rules: bool,
     /// Overwrite OUT
     #[arg(long)]
     pub force: bool,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -54,21 +55,21 @@ pub struct MergeArgs {
 /// `loomrec git-merge`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-git's merge driver for recordings. Once in the repository, and once on each machine:
+git's merge driver for recordings. Set it up once in the repository, and once on each machine:
   echo 'recordings/*.json merge=loomrec' >> .gitattributes
   git config merge.loomrec.name 'loomrec recordings'
   git config merge.loomrec.driver 'loomrec git-merge %O %A %B %P'
 
-Each call is merged by itself; takes that both sides have added stand behind each other. A
-call that both sides have changed otherwise is a conflict: OURS keeps its own answer of it,
-the rest is merged, the exit code is 1, and git marks the file. To decide, in its place:
+Each call is merged separately. If both sides added takes, theirs follow ours. A call that both
+sides changed in different ways is a conflict: OURS keeps its own answer, all other calls are
+merged, the exit code is 1, and git marks the file. To resolve the conflict:
   LOOMREC_ON_CONFLICT=last git checkout --merge FILE && git add FILE     # theirs
   git add FILE                                                           # ours")]
 pub struct GitMergeArgs {
-    /// What both sides come from (%O); an empty file where they share nothing
+    /// The common ancestor (%O); an empty file if there is none
     #[arg(value_name = "BASE", value_parser = location(), value_hint = ValueHint::AnyPath)]
     pub base: RecordingLocation,
-    /// Our side (%A), which takes what comes of it
+    /// Our side (%A); the result is written here
     #[arg(value_name = "OURS", value_parser = location(), value_hint = ValueHint::AnyPath)]
     pub ours: RecordingLocation,
     /// Their side (%B)
@@ -77,22 +78,22 @@ pub struct GitMergeArgs {
     /// The recording's name in messages (%P)
     #[arg(value_name = "PATH")]
     pub path: Option<PathBuf>,
-    /// What a call gets that both sides have changed otherwise
+    /// What to keep for a call if both sides changed it in different ways
     #[arg(long, value_enum, default_value_t = OnConflict::Fail, env = "LOOMREC_ON_CONFLICT")]
     pub on_conflict: OnConflict,
 }
 
-/// What a call with a conflict gets.
+/// What to keep for a call with a conflict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum OnConflict {
-    /// Nothing: it is told, and the exit code is 1
+    /// Report the conflict, and exit with code 1
     Fail,
-    /// The answers of the first recording that has it; in git, ours
+    /// The answers of the first recording that has the call; in git, ours
     #[value(alias = "ours")]
     First,
-    /// The answers of the last one; in git, theirs
+    /// The answers of the last recording that has the call; in git, theirs
     #[value(alias = "theirs")]
     Last,
-    /// All of them, as takes one after the other
+    /// All answers, as takes one after the other
     Both,
 }

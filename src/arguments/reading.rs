@@ -13,10 +13,10 @@ pub struct LsArgs {
     /// The recording
     #[arg(value_parser = location(), value_hint = ValueHint::AnyPath)]
     pub file: RecordingLocation,
-    /// Work the costs out anew, by these prices per model (JSON)
+    /// Recompute the costs with these prices per model (JSON)
     #[arg(long, value_name = "FILE")]
     pub prices: Option<PathBuf>,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -28,13 +28,13 @@ pub struct ShowArgs {
     #[arg(value_parser = location(), value_hint = ValueHint::AnyPath)]
     pub file: RecordingLocation,
     /// The entry: a step id, or the beginning of a hash; HASH#2 for its second take.
-    /// Not needed when there is only one
+    /// Optional if there is only one entry
     pub key: Option<String>,
-    /// As text to be compared line by line, of all entries where no KEY is given: what
-    /// git's textconv wants
+    /// Print text that can be compared line by line, for git's textconv; without KEY, print
+    /// all entries
     #[arg(long, conflicts_with = "json")]
     pub text: bool,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -42,15 +42,15 @@ pub struct ShowArgs {
 /// `loomrec stats`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Times are those of answers that did not fail (no status of 400 or above, not cut): the
-whole answer, and the first chunk of a stream. Percentiles are times that were recorded.
+Times are those of calls that did not fail (status below 400, not cut off): the time until the
+whole answer, and until the first chunk of a stream. Each percentile is a recorded time.
 
 Examples:
   loomrec stats recordings/agent.json
   loomrec stats recordings/*.json --by model --json
   loomrec stats run.json --prices mine.json     # what the same tokens cost elsewhere")]
 pub struct StatsArgs {
-    /// The recordings; several are summed up together
+    /// The recordings; several are summarized together
     #[arg(
         required = true,
         value_name = "FILE",
@@ -58,18 +58,18 @@ pub struct StatsArgs {
         value_hint = ValueHint::AnyPath,
     )]
     pub files: Vec<RecordingLocation>,
-    /// What calls are put together by [default: upstream and model]
+    /// How to group calls [default: upstream and model]
     #[arg(long, value_enum, value_name = "WHAT")]
     pub by: Option<StatsBy>,
-    /// Work the cost out anew by these prices, in place of what was recorded
+    /// Recompute the cost with these prices, instead of using the recorded cost
     #[arg(long, value_name = "FILE")]
     pub prices: Option<PathBuf>,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
 
-/// What calls are put together by.
+/// How to group calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum StatsBy {
     /// The model that answered
@@ -85,11 +85,11 @@ pub enum StatsBy {
 /// `loomrec score`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Each fault is told with the time until the program noticed (it left the connection, or came
-again for the same call) and until the same call was answered well. A fault that only
-delays an answer is listed, and not held to the budget.
+For each fault, prints the time until the program noticed it (it closed the connection, or made
+the same call again), and the time until the same call succeeded. A fault that only delays an
+answer is listed, but the budget does not apply to it.
 
-Exit code 0 when the budget was kept, 1 when it was missed, or no fault struck at all.
+Exit code 0 if the budget was kept, 1 if it was missed. It is also missed if no fault happened.
 
 Examples:
   loomrec replay -r agent.json --journal run.jsonl -- pytest
@@ -97,19 +97,19 @@ Examples:
   loomrec score run.jsonl --recovery max_detection_ms=3000,max_recovery_ms=5000
   loomrec score run.jsonl --budget budget.json --junit recovery.xml")]
 pub struct ScoreArgs {
-    /// The journal that a run wrote (--journal)
+    /// The journal of a run (--journal)
     pub journal: PathBuf,
-    /// What each fault is held to: a JSON or YAML file with max_detection_ms and, where it
-    /// is asked for, max_recovery_ms and require_clean_timeout
+    /// The limits for each fault: a JSON or YAML file with max_detection_ms, and optionally
+    /// max_recovery_ms and require_clean_timeout
     #[arg(long, value_name = "FILE")]
     pub budget: Option<PathBuf>,
-    /// The same in one line: max_detection_ms=3000,max_recovery_ms=5000,require_clean_timeout
+    /// The budget on one line: max_detection_ms=3000,max_recovery_ms=5000,require_clean_timeout
     #[arg(long, value_name = "BUDGET", conflicts_with = "budget")]
     pub recovery: Option<String>,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
-    /// Write the verdict as JUnit XML: a test case for each fault
+    /// Write the verdict as JUnit XML, with one test case per fault
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
 }
@@ -117,7 +117,7 @@ pub struct ScoreArgs {
 /// `loomrec demo`.
 #[derive(Debug, Args)]
 pub struct DemoArgs {
-    /// Keep the recording the demo makes in this file
+    /// Keep the recording of the demo in this file
     #[arg(long, value_name = "FILE")]
     pub keep: Option<PathBuf>,
 }
@@ -125,8 +125,9 @@ pub struct DemoArgs {
 /// `loomrec config`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A flag wins over the environment, the environment over loomrec.toml; rules and upstreams
-add up. loomrec.toml holds any flag that has a twin in the environment, by its long name:
+A flag takes precedence over the environment, and the environment over loomrec.toml; rules and
+upstreams are combined. In loomrec.toml, set any flag that has an environment variable by its
+long name:
 
   recording = \"recordings/agent.json\"     # paths are relative to the file
   ignore = [\"/user\"]
@@ -135,10 +136,10 @@ add up. loomrec.toml holds any flag that has a twin in the environment, by its l
   [replay]
   latency = \"replay\"")]
 pub struct ConfigArgs {
-    /// Only for this command: record or replay
+    /// Show only the settings of this command: record or replay
     #[arg(value_parser = ["record", "replay"])]
     pub command: Option<String>,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -153,16 +154,16 @@ impl ConfigArgs {
 /// `loomrec doctor`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Exit code 0 when nothing is wrong (warnings included), 1 when something is. Without --online
-nothing leaves this machine.")]
+Exit code 0 if there are no problems, or only warnings; 1 if there is a problem. Without
+--online, nothing leaves this machine.")]
 pub struct DoctorArgs {
-    /// Recordings to look at [default: the one that LOOMREC_RECORDING or loomrec.toml names]
+    /// Recordings to check [default: the one that LOOMREC_RECORDING or loomrec.toml names]
     #[arg(value_parser = location(), value_hint = ValueHint::AnyPath)]
     pub files: Vec<RecordingLocation>,
-    /// Ask each upstream whether it can be reached, and takes the key there is for it
+    /// Also check that each upstream can be reached, and accepts the API key that is set for it
     #[arg(long)]
     pub online: bool,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }

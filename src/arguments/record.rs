@@ -17,7 +17,7 @@ Examples:
   loomrec record -r r.json --upstream openai=http://127.0.0.1:9999 -- python agent.py
   loomrec record -r r.json            # serve http://127.0.0.1:4141/openai/v1, …/anthropic, …")]
 pub struct RecordArgs {
-    /// The recording to write: FILE, or FOLDER/ for a file for each call
+    /// The recording to write: FILE, or FOLDER/ for one file per call
     #[arg(
         short,
         long,
@@ -28,67 +28,68 @@ pub struct RecordArgs {
     )]
     pub recording: RecordingLocation,
 
-    /// Which calls go upstream
+    /// Which calls to forward to the upstream
     #[arg(long, value_enum, default_value_t = RecordMode::All, env = "LOOMREC_MODE")]
     pub mode: RecordMode,
 
-    /// Let a call that failed replace an earlier take that succeeded, and a run in which every
-    /// call failed end well
+    /// Let a failed call replace an earlier take that succeeded, and do not fail if every call
+    /// failed
     #[arg(long, env = "LOOMREC_KEEP_FAILURES", value_parser = FalseyValueParser::new())]
     pub keep_failures: bool,
 
-    /// Join the run of this name, instead of the one that is live or a new one
+    /// Join the run with this ID, instead of the active run or a new one
     #[arg(long, value_name = "ID", env = "LOOMREC_RUN")]
     pub run: Option<String>,
 
-    /// Pass the client's accept-encoding on, so that answers may be recorded compressed
+    /// Forward the client's accept-encoding, so that answers may be recorded compressed
     #[arg(long, env = "LOOMREC_KEEP_ENCODING", value_parser = FalseyValueParser::new())]
     pub keep_encoding: bool,
 
-    /// When an exchange is safe enough for its client to get the last byte
+    /// How safely an exchange must be stored before the client gets the last byte
     #[arg(long, value_enum, default_value_t = DurableAt::Process, env = "LOOMREC_DURABILITY")]
     pub durability: DurableAt,
 
-    /// Prices per model (JSON), above the built-in ones, or in their place if it says so
+    /// Prices per model (JSON): override the built-in prices, or replace them if the file says so
     #[arg(long, value_name = "FILE", env = "LOOMREC_PRICES")]
     pub prices: Option<PathBuf>,
 
-    /// Keep no more than this many bytes of one answer; larger ones pass, marked truncated
+    /// Record at most this many bytes of one answer; larger answers still reach the client, and are
+    /// marked as truncated
     #[arg(long, value_name = "BYTES", default_value_t = 64 << 20, env = "LOOMREC_MAX_COPY")]
     pub max_copy: usize,
 
-    /// How many seconds an answer, or the rest of one, is awaited after its client has left
+    /// Seconds to wait for an answer, or the rest of it, after the client has disconnected
     #[arg(long, value_name = "SECONDS", default_value_t = 60, env = "LOOMREC_DRAIN")]
     pub drain: u64,
 
-    /// Do not fail when CMD made no call at all
+    /// Do not fail if CMD makes no call
     #[arg(long, env = "LOOMREC_ALLOW_EMPTY", value_parser = FalseyValueParser::new())]
     pub allow_empty: bool,
 
-    /// Everything else.
+    /// The flags of every command that serves.
     #[command(flatten)]
     pub serve: ServeArgs,
 }
 
-/// When an exchange is safe enough.
+/// How safely an exchange must be stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum DurableAt {
-    /// Once it survives the end of loomrec, SIGKILL included
+    /// It survives the end of loomrec, even by SIGKILL
     Process,
-    /// Once it survives a power cut: the disk is waited for
+    /// It survives a power cut: loomrec waits for the disk
     Power,
 }
 
-/// Which calls go upstream.
+/// Which calls to forward to the upstream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "snake_case")]
 pub enum RecordMode {
-    /// Every call; what this run records replaces earlier takes, key by key
+    /// Every call; new takes replace earlier takes of the same key
     All,
-    /// Only calls that have no recorded take left; theirs are added
+    /// Only calls that have no recorded take left; new takes are added
     NewEpisodes,
-    /// Every call if there is no recording yet; none if there is one
+    /// Every call if there is no recording yet; otherwise none
     Once,
-    /// None: as replay does
+    /// None, as in replay
     None,
 }

@@ -8,12 +8,12 @@ use loomrec_store::RecordingLocation;
 /// `loomrec redact`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Requests, answers, step ids and whatever else the files hold are freed of keys of well-known
-shape and of what --redact matches, as record does it; the keys of requests that change are
-made anew. Nothing is changed without --apply. To find these calls again, replay and record
-need the same --redact, best in loomrec.toml: redact = ['…'].
+Removes credentials of known formats, and text that matches --redact, from requests, answers,
+step ids and everything else in the files, as record does. The hashes of changed requests are
+recomputed. Without --apply, nothing is changed. To find these calls again, replay and record
+need the same --redact; set it in loomrec.toml: redact = ['…'].
 
-Exit code 0 when all is clean or can be made so, 1 when something cannot be removed.
+Exit code 0 if everything is clean or can be cleaned, 1 if something cannot be removed.
 
 Examples:
   loomrec redact recordings/*.json                              # what would change
@@ -27,13 +27,13 @@ pub struct RedactArgs {
         value_hint = ValueHint::AnyPath,
     )]
     pub files: Vec<RecordingLocation>,
-    /// Replace what this regular expression matches (repeatable)
+    /// Also replace text that matches this regular expression (repeatable)
     #[arg(long, value_name = "REGEX", env = "LOOMREC_REDACT")]
     pub redact: Vec<String>,
-    /// Do it
+    /// Change the recordings
     #[arg(long)]
     pub apply: bool,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }

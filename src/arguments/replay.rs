@@ -15,8 +15,8 @@ use loomrec_store::RecordingLocation;
 Examples:
   loomrec replay --strict -r recordings/agent.json -- pytest
   loomrec replay -r a.json -r b.json --fail-unused -- node agent.mjs
-  loomrec replay -r r.json --latency replay --speed 10     # serve, at a tenth of the recorded time
-  loomrec replay --script answers.yaml -- pytest           # answers written by hand, whatever is asked")]
+  loomrec replay -r r.json --latency replay --speed 10     # serve at ten times the recorded speed
+  loomrec replay --script answers.yaml -- pytest           # answers written by hand, for any request")]
 pub struct ReplayArgs {
     /// A recording to answer from (repeatable)
     #[arg(
@@ -29,49 +29,49 @@ pub struct ReplayArgs {
     )]
     pub recordings: Vec<RecordingLocation>,
 
-    /// A script that answers, call by call, whatever the recordings do not (JSON or YAML)
+    /// A script that answers, in order, the calls that are not recorded (JSON or YAML)
     #[arg(long, value_name = "FILE", env = "LOOMREC_SCRIPT")]
     pub script: Option<PathBuf>,
 
-    /// Refuse every call that is not recorded, serve each take once, refuse what cannot be checked;
-    /// final: no environment, settings or recording weakens it
+    /// Refuse calls that are not recorded, serve each take once, and refuse entries that cannot be
+    /// checked; no environment variable, setting or recording can weaken this
     #[arg(long)]
     pub strict: bool,
 
-    /// With --strict: let entries answer that cannot be checked, and say how many did
+    /// With --strict: also answer from entries that cannot be checked, and report how many
     #[arg(long, requires = "strict")]
     pub allow_unchecked: bool,
 
-    /// What a call that is not recorded gets [default: error]
+    /// The answer to a call that is not recorded [default: error]
     #[arg(long, value_enum, env = "LOOMREC_ON_MISS")]
     pub on_miss: Option<OnMissFlag>,
 
-    /// The same as --on-miss default
+    /// Same as --on-miss default
     #[arg(long, env = "LOOMREC_ALLOW_DEFAULT_FALLBACK", value_parser = FalseyValueParser::new())]
     pub allow_default_fallback: bool,
 
-    /// What a further identical call gets once its takes are used up
+    /// The answer to a repeated call when all its takes are used up
     /// [default: error; last for a file that AgentLoom wrote]
     #[arg(long, value_enum, env = "LOOMREC_REPEAT")]
     pub repeat: Option<RepeatPolicy>,
 
-    /// When answers and their chunks go out
+    /// When to send answers and their chunks
     #[arg(long, value_enum, default_value_t = LatencyModel::None, env = "LOOMREC_LATENCY")]
     pub latency: LatencyModel,
 
-    /// Milliseconds for the constant and normal models, and for entries without times of their own
+    /// Milliseconds for the models constant and normal, and for entries without recorded times
     #[arg(long, value_name = "MS", default_value_t = 0.0, env = "LOOMREC_LATENCY_MS")]
     pub latency_ms: f64,
 
-    /// Divide recorded times by this
+    /// Divide recorded times by this factor
     #[arg(long, value_name = "X", default_value_t = 1.0, env = "LOOMREC_SPEED")]
     pub speed: f64,
 
-    /// Fail when a recorded take was never asked for
+    /// Fail if a recorded take was never requested
     #[arg(long, env = "LOOMREC_FAIL_UNUSED", value_parser = FalseyValueParser::new())]
     pub fail_unused: bool,
 
-    /// Write the requests that no recording answers here, for loomrec rerecord --pending
+    /// Write the requests that no recording answers to FILE, for loomrec rerecord --pending
     #[arg(
         long,
         value_name = "FILE",
@@ -81,7 +81,7 @@ pub struct ReplayArgs {
     )]
     pub pending: Option<RecordingLocation>,
 
-    /// Do not fail when CMD made no call at all
+    /// Do not fail if CMD makes no call
     #[arg(long, env = "LOOMREC_ALLOW_EMPTY", value_parser = FalseyValueParser::new())]
     pub allow_empty: bool,
 
@@ -89,7 +89,7 @@ pub struct ReplayArgs {
     #[command(flatten)]
     pub expiry: ExpiryArgs,
 
-    /// Everything else.
+    /// The flags of every command that serves.
     #[command(flatten)]
     pub serve: ServeArgs,
 
@@ -98,7 +98,7 @@ pub struct ReplayArgs {
     pub set_aside: SetAside,
 }
 
-/// What a call that is not recorded gets.
+/// The answer to a call that is not recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum OnMissFlag {
     /// A RecordingMismatchError
@@ -109,25 +109,25 @@ pub enum OnMissFlag {
     Forward,
 }
 
-/// What a further identical call gets.
+/// The answer to a repeated call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum RepeatPolicy {
-    /// A RecordingMismatchError, reason exhausted
+    /// A RecordingMismatchError with the reason exhausted
     Error,
     /// The last take again
     Last,
-    /// All takes again from the first
+    /// All takes again, from the first
     Cycle,
 }
 
-/// When answers go out.
+/// When to send answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LatencyModel {
-    /// At once
+    /// Immediately
     None,
     /// After --latency-ms
     Constant,
-    /// After a seeded draw around --latency-ms
+    /// After a random time around --latency-ms (see --seed)
     Normal,
     /// Each chunk at its recorded time
     Replay,

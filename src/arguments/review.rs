@@ -8,22 +8,22 @@ use loomrec_store::RecordingLocation;
 /// `loomrec review`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Keys: a accept, r reject, s skip (it goes on waiting); A, R, S the same for all that are left;
-d raw JSON or what it means; b back; space, j, k scroll; ? help; q quit. What was decided
-before q or Ctrl-C is carried out; nothing else is. Without a terminal the changes are printed,
+Keys: a accept, r reject, s skip (the change stays pending); A, R, S the same for all remaining
+changes; d raw JSON on or off; b previous change; space, j, k scroll; ? help; q quit. Decisions
+made before q or Ctrl-C are applied, and no others. Without a terminal, the changes are printed,
 each with the commands that accept and reject it.
 
-Exit code 0; with --check 1 while anything waits.
+Exit code 0; with --check, 1 if anything is pending.
 
 Examples:
   loomrec review recordings/agent.json
-  loomrec review recordings/agent.json --new tried.json     # of rerecord -o tried.json
+  loomrec review recordings/agent.json --new tried.json     # from rerecord -o tried.json
   loomrec review recordings/agent.json --check              # in CI")]
 pub struct ReviewArgs {
     /// The recording
     #[arg(value_name = "FILE", value_parser = location(), value_hint = ValueHint::AnyPath)]
     pub file: RecordingLocation,
-    /// Where the changes wait [default: FILE.new]
+    /// The file with the pending changes [default: FILE.new]
     #[arg(
         short = 'o',
         long = "new",
@@ -32,10 +32,10 @@ pub struct ReviewArgs {
         value_hint = ValueHint::AnyPath,
     )]
     pub new: Option<RecordingLocation>,
-    /// Print what waits, and exit 1 if there is anything
+    /// Print what is pending, and exit 1 if there is anything
     #[arg(long)]
     pub check: bool,
-    /// Print what waits, in a terminal too
+    /// Print what is pending, even on a terminal
     #[arg(long)]
     pub list: bool,
 }
@@ -46,12 +46,11 @@ pub struct DecideArgs {
     /// The recording
     #[arg(value_name = "FILE", value_parser = location(), value_hint = ValueHint::AnyPath)]
     pub file: RecordingLocation,
-    /// Changes, by the key of the new entry or of the one it replaces, as ls shows them: a
-    /// step id, or the beginning of a hash, with every take of it; KEY#2 for one take
-    /// [default: all]
+    /// Changes, by the key of the new entry or of the entry it replaces, as ls shows it: a
+    /// step id or the beginning of a hash for all its takes; KEY#2 for one take [default: all]
     #[arg(value_name = "KEY")]
     pub keys: Vec<String>,
-    /// Where the changes wait [default: FILE.new]
+    /// The file with the pending changes [default: FILE.new]
     #[arg(
         short = 'o',
         long = "new",
@@ -65,22 +64,23 @@ pub struct DecideArgs {
 /// `loomrec accept`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The new entry has the place of the old one; a new call goes to the end. Nothing else in FILE
-changes. A change whose old entry has changed since, or is gone, is a conflict: it is refused.
-So is a failed call (status 400 and above, or cut) in the place of one that succeeded; the
-others are accepted, and the exit code is 1.
+A new entry replaces the old one in the same place; a new call goes to the end. Nothing else in
+FILE changes. A change is in conflict if its old entry has changed since, or is gone: then nothing
+is accepted, unless --force is given. A failed call (status 400 and above, or cut off) replaces
+one that succeeded only with --keep-failures: without it, the other changes are accepted, and the
+exit code is 1.
 
 Examples:
   loomrec accept recordings/agent.json
   loomrec accept recordings/agent.json plan 3f2c9a1b")]
 pub struct AcceptArgs {
-    /// What is accepted.
+    /// The changes to accept.
     #[command(flatten)]
     pub decide: DecideArgs,
-    /// Accept conflicts too: what stands there now gives way
+    /// Also accept changes in conflict; they replace the current entries
     #[arg(long)]
     pub force: bool,
-    /// Let a call that failed replace a take that succeeded
+    /// Let a failed call replace a take that succeeded
     #[arg(long)]
     pub keep_failures: bool,
 }
@@ -88,13 +88,13 @@ pub struct AcceptArgs {
 /// `loomrec reject`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-FILE stays as it is; the changes are dropped from FILE.new, which goes with the last of them.
+FILE does not change. The changes are removed from FILE.new, which is deleted when it is empty.
 
 Examples:
   loomrec reject recordings/agent.json
   loomrec reject recordings/agent.json plan")]
 pub struct RejectArgs {
-    /// What is rejected.
+    /// The changes to reject.
     #[command(flatten)]
     pub decide: DecideArgs,
 }
@@ -102,10 +102,10 @@ pub struct RejectArgs {
 /// `loomrec pending`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Two things wait: requests for their answers (FILE.pending, of replay --pending), and answers
-for their review (FILE.new, of rerecord).
+Two things can be pending: requests without an answer (FILE.pending, from replay --pending), and
+new answers that are not reviewed yet (FILE.new, from rerecord).
 
-Exit code 0; with --check 1 while anything waits.
+Exit code 0; with --check, 1 if anything is pending.
 
 Examples:
   loomrec pending
@@ -114,7 +114,7 @@ pub struct PendingArgs {
     /// The recordings [default: those in this folder and in recordings/]
     #[arg(value_name = "FILE", value_parser = location(), value_hint = ValueHint::AnyPath)]
     pub files: Vec<RecordingLocation>,
-    /// Where the changes of the one FILE wait [default: FILE.new]
+    /// The file with the pending changes; only with a single FILE [default: FILE.new]
     #[arg(
         short = 'o',
         long = "new",
@@ -123,10 +123,10 @@ pub struct PendingArgs {
         value_hint = ValueHint::AnyPath,
     )]
     pub new: Option<RecordingLocation>,
-    /// Exit 1 if anything waits
+    /// Exit 1 if anything is pending
     #[arg(long)]
     pub check: bool,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }

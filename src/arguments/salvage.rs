@@ -8,12 +8,12 @@ use loomrec_store::RecordingLocation;
 /// `loomrec salvage`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-FILE may be a recording that was cut or overwritten in places, a folder with files that were,
-a log (FILE.log, FILE.folding), or what was set aside of one (FILE.log.torn-1). It stays as
-it is. Every entry that can be read whole goes into OUT; what is lost is told by place, and by
-key where that can be read. Run loomrec verify on OUT before you trust it.
+FILE may be a recording that is cut off or partly overwritten, a folder with such files, a log
+(FILE.log, FILE.folding), or a part of a log that was set aside (FILE.log.torn-1). FILE does not
+change. Every entry that can be read completely goes into OUT. Losses are reported by position,
+and by key if it is readable. Run loomrec verify on OUT before you trust it.
 
-Exit code 0 when nothing was lost, 1 when something was, 4 when nothing could be read.
+Exit code 0 if nothing was lost, 1 if something was lost, 4 if nothing could be read.
 
 Examples:
   loomrec salvage recordings/agent.json -o recordings/saved.json
@@ -22,7 +22,7 @@ pub struct SalvageArgs {
     /// The damaged recording or log
     #[arg(value_name = "FILE", value_parser = location(), value_hint = ValueHint::AnyPath)]
     pub file: RecordingLocation,
-    /// The recording to make
+    /// The recording to create
     #[arg(
         short,
         long,
@@ -31,10 +31,10 @@ pub struct SalvageArgs {
         value_hint = ValueHint::AnyPath,
     )]
     pub output: RecordingLocation,
-    /// Replace OUT where it is there
+    /// Replace OUT if it exists
     #[arg(long)]
     pub force: bool,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }

@@ -8,12 +8,12 @@ use loomrec_store::RecordingLocation;
 /// `loomrec verify`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Looked for: values of the wrong type, hashes that are not those of their requests, summaries
-that say something else than the recorded answers, answers without their end, credentials
-(known shapes; and long runs of chance, which are warnings), fields nobody knows, and files
-left beside the recording. Nothing is changed without --fix, and --fix never guesses.
+Checks for values of the wrong type, hashes that do not match their requests, summaries that
+contradict the recorded answers, incomplete answers, credentials (known formats; long random
+strings are warnings), unknown fields, and leftover files beside the recording. Without --fix,
+nothing is changed, and --fix never guesses.
 
-Exit code 0 when all is well (warnings are told), 1 when something is wrong, 4 when a file
+Exit code 0 if there are no errors (warnings are printed), 1 if there are errors, 4 if a file
 cannot be read as a recording at all (see loomrec salvage).
 
 Examples:
@@ -29,20 +29,20 @@ pub struct VerifyArgs {
         value_hint = ValueHint::AnyPath,
     )]
     pub files: Vec<RecordingLocation>,
-    /// Mend what is mechanical: keys and hashes, summaries, known credentials, spelling,
-    /// takes' numbers, a log that was left; and say each
+    /// Fix problems that need no decision: keys and hashes, summaries, known credentials,
+    /// formatting, numbers of takes, a leftover log; report each fix
     #[arg(long)]
     pub fix: bool,
-    /// With --fix: where a request and its hash do not fit, make the hash anew
+    /// With --fix: recompute the hash if it does not match its request
     #[arg(long, requires = "fix")]
     pub rehash: bool,
-    /// Let warnings be errors
+    /// Treat warnings as errors
     #[arg(long)]
     pub strict: bool,
-    /// Say nothing but errors
+    /// Print only errors
     #[arg(short, long)]
     pub quiet: bool,
-    /// As JSON
+    /// Print JSON
     #[arg(long, conflicts_with = "quiet")]
     pub json: bool,
 }
