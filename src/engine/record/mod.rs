@@ -74,16 +74,17 @@ impl RecordEngine {
     /// Sends the request on, stores the exchange, and returns the upstream's response without
     /// hop-by-hop headers. If the caller stops waiting, the exchange is still recorded, as long as
     /// its head arrives within [`RecordConfig::drain`].
+    ///
     /// # Errors
     /// [`UpstreamError`] if there was no response. Nothing is recorded then.
-    pub async fn run(
+    pub fn run(
         self: &Arc<Self>,
         job: RecordJob,
         forward: UpstreamRequest,
-    ) -> Result<Response<TeeBody>, UpstreamError> {
+    ) -> impl Future<Output = Result<Response<TeeBody>, UpstreamError>> + Send + use<> {
         let recorder = Arc::clone(self);
         let busy = ActiveExchange::new(&self.shared);
-        DetachOnDrop::new(recorder.open(job, forward, busy), self.shared.config.drain).await
+        DetachOnDrop::new(recorder.open(job, forward, busy), self.shared.config.drain)
     }
 
     /// Returns the response as soon as its head is there, unless the run ends first.

@@ -35,9 +35,8 @@ impl SseSplitter {
             }
         }
         while let Some(length) = memchr::memchr2(b'\n', b'\r', &bytes[at..]) {
-            self.take(&bytes[at..at + length]);
+            let blank = self.end_line(&bytes[at..at + length]);
             at += length + 1;
-            let blank = self.end_line();
             if bytes[at - 1] == b'\r' {
                 match bytes.get(at) {
                     Some(b'\n') => at += 1,
@@ -67,20 +66,27 @@ impl SseSplitter {
 
     /// Whether the line so far is one of data.
     fn is_data(&self) -> bool {
-        let line = self.line();
+        let line = self.without_mark(&self.beginning[..self.length.min(BEGINNING)]);
         line.starts_with(b"data:") || (line == b"data" && self.length <= BEGINNING)
     }
 
-    /// The line so far, or its beginning.
-    fn line(&self) -> &[u8] {
-        let line = &self.beginning[..self.length.min(BEGINNING)];
+    /// Returns a line without the byte order mark that the first one may have.
+    fn without_mark<'a>(&self, line: &'a [u8]) -> &'a [u8] {
         if self.later { line } else { line.strip_prefix(MARK).unwrap_or(line) }
     }
 
-    /// Ends the line, and returns whether it is blank.
-    fn end_line(&mut self) -> bool {
-        let blank = self.line().is_empty();
-        self.carries |= self.is_data();
+    /// Ends the line with its last part, and returns whether it is blank.
+    fn end_line(&mut self, rest: &[u8]) -> bool {
+        let blank = if self.length == 0 {
+            // The whole line is here, as nearly always.
+            let line = self.without_mark(rest);
+            self.carries |= line.starts_with(b"data:") || line == b"data";
+            line.is_empty()
+        } else {
+            self.take(rest);
+            self.carries |= self.is_data();
+            self.without_mark(&self.beginning[..self.length.min(BEGINNING)]).is_empty()
+        };
         (self.begun, self.later, self.length) = (true, true, 0);
         blank
     }
