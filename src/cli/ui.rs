@@ -38,9 +38,10 @@ pub(super) async fn run(args: &UiArgs) -> Result<u8, CommandFailure> {
     if !args.no_open && std::io::stderr().is_terminal() {
         show(&page);
     }
-    let serving = file_inspector::start(listener, shown);
-    stop.first().await;
-    serving.abort();
+    tokio::select! {
+        () = file_inspector::serve(listener, shown) => {}
+        () = stop.first() => {}
+    }
     Ok(0)
 }
 

@@ -88,7 +88,7 @@ fn part(head: &str, content: &[u8]) -> Option<MultipartPart> {
             _ => part.headers.push((name, value.to_owned())),
         }
     }
-    part.headers.sort();
+    part.headers.sort_unstable();
     let twice = part.headers.windows(2).any(|pair| pair[0].0 == pair[1].0);
     (!twice).then_some(part)
 }

@@ -134,7 +134,7 @@ pub struct IdentityRules {
 impl IdentityRules {
     /// Rules that leave out these places, in any order, repeats allowed.
     pub fn new(mut ignore: Vec<JsonPointer>) -> Self {
-        ignore.sort();
+        ignore.sort_unstable();
         ignore.dedup();
         Self { ignore, ..Self::default() }
     }

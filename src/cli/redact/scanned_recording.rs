@@ -163,7 +163,7 @@ fn beside(path: &RecordingLocation) -> Vec<String> {
         })
     };
     let mut found: Vec<String> = names.filter(holds).collect();
-    found.sort();
+    found.sort_unstable();
     found
 }
 

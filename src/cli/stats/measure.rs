@@ -135,7 +135,7 @@ impl Times {
     /// times.
     fn percentiles(&self) -> [Option<f64>; 3] {
         let mut sorted = self.0.clone();
-        sorted.sort_by(f64::total_cmp);
+        sorted.sort_unstable_by(f64::total_cmp);
         PERCENTILES.map(|percent| {
             let rank = (sorted.len() * usize::from(percent)).div_ceil(100);
             sorted.get(rank.checked_sub(1)?).copied()

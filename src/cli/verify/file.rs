@@ -69,7 +69,7 @@ pub(super) fn on_all_cores<T: Sync, U: Send>(
         worker();
     });
     let mut done = done.into_inner().unwrap_or_default();
-    done.sort_by_key(|(at, _)| *at);
+    done.sort_unstable_by_key(|(at, _)| *at);
     done.into_iter().map(|(_, came)| came).collect()
 }
 

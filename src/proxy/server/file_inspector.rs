@@ -15,7 +15,6 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpListener;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
-use tokio::task::JoinHandle;
 use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 
@@ -46,12 +45,8 @@ struct UiState {
     places: Arc<Semaphore>,
 }
 
-/// Starts a task that serves connections of `listener` until it is aborted.
-pub fn start(listener: TcpListener, shown: ShownFile) -> JoinHandle<()> {
-    tokio::spawn(serve(listener, shown))
-}
-
-async fn serve(listener: TcpListener, shown: ShownFile) {
+/// Serves connections of `listener` until it is dropped.
+pub async fn serve(listener: TcpListener, shown: ShownFile) {
     let (turns, places) = (Semaphore::new(AT_ONCE), Arc::new(Semaphore::new(MOST)));
     let state = Arc::new(UiState { shown: Arc::new(shown), turns, places });
     loop {

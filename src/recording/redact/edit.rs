@@ -53,7 +53,7 @@ pub(super) fn merge_found(found: Vec<SearchMatch>) -> Vec<SourceEdit> {
         .filter(|found| found.places.len() > 1)
         .flat_map(|f| f.places.clone())
         .collect();
-    spread.sort_by_key(|range| (range.start, range.end));
+    spread.sort_unstable_by_key(|range| (range.start, range.end));
     // A match inside a match that crosses a boundary is covered by it.
     let is_part = |places: &[Range<usize>]| {
         let [only] = places else { return false };

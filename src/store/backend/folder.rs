@@ -76,7 +76,7 @@ pub(crate) fn list(folder: &Path) -> Result<Vec<(OsString, FileVersion)>, StoreE
             Err(source) => return Err(file::not_a_part(&path, source)),
         }
     }
-    files.sort();
+    files.sort_unstable();
     Ok(files)
 }
 
@@ -95,7 +95,7 @@ pub(crate) fn names(folder: &Path) -> io::Result<Vec<OsString>> {
         }
     }
     names.retain(|name| is_entry(name));
-    names.sort();
+    names.sort_unstable();
     Ok(names)
 }
 
@@ -191,7 +191,7 @@ impl FolderSnapshot {
     pub(crate) fn state(&self) -> Vec<(OsString, FileVersion)> {
         let files = self.pieces.iter().map(|piece| (piece.file.clone(), piece.stamp));
         let mut files: Vec<_> = files.collect();
-        files.sort();
+        files.sort_unstable();
         files
     }
 

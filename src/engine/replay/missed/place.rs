@@ -67,7 +67,7 @@ pub(super) fn calls(
             own_session: stored.entry.session,
         });
     }
-    pairs.sort();
+    pairs.sort_unstable();
     assign_takes(&mut calls, &pairs, matcher);
     leave_out_copies(&mut calls);
     Ok(calls)

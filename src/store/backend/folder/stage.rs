@@ -223,7 +223,7 @@ fn work(source: &RecordingSnapshot, split: &FolderSnapshot, rules: Option<&Ident
     let Planner { used, mut work, .. } = planner;
     let left = touched.into_iter().filter(|member| !used.contains(member));
     work.removals = left.filter_map(|member| Some(split.file_of(member)?.to_owned())).collect();
-    work.removals.sort();
+    work.removals.sort_unstable();
     work
 }
 
