@@ -22,7 +22,7 @@ use super::response_control::ResponseControl;
 use super::server_threads::ServerThreads;
 use super::side_poll::SidePoll;
 use super::socket::{ClientSocket, ClientStream};
-use super::{Proxy, fault, handler, refused_connection};
+use super::{Proxy, fault, handler, keep_awake, refused_connection};
 use crate::telemetry::log;
 
 /// How long open responses may go on after the signal to stop.
@@ -156,6 +156,7 @@ async fn converse<S: ClientStream>(
         }
         let own = Arc::clone(&caller);
         let service = service_fn(move |request| {
+            keep_awake::note_work();
             let caller = Arc::clone(&own);
             let control = ResponseControl::begin(&caller.connection);
             async move { handler::handle(&caller, control, request).await }

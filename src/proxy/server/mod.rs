@@ -17,6 +17,7 @@ pub mod fault;
 pub mod file_inspector;
 pub mod handler;
 mod inspector_route;
+mod keep_awake;
 pub mod limit;
 mod miss_sink;
 mod notice;

@@ -12,6 +12,8 @@ use std::thread;
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 
+use super::keep_awake;
+
 /// The threads of a server. They end when this is dropped, with the connections that are still
 /// open on them.
 #[derive(Debug)]
@@ -57,12 +59,20 @@ impl ServerThreads {
 
 impl ServerThread {
     fn start() -> io::Result<Self> {
-        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let runtime = Builder::new_current_thread()
+            .enable_all()
+            .on_thread_unpark(keep_awake::note_work)
+            .build()?;
         let handle = runtime.handle().clone();
         let (stop, stopped) = oneshot::channel::<()>();
         thread::Builder::new().name("loomrec-server".to_owned()).spawn(move || {
-            // Returns when the sender is dropped: nothing is ever sent.
-            drop(runtime.block_on(stopped));
+            runtime.block_on(async {
+                tokio::select! {
+                    // Ready when the sender is dropped: nothing is ever sent.
+                    _ = stopped => {}
+                    () = keep_awake::keep_awake() => {}
+                }
+            });
             runtime.shutdown_background();
         })?;
         Ok(Self { runtime: handle, connections: Arc::default(), _stop: stop })
