@@ -1,6 +1,6 @@
 //! The server: accepts connections, routes each request, and has an engine answer it.
 //!
-//! [`run`] owns only its connections. The caller passes the bound listener and the signal to stop,
+//! [`start`] owns only its connections. The caller passes the bound listener and the signal to stop,
 //! so that tests bind port 0 and commands decide when to end.
 
 mod accept;
