@@ -213,7 +213,9 @@ fn all_count_the_same_when_a_storm_is_replayed() {
     let greet = message("hi").header("x-loomrec-step-id: greet");
     scene.recorded(&upstream, &[chat("hi"), chat_streamed("hi"), greet]);
     let flags = ["--repeat", "cycle", "--receipt", "receipt.json", "--journal", "run.jsonl"];
-    let server = scene.replay(&[&flags[..], &["--max-body", "8192"]].concat());
+    // With a delay, some clients leave before their answer, however quick the server is.
+    let slow = ["--latency", "constant", "--latency-ms", "3", "--max-body", "8192"];
+    let server = scene.replay(&[&flags[..], &slow].concat());
     let saw = storm(&server);
     agree(&scene, server, &saw, 1);
 }
