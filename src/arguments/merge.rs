@@ -66,7 +66,7 @@ merged, the exit code is 1, and git marks the file. To resolve the conflict:
   LOOMREC_ON_CONFLICT=last git checkout --merge FILE && git add FILE     # theirs
   git add FILE                                                           # ours")]
 pub struct GitMergeArgs {
-    /// The common ancestor (%O); an empty file if there is none
+    /// The common ancestor (%O). git passes an empty file if the two sides have no common ancestor
     #[arg(value_name = "BASE", value_parser = location(), value_hint = ValueHint::AnyPath)]
     pub base: RecordingLocation,
     /// Our side (%A); the result is written here
