@@ -10,7 +10,7 @@ use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
 /// How long a thread looks for more work.
-const MOMENT: Duration = Duration::from_micros(200);
+const SEARCH_TIME: Duration = Duration::from_micros(200);
 
 thread_local! {
     /// When this thread had work last.
@@ -32,7 +32,7 @@ pub(super) async fn keep_awake() {
     let mut seen = None;
     loop {
         let last = LAST_WORK.get();
-        if last.is_some_and(|at| at.elapsed() < MOMENT) {
+        if last.is_some_and(|at| at.elapsed() < SEARCH_TIME) {
             if last == seen {
                 // Nothing came since: other threads that wait for this core go first.
                 std::thread::yield_now();
@@ -70,9 +70,13 @@ mod tests {
                     assert!(Instant::now() < deadline, "the thread does not go to sleep");
                     tokio::time::sleep(Duration::from_millis(1)).await;
                 }
+                let noted = Instant::now();
                 note_work();
                 assert!(!is_asleep());
-                tokio::task::yield_now().await;
+                for _ in 0..10 {
+                    tokio::task::yield_now().await;
+                    assert!(!is_asleep() || noted.elapsed() >= SEARCH_TIME, "it slept too soon");
+                }
             }
             assert!(!task.is_finished());
         });

@@ -64,10 +64,9 @@ impl SseSplitter {
         self.length = self.length.saturating_add(part.len());
     }
 
-    /// Whether the line so far is one of data.
-    fn is_data(&self) -> bool {
-        let line = self.without_mark(&self.beginning[..self.length.min(BEGINNING)]);
-        line.starts_with(b"data:") || (line == b"data" && self.length <= BEGINNING)
+    /// The line so far, or its beginning.
+    fn line(&self) -> &[u8] {
+        self.without_mark(&self.beginning[..self.length.min(BEGINNING)])
     }
 
     /// Returns a line without the byte order mark that the first one may have.
@@ -77,16 +76,15 @@ impl SseSplitter {
 
     /// Ends the line with its last part, and returns whether it is blank.
     fn end_line(&mut self, rest: &[u8]) -> bool {
-        let blank = if self.length == 0 {
-            // The whole line is here, as nearly always.
-            let line = self.without_mark(rest);
-            self.carries |= line.starts_with(b"data:") || line == b"data";
-            line.is_empty()
+        let of = |line: &[u8]| (line.is_empty(), is_data(line));
+        // Nearly always, `rest` is the whole line, and need not be copied.
+        let (blank, carries) = if self.length == 0 {
+            of(self.without_mark(rest))
         } else {
             self.take(rest);
-            self.carries |= self.is_data();
-            self.without_mark(&self.beginning[..self.length.min(BEGINNING)]).is_empty()
+            of(self.line())
         };
+        self.carries |= carries;
         (self.begun, self.later, self.length) = (true, true, 0);
         blank
     }
@@ -97,8 +95,13 @@ impl SseSplitter {
     }
 
     pub(in crate::framing) fn open(&self) -> Option<OpenEvent> {
-        let carries = self.carries || self.is_data();
+        let carries = self.carries || is_data(self.line());
         let finished = self.after_cr == Some(true);
         self.begun.then_some(OpenEvent { carries, finished, lost: false })
     }
+}
+
+/// Whether a line, of which the beginning is enough, is one of data.
+fn is_data(line: &[u8]) -> bool {
+    line.starts_with(b"data:") || line == b"data"
 }
