@@ -31,7 +31,7 @@ pub struct PruneArgs {
     /// Takes whose key a complete replay never requested, according to its journal (repeatable)
     #[arg(long, value_name = "JOURNAL")]
     pub journal: Vec<PathBuf>,
-    /// Takes recorded longer ago than this: 90m, 12h, 30d, 8w
+    /// Takes recorded longer ago than this (90m, 12h, 30d, 8w); takes of an unknown time are kept
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub older_than: Option<Duration>,
     /// Takes of this upstream

@@ -126,8 +126,8 @@ pub struct DemoArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 A flag takes precedence over the environment, and the environment over loomrec.toml; rules and
-upstreams are combined. In loomrec.toml, set any flag that has an environment variable by its
-long name:
+upstreams are combined. In loomrec.toml, set any flag that has an environment variable, except
+--control-token, by its long name:
 
   recording = \"recordings/agent.json\"     # paths are relative to the file
   ignore = [\"/user\"]

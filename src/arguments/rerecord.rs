@@ -50,7 +50,7 @@ pub struct RerecordArgs {
     /// Only this call: a step id, or the beginning of a hash; add #N for one take (repeatable)
     #[arg(long, value_name = "KEY")]
     pub only: Vec<String>,
-    /// Only calls recorded longer ago than this: 90m, 12h, 30d, 8w
+    /// Only calls recorded at least this long ago (90m, 12h, 30d, 8w), or at an unknown time
     #[arg(long, value_name = "AGE")]
     pub older_than: Option<String>,
     /// Only calls that request this model, or that this model answered (repeatable)
