@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 use super::route::Route;
 use crate::request_summary::RequestSummary;
 use loomrec_recording::normalized_request::NormalizedRequest;
@@ -42,10 +44,18 @@ pub struct ParsedRequest {
 }
 
 impl ParsedRequest {
-    /// Returns the size of the bodies it holds, in bytes.
-    pub(crate) fn body_bytes(&self) -> usize {
-        let scrubbed = self.redacted.scrubbed.as_ref().map_or(0, |other| other.request.body.len());
-        self.redacted.observed.request.body.len() + scrubbed
+    /// Returns the size, in bytes, of the bodies that it holds beside `received`. A body that
+    /// redaction left as it was shares the memory of the received one.
+    pub(crate) fn body_bytes_beside(&self, received: &Bytes) -> usize {
+        let is_received =
+            |body: &Bytes| body.as_ptr() == received.as_ptr() && body.len() == received.len();
+        [Some(&self.redacted.observed), self.redacted.scrubbed.as_ref()]
+            .into_iter()
+            .flatten()
+            .map(|held| &held.request.body)
+            .filter(|body| !is_received(body))
+            .map(Bytes::len)
+            .sum()
     }
 }
 

@@ -96,7 +96,8 @@ impl Remembered {
     }
 
     fn size(&self) -> usize {
-        OVERHEAD + self.head.size() + self.body.len() + self.known.body_bytes()
+        let bodies = self.body.len() + self.known.body_bytes_beside(&self.body);
+        OVERHEAD + self.head.size() + bodies
     }
 }
 

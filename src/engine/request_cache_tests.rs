@@ -229,6 +229,24 @@ fn bytes_are_bounded_when_many_requests_are_kept() {
     assert!((0..5).all(|_| scene.ask(&large).is_none()));
 }
 
+#[test]
+fn body_that_redaction_leaves_alone_counts_once() {
+    let scene = Scene::new();
+    let filler = "x".repeat(100_000);
+    for content in [filler.clone(), format!("{filler} hidden-1")] {
+        let body = format!(r#"{{"model":"m","content":"{content}"}}"#);
+        let sent = Sent { body: body.into(), ..chat() };
+        assert!(scene.ask(&sent).is_none() && scene.ask(&sent).is_none());
+    }
+    let shards = scene.observer.memo.shards.iter().map(|shard| shard.lock().unwrap());
+    let mut sizes: Vec<usize> = shards
+        .flat_map(|shard| shard.entries.values().map(Remembered::size).collect::<Vec<_>>())
+        .collect();
+    sizes.sort_unstable();
+    assert!(sizes[0] < 110_000, "{sizes:?}");
+    assert!(sizes[1] > 200_000, "{sizes:?}");
+}
+
 /// Requests that are easily mistaken for each other.
 fn sent() -> impl Strategy<Value = Sent> {
     let target = prop::sample::select(vec![
