@@ -119,9 +119,10 @@ pub(super) fn replace_texts(
     list.insert(place, text);
 }
 
-/// The elements of a list.
+/// The objects in a list. Other elements are skipped: they have no members to set.
 pub(super) fn items<'a>(value: &'a mut Value, at: &str) -> impl Iterator<Item = &'a mut Value> {
-    value.pointer_mut(at).and_then(Value::as_array_mut).into_iter().flatten()
+    let list = value.pointer_mut(at).and_then(Value::as_array_mut);
+    list.into_iter().flatten().filter(|item| item.is_object())
 }
 
 /// Whether a member is this string.

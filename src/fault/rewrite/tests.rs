@@ -310,6 +310,18 @@ fn what_cannot_be_changed_says_why() {
     assert_eq!(vectors, NotApplicable::NotAnAnswer { operation: "Embeddings" });
 }
 
+#[test]
+fn elements_that_are_no_objects_are_left_as_they_are() {
+    let partial = Fault::PartialResponse { content: Some("x".to_owned()) };
+    for (format, calls) in all() {
+        let [(_, plain), _] = recorded(&format, &answer(calls.then(|| json!({"a": 1}))));
+        let mut body: Value = serde_json::from_slice(&plain).unwrap();
+        let lists = body.as_object_mut().unwrap().values_mut().filter_map(Value::as_array_mut);
+        lists.for_each(|list| list.extend([json!(0), json!(null), json!("a"), json!([])]));
+        drop(rewrite(&partial, &format, None, body.to_string().as_bytes()));
+    }
+}
+
 proptest! {
     #[test]
     fn any_bytes_are_changed_or_refused(
