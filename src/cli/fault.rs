@@ -124,21 +124,23 @@ fn chaos(flags: &FaultArgs) -> Result<ChaosRates, CommandFailure> {
 }
 
 /// Creates the decider for a plan. If a seed is needed and none is given, draws one and prints it.
+/// `needs_seed` says whether the run needs one beyond the plan.
 pub fn decider(
     PlannedFaults { plan, .. }: PlannedFaults,
     given: Option<u64>,
+    needs_seed: bool,
     output: &Output,
 ) -> FaultDecider {
     let seed = given.or(plan.seed);
     let left = plan.rules.iter().any(|rule| rule.probability.is_some()) || !plan.chaos.is_empty();
     let seed = seed.unwrap_or_else(|| {
-        if !left {
+        if !left && !needs_seed {
             return 0;
         }
         // Each state of the standard library's hasher has other random keys.
         let drawn = std::collections::hash_map::RandomState::new().build_hasher().finish() >> 32;
         output.info(&format!(
-            "loomrec: seed {drawn} was drawn; --seed {drawn} repeats this run's faults"
+            "loomrec: seed {drawn} was drawn; --seed {drawn} repeats this run's random decisions"
         ));
         drawn
     });

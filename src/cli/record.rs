@@ -80,7 +80,7 @@ fn engines(
         engine,
         stand_in_keys,
         budget: fault::budget(&args.serve.trouble)?,
-        decider: fault::decider(plan, args.serve.trouble.seed, &ground.output),
+        decider: fault::decider(plan, args.serve.trouble.seed, false, &ground.output),
         notice: in_force.as_ref().and_then(InForce::text),
     };
     Ok((engines, in_force))

@@ -44,7 +44,7 @@ pub async fn run(args: ReplayArgs) -> Result<u8, CommandFailure> {
              script with --script FILE{aside}"
         )));
     }
-    let latency = latency(&args)?;
+    check_latency(&args)?;
     let mut ground = RunContext::read(&args.serve, &args.recordings)?;
     let script = args.script.as_deref().map(|path| script::read(path, &args.serve)).transpose()?;
     let (plan, budget) = (fault::plan(&args.serve)?, fault::budget(&args.serve.trouble)?);
@@ -61,9 +61,11 @@ pub async fn run(args: ReplayArgs) -> Result<u8, CommandFailure> {
     if matches!(on_miss, MissPolicy::Error) && script.is_none() {
         fault::check(&plan, &matcher)?;
     }
-    let decider = fault::decider(plan, args.serve.trouble.seed, &ground.output);
+    let draws_waits = args.latency == LatencyModel::Normal;
+    let decider = fault::decider(plan, args.serve.trouble.seed, draws_waits, &ground.output);
     let missed = pending::begin(&args, &on_miss, &matcher)?;
-    let replay = Arc::new(ReplayEngine::new(matcher, latency).with_script(script));
+    let replay =
+        Arc::new(ReplayEngine::new(matcher, latency(&args, decider.seed())).with_script(script));
     let on_explained = ground.miss_sink(missed.clone());
     let engines = RunEngines {
         engine: Engine::Replay { replay, on_miss, on_explained },
@@ -134,8 +136,8 @@ fn miss_policy(args: &ReplayArgs, ground: &RunContext) -> Result<MissPolicy, Com
     })
 }
 
-/// Returns the latency model.
-fn latency(args: &ReplayArgs) -> Result<Latency, CommandFailure> {
+/// Refuses a latency that is out of bounds.
+fn check_latency(args: &ReplayArgs) -> Result<(), CommandFailure> {
     let ms = args.latency_ms;
     if !(0.0..=LONGEST_WAIT_MS).contains(&ms) {
         return Err(CommandFailure::usage(format!(
@@ -148,12 +150,18 @@ fn latency(args: &ReplayArgs) -> Result<Latency, CommandFailure> {
             "--speed {speed}: it takes a factor from {SLOWEST}"
         )));
     }
-    Ok(match args.latency {
+    Ok(())
+}
+
+/// Returns the latency model.
+fn latency(args: &ReplayArgs, seed: u64) -> Latency {
+    let ms = args.latency_ms;
+    match args.latency {
         LatencyModel::None => Latency::None,
         LatencyModel::Constant => Latency::Constant { ms },
-        LatencyModel::Normal => Latency::Normal { ms, seed: args.serve.trouble.seed.unwrap_or(0) },
+        LatencyModel::Normal => Latency::Normal { ms, seed },
         LatencyModel::Replay => Latency::Replay { speed: args.speed, fallback_ms: ms },
-    })
+    }
 }
 
 /// Returns the receipt of the run, with its complaints.

@@ -1,6 +1,7 @@
 //! The replay engine: takes a request and returns the recorded response, paced as asked.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use http::{HeaderValue, Response};
 use tokio::sync::{Semaphore, SemaphorePermit};
@@ -10,7 +11,7 @@ use super::body::ReplayBody;
 use super::decode_room::{DecodeRoom, DeliveryError};
 use super::explain::UnexplainedMiss;
 use super::form_change::FormChange;
-use super::latency::{DeliverySchedule, Latency};
+use super::latency::{DeliverySchedule, Latency, LatencyDraw};
 use super::matcher::{MatchedBy, Matcher, TakeMatch};
 use super::mismatch::RecordingMismatchError;
 use super::mode::RequestedMode;
@@ -37,6 +38,8 @@ pub struct ReplayEngine {
     script: Option<Script>,
     explaining: Semaphore,
     room: DecodeRoom,
+    /// How many placeholders were answered with.
+    placeholders: AtomicU32,
 }
 
 /// An answer, and where it came from.
@@ -71,7 +74,8 @@ impl ReplayEngine {
     /// Returns an engine that replays loaded recordings.
     pub fn new(matcher: Matcher, latency: Latency) -> Self {
         let (explaining, room) = (Semaphore::new(EXPLAINED), DecodeRoom::default());
-        Self { matcher, latency, script: None, explaining, room }
+        let placeholders = AtomicU32::new(0);
+        Self { matcher, latency, script: None, explaining, room, placeholders }
     }
 
     /// Returns the same engine, with a script that answers what the recordings do not.
@@ -197,9 +201,10 @@ impl ReplayEngine {
     ) -> ReplayAnswer {
         let take = hit.take;
         let (name, number) = (self.matcher.take_name(take), take.number());
+        let draw = LatencyDraw { key: &name, take: number, nth: hit.nth };
         let schedule = match take.is_plain() {
-            true => self.latency.spread(answer.pieces.len(), take.latency_ms(), &name, number),
-            false => self.latency.schedule(answer.times(), take.latency_ms(), &name, number),
+            true => self.latency.spread(answer.pieces.len(), take.latency_ms(), &draw),
+            false => self.latency.schedule(answer.times(), take.latency_ms(), &draw),
         };
         let mut response = respond(answer, schedule, arrived);
         if hit.by != MatchedBy::RequestHash {
@@ -276,7 +281,9 @@ impl ReplayEngine {
         };
         let delivery = plain_answer::build(&answer, observed, PLACEHOLDER, 0.0)?;
         let answer = Arc::new(ReadyResponse::of(delivery, None));
-        let schedule = self.latency.schedule(answer.times(), None, &PLACEHOLDER, 0);
+        let nth = self.placeholders.fetch_add(1, Ordering::Relaxed).saturating_add(1);
+        let draw = LatencyDraw { key: &PLACEHOLDER, take: 0, nth };
+        let schedule = self.latency.schedule(answer.times(), None, &draw);
         let mut response = respond(answer, schedule, arrived);
         response.headers_mut().insert(MATCHED_BY, HeaderValue::from_static("default"));
         Ok(response)

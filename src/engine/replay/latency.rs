@@ -2,7 +2,7 @@
 //!
 //! The models and their formulas are AgentLoom's; `replay` adds the recorded time of each chunk.
 //! The same seed gives the same waits to the same calls, whatever else happens: the draw depends on
-//! seed, key and take alone.
+//! seed, key, take, and how often the take was served before.
 
 use std::fmt::Display;
 use std::time::Duration;
@@ -43,6 +43,17 @@ pub enum Latency {
     },
 }
 
+/// Which call a random wait is drawn for.
+#[derive(Clone, Copy)]
+pub struct LatencyDraw<'a> {
+    /// The key of the take.
+    pub key: &'a dyn Display,
+    /// The number of the take under its key.
+    pub take: usize,
+    /// Which call of the take it is, from 1.
+    pub nth: u32,
+}
+
 /// When the parts of one answer are due, counted from the request's arrival.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DeliverySchedule {
@@ -54,13 +65,12 @@ pub struct DeliverySchedule {
 
 impl Latency {
     /// Returns the schedule of an answer whose chunks came at `times` (milliseconds since the
-    /// request), or `None` if everything is sent at once. `key` and `ordinal` identify the take.
+    /// request), or `None` if everything is sent at once.
     pub fn schedule(
         &self,
         times: impl ExactSizeIterator<Item = f64>,
         latency_ms: Option<f64>,
-        key: &impl Display,
-        ordinal: usize,
+        drawn: &LatencyDraw<'_>,
     ) -> Option<DeliverySchedule> {
         let all_at = |ms: f64| {
             let at = millis(ms);
@@ -69,7 +79,7 @@ impl Latency {
         match *self {
             Self::None => None,
             Self::Constant { ms } => all_at(ms),
-            Self::Normal { ms, seed } => all_at(draw(ms, seed, &key.to_string(), ordinal)),
+            Self::Normal { ms, seed } => all_at(drawn.wait(ms, seed)),
             Self::Replay { speed, fallback_ms } => {
                 let total = latency_ms.map_or(fallback_ms, plausible);
                 Some(paced(times.map(plausible), total, speed))
@@ -83,15 +93,14 @@ impl Latency {
         &self,
         count: usize,
         latency_ms: Option<f64>,
-        key: &impl Display,
-        ordinal: usize,
+        drawn: &LatencyDraw<'_>,
     ) -> Option<DeliverySchedule> {
         let total = match *self {
             Self::Replay { fallback_ms, .. } => latency_ms.map_or(fallback_ms, plausible),
             _ => 0.0,
         };
         let at = |chunk: usize| total * (chunk + 1) as f64 / count as f64;
-        self.schedule((0..count).map(at), Some(total), key, ordinal)
+        self.schedule((0..count).map(at), Some(total), drawn)
     }
 
     /// Returns the schedule of a scripted answer. Its chunks are due at `times` under any model:
@@ -104,7 +113,8 @@ impl Latency {
         if let Self::Replay { speed, .. } = *self {
             return Some(paced(times, 0.0, speed));
         }
-        let before = self.schedule([0.0].into_iter(), None, &SCRIPT, call);
+        let drawn = LatencyDraw { key: &SCRIPT, take: call, nth: 1 };
+        let before = self.schedule([0.0].into_iter(), None, &drawn);
         if before.is_none() && times.clone().all(|at_ms| at_ms <= 0.0) {
             return None;
         }
@@ -139,26 +149,31 @@ fn millis(ms: f64) -> Duration {
     Duration::from_secs_f64(if ms.is_finite() { ms.clamp(0.0, day) / 1000.0 } else { 0.0 })
 }
 
-/// Returns the seeded draw of [`Latency::Normal`].
-fn draw(ms: f64, seed: u64, key: &str, ordinal: usize) -> f64 {
-    let mut hash = Sha256::new();
-    hash.update(b"loomrec latency\0");
-    hash.update(seed.to_le_bytes());
-    hash.update((ordinal as u64).to_le_bytes());
-    hash.update(key.as_bytes());
-    let mut random = ChaCha8Rng::from_seed(hash.finalize().into());
-    Normal::new(ms, (0.1 * ms).max(1.0)).map_or(ms, |normal| normal.sample(&mut random)).max(0.0)
+impl LatencyDraw<'_> {
+    /// Returns the wait of [`Latency::Normal`].
+    fn wait(&self, ms: f64, seed: u64) -> f64 {
+        let mut hash = Sha256::new();
+        hash.update(b"loomrec latency\0");
+        hash.update(seed.to_le_bytes());
+        hash.update((self.take as u64).to_le_bytes());
+        hash.update(self.nth.to_le_bytes());
+        hash.update(self.key.to_string().as_bytes());
+        let mut random = ChaCha8Rng::from_seed(hash.finalize().into());
+        let normal = Normal::new(ms, (0.1 * ms).max(1.0));
+        normal.map_or(ms, |normal| normal.sample(&mut random)).max(0.0)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const K: LatencyDraw<'static> = LatencyDraw { key: &"k", take: 1, nth: 1 };
+
     #[test]
     fn replay_keeps_recorded_times_and_divides_by_speed() {
         let model = Latency::Replay { speed: 2.0, fallback_ms: 0.0 };
-        let schedule =
-            model.schedule([10.0, 30.0, 20.0].into_iter(), Some(100.0), &"k", 0).unwrap();
+        let schedule = model.schedule([10.0, 30.0, 20.0].into_iter(), Some(100.0), &K).unwrap();
         let ms: Vec<u128> = schedule.chunks.iter().map(Duration::as_millis).collect();
         assert_eq!((ms, schedule.end.as_millis()), (vec![5, 15, 15], 50));
     }
@@ -166,17 +181,20 @@ mod tests {
     #[test]
     fn normal_is_the_same_for_the_same_call_and_differs_between_calls() {
         let model = Latency::Normal { ms: 100.0, seed: 7 };
-        let at = |key: &str, ordinal| {
-            model.schedule([0.0].into_iter(), None, &key, ordinal).unwrap().end
+        let at = |key: &str, take, nth| {
+            let drawn = LatencyDraw { key: &key, take, nth };
+            model.schedule([0.0].into_iter(), None, &drawn).unwrap().end
         };
-        assert_eq!(at("a", 1), at("a", 1));
-        assert_ne!(at("a", 1), at("a", 2));
-        assert_ne!(at("a", 1), at("b", 1));
+        assert_eq!(at("a", 1, 1), at("a", 1, 1));
+        assert_ne!(at("a", 1, 1), at("a", 2, 1));
+        assert_ne!(at("a", 1, 1), at("a", 1, 2));
+        assert_ne!(at("a", 1, 1), at("b", 1, 1));
     }
 
     #[test]
     fn normal_has_the_mean_and_spread_of_its_formula() {
-        let draws: Vec<f64> = (0..4000).map(|n| draw(200.0, 1, "k", n)).collect();
+        let draws = (1..=4000).map(|nth| LatencyDraw { key: &"k", take: 1, nth }.wait(200.0, 1));
+        let draws: Vec<f64> = draws.collect();
         let mean = draws.iter().sum::<f64>() / 4000.0;
         let spread = (draws.iter().map(|ms| (ms - mean).powi(2)).sum::<f64>() / 4000.0).sqrt();
         assert!((mean - 200.0).abs() < 2.0, "mean {mean}");
@@ -190,21 +208,21 @@ mod tests {
     #[test]
     fn chunks_without_times_are_spread_evenly_over_the_latency() {
         let model = Latency::Replay { speed: 2.0, fallback_ms: 80.0 };
-        let spread = |latency| millis_of(&model.spread(4, latency, &"k", 0).unwrap());
+        let spread = |latency| millis_of(&model.spread(4, latency, &K).unwrap());
         assert_eq!(spread(Some(400.0)), (vec![50, 100, 150, 200], 200));
         assert_eq!(spread(None), (vec![10, 20, 30, 40], 40));
-        assert_eq!(millis_of(&model.spread(0, Some(100.0), &"k", 0).unwrap()), (vec![], 50));
+        assert_eq!(millis_of(&model.spread(0, Some(100.0), &K).unwrap()), (vec![], 50));
     }
 
     #[test]
     fn other_models_have_chunks_without_times_wait_as_any_others() {
-        assert_eq!(Latency::None.spread(3, Some(100.0), &"k", 0), None);
+        assert_eq!(Latency::None.spread(3, Some(100.0), &K), None);
         let constant = Latency::Constant { ms: 70.0 };
-        let schedule = constant.spread(2, Some(100.0), &"k", 0).unwrap();
+        let schedule = constant.spread(2, Some(100.0), &K).unwrap();
         assert_eq!(millis_of(&schedule), (vec![70, 70], 70));
         let normal = Latency::Normal { ms: 70.0, seed: 3 };
         let times = [1.0, 2.0].into_iter();
-        assert_eq!(normal.spread(2, None, &"k", 1), normal.schedule(times, None, &"k", 1));
+        assert_eq!(normal.spread(2, None, &K), normal.schedule(times, None, &K));
     }
 
     #[test]
@@ -223,13 +241,13 @@ mod tests {
     fn recorded_times_that_cannot_be_are_not_waited_for() {
         let model = Latency::Replay { speed: 0.5, fallback_ms: 0.0 };
         let times = [10.0, 1e300, f64::INFINITY, f64::NAN, -1e300, 3_600_001.0, 5.0, 20.0];
-        let schedule = model.schedule(times.into_iter(), Some(1e300), &"k", 0).unwrap();
+        let schedule = model.schedule(times.into_iter(), Some(1e300), &K).unwrap();
         assert_eq!(millis_of(&schedule), (vec![20, 20, 20, 20, 20, 20, 20, 40], 40));
-        let spread = model.spread(2, Some(1e300), &"k", 0).unwrap();
+        let spread = model.spread(2, Some(1e300), &K).unwrap();
         assert_eq!(millis_of(&spread), (vec![0, 0], 0));
         for speed in [f64::MIN_POSITIVE, f64::MAX] {
             let model = Latency::Replay { speed, fallback_ms: 0.0 };
-            let schedule = model.schedule([1.0].into_iter(), None, &"k", 0).unwrap();
+            let schedule = model.schedule([1.0].into_iter(), None, &K).unwrap();
             assert!(schedule.end <= Duration::from_secs(86_400));
         }
     }
@@ -237,7 +255,7 @@ mod tests {
     #[test]
     fn nonsense_times_do_not_panic() {
         let model = Latency::Replay { speed: 1.0, fallback_ms: f64::NAN };
-        let schedule = model.schedule([-5.0, f64::INFINITY, 1e300].into_iter(), None, &"k", 0);
+        let schedule = model.schedule([-5.0, f64::INFINITY, 1e300].into_iter(), None, &K);
         assert!(schedule.unwrap().end <= Duration::from_secs(86_400));
     }
 }

@@ -60,6 +60,8 @@ pub struct TakeMatch<'a> {
     pub by: MatchedBy,
     /// The index of the take.
     pub(super) index: usize,
+    /// Which call of the take this is, from 1.
+    pub(super) nth: u32,
 }
 
 impl TakeMatch<'_> {
@@ -267,8 +269,8 @@ impl Matcher {
 
     fn hit(&self, index: usize, by: MatchedBy) -> TakeMatch<'_> {
         let take = &self.takes[index];
-        take.serve();
-        TakeMatch { take, by, index }
+        let nth = take.serve();
+        TakeMatch { take, by, index, nth }
     }
 
     /// Undoes [`Matcher::find`]: the take could not be given to this call, and a later call can get

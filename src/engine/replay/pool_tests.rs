@@ -97,6 +97,14 @@ fn observed(call: Kept) -> NormalizedRequest {
     observed
 }
 
+#[test]
+fn each_call_of_a_take_has_its_number() {
+    let take = Kept { streamed: false, session: None, step: None, upstream: None };
+    let matcher = matcher(&[take], Repeat::Last);
+    let nth = |_| matcher.find(&observed(take)).unwrap().nth;
+    assert_eq!((0..3).map(nth).collect::<Vec<_>>(), [1, 2, 3]);
+}
+
 /// A plain implementation of the rules for takes.
 struct Plain<'m> {
     matcher: &'m Matcher,

@@ -308,9 +308,9 @@ impl ReplayTake {
         self.served() > 0
     }
 
-    /// Counts one more call that it answers.
-    pub(super) fn serve(&self) {
-        self.served.fetch_add(1, Ordering::Relaxed);
+    /// Counts one more call that it answers. Returns which one of its calls this is, from 1.
+    pub(super) fn serve(&self) -> u32 {
+        self.served.fetch_add(1, Ordering::Relaxed).saturating_add(1)
     }
 
     /// Undoes one [`Self::serve`].

@@ -12,7 +12,7 @@ use crate::support::{Answer, Call, End, Scene, Upstream};
 
 const DROPPED: &str =
     r#"{"error":{"message":"Chaos: request dropped","type":"server_error","code":"chaos_drop"}}"#;
-const MALFORMED: &str = "{malformed json: <<<chaos>>>}";
+const MALFORMED: &str = "{malformed json: <<<chaos>>>";
 
 /// What happened to a call: the fault that its answer names, or how it ended.
 fn call_result(stage: &Stage, call: &Call) -> String {
@@ -263,11 +263,18 @@ fn a_seed_that_was_drawn_is_said_and_repeats_the_run() {
 }
 
 #[test]
-fn no_seed_is_drawn_when_nothing_is_left_to_chance() {
+fn a_seed_is_drawn_only_when_something_is_left_to_chance() {
     let stage = Stage::of(recorded(), &["--fault", "drop"]);
     call_result(&stage, &chat("complete"));
     let said = stage.end(0).finished.stderr;
     assert!(!said.contains("seed"), "{said}");
+    let normal = ["--latency", "normal", "--latency-ms", "1"];
+    for (more, drawn) in [(&[][..], true), (&["--seed", "4"], false)] {
+        let stage = Stage::of(recorded(), &[&normal[..], more].concat());
+        stage.call(&chat("complete")).expect(200);
+        let said = stage.end(0).finished.stderr;
+        assert_eq!(said.contains("was drawn; --seed "), drawn, "{said}");
+    }
 }
 
 #[test]

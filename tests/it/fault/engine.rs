@@ -57,7 +57,7 @@ fn a_forwarded_answer_meets_faults_too() {
     assert_eq!(client.head().length(), Some(body.len()));
     assert_eq!(client.everything(), (body.as_bytes()[..9].to_vec(), End::Closed));
     let malformed = stage.call(&with(chat("unknown"), "malformed")).expect(200);
-    assert_eq!(malformed.text(), "{malformed json: <<<chaos>>>}");
+    assert_eq!(malformed.text(), "{malformed json: <<<chaos>>>");
     assert_eq!(upstream.requests(), 2);
     stage.end(0);
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::stage::{Sample, Stage, complete, sample, samples, streams};
 use crate::support::{End, Response};
 
-const MALFORMED: &str = "{malformed json: <<<chaos>>>}";
+const MALFORMED: &str = "{malformed json: <<<chaos>>>";
 
 fn garbled(stage: &Stage, sample: &Sample, fault: &str) -> Response {
     let answer = stage.call(&sample.with(fault)).expect(200);

@@ -209,5 +209,5 @@ fn a_stream_too_short_for_the_roll_ends_with_an_event_that_does_not_parse() {
         assert!(last.json().is_none(), "{framing:?}");
     }
     let empty = steps(&Fault::Malformed, Some(Framing::Sse), &[]);
-    assert_eq!(empty.0[0], sent("data: {malformed json: <<<chaos>>>}\n\n"));
+    assert_eq!(empty.0[0], sent("data: {malformed json: <<<chaos>>>\n\n"));
 }
