@@ -251,6 +251,15 @@ impl Fault {
         )
     }
 
+    /// Moves the place in the answer where it happens to the one that is used if none is given.
+    pub fn move_to_default_point(&mut self) {
+        if let Self::StreamTruncate(Truncation { after, .. }) | Self::StreamStall { after, .. } =
+            self
+        {
+            *after = FaultPoint::Default;
+        }
+    }
+
     /// Whether the client may get a status below 400: at least a part of the true answer, or a body
     /// that the fault declares.
     pub fn may_succeed(&self) -> bool {

@@ -1,6 +1,6 @@
 //! The fault that an entry declares for its answer.
 
-use loomrec_fault::{ChaosRates, Fault, FaultPoint};
+use loomrec_fault::{ChaosRates, Fault, FaultPoint, TruncationEnd};
 use loomrec_recording::entry::{CHAOS, Entry};
 
 /// The text of an answer that is known only by its fault.
@@ -17,8 +17,8 @@ pub struct DeclaredFault {
 }
 
 impl DeclaredFault {
-    /// Returns what `entry` declares; `None` if it declares nothing. An entry whose fault needs an
-    /// answer and has none gets one.
+    /// Returns what `entry` declares; `None` if it declares nothing. An entry that has only a fault
+    /// gets words for the fault to break, if no client can take what is left of them for an answer.
     ///
     /// # Errors
     /// What is wrong with the declaration.
@@ -66,9 +66,10 @@ impl DeclaredFault {
     }
 }
 
-/// Gives an entry that has only a fault the answer that its fault is applied to.
+/// Gives an entry that has only a fault the words that its fault breaks. Other faults need a true
+/// answer: without one, their calls are misses.
 fn fill(entry: &mut Entry, fault: &Fault) -> Result<(), String> {
-    let inner = match fault {
+    let words = match fault {
         Fault::RecoverAfter { .. } => {
             return Err("/fault recover_after needs an answer beside it, which comes after the \
                         failures: give the entry a response, or content"
@@ -79,26 +80,30 @@ fn fill(entry: &mut Entry, fault: &Fault) -> Result<(), String> {
                         give the entry tool_calls"
                 .to_owned());
         }
-        other => other,
-    };
-    let words = match inner {
         Fault::PartialResponse { content: Some(content) } => content.clone(),
-        Fault::StreamTruncate(truncate) => filler(truncate.after),
-        Fault::StreamStall { after, .. } => filler(*after),
-        Fault::StreamGarble { chunk, .. } => filler(FaultPoint::Events(*chunk)),
-        _ => FILLER.to_owned(),
+        Fault::StreamTruncate(truncate) if truncate.raise != TruncationEnd::CleanEof => {
+            filler(truncate.after)?
+        }
+        Fault::StreamStall { after, for_ms: None } => filler(*after)?,
+        Fault::Malformed | Fault::BadEncoding => FILLER.to_owned(),
+        _ => return Ok(()),
     };
     entry.content = Some(words);
     Ok(())
 }
 
-/// Returns enough words for something to happen after this point.
-fn filler(after: FaultPoint) -> String {
+/// Returns enough words for something to happen after this point of a stream.
+fn filler(after: FaultPoint) -> Result<String, String> {
     let enough = match after {
         FaultPoint::Default => 1,
         FaultPoint::Chunks(count) | FaultPoint::Events(count) => count,
-        FaultPoint::Bytes(bytes) => usize::try_from(bytes).unwrap_or(MOST) / 8,
+        FaultPoint::Bytes(bytes) => usize::try_from(bytes / 8).unwrap_or(usize::MAX),
     };
-    let words = (1..=enough.min(MOST)).map(|number| format!(" {number}"));
-    FILLER.to_owned() + &words.collect::<String>()
+    if enough > MOST {
+        return Err("/fault its place is too far behind for an entry without an answer: give the \
+                    entry a response, or content"
+            .to_owned());
+    }
+    let words = (1..=enough).map(|number| format!(" {number}"));
+    Ok(FILLER.to_owned() + &words.collect::<String>())
 }

@@ -34,6 +34,12 @@ impl TakeAnswer {
     /// Returns the answer of `entry`, whose name is `name`.
     pub(super) fn of(name: &EntryName, entry: Entry) -> Self {
         let label = label(name, &entry);
+        if entry.fault.is_some() && !entry.has_answer() {
+            return Self::Nothing(
+                "its entry holds a fault and no answer, and this fault needs an answer: give the \
+                 entry a response, or content",
+            );
+        }
         let Some(response) = entry.response else {
             let answer = Answer {
                 content: entry.content.unwrap_or_default(),

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::stage::{Stage, recorded, sample, step};
-use crate::support::shape::{chat, chat_answer};
+use crate::support::shape::{chat, chat_answer, chat_streamed};
 use crate::support::{Answer, Call, End, Scene, Upstream};
 
 /// A recording of steps, as AgentLoom writes one.
@@ -31,6 +31,50 @@ fn an_entry_of_a_fault_alone_has_it_at_every_call() {
     assert_eq!(over.count("plan"), (3, 3));
     assert_eq!(over.receipt["faults"]["rules"][0]["source"], "entry");
     assert_eq!(over.receipt["served"], 0);
+}
+
+#[test]
+fn an_entry_of_a_fault_alone_never_gives_the_whole_of_an_answer() {
+    for fault in [
+        json!({ "type": "stream_truncate", "after_chunks": 3 }),
+        json!({ "type": "stream_truncate", "after_bytes": 50_000, "raise": "error_event" }),
+        json!({ "type": "stream_stall", "after_events": 200 }),
+        json!({ "type": "malformed" }),
+        json!({ "type": "bad_encoding" }),
+    ] {
+        let scene = steps(&json!({ "_version": 2, "plan": { "fault": fault } }));
+        let stage = Stage::of(scene, &[]);
+        for (id, call) in [(1, chat("hi")), (2, chat_streamed("hi"))] {
+            let mut client = stage.server.connect();
+            client.send(&call.header("x-loomrec-step-id: plan"));
+            stage.journal_with(|line| line["outcome"] == "fired" && line["fault"] == id);
+        }
+        let over = stage.end(0);
+        assert_eq!(over.receipt["faults"]["fired"], 2, "{fault}: {}", over.receipt);
+        assert_eq!(over.receipt["faults"]["warnings"], json!([]), "{fault}");
+    }
+}
+
+#[test]
+fn an_entry_of_a_fault_alone_that_needs_an_answer_is_a_miss() {
+    for fault in [
+        json!({ "type": "slow", "delay_ms": 1 }),
+        json!({ "type": "throttle", "bytes_per_second": 100_000 }),
+        json!({ "type": "slice", "bytes": 9 }),
+        json!({ "type": "stream_stall", "for_ms": 1 }),
+        json!({ "type": "stream_garble" }),
+        json!({ "type": "wrong_length", "by": -1 }),
+        json!({ "type": "partial_response" }),
+        json!({ "type": "stream_truncate", "raise": "clean_eof" }),
+    ] {
+        let scene = steps(&json!({ "_version": 2, "plan": { "fault": fault } }));
+        let stage = Stage::of(scene, &[]);
+        for call in [chat("hi"), chat_streamed("hi")] {
+            let answer = stage.call(&call.header("x-loomrec-step-id: plan")).expect(422);
+            assert!(answer.text().contains("needs an answer"), "{fault}: {}", answer.text());
+        }
+        assert_eq!(stage.end(1).receipt["missed"], 2, "{fault}");
+    }
 }
 
 #[test]

@@ -23,6 +23,8 @@ pub(super) struct ActiveFault {
     proxy: Arc<Proxy>,
     /// Where the rate of a chaos fault was declared. `None` for other faults.
     pub(super) chaos: Option<ChaosAction>,
+    /// Whether its entry has it in place of an answer.
+    pub(super) is_alone: bool,
     connection: u64,
     has_fired: bool,
 }
@@ -81,8 +83,16 @@ impl ActiveFault {
     ) -> Self {
         let proxy = Arc::clone(proxy);
         let reported = CallFault::new(proxy.faults.watch.number(), &decided, key);
-        let (reported, chaos, has_fired) = (Arc::new(reported), None, false);
-        Self { decided, reported, proxy, chaos, connection, has_fired }
+        let reported = Arc::new(reported);
+        Self {
+            decided,
+            reported,
+            proxy,
+            chaos: None,
+            is_alone: false,
+            connection,
+            has_fired: false,
+        }
     }
 
     /// Returns the key of the call.

@@ -53,9 +53,13 @@ pub(super) async fn apply_to_answer(
     open: &mut OpenCall,
     mut response: Response<AnswerBody>,
 ) -> Response<ResponseBody> {
-    let fault = active.decided.fault.clone();
     let format = response_format(observed);
     let framing = framing(&format, observed, response.headers());
+    if active.is_alone && framing.is_none() {
+        // The answer behind the fault is made up, so the client must not get the whole of it.
+        active.decided.fault.move_to_default_point();
+    }
+    let fault = active.decided.fault.clone();
     if matches!(fault, Fault::Slow { .. }) {
         active.label(response.headers_mut());
         if is_bodiless(observed, response.status()) {

@@ -88,6 +88,9 @@ impl FaultBody {
             {
                 self.control.send_behind(data);
             }
+            if let Some(BodyStep::End) = self.ahead {
+                (self.ahead, self.over) = (None, Some(Ok(())));
+            }
             return Next::Data(data);
         }
         match step {

@@ -64,8 +64,9 @@ pub(in crate::server) async fn answer(
         return Ok(response.map(ResponseBody::Answer));
     };
     let chaos = chaos(proxy, &decided, &headers, found.as_ref().ok());
+    let is_alone = decided.source == FaultSource::Entry && is_fault_alone(found.as_ref().ok());
     let mut fault = ActiveFault::new(proxy, decided, key, caller.number);
-    fault.chaos = chaos;
+    (fault.chaos, fault.is_alone) = (chaos, is_alone);
     open.record().fault = Some(Arc::clone(&fault.reported));
     match substitute(&fault.decided.fault, &call) {
         Some(substitute) => {
@@ -160,6 +161,12 @@ fn chaos(
         None => "internal",
     };
     Some(ChaosAction { source, front })
+}
+
+/// Whether the entry that was found has a fault in place of an answer.
+fn is_fault_alone(found_take: Option<&FoundTake<'_>>) -> bool {
+    let declared = found_take.and_then(|found_take| found_take.matched().take.declared_fault());
+    declared.is_some_and(DeclaredFault::is_alone)
 }
 
 /// Refuses a call whose headers declare an invalid fault.
