@@ -251,6 +251,11 @@ impl Fault {
         )
     }
 
+    /// Whether it ends the answer with the provider's own error.
+    pub fn ends_in_error_event(&self) -> bool {
+        matches!(self, Self::StreamTruncate(Truncation { raise: TruncationEnd::ErrorEvent, .. }))
+    }
+
     /// Moves the place in the answer where it happens to the one that is used if none is given.
     pub fn move_to_default_point(&mut self) {
         if let Self::StreamTruncate(Truncation { after, .. }) | Self::StreamStall { after, .. } =

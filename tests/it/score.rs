@@ -65,6 +65,24 @@ fn junit_is_written_beside_the_verdict() {
 }
 
 #[test]
+fn fault_that_is_never_recovered_from_fails_without_a_time_limit() {
+    let lines = r#"{"outcome":"faulted","fault":{"id":1,"type":"hang"}}
+{"outcome":"fired","fault":1,"at_ms":0}
+{"outcome":"noticed","fault":1,"by":"left","at_ms":LATE}
+"#;
+    let scene = scene(&lines.replace("LATE", "10"));
+    let ended = score(&scene, &["--recovery", "max_detection_ms=3000"]).expect(1);
+    assert!(ended.stdout.contains("fault 1, hang: not recovered\n"), "{}", ended.stdout);
+    let recovered = "{\"outcome\":\"recovered\",\"fault\":1,\"at_ms\":9200}\n";
+    let late = lines.replace("LATE", "9000") + recovered;
+    std::fs::write(scene.path("run.jsonl"), late).unwrap();
+    score(&scene, &["--recovery", "max_detection_ms=3000"]).expect(0);
+    let strict = "max_detection_ms=3000,require_clean_timeout";
+    let ended = score(&scene, &["--recovery", strict]).expect(1);
+    assert!(ended.stdout.contains("noticed after 9000 ms, more than 3000 ms"), "{}", ended.stdout);
+}
+
+#[test]
 fn budget_that_is_none_is_refused() {
     let scene = scene(JOURNAL);
     let refused = |name: &str, text: &str, why: &str| {

@@ -21,9 +21,11 @@ const TEXT_STYLE: FieldStyle = FieldStyle { null: NullRule::Value, ..STYLE };
 /// The time limits for every fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecoveryBudget {
-    /// The longest time to notice the fault, inclusive.
+    /// The longest time to notice the fault, inclusive. It decides only if `require_clean_timeout`
+    /// is set, and is the time of a hang that nothing ended.
     pub max_detection: Duration,
-    /// The longest time until the same call is answered well, inclusive; no limit if `None`.
+    /// The longest time until the same call is answered well, inclusive. If `None`, the call must
+    /// be answered well at any time.
     pub max_recovery: Option<Duration>,
     /// Whether the program must have noticed within `max_detection`.
     pub require_clean_timeout: bool,

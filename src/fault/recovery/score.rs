@@ -87,16 +87,14 @@ pub struct FaultTimes {
 /// How a fault exceeded the budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BudgetMiss {
-    /// The program did not notice.
+    /// The program did not notice, though a clean timeout is required.
     Unnoticed,
-    /// It took the first time to notice; the second is the limit.
+    /// It took the first time to notice; the second is the limit, and a clean timeout is required.
     NoticedLate(Duration, Duration),
     /// The call was not answered well.
     NotRecovered,
     /// It took the first time to recover; the second is the limit.
     RecoveredLate(Duration, Duration),
-    /// The program did not notice within its limit.
-    NoCleanTimeout,
 }
 
 impl fmt::Display for BudgetMiss {
@@ -110,7 +108,6 @@ impl fmt::Display for BudgetMiss {
             Self::NoticedLate(took, most) => late(f, "noticed", took, most),
             Self::NotRecovered => f.write_str("not recovered"),
             Self::RecoveredLate(took, most) => late(f, "recovered", took, most),
-            Self::NoCleanTimeout => f.write_str("no clean timeout"),
         }
     }
 }
@@ -226,19 +223,16 @@ pub fn judge(
 
 fn missed(report: &RecoveryReport, budget: &RecoveryBudget) -> Vec<BudgetMiss> {
     let detection = match report.time_to_detection {
+        _ if report.clean_timeout || !budget.require_clean_timeout => None,
         None => Some(BudgetMiss::Unnoticed),
-        Some(took) => (took > budget.max_detection)
-            .then_some(BudgetMiss::NoticedLate(took, budget.max_detection)),
+        Some(took) => Some(BudgetMiss::NoticedLate(took, budget.max_detection)),
     };
-    let recovery = budget.max_recovery.and_then(|most| match report.time_to_recovery {
-        None => Some(BudgetMiss::NotRecovered),
-        Some(took) => (took > most).then_some(BudgetMiss::RecoveredLate(took, most)),
-    });
-    let timeout = budget.require_clean_timeout && !report.clean_timeout;
-    [detection, recovery, timeout.then_some(BudgetMiss::NoCleanTimeout)]
-        .into_iter()
-        .flatten()
-        .collect()
+    let recovery = match (report.time_to_recovery, budget.max_recovery) {
+        (None, _) => Some(BudgetMiss::NotRecovered),
+        (Some(took), Some(most)) if took > most => Some(BudgetMiss::RecoveredLate(took, most)),
+        (Some(_), _) => None,
+    };
+    detection.into_iter().chain(recovery).collect()
 }
 
 /// Milliseconds, rounded to tenths.

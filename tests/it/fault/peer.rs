@@ -204,7 +204,8 @@ fn a_client_that_does_not_come_back_misses_mcptests_budget() {
 #[test]
 fn a_client_that_notices_late_misses_mcptests_budget() {
     let scene = mcptest(&["call"], &json!([{ "fault": "recover_after:1" }]));
-    let stage = Stage::of(scene, &["--faults", "plan.json", "--recovery", "max_detection_ms=10"]);
+    let budget = "max_detection_ms=10,require_clean_timeout";
+    let stage = Stage::of(scene, &["--faults", "plan.json", "--recovery", budget]);
     gives_up(&stage, &step("call", "x"), Duration::from_millis(60));
     stage.call(&step("call", "x")).expect(200);
     stage.journal_with(|line| line["outcome"] == "recovered");

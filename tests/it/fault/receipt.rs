@@ -125,10 +125,39 @@ fn the_journal_tells_of_each_fault_and_of_what_became_of_it() {
     for mark in marks {
         assert_eq!(mark["fault"], fault["id"], "{mark}");
     }
-    assert_eq!(marks[1]["by"], "again");
+    assert_eq!(marks[1]["by"], "error");
     let times = marks.map(|mark| mark["at_ms"].as_f64().unwrap());
     assert!(times[0] <= times[1] && times[1] <= times[2], "{times:?}");
     assert!(times[0] >= 0.0 && times[2] < 30_000.0, "{times:?}");
+}
+
+#[test]
+fn an_error_that_was_sent_is_noticed_though_the_connection_stays_open() {
+    for fault in ["http_error:500", "drop", "stream_truncate:1;raise=error_event"] {
+        let stage = planned(&json!([{ "fault": fault, "times": 1 }]), &[]);
+        let mut client = stage.server.connect();
+        client.send(&chat("complete"));
+        client.head();
+        let journal = stage.journal_with(|line| line["outcome"] == "noticed");
+        let line = |outcome: &str| journal.iter().find(|it| it["outcome"] == outcome).unwrap();
+        assert_eq!(line("noticed")["by"], "error", "{fault}");
+        let at = |outcome: &str| line(outcome)["at_ms"].as_f64().unwrap();
+        assert!(at("noticed") - at("fired") < 500.0, "{fault}: {journal:#?}");
+        stage.call(&chat("complete")).expect(200);
+        drop(client);
+        stage.end(0);
+    }
+}
+
+#[test]
+fn an_answer_that_does_not_parse_is_sent_whole() {
+    let stage = planned(&json!([{ "fault": "malformed", "times": 1 }]), &[]);
+    assert_eq!(stage.call(&chat("complete")).expect(200).text().len(), 28);
+    let journal = stage.journal_with(|line| line["fault"].is_object());
+    let line = journal.iter().find(|line| line["fault"].is_object()).unwrap();
+    assert_eq!((&line["end"], &line["status"]), (&json!("complete"), &json!(200)), "{line}");
+    stage.call(&chat("complete")).expect(200);
+    stage.end(0);
 }
 
 #[test]

@@ -286,6 +286,10 @@ async fn replace_answer(
             let mut response = response(synthetic);
             fault.label(response.headers_mut());
             open.set_outcome(CallOutcome::Faulted, Some(response.status()));
+            if response.status().as_u16() >= 400 {
+                let settlement = FaultSettlement::error(fault.key().clone(), fault.reported.id);
+                *open.settlement() = Some(Box::new(settlement));
+            }
             Ok(response.map(ResponseBody::Answer))
         }
     }
@@ -331,6 +335,7 @@ async fn change_answer(
         attempt: decided.attempt,
         lease,
         delayed: decided.fault.only_delays().then_some(delayed),
+        error_of: decided.fault.ends_in_error_event().then_some(id),
         recovers: false,
     }));
     let mut delay_ms = 0;

@@ -39,6 +39,18 @@ pub(super) fn note_retry(proxy: &Proxy, key: &CallKey) {
     seen.into_iter().for_each(|id| mark(proxy, id, "noticed", Some("again")));
 }
 
+/// Notes that the whole of an error was sent to the client of a fault: it has noticed.
+pub(super) fn note_error_sent(proxy: &Proxy, key: &CallKey, id: u64) {
+    let mut open = proxy.faults.watch.open();
+    let faults = open.get_mut(key).into_iter().flatten();
+    let Some(fault) = faults.into_iter().find(|fault| fault.id == id && !fault.noticed) else {
+        return;
+    };
+    fault.noticed = true;
+    drop(open);
+    mark(proxy, id, "noticed", Some("error"));
+}
+
 /// Notes that a connection has ended, and that its client ended it.
 pub(in crate::server) fn note_client_left(proxy: &Proxy, connection: u64) {
     let watch = &proxy.faults.watch;

@@ -19,6 +19,8 @@ pub(in crate::server) struct FaultSettlement {
     pub(super) lease: Option<TakeLease>,
     /// The answer, if its fault delays it.
     pub(super) delayed: Option<DelayedAnswer>,
+    /// The number of the fault, if the client gets an error in place of the answer, or at its end.
+    pub(super) error_of: Option<u64>,
     /// Whether the open faults of the key are recovered from once the whole answer was sent.
     pub(super) recovers: bool,
 }
@@ -63,12 +65,20 @@ pub(in crate::server) struct FaultBodyEnd {
 impl FaultSettlement {
     /// Creates a settlement that only ends the open faults of this key, after a whole answer.
     pub(super) fn recovery(key: CallKey) -> Self {
-        Self { key, attempt: 1, lease: None, delayed: None, recovers: true }
+        Self { key, attempt: 1, lease: None, delayed: None, error_of: None, recovers: true }
+    }
+
+    /// Creates a settlement for a call that is answered with the error of this fault.
+    pub(super) fn error(key: CallKey, fault: u64) -> Self {
+        Self { error_of: Some(fault), recovers: false, ..Self::recovery(key) }
     }
 
     /// Settles a call whose answer ended in this way. Returns whether its client left before a
     /// delayed answer began: then the call got nothing but its fault.
     pub(in crate::server) fn settle(mut self, proxy: &Proxy, body: FaultBodyEnd) -> bool {
+        if let Some(fault) = self.error_of.filter(|_| body.is_whole) {
+            recovery_tracker::note_error_sent(proxy, &self.key, fault);
+        }
         if body.is_whole && self.recovers {
             recovery_tracker::recovered(proxy, &self.key);
         }
