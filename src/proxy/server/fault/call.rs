@@ -3,8 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use http::{HeaderName, HeaderValue, Response, StatusCode};
+use http::{HeaderValue, Response};
 
 use super::super::Proxy;
 use super::super::connection_context::ConnectionContext;
@@ -12,18 +11,18 @@ use super::super::open_call::OpenCall;
 use super::super::respond::ResponseBody;
 use super::super::response_control::ResponseControl;
 use super::active_fault::{ActiveFault, ChaosAction};
-use super::apply::{apply_to_answer, looks_inside, mark_recovered, response_format};
+use super::apply::{apply_to_answer, looks_inside, mark_recovered};
 use super::declared::{FaultHeaders, REFUSED};
-use super::no_response::{self, AbandonedCall};
+use super::no_response::AbandonedCall;
 use super::recovery_tracker;
 use super::settlement::{DelayedAnswer, FaultSettlement, TakeLease};
+use super::substitute::{replace_answer, substitute};
 use loomrec_engine::replay::{DeclaredFault, UnexplainedMiss};
 use loomrec_engine::{AnswerBody, CallOutcome, FoundTake, IncomingCall, error_response};
 use loomrec_fault::{
-    AnswerSubstitute, CallFacts, CallKey, ChaosRates, DecidedFault, EntryFault, Fault,
-    FaultDeclarations, FaultSource, LazyBody, SyntheticResponse,
+    CallFacts, CallKey, ChaosRates, DecidedFault, EntryFault, Fault, FaultDeclarations,
+    FaultSource, LazyBody,
 };
-use loomrec_recording::response_header::is_replayed;
 
 /// The take that answers a call, or the miss if no take does.
 type Found<'a> = Result<FoundTake<'a>, UnexplainedMiss>;
@@ -186,13 +185,6 @@ fn refuse(
     response
 }
 
-/// Returns what is sent in place of the answer, if the fault does not need the answer.
-fn substitute(fault: &Fault, call: &IncomingCall) -> Option<AnswerSubstitute> {
-    let observed = call.storable();
-    let format = response_format(observed);
-    loomrec_fault::substitute_for(fault, call.error_shape(), &format, observed.call.streamed)
-}
-
 /// Finds the take of a call and decides its fault. Calls of one key are decided one after the
 /// other, so that the nth call gets the same in every run. A fault that does more than delay gives
 /// the take back.
@@ -257,58 +249,6 @@ fn decide<'a>(
 fn is_used_by(proxy: &Proxy, found_take: &FoundTake<'_>, decided: &DecidedFault) -> bool {
     let replay = proxy.engine.replay();
     replay.is_some_and(|replay| replay.matcher().is_used_by(found_take.matched().take, decided))
-}
-
-/// Sends what replaces an answer, or nothing at all. A call that no recording answers still counts
-/// as a miss: a fault does not hide it.
-async fn replace_answer(
-    caller: &ConnectionContext,
-    control: &ResponseControl,
-    fault: &ActiveFault,
-    call: &IncomingCall,
-    open: &mut OpenCall,
-    miss: Option<UnexplainedMiss>,
-    substitute: AnswerSubstitute,
-) -> Result<Response<ResponseBody>, AbandonedCall> {
-    let proxy = &caller.proxy;
-    open.set_outcome(CallOutcome::Faulted, None);
-    if let Some(miss) = miss
-        && let Some(error) = proxy.engine.explain_hidden_miss(call, miss).await
-    {
-        open.set_hidden_miss(error);
-    }
-    match substitute {
-        AnswerSubstitute::Silence { for_ms, then } => {
-            let cut = no_response::cut(then);
-            Err(no_response::keep(proxy, control, for_ms, cut).await)
-        }
-        AnswerSubstitute::Answer(synthetic) => {
-            let mut response = response(synthetic);
-            fault.label(response.headers_mut());
-            open.set_outcome(CallOutcome::Faulted, Some(response.status()));
-            if response.status().as_u16() >= 400 {
-                let settlement = FaultSettlement::error(fault.key().clone(), fault.reported.id);
-                *open.settlement() = Some(Box::new(settlement));
-            }
-            Ok(response.map(ResponseBody::Answer))
-        }
-    }
-}
-
-/// Turns a synthetic answer into a response. The fault may come from a recording that a stranger
-/// made, so headers that a recorded answer may not send are dropped here too.
-fn response(synthetic: SyntheticResponse) -> Response<AnswerBody> {
-    let mut response = Response::new(AnswerBody::Full(Bytes::from(synthetic.body).into()));
-    *response.status_mut() =
-        StatusCode::from_u16(synthetic.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let is_sent = |name: &str| is_replayed(&name.to_ascii_lowercase());
-    for (name, value) in synthetic.headers.iter().filter(|(name, _)| is_sent(name)) {
-        let name = HeaderName::try_from(name.as_str());
-        if let (Ok(name), Ok(value)) = (name, HeaderValue::from_str(value)) {
-            response.headers_mut().append(name, value);
-        }
-    }
-    response
 }
 
 /// Lets the engine answer a call, and applies the fault to that answer.

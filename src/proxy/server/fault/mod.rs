@@ -16,6 +16,7 @@ mod no_response;
 mod open_faults;
 mod recovery_tracker;
 mod settlement;
+mod substitute;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
