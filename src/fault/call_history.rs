@@ -18,6 +18,15 @@ const SHARDS: usize = 16;
 /// How many keys one shard remembers.
 const KEYS_PER_SHARD: usize = 16 << 10;
 
+/// Which call of a key a call is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallNumbers {
+    /// Which call, from 1.
+    pub call: u64,
+    /// Which attempt since the key was last answered well, from 1.
+    pub attempt: u64,
+}
+
 /// What happened to the calls of one key.
 #[derive(Debug, Default)]
 pub(super) struct CallHistory {
@@ -25,14 +34,30 @@ pub(super) struct CallHistory {
     pub(super) calls: u64,
     /// Calls since one was answered well.
     pub(super) attempts: u64,
+    /// The attempts before the last reset.
+    before_reset: u64,
+    /// The key of the step that the last call of this key was in.
+    pub(super) step: Option<CallKey>,
     /// How often each rule applied.
     pub(super) fires: BTreeMap<Arc<str>, u32>,
 }
 
 impl CallHistory {
+    /// Counts a call. Returns its numbers.
+    pub(super) fn count(&mut self) -> CallNumbers {
+        self.calls += 1;
+        self.attempts += 1;
+        CallNumbers { call: self.calls, attempt: self.attempts }
+    }
+
     /// Notes that a call was answered well.
     pub(super) fn reset_attempts(&mut self) {
-        self.attempts = 0;
+        self.before_reset = std::mem::take(&mut self.attempts);
+    }
+
+    /// Takes back the last reset: its client did not get the answer after all.
+    pub(super) fn restore_attempts(&mut self) {
+        self.attempts = self.attempts.max(self.before_reset);
     }
 }
 

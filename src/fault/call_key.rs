@@ -23,6 +23,14 @@ pub enum CallKey {
         /// The step that they name.
         step: Option<String>,
     },
+    /// Calls of one session in the same step, whatever they request. It only counts calls, and is
+    /// never reported.
+    Step {
+        /// The session that the calls name.
+        session: Option<String>,
+        /// The step.
+        step: String,
+    },
 }
 
 impl CallKey {
@@ -30,7 +38,7 @@ impl CallKey {
     pub fn session(&self) -> Option<&str> {
         match self {
             Self::Connection => None,
-            Self::Request { session, .. } => session.as_deref(),
+            Self::Request { session, .. } | Self::Step { session, .. } => session.as_deref(),
         }
     }
 
@@ -39,13 +47,15 @@ impl CallKey {
         match self {
             Self::Connection => None,
             Self::Request { step, .. } => step.as_deref(),
+            Self::Step { step, .. } => Some(step),
         }
     }
 
-    /// The request key in hexadecimal digits; `connection` if there is none.
+    /// The request key in hexadecimal digits; the step or `connection` if there is none.
     pub fn request(&self) -> &str {
         match self {
             Self::Connection => CONNECTION,
+            Self::Step { step, .. } => step,
             Self::Request { request, .. } => request.as_str(),
         }
     }
@@ -55,6 +65,7 @@ impl CallKey {
     pub(super) fn chance_text(&self) -> Cow<'_, str> {
         match self {
             Self::Connection => CONNECTION.into(),
+            Self::Step { step, .. } => step.into(),
             Self::Request { request, upstream, step, .. } => {
                 let step = step.as_deref().unwrap_or_default();
                 format!("{} {upstream} {step}", request.as_str()).into()
@@ -64,12 +75,13 @@ impl CallKey {
 
     /// About how many bytes it takes in memory.
     pub fn weight(&self) -> usize {
+        let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
         let texts = match self {
             Self::Connection => 0,
             Self::Request { session, upstream, step, .. } => {
-                let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
                 length(session) + upstream.len() + length(step)
             }
+            Self::Step { session, step } => length(session) + step.len(),
         };
         size_of::<Self>() + texts
     }

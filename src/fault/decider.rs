@@ -3,11 +3,14 @@
 //! The decision about a call depends only on the plan, the seed, the call, and the earlier calls of
 //! the same key in the same session. Calls of other keys may come before or after it in any order.
 //! For that reason `times` is counted per key.
+//!
+//! A rule that names steps, and the fault of an entry that has a step id, count the calls of the
+//! step in place of those of the key: the prompts of a step differ from round to round.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::call_history::{CallHistories, CallHistory, HistoryShard};
+use super::call_history::{CallHistories, CallHistory, CallNumbers, HistoryShard};
 use super::call_key::CallKey;
 use super::chance::roll;
 use super::chaos::ChaosRates;
@@ -87,6 +90,8 @@ pub struct FaultDecider {
     plan: FaultPlan,
     seed: u64,
     histories: CallHistories,
+    /// The histories of steps. Their locks are taken after those of `histories`.
+    steps: CallHistories,
     counts: Mutex<BTreeMap<(FaultSource, Arc<str>), RuleCount>>,
 }
 
@@ -109,6 +114,16 @@ pub struct CallTurn<'a> {
     pub call: u64,
     /// Which attempt since the key was last answered well, from 1.
     pub attempt: u64,
+    /// The step of the call, and which call of the step it is.
+    step: Option<(CallKey, CallNumbers)>,
+}
+
+/// A fault, and the rule or entry that declares it.
+#[derive(Clone, Copy)]
+struct RuleUse<'a> {
+    source: FaultSource,
+    name: &'a Arc<str>,
+    fault: &'a Fault,
 }
 
 impl FaultDecider {
@@ -118,7 +133,8 @@ impl FaultDecider {
             ((FaultSource::Plan, Arc::from(rule.name.as_str())), RuleCount::default())
         };
         let counts = Mutex::new(plan.rules.iter().map(named).collect());
-        Self { plan, seed, histories: CallHistories::default(), counts }
+        let (histories, steps) = (CallHistories::default(), CallHistories::default());
+        Self { plan, seed, histories, steps, counts }
     }
 
     /// The plan.
@@ -139,24 +155,34 @@ impl FaultDecider {
     /// Begins the turn of the next call of this key.
     pub fn turn<'a>(&'a self, key: &'a CallKey) -> CallTurn<'a> {
         let mut histories = self.histories.lock(key);
-        let history = histories.history(key);
-        history.calls += 1;
-        history.attempts += 1;
-        let (call, attempt) = (history.calls, history.attempts);
-        CallTurn { decider: self, histories, key, call, attempt }
+        let CallNumbers { call, attempt } = histories.history(key).count();
+        CallTurn { decider: self, histories, key, call, attempt, step: None }
     }
 
     /// Notes that a call of this key was answered well: its next call is a first attempt.
     pub fn reset_attempts(&self, key: &CallKey) {
-        self.histories.lock(key).known(key).into_iter().for_each(CallHistory::reset_attempts);
+        let mut histories = self.histories.lock(key);
+        let Some(history) = histories.known(key) else { return };
+        history.reset_attempts();
+        self.change_step(history.step.as_ref(), CallHistory::reset_attempts);
+    }
+
+    /// Changes the history of a step, if the call is in one.
+    fn change_step(&self, step: Option<&CallKey>, change: impl FnOnce(&mut CallHistory)) {
+        if let Some(step) = step
+            && let Some(history) = self.steps.lock(step).known(step)
+        {
+            change(history);
+        }
     }
 
     /// Takes back [`FaultDecider::reset_attempts`]: the client did not get the answer of this
     /// attempt after all.
     pub fn restore_attempts(&self, key: &CallKey, attempt: u64) {
-        if let Some(history) = self.histories.lock(key).known(key) {
-            history.attempts = history.attempts.max(attempt);
-        }
+        let mut histories = self.histories.lock(key);
+        let Some(history) = histories.known(key) else { return };
+        history.attempts = history.attempts.max(attempt);
+        self.change_step(history.step.as_ref(), CallHistory::restore_attempts);
     }
 
     /// Returns the fault of the `number`th connection, if it gets one before its first request.
@@ -213,6 +239,7 @@ impl FaultDecider {
     /// Forgets all calls so far, of one session or of all.
     pub fn reset(&self, session: Option<&str>) {
         self.histories.forget(session);
+        self.steps.forget(session);
     }
 
     fn count(&self, source: FaultSource, rule: &Arc<str>, change: impl FnOnce(&mut RuleCount)) {
@@ -222,6 +249,18 @@ impl FaultDecider {
 }
 
 impl CallTurn<'_> {
+    /// Notes the step of the call, and counts the call in it.
+    pub fn enter_step(&mut self, step: &str) -> CallNumbers {
+        let session = self.key.session().map(str::to_owned);
+        let key = CallKey::Step { session, step: step.to_owned() };
+        let numbers = self.decider.steps.lock(&key).history(&key).count();
+        if let Some(history) = self.histories.known(self.key) {
+            history.step = Some(key.clone());
+        }
+        self.step = Some((key, numbers));
+        numbers
+    }
+
     /// Returns the fault that this call gets, if any. The numbers of call and attempt in `facts`
     /// are those of this turn.
     pub fn decide(
@@ -231,15 +270,15 @@ impl CallTurn<'_> {
     ) -> Option<DecidedFault> {
         if let Some(fault) = declared.header {
             let name = Arc::from(fault.name());
-            if let Some(decided) = self.apply_rule(FaultSource::Header, &name, fault, (None, None))
-            {
+            let declared = RuleUse { source: FaultSource::Header, name: &name, fault };
+            if let Some(decided) = self.apply_rule(declared, (None, None), false) {
                 return Some(decided);
             }
         }
         if let Some(EntryFault { name, fault, alone }) = declared.entry {
             let times = (!alone && !matches!(fault, Fault::RecoverAfter { .. })).then_some(1);
-            let decided =
-                self.apply_rule(FaultSource::Entry, &Arc::from(name), fault, (times, None));
+            let declared = RuleUse { source: FaultSource::Entry, name: &Arc::from(name), fault };
+            let decided = self.apply_rule(declared, (times, None), true);
             if decided.is_some() {
                 return decided;
             }
@@ -250,7 +289,8 @@ impl CallTurn<'_> {
         for rule in rules.filter(|rule| rule.when.holds(facts)) {
             let limits = (rule.times, rule.probability);
             let name = Arc::from(rule.name.as_str());
-            let decided = self.apply_rule(FaultSource::Plan, &name, &rule.fault, limits);
+            let declared = RuleUse { source: FaultSource::Plan, name: &name, fault: &rule.fault };
+            let decided = self.apply_rule(declared, limits, rule.when.counts_by_step());
             if decided.is_some() {
                 return decided;
             }
@@ -262,17 +302,18 @@ impl CallTurn<'_> {
         let (key, call) = (self.key.chance_text(), self.call);
         let draw = |action: &str| roll(decider.seed, &format!("chaos {action}"), &key, call);
         let (fault, action) = rates.roll(draw)?;
-        self.apply_rule(FaultSource::Chaos, &Arc::from(action), &fault, (None, None))
+        let declared =
+            RuleUse { source: FaultSource::Chaos, name: &Arc::from(action), fault: &fault };
+        self.apply_rule(declared, (None, None), false)
     }
 
     /// Returns the fault of a rule that matches, unless `times` is used up or the roll decides
-    /// against it.
+    /// against it. `by_step` says whether `times` is counted by the step of the call, if it has one.
     fn apply_rule(
         &mut self,
-        source: FaultSource,
-        rule: &Arc<str>,
-        fault: &Fault,
+        RuleUse { source, name: rule, fault }: RuleUse<'_>,
         (times, probability): (Option<u32>, Option<f64>),
+        by_step: bool,
     ) -> Option<DecidedFault> {
         self.decider.count(source, rule, |count| count.matched += 1);
         let (fault, times) = match fault {
@@ -285,7 +326,14 @@ impl CallTurn<'_> {
         if probability.is_some_and(|rate| roll >= rate) {
             return None;
         }
-        let history = self.histories.known(self.key)?;
+        let mut steps;
+        let history = match self.step.as_ref().filter(|_| by_step) {
+            Some((step, _)) => {
+                steps = self.decider.steps.lock(step);
+                steps.known(step)?
+            }
+            None => self.histories.known(self.key)?,
+        };
         // A rule, an entry and a header with the same name are counted separately.
         let name = Arc::from(format!("{} {rule}", source.as_str()));
         let fires = history.fires.entry(name).or_default();
@@ -301,6 +349,8 @@ impl CallTurn<'_> {
     /// Notes that this call is answered well: the next one of its key is a first attempt.
     pub fn reset_attempts(&mut self) {
         self.histories.known(self.key).into_iter().for_each(CallHistory::reset_attempts);
+        let step = self.step.as_ref().map(|(step, _)| step);
+        self.decider.change_step(step, CallHistory::reset_attempts);
     }
 }
 

@@ -15,10 +15,20 @@ struct Who {
     key: String,
 }
 
-fn facts<'a>(who: &'a Who, turn: &CallTurn<'_>) -> CallFacts<'a> {
+/// The step of a call: that of one key, and that of all keys that begin with an x.
+fn step_of(who: &Who) -> Option<&'static str> {
+    match who.key.as_str() {
+        "a" | "aa" => Some("answer"),
+        key if key.starts_with('x') => Some("shared"),
+        _ => None,
+    }
+}
+
+fn facts<'a>(who: &'a Who, turn: &mut CallTurn<'_>) -> CallFacts<'a> {
+    let step = step_of(who);
     CallFacts {
         key: &who.key,
-        step: Some("answer").filter(|_| who.key.starts_with('a')),
+        step,
         upstream: "openai",
         provider: "openai",
         operation: "chat",
@@ -28,6 +38,7 @@ fn facts<'a>(who: &'a Who, turn: &CallTurn<'_>) -> CallFacts<'a> {
         body: LazyBody::from(&br#"{"stream":true,"n":3}"#[..]),
         call: turn.call,
         attempt: turn.attempt,
+        of_step: step.map(|step| turn.enter_step(step)),
         connection: 1,
     }
 }
@@ -50,7 +61,7 @@ type Got = Option<(Arc<str>, Fault, u64, u64)>;
 fn call(decider: &FaultDecider, who: &Who, declared: FaultDeclarations<'_>) -> Got {
     let key = call_key(who);
     let mut turn = decider.turn(&key);
-    let facts = facts(who, &turn);
+    let facts = facts(who, &mut turn);
     let decided = turn.decide(&facts, declared);
     if decided.as_ref().is_none_or(|decided| decided.fault.only_delays()) {
         turn.reset_attempts();
@@ -222,6 +233,29 @@ fn rule_comes_as_often_as_it_may_for_each_key() {
     let count = |matched| RuleCount { matched, fired: 0 };
     assert_eq!(counts, [("then".into(), count(1)), ("twice".into(), count(6))]);
     assert_eq!(decider.unfired(), ["then".into(), "twice".into()] as [Arc<str>; 2]);
+}
+
+#[test]
+fn rules_of_a_step_count_its_calls_whatever_their_key() {
+    let decider = decider(&json!({ "rules": [
+        { "match": { "step_id": "shared", "call": 2 }, "fault": { "type": "drop" } },
+        { "match": { "step_id": "shared", "attempt": 2 }, "fault": { "type": "hang" } },
+        { "match": { "step_id": "shared", "call": [5, 6] }, "times": 1,
+          "fault": { "type": "http_error" } },
+    ] }));
+    let types: Vec<&str> =
+        (1..7).flat_map(|call| types(&decider, &format!("x{call}"), 1)).collect();
+    assert_eq!(types, ["-", "drop", "hang", "-", "http_error", "hang"]);
+}
+
+#[test]
+fn attempts_of_a_step_are_restored_when_its_answer_was_not_received() {
+    let decider = decider(&json!({ "rules": [
+        { "match": { "step_id": "shared", "attempt": 2 }, "fault": { "type": "drop" } },
+    ] }));
+    assert_eq!(types(&decider, "x1", 1), ["-"]);
+    decider.restore_attempts(&call_key(&who("x1")), 1);
+    assert_eq!(types(&decider, "x2", 1), ["drop"]);
 }
 
 #[test]

@@ -32,6 +32,7 @@ mod write;
 
 pub use body_transform::{BodyStep, BodyTransform};
 pub use call_fault::CallFault;
+pub use call_history::CallNumbers;
 pub use call_key::CallKey;
 pub use chaos::{ChaosRates, NamedFault};
 pub use decider::{

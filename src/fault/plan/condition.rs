@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::body::{ExpectedValue, LazyBody};
+use crate::call_history::CallNumbers;
 use crate::field::fields_of;
 use loomrec_identity::JsonPointer;
 use loomrec_identity::typed_field::{FieldError, FieldReader, quoted, shown_value, whole_number};
@@ -46,9 +47,9 @@ pub struct RuleMatch {
     pub path: Vec<String>,
     /// The session.
     pub session: Vec<String>,
-    /// Which call of its key it is, from 1.
+    /// Which call of its key it is, from 1; of its step, if the rule names steps.
     pub call: Vec<u64>,
-    /// Which attempt it is since the key was last answered well, from 1.
+    /// Which attempt it is since the key, or the step, was last answered well, from 1.
     pub attempt: Vec<u64>,
     /// The number of its connection, from 1 in the order in which they were accepted.
     pub connection: Vec<u64>,
@@ -81,6 +82,8 @@ pub struct CallFacts<'a> {
     pub call: u64,
     /// Which attempt it is since the key was last answered well, from 1.
     pub attempt: u64,
+    /// The same numbers for the calls of its step, if it has one.
+    pub of_step: Option<CallNumbers>,
     /// The number of its connection, from 1.
     pub connection: u64,
 }
@@ -110,6 +113,11 @@ impl RuleMatch {
         })
     }
 
+    /// Whether the rule counts calls by their step: it names steps.
+    pub fn counts_by_step(&self) -> bool {
+        !self.step_id.is_empty()
+    }
+
     /// Whether the rule matches the call.
     pub fn holds(&self, call: &CallFacts<'_>) -> bool {
         let number = |asked: &[u64], is: u64| asked.is_empty() || asked.contains(&is);
@@ -119,8 +127,10 @@ impl RuleMatch {
         let begins = |asked: &[String], is: &str| {
             asked.is_empty() || asked.iter().any(|asked| is.starts_with(asked))
         };
-        number(&self.call, call.call)
-            && number(&self.attempt, call.attempt)
+        let of_key = CallNumbers { call: call.call, attempt: call.attempt };
+        let numbers = call.of_step.filter(|_| self.counts_by_step()).unwrap_or(of_key);
+        number(&self.call, numbers.call)
+            && number(&self.attempt, numbers.attempt)
             && number(&self.connection, call.connection)
             && word(&self.step_id, call.step)
             && begins(&self.request_hash, call.key)

@@ -22,6 +22,7 @@ fn call<'a>(body: &'a str) -> CallFacts<'a> {
         body: body.as_bytes().into(),
         call: 2,
         attempt: 1,
+        of_step: None,
         connection: 7,
     }
 }

@@ -89,6 +89,50 @@ fn an_entry_of_a_fault_beside_an_answer_has_it_once() {
 }
 
 #[test]
+fn the_fault_of_a_turn_gives_way_to_the_next_turns_when_prompts_grow() {
+    let turns = json!([
+        { "content": "a" },
+        { "content": "b", "fault": { "type": "http_error", "status_code": 503 } },
+        { "content": "c" }
+    ]);
+    let entries = json!({ "_version": 2, "_loomrec": { "format": "1.0" }, "plan": turns });
+    let stage = Stage::of(steps(&entries), &["--fail-unused"]);
+    let seen: Vec<String> = (0..4)
+        .map(|round| {
+            let answer = stage.call(&step("plan", &"more ".repeat(round)));
+            let content = answer.json()["choices"][0]["message"]["content"].clone();
+            format!("{} {}", answer.status, content.as_str().unwrap_or_default())
+        })
+        .collect();
+    assert_eq!(seen, ["200 a", "503 ", "200 b", "200 c"]);
+    assert_eq!(stage.end(0).count("plan#2").1, 1);
+}
+
+#[test]
+fn a_rule_of_a_step_counts_its_calls_whatever_they_ask() {
+    let entries = json!({ "_version": 2, "_loomrec": { "format": "1.0" }, "plan": {
+        "content": "a" }, "other": { "content": "b" } });
+    let plan = json!({ "rules": [
+        { "name": "second", "match": { "step_id": "plan", "call": 2 }, "fault": "http_error:503" },
+        { "name": "once", "match": { "step_id": "other" }, "fault": "http_error:502", "times": 1 },
+        { "name": "retried", "match": { "step_id": "plan", "attempt": 2 },
+          "fault": "http_error:504" }
+    ] });
+    let scene = steps(&entries);
+    std::fs::write(scene.path("plan.json"), plan.to_string()).unwrap();
+    let stage = Stage::of(scene, &["--faults", "plan.json", "--repeat", "last"]);
+    let calls = |name: &str, session: &str| -> Vec<u16> {
+        let call = |round: usize| step(name, &"more ".repeat(round)).header(session);
+        (0..5).map(|round| status(&stage, &call(round))).collect()
+    };
+    // The second call is a first attempt, and the third its retry.
+    assert_eq!(calls("plan", "x-loomrec-session: one"), [200, 503, 504, 200, 200]);
+    assert_eq!(calls("plan", "x-loomrec-session: two"), [200, 503, 504, 200, 200]);
+    assert_eq!(calls("other", "x-loomrec-session: one"), [502, 200, 200, 200, 200]);
+    stage.end(0);
+}
+
+#[test]
 fn each_take_of_a_step_has_its_own_fault() {
     let drop = json!({ "type": "drop" });
     let scene = steps(&json!({ "_version": 2, "_loomrec": { "format": "1.0" }, "plan": [

@@ -215,6 +215,7 @@ fn decide<'a>(
     };
     let observed = call.storable();
     let step = observed.step.as_deref().or(known_name.as_ref().and_then(|name| name.step_id()));
+    let of_step = step.map(|step| turn.enter_step(step));
     let facts = CallFacts {
         key: key.request(),
         step,
@@ -227,6 +228,7 @@ fn decide<'a>(
         body: LazyBody::from(&*observed.request.body),
         call: turn.call,
         attempt: turn.attempt,
+        of_step,
         connection: caller.number,
     };
     let decided = turn.decide(&facts, declarations);
