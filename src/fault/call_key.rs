@@ -51,7 +51,8 @@ impl CallKey {
         }
     }
 
-    /// The request key in hexadecimal digits; the step or `connection` if there is none.
+    /// Returns the request key in hexadecimal digits. For calls counted by step, returns the step;
+    /// for connections, the word `connection`.
     pub fn request(&self) -> &str {
         match self {
             Self::Connection => CONNECTION,

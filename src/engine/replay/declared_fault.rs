@@ -17,8 +17,8 @@ pub struct DeclaredFault {
 }
 
 impl DeclaredFault {
-    /// Returns what `entry` declares; `None` if it declares nothing. An entry that has only a fault
-    /// gets words for the fault to break, if no client can take what is left of them for an answer.
+    /// Returns what `entry` declares; `None` if it declares nothing. If the entry has a fault and no
+    /// answer, and the fault always breaks an answer, made-up words become the answer to be broken.
     ///
     /// # Errors
     /// What is wrong with the declaration.
@@ -66,8 +66,8 @@ impl DeclaredFault {
     }
 }
 
-/// Gives an entry that has only a fault the words that its fault breaks. Other faults need a true
-/// answer: without one, their calls are misses.
+/// Gives an entry that has a fault and no answer made-up words, if its fault always breaks them.
+/// Any other fault that changes an answer needs a real one: without it, its calls are misses.
 fn fill(entry: &mut Entry, fault: &Fault) -> Result<(), String> {
     let words = match fault {
         Fault::RecoverAfter { .. } => {
@@ -100,9 +100,11 @@ fn filler(after: FaultPoint) -> Result<String, String> {
         FaultPoint::Bytes(bytes) => usize::try_from(bytes / 8).unwrap_or(usize::MAX),
     };
     if enough > MOST {
-        return Err("/fault its place is too far behind for an entry without an answer: give the \
-                    entry a response, or content"
-            .to_owned());
+        return Err(
+            "/fault the place is too far into the answer for an entry that has none: give \
+                    the entry a response, or content"
+                .to_owned(),
+        );
     }
     let words = (1..=enough).map(|number| format!(" {number}"));
     Ok(FILLER.to_owned() + &words.collect::<String>())

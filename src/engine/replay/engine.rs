@@ -38,7 +38,7 @@ pub struct ReplayEngine {
     script: Option<Script>,
     explaining: Semaphore,
     room: DecodeRoom,
-    /// How many placeholders were answered with.
+    /// How many calls were answered with the placeholder.
     placeholders: AtomicU32,
 }
 

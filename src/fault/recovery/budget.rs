@@ -21,11 +21,11 @@ const TEXT_STYLE: FieldStyle = FieldStyle { null: NullRule::Value, ..STYLE };
 /// The time limits for every fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecoveryBudget {
-    /// The longest time to notice the fault, inclusive. It decides only if `require_clean_timeout`
-    /// is set, and is the time of a hang that nothing ended.
+    /// The longest time to notice the fault, inclusive. A later notice is a miss only if
+    /// `require_clean_timeout` is set. A hang that nothing ended counts as this long.
     pub max_detection: Duration,
-    /// The longest time until the same call is answered well, inclusive. If `None`, the call must
-    /// be answered well at any time.
+    /// The longest time until the same call is answered well, inclusive. If `None`, the call
+    /// must still be answered well, with no time limit.
     pub max_recovery: Option<Duration>,
     /// Whether the program must have noticed within `max_detection`.
     pub require_clean_timeout: bool,
