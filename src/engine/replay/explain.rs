@@ -1,9 +1,10 @@
 //! The explanation of a miss: from a reason to everything that can be said about it.
 
-use super::matcher::Matcher;
+use super::matcher::{Matcher, TakeMatch};
 use super::mismatch::{NearestCall, RecordingMismatchError};
 use super::nearest_call;
 use super::reason::MissReason;
+use super::take_answer::NO_ANSWER;
 use loomrec_recording::normalized_request::NormalizedRequest;
 
 /// Why a call gets no recorded answer, before it is explained.
@@ -16,6 +17,12 @@ pub struct UnexplainedMiss {
 }
 
 impl UnexplainedMiss {
+    /// Returns the miss of a call whose take holds a fault and no answer.
+    pub fn without_answer(take: &TakeMatch<'_>) -> Self {
+        let refused = Some((take.index(), NO_ANSWER.to_owned()));
+        Self { reason: MissReason::OtherForm, refused }
+    }
+
     /// Returns the miss of a call that no recorded call is like.
     pub fn unknown() -> Self {
         Self { reason: MissReason::Unknown, refused: None }

@@ -10,6 +10,10 @@ use loomrec_provider::Answer;
 use loomrec_recording::entry::{Entry, ResponseEnd};
 use loomrec_recording::{EntryName, RecordedResponse};
 
+/// Why an entry that holds a fault and no answer does not answer a call.
+pub(super) const NO_ANSWER: &str = "its entry holds a fault and no answer, and this fault needs \
+                                    an answer: give the entry a response, or content";
+
 /// The answer of a take.
 #[derive(Debug)]
 pub(super) enum TakeAnswer {
@@ -35,10 +39,7 @@ impl TakeAnswer {
     pub(super) fn of(name: &EntryName, entry: Entry) -> Self {
         let label = label(name, &entry);
         if entry.fault.is_some() && !entry.has_answer() {
-            return Self::Nothing(
-                "its entry holds a fault and no answer, and this fault needs an answer: give the \
-                 entry a response, or content",
-            );
+            return Self::Nothing(NO_ANSWER);
         }
         let Some(response) = entry.response else {
             let answer = Answer {

@@ -78,6 +78,20 @@ fn an_entry_of_a_fault_alone_that_needs_an_answer_is_a_miss() {
 }
 
 #[test]
+fn another_fault_does_not_get_the_words_of_an_entry_of_a_fault_alone() {
+    let fault = json!({ "type": "stream_truncate", "after_chunks": 3 });
+    let stage = Stage::of(steps(&json!({ "_version": 2, "plan": { "fault": fault } })), &[]);
+    for (other, status) in [("slow:1", 422), ("stream_truncate:99", 422), ("http_error:503", 503)] {
+        for call in [chat("hi"), chat_streamed("hi")] {
+            let call = call.header("x-loomrec-step-id: plan");
+            let answer = stage.call(&call.header(&format!("x-loomrec-fault: {other}")));
+            assert_eq!(answer.status, status, "{other}: {}", answer.text());
+        }
+    }
+    assert_eq!(stage.end(1).receipt["missed"], 4);
+}
+
+#[test]
 fn an_entry_of_a_fault_beside_an_answer_has_it_once() {
     let scene = steps(&json!({ "_version": 2, "plan": {
         "content": "go on", "fault": { "type": "http_error", "status_code": 500 } } }));

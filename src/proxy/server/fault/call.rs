@@ -264,6 +264,13 @@ async fn change_answer(
 ) -> Response<ResponseBody> {
     let proxy = &caller.proxy;
     let decided = fault.decided.clone();
+    if !fault.is_alone && is_fault_alone(found.as_ref().ok()) {
+        // The words of the entry are made up, for its own fault to break.
+        found = found.and_then(|mut found_take| {
+            found_take.release();
+            Err(UnexplainedMiss::without_answer(found_take.matched()))
+        });
+    }
     let lease = match &mut found {
         Ok(found_take) if !is_used_by(proxy, found_take, &decided) => {
             Some(TakeLease::of_take(found_take))
