@@ -114,8 +114,8 @@ pub struct CallTurn<'a> {
     pub call: u64,
     /// Which attempt since the key was last answered well, from 1.
     pub attempt: u64,
-    /// The step of the call, and which call of the step it is.
-    step: Option<(CallKey, CallNumbers)>,
+    /// The key of the call's step.
+    step: Option<CallKey>,
 }
 
 /// A fault, and the rule or entry that declares it.
@@ -257,7 +257,7 @@ impl CallTurn<'_> {
         if let Some(history) = self.histories.known(self.key) {
             history.step = Some(key.clone());
         }
-        self.step = Some((key, numbers));
+        self.step = Some(key);
         numbers
     }
 
@@ -328,7 +328,7 @@ impl CallTurn<'_> {
         }
         let mut steps;
         let history = match self.step.as_ref().filter(|_| by_step) {
-            Some((step, _)) => {
+            Some(step) => {
                 steps = self.decider.steps.lock(step);
                 steps.known(step)?
             }
@@ -349,8 +349,7 @@ impl CallTurn<'_> {
     /// Notes that this call is answered well: the next one of its key is a first attempt.
     pub fn reset_attempts(&mut self) {
         self.histories.known(self.key).into_iter().for_each(CallHistory::reset_attempts);
-        let step = self.step.as_ref().map(|(step, _)| step);
-        self.decider.change_step(step, CallHistory::reset_attempts);
+        self.decider.change_step(self.step.as_ref(), CallHistory::reset_attempts);
     }
 }
 
