@@ -110,10 +110,8 @@ pub struct CallTurn<'a> {
     decider: &'a FaultDecider,
     histories: MutexGuard<'a, HistoryShard>,
     key: &'a CallKey,
-    /// Which call of its key this is, from 1.
-    pub call: u64,
-    /// Which attempt since the key was last answered well, from 1.
-    pub attempt: u64,
+    /// Which call of its key this is.
+    pub of_key: CallNumbers,
     /// The key of the call's step.
     step: Option<CallKey>,
 }
@@ -155,8 +153,8 @@ impl FaultDecider {
     /// Begins the turn of the next call of this key.
     pub fn turn<'a>(&'a self, key: &'a CallKey) -> CallTurn<'a> {
         let mut histories = self.histories.lock(key);
-        let CallNumbers { call, attempt } = histories.history(key).count();
-        CallTurn { decider: self, histories, key, call, attempt, step: None }
+        let of_key = histories.history(key).count();
+        CallTurn { decider: self, histories, key, of_key, step: None }
     }
 
     /// Notes that a call of this key was answered well: its next call is a first attempt.
@@ -299,7 +297,7 @@ impl CallTurn<'_> {
         let over = |lower: ChaosRates, higher: &ChaosRates| higher.layered_over(&lower);
         // The rates of the header come last, because they override all others.
         let rates = rates.rev().fold(decider.plan.chaos.clone(), over);
-        let (key, call) = (self.key.chance_text(), self.call);
+        let (key, call) = (self.key.chance_text(), self.of_key.call);
         let draw = |action: &str| roll(decider.seed, &format!("chaos {action}"), &key, call);
         let (fault, action) = rates.roll(draw)?;
         let declared =
@@ -322,7 +320,7 @@ impl CallTurn<'_> {
             }
             other => (other, times),
         };
-        let roll = roll(self.decider.seed, rule, &self.key.chance_text(), self.call);
+        let roll = roll(self.decider.seed, rule, &self.key.chance_text(), self.of_key.call);
         if probability.is_some_and(|rate| roll >= rate) {
             return None;
         }
@@ -341,7 +339,7 @@ impl CallTurn<'_> {
             return None;
         }
         *fires = fires.saturating_add(1);
-        let (call, attempt) = (self.call, self.attempt);
+        let CallNumbers { call, attempt } = self.of_key;
         let (fault, rule) = (fault.clone(), Arc::clone(rule));
         Some(DecidedFault { fault, rule, source, call, attempt, roll })
     }

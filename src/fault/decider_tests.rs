@@ -36,8 +36,7 @@ fn facts<'a>(who: &'a Who, turn: &mut CallTurn<'_>) -> CallFacts<'a> {
         path: "/v1/chat/completions",
         session: who.session.as_deref(),
         body: LazyBody::from(&br#"{"stream":true,"n":3}"#[..]),
-        call: turn.call,
-        attempt: turn.attempt,
+        of_key: turn.of_key,
         of_step: step.map(|step| turn.enter_step(step)),
         connection: 1,
     }

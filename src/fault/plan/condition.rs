@@ -78,11 +78,9 @@ pub struct CallFacts<'a> {
     pub session: Option<&'a str>,
     /// Its body.
     pub body: LazyBody<'a>,
-    /// Which call of its key it is, from 1.
-    pub call: u64,
-    /// Which attempt it is since the key was last answered well, from 1.
-    pub attempt: u64,
-    /// The same numbers for the calls of its step, if it has one.
+    /// Which call of its key it is.
+    pub of_key: CallNumbers,
+    /// Which call of its step it is, if it has one.
     pub of_step: Option<CallNumbers>,
     /// The number of its connection, from 1.
     pub connection: u64,
@@ -127,8 +125,7 @@ impl RuleMatch {
         let begins = |asked: &[String], is: &str| {
             asked.is_empty() || asked.iter().any(|asked| is.starts_with(asked))
         };
-        let of_key = CallNumbers { call: call.call, attempt: call.attempt };
-        let numbers = call.of_step.filter(|_| self.counts_by_step()).unwrap_or(of_key);
+        let numbers = call.of_step.filter(|_| self.counts_by_step()).unwrap_or(call.of_key);
         number(&self.call, numbers.call)
             && number(&self.attempt, numbers.attempt)
             && number(&self.connection, call.connection)

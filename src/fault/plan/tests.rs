@@ -2,8 +2,8 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::HttpError;
 use crate::read::tests::faults;
+use crate::{CallNumbers, HttpError};
 use loomrec_provider::Provider;
 use loomrec_provider::directory::UPSTREAMS;
 
@@ -20,8 +20,7 @@ fn call<'a>(body: &'a str) -> CallFacts<'a> {
         path: "/v1/chat/completions",
         session: None,
         body: body.as_bytes().into(),
-        call: 2,
-        attempt: 1,
+        of_key: CallNumbers { call: 2, attempt: 1 },
         of_step: None,
         connection: 7,
     }

@@ -66,8 +66,8 @@ fn check_decisions(plan: &FaultPlan) {
                 path: "/v1/chat/completions",
                 session: None,
                 body: LazyBody::from(b"{\"model\":\"gpt-4o\"}" as &[u8]),
-                call: turn.call,
-                attempt: turn.attempt,
+                of_key: turn.of_key,
+                of_step: Some(turn.enter_step("plan")),
                 connection: 1,
             };
             let decided = turn.decide(&facts, FaultDeclarations::default());

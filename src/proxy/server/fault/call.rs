@@ -226,8 +226,7 @@ fn decide<'a>(
         path: &observed.request.path,
         session: observed.session.as_deref(),
         body: LazyBody::from(&*observed.request.body),
-        call: turn.call,
-        attempt: turn.attempt,
+        of_key: turn.of_key,
         of_step,
         connection: caller.number,
     };
