@@ -50,6 +50,10 @@ pub struct ReplayArgs {
     #[arg(long, env = "LOOMREC_ALLOW_DEFAULT_FALLBACK", value_parser = FalseyValueParser::new())]
     pub allow_default_fallback: bool,
 
+    /// The text of --on-miss default, in place of "Mock response"
+    #[arg(long, value_name = "TEXT")]
+    pub default_response: Option<String>,
+
     /// The answer to a repeated call when all its takes are used up
     /// [default: error; last for a file that AgentLoom wrote]
     #[arg(long, value_enum, env = "LOOMREC_REPEAT")]
@@ -59,7 +63,7 @@ pub struct ReplayArgs {
     #[arg(long, value_enum, default_value_t = LatencyModel::None, env = "LOOMREC_LATENCY")]
     pub latency: LatencyModel,
 
-    /// Milliseconds for the models constant and normal, and for entries without recorded times
+    /// Milliseconds for the models constant, normal and agentloom, and for entries without recorded times
     #[arg(long, value_name = "MS", default_value_t = 0.0, env = "LOOMREC_LATENCY_MS")]
     pub latency_ms: f64,
 
@@ -129,6 +133,8 @@ pub enum LatencyModel {
     Constant,
     /// After a random time around --latency-ms (see --seed)
     Normal,
+    /// The same with the numbers of AgentLoom's mock provider, which it draws call by call
+    Agentloom,
     /// Each chunk at its recorded time
     Replay,
 }

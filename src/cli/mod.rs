@@ -289,6 +289,7 @@ fn refuse_contradictions(matches: &clap::ArgMatches) -> Result<(), CommandFailur
         ("strict", "allow_default_fallback"),
         ("on_miss", "allow_default_fallback"),
         ("strict", "repeat"),
+        ("strict", "default_response"),
     ] {
         let same = match (one, other) {
             ("strict", "on_miss") => {

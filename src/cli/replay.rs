@@ -14,7 +14,7 @@ use super::server_run::{RunContext, RunEngines, RunResult};
 use super::{fault, script, serve_setup, server_run};
 use crate::engine::{Engine, MissPolicy};
 use crate::replay::{
-    Latency, Matcher, Repeat, ReplayEngine, ReplaySource, ReplayTake, ReplayTerms,
+    GaussSequence, Latency, Matcher, Repeat, ReplayEngine, ReplaySource, ReplayTake, ReplayTerms,
 };
 use crate::telemetry::run_counters::RunCounters;
 use crate::upstream::UpstreamClient;
@@ -61,11 +61,12 @@ pub async fn run(args: ReplayArgs) -> Result<u8, CommandFailure> {
     if matches!(on_miss, MissPolicy::Error) && script.is_none() {
         fault::check(&plan, &matcher)?;
     }
-    let draws_waits = args.latency == LatencyModel::Normal;
+    let draws_waits = matches!(args.latency, LatencyModel::Normal | LatencyModel::Agentloom);
     let decider = fault::decider(plan, args.serve.trouble.seed, draws_waits, &ground.output);
     let missed = pending::begin(&args, &on_miss, &matcher)?;
-    let replay =
-        Arc::new(ReplayEngine::new(matcher, latency(&args, decider.seed())).with_script(script));
+    let replay = ReplayEngine::new(matcher, latency(&args, decider.seed()));
+    let replay = replay.with_script(script).with_default_response(args.default_response.clone());
+    let replay = Arc::new(replay);
     let on_explained = ground.miss_sink(missed.clone());
     let engines = RunEngines {
         engine: Engine::Replay { replay, on_miss, on_explained },
@@ -125,6 +126,11 @@ fn miss_policy(args: &ReplayArgs, ground: &RunContext) -> Result<MissPolicy, Com
              refuses the others; leave one of the two out",
         ));
     }
+    if args.default_response.is_some() && policy != OnMissFlag::Default && !args.strict {
+        return Err(CommandFailure::usage(
+            "--default-response is the answer of --on-miss default: add that, or leave it out",
+        ));
+    }
     Ok(match policy {
         OnMissFlag::Error => MissPolicy::Error,
         OnMissFlag::Default => MissPolicy::Placeholder,
@@ -160,6 +166,7 @@ fn latency(args: &ReplayArgs, seed: u64) -> Latency {
         LatencyModel::None => Latency::None,
         LatencyModel::Constant => Latency::Constant { ms },
         LatencyModel::Normal => Latency::Normal { ms, seed },
+        LatencyModel::Agentloom => Latency::Sequence { ms, numbers: GaussSequence::new(seed) },
         LatencyModel::Replay => Latency::Replay { speed: args.speed, fallback_ms: ms },
     }
 }

@@ -213,6 +213,19 @@ fn a_step_that_the_file_does_not_have_is_looked_for_by_its_hash() {
 }
 
 #[test]
+fn the_waits_of_a_seed_are_agentlooms() {
+    let scene = plain(&json!({ "step": entry("step") }));
+    let server = scene.replay(&["--latency", "agentloom", "--latency-ms", "100", "--seed", "42"]);
+    let call = chat("x").header("x-loomrec-step-id: step");
+    for at_least in [98, 98, 98, 107, 98, 85] {
+        let began = Instant::now();
+        server.call(&call).expect(200);
+        assert!(began.elapsed().as_millis() >= at_least, "{at_least}");
+    }
+    server.stop().expect(0);
+}
+
+#[test]
 fn the_latency_models_wait_as_agentlooms_do() {
     let mut slow = entry("slow");
     slow["latency_ms"] = json!(400.0);

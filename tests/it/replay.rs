@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::support::loomrec::{command, finish};
 use crate::support::shape::{
     CHAT, chat, chat_answer, chat_body, chat_events, chat_streamed, message, message_answer,
 };
@@ -184,10 +185,25 @@ fn a_placeholder_answers_a_miss_only_when_asked() {
 }
 
 #[test]
+fn the_placeholder_has_the_text_that_the_user_gives() {
+    let scene = recording_of(&["hi"]);
+    let server = scene.replay(&["--on-miss", "default", "--default-response", "Nothing here."]);
+    assert_eq!(content(&server.call(&chat("unknown")).expect(200)), "Nothing here.");
+    assert_ne!(content(&server.call(&chat("hi")).expect(200)), "Nothing here.");
+    server.stop();
+    for more in [&[][..], &["--on-miss", "error"], &["--strict"]] {
+        let args = [more, &["--default-response", "x"]].concat();
+        let mut line = command(scene.dir(), &scene.replay_args(&args));
+        let done = finish(&mut line, b"").expect(2);
+        assert!(done.stderr.contains("--default-response"), "{}", done.stderr);
+    }
+}
+
+#[test]
 fn strict_overrides_the_environment() {
     let scene = recording_of(&["hi"]);
     for (more, status) in [(&[][..], 200), (&["--strict"][..], 422)] {
-        let mut command = crate::support::loomrec::command(scene.dir(), &scene.replay_args(more));
+        let mut command = command(scene.dir(), &scene.replay_args(more));
         command.args(["--listen", "127.0.0.1:0"]).env("LOOMREC_ON_MISS", "default");
         let server = crate::support::Server::spawn(&mut command);
         server.call(&chat("unknown")).expect(status);

@@ -24,7 +24,7 @@ use crate::blocking;
 use loomrec_provider::{Answer, Provider, TokenUsage};
 use loomrec_recording::normalized_request::NormalizedRequest;
 
-/// The text of the placeholder answer, as in AgentLoom.
+/// The text of the placeholder answer unless the user gives another, as in AgentLoom.
 const PLACEHOLDER: &str = "Mock response";
 
 /// How many misses are explained at one time. Each may hold a few large requests.
@@ -38,6 +38,8 @@ pub struct ReplayEngine {
     script: Option<Script>,
     explaining: Semaphore,
     room: DecodeRoom,
+    /// The text of the placeholder answer.
+    placeholder: Arc<str>,
     /// How many calls were answered with the placeholder.
     placeholders: AtomicU32,
 }
@@ -74,13 +76,19 @@ impl ReplayEngine {
     /// Returns an engine that replays loaded recordings.
     pub fn new(matcher: Matcher, latency: Latency) -> Self {
         let (explaining, room) = (Semaphore::new(EXPLAINED), DecodeRoom::default());
-        let placeholders = AtomicU32::new(0);
-        Self { matcher, latency, script: None, explaining, room, placeholders }
+        let (placeholder, placeholders) = (Arc::from(PLACEHOLDER), AtomicU32::new(0));
+        Self { matcher, latency, script: None, explaining, room, placeholder, placeholders }
     }
 
     /// Returns the same engine, with a script that answers what the recordings do not.
     pub fn with_script(self, script: Option<Script>) -> Self {
         Self { script, ..self }
+    }
+
+    /// Returns the same engine, with another text of the placeholder answer, if there is one.
+    pub fn with_default_response(self, text: Option<String>) -> Self {
+        let placeholder = text.map_or(self.placeholder, Arc::from);
+        Self { placeholder, ..self }
     }
 
     /// Returns the same engine, with this room for decoded answers.
@@ -274,7 +282,7 @@ impl ReplayEngine {
         arrived: Instant,
     ) -> Result<Response<ReplayBody>, String> {
         let answer = Answer {
-            content: PLACEHOLDER.to_owned(),
+            content: self.placeholder.to_string(),
             model: observed.call.model.clone(),
             usage: Some(TokenUsage::default()),
             ..Answer::default()

@@ -2,7 +2,8 @@
 //!
 //! The models and their formulas are AgentLoom's; `replay` adds the recorded time of each chunk.
 //! The same seed gives the same waits to the same calls, whatever else happens: the draw depends on
-//! seed, key, take, and how often the take was served before.
+//! seed, key, take, and how often the take was served before. Only `Sequence` draws in the order of
+//! the calls, because AgentLoom does.
 
 use std::fmt::Display;
 use std::time::Duration;
@@ -12,13 +13,14 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, Normal};
 use sha2::{Digest, Sha256};
 
+use super::gauss_sequence::GaussSequence;
 use loomrec_recording::body::is_plausible_time;
 
 /// The key that the waits of scripted answers are drawn with.
 const SCRIPT: &str = "script";
 
 /// A latency model.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Debug)]
 pub enum Latency {
     /// Answers are sent at once.
     None,
@@ -33,6 +35,14 @@ pub enum Latency {
         ms: f64,
         /// The seed.
         seed: u64,
+    },
+    /// The same, with AgentLoom's own numbers: each answer in turn waits as the next number of
+    /// the sequence says, so the order of the calls matters.
+    Sequence {
+        /// The mean.
+        ms: f64,
+        /// The numbers.
+        numbers: GaussSequence,
     },
     /// Every chunk at its recorded time, divided by `speed`.
     Replay {
@@ -76,11 +86,12 @@ impl Latency {
             let at = millis(ms);
             Some(DeliverySchedule { chunks: vec![at; times.len()], end: at })
         };
-        match *self {
+        match self {
             Self::None => None,
-            Self::Constant { ms } => all_at(ms),
-            Self::Normal { ms, seed } => all_at(drawn.wait(ms, seed)),
-            Self::Replay { speed, fallback_ms } => {
+            Self::Constant { ms } => all_at(*ms),
+            Self::Normal { ms, seed } => all_at(drawn.wait(*ms, *seed)),
+            Self::Sequence { ms, numbers } => all_at(numbers.draw(*ms, deviation(*ms)).max(0.0)),
+            &Self::Replay { speed, fallback_ms } => {
                 let total = latency_ms.map_or(fallback_ms, plausible);
                 Some(paced(times.map(plausible), total, speed))
             }
@@ -104,7 +115,7 @@ impl Latency {
     }
 
     /// Returns the schedule of a scripted answer. Its chunks are due at `times` under any model:
-    /// `constant` and `normal` delay all of it, `replay` divides the times by the speed.
+    /// `constant`, `normal` and `sequence` delay all of it, `replay` divides the times by the speed.
     pub fn scripted(
         &self,
         times: impl ExactSizeIterator<Item = f64> + Clone,
@@ -143,6 +154,11 @@ fn plausible(ms: f64) -> f64 {
     if is_plausible_time(ms) { ms } else { 0.0 }
 }
 
+/// The standard deviation of random waits around `ms`.
+fn deviation(ms: f64) -> f64 {
+    (0.1 * ms).max(1.0)
+}
+
 /// Returns a wait in milliseconds. Nonsense (negative, not a number, over a day) is cut.
 fn millis(ms: f64) -> Duration {
     let day = 86_400_000.0;
@@ -159,7 +175,7 @@ impl LatencyDraw<'_> {
         hash.update(self.nth.to_le_bytes());
         hash.update(self.key.to_string().as_bytes());
         let mut random = ChaCha8Rng::from_seed(hash.finalize().into());
-        let normal = Normal::new(ms, (0.1 * ms).max(1.0));
+        let normal = Normal::new(ms, deviation(ms));
         normal.map_or(ms, |normal| normal.sample(&mut random)).max(0.0)
     }
 }
@@ -199,6 +215,17 @@ mod tests {
         let spread = (draws.iter().map(|ms| (ms - mean).powi(2)).sum::<f64>() / 4000.0).sqrt();
         assert!((mean - 200.0).abs() < 2.0, "mean {mean}");
         assert!((spread - 20.0).abs() < 1.5, "spread {spread}");
+    }
+
+    #[test]
+    fn sequence_waits_as_agentlooms_mock_provider_does() {
+        let model = Latency::Sequence { ms: 100.0, numbers: GaussSequence::new(42) };
+        let waits = (1..=6).map(|_| {
+            let schedule = model.schedule([0.0, 5.0].into_iter(), Some(9.0), &K).unwrap();
+            assert_eq!(schedule.chunks, [schedule.end; 2]);
+            (schedule.end.as_secs_f64() * 1000.0).round() as u64
+        });
+        assert_eq!(waits.collect::<Vec<_>>(), [99, 98, 99, 107, 99, 85]);
     }
 
     fn millis_of(schedule: &DeliverySchedule) -> (Vec<u128>, u128) {
