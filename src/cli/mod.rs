@@ -233,6 +233,7 @@ fn rules_of(identity: &mut args::IdentityArgs) -> Vec<(&mut Vec<String>, &'stati
         (&mut identity.ignore, "ignore"),
         (&mut identity.identity_header, "identity-header"),
         (&mut identity.ignore_header, "ignore-header"),
+        (&mut identity.credential_param, "credential-param"),
     ]
 }
 

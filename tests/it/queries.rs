@@ -75,6 +75,17 @@ fn parameter_that_is_named_a_credential_is_no_part_of_the_identity() {
     scene.replayed(&strict, &[call("a=1&key=another")], 0).remove(0).expect(200);
 }
 
+#[test]
+fn credential_parameters_of_the_settings_hold_beside_a_typed_one() {
+    let (scene, upstream) = (Scene::new(), upstream());
+    std::fs::write(scene.path("loomrec.toml"), "credential-param = [\"key\"]\n").unwrap();
+    let server = record(&scene, &upstream, &["--credential-param", "pin"]);
+    server.call(&call("a=1&key=a-short-secret&pin=another")).expect(200);
+    server.stop().expect(0);
+    assert_eq!(scene.only_take()["request"]["query"], "a=1");
+    assert!(!scene.text().contains("a-short-secret"), "{}", scene.text());
+}
+
 fn packed(text: &str) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
     encoder.write_all(text.as_bytes()).unwrap();

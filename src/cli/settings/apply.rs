@@ -9,7 +9,9 @@ use super::setting_type::settable;
 /// upstreams, but not for a recording.
 pub fn adds_up(name: &str) -> bool {
     let rules = matches!(name, "ignore" | "identity-header" | "ignore-header" | "redact");
-    rules || matches!(name, "upstream" | "no-env" | "allow-host" | "allow-origin")
+    rules
+        || name == "credential-param"
+        || matches!(name, "upstream" | "no-env" | "allow-host" | "allow-origin")
 }
 
 /// Returns the command line with the file's settings as the defaults of its flags.
