@@ -1,0 +1,34 @@
+//! The fields of a script's entries: texts, and the errors of those that are none.
+
+use serde_json::Value;
+
+use loomrec_identity::typed_field::{
+    FieldError, FieldReader, FieldResult, FieldStyle, NullRule, PlaceForm, ShownValue, shown_value,
+};
+
+pub(super) const STYLE: FieldStyle =
+    FieldStyle { place: PlaceForm::Path, null: NullRule::Value, shown: ShownValue::Always };
+
+pub(super) fn text(fields: FieldReader<'_>, name: &str) -> FieldResult<String> {
+    match fields.get(name) {
+        None => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.clone())),
+        Some(other) => Err(no_text(&fields.place(name), "a string", other)),
+    }
+}
+
+/// Returns a text that `owner` needs.
+pub(super) fn needed_text(
+    fields: FieldReader<'_>,
+    owner: &str,
+    name: &str,
+) -> Result<String, FieldError> {
+    text(fields, name)?.ok_or_else(|| FieldError::other(owner, format!("it needs {name}")))
+}
+
+/// Returns the error of a value that is not a text. YAML reads `5` and `true` as number and
+/// boolean.
+pub(super) fn no_text(place: &str, expected: &str, found: &Value) -> FieldError {
+    let hint = if found.is_number() || found.is_boolean() { " (a text needs quotes)" } else { "" };
+    FieldError::unexpected(place, expected, format!("{}{hint}", shown_value(found)))
+}
