@@ -63,7 +63,8 @@ pub use verify::VerifyArgs;
 #[command(
     name = "loomrec",
     version,
-    about,
+    about = "Record every call a program makes to LLM APIs, and replay it strictly: no key, no \
+             network, byte for byte",
     arg_required_else_help = true,
     after_help = "\
 Getting started:

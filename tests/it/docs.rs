@@ -124,6 +124,14 @@ fn given(line: &str) -> Option<(String, Vec<String>)> {
 }
 
 #[test]
+fn the_help_begins_with_what_the_package_is() {
+    let help = Command::new(env!("CARGO_BIN_EXE_loomrec")).arg("--help").output().unwrap();
+    let help = String::from_utf8(help.stdout).unwrap();
+    let first = help.split("\n\n").next().unwrap().split_whitespace().collect::<Vec<_>>();
+    assert_eq!(first.join(" "), env!("CARGO_PKG_DESCRIPTION"));
+}
+
+#[test]
 fn command_lines_in_the_documents_name_flags_that_exist() {
     let known: BTreeMap<&str, _> = COMMANDS.map(|command| (command, flags(command))).into();
     let mut seen = 0;
