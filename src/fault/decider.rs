@@ -14,6 +14,7 @@ use super::call_history::{CallHistories, CallHistory, CallNumbers, HistoryShard}
 use super::call_key::CallKey;
 use super::chance::roll;
 use super::chaos::ChaosRates;
+use super::entry_rule::EntryFaultRule;
 use super::kind::Fault;
 use super::plan::{CallFacts, FaultPlan, FaultRule};
 
@@ -57,6 +58,8 @@ pub struct DecidedFault {
     pub attempt: u64,
     /// A number from 0 to below 1 for this rule and call, for what the fault leaves to chance.
     pub roll: f64,
+    /// Whether the rule has happened as often as its `times` says.
+    pub is_last: bool,
 }
 
 /// The faults that a call itself and the entry that would answer it declare.
@@ -77,10 +80,9 @@ pub struct FaultDeclarations<'a> {
 pub struct EntryFault<'a> {
     /// The entry's name.
     pub name: &'a str,
-    /// The fault.
-    pub fault: &'a Fault,
-    /// Whether the entry has this fault in place of an answer. Then every call gets it. A fault
-    /// beside an answer happens once per key, and later attempts get the answer.
+    /// The fault, and which calls get it.
+    pub rule: &'a EntryFaultRule,
+    /// Whether the entry has this fault in place of an answer.
     pub alone: bool,
 }
 
@@ -212,7 +214,8 @@ impl FaultDecider {
         }
         *fires = fires.saturating_add(1);
         let (fault, source) = (rule.fault.clone(), FaultSource::Plan);
-        Some(DecidedFault { fault, rule: name, source, call: number, attempt: 1, roll })
+        let is_last = rule.times == Some(*fires);
+        Some(DecidedFault { fault, rule: name, source, call: number, attempt: 1, roll, is_last })
     }
 
     /// Counts a fault that has happened.
@@ -273,10 +276,13 @@ impl CallTurn<'_> {
                 return Some(decided);
             }
         }
-        if let Some(EntryFault { name, fault, alone }) = declared.entry {
-            let times = (!alone && !matches!(fault, Fault::RecoverAfter { .. })).then_some(1);
-            let declared = RuleUse { source: FaultSource::Entry, name: &Arc::from(name), fault };
-            let decided = self.apply_rule(declared, (times, None), true);
+        let numbers = facts.of_step.unwrap_or(facts.of_key);
+        if let Some(EntryFault { name, rule, alone }) = declared.entry
+            && (rule.attempt.is_empty() || rule.attempt.contains(&numbers.attempt))
+        {
+            let (name, fault) = (&Arc::from(name), &rule.fault);
+            let declared = RuleUse { source: FaultSource::Entry, name, fault };
+            let decided = self.apply_rule(declared, (rule.limit(alone), None), true);
             if decided.is_some() {
                 return decided;
             }
@@ -339,9 +345,10 @@ impl CallTurn<'_> {
             return None;
         }
         *fires = fires.saturating_add(1);
+        let is_last = times == Some(*fires);
         let CallNumbers { call, attempt } = self.of_key;
         let (fault, rule) = (fault.clone(), Arc::clone(rule));
-        Some(DecidedFault { fault, rule, source, call, attempt, roll })
+        Some(DecidedFault { fault, rule, source, call, attempt, roll, is_last })
     }
 
     /// Notes that this call is answered well: the next one of its key is a first attempt.

@@ -275,7 +275,8 @@ fn header_comes_before_entry_before_plan_before_chaos() {
         "chaos": { "disconnect": 1.0 },
     });
     let (hang, slow) = (Fault::Hang { max_ms: 1 }, Fault::Slow { delay_ms: 1 });
-    let entry = Some(EntryFault { name: "answer", fault: &slow, alone: true });
+    let slow = EntryFaultRule { fault: slow, times: None, attempt: vec![] };
+    let entry = Some(EntryFault { name: "answer", rule: &slow, alone: true });
     let all = FaultDeclarations { header: Some(&hang), entry, ..FaultDeclarations::default() };
     let got = |plan: &Value, declared| {
         call(&decider(plan), &who("k"), declared).map(|(_, fault, ..)| fault.name())
@@ -295,16 +296,34 @@ fn header_comes_before_entry_before_plan_before_chaos() {
     );
 }
 
+/// Whether each of five calls of one key gets the fault that an entry declares.
+fn from_entry(fault: &Value, alone: bool) -> [bool; 5] {
+    let decider = decider(&json!({ "chaos": { "drop": 0.0 } }));
+    let rule = EntryFaultRule::read(fault).unwrap();
+    let entry = Some(EntryFault { name: "answer", rule: &rule, alone });
+    let declared = FaultDeclarations { entry, ..FaultDeclarations::default() };
+    [0; 5].map(|_| call(&decider, &who("k"), declared).is_some())
+}
+
 #[test]
 fn fault_beside_an_answer_comes_once_and_one_alone_at_every_call() {
-    let fault = Fault::Drop;
-    let idle = json!({ "chaos": { "drop": 0.0 } });
-    for (alone, expected) in [(false, [true, false, false]), (true, [true, true, true])] {
-        let decider = decider(&idle);
-        let entry = Some(EntryFault { name: "answer", fault: &fault, alone });
-        let declared = FaultDeclarations { entry, ..FaultDeclarations::default() };
-        let got = [0; 3].map(|_| call(&decider, &who("k"), declared).is_some());
-        assert_eq!(got, expected);
+    let fault = json!({ "type": "drop" });
+    assert_eq!(from_entry(&fault, false), [true, false, false, false, false]);
+    assert_eq!(from_entry(&fault, true), [true; 5]);
+}
+
+#[test]
+fn an_entry_says_how_often_and_at_which_attempts_its_fault_comes() {
+    for (fault, expected) in [
+        (json!({ "type": "drop", "times": "always" }), [true; 5]),
+        (json!({ "type": "drop", "times": 3 }), [true, true, true, false, false]),
+        (json!({ "type": "drop", "attempt": 1 }), [true, false, true, false, true]),
+        (json!({ "type": "drop", "attempt": [1, 2] }), [true, true, false, true, true]),
+        (json!({ "type": "drop", "attempt": 1, "times": 2 }), [true, false, true, false, false]),
+        // A call without a fault is answered well, so there never is a second attempt.
+        (json!({ "type": "drop", "attempt": 2 }), [false; 5]),
+    ] {
+        assert_eq!(from_entry(&fault, false), expected, "{fault}");
     }
 }
 

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use loomrec_identity::typed_field::{
     FieldError, FieldReader, FieldResult, FieldStyle, NullRule, PlaceForm, ShownValue, quoted,
-    shown_value,
+    shown_value, whole_number,
 };
 
 /// The longest wait, in milliseconds: a day.
@@ -101,4 +101,33 @@ fn header_value(value: &Value) -> Option<String> {
         _ => return None,
     };
     http::HeaderValue::from_str(&text).is_ok().then_some(text)
+}
+
+/// Reads a field that holds one value or a list. `read` converts each value.
+pub(super) fn each<T>(
+    fields: FieldReader<'_>,
+    name: &str,
+    expected: &str,
+    read: impl Fn(&Value) -> Option<T>,
+) -> Result<Vec<T>, FieldError> {
+    let values = match fields.get(name) {
+        None => return Ok(Vec::new()),
+        Some(Value::Array(values)) if !values.is_empty() => values.as_slice(),
+        Some(Value::Array(_)) => {
+            let why = format!("an empty list matches no call: expected {expected}");
+            return Err(FieldError::other(fields.place(name), why));
+        }
+        Some(one) => std::slice::from_ref(one),
+    };
+    let one = |value: &Value| {
+        read(value)
+            .ok_or_else(|| FieldError::unexpected(fields.place(name), expected, shown_value(value)))
+    };
+    values.iter().map(one).collect()
+}
+
+/// A number from 1, or a list of them.
+pub(super) fn numbers(fields: FieldReader<'_>, name: &str) -> Result<Vec<u64>, FieldError> {
+    let read = |value: &Value| whole_number(value).filter(|number| *number > 0);
+    each(fields, name, "a whole number from 1, or a list of them", read)
 }

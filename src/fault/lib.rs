@@ -16,6 +16,7 @@ mod call_key;
 mod chance;
 pub mod chaos;
 pub mod decider;
+mod entry_rule;
 mod event;
 mod field;
 mod form;
@@ -38,6 +39,7 @@ pub use chaos::{ChaosRates, NamedFault};
 pub use decider::{
     CallTurn, DecidedFault, EntryFault, FaultDecider, FaultDeclarations, FaultSource, RuleCount,
 };
+pub use entry_rule::{EntryFaultRule, FaultTimes};
 pub use kind::{Fault, FaultPoint, GarbleKind, HttpError, ToolFault, Truncation, TruncationEnd};
 pub use plan::{CallFacts, FaultPlan, FaultRule, LazyBody, PlanError, RuleMatch};
 pub use rewrite::{NotApplicable, rewrite};

@@ -6,7 +6,7 @@
 use super::entry::{CHAOS, Entry, RecordedRequest};
 use super::entry_name::EntryName;
 use super::redact::{self, is_broken_by_redaction};
-use loomrec_fault::{ChaosRates, Fault};
+use loomrec_fault::{ChaosRates, EntryFaultRule};
 use loomrec_identity::{IdentityRules, RequestKey};
 
 /// Why an entry cannot be checked.
@@ -99,7 +99,7 @@ impl Entry {
     fn answers_by_fault(&self) -> bool {
         let Some(fault) = self.fault.as_ref().filter(|_| !self.has_answer()) else { return false };
         let by_chance = self.extra.get(CHAOS).and_then(|rates| ChaosRates::read(rates).ok());
-        Fault::read(fault).is_ok_and(|fault| fault.may_succeed())
+        EntryFaultRule::read(fault).is_ok_and(|rule| rule.fault.may_succeed())
             || by_chance.is_some_and(|rates| rates.may_succeed())
     }
 }

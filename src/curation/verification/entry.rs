@@ -9,7 +9,7 @@ use super::entry_place::EntryPlace;
 use super::pointer_place::lines_below;
 use super::secret::SecretSearch;
 use super::{Problem, ProblemKind, Severity, field, header, response_end};
-use loomrec_fault::Fault;
+use loomrec_fault::EntryFaultRule;
 use loomrec_identity::{IdentityRules, RequestKey};
 use loomrec_provider::{Operation, RecognisedCall};
 use loomrec_recording::encoding::DecodeError;
@@ -197,9 +197,9 @@ fn examine(
 
 /// Adds the problem of an entry's fault. A valid fault is reported as a note.
 fn fault(entry: &Entry, found: &mut Vec<Problem>) {
-    found.extend(entry.fault.as_ref().map(|value| match Fault::read(value) {
-        Ok(fault) => {
-            let text = format!("a fault of the entry: {}", fault.name());
+    found.extend(entry.fault.as_ref().map(|value| match EntryFaultRule::read(value) {
+        Ok(rule) => {
+            let text = format!("a fault of the entry: {}", rule.fault.name());
             Problem::of_file(ProblemKind::Fault, Severity::Note, text).at("/fault", None)
         }
         Err(error) => {

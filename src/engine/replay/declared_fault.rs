@@ -1,6 +1,8 @@
 //! The fault that an entry declares for its answer.
 
-use loomrec_fault::{ChaosRates, Fault, FaultPoint, TruncationEnd};
+use loomrec_fault::{
+    ChaosRates, DecidedFault, EntryFaultRule, Fault, FaultPoint, FaultTimes, TruncationEnd,
+};
 use loomrec_recording::entry::{CHAOS, Entry};
 
 /// The text of an answer that is known only by its fault.
@@ -11,7 +13,7 @@ const MOST: usize = 10_000;
 /// The faults that an entry declares.
 #[derive(Debug)]
 pub struct DeclaredFault {
-    fault: Option<Fault>,
+    rule: Option<EntryFaultRule>,
     alone: bool,
     rates: Option<ChaosRates>,
 }
@@ -32,25 +34,31 @@ impl DeclaredFault {
             None => None,
         };
         let Some(value) = &entry.fault else {
-            return Ok(rates.map(|rates| Self { fault: None, alone: false, rates: Some(rates) }));
+            return Ok(rates.map(|rates| Self { rule: None, alone: false, rates: Some(rates) }));
         };
-        let fault = Fault::read(value).map_err(|error| error.under("/fault").to_string())?;
+        let rule =
+            EntryFaultRule::read(value).map_err(|error| error.under("/fault").to_string())?;
         let alone = !entry.has_answer();
         if alone {
+            if !rule.attempt.is_empty() {
+                return Err("/fault/attempt needs an answer beside the fault, which the other \
+                            attempts get: give the entry a response, or content"
+                    .to_owned());
+            }
             entry.response = None;
-            fill(entry, &fault)?;
+            fill(entry, &rule.fault)?;
         }
-        Ok(Some(Self { fault: Some(fault), alone, rates }))
+        Ok(Some(Self { rule: Some(rule), alone, rates }))
     }
 
-    /// Returns the fault.
-    pub fn fault(&self) -> Option<&Fault> {
-        self.fault.as_ref()
+    /// Returns the fault, and which calls get it.
+    pub fn rule(&self) -> Option<&EntryFaultRule> {
+        self.rule.as_ref()
     }
 
     /// Returns the types of what is declared.
     pub fn words(&self) -> String {
-        let fault = self.fault.as_ref().map(Fault::name);
+        let fault = self.rule.as_ref().map(|rule| rule.fault.name());
         let chaos = self.rates.as_ref().map(|_| CHAOS);
         fault.into_iter().chain(chaos).collect::<Vec<_>>().join(", ")
     }
@@ -58,6 +66,21 @@ impl DeclaredFault {
     /// Whether the entry has the fault instead of an answer.
     pub fn is_alone(&self) -> bool {
         self.alone
+    }
+
+    /// Whether every call gets the fault, for as long as nothing else answers.
+    pub(super) fn is_unlimited(&self) -> bool {
+        self.rule.as_ref().is_some_and(|rule| rule.limit(self.alone).is_none())
+    }
+
+    /// Whether this fault, which the entry has in place of an answer, uses up the entry's take. With
+    /// `times`, the take is used up by the last of them.
+    pub(super) fn is_used_up_by(&self, decided: &DecidedFault) -> bool {
+        match self.rule.as_ref().and_then(|rule| rule.times) {
+            None => true,
+            Some(FaultTimes::Always) => false,
+            Some(FaultTimes::AtMost(_)) => decided.is_last,
+        }
     }
 
     /// Returns the rates of chaos.

@@ -55,7 +55,8 @@ impl Matcher {
         })
     }
 
-    /// Whether a fault uses up its take. A fault that an entry has instead of an answer does. Under
+    /// Whether a fault uses up its take. A fault that an entry has instead of an answer does, unless
+    /// the entry says that it comes again. Under
     /// `faults_use_takes`, so does any fault that the entry declares and that the client may take
     /// for a success.
     pub fn is_used_by(&self, take: &ReplayTake, decided: &DecidedFault) -> bool {
@@ -68,7 +69,8 @@ impl Matcher {
             _ => false,
         };
         let is_alone = declared_fault.is_alone() && decided.source == FaultSource::Entry;
-        is_alone || (is_own && self.faults_use_takes && decided.fault.may_succeed())
+        (is_alone && declared_fault.is_used_up_by(decided))
+            || (is_own && self.faults_use_takes && decided.fault.may_succeed())
     }
 
     /// Returns the takes that may answer another request than their entries show.

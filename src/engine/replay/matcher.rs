@@ -223,9 +223,10 @@ impl Matcher {
     fn choose(&self, group: u32, query: &CallQuery<'_>, kind: PoolKind) -> Choice {
         let home = &self.groups[group as usize];
         let take = |position: usize| &self.takes[home.takes()[position] as usize];
-        let repeat = |take: &ReplayTake| match take.is_fault_alone() {
-            true => Repeat::Last,
-            false => self.repeat[take.source()],
+        let repeat = |take: &ReplayTake| match take.declared_fault() {
+            Some(declared) if declared.is_alone() && declared.is_unlimited() => Repeat::Last,
+            Some(declared) if declared.is_alone() => Repeat::Error,
+            _ => self.repeat[take.source()],
         };
         let members = || self.members(group, query, kind);
         let key = (PoolKey { kind, spot: query.spot }, home.takes().len());

@@ -278,11 +278,6 @@ impl ReplayTake {
         self.details.as_ref()?.declared_fault.as_ref()
     }
 
-    /// Whether its entry has a fault and no answer. Such a fault happens at every call.
-    pub(super) fn is_fault_alone(&self) -> bool {
-        self.declared_fault().is_some_and(DeclaredFault::is_alone)
-    }
-
     /// Whether its answer is a good one: not an error, and not cut.
     pub fn is_success(&self) -> bool {
         self.is_success

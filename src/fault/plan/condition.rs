@@ -4,9 +4,9 @@ use serde_json::{Map, Value, json};
 
 use super::body::{ExpectedValue, LazyBody};
 use crate::call_history::CallNumbers;
-use crate::field::fields_of;
+use crate::field::{each, fields_of, numbers};
 use loomrec_identity::JsonPointer;
-use loomrec_identity::typed_field::{FieldError, FieldReader, quoted, shown_value, whole_number};
+use loomrec_identity::typed_field::{FieldError, FieldReader, quoted};
 use loomrec_provider::{Operation, Provider};
 
 const FIELDS: [&str; 12] = [
@@ -195,29 +195,6 @@ fn put<T: Clone + Into<Value>>(out: &mut Map<String, Value>, name: &str, values:
     }
 }
 
-/// Reads a field that holds one value or a list. `read` converts each value.
-fn each<T>(
-    fields: FieldReader<'_>,
-    name: &str,
-    expected: &str,
-    read: impl Fn(&Value) -> Option<T>,
-) -> Result<Vec<T>, FieldError> {
-    let values = match fields.get(name) {
-        None => return Ok(Vec::new()),
-        Some(Value::Array(values)) if !values.is_empty() => values.as_slice(),
-        Some(Value::Array(_)) => {
-            let why = format!("an empty list matches no call: expected {expected}");
-            return Err(FieldError::other(fields.place(name), why));
-        }
-        Some(one) => std::slice::from_ref(one),
-    };
-    let one = |value: &Value| {
-        read(value)
-            .ok_or_else(|| FieldError::unexpected(fields.place(name), expected, shown_value(value)))
-    };
-    values.iter().map(one).collect()
-}
-
 fn words(fields: FieldReader<'_>, name: &str) -> Result<Vec<String>, FieldError> {
     let read = |value: &Value| value.as_str().filter(|word| !word.is_empty()).map(str::to_owned);
     each(fields, name, "a word, or a list of words", read)
@@ -234,11 +211,6 @@ fn among(
         None => Ok(found),
         Some(word) => Err(FieldError::unknown_word(fields.place(name), name, word, &known)),
     }
-}
-
-fn numbers(fields: FieldReader<'_>, name: &str) -> Result<Vec<u64>, FieldError> {
-    let read = |value: &Value| whole_number(value).filter(|number| *number > 0);
-    each(fields, name, "a whole number from 1, or a list of them", read)
 }
 
 fn hashes(fields: FieldReader<'_>) -> Result<Vec<String>, FieldError> {

@@ -9,7 +9,7 @@ use crate::support::{Call, Finished, Scene};
 
 /// Starts a replay that must fail before it listens.
 #[track_caller]
-fn refused(scene: &Scene, more: &[&str], code: i32) -> Finished {
+pub(super) fn refused(scene: &Scene, more: &[&str], code: i32) -> Finished {
     let args = scene.replay_args(&[&["--listen", "127.0.0.1:0"], more].concat());
     let ended = crate::support::run(scene.dir(), &args).expect(code);
     assert!(!ended.stderr.contains("loomrec listening"), "{more:?}: {}", ended.stderr);
@@ -139,6 +139,12 @@ fn a_bad_fault_in_a_recording_is_refused_with_its_entry_and_field() {
             ["recover_after", "answer"],
         ),
         (json!({ "fault": { "type": "tool_call_fault" } }), ["tool_call_fault", "tool"]),
+        (json!({ "fault": { "type": "drop", "times": 0 } }), ["/fault/times", "\"always\""]),
+        (json!({ "fault": { "type": "drop", "attempt": 1 } }), ["/fault/attempt", "an answer"]),
+        (
+            json!({ "content": "x", "fault": { "type": "drop", "attempt": "1" } }),
+            ["/fault/attempt", "from 1"],
+        ),
         (json!({ "fault": 5 }), ["/fault", "object"]),
         (json!({ "content": "x", "chaos": { "dropRate": 2 } }), ["/chaos/dropRate", "0 to 1"]),
         (json!({ "content": "x", "chaos": { "dropRat": 1 } }), ["dropRat", "dropRate"]),

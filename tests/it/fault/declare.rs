@@ -7,13 +7,13 @@ use crate::support::shape::{chat, chat_answer, chat_streamed};
 use crate::support::{Answer, Call, End, Scene, Upstream};
 
 /// A recording of steps, as AgentLoom writes one.
-fn steps(entries: &Value) -> Scene {
+pub(super) fn steps(entries: &Value) -> Scene {
     let scene = Scene::new();
     scene.write(entries.to_string());
     scene
 }
 
-fn status(stage: &Stage, call: &Call) -> u16 {
+pub(super) fn status(stage: &Stage, call: &Call) -> u16 {
     let answer = stage.call(call);
     assert_eq!(answer.end, End::Complete, "{}", answer.text());
     answer.status

@@ -4,6 +4,7 @@ mod bad;
 mod chaos;
 mod declare;
 mod engine;
+mod entry_times;
 mod garble;
 mod hostile;
 mod instead;

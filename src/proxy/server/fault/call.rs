@@ -205,7 +205,7 @@ fn decide<'a>(
     let name = name.unwrap_or_default();
     let declared = take.and_then(|take| take.declared_fault());
     let of_entry = |declared: &'a DeclaredFault| {
-        Some(EntryFault { name: &name, fault: declared.fault()?, alone: declared.is_alone() })
+        Some(EntryFault { name: &name, rule: declared.rule()?, alone: declared.is_alone() })
     };
     let declarations = FaultDeclarations {
         header: headers.fault.as_ref(),
@@ -232,6 +232,11 @@ fn decide<'a>(
     };
     let decided = turn.decide(&facts, declarations);
     let Ok(found_take) = &mut found else { return (decided, found) };
+    if decided.is_none() && declared.is_some_and(DeclaredFault::is_alone) {
+        // The entry's fault has come as often as it may, and there is no answer beside it.
+        found_take.release();
+        return (None, Err(UnexplainedMiss::without_answer(found_take.matched())));
+    }
     let is_good = found_take.matched().take.is_success();
     match &decided {
         None if is_good => turn.reset_attempts(),
