@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 
+use loomrec_fault::ChaosRates;
 use loomrec_provider::Answer;
 use loomrec_recording::{Chunk, Entry, ResponseEnd};
 
@@ -86,6 +87,8 @@ pub struct TextExchange {
     pub started: Option<String>,
     /// Milliseconds from then to the end of the answer.
     pub duration_ms: Option<f64>,
+    /// The rates at which faults happen to the answer.
+    pub chaos: Option<ChaosRates>,
     /// The parts that the file does not hold, in a few words each.
     pub lost: Vec<&'static str>,
 }

@@ -30,7 +30,9 @@ mod vcr;
 mod write;
 
 pub use address::{PlacedBy, PlacedCall, UpstreamAddresses};
-pub use aimock::FixtureList;
+pub use aimock::{
+    AimockFixture, FixtureBlock, FixtureList, FixtureMatch, FixturePace, RequestContent, TurnRule,
+};
 pub use companion::{BatchRequests, CompanionFiles};
 pub use exchange::{
     ForeignExchange, ForeignRequest, ForeignResponse, FoundItem, NamedEntry, OwnDetails,

@@ -7,7 +7,9 @@ use super::exchange::{
     ForeignExchange, ForeignResponse, NamedEntry, ResponseContent, TextAnswer, TextExchange,
 };
 use super::import::{EntryImporter, ImportRefusal, ImportedEntry, refused};
+use loomrec_fault::ChaosRates;
 use loomrec_provider::{Answer, ErrorRequest, ResponseFormat, TokenUsage};
+use loomrec_recording::entry::CHAOS;
 use loomrec_recording::normalized_request::NormalizedRequest;
 use loomrec_recording::redact::{self, CallCredentials, Placeholders};
 use loomrec_recording::{Entry, EntryName, ResponseEnd, timestamp};
@@ -33,7 +35,8 @@ impl EntryImporter<'_> {
     /// [`ImportRefusal`] for a call that is not one of an LLM, or whose answers cannot be made from
     /// text.
     pub fn words(&self, words: TextExchange) -> Result<ImportedEntry, ImportRefusal> {
-        let TextExchange { request, said, own, started, duration_ms, mut lost, place } = words;
+        let TextExchange { request, said, own, started, duration_ms, chaos, mut lost, place } =
+            words;
         let asked = self.asked(request.clone(), OK, own.as_ref())?;
         let (mut observed, by) = self.observed(&asked, own.as_ref());
         let answer = match said {
@@ -41,7 +44,7 @@ impl EntryImporter<'_> {
             TextAnswer::Error { status, kind, message } => {
                 let response = error(&observed, status, kind.as_deref(), message.as_deref());
                 let first_ms = None;
-                return self.entry(ForeignExchange {
+                let imported = self.entry(ForeignExchange {
                     place,
                     request,
                     response,
@@ -51,6 +54,7 @@ impl EntryImporter<'_> {
                     own,
                     lost,
                 });
+                return imported.map(|imported| with_chaos(imported, chaos.as_ref()));
             }
         };
         let mut answer = self.clean(answer, &asked.secrets, &mut observed.placeholders);
@@ -93,7 +97,8 @@ impl EntryImporter<'_> {
         if !asked.secrets.is_empty() && !redact::is_clean(&entry.to_text(), &asked.secrets) {
             return Err(ImportRefusal::Damaged(UNCLEAN.to_owned()));
         }
-        Ok(ImportedEntry { name, entry, by, host: asked.host, lost })
+        let imported = ImportedEntry { name, entry, by, host: asked.host, lost };
+        Ok(with_chaos(imported, chaos.as_ref()))
     }
 
     /// Returns the cost of an answer, if the model's price is known.
@@ -152,6 +157,14 @@ impl EntryImporter<'_> {
         self.maker.redactor.redact_summary(&mut answer, secrets, placeholders);
         answer
     }
+}
+
+/// Adds the rates of chaos to an entry.
+fn with_chaos(mut imported: ImportedEntry, rates: Option<&ChaosRates>) -> ImportedEntry {
+    if let Some(rates) = rates.filter(|rates| !rates.is_empty()) {
+        imported.entry.extra.insert(CHAOS.to_owned(), rates.to_json());
+    }
+    imported
 }
 
 /// Repeats a vector for each of several texts.

@@ -3,48 +3,80 @@
 use serde_json::{Map, Value};
 
 use super::super::exchange::TextAnswer;
+use super::play::{FixturePace, chaos, unplayed};
+use loomrec_fault::ChaosRates;
 use loomrec_provider::conversation;
-use loomrec_provider::{Answer, TokenUsage};
+use loomrec_provider::{Answer, TokenUsage, ToolCall};
 
 /// The conditions under which a fixture answers. A field that is `None` is not checked.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct FixtureMatch {
+pub struct FixtureMatch {
     /// A substring of the user's last message.
-    pub(super) user: Option<String>,
+    pub user: Option<String>,
     /// Substrings of the system prompt. All must occur.
-    pub(super) system: Vec<String>,
+    pub system: Vec<String>,
     /// A substring of the text to embed.
-    pub(super) input: Option<String>,
-    pub(super) tool_call_id: Option<String>,
-    pub(super) tool_result: Option<String>,
-    pub(super) tool_name: Option<String>,
-    pub(super) model: Option<String>,
-    pub(super) response_format: Option<String>,
-    pub(super) endpoint: Option<String>,
-    pub(super) sequence: Option<u64>,
-    pub(super) turn: Option<u64>,
-    pub(super) has_tool_result: Option<bool>,
-    pub(super) context: Option<String>,
+    pub input: Option<String>,
+    /// The id of the tool call that the last message answers.
+    pub tool_call_id: Option<String>,
+    /// A substring of the tool's result in the last message.
+    pub tool_result: Option<String>,
+    /// The name of a tool that is offered.
+    pub tool_name: Option<String>,
+    /// The model, with or without a date.
+    pub model: Option<String>,
+    /// The type of the requested response format.
+    pub response_format: Option<String>,
+    /// The kind of request: `chat` or `embedding`; others are not known here.
+    pub endpoint: Option<String>,
+    /// How many calls were answered by fixtures with the same other conditions.
+    pub sequence: Option<u64>,
+    /// How many messages of the request are the model's.
+    pub turn: Option<u64>,
+    /// Whether there is a tool result after the last user message.
+    pub has_tool_result: Option<bool>,
+    /// The context that a header of the request names.
+    pub context: Option<String>,
 }
 
 /// A fixture.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Fixture {
-    pub(super) rule: FixtureMatch,
-    pub(super) said: Result<TextAnswer, String>,
-    pub(super) duration_ms: Option<f64>,
+pub struct AimockFixture {
+    /// When it answers.
+    pub rule: FixtureMatch,
+    /// Its answer; the error says why it cannot be represented as text.
+    pub said: Result<TextAnswer, String>,
+    /// Text and tool calls in the order in which they are streamed, if the fixture gives one.
+    pub blocks: Vec<FixtureBlock>,
+    /// The rates of chaos.
+    pub chaos: Option<ChaosRates>,
+    /// How its stream is paced and cut.
+    pub pace: FixturePace,
+    /// The fields that change nothing in an answer of loomrec.
+    pub unplayed: Vec<String>,
+    /// How long the recorded call took.
+    pub duration_ms: Option<f64>,
     /// Whether the request had a system prompt or tools, of which the fixture keeps hashes.
-    pub(super) had_more: bool,
-    /// The parts of the answer that are lost.
-    pub(super) lost: Vec<&'static str>,
+    pub had_more: bool,
+    /// The parts of the answer that an import loses.
+    pub lost: Vec<&'static str>,
 }
 
-impl Fixture {
+/// A part of an answer.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FixtureBlock {
+    /// Text.
+    Text(String),
+    /// A tool call.
+    Call(ToolCall),
+}
+
+impl AimockFixture {
     /// Reads a fixture of a file.
     ///
     /// # Errors
     /// If it has the wrong shape. The error says what is wrong.
-    pub(super) fn of(value: &Value) -> Result<Self, String> {
+    pub fn read(value: &Value) -> Result<Self, String> {
         let fixture = value.as_object().ok_or("it is not an object")?;
         let rule = match fixture.get("match") {
             Some(Value::Object(rule)) => FixtureMatch::of(rule)?,
@@ -56,14 +88,18 @@ impl Fixture {
         let mut lost = Vec::new();
         let said = said(response, &mut lost)?;
         let timings = fixture.get("recordedTimings");
-        for played in ["chaos", "truncateAfterChunks", "disconnectAfterMs"] {
-            if fixture.get(played).is_some_and(|value| !value.is_null()) {
-                lost.push("the faults of an answer: see loomrec's faults");
+        for cut in ["truncateAfterChunks", "disconnectAfterMs"] {
+            if fixture.get(cut).is_some_and(|value| !value.is_null()) {
+                lost.push("where streams are cut: see loomrec's faults");
             }
         }
         Ok(Self {
             rule,
             said,
+            blocks: blocks(response),
+            chaos: fixture.get("chaos").map(chaos).transpose()?,
+            pace: FixturePace::read(fixture)?,
+            unplayed: unplayed(fixture, response),
             duration_ms: timings.and_then(|timings| timings.get("totalDurationMs")?.as_f64()),
             had_more: fixture.get("metadata").is_some_and(|metadata| !metadata.is_null()),
             lost,
@@ -148,13 +184,10 @@ fn said(
         let kind: String = kind.chars().take(40).collect();
         return Ok(Err(format!("its answer is not text ({kind}): record it through loomrec")));
     }
-    for block in blocks.into_iter().flatten() {
-        match block.get("type").and_then(Value::as_str) {
-            Some("text") => {
-                let text = block.get("text").and_then(Value::as_str);
-                answer.content.push_str(text.unwrap_or_default());
-            }
-            _ => answer.tool_calls.push(call(block)),
+    for block in self::blocks(response) {
+        match block {
+            FixtureBlock::Text(text) => answer.content.push_str(&text),
+            FixtureBlock::Call(call) => answer.tool_calls.push(call),
         }
     }
     if blocks.is_some_and(|blocks| !blocks.is_empty()) {
@@ -171,6 +204,19 @@ fn said(
     Ok(Ok(TextAnswer::Answer(answer)))
 }
 
+/// Reads the parts of an answer in their order. Empty if the fixture gives no order.
+fn blocks(response: &Map<String, Value>) -> Vec<FixtureBlock> {
+    let blocks = response.get("blocks").and_then(Value::as_array).into_iter().flatten();
+    let block = |block: &Value| match block.get("type").and_then(Value::as_str) {
+        Some("text") => {
+            let text = block.get("text").and_then(Value::as_str);
+            FixtureBlock::Text(text.unwrap_or_default().to_owned())
+        }
+        _ => FixtureBlock::Call(call(block)),
+    };
+    blocks.map(block).collect()
+}
+
 fn error(error: &Value, status: Option<&Value>) -> Result<TextAnswer, String> {
     let word = |name: &str| error.get(name).and_then(Value::as_str).map(str::to_owned);
     let status = status.map_or(Some(500), Value::as_u64);
@@ -182,7 +228,7 @@ fn error(error: &Value, status: Option<&Value>) -> Result<TextAnswer, String> {
     Ok(TextAnswer::Error { status, kind, message: word("message") })
 }
 
-fn call(call: &Value) -> loomrec_provider::ToolCall {
+fn call(call: &Value) -> ToolCall {
     let word = |name: &str| call.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
     conversation::tool_call(word("id"), word("name"), call.get("arguments"))
 }

@@ -46,6 +46,18 @@ fn recorded_fixture_of_one_message_is_a_call() {
 }
 
 #[test]
+fn rates_of_chaos_come_over_as_those_of_the_entry() {
+    let mut fixture = recorded();
+    fixture["chaos"] = json!({ "dropRate": 0.25, "latencyMs": 40 });
+    let words = only(&fixture).unwrap();
+    let ours = json!({ "drop": 0.25, "latency": { "rate": 1.0, "delay_ms": 40 } });
+    assert_eq!(words.chaos.as_ref().unwrap().to_json(), ours);
+    assert_eq!(words.lost.iter().filter(|lost| lost.contains("faults")).count(), 0);
+    fixture["response"] = json!({ "error": { "message": "no" }, "status": 500 });
+    assert_eq!(only(&fixture).unwrap().chaos, words.chaos);
+}
+
+#[test]
 fn fixture_that_keeps_less_than_its_request_is_left_out() {
     let changed = |place: &str, value: Value| {
         let mut fixture = recorded();

@@ -3,14 +3,13 @@
 use std::io::Read;
 use std::ops::ControlFlow;
 
-use serde_json::Value;
-
 use super::super::address::UpstreamAddresses;
 use super::super::bounded::{BoundedReader, ReadMeter};
 use super::super::exchange::{ForeignRequest, OwnDetails, SkippedItem, TextExchange};
 use super::super::format::ForeignFormat;
 use super::super::read_context::{ReadContext, ReadError, ReadProblem};
-use super::fixture::{Fixture, FixtureMatch};
+use super::content::{RequestContent, TurnRule};
+use super::fixture::{AimockFixture, FixtureMatch};
 use super::read::fixtures;
 use loomrec_recording::Entry;
 
@@ -30,26 +29,10 @@ pub struct FixtureList {
 #[derive(Debug)]
 struct Rule {
     place: String,
-    fixture: Fixture,
+    fixture: AimockFixture,
     /// How often it has answered, or another rule that differs only in its sequence index.
     count: u64,
     used: bool,
-}
-
-/// The parts of a request that rules check.
-#[derive(Default)]
-struct Asked {
-    model: String,
-    user: Option<String>,
-    system: String,
-    /// The last message, if it is a tool's result: the id of the call, and the text.
-    result: Option<(String, String)>,
-    tools: Vec<String>,
-    turns: usize,
-    has_tool_result: bool,
-    response_format: Option<String>,
-    /// The texts to embed.
-    input: Option<String>,
 }
 
 impl FixtureList {
@@ -93,7 +76,7 @@ impl FixtureList {
     ) -> Option<TextExchange> {
         let request = entry.request.as_ref()?;
         let call = request.recognise();
-        let asked = Asked::of(&call, &request.body)?;
+        let asked = RequestContent::read(&call, &request.body)?;
         let at = self.choose(&asked)?;
         let answered = self.rules[at].fixture.rule.clone();
         self.rules[at].used = true;
@@ -123,6 +106,7 @@ impl FixtureList {
             }),
             started: entry.recorded_at.clone(),
             duration_ms: fixture.duration_ms,
+            chaos: fixture.chaos.clone(),
             lost: fixture.lost.clone(),
         })
     }
@@ -140,87 +124,12 @@ impl FixtureList {
 
     /// Returns the fixture that aimock would choose: the first one that matches. A fixture with a
     /// sequence index matches only if it is its turn.
-    fn choose(&self, asked: &Asked) -> Option<usize> {
+    fn choose(&self, asked: &RequestContent) -> Option<usize> {
         let holds = |rule: &Rule| {
-            rule.fixture.rule.holds(asked)
+            rule.fixture.rule.holds(asked, TurnRule::Strict)
                 && rule.fixture.rule.sequence.is_none_or(|place| place == rule.count)
         };
         self.rules.iter().position(holds)
-    }
-}
-
-impl Asked {
-    fn of(call: &loomrec_provider::RecognisedCall, body: &[u8]) -> Option<Self> {
-        let json: Value = serde_json::from_slice(body).ok()?;
-        let model = call.model.clone().unwrap_or_default();
-        let format = json.get("response_format").and_then(|format| format.get("type")?.as_str());
-        let response_format = format.map(str::to_owned);
-        if call.operation.embeds_input() {
-            let input = match json.get("input")? {
-                Value::String(text) => text.clone(),
-                Value::Array(texts) => {
-                    texts.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" ")
-                }
-                _ => return None,
-            };
-            return Some(Self { model, input: Some(input), ..Self::default() });
-        }
-        let talk = call.operation.conversation(body)?;
-        let name = |tool: &Value| Some(tool.get("function")?.get("name")?.as_str()?.to_owned());
-        Some(Self {
-            model,
-            user: talk.last_user(),
-            system: talk.system(),
-            result: talk.last_result().map(|(id, text)| (id.to_owned(), text)),
-            tools: talk.tools.iter().filter_map(name).collect(),
-            turns: talk.turns(),
-            has_tool_result: talk.has_tool_result(),
-            response_format,
-            input: None,
-        })
-    }
-}
-
-impl FixtureMatch {
-    /// Whether a fixture answers a request, apart from its sequence index.
-    fn holds(&self, asked: &Asked) -> bool {
-        let within = |needle: &Option<String>, text: Option<&String>| match needle {
-            None => true,
-            Some(needle) => text.is_some_and(|text| text.contains(needle.as_str())),
-        };
-        let endpoint = match self.endpoint.as_deref() {
-            None => true,
-            Some("chat") => asked.input.is_none(),
-            Some("embedding") => asked.input.is_some(),
-            Some(_) => false,
-        };
-        let result = asked.result.as_ref();
-        let id = self.tool_call_id.as_ref();
-        let format = self.response_format.as_ref();
-        endpoint
-            // The context is in a header, which is not kept.
-            && self.context.is_none()
-            && self.model.as_ref().is_none_or(|model| is_model(&asked.model, model))
-            && self.turn.is_none_or(|turn| usize::try_from(turn) == Ok(asked.turns))
-            && self.has_tool_result.is_none_or(|has| has == asked.has_tool_result)
-            && within(&self.user, asked.user.as_ref())
-            && within(&self.input, asked.input.as_ref())
-            && self.system.iter().all(|needle| asked.system.contains(needle.as_str()))
-            && id.is_none_or(|id| result.is_some_and(|(own, _)| own == id))
-            && within(&self.tool_result, result.map(|(_, text)| text))
-            && self.tool_name.as_ref().is_none_or(|name| asked.tools.contains(name))
-            && format.is_none_or(|format| asked.response_format.as_ref() == Some(format))
-    }
-}
-
-/// Whether a model has this name, or this name followed by a date.
-fn is_model(asked: &str, model: &str) -> bool {
-    let Some(rest) = asked.strip_prefix(model) else { return false };
-    let mut rest = rest.chars();
-    match rest.next() {
-        None => true,
-        Some('-') => rest.next().is_some_and(|first| first.is_ascii_digit()),
-        Some(_) => false,
     }
 }
 

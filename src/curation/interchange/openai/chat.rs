@@ -68,6 +68,7 @@ fn words(
     ]);
     asked.extend(example);
     Ok(Ok(TextExchange {
+        chaos: None,
         place: line.place(),
         request: ForeignRequest {
             method: "POST".to_owned(),

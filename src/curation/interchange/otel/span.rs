@@ -92,6 +92,7 @@ impl Span {
         };
         let answer = self.answer(messages)?;
         Ok(FoundItem::Words(Box::new(TextExchange {
+            chaos: None,
             place: self.place,
             request,
             said: TextAnswer::Answer(answer),
