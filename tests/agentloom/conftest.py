@@ -1,5 +1,4 @@
-"""The fixtures: an upstream that speaks OpenAI's and Anthropic's chat, and loomrec as a
-server in front of it."""
+"""The fixtures: upstreams that speak the providers' chat, and loomrec as a server in front of them."""
 
 from __future__ import annotations
 
@@ -14,6 +13,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import httpx
 import pytest
+
+from workflows import ApiHandler
 
 KEY = "sk-proj-" + "CanaryOpenAiCanaryOpenAiCanaryOpenAi0123"
 
@@ -89,7 +90,19 @@ def upstream():
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.headers_seen = []
     server.url = f"http://127.0.0.1:{server.server_port}"
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def apis():
+    """An upstream that speaks the chat of OpenAI, Anthropic and Google."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), ApiHandler)
+    server.headers_seen = []
+    server.url = f"http://127.0.0.1:{server.server_port}"
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     yield server
     server.shutdown()
     server.server_close()

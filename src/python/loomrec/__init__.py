@@ -1,0 +1,1 @@
+"""Python modules for loomrec, which records LLM API calls and replays them in tests."""
