@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 
 import pytest
 from agentloom.core.models import WorkflowDefinition
@@ -15,6 +16,7 @@ from loomrec.agentloom import (
     mock_provider,
     register_mock,
 )
+from loomrec.journal import JournalClient
 from loomrec.server import LoomrecError, LoomrecServer, find_binary
 
 from workflows import OPENAI, Watcher, engine, gateway, held, outputs, provider_of, run, workflow
@@ -96,6 +98,30 @@ def test_without_a_file_everything_is_the_default():
     provider = MockProvider(default_response="Mock response")
     answers = asyncio.run(ask_all(provider))
     assert {answer.content for answer in answers} == {"Mock response"}
+
+
+def test_the_default_is_the_text_that_is_given(responses):
+    provider = MockProvider(responses_file=responses, default_response="nothing — ☃")
+    answers = asyncio.run(ask_all(provider))
+    assert [answer.content for answer in answers[-2:]] == ["nothing — ☃"] * 2
+
+
+def test_a_seed_gives_agentlooms_own_waits(responses):
+    async def ask(provider):
+        for _ in range(6):
+            await provider.complete([{"role": "user", "content": "x"}], "gpt-4o-mini", step_id="short")
+
+    provider = MockProvider(responses_file=responses, latency_model="normal", latency_ms=100, seed=42)
+    asyncio.run(ask(provider))
+    lines = JournalClient(provider.server.url).lines_since(0)
+    provider.stop()
+    generator = random.Random(42)
+    drawn = [generator.gauss(100, 10) for _ in range(6)]
+    waited = [line["head_ms"] for line in lines if "method" in line]
+    assert len(waited) == 6
+    # A wait is never shorter than what was drawn; other numbers would be, at one of the calls.
+    assert all(real >= least - 1 for real, least in zip(waited, drawn, strict=True)), (waited, drawn)
+    assert sum(waited) < sum(drawn) + 2000
 
 
 def test_an_entry_is_found_by_the_hash_and_told_in_agentlooms_word(tmp_path):

@@ -152,7 +152,9 @@ def _latency_words(model: str, milliseconds: float) -> list[str]:
         raise LoomrecError(f"unknown latency_model {model!r}; there are: {', '.join(_LATENCY_MODELS)}")
     if model == "constant" and milliseconds <= 0:
         return ["--latency", "none"]
-    return ["--latency", model, "--latency-ms", f"{milliseconds:.15g}"]
+    # The name of the model that draws AgentLoom's own numbers from a seed.
+    flag = "agentloom" if model == "normal" else model
+    return ["--latency", flag, "--latency-ms", f"{milliseconds:.15g}"]
 
 
 def _miss_words(default_response: str | None) -> list[str]:
