@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
 import pytest
 from agentloom.exceptions import ProviderError
@@ -197,7 +198,7 @@ def test_detaching_gives_a_gateway_its_own_providers_back():
 
 def test_a_provider_that_is_registered_later_is_attached_too(recording, api, streamed):
     with LoomrecServer("replay", "-r", str(recording)) as server:
-        providers = gateway((ANTHROPIC if api is OPENAI else OPENAI).provider())
+        providers = gateway()
         attach(providers, server.url)
         providers.register(api.provider())
         result = run(engine(workflow(api.model, "plan", stream=streamed), providers))
@@ -209,6 +210,10 @@ def test_a_provider_of_another_host_is_not_sent_to_the_usual_upstream():
     other = OPENAI.provider(api_key=KEY, base_url="https://api.groq.com/openai/v1")
     with pytest.raises(LoomrecError, match="mounts="):
         attach(gateway(other), "http://127.0.0.1:9")
+    usual = ANTHROPIC.provider()
+    with pytest.raises(LoomrecError):
+        attach(gateway(usual, other), "http://127.0.0.1:9")
+    assert str(usual._client.base_url) == "https://api.anthropic.com/v1/"
     link = attach(gateway(other), "http://127.0.0.1:9", mounts={"openai": "/groq/openai/v1"})
     assert str(other._client.base_url) == "http://127.0.0.1:9/groq/openai/v1/"
     link.detach()
@@ -220,3 +225,20 @@ def test_attach_says_what_it_lacks(monkeypatch):
         attach(gateway(OPENAI.provider()))
     with pytest.raises(LoomrecError, match="no provider"):
         attach(gateway(AgentLoomMock()), "http://127.0.0.1:9")
+
+
+def test_a_control_token_opens_the_journal_and_without_it_headers_are_believed(tmp_path):
+    path = tmp_path / "r.json"
+    fault = {"type": "http_error", "status_code": 503}
+    path.write_text(json.dumps({"plan": {"content": "a plan"}, "busy": {"fault": fault}}), encoding="utf-8")
+    token = "a-token-of-the-tests"
+    for given, outcome in ((token, "served"), (None, None)):
+        watcher = Watcher()
+        with LoomrecServer("replay", "-r", str(path), "--control-token", token) as server:
+            made = engine(workflow(OPENAI.model, "plan", "busy"), gateway(OPENAI.provider()), watcher)
+            link = attach(made, server.url, token=given)
+            assert outputs(run(made))["plan"] == "a plan"
+        plan, *busy = sorted(link.calls, key=lambda call: call["step_id"] != "plan")
+        assert (plan["matched"], plan["matched_by"], plan["outcome"]) == (True, "step_id", outcome)
+        assert [call["fault"] for call in busy] == ["http_error"] * 3
+        assert ("flow", "plan", "step_id") in watcher.replays

@@ -31,6 +31,8 @@ class ProviderCall:
     sent_at: datetime = field(default_factory=lambda: datetime.now(timezone.utc))
     status: int | None = None
     matched_by: str | None = None
+    #: The type of the fault, and the rule that it came by; the journal has more.
+    fault: dict[str, str] | None = None
 
 
 async def send_step(request: httpx.Request) -> None:
@@ -54,6 +56,10 @@ async def receive_answer(response: httpx.Response) -> None:
         return
     call.status = response.status_code
     call.matched_by = response.headers.get("x-loomrec-matched-by")
+    kind = response.headers.get("x-loomrec-fault")
+    if kind is not None:
+        rule = response.headers.get("x-loomrec-fault-rule", "")
+        call.fault = {"type": kind, "rule": rule}
     if response.headers.get("x-loomrec-error") == RecordingMismatchError.__name__:
         await response.aread()
         raise RecordingMismatchError(call.provider, error_text(response.text))

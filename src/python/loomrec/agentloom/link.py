@@ -60,15 +60,18 @@ class LoomrecLink:
         else:
             self._gateway = target
             self.wrap_providers()
-            target._loomrec_link = self
-        if not self.providers:
+        # An empty gateway gets its providers later.
+        if not self.providers and getattr(target, "_providers", True):
             raise LoomrecError("there is no provider with an HTTP client to attach to")
+        if self._gateway is not None:
+            self._gateway._loomrec_link = self
 
     def wrap_providers(self) -> None:
         """Attaches to the providers that the gateway has now. Further calls add the new ones."""
         if self._gateway is not None:
-            entries = self._gateway._providers
-            if any(not isinstance(entry.provider, LoomrecBackedProvider) for entry in entries):
+            found = [entry.provider for entry in self._gateway._providers]
+            new = [provider for provider in found if self._base_url(provider) is not None]
+            if new:
                 self._gateway.wrap_providers(self._wrap)
 
     def detach(self) -> None:
@@ -84,19 +87,24 @@ class LoomrecLink:
             self._gateway._loomrec_link = None
 
     def _wrap(self, provider: BaseProvider) -> BaseProvider:
-        if isinstance(provider, LoomrecBackedProvider):
+        base_url, client = self._base_url(provider), _http_client(provider)
+        if base_url is None or client is None:
             return provider
-        client = _http_client(provider)
-        if client is None:
-            return provider
-        base = self.url + self._mount(provider.name, str(client.base_url))
-        self._pointed.append(PointedClient(client, base))
+        self._pointed.append(PointedClient(client, base_url))
         wrapped = LoomrecProvider(
             provider, self._journal, calls=self.calls, mismatches=self.mismatches,
             observer=self._observer, workflow_name=self._workflow_name,
         )
         self.providers.append(wrapped)
         return wrapped
+
+    def _base_url(self, provider: BaseProvider) -> str | None:
+        """Returns what a provider's calls are to be sent to; `None` if it stays as it is.
+
+        Raises `LoomrecError` for a provider of another service.
+        """
+        client = None if isinstance(provider, LoomrecBackedProvider) else _http_client(provider)
+        return None if client is None else self.url + self._mount(provider.name, str(client.base_url))
 
     def _mount(self, name: str, base_url: str) -> str:
         """Returns the path under which loomrec takes a provider's calls."""

@@ -139,7 +139,7 @@ class LoomrecProvider(LoomrecBackedProvider):
         line = await self._journal.line_of(call) if call.path is not None else None
         self._note(call, line, call.model, 0.0)
         if not isinstance(error, RecordingMismatchError):
-            fault = (line or {}).get("fault")
+            fault = call.fault if line is None else line["fault"]
             named = fault_exception(self.name, fault, error) if fault else error
             if named is not error:
                 raise named from error
@@ -159,8 +159,8 @@ class LoomrecProvider(LoomrecBackedProvider):
         entry = call.entry
         found = call.matched_by if line is None else line["matched_by"]
         outcome = None if line is None else line["outcome"]
-        fault = None if line is None else line["fault"]
-        if found is None and fault is not None and fault["source"] == "entry":
+        fault = call.fault if line is None else line["fault"]
+        if found is None and fault is not None and fault.get("source") == "entry":
             found = "step_id" if call.step_id else "request_hash"
         entry["matched"] = found not in (None, "default")
         entry["matched_by"] = _MATCHED_BY.get(found, found) if found else "default"

@@ -24,6 +24,7 @@ from agentloom.providers.base import BaseProvider
 from agentloom.providers.gateway import ProviderGateway
 
 from loomrec.agentloom.call import CURRENT_STEP
+from loomrec.server import LoomrecError
 
 
 class LoomrecBackedProvider(BaseProvider):
@@ -68,7 +69,9 @@ def install() -> None:
 
 
 def _replace(owner: type, name: str, around: Callable[..., Any]) -> None:
-    original = getattr(owner, name)
+    original = getattr(owner, name, None)
+    if original is None:
+        raise LoomrecError(f"this version of AgentLoom has no {owner.__name__}.{name}; 0.4.0 has one")
     if getattr(original, "_is_loomrec", False):
         return
 
