@@ -38,8 +38,9 @@ pub struct ReplayArgs {
     #[arg(long)]
     pub strict: bool,
 
-    /// With --strict: also answer from entries that cannot be checked, and report how many
-    #[arg(long, requires = "strict")]
+    /// Answer from entries that cannot be checked, with --strict too, and from those that AgentLoom
+    /// 0.4.0 keyed by their messages alone, and report how many
+    #[arg(long)]
     pub allow_unchecked: bool,
 
     /// The answer to a call that is not recorded [default: error]

@@ -38,6 +38,8 @@ pub struct InForce {
     faulty: Vec<(String, String, String)>,
     /// How many entries cannot be checked.
     unchecked: usize,
+    /// How many entries may answer calls that have only their messages in common.
+    by_messages: usize,
     /// What `--strict` set aside.
     set_aside: Vec<String>,
 }
@@ -95,6 +97,7 @@ impl InForce {
             faults: matcher.faulty().count(),
             faulty: matcher.faulty().take(FAULTS_LISTED).map(named_fault).collect(),
             unchecked: matcher.unchecked().count(),
+            by_messages: matcher.known_by_messages(),
             set_aside: Vec::new(),
             rules,
         }
@@ -116,6 +119,11 @@ impl InForce {
     /// Returns how many entries cannot be checked.
     pub fn unchecked(&self) -> usize {
         self.unchecked
+    }
+
+    /// Returns how many entries may answer calls that have only their messages in common.
+    pub fn by_messages(&self) -> usize {
+        self.by_messages
     }
 
     /// Returns the line for people, or `None` if there is nothing to say.
@@ -143,6 +151,13 @@ impl InForce {
         if self.unchecked > 0 {
             parts.push(format!("entries that cannot be checked: {}", self.unchecked));
         }
+        if self.by_messages > 0 {
+            parts.push(format!(
+                "entries that answer by the messages of a call alone, as AgentLoom 0.4.0 does: {} \
+                 (--allow-unchecked)",
+                self.by_messages
+            ));
+        }
         if !self.set_aside.is_empty() {
             parts.push(format!("set aside by --strict: {}", self.set_aside.join(", ")));
         }
@@ -151,8 +166,8 @@ impl InForce {
     }
 
     /// Returns the same as JSON. `unchecked_calls` is the number of calls that were answered by
-    /// unchecked entries.
-    pub fn to_json(&self, unchecked_calls: u64) -> Value {
+    /// unchecked entries, `by_messages` the number of those that were found by their messages alone.
+    pub fn to_json(&self, unchecked_calls: u64, by_messages: u64) -> Value {
         let of = |is: fn(&str) -> Option<&str>, member: &str| {
             let rules = self.rules.iter();
             let rules = rules.filter_map(|(rule, from)| Some((is(rule)?, from)));
@@ -178,6 +193,7 @@ impl InForce {
                 })).collect::<Vec<_>>(),
             },
             "unchecked": { "entries": self.unchecked, "calls": unchecked_calls },
+            "by_messages": { "entries": self.by_messages, "calls": by_messages },
             "set_aside": self.set_aside,
         })
     }

@@ -60,6 +60,8 @@ pub struct Receipt {
     pub in_force: Option<InForce>,
     /// Calls answered by entries that cannot be checked.
     pub unchecked_calls: u64,
+    /// Calls of which only the messages were compared.
+    pub by_messages: u64,
     /// The calls of the script. `None` if there was no script.
     pub script: Option<ScriptReceipt>,
     /// Calls that got a fault in place of any answer.
@@ -184,6 +186,7 @@ impl Receipt {
             takes: 0,
             in_force: None,
             unchecked_calls: 0,
+            by_messages: RunCounters::read(&counters.by_messages),
             script: None,
             faulted: RunCounters::read(&counters.faulted),
             faults: None,
@@ -271,7 +274,7 @@ impl Receipt {
             "unreachable": self.unreachable,
             "refused": self.refused,
             "takes": self.takes,
-            "in_force": self.in_force.as_ref().map(|it| it.to_json(self.unchecked_calls)),
+            "in_force": self.in_force.as_ref().map(|it| it.to_json(self.unchecked_calls, self.by_messages)),
             "unused": self.unused.as_ref().map_or(0, |unused| unused.count),
             "unused_entries": self.unused.as_ref().map_or(&[][..], |unused| &unused.named),
             "script": self.script.map(ScriptReceipt::to_json),
@@ -341,6 +344,10 @@ impl Receipt {
         if unchecked > 0 {
             let calls = self.unchecked_calls;
             parts.push(format!("{calls} answered by {unchecked} entries that cannot be checked"));
+        }
+        if self.in_force.as_ref().is_some_and(|it| it.by_messages() > 0) {
+            let calls = self.by_messages;
+            parts.push(format!("{calls} answered by their messages alone (AgentLoom 0.4.0)"));
         }
         parts.extend(self.script.into_iter().flat_map(ScriptReceipt::text));
         parts.push(format!("upstream connections: {}", self.upstream_connections));

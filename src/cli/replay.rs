@@ -105,6 +105,7 @@ fn matcher(args: &ReplayArgs) -> Result<(Matcher, Option<ExpiredTakes>), Command
         rules: Some(&rules),
         repeat,
         refuse_unchecked,
+        allow_messages: args.allow_unchecked,
         faults_use_takes: args.strict,
     };
     let sources = sources?;

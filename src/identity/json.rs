@@ -28,7 +28,22 @@ pub enum Json<'a> {
     Object(Vec<(JsonStr<'a>, Json<'a>)>),
 }
 
+/// A member of an object.
+pub type JsonMember<'a> = (JsonStr<'a>, Json<'a>);
+
 impl<'a> Json<'a> {
+    /// Returns the object with these members, each key once.
+    pub fn from_members(members: impl IntoIterator<Item = JsonMember<'a>>) -> Self {
+        let mut members: Vec<_> = members.into_iter().collect();
+        members.sort_by_key(|(name, _)| *name);
+        Self::Object(members)
+    }
+
+    /// Returns a string of plain text.
+    pub fn from_text(text: &'a str) -> Self {
+        Self::String(JsonStr::from(text))
+    }
+
     /// The member of an object; `None` if it is absent or this is no object.
     pub fn get(&self, key: &str) -> Option<&Json<'a>> {
         self.get_str(JsonStr::from(key))

@@ -75,6 +75,11 @@ impl RequestKey {
         Self(digest::to_hex(digest))
     }
 
+    /// The key with these digits.
+    pub(super) fn from_hex(hex: HexDigest) -> Self {
+        Self(hex)
+    }
+
     /// The 64 hex digits.
     pub fn as_str(&self) -> &str {
         digest::as_text(&self.0)

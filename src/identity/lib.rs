@@ -5,6 +5,7 @@
 //! request, never a substring. Nothing here reads a clock, a file or the network. [`request_delta`]
 //! explains, after a miss, what was different.
 
+mod adapter_inputs;
 pub mod canonical;
 mod digest;
 pub mod header;
@@ -25,8 +26,9 @@ pub mod typed_field;
 #[cfg(test)]
 mod tests;
 
+pub use adapter_inputs::{AdapterInputs, MOST_HASHES};
 pub use canonical::python_float;
-pub use json::{Json, JsonError};
+pub use json::{Json, JsonError, JsonMember};
 pub use json_text::JsonStr;
 pub use key::{RequestKey, canonical_text};
 pub use query::QueryRules;

@@ -12,6 +12,7 @@
 //! format, [`natural_error()`] writes one of the provider's own, and [`directory`] lists the
 //! upstreams that loomrec knows.
 
+mod adapter;
 mod answer;
 mod answer_draft;
 mod answer_form;

@@ -6,13 +6,14 @@ use std::hash::{Hash, Hasher};
 
 use serde_json::{Map, Value};
 
+use super::adapter::AdapterRow;
 use super::answer::Answer;
 use super::answer_draft::{AnswerDraft, FinishWords};
 use super::answer_form::{ModeError, TranscriptFormat, VectorTypes};
 use super::answer_shape::AnswerShape;
 use super::conversation::Conversation;
 use super::framing::{EventFrame, Framing};
-use loomrec_identity::Json;
+use loomrec_identity::{AdapterInputs, Json};
 
 /// A JSON object.
 pub(super) type ObjectView = Map<String, Value>;
@@ -102,6 +103,8 @@ pub(super) struct OperationRow {
     pub(super) embeds_input: bool,
     /// The conversation in a request's body; its result is `None` for a body without one.
     pub(super) conversation: Option<fn(&ObjectView) -> Option<Conversation>>,
+    /// How the requests of AgentLoom's adapter are read back.
+    pub(super) adapter: Option<&'static AdapterRow>,
     /// Reads a complete body that is not JSON, by its media type.
     pub(super) read_text: Option<ReadText>,
     /// Reads a complete body; returns `None` for bytes that are not such an answer.
@@ -215,6 +218,22 @@ impl Operation {
     /// The places of content in a complete answer with this body; `None` if it has no text.
     pub fn answer_shape(self, body: &Value) -> Option<&'static AnswerShape> {
         (self.0.shape)(body)
+    }
+
+    /// The headers that AgentLoom's adapter sends and that keys are made of; `None` if it has no
+    /// adapter for this operation.
+    pub fn adapter_headers(self) -> Option<&'static [(&'static str, &'static str)]> {
+        self.0.adapter.map(|adapter| adapter.headers)
+    }
+
+    /// What AgentLoom's adapter can have been given to send this body for this model; `None` if it
+    /// cannot have sent it.
+    pub fn adapter_inputs<'a>(
+        self,
+        body: &'a Json<'a>,
+        model: &'a str,
+    ) -> Option<AdapterInputs<'a>> {
+        (self.0.adapter?.inputs)(body, model)
     }
 
     /// The conversation in a request with this body; `None` if there is none.

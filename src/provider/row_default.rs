@@ -56,6 +56,7 @@ impl OperationRow {
         transcript: |_| TranscriptFormat::Json,
         embeds_input: false,
         conversation: None,
+        adapter: None,
         read_text: None,
         read: None,
         read_stream: None,

@@ -4,6 +4,7 @@
 //! [`log_codec`] is the form of an entry in the log next to a file. [`pending`] describes changes
 //! that wait for their review. [`redact`] removes secrets before anything is stored.
 
+mod adapter_hashes;
 pub mod body;
 pub mod cost;
 pub mod document;

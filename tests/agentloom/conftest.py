@@ -1,4 +1,5 @@
-"""The fixtures: upstreams that speak the providers' chat, and loomrec as a server in front of them."""
+"""The fixtures: an upstream that speaks OpenAI's, Anthropic's and Google's chat, and loomrec as a
+server in front of it."""
 
 from __future__ import annotations
 
@@ -60,15 +61,43 @@ def chat_events(prompt: str) -> bytes:
     return "".join(lines).encode()
 
 
+def message_answer(prompt: str) -> dict:
+    """The same as Anthropic's message."""
+    content, finish, (asked, told, _), _ = SAYS[prompt]
+    return {
+        "id": "msg_1", "type": "message", "role": "assistant", "model": "claude-sonnet-4-5-20250929",
+        "content": [{"type": "text", "text": content or ""}],
+        "stop_reason": {"stop": "end_turn", "length": "max_tokens"}[finish], "stop_sequence": None,
+        "usage": {"input_tokens": asked, "output_tokens": told},
+    }
+
+
+def content_answer(prompt: str) -> dict:
+    """The same as Gemini's content."""
+    content, finish, (asked, told, reasoning), _ = SAYS[prompt]
+    return {
+        "candidates": [{"index": 0, "content": {"role": "model", "parts": [{"text": content or ""}]},
+                        "finishReason": {"stop": "STOP", "length": "MAX_TOKENS"}[finish]}],
+        "usageMetadata": {"promptTokenCount": asked, "candidatesTokenCount": told - reasoning,
+                          "thoughtsTokenCount": reasoning, "totalTokenCount": asked + told},
+        "modelVersion": "gemini-2.0-flash-001",
+    }
+
+
 class Handler(BaseHTTPRequestHandler):
-    """Answers by the last message's text."""
+    """Answers by the last message's text, in the shape that is asked for."""
 
     protocol_version = "HTTP/1.1"
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         self.server.headers_seen.append({k.lower(): v for k, v in self.headers.items()})
+        if "contents" in body:
+            prompt = body["contents"][-1]["parts"][0]["text"]
+            return self.say("application/json", json.dumps(content_answer(prompt)).encode())
         prompt = body["messages"][-1]["content"]
+        if self.path.endswith("/messages"):
+            return self.say("application/json", json.dumps(message_answer(prompt)).encode())
         if body.get("stream"):
             self.say("text/event-stream", chat_events(prompt))
         else:

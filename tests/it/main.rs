@@ -4,6 +4,7 @@
 mod access;
 #[cfg(test)]
 mod agentloom;
+mod agentloom_hash;
 #[cfg(test)]
 mod architecture;
 #[cfg(test)]

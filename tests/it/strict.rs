@@ -279,8 +279,6 @@ fn repeats_are_no_part_of_strict() {
         scene.run(&args).expect(2).says(&["--strict and --repeat contradict each other"]);
     }
     scene.replayed(&["--strict", "--repeat", "error"], &[chat("hi")], 0).remove(0).expect(200);
-    let args = ["replay", "--allow-unchecked", "-r", "run.json", "--", "true"];
-    scene.run(&args).expect(2).says(&["--strict"]);
 }
 
 #[test]

@@ -47,6 +47,8 @@ impl RecordingMismatchError {
                 error.reason = MissReason::Drifted;
             }
             error.nearest = Some(nearest);
+        } else if error.reason == MissReason::Drifted {
+            error.nearest = nearest_call::in_step(matcher, observed);
         }
         error
     }
@@ -67,6 +69,10 @@ impl RecordingMismatchError {
             session: observed.session.clone(),
             recordings: matcher.labels.clone(),
             outside_key: observed.request.headers_outside_key(&observed.call, &rules),
+            same_messages: match miss.reason {
+                MissReason::Unknown => matcher.refused_by_messages(observed),
+                _ => None,
+            },
             nearest: refused
                 .map(|(take, _)| NearestCall::of(matcher, &matcher.takes[*take], Vec::new())),
         }

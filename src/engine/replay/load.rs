@@ -76,6 +76,8 @@ pub struct ReplayTerms<'a> {
     pub repeat: Option<Repeat>,
     /// Whether entries that cannot be checked are refused.
     pub refuse_unchecked: bool,
+    /// Whether the messages of a call alone may find an entry, as in AgentLoom 0.4.0.
+    pub allow_messages: bool,
     /// Whether a fault of an entry that does not end its call with an error uses up the take.
     pub faults_use_takes: bool,
 }
@@ -110,6 +112,7 @@ impl Matcher {
             return Err(LoadError::TooMany(sources.len()));
         }
         let mut matcher = Self { faults_use_takes: terms.faults_use_takes, ..Self::default() };
+        matcher.adapter.allows_messages = terms.allow_messages;
         matcher.reserve(sources.iter().map(|source| source.recording.most_takes()).sum());
         for (index, source) in sources.iter().enumerate() {
             let meta = source.recording.meta();
@@ -200,6 +203,7 @@ impl Matcher {
         let key = self.key(&name, &entry, call.as_ref(), made, rules);
         let under = self.under(&name, &entry);
         self.note_hash(&entry, key.as_ref());
+        self.adapter.note(&name, &entry);
         if key.is_none() && under.step.is_none() {
             return Ok(());
         }

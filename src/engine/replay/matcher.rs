@@ -6,9 +6,11 @@
 
 use std::collections::BTreeSet;
 
+use super::adapter_entries::AdapterEntries;
 use super::entry_texts::EntryTexts;
 use super::exact_requests::ExactRequests;
 use super::group::{KeyedGroups, TakeGroup};
+use super::matched_by::MatchedBy;
 use super::mode::RequestedMode;
 use super::name_ids::{NameId, NameIds};
 use super::pool::{PoolChoice, PoolKey, PoolKind, Repeat, TakeSet};
@@ -22,25 +24,6 @@ use loomrec_recording::interned::InternedBytes;
 use loomrec_recording::normalized_request::NormalizedRequest;
 use loomrec_recording::{Entry, RecordedRequest};
 use loomrec_store::Recording;
-
-/// How a take was found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MatchedBy {
-    /// By the step id that the call carries.
-    StepId,
-    /// By the request's hash.
-    RequestHash,
-}
-
-impl MatchedBy {
-    /// Returns the value of `x-loomrec-matched-by`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::StepId => "step_id",
-            Self::RequestHash => "request_hash",
-        }
-    }
-}
 
 /// One recording to answer from.
 #[derive(Debug)]
@@ -96,6 +79,8 @@ pub struct Matcher {
     /// The ids of steps, sessions, upstreams and mounts of paths.
     pub(super) names: NameIds,
     pub(super) upstreams: BTreeSet<String>,
+    /// The entries that AgentLoom's hashes can find.
+    pub(super) adapter: AdapterEntries,
     /// Whether any entry declares a fault.
     pub(super) has_declared_fault: bool,
     /// Whether a fault of an entry that does not end its call with an error uses up the take.
@@ -105,8 +90,8 @@ pub struct Matcher {
 }
 
 /// A call, with its names as the ids that takes are kept under.
-struct CallQuery<'a> {
-    observed: &'a NormalizedRequest,
+pub(super) struct CallQuery<'a> {
+    pub(super) observed: &'a NormalizedRequest,
     session: Option<NameId>,
     step: Option<NameId>,
     spot: TakeScope,
@@ -159,23 +144,40 @@ impl Matcher {
             }
         };
         let query = self.call_query(observed);
+        if groups.is_empty() && !self.adapter.is_empty() {
+            return self.find_by_adapter(&query);
+        }
+        self.find_in(groups, &query, MatchedBy::RequestHash)
+    }
+
+    /// Finds a take in these groups, which were found by `by`, and uses it up.
+    ///
+    /// # Errors
+    /// The reason why there is no take.
+    pub(super) fn find_in(
+        &self,
+        groups: &[u32],
+        query: &CallQuery<'_>,
+        by: MatchedBy,
+    ) -> Result<TakeMatch<'_>, MissReason> {
         if let Some(step) = query.step.filter(|step| self.steps.contains(*step)) {
-            return self.find_in_step(step, groups, &query);
+            return self.find_in_step(step, groups, query);
         }
         // A call without a step id prefers takes that were recorded without one.
-        let kinds = [Some(PoolKind::Plain), observed.step.is_none().then_some(PoolKind::Stepped)];
+        let stepped = query.observed.step.is_none().then_some(PoolKind::Stepped);
+        let kinds = [Some(PoolKind::Plain), stepped];
         let mut reason = None;
         for group in groups {
             for kind in kinds.into_iter().flatten() {
-                match self.choose(*group, &query, kind) {
-                    Choice::Take(take) => return Ok(self.hit(take, MatchedBy::RequestHash)),
+                match self.choose(*group, query, kind) {
+                    Choice::Take(take) => return Ok(self.hit(take, by)),
                     Choice::Incomplete => reason = Some(MissReason::Incomplete),
                     Choice::Exhausted => reason = reason.or(Some(MissReason::Exhausted)),
                     Choice::Empty => {}
                 }
             }
         }
-        Err(reason.unwrap_or_else(|| self.why_none(groups, &query)))
+        Err(reason.unwrap_or_else(|| self.why_none(groups, query)))
     }
 
     fn call_query<'a>(&self, observed: &'a NormalizedRequest) -> CallQuery<'a> {

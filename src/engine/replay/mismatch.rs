@@ -45,7 +45,9 @@ pub struct NearestCall {
     pub take: usize,
     /// The recording's path.
     pub recording: String,
-    /// What differs; empty if the request itself is the same.
+    /// The hash of its request; `None` if it is not known.
+    pub request_hash: Option<RequestKey>,
+    /// What differs; empty if the request itself is the same, or was not recorded.
     pub differences: Vec<RequestDifference>,
     /// How the two calls differ in headers that are not part of a key.
     pub outside_key: HeaderDelta,
@@ -97,6 +99,8 @@ pub struct RecordingMismatchError {
     pub nearest: Option<NearestCall>,
     /// The names of its headers that are not part of its key.
     pub outside_key: Vec<String>,
+    /// The entry that AgentLoom 0.4.0 would have given it, which knows the messages alone.
+    pub same_messages: Option<String>,
 }
 
 impl RecordingMismatchError {
@@ -159,6 +163,14 @@ impl RecordingMismatchError {
     pub fn remedy(&self) -> String {
         let file = self.recordings.first().map_or("FILE", String::as_str);
         let record = format!("loomrec record -r {file} -- CMD");
+        if let Some(entry) = &self.same_messages {
+            let entry = short_name(entry);
+            return format!(
+                "The entry {entry} has the hash of its messages alone, as AgentLoom 0.4.0 makes it: \
+                 nobody can check model, temperature and tools. Let such entries answer with \
+                 `--allow-unchecked`, or record the call with `{record}`"
+            );
+        }
         match self.reason {
             MissReason::Exhausted => format!(
                 "The call was recorded fewer times than it is made now: record it again with `{record}`, or replay with `--repeat last`"
@@ -211,10 +223,12 @@ impl RecordingMismatchError {
             "session": self.session,
             "recordings": self.recordings,
             "headers_not_in_key": self.outside_key,
+            "same_messages": self.same_messages,
             "nearest": self.nearest.as_ref().map(|near| serde_json::json!({
                 "entry": near.name,
                 "take": near.take,
                 "recording": near.recording,
+                "request_hash": near.request_hash.as_ref().map(RequestKey::as_str),
                 "differences": near.differences.iter().map(|difference| serde_json::json!({
                     "pointer": difference.place,
                     "recorded": difference.recorded,
@@ -232,7 +246,7 @@ impl RecordingMismatchError {
     /// Returns the approximate number of bytes it takes in memory.
     pub fn weight(&self) -> usize {
         let lists = [&self.recordings, &self.outside_key];
-        let optional = [&self.detail, &self.model, &self.step, &self.session];
+        let optional = [&self.detail, &self.model, &self.step, &self.session, &self.same_messages];
         size_of::<Self>()
             + self.method.len()
             + self.path.len()
@@ -241,6 +255,11 @@ impl RecordingMismatchError {
             + lists.into_iter().map(|list| list_weight(list)).sum::<usize>()
             + self.nearest.as_ref().map_or(0, NearestCall::weight)
     }
+}
+
+/// Returns the name of an entry, as people are shown it.
+fn short_name(name: &str) -> String {
+    RequestKey::parse(name).map_or_else(|| name.to_owned(), |hash| hash.short().to_owned())
 }
 
 /// Returns the approximate number of bytes that texts take in memory.
@@ -268,17 +287,21 @@ impl NearestCall {
     ) -> Self {
         let recording = matcher.labels[take.source()].clone();
         let (name, outside_key) = (matcher.name_of(take).to_string(), HeaderDelta::default());
-        Self { name, take: take.number(), recording, differences, outside_key }
+        let request_hash = RequestKey::parse(&name);
+        Self { name, take: take.number(), recording, request_hash, differences, outside_key }
     }
 
     /// Returns the call in a few words.
     pub fn label(&self) -> String {
-        let hash = RequestKey::parse(&self.name);
-        let name = hash.as_ref().map_or(self.name.as_str(), RequestKey::short);
-        match self.take {
-            1 => format!("{name} in {}", self.recording),
-            take => format!("{name} take {take} in {}", self.recording),
-        }
+        let name = short_name(&self.name);
+        let take = match self.take {
+            1 => String::new(),
+            take => format!(" take {take}"),
+        };
+        // An entry under a hash is called by it already.
+        let hash = self.request_hash.as_ref().filter(|hash| hash.as_str() != self.name);
+        let hash = hash.map(|hash| format!(", request {}", hash.short())).unwrap_or_default();
+        format!("{name}{take} in {}{hash}", self.recording)
     }
 }
 

@@ -11,6 +11,8 @@
 //! be sent. The rest is read again from the recording when a miss is explained. Small entries of a
 //! large recording are kept as text, which takes less.
 
+mod adapter_entries;
+mod adapter_match;
 pub mod body;
 mod declared_fault;
 mod decode_room;
@@ -24,6 +26,7 @@ mod group;
 mod in_force;
 pub mod latency;
 mod load;
+mod matched_by;
 pub mod matcher;
 pub mod mismatch;
 pub mod missed;
@@ -50,7 +53,8 @@ pub use gauss_sequence::GaussSequence;
 pub use in_force::{FaultyTake, SourceTerms};
 pub use latency::Latency;
 pub use load::{LoadError, ReplayTerms};
-pub use matcher::{MatchedBy, Matcher, ReplaySource, TakeMatch};
+pub use matched_by::MatchedBy;
+pub use matcher::{Matcher, ReplaySource, TakeMatch};
 pub use mismatch::RecordingMismatchError;
 pub use missed::MissedRequests;
 pub use pool::Repeat;

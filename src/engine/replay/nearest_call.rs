@@ -59,6 +59,7 @@ pub(super) fn nearest(
             now: quote(&observed.upstream),
         });
     }
+    let recorded_hash = entry.request_hash;
     let request = entry.request?;
     let call = request.recognise();
     let outside_key = HeaderDelta::of(
@@ -71,8 +72,21 @@ pub(super) fn nearest(
         let (recorded, now) = bounded(recorded.map(hidden), now.map(hidden));
         RequestDifference { place: delta.pointer, recorded, now }
     }));
-    let nearest = NearestCall { outside_key, ..NearestCall::of(matcher, found, differences) };
+    let request_hash = recorded_hash.or_else(|| Some(request.key(&call, rules)));
+    let nearest =
+        NearestCall { outside_key, request_hash, ..NearestCall::of(matcher, found, differences) };
     Some((!found.is_used(), nearest))
+}
+
+/// Returns the recorded call that `observed` may stand in the place of, by their step alone: the
+/// first of the step that no call has used, or else its last. Returns `None` if its entry has no
+/// hash.
+pub(super) fn in_step(matcher: &Matcher, observed: &NormalizedRequest) -> Option<NearestCall> {
+    let step = matcher.names.find(observed.step.as_deref()?)?;
+    let takes = || matcher.steps.takes(step).map(|take| &matcher.takes[take as usize]);
+    let take = takes().find(|take| !take.is_used()).or_else(|| takes().last())?;
+    let request_hash = Some(matcher.entry(take)?.request_hash?);
+    Some(NearestCall { request_hash, ..NearestCall::of(matcher, take, Vec::new()) })
 }
 
 /// Hides a header's value that is kept as a digest only.

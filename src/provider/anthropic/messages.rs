@@ -4,6 +4,7 @@
 //! cache or written to one. [`TokenUsage::prompt_tokens`] is the sum of all three, so that it means
 //! the same for every provider. The parts are available besides it.
 
+mod adapter;
 mod answer_place;
 mod conversation;
 mod fast_reader;
@@ -35,6 +36,7 @@ pub(crate) static ROW: OperationRow = OperationRow {
     semantic: Some("chat"),
     delivery: true,
     conversation: Some(|body| Some(conversation::read(body))),
+    adapter: Some(&adapter::ADAPTER),
     read: Some(|bytes| json_view::whole(bytes, |json| complete(json), complete)),
     read_stream: Some(|_, bytes| stream(bytes)),
     merge: Some(|_, bytes| merge(bytes)),

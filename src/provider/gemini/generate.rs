@@ -3,6 +3,7 @@
 //!
 //! Thoughts are not part of the content. Their tokens count as reasoning and as completion.
 
+mod adapter;
 mod answer_place;
 mod conversation;
 mod finish;
@@ -35,6 +36,7 @@ pub(crate) static ROW: OperationRow = OperationRow {
     streams_arrays: true,
     choices: candidates,
     conversation: Some(|body| Some(conversation::read(body))),
+    adapter: Some(&adapter::ADAPTER),
     read: Some(whole),
     read_stream: Some(|framing, bytes| match framing {
         _ if in_pieces(bytes) => {

@@ -6,6 +6,7 @@
 //! `x_groq.usage`, DeepSeek's and OpenRouter's reasoning fields, Mistral's content parts, and xAI's
 //! reasoning tokens, which it does not include in the completion tokens.
 
+mod adapter;
 mod conversation;
 mod fast_reader;
 mod merge;
@@ -39,6 +40,7 @@ pub(crate) static ROW: OperationRow = OperationRow {
     delivery: true,
     choices: asked_choices,
     conversation: Some(|body| Some(conversation::read(body))),
+    adapter: Some(&adapter::ADAPTER),
     read: Some(|bytes| json_view::whole(bytes, |json| complete(json), complete)),
     read_stream: Some(|_, bytes| stream(bytes)),
     merge: Some(|_, bytes| {

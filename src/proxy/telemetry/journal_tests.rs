@@ -30,6 +30,7 @@ pub(in crate::telemetry) fn mismatch(detail: &str) -> RecordingMismatchError {
         recordings: Vec::new(),
         nearest: None,
         outside_key: Vec::new(),
+        same_messages: None,
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::call_record::{CallRecord, SendEnd};
 use loomrec_engine::record::{CallFailure, RecordOutcome};
-use loomrec_engine::replay::{MissReason, RecordingMismatchError};
+use loomrec_engine::replay::{MatchedBy, MissReason, RecordingMismatchError};
 use loomrec_engine::{AnswerOrigin, CallOutcome, clip};
 
 /// How many mismatches are kept in full.
@@ -21,6 +21,8 @@ const OTHER_MODELS: &str = "other";
 pub struct RunCounters {
     /// Calls answered from a recording.
     pub served: AtomicU64,
+    /// Of these, calls of which only the messages were compared, as in AgentLoom 0.4.0.
+    pub by_messages: AtomicU64,
     /// Calls answered with the placeholder.
     pub defaulted: AtomicU64,
     /// Calls answered by a script, including errors that it declares.
@@ -135,8 +137,11 @@ impl RunCounters {
         call.hidden_miss.iter().for_each(|error| self.add_mismatch(error));
         // A take or a call of the script is used up, however much of the answer the client got.
         match &call.origin {
-            Some(AnswerOrigin::Take(_)) => {
+            Some(AnswerOrigin::Take(take)) => {
                 Self::count(&self.served);
+                if take.matched_by == MatchedBy::AgentLoomMessages {
+                    Self::count(&self.by_messages);
+                }
                 let tokens = call.tokens.unwrap_or_default();
                 self.spend(tokens.input, tokens.output, call.cost_usd.unwrap_or_default());
             }

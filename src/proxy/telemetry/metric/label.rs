@@ -10,7 +10,8 @@ pub(super) const SOURCES: [&str; 6] =
     ["recording", "upstream", "script", "default", "fault", OURSELVES];
 
 /// How an answer that was not live was found.
-pub(super) const MATCHED_BY: [&str; 4] = ["step_id", "request_hash", "script", "default"];
+pub(super) const MATCHED_BY: [&str; 6] =
+    ["step_id", "request_hash", "agentloom_hash", "agentloom_messages", "script", "default"];
 
 /// How streams end.
 pub(super) const ENDS: [&str; 3] = ["complete", "client_left", "aborted"];

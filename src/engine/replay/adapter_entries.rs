@@ -1,0 +1,32 @@
+//! The entries that AgentLoom's hashes can find.
+
+use loomrec_recording::{Entry, EntryName};
+
+/// Which entries AgentLoom's hashes can find.
+#[derive(Debug, Default)]
+pub(super) struct AdapterEntries {
+    /// Whether any entry has a hash and no request.
+    any: bool,
+    /// How many entries show nothing but the hash that they are kept under. AgentLoom 0.4.0 makes
+    /// it of the messages alone.
+    pub(super) bare: usize,
+    /// Whether the hash of the messages alone may find an entry.
+    pub(super) allows_messages: bool,
+}
+
+impl AdapterEntries {
+    /// Notes an entry.
+    pub(super) fn note(&mut self, name: &EntryName, entry: &Entry) {
+        if entry.request.is_some() {
+            return;
+        }
+        let is_keyed = matches!(name, EntryName::Hash(_));
+        self.any |= is_keyed || entry.request_hash.is_some();
+        self.bare += usize::from(is_keyed && entry.request_hash.is_none());
+    }
+
+    /// Whether there are entries to look for.
+    pub(super) fn is_empty(&self) -> bool {
+        !self.any
+    }
+}

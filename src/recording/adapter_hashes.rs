@@ -1,0 +1,50 @@
+//! The hashes by which AgentLoom knows a request.
+
+use super::entry::RecordedRequest;
+use loomrec_identity::{AdapterInputs, IdentityRules, RequestKey};
+use loomrec_provider::RecognisedCall;
+
+impl RecordedRequest {
+    /// Returns the hashes that AgentLoom may have for this request: of messages, model,
+    /// temperature, limit and further arguments, as its adapter was given them. The likeliest comes
+    /// first. Empty if AgentLoom's adapter cannot have sent the request: if it has a query, or a
+    /// header that counts under any of `rules`.
+    pub fn adapter_hashes(
+        &self,
+        call: &RecognisedCall,
+        rules: &[IdentityRules],
+    ) -> Vec<RequestKey> {
+        self.with_inputs(call, rules, |inputs| inputs.request_hashes())
+    }
+
+    /// Returns the hashes that AgentLoom 0.4.0 may have for this request: of its messages alone.
+    pub fn messages_hashes(
+        &self,
+        call: &RecognisedCall,
+        rules: &[IdentityRules],
+    ) -> Vec<RequestKey> {
+        self.with_inputs(call, rules, |inputs| inputs.messages_hashes())
+    }
+
+    fn with_inputs(
+        &self,
+        call: &RecognisedCall,
+        rules: &[IdentityRules],
+        hashes: fn(&AdapterInputs<'_>) -> Vec<RequestKey>,
+    ) -> Vec<RequestKey> {
+        let parts = self.parts(call);
+        let is_bare = |allowed| rules.iter().all(|rules| parts.is_bare(allowed, rules));
+        if !call.operation.adapter_headers().is_some_and(is_bare) {
+            return Vec::new();
+        }
+        let Some((body, model)) = parts.json().zip(call.model.as_deref()) else {
+            return Vec::new();
+        };
+        let inputs = call.operation.adapter_inputs(&body, model);
+        inputs.map(|inputs| hashes(&inputs)).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+#[path = "adapter_hashes_tests.rs"]
+mod tests;
