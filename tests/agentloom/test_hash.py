@@ -1,7 +1,7 @@
 """AgentLoom's hashes: recordings go both ways for its adapters, known by their hashes alone.
 
 The published package hashes the messages alone. Newer versions hash the whole call; `call_hash`
-makes that hash, and `CallRecorder` records by it, as they do.
+makes that hash, and `CallRecorder` and `CallMock` record and look up by it, as they do.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import json
 import pytest
 from agentloom.providers.anthropic import AnthropicProvider
 from agentloom.providers.google import GoogleProvider
+from agentloom.providers.mock import MockProvider
 from agentloom.providers.openai import OpenAIProvider
 from agentloom.providers.recorder import RecordingProvider
 
@@ -50,6 +51,22 @@ class CallRecorder(RecordingProvider):
         return await super().complete(messages, model, temperature, max_tokens, **more)
 
 
+class CallMock(MockProvider):
+    """Looks up by the hash of the whole call, and checks a step by it. It never makes an answer up."""
+
+    async def complete(self, messages, model, temperature=None, max_tokens=None, **more):
+        wanted = call_hash(messages, model, temperature, max_tokens)
+
+        def lookup(step_id, messages):
+            entry = self._responses.get(step_id) if step_id else None
+            if entry is not None and entry.get("request_hash", wanted) != wanted:
+                raise LookupError(f"step {step_id} has drifted")
+            return entry or self._responses[wanted]
+
+        self._lookup = lookup
+        return await super().complete(messages, model, temperature, max_tokens, **more)
+
+
 def complete(provider, call, **more):
     messages, model, temperature, max_tokens = call
     return RUNNER.run(provider.complete(messages, model, temperature, max_tokens, **more))
@@ -64,6 +81,11 @@ def straight(upstream, kind):
     """An adapter that calls the upstream."""
     base = upstream.url + ("/v1beta" if kind is GoogleProvider else "/v1")
     return kind(api_key=KEY, base_url=base)
+
+
+def record(loomrec, recording, upstream):
+    names = [f"--upstream={name}={upstream.url}" for name in ("anthropic", "gemini")]
+    return loomrec.record(recording, upstream, *names)
 
 
 @KINDS
@@ -87,6 +109,31 @@ def test_loomrec_replays_what_agentloom_recorded_by_the_hash_of_the_call(loomrec
             call[at] = other
             with pytest.raises(Exception, match="422"):
                 complete(provider, call)
+
+
+@KINDS
+def test_agentloom_replays_what_loomrec_recorded_and_exported(loomrec, upstream, tmp_path, kind):
+    recording, exported = tmp_path / "run.json", tmp_path / "exported.json"
+    with record(loomrec, recording, upstream) as client:
+        provider = through(client, kind)
+        provider._client.headers["x-loomrec-step-id"] = "first"
+        answers = [complete(provider, CALLS[0])]
+        del provider._client.headers["x-loomrec-step-id"]
+        answers += [complete(provider, call) for call in CALLS[1:]]
+    loomrec.run("export", "--to", "agentloom", str(recording), "-o", str(exported))
+    strict, published = CallMock(responses_file=exported), MockProvider(responses_file=exported)
+    for call, said in zip(CALLS, answers, strict=True):
+        answer = complete(strict, call)
+        assert answer.content == said.content
+        assert answer.usage.prompt_tokens == said.usage.prompt_tokens
+    # By its step, which is checked by its hash.
+    assert complete(strict, CALLS[0], step_id="first").content == answers[0].content
+    with pytest.raises(LookupError, match="drifted"):
+        complete(strict, CALLS[1], step_id="first")
+    # The package that is published knows calls by their messages.
+    for call, said in zip(CALLS, answers, strict=True):
+        assert complete(published, call).content == said.content
+        assert published.calls[-1]["matched_by"] == "prompt_hash"
 
 
 @KINDS

@@ -190,3 +190,40 @@ fn a_recording_without_such_entries_says_nothing_of_them() {
     assert!(!ended.stderr.contains("AgentLoom"), "{}", ended.stderr);
     assert_eq!(receipt["in_force"]["by_messages"], json!({"entries": 0, "calls": 0}));
 }
+
+#[test]
+fn an_export_has_each_call_under_the_hashes_that_agentloom_looks_up() {
+    let upstream = Upstream::always(Answer::json(200, message_answer("Hello")));
+    let scene = Scene::new();
+    let step = anthropic(&anthropic_body()).header("x-loomrec-step-id: plan");
+    let mut unlimited = anthropic_body();
+    unlimited["max_tokens"] = json!(4096);
+    unlimited["messages"][0]["content"] = json!("Other");
+    scene.recorded(&upstream, &[step, anthropic(&unlimited)]);
+    let ran = scene.run(&["export", "--to", "agentloom", "run.json"]).expect(0);
+    let held: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(held["plan"]["request_hash"], ANTHROPIC);
+    assert_eq!(held["plan"].get("alias_of"), None);
+    let alias = &held[ANTHROPIC];
+    assert_eq!((&alias["content"], &alias["alias_of"]), (&json!("Hello"), &json!("plan")));
+    assert_eq!(alias["request_hash"], ANTHROPIC);
+    let alone = &held[ALONE];
+    assert_eq!((&alone["alias_of"], alone.get("request_hash")), (&json!("plan"), None));
+    // The other call stands under a hash: with a limit and without, and under its messages'.
+    let own: Vec<_> = held.as_object().unwrap().iter().collect();
+    let is_first =
+        |(name, entry): &&(&String, &Value)| name.len() == 64 && entry.get("alias_of").is_none();
+    let firsts: Vec<_> = own.iter().filter(is_first).collect();
+    assert_eq!(firsts.len(), 1, "{held}");
+    let of_first = own.iter().filter(|(_, entry)| entry["alias_of"] == **firsts[0].0).count();
+    assert_eq!(of_first, 2, "{held}");
+    // Only the calls themselves come back.
+    std::fs::write(scene.path("a.json"), ran.stdout).unwrap();
+    scene.run(&["import", "a.json", "-o", "back.json"]).expect(0).says(&["2 calls"]);
+    let calls = [
+        (anthropic(&anthropic_body()), 200, "agentloom_hash"),
+        (anthropic(&unlimited), 200, "agentloom_hash"),
+    ];
+    std::fs::rename(scene.path("back.json"), scene.recording()).unwrap();
+    replayed(&scene, &["--strict", "--fail-unused"], &calls).0.expect(0);
+}

@@ -148,14 +148,22 @@ fn agentloom_gets_what_it_can_replay_and_its_file_becomes_a_recording() {
     let held: Value = serde_json::from_str(&text).unwrap();
     assert_eq!((&held["_version"], held.get("_loomrec")), (&json!(2), None));
     assert_eq!(held["greet"]["content"], "Grüße");
-    assert!(held["greet"].get("request").is_none() && held["greet"].get("request_hash").is_none());
+    assert!(held["greet"].get("request").is_none());
+    // It stands again under its hash, and a chat under its own.
+    let hash = held["greet"]["request_hash"].as_str().unwrap();
+    assert_eq!(
+        (&held[hash]["content"], &held[hash]["alias_of"]),
+        (&json!("Grüße"), &json!("greet"))
+    );
     let ran = run(&scene, &["import", "a.json", "-o", "run.json", "--force"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
-    assert!(ran.stderr.contains("any call gets the answer"), "{}", ran.stderr);
-    let server = scene.replay(&["--strict", "--allow-unchecked"]);
-    let answer = server.call(&message("anything").header("x-loomrec-step-id: greet"));
+    assert!(ran.stderr.contains("by their step id and their hash"), "{}", ran.stderr);
+    let server = scene.replay(&["--strict"]);
+    let greet = |prompt: &str| server.call(&message(prompt).header("x-loomrec-step-id: greet"));
+    assert!(greet("anything").expect(422).text().contains("drifted"));
+    let answer = greet("hi");
     assert!(answer.text().contains("Grüße"), "{}", answer.text());
-    server.stop().expect(0);
+    server.stop().expect(1);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! AgentLoom's recordings: the same entries as loomrec's, without requests and responses.
 
+mod adapter_key;
 mod read;
 mod write;
 

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use super::super::exchange::{FoundItem, NamedEntry, SkippedItem};
 use super::super::read_context::{ReadContext, ReadProblem};
+use super::write::ALIAS;
 use loomrec_recording::{Entry, EntryName, RecordingMeta};
 
 /// Listed as lost: how AgentLoom serves the answers of a step.
@@ -87,7 +88,7 @@ fn metadata(key: &str, value: &RawValue) -> Result<(), String> {
 /// Returns the entry under a key, or the entries of a list.
 fn entries(key: &str, text: &str) -> Vec<Result<FoundItem, String>> {
     if !text.starts_with('[') {
-        return vec![entry(key, key.to_owned(), text)];
+        return entry(key, key.to_owned(), text).transpose().into_iter().collect();
     }
     let turns: Vec<Box<RawValue>> = match serde_json::from_str(text) {
         Ok(turns) => turns,
@@ -99,15 +100,21 @@ fn entries(key: &str, text: &str) -> Vec<Result<FoundItem, String>> {
         return vec![Ok(FoundItem::Left(SkippedItem::no_call(key.to_owned(), reason)))];
     }
     let turns = turns.iter().enumerate();
-    turns.map(|(index, turn)| entry(key, name.take_key(index + 1), turn.get())).collect()
+    turns
+        .filter_map(|(index, turn)| entry(key, name.take_key(index + 1), turn.get()).transpose())
+        .collect()
 }
 
-fn entry(key: &str, place: String, text: &str) -> Result<FoundItem, String> {
+/// Returns an entry. An entry that repeats another one under one of its hashes is none.
+fn entry(key: &str, place: String, text: &str) -> Result<Option<FoundItem>, String> {
     let value: Value = serde_json::from_str(text).map_err(|error| {
         // The position in the message is relative to this entry only.
         let told = error.to_string();
         told.split(" at line ").next().unwrap_or_default().to_owned()
     })?;
+    if value.get(ALIAS).is_some() {
+        return Ok(None);
+    }
     let entry = Entry::parse(&value).map_err(|error| error.to_string())?;
     let mut lost = Vec::new();
     match (EntryName::of_key(key).0, &entry.request_hash, &entry.request) {
@@ -124,7 +131,7 @@ fn entry(key: &str, place: String, text: &str) -> Result<FoundItem, String> {
         lost.push(REPEATS);
     }
     let key = key.to_owned();
-    Ok(FoundItem::Entry(Box::new(NamedEntry { place, key, entry, lost })))
+    Ok(Some(FoundItem::Entry(Box::new(NamedEntry { place, key, entry, lost }))))
 }
 
 #[cfg(test)]

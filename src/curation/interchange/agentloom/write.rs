@@ -1,8 +1,12 @@
 //! The writer of AgentLoom recordings.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 
 use super::super::write::{EntryToWrite, WrittenEntry};
+use super::adapter_key::{AdapterKeys, WrittenNames};
+use loomrec_identity::RequestKey;
 use loomrec_provider::Operation;
 use loomrec_recording::{Entry, ResponseEnd};
 
@@ -19,14 +23,22 @@ const FIELDS: [&str; 9] = [
     "request_hash",
 ];
 
+/// The field of an entry that AgentLoom only finds by another name: the key of the call that it
+/// repeats.
+pub(super) const ALIAS: &str = "alias_of";
+
 /// Writes entries. Several entries of a step become a list. The next entry decides this, so one
-/// entry is held back.
+/// entry is held back. Each entry is also written under every hash that AgentLoom may look it up
+/// by.
 #[derive(Debug, Default)]
 pub(in super::super) struct TurnCounter {
     step: Option<String>,
     /// The entry that is held back: the only one of its step so far.
     held: Option<String>,
-    count: usize,
+    /// The same entries under their hashes. They stand behind the step.
+    aliases: String,
+    /// The hashes that entries are written under.
+    used: HashSet<RequestKey>,
 }
 
 impl TurnCounter {
@@ -44,7 +56,11 @@ impl TurnCounter {
         }
         let mut lost = Vec::new();
         refused(entry, &mut lost)?;
-        let text = pretty(&fields(entry, &mut lost));
+        let keys = AdapterKeys::of(entry);
+        let names = keys.names(sent, &mut self.used)?;
+        let fields = fields(entry, &keys, &mut lost);
+        let aliases = aliases(&names, &fields);
+        let text = pretty(&fields);
         let mut out = String::new();
         match sent.step {
             Some(step) if self.step.as_deref() == Some(step) => {
@@ -56,7 +72,7 @@ impl TurnCounter {
             }
             _ => {
                 out = self.flush();
-                out.push_str(&format!(",\n  {}: ", Value::from(sent.step.unwrap_or(sent.key))));
+                out.push_str(&format!(",\n  {}: ", Value::from(names.first)));
                 match sent.step {
                     Some(_) => self.held = Some(text),
                     None => out.push_str(&text),
@@ -64,17 +80,21 @@ impl TurnCounter {
                 self.step = sent.step.map(str::to_owned);
             }
         }
-        self.count += 1;
+        match sent.step {
+            Some(_) => self.aliases.push_str(&aliases),
+            None => out.push_str(&aliases),
+        }
         Ok(WrittenEntry { text: out, lost })
     }
 
     /// Returns the text that was held back.
     pub(in super::super) fn flush(&mut self) -> String {
-        match (self.held.take(), self.step.take()) {
+        let end = match (self.held.take(), self.step.take()) {
             (Some(text), _) => text,
             (None, Some(_)) => "]".to_owned(),
             (None, None) => String::new(),
-        }
+        };
+        end + &std::mem::take(&mut self.aliases)
     }
 }
 
@@ -108,28 +128,46 @@ fn refused(entry: &Entry, lost: &mut Vec<&'static str>) -> Result<(), String> {
     Ok(())
 }
 
-fn fields(entry: &Entry, lost: &mut Vec<&'static str>) -> Value {
-    let Value::Object(all) = entry.to_json() else { return Value::Null };
-    let call = entry.request.as_ref().map(|request| request.recognise());
-    // AgentLoom computes another hash for any other call.
-    let chat = call.is_none_or(|call| call.target.is_none());
-    if !chat {
-        lost.push("hashes of calls that are not chat completions: only step ids identify them");
-    }
-    let known = all
-        .into_iter()
-        .filter(|(name, _)| FIELDS.contains(&name.as_str()) && (chat || name != "request_hash"));
+fn fields(entry: &Entry, keys: &AdapterKeys, lost: &mut Vec<&'static str>) -> Map<String, Value> {
+    let Value::Object(all) = entry.to_json() else { return Map::new() };
+    let known = all.into_iter().filter(|(name, _)| FIELDS.contains(&name.as_str()));
     let mut out: Map<String, Value> = known.collect();
+    match keys.request.first() {
+        Some(hash) => drop(out.insert("request_hash".to_owned(), hash.as_str().into())),
+        None if entry.request.is_some() => {
+            out.shift_remove("request_hash");
+            lost.push("hashes of calls that AgentLoom does not make: only step ids find them");
+        }
+        None => {}
+    }
     if !out.contains_key("content") {
         out.insert("content".to_owned(), "".into());
     }
     if let Some(Value::Object(usage)) = out.get_mut("usage") {
         usage.retain(|name, _| !name.starts_with("cache"));
     }
-    Value::Object(out)
+    out
+}
+
+/// Returns the text of an entry under its further hashes.
+fn aliases(names: &WrittenNames, fields: &Map<String, Value>) -> String {
+    let mut text = String::new();
+    let mut write = |key: &RequestKey, hash: Option<&RequestKey>| {
+        let mut fields = fields.clone();
+        match hash {
+            Some(hash) => drop(fields.insert("request_hash".to_owned(), hash.as_str().into())),
+            None => drop(fields.shift_remove("request_hash")),
+        }
+        fields.insert(ALIAS.to_owned(), names.first.as_str().into());
+        text.push_str(&format!(",\n  \"{key}\": {}", pretty(&fields)));
+    };
+    names.request.iter().for_each(|key| write(key, Some(key)));
+    // The hash of the messages is none of a request.
+    names.messages.iter().for_each(|key| write(key, None));
+    text
 }
 
 /// Formats pretty JSON, indented by one level.
-fn pretty(value: &Value) -> String {
-    format!("{value:#}").replace('\n', "\n  ")
+fn pretty(fields: &Map<String, Value>) -> String {
+    format!("{:#}", Value::Object(fields.clone())).replace('\n', "\n  ")
 }
