@@ -24,6 +24,7 @@ pub mod conversation;
 pub mod credential;
 pub mod directory;
 mod error_body;
+mod error_reason;
 mod error_request;
 pub mod framing;
 mod gemini;
@@ -51,6 +52,8 @@ pub use answer_form::{ModeError, TranscriptFormat, VectorTypes};
 pub use answer_shape::{AnswerShape, CallSlot};
 pub use directory::{KnownUpstream, upstream_for};
 pub use error_body::{error_body, error_headers};
+pub use error_reason::{ErrorReason, ReasonedError};
+pub use error_request::request_id_headers;
 pub use framing::{EventFrame, Framing};
 pub use mode::{has_ended, reframe, to_complete, to_stream, write};
 pub use operation::{Operation, ResponseFormat, StreamError, UsageNames};
@@ -60,7 +63,9 @@ pub use read::{read, read_complete};
 pub use recognise::{delivery, mount, recognise};
 pub use request_head::RequestHead;
 pub use stream_error::stream_error;
-pub use synthesis::{AnswerPart, SynthesizedEvents, synthesize, unended, whole};
+pub use synthesis::{
+    AnswerPart, SynthesizedEvents, number_events, split_end, synthesize, unended, whole,
+};
 
 #[cfg(test)]
 mod test_calls;

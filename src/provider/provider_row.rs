@@ -6,6 +6,7 @@ use std::hash::{Hash, Hasher};
 use serde_json::Value;
 
 use super::credential::KeyCarrier;
+use super::error_reason::{ErrorReason, ReasonedError};
 use super::framing::Framing;
 use super::operation::Operation;
 use super::request_head::RequestHead;
@@ -68,6 +69,8 @@ pub struct ErrorRequest<'a> {
     pub retry_after_ms: Option<u64>,
     /// The framing of the requested stream; `None` if none was requested.
     pub framing: Option<Framing>,
+    /// The id of the request; if `None`, one is made from the error.
+    pub request_id: Option<&'a str>,
     /// When it is sent, in seconds since 1970, because some limits name the time at which they end.
     pub now_s: u64,
 }
@@ -120,6 +123,8 @@ pub(super) struct ErrorRow {
     pub(super) kind_header: Option<&'static str>,
     /// Adds the headers that name the request or the error.
     pub(super) identify: fn(&ErrorRequest<'_>, &mut HeaderList),
+    /// Returns the error that the provider sends for a reason, from the one that most send.
+    pub(super) reason: fn(ErrorReason, ReasonedError) -> ReasonedError,
     /// Adds the headers of a limit that was reached.
     pub(super) limit: fn(&ErrorRequest<'_>, &mut HeaderList),
     /// Adds the headers that say after how many milliseconds to retry.
@@ -158,6 +163,11 @@ impl Provider {
     /// Whether its tool calls have their own ids.
     pub fn has_call_ids(self) -> bool {
         self.0.call_ids
+    }
+
+    /// Returns the error that it sends for a reason.
+    pub fn error_for(self, reason: ErrorReason) -> ReasonedError {
+        (self.0.errors.reason)(reason, reason.usual())
     }
 
     /// Whether its errors of this status say when to retry.

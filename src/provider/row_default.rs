@@ -34,6 +34,7 @@ impl ErrorRow {
         media: "application/json",
         kind_header: None,
         identify: |_, _| {},
+        reason: |_, usual| usual,
         limit: |_, _| {},
         retry: |_, wait, headers| headers.push(("retry-after", wait.div_ceil(1000).to_string())),
         sends_retry_after: |status| status == 429,

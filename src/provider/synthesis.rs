@@ -4,7 +4,7 @@
 //! parts replace the marks. So every operation that can be written and split can be synthesized. If
 //! a split cuts text into pieces, each part becomes a separate event.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::answer_draft::AnswerDraft;
 use super::answer_form::ModeError;
@@ -70,7 +70,8 @@ pub fn synthesize(
     };
     let frames = frames.ok_or(ModeError::Unreadable { operation })?;
     let mut spoken = replaced(parts, frames);
-    number(&mut spoken);
+    let frames = spoken.content.iter_mut().map(|(_, frame)| frame);
+    number_events(frames.chain(&mut spoken.ending));
     Ok(spoken)
 }
 
@@ -91,6 +92,34 @@ pub fn unended(mut frame: EventFrame) -> EventFrame {
         data.shift_remove("usage");
     }
     frame
+}
+
+/// Splits a frame that has both the last part and the end of the answer, so that something can be
+/// sent between them: returns the frame without the end, and a frame with the end alone. The latter
+/// is `None` if the end has frames of its own.
+pub fn split_end(frame: EventFrame) -> (EventFrame, Option<EventFrame>) {
+    let has = |list: &str, reason: &str| {
+        let list = frame.data.as_ref().and_then(|data| data.get(list)?.as_array());
+        list.is_some_and(|list| {
+            list.iter().any(|item| item.get(reason).is_some_and(Value::is_string))
+        })
+    };
+    if !has("candidates", "finishReason") && !has("choices", "finish_reason") {
+        return (frame, None);
+    }
+    let content = unended(frame.clone());
+    let mut end = frame;
+    if let Some(Value::Object(data)) = &mut end.data {
+        let members = |list: Option<&mut Value>, member: &str, empty: &Value| {
+            let list = list.and_then(Value::as_array_mut).into_iter().flatten();
+            let slots = list.filter_map(|item| item.get_mut(member));
+            slots.for_each(|slot| *slot = empty.clone());
+        };
+        let silent = json!({ "parts": [{ "text": "" }], "role": "model" });
+        members(data.get_mut("candidates"), "content", &silent);
+        members(data.get_mut("choices"), "delta", &json!({ "content": "" }));
+    }
+    (content, Some(end))
 }
 
 /// Replaces the marks in the frames, and finds the part of each frame.
@@ -138,9 +167,9 @@ fn spelled_out(new: &[&MarkPlace], frame: &EventFrame) -> Option<usize> {
     }
 }
 
-/// Renumbers the events, if they have numbers, because one frame may have become several.
-fn number(spoken: &mut SynthesizedEvents) {
-    let frames = spoken.content.iter_mut().map(|(_, frame)| frame).chain(&mut spoken.ending);
+/// Renumbers the events of a stream from the first number on, if they have numbers: one event may
+/// have become several, or stand between others.
+pub fn number_events<'a>(frames: impl Iterator<Item = &'a mut EventFrame>) {
     let slots = frames.filter_map(|frame| frame.data.as_mut()?.get_mut("sequence_number"));
     let mut next = None;
     for slot in slots {

@@ -4,6 +4,7 @@ use super::error::{error, natural};
 use super::usage_names::USAGE;
 use super::{count_tokens, limit, messages};
 use crate::credential::KeyCarrier;
+use crate::error_reason::{ErrorReason, ReasonedError};
 use crate::operation::{Operation, OperationRow};
 use crate::provider_row::{ErrorRow, OwnError, PathShape, Provider, ProviderRow};
 use crate::request_head::{RequestHead, has_header, with_verb};
@@ -23,6 +24,18 @@ impl Operation {
     pub const MESSAGE_BATCHES: Self = Self::new(&BATCHES);
 }
 
+fn reason(reason: ErrorReason, usual: ReasonedError) -> ReasonedError {
+    let with = |message| ReasonedError { message: Some(message), ..usual };
+    match reason {
+        ErrorReason::Overloaded => ReasonedError { status: 529, ..usual },
+        ErrorReason::ContextLengthExceeded => {
+            with("prompt is too long: 210000 tokens > 200000 maximum")
+        }
+        ErrorReason::ContentFiltered => with("Output blocked by content filtering policy"),
+        _ => usual,
+    }
+}
+
 static PROVIDER: ProviderRow = ProviderRow {
     name: "anthropic",
     semantic: Some("anthropic"),
@@ -35,6 +48,7 @@ static PROVIDER: ProviderRow = ProviderRow {
         own: |told: &OwnError<'_>| error(told.status, told.named),
         natural: |error_request| natural(error_request, &error_request.id("req_")),
         identify: |error_request, headers| headers.push(("request-id", error_request.id("req_"))),
+        reason,
         limit: limit::add_headers,
         sends_retry_after: |status| matches!(status, 429 | 503 | 529),
         gateway_page: CLOUDFLARE_PAGE,

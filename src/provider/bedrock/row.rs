@@ -2,6 +2,7 @@
 
 use super::error::{error, exception, natural};
 use super::{converse, invoke};
+use crate::error_reason::{ErrorReason, ReasonedError};
 use crate::operation::Operation;
 use crate::provider_row::{ErrorRow, PathShape, Provider, ProviderRow};
 use crate::request_head::{RequestHead, decoded, with_verb};
@@ -32,6 +33,15 @@ static PROVIDER: ProviderRow = ProviderRow {
             let kind = error_request.kind.unwrap_or_else(|| exception(error_request.status));
             headers.push(("x-amzn-errortype", kind.to_owned()));
             headers.push(("x-amzn-requestid", error_request.uuid()));
+        },
+        reason: |reason, usual| match reason {
+            ErrorReason::AuthenticationFailed => ReasonedError { status: 403, ..usual },
+            ErrorReason::TimedOut => ReasonedError { status: 408, ..usual },
+            ErrorReason::ContextLengthExceeded => {
+                let message = Some("Input is too long for requested model.");
+                ReasonedError { message, ..usual }
+            }
+            _ => usual,
         },
         sends_retry_after: |_| false,
         ..ErrorRow::PLAIN

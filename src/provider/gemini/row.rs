@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::error::{error, natural};
 use super::{count_tokens, embed, generate};
 use crate::credential::KeyCarrier;
+use crate::error_reason::{ErrorReason, ReasonedError};
 use crate::framing::Framing;
 use crate::operation::Operation;
 use crate::provider_row::{ErrorRow, PathShape, Provider, ProviderRow};
@@ -23,6 +24,10 @@ impl Operation {
     /// `:countTokens`
     pub const GEMINI_COUNT_TOKENS: Self = Self::new(&count_tokens::ROW);
 }
+
+/// The message for a conversation that is too long.
+const TOO_LONG: &str =
+    "The input token count exceeds the maximum number of tokens allowed (1048576).";
 
 static PROVIDER: ProviderRow = ProviderRow {
     name: "gemini",
@@ -56,6 +61,12 @@ static PROVIDER: ProviderRow = ProviderRow {
         media: "application/json; charset=UTF-8",
         // The body contains it.
         retry: |_, _, _| {},
+        reason: |reason, usual| match reason {
+            ErrorReason::ContextLengthExceeded => {
+                ReasonedError { message: Some(TOO_LONG), ..usual }
+            }
+            _ => usual,
+        },
         gateway_page: GATEWAY_PAGE,
         ..ErrorRow::PLAIN
     },

@@ -3,6 +3,7 @@
 use super::path::{deployment, unversioned};
 use super::stream_error::stream_error;
 use super::{audio, chat, completions, embeddings, error, limit, responses};
+use crate::error_reason::{ErrorReason, ReasonedError};
 use crate::operation::{Operation, OperationRow};
 use crate::provider_row::{ErrorRequest, ErrorRow, HeaderList, PathShape, Provider, ProviderRow};
 use crate::request_head::{RequestHead, has_header, is_deployment};
@@ -62,6 +63,7 @@ pub(crate) const ERRORS: ErrorRow = ErrorRow {
     own: |error| error::error(error.kind, error.named),
     natural: |error_request| error::natural(error_request, &error_request.id("req_")),
     identify,
+    reason,
     limit: limit::add_headers,
     retry: limit::add_retry,
     sends_retry_after: |status| matches!(status, 429 | 503 | 529),
@@ -131,6 +133,16 @@ fn target(seen: &RequestHead, operation: Operation) -> Option<String> {
         return None;
     }
     Some(unversioned(seen.path).to_owned())
+}
+
+fn reason(reason: ErrorReason, usual: ReasonedError) -> ReasonedError {
+    match reason {
+        ErrorReason::ContextLengthExceeded => {
+            ReasonedError { kind: Some("context_length_exceeded"), ..usual }
+        }
+        ErrorReason::ContentFiltered => ReasonedError { kind: Some("content_filter"), ..usual },
+        _ => usual,
+    }
 }
 
 fn identify(error_request: &ErrorRequest<'_>, headers: &mut HeaderList) {

@@ -179,3 +179,22 @@ proptest! {
         prop_assert_eq!(&spoken.ending[0].data.as_ref().unwrap()["model"], &Value::from(text));
     }
 }
+
+#[test]
+fn a_frame_with_the_last_part_and_the_end_is_split_into_the_two() {
+    let last = json!({"candidates": [{"content": {"parts": [{"text": "Hi"}]},
+        "finishReason": "STOP"}], "usageMetadata": {"totalTokenCount": 3}});
+    let (content, end) = split_end(EventFrame::unnamed(last));
+    assert_eq!(
+        content.data,
+        Some(json!({"candidates": [{"content": {"parts": [{"text": "Hi"}]}}]}))
+    );
+    let end = end.unwrap().data.unwrap();
+    assert_eq!(end["candidates"][0]["content"]["parts"], json!([{"text": ""}]));
+    assert_eq!(end["candidates"][0]["finishReason"], "STOP");
+    assert_eq!(end["usageMetadata"]["totalTokenCount"], 3);
+    let open = json!({"choices": [{"delta": {"content": "Hi"}, "finish_reason": null}],
+        "usage": null});
+    let open = EventFrame::unnamed(open);
+    assert_eq!(split_end(open.clone()), (open, None));
+}
