@@ -29,7 +29,8 @@ pub struct ReplayArgs {
     )]
     pub recordings: Vec<RecordingLocation>,
 
-    /// A script that answers, in order, the calls that are not recorded (JSON or YAML)
+    /// A script that answers the calls that are not recorded, in order or by rules (JSON or YAML), or
+    /// a fixture file of aimock
     #[arg(long, value_name = "FILE", env = "LOOMREC_SCRIPT")]
     pub script: Option<PathBuf>,
 
@@ -42,6 +43,10 @@ pub struct ReplayArgs {
     /// 0.4.0 keyed by their messages alone, and report how many
     #[arg(long)]
     pub allow_unchecked: bool,
+
+    /// With --strict and recordings: also answer from a script what they do not hold
+    #[arg(long, requires = "strict")]
+    pub allow_script: bool,
 
     /// The answer to a call that is not recorded [default: error]
     #[arg(long, value_enum, env = "LOOMREC_ON_MISS")]

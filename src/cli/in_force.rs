@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::args::{RecordArgs, ReplayArgs, ServeArgs};
 use super::set_aside::PARAMETER;
 use super::terminal;
-use crate::replay::{FaultyTake, Matcher, Repeat, SourceTerms};
+use crate::replay::{FaultyTake, Matcher, Repeat, Script, SourceTerms};
 
 /// The prefixes of a rule that leaves a header out of identity, and of one that adds it.
 const WITHOUT: &str = "header ";
@@ -40,6 +40,8 @@ pub struct InForce {
     unchecked: usize,
     /// How many entries may answer calls that have only their messages in common.
     by_messages: usize,
+    /// What is said of the script, in parts.
+    script: Vec<String>,
     /// What `--strict` set aside.
     set_aside: Vec<String>,
 }
@@ -53,6 +55,25 @@ impl InForce {
             set_aside: Self::set_aside(args, matcher),
             ..Self::of_serve(&args.serve, said, matcher)
         }
+    }
+
+    /// Returns the same, with a script that answers what the recordings do not.
+    #[must_use]
+    pub fn with_script(mut self, script: Option<&Script>) -> Self {
+        let Some(script) = script.filter(|script| script.rule_count() > 0 || self.strict) else {
+            return self;
+        };
+        let (rules, calls) = (script.rule_count(), script.len());
+        self.script.push(format!("a script written by hand: {rules} rules, {calls} calls"));
+        let faulty = script.faulty_rules().map(|(name, declared)| format!("{name} ({declared})"));
+        let faulty: Vec<String> = faulty.collect();
+        if !faulty.is_empty() {
+            self.script.push(format!("faults of rules: {}", listed(&faulty)));
+        }
+        if !script.notes().is_empty() {
+            self.script.push(format!("not played: {}", listed(script.notes())));
+        }
+        self
     }
 
     /// Returns what is in force when `matcher` answers calls of a recording run.
@@ -98,6 +119,7 @@ impl InForce {
             faulty: matcher.faulty().take(FAULTS_LISTED).map(named_fault).collect(),
             unchecked: matcher.unchecked().count(),
             by_messages: matcher.known_by_messages(),
+            script: Vec::new(),
             set_aside: Vec::new(),
             rules,
         }
@@ -158,6 +180,7 @@ impl InForce {
                 self.by_messages
             ));
         }
+        parts.extend(self.script.iter().cloned());
         if !self.set_aside.is_empty() {
             parts.push(format!("set aside by --strict: {}", self.set_aside.join(", ")));
         }
@@ -194,6 +217,7 @@ impl InForce {
             },
             "unchecked": { "entries": self.unchecked, "calls": unchecked_calls },
             "by_messages": { "entries": self.by_messages, "calls": by_messages },
+            "script": self.script,
             "set_aside": self.set_aside,
         })
     }
@@ -206,6 +230,12 @@ fn named(what: &str, rules: &[&(String, String)]) -> Option<String> {
         shown.map(|(rule, from)| format!("{} ({from})", rule.trim_start_matches('+'))).collect();
     let more = more(rules.len(), NAMED);
     (!rules.is_empty()).then(|| format!("{what}: {}{more}", shown.join(", ")))
+}
+
+/// Lists the first of these.
+fn listed(words: &[String]) -> String {
+    let shown = words.iter().take(FAULTS_NAMED).cloned().collect::<Vec<_>>();
+    format!("{}{}", shown.join("; "), more(words.len(), FAULTS_NAMED))
 }
 
 /// Returns how many of `count` were not named, as text.

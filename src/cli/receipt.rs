@@ -97,7 +97,7 @@ pub struct Receipt {
 }
 
 /// The receipt's part about a script.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct ScriptReceipt {
     /// Calls that the script answered.
     pub calls: u64,
@@ -111,11 +111,21 @@ pub struct ScriptReceipt {
     pub drained: u64,
     /// Streams of the script whose client left before the end.
     pub client_left: u64,
+    /// The number of its rules.
+    pub rules: usize,
+    /// The names of the rules that answered no call.
+    pub unused_rules: Vec<String>,
+    /// What of the file is not played.
+    pub not_played: Vec<String>,
 }
 
 impl ScriptReceipt {
-    fn to_json(self) -> Value {
+    fn to_json(&self) -> Value {
         json!({
+            "written_by_hand": true,
+            "rules": self.rules,
+            "unused_rules": self.unused_rules,
+            "not_played": self.not_played,
             "calls": self.calls,
             "unanswered": self.unanswered,
             "left": self.left,
@@ -124,12 +134,17 @@ impl ScriptReceipt {
     }
 
     /// Returns the parts of the line for people.
-    fn text(self) -> Vec<String> {
-        let mut parts = vec![format!("{} scripted", self.calls)];
+    fn text(&self) -> Vec<String> {
+        let mut parts = vec![format!("{} scripted (written by hand)", self.calls)];
         if self.unanswered > 0 {
             parts.push(format!("{} unscripted", self.unanswered));
         }
-        parts.push(format!("{} of {} script calls left", self.left, self.of));
+        if self.of > 0 || self.rules == 0 {
+            parts.push(format!("{} of {} script calls left", self.left, self.of));
+        }
+        if self.rules > 0 {
+            parts.push(format!("{} of {} rules unused", self.unused_rules.len(), self.rules));
+        }
         if self.drained + self.client_left > 0 {
             parts.push(format!(
                 "script streams: {} drained, {} left by the client",
@@ -277,7 +292,7 @@ impl Receipt {
             "in_force": self.in_force.as_ref().map(|it| it.to_json(self.unchecked_calls, self.by_messages)),
             "unused": self.unused.as_ref().map_or(0, |unused| unused.count),
             "unused_entries": self.unused.as_ref().map_or(&[][..], |unused| &unused.named),
-            "script": self.script.map(ScriptReceipt::to_json),
+            "script": self.script.as_ref().map(ScriptReceipt::to_json),
             "faulted": self.faulted,
             "faults": self.faults.as_ref().map(FaultReceipt::to_json),
             "recovery": self.recovery.as_ref().map(ScoredFaults::to_json),
@@ -349,7 +364,7 @@ impl Receipt {
             let calls = self.by_messages;
             parts.push(format!("{calls} answered by their messages alone (AgentLoom 0.4.0)"));
         }
-        parts.extend(self.script.into_iter().flat_map(ScriptReceipt::text));
+        parts.extend(self.script.iter().flat_map(ScriptReceipt::text));
         parts.push(format!("upstream connections: {}", self.upstream_connections));
         if more.input_tokens + more.output_tokens > 0 {
             let verb = if self.recorded > 0 { "spent" } else { "saved" };

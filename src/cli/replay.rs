@@ -26,7 +26,7 @@ const LONGEST_WAIT_MS: f64 = 86_400_000.0;
 /// minutes.
 const SLOWEST: f64 = 0.001;
 
-/// How many unused takes a complaint names.
+/// How many unused takes, or rules, a complaint names.
 const NAMED: usize = 5;
 
 /// Runs the command.
@@ -45,11 +45,12 @@ pub async fn run(args: ReplayArgs) -> Result<u8, CommandFailure> {
         )));
     }
     check_latency(&args)?;
+    script::refuse_beside_strict(&args)?;
     let mut ground = RunContext::read(&args.serve, &args.recordings)?;
     let script = args.script.as_deref().map(|path| script::read(path, &args.serve)).transpose()?;
     let (plan, budget) = (fault::plan(&args.serve)?, fault::budget(&args.serve.trouble)?);
     let (matcher, expired) = matcher(&args)?;
-    let in_force = InForce::of_replay(&args, &matcher);
+    let in_force = InForce::of_replay(&args, &matcher).with_script(script.as_ref());
     let recorded: BTreeSet<String> = matcher.upstreams().map(str::to_owned).collect();
     serve_setup::add_recorded(&mut ground.upstreams, &recorded);
     if args.serve.print_env {
@@ -197,24 +198,13 @@ fn receipt(args: &ReplayArgs, ran: &RunResult) -> Receipt {
         complain(format!("calls that reached no upstream: {}", receipt.unreachable));
     }
     if args.fail_unused && unused.count > 0 {
-        let named: Vec<&str> = unused.named.iter().take(NAMED).map(String::as_str).collect();
-        let more = if unused.count > NAMED { ", …" } else { "" };
-        let count = unused.count;
-        complain(format!(
-            "recorded takes that no call asked for: {count}: {}{more}",
-            named.join(", ")
-        ));
+        let (count, named) = (unused.count, named(&unused.named, unused.count));
+        complain(format!("recorded takes that no call asked for: {count}: {named}"));
     }
     receipt.script = script_receipt(ran);
+    receipt.complaints.extend(script_complaints(receipt.script.as_ref(), args.fail_unused));
     let script = receipt.script.as_ref();
     let (scripted, unscripted) = script.map_or((0, 0), |script| (script.calls, script.unanswered));
-    if unscripted > 0 {
-        receipt.complaints.push(format!("calls that the script has no answer for: {unscripted}"));
-    }
-    let left = script.map_or(0, |script| script.left);
-    if args.fail_unused && left > 0 {
-        receipt.complaints.push(format!("calls of the script that no call used: {left}"));
-    }
     let answered = receipt.served + receipt.defaulted + receipt.forwarded + scripted;
     receipt.calls = answered
         + receipt.faulted
@@ -236,6 +226,32 @@ fn receipt(args: &ReplayArgs, ran: &RunResult) -> Receipt {
     receipt
 }
 
+/// Returns what is wrong with the use of a script.
+fn script_complaints(script: Option<&ScriptReceipt>, fail_unused: bool) -> Vec<String> {
+    let Some(script) = script else { return Vec::new() };
+    let mut complaints = Vec::new();
+    if script.unanswered > 0 {
+        let count = script.unanswered;
+        complaints.push(format!("calls that the script has no answer for: {count}"));
+    }
+    if fail_unused && script.left > 0 {
+        complaints.push(format!("calls of the script that no call used: {}", script.left));
+    }
+    if fail_unused && !script.unused_rules.is_empty() {
+        let (count, unused) = (script.unused_rules.len(), &script.unused_rules);
+        let named = named(unused, count);
+        complaints.push(format!("rules of the script that no call used: {count}: {named}"));
+    }
+    complaints
+}
+
+/// Returns the first of `count` names.
+fn named(names: &[String], count: usize) -> String {
+    let more = if count > NAMED { ", …" } else { "" };
+    let named: Vec<&str> = names.iter().take(NAMED).map(String::as_str).collect();
+    format!("{}{more}", named.join(", "))
+}
+
 /// Returns the receipt's part about the script, if there was one.
 fn script_receipt(ran: &RunResult) -> Option<ScriptReceipt> {
     let script = ran.proxy.engine.replay()?.script()?;
@@ -247,5 +263,8 @@ fn script_receipt(ran: &RunResult) -> Option<ScriptReceipt> {
         of: script.len(),
         drained: RunCounters::read(&counters.streams_drained),
         client_left: RunCounters::read(&counters.streams_left),
+        rules: script.rule_count(),
+        unused_rules: script.unused_rules(),
+        not_played: script.notes().to_vec(),
     })
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::args::ServeArgs;
+use super::args::{ReplayArgs, ServeArgs};
 use super::exit::CommandFailure;
 use super::output_target;
 use crate::replay::{Script, ScriptNotation};
@@ -18,6 +18,21 @@ pub fn read(path: &Path, args: &ServeArgs) -> Result<Script, CommandFailure> {
     };
     let text = std::fs::read(path).map_err(|error| failed(&error))?;
     Script::parse(&text, notation(path)).map_err(|error| failed(&error))
+}
+
+/// Refuses a script that would answer beside recordings in a strict replay, unless that is allowed.
+///
+/// # Errors
+/// `--strict` with recordings and a script, without `--allow-script`.
+pub fn refuse_beside_strict(args: &ReplayArgs) -> Result<(), CommandFailure> {
+    if args.strict && args.script.is_some() && !args.recordings.is_empty() && !args.allow_script {
+        return Err(CommandFailure::usage(
+            "--strict, --recording and --script: a strict replay answers from recordings alone, and \
+             a script is written by hand; --allow-script lets it answer what the recordings do not"
+                .to_owned(),
+        ));
+    }
+    Ok(())
 }
 
 /// Refuses a journal, receipt or report that would overwrite a file that is read.

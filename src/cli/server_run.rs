@@ -92,9 +92,12 @@ impl RunEngines {
         self.engine.rules().next().cloned().unwrap_or_default()
     }
 
-    /// Whether a recording declares faults.
+    /// Whether a recording or a script declares faults.
     fn has_declared_fault(&self) -> bool {
-        self.engine.replay().is_some_and(|replay| replay.matcher().has_declared_fault())
+        let Some(replay) = self.engine.replay() else { return false };
+        let script = replay.script();
+        replay.matcher().has_declared_fault()
+            || script.is_some_and(|script| script.faulty_rules().next().is_some())
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use http::HeaderValue;
 
-use crate::replay::{MatchedBy, RecordingMismatchError};
+use crate::replay::{MatchedBy, RecordingMismatchError, ScriptTurn};
 
 /// What a call was answered with.
 #[derive(Clone, Debug)]
@@ -27,8 +27,8 @@ pub enum CallOutcome {
     },
     /// A script's answer.
     Scripted {
-        /// The number of the call in the script, from 1; `None` for a scripted temporary failure.
-        call: Option<usize>,
+        /// What of the script answers; `None` for a scripted temporary failure.
+        turn: Option<ScriptTurn>,
     },
     /// An error: the script has no answer.
     Unscripted {

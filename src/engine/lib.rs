@@ -173,6 +173,16 @@ impl Engine {
         replay_call::deliver(call, found, arrived).await
     }
 
+    /// Looks for the rule of the script that answers a call which no take answers. The rule counts
+    /// the call, and the miss holds the claim to it.
+    pub fn claim_rule(&self, call: &IncomingCall, miss: &mut UnexplainedMiss) {
+        if let Self::Replay { replay, .. } = self
+            && let Some(script) = replay.script()
+        {
+            miss.rule = script.claim(call.storable());
+        }
+    }
+
     /// Answers a call that the recording does not answer.
     pub async fn answer_unrecorded(
         &self,

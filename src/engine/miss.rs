@@ -55,10 +55,11 @@ pub(super) async fn answer(
     on_miss: &MissPolicy,
     on_explained: &OnExplainedMiss,
     call: &IncomingCall,
-    miss: UnexplainedMiss,
+    mut miss: UnexplainedMiss,
 ) -> CallResult {
     let (observed, arrived) = (call.storable(), call.arrived.into());
-    if let Some(scripted) = replay.scripted(observed, call.error_shape(), arrived) {
+    let rule = std::mem::take(&mut miss.rule);
+    if let Some(scripted) = replay.scripted(observed, call.error_shape(), arrived, rule) {
         return match scripted {
             Ok(answer) => scripted_answer(answer),
             Err(why) => unscripted(call, &why),
@@ -86,11 +87,11 @@ pub(super) async fn answer(
 }
 
 fn scripted_answer(answer: ScriptAnswer) -> CallResult {
-    let ScriptAnswer { response, call, streamed } = answer;
+    let ScriptAnswer { response, turn, streamed } = answer;
     let due = response.body().first_due();
     let response: Response<AnswerBody> = response.map(AnswerBody::Replay);
     let origin = Some(AnswerOrigin::Script { streamed });
-    CallResult { origin, due, ..CallResult::new(response, CallOutcome::Scripted { call }) }
+    CallResult { origin, due, ..CallResult::new(response, CallOutcome::Scripted { turn }) }
 }
 
 /// Returns the error for a call that the script has no answer for.

@@ -131,6 +131,8 @@ mod score;
 #[cfg(test)]
 mod script;
 #[cfg(test)]
+mod script_rules;
+#[cfg(test)]
 mod second_spelling;
 #[cfg(test)]
 mod secrets;

@@ -79,8 +79,8 @@ fn the_documents_example_answers_as_it_says_it_does() {
     let empty = server.call(&message("anything")).expect(200).json();
     assert_eq!((&empty["type"], &empty["stop_reason"]), (&json!("message"), &json!("end_turn")));
     server.stop().expect(0).says(&["3 scripted", "0 of 3 script calls left", "1 drained"]);
-    let script = json!({"calls": 3, "unanswered": 0, "left": 0,
-        "streams": {"drained": 1, "left": 0}});
+    let script = json!({"written_by_hand": true, "calls": 3, "unanswered": 0, "left": 0,
+        "rules": 0, "unused_rules": [], "not_played": [], "streams": {"drained": 1, "left": 0}});
     assert_eq!(scripted.receipt()["script"], script);
 }
 

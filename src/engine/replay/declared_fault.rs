@@ -56,6 +56,20 @@ impl DeclaredFault {
         self.rule.as_ref()
     }
 
+    /// Returns what a rule of a script declares; `None` if it declares nothing. `answered` says
+    /// whether the rule has an answer, too.
+    pub(super) fn of_rule(
+        fault: Option<Fault>,
+        answered: bool,
+        rates: Option<ChaosRates>,
+    ) -> Option<Self> {
+        let rates = rates.filter(|rates| !rates.is_empty());
+        let declared = fault.is_some() || rates.is_some();
+        let alone = fault.is_some() && !answered;
+        let rule = fault.map(|fault| EntryFaultRule { fault, times: None, attempt: Vec::new() });
+        declared.then_some(Self { rule, alone, rates })
+    }
+
     /// Returns the types of what is declared.
     pub fn words(&self) -> String {
         let fault = self.rule.as_ref().map(|rule| rule.fault.name());

@@ -19,7 +19,7 @@ use super::mode::RequestedMode;
 use super::plain_answer;
 use super::ready_response::{MATCHED_BY, ReadyResponse};
 use super::reason::MissReason;
-use super::script::{NoScriptedResponse, Script};
+use super::script::{NoScriptedResponse, RuleLookup, Script, ScriptTurn};
 use super::take::TakeDelivery;
 use crate::blocking;
 use loomrec_provider::{Answer, Provider, TokenUsage};
@@ -67,8 +67,8 @@ pub struct ReplayAnswer {
 pub struct ScriptAnswer {
     /// The response, ready to be sent.
     pub response: Response<ReplayBody>,
-    /// The number of the call in the script, from 1; `None` for a scripted temporary failure.
-    pub call: Option<usize>,
+    /// What of the script answers; `None` for a scripted temporary failure.
+    pub turn: Option<ScriptTurn>,
     /// Whether it is a stream.
     pub streamed: bool,
 }
@@ -151,7 +151,12 @@ impl ReplayEngine {
     /// # Errors
     /// An [`UnexplainedMiss`] if there is none.
     pub fn find(&self, observed: &NormalizedRequest) -> Result<TakeMatch<'_>, UnexplainedMiss> {
-        self.matcher.find(observed).map_err(|reason| UnexplainedMiss { reason, refused: None })
+        let rule = RuleLookup::Pending;
+        self.matcher.find(observed).map_err(|reason| UnexplainedMiss {
+            reason,
+            refused: None,
+            rule,
+        })
     }
 
     /// Returns the answer of a take to `observed`, due from `arrived` on. Waits while there is no
@@ -183,7 +188,8 @@ impl ReplayEngine {
                 hit.take.mark_too_large();
             }
             let refused = Some((hit.index, why.to_string()));
-            return Err(UnexplainedMiss { reason: MissReason::OtherForm, refused });
+            let (reason, rule) = (MissReason::OtherForm, RuleLookup::Pending);
+            return Err(UnexplainedMiss { reason, refused, rule });
         };
         Ok(self.paced(hit, ready, arrived))
     }
@@ -225,7 +231,8 @@ impl ReplayEngine {
     }
 
     /// Returns the script's answer to `observed`, due from `arrived` on; `None` if there is no
-    /// script. `shape` is the shape of the client's errors.
+    /// script. `shape` is the shape of the client's errors, `rule` what is known of the rule that
+    /// answers.
     ///
     /// # Errors
     /// The reason why the script has no answer.
@@ -234,19 +241,21 @@ impl ReplayEngine {
         observed: &NormalizedRequest,
         shape: Provider,
         arrived: Instant,
+        rule: RuleLookup,
     ) -> Option<Result<ScriptAnswer, NoScriptedResponse>> {
-        let scripted = match self.script.as_ref()?.answer(observed, shape) {
+        let scripted = match self.script.as_ref()?.answer(observed, shape, rule) {
             Ok(scripted) => scripted,
             Err(why) => return Some(Err(why)),
         };
-        let (call, streamed) = (scripted.call, scripted.rendered.streamed);
-        let label = call.map(|call| format!("script#{call}"));
-        let label = label.and_then(|label| HeaderValue::from_str(&label).ok());
+        let (turn, streamed) = (scripted.turn, scripted.rendered.streamed);
+        let label = turn.as_ref().map(ScriptTurn::label);
+        let label = label.and_then(|label| HeaderValue::from_bytes(label.as_bytes()).ok());
         let answer = Arc::new(ReadyResponse::of(scripted.rendered.delivery, label.as_ref()));
-        let schedule = self.latency.scripted(answer.times(), call.unwrap_or(0));
+        let number = turn.as_ref().map_or(0, ScriptTurn::number);
+        let schedule = self.latency.scripted(answer.times(), number);
         let mut response = respond(answer, schedule, arrived);
         response.headers_mut().insert(MATCHED_BY, HeaderValue::from_static("script"));
-        Some(Ok(ScriptAnswer { response, call, streamed }))
+        Some(Ok(ScriptAnswer { response, turn, streamed }))
     }
 
     /// Waits for the turn to explain a miss. The turn ends when the returned permit is dropped.

@@ -4,6 +4,7 @@ use super::matcher::{Matcher, TakeMatch};
 use super::mismatch::{NearestCall, RecordingMismatchError};
 use super::nearest_call;
 use super::reason::MissReason;
+use super::script::{RuleClaim, RuleLookup};
 use super::take_answer::NO_ANSWER;
 use loomrec_recording::normalized_request::NormalizedRequest;
 
@@ -14,18 +15,28 @@ pub struct UnexplainedMiss {
     pub reason: MissReason,
     /// The take that was found but cannot be sent in the form asked for, and why.
     pub(super) refused: Option<(usize, String)>,
+    /// What is known of the rule of the script that answers the call instead.
+    pub(crate) rule: RuleLookup,
 }
 
 impl UnexplainedMiss {
     /// Returns the miss of a call whose take holds a fault and no answer.
     pub fn without_answer(take: &TakeMatch<'_>) -> Self {
         let refused = Some((take.index(), NO_ANSWER.to_owned()));
-        Self { reason: MissReason::OtherForm, refused }
+        Self { reason: MissReason::OtherForm, refused, rule: RuleLookup::Pending }
     }
 
     /// Returns the miss of a call that no recorded call is like.
     pub fn unknown() -> Self {
-        Self { reason: MissReason::Unknown, refused: None }
+        Self { reason: MissReason::Unknown, refused: None, rule: RuleLookup::Pending }
+    }
+
+    /// Returns the claim to the rule of the script that answers the call.
+    pub fn rule(&self) -> Option<&RuleClaim> {
+        match &self.rule {
+            RuleLookup::Claimed(claim) => Some(claim),
+            RuleLookup::Pending | RuleLookup::Unanswered => None,
+        }
     }
 }
 

@@ -83,7 +83,7 @@ fn the_nearest_of_many_calls_is_found_wherever_it_stands() {
         let call = observed(&words(at).replacen("w", "changed", 1));
         let reason = matcher.find(&call).unwrap_err();
         assert_eq!(reason, MissReason::Unknown);
-        let miss = UnexplainedMiss { reason, refused: None };
+        let miss = UnexplainedMiss { reason, refused: None, rule: Default::default() };
         let error = RecordingMismatchError::explain(&matcher, &miss, &call);
         let nearest = error.nearest.unwrap();
         assert_eq!(nearest.name, format!("call {at}"));

@@ -60,5 +60,7 @@ pub use missed::MissedRequests;
 pub use pool::Repeat;
 pub use ready_response::ENTRY;
 pub use reason::MissReason;
-pub use script::{NoScriptedResponse, Script, ScriptError, ScriptNotation};
+pub use script::{
+    NoScriptedResponse, RuleClaim, RuleLookup, Script, ScriptError, ScriptNotation, ScriptTurn,
+};
 pub use take::ReplayTake;

@@ -1,14 +1,21 @@
-//! Scripts: answers that are given call by call, whatever the request is.
+//! Scripts: answers that are given call by call, or by rules.
 //!
-//! A script is a list of calls, each a list of entries. [`Script::parse`] reads one, and rejects
-//! what it does not know. Each session walks through the calls with its own cursor, which moves on
+//! A script is a list of calls, each a list of entries, or a list of rules, or both; the rules are
+//! tried first. [`Script::parse`] reads one, and rejects what it does not know. Each session walks through the calls with its own cursor, which moves on
 //! at every call before the entries are looked at. The answer takes the shape that the client's API
 //! needs.
 
+mod aimock_fixture;
 mod entry;
 mod notation;
 mod read;
 mod render;
+mod rule;
+mod rule_answer;
+mod rule_condition;
+mod rule_reader;
+mod rule_report;
+mod turn;
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -16,17 +23,24 @@ use std::sync::{Mutex, PoisonError};
 pub use notation::{ScriptError, ScriptNotation};
 pub use read::value;
 pub(super) use render::RenderedResponse;
+pub use rule::{RuleClaim, RuleLookup};
+pub use turn::{NoScriptedResponse, ScriptTurn};
 
+use aimock_fixture::FixtureRules;
 use entry::{RetryPhase, ScriptEntry};
 use loomrec_provider::Provider;
 use loomrec_recording::normalized_request::NormalizedRequest;
 use read::ScriptParts;
+use rule::ScriptRules;
 
 /// A script, and how far each session has come in it.
 #[derive(Debug)]
 pub struct Script {
     calls: Vec<Vec<ScriptEntry>>,
     retry: Option<RetryPhase>,
+    rules: ScriptRules,
+    /// What of the text is not played.
+    notes: Vec<String>,
     progress: Mutex<Progress>,
 }
 
@@ -68,34 +82,12 @@ enum Turn {
     Over,
 }
 
-/// The reason why a script has no answer for a call.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NoScriptedResponse {
-    /// All calls of the script are used up.
-    #[error(
-        "no scripted response: the script has {calls} calls and this is one more; \
-         add a call to it"
-    )]
-    UsedUp {
-        /// How many calls it has.
-        calls: usize,
-    },
-    /// The scripted call cannot answer this request.
-    #[error("no scripted response: call {call} of the script cannot answer this: {why}")]
-    Unfit {
-        /// The number of the scripted call, from 1.
-        call: usize,
-        /// The reason.
-        why: String,
-    },
-}
-
 /// An answer of a script.
 #[derive(Debug)]
 pub(super) struct ScriptedResponse {
     pub(super) rendered: RenderedResponse,
-    /// The number of the scripted call, from 1; `None` for a temporary failure.
-    pub(super) call: Option<usize>,
+    /// What of the script answers; `None` for a temporary failure.
+    pub(super) turn: Option<ScriptTurn>,
 }
 
 impl Script {
@@ -105,8 +97,13 @@ impl Script {
     /// The text is not a script. The error says which call and entry is wrong, and what was
     /// expected.
     pub fn parse(text: &[u8], notation: ScriptNotation) -> Result<Self, ScriptError> {
-        let ScriptParts { calls, retry } = read::script(text, notation)?;
-        Ok(Self { calls, retry, progress: Mutex::default() })
+        let ScriptParts { calls, retry, rules, fixtures } = read::script(text, notation)?;
+        let FixtureRules { rules, notes } = match fixtures {
+            Some(file) => aimock_fixture::read(&file)?,
+            None => FixtureRules { rules: rule_reader::rules(&rules)?, notes: Vec::new() },
+        };
+        let rules = ScriptRules::new(rules);
+        Ok(Self { calls, retry, rules, notes, progress: Mutex::default() })
     }
 
     /// Returns the number of its calls.
@@ -126,6 +123,7 @@ impl Script {
 
     /// Starts over, for one session or for all.
     pub fn reset(&self, session: Option<&str>) {
+        self.rules.reset(session);
         self.with(|progress| match session {
             None => {
                 progress.unnamed = Cursor::default();
@@ -135,28 +133,61 @@ impl Script {
         });
     }
 
-    /// Returns the answer to `observed`. `shape` is the shape of its errors.
+    /// Returns the answer to `observed`: of the rule that `rule` names, or that is found now, else
+    /// of the next call. `shape` is the shape of its errors.
     ///
     /// # Errors
-    /// The script is used up, or the scripted call cannot answer this request. The call is used up
-    /// all the same.
+    /// The script is used up, no rule holds, or the scripted call or the rule cannot answer this
+    /// request. The call is used up all the same.
     pub(super) fn answer(
         &self,
         observed: &NormalizedRequest,
         shape: Provider,
+        rule: RuleLookup,
     ) -> Result<ScriptedResponse, NoScriptedResponse> {
+        let rule = match rule {
+            RuleLookup::Pending => self.claim(observed),
+            known => known,
+        };
+        if let RuleLookup::Claimed(claim) = rule {
+            return self.answer_by_rule(claim, observed, shape);
+        }
         let index = match (self.turn(observed.session.as_deref()), &self.retry) {
             (Turn::Later, Some(retry)) => {
                 let rendered = RenderedResponse::failure(&retry.failure, observed, shape);
-                return Ok(ScriptedResponse { rendered, call: None });
+                return Ok(ScriptedResponse { rendered, turn: None });
             }
             (Turn::Call(index), _) => index,
-            _ => return Err(NoScriptedResponse::UsedUp { calls: self.calls.len() }),
+            _ if self.rules.len() == 0 => {
+                return Err(NoScriptedResponse::UsedUp { calls: self.calls.len() });
+            }
+            _ => {
+                let (rules, why) = (self.rules.len(), self.rules.describe_miss(observed));
+                return Err(NoScriptedResponse::NoRule { rules, why });
+            }
         };
         let call = index + 1;
-        match RenderedResponse::of(&self.calls[index], observed, shape, &format!("script#{call}")) {
-            Ok(rendered) => Ok(ScriptedResponse { rendered, call: Some(call) }),
+        let seed = format!("script#{call}");
+        match RenderedResponse::of(&self.calls[index], None, observed, shape, &seed) {
+            Ok(rendered) => Ok(ScriptedResponse { rendered, turn: Some(ScriptTurn::Call(call)) }),
             Err(why) => Err(NoScriptedResponse::Unfit { call, why }),
+        }
+    }
+
+    /// Returns the answer of a rule to `observed`.
+    fn answer_by_rule(
+        &self,
+        claim: RuleClaim,
+        observed: &NormalizedRequest,
+        shape: Provider,
+    ) -> Result<ScriptedResponse, NoScriptedResponse> {
+        let seed = format!("{} {}", claim.label(), claim.nth);
+        let gone = || Err("it is not in the script".to_owned());
+        let rendered = self.rules.get(&claim);
+        let rendered = rendered.map_or_else(gone, |rule| rule.render(observed, shape, &seed));
+        match rendered {
+            Ok(rendered) => Ok(ScriptedResponse { rendered, turn: Some(ScriptTurn::Rule(claim)) }),
+            Err(why) => Err(NoScriptedResponse::UnfitRule { rule: claim.name().to_owned(), why }),
         }
     }
 
@@ -180,9 +211,16 @@ impl Script {
         })
     }
 
-    /// Gives back call number `call`, from 1, of a session, because it was not answered after all.
-    /// It is the next call again, unless the session has gone on since.
-    pub fn release(&self, session: Option<&str>, call: usize) {
+    /// Gives back what answers a call of a session, because it was not answered after all. A call
+    /// of the list is the next one again, unless the session has gone on since.
+    pub fn release(&self, session: Option<&str>, turn: &ScriptTurn) {
+        match turn {
+            ScriptTurn::Call(call) => self.release_call(session, *call),
+            ScriptTurn::Rule(claim) => self.rules.release(session, claim),
+        }
+    }
+
+    fn release_call(&self, session: Option<&str>, call: usize) {
         self.with(|progress| {
             if let Some(cursor) = progress.cursor(session).filter(|cursor| cursor.used == call) {
                 cursor.used -= 1;
@@ -196,7 +234,14 @@ impl Script {
     }
 
     /// Undoes [`Script::release`].
-    pub fn consume(&self, session: Option<&str>, call: usize) {
+    pub fn consume(&self, session: Option<&str>, turn: &ScriptTurn) {
+        match turn {
+            ScriptTurn::Call(call) => self.consume_call(session, *call),
+            ScriptTurn::Rule(claim) => self.rules.consume(session, claim),
+        }
+    }
+
+    fn consume_call(&self, session: Option<&str>, call: usize) {
         self.with(|progress| {
             if let Some(cursor) = progress.cursor(session).filter(|cursor| cursor.used + 1 == call)
             {

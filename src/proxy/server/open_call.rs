@@ -18,7 +18,7 @@ use super::{Proxy, UserNotice};
 use crate::telemetry::call_record::{CallRecord, SendEnd, TokenCounts};
 use crate::telemetry::span::parent::ParentSpan;
 use loomrec_engine::record::OnRecorded;
-use loomrec_engine::replay::RecordingMismatchError;
+use loomrec_engine::replay::{RecordingMismatchError, ScriptTurn};
 use loomrec_engine::upstream::AmbiguousFraming;
 use loomrec_engine::{AnswerBody, CallOutcome, CallResult, RequestSummary};
 use loomrec_recording::redact::CallCredentials;
@@ -115,10 +115,10 @@ impl OpenCall {
         }
     }
 
-    /// Returns the number of the script's call that answers this one, from 1.
-    pub(super) fn scripted_call(&self) -> Option<usize> {
-        match self.record.outcome {
-            CallOutcome::Scripted { call } => call,
+    /// Returns what of the script answers the call.
+    pub(super) fn script_turn(&self) -> Option<ScriptTurn> {
+        match &self.record.outcome {
+            CallOutcome::Scripted { turn } => turn.clone(),
             _ => None,
         }
     }

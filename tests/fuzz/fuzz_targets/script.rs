@@ -30,7 +30,7 @@ fuzz_target!(|data: &[u8]| -> Corpus {
             return Corpus::Keep;
         }
     };
-    let calls = script.len();
+    let calls = script.len() + script.rule_count();
     let replayer = ReplayEngine::new(Matcher::default(), Latency::None).with_script(Some(script));
     for (path, body) in ASKED {
         replayer.reset(None);
@@ -53,7 +53,8 @@ fuzz_target!(|data: &[u8]| -> Corpus {
 
 fn answer(replayer: &ReplayEngine, observed: &NormalizedRequest) {
     let shape = observed.call.provider;
-    let answered = replayer.scripted(observed, shape, std::time::Instant::now().into());
+    let now = std::time::Instant::now().into();
+    let answered = replayer.scripted(observed, shape, now, Default::default());
     if let Some(Ok(scripted)) = answered {
         assert!((100..600).contains(&scripted.response.status().as_u16()));
     }

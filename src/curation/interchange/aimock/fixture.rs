@@ -9,7 +9,7 @@ use loomrec_provider::conversation;
 use loomrec_provider::{Answer, TokenUsage, ToolCall};
 
 /// The conditions under which a fixture answers. A field that is `None` is not checked.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct FixtureMatch {
     /// A substring of the user's last message.
     pub user: Option<String>,

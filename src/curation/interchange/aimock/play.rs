@@ -35,6 +35,23 @@ const RESPONSE: [&str; 11] = [
     "role",
 ];
 
+/// The conditions that are checked.
+const MATCH: [&str; 13] = [
+    "userMessage",
+    "systemMessage",
+    "inputText",
+    "toolCallId",
+    "toolResultContains",
+    "toolName",
+    "model",
+    "responseFormat",
+    "endpoint",
+    "sequenceIndex",
+    "turnIndex",
+    "hasToolResult",
+    "context",
+];
+
 /// The most fields that are named as not played.
 const NAMED: usize = 20;
 
@@ -172,11 +189,14 @@ pub(super) fn unplayed(fixture: &Map<String, Value>, response: &Map<String, Valu
     let short = |name: &str| name.chars().take(40).collect::<String>();
     let outer = fixture.iter().filter(|(name, _)| !FIXTURE.contains(&name.as_str()));
     let inner = response.iter().filter(|(name, _)| !RESPONSE.contains(&name.as_str()));
+    let rule = fixture.get("match").and_then(Value::as_object).into_iter().flatten();
+    let rule = rule.filter(|(name, _)| !MATCH.contains(&name.as_str()));
     let jitter = fixture.get("streamingProfile").and_then(|profile| profile.get("jitter"));
     let jitter = jitter.map(|value| ("streamingProfile.jitter".to_owned(), value));
     outer
         .map(|(name, value)| (short(name), value))
         .chain(inner.map(|(name, value)| (format!("response.{}", short(name)), value)))
+        .chain(rule.map(|(name, value)| (format!("match.{}", short(name)), value)))
         .chain(jitter)
         .filter(|(_, value)| !value.is_null())
         .map(|(name, _)| name)
@@ -228,13 +248,16 @@ mod tests {
 
     #[test]
     fn fields_that_change_nothing_are_named() {
-        let fixture = json!({ "match": {}, "response": { "content": "", "reasoning": "r", "id": null },
+        let fixture = json!({ "match": { "predicate": "p" }, "response": { "content": "", "reasoning": "r", "id": null },
             "openRouterProcessing": true, "streamingProfile": { "jitter": 0.1 } });
         let response = fixture["response"].as_object().unwrap();
         let named = unplayed(fixture.as_object().unwrap(), response);
-        assert_eq!(
-            named,
-            ["openRouterProcessing", "response.reasoning", "streamingProfile.jitter"]
-        );
+        let all = [
+            "openRouterProcessing",
+            "response.reasoning",
+            "match.predicate",
+            "streamingProfile.jitter",
+        ];
+        assert_eq!(named, all);
     }
 }

@@ -102,12 +102,14 @@ impl<'a> Call<'a> {
 }
 
 impl RenderedResponse {
-    /// Returns the answer of a scripted call to `observed`. Ids are made from `seed`.
+    /// Returns the answer of a scripted call to `observed`. Ids are made from `seed`. The answer
+    /// names `model`, or else the one that was asked for.
     ///
     /// # Errors
     /// The reason why the scripted call cannot answer this request.
     pub(super) fn of(
         entries: &[ScriptEntry],
+        model: Option<&str>,
         observed: &NormalizedRequest,
         shape: Provider,
         seed: &str,
@@ -118,7 +120,8 @@ impl RenderedResponse {
         if let Some(failure) = call.failure.filter(|_| nothing_said || !streamed) {
             return Ok(Self::failed(failure, observed, shape, call.end));
         }
-        let format = response_format_of(observed);
+        let mut format = response_format_of(observed);
+        format.model = model.or(format.model);
         let chunks = match (streamed, call.is_raw()) {
             (true, false) => stream(&call, &format, seed)?,
             (false, false) => {

@@ -34,7 +34,7 @@ fn message(streamed: bool) -> NormalizedRequest {
 }
 
 fn answer(script: &Script, observed: &NormalizedRequest) -> ScriptedResponse {
-    script.answer(observed, observed.call.provider).unwrap()
+    script.answer(observed, observed.call.provider, RuleLookup::Pending).unwrap()
 }
 
 fn body(response: &ScriptedResponse) -> Vec<u8> {
@@ -183,20 +183,20 @@ fn raw_chunks_alone_are_all_of_the_answer() {
 fn the_cursor_moves_on_before_an_entry_is_looked_at_and_each_session_has_its_own() {
     let script = script(r#"[[{"text": "a"}], [{"text": "b"}]]"#);
     let listed = observed("/v1/models", &json!({}));
-    let why = script.answer(&listed, Provider::OPEN_AI).unwrap_err();
+    let why = script.answer(&listed, Provider::OPEN_AI, RuleLookup::Pending).unwrap_err();
     assert!(matches!(why, NoScriptedResponse::Unfit { call: 1, .. }), "{why}");
-    assert_eq!((script.left(), answer(&script, &chat(false)).call), (1, Some(2)));
-    let why = script.answer(&chat(false), Provider::OPEN_AI).unwrap_err();
+    assert_eq!((script.left(), answer(&script, &chat(false)).turn), (1, Some(ScriptTurn::Call(2))));
+    let why = script.answer(&chat(false), Provider::OPEN_AI, RuleLookup::Pending).unwrap_err();
     assert_eq!(why, NoScriptedResponse::UsedUp { calls: 2 });
     assert!(why.to_string().starts_with("no scripted response"), "{why}");
     let mut other = chat(false);
     other.session = Some("other".to_owned());
-    assert_eq!(answer(&script, &other).call, Some(1));
+    assert_eq!(answer(&script, &other).turn, Some(ScriptTurn::Call(1)));
     script.reset(Some("other"));
-    assert_eq!(answer(&script, &other).call, Some(1));
-    assert!(script.answer(&chat(false), Provider::OPEN_AI).is_err());
+    assert_eq!(answer(&script, &other).turn, Some(ScriptTurn::Call(1)));
+    assert!(script.answer(&chat(false), Provider::OPEN_AI, RuleLookup::Pending).is_err());
     script.reset(None);
-    assert_eq!(answer(&script, &chat(false)).call, Some(1));
+    assert_eq!(answer(&script, &chat(false)).turn, Some(ScriptTurn::Call(1)));
 }
 
 #[test]
@@ -204,10 +204,10 @@ fn calls_before_the_first_that_is_answered_fail_and_leave_the_cursor() {
     let script = script(r#"{"scripts": [[{"text": "at last"}]], "retry_until_call": 3}"#);
     for _ in 0..2 {
         let response = answer(&script, &chat(true));
-        assert_eq!((response.rendered.delivery.status.as_u16(), response.call), (503, None));
+        assert_eq!((response.rendered.delivery.status.as_u16(), response.turn), (503, None));
     }
-    assert_eq!(answer(&script, &chat(true)).call, Some(1));
-    assert!(script.answer(&chat(true), Provider::OPEN_AI).is_err());
+    assert_eq!(answer(&script, &chat(true)).turn, Some(ScriptTurn::Call(1)));
+    assert!(script.answer(&chat(true), Provider::OPEN_AI, RuleLookup::Pending).is_err());
     let text =
         r#"{"scripts": [], "retry_until_call": 2, "retry_error": {"status": 429, "message": "m"}}"#;
     let given = Script::parse(text.as_bytes(), ScriptNotation::Json).unwrap();

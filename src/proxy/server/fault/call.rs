@@ -13,19 +13,17 @@ use super::super::response_control::ResponseControl;
 use super::active_fault::{ActiveFault, ChaosAction};
 use super::apply::{apply_to_answer, looks_inside, mark_recovered};
 use super::declared::{FaultHeaders, REFUSED};
+use super::declarer::{AnswerDeclarer, Found, is_fault_alone};
 use super::no_response::AbandonedCall;
 use super::recovery_tracker;
 use super::settlement::{DelayedAnswer, FaultSettlement, TakeLease};
 use super::substitute::{replace_answer, substitute};
-use loomrec_engine::replay::{DeclaredFault, UnexplainedMiss};
+use loomrec_engine::replay::{DeclaredFault, ScriptTurn, UnexplainedMiss};
 use loomrec_engine::{AnswerBody, CallOutcome, FoundTake, IncomingCall, error_response};
 use loomrec_fault::{
     CallFacts, CallKey, ChaosRates, DecidedFault, EntryFault, Fault, FaultDeclarations,
     FaultSource, LazyBody,
 };
-
-/// The take that answers a call, or the miss if no take does.
-type Found<'a> = Result<FoundTake<'a>, UnexplainedMiss>;
 
 /// Answers a call, with the fault that is decided for it.
 ///
@@ -62,14 +60,18 @@ pub(in crate::server) async fn answer(
         mark_recovered(proxy, &response, key, open);
         return Ok(response.map(ResponseBody::Answer));
     };
-    let chaos = chaos(proxy, &decided, &headers, found.as_ref().ok());
-    let is_alone = decided.source == FaultSource::Entry && is_fault_alone(found.as_ref().ok());
+    let declarer = AnswerDeclarer::of(proxy, &found);
+    let chaos = chaos(proxy, &decided, &headers, &declarer);
+    let is_alone = decided.source == FaultSource::Entry && declarer.is_fault_alone();
     let mut fault = ActiveFault::new(proxy, decided, key, caller.number);
     (fault.chaos, fault.is_alone) = (chaos, is_alone);
     open.record().fault = Some(Arc::clone(&fault.reported));
     match substitute(&fault.decided.fault, &call) {
         Some(substitute) => {
             fault.fired();
+            if let (Err(miss), false) = (&found, fault.is_alone) {
+                release_rule(proxy, &fault, miss);
+            }
             replace_answer(caller, control, &fault, &call, open, found.err(), substitute).await
         }
         None => Ok(change_answer(caller, control, fault, call, open, found).await),
@@ -140,13 +142,12 @@ fn chaos(
     proxy: &Proxy,
     decided: &DecidedFault,
     headers: &FaultHeaders,
-    found_take: Option<&FoundTake<'_>>,
+    declarer: &AnswerDeclarer<'_>,
 ) -> Option<ChaosAction> {
     if decided.source != FaultSource::Chaos {
         return None;
     }
-    let take = found_take.map(|found_take| found_take.matched().take);
-    let entry = take.and_then(|take| take.declared_fault()).and_then(DeclaredFault::rates);
+    let entry = declarer.declared.and_then(DeclaredFault::rates);
     let has_rate =
         |rates: Option<&ChaosRates>| rates.is_some_and(|rates| rates.has_rate(&decided.rule));
     let source = match (has_rate(headers.rates.as_ref()), has_rate(entry)) {
@@ -154,18 +155,20 @@ fn chaos(
         (false, true) => "entry",
         (false, false) => "plan",
     };
-    let front = match take {
-        Some(_) => "fixture",
-        None if proxy.engine.goes_upstream() => "proxy",
-        None => "internal",
+    let front = match declarer.answers {
+        true => "fixture",
+        false if proxy.engine.goes_upstream() => "proxy",
+        false => "internal",
     };
     Some(ChaosAction { source, front })
 }
 
-/// Whether the entry that was found has a fault in place of an answer.
-fn is_fault_alone(found_take: Option<&FoundTake<'_>>) -> bool {
-    let declared = found_take.and_then(|found_take| found_take.matched().take.declared_fault());
-    declared.is_some_and(DeclaredFault::is_alone)
+/// Gives back the claim to a rule of the script, whose answer a fault replaces.
+fn release_rule(proxy: &Proxy, fault: &ActiveFault, miss: &UnexplainedMiss) {
+    let script = proxy.engine.replay().and_then(|replay| replay.script());
+    if let (Some(script), Some(claim)) = (script, miss.rule()) {
+        script.release(fault.key().session(), &ScriptTurn::Rule(claim.clone()));
+    }
 }
 
 /// Refuses a call whose headers declare an invalid fault.
@@ -198,12 +201,13 @@ fn decide<'a>(
     let proxy = &*caller.proxy;
     let mut turn = proxy.faults.decider.turn(key);
     let mut found = proxy.engine.find(parsed);
+    if let Err(miss) = &mut found {
+        proxy.engine.claim_rule(call, miss);
+    }
     let take = found.as_ref().ok().map(|found_take| found_take.matched().take);
     let known_name = take.zip(proxy.engine.replay());
     let known_name = known_name.map(|(take, replay)| replay.matcher().name_of(take));
-    let name = known_name.as_ref().zip(take).map(|(name, take)| name.take_key(take.number()));
-    let name = name.unwrap_or_default();
-    let declared = take.and_then(|take| take.declared_fault());
+    let AnswerDeclarer { name, declared, .. } = AnswerDeclarer::of(proxy, &found);
     let of_entry = |declared: &'a DeclaredFault| {
         Some(EntryFault { name: &name, rule: declared.rule()?, alone: declared.is_alone() })
     };
@@ -268,7 +272,7 @@ async fn change_answer(
 ) -> Response<ResponseBody> {
     let proxy = &caller.proxy;
     let decided = fault.decided.clone();
-    if !fault.is_alone && is_fault_alone(found.as_ref().ok()) {
+    if !fault.is_alone && is_fault_alone(&found) {
         // The words of the entry are made up, for its own fault to break.
         found = found.and_then(|mut found_take| {
             found_take.release();
@@ -341,7 +345,7 @@ async fn answer_without_take(
     }
     let response = answer_unrecorded(proxy, call, miss, open).await;
     let is_good = response.status().as_u16() < 400;
-    let scripted = open.scripted_call();
+    let scripted = open.script_turn();
     let Some(settlement) = open.settlement() else { return response };
     let is_delayed = settlement.delayed.is_some();
     if let Some(scripted) = scripted {

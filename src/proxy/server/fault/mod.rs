@@ -12,6 +12,7 @@ mod body;
 mod buffer;
 mod call;
 mod declared;
+mod declarer;
 mod no_response;
 mod open_faults;
 mod recovery_tracker;

@@ -7,6 +7,7 @@
 use super::super::Proxy;
 use super::recovery_tracker;
 use loomrec_engine::FoundTake;
+use loomrec_engine::replay::ScriptTurn;
 use loomrec_fault::CallKey;
 
 /// What is to be settled when the answer of a call is over.
@@ -35,12 +36,12 @@ pub(super) struct TakeLease {
 }
 
 /// The source of an answer.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 enum LeasedAnswer {
     /// The index of a take in its matcher.
     Take(usize),
-    /// The number of a call of the script, from 1.
-    Scripted(usize),
+    /// A call or a rule of the script.
+    Scripted(ScriptTurn),
 }
 
 /// An answer that a fault delays.
@@ -116,10 +117,10 @@ impl FaultSettlement {
             return;
         }
         let (session, replay) = (self.key.session(), proxy.engine.replay());
-        match (lease.source, replay) {
-            (LeasedAnswer::Take(take), Some(replay)) => replay.consume(take, session),
-            (LeasedAnswer::Scripted(call), Some(replay)) => {
-                replay.script().into_iter().for_each(|script| script.consume(session, call));
+        match (&lease.source, replay) {
+            (LeasedAnswer::Take(take), Some(replay)) => replay.consume(*take, session),
+            (LeasedAnswer::Scripted(turn), Some(replay)) => {
+                replay.script().into_iter().for_each(|script| script.consume(session, turn));
             }
             (_, None) => {}
         }
@@ -150,12 +151,12 @@ impl TakeLease {
         Self { source, is_good, is_held }
     }
 
-    /// Creates the lease of a call of the script. If it is not kept, the call is given back at
-    /// once, and is the session's next one again.
+    /// Creates the lease of a call or a rule of the script. If it is not kept, it is given back at
+    /// once: the call is the session's next one again.
     pub(super) fn of_script(
         proxy: &Proxy,
         key: &CallKey,
-        scripted: usize,
+        scripted: ScriptTurn,
         is_good: bool,
         is_kept: bool,
     ) -> Self {
@@ -169,12 +170,12 @@ impl TakeLease {
 }
 
 impl LeasedAnswer {
-    fn release(self, proxy: &Proxy, session: Option<&str>) {
+    fn release(&self, proxy: &Proxy, session: Option<&str>) {
         let Some(replay) = proxy.engine.replay() else { return };
         match self {
-            Self::Take(take) => replay.release(take, session),
-            Self::Scripted(call) => {
-                replay.script().into_iter().for_each(|script| script.release(session, call));
+            Self::Take(take) => replay.release(*take, session),
+            Self::Scripted(turn) => {
+                replay.script().into_iter().for_each(|script| script.release(session, turn));
             }
         }
     }

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::call_record::CallRecord;
 use loomrec_engine::CallOutcome;
-use loomrec_engine::replay::RecordingMismatchError;
+use loomrec_engine::replay::{RecordingMismatchError, ScriptTurn};
 use loomrec_fault::CallFault;
 use loomrec_identity::printable;
 use loomrec_recording::timestamp::letters;
@@ -102,8 +102,14 @@ enum OutcomeDetail {
 fn detail(outcome: &CallOutcome) -> Option<OutcomeDetail> {
     Some(match outcome {
         CallOutcome::Served { .. } => OutcomeDetail::Entry,
-        CallOutcome::Scripted { call } => {
+        CallOutcome::Scripted { turn: Some(ScriptTurn::Rule(claim)) } => {
+            OutcomeDetail::Object(json!({ "script": { "rule": claim.name() } }))
+        }
+        CallOutcome::Scripted { turn: Some(ScriptTurn::Call(call)) } => {
             OutcomeDetail::Object(json!({ "script": { "call": call } }))
+        }
+        CallOutcome::Scripted { turn: None } => {
+            OutcomeDetail::Object(json!({ "script": { "call": null } }))
         }
         CallOutcome::Unscripted { message } => OutcomeDetail::Object(json!({ "error": message })),
         CallOutcome::Unreachable { message } | CallOutcome::Refused { kind: None, message } => {

@@ -45,7 +45,10 @@ fn what_is_not_known_is_null_and_what_is_more_stands_last() {
     assert!(written(&one)["more"].is_null());
     let refused = |kind| CallOutcome::Refused { kind, message: "no".to_owned() };
     for (outcome, more) in [
-        (CallOutcome::Scripted { call: Some(2) }, json!({ "script": { "call": 2 } })),
+        (
+            CallOutcome::Scripted { turn: Some(ScriptTurn::Call(2)) },
+            json!({ "script": { "call": 2 } }),
+        ),
         (CallOutcome::Unscripted { message: "no".to_owned() }, json!({ "error": "no" })),
         (refused(None), json!({ "message": "no" })),
         (refused(Some("BadTarget")), json!({ "error": "BadTarget", "message": "no" })),
