@@ -44,7 +44,7 @@ pub struct FaultArgs {
     #[arg(long, value_name = "RATE=FAULT", env = "LOOMREC_CHAOS", help_heading = "Faults")]
     pub chaos: Vec<String>,
 
-    /// Do not fail if a rule of the plan never applied to a call
+    /// Do not fail if a rule of the plan never applied to a call, or no fault tested the budget
     #[arg(
         long,
         env = "LOOMREC_ALLOW_UNFIRED",

@@ -97,7 +97,8 @@ Examples:
   loomrec score run.jsonl --recovery max_detection_ms=3000,max_recovery_ms=5000
   loomrec score run.jsonl --budget budget.json --junit recovery.xml")]
 pub struct ScoreArgs {
-    /// The journal of a run (--journal)
+    /// The journal of a run (--journal), or marks of your own: a JSON list, or a YAML file; `-` for
+    /// stdin
     pub journal: PathBuf,
     /// The limits for each fault: a JSON or YAML file with max_detection_ms, and optionally
     /// max_recovery_ms and require_clean_timeout
@@ -106,6 +107,9 @@ pub struct ScoreArgs {
     /// The budget on one line: max_detection_ms=3000,max_recovery_ms=5000,require_clean_timeout
     #[arg(long, value_name = "BUDGET", conflicts_with = "budget")]
     pub recovery: Option<String>,
+    /// Do not fail if no fault put the budget to the test
+    #[arg(long)]
+    pub allow_unfired: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,

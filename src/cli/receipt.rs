@@ -74,6 +74,8 @@ pub struct Receipt {
     pub(super) expired: Option<ExpiredTakes>,
     /// Whether a fault rule never applied, or a fault was not recovered from in time.
     pub failed_faults: bool,
+    /// How many complaints say that faults never happened. The program is not to blame for these.
+    pub untested: usize,
     /// Connections opened to upstreams.
     pub upstream_connections: u64,
     /// Tokens, cost, mismatches, models without a price.
@@ -208,6 +210,7 @@ impl Receipt {
             recovery: None,
             expired: None,
             failed_faults: false,
+            untested: 0,
             upstream_connections: 0,
             more: counters.more(),
             recordings: recordings.iter().map(hashed).collect(),
@@ -238,11 +241,13 @@ impl Receipt {
                 "fault rules that never applied (--allow-unfired permits that): {}",
                 unfired.join(", ")
             ));
+            self.untested += 1;
         }
         if let Some(budget) = budget {
-            let judged = fault::recovery(faults, budget);
+            let judged = fault::recovery(faults, budget).permitting_none(flags.allow_unfired);
             if !judged.passed() {
                 self.complaints.push(judged.complaint());
+                self.untested += usize::from(judged.is_untested());
             }
             self.recovery = Some(judged);
         }
@@ -257,11 +262,12 @@ impl Receipt {
         self.expired = expired;
     }
 
-    /// Returns `ok`, or the word for a failed run.
+    /// Returns `ok`, or the word for a failed run, or for one whose faults never happened.
     pub fn verdict(&self) -> &'static str {
         match (self.complaints.is_empty(), self.cmd_exit) {
             (true, None | Some(0)) => "ok",
             (true, Some(_)) => "command failed",
+            (false, None | Some(0)) if self.complaints.len() == self.untested => "not tested",
             (false, _) => "failed",
         }
     }

@@ -1,8 +1,9 @@
-//! The `loomrec score` command: how well the program recovered from the faults in a journal, and
-//! whether that is within a budget.
+//! The `loomrec score` command: how well the program recovered from the faults in a journal, or in
+//! marks of one's own, and whether that is within a budget.
 
 pub(super) mod journal;
 mod junit;
+mod marks;
 mod scored_faults;
 
 use std::fmt::Display;
@@ -18,7 +19,9 @@ use super::{script, terminal};
 use crate::recovery::RecoveryBudget;
 use crate::replay::script as scripts;
 
+use journal::Incident;
 pub(super) use junit::write_junit;
+use marks::ScoredInput;
 pub(super) use scored_faults::ScoredFaults;
 
 /// Runs the command. Returns 1 if the budget was missed.
@@ -40,12 +43,30 @@ pub(super) fn run(args: &ScoreArgs) -> Result<u8, CommandFailure> {
             )));
         }
     }
-    let reading = journal::read(&args.journal)?;
+    let incidents = incidents(&args.journal)?;
+    let judged = ScoredFaults::of(incidents, budget.as_ref()).permitting_none(args.allow_unfired);
+    if let Some(path) = &args.junit {
+        write_junit(&judged, path)?;
+    }
+    print(&match args.json {
+        true => terminal::json(&format!("{:#}\n", judged.to_json())).into_owned(),
+        false => judged.text(terminal::width()),
+    })?;
+    Ok(if judged.passed() { 0 } else { NO })
+}
+
+/// Reads the faults of a journal or of marks, and warns of what is left out.
+fn incidents(path: &Path) -> Result<Vec<Incident>, CommandFailure> {
+    let reading = match marks::read(path)? {
+        ScoredInput::Marks(incidents) => return Ok(incidents),
+        ScoredInput::Lines(reading) => reading,
+        ScoredInput::Journal => journal::read(path)?,
+    };
     let output = Output::new(LogFormat::Human, false, false);
     if reading.is_cut() {
         output.warning(&format!(
             "the last line of {} is cut off, and left out: the run did not end well",
-            args.journal.display()
+            path.display()
         ));
     }
     let found = reading.finish();
@@ -57,15 +78,7 @@ pub(super) fn run(args: &ScoreArgs) -> Result<u8, CommandFailure> {
         let faults = plural(found.unfired, "fault");
         output.info(&format!("{faults} left out: planned for a call, but did not happen"));
     }
-    let judged = ScoredFaults::of(found.incidents, budget.as_ref());
-    if let Some(path) = &args.junit {
-        write_junit(&judged, path)?;
-    }
-    print(&match args.json {
-        true => terminal::json(&format!("{:#}\n", judged.to_json())).into_owned(),
-        false => judged.text(terminal::width()),
-    })?;
-    Ok(if judged.passed() { 0 } else { NO })
+    Ok(found.incidents)
 }
 
 /// Reads `--recovery`.

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::support::Answer;
-use crate::support::loomrec::Finished;
+use crate::support::loomrec::{Finished, command, finish};
 use crate::support::shape::{chat, chat_answer};
 use crate::support::{Scene, Upstream};
 
@@ -155,6 +155,45 @@ fn budget_is_missed_when_no_fault_struck() {
     let ended = score(&scene, &[]).expect(0);
     assert_eq!(ended.stdout, "no fault struck\n");
     score(&scene, &["--recovery", BUDGET]).expect(1);
+    let permitted = score(&scene, &["--recovery", BUDGET, "--allow-unfired", "--json"]).expect(0);
+    assert_eq!(json_output(&permitted)["outcome"], "not_tested");
+}
+
+#[test]
+fn marks_of_ones_own_are_scored() {
+    let scene = scene("");
+    let marks = json!([
+        { "name": "dead", "started_ms": 0, "detected_ms": 9000, "recovered_ms": 9200,
+          "recovered_by": "fallback" },
+        { "name": "gone", "started_ms": 100, "detected_ms": 200 },
+    ]);
+    std::fs::write(scene.path("marks.json"), format!("\n {marks}")).unwrap();
+    let yaml = "- { name: dead, call_start_ms: 0, detected_ms: 9000, recovered_ms: 9200 }\n";
+    std::fs::write(scene.path("marks.yaml"), yaml).unwrap();
+    let json = scene.run(&["score", "marks.json", "--recovery", BUDGET, "--json"]);
+    let json = json_output(&json.expect(1));
+    assert_eq!(json["total"]["user_visible_hang_ms"], 9100.0, "{json:#}");
+    assert_eq!((&json["faults"][0]["type"], &json["total"]["missed"]), (&json!("dead"), &json!(2)));
+    assert_eq!(json["faults"][0]["recovered_by"], "fallback");
+    let loose = "max_detection_ms=3000,max_recovery_ms=10000";
+    scene.run(&["score", "marks.yaml", "--recovery", loose]).expect(0);
+    let strict = "max_detection_ms=3000,require_clean_timeout";
+    scene.run(&["score", "marks.yaml", "--recovery", strict]).expect(1);
+    std::fs::write(scene.path("marks.json"), r#"[{"started": 1}]"#).unwrap();
+    let ended = scene.run(&["score", "marks.json"]).expect(2);
+    assert!(ended.stderr.contains("marks.json: /0/started: unknown field"), "{}", ended.stderr);
+}
+
+#[test]
+fn journal_or_marks_may_come_on_stdin() {
+    let scored = |input: &str| {
+        let scene = Scene::new();
+        finish(&mut command(scene.dir(), &["score", "-", "--json"]), input.as_bytes())
+    };
+    assert_eq!(json_output(&scored(JOURNAL).expect(0))["total"]["faults"], 3);
+    assert_eq!(json_output(&scored(r#"[{"started_ms":1}]"#).expect(0))["total"]["faults"], 1);
+    let ended = scored("{\"a\":1}\n").expect(2);
+    assert!(ended.stderr.contains("-: line 1: this is not a line"), "{}", ended.stderr);
 }
 
 #[test]

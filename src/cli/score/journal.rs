@@ -9,8 +9,8 @@ use serde_json::{Map, Value, json};
 
 use crate::cli::exit::CommandFailure;
 use crate::cli::journal::parts::{Read, WholeJournal};
-use crate::recovery::FaultTimes;
 use crate::recovery::score::milliseconds;
+use crate::recovery::{FaultTimes, RecoveryMeans};
 
 /// One fault that happened.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,6 +35,8 @@ pub(in crate::cli) struct Incident {
     pub(in crate::cli) attempt: Option<u64>,
     /// How the program noticed the fault.
     pub(in crate::cli) by: Option<String>,
+    /// By what means the program recovered from it. `None` if that is not known.
+    pub(in crate::cli) means: Option<RecoveryMeans>,
     /// The times of the fault.
     pub(in crate::cli) marks: FaultTimes,
 }
@@ -76,6 +78,7 @@ impl Incident {
             ("attempt", json!(self.attempt)),
             ("fired_ms", json!(milliseconds(self.marks.start))),
             ("noticed_by", json!(self.by)),
+            ("recovered_by", json!(self.means.map(RecoveryMeans::as_str))),
         ];
         fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
     }
@@ -88,7 +91,7 @@ pub(in crate::cli) struct Reading {
     /// Times by fault. A mark may come before the line of the call it belongs to.
     fired: BTreeMap<u64, Duration>,
     noticed: BTreeMap<u64, Vec<(Duration, Option<String>)>>,
-    recovered: BTreeMap<u64, Vec<Duration>>,
+    recovered: BTreeMap<u64, Vec<(Duration, Option<RecoveryMeans>)>>,
     /// Faults that only delay, whose clients did not wait.
     given_up: BTreeSet<u64>,
     cut: bool,
@@ -118,7 +121,9 @@ impl Reading {
                 Ok(())
             }
             ("recovered", Some(fault)) => {
-                self.recovered.entry(number(fault)?).or_default().push(time(line, "at_ms")?);
+                let means = text(line, "by").and_then(|word| RecoveryMeans::from_word(&word));
+                let mark = (time(line, "at_ms")?, means);
+                self.recovered.entry(number(fault)?).or_default().push(mark);
                 Ok(())
             }
             ("given_up", Some(fault)) => {
@@ -146,6 +151,7 @@ impl Reading {
             call: count("call"),
             attempt: count("attempt"),
             by: None,
+            means: None,
             marks,
         };
         match self.faults.insert(id, incident) {
@@ -174,7 +180,9 @@ impl Reading {
             let noticed = noticed.into_iter().min_by_key(|(at, _)| (*at < start, *at));
             let (detected, by) = noticed.unzip();
             fault.by = by.flatten();
-            let recovered = recovered.into_iter().min_by_key(|at| (*at < start, *at));
+            let recovered = recovered.into_iter().min_by_key(|(at, _)| (*at < start, *at));
+            let (recovered, means) = recovered.unzip();
+            fault.means = means.flatten();
             // A client that gave up did not get the delayed answer, so the fault did more than
             // delay.
             let only_delays = fault.marks.only_delays && !given_up.contains(&id);

@@ -7,32 +7,48 @@ use crate::cli::amount::{self, plural};
 use crate::cli::table::{Table, TableColumn};
 use crate::cli::terminal;
 use crate::recovery::score::milliseconds;
-use crate::recovery::{self, FaultScore, RecoveryBudget, RecoveryVerdict};
+use crate::recovery::{
+    self, FaultScore, RecoveryBudget, RecoveryMeans, RecoveryOutcome, RecoveryVerdict,
+};
 
 /// Faults, with the score of each.
 #[derive(Debug)]
 pub(in crate::cli) struct ScoredFaults {
     incidents: Vec<Incident>,
     pub(super) verdict: RecoveryVerdict,
+    /// Whether a budget that no fault put to the test passes.
+    permits_none: bool,
 }
 
 impl ScoredFaults {
     /// Scores each fault against a budget.
     pub(in crate::cli) fn of(incidents: Vec<Incident>, budget: Option<&RecoveryBudget>) -> Self {
         let verdict = recovery::judge(incidents.iter().map(|incident| incident.marks), budget);
-        Self { incidents, verdict }
+        Self { incidents, verdict, permits_none: false }
     }
 
-    /// Whether the program kept within the budget.
+    /// Lets a budget pass that no fault put to the test, if `permitted`.
+    pub(in crate::cli) fn permitting_none(self, permitted: bool) -> Self {
+        Self { permits_none: permitted, ..self }
+    }
+
+    /// Whether no fault put the budget to the test.
+    pub(in crate::cli) fn is_untested(&self) -> bool {
+        self.verdict.outcome() == Some(RecoveryOutcome::NotTested)
+    }
+
+    /// Whether the program kept within the budget, or may do without a test of it.
     pub(in crate::cli) fn passed(&self) -> bool {
-        self.verdict.passed()
+        self.verdict.passed() || (self.permits_none && self.is_untested())
     }
 
     /// Returns the complaint about a missed budget.
     pub(in crate::cli) fn complaint(&self) -> String {
         let total = &self.verdict.total;
         match total.faults {
-            0 => "no fault happened, so --recovery was not put to the test".to_owned(),
+            0 => "no fault happened that needs a recovery, so the budget was not put to the test \
+                  (--allow-unfired permits that)"
+                .to_owned(),
             faults => {
                 let faults = plural(faults, "fault");
                 format!("the program did not recover in time from {} of {faults}", total.missed)
@@ -44,11 +60,16 @@ impl ScoredFaults {
     pub(in crate::cli) fn to_json(&self) -> Value {
         let faults: Vec<Value> =
             self.each().map(|(incident, score)| row(incident, score)).collect();
+        let mut total = self.verdict.total.to_json();
+        let by_means = self.by_means().into_iter();
+        total["recovered_by"] =
+            by_means.map(|(means, faults)| (means.as_str().to_owned(), json!(faults))).collect();
         json!({
             "passed": self.passed(),
+            "outcome": self.verdict.outcome().map(RecoveryOutcome::as_str),
             "budget": self.verdict.budget.map(|budget| budget.to_json()),
             "faults": faults,
-            "total": self.verdict.total.to_json(),
+            "total": total,
         })
     }
 
@@ -82,6 +103,7 @@ impl ScoredFaults {
             TableColumn::right("NOTICED"),
             TableColumn::left("BY").goes(3),
             TableColumn::right("RECOVERED"),
+            TableColumn::left("MEANS").goes(6),
             TableColumn::right("HANG").goes(5),
             TableColumn::left("CLEAN").goes(4),
             TableColumn::left("RESULT"),
@@ -113,10 +135,25 @@ impl ScoredFaults {
             counted.and_then(|report| report.time_to_detection).map_or_else(nothing, time),
             text(incident.by.as_deref().filter(|_| score.counts)),
             counted.and_then(|report| report.time_to_recovery).map_or_else(nothing, time),
+            self.means(incident, score).map_or_else(nothing, |means| words(means).to_owned()),
             score.hang.map_or_else(nothing, time),
             clean.unwrap_or("-").to_owned(),
             result.to_owned(),
         ]
+    }
+
+    /// Returns by what means the program recovered from a fault that counts.
+    fn means(&self, incident: &Incident, score: &FaultScore) -> Option<RecoveryMeans> {
+        incident.means.filter(|_| score.counts && score.report.recovered)
+    }
+
+    /// Returns how many faults that count were recovered from by each means.
+    fn by_means(&self) -> Vec<(RecoveryMeans, usize)> {
+        let count = |means| {
+            let scores = self.each().filter(|(one, score)| self.means(one, score) == Some(means));
+            (means, scores.count())
+        };
+        RecoveryMeans::ALL.into_iter().map(count).collect()
     }
 
     /// Returns the totals and the verdict.
@@ -127,11 +164,17 @@ impl ScoredFaults {
             Some(longest) => format!(" (at most {})", time(longest)),
             None => String::new(),
         };
+        let others = self.by_means().into_iter().filter(|(means, faults)| {
+            // The same call goes without saying.
+            *means != RecoveryMeans::SameCall && *faults > 0
+        });
+        let others: String =
+            others.map(|(means, faults)| format!(", {faults} by {}", words(means))).collect();
         let counted = match (total.faults, self.incidents.len() - total.faults) {
             (0, 0) => "no fault struck\n".to_owned(),
             (0, _) => "no fault struck that needs a recovery\n".to_owned(),
             (faults, _) => format!(
-                "{} · {} noticed{} · {} recovered from{} · {} of hang\n",
+                "{} · {} noticed{} · {} recovered from{}{others} · {} of hang\n",
                 plural(faults, "fault"),
                 total.detected,
                 longest(total.time_to_detection),
@@ -142,7 +185,7 @@ impl ScoredFaults {
         };
         let verdict = match (self.verdict.budget, total.faults, total.missed) {
             (None, ..) => String::new(),
-            (Some(_), 0, _) => "budget MISSED: no fault put it to the test\n".to_owned(),
+            (Some(_), 0, _) => "budget NOT TESTED: no fault put it to the test\n".to_owned(),
             (Some(_), _, 0) => "budget kept\n".to_owned(),
             (Some(_), faults, missed) => {
                 format!("budget MISSED by {missed} of {}:\n", plural(faults, "fault"))
@@ -165,6 +208,16 @@ fn row(incident: &Incident, score: &FaultScore) -> Value {
     let missed: Vec<String> = score.missed.iter().map(ToString::to_string).collect();
     row.insert("missed".to_owned(), missed.into());
     Value::Object(row)
+}
+
+/// Returns the words for the means of a recovery.
+fn words(means: RecoveryMeans) -> &'static str {
+    match means {
+        RecoveryMeans::SameCall => "same call",
+        RecoveryMeans::Fallback => "fallback",
+        RecoveryMeans::CleanError => "clean error",
+        RecoveryMeans::NextCall => "next call",
+    }
 }
 
 /// Returns which parts of the budget a fault missed, in words.

@@ -29,13 +29,13 @@ const BUDGET: &str = "max_detection_ms=3000,max_recovery_ms=5000,require_clean_t
 #[test]
 fn faults_are_listed_with_what_they_missed() {
     insta::assert_snapshot!(shown(&judged(SAMPLE, Some(BUDGET)), None), @r##"
-    NO  FAULT         RULE                SOURCE  CALL             NOTICED  BY     RECOVERED    HANG  CLEAN  RESULT
-     1  http_error    first answer fails  plan    answer            500 ms  again     512 ms  500 ms  yes    ok
-     2  hang          rule 2 (hang) <&>   plan    9f86d081884c #3   4.00 s  left      6.00 s  4.00 s  no     missed
-     3  stream_stall  -                   header  summarize              -  -              -  3.00 s  no     missed
-     4  slow          slow                chaos   plan                   -  -              -       -  -      only late
+    NO  FAULT         RULE                SOURCE  CALL             NOTICED  BY     RECOVERED  MEANS        HANG  CLEAN  RESULT
+     1  http_error    first answer fails  plan    answer            500 ms  again     512 ms  same call  500 ms  yes    ok
+     2  hang          rule 2 (hang) <&>   plan    9f86d081884c #3   4.00 s  left      6.00 s  fallback   4.00 s  no     missed
+     3  stream_stall  -                   header  summarize              -  -              -  -          3.00 s  no     missed
+     4  slow          slow                chaos   plan                   -  -              -  -               -  -      only late
 
-    3 faults · 2 noticed (at most 4.00 s) · 2 recovered from (at most 6.00 s) · 7.50 s of hang
+    3 faults · 2 noticed (at most 4.00 s) · 2 recovered from (at most 6.00 s), 1 by fallback · 7.50 s of hang
     budget MISSED by 2 of 3 faults:
       fault 2, hang, "rule 2 (hang) <&>", at 9f86d081884c #3: noticed after 4000 ms, more than 3000 ms; recovered after 6000.5 ms, more than 5000 ms
       fault 3, stream_stall, at summarize: never noticed; not recovered
@@ -45,14 +45,14 @@ fn faults_are_listed_with_what_they_missed() {
 #[test]
 fn faults_are_listed_without_a_verdict_when_there_is_no_budget() {
     insta::assert_snapshot!(shown(&judged(SAMPLE, None), Some(80)), @r##"
-    NO  FAULT         CALL             NOTICED  RECOVERED    HANG  CLEAN  RESULT
-     1  http_error    answer            500 ms     512 ms  500 ms  yes    -
-     2  hang          9f86d081884c #3   4.00 s     6.00 s  4.00 s  yes    -
-     3  stream_stall  summarize              -          -       -  no     -
-     4  slow          plan                   -          -       -  -      only late
-    no room for SOURCE, RULE, BY; a wider terminal or --json has it
+    NO  FAULT         CALL          NOTICED  RECOVERED  MEANS        HANG  RESULT
+     1  http_error    answer         500 ms     512 ms  same call  500 ms  -
+     2  hang          9f86d081884…   4.00 s     6.00 s  fallback   4.00 s  -
+     3  stream_stall  summarize           -          -  -               -  -
+     4  slow          plan                -          -  -               -  only late
+    no room for SOURCE, RULE, BY, CLEAN; a wider terminal or --json has it
 
-    3 faults · 2 noticed (at most 4.00 s) · 2 recovered from (at most 6.00 s) · 4.50 s of hang
+    3 faults · 2 noticed (at most 4.00 s) · 2 recovered from (at most 6.00 s), 1 by fallback · 4.50 s of hang
     "##);
 }
 
@@ -74,6 +74,7 @@ fn json_has_every_name_for_every_fault() {
       "attempt": 1,
       "fired_ms": 1000.0,
       "noticed_by": "left",
+      "recovered_by": "fallback",
       "only_delays": false,
       "time_to_detection_ms": 4000.0,
       "time_to_recovery_ms": 6000.5,
@@ -95,7 +96,13 @@ fn json_has_every_name_for_every_fault() {
       "time_to_detection_ms": 4000.0,
       "time_to_recovery_ms": 6000.5,
       "user_visible_hang_ms": 7500.0,
-      "missed": 2
+      "missed": 2,
+      "recovered_by": {
+        "same_call": 1,
+        "fallback": 1,
+        "clean_error": 0,
+        "next_call": 0
+      }
     }
     "##);
     let names = |fault: &Value| fault.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
@@ -127,10 +134,10 @@ fn junit_has_a_case_for_every_fault() {
     "##);
     insta::assert_snapshot!(junit::report(&judged("", Some(BUDGET))), @r##"
     <?xml version="1.0" encoding="UTF-8"?>
-    <testsuites name="loomrec" tests="1" failures="1" errors="0" skipped="0" time="0.000">
-      <testsuite name="recovery" tests="1" failures="1" errors="0" skipped="0" time="0.000">
+    <testsuites name="loomrec" tests="1" failures="0" errors="1" skipped="0" time="0.000">
+      <testsuite name="recovery" tests="1" failures="0" errors="1" skipped="0" time="0.000">
         <testcase classname="recovery" name="faults strike" time="0.000">
-          <failure message="no fault struck: nothing put the budget to the test"/>
+          <error message="no fault struck: nothing put the budget to the test"/>
         </testcase>
       </testsuite>
     </testsuites>
@@ -152,8 +159,15 @@ fn nothing_to_judge_is_said() {
     assert_eq!(shown(&judged("", None), None), "no fault struck\n");
     assert_eq!(
         shown(&judged("", Some(BUDGET)), None),
-        "no fault struck\nbudget MISSED: no fault put it to the test\n"
+        "no fault struck\nbudget NOT TESTED: no fault put it to the test\n"
     );
+    let permitted = judged("", Some(BUDGET)).permitting_none(true);
+    assert!(permitted.passed() && permitted.is_untested());
+    assert_eq!(permitted.to_json()["outcome"], "not_tested");
+    let report = junit::report(&permitted);
+    assert!(report.contains("errors=\"0\" skipped=\"1\""), "{report}");
+    // A budget that is missed stays missed.
+    assert!(!judged(SAMPLE, Some(BUDGET)).permitting_none(true).passed());
 }
 
 #[test]

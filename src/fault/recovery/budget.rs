@@ -24,8 +24,8 @@ pub struct RecoveryBudget {
     /// The longest time to notice the fault, inclusive. A later notice is a miss only if
     /// `require_clean_timeout` is set. A hang that nothing ended counts as this long.
     pub max_detection: Duration,
-    /// The longest time until the same call is answered well, inclusive. If `None`, the call
-    /// must still be answered well, with no time limit.
+    /// The longest time until the program has recovered, inclusive. If `None`, the program
+    /// must still recover, with no time limit.
     pub max_recovery: Option<Duration>,
     /// Whether the program must have noticed within `max_detection`.
     pub require_clean_timeout: bool,

@@ -5,10 +5,16 @@
 //! or not, give a report. All times are durations on one clock.
 
 pub mod budget;
+pub mod marks;
+pub mod means;
 pub mod score;
+pub mod work;
 
 pub use budget::RecoveryBudget;
+pub use marks::FaultMarks;
+pub use means::RecoveryMeans;
 pub use score::{
-    BudgetMiss, FaultObservation, FaultScore, FaultTimes, RecoveryReport, RecoveryVerdict,
-    ScoreTotal, judge,
+    BudgetMiss, FaultObservation, FaultScore, FaultTimes, RecoveryOutcome, RecoveryReport,
+    RecoveryVerdict, ScoreTotal, judge,
 };
+pub use work::{WorkFacts, WorkIdentity};

@@ -16,9 +16,9 @@ pub const DEFAULT_DETECTION_BUDGET: Duration = Duration::from_secs(600);
 pub struct FaultObservation {
     /// When the fault struck.
     pub start: Duration,
-    /// When the program noticed: it left, or repeated the call.
+    /// When the program noticed.
     pub detected: Option<Duration>,
-    /// When the same call was answered well.
+    /// When the program had recovered.
     pub recovered: Option<Duration>,
     /// The longest time to notice.
     pub timeout_budget: Duration,
@@ -29,12 +29,12 @@ pub struct FaultObservation {
 pub struct RecoveryReport {
     /// The time from the start until the program noticed.
     pub time_to_detection: Option<Duration>,
-    /// The time from the start until the call was answered well.
+    /// The time from the start until the program had recovered.
     pub time_to_recovery: Option<Duration>,
     /// How long a user sees nothing happen: until the earlier of the two times, or the whole budget
     /// if there is neither.
     pub user_visible_hang: Duration,
-    /// Whether the call was answered well.
+    /// Whether the program recovered.
     pub recovered: bool,
     /// Whether the program noticed within the budget, both ends included.
     pub clean_timeout: bool,
@@ -78,7 +78,7 @@ pub struct FaultTimes {
     pub start: Duration,
     /// When the program noticed.
     pub detected: Option<Duration>,
-    /// When the same call was answered well.
+    /// When the program had recovered.
     pub recovered: Option<Duration>,
     /// Whether the call got its true answer all the same, so that there is nothing to recover from.
     pub only_delays: bool,
@@ -91,7 +91,7 @@ pub enum BudgetMiss {
     Unnoticed,
     /// It took the first time to notice; the second is the limit, and a clean timeout is required.
     NoticedLate(Duration, Duration),
-    /// The call was not answered well.
+    /// The program did not recover.
     NotRecovered,
     /// It took the first time to recover; the second is the limit.
     RecoveredLate(Duration, Duration),
@@ -158,10 +158,42 @@ pub struct RecoveryVerdict {
     pub total: ScoreTotal,
 }
 
+/// What came of a budget.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecoveryOutcome {
+    /// Every fault that counts kept it.
+    Kept,
+    /// A fault missed it.
+    Missed,
+    /// No fault put it to the test.
+    NotTested,
+}
+
+impl RecoveryOutcome {
+    /// The word for receipts.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Kept => "kept",
+            Self::Missed => "missed",
+            Self::NotTested => "not_tested",
+        }
+    }
+}
+
 impl RecoveryVerdict {
+    /// What came of the budget. `None` without one.
+    pub fn outcome(&self) -> Option<RecoveryOutcome> {
+        self.budget?;
+        Some(match (self.total.faults, self.total.missed) {
+            (0, _) => RecoveryOutcome::NotTested,
+            (_, 0) => RecoveryOutcome::Kept,
+            (_, _) => RecoveryOutcome::Missed,
+        })
+    }
+
     /// Whether the budget was kept. Always true without a budget; false if no fault tested it.
     pub fn passed(&self) -> bool {
-        self.budget.is_none() || (self.total.faults > 0 && self.total.missed == 0)
+        matches!(self.outcome(), None | Some(RecoveryOutcome::Kept))
     }
 }
 
@@ -194,7 +226,30 @@ impl ScoreTotal {
     }
 }
 
-/// Judges each fault by the budget.
+/// Judges each fault by the budget, by the rules of mcptest's gate. Any times, in any order, present
+/// or not, give a verdict.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use loomrec_fault::recovery::{FaultTimes, RecoveryBudget, RecoveryOutcome, judge};
+///
+/// let budget = RecoveryBudget::parse("max_detection_ms=3000,max_recovery_ms=5000")?;
+/// let fault = FaultTimes {
+///     start: Duration::from_millis(100),
+///     detected: Some(Duration::from_millis(2600)),
+///     recovered: Some(Duration::from_millis(3100)),
+///     only_delays: false,
+/// };
+/// let verdict = judge([fault], Some(&budget));
+/// assert_eq!(verdict.outcome(), Some(RecoveryOutcome::Kept));
+/// assert_eq!(verdict.scores[0].report.user_visible_hang, Duration::from_millis(2500));
+///
+/// let never = FaultTimes { recovered: None, ..fault };
+/// assert_eq!(judge([never], Some(&budget)).outcome(), Some(RecoveryOutcome::Missed));
+/// assert_eq!(judge([], Some(&budget)).outcome(), Some(RecoveryOutcome::NotTested));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn judge(
     faults: impl IntoIterator<Item = FaultTimes>,
     budget: Option<&RecoveryBudget>,

@@ -127,7 +127,9 @@ fn fault_that_is_never_recovered_from_misses_every_budget() {
 fn budget_is_not_kept_when_there_was_nothing_to_keep_it_with() {
     let budget = budget(3000, None, false);
     assert!(!judge([], Some(&budget)).passed());
+    assert_eq!(judge([], Some(&budget)).outcome(), Some(RecoveryOutcome::NotTested));
     assert!(judge([], None).passed());
+    assert_eq!(judge([], None).outcome(), None);
     let late = FaultTimes { only_delays: true, ..FaultTimes::default() };
     assert!(!judge([late], Some(&budget)).passed());
     let verdict = judge([late, marks(0, Some(1), Some(2))], Some(&budget));
@@ -228,7 +230,8 @@ proptest! {
             let is_clean = noticed.is_some_and(|at| at - *start <= detection);
             in_time && (is_clean || !clean)
         });
-        prop_assert_eq!(judge(faults, Some(&budget)).passed(), passes);
+        let expected = if passes { RecoveryOutcome::Kept } else { RecoveryOutcome::Missed };
+        prop_assert_eq!(judge(faults, Some(&budget)).outcome(), Some(expected));
     }
 
     #[test]

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::Proxy;
 use super::connection_context::ConnectionContext;
 use super::control_access::ControlAccess;
+use super::fault;
 use super::inspector_route::{self as route, InspectorPage};
 use super::respond::{self, ResponseBody};
 use crate::inspector;
@@ -97,6 +98,7 @@ fn answer(caller: &ConnectionContext, request: &Request<()>) -> Response<Respons
             proxy.faults.decider().reset(session.as_deref());
             reply(StatusCode::OK, &json!({ "reset": session.map_or(json!("all"), Value::from) }))
         }
+        (&Method::POST, "recovered") => recovered(proxy, request),
         _ => reply(
             StatusCode::NOT_FOUND,
             &json!({ "error": "no such control endpoint", "endpoints": [
@@ -104,6 +106,7 @@ fn answer(caller: &ConnectionContext, request: &Request<()>) -> Response<Respons
                 "GET /__loomrec/", "GET /__loomrec/run", "GET /__loomrec/call?seq=SEQ",
                 "GET /__loomrec/metrics", "GET /metrics",
                 "GET /__loomrec/mismatches", "POST /__loomrec/reset[?session=NAME]",
+                "POST /__loomrec/recovered[?session=NAME][&step_id=STEP]",
             ]}),
         ),
     }
@@ -169,11 +172,28 @@ fn metrics(proxy: &Proxy, request: &Request<()>) -> Response<ResponseBody> {
     respond::full(StatusCode::OK, media, text.into_bytes())
 }
 
+/// Takes the program's word that it reported a clean error, and so has recovered from its faults.
+fn recovered(proxy: &Proxy, request: &Request<()>) -> Response<ResponseBody> {
+    let (session, step) = (session_of(request), parameter(request, "step_id"));
+    let (recovered, waiting) = fault::note_report(proxy, session.as_deref(), step.as_deref());
+    if recovered.is_empty() && waiting.is_empty() {
+        let why = "there is no fault to recover from: none has happened in this session (and step) \
+                   that is still open";
+        return reply(StatusCode::CONFLICT, &json!({ "error": why }));
+    }
+    reply(StatusCode::OK, &json!({ "recovered": recovered, "waiting": waiting }))
+}
+
 /// Returns the session named in `?session=`.
 fn session_of(request: &Request<()>) -> Option<String> {
+    parameter(request, "session")
+}
+
+/// Returns a parameter of the query.
+fn parameter(request: &Request<()>, name: &str) -> Option<String> {
     let query = request.uri().query()?;
     url::form_urlencoded::parse(query.as_bytes())
-        .find(|(name, _)| name == "session")
+        .find(|(known, _)| known == name)
         .map(|(_, value)| value.into_owned())
 }
 

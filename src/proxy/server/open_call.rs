@@ -13,7 +13,7 @@ use http::{HeaderMap, HeaderName, Response, StatusCode};
 
 use super::connection_context::ConnectionContext;
 use super::exchange_slot::ExchangeSlot;
-use super::fault::{FaultBodyEnd, FaultSettlement};
+use super::fault::{self, FaultBodyEnd, FaultSettlement};
 use super::{Proxy, UserNotice};
 use crate::telemetry::call_record::{CallRecord, SendEnd, TokenCounts};
 use crate::telemetry::span::parent::ParentSpan;
@@ -217,8 +217,8 @@ impl OpenCall {
     }
 
     /// Ends the call, once: decides how its answer ended, settles its fault and its take, and
-    /// reports it. `fault` says how the body ended, if a fault changes it.
-    pub(super) fn conclude(&mut self, fault: Option<FaultBodyEnd>) {
+    /// reports it. `changed` says how the body ended, if a fault changes it.
+    pub(super) fn conclude(&mut self, changed: Option<FaultBodyEnd>) {
         if std::mem::replace(&mut self.is_concluded, true) {
             return;
         }
@@ -230,10 +230,13 @@ impl OpenCall {
         }
         if let Some(settlement) = self.settlement.take() {
             let is_whole = self.sending.is_some() && self.record.end == SendEnd::Complete;
-            let body = fault.unwrap_or(FaultBodyEnd { is_whole, is_changed: false });
+            let body = changed.unwrap_or(FaultBodyEnd { is_whole, is_changed: false });
             if settlement.settle(&self.context.proxy, body) {
                 self.set_outcome(CallOutcome::Faulted, None);
             }
+        }
+        if let Some(fault) = &self.record.fault {
+            fault::note_over(self.proxy(), fault, self.record.end == SendEnd::ClientLeft);
         }
         match self.exchange.take() {
             None => self.context.proxy.report_call(&mut self.record),

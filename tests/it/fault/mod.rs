@@ -5,6 +5,7 @@ mod chaos;
 mod declare;
 mod engine;
 mod entry_times;
+mod fallback;
 mod garble;
 mod hostile;
 mod instead;

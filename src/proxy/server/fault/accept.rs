@@ -27,11 +27,11 @@ pub(in crate::server) async fn apply_to_connection(
     let id = faults.watch.number();
     faults.decider.fired(&decided);
     let key = CallKey::Connection;
-    recovery_tracker::note_retry(&proxy, &key);
+    let tracked = recovery_tracker::note_connection(&proxy);
     let reported = Arc::new(CallFault::new(id, &decided, key));
     let (at, fault) = (arrival(&proxy.clock), Arc::clone(&reported));
     proxy.telemetry.journal.add_connection_fault(ConnectionFault { at, connection: number, fault });
-    recovery_tracker::note_fault(&proxy, number, &reported);
+    recovery_tracker::note_fault(&proxy, number, &reported, &tracked);
     proxy.telemetry.metrics.fault(decided.fault.name(), decided.source.as_str());
     let wait = match decided.fault {
         Fault::Timeout { after_ms } => after_ms,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::super::Proxy;
+use super::open_faults::TrackedCall;
 use super::recovery_tracker;
 use crate::telemetry::log;
 use loomrec_fault::{CallFault, CallKey, DecidedFault};
@@ -20,6 +21,8 @@ pub(super) struct ActiveFault {
     pub(super) decided: DecidedFault,
     /// The fault as it is reported.
     pub(super) reported: Arc<CallFault>,
+    /// The call that gets it.
+    pub(super) call: TrackedCall,
     proxy: Arc<Proxy>,
     /// Where the rate of a chaos fault was declared. `None` for other faults.
     pub(super) chaos: Option<ChaosAction>,
@@ -74,19 +77,20 @@ impl NotApplied {
 }
 
 impl ActiveFault {
-    /// Creates a fault that was decided for a call of this key on this connection.
+    /// Creates a fault that was decided for a call on this connection.
     pub(super) fn new(
         proxy: &Arc<Proxy>,
         decided: DecidedFault,
-        key: CallKey,
+        call: TrackedCall,
         connection: u64,
     ) -> Self {
         let proxy = Arc::clone(proxy);
-        let reported = CallFault::new(proxy.faults.watch.number(), &decided, key);
+        let reported = CallFault::new(proxy.faults.watch.number(), &decided, call.key.clone());
         let reported = Arc::new(reported);
         Self {
             decided,
             reported,
+            call,
             proxy,
             chaos: None,
             is_alone: false,
@@ -104,7 +108,7 @@ impl ActiveFault {
     pub(super) fn fired(&mut self) {
         if !std::mem::replace(&mut self.has_fired, true) {
             self.proxy.faults.decider.fired(&self.decided);
-            recovery_tracker::note_fault(&self.proxy, self.connection, &self.reported);
+            recovery_tracker::note_fault(&self.proxy, self.connection, &self.reported, &self.call);
             let DecidedFault { fault, rule, source, .. } = &self.decided;
             self.proxy.telemetry.metrics.fault(fault.name(), source.as_str());
             if let Some(chaos) = self.chaos {

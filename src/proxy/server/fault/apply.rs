@@ -13,10 +13,11 @@ use super::super::response_control::ResponseControl;
 use super::active_fault::{ActiveFault, NotApplied};
 use super::body::FaultBody;
 use super::buffer;
+use super::open_faults::TrackedCall;
 use super::settlement::FaultSettlement;
-use loomrec_engine::AnswerBody;
 use loomrec_engine::replay::ReplayBody;
-use loomrec_fault::{BodyTransform, CallKey, Fault};
+use loomrec_engine::{AnswerBody, CallOutcome};
+use loomrec_fault::{BodyTransform, Fault};
 use loomrec_provider::{Framing, ResponseFormat};
 use loomrec_recording::encoding;
 use loomrec_recording::normalized_request::NormalizedRequest;
@@ -27,15 +28,18 @@ pub(super) fn response_format(observed: &NormalizedRequest) -> ResponseFormat<'_
     ResponseFormat::of(&observed.call, &observed.upstream, &request.query, &request.body)
 }
 
-/// Arranges that the open faults of a key end once a good answer was sent whole.
+/// Arranges that the open faults that a call recovers from end once a good answer was sent whole. A
+/// placeholder is no answer.
 pub(super) fn mark_recovered(
     proxy: &Proxy,
     response: &Response<AnswerBody>,
-    key: CallKey,
+    call: TrackedCall,
     open: &mut OpenCall,
 ) {
-    if response.status().as_u16() < 400 && proxy.faults.watch.awaits(&key) {
-        *open.settlement() = Some(Box::new(FaultSettlement::recovery(key)));
+    let is_good = response.status().as_u16() < 400
+        && !matches!(open.record().outcome, CallOutcome::Placeholder);
+    if is_good && proxy.faults.watch.is_open() {
+        *open.settlement() = Some(Box::new(FaultSettlement::recovery(call)));
     }
 }
 
@@ -170,7 +174,7 @@ fn answer_unchanged(
     if !has_lease && response.status().as_u16() < 400 {
         proxy.faults.decider.reset_attempts(fault.key());
     }
-    mark_recovered(proxy, &response, fault.key().clone(), open);
+    mark_recovered(proxy, &response, fault.call.clone(), open);
     response.map(ResponseBody::Answer)
 }
 

@@ -45,25 +45,26 @@ pub(in crate::server) async fn answer(
         return Ok(answer_plainly(proxy, &call, open).await.map(ResponseBody::Answer));
     }
     let key = call_key(proxy, &call);
-    recovery_tracker::note_retry(proxy, &key);
+    let mut tracked = recovery_tracker::note_arrival(proxy, key, &call);
     if is_idle {
         // The call is not counted: whether it counts must not depend on the faults of other calls.
         let response = answer_plainly(proxy, &call, open).await;
-        reset_attempts_if_good(proxy, &key, &response);
-        mark_recovered(proxy, &response, key, open);
+        reset_attempts_if_good(proxy, &tracked.key, &response);
+        mark_recovered(proxy, &response, tracked, open);
         return Ok(response.map(ResponseBody::Answer));
     }
     let parsed = Arc::clone(&call.parsed);
-    let (decided, found) = decide(caller, &call, &key, &headers, &parsed);
+    let (decided, found) = decide(caller, &call, &tracked.key, &headers, &parsed);
     let Some(decided) = decided else {
-        let response = answer_found(proxy, &call, found, &key, open).await;
-        mark_recovered(proxy, &response, key, open);
+        let response = answer_found(proxy, &call, found, &tracked.key, open).await;
+        mark_recovered(proxy, &response, tracked, open);
         return Ok(response.map(ResponseBody::Answer));
     };
     let declarer = AnswerDeclarer::of(proxy, &found);
     let chaos = chaos(proxy, &decided, &headers, &declarer);
     let is_alone = decided.source == FaultSource::Entry && declarer.is_fault_alone();
-    let mut fault = ActiveFault::new(proxy, decided, key, caller.number);
+    recovery_tracker::find_work(&mut tracked, call.storable());
+    let mut fault = ActiveFault::new(proxy, decided, tracked, caller.number);
     (fault.chaos, fault.is_alone) = (chaos, is_alone);
     open.record().fault = Some(Arc::clone(&fault.reported));
     match substitute(&fault.decided.fault, &call) {
@@ -288,7 +289,7 @@ async fn change_answer(
     let id = fault.reported.id;
     let delayed = DelayedAnswer { fault: id, was_good: false, has_head: false };
     *open.settlement() = Some(Box::new(FaultSettlement {
-        key: fault.key().clone(),
+        call: fault.call.clone(),
         attempt: decided.attempt,
         lease,
         delayed: decided.fault.only_delays().then_some(delayed),

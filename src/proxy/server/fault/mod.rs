@@ -15,6 +15,7 @@ mod declared;
 mod declarer;
 mod no_response;
 mod open_faults;
+mod recovery_state;
 mod recovery_tracker;
 mod settlement;
 mod substitute;
@@ -31,8 +32,8 @@ pub(super) use accept::apply_to_connection;
 pub use body::FaultBody;
 pub(super) use call::answer;
 pub use no_response::AbandonedCall;
-use open_faults::RecoveryTracker;
-pub(super) use recovery_tracker::note_client_left;
+use recovery_state::RecoveryTracker;
+pub(super) use recovery_tracker::{note_client_left, note_over, note_report};
 pub(super) use settlement::{FaultBodyEnd, FaultSettlement};
 
 use loomrec_fault::{FaultDecider, FaultPlan};

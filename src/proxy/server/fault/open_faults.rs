@@ -1,70 +1,276 @@
-//! The faults of a run that have not been recovered from.
+//! The faults that have not been recovered from, and what ends them.
+//!
+//! Three things end a fault: a good answer to the same call, a good answer to a call elsewhere that
+//! does the same work, and the program's own word that it reported a clean error. Times come in as
+//! values, in microseconds since 1970.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 
-use serde_json::Value;
+use loomrec_fault::recovery::{RecoveryMeans, WorkFacts, WorkIdentity};
+use loomrec_fault::{CallFault, CallKey};
 
-use loomrec_fault::CallKey;
+/// For how many open faults calls elsewhere are looked for. The oldest is forgotten first.
+const MOST_WORKS: usize = 1024;
 
-/// Faults that have not been recovered from.
-#[derive(Debug, Default)]
-pub(super) struct RecoveryTracker {
-    next: AtomicU64,
-    /// The journal's lines about faults, if they are kept for the end of the run.
-    pub(super) lines: Option<Mutex<Vec<Value>>>,
-    open: Mutex<HashMap<CallKey, Vec<OpenFault>>>,
-    /// The number of open faults.
-    pub(super) count: AtomicUsize,
+/// By how many microseconds a call elsewhere may come before the end of the call that its client
+/// left: the end of a connection and the first bytes of another may be seen in any order.
+const LEAVING: i64 = 250_000;
+
+/// A call, as far as the recovery from faults depends on it.
+#[derive(Clone, Debug)]
+pub(in crate::server) struct TrackedCall {
+    pub(super) key: CallKey,
+    /// When it arrived.
+    pub(super) arrived_at: i64,
+    /// What it asks for. `None` if that cannot be told, or nothing depends on it.
+    pub(super) work: Option<Arc<WorkIdentity>>,
+}
+
+/// A fault that has just been noticed or recovered from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FaultProgress {
+    /// The client has noticed the fault with this number: how.
+    Noticed(u64, &'static str),
+    /// The program has recovered from the fault with this number: by what means.
+    Recovered(u64, RecoveryMeans),
 }
 
 /// A fault that has not been recovered from.
 #[derive(Debug)]
-pub(super) struct OpenFault {
-    pub(super) id: u64,
-    pub(super) connection: u64,
-    /// Whether its client noticed it.
-    pub(super) noticed: bool,
+struct OpenFault {
+    key: CallKey,
+    connection: u64,
+    fired_at: i64,
+    is_noticed: bool,
+    /// How its call ended, if it has.
+    over: Option<FaultedCallEnd>,
+    work: Option<Arc<WorkIdentity>>,
+    /// What recovers from it once its client has left.
+    held: Option<HeldRecovery>,
 }
 
-impl RecoveryTracker {
-    /// Returns the number of a new fault, from 1.
-    pub(super) fn number(&self) -> u64 {
-        self.next.fetch_add(1, Ordering::Relaxed) + 1
+/// How a call with a fault ended.
+#[derive(Clone, Copy, Debug)]
+struct FaultedCallEnd {
+    at: i64,
+    has_client_left: bool,
+}
+
+/// A recovery that came before its client was seen to leave the call.
+#[derive(Clone, Copy, Debug)]
+enum HeldRecovery {
+    /// A good answer to a call elsewhere that arrived at this time.
+    Fallback(i64),
+    /// The program reported a clean error.
+    Report,
+}
+
+/// The faults that have not been recovered from.
+#[derive(Debug, Default)]
+pub(super) struct OpenFaultSet {
+    faults: HashMap<u64, OpenFault>,
+    by_key: HashMap<CallKey, Vec<u64>>,
+    /// The faults that a call elsewhere may end.
+    works: VecDeque<u64>,
+}
+
+impl OpenFaultSet {
+    /// Returns how many faults are open.
+    pub(super) fn len(&self) -> usize {
+        self.faults.len()
     }
 
-    /// Returns the lines that were kept.
-    pub(super) fn lines(&self) -> Vec<Value> {
-        let lines = self.lines.as_ref();
-        lines.map_or_else(Vec::new, |lines| {
-            lines.lock().unwrap_or_else(PoisonError::into_inner).clone()
-        })
+    /// Adds a fault that has happened to a call on this connection.
+    pub(super) fn add(&mut self, fault: &CallFault, connection: u64, call: &TrackedCall, at: i64) {
+        let (key, work) = (fault.key.clone(), call.work.clone());
+        self.by_key.entry(key.clone()).or_default().push(fault.id);
+        if work.is_some() {
+            if self.works.len() >= MOST_WORKS {
+                self.works.pop_front();
+            }
+            self.works.push_back(fault.id);
+        }
+        let (is_noticed, over, held) = (false, None, None);
+        let open = OpenFault { key, connection, fired_at: at, is_noticed, over, work, held };
+        self.faults.insert(fault.id, open);
     }
 
-    /// Keeps a line of the journal, if lines are kept.
-    pub(super) fn keep(&self, line: impl FnOnce() -> Value) {
-        if let Some(lines) = &self.lines {
-            lines.lock().unwrap_or_else(PoisonError::into_inner).push(line());
+    /// Whether the work of a call may have to be compared with that of a fault.
+    pub(super) fn may_be_elsewhere(&self, call: &WorkFacts<'_>) -> bool {
+        let mut works = self.works.iter().filter_map(|id| self.faults.get(id)?.work.as_ref());
+        works.any(|work| work.may_be_done_by(call))
+    }
+
+    /// Notes that a call has arrived. Its client has noticed the faults of the same call, and those
+    /// of calls that are over and whose work it does elsewhere.
+    pub(super) fn note_arrival(&mut self, call: &TrackedCall) -> Vec<FaultProgress> {
+        let mut progress = Vec::new();
+        for key in [&call.key, &CallKey::Connection] {
+            for id in self.by_key.get(key).into_iter().flatten() {
+                notice(&mut self.faults, *id, "again", &mut progress);
+            }
+        }
+        for id in self.elsewhere(call) {
+            let is_over = self.faults.get(&id).is_some_and(|it| it.is_over_before(call.arrived_at));
+            if is_over {
+                notice(&mut self.faults, id, "elsewhere", &mut progress);
+            }
+        }
+        progress
+    }
+
+    /// Notes that the client of a fault has noticed it.
+    pub(super) fn note_noticed(&mut self, id: u64, by: &'static str) -> Vec<FaultProgress> {
+        let mut progress = Vec::new();
+        notice(&mut self.faults, id, by, &mut progress);
+        progress
+    }
+
+    /// Notes that the client of a connection has left it.
+    pub(super) fn note_left(&mut self, connection: u64) -> Vec<FaultProgress> {
+        let on_it = self.faults.iter().filter(|(_, fault)| fault.connection == connection);
+        let mut ids: Vec<u64> = on_it.map(|(id, _)| *id).collect();
+        ids.sort_unstable();
+        let mut progress = Vec::new();
+        ids.into_iter().for_each(|id| notice(&mut self.faults, id, "left", &mut progress));
+        progress
+    }
+
+    /// Notes that the call of a fault is over, and whether its client left it.
+    pub(super) fn note_over(&mut self, id: u64, left: bool, at: i64) -> Vec<FaultProgress> {
+        let mut progress = Vec::new();
+        let Some(fault) = self.faults.get_mut(&id) else { return progress };
+        fault.over = Some(FaultedCallEnd { at, has_client_left: left });
+        let means = match fault.held {
+            Some(HeldRecovery::Fallback(arrived)) if left && at - arrived <= LEAVING => {
+                RecoveryMeans::Fallback
+            }
+            Some(HeldRecovery::Report) => RecoveryMeans::CleanError,
+            _ => return progress,
+        };
+        self.end(id, means, &mut progress);
+        progress
+    }
+
+    /// Whether a fault is open.
+    pub(super) fn holds(&self, id: u64) -> bool {
+        self.faults.contains_key(&id)
+    }
+
+    /// Removes a fault from which there is nothing to recover.
+    pub(super) fn remove(&mut self, id: u64) {
+        let Some(fault) = self.faults.remove(&id) else { return };
+        if let Some(ids) = self.by_key.get_mut(&fault.key) {
+            ids.retain(|other| *other != id);
+            if ids.is_empty() {
+                self.by_key.remove(&fault.key);
+            }
+        }
+        if fault.work.is_some() {
+            self.works.retain(|other| *other != id);
         }
     }
 
-    /// Returns the open faults by call key.
-    pub(super) fn open(&self) -> MutexGuard<'_, HashMap<CallKey, Vec<OpenFault>>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Notes that a call got a good answer, whole. It ends the faults that had happened when it
+    /// arrived: those of the same call, those of connections, and those whose work it did
+    /// elsewhere. A call that was under way beside the faulted one ends nothing.
+    pub(super) fn note_answer(&mut self, call: &TrackedCall) -> Vec<FaultProgress> {
+        let mut progress = Vec::new();
+        let means =
+            [(&call.key, RecoveryMeans::SameCall), (&CallKey::Connection, RecoveryMeans::NextCall)];
+        for (key, means) in means {
+            let ids = self.by_key.get(key).cloned().unwrap_or_default();
+            for id in ids {
+                if self.faults.get(&id).is_some_and(|fault| fault.fired_at < call.arrived_at) {
+                    self.end(id, means, &mut progress);
+                }
+            }
+        }
+        for id in self.elsewhere(call) {
+            let Some(fault) = self.faults.get_mut(&id) else { continue };
+            if fault.is_over_before(call.arrived_at) {
+                self.end(id, RecoveryMeans::Fallback, &mut progress);
+            } else if fault.over.is_none() && fault.fired_at < call.arrived_at {
+                fault.held = fault.held.or(Some(HeldRecovery::Fallback(call.arrived_at)));
+            }
+        }
+        progress
     }
 
-    /// Whether any fault is open.
-    pub(super) fn is_open(&self) -> bool {
-        self.count.load(Ordering::Acquire) > 0
-    }
-
-    /// Whether faults of this call, or faults of connections, are open. Any good answer ends the
-    /// latter.
-    pub(super) fn awaits(&self, key: &CallKey) -> bool {
-        let waits = |open: &HashMap<CallKey, Vec<OpenFault>>| {
-            open.contains_key(key) || open.contains_key(&CallKey::Connection)
+    /// Notes the program's word that it reported a clean error, in this session, and in this step if
+    /// one is named. It ends the faults that the client has noticed. Returns the faults, too, whose
+    /// calls are still waited for: they end once their clients leave.
+    pub(super) fn note_report(
+        &mut self,
+        session: Option<&str>,
+        step: Option<&str>,
+    ) -> (Vec<FaultProgress>, Vec<u64>) {
+        let is_meant = |fault: &OpenFault| {
+            fault.key.session() == session && (step.is_none() || fault.key.step() == step)
         };
-        self.is_open() && waits(&self.open())
+        let meant = self.faults.iter().filter(|(_, fault)| is_meant(fault));
+        let mut ids: Vec<u64> = meant.map(|(id, _)| *id).collect();
+        ids.sort_unstable();
+        let (mut progress, mut waiting) = (Vec::new(), Vec::new());
+        for id in ids {
+            match self.faults.get_mut(&id) {
+                Some(fault) if !fault.is_noticed && fault.over.is_none() => {
+                    fault.held = Some(HeldRecovery::Report);
+                    waiting.push(id);
+                }
+                _ => self.end(id, RecoveryMeans::CleanError, &mut progress),
+            }
+        }
+        (progress, waiting)
+    }
+
+    /// Returns the faults whose work this call does elsewhere, in their order.
+    fn elsewhere(&self, call: &TrackedCall) -> Vec<u64> {
+        let Some(done) = &call.work else { return Vec::new() };
+        let is_done = |id: &&u64| {
+            let work = self.faults.get(id).and_then(|fault| fault.work.as_ref());
+            work.is_some_and(|work| work.is_done_elsewhere_by(done))
+        };
+        self.works.iter().filter(is_done).copied().collect()
+    }
+
+    /// Ends a fault. A client that was not seen to notice it before has noticed it by now.
+    fn end(&mut self, id: u64, means: RecoveryMeans, progress: &mut Vec<FaultProgress>) {
+        let Some(fault) = self.faults.get(&id) else { return };
+        let noticed_by = match (means, fault.over) {
+            (_, Some(FaultedCallEnd { has_client_left: true, .. })) => "left",
+            (RecoveryMeans::CleanError, _) => "report",
+            (RecoveryMeans::Fallback, _) => "elsewhere",
+            (RecoveryMeans::SameCall | RecoveryMeans::NextCall, _) => "again",
+        };
+        notice(&mut self.faults, id, noticed_by, progress);
+        self.remove(id);
+        progress.push(FaultProgress::Recovered(id, means));
     }
 }
+
+impl OpenFault {
+    /// Whether the call was over when another one arrived at this time.
+    fn is_over_before(&self, arrived_at: i64) -> bool {
+        let slack = |over: FaultedCallEnd| if over.has_client_left { LEAVING } else { 0 };
+        self.fired_at < arrived_at
+            && self.over.is_some_and(|over| over.at - slack(over) < arrived_at)
+    }
+}
+
+/// Notes that the client of a fault has noticed it, unless it had before.
+fn notice(
+    faults: &mut HashMap<u64, OpenFault>,
+    id: u64,
+    by: &'static str,
+    progress: &mut Vec<FaultProgress>,
+) {
+    let Some(fault) = faults.get_mut(&id).filter(|fault| !fault.is_noticed) else { return };
+    fault.is_noticed = true;
+    progress.push(FaultProgress::Noticed(id, by));
+}
+
+#[cfg(test)]
+#[path = "open_faults_tests.rs"]
+mod tests;

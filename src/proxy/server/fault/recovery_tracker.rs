@@ -1,118 +1,144 @@
-//! Tracks each fault: when it happened, when its client noticed, and when the same call was
-//! next answered without a fault.
+//! Tracks each fault: when it happened, when its client noticed, and when the program had recovered
+//! from it, and by what means.
 
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
 
 use serde_json::json;
 
 use super::super::Proxy;
-use super::open_faults::OpenFault;
+use super::open_faults::{FaultProgress, TrackedCall};
 use crate::telemetry::journal::FaultMark;
+use loomrec_engine::IncomingCall;
 use loomrec_engine::clock::arrival;
+use loomrec_fault::recovery::{RecoveryMeans, WorkFacts, WorkIdentity};
 use loomrec_fault::{CallFault, CallKey};
+use loomrec_recording::normalized_request::NormalizedRequest;
 
 /// Notes that a fault has happened to a call on this connection, or to the connection itself.
-pub(super) fn note_fault(proxy: &Proxy, connection: u64, fault: &CallFault) {
+pub(super) fn note_fault(proxy: &Proxy, connection: u64, fault: &CallFault, call: &TrackedCall) {
     let watch = &proxy.faults.watch;
     watch.keep(|| json!({ "outcome": "faulted", "fault": fault.to_json() }));
-    let open = OpenFault { id: fault.id, connection, noticed: false };
-    watch.open().entry(fault.key.clone()).or_default().push(open);
-    watch.count.fetch_add(1, Ordering::AcqRel);
-    mark(proxy, fault.id, "fired", None);
+    let at = mark(proxy, fault.id, "fired", None);
+    watch.add(fault, connection, call, at);
 }
 
-/// Notes that a call of this key has arrived: its client has noticed the faults of the previous
-/// ones.
-pub(super) fn note_retry(proxy: &Proxy, key: &CallKey) {
-    let watch = &proxy.faults.watch;
-    if !watch.is_open() {
-        return;
+/// Notes that a call of this key has arrived.
+pub(super) fn note_arrival(proxy: &Proxy, key: CallKey, call: &IncomingCall) -> TrackedCall {
+    let facts = work_facts(call.storable());
+    let is_compared = proxy.faults.watch.change(|open| open.may_be_elsewhere(&facts));
+    let work = is_compared.then(|| WorkIdentity::from_call(&facts)).flatten().map(Arc::new);
+    let call = TrackedCall { key, arrived_at: call.arrived_at, work };
+    report(proxy, proxy.faults.watch.change(|open| open.note_arrival(&call)));
+    call
+}
+
+/// Completes what is known of a call that gets a fault.
+pub(super) fn find_work(tracked: &mut TrackedCall, observed: &NormalizedRequest) {
+    if tracked.work.is_none() {
+        tracked.work = WorkIdentity::from_call(&work_facts(observed)).map(Arc::new);
     }
-    let mut seen = Vec::new();
-    for key in [key, &CallKey::Connection] {
-        let mut open = watch.open();
-        for fault in open.get_mut(key).into_iter().flatten().filter(|fault| !fault.noticed) {
-            fault.noticed = true;
-            seen.push(fault.id);
-        }
+}
+
+fn work_facts(observed: &NormalizedRequest) -> WorkFacts<'_> {
+    WorkFacts {
+        session: observed.session.as_deref(),
+        step: observed.step.as_deref(),
+        upstream: &observed.upstream,
+        provider: observed.call.provider,
+        model: observed.call.model.as_deref(),
+        operation: observed.call.operation,
+        body: &observed.request.body,
     }
-    seen.into_iter().for_each(|id| mark(proxy, id, "noticed", Some("again")));
+}
+
+/// Notes that a connection on which nothing was asked has come. Its client has noticed the faults of
+/// the connections before it.
+pub(super) fn note_connection(proxy: &Proxy) -> TrackedCall {
+    let arrived_at = arrival(&proxy.clock);
+    let call = TrackedCall { key: CallKey::Connection, arrived_at, work: None };
+    report(proxy, proxy.faults.watch.change(|open| open.note_arrival(&call)));
+    call
 }
 
 /// Notes that the whole of an error was sent to the client of a fault: it has noticed.
-pub(super) fn note_error_sent(proxy: &Proxy, key: &CallKey, id: u64) {
-    let mut open = proxy.faults.watch.open();
-    let faults = open.get_mut(key).into_iter().flatten();
-    let Some(fault) = faults.into_iter().find(|fault| fault.id == id && !fault.noticed) else {
-        return;
-    };
-    fault.noticed = true;
-    drop(open);
-    mark(proxy, id, "noticed", Some("error"));
+pub(super) fn note_error_sent(proxy: &Proxy, id: u64) {
+    report(proxy, proxy.faults.watch.change(|open| open.note_noticed(id, "error")));
 }
 
 /// Notes that a connection has ended, and that its client ended it.
 pub(in crate::server) fn note_client_left(proxy: &Proxy, connection: u64) {
-    let watch = &proxy.faults.watch;
-    if !watch.is_open() {
-        return;
-    }
-    let mut seen = Vec::new();
-    for fault in watch.open().values_mut().flatten() {
-        if fault.connection == connection && !fault.noticed {
-            fault.noticed = true;
-            seen.push(fault.id);
-        }
-    }
-    seen.sort_unstable();
-    seen.into_iter().for_each(|id| mark(proxy, id, "noticed", Some("left")));
+    report(proxy, proxy.faults.watch.change(|open| open.note_left(connection)));
+}
+
+/// Notes that the call of a fault is over, and whether its client left it.
+pub(in crate::server) fn note_over(proxy: &Proxy, fault: &CallFault, left: bool) {
+    let at = arrival(&proxy.clock);
+    report(proxy, proxy.faults.watch.change(|open| open.note_over(fault.id, left, at)));
 }
 
 /// Notes that the client of a delayed call left before the whole answer was sent, so it did not get
 /// its answer. Returns whether the fault had happened by then.
-pub(super) fn given_up(proxy: &Proxy, key: &CallKey, id: u64) -> bool {
-    let mut open = proxy.faults.watch.open();
-    let fault = open.get_mut(key).and_then(|faults| faults.iter_mut().find(|it| it.id == id));
-    let Some(fault) = fault else { return false };
-    let noticed = std::mem::replace(&mut fault.noticed, true);
-    drop(open);
-    if !noticed {
-        mark(proxy, id, "noticed", Some("left"));
+pub(super) fn give_up(proxy: &Proxy, id: u64) -> bool {
+    let watch = &proxy.faults.watch;
+    if !watch.change(|open| open.holds(id)) {
+        return false;
     }
+    report(proxy, watch.change(|open| open.note_noticed(id, "left")));
     mark(proxy, id, "given_up", None);
     true
 }
 
-/// Notes that a call got its true answer, good or bad, in spite of a fault: there is nothing to
-/// recover from.
-pub(super) fn settle(proxy: &Proxy, key: &CallKey, id: u64) {
-    let watch = &proxy.faults.watch;
-    if !watch.is_open() {
-        return;
-    }
-    let mut open = watch.open();
-    let Some(faults) = open.get_mut(key) else { return };
-    let before = faults.len();
-    faults.retain(|fault| fault.id != id);
-    watch.count.fetch_sub(before - faults.len(), Ordering::AcqRel);
-    if faults.is_empty() {
-        open.remove(key);
+/// Notes that a call got its true answer in spite of a fault, and whether that is a good one: there
+/// is nothing more to recover from.
+pub(super) fn settle(proxy: &Proxy, id: u64, is_good: bool) {
+    let was_open = proxy.faults.watch.change(|open| {
+        let was_open = open.holds(id);
+        open.remove(id);
+        was_open
+    });
+    if was_open && is_good {
+        report(proxy, vec![FaultProgress::Recovered(id, RecoveryMeans::SameCall)]);
     }
 }
 
-/// Notes that a call of this key got a good answer, whole.
-pub(super) fn recovered(proxy: &Proxy, key: &CallKey) {
-    let watch = &proxy.faults.watch;
-    for key in [key, &CallKey::Connection] {
-        let faults = watch.open().remove(key).unwrap_or_default();
-        watch.count.fetch_sub(faults.len(), Ordering::AcqRel);
-        faults.into_iter().for_each(|fault| mark(proxy, fault.id, "recovered", None));
+/// Notes that a call got a good answer, whole.
+pub(super) fn note_answer(proxy: &Proxy, call: &TrackedCall) {
+    report(proxy, proxy.faults.watch.change(|open| open.note_answer(call)));
+}
+
+/// Notes the program's word that it reported a clean error, in this session, and in this step if one
+/// is named. Returns the faults that it has recovered from so, and those whose calls it still waits
+/// for.
+pub(in crate::server) fn note_report(
+    proxy: &Proxy,
+    session: Option<&str>,
+    step: Option<&str>,
+) -> (Vec<u64>, Vec<u64>) {
+    let (progress, waiting) = proxy.faults.watch.change(|open| open.note_report(session, step));
+    let recovered = progress.iter().filter_map(|step| match step {
+        FaultProgress::Recovered(id, _) => Some(*id),
+        FaultProgress::Noticed(..) => None,
+    });
+    let recovered = recovered.collect();
+    report(proxy, progress);
+    (recovered, waiting)
+}
+
+/// Writes what has become of faults into the journal.
+fn report(proxy: &Proxy, progress: Vec<FaultProgress>) {
+    for step in progress {
+        match step {
+            FaultProgress::Noticed(id, by) => mark(proxy, id, "noticed", Some(by)),
+            FaultProgress::Recovered(id, by) => mark(proxy, id, "recovered", Some(by.as_str())),
+        };
     }
 }
 
-fn mark(proxy: &Proxy, fault: u64, what: &'static str, by: Option<&'static str>) {
+/// Writes a line of the journal about a fault, and returns its time.
+fn mark(proxy: &Proxy, fault: u64, what: &'static str, by: Option<&'static str>) -> i64 {
     let at = arrival(&proxy.clock);
     let mark = FaultMark { at, fault, what, by, at_ms: proxy.faults.now_ms() };
     proxy.faults.watch.keep(|| mark.to_json());
     proxy.telemetry.journal.mark(mark);
+    at
 }

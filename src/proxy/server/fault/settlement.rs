@@ -5,6 +5,7 @@
 //! a fault may find nothing to change in an answer.
 
 use super::super::Proxy;
+use super::open_faults::TrackedCall;
 use super::recovery_tracker;
 use loomrec_engine::FoundTake;
 use loomrec_engine::replay::ScriptTurn;
@@ -12,8 +13,8 @@ use loomrec_fault::CallKey;
 
 /// What is to be settled when the answer of a call is over.
 pub(in crate::server) struct FaultSettlement {
-    /// The key of the call.
-    pub(super) key: CallKey,
+    /// The call.
+    pub(super) call: TrackedCall,
     /// The attempt number of the call, from 1.
     pub(super) attempt: u64,
     /// The lease of the take, or of the script's call, that answers the call.
@@ -22,7 +23,7 @@ pub(in crate::server) struct FaultSettlement {
     pub(super) delayed: Option<DelayedAnswer>,
     /// The number of the fault, if the client gets an error in place of the answer, or at its end.
     pub(super) error_of: Option<u64>,
-    /// Whether the open faults of the key are recovered from once the whole answer was sent.
+    /// Whether the open faults that the call recovers from end once the whole answer was sent.
     pub(super) recovers: bool,
 }
 
@@ -64,24 +65,25 @@ pub(in crate::server) struct FaultBodyEnd {
 }
 
 impl FaultSettlement {
-    /// Creates a settlement that only ends the open faults of this key, after a whole answer.
-    pub(super) fn recovery(key: CallKey) -> Self {
-        Self { key, attempt: 1, lease: None, delayed: None, error_of: None, recovers: true }
+    /// Creates a settlement that only ends the open faults that this call recovers from, after a
+    /// whole answer.
+    pub(super) fn recovery(call: TrackedCall) -> Self {
+        Self { call, attempt: 1, lease: None, delayed: None, error_of: None, recovers: true }
     }
 
     /// Creates a settlement for a call that is answered with the error of this fault.
-    pub(super) fn error(key: CallKey, fault: u64) -> Self {
-        Self { error_of: Some(fault), recovers: false, ..Self::recovery(key) }
+    pub(super) fn error(call: TrackedCall, fault: u64) -> Self {
+        Self { error_of: Some(fault), recovers: false, ..Self::recovery(call) }
     }
 
     /// Settles a call whose answer ended in this way. Returns whether its client left before a
     /// delayed answer began: then the call got nothing but its fault.
     pub(in crate::server) fn settle(mut self, proxy: &Proxy, body: FaultBodyEnd) -> bool {
         if let Some(fault) = self.error_of.filter(|_| body.is_whole) {
-            recovery_tracker::note_error_sent(proxy, &self.key, fault);
+            recovery_tracker::note_error_sent(proxy, fault);
         }
         if body.is_whole && self.recovers {
-            recovery_tracker::recovered(proxy, &self.key);
+            recovery_tracker::note_answer(proxy, &self.call);
         }
         match self.lease.take() {
             Some(lease) if body.is_whole && !body.is_changed => self.consume(proxy, &lease),
@@ -91,14 +93,14 @@ impl FaultSettlement {
         match self.delayed.take() {
             None => false,
             Some(delayed) if body.is_whole => {
-                recovery_tracker::settle(proxy, &self.key, delayed.fault);
+                recovery_tracker::settle(proxy, delayed.fault, self.recovers);
                 false
             }
             Some(delayed) => {
                 if delayed.was_good {
-                    proxy.faults.decider.restore_attempts(&self.key, self.attempt);
+                    proxy.faults.decider.restore_attempts(&self.call.key, self.attempt);
                 }
-                let has_fired = recovery_tracker::given_up(proxy, &self.key, delayed.fault);
+                let has_fired = recovery_tracker::give_up(proxy, delayed.fault);
                 has_fired && !delayed.has_head
             }
         }
@@ -116,7 +118,7 @@ impl FaultSettlement {
         if lease.is_held {
             return;
         }
-        let (session, replay) = (self.key.session(), proxy.engine.replay());
+        let (session, replay) = (self.call.key.session(), proxy.engine.replay());
         match (&lease.source, replay) {
             (LeasedAnswer::Take(take), Some(replay)) => replay.consume(*take, session),
             (LeasedAnswer::Scripted(turn), Some(replay)) => {
@@ -125,7 +127,7 @@ impl FaultSettlement {
             (_, None) => {}
         }
         if lease.is_good {
-            proxy.faults.decider.reset_attempts(&self.key);
+            proxy.faults.decider.reset_attempts(&self.call.key);
         }
     }
 
@@ -134,9 +136,9 @@ impl FaultSettlement {
         if !lease.is_held {
             return;
         }
-        lease.source.release(proxy, self.key.session());
+        lease.source.release(proxy, self.call.key.session());
         if lease.is_good {
-            proxy.faults.decider.restore_attempts(&self.key, self.attempt);
+            proxy.faults.decider.restore_attempts(&self.call.key, self.attempt);
         }
     }
 }

@@ -51,7 +51,7 @@ pub(super) async fn replace_answer(
             fault.label(response.headers_mut());
             open.set_outcome(CallOutcome::Faulted, Some(response.status()));
             if response.status().as_u16() >= 400 {
-                let settlement = FaultSettlement::error(fault.key().clone(), fault.reported.id);
+                let settlement = FaultSettlement::error(fault.call.clone(), fault.reported.id);
                 *open.settlement() = Some(Box::new(settlement));
             }
             Ok(response.map(ResponseBody::Answer))

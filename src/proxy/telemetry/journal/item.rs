@@ -22,7 +22,7 @@ pub struct FaultMark {
     /// `fired`, `noticed` by its client, `recovered` from, or `given_up` if its client did not wait
     /// for an answer that was only delayed.
     pub what: &'static str,
-    /// How the client noticed it: it came `again`, `left`, or got an `error`.
+    /// How the client noticed it, or by what means the program recovered.
     pub by: Option<&'static str>,
     /// The time, in milliseconds since the run began.
     pub at_ms: f64,

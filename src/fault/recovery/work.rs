@@ -1,0 +1,135 @@
+//! What makes a call the same work as another call elsewhere: the conversation that it asks to go
+//! on, whatever the model, the provider and the settings.
+//!
+//! A program that falls back sends the conversation of the failed call to another model. Its key is
+//! another one, so the two calls are compared by what they ask. The comparison is strict: a call
+//! that merely resembles another is not the same work.
+
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use loomrec_provider::conversation::{self, Conversation};
+use loomrec_provider::{Operation, Provider};
+
+/// A call, as far as its work is told apart.
+#[derive(Clone, Copy, Debug)]
+pub struct WorkFacts<'a> {
+    /// The session that it names.
+    pub session: Option<&'a str>,
+    /// The step that it names.
+    pub step: Option<&'a str>,
+    /// The name of its upstream.
+    pub upstream: &'a str,
+    /// The provider whose API it uses.
+    pub provider: Provider,
+    /// The model that it asks for.
+    pub model: Option<&'a str>,
+    /// The operation that it asks for.
+    pub operation: Operation,
+    /// Its body.
+    pub body: &'a [u8],
+}
+
+/// The work of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkIdentity {
+    session: Option<String>,
+    step: Option<String>,
+    place: WorkPlace,
+    /// The digest of the system instructions.
+    system: [u8; 32],
+    /// The digest of all other messages.
+    dialogue: [u8; 32],
+}
+
+/// Where a call is sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct WorkPlace {
+    upstream: String,
+    provider: Provider,
+    model: Option<String>,
+}
+
+impl WorkIdentity {
+    /// Returns the work of a call. `None` if the call has no conversation, or one with content that
+    /// is not compared, such as messages that the provider stores.
+    pub fn from_call(facts: &WorkFacts<'_>) -> Option<Self> {
+        let conversation = facts.operation.conversation(facts.body)?;
+        if conversation.unsupported.is_some() {
+            return None;
+        }
+        let (system, dialogue) = digests(&conversation)?;
+        let place = WorkPlace {
+            upstream: facts.upstream.to_owned(),
+            provider: facts.provider,
+            model: facts.model.map(str::to_owned),
+        };
+        let (session, step) = (facts.session.map(str::to_owned), facts.step.map(str::to_owned));
+        Some(Self { session, step, place, system, dialogue })
+    }
+
+    /// Whether a call may do this work at another place: it names the same session, and is sent
+    /// elsewhere. Its body is not read.
+    pub fn may_be_done_by(&self, call: &WorkFacts<'_>) -> bool {
+        let WorkPlace { upstream, provider, model } = &self.place;
+        let is_same_place = upstream == call.upstream
+            && *provider == call.provider
+            && model.as_deref() == call.model;
+        self.session.as_deref() == call.session && !is_same_place
+    }
+
+    /// Whether `other` does this work at another place: in the same session, at another upstream,
+    /// provider or model. Its conversation is the same, system instructions included. If both calls
+    /// name the same step, the instructions may differ, as a prompt that is written for one model
+    /// does.
+    pub fn is_done_elsewhere_by(&self, other: &Self) -> bool {
+        let is_same_step = self.step.is_some() && self.step == other.step;
+        self.session == other.session
+            && self.place != other.place
+            && self.dialogue == other.dialogue
+            && (is_same_step || self.system == other.system)
+    }
+}
+
+/// Returns the digests of the system instructions and of the other messages. `None` if there are no
+/// other messages.
+fn digests(conversation: &Conversation) -> Option<([u8; 32], [u8; 32])> {
+    let (mut system, mut dialogue) = (Sha256::new(), Sha256::new());
+    let mut has_dialogue = false;
+    for message in &conversation.messages {
+        match message.get("role").and_then(Value::as_str).unwrap_or_default() {
+            "system" | "developer" => add_content(&mut system, message),
+            role => {
+                has_dialogue = true;
+                add(&mut dialogue, role);
+                add_content(&mut dialogue, message);
+                // The ids of tool calls are left out: a provider has ids of its own.
+                for call in conversation::calls(message) {
+                    add(&mut dialogue, &call.name);
+                    add(&mut dialogue, &call.arguments.to_string());
+                }
+            }
+        }
+    }
+    has_dialogue.then(|| (system.finalize().into(), dialogue.finalize().into()))
+}
+
+/// Adds the content of a message: its text as one, and each part that is not text.
+fn add_content(digest: &mut Sha256, message: &Value) {
+    add(digest, &conversation::text(message).unwrap_or_default());
+    let parts = message.get("content").and_then(Value::as_array);
+    let is_text = |part: &&Value| part.get("type").and_then(Value::as_str) == Some("text");
+    for part in parts.into_iter().flatten().filter(|part| !is_text(part)) {
+        add(digest, &part.to_string());
+    }
+}
+
+/// Adds a text and its length, so that no two lists of texts are one.
+fn add(digest: &mut Sha256, text: &str) {
+    digest.update(text.len().to_le_bytes());
+    digest.update(text);
+}
+
+#[cfg(test)]
+#[path = "work_tests.rs"]
+mod tests;
