@@ -51,6 +51,15 @@ pub fn plan(args: &ServeArgs) -> Result<PlannedFaults, CommandFailure> {
         let one = file(path, args)?;
         plan.seed = plan.seed.or(one.seed);
         plan.chaos = plan.chaos.layered_over(&one.chaos);
+        if let Some(recovery) = one.recovery
+            && plan.recovery.replace(recovery).is_some_and(|known| known != recovery)
+        {
+            return Err(CommandFailure::usage(format!(
+                "failed to read the plan {}: another plan has a `recovery` that differs; a run is \
+                 judged by one: keep one of them, or give --recovery",
+                path.display()
+            )));
+        }
         for rule in one.rules {
             if plan.rules.iter().any(|known| known.name == rule.name) {
                 return Err(CommandFailure::usage(format!(
@@ -64,7 +73,7 @@ pub fn plan(args: &ServeArgs) -> Result<PlannedFaults, CommandFailure> {
             places.push(format!("the plan {}: ", path.display()));
         }
     }
-    for (number, text) in (1..).zip(flags.fault.iter().filter(|text| !text.is_empty())) {
+    for (number, text) in (1..).zip(flags.fault.iter().filter(|text| !declares_none(text))) {
         let wrong = |why: &dyn Display| CommandFailure::usage(format!("--fault {text}: {why}"));
         let (step, fault) = Fault::parse_for_step(text).map_err(|error| wrong(&error))?;
         let when = RuleMatch {
@@ -75,11 +84,26 @@ pub fn plan(args: &ServeArgs) -> Result<PlannedFaults, CommandFailure> {
             true => format!("--fault {text} (number {number})"),
             false => format!("--fault {text}"),
         };
-        plan.rules.push(FaultRule { name, when, fault, times: None, probability: None });
+        plan.rules.push(FaultRule {
+            name,
+            when,
+            fault,
+            times: None,
+            probability: None,
+            target: None,
+        });
         places.push(String::new());
     }
     plan.chaos = chaos(flags)?.layered_over(&plan.chaos);
     Ok(PlannedFaults { plan, places })
+}
+
+/// Whether the text of a `--fault` declares no fault: it is empty, or mcptest's word `none`, perhaps
+/// for a step.
+fn declares_none(text: &str) -> bool {
+    let step = text.split_once('=').filter(|(step, _)| !step.contains([':', ';']));
+    let fault = step.map_or(text, |(_, fault)| fault);
+    text.is_empty() || fault.trim() == "none"
 }
 
 /// Reads one plan: as YAML if the file's extension says so, otherwise as JSON.
@@ -147,13 +171,20 @@ pub fn decider(
     FaultDecider::new(plan, seed)
 }
 
-/// Refuses a plan that names an upstream which does not exist.
+/// Finds the upstreams and steps that the faults of suites are to strike. Refuses a plan that names
+/// an upstream which does not exist.
 ///
 /// # Errors
 /// A rule that would never apply for that reason.
-pub fn check_upstreams(planned: &PlannedFaults, routes: &RouteTable) -> Result<(), CommandFailure> {
+pub fn check_upstreams(
+    planned: &mut PlannedFaults,
+    routes: &RouteTable,
+) -> Result<(), CommandFailure> {
     let mut known: Vec<&str> = routes.named.iter().map(|known| known.name.as_str()).collect();
     known.push(UNNAMED);
+    for FaultRule { when, target, .. } in &mut planned.plan.rules {
+        target.iter().for_each(|target| target.restrict(when, |name| known.contains(&name)));
+    }
     let mut rules = planned.rules();
     rules.try_for_each(|rule| among(rule, "upstream", &rule.1.when.upstream, &known))
 }
@@ -211,18 +242,22 @@ fn among(
     )))
 }
 
-/// Reads `--recovery`.
+/// Returns the budget: that of `--recovery`, else that of a plan.
 ///
 /// # Errors
 /// A text that is not a budget; a report that is requested without a budget.
-pub fn budget(flags: &FaultArgs) -> Result<Option<RecoveryBudget>, CommandFailure> {
+pub fn budget(
+    flags: &FaultArgs,
+    planned: &PlannedFaults,
+) -> Result<Option<RecoveryBudget>, CommandFailure> {
     let text = flags.recovery.as_deref().filter(|text| !text.is_empty());
-    if text.is_none() && flags.junit.is_some() {
+    let budget = text.map(score::budget_text).transpose()?.or(planned.plan.recovery);
+    if budget.is_none() && flags.junit.is_some() {
         return Err(CommandFailure::usage(
             "--junit reports on recovery: give --recovery a budget, or use loomrec score",
         ));
     }
-    text.map(score::budget_text).transpose()
+    Ok(budget)
 }
 
 /// Judges the recovery from each fault.

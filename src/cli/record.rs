@@ -56,8 +56,9 @@ fn engines(
     // What an earlier recorder left in the log is merged before anything is answered from it.
     let exists = args.mode != RecordMode::All && existing(path, ground)?.is_some();
     let rules = serve_setup::rules(&args.serve.identity)?;
-    let plan = fault::plan(&args.serve)?;
-    fault::check_upstreams(&plan, &ground.upstreams.routes)?;
+    let mut plan = fault::plan(&args.serve)?;
+    let budget = fault::budget(&args.serve.trouble, &plan)?;
+    fault::check_upstreams(&mut plan, &ground.upstreams.routes)?;
     let forwarding = ground.forwarding(args.keep_encoding);
     let engine = match (args.mode, exists) {
         (RecordMode::All, _) | (RecordMode::NewEpisodes | RecordMode::Once, false) => {
@@ -79,7 +80,7 @@ fn engines(
     let engines = RunEngines {
         engine,
         stand_in_keys,
-        budget: fault::budget(&args.serve.trouble)?,
+        budget,
         decider: fault::decider(plan, args.serve.trouble.seed, false, &ground.output),
         notice: in_force.as_ref().and_then(InForce::text),
     };

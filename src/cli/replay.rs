@@ -48,7 +48,8 @@ pub async fn run(args: ReplayArgs) -> Result<u8, CommandFailure> {
     script::refuse_beside_strict(&args)?;
     let mut ground = RunContext::read(&args.serve, &args.recordings)?;
     let script = args.script.as_deref().map(|path| script::read(path, &args.serve)).transpose()?;
-    let (plan, budget) = (fault::plan(&args.serve)?, fault::budget(&args.serve.trouble)?);
+    let mut plan = fault::plan(&args.serve)?;
+    let budget = fault::budget(&args.serve.trouble, &plan)?;
     let (matcher, expired) = matcher(&args)?;
     let in_force = InForce::of_replay(&args, &matcher).with_script(script.as_ref());
     let recorded: BTreeSet<String> = matcher.upstreams().map(str::to_owned).collect();
@@ -57,7 +58,7 @@ pub async fn run(args: ReplayArgs) -> Result<u8, CommandFailure> {
         return ground.print_environment(&args.serve, true);
     }
     let on_miss = miss_policy(&args, &ground)?;
-    fault::check_upstreams(&plan, &ground.upstreams.routes)?;
+    fault::check_upstreams(&mut plan, &ground.upstreams.routes)?;
     // With a script or an upstream, a rule may also name calls that no recording holds.
     if matches!(on_miss, MissPolicy::Error) && script.is_none() {
         fault::check(&plan, &matcher)?;

@@ -31,6 +31,14 @@ pub enum CallKey {
         /// The step.
         step: String,
     },
+    /// Calls of one session to the same upstream, whatever they request. It only counts calls, and
+    /// is never reported.
+    Upstream {
+        /// The session that the calls name.
+        session: Option<String>,
+        /// The name of the upstream.
+        upstream: String,
+    },
 }
 
 impl CallKey {
@@ -38,25 +46,33 @@ impl CallKey {
     pub fn session(&self) -> Option<&str> {
         match self {
             Self::Connection => None,
-            Self::Request { session, .. } | Self::Step { session, .. } => session.as_deref(),
+            Self::Request { session, .. }
+            | Self::Step { session, .. }
+            | Self::Upstream { session, .. } => session.as_deref(),
         }
+    }
+
+    /// The key that counts the calls of this one's upstream.
+    pub(super) fn of_upstream(&self) -> Option<Self> {
+        let Self::Request { session, upstream, .. } = self else { return None };
+        Some(Self::Upstream { session: session.clone(), upstream: upstream.clone() })
     }
 
     /// The step of the calls.
     pub fn step(&self) -> Option<&str> {
         match self {
-            Self::Connection => None,
+            Self::Connection | Self::Upstream { .. } => None,
             Self::Request { step, .. } => step.as_deref(),
             Self::Step { step, .. } => Some(step),
         }
     }
 
-    /// Returns the request key in hexadecimal digits. For calls counted by step, returns the step;
-    /// for connections, the word `connection`.
+    /// Returns the request key in hexadecimal digits. For calls counted by step or upstream, returns
+    /// its name; for connections, the word `connection`.
     pub fn request(&self) -> &str {
         match self {
             Self::Connection => CONNECTION,
-            Self::Step { step, .. } => step,
+            Self::Step { step: name, .. } | Self::Upstream { upstream: name, .. } => name,
             Self::Request { request, .. } => request.as_str(),
         }
     }
@@ -66,7 +82,7 @@ impl CallKey {
     pub(super) fn chance_text(&self) -> Cow<'_, str> {
         match self {
             Self::Connection => CONNECTION.into(),
-            Self::Step { step, .. } => step.into(),
+            Self::Step { step: name, .. } | Self::Upstream { upstream: name, .. } => name.into(),
             Self::Request { request, upstream, step, .. } => {
                 let step = step.as_deref().unwrap_or_default();
                 format!("{} {upstream} {step}", request.as_str()).into()
@@ -82,7 +98,9 @@ impl CallKey {
             Self::Request { session, upstream, step, .. } => {
                 length(session) + upstream.len() + length(step)
             }
-            Self::Step { session, step } => length(session) + step.len(),
+            Self::Step { session, step: name } | Self::Upstream { session, upstream: name } => {
+                length(session) + name.len()
+            }
         };
         size_of::<Self>() + texts
     }

@@ -5,7 +5,8 @@
 //! For that reason `times` is counted per key.
 //!
 //! A rule that names steps, and the fault of an entry that has a step id, count the calls of the
-//! step in place of those of the key: the prompts of a step differ from round to round.
+//! step in place of those of the key: the prompts of a step differ from round to round. A
+//! `recover_after` that counts per upstream depends on the order of all calls of that upstream.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,7 +16,7 @@ use super::call_key::CallKey;
 use super::chance::roll;
 use super::chaos::ChaosRates;
 use super::entry_rule::EntryFaultRule;
-use super::kind::Fault;
+use super::kind::{CountPer, Fault};
 use super::plan::{CallFacts, FaultPlan, FaultRule};
 
 /// Where a fault was declared, in the order of precedence.
@@ -94,6 +95,8 @@ pub struct FaultDecider {
     histories: CallHistories,
     /// The histories of steps. Their locks are taken after those of `histories`.
     steps: CallHistories,
+    /// The histories of upstreams. As those of steps, they are locked last.
+    upstreams: CallHistories,
     counts: Mutex<BTreeMap<(FaultSource, Arc<str>), RuleCount>>,
 }
 
@@ -134,7 +137,8 @@ impl FaultDecider {
         };
         let counts = Mutex::new(plan.rules.iter().map(named).collect());
         let (histories, steps) = (CallHistories::default(), CallHistories::default());
-        Self { plan, seed, histories, steps, counts }
+        let upstreams = CallHistories::default();
+        Self { plan, seed, histories, steps, upstreams, counts }
     }
 
     /// The plan.
@@ -241,6 +245,7 @@ impl FaultDecider {
     pub fn reset(&self, session: Option<&str>) {
         self.histories.forget(session);
         self.steps.forget(session);
+        self.upstreams.forget(session);
     }
 
     fn count(&self, source: FaultSource, rule: &Arc<str>, change: impl FnOnce(&mut RuleCount)) {
@@ -320,23 +325,31 @@ impl CallTurn<'_> {
         by_step: bool,
     ) -> Option<DecidedFault> {
         self.decider.count(source, rule, |count| count.matched += 1);
-        let (fault, times) = match fault {
-            Fault::RecoverAfter { failures, fault } => {
-                (&**fault, Some(times.map_or(*failures, |times| times.min(*failures))))
+        let (fault, times, per) = match fault {
+            Fault::RecoverAfter { failures, per, fault } => {
+                (&**fault, Some(times.map_or(*failures, |times| times.min(*failures))), *per)
             }
-            other => (other, times),
+            other => (other, times, CountPer::Key),
+        };
+        let of_upstream = match per {
+            CountPer::Upstream => self.key.of_upstream(),
+            CountPer::Key => None,
         };
         let roll = roll(self.decider.seed, rule, &self.key.chance_text(), self.of_key.call);
         if probability.is_some_and(|rate| roll >= rate) {
             return None;
         }
-        let mut steps;
-        let history = match self.step.as_ref().filter(|_| by_step) {
-            Some(step) => {
-                steps = self.decider.steps.lock(step);
-                steps.known(step)?
+        let mut shared;
+        let history = match (&of_upstream, self.step.as_ref().filter(|_| by_step)) {
+            (Some(upstream), _) => {
+                shared = self.decider.upstreams.lock(upstream);
+                shared.history(upstream)
             }
-            None => self.histories.known(self.key)?,
+            (None, Some(step)) => {
+                shared = self.decider.steps.lock(step);
+                shared.known(step)?
+            }
+            (None, None) => self.histories.known(self.key)?,
         };
         // A rule, an entry and a header with the same name are counted separately.
         let name = Arc::from(format!("{} {rule}", source.as_str()));

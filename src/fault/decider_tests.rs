@@ -349,3 +349,31 @@ fn rule_of_a_connection_that_may_not_come_leaves_it_to_the_next() {
     // The fault does not apply to the calls of that connection, whose number is 1.
     assert_eq!(call(&decider, &who("k"), FaultDeclarations::default()), None);
 }
+
+#[test]
+fn first_calls_of_an_upstream_fail_whatever_they_ask() {
+    let decider = |per: &str| {
+        let fault = json!({ "type": "recover_after", "failures": 2, "per": per });
+        decider(&json!({ "rules": [{ "fault": fault }] }))
+    };
+    let fails = |decider: &FaultDecider, session: Option<&str>, key: &str, upstream: &str| {
+        let who = Who { session: session.map(str::to_owned), key: key.to_owned() };
+        let mut key = call_key(&who);
+        if let CallKey::Request { upstream: name, .. } = &mut key {
+            *name = upstream.to_owned();
+        }
+        let mut turn = decider.turn(&key);
+        let facts = facts(&who, &mut turn);
+        turn.decide(&facts, FaultDeclarations::default()).is_some()
+    };
+    let keys = ["b", "c", "d", "b"];
+    let upstream = decider("upstream");
+    let seen = keys.map(|key| fails(&upstream, None, key, "openai"));
+    assert_eq!(seen, [true, true, false, false]);
+    // Other upstreams and other sessions begin anew.
+    assert!(fails(&upstream, None, "b", "other") && fails(&upstream, Some("s"), "b", "openai"));
+    upstream.reset(None);
+    assert!(fails(&upstream, None, "d", "openai"));
+    let seen = keys.map(|key| fails(&decider("key"), None, key, "openai"));
+    assert_eq!(seen, [true; 4]);
+}

@@ -39,7 +39,11 @@ pub(super) static FORMS: [FaultForm; 21] = [
     form("hang", Some("max_ms"), &[("max_ms", Plain)]),
     form("wedged", Some("max_ms"), &[("max_ms", Plain)]),
     form("slow", Some("delay_ms"), &[("delay_ms", Plain)]),
-    form("recover_after", Some("failures"), &[("failures", Plain), ("fault", Fault)]),
+    form(
+        "recover_after",
+        Some("failures"),
+        &[("failures", Plain), ("per", Plain), ("fault", Fault)],
+    ),
     form(
         "http_error",
         Some("status_code"),
@@ -97,8 +101,9 @@ pub(super) static FORMS: [FaultForm; 21] = [
 ];
 
 impl FaultForm {
-    /// Returns the type of this name.
+    /// Returns the type of this name. mcptest's spelling of `recover_after` is known, too.
     pub(super) fn find(name: &str) -> Option<&'static Self> {
+        let name = if name == "recover-after" { "recover_after" } else { name };
         FORMS.iter().find(|form| form.name == name)
     }
 

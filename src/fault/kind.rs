@@ -28,10 +28,13 @@ pub enum Fault {
         /// By how many milliseconds.
         delay_ms: u64,
     },
-    /// Gives the first calls of a key another fault, and the later ones the true answer.
+    /// Gives the first calls of a key, or of an upstream, another fault, and the later ones the true
+    /// answer.
     RecoverAfter {
         /// How many calls get the fault.
         failures: u32,
+        /// What is counted.
+        per: CountPer,
         /// The fault that they get.
         fault: Box<Fault>,
     },
@@ -97,6 +100,30 @@ pub enum Fault {
     Malformed,
     /// aimock's: destroys the connection.
     Disconnect,
+}
+
+/// What a `recover_after` counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CountPer {
+    /// The calls of a key, or of a step if the rule names steps.
+    #[default]
+    Key,
+    /// The calls of an upstream, whatever they ask.
+    Upstream,
+}
+
+impl CountPer {
+    /// The words, and their meaning.
+    pub(super) const WORDS: [(&'static str, Self); 2] =
+        [("key", Self::Key), ("upstream", Self::Upstream)];
+
+    /// The word for it.
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Key => "key",
+            Self::Upstream => "upstream",
+        }
+    }
 }
 
 /// An error status, and its headers and body.

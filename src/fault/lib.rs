@@ -40,8 +40,10 @@ pub use decider::{
     CallTurn, DecidedFault, EntryFault, FaultDecider, FaultDeclarations, FaultSource, RuleCount,
 };
 pub use entry_rule::{EntryFaultRule, FaultTimes};
-pub use kind::{Fault, FaultPoint, GarbleKind, HttpError, ToolFault, Truncation, TruncationEnd};
-pub use plan::{CallFacts, FaultPlan, FaultRule, LazyBody, PlanError, RuleMatch};
+pub use kind::{
+    CountPer, Fault, FaultPoint, GarbleKind, HttpError, ToolFault, Truncation, TruncationEnd,
+};
+pub use plan::{CallFacts, FaultPlan, FaultRule, FaultTarget, LazyBody, PlanError, RuleMatch};
 pub use rewrite::{NotApplicable, rewrite};
 pub use synthetic_response::{AnswerSubstitute, SyntheticResponse, substitute_for};
 

@@ -6,18 +6,24 @@
 
 mod body;
 mod condition;
+mod rule;
+mod suite;
+mod target;
 
 use serde_json::Value;
 
 use super::chaos::ChaosRates;
 use super::field::{count, fields_of, rate};
 use super::kind::Fault;
+use super::recovery::RecoveryBudget;
 use loomrec_identity::typed_field::{FieldError, quoted};
 
 pub use body::{ExpectedValue, LazyBody};
 pub use condition::{CallFacts, RuleMatch};
+pub use rule::FaultRule;
+pub use target::FaultTarget;
 
-const PLAN: [&str; 3] = ["seed", "rules", "chaos"];
+const PLAN: [&str; 6] = ["seed", "rules", "chaos", "faults", "agents", "recovery"];
 const RULE: [&str; 5] = ["name", "match", "fault", "times", "probability"];
 
 /// A plan: which calls get which fault.
@@ -29,28 +35,8 @@ pub struct FaultPlan {
     pub rules: Vec<FaultRule>,
     /// The rates for calls that no rule gives a fault.
     pub chaos: ChaosRates,
-}
-
-/// A rule: a fault, and the calls that get it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct FaultRule {
-    /// Its unique name. The default is its number and the type of its fault.
-    pub name: String,
-    /// Which calls it matches.
-    pub when: RuleMatch,
-    /// The fault that they get.
-    pub fault: Fault,
-    /// How often it happens per key, at most.
-    pub times: Option<u32>,
-    /// The share of them that get it, from 0 to 1; all if `None`.
-    pub probability: Option<f64>,
-}
-
-impl FaultRule {
-    /// Whether its fault applies to connections before their first request.
-    pub fn is_at_accept(&self) -> bool {
-        self.when.only_connection() && self.fault.needs_no_request()
-    }
+    /// How soon a program has to recover from the faults.
+    pub recovery: Option<RecoveryBudget>,
 }
 
 /// Why a plan is invalid. Messages read after the plan's name.
@@ -109,7 +95,9 @@ impl FaultPlan {
     /// name, or if the plan could never apply.
     pub fn parse(value: &Value) -> Result<Self, PlanError> {
         let fields = fields_of(value, "a plan: an object with rules")?;
-        fields.only("a plan", &PLAN)?;
+        let is_suite = fields.get("faults").is_some();
+        let others = if is_suite { &suite::OTHER_BLOCKS[..] } else { &[] };
+        fields.only("a plan", &[&PLAN[..], others].concat())?;
         let seed = fields.whole("seed", 0..=u64::MAX, "a whole number from 0 to 2^64 - 1")?;
         let chaos = match fields.get("chaos") {
             Some(chaos) => ChaosRates::read(chaos).map_err(|error| error.under("/chaos"))?,
@@ -117,17 +105,19 @@ impl FaultPlan {
         };
         let rules = fields.list("rules", "a list of rules")?.unwrap_or_default().iter();
         let rules = rules.enumerate().map(|(at, value)| rule(at + 1, value));
-        let rules = rules.collect::<Result<Vec<_>, _>>()?;
+        let mut rules = rules.collect::<Result<Vec<_>, _>>()?;
+        rules.extend(suite::rules(fields)?);
+        let recovery = suite::budget(fields)?;
         for (at, rule) in rules.iter().enumerate() {
             if let Some(first) = rules[..at].iter().position(|other| other.name == rule.name) {
                 let (name, first, second) = (rule.name.clone(), first + 1, at + 1);
                 return Err(PlanError::Twice { name, first, second });
             }
         }
-        if rules.is_empty() && chaos.is_empty() {
+        if rules.is_empty() && chaos.is_empty() && recovery.is_none() && !is_suite {
             return Err(PlanError::Empty);
         }
-        Ok(Self { seed, rules, chaos })
+        Ok(Self { seed, rules, chaos, recovery })
     }
 }
 
@@ -164,7 +154,7 @@ fn read_rule(number: usize, value: &Value) -> Result<FaultRule, FieldError> {
         None => format!("rule {number} ({})", fault.name()),
     };
     let (times, probability) = (count(fields, "times", 1)?, rate(fields, "probability")?);
-    Ok(FaultRule { name, when, fault, times, probability })
+    Ok(FaultRule { name, when, fault, times, probability, target: None })
 }
 
 #[cfg(test)]

@@ -6,7 +6,8 @@ use serde_json::Value;
 use super::field::{MOST_BYTES, byte_count, count, fields_of, headers, milliseconds, one_of};
 use super::form::FaultForm;
 use super::kind::{
-    Fault, FaultPoint, GarbleKind, HANG_MS, HttpError, ToolFault, Truncation, TruncationEnd,
+    CountPer, Fault, FaultPoint, GarbleKind, HANG_MS, HttpError, ToolFault, Truncation,
+    TruncationEnd,
 };
 use loomrec_identity::typed_field::{
     FieldError, FieldReader, FieldResult, shown_value, whole_number,
@@ -86,6 +87,7 @@ fn typed(form: &FaultForm, fields: FieldReader<'_>) -> Result<Fault, FieldError>
         "recover_after" => Fault::RecoverAfter {
             failures: count(fields, "failures", 0)?
                 .ok_or_else(|| need("failures", "how many calls fail, such as 2"))?,
+            per: fields.word("per", &CountPer::WORDS)?.unwrap_or_default(),
             fault: Box::new(inner(fields)?),
         },
         "http_error" => Fault::HttpError(http_error(fields)?),
@@ -128,12 +130,8 @@ fn inner(fields: FieldReader<'_>) -> Result<Fault, FieldError> {
     let nested = || FieldError::other("/fault", "a recover_after cannot contain another");
     // Checked before the fault is read, because reading would recurse as deep as they are nested.
     let is_nested = match value {
-        Value::String(text) => {
-            text.trim_start().strip_prefix("recover_after").is_some_and(|rest| {
-                rest.trim_start().starts_with([':', ';']) || rest.trim().is_empty()
-            })
-        }
-        value => value.get("type").and_then(Value::as_str) == Some("recover_after"),
+        Value::String(text) => is_recover_after(text.split([':', ';']).next().unwrap_or_default()),
+        value => value.get("type").and_then(Value::as_str).is_some_and(is_recover_after),
     };
     if is_nested {
         return Err(nested());
@@ -142,6 +140,10 @@ fn inner(fields: FieldReader<'_>) -> Result<Fault, FieldError> {
         Fault::RecoverAfter { .. } => Err(nested()),
         fault => Ok(fault),
     }
+}
+
+fn is_recover_after(name: &str) -> bool {
+    FaultForm::find(name.trim()).is_some_and(|form| form.name == "recover_after")
 }
 
 fn http_error(fields: FieldReader<'_>) -> Result<HttpError, FieldError> {

@@ -88,7 +88,8 @@ fn simple() -> impl Strategy<Value = Fault> {
 pub(crate) fn faults() -> impl Strategy<Value = Fault> {
     prop_oneof![
         9 => simple(),
-        1 => (any::<u32>(), simple()).prop_map(|(failures, fault)| Fault::RecoverAfter {
+        1 => (any::<u32>(), any::<bool>(), simple()).prop_map(|(failures, each, fault)| Fault::RecoverAfter {
+            per: if each { CountPer::Key } else { CountPer::Upstream },
             failures,
             fault: Box::new(fault)
         }),
@@ -167,7 +168,11 @@ fn fields_that_are_not_given_have_their_usual_values() {
     );
     read_as(
         json!({ "type": "recover_after", "failures": 2 }),
-        Fault::RecoverAfter { failures: 2, fault: Box::new(Fault::Hang { max_ms: HANG_MS }) },
+        Fault::RecoverAfter {
+            failures: 2,
+            per: CountPer::Key,
+            fault: Box::new(Fault::Hang { max_ms: HANG_MS }),
+        },
     );
     let truncate = Truncation {
         after: FaultPoint::Default,
@@ -244,7 +249,7 @@ fn text_stands_for_a_fault_within_another() {
     let fault = Fault::HttpError(HttpError { status_code: 503, ..HttpError::default() });
     read_as(
         json!({ "type": "recover_after", "failures": 1, "fault": "http_error:503" }),
-        Fault::RecoverAfter { failures: 1, fault: Box::new(fault) },
+        Fault::RecoverAfter { failures: 1, per: CountPer::Key, fault: Box::new(fault) },
     );
 }
 

@@ -80,7 +80,7 @@ fn object(text: &str) -> Result<Value, FieldError> {
     let form = FaultForm::find(name)
         .ok_or_else(|| FieldError::unknown_word("", "fault", name, &FaultForm::all()))?;
     let mut object = Map::new();
-    object.insert("type".to_owned(), name.into());
+    object.insert("type".to_owned(), form.name.into());
     if let Some(primary) = primary {
         let Some(field) = form.primary else {
             let known = match form.names().as_slice() {

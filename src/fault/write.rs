@@ -3,7 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::kind::{
-    Fault, FaultPoint, GarbleKind, HANG_MS, HttpError, ToolFault, Truncation, TruncationEnd,
+    CountPer, Fault, FaultPoint, GarbleKind, HANG_MS, HttpError, ToolFault, Truncation,
+    TruncationEnd,
 };
 use super::read::{garble_word, mode_word, raise_word};
 
@@ -18,8 +19,10 @@ impl Fault {
                 out.some("max_ms", Some(*max_ms).filter(|max_ms| *max_ms != HANG_MS));
             }
             Self::Slow { delay_ms } => out.set("delay_ms", *delay_ms),
-            Self::RecoverAfter { failures, fault } => {
+            Self::RecoverAfter { failures, per, fault } => {
                 out.set("failures", *failures);
+                let per = Some(*per).filter(|per| *per != CountPer::default());
+                out.some("per", per.map(CountPer::as_str));
                 if **fault != (Self::Hang { max_ms: HANG_MS }) {
                     out.set("fault", fault.to_json());
                 }

@@ -1,0 +1,204 @@
+//! The blocks of an mcptest suite that say what fails and how soon a program has to recover:
+//! `faults`, `agents[].inject` and `recovery`.
+//!
+//! Its faults strike the calls of a server or a tool. Here, a server is an upstream and a tool is a
+//! step: see [`FaultTarget`]. Discovery stays responsive, as in mcptest: only calls of known
+//! operations get a fault. A `recover-after` counts the calls of its upstream.
+
+use serde_json::{Map, Value};
+
+use super::condition::RuleMatch;
+use super::rule::FaultRule;
+use super::target::FaultTarget;
+use crate::field::fields_of;
+use crate::form::FaultForm;
+use crate::kind::{CountPer, Fault};
+use crate::recovery::RecoveryBudget;
+use loomrec_identity::rules::pointer_token;
+use loomrec_identity::typed_field::{FieldError, FieldReader};
+use loomrec_provider::Operation;
+
+/// The blocks of a suite that are about other things than faults. They are not read.
+pub(super) const OTHER_BLOCKS: [&str; 10] = [
+    "servers",
+    "imports",
+    "variables",
+    "tools",
+    "compliance",
+    "evals",
+    "model_compatibility",
+    "fixtures",
+    "performance",
+    "corpus",
+];
+
+/// Reads the faults of a suite, as rules. A fault of the kind `none` gives no rule.
+///
+/// # Errors
+/// The first fault that is invalid, with its place.
+pub(super) fn rules(fields: FieldReader<'_>) -> Result<Vec<FaultRule>, FieldError> {
+    let faults = fields.list("faults", "a list of faults")?.unwrap_or_default();
+    let injected = injected(fields)?;
+    let mut rules = Vec::new();
+    for (at, value) in faults.iter().enumerate() {
+        let place = format!("/faults/{at}");
+        let rule = rule(at + 1, value).map_err(|error| error.under(&place))?;
+        rules.extend(rule);
+    }
+    let Some(injected) = injected else { return Ok(rules) };
+    let names = |fault: &Value| fault.get("name").and_then(Value::as_str).map(str::to_owned);
+    let names: Vec<String> = faults.iter().filter_map(names).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    for (place, name) in &injected {
+        if !names.contains(&name.as_str()) {
+            return Err(FieldError::unknown_word(place.clone(), "fault", name, &names));
+        }
+    }
+    rules.retain(|rule| injected.iter().any(|(_, name)| *name == rule.name));
+    Ok(rules)
+}
+
+/// Returns the names of the faults that agents inject, each with its place. `None` if no agent says
+/// what it injects: then every fault is.
+fn injected(fields: FieldReader<'_>) -> Result<Option<Vec<(String, String)>>, FieldError> {
+    let Some(agents) = fields.get("agents") else { return Ok(None) };
+    let each: Vec<(String, &Value)> = match agents {
+        Value::Array(list) => {
+            let place = |(at, agent): (usize, _)| (format!("/agents/{at}/inject"), agent);
+            list.iter().enumerate().map(place).collect()
+        }
+        Value::Object(map) => {
+            let place = |(name, agent): (&String, _)| {
+                (format!("/agents{}/inject", pointer_token(name)), agent)
+            };
+            map.iter().map(place).collect()
+        }
+        _ => return Err(fields.wrong("agents", "a list of agents")),
+    };
+    let mut names = Vec::new();
+    for (place, agent) in each {
+        let Some(inject) = agent.get("inject").filter(|inject| !inject.is_null()) else { continue };
+        let list = match inject {
+            Value::Array(list) => list.as_slice(),
+            one => std::slice::from_ref(one),
+        };
+        for name in list {
+            let wrong = || FieldError::unexpected(&place, "the name of a fault", name.to_string());
+            names.push((place.clone(), name.as_str().ok_or_else(wrong)?.to_owned()));
+        }
+    }
+    Ok((!names.is_empty()).then_some(names))
+}
+
+fn rule(number: usize, value: &Value) -> Result<Option<FaultRule>, FieldError> {
+    let fields = fields_of(value, "a fault: an object with a kind")?;
+    let kind = fields.text("kind")?;
+    let kind = kind.as_deref().map(str::trim).ok_or_else(|| {
+        FieldError::other("/kind", "a fault of a suite needs it: the fault, such as hang")
+    })?;
+    let target = match fields.text("target")? {
+        Some(text) => Some(FaultTarget::read(&text).ok_or_else(|| {
+            fields.wrong("target", "the name of a server (an upstream) or of a tool (a step)")
+        })?),
+        None => None,
+    };
+    if kind == "none" {
+        return Ok(None);
+    }
+    let fault = fault(kind, value)?;
+    let name = match fields.text("name")? {
+        Some(name) if name.is_empty() || name.contains(char::is_control) => {
+            return Err(fields.wrong("name", "some characters on one line"));
+        }
+        Some(name) => name,
+        None => format!("fault {number} ({})", fault.name()),
+    };
+    let known = Operation::all().filter(|operation| *operation != Operation::OTHER);
+    let operation = known.map(|operation| operation.as_str().to_owned()).collect();
+    let when = RuleMatch { operation, ..RuleMatch::default() };
+    Ok(Some(FaultRule { name, when, fault, times: None, probability: None, target }))
+}
+
+/// Reads the fault: its kind, and the fields that stand beside it.
+fn fault(kind: &str, value: &Value) -> Result<Fault, FieldError> {
+    let under_kind = |error: FieldError| FieldError::other("/kind", error.to_string());
+    let word = kind.split([':', ';']).next().unwrap_or_default().trim();
+    let form = FaultForm::find(word).ok_or_else(|| {
+        let mut known = FaultForm::all();
+        known.push("none");
+        FieldError::unknown_word("/kind", "fault", word, &known)
+    })?;
+    let mut object = Map::new();
+    object.insert("type".to_owned(), form.name.into());
+    if word.len() < kind.len() {
+        match Fault::parse(kind).map_err(under_kind)?.to_json() {
+            Value::Object(declared) => object = declared,
+            _ => return Err(FieldError::other("/kind", "it is no fault")),
+        }
+    }
+    let beside = value.as_object().into_iter().flatten();
+    for (name, value) in
+        beside.filter(|(name, _)| !["name", "target", "kind"].contains(&name.as_str()))
+    {
+        object.insert(name.clone(), value.clone());
+    }
+    if form.name == "recover_after" && !kind.contains("per=") {
+        object.entry("per").or_insert_with(|| CountPer::Upstream.as_str().into());
+    }
+    Fault::read(&Value::Object(object))
+}
+
+/// Reads the budget of a plan or a suite: `recovery` at the top or, in a suite, within its agents.
+///
+/// # Errors
+/// A budget that is invalid; two budgets that differ.
+pub(super) fn budget(fields: FieldReader<'_>) -> Result<Option<RecoveryBudget>, FieldError> {
+    let mut found = Vec::new();
+    if let Some(value) = fields.get("recovery") {
+        found.push(("/recovery".to_owned(), value));
+    }
+    if let Some(agents) = fields.get("agents") {
+        find_budgets(agents, "/agents", &mut found);
+    }
+    let mut budget: Option<(String, RecoveryBudget)> = None;
+    for (place, value) in found {
+        let read = RecoveryBudget::read(value)
+            .map_err(|error| FieldError::other(&*place, error.to_string()))?;
+        match &budget {
+            Some((first, known)) if *known != read => {
+                let why = format!(
+                    "it differs from the budget at {first}; a run is judged by one: give one of them"
+                );
+                return Err(FieldError::other(place, why));
+            }
+            Some(_) => {}
+            None => budget = Some((place, read)),
+        }
+    }
+    Ok(budget.map(|(_, budget)| budget))
+}
+
+/// Finds every `recovery` within a value.
+fn find_budgets<'a>(value: &'a Value, place: &str, found: &mut Vec<(String, &'a Value)>) {
+    match value {
+        Value::Object(map) => {
+            for (name, inner) in map {
+                let place = format!("{place}{}", pointer_token(name));
+                match name.as_str() {
+                    "recovery" if inner.is_object() => found.push((place, inner)),
+                    _ => find_budgets(inner, &place, found),
+                }
+            }
+        }
+        Value::Array(list) => {
+            for (at, inner) in list.iter().enumerate() {
+                find_budgets(inner, &format!("{place}/{at}"), found);
+            }
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+#[path = "suite_tests.rs"]
+mod tests;
