@@ -74,7 +74,7 @@ pub struct ServeArgs {
     #[arg(long, value_name = "TOKEN", env = "LOOMREC_CONTROL_TOKEN", hide_env_values = true)]
     pub control_token: Option<String>,
 
-    /// Also give /metrics the metric names of AgentLoom and aimock
+    /// Also give /metrics the metric names of AgentLoom and aimock, and serve aimock's control paths
     #[arg(long, env = "LOOMREC_METRICS_COMPAT", value_parser = FalseyValueParser::new())]
     pub metrics_compat: bool,
 

@@ -13,10 +13,11 @@ use super::exit::CommandFailure;
 use super::output::Output;
 use super::score::journal::Reading;
 use super::score::{self, ScoredFaults};
-use super::script;
+use super::{run_time_chaos, script};
 use crate::engine::route::{RouteTable, UNNAMED};
 use crate::fault::{
-    ChaosRates, Fault, FaultDecider, FaultPlan, FaultRule, FaultSource, RuleCount, RuleMatch,
+    ChaosChanges, ChaosRates, Fault, FaultDecider, FaultPlan, FaultRule, FaultSource, RuleCount,
+    RuleMatch,
 };
 use crate::recovery::RecoveryBudget;
 use crate::replay::{Matcher, script as scripts};
@@ -276,6 +277,8 @@ pub struct FaultReceipt {
     seed: u64,
     counts: Vec<(FaultSource, String, RuleCount)>,
     warnings: Vec<(String, u64)>,
+    /// The rates that were set while the run went on.
+    run_time: ChaosChanges,
     /// Rules of the plan that never applied.
     pub unfired: Vec<String>,
 }
@@ -287,11 +290,14 @@ impl FaultReceipt {
         let counts = decider.counts().into_iter();
         let counts: Vec<_> =
             counts.map(|((source, name), count)| (source, name.to_string(), count)).collect();
-        let some = !counts.is_empty() || !decider.is_idle();
-        some.then(|| Self {
+        let run_time = faults.run_time().changes();
+        let warnings: Vec<_> = faults.warnings().into_iter().collect();
+        let is_declared = !counts.is_empty() || !decider.is_idle() || run_time.count > 0;
+        (is_declared || !warnings.is_empty()).then(|| Self {
             seed: decider.seed(),
             counts,
-            warnings: faults.warnings().into_iter().collect(),
+            warnings,
+            run_time,
             unfired: decider.unfired().iter().map(|name| name.to_string()).collect(),
         })
     }
@@ -317,6 +323,7 @@ impl FaultReceipt {
             "fired": self.fired(),
             "rules": self.counts.iter().map(rule).collect::<Vec<_>>(),
             "unfired": self.unfired,
+            "run_time_chaos": run_time_chaos::to_json(&self.run_time),
             "warnings": self.warnings.iter().map(warning).collect::<Vec<_>>(),
         })
     }
@@ -328,6 +335,8 @@ impl FaultReceipt {
             format!("fault {name} ({}): fired {fired} of {matched} matching calls", source.as_str())
         };
         let warning = |(text, calls): &(String, u64)| format!("warning: {text} (calls: {calls})");
-        self.counts.iter().map(rule).chain(self.warnings.iter().map(warning)).collect()
+        let run_time = run_time_chaos::lines(&self.run_time);
+        let rules = self.counts.iter().map(rule);
+        rules.chain(run_time).chain(self.warnings.iter().map(warning)).collect()
     }
 }

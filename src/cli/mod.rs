@@ -37,6 +37,7 @@ mod redact;
 mod replay;
 mod rerecord;
 mod review;
+mod run_time_chaos;
 mod salvage;
 mod score;
 mod script;

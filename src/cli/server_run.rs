@@ -35,6 +35,7 @@ use crate::server::fault::FaultContext;
 use crate::server::{self, OnNotice, Proxy, ServerThreads, UserNotice};
 use crate::store::RecordingLocation;
 use crate::telemetry::Telemetry;
+use crate::telemetry::aimock_journal::AimockJournal;
 use crate::telemetry::metric::Metrics;
 use crate::telemetry::run_counters::RunCounters;
 use serving::{Opening, ServerParts, serve, with_live_line};
@@ -250,6 +251,7 @@ impl RunContext {
                 counters: Arc::clone(&self.counters),
                 metrics: self.metrics,
                 journal: Arc::new(journal),
+                aimock: AimockJournal::default(),
                 spans,
             },
             inspector: Inspector::new(recordings, engines.notice.clone(), self.recent_misses),

@@ -27,6 +27,7 @@ use encoding::FakeEncoding;
 use garble::EventGarbler;
 use length::FalseLength;
 use loomrec_provider::{Framing, ResponseFormat};
+pub(super) use malformed::MALFORMED;
 use malformed::ReplacedAnswer;
 use pace::PacedBody;
 use stop::StoppedBody;
@@ -79,7 +80,9 @@ impl BodyTransform {
             }
             Fault::WrongLength { by } => Work::Length(FalseLength::new(*by, announced)?),
             Fault::BadEncoding => Work::Encoding(FakeEncoding::default()),
-            Fault::Malformed => match framing {
+            Fault::Malformed { whole } => match framing {
+                // aimock replaces no stream that is on its way.
+                Some(_) if *whole => return None,
                 Some(framing) => Work::Garble(EventGarbler::malformed(framing, roll)),
                 None => Work::Replace(ReplacedAnswer),
             },
@@ -95,6 +98,7 @@ impl BodyTransform {
             | Fault::PartialResponse { .. }
             | Fault::ToolCallFault { .. }
             | Fault::Drop
+            | Fault::RateLimit
             | Fault::Disconnect => return None,
         };
         Some(Self { work, out: TransformOutput::default() })

@@ -4,18 +4,51 @@
 //! [`ChaosRates::layered_over`] combines two of them, and [`ChaosRates::roll`] decides about a
 //! call. The caller provides the random numbers: the same numbers give the same faults.
 
+mod aimock;
 mod header;
 
 use serde_json::{Map, Value, json};
 
-use super::field::{fields_of, milliseconds, one_of, rate};
+use super::field::{aimock_delay, fields_of, milliseconds, one_of, rate};
 use super::kind::{Fault, HttpError};
-use loomrec_identity::typed_field::{FieldError, FieldReader, quoted};
+use loomrec_identity::typed_field::{FieldError, FieldReader, FieldResult, quoted};
 
 /// The default delay of a late answer, in milliseconds.
 pub const LATENCY_MS: u64 = 1_000;
 
-const FIELDS: [&str; 9] = [
+pub use header::HeaderChaos;
+
+/// Whose form a fault takes: an action may have a rate under our name or under aimock's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ChaosForm {
+    /// loomrec's: the provider's own 429, a stream that breaks at some event.
+    #[default]
+    Loomrec,
+    /// aimock's: its own 429, its broken body in place of any answer.
+    Aimock,
+}
+
+/// A rate, and the form of the fault that happens at it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FormedRate {
+    /// How often it happens, from 0 to 1.
+    pub rate: f64,
+    /// The form of the fault.
+    pub form: ChaosForm,
+}
+
+/// The result of a roll: the fault of a call and the name of its action, and a delay before it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RolledChaos<'a> {
+    /// The fault.
+    pub fault: Fault,
+    /// The name of the action.
+    pub action: &'a str,
+    /// For how many milliseconds the call waits before the fault happens.
+    pub delay_ms: u64,
+}
+
+const FIELDS: [&str; 11] = [
     "drop",
     "malformed",
     "disconnect",
@@ -25,6 +58,8 @@ const FIELDS: [&str; 9] = [
     "dropRate",
     "malformedRate",
     "disconnectRate",
+    "rateLimitRate",
+    "latencyMs",
 ];
 
 /// How often each fault happens, each rate from 0 (never) to 1 (always).
@@ -33,15 +68,18 @@ pub struct ChaosRates {
     /// The rate of [`Fault::Drop`].
     pub drop: Option<f64>,
     /// The rate of [`Fault::Malformed`].
-    pub malformed: Option<f64>,
+    pub malformed: Option<FormedRate>,
     /// The rate of [`Fault::Disconnect`].
     pub disconnect: Option<f64>,
-    /// The rate of a 429 that may be retried after a second.
-    pub rate_limit: Option<f64>,
+    /// The rate of a 429 that may be retried after a second: the provider's own, or
+    /// [`Fault::RateLimit`].
+    pub rate_limit: Option<FormedRate>,
     /// The rate of [`Fault::Slow`].
     pub latency: Option<f64>,
     /// The delay of such an answer; [`LATENCY_MS`] if it is not given.
     pub latency_ms: Option<u64>,
+    /// aimock's latency, in milliseconds: every call waits so long, before any other action.
+    pub delay_ms: Option<u64>,
     /// Any other faults, in this order, with unique names.
     pub faults: Vec<NamedFault>,
 }
@@ -78,11 +116,12 @@ impl ChaosRates {
         };
         Ok(Self {
             drop: either("drop", "dropRate")?,
-            malformed: either("malformed", "malformedRate")?,
+            malformed: formed(fields, "malformed", "malformedRate")?,
             disconnect: either("disconnect", "disconnectRate")?,
-            rate_limit: rate(fields, "rate_limit")?,
+            rate_limit: formed(fields, "rate_limit", "rateLimitRate")?,
             latency,
             latency_ms,
+            delay_ms: aimock_delay(fields, "latencyMs")?,
             faults: faults(fields)?,
         })
     }
@@ -90,11 +129,18 @@ impl ChaosRates {
     /// The rates as they are declared.
     pub fn to_json(&self) -> Value {
         let mut out = Map::new();
+        let name = |rate: Option<FormedRate>, [ours, theirs]: [&'static str; 2]| match rate {
+            Some(FormedRate { form: ChaosForm::Aimock, .. }) => theirs,
+            _ => ours,
+        };
+        let plain = |rate: Option<FormedRate>| rate.map(|formed| formed.rate);
+        let malformed = name(self.malformed, ["malformed", "malformedRate"]);
+        let rate_limit = name(self.rate_limit, ["rate_limit", "rateLimitRate"]);
         let rates = [
             ("drop", self.drop),
-            ("malformed", self.malformed),
+            (malformed, plain(self.malformed)),
             ("disconnect", self.disconnect),
-            ("rate_limit", self.rate_limit),
+            (rate_limit, plain(self.rate_limit)),
         ];
         for (name, rate) in rates {
             if let Some(rate) = rate {
@@ -110,6 +156,9 @@ impl ChaosRates {
                 delay_ms.map(|delay_ms| latency.insert("delay_ms".to_owned(), delay_ms.into()));
                 out.insert("latency".to_owned(), Value::Object(latency));
             }
+        }
+        if let Some(delay_ms) = self.delay_ms {
+            out.insert("latencyMs".to_owned(), delay_ms.into());
         }
         if !self.faults.is_empty() {
             let faults = self.faults.iter().map(NamedFault::to_json);
@@ -137,6 +186,7 @@ impl ChaosRates {
             rate_limit: self.rate_limit.or(lower.rate_limit),
             latency: self.latency.or(lower.latency),
             latency_ms: self.latency_ms.or(lower.latency_ms),
+            delay_ms: self.delay_ms.or(lower.delay_ms),
             faults,
         }
     }
@@ -154,36 +204,60 @@ impl ChaosRates {
             "malformed" => self.malformed.is_some(),
             "disconnect" => self.disconnect.is_some(),
             "rate_limit" => self.rate_limit.is_some(),
-            "latency" => self.latency.is_some(),
+            "latency" => self.latency.is_some() || self.delay_ms.is_some(),
             other => self.faults.iter().any(|one| one.name == other),
         }
     }
 
     /// Whether a client may get a status below 400 under one of these faults.
     pub fn may_succeed(&self) -> bool {
-        let is_fixed = self.malformed.is_some() || self.latency.is_some();
+        let is_fixed =
+            self.malformed.is_some() || self.latency.is_some() || self.delay_ms.is_some();
         is_fixed || self.faults.iter().any(|one| one.fault.may_succeed())
     }
 
-    /// Returns the fault of a call, if one happens, and the name of its action. `draw` returns a
-    /// number from 0 to below 1 for an action's name. It is called in a fixed order, and not for
-    /// rates of 0 or 1.
-    pub fn roll(&self, mut draw: impl FnMut(&str) -> f64) -> Option<(Fault, &str)> {
+    /// Returns the fault of a call, if one happens. `draw` returns a number from 0 to below 1 for
+    /// an action's name. It is called in a fixed order, and not for rates of 0 or 1.
+    pub fn roll(&self, draw: impl FnMut(&str) -> f64) -> Option<RolledChaos<'_>> {
+        let delay_ms = self.delay_ms.unwrap_or(0);
+        match self.roll_action(draw) {
+            Some((fault, action)) => Some(RolledChaos { fault, action, delay_ms }),
+            None if delay_ms > 0 => Some(RolledChaos {
+                fault: Fault::Slow { delay_ms },
+                action: "latency",
+                delay_ms: 0,
+            }),
+            None => None,
+        }
+    }
+
+    /// Returns the fault of an action that has a rate.
+    fn roll_action(&self, mut draw: impl FnMut(&str) -> f64) -> Option<(Fault, &str)> {
         let mut fires = |name: &str, rate: Option<f64>| match rate {
             Some(rate) if rate >= 1.0 => true,
             Some(rate) if rate > 0.0 => draw(name) < rate,
             _ => false,
         };
+        let of_form = |rate: Option<FormedRate>, form: ChaosForm| {
+            rate.filter(|formed| formed.form == form).map(|formed| formed.rate)
+        };
         if fires("drop", self.drop) {
             return Some((Fault::Drop, "drop"));
         }
-        if fires("malformed", self.malformed) {
-            return Some((Fault::Malformed, "malformed"));
+        if fires("malformed", of_form(self.malformed, ChaosForm::Loomrec)) {
+            return Some((Fault::Malformed { whole: false }, "malformed"));
+        }
+        if fires("malformed", of_form(self.malformed, ChaosForm::Aimock)) {
+            return Some((Fault::Malformed { whole: true }, "malformed"));
+        }
+        // aimock asks for its own before it asks for a disconnect.
+        if fires("rate_limit", of_form(self.rate_limit, ChaosForm::Aimock)) {
+            return Some((Fault::RateLimit, "rate_limit"));
         }
         if fires("disconnect", self.disconnect) {
             return Some((Fault::Disconnect, "disconnect"));
         }
-        if fires("rate_limit", self.rate_limit) {
+        if fires("rate_limit", of_form(self.rate_limit, ChaosForm::Loomrec)) {
             let retry_after = Some(1.0);
             let error = HttpError { status_code: 429, retry_after, ..HttpError::default() };
             return Some((Fault::HttpError(error), "rate_limit"));
@@ -214,6 +288,17 @@ fn free_name(faults: &[NamedFault], fault: &Fault) -> String {
     let numbered = (2..).map(|number| format!("{}#{number}", fault.name()));
     let mut names = std::iter::once(fault.name().to_owned()).chain(numbered);
     names.find(|name| !is_taken(name)).unwrap_or_default()
+}
+
+/// Reads a rate under our name or aimock's; the name decides the form of its fault.
+fn formed(
+    fields: FieldReader<'_>,
+    ours: &'static str,
+    theirs: &'static str,
+) -> FieldResult<FormedRate> {
+    let Some(name) = one_of(fields, &[ours, theirs])? else { return Ok(None) };
+    let form = if name == theirs { ChaosForm::Aimock } else { ChaosForm::Loomrec };
+    Ok(rate(fields, name)?.map(|rate| FormedRate { rate, form }))
 }
 
 fn latency(value: &Value) -> Result<(Option<f64>, Option<u64>), FieldError> {

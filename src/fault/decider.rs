@@ -57,6 +57,9 @@ pub struct DecidedFault {
     pub call: u64,
     /// Which attempt since the key was last answered well, from 1.
     pub attempt: u64,
+    /// For how many milliseconds the call waits before the fault happens, if the fault itself is
+    /// not the delay.
+    pub delay_ms: u64,
     /// A number from 0 to below 1 for this rule and call, for what the fault leaves to chance.
     pub roll: f64,
     /// Whether the rule has happened as often as its `times` says.
@@ -74,6 +77,8 @@ pub struct FaultDeclarations<'a> {
     pub entry: Option<EntryFault<'a>>,
     /// The rates of the entry.
     pub entry_rates: Option<&'a ChaosRates>,
+    /// The rates that were set for the call while the run goes on, in place of the plan's.
+    pub run_time_rates: Option<&'a ChaosRates>,
 }
 
 /// The fault of an entry.
@@ -219,7 +224,16 @@ impl FaultDecider {
         *fires = fires.saturating_add(1);
         let (fault, source) = (rule.fault.clone(), FaultSource::Plan);
         let is_last = rule.times == Some(*fires);
-        Some(DecidedFault { fault, rule: name, source, call: number, attempt: 1, roll, is_last })
+        Some(DecidedFault {
+            fault,
+            rule: name,
+            source,
+            call: number,
+            attempt: 1,
+            delay_ms: 0,
+            roll,
+            is_last,
+        })
     }
 
     /// Counts a fault that has happened.
@@ -306,14 +320,16 @@ impl CallTurn<'_> {
         }
         let rates = [declared.header_rates, declared.entry_rates].into_iter().flatten();
         let over = |lower: ChaosRates, higher: &ChaosRates| higher.layered_over(&lower);
+        let lowest = declared.run_time_rates.unwrap_or(&decider.plan.chaos);
         // The rates of the header come last, because they override all others.
-        let rates = rates.rev().fold(decider.plan.chaos.clone(), over);
+        let rates = rates.rev().fold(lowest.clone(), over);
         let (key, call) = (self.key.chance_text(), self.of_key.call);
         let draw = |action: &str| roll(decider.seed, &format!("chaos {action}"), &key, call);
-        let (fault, action) = rates.roll(draw)?;
-        let declared =
-            RuleUse { source: FaultSource::Chaos, name: &Arc::from(action), fault: &fault };
-        self.apply_rule(declared, (None, None), false)
+        let rolled = rates.roll(draw)?;
+        let (name, fault) = (Arc::from(rolled.action), &rolled.fault);
+        let declared = RuleUse { source: FaultSource::Chaos, name: &name, fault };
+        let decided = self.apply_rule(declared, (None, None), false)?;
+        Some(DecidedFault { delay_ms: rolled.delay_ms, ..decided })
     }
 
     /// Returns the fault of a rule that matches, unless `times` is used up or the roll decides
@@ -361,7 +377,7 @@ impl CallTurn<'_> {
         let is_last = times == Some(*fires);
         let CallNumbers { call, attempt } = self.of_key;
         let (fault, rule) = (fault.clone(), Arc::clone(rule));
-        Some(DecidedFault { fault, rule, source, call, attempt, roll, is_last })
+        Some(DecidedFault { fault, rule, source, call, attempt, delay_ms: 0, roll, is_last })
     }
 
     /// Notes that this call is answered well: the next one of its key is a first attempt.

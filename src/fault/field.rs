@@ -11,6 +11,8 @@ use loomrec_identity::typed_field::{
 pub(super) const LONGEST_MS: u64 = 86_400_000;
 /// The largest number of bytes in any field.
 pub(super) const MOST_BYTES: u64 = 1 << 40;
+/// The longest delay that aimock accepts, in milliseconds.
+pub(super) const LONGEST_AIMOCK_DELAY: u64 = 30_000;
 /// What is expected of a time in milliseconds.
 pub(super) const MILLISECONDS: &str = "whole milliseconds, from 0 to 86400000 (a day)";
 
@@ -55,6 +57,11 @@ pub(super) fn byte_count(fields: FieldReader<'_>, name: &str, least: u64) -> Fie
 /// A time in milliseconds.
 pub(super) fn milliseconds(fields: FieldReader<'_>, name: &str) -> FieldResult<u64> {
     fields.whole(name, 0..=LONGEST_MS, MILLISECONDS)
+}
+
+/// A delay as aimock takes it.
+pub(super) fn aimock_delay(fields: FieldReader<'_>, name: &str) -> FieldResult<u64> {
+    fields.whole(name, 0..=LONGEST_AIMOCK_DELAY, "whole milliseconds, from 0 to 30000")
 }
 
 /// A rate from 0 to 1.

@@ -34,7 +34,7 @@ const fn form(
 }
 
 /// All fault types.
-pub(super) static FORMS: [FaultForm; 21] = [
+pub(super) static FORMS: [FaultForm; 22] = [
     form("timeout", Some("after_ms"), &[("after_ms", Plain)]),
     form("hang", Some("max_ms"), &[("max_ms", Plain)]),
     form("wedged", Some("max_ms"), &[("max_ms", Plain)]),
@@ -96,7 +96,8 @@ pub(super) static FORMS: [FaultForm; 21] = [
     form("wrong_length", Some("by"), &[("by", Plain)]),
     form("bad_encoding", None, &[]),
     form("drop", None, &[]),
-    form("malformed", None, &[]),
+    form("rate_limit", None, &[]),
+    form("malformed", None, &[("whole", Plain)]),
     form("disconnect", None, &[]),
 ];
 

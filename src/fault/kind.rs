@@ -96,8 +96,14 @@ pub enum Fault {
     BadEncoding,
     /// aimock's: sends a 500 with the code `chaos_drop`.
     Drop,
-    /// aimock's: sends a 200 with a body that does not parse; in a stream, from some event on.
-    Malformed,
+    /// aimock's: sends a 429 with the code `chaos_ratelimit`.
+    RateLimit,
+    /// aimock's: sends a 200 with a body that does not parse.
+    Malformed {
+        /// Whether the body replaces a stream too, as aimock does. Otherwise a stream breaks from
+        /// some event on.
+        whole: bool,
+    },
     /// aimock's: destroys the connection.
     Disconnect,
 }
@@ -245,7 +251,8 @@ impl Fault {
             Self::WrongLength { .. } => "wrong_length",
             Self::BadEncoding => "bad_encoding",
             Self::Drop => "drop",
-            Self::Malformed => "malformed",
+            Self::RateLimit => "rate_limit",
+            Self::Malformed { .. } => "malformed",
             Self::Disconnect => "disconnect",
         }
     }
@@ -262,6 +269,8 @@ impl Fault {
                 | Self::ConnectionReset
                 | Self::ConnectionDrop
                 | Self::Drop
+                | Self::RateLimit
+                | Self::Malformed { whole: true }
                 | Self::Disconnect
         )
     }
@@ -298,7 +307,7 @@ impl Fault {
         match self {
             Self::RecoverAfter { .. }
             | Self::MalformedResponse { .. }
-            | Self::Malformed
+            | Self::Malformed { .. }
             | Self::StreamTruncate(_)
             | Self::PartialResponse { .. }
             | Self::ToolCallFault { .. }
@@ -316,6 +325,7 @@ impl Fault {
             | Self::ConnectionReset
             | Self::ConnectionDrop
             | Self::Drop
+            | Self::RateLimit
             | Self::Disconnect => false,
         }
     }

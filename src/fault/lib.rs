@@ -25,6 +25,7 @@ pub mod plan;
 mod read;
 pub mod recovery;
 mod rewrite;
+mod run_time_chaos;
 mod synthetic_response;
 #[cfg(test)]
 mod test_calls;
@@ -35,7 +36,7 @@ pub use body_transform::{BodyStep, BodyTransform};
 pub use call_fault::CallFault;
 pub use call_history::CallNumbers;
 pub use call_key::CallKey;
-pub use chaos::{ChaosRates, NamedFault};
+pub use chaos::{ChaosForm, ChaosRates, FormedRate, HeaderChaos, NamedFault, RolledChaos};
 pub use decider::{
     CallTurn, DecidedFault, EntryFault, FaultDecider, FaultDeclarations, FaultSource, RuleCount,
 };
@@ -45,6 +46,7 @@ pub use kind::{
 };
 pub use plan::{CallFacts, FaultPlan, FaultRule, FaultTarget, LazyBody, PlanError, RuleMatch};
 pub use rewrite::{NotApplicable, rewrite};
+pub use run_time_chaos::{ChaosChange, ChaosChanges, ChaosScope, RunTimeChaos, TooManyScopes};
 pub use synthetic_response::{AnswerSubstitute, SyntheticResponse, substitute_for};
 
 /// How a connection ends before its answer does.

@@ -119,7 +119,8 @@ fn typed(form: &FaultForm, fields: FieldReader<'_>) -> Result<Fault, FieldError>
         "wrong_length" => Fault::WrongLength { by: difference(fields)? },
         "bad_encoding" => Fault::BadEncoding,
         "drop" => Fault::Drop,
-        "malformed" => Fault::Malformed,
+        "rate_limit" => Fault::RateLimit,
+        "malformed" => Fault::Malformed { whole: fields.flag("whole")?.unwrap_or(false) },
         _ => Fault::Disconnect,
     })
 }

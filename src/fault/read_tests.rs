@@ -61,7 +61,9 @@ fn simple() -> impl Strategy<Value = Fault> {
         Fault::ConnectionDrop,
         Fault::BadEncoding,
         Fault::Drop,
-        Fault::Malformed,
+        Fault::RateLimit,
+        Fault::Malformed { whole: true },
+        Fault::Malformed { whole: false },
         Fault::Disconnect,
     ];
     let by = prop_oneof![1..9_999_i64, -9_999..0_i64];

@@ -1,11 +1,13 @@
 //! Responses that a fault sends in place of the true answer, or silence and a cut.
 
+mod aimock;
 mod error;
 mod malformed;
 mod response;
 
 pub use response::SyntheticResponse;
 
+use super::body_transform::MALFORMED;
 use super::{ConnectionCut, Fault, HttpError, TruncationEnd};
 use loomrec_provider::{Provider, ResponseFormat};
 
@@ -22,10 +24,6 @@ pub enum AnswerSubstitute {
     /// An answer.
     Answer(SyntheticResponse),
 }
-
-/// aimock's body for a dropped request.
-const DROPPED: &str =
-    r#"{"error":{"message":"Chaos: request dropped","type":"server_error","code":"chaos_drop"}}"#;
 
 /// Returns what is sent in place of the answer to this call, in the format of the provider `shape`.
 /// Returns `None` for a fault that needs the true answer.
@@ -62,7 +60,11 @@ pub fn substitute_for(
         Fault::MalformedResponse { raw } => {
             answer(malformed::malformed(raw.as_deref(), format, streamed))
         }
-        Fault::Drop => answer(SyntheticResponse::of(500, "application/json", DROPPED)),
+        Fault::Drop => answer(SyntheticResponse::of(500, "application/json", aimock::DROPPED)),
+        Fault::RateLimit => answer(aimock::rate_limit()),
+        Fault::Malformed { whole: true } => {
+            answer(SyntheticResponse::of(200, "application/json", MALFORMED))
+        }
         Fault::Slow { .. }
         | Fault::RecoverAfter { .. }
         | Fault::StreamTruncate(_)
@@ -74,7 +76,7 @@ pub fn substitute_for(
         | Fault::StreamGarble { .. }
         | Fault::WrongLength { .. }
         | Fault::BadEncoding
-        | Fault::Malformed => None,
+        | Fault::Malformed { whole: false } => None,
     }
 }
 

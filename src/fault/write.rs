@@ -49,12 +49,13 @@ impl Fault {
                 let how = Some(*how).filter(|how| *how != GarbleKind::default());
                 out.some("how", how.map(garble_word));
             }
+            Self::Malformed { whole } => out.some("whole", Some(*whole).filter(|whole| *whole)),
             Self::WrongLength { by } => out.set("by", *by),
             Self::ConnectionReset
             | Self::ConnectionDrop
             | Self::BadEncoding
             | Self::Drop
-            | Self::Malformed
+            | Self::RateLimit
             | Self::Disconnect => {}
         }
         Value::Object(out.0)

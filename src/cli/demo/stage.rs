@@ -30,6 +30,7 @@ use crate::server::limit::ConnectionLimit;
 use crate::server::{self, OnNotice, Proxy, ServerThreads};
 use crate::store::{self, RecordingLocation};
 use crate::telemetry::Telemetry;
+use crate::telemetry::aimock_journal::AimockJournal;
 use crate::telemetry::journal::Journal;
 use crate::telemetry::metric::{Metrics, RunInfo};
 use crate::telemetry::run_counters::RunCounters;
@@ -124,6 +125,7 @@ impl DemoServer {
                 counters,
                 metrics: metrics(),
                 journal: Arc::new(Journal::new(None)),
+                aimock: AimockJournal::default(),
                 spans: Spans::none(),
             },
             inspector: Inspector::new(Vec::new(), None, Arc::default()),

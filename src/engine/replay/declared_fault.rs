@@ -122,7 +122,7 @@ fn fill(entry: &mut Entry, fault: &Fault) -> Result<(), String> {
             filler(truncate.after)?
         }
         Fault::StreamStall { after, for_ms: None } => filler(*after)?,
-        Fault::Malformed | Fault::BadEncoding => FILLER.to_owned(),
+        Fault::Malformed { whole: false } | Fault::BadEncoding => FILLER.to_owned(),
         _ => return Ok(()),
     };
     entry.content = Some(words);

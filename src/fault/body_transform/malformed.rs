@@ -7,7 +7,7 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use super::{BodyStep, TransformOutput};
 
 /// The body; in a stream, the data of its events.
-pub(super) const MALFORMED: &str = "{malformed json: <<<chaos>>>";
+pub(crate) const MALFORMED: &str = "{malformed json: <<<chaos>>>";
 
 /// A complete answer that is replaced.
 #[derive(Debug)]

@@ -240,7 +240,7 @@ fn a_length_that_will_not_hold_is_not_announced() {
     let garble = Fault::StreamGarble { chunk: 0, how: GarbleKind::Dropped };
     let eof = truncate(FaultPoint::Default, TruncationEnd::CleanEof);
     let error_event = truncate(FaultPoint::Default, TruncationEnd::ErrorEvent);
-    for fault in [&garble, &eof, &error_event, &Fault::Malformed] {
+    for fault in [&garble, &eof, &error_event, &Fault::Malformed { whole: false }] {
         let (status, headers) = head(fault, Some(Framing::Sse), Some(10));
         assert_eq!((status, headers.get(CONTENT_LENGTH)), (201, None), "{fault:?}");
     }
@@ -252,11 +252,11 @@ fn a_length_that_will_not_hold_is_not_announced() {
 
 #[test]
 fn a_complete_answer_that_is_malformed_is_aimocks() {
-    let (status, headers) = head(&Fault::Malformed, None, Some(3));
+    let (status, headers) = head(&Fault::Malformed { whole: false }, None, Some(3));
     assert_eq!((status, &headers["content-type"]), (200, &"application/json".parse().unwrap()));
     assert_eq!(headers[CONTENT_LENGTH], "28");
     for body in [pieces(&["{\"a\"", ":1}"]), vec![]] {
-        let malformed = steps(&Fault::Malformed, None, &body);
+        let malformed = steps(&Fault::Malformed { whole: false }, None, &body);
         assert_eq!(malformed, (vec![sent("{malformed json: <<<chaos>>>"), BodyStep::End], true));
     }
 }
@@ -347,7 +347,7 @@ fn fault() -> impl Strategy<Value = Fault> {
         after.prop_map(|after| Fault::StreamStall { after, for_ms: Some(1) }),
         (0_usize..6, how).prop_map(|(chunk, how)| Fault::StreamGarble { chunk, how }),
         (-50_i64..50).prop_map(|by| Fault::WrongLength { by }),
-        Just(Fault::Malformed),
+        Just(Fault::Malformed { whole: false }),
         Just(Fault::BadEncoding),
     ]
 }

@@ -2,37 +2,46 @@
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use super::{ChaosRates, rate_from_text};
+use super::aimock;
+use super::{ChaosForm, ChaosRates, FormedRate, rate_from_text};
 use crate::field::{LONGEST_MS, MILLISECONDS};
 use crate::kind::Fault;
 use loomrec_identity::typed_field::{FieldError, quoted};
 
 const OURS: &str = "x-loomrec-chaos-";
-const AIMOCK: &str = "x-aimock-chaos-";
 const OWN: [&str; 7] =
     ["drop", "malformed", "disconnect", "rate-limit", "latency", "latency-ms", "fault"];
-/// The actions that aimock has.
-const THEIRS: [&str; 3] = ["drop", "malformed", "disconnect"];
+
+/// The rates that the headers of a call declare.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct HeaderChaos {
+    /// The rates.
+    pub rates: ChaosRates,
+    /// A warning for each of aimock's headers that was ignored. The texts quote no value.
+    pub ignored: Vec<&'static str>,
+}
 
 impl ChaosRates {
     /// Reads the rates in a request's headers: `x-loomrec-chaos-drop` and so on, and aimock's. Ours
     /// win if both are given. `x-loomrec-chaos-fault: RATE=FAULT` may be given more than once.
     ///
     /// # Errors
-    /// If such a header is unknown or given twice, or declares a rate outside of 0 to 1 or an
-    /// invalid fault. The message names the header.
-    pub fn of_headers(headers: &HeaderMap) -> Result<Self, FieldError> {
+    /// If one of our headers is unknown or given twice, or declares a rate outside of 0 to 1 or an
+    /// invalid fault. The message names the header. An invalid header of aimock's is ignored, as
+    /// aimock does.
+    pub fn of_headers(headers: &HeaderMap) -> Result<HeaderChaos, FieldError> {
         let (mut own, mut theirs) = (Self::default(), Self::default());
+        let mut ignored = Vec::new();
         for name in headers.keys() {
             let named =
                 |error: FieldError| FieldError::other("", format!("header {name}: {error}"));
             if let Some(action) = name.as_str().strip_prefix(OURS) {
-                own.set(action, &OWN, headers, name).map_err(named)?;
-            } else if let Some(action) = name.as_str().strip_prefix(AIMOCK) {
-                theirs.set(action, &THEIRS, headers, name).map_err(named)?;
+                own.set(action, headers, name).map_err(named)?;
+            } else if let Some(action) = name.as_str().strip_prefix(aimock::PREFIX) {
+                theirs.set_aimock(action, headers, name, &mut ignored);
             }
         }
-        Ok(own.layered_over(&theirs))
+        Ok(HeaderChaos { rates: own.layered_over(&theirs), ignored })
     }
 
     /// Reads `RATE=FAULT`, such as `0.2=http_error:503`.
@@ -51,12 +60,11 @@ impl ChaosRates {
     fn set(
         &mut self,
         action: &str,
-        known: &[&str],
         headers: &HeaderMap,
         name: &HeaderName,
     ) -> Result<(), FieldError> {
-        if !known.contains(&action) {
-            return Err(FieldError::unknown_word("", "action", action, known));
+        if !OWN.contains(&action) {
+            return Err(FieldError::unknown_word("", "action", action, &OWN));
         }
         let mut values = headers.get_all(name).iter().map(text);
         if action == "fault" {
@@ -70,11 +78,12 @@ impl ChaosRates {
             return Err(FieldError::other("", "it is given twice"));
         };
         let value = value?;
+        let formed = |rate| FormedRate { rate, form: ChaosForm::Loomrec };
         match action {
             "drop" => self.drop = Some(rate_from_text(value)?),
-            "malformed" => self.malformed = Some(rate_from_text(value)?),
+            "malformed" => self.malformed = Some(formed(rate_from_text(value)?)),
             "disconnect" => self.disconnect = Some(rate_from_text(value)?),
-            "rate-limit" => self.rate_limit = Some(rate_from_text(value)?),
+            "rate-limit" => self.rate_limit = Some(formed(rate_from_text(value)?)),
             "latency" => self.latency = Some(rate_from_text(value)?),
             _ => {
                 let ms = value.trim().parse().ok().filter(|ms| *ms <= LONGEST_MS);

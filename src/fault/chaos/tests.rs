@@ -26,9 +26,20 @@ fn headers(given: &[(&'static str, &str)]) -> HeaderMap {
 #[test]
 fn rates_are_read_in_our_words_and_in_aimocks() {
     let ours = read(json!({ "drop": 0.5, "malformed": 0, "disconnect": 1, "rate_limit": 0.1 }));
-    let theirs = read(json!({ "dropRate": 0.5, "malformedRate": 0.0, "disconnectRate": 1.0 }));
-    assert_eq!(theirs, ChaosRates { rate_limit: None, ..ours.clone() });
-    assert_eq!(ours.rate_limit, Some(0.1));
+    let theirs = read(json!({
+        "dropRate": 0.5, "malformedRate": 0.0, "disconnectRate": 1.0, "rateLimitRate": 0.1,
+        "latencyMs": 300,
+    }));
+    let formed = |rate, form| Some(FormedRate { rate, form });
+    assert_eq!(ours.malformed, formed(0.0, ChaosForm::Loomrec));
+    assert_eq!(ours.rate_limit, formed(0.1, ChaosForm::Loomrec));
+    let expected = ChaosRates {
+        malformed: formed(0.0, ChaosForm::Aimock),
+        rate_limit: formed(0.1, ChaosForm::Aimock),
+        delay_ms: Some(300),
+        ..ours
+    };
+    assert_eq!(theirs, expected);
     let plain = read(json!({ "latency": 0.2 }));
     assert_eq!((plain.latency, plain.latency_ms), (Some(0.2), None));
     let slow = read(json!({ "latency": { "rate": 0.2, "delay_ms": 50 } }));
@@ -64,6 +75,10 @@ fn refusal_names_the_place() {
     );
     let twice = json!({ "name": "a", "rate": 1, "fault": "hang" });
     refused(json!({ "faults": [twice, twice] }), "/faults/1/name: another is named \"a\" already");
+    refused(
+        json!({ "latencyMs": 30_001 }),
+        "/latencyMs: expected whole milliseconds, from 0 to 30000, not 30001",
+    );
     refused(json!(0.5), "expected an object of rates, not 0.5");
 }
 
@@ -93,13 +108,78 @@ fn headers_ask_for_rates_and_ours_win() {
         ("authorization", "Bearer x"),
     ]))
     .unwrap();
+    assert!(rates.ignored.is_empty());
+    let rates = rates.rates;
     let expected = json!({
-        "drop": 0.5, "malformed": 1.0, "rate_limit": 0.0,
+        "drop": 0.5, "malformedRate": 1.0, "rate_limit": 0.0,
         "latency": { "rate": 0.1, "delay_ms": 20 },
         "faults": [{ "rate": 0.1, "fault": "http_error:503" }, { "rate": 0.2, "fault": "slow:5" }],
     });
     assert_eq!(rates, read(expected));
-    assert!(ChaosRates::of_headers(&headers(&[("accept", "*/*")])).unwrap().is_empty());
+    let none = ChaosRates::of_headers(&headers(&[("accept", "*/*")])).unwrap();
+    assert_eq!(none, HeaderChaos::default());
+}
+
+/// The rates that aimock's headers declare, and the warnings about them.
+fn theirs(given: &[(&'static str, &str)]) -> (ChaosRates, Vec<&'static str>) {
+    let HeaderChaos { rates, ignored } = ChaosRates::of_headers(&headers(given)).unwrap();
+    (rates, ignored)
+}
+
+#[test]
+fn aimocks_headers_are_read_as_aimock_reads_them() {
+    let (rates, ignored) = theirs(&[
+        ("x-aimock-chaos-drop", " 1. "),
+        ("x-aimock-chaos-malformed", ".5"),
+        ("x-aimock-chaos-ratelimit", "0.25, 0.250"),
+        ("x-aimock-chaos-latency", ""),
+        ("x-aimock-chaos-latency", "0300"),
+    ]);
+    let expected = json!({
+        "dropRate": 1, "malformedRate": 0.5, "rateLimitRate": 0.25, "latencyMs": 300,
+    });
+    assert_eq!((rates, ignored), (read(expected), vec![]));
+    let (rates, ignored) =
+        theirs(&[("x-aimock-chaos-drop", "0.5"), ("x-aimock-chaos-drop", "0, 0")]);
+    assert_eq!(rates, read(json!({ "drop": 0.5 })));
+    assert_eq!(ignored, ["x-aimock-chaos-drop has several values: the first one counts"]);
+}
+
+#[test]
+fn an_invalid_header_of_aimocks_is_ignored_with_a_warning() {
+    for value in ["1.5", "-0.1", "NaN", "inf", "half", "1e-1", "0x1", "+1", "0.5abc", "."] {
+        let (rates, ignored) = theirs(&[("x-aimock-chaos-drop", value)]);
+        assert!(rates.is_empty(), "{value}");
+        let expected = "x-aimock-chaos-drop was ignored: its value is not a rate from 0 to 1";
+        assert_eq!(ignored, [expected], "{value}");
+    }
+    for value in ["30001", "1.0", "-1", "soon"] {
+        let (rates, ignored) = theirs(&[("x-aimock-chaos-latency", value)]);
+        assert!(rates.is_empty() && ignored.len() == 1, "{value}");
+    }
+    let (rates, ignored) = theirs(&[("x-aimock-chaos-dorp", "1")]);
+    assert!(rates.is_empty());
+    assert!(ignored[0].contains("there are drop, malformed,"), "{ignored:?}");
+}
+
+#[test]
+fn aimocks_actions_are_its_own_and_wait_first() {
+    let rates = read(json!({ "malformedRate": 1, "latencyMs": 20 }));
+    let rolled = rates.roll(|_| 0.0).unwrap();
+    assert_eq!((rolled.fault, rolled.delay_ms), (Fault::Malformed { whole: true }, 20));
+    let rates = read(json!({ "disconnectRate": 1, "rateLimitRate": 1 }));
+    assert_eq!(rates.roll(|_| 0.0).unwrap().fault, Fault::RateLimit);
+    let rates = read(json!({ "dropRate": 0, "latencyMs": 20 }));
+    let expected =
+        RolledChaos { fault: Fault::Slow { delay_ms: 20 }, action: "latency", delay_ms: 0 };
+    assert_eq!(rates.roll(|_| 0.0), Some(expected));
+    assert_eq!(read(json!({ "latencyMs": 0 })).roll(|_| 0.0), None);
+    // What is given above decides the form, too.
+    let high = read(json!({ "malformedRate": 1 }));
+    let low = read(json!({ "malformed": 1, "latencyMs": 5 }));
+    let rolled =
+        high.layered_over(&low).roll(|_| 0.0).map(|rolled| (rolled.fault, rolled.delay_ms));
+    assert_eq!(rolled, Some((Fault::Malformed { whole: true }, 5)));
 }
 
 #[test]
@@ -109,16 +189,13 @@ fn header_that_cannot_be_is_named() {
     };
     for value in ["1.5", "-0.1", "NaN", "inf", "", "half", "0,5"] {
         let expected =
-            format!("header x-aimock-chaos-drop: expected a rate, from 0 to 1, not {value:?}");
-        assert_eq!(told(&[("x-aimock-chaos-drop", value)]), expected);
+            format!("header x-loomrec-chaos-drop: expected a rate, from 0 to 1, not {value:?}");
+        assert_eq!(told(&[("x-loomrec-chaos-drop", value)]), expected);
     }
     assert_eq!(
         told(&[("x-loomrec-chaos-dorp", "1")]),
         "header x-loomrec-chaos-dorp: unknown action \"dorp\", did you mean \"drop\"?; there are: \
          drop, malformed, disconnect, rate-limit, latency, latency-ms, fault"
-    );
-    assert!(
-        told(&[("x-aimock-chaos-latency", "1")]).contains("there are: drop, malformed, disconnect")
     );
     assert_eq!(
         told(&[("x-loomrec-chaos-drop", "1"), ("x-loomrec-chaos-drop", "0")]),
@@ -139,7 +216,7 @@ fn actions_are_drawn_in_their_order_until_one_happens() {
     let error = HttpError { status_code: 429, retry_after: Some(1.0), ..HttpError::default() };
     let faults = [
         Fault::Drop,
-        Fault::Malformed,
+        Fault::Malformed { whole: false },
         Fault::Disconnect,
         Fault::HttpError(error),
         Fault::Slow { delay_ms: LATENCY_MS },
@@ -151,7 +228,7 @@ fn actions_are_drawn_in_their_order_until_one_happens() {
             asked.push(name.to_owned());
             if name == *action { 0.49 } else { 0.5 }
         });
-        assert_eq!(rolled, Some((fault, *action)));
+        assert_eq!(rolled, Some(RolledChaos { fault, action, delay_ms: 0 }));
         assert_eq!(asked, order[..=at]);
     }
     assert_eq!(rates.roll(|_| 0.5), None);
@@ -159,9 +236,14 @@ fn actions_are_drawn_in_their_order_until_one_happens() {
 
 fn rates() -> impl Strategy<Value = ChaosRates> {
     let rate = || of(prop_oneof![Just(0.0), Just(1.0), 0.0..1.0]);
+    let form = prop_oneof![Just(ChaosForm::Loomrec), Just(ChaosForm::Aimock)];
+    let formed = move || {
+        (rate(), form.clone()).prop_map(|(rate, form)| rate.map(|rate| FormedRate { rate, form }))
+    };
+    let ms = || of(0..9_999_u64);
     let faults = prop::collection::vec((0.0..=1.0, any_fault()), 0..3);
-    ((rate(), rate(), rate(), rate()), rate(), of(0..9_999_u64), faults).prop_map(
-        |((drop, malformed, disconnect, rate_limit), latency, latency_ms, faults)| {
+    ((rate(), formed(), rate(), formed()), rate(), (ms(), ms()), faults).prop_map(
+        |((drop, malformed, disconnect, rate_limit), latency, (latency_ms, delay_ms), faults)| {
             let mut rates = ChaosRates {
                 drop,
                 malformed,
@@ -169,6 +251,7 @@ fn rates() -> impl Strategy<Value = ChaosRates> {
                 rate_limit,
                 latency,
                 latency_ms,
+                delay_ms,
                 faults: Vec::new(),
             };
             faults.into_iter().for_each(|(rate, fault)| rates.add(rate, fault));
@@ -197,9 +280,9 @@ proptest! {
     #[test]
     fn rate_of_one_always_happens_and_of_zero_never(draw in 0.0..=1.0_f64, name in 0..3_usize) {
         let mut rates = ChaosRates::default();
-        *[&mut rates.drop, &mut rates.malformed, &mut rates.latency][name] = Some(0.0);
+        *[&mut rates.drop, &mut rates.disconnect, &mut rates.latency][name] = Some(0.0);
         prop_assert_eq!(rates.roll(|_| draw), None);
-        *[&mut rates.drop, &mut rates.malformed, &mut rates.latency][name] = Some(1.0);
+        *[&mut rates.drop, &mut rates.disconnect, &mut rates.latency][name] = Some(1.0);
         prop_assert!(rates.roll(|_| draw).is_some());
     }
 }

@@ -76,7 +76,7 @@ fn faults_that_need_the_true_answer_put_nothing_in_its_place() {
         substitute_for(fault, Provider::OPEN_AI, &chat(), streamed).is_none()
     };
     assert!(none(&Fault::Slow { delay_ms: 1 }, false));
-    assert!(none(&Fault::Malformed, false));
+    assert!(none(&Fault::Malformed { whole: false }, false));
     assert!(none(&truncate(TruncationEnd::Reset), false));
     assert!(none(&truncate(TruncationEnd::ErrorEvent), true));
     let error = made(&truncate(TruncationEnd::ErrorEvent), Provider::ANTHROPIC, &chat(), false);
@@ -91,6 +91,22 @@ fn a_dropped_request_gets_aimocks_body() {
         dropped.body,
         br#"{"error":{"message":"Chaos: request dropped","type":"server_error","code":"chaos_drop"}}"#
     );
+}
+
+#[test]
+fn aimocks_limit_and_broken_body_are_the_same_for_every_provider_and_in_place_of_a_stream() {
+    for (shape, streamed) in [(Provider::ANTHROPIC, true), (Provider::GEMINI, false)] {
+        let limited = made(&Fault::RateLimit, shape, &chat(), streamed);
+        assert_eq!((limited.status, header(&limited, "retry-after")), (429, Some("1")));
+        assert_eq!(header(&limited, "x-ratelimit-reset-tokens"), Some("6m0s"));
+        assert_eq!(json_of(&limited)["error"]["code"], "chaos_ratelimit");
+        let broken = made(&Fault::Malformed { whole: true }, shape, &chat(), streamed);
+        assert_eq!(
+            (broken.status, header(&broken, "content-type")),
+            (200, Some("application/json"))
+        );
+        assert_eq!(broken.body, b"{malformed json: <<<chaos>>>");
+    }
 }
 
 #[test]

@@ -1,43 +1,62 @@
-//! The control endpoints under `/__loomrec/`: health, journal, metrics, mismatches, reset,
+//! The control endpoints under `/__loomrec/`: health, journal, metrics, mismatches, reset, chaos,
 //! the inspector; and `/metrics`, where scrapers look.
 
 use std::sync::Arc;
 
 use http::{Method, Request, Response, StatusCode, header};
+use hyper::body::Incoming;
 use serde_json::{Value, json};
 
-use super::Proxy;
 use super::connection_context::ConnectionContext;
 use super::control_access::ControlAccess;
+use super::control_reply::{json_reply, parameter, session_of};
 use super::fault;
 use super::inspector_route::{self as route, InspectorPage};
 use super::respond::{self, ResponseBody};
+use super::{Proxy, aimock_route, chaos_route};
 use crate::inspector;
 use crate::telemetry::journal::follow::{JournalFollower, JournalQuery};
 use crate::telemetry::run_counters::RunCounters;
 use crate::telemetry::{log, metric};
 use loomrec_engine::Engine;
-use loomrec_identity::printable;
 
 /// The path prefix of the control endpoints.
 const PREFIX: &str = "/__loomrec/";
+
+/// The endpoint of chaos rates.
+const CHAOS: &str = "/__loomrec/chaos";
 
 /// The path that scrapers use for metrics by default.
 const METRICS: &str = "/metrics";
 
 /// Whether a path is one of loomrec's own.
-pub fn is_control(path: &str) -> bool {
-    path.starts_with(PREFIX) || path == METRICS || route::asked(path).is_some()
+pub fn is_control(proxy: &Proxy, path: &str) -> bool {
+    path.starts_with(PREFIX)
+        || path == METRICS
+        || route::asked(path).is_some()
+        || (proxy.telemetry.metrics.is_compat() && aimock_route::is_aimock(path))
 }
 
 /// Answers a control request.
 pub(super) async fn handle(
     caller: &ConnectionContext,
-    request: Request<()>,
+    request: Request<Incoming>,
 ) -> Response<ResponseBody> {
+    let (parts, body) = request.into_parts();
+    let request = Request::from_parts(parts, ());
     let response = match route::asked(request.uri().path()) {
         Some(asked) => inspect(caller, asked, &request).await,
-        None => answer(caller, &request),
+        None => match refusal(caller, &request) {
+            Some(refusal) => refusal,
+            None if is_about_chaos(&request) => {
+                let query = request.uri().query();
+                chaos_route::answer(&caller.proxy, request.method(), query, body).await
+            }
+            None if aimock_route::is_aimock(request.uri().path()) => {
+                aimock_route::answer(&caller.proxy, &request, body).await
+            }
+            None => answer(&caller.proxy, &request),
+        },
     };
     log::control(response.status().as_u16());
     response
@@ -69,15 +88,24 @@ fn access(proxy: &Proxy) -> ControlAccess<'_> {
     ControlAccess { token: proxy.config.control_token.as_deref() }
 }
 
-fn answer(caller: &ConnectionContext, request: &Request<()>) -> Response<ResponseBody> {
-    let proxy = &*caller.proxy;
-    if let Err(why) = access(proxy).admit(request.method(), request.headers(), caller.peer) {
-        return reply(StatusCode::FORBIDDEN, &json!({ "error": why }));
-    }
+/// Whether a request is one of the endpoint of chaos rates.
+fn is_about_chaos(request: &Request<()>) -> bool {
+    let known = [Method::GET, Method::HEAD, Method::POST, Method::DELETE];
+    request.uri().path() == CHAOS && known.contains(request.method())
+}
+
+/// Returns the refusal of a caller that may not use the control endpoints.
+fn refusal(caller: &ConnectionContext, request: &Request<()>) -> Option<Response<ResponseBody>> {
+    let admitted = access(&caller.proxy).admit(request.method(), request.headers(), caller.peer);
+    let why = admitted.err()?;
+    Some(json_reply(StatusCode::FORBIDDEN, &json!({ "error": why })))
+}
+
+fn answer(proxy: &Proxy, request: &Request<()>) -> Response<ResponseBody> {
     let path = request.uri().path();
     let path = path.strip_prefix(PREFIX).unwrap_or(path);
     match (request.method(), path) {
-        (&Method::GET | &Method::HEAD, "health") => reply(StatusCode::OK, &health(proxy)),
+        (&Method::GET | &Method::HEAD, "health") => json_reply(StatusCode::OK, &health(proxy)),
         (&Method::GET | &Method::HEAD, "metrics" | METRICS) => metrics(proxy, request),
         (&Method::GET | &Method::HEAD, "mismatches") => {
             let mismatches: Vec<Value> = proxy
@@ -88,18 +116,21 @@ fn answer(caller: &ConnectionContext, request: &Request<()>) -> Response<Respons
                 .iter()
                 .map(|error| error.to_json())
                 .collect();
-            reply(StatusCode::OK, &json!({ "mismatches": mismatches }))
+            json_reply(StatusCode::OK, &json!({ "mismatches": mismatches }))
         }
         (&Method::POST, "reset") => {
-            let session = session_of(request);
+            let session = session_of(request.uri().query());
             if let Some(replay) = proxy.engine.replay() {
                 replay.reset(session.as_deref());
             }
             proxy.faults.decider().reset(session.as_deref());
-            reply(StatusCode::OK, &json!({ "reset": session.map_or(json!("all"), Value::from) }))
+            json_reply(
+                StatusCode::OK,
+                &json!({ "reset": session.map_or(json!("all"), Value::from) }),
+            )
         }
         (&Method::POST, "recovered") => recovered(proxy, request),
-        _ => reply(
+        _ => json_reply(
             StatusCode::NOT_FOUND,
             &json!({ "error": "no such control endpoint", "endpoints": [
                 "GET /__loomrec/health", "GET /__loomrec/journal[?since=SEQ|TIME][&follow=1]",
@@ -107,6 +138,7 @@ fn answer(caller: &ConnectionContext, request: &Request<()>) -> Response<Respons
                 "GET /__loomrec/metrics", "GET /metrics",
                 "GET /__loomrec/mismatches", "POST /__loomrec/reset[?session=NAME]",
                 "POST /__loomrec/recovered[?session=NAME][&step_id=STEP]",
+                "GET, POST, DELETE /__loomrec/chaos[?session=NAME]",
             ]}),
         ),
     }
@@ -119,15 +151,18 @@ fn journal(caller: &ConnectionContext, query: &str) -> Response<ResponseBody> {
     let wanted = match JournalQuery::of(query) {
         Ok(Some(wanted)) => wanted,
         Ok(None) => {
-            return reply(StatusCode::OK, &json!({ "calls": proxy.telemetry.journal.recent() }));
+            return json_reply(
+                StatusCode::OK,
+                &json!({ "calls": proxy.telemetry.journal.recent() }),
+            );
         }
-        Err(why) => return reply(StatusCode::BAD_REQUEST, &json!({ "error": why })),
+        Err(why) => return json_reply(StatusCode::BAD_REQUEST, &json!({ "error": why })),
     };
     let (journal, connection) = (&proxy.telemetry.journal, Arc::clone(&caller.connection));
     let abandon = move || connection.abandon();
     let Some(follower) = JournalFollower::new(journal, wanted, abandon) else {
         let why = "the journal has too many followers";
-        return reply(StatusCode::SERVICE_UNAVAILABLE, &json!({ "error": why }));
+        return json_reply(StatusCode::SERVICE_UNAVAILABLE, &json!({ "error": why }));
     };
     route::lines(ResponseBody::Follow(Box::new(follower)))
 }
@@ -174,31 +209,13 @@ fn metrics(proxy: &Proxy, request: &Request<()>) -> Response<ResponseBody> {
 
 /// Takes the program's word that it reported a clean error, and so has recovered from its faults.
 fn recovered(proxy: &Proxy, request: &Request<()>) -> Response<ResponseBody> {
-    let (session, step) = (session_of(request), parameter(request, "step_id"));
+    let query = request.uri().query();
+    let (session, step) = (session_of(query), parameter(query, "step_id"));
     let (recovered, waiting) = fault::note_report(proxy, session.as_deref(), step.as_deref());
     if recovered.is_empty() && waiting.is_empty() {
         let why = "there is no fault to recover from: none has happened in this session (and step) \
                    that is still open";
-        return reply(StatusCode::CONFLICT, &json!({ "error": why }));
+        return json_reply(StatusCode::CONFLICT, &json!({ "error": why }));
     }
-    reply(StatusCode::OK, &json!({ "recovered": recovered, "waiting": waiting }))
-}
-
-/// Returns the session named in `?session=`.
-fn session_of(request: &Request<()>) -> Option<String> {
-    parameter(request, "session")
-}
-
-/// Returns a parameter of the query.
-fn parameter(request: &Request<()>, name: &str) -> Option<String> {
-    let query = request.uri().query()?;
-    url::form_urlencoded::parse(query.as_bytes())
-        .find(|(known, _)| known == name)
-        .map(|(_, value)| value.into_owned())
-}
-
-fn reply(status: StatusCode, value: &Value) -> Response<ResponseBody> {
-    let mut text = printable::json(&value.to_string()).into_owned().into_bytes();
-    text.push(b'\n');
-    respond::full(status, "application/json", text)
+    json_reply(StatusCode::OK, &json!({ "recovered": recovered, "waiting": waiting }))
 }

@@ -14,7 +14,7 @@ use super::open_call::{CallArrival, OpenCall};
 use super::request_body::{self, BodyReadError, SLOWEST_RATE};
 use super::respond::{self, OutBody, ResponseBody};
 use super::response_control::ResponseControl;
-use super::{Proxy, control, cors, refused_connection};
+use super::{Proxy, aimock_request, control, cors, refused_connection};
 use loomrec_engine::blocking;
 use loomrec_engine::clock::arrival;
 use loomrec_engine::observe::{ParsedHead, STEP_HEADER};
@@ -48,10 +48,10 @@ pub async fn handle(
         ));
     }
     let is_here = proxy.config.access.is_for_us(&mut parts);
-    let ours = is_here && control::is_control(parts.uri.path());
+    let ours = is_here && control::is_control(proxy, parts.uri.path());
     caller.connection.set_own_response(ours);
     if ours {
-        let request = Request::from_parts(parts, ());
+        let request = Request::from_parts(parts, body);
         return Ok(respond::send(control::handle(caller, request).await, response_control, None));
     }
     if let Some(name) = &proxy.config.step_header {
@@ -71,6 +71,9 @@ pub async fn handle(
     }
     let (call, mut response) = match read(caller, &mut parts, body).await {
         Ok((call, mut open)) => {
+            if proxy.telemetry.metrics.is_compat() {
+                open.record().journaled = Some(aimock_request::journaled(&call));
+            }
             let response = fault::answer(caller, &response_control, call, &mut open).await?;
             (open, response)
         }

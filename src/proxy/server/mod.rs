@@ -5,11 +5,15 @@
 
 mod accept;
 pub mod access;
+mod aimock_request;
+mod aimock_route;
 mod authority;
+mod chaos_route;
 mod connection_activity;
 mod connection_context;
 pub mod control;
 mod control_access;
+mod control_reply;
 mod cors;
 mod exchange_report;
 mod exchange_slot;
@@ -114,6 +118,9 @@ impl Proxy {
         if let Some(exchange) = &call.exchange {
             let Telemetry { counters, metrics, .. } = &self.telemetry;
             report_exchange(exchange, counters, metrics, &self.notify);
+        }
+        if let Some(request) = call.journaled.take() {
+            self.telemetry.aimock.add(*request, call);
         }
         self.telemetry.record(call);
     }

@@ -1,7 +1,8 @@
 //! The record of a finished call: the facts that the journal writes down and the metrics count.
 //!
 //! It contains no secrets: it is built only from data that may be stored. It holds no body, no
-//! header value and no query string. No text from a caller in it is longer than
+//! header value and no query string, apart from the request for aimock's journal, which is taken
+//! out before the record is kept. No text from a caller in it is longer than
 //! [`LONGEST`](loomrec_engine::LONGEST).
 
 use std::sync::Arc;
@@ -9,6 +10,7 @@ use std::time::Duration;
 
 use http::StatusCode;
 
+use super::journaled_request::JournaledRequest;
 use super::span::parent::ParentSpan;
 use loomrec_engine::record::RecordOutcome;
 use loomrec_engine::replay::RecordingMismatchError;
@@ -89,6 +91,8 @@ pub struct CallRecord {
     pub attempt: Option<u64>,
     /// The caller's own span, if it names one and spans are made.
     pub parent: Option<Box<ParentSpan>>,
+    /// The request for aimock's journal, if there is one.
+    pub journaled: Option<Box<JournaledRequest>>,
 }
 
 impl CallRecord {
@@ -115,6 +119,7 @@ impl CallRecord {
             fault: None,
             attempt: None,
             parent: None,
+            journaled: None,
         }
     }
 

@@ -2,8 +2,10 @@
 //!
 //! All of them read the [`CallRecord`] of a call that is over, so they cannot disagree.
 
+pub mod aimock_journal;
 pub mod call_record;
 pub mod journal;
+pub mod journaled_request;
 pub mod log;
 pub mod metric;
 pub mod run_counters;
@@ -11,6 +13,7 @@ pub mod span;
 
 use std::sync::Arc;
 
+use aimock_journal::AimockJournal;
 use call_record::CallRecord;
 use journal::Journal;
 use metric::Metrics;
@@ -25,6 +28,8 @@ pub struct Telemetry {
     pub metrics: Arc<Metrics>,
     /// The journal, with a line for each call.
     pub journal: Arc<Journal>,
+    /// The journal in aimock's shape. Empty unless the run speaks aimock's words.
+    pub aimock: AimockJournal,
     /// The spans, one for each call, if tracing is on.
     pub spans: Spans,
 }

@@ -16,5 +16,6 @@ mod receipt;
 mod record;
 mod retry;
 mod rewrite;
+mod run_time;
 mod stage;
 mod truncate;

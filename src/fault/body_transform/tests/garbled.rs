@@ -181,8 +181,14 @@ fn a_malformed_stream_breaks_at_an_event_that_the_roll_says() {
     for framing in FRAMINGS {
         for (roll, whole) in [(0.0, 0), (0.3, 1), (0.99, 3)] {
             let call = format_of(operation(framing), "", framing);
-            let made =
-                BodyTransform::new(&Fault::Malformed, &call, Some(framing), None, roll).unwrap();
+            let made = BodyTransform::new(
+                &Fault::Malformed { whole: false },
+                &call,
+                Some(framing),
+                None,
+                roll,
+            )
+            .unwrap();
             let (steps, struck) = run(made, &chunks(framing, &data()));
             let (bytes, _) = told(&steps);
             assert!(struck);
@@ -202,12 +208,21 @@ fn a_malformed_stream_breaks_at_an_event_that_the_roll_says() {
 fn a_stream_too_short_for_the_roll_ends_with_an_event_that_does_not_parse() {
     for framing in FRAMINGS {
         let body = chunks(framing, &[json!({"n": 0})]);
-        let (steps, struck) = steps(&Fault::Malformed, Some(framing), &body);
+        let (steps, struck) = steps(&Fault::Malformed { whole: false }, Some(framing), &body);
         let (bytes, _) = told(&steps);
         assert!(struck && bytes.starts_with(&body[0]));
         let last = events(framing, &bytes).filter(|event| event.data.is_some()).last().unwrap();
         assert!(last.json().is_none(), "{framing:?}");
     }
-    let empty = steps(&Fault::Malformed, Some(Framing::Sse), &[]);
+    let empty = steps(&Fault::Malformed { whole: false }, Some(Framing::Sse), &[]);
     assert_eq!(empty.0[0], sent("data: {malformed json: <<<chaos>>>\n\n"));
+}
+
+#[test]
+fn a_stream_that_is_on_its_way_passes_under_aimocks_malformed() {
+    let whole = Fault::Malformed { whole: true };
+    for framing in FRAMINGS {
+        assert!(distort(&whole, Some(framing), None).is_none(), "{framing:?}");
+    }
+    assert!(distort(&whole, None, None).is_some());
 }

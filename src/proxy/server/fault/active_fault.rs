@@ -9,7 +9,7 @@ use super::super::Proxy;
 use super::open_faults::TrackedCall;
 use super::recovery_tracker;
 use crate::telemetry::log;
-use loomrec_fault::{CallFault, CallKey, DecidedFault};
+use loomrec_fault::{CallFault, CallKey, DecidedFault, Fault};
 
 /// The header of an answer that names its fault.
 const FAULT: HeaderName = HeaderName::from_static("x-loomrec-fault");
@@ -35,7 +35,7 @@ pub(super) struct ActiveFault {
 /// An action of chaos, for the metrics.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ChaosAction {
-    /// Where the rate was declared: `header`, `entry` or `plan`.
+    /// Where the rate was declared: `header`, `entry`, `control` or `plan`.
     pub(super) source: &'static str,
     /// What would have answered the call, in aimock's words: `fixture`, `proxy` or `internal`.
     pub(super) front: &'static str,
@@ -48,11 +48,21 @@ pub(super) enum NotApplied {
     TooShort,
     EndedBefore,
     NoLength,
+    /// aimock lets a stream of an upstream pass.
+    LiveStream,
     /// The rewriting of the answer gave this reason.
     Inapplicable(String),
 }
 
 impl NotApplied {
+    /// Returns why a fault has nothing to do to an answer.
+    pub(super) fn no_transform(fault: &Fault) -> &'static Self {
+        match fault {
+            Fault::Malformed { .. } => &Self::LiveStream,
+            _ => &Self::OtherKind,
+        }
+    }
+
     fn text(&self) -> &str {
         match self {
             Self::NoBody => "its answer has no body",
@@ -60,6 +70,7 @@ impl NotApplied {
             Self::TooShort => "its answer ends before the place where it was to happen",
             Self::EndedBefore => "its answer ended before the place where it was to happen",
             Self::NoLength => "the length of a live stream is not known before its end",
+            Self::LiveStream => "under aimock's name it lets a live stream pass",
             Self::Inapplicable(why) => why,
         }
     }
@@ -71,6 +82,8 @@ impl NotApplied {
             Self::OtherKind => "other_kind",
             Self::TooShort | Self::EndedBefore => "too_short",
             Self::NoLength => "no_length",
+            // aimock's word.
+            Self::LiveStream => "sse_streamed",
             Self::Inapplicable(_) => "inapplicable",
         }
     }

@@ -92,7 +92,7 @@ pub(super) async fn apply_to_answer(
     let announced = response.body().size_hint().exact();
     let transform = || BodyTransform::new(&fault, &format, framing, announced, active.decided.roll);
     let Some(mut changing) = transform() else {
-        return not_applied(caller, &active, open, response, &NotApplied::OtherKind);
+        return not_applied(caller, &active, open, response, NotApplied::no_transform(&fault));
     };
     let mut total = None;
     if let AnswerBody::Replay(body) = response.body() {
@@ -158,6 +158,9 @@ fn not_applied(
     why: &NotApplied,
 ) -> Response<ResponseBody> {
     fault.not_applied(why);
+    if let Some(request) = &mut open.record().journaled {
+        request.chaos = None;
+    }
     answer_unchanged(caller, fault, open, response)
 }
 

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use http::{HeaderValue, Response};
 
-use super::super::Proxy;
 use super::super::connection_context::ConnectionContext;
 use super::super::open_call::OpenCall;
 use super::super::respond::ResponseBody;
 use super::super::response_control::ResponseControl;
+use super::super::{Proxy, aimock_request};
 use super::active_fault::{ActiveFault, ChaosAction};
 use super::apply::{apply_to_answer, looks_inside, mark_recovered};
 use super::declared::{FaultHeaders, REFUSED};
@@ -18,6 +18,7 @@ use super::no_response::AbandonedCall;
 use super::recovery_tracker;
 use super::settlement::{DelayedAnswer, FaultSettlement, TakeLease};
 use super::substitute::{replace_answer, substitute};
+use crate::telemetry::journaled_request::JournaledChaos;
 use loomrec_engine::replay::{DeclaredFault, ScriptTurn, UnexplainedMiss};
 use loomrec_engine::{AnswerBody, CallOutcome, FoundTake, IncomingCall, error_response};
 use loomrec_fault::{
@@ -40,7 +41,9 @@ pub(in crate::server) async fn answer(
         Ok(headers) => headers,
         Err(why) => return Ok(refuse(proxy, &call, open, &why).map(ResponseBody::Answer)),
     };
-    let is_idle = faults.idle && headers.is_empty();
+    headers.ignored.iter().for_each(|text| faults.warn((*text).to_owned()));
+    let run_time = run_time_rates(proxy, &call);
+    let is_idle = faults.idle && headers.is_empty() && !faults.run_time.is_set();
     if is_idle && !faults.watch.is_open() {
         return Ok(answer_plainly(proxy, &call, open).await.map(ResponseBody::Answer));
     }
@@ -54,20 +57,27 @@ pub(in crate::server) async fn answer(
         return Ok(response.map(ResponseBody::Answer));
     }
     let parsed = Arc::clone(&call.parsed);
-    let (decided, found) = decide(caller, &call, &tracked.key, &headers, &parsed);
+    let rates = CallRates { headers: &headers, run_time: run_time.as_deref() };
+    let (decided, found) = decide(caller, &call, &tracked.key, rates, &parsed);
     let Some(decided) = decided else {
         let response = answer_found(proxy, &call, found, &tracked.key, open).await;
         mark_recovered(proxy, &response, tracked, open);
         return Ok(response.map(ResponseBody::Answer));
     };
     let declarer = AnswerDeclarer::of(proxy, &found);
-    let chaos = chaos(proxy, &decided, &headers, &declarer);
+    let chaos = chaos(proxy, &decided, rates, &declarer);
+    if let (Some(chaos), Some(request)) = (chaos, &mut open.record().journaled) {
+        let entry = declarer.answers.then(|| declarer.name.clone());
+        request.chaos = Some(JournaledChaos { front: chaos.front, entry });
+    }
     let is_alone = decided.source == FaultSource::Entry && declarer.is_fault_alone();
     recovery_tracker::find_work(&mut tracked, call.storable());
     let mut fault = ActiveFault::new(proxy, decided, tracked, caller.number);
     (fault.chaos, fault.is_alone) = (chaos, is_alone);
     open.record().fault = Some(Arc::clone(&fault.reported));
-    match substitute(&fault.decided.fault, &call) {
+    proxy.faults.pause(fault.decided.delay_ms).await;
+    let is_live = found.is_err() && proxy.engine.goes_upstream();
+    match substitute(&fault.decided.fault, &call, is_live) {
         Some(substitute) => {
             fault.fired();
             if let (Err(miss), false) = (&found, fault.is_alone) {
@@ -77,6 +87,24 @@ pub(in crate::server) async fn answer(
         }
         None => Ok(change_answer(caller, control, fault, call, open, found).await),
     }
+}
+
+/// The faults that a call declares, and the rates that are set for it while the run goes on.
+#[derive(Clone, Copy)]
+struct CallRates<'a> {
+    headers: &'a FaultHeaders,
+    run_time: Option<&'a ChaosRates>,
+}
+
+/// Returns the rates that are set for a call while the run goes on.
+fn run_time_rates(proxy: &Proxy, call: &IncomingCall) -> Option<Arc<ChaosRates>> {
+    let run_time = &proxy.faults.run_time;
+    // Most runs set none, so the test of the call is not looked for.
+    let test = match run_time.is_set() && proxy.telemetry.metrics.is_compat() {
+        true => aimock_request::test_of(&call.headers, &call.storable().request.query),
+        false => None,
+    };
+    run_time.rates_for(call.storable().session.as_deref(), test.as_deref())
 }
 
 /// Lets the engine answer a call to which no fault applies.
@@ -142,7 +170,7 @@ fn call_key(proxy: &Proxy, call: &IncomingCall) -> CallKey {
 fn chaos(
     proxy: &Proxy,
     decided: &DecidedFault,
-    headers: &FaultHeaders,
+    rates: CallRates<'_>,
     declarer: &AnswerDeclarer<'_>,
 ) -> Option<ChaosAction> {
     if decided.source != FaultSource::Chaos {
@@ -151,10 +179,11 @@ fn chaos(
     let entry = declarer.declared.and_then(DeclaredFault::rates);
     let has_rate =
         |rates: Option<&ChaosRates>| rates.is_some_and(|rates| rates.has_rate(&decided.rule));
-    let source = match (has_rate(headers.rates.as_ref()), has_rate(entry)) {
-        (true, _) => "header",
-        (false, true) => "entry",
-        (false, false) => "plan",
+    let source = match rates.headers.rates.as_ref() {
+        in_headers if has_rate(in_headers) => "header",
+        _ if has_rate(entry) => "entry",
+        _ if has_rate(rates.run_time) => "control",
+        _ => "plan",
     };
     let front = match declarer.answers {
         true => "fixture",
@@ -196,7 +225,7 @@ fn decide<'a>(
     caller: &'a ConnectionContext,
     call: &IncomingCall,
     key: &CallKey,
-    headers: &FaultHeaders,
+    CallRates { headers, run_time }: CallRates<'_>,
     parsed: &'a loomrec_engine::ParsedRequest,
 ) -> (Option<DecidedFault>, Found<'a>) {
     let proxy = &*caller.proxy;
@@ -217,6 +246,7 @@ fn decide<'a>(
         header_rates: headers.rates.as_ref(),
         entry: declared.and_then(of_entry),
         entry_rates: declared.and_then(DeclaredFault::rates),
+        run_time_rates: run_time,
     };
     let observed = call.storable();
     let step = observed.step.as_deref().or(known_name.as_ref().and_then(|name| name.step_id()));
@@ -308,7 +338,8 @@ async fn change_answer(
         Ok(found_take) => {
             proxy.faults.pause(delay_ms).await;
             // Later chunks of a paced answer are late by the same delay.
-            let arrived = call.arrived + Duration::from_millis(delay_ms);
+            let late = Duration::from_millis(delay_ms.saturating_add(decided.delay_ms));
+            let arrived = call.arrived + late;
             proxy.engine.deliver(&call, found_take, arrived).await
         }
         Err(miss) => Err(miss),

@@ -2,7 +2,7 @@
 
 use http::{HeaderMap, HeaderName, StatusCode};
 
-use loomrec_fault::{ChaosRates, Fault};
+use loomrec_fault::{ChaosRates, Fault, HeaderChaos};
 use loomrec_recording::redact::{CallCredentials, is_clean};
 
 /// The header that declares the fault of one call.
@@ -13,6 +13,8 @@ const FAULT: HeaderName = HeaderName::from_static("x-loomrec-fault");
 pub(super) struct FaultHeaders {
     pub(super) fault: Option<Fault>,
     pub(super) rates: Option<ChaosRates>,
+    /// A warning for each of aimock's headers that was ignored.
+    pub(super) ignored: Vec<&'static str>,
 }
 
 impl FaultHeaders {
@@ -35,9 +37,10 @@ impl FaultHeaders {
             Some(text) => Some(Fault::parse(text).map_err(|error| format!("{FAULT}: {error}"))?),
             None => None,
         };
-        let rates = ChaosRates::of_headers(headers).map_err(|error| error.to_string())?;
+        let HeaderChaos { rates, ignored } =
+            ChaosRates::of_headers(headers).map_err(|error| error.to_string())?;
         let rates = Some(rates).filter(|rates| !rates.is_empty());
-        Ok(Self { fault, rates })
+        Ok(Self { fault, rates, ignored })
     }
 
     /// Whether no header that declares faults contains one of these secrets.

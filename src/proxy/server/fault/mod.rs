@@ -36,13 +36,14 @@ use recovery_state::RecoveryTracker;
 pub(super) use recovery_tracker::{note_client_left, note_over, note_report};
 pub(super) use settlement::{FaultBodyEnd, FaultSettlement};
 
-use loomrec_fault::{FaultDecider, FaultPlan};
+use loomrec_fault::{FaultDecider, FaultPlan, RunTimeChaos};
 use loomrec_identity::IdentityRules;
 
 /// The state that a run needs to apply faults.
 #[derive(Debug)]
 pub struct FaultContext {
     decider: FaultDecider,
+    run_time: RunTimeChaos,
     /// The identity rules that make up the keys of calls.
     rules: IdentityRules,
     /// Whether no faults are declared, except those that a call may declare itself.
@@ -61,6 +62,7 @@ impl FaultContext {
         let idle = decider.is_idle() && !entries;
         Self {
             decider,
+            run_time: RunTimeChaos::default(),
             rules,
             idle,
             began: Instant::now(),
@@ -79,6 +81,11 @@ impl FaultContext {
     /// Returns what decides the faults.
     pub fn decider(&self) -> &FaultDecider {
         &self.decider
+    }
+
+    /// Returns the rates of chaos that are set while the run goes on.
+    pub fn run_time(&self) -> &RunTimeChaos {
+        &self.run_time
     }
 
     /// Returns the same context, which also keeps the journal's lines about faults.
@@ -132,7 +139,7 @@ impl FaultContext {
     }
 
     /// Returns the milliseconds since the run began.
-    fn now_ms(&self) -> f64 {
+    pub(super) fn now_ms(&self) -> f64 {
         (self.began.elapsed().as_secs_f64() * 10_000.0).round() / 10.0
     }
 }

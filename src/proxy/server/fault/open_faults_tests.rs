@@ -45,6 +45,7 @@ fn fault(id: u64, key: &CallKey) -> CallFault {
         source: FaultSource::Plan,
         call: 1,
         attempt: 1,
+        delay_ms: 0,
         is_last: false,
         roll: 0.0,
     };

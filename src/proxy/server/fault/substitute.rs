@@ -16,8 +16,16 @@ use loomrec_engine::{AnswerBody, CallOutcome, IncomingCall};
 use loomrec_fault::{AnswerSubstitute, Fault, SyntheticResponse};
 use loomrec_recording::response_header::is_replayed;
 
-/// Returns what is sent in place of the answer, if the fault does not need the answer.
-pub(super) fn substitute(fault: &Fault, call: &IncomingCall) -> Option<AnswerSubstitute> {
+/// Returns what is sent in place of the answer, if the fault does not need the answer. `is_live`
+/// says whether an upstream answers the call: aimock breaks that answer once it is there.
+pub(super) fn substitute(
+    fault: &Fault,
+    call: &IncomingCall,
+    is_live: bool,
+) -> Option<AnswerSubstitute> {
+    if is_live && matches!(fault, Fault::Malformed { .. }) {
+        return None;
+    }
     let observed = call.storable();
     let format = response_format(observed);
     loomrec_fault::substitute_for(fault, call.error_shape(), &format, observed.call.streamed)

@@ -273,7 +273,10 @@ impl ScrapeOutput {
             "rate_limit" => "rateLimit".to_owned(),
             other => other.to_owned(),
         };
+        // aimock's latency is no action.
         let triggered = metrics.triggered.sum(|[action, _, front]| [action, front]);
+        let triggered = triggered.into_iter().filter(|([action, _], _)| action != "latency");
+        let triggered: Vec<_> = triggered.collect();
         out.counters("aimock_chaos_triggered", "Actions of chaos that happened", |add| {
             triggered.iter().try_for_each(|([action, front], count)| {
                 add(&[("action", &theirs(action)), ("source", front)], *count)

@@ -89,6 +89,11 @@ impl Metrics {
         }
     }
 
+    /// Whether the run also speaks AgentLoom's and aimock's words.
+    pub fn is_compat(&self) -> bool {
+        self.about.compat
+    }
+
     /// Adds a call that is over.
     pub fn record(&self, seen: &CallRecord) {
         if let Some(aimock) = &self.aimock {

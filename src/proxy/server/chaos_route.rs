@@ -1,0 +1,96 @@
+//! The control endpoint `/__loomrec/chaos`: it shows, sets and clears rates of chaos while a run
+//! goes on.
+
+use bytes::Bytes;
+use http::{Method, Response, StatusCode};
+use hyper::body::Incoming;
+use serde_json::{Value, json};
+
+use super::Proxy;
+use super::control_reply::{json_reply, session_of};
+use super::request_body::{self, BodyReadError};
+use super::respond::ResponseBody;
+use loomrec_fault::{ChaosRates, ChaosScope};
+
+/// The most bytes of rates that are set.
+const MOST_BYTES: usize = 64 << 10;
+/// The longest name of a session, in bytes.
+const LONGEST_SESSION: usize = 1024;
+
+/// Answers a request that was admitted.
+pub(super) async fn answer(
+    proxy: &Proxy,
+    method: &Method,
+    query: Option<&str>,
+    body: Incoming,
+) -> Response<ResponseBody> {
+    let session = session_of(query);
+    let refused = |why: &str| json_reply(StatusCode::BAD_REQUEST, &json!({ "error": why }));
+    if session.as_ref().is_some_and(|name| name.is_empty() || name.len() > LONGEST_SESSION) {
+        return refused("session: expected a name of 1 to 1024 bytes");
+    }
+    let scope = session.clone().map_or(ChaosScope::Run, ChaosScope::Session);
+    if *method == Method::DELETE {
+        clear(proxy, &scope);
+    } else if *method == Method::POST {
+        let rates = match read_body(proxy, body).await {
+            Ok(body) => read_rates(&body),
+            Err(why) => Err(why.to_owned()),
+        };
+        if let Err(why) = rates.and_then(|rates| set(proxy, scope, rates)) {
+            return refused(&why);
+        }
+    }
+    json_reply(StatusCode::OK, &state(proxy, session.as_deref()))
+}
+
+/// Reads the body of a control request that sets rates.
+///
+/// # Errors
+/// Why it could not be read.
+pub(super) async fn read_body(proxy: &Proxy, body: Incoming) -> Result<Bytes, &'static str> {
+    let read = request_body::collect(body, MOST_BYTES, proxy.config.client_timeout).await;
+    read.map_err(|error| match error {
+        BodyReadError::Larger => "the body is over the limit of 65536 bytes",
+        BodyReadError::Broken => "the body ended before its announced length",
+        BodyReadError::Late | BodyReadError::Slow => "the body did not arrive in time",
+    })
+}
+
+/// Sets the rates of `scope`.
+///
+/// # Errors
+/// Why they cannot be set.
+pub(super) fn set(proxy: &Proxy, scope: ChaosScope, rates: ChaosRates) -> Result<(), String> {
+    let faults = &proxy.faults;
+    faults.run_time().set(scope, rates, faults.now_ms()).map_err(|error| error.to_string())
+}
+
+/// Clears the rates of `scope`.
+pub(super) fn clear(proxy: &Proxy, scope: &ChaosScope) {
+    proxy.faults.run_time().clear(scope, proxy.faults.now_ms());
+}
+
+/// Returns the rates in force for a session and a test, below those of entries and headers, and
+/// whether they were set while the run goes on.
+pub(super) fn in_force(
+    proxy: &Proxy,
+    session: Option<&str>,
+    test: Option<&str>,
+) -> (ChaosRates, bool) {
+    match proxy.faults.run_time().rates_for(session, test) {
+        Some(rates) => ((*rates).clone(), true),
+        None => (proxy.faults.decider().plan().chaos.clone(), false),
+    }
+}
+
+fn read_rates(body: &[u8]) -> Result<ChaosRates, String> {
+    let value: Value = serde_json::from_slice(body)
+        .map_err(|error| format!("expected an object of rates as JSON: {error}"))?;
+    ChaosRates::read(&value).map_err(|error| error.to_string())
+}
+
+fn state(proxy: &Proxy, session: Option<&str>) -> Value {
+    let (rates, is_set) = in_force(proxy, session, None);
+    json!({ "session": session, "chaos": rates.to_json(), "set": is_set })
+}
