@@ -4,6 +4,7 @@
 mod access;
 #[cfg(test)]
 mod agentloom;
+#[cfg(test)]
 mod agentloom_hash;
 #[cfg(test)]
 mod architecture;
