@@ -26,15 +26,18 @@ pub struct CallFault {
     pub attempt: u64,
     /// Whether the fault only delays the answer.
     pub only_delays: bool,
+    /// The exception that the fault names.
+    pub exception: Option<&'static str>,
 }
 
 impl CallFault {
     /// The fault that was decided for a call of `key`.
     pub fn new(id: u64, decided: &DecidedFault, key: CallKey) -> Self {
         let DecidedFault { fault, rule, source, call, attempt, .. } = decided;
-        let (kind, only_delays) = (fault.name(), fault.only_delays());
+        let (kind, only_delays, exception) = (fault.name(), fault.only_delays(), fault.exception());
         let (rule, source) = (Arc::clone(rule), *source);
-        Self { id, kind, rule, source, key, call: *call, attempt: *attempt, only_delays }
+        let (call, attempt) = (*call, *attempt);
+        Self { id, kind, rule, source, key, call, attempt, only_delays, exception }
     }
 
     /// The object under `fault` in a journal record.
@@ -50,6 +53,7 @@ impl CallFault {
             "call": self.call,
             "attempt": self.attempt,
             "only_delays": self.only_delays,
+            "raise": self.exception,
         })
     }
 

@@ -174,6 +174,8 @@ pub struct Truncation {
     pub after: FaultPoint,
     /// How it ends.
     pub raise: TruncationEnd,
+    /// The exception by whose name `raise` was given.
+    pub exception: Option<&'static str>,
     /// The status of the error event; 500 if `None`.
     pub status_code: Option<u16>,
     /// The message of the error event.
@@ -285,6 +287,14 @@ impl Fault {
                 | Self::Slice { .. }
                 | Self::StreamStall { for_ms: Some(_), .. }
         )
+    }
+
+    /// The exception that it names, as Python calls it.
+    pub fn exception(&self) -> Option<&'static str> {
+        match self {
+            Self::StreamTruncate(truncation) => truncation.exception,
+            _ => None,
+        }
     }
 
     /// Whether it ends the answer with the provider's own error.

@@ -23,6 +23,8 @@ const RAISES: [(&str, TruncationEnd); 7] = [
     ("ConnectionError", TruncationEnd::Reset),
     ("ConnectionResetError", TruncationEnd::Reset),
 ];
+/// How many of them are ours.
+const OWN_RAISES: usize = 5;
 const MODES: [(&str, ToolFault); 4] = [
     ("invalid_json", ToolFault::InvalidJson),
     ("missing_argument", ToolFault::MissingArgument),
@@ -95,6 +97,7 @@ fn typed(form: &FaultForm, fields: FieldReader<'_>) -> Result<Fault, FieldError>
         "stream_truncate" => Fault::StreamTruncate(Truncation {
             after: after(fields)?,
             raise: fields.word("raise", &RAISES)?.unwrap_or_default(),
+            exception: exception(fields),
             status_code: status(fields)?,
             message: fields.text("message")?,
         }),
@@ -218,9 +221,15 @@ fn size(count: u64) -> usize {
     usize::try_from(count).unwrap_or(usize::MAX)
 }
 
-/// The word for how an answer ends early.
-pub(super) fn raise_word(raise: TruncationEnd) -> &'static str {
-    word(&RAISES, raise)
+/// The exception that the field `raise` names, if it is not one of our own words.
+fn exception(fields: FieldReader<'_>) -> Option<&'static str> {
+    let named = fields.get("raise").and_then(Value::as_str)?;
+    RAISES[OWN_RAISES..].iter().map(|(word, _)| *word).find(|word| *word == named)
+}
+
+/// The word for how an answer ends early: the name of an exception, if it was given by that.
+pub(super) fn raise_word(truncation: &Truncation) -> &'static str {
+    truncation.exception.unwrap_or_else(|| word(&RAISES, truncation.raise))
 }
 
 /// The word for how a tool call is broken.

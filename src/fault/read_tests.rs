@@ -45,9 +45,15 @@ fn http_errors() -> impl Strategy<Value = HttpError> {
 }
 
 fn truncates() -> impl Strategy<Value = Truncation> {
-    let raise = prop::sample::select(RAISES.map(|(_, raise)| raise).to_vec());
+    let raise = prop::sample::select(RAISES.iter().enumerate().collect::<Vec<_>>());
     (afters(), raise, of(400..600_u16), of(any::<String>())).prop_map(
-        |(after, raise, status_code, message)| Truncation { after, raise, status_code, message },
+        |(after, (place, (word, raise)), status_code, message)| Truncation {
+            after,
+            raise: *raise,
+            exception: (place >= OWN_RAISES).then_some(*word),
+            status_code,
+            message,
+        },
     )
 }
 
@@ -179,6 +185,7 @@ fn fields_that_are_not_given_have_their_usual_values() {
     let truncate = Truncation {
         after: FaultPoint::Default,
         raise: TruncationEnd::Reset,
+        exception: None,
         status_code: None,
         message: None,
     };
@@ -208,16 +215,17 @@ fn faults_that_agentloom_declares_are_read() {
         }),
         Fault::HttpError(error),
     );
-    let truncate = Truncation {
+    let truncate = |exception| Truncation {
         after: FaultPoint::Chunks(3),
         raise: TruncationEnd::Reset,
+        exception,
         status_code: None,
         message: None,
     };
     for raise in ["ConnectionError", "ConnectionResetError", "reset"] {
         read_as(
             json!({ "type": "stream_truncate", "after_chunks": 3, "raise": raise }),
-            Fault::StreamTruncate(truncate.clone()),
+            Fault::StreamTruncate(truncate(Some(raise).filter(|raise| *raise != "reset"))),
         );
     }
     read_as(

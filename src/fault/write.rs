@@ -86,8 +86,8 @@ impl Out {
 
     fn truncate(&mut self, truncate: &Truncation) {
         self.after(truncate.after);
-        let raise = Some(truncate.raise).filter(|raise| *raise != TruncationEnd::default());
-        self.some("raise", raise.map(raise_word));
+        let is_default = truncate.raise == TruncationEnd::default() && truncate.exception.is_none();
+        self.some("raise", (!is_default).then(|| raise_word(truncate)));
         self.some("status_code", truncate.status_code);
         self.some("message", truncate.message.as_deref());
     }

@@ -56,7 +56,13 @@ fn told(steps: &[BodyStep]) -> (Vec<u8>, &BodyStep) {
 }
 
 fn truncate(after: FaultPoint, raise: TruncationEnd) -> Fault {
-    Fault::StreamTruncate(Truncation { after, raise, status_code: None, message: None })
+    Fault::StreamTruncate(Truncation {
+        after,
+        raise,
+        exception: None,
+        status_code: None,
+        message: None,
+    })
 }
 
 fn pieces(texts: &[&'static str]) -> Vec<Bytes> {

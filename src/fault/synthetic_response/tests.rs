@@ -68,6 +68,7 @@ fn faults_that_need_the_true_answer_put_nothing_in_its_place() {
         Fault::StreamTruncate(Truncation {
             after: crate::FaultPoint::Default,
             raise,
+            exception: None,
             status_code: None,
             message: Some("gone".to_owned()),
         })

@@ -230,8 +230,12 @@ fn a_call_whose_answer_a_fault_changed_says_so_on_its_line() {
     let journal = stage.journal();
     let line = journal.iter().find(|line| line["outcome"] == "served").unwrap();
     assert_eq!((&line["status"], &line["fault"]["type"]), (&json!(200), &json!("stream_truncate")));
+    assert_eq!(line["fault"]["raise"], Value::Null);
     let fired = journal.iter().find(|line| line["outcome"] == "fired").unwrap();
     assert_eq!(fired["fault"], line["fault"]["id"]);
+    stage.call(&sample("chat stream").with("stream_truncate:1;raise=ConnectionResetError"));
+    let named = stage.journal_with(|line| line["fault"]["raise"].is_string());
+    assert!(named.iter().any(|line| line["fault"]["raise"] == "ConnectionResetError"));
     stage.end(0);
 }
 
