@@ -10,6 +10,7 @@ import httpx
 import pytest
 from agentloom.exceptions import ProviderError
 from loomrec.agentloom import MockProvider, attach
+from loomrec.agentloom.fault_exception import fault_exception
 from loomrec.server import LoomrecServer
 
 from workflows import APIS, OPENAI, Watcher, engine, errors, gateway, outputs, run, workflow
@@ -94,6 +95,70 @@ def test_each_fault_is_the_exception_that_it_names_every_time(faults, api, strea
     with LoomrecServer("replay", "-r", str(faults)) as server:
         asyncio.run(check(server))
     assert server.exit_code == 0, server.messages
+
+
+@pytest.mark.parametrize("name", ["ConnectionError", "ConnectionResetError"])
+def test_a_truncated_answer_raises_the_exception_that_its_fault_names(tmp_path, api, streamed, name):
+    path = tmp_path / "cut.json"
+    fault = {"type": "stream_truncate", "after_chunks": 2, "raise": name}
+    path.write_text(json.dumps({"cut": {"fault": fault}}), encoding="utf-8")
+
+    async def check(server):
+        [provider] = attach(api.provider(), server.url).providers
+        with pytest.raises(ConnectionError) as caught:
+            await call(provider, api, "cut", streamed)
+        assert type(caught.value).__name__ == name
+        await provider.close()
+
+    with LoomrecServer("replay", "-r", str(path)) as server:
+        asyncio.run(check(server))
+
+
+def test_a_hang_is_a_timeout_after_the_time_that_is_given(tmp_path, api, streamed):
+    path = tmp_path / "hang.json"
+    path.write_text(json.dumps({"slow": {"fault": {"type": "hang"}}}), encoding="utf-8")
+
+    async def check(server):
+        own = api.provider()
+        link = attach(own, server.url, timeout=0.2)
+        with pytest.raises(TimeoutError):
+            await call(link.providers[0], api, "slow", streamed)
+        assert link.calls[0]["fault"] == "hang"
+        link.detach()
+        assert own._client.timeout == httpx.Timeout(60.0)
+        await own.close()
+
+    with LoomrecServer("replay", "-r", str(path)) as server:
+        asyncio.run(check(server))
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("ConnectionError", ConnectionError),
+        ("ConnectionResetError", ConnectionResetError),
+        ("TimeoutError", TimeoutError),
+        ("ReadTimeout", httpx.ReadTimeout),
+        ("ReadError", httpx.ReadError),
+        ("ConnectError", httpx.ConnectError),
+        ("RemoteProtocolError", httpx.RemoteProtocolError),
+        ("RuntimeError", RuntimeError),
+        ("ProviderError", ProviderError),
+    ],
+)
+def test_each_name_of_an_exception_is_that_exception(name, kind):
+    fault = {"type": "stream_truncate", "rule": "cut", "raise": name}
+    broken = httpx.ReadError("the connection broke")
+    made = fault_exception("openai", fault, broken)
+    assert type(made) is kind
+    assert "the connection broke" in str(made)
+
+
+def test_a_truncation_without_a_name_is_what_happened():
+    fault = {"type": "stream_truncate", "rule": "cut", "raise": None}
+    assert type(fault_exception("openai", fault, httpx.ReadError("broke"))) is ConnectionError
+    sent = ProviderError("openai", "API error 500: overloaded", 500)
+    assert fault_exception("openai", fault, sent) is sent
 
 
 def one_run(faults, api, streamed):

@@ -22,6 +22,7 @@ _BY_NAME: dict[str, type[Exception]] = {
     "ReadTimeout": httpx.ReadTimeout,
     "ReadError": httpx.ReadError,
     "ConnectError": httpx.ConnectError,
+    "RemoteProtocolError": httpx.RemoteProtocolError,
     "RuntimeError": RuntimeError,
     "ProviderError": ProviderError,
 }

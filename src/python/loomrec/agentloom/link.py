@@ -45,12 +45,13 @@ class LoomrecLink:
         workflow_name: str | None = None,
         token: str | None = None,
         mounts: Mapping[str, str] | None = None,
+        timeout: float | None = None,
     ) -> None:
         self.url = url.rstrip("/")
         self.calls: list[dict[str, Any]] = []
         self.mismatches: list[RecordingMismatchError] = []
         self.providers: list[LoomrecProvider] = []
-        self._mounts = dict(mounts or {})
+        self._mounts, self._timeout = dict(mounts or {}), timeout
         self._observer, self._workflow_name = observer, workflow_name
         self._journal = JournalReader(self.url, token)
         self._pointed: list[PointedClient] = []
@@ -90,7 +91,7 @@ class LoomrecLink:
         base_url, client = self._base_url(provider), _http_client(provider)
         if base_url is None or client is None:
             return provider
-        self._pointed.append(PointedClient(client, base_url))
+        self._pointed.append(PointedClient(client, base_url, self._timeout))
         wrapped = LoomrecProvider(
             provider, self._journal, calls=self.calls, mismatches=self.mismatches,
             observer=self._observer, workflow_name=self._workflow_name,
@@ -125,11 +126,13 @@ class LoomrecLink:
 class PointedClient:
     """An HTTP client that is pointed at loomrec."""
 
-    def __init__(self, client: httpx.AsyncClient, base_url: str) -> None:
+    def __init__(self, client: httpx.AsyncClient, base_url: str, timeout: float | None) -> None:
         self._client = client
-        self._own = (client.base_url, client.event_hooks)
+        self._own = (client.base_url, client.event_hooks, client.timeout)
         hooks = client.event_hooks
         client.base_url = httpx.URL(base_url)
+        if timeout is not None:
+            client.timeout = httpx.Timeout(timeout)
         client.event_hooks = {
             "request": [*hooks["request"], send_step],
             "response": [*hooks["response"], receive_answer],
@@ -137,7 +140,7 @@ class PointedClient:
 
     def restore(self) -> None:
         """Points the client at its own API again."""
-        self._client.base_url, self._client.event_hooks = self._own
+        self._client.base_url, self._client.event_hooks, self._client.timeout = self._own
 
 
 def _http_client(provider: Any) -> httpx.AsyncClient | None:
@@ -158,6 +161,7 @@ def attach(
     workflow_name: str | None = None,
     token: str | None = None,
     mounts: Mapping[str, str] | None = None,
+    timeout: float | None = None,
 ) -> LoomrecLink:
     """Sends the calls of an engine, a gateway or a provider to a loomrec that runs.
 
@@ -166,7 +170,8 @@ def attach(
 
     `url` is loomrec's address, by default `LOOMREC_URL`. `observer` and `workflow_name` are the
     engine's by default. `token` is that of `--control-token`. `mounts` says, for a provider whose
-    base URL is not the usual one, under which path loomrec takes its calls.
+    base URL is not the usual one, under which path loomrec takes its calls. `timeout`, in seconds, is
+    how long a provider waits for an answer or its next piece; AgentLoom's own is 60.
     """
     url = url or os.environ.get("LOOMREC_URL")
     if not url:
@@ -179,5 +184,6 @@ def attach(
     if previous is not None:
         previous.detach()
     return LoomrecLink(
-        target, url, observer=observer, workflow_name=workflow_name, token=token, mounts=mounts
+        target, url, observer=observer, workflow_name=workflow_name, token=token, mounts=mounts,
+        timeout=timeout,
     )
