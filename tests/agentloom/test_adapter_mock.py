@@ -94,6 +94,11 @@ def test_a_call_that_is_not_recorded_is_a_miss_unless_a_default_is_asked_for(res
         assert len(provider.mismatches) == 1
 
 
+def test_a_strict_mock_refuses_what_cannot_be_checked(responses):
+    with pytest.raises(LoomrecError, match="--allow-unchecked"):
+        MockProvider(responses_file=responses, arguments=("--strict",))
+
+
 def test_without_a_file_everything_is_the_default():
     provider = MockProvider(default_response="Mock response")
     answers = asyncio.run(ask_all(provider))
