@@ -226,9 +226,17 @@ fn agentlooms_names_stand_beside_ours_when_they_are_asked_for() {
     assert_eq!(recorded["agentloom.recording.provider"], "openai");
     assert_eq!(recorded["agentloom.recording.model"], "gpt-4o-mini");
     assert!(recorded["agentloom.recording.latency_s"].as_f64().unwrap() > 0.0);
+    for name in ["provider", "model", "latency_s"] {
+        let [long, short] = ["agentloom.recording.", "recording."].map(|prefix| {
+            recorded.get(&format!("{prefix}{name}")).unwrap_or_else(|| panic!("{prefix}{name}"))
+        });
+        assert_eq!(long, short, "{name}");
+    }
     let served = collector.only("served").attributes;
-    assert_eq!(served["agentloom.mock.matched_by"], "step_id");
-    assert_eq!(served["agentloom.mock.step_id"], "greet");
+    for prefix in ["agentloom.mock", "mock"] {
+        assert_eq!(served[format!("{prefix}.matched_by").as_str()], "step_id");
+        assert_eq!(served[format!("{prefix}.step_id").as_str()], "greet");
+    }
 }
 
 #[test]

@@ -11,7 +11,7 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
 
 use super::aimock::AimockRequests;
-use super::label::{ENDS, MATCHED_BY, SOURCES, STATUSES};
+use super::label::{ENDS, MATCHED_BY, SOURCES, STATUSES, agentlooms_matched_by};
 use super::model::ModelMetrics;
 use super::time_histogram::TimeHistogram;
 use super::{Metrics, ScrapeInput, text};
@@ -162,10 +162,13 @@ impl ScrapeOutput {
     fn replays(&self, out: &mut Families<'_>, name: &str, workflow: Option<&str>) -> Result {
         out.counters(name, "Calls that were not answered live, by what matched them", |add| {
             MATCHED_BY.iter().zip(&self.metrics.replays).try_for_each(|(by, replays)| {
-                let by = ("matched_by", *by);
+                let replays = value(replays);
                 match workflow {
-                    None => add(&[by], value(replays)),
-                    Some(workflow) => add(&[("workflow", workflow), by], value(replays)),
+                    None => add(&[("matched_by", *by)], replays),
+                    Some(workflow) => {
+                        let by = agentlooms_matched_by(by);
+                        add(&[("workflow", workflow), ("matched_by", by)], replays)
+                    }
                 }
             })
         })
@@ -269,6 +272,12 @@ impl ScrapeOutput {
         let models = metrics.models();
         self.captures(out, "agentloom_recording_captures", &models)?;
         latencies(out, "agentloom_recording_latency_seconds", &models)?;
+        let faults = metrics.faults.sum(|[kind, _]| [kind]);
+        out.counters("agentloom_mock_faults", "Faults that happened", |add| {
+            faults.iter().try_for_each(|([kind], count)| {
+                add(&[("workflow", &metrics.about.workflow), ("fault_type", kind)], *count)
+            })
+        })?;
         let theirs = |action: &str| match action {
             "rate_limit" => "rateLimit".to_owned(),
             other => other.to_owned(),

@@ -13,6 +13,14 @@ pub(super) const SOURCES: [&str; 6] =
 pub(super) const MATCHED_BY: [&str; 6] =
     ["step_id", "request_hash", "agentloom_hash", "agentloom_messages", "script", "default"];
 
+/// AgentLoom's word for a value of [`MATCHED_BY`].
+pub(in crate::telemetry) fn agentlooms_matched_by(matched_by: &'static str) -> &'static str {
+    match matched_by {
+        "request_hash" => "prompt_hash",
+        other => other,
+    }
+}
+
 /// How streams end.
 pub(super) const ENDS: [&str; 3] = ["complete", "client_left", "aborted"];
 

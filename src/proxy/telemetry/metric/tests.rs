@@ -141,6 +141,9 @@ fn other_names_stand_beside_ours_when_they_are_asked_for() {
     let text = metrics.scrape(&counters, input(0), false);
     for (series, expected) in [
         ("agentloom_mock_replays_total{workflow=\"agent\",matched_by=\"step_id\"}", 1.0),
+        ("agentloom_mock_replays_total{workflow=\"agent\",matched_by=\"prompt_hash\"}", 1.0),
+        ("loomrec_replays_total{matched_by=\"request_hash\"}", 1.0),
+        ("agentloom_mock_faults_total{workflow=\"agent\",fault_type=\"hang\"}", 1.0),
         (&format!("agentloom_recording_latency_seconds_count{{{CLAUDE}}}"), 1.0),
         ("aimock_chaos_triggered_total{action=\"rateLimit\",source=\"proxy\"}", 1.0),
         (

@@ -18,6 +18,7 @@ use super::config::SpanDetails;
 use super::parent::ParentSpan;
 use super::semantic::{method, system};
 use crate::telemetry::call_record::{CallRecord, SendEnd};
+use crate::telemetry::metric::agentlooms_matched_by;
 use loomrec_engine::replay::RecordingMismatchError;
 use loomrec_engine::{CallOutcome, RequestSummary, clip};
 use loomrec_fault::CallFault;
@@ -179,20 +180,35 @@ fn ours(out: &mut Attributes, seen: &CallRecord) {
     out.text("loomrec.mismatch_reason", seen.mismatch_reason());
 }
 
+/// AgentLoom's names for the provider, the model and the latency of what was recorded: those of its
+/// development version, and those of its version 0.4.
+const RECORDING_NAMES: [[&str; 3]; 2] = [
+    ["agentloom.recording.provider", "agentloom.recording.model", "agentloom.recording.latency_s"],
+    ["recording.provider", "recording.model", "recording.latency_s"],
+];
+
 /// Adds some attributes under AgentLoom's names.
 fn agentlooms(out: &mut Attributes, seen: &CallRecord) {
-    if let Some(by) = seen.matched_by() {
-        out.put("agentloom.mock.matched_by", by);
-        out.text("agentloom.mock.step_id", seen.facts.step.as_deref());
+    if let Some(by) = seen.matched_by().map(agentlooms_matched_by) {
+        let step = seen.facts.step.as_deref();
+        for (matched_by, step_id) in [
+            ("agentloom.mock.matched_by", "agentloom.mock.step_id"),
+            ("mock.matched_by", "mock.step_id"),
+        ] {
+            out.put(matched_by, by);
+            out.text(step_id, step);
+        }
     }
     out.maybe("mock.fault_type", seen.fault.as_deref().map(|fault| fault.kind));
     if let Some(exchange) = seen.exchange.as_ref().filter(|exchange| exchange.outcome.is_ok()) {
         let times = &exchange.times;
-        out.put("agentloom.recording.provider", seen.facts.provider.name());
         let model = seen.facts.model.as_deref().or(seen.answered_by());
-        out.text("agentloom.recording.model", model);
         let latency = times.last.saturating_sub(times.sent).as_secs_f64();
-        out.put("agentloom.recording.latency_s", latency);
+        for [provider_name, model_name, latency_name] in RECORDING_NAMES {
+            out.put(provider_name, seen.facts.provider.name());
+            out.text(model_name, model);
+            out.put(latency_name, latency);
+        }
     }
 }
 
