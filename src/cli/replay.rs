@@ -79,6 +79,10 @@ pub async fn run(args: ReplayArgs) -> Result<u8, CommandFailure> {
     };
     let output = ground.output.clone();
     let ran = ground.run(&args.serve, engines).await?;
+    let unshown = ran.proxy.telemetry.counters.unshown_lenient_misses();
+    if unshown > 0 {
+        output.warning(&format!("{unshown} more calls had no recorded answer"));
+    }
     let mut receipt = receipt(&args, &ran);
     receipt.in_force = Some(in_force);
     pending::end(&args, &ran.proxy, missed.as_deref(), &mut receipt);

@@ -200,6 +200,38 @@ fn the_placeholder_has_the_text_that_the_user_gives() {
 }
 
 #[test]
+fn misses_that_are_answered_all_the_same_are_told_one_by_one_up_to_a_bound() {
+    let scene = recording_of(&["hi"]);
+    let server = scene.replay(&["--on-miss", "default"]);
+    let mut client = server.connect();
+    for number in 0..25 {
+        let call = chat(&format!("unknown {number}")).header("x-loomrec-step-id: plan");
+        client.exchange(&call).expect(200);
+    }
+    drop(client);
+    let said = server.stop().expect(0).stderr;
+    let line = "no recorded answer for POST /v1/chat/completions, model gpt-4o-mini, step plan, \
+                hash ";
+    assert_eq!(said.matches(line).count(), 20, "{said}");
+    assert_eq!(said.matches(": the default answer was given\n").count(), 20, "{said}");
+    assert_eq!(said.matches("5 more calls had no recorded answer\n").count(), 1, "{said}");
+}
+
+#[test]
+fn a_miss_that_the_upstream_answers_is_told() {
+    let scene = recording_of(&["hi"]);
+    let upstream = Upstream::always(Answer::json(200, chat_answer("live")));
+    let openai = format!("openai={}", upstream.url());
+    let server = scene.replay(&["--on-miss", "forward", "--upstream", &openai]);
+    server.call(&chat("hi")).expect(200);
+    server.call(&chat("unknown")).expect(200);
+    let said = server.stop().stderr;
+    assert_eq!(said.matches("no recorded answer for").count(), 1, "{said}");
+    assert_eq!(said.matches(": the upstream was asked\n").count(), 1, "{said}");
+    assert!(!said.contains("more calls had no"), "{said}");
+}
+
+#[test]
 fn strict_overrides_the_environment() {
     let scene = recording_of(&["hi"]);
     for (more, status) in [(&[][..], 200), (&["--strict"][..], 422)] {

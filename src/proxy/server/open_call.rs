@@ -20,7 +20,7 @@ use crate::telemetry::span::parent::ParentSpan;
 use loomrec_engine::record::OnRecorded;
 use loomrec_engine::replay::{RecordingMismatchError, ScriptTurn};
 use loomrec_engine::upstream::AmbiguousFraming;
-use loomrec_engine::{AnswerBody, CallOutcome, CallResult, RequestSummary};
+use loomrec_engine::{AnswerBody, CallOutcome, CallResult, Engine, RequestSummary};
 use loomrec_recording::redact::CallCredentials;
 
 /// The header in which SDKs count the retries of a call, from 0.
@@ -168,10 +168,31 @@ impl OpenCall {
             | CallOutcome::Refused { message, .. } => {
                 (self.proxy().notify)(UserNotice::Refused(message));
             }
+            CallOutcome::Placeholder => self.warn_of_miss("the default answer was given"),
+            CallOutcome::Forwarded if matches!(self.proxy().engine, Engine::Replay { .. }) => {
+                self.warn_of_miss("the upstream was asked");
+            }
             _ => {}
         }
         self.record.head = self.elapsed();
         (self.record.outcome, self.record.status) = (outcome, status);
+    }
+
+    /// Warns of a call that no recording answers, and of what answers it. Only the first ones are
+    /// shown.
+    fn warn_of_miss(&self, instead: &str) {
+        if !self.proxy().telemetry.counters.is_lenient_miss_shown() {
+            return;
+        }
+        let RequestSummary { method, path, model, step, key, .. } = &*self.record.facts;
+        let named = [
+            model.as_ref().map(|model| format!(", model {model}")),
+            step.as_ref().map(|step| format!(", step {step}")),
+            key.as_ref().map(|key| format!(", hash {key}")),
+        ];
+        let named: String = named.into_iter().flatten().collect();
+        let text = format!("no recorded answer for {method} {path}{named}: {instead}");
+        (self.proxy().notify)(UserNotice::Warning(&text));
     }
 
     /// Warns, once for each upstream, that its answers end in a cut, and why.

@@ -13,6 +13,8 @@ use loomrec_engine::{AnswerOrigin, CallOutcome, clip};
 const MAX_MISMATCHES: usize = 1000;
 /// How many models without a price are counted separately: their names come from upstreams.
 const MAX_UNPRICED: usize = 100;
+/// How many misses that are answered all the same are shown one by one.
+const SHOWN_MISSES: u64 = 20;
 /// The name under which all others are counted.
 const OTHER_MODELS: &str = "other";
 
@@ -47,6 +49,8 @@ pub struct RunCounters {
     pub unreachable: AtomicU64,
     /// Calls refused before they reached an engine (too large, no upstream named).
     pub refused: AtomicU64,
+    /// Misses that a placeholder or an upstream answered, when they were noticed.
+    lenient_misses: AtomicU64,
     input_tokens: AtomicU64,
     output_tokens: AtomicU64,
     /// The bits of a floating-point sum of US dollars.
@@ -155,6 +159,17 @@ impl RunCounters {
             }
             Some(AnswerOrigin::Placeholder) | None => {}
         }
+    }
+
+    /// Counts a miss that a placeholder or an upstream answers. Returns whether it is among the first
+    /// ones, which are shown one by one.
+    pub fn is_lenient_miss_shown(&self) -> bool {
+        self.lenient_misses.fetch_add(1, Ordering::Relaxed) < SHOWN_MISSES
+    }
+
+    /// Returns how many such misses were not shown.
+    pub fn unshown_lenient_misses(&self) -> u64 {
+        Self::read(&self.lenient_misses).saturating_sub(SHOWN_MISSES)
     }
 
     /// Adds the outcome of a recorded exchange. Returns `true` if it could not be kept, for a new
