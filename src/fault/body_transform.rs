@@ -14,6 +14,7 @@ mod pace;
 mod point;
 mod step;
 mod stop;
+mod text_events;
 
 pub use step::BodyStep;
 use step::{HELD, TransformOutput};
@@ -69,7 +70,8 @@ impl BodyTransform {
                 Work::Stop(StoppedBody::truncated(truncate, format, framing, announced)?)
             }
             Fault::StreamStall { after, for_ms } => {
-                Work::Stop(StoppedBody::stalled(*after, *for_ms, framing, announced)?)
+                let operation = format.operation;
+                Work::Stop(StoppedBody::stalled(*after, *for_ms, operation, framing, announced)?)
             }
             Fault::Throttle { bytes_per_second } => {
                 Work::Pace(PacedBody::throttle(*bytes_per_second))

@@ -65,6 +65,7 @@ pub(super) static FORMS: [FaultForm; 22] = [
         &[
             ("after_chunks", Plain),
             ("after_events", Plain),
+            ("after_text_events", Plain),
             ("after_bytes", Plain),
             ("raise", Plain),
             ("status_code", Plain),
@@ -79,13 +80,14 @@ pub(super) static FORMS: [FaultForm; 22] = [
         // Other values of the last two are refused. They are here because AgentLoom writes them.
         &[("content", Text), ("completion_tokens", Plain), ("finish_reason", Plain)],
     ),
-    form("tool_call_fault", Some("mode"), &[("mode", Plain)]),
+    form("tool_call_fault", Some("mode"), &[("mode", Plain), ("name", Text), ("arguments", Json)]),
     form(
         "stream_stall",
         Some("after_chunks"),
         &[
             ("after_chunks", Plain),
             ("after_events", Plain),
+            ("after_text_events", Plain),
             ("after_bytes", Plain),
             ("for_ms", Plain),
         ],

@@ -1,6 +1,6 @@
 //! The types of faults.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// The default time for which a call hangs, in milliseconds.
 pub const HANG_MS: u64 = 600_000;
@@ -56,10 +56,10 @@ pub enum Fault {
         /// The text that the answer keeps; if `None`, all of it.
         content: Option<String>,
     },
-    /// Breaks the answer's tool call.
+    /// Changes the answer's tool call.
     ToolCallFault {
-        /// How it is broken.
-        mode: ToolFault,
+        /// How it is changed.
+        change: ToolCallChange,
     },
     /// Pauses the answer.
     StreamStall {
@@ -163,6 +163,8 @@ pub enum FaultPoint {
     Chunks(usize),
     /// After this many events of a stream that carry data.
     Events(usize),
+    /// After this many events of a stream that carry a piece of the answer's text.
+    TextEvents(usize),
     /// After this many bytes.
     Bytes(u64),
 }
@@ -198,6 +200,15 @@ pub enum TruncationEnd {
     Stall,
 }
 
+/// How a tool call is changed.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ToolCallChange {
+    /// It is broken.
+    Broken(ToolFault),
+    /// It stays well formed and asks for something else, so that the tool runs and fails.
+    Replaced(ToolReplacement),
+}
+
 /// How a tool call is broken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ToolFault {
@@ -210,6 +221,15 @@ pub enum ToolFault {
     UnknownTool,
     /// Its first argument has another type.
     WrongType,
+}
+
+/// What a tool call asks for in place of what it asked for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ToolReplacement {
+    /// The tool; if `None`, the answer's own.
+    pub name: Option<String>,
+    /// The arguments; if `None`, the answer's own.
+    pub arguments: Option<Map<String, Value>>,
 }
 
 /// How an event is broken.
@@ -308,6 +328,16 @@ impl Fault {
             self
         {
             *after = FaultPoint::Default;
+        }
+    }
+
+    /// Counts only events that carry text, where the place is given as a number of chunks.
+    pub fn count_chunks_by_text(&mut self) {
+        if let Self::StreamTruncate(Truncation { after, .. }) | Self::StreamStall { after, .. } =
+            self
+            && let FaultPoint::Chunks(count) = *after
+        {
+            *after = FaultPoint::TextEvents(count);
         }
     }
 

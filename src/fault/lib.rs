@@ -42,7 +42,8 @@ pub use decider::{
 };
 pub use entry_rule::{EntryFaultRule, FaultTimes};
 pub use kind::{
-    CountPer, Fault, FaultPoint, GarbleKind, HttpError, ToolFault, Truncation, TruncationEnd,
+    CountPer, Fault, FaultPoint, GarbleKind, HttpError, ToolCallChange, ToolFault, ToolReplacement,
+    Truncation, TruncationEnd,
 };
 pub use plan::{CallFacts, FaultPlan, FaultRule, FaultTarget, LazyBody, PlanError, RuleMatch};
 pub use rewrite::{NotApplicable, rewrite};

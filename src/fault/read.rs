@@ -6,15 +6,16 @@ use serde_json::Value;
 use super::field::{MOST_BYTES, byte_count, count, fields_of, headers, milliseconds, one_of};
 use super::form::FaultForm;
 use super::kind::{
-    CountPer, Fault, FaultPoint, GarbleKind, HANG_MS, HttpError, ToolFault, Truncation,
-    TruncationEnd,
+    CountPer, Fault, FaultPoint, GarbleKind, HANG_MS, HttpError, ToolCallChange, ToolFault,
+    ToolReplacement, Truncation, TruncationEnd,
 };
 use loomrec_identity::typed_field::{
     FieldError, FieldReader, FieldResult, shown_value, whole_number,
 };
 
-/// The words for how an answer ends early: ours first, then those of other programs.
-const RAISES: [(&str, TruncationEnd); 7] = [
+/// The words for how an answer ends early: ours first, then exceptions of Python's clients, for what
+/// raises them.
+const RAISES: [(&str, TruncationEnd); 14] = [
     ("reset", TruncationEnd::Reset),
     ("close", TruncationEnd::Close),
     ("clean_eof", TruncationEnd::CleanEof),
@@ -22,6 +23,13 @@ const RAISES: [(&str, TruncationEnd); 7] = [
     ("stall", TruncationEnd::Stall),
     ("ConnectionError", TruncationEnd::Reset),
     ("ConnectionResetError", TruncationEnd::Reset),
+    ("ConnectError", TruncationEnd::Reset),
+    ("ReadError", TruncationEnd::Reset),
+    ("RemoteProtocolError", TruncationEnd::Close),
+    ("ReadTimeout", TruncationEnd::Stall),
+    ("TimeoutError", TruncationEnd::Stall),
+    ("ProviderError", TruncationEnd::ErrorEvent),
+    ("RuntimeError", TruncationEnd::ErrorEvent),
 ];
 /// How many of them are ours.
 const OWN_RAISES: usize = 5;
@@ -39,7 +47,7 @@ const GARBLES: [(&str, GarbleKind); 6] = [
     ("missing_terminator", GarbleKind::MissingTerminator),
     ("checksum", GarbleKind::Checksum),
 ];
-const PLACES: [&str; 3] = ["after_chunks", "after_events", "after_bytes"];
+const PLACES: [&str; 4] = ["after_chunks", "after_events", "after_text_events", "after_bytes"];
 
 impl Fault {
     /// Reads the fault that `value` declares: an object with a `type` and the fields of that type,
@@ -104,9 +112,7 @@ fn typed(form: &FaultForm, fields: FieldReader<'_>) -> Result<Fault, FieldError>
         "connection_reset" => Fault::ConnectionReset,
         "connection_drop" => Fault::ConnectionDrop,
         "partial_response" => partial_response(fields)?,
-        "tool_call_fault" => {
-            Fault::ToolCallFault { mode: fields.word("mode", &MODES)?.unwrap_or_default() }
-        }
+        "tool_call_fault" => Fault::ToolCallFault { change: tool_change(fields)? },
         "stream_stall" => {
             Fault::StreamStall { after: after(fields)?, for_ms: milliseconds(fields, "for_ms")? }
         }
@@ -171,7 +177,25 @@ fn status(fields: FieldReader<'_>) -> FieldResult<u16> {
     Ok(found.and_then(|status| u16::try_from(status).ok()))
 }
 
-/// Reads the place in the body from one of three fields; at most one may be given.
+/// Reads what happens to a tool call: a mode, or what it asks for instead.
+fn tool_change(fields: FieldReader<'_>) -> Result<ToolCallChange, FieldError> {
+    let replaced = ["name", "arguments"].into_iter().any(|name| fields.get(name).is_some());
+    if !replaced {
+        return Ok(ToolCallChange::Broken(fields.word("mode", &MODES)?.unwrap_or_default()));
+    }
+    if fields.get("mode").is_some() {
+        let why = "it cannot be combined with name and arguments, which leave the call well formed";
+        return Err(FieldError::other(fields.place("mode"), why));
+    }
+    let name = fields.text("name")?;
+    if name.as_deref() == Some("") {
+        return Err(fields.wrong("name", "the name of a tool"));
+    }
+    let arguments = fields.object("arguments", "an object of arguments")?.cloned();
+    Ok(ToolCallChange::Replaced(ToolReplacement { name, arguments }))
+}
+
+/// Reads the place in the body from one of four fields; at most one may be given.
 fn after(fields: FieldReader<'_>) -> Result<FaultPoint, FieldError> {
     Ok(match one_of(fields, &PLACES)? {
         Some("after_bytes") => {
@@ -179,10 +203,10 @@ fn after(fields: FieldReader<'_>) -> Result<FaultPoint, FieldError> {
         }
         Some(name) => {
             let count = size(u64::from(count(fields, name, 0)?.unwrap_or(0)));
-            if name == "after_chunks" {
-                FaultPoint::Chunks(count)
-            } else {
-                FaultPoint::Events(count)
+            match name {
+                "after_chunks" => FaultPoint::Chunks(count),
+                "after_text_events" => FaultPoint::TextEvents(count),
+                _ => FaultPoint::Events(count),
             }
         }
         None => FaultPoint::Default,
@@ -249,3 +273,7 @@ fn word<T: PartialEq>(known: &[(&'static str, T)], meant: T) -> &'static str {
 #[cfg(test)]
 #[path = "read_tests.rs"]
 pub(super) mod tests;
+
+#[cfg(test)]
+#[path = "read_words_tests.rs"]
+mod word_tests;

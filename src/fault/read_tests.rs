@@ -1,6 +1,6 @@
 use proptest::option::of;
 use proptest::prelude::*;
-use serde_json::json;
+use serde_json::{Map, json};
 
 use super::*;
 
@@ -9,6 +9,7 @@ fn afters() -> impl Strategy<Value = FaultPoint> {
         Just(FaultPoint::Default),
         (0..1_000_usize).prop_map(FaultPoint::Chunks),
         (0..1_000_usize).prop_map(FaultPoint::Events),
+        (0..1_000_usize).prop_map(FaultPoint::TextEvents),
         (0..=MOST_BYTES).prop_map(FaultPoint::Bytes),
     ]
 }
@@ -57,6 +58,16 @@ fn truncates() -> impl Strategy<Value = Truncation> {
     )
 }
 
+fn replacements() -> impl Strategy<Value = Fault> {
+    let name = of("[a-z_]{1,9}");
+    (name, of(bodies())).prop_filter_map("it replaces nothing", |(name, value)| {
+        let arguments = value.map(|value| Map::from_iter([("a".to_owned(), value)]));
+        let is_empty = name.is_none() && arguments.is_none();
+        let change = ToolCallChange::Replaced(ToolReplacement { name, arguments });
+        (!is_empty).then_some(Fault::ToolCallFault { change })
+    })
+}
+
 /// Any fault that does not contain another one.
 fn simple() -> impl Strategy<Value = Fault> {
     let text = || of(any::<String>());
@@ -82,7 +93,8 @@ fn simple() -> impl Strategy<Value = Fault> {
         text().prop_map(|raw| Fault::MalformedResponse { raw }),
         truncates().prop_map(Fault::StreamTruncate),
         text().prop_map(|content| Fault::PartialResponse { content }),
-        mode.prop_map(|mode| Fault::ToolCallFault { mode }),
+        mode.prop_map(|mode| Fault::ToolCallFault { change: ToolCallChange::Broken(mode) }),
+        replacements(),
         (afters(), of(waits())).prop_map(|(after, for_ms)| Fault::StreamStall { after, for_ms }),
         (1..=MOST_BYTES).prop_map(|bytes_per_second| Fault::Throttle { bytes_per_second }),
         (1..9_999_usize, waits()).prop_map(|(bytes, delay_ms)| Fault::Slice { bytes, delay_ms }),
@@ -222,7 +234,7 @@ fn faults_that_agentloom_declares_are_read() {
         status_code: None,
         message: None,
     };
-    for raise in ["ConnectionError", "ConnectionResetError", "reset"] {
+    for raise in ["ConnectionError", "ConnectionResetError", "ConnectError", "ReadError", "reset"] {
         read_as(
             json!({ "type": "stream_truncate", "after_chunks": 3, "raise": raise }),
             Fault::StreamTruncate(truncate(Some(raise).filter(|raise| *raise != "reset"))),
@@ -330,7 +342,9 @@ fn refusal_names_the_nearest_word() {
     assert_eq!(
         error(json!({ "type": "stream_truncate", "raise": "connectionerror" })),
         "/raise: unknown word \"connectionerror\", did you mean \"ConnectionError\"?; there are: \
-         reset, close, clean_eof, error_event, stall, ConnectionError, ConnectionResetError"
+         reset, close, clean_eof, error_event, stall, ConnectionError, ConnectionResetError, \
+         ConnectError, ReadError, RemoteProtocolError, ReadTimeout, TimeoutError, ProviderError, \
+         RuntimeError"
     );
     assert!(error(json!({})).starts_with("/type: a fault needs a type: timeout, "));
 }

@@ -12,7 +12,7 @@ pub use not_applicable::NotApplicable;
 
 use serde_json::Value;
 
-use super::Fault;
+use super::{Fault, ToolCallChange};
 use loomrec_provider::{Answer, AnswerShape, Framing, ResponseFormat};
 
 /// Returns the body of the answer as `fault` changes it ([`Fault::PartialResponse`],
@@ -59,7 +59,13 @@ fn change(
     body: &mut Value,
 ) -> Result<Option<call::MarkedArguments>, NotApplicable> {
     match fault {
-        Fault::ToolCallFault { mode } => call::break_call(*mode, shape, framing.is_some(), body),
+        Fault::ToolCallFault { change: ToolCallChange::Broken(mode) } => {
+            call::break_call(*mode, shape, framing.is_some(), body)
+        }
+        Fault::ToolCallFault { change: ToolCallChange::Replaced(replacement) } => {
+            call::replace_call(replacement, shape, body)?;
+            Ok(None)
+        }
         Fault::PartialResponse { content } => {
             shape.cut_off(content.as_deref(), answer, body);
             Ok(None)

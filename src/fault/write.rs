@@ -3,8 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::kind::{
-    CountPer, Fault, FaultPoint, GarbleKind, HANG_MS, HttpError, ToolFault, Truncation,
-    TruncationEnd,
+    CountPer, Fault, FaultPoint, GarbleKind, HANG_MS, HttpError, ToolCallChange, ToolFault,
+    Truncation, TruncationEnd,
 };
 use super::read::{garble_word, mode_word, raise_word};
 
@@ -31,9 +31,13 @@ impl Fault {
             Self::MalformedResponse { raw } => out.some("raw", raw.as_deref()),
             Self::StreamTruncate(truncate) => out.truncate(truncate),
             Self::PartialResponse { content } => out.some("content", content.as_deref()),
-            Self::ToolCallFault { mode } => {
+            Self::ToolCallFault { change: ToolCallChange::Broken(mode) } => {
                 let mode = Some(*mode).filter(|mode| *mode != ToolFault::default());
                 out.some("mode", mode.map(mode_word));
+            }
+            Self::ToolCallFault { change: ToolCallChange::Replaced(replacement) } => {
+                out.some("name", replacement.name.as_deref());
+                out.some("arguments", replacement.arguments.clone());
             }
             Self::StreamStall { after, for_ms } => {
                 out.after(*after);
@@ -80,6 +84,7 @@ impl Out {
             FaultPoint::Default => {}
             FaultPoint::Chunks(count) => self.set("after_chunks", count),
             FaultPoint::Events(count) => self.set("after_events", count),
+            FaultPoint::TextEvents(count) => self.set("after_text_events", count),
             FaultPoint::Bytes(count) => self.set("after_bytes", count),
         }
     }

@@ -26,6 +26,7 @@ pub mod directory;
 mod error_body;
 mod error_reason;
 mod error_request;
+mod event_text;
 pub mod framing;
 mod gemini;
 mod json_view;

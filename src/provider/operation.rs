@@ -111,6 +111,8 @@ pub(super) struct OperationRow {
     pub(super) read: Option<Read>,
     /// Reads a stream, or what arrived of it.
     pub(super) read_stream: Option<ReadStream>,
+    /// Whether an event of a stream carries a piece of the answer's text.
+    pub(super) event_has_text: fn(&Value) -> bool,
     /// Merges a stream into the body of the complete answer.
     pub(super) merge: Option<Merge>,
     /// Splits the body of a complete answer into the events of a stream.

@@ -61,6 +61,7 @@ impl OperationRow {
         read_text: None,
         read: None,
         read_stream: None,
+        event_has_text: |_| false,
         merge: None,
         split: None,
         write: None,

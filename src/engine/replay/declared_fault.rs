@@ -1,8 +1,12 @@
 //! The fault that an entry declares for its answer.
 
+use serde_json::Value;
+
 use loomrec_fault::{
-    ChaosRates, DecidedFault, EntryFaultRule, Fault, FaultPoint, FaultTimes, TruncationEnd,
+    ChaosRates, DecidedFault, EntryFaultRule, Fault, FaultPoint, FaultTimes, ToolCallChange,
+    ToolReplacement, TruncationEnd,
 };
+use loomrec_provider::ToolCall;
 use loomrec_recording::entry::{CHAOS, Entry};
 
 /// The text of an answer that is known only by its fault.
@@ -36,7 +40,7 @@ impl DeclaredFault {
         let Some(value) = &entry.fault else {
             return Ok(rates.map(|rates| Self { rule: None, alone: false, rates: Some(rates) }));
         };
-        let rule =
+        let mut rule =
             EntryFaultRule::read(value).map_err(|error| error.under("/fault").to_string())?;
         let alone = !entry.has_answer();
         if alone {
@@ -46,6 +50,8 @@ impl DeclaredFault {
                     .to_owned());
             }
             entry.response = None;
+            // The words are made up. Their chunks were never recorded, so only text can be counted.
+            rule.fault.count_chunks_by_text();
             fill(entry, &rule.fault)?;
         }
         Ok(Some(Self { rule: Some(rule), alone, rates }))
@@ -112,10 +118,9 @@ fn fill(entry: &mut Entry, fault: &Fault) -> Result<(), String> {
                         failures: give the entry a response, or content"
                 .to_owned());
         }
-        Fault::ToolCallFault { .. } => {
-            return Err("/fault tool_call_fault needs an answer beside it that calls a tool: \
-                        give the entry tool_calls"
-                .to_owned());
+        Fault::ToolCallFault { change } => {
+            entry.tool_calls = vec![made_up_call(change)?];
+            return Ok(());
         }
         Fault::PartialResponse { content: Some(content) } => content.clone(),
         Fault::StreamTruncate(truncate) if truncate.raise != TruncationEnd::CleanEof => {
@@ -129,11 +134,27 @@ fn fill(entry: &mut Entry, fault: &Fault) -> Result<(), String> {
     Ok(())
 }
 
+/// Returns the tool call that a fault without an answer declares.
+fn made_up_call(change: &ToolCallChange) -> Result<ToolCall, String> {
+    match change {
+        ToolCallChange::Replaced(ToolReplacement { name: Some(name), arguments }) => Ok(ToolCall {
+            id: "call_1".to_owned(),
+            name: name.clone(),
+            arguments: Value::Object(arguments.clone().unwrap_or_default()),
+        }),
+        _ => Err("/fault tool_call_fault needs an answer beside it that calls a tool: give the \
+                  entry tool_calls, or the fault the name of a tool"
+            .to_owned()),
+    }
+}
+
 /// Returns enough words for something to happen after this point of a stream.
 fn filler(after: FaultPoint) -> Result<String, String> {
     let enough = match after {
         FaultPoint::Default => 1,
-        FaultPoint::Chunks(count) | FaultPoint::Events(count) => count,
+        FaultPoint::Chunks(count) | FaultPoint::Events(count) | FaultPoint::TextEvents(count) => {
+            count
+        }
         FaultPoint::Bytes(bytes) => usize::try_from(bytes / 8).unwrap_or(usize::MAX),
     };
     if enough > MOST {

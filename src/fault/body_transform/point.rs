@@ -1,6 +1,8 @@
 //! The place in a body at which a fault strikes.
 
+use super::text_events::TextEvents;
 use crate::FaultPoint;
+use loomrec_provider::Operation;
 use loomrec_provider::framing::{EventEnd, EventSplitter, Framing};
 
 /// A place in a body that passes.
@@ -10,6 +12,8 @@ pub(super) enum BodyPoint {
     Chunks(usize),
     /// After this many more events that carry data.
     Events(usize, EventSplitter),
+    /// After this many more events that carry text.
+    Texts(usize, TextEvents),
     /// After this many more bytes.
     Bytes(u64),
     /// In the middle of the first chunk.
@@ -22,6 +26,7 @@ impl BodyPoint {
     /// The place that `after` names; `None` if such a body has none.
     pub(super) fn new(
         after: FaultPoint,
+        operation: Operation,
         framing: Option<Framing>,
         announced: Option<u64>,
     ) -> Option<Self> {
@@ -30,6 +35,9 @@ impl BodyPoint {
             (FaultPoint::Bytes(bytes), _) => Self::Bytes(bytes),
             (FaultPoint::Events(events), framing) => {
                 Self::Events(events, EventSplitter::new(framing?))
+            }
+            (FaultPoint::TextEvents(events), framing) => {
+                Self::Texts(events, TextEvents::new(operation, framing?))
             }
             (FaultPoint::Default, Some(framing)) => Self::Events(1, EventSplitter::new(framing)),
             (FaultPoint::Default, None) => {
@@ -43,7 +51,7 @@ impl BodyPoint {
         let found = match self {
             Self::Found => None,
             Self::Middle => Some(chunk.len() / 2),
-            Self::Chunks(0) | Self::Events(0, _) => Some(0),
+            Self::Chunks(0) | Self::Events(0, _) | Self::Texts(0, _) => Some(0),
             Self::Chunks(more) => {
                 *more -= 1;
                 (*more == 0).then_some(chunk.len())
@@ -63,6 +71,16 @@ impl BodyPoint {
                 });
                 found
             }
+            Self::Texts(more, events) => {
+                let mut found = None;
+                events.split(chunk, |at, has_text| {
+                    *more = more.saturating_sub(usize::from(has_text));
+                    if *more == 0 && found.is_none() {
+                        found = Some(at);
+                    }
+                });
+                found
+            }
         };
         if found.is_some() {
             *self = Self::Found;
@@ -75,9 +93,9 @@ impl BodyPoint {
         match self {
             Self::Chunks(more) => *more == 0,
             Self::Bytes(more) => *more == 0,
-            Self::Events(0, _) => true,
+            Self::Events(0, _) | Self::Texts(0, _) => true,
             Self::Events(1, splitter) => splitter.open().is_some_and(|open| open.carries),
-            Self::Events(..) | Self::Middle | Self::Found => false,
+            Self::Events(..) | Self::Texts(..) | Self::Middle | Self::Found => false,
         }
     }
 }

@@ -7,7 +7,7 @@ use super::point::BodyPoint;
 use super::{BodyStep, TransformOutput};
 use crate::{ConnectionCut, FaultPoint, Truncation, TruncationEnd};
 use loomrec_provider::framing::{EventEnd, EventFrame, EventSplitter, Framing};
-use loomrec_provider::{ResponseFormat, StreamError};
+use loomrec_provider::{Operation, ResponseFormat, StreamError};
 
 /// The status of an error within a stream if the fault gives none.
 const ERROR: u16 = 500;
@@ -65,7 +65,7 @@ impl StoppedBody {
                 Then::Error(Box::new(Error::new(truncate, format, framing?)))
             }
         };
-        let point = BodyPoint::new(truncate.after, framing, announced)?;
+        let point = BodyPoint::new(truncate.after, format.operation, framing, announced)?;
         Some(Self { point, then, sent: 0, announced })
     }
 
@@ -73,11 +73,12 @@ impl StoppedBody {
     pub(super) fn stalled(
         after: FaultPoint,
         for_ms: Option<u64>,
+        operation: Operation,
         framing: Option<Framing>,
         announced: Option<u64>,
     ) -> Option<Self> {
         let then = for_ms.map_or(Then::Stall, Then::Pause);
-        let point = BodyPoint::new(after, framing, announced)?;
+        let point = BodyPoint::new(after, operation, framing, announced)?;
         Some(Self { point, then, sent: 0, announced })
     }
 

@@ -5,9 +5,9 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::NotApplicable;
-use crate::ToolFault;
 use crate::broken_json::broken;
 use crate::event::with_data;
+use crate::{ToolFault, ToolReplacement};
 use loomrec_provider::framing::events;
 use loomrec_provider::{AnswerShape, Framing};
 
@@ -65,6 +65,25 @@ pub(super) fn break_call(
     let changed = if arguments.is_string() { changed.to_string().into() } else { changed };
     call.object.insert(call.arguments.to_owned(), changed);
     Ok(None)
+}
+
+/// Has the first tool call of a complete answer ask for something else.
+pub(super) fn replace_call(
+    replacement: &ToolReplacement,
+    shape: &AnswerShape,
+    body: &mut Value,
+) -> Result<(), NotApplicable> {
+    let call = shape.first_call(body).ok_or(NotApplicable::NoToolCall)?;
+    if let Some(name) = &replacement.name {
+        call.object.insert("name".to_owned(), name.as_str().into());
+    }
+    if let Some(arguments) = &replacement.arguments {
+        let arguments = Value::Object(arguments.clone());
+        let is_text = call.object.get(call.arguments).is_some_and(Value::is_string);
+        let arguments = if is_text { arguments.to_string().into() } else { arguments };
+        call.object.insert(call.arguments.to_owned(), arguments);
+    }
+    Ok(())
 }
 
 /// Returns a value of another type that no lenient reader converts back.

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::{FaultPoint, ToolFault, test_calls};
+use crate::{FaultPoint, ToolFault, ToolReplacement, test_calls};
 use loomrec_provider::framing::events;
 use loomrec_provider::{Operation, TokenUsage, ToolCall};
 
@@ -199,7 +199,7 @@ fn what_was_thought_stays_before_a_text_that_was_not_there() {
 }
 
 fn broken(mode: ToolFault) -> Fault {
-    Fault::ToolCallFault { mode }
+    Fault::ToolCallFault { change: ToolCallChange::Broken(mode) }
 }
 
 #[test]
@@ -225,6 +225,36 @@ fn the_first_tool_call_is_broken_as_it_is_said() {
             assert_eq!(call(ToolFault::UnknownTool), unknown);
             let cut = json!({"_raw": "{\"city\":\"Par"});
             assert_eq!(call(ToolFault::InvalidJson), (look, cut), "{format:?} {framing:?}");
+        }
+    }
+}
+
+#[test]
+fn the_first_tool_call_asks_for_something_else_and_stays_well_formed() {
+    let [own, other] = [json!({"city": "Paris"}), json!({"city": "nowhere", "days": [0]})];
+    for (format, _) in all().into_iter().filter(|(_, calls)| *calls) {
+        for (framing, body) in recorded(&format, &answer(Some(own.clone()))) {
+            let before = loomrec_provider::read(format.operation, framing, &body).unwrap();
+            for (name, arguments) in [
+                (Some("fail"), None),
+                (None, other.as_object().cloned()),
+                (Some("fail"), other.as_object().cloned()),
+            ] {
+                let expected = (
+                    name.unwrap_or("look").to_owned(),
+                    arguments.clone().map_or(own.clone(), Value::Object),
+                );
+                let name = name.map(str::to_owned);
+                let change = ToolCallChange::Replaced(ToolReplacement { name, arguments });
+                let fault = Fault::ToolCallFault { change };
+                let changed = rewritten(&fault, &format, framing, &body);
+                let mut told = loomrec_provider::read(format.operation, framing, &changed).unwrap();
+                let call = told.tool_calls.remove(0);
+                assert_eq!(call.id, before.tool_calls[0].id);
+                assert_eq!((call.name, call.arguments), expected, "{format:?} {framing:?}");
+                let rest = Answer { tool_calls: before.tool_calls.clone(), ..told };
+                assert_eq!(rest, before, "{format:?} {framing:?}");
+            }
         }
     }
 }

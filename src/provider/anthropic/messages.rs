@@ -23,6 +23,7 @@ use serde_json::{Map, Value};
 
 use super::error::error as error_body;
 use super::usage_names::USAGE;
+use crate::event_text::holds_text;
 use crate::framing::{EventFrame, Framing, events};
 use crate::json_view::{JsonView, items, says, text, text_or_empty};
 use crate::operation::StreamError;
@@ -39,6 +40,9 @@ pub(crate) static ROW: OperationRow = OperationRow {
     adapter: Some(&adapter::ADAPTER),
     read: Some(|bytes| json_view::whole(bytes, |json| complete(json), complete)),
     read_stream: Some(|_, bytes| stream(bytes)),
+    event_has_text: |event| {
+        holds_text(event, &["/delta/text", "/content_block/text", "/completion"])
+    },
     merge: Some(|_, bytes| merge(bytes)),
     split: Some(split::stream),
     write: Some(write::write),

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use super::error::stream_error;
 use crate::answer_draft::{AnswerDraft, FinishWords};
 use crate::answer_form::ModeError;
+use crate::event_text::holds_text;
 use crate::framing::Framing;
 use crate::json_view::{self, JsonView, count, items, nested, says, text, text_or_empty};
 use crate::operation::OperationRow;
@@ -34,6 +35,7 @@ pub(crate) static ROW: OperationRow = OperationRow {
     read_stream: Some(|framing, bytes| {
         read(&Value::Object(events(merge::framed(framing, bytes))?.body))
     }),
+    event_has_text: |event| holds_text(event, &["/delta/text"]),
     merge: Some(|framing, bytes| events(merge::framed(framing, bytes))),
     split: Some(|_, body| split(body)),
     write: Some(write),

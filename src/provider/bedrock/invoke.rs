@@ -32,6 +32,7 @@ pub(crate) static ROW: OperationRow = OperationRow {
     choices: |body| body.get("n")?.as_number()?.parse().ok(),
     read: Some(|bytes| json_view::whole(bytes, |json| read(json), read)),
     read_stream: Some(stream),
+    event_has_text: chunk::has_text,
     merge: Some(|framing, bytes| merge(NativeEvents::of(framing, bytes))),
     split: Some(split),
     write: Some(write::write),

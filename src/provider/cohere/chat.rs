@@ -21,6 +21,7 @@ use serde_json::{Value, json};
 
 use super::{is_first, usage};
 use crate::conversation;
+use crate::event_text::{holds_text, holds_text_of};
 use crate::framing::{EventFrame, Framing, events};
 use crate::json_view::{JsonView, items, says, text, text_or_empty};
 use crate::operation::StreamError;
@@ -37,6 +38,10 @@ pub(crate) static ROW: OperationRow = OperationRow {
     conversation: Some(conversation::read_native),
     read: Some(|bytes| json_view::whole(bytes, |json| complete(json), complete)),
     read_stream: Some(|framing, bytes| complete(&Value::Object(merge(framing, bytes)?.body))),
+    event_has_text: |event| {
+        holds_text(event, &["/delta/message/content/text"])
+            || holds_text_of(event, "event_type", "text-generation", &["/text"])
+    },
     merge: Some(merge),
     split: Some(split::stream),
     write: Some(write::write),

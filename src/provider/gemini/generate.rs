@@ -20,6 +20,7 @@ use serde_json::Value;
 
 use super::error::error as error_body;
 use super::usage_names::USAGE;
+use crate::event_text::holds_text;
 use crate::framing::{EventFrame, Framing, events};
 use crate::json_view::{JsonView, items, nested, text, text_or_empty};
 use crate::operation::OperationRow;
@@ -46,6 +47,7 @@ pub(crate) static ROW: OperationRow = OperationRow {
         Framing::Array => whole(bytes),
         _ => stream(bytes),
     }),
+    event_has_text: has_text,
     merge: Some(merge::merge),
     split: Some(split::stream),
     write: Some(write::write),
@@ -55,6 +57,14 @@ pub(crate) static ROW: OperationRow = OperationRow {
     usage_names: USAGE,
     ..OperationRow::UNREAD
 };
+
+/// Whether an event carries text that is not a thought.
+fn has_text(event: &Value) -> bool {
+    let parts = event.pointer("/candidates/0/content/parts").and_then(Value::as_array);
+    parts.into_iter().flatten().any(|part| {
+        part.get("thought").and_then(Value::as_bool) != Some(true) && holds_text(part, &["/text"])
+    })
+}
 
 /// The event for an error in a stream.
 fn error(error: &StreamError<'_>) -> EventFrame {

@@ -7,6 +7,7 @@ use super::turn::{self, AnswerLines, FINISH, stream_error, take_text};
 use crate::answer_draft::AnswerDraft;
 use crate::answer_form::ModeError;
 use crate::conversation;
+use crate::event_text::holds_text;
 use crate::framing::{EventFrame, Framing};
 use crate::json_view::{self, JsonView, items, text, text_or_empty};
 use crate::operation::ResponseFormat;
@@ -24,6 +25,7 @@ pub(crate) static ROW: OperationRow = OperationRow {
     read_stream: Some(|framing, bytes| {
         read(&Value::Object(turn::merge(framing, bytes, "message")?.body))
     }),
+    event_has_text: |event| holds_text(event, &["/message/content"]),
     merge: Some(|framing, bytes| turn::merge(framing, bytes, "message")),
     split: Some(split),
     write: Some(write),

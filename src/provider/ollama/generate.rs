@@ -7,6 +7,7 @@ use super::turn::{self, AnswerLines, FINISH, stream_error, take_text};
 use crate::Answer;
 use crate::answer_draft::AnswerDraft;
 use crate::answer_form::ModeError;
+use crate::event_text::holds_text;
 use crate::framing::{EventFrame, Framing};
 use crate::json_view::{self, JsonView, text};
 use crate::operation::ResponseFormat;
@@ -22,6 +23,7 @@ pub(crate) static ROW: OperationRow = OperationRow {
     read_stream: Some(|framing, bytes| {
         read(&Value::Object(turn::merge(framing, bytes, "response")?.body))
     }),
+    event_has_text: |event| holds_text(event, &["/response"]),
     merge: Some(|framing, bytes| turn::merge(framing, bytes, "response")),
     split: Some(split),
     write: Some(write),

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::stream_error::stream_error;
 use crate::answer_draft::{AnswerDraft, pieces};
 use crate::answer_form::{ModeError, TranscriptFormat};
+use crate::event_text::holds_text_of;
 use crate::framing::{EventFrame, Framing, events};
 use crate::json_view::{self, JsonView, count, nested, text_or_empty};
 use crate::operation::ResponseFormat;
@@ -20,6 +21,7 @@ pub(crate) static ROW: OperationRow = OperationRow {
     read_text: Some(plain),
     read: Some(|bytes| json_view::whole(bytes, |json| complete(json), complete)),
     read_stream: Some(|_, bytes| stream(bytes)),
+    event_has_text: |event| holds_text_of(event, "type", "transcript.text.delta", &["/delta"]),
     merge: Some(|_, bytes| merge(bytes)),
     split: Some(split),
     write: Some(write),

@@ -23,6 +23,7 @@ use serde_json::Value;
 use super::answer_place::choices;
 use super::finish::FINISH;
 use super::stream_error::stream_error;
+use crate::event_text::holds_text;
 use crate::json_view::{JsonView, count, items, says, text, text_or_empty};
 use crate::operation::{MergedStream, OperationRow};
 use crate::{Answer, ToolCall, json_view};
@@ -43,6 +44,9 @@ pub(crate) static ROW: OperationRow = OperationRow {
     adapter: Some(&adapter::ADAPTER),
     read: Some(|bytes| json_view::whole(bytes, |json| complete(json), complete)),
     read_stream: Some(|_, bytes| stream(bytes)),
+    event_has_text: |event| {
+        holds_text(event, &["/choices/0/delta/content", "/choices/0/delta/content/0/text"])
+    },
     merge: Some(|_, bytes| {
         let merged = merge_chunks(bytes, |_| {})?;
         Some(MergedStream { body: split::complete(merged.body), ..merged })

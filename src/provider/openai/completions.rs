@@ -9,6 +9,7 @@ use super::finish::FINISH;
 use super::stream_error::stream_error;
 use crate::answer_draft::{AnswerDraft, pieces};
 use crate::answer_form::ModeError;
+use crate::event_text::holds_text;
 use crate::framing::EventFrame;
 use crate::operation::ResponseFormat;
 use crate::operation::{MergedStream, ObjectView, OperationRow};
@@ -22,6 +23,7 @@ pub(crate) static ROW: OperationRow = OperationRow {
     choices: |body| Some(asked_choices(body)),
     read: chat::ROW.read,
     read_stream: chat::ROW.read_stream,
+    event_has_text: |event| holds_text(event, &["/choices/0/text"]),
     merge: Some(|_, bytes| {
         let merged = chat::merge(bytes)?;
         Some(MergedStream { body: complete(merged.body), ..merged })

@@ -19,6 +19,7 @@ use std::collections::BTreeMap;
 use memchr::memmem;
 use serde_json::{Value, json};
 
+use crate::event_text::holds_text_of;
 use crate::framing::{EventFrame, Framing, events};
 use crate::json_view::{JsonView, count, items, nested, says, text, text_or_empty};
 use crate::operation::StreamError;
@@ -34,6 +35,7 @@ pub(crate) static ROW: OperationRow = OperationRow {
     conversation: Some(|body| Some(conversation::read(body))),
     read: Some(|bytes| json_view::whole(bytes, |json| complete(json), complete)),
     read_stream: Some(|_, bytes| stream(bytes)),
+    event_has_text: |event| holds_text_of(event, "type", "response.output_text.delta", &["/delta"]),
     merge: Some(|_, bytes| merge::merge(bytes)),
     split: Some(split::stream),
     write: Some(write::write),

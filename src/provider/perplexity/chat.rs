@@ -23,6 +23,7 @@ pub(crate) static ROW: OperationRow = OperationRow {
     conversation: chat::ROW.conversation,
     read: Some(|bytes| json_view::whole(bytes, |json| complete(json), complete)),
     read_stream: Some(|_, bytes| complete(&Value::Object(merge(bytes)?.body))),
+    event_has_text: chat::ROW.event_has_text,
     merge: Some(|_, bytes| merge(bytes)),
     split: Some(split),
     write: chat::ROW.write,

@@ -130,6 +130,7 @@ fn lines_weigh_what_their_texts_take() {
         call: 1,
         attempt: 1,
         only_delays: false,
+        exception: None,
     };
     let fault = Some(Arc::new(fault));
     let exchange = Some(Box::new(exchange(UpstreamTimes::default(), long())));

@@ -112,6 +112,36 @@ fn called(sample: &Sample, body: &[u8]) -> (String, Value) {
 }
 
 #[test]
+fn a_tool_call_can_be_made_to_fail_for_each_provider() {
+    let fault = json!({ "type": "tool_call_fault", "name": "get_weather",
+        "arguments": { "city": "nowhere" } });
+    let beside = tools().json()["tool"].as_object().unwrap().clone();
+    let beside: Value = beside.into_iter().chain([("fault".to_owned(), fault.clone())]).collect();
+    let scene = Scene::new();
+    let entries = json!({ "_version": 2, "alone": { "fault": fault }, "beside": beside });
+    scene.write(entries.to_string());
+    let stage = Stage::of(scene, &["--repeat", "last"]);
+    let failing = ("get_weather".to_owned(), json!({ "city": "nowhere" }));
+    let whole = ("get_weather".to_owned(), json!({ "city": "Paris", "days": 3 }));
+    for (number, sample) in samples().into_iter().enumerate() {
+        let ask = |step: &str| {
+            // In a session of its own, so that each sample is a first attempt.
+            let session = format!("x-loomrec-session: {number}");
+            let call = sample.call.clone().header(&session);
+            let call = call.header(&format!("x-loomrec-step-id: {step}"));
+            called(&sample, &stage.call(&call).expect(200).body())
+        };
+        // A workflow can tell the call apart by its arguments, and its tool fails on them.
+        for _ in 0..2 {
+            assert_eq!(ask("alone"), failing, "{}", sample.name);
+        }
+        assert_eq!(ask("beside"), failing, "{}", sample.name);
+        assert_eq!(ask("beside"), whole, "{}", sample.name);
+    }
+    stage.end(0);
+}
+
+#[test]
 fn a_tool_call_is_broken_in_each_way_for_each_provider() {
     let stage = Stage::of(tools(), &["--repeat", "last"]);
     let whole = json!({ "city": "Paris", "days": 3 });

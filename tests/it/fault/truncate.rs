@@ -6,7 +6,7 @@ use loomrec::provider::Framing;
 use loomrec::provider::framing::{EventFrame, events};
 use serde_json::{Value, json};
 
-use super::stage::{Sample, Stage, complete, sample, streams};
+use super::stage::{Sample, Stage, WORDS, complete, sample, streams};
 use crate::support::shape::{chat, chat_events, chat_streamed};
 use crate::support::{Answer, Call, End, Scene, Upstream};
 
@@ -41,6 +41,27 @@ fn a_stream_is_cut_behind_its_chunks_without_a_terminator() {
                 assert_eq!(bytes, framed(&sample.chunks[..after]), "{about}");
                 assert_eq!(ended, end, "{about}");
             }
+        }
+    }
+    stage.end(0);
+}
+
+#[test]
+fn a_stream_is_cut_behind_as_many_pieces_of_text_as_are_said() {
+    let stage = Stage::replay(&[]);
+    for sample in streams() {
+        for (pieces, word) in (1..).zip(WORDS) {
+            let about = format!("{} {pieces}", sample.name);
+            let fault = format!("stream_truncate;after_text_events={pieces};raise=ReadError");
+            let mut client = stage.server.connect();
+            client.send(&sample.with(&fault));
+            client.head();
+            let has_word =
+                |chunk: &Vec<u8>| chunk.windows(word.len()).any(|bytes| bytes == word.as_bytes());
+            let last = sample.chunks.iter().position(has_word).unwrap();
+            let (bytes, ended) = client.everything();
+            assert_eq!(bytes, framed(&sample.chunks[..=last]), "{about}");
+            assert_eq!(ended, End::Reset, "{about}");
         }
     }
     stage.end(0);

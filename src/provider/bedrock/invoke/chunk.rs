@@ -6,6 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use crate::TokenUsage;
+use crate::event_text::{holds_text, holds_text_of};
 use crate::framing::{self, EventFrame, Framing};
 use crate::operation::ObjectView;
 
@@ -49,6 +50,19 @@ impl NativeEvents {
 fn inner(chunk: &Value) -> Option<ObjectView> {
     let bytes = STANDARD.decode(chunk.get("bytes")?.as_str()?).ok()?;
     serde_json::from_slice(&bytes).ok()
+}
+
+/// Whether a chunk carries text, in one of the models' own events.
+pub(super) fn has_text(chunk: &Value) -> bool {
+    let Some(event) = inner(chunk).map(Value::Object) else { return false };
+    let places = [
+        "/delta/text",
+        "/content_block/text",
+        "/contentBlockDelta/delta/text",
+        "/choices/0/delta/content",
+    ];
+    holds_text(&event, &places)
+        || holds_text_of(&event, "event_type", "text-generation", &["/text"])
 }
 
 /// Bedrock counts input as Anthropic does: cached tokens are separate.

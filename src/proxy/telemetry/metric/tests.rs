@@ -56,6 +56,7 @@ fn fill(metrics: &Metrics, counters: &RunCounters) {
         call: 1,
         attempt: 1,
         only_delays: false,
+        exception: None,
     }));
     metrics.record(&faulted);
     let missed = CallOutcome::Missed(Arc::new(crate::telemetry::journal::tests::mismatch("")));
