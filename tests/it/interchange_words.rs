@@ -139,6 +139,22 @@ fn fixtures_answer_the_requests_that_are_given() {
 }
 
 #[test]
+fn chaos_of_a_fixture_happens_to_its_imported_call() {
+    let scene = chats();
+    let fixture = json!({ "match": { "userMessage": "hi" }, "response": { "content": "Grüße" },
+        "chaos": { "dropRate": 1 } });
+    std::fs::write(scene.path("f.json"), json!({ "fixtures": [fixture] }).to_string()).unwrap();
+    let ran = run(&scene, &["import", "f.json", "--requests", "run.json", "-o", "back.json"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let held = entries(&scene.path("back.json"));
+    assert!(held.iter().all(|(_, entry)| entry["chaos"] == json!({ "drop": 1.0 })), "{held:?}");
+    std::fs::rename(scene.path("back.json"), scene.path("run.json")).unwrap();
+    let server = scene.replay(&["--strict"]);
+    assert_eq!(server.call(&chat("hi")).expect(500).json()["error"]["code"], "chaos_drop");
+    server.stop();
+}
+
+#[test]
 fn agentloom_gets_what_it_can_replay_and_its_file_becomes_a_recording() {
     let scene = recorded();
     let ran = run(&scene, &["export", "--to", "agentloom", "run.json", "-o", "a.json"]);

@@ -7,7 +7,6 @@ use super::exchange::{
     ForeignExchange, ForeignResponse, NamedEntry, ResponseContent, TextAnswer, TextExchange,
 };
 use super::import::{EntryImporter, ImportRefusal, ImportedEntry, refused};
-use loomrec_fault::ChaosRates;
 use loomrec_provider::{Answer, ErrorRequest, ResponseFormat, TokenUsage};
 use loomrec_recording::entry::CHAOS;
 use loomrec_recording::normalized_request::NormalizedRequest;
@@ -34,9 +33,18 @@ impl EntryImporter<'_> {
     /// # Errors
     /// [`ImportRefusal`] for a call that is not one of an LLM, or whose answers cannot be made from
     /// text.
-    pub fn words(&self, words: TextExchange) -> Result<ImportedEntry, ImportRefusal> {
-        let TextExchange { request, said, own, started, duration_ms, chaos, mut lost, place } =
-            words;
+    pub fn words(&self, mut words: TextExchange) -> Result<ImportedEntry, ImportRefusal> {
+        let rates = words.chaos.take().filter(|rates| !rates.is_empty());
+        let mut imported = self.entry_of(words)?;
+        if let Some(rates) = rates {
+            imported.entry.extra.insert(CHAOS.to_owned(), rates.to_json());
+        }
+        Ok(imported)
+    }
+
+    /// Returns the entry of a call, without rates of chaos.
+    fn entry_of(&self, words: TextExchange) -> Result<ImportedEntry, ImportRefusal> {
+        let TextExchange { request, said, own, started, duration_ms, mut lost, place, .. } = words;
         let asked = self.asked(request.clone(), OK, own.as_ref())?;
         let (mut observed, by) = self.observed(&asked, own.as_ref());
         let answer = match said {
@@ -44,7 +52,7 @@ impl EntryImporter<'_> {
             TextAnswer::Error { status, kind, message } => {
                 let response = error(&observed, status, kind.as_deref(), message.as_deref());
                 let first_ms = None;
-                let imported = self.entry(ForeignExchange {
+                return self.entry(ForeignExchange {
                     place,
                     request,
                     response,
@@ -54,7 +62,6 @@ impl EntryImporter<'_> {
                     own,
                     lost,
                 });
-                return imported.map(|imported| with_chaos(imported, chaos.as_ref()));
             }
         };
         let mut answer = self.clean(answer, &asked.secrets, &mut observed.placeholders);
@@ -97,8 +104,7 @@ impl EntryImporter<'_> {
         if !asked.secrets.is_empty() && !redact::is_clean(&entry.to_text(), &asked.secrets) {
             return Err(ImportRefusal::Damaged(UNCLEAN.to_owned()));
         }
-        let imported = ImportedEntry { name, entry, by, host: asked.host, lost };
-        Ok(with_chaos(imported, chaos.as_ref()))
+        Ok(ImportedEntry { name, entry, by, host: asked.host, lost })
     }
 
     /// Returns the cost of an answer, if the model's price is known.
@@ -157,14 +163,6 @@ impl EntryImporter<'_> {
         self.maker.redactor.redact_summary(&mut answer, secrets, placeholders);
         answer
     }
-}
-
-/// Adds the rates of chaos to an entry.
-fn with_chaos(mut imported: ImportedEntry, rates: Option<&ChaosRates>) -> ImportedEntry {
-    if let Some(rates) = rates.filter(|rates| !rates.is_empty()) {
-        imported.entry.extra.insert(CHAOS.to_owned(), rates.to_json());
-    }
-    imported
 }
 
 /// Repeats a vector for each of several texts.

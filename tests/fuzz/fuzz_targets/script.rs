@@ -10,7 +10,7 @@ use loomrec::recording::normalized_request::NormalizedRequest;
 use loomrec::replay::{Latency, Matcher, ReplayEngine, Script, ScriptNotation};
 
 const ASKED: [(&str, &str); 8] = [
-    ("/v1/chat/completions", r#"{"model":"m","messages":[]}"#),
+    ("/v1/chat/completions", r#"{"model":"m","messages":[{"role":"user","content":"a"}]}"#),
     ("/v1/chat/completions", r#"{"model":"m","messages":[],"stream":true}"#),
     ("/v1/responses", r#"{"model":"m","input":"a","stream":true}"#),
     ("/v1/messages", r#"{"model":"m","messages":[],"max_tokens":1}"#),

@@ -139,10 +139,18 @@ fn spoken(answer: &Answer, fixture: &AimockFixture) -> Vec<Value> {
     entries
 }
 
+/// Cuts a text into pieces of this many UTF-16 code units, as aimock does, but never within a
+/// character.
 fn pieces(text: &str, size: usize) -> impl Iterator<Item = Value> {
     let mut rest = text;
     std::iter::from_fn(move || {
-        let end = rest.char_indices().nth(size).map_or(rest.len(), |(at, _)| at);
+        let mut units = 0;
+        let end = rest.char_indices().find(|(_, next)| {
+            let is_full = units >= size;
+            units += next.len_utf16();
+            is_full
+        });
+        let end = end.map_or(rest.len(), |(at, _)| at);
         let (piece, left) = rest.split_at(end);
         rest = left;
         (!piece.is_empty()).then(|| json!({ "text": piece }))
