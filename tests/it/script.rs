@@ -1,5 +1,7 @@
 //! Tests of scripts: answers written by hand, call by call, for any provider.
 
+mod form;
+
 use std::time::{Duration, Instant};
 
 use regex::Regex;

@@ -23,6 +23,7 @@ use super::script::{NoScriptedResponse, RuleLookup, Script, ScriptTurn};
 use super::take::TakeDelivery;
 use crate::blocking;
 use loomrec_provider::{Answer, Provider, TokenUsage};
+use loomrec_recording::entry::RecordedCut;
 use loomrec_recording::normalized_request::NormalizedRequest;
 
 /// The text of the placeholder answer unless the user gives another, as in AgentLoom.
@@ -71,6 +72,13 @@ pub struct ScriptAnswer {
     pub turn: Option<ScriptTurn>,
     /// Whether it is a stream.
     pub streamed: bool,
+}
+
+/// An extension of a response that is not to be sent: the connection ends in its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WithheldAnswer {
+    /// How the connection ends.
+    pub cut: RecordedCut,
 }
 
 impl ReplayEngine {
@@ -248,6 +256,7 @@ impl ReplayEngine {
             Err(why) => return Some(Err(why)),
         };
         let (turn, streamed) = (scripted.turn, scripted.rendered.streamed);
+        let withheld = scripted.rendered.withheld;
         let label = turn.as_ref().map(ScriptTurn::label);
         let label = label.and_then(|label| HeaderValue::from_bytes(label.as_bytes()).ok());
         let answer = Arc::new(ReadyResponse::of(scripted.rendered.delivery, label.as_ref()));
@@ -255,6 +264,9 @@ impl ReplayEngine {
         let schedule = self.latency.scripted(answer.times(), number);
         let mut response = respond(answer, schedule, arrived);
         response.headers_mut().insert(MATCHED_BY, HeaderValue::from_static("script"));
+        if let Some(cut) = withheld {
+            response.extensions_mut().insert(WithheldAnswer { cut });
+        }
         Some(Ok(ScriptAnswer { response, turn, streamed }))
     }
 

@@ -47,7 +47,7 @@ mod take_scope;
 
 pub use body::ReplayBody;
 pub use declared_fault::DeclaredFault;
-pub use engine::{ReplayAnswer, ReplayEngine, ScriptAnswer};
+pub use engine::{ReplayAnswer, ReplayEngine, ScriptAnswer, WithheldAnswer};
 pub use explain::UnexplainedMiss;
 pub use gauss_sequence::GaussSequence;
 pub use in_force::{FaultyTake, SourceTerms};
@@ -61,6 +61,7 @@ pub use pool::Repeat;
 pub use ready_response::ENTRY;
 pub use reason::MissReason;
 pub use script::{
-    NoScriptedResponse, RuleClaim, RuleLookup, Script, ScriptError, ScriptNotation, ScriptTurn,
+    NoScriptedResponse, RuleClaim, RuleLookup, Script, ScriptCursor, ScriptError, ScriptNotation,
+    ScriptTurn,
 };
 pub use take::ReplayTake;

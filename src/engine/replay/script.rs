@@ -1,13 +1,15 @@
 //! Scripts: answers that are given call by call, or by rules.
 //!
 //! A script is a list of calls, each a list of entries, or a list of rules, or both; the rules are
-//! tried first. [`Script::parse`] reads one, and rejects what it does not know. Each session walks through the calls with its own cursor, which moves on
-//! at every call before the entries are looked at. The answer takes the shape that the client's API
-//! needs.
+//! tried first. [`Script::parse`] reads one, and rejects what it does not know. Each session walks
+//! through the calls with its own cursor, which moves on at every call before the entries are looked
+//! at. The answer takes the shape that the client's API needs.
 
 mod aimock_fixture;
 mod entry;
+mod failure;
 mod notation;
+mod progress;
 mod read;
 mod render;
 mod rule;
@@ -17,10 +19,10 @@ mod rule_reader;
 mod rule_report;
 mod turn;
 
-use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 pub use notation::{ScriptError, ScriptNotation};
+pub use progress::ScriptCursor;
 pub use read::value;
 pub(super) use render::RenderedResponse;
 pub use rule::{RuleClaim, RuleLookup};
@@ -30,6 +32,7 @@ use aimock_fixture::FixtureRules;
 use entry::{RetryPhase, ScriptEntry};
 use loomrec_provider::Provider;
 use loomrec_recording::normalized_request::NormalizedRequest;
+use progress::{CallLayout, Progress, Turn};
 use read::ScriptParts;
 use rule::ScriptRules;
 
@@ -37,49 +40,12 @@ use rule::ScriptRules;
 #[derive(Debug)]
 pub struct Script {
     calls: Vec<Vec<ScriptEntry>>,
+    layout: CallLayout,
     retry: Option<RetryPhase>,
     rules: ScriptRules,
     /// What of the text is not played.
     notes: Vec<String>,
     progress: Mutex<Progress>,
-}
-
-#[derive(Debug, Default)]
-struct Progress {
-    unnamed: Cursor,
-    named: BTreeMap<String, Cursor>,
-    /// The most calls that any session has used up.
-    furthest: usize,
-}
-
-impl Progress {
-    /// Returns the cursor of a session that has made a call.
-    fn cursor(&mut self, session: Option<&str>) -> Option<&mut Cursor> {
-        match session {
-            None => Some(&mut self.unnamed),
-            Some(name) => self.named.get_mut(name),
-        }
-    }
-}
-
-/// How far one session has come.
-#[derive(Debug, Default)]
-struct Cursor {
-    /// Calls made.
-    made: u64,
-    /// Scripted calls used up.
-    used: usize,
-}
-
-/// The turn of a call in a session.
-#[derive(Debug, PartialEq)]
-enum Turn {
-    /// None yet: the call fails temporarily.
-    Later,
-    /// The scripted call with this index.
-    Call(usize),
-    /// The script is used up.
-    Over,
 }
 
 /// An answer of a script.
@@ -97,13 +63,15 @@ impl Script {
     /// The text is not a script. The error says which call and entry is wrong, and what was
     /// expected.
     pub fn parse(text: &[u8], notation: ScriptNotation) -> Result<Self, ScriptError> {
-        let ScriptParts { calls, retry, rules, fixtures } = read::script(text, notation)?;
+        let ScriptParts { calls, streams_from, retry, rules, fixtures } =
+            read::script(text, notation)?;
         let FixtureRules { rules, notes } = match fixtures {
             Some(file) => aimock_fixture::read(&file)?,
             None => FixtureRules { rules: rule_reader::rules(&rules)?, notes: Vec::new() },
         };
         let rules = ScriptRules::new(rules);
-        Ok(Self { calls, retry, rules, notes, progress: Mutex::default() })
+        let layout = CallLayout { calls: calls.len(), streams_from };
+        Ok(Self { calls, layout, retry, rules, notes, progress: Mutex::default() })
     }
 
     /// Returns the number of its calls.
@@ -118,19 +86,23 @@ impl Script {
 
     /// Returns how many of its calls no session has reached.
     pub fn left(&self) -> usize {
-        self.with(|progress| self.calls.len() - progress.furthest)
+        self.with(|progress| self.calls.len() - progress.reached())
     }
 
     /// Starts over, for one session or for all.
     pub fn reset(&self, session: Option<&str>) {
         self.rules.reset(session);
-        self.with(|progress| match session {
-            None => {
-                progress.unnamed = Cursor::default();
-                progress.named.clear();
-            }
-            Some(name) => drop(progress.named.remove(name)),
-        });
+        self.with(|progress| progress.reset(session));
+    }
+
+    /// Returns how far the sessions have come, `most` of them at most, and how many are left out.
+    pub fn cursors(&self, most: usize) -> (Vec<ScriptCursor>, usize) {
+        self.with(|progress| progress.cursors(most, self.layout))
+    }
+
+    /// Returns how far a session has come; `None` if it has made no call.
+    pub fn cursor(&self, session: &str) -> Option<ScriptCursor> {
+        self.with(|progress| progress.cursor_of(session, self.layout))
     }
 
     /// Returns the answer to `observed`: of the rule that `rule` names, or that is found now, else
@@ -152,25 +124,35 @@ impl Script {
         if let RuleLookup::Claimed(claim) = rule {
             return self.answer_by_rule(claim, observed, shape);
         }
-        let index = match (self.turn(observed.session.as_deref()), &self.retry) {
+        let (session, streamed) = (observed.session.as_deref(), observed.call.streamed);
+        let until = self.retry.as_ref().map(|retry| retry.until);
+        let turn = self.with(|progress| progress.turn(session, streamed, until, self.layout));
+        let index = match (turn, &self.retry) {
             (Turn::Later, Some(retry)) => {
                 let rendered = RenderedResponse::failure(&retry.failure, observed, shape);
                 return Ok(ScriptedResponse { rendered, turn: None });
             }
             (Turn::Call(index), _) => index,
-            _ if self.rules.len() == 0 => {
-                return Err(NoScriptedResponse::UsedUp { calls: self.calls.len() });
-            }
-            _ => {
-                let (rules, why) = (self.rules.len(), self.rules.describe_miss(observed));
-                return Err(NoScriptedResponse::NoRule { rules, why });
-            }
+            _ => return Err(self.no_response(observed)),
         };
         let call = index + 1;
         let seed = format!("script#{call}");
         match RenderedResponse::of(&self.calls[index], None, observed, shape, &seed) {
             Ok(rendered) => Ok(ScriptedResponse { rendered, turn: Some(ScriptTurn::Call(call)) }),
             Err(why) => Err(NoScriptedResponse::Unfit { call, why }),
+        }
+    }
+
+    /// Returns why neither the calls nor the rules have an answer.
+    fn no_response(&self, observed: &NormalizedRequest) -> NoScriptedResponse {
+        let streamed = observed.call.streamed;
+        if self.rules.len() > 0 {
+            let (rules, why) = (self.rules.len(), self.rules.describe_miss(observed));
+            return NoScriptedResponse::NoRule { rules, why };
+        }
+        match self.layout.streams_from == Some(0) && !streamed {
+            true => NoScriptedResponse::OnlyStreams,
+            false => NoScriptedResponse::UsedUp { calls: self.layout.count(streamed) },
         }
     }
 
@@ -191,64 +173,25 @@ impl Script {
         }
     }
 
-    /// Returns the turn of the next call in a session, and uses it up.
-    fn turn(&self, session: Option<&str>) -> Turn {
-        self.with(|progress| {
-            let cursor = match session {
-                None => &mut progress.unnamed,
-                Some(name) => progress.named.entry(name.to_owned()).or_default(),
-            };
-            cursor.made += 1;
-            if self.retry.as_ref().is_some_and(|retry| cursor.made < retry.until) {
-                return Turn::Later;
-            }
-            if cursor.used == self.calls.len() {
-                return Turn::Over;
-            }
-            cursor.used += 1;
-            progress.furthest = progress.furthest.max(cursor.used);
-            Turn::Call(cursor.used - 1)
-        })
-    }
-
     /// Gives back what answers a call of a session, because it was not answered after all. A call
     /// of the list is the next one again, unless the session has gone on since.
     pub fn release(&self, session: Option<&str>, turn: &ScriptTurn) {
         match turn {
-            ScriptTurn::Call(call) => self.release_call(session, *call),
+            ScriptTurn::Call(call) => {
+                self.with(|progress| progress.release(session, *call, self.layout));
+            }
             ScriptTurn::Rule(claim) => self.rules.release(session, claim),
         }
-    }
-
-    fn release_call(&self, session: Option<&str>, call: usize) {
-        self.with(|progress| {
-            if let Some(cursor) = progress.cursor(session).filter(|cursor| cursor.used == call) {
-                cursor.used -= 1;
-                let furthest = progress.named.values().chain([&progress.unnamed]);
-                let furthest = furthest.map(|cursor| cursor.used).max();
-                if progress.furthest == call {
-                    progress.furthest = furthest.unwrap_or(0);
-                }
-            }
-        });
     }
 
     /// Undoes [`Script::release`].
     pub fn consume(&self, session: Option<&str>, turn: &ScriptTurn) {
         match turn {
-            ScriptTurn::Call(call) => self.consume_call(session, *call),
+            ScriptTurn::Call(call) => {
+                self.with(|progress| progress.consume(session, *call, self.layout));
+            }
             ScriptTurn::Rule(claim) => self.rules.consume(session, claim),
         }
-    }
-
-    fn consume_call(&self, session: Option<&str>, call: usize) {
-        self.with(|progress| {
-            if let Some(cursor) = progress.cursor(session).filter(|cursor| cursor.used + 1 == call)
-            {
-                cursor.used = call;
-                progress.furthest = progress.furthest.max(call);
-            }
-        });
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut Progress) -> T) -> T {

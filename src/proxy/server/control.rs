@@ -19,12 +19,16 @@ use crate::telemetry::journal::follow::{JournalFollower, JournalQuery};
 use crate::telemetry::run_counters::RunCounters;
 use crate::telemetry::{log, metric};
 use loomrec_engine::Engine;
+use loomrec_engine::replay::{Script, ScriptCursor};
 
 /// The path prefix of the control endpoints.
 const PREFIX: &str = "/__loomrec/";
 
 /// The endpoint of chaos rates.
 const CHAOS: &str = "/__loomrec/chaos";
+
+/// How many cursors of a script are shown.
+const MOST_CURSORS: usize = 100;
 
 /// The path that scrapers use for metrics by default.
 const METRICS: &str = "/metrics";
@@ -105,7 +109,10 @@ fn answer(proxy: &Proxy, request: &Request<()>) -> Response<ResponseBody> {
     let path = request.uri().path();
     let path = path.strip_prefix(PREFIX).unwrap_or(path);
     match (request.method(), path) {
-        (&Method::GET | &Method::HEAD, "health") => json_reply(StatusCode::OK, &health(proxy)),
+        (&Method::GET | &Method::HEAD, "health") => {
+            let session = session_of(request.uri().query());
+            json_reply(StatusCode::OK, &health(proxy, session.as_deref()))
+        }
         (&Method::GET | &Method::HEAD, "metrics" | METRICS) => metrics(proxy, request),
         (&Method::GET | &Method::HEAD, "mismatches") => {
             let mismatches: Vec<Value> = proxy
@@ -167,14 +174,14 @@ fn journal(caller: &ConnectionContext, query: &str) -> Response<ResponseBody> {
     route::lines(ResponseBody::Follow(Box::new(follower)))
 }
 
-/// Describes what this run is doing.
-fn health(proxy: &Proxy) -> Value {
+/// Describes what this run is doing. With a session, the script's cursors are those of that session.
+fn health(proxy: &Proxy, session: Option<&str>) -> Value {
     let mode = match &proxy.engine {
         Engine::NewEpisodes { .. } => "record new episodes",
         Engine::Record { .. } => "record",
         Engine::Replay { .. } => "replay",
     };
-    json!({
+    let mut health = json!({
         "status": "ok",
         "version": env!("CARGO_PKG_VERSION"),
         "mode": mode,
@@ -189,7 +196,29 @@ fn health(proxy: &Proxy) -> Value {
             "drained": RunCounters::read(&proxy.telemetry.counters.streams_drained),
             "left": RunCounters::read(&proxy.telemetry.counters.streams_left),
         },
-    })
+    });
+    if let Some(script) = proxy.engine.replay().and_then(|replay| replay.script()) {
+        health["script"] = script_state(script, session);
+    }
+    health
+}
+
+/// Describes how far a script is used: by all, and by each session, or by one.
+fn script_state(script: &Script, session: Option<&str>) -> Value {
+    let (cursors, left_out) = match session {
+        None => script.cursors(MOST_CURSORS),
+        Some(name) => (script.cursor(name).into_iter().collect(), 0),
+    };
+    let cursor = |cursor: ScriptCursor| {
+        let ScriptCursor { session, made, index, stream_index } = cursor;
+        let mut told = json!({ "session": session, "made": made, "index": index });
+        if let Some(index) = stream_index {
+            told["stream_index"] = index.into();
+        }
+        told
+    };
+    let cursors: Vec<Value> = cursors.into_iter().map(cursor).collect();
+    json!({ "calls": script.len(), "left": script.left(), "cursors": cursors, "left_out": left_out })
 }
 
 /// Returns the metrics of this run, in the format that the scraper asks for.

@@ -18,6 +18,7 @@ use super::{Proxy, aimock_request, control, cors, refused_connection};
 use loomrec_engine::blocking;
 use loomrec_engine::clock::arrival;
 use loomrec_engine::observe::{ParsedHead, STEP_HEADER};
+use loomrec_engine::replay::WithheldAnswer;
 use loomrec_engine::route::{Route, RouteError};
 use loomrec_engine::{
     CachedRequest, CallOutcome, IncomingCall, ParsedRequest, RequestRef, RequestSummary,
@@ -32,7 +33,7 @@ const READ_BEFORE_PLACING: u64 = 1 << 20;
 /// Answers one request.
 ///
 /// # Errors
-/// [`AbandonedCall`] if a fault leaves the request without an answer.
+/// [`AbandonedCall`] if a fault or a script leaves the request without an answer.
 pub async fn handle(
     caller: &Arc<ConnectionContext>,
     response_control: ResponseControl,
@@ -75,6 +76,9 @@ pub async fn handle(
                 open.record().journaled = Some(aimock_request::journaled(&call));
             }
             let response = fault::answer(caller, &response_control, call, &mut open).await?;
+            if let Some(WithheldAnswer { cut }) = response.extensions().get() {
+                return Err(fault::withhold(&response_control, &mut open, *cut));
+            }
             (open, response)
         }
         Err(refusal) => refuse(caller, &parts, refusal),

@@ -31,7 +31,7 @@ pub struct RunCounters {
     pub scripted: AtomicU64,
     /// Calls that a script had no answer for.
     pub unscripted: AtomicU64,
-    /// Scripted streams that were sent to their end.
+    /// Scripted streams that were sent to their end, be it a cut that the script asks for.
     pub streams_drained: AtomicU64,
     /// Scripted streams whose client left before their end.
     pub streams_left: AtomicU64,
@@ -152,7 +152,9 @@ impl RunCounters {
             Some(AnswerOrigin::Script { streamed }) => {
                 Self::count(&self.scripted);
                 match (streamed, call.end) {
-                    (true, SendEnd::Complete) => Self::count(&self.streams_drained),
+                    (true, SendEnd::Complete | SendEnd::Aborted) => {
+                        Self::count(&self.streams_drained)
+                    }
                     (true, _) => Self::count(&self.streams_left),
                     (false, _) => {}
                 }

@@ -7,7 +7,7 @@ use loomrec_identity::{IdentityRules, RequestKey};
 use loomrec_recording::Entry;
 
 /// The most hashes of a whole request that an entry is written under.
-const MOST: usize = 16;
+const MOST: usize = 20;
 
 /// The hashes of an entry's request.
 #[derive(Debug, Default)]

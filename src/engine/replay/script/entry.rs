@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 
+use super::failure::ScriptFailure;
 use loomrec_provider::TokenUsage;
 
 /// One entry of a scripted call.
@@ -31,26 +32,25 @@ pub(super) enum ScriptEntry {
     RawChunk(Bytes),
     /// The finish reason. It ends the answer.
     Finish(String),
-    /// An error. It ends the answer.
+    /// An error. It ends a complete answer; in a stream, entries may follow.
     Error(ScriptFailure),
     /// Milliseconds before the next entry.
     Delay(f64),
+    /// The model that the answer names.
+    Model(String),
+    /// The id of the request, for the provider's own header.
+    RequestId(String),
 }
 
 impl ScriptEntry {
     /// Whether entries after it are never sent.
     pub(super) fn is_last(&self) -> bool {
-        matches!(self, Self::Finish(_) | Self::Error(_))
+        match self {
+            Self::Finish(_) => true,
+            Self::Error(failure) => failure.ends_stream(),
+            _ => false,
+        }
     }
-}
-
-/// An error that a call fails with.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct ScriptFailure {
-    pub(super) status: u16,
-    /// The provider's name for it.
-    pub(super) kind: Option<String>,
-    pub(super) message: String,
 }
 
 /// The phase in which the first calls fail, as if the provider were busy for a moment.

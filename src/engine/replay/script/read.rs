@@ -3,10 +3,12 @@
 mod call;
 mod failure;
 mod field;
+mod response;
 
 use serde_json::{Map, Value};
 
-use super::entry::{RetryPhase, ScriptEntry, ScriptFailure};
+use super::entry::{RetryPhase, ScriptEntry};
+use super::failure::{FailureReason, ScriptFailure};
 use super::notation::{ScriptError, ScriptNotation};
 use loomrec_curation::yaml;
 use loomrec_identity::typed_field::{FieldError, FieldReader, FieldResult, value_kind};
@@ -15,12 +17,27 @@ use call::read_entries;
 use failure::read_failure;
 use field::STYLE;
 
-const TOP: [&str; 4] = ["rules", "scripts", "retry_until_call", "retry_error"];
+const TOP: [&str; 8] = [
+    "rules",
+    "script",
+    "scripts",
+    "stream_script",
+    "usage",
+    "request_id",
+    "retry_until_call",
+    "retry_error",
+];
+
+/// The entries of each of several calls.
+type Calls = Vec<Vec<ScriptEntry>>;
+
 /// The contents of a script's text.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct ScriptParts {
-    /// The entries of each call.
-    pub(super) calls: Vec<Vec<ScriptEntry>>,
+    /// The entries of each call: first those of `scripts`, then those of `stream_script`.
+    pub(super) calls: Calls,
+    /// The index of the first call that is for streams alone; `None` if all are for both.
+    pub(super) streams_from: Option<usize>,
     /// The phase in which the first calls fail.
     pub(super) retry: Option<RetryPhase>,
     /// The rules, not yet read. They are tried before the calls.
@@ -30,30 +47,82 @@ pub(super) struct ScriptParts {
 }
 
 pub(super) fn script(text: &[u8], notation: ScriptNotation) -> Result<ScriptParts, ScriptError> {
-    let whole = value(text, notation).map_err(|why| FieldError::other("", why))?;
-    let (calls, retry, rules) = match whole {
-        Value::Array(calls) => (calls, None, Vec::new()),
+    let whole = match value(text, notation).map_err(|why| FieldError::other("", why))? {
+        Value::Array(list) => {
+            let calls = calls(&list, "call")?;
+            return Ok(ScriptParts { calls, ..ScriptParts::default() });
+        }
         Value::Object(file) if file.contains_key("fixtures") => {
-            let (calls, rules) = (Vec::new(), Vec::new());
-            return Ok(ScriptParts { calls, retry: None, rules, fixtures: Some(file) });
+            return Ok(ScriptParts { fixtures: Some(file), ..ScriptParts::default() });
         }
-        whole => {
-            let expected = "a list of calls, or an object with scripts or rules";
-            let top = FieldReader::from_value(&whole, "", expected, STYLE)?;
-            top.only("a script", &TOP)?;
-            let retry = retry(top)?;
-            let rules = top.list("rules", "a list of rules")?;
-            let calls = top.list("scripts", "a list of calls")?;
-            if calls.is_none() && (rules.is_none() || retry.is_some()) {
-                let needed = "expected scripts: a list of calls, each a list of entries";
-                return Err(FieldError::other("", needed).into());
-            }
-            (calls.unwrap_or_default().to_vec(), retry, rules.unwrap_or_default().to_vec())
-        }
+        whole => whole,
     };
-    let calls = calls.into_iter().enumerate();
-    let calls = calls.map(|(index, one)| entries(&format!("call {}", index + 1), one));
-    Ok(ScriptParts { calls: calls.collect::<Result<_, _>>()?, retry, rules, fixtures: None })
+    let expected = "a list of calls, or an object with scripts or rules";
+    let top = FieldReader::from_value(&whole, "", expected, STYLE)?;
+    top.only("a script", &TOP)?;
+    let retry = retry(top)?;
+    let (complete, streamed) = (complete(top)?, streamed(top)?);
+    let rules = top.list("rules", "a list of rules")?;
+    if complete.is_none() && streamed.is_none() && (rules.is_none() || retry.is_some()) {
+        let needed = "expected scripts: a list of calls, each a list of entries; or script: one \
+                      such list; or stream_script";
+        return Err(FieldError::other("", needed).into());
+    }
+    let mut calls = complete.unwrap_or_default();
+    let streams_from = streamed.is_some().then_some(calls.len());
+    calls.extend(streamed.unwrap_or_default());
+    tell_each(top, &mut calls)?;
+    let rules = rules.unwrap_or_default().to_vec();
+    Ok(ScriptParts { calls, streams_from, retry, rules, fixtures: None })
+}
+
+/// Reads the calls that answer complete calls and, unless there are others for them, streams.
+fn complete(top: FieldReader<'_>) -> Result<Option<Calls>, ScriptError> {
+    let one = top.list("script", "a list of entries")?;
+    let several = top.list("scripts", "a list of calls")?;
+    match (one, several) {
+        (Some(_), Some(_)) => {
+            let why = "give either script, one call, or scripts, a list of calls";
+            Err(FieldError::other("", why).into())
+        }
+        (Some(entries), None) => Ok(Some(vec![read_entries(entries.to_vec(), "script")?])),
+        (None, Some(list)) => calls(list, "call").map(Some),
+        (None, None) => Ok(None),
+    }
+}
+
+/// Reads the calls that answer streams alone: a list of calls, or the entries of one.
+fn streamed(top: FieldReader<'_>) -> Result<Option<Calls>, ScriptError> {
+    let Some(list) = top.list("stream_script", "a list of calls, or of entries")? else {
+        return Ok(None);
+    };
+    let is_call = |item: &Value| matches!(item, Value::Array(items) if !is_tuple(items));
+    match !list.is_empty() && list.iter().all(is_call) {
+        true => calls(list, "stream_script, call").map(Some),
+        false => Ok(Some(vec![read_entries(list.to_vec(), "stream_script")?])),
+    }
+}
+
+/// Whether a list is an entry, not a list of entries.
+fn is_tuple(items: &[Value]) -> bool {
+    items.first().is_some_and(Value::is_string)
+}
+
+/// Adds what the script says of every answer: the tokens, and the id of the request.
+fn tell_each(top: FieldReader<'_>, calls: &mut Calls) -> Result<(), FieldError> {
+    let counts = top.get("usage").map(|counts| response::usage(counts, "usage")).transpose()?;
+    let facts = counts.map(ScriptEntry::Usage).into_iter();
+    let facts = facts.chain(field::request_id(top)?.map(ScriptEntry::RequestId));
+    for fact in facts {
+        let kind = std::mem::discriminant(&fact);
+        for entries in calls.iter_mut() {
+            let own = entries.iter_mut().filter(|entry| std::mem::discriminant(*entry) == kind);
+            own.for_each(|entry| *entry = fact.clone());
+            // In front of the last entry, which may end the answer. Nothing refers to that one.
+            entries.insert(entries.len().saturating_sub(1), fact.clone());
+        }
+    }
+    Ok(())
 }
 
 /// Returns the text as a value. A member that occurs twice is rejected in either notation.
@@ -73,11 +142,10 @@ pub fn value(text: &[u8], notation: ScriptNotation) -> Result<Value, String> {
 
 fn retry(top: FieldReader<'_>) -> FieldResult<RetryPhase> {
     let failure = match top.get("retry_error") {
-        Some(error) => read_failure(error, "retry_error", 503)?,
+        Some(error) => read_failure(error, "retry_error", FailureReason::UNAVAILABLE)?,
         None => ScriptFailure {
-            status: 503,
-            kind: None,
-            message: "the service is busy for a moment; try again".to_owned(),
+            message: Some("the service is busy for a moment; try again".to_owned()),
+            ..ScriptFailure::new(FailureReason::UNAVAILABLE)
         },
     };
     let expected = "the number of the first call that is answered, 1 or more";
@@ -88,20 +156,24 @@ fn retry(top: FieldReader<'_>) -> FieldResult<RetryPhase> {
     }
 }
 
-/// Reads the entries of a call or a rule; `place` names it.
-///
-/// # Errors
-/// What is wrong, with the place and the number of the entry.
-pub(super) fn entries(place: &str, value: Value) -> Result<Vec<ScriptEntry>, ScriptError> {
-    let Value::Array(list) = value else {
-        let hint = "a single call is a list in a list";
-        let why = format!("expected a list of entries, not {}; {hint}", value_kind(&value));
-        return Err(ScriptError {
-            place: format!("{place}: "),
-            problem: FieldError::other("", why),
-        });
-    };
-    read_entries(list, place)
+/// Reads calls. `what` names one in errors, before its number.
+fn calls(list: &[Value], what: &str) -> Result<Calls, ScriptError> {
+    let call =
+        |(index, value): (usize, &Value)| entries(&format!("{what} {}", index + 1), value.clone());
+    list.iter().enumerate().map(call).collect()
+}
+
+/// Reads the entries of a call; `of` names it in errors.
+pub(super) fn entries(of: &str, value: Value) -> Result<Vec<ScriptEntry>, ScriptError> {
+    match value {
+        Value::Array(list) => read_entries(list, of),
+        other => {
+            let hint = "a single call is a list in a list, or stands under script";
+            let why = format!("expected a list of entries, not {}; {hint}", value_kind(&other));
+            let problem = FieldError::other("", why);
+            Err(ScriptError { place: format!("{of}: "), problem })
+        }
+    }
 }
 
 #[cfg(test)]

@@ -39,7 +39,7 @@ impl ScriptRule {
             Some(RuleAnswer::Vectors(answer)) => {
                 let answer = shared(answer, observed)?;
                 let delivery = plain_answer::build(&answer, observed, seed, 0.0)?;
-                Ok(RenderedResponse { delivery, streamed: observed.call.streamed })
+                Ok(RenderedResponse { delivery, streamed: observed.call.streamed, withheld: None })
             }
             None => {
                 Err("it has a fault and no answer, and this call gets another fault".to_owned())

@@ -124,7 +124,7 @@ fn an_error_that_comes_first_is_the_failure_of_the_call() {
 #[test]
 fn an_error_that_comes_later_is_one_in_the_stream_and_the_failure_of_a_complete_call() {
     let later = r#"[[{"text": "Well, "}, {"error": {"status": 529, "message": "busy",
-        "type": "overloaded_error"}}, {"text": "never said"}]]"#;
+        "type": "overloaded_error"}}]]"#;
     let response = answer(&script(later), &message(true));
     assert_eq!(response.rendered.delivery.status, 200);
     let stream = text(&response);
@@ -225,3 +225,5 @@ fn ids_are_the_same_on_every_run_and_differ_between_calls() {
     assert_eq!(first, id(&other));
     assert_ne!(first, id(&one));
 }
+
+mod form;

@@ -41,6 +41,12 @@ pub enum NoScriptedResponse {
         /// How many calls it has.
         calls: usize,
     },
+    /// The script only has calls for streams.
+    #[error(
+        "no scripted response: the script has no calls but those under stream_script, and this \
+         call asks for a complete answer; add script or scripts"
+    )]
+    OnlyStreams,
     /// The scripted call cannot answer this request.
     #[error("no scripted response: call {call} of the script cannot answer this: {why}")]
     Unfit {

@@ -95,11 +95,11 @@ fn extra<'a>(body: &Json<'a>) -> Vec<Vec<JsonMember<'a>>> {
         let found = |name: &&'static str| Some((JsonStr::from(*name), body.get(name)?.clone()));
         names.iter().filter_map(found).collect::<Vec<_>>()
     };
-    let mut rest = Vec::new();
-    for by_step in body.get("thinking").map(step_thinking).unwrap_or_default() {
-        rest.push([sent(&EXTRAS), vec![by_step]].concat());
-    }
-    rest.push([sent(&EXTRAS), sent(&["thinking"])].concat());
+    let by_step = body.get("thinking").map(step_thinking).unwrap_or_default();
+    let mut rest: Vec<_> =
+        by_step.into_iter().map(|thinking| [sent(&EXTRAS), vec![thinking]].concat()).collect();
+    // What was sent is likelier than the rarer settings of a step.
+    rest.insert(rest.len().min(1), [sent(&EXTRAS), sent(&["thinking"])].concat());
     let mut all = Vec::new();
     if let Some((tools, choice)) = workflow_tools(body) {
         all.extend(rest.iter().flat_map(|rest| with_tools(rest, &tools, &choice)));

@@ -32,6 +32,7 @@ pub(super) use accept::apply_to_connection;
 pub use body::FaultBody;
 pub(super) use call::answer;
 pub use no_response::AbandonedCall;
+pub(super) use no_response::withhold;
 use recovery_state::RecoveryTracker;
 pub(super) use recovery_tracker::{note_client_left, note_over, note_report};
 pub(super) use settlement::{FaultBodyEnd, FaultSettlement};

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::super::Proxy;
+use super::super::open_call::OpenCall;
 use super::super::response_control::ResponseControl;
 use loomrec_recording::entry::RecordedCut;
 
@@ -13,7 +14,7 @@ pub struct AbandonedCall;
 
 impl fmt::Display for AbandonedCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a fault left the call without an answer")
+        f.write_str("a fault or a script left the call without an answer")
     }
 }
 
@@ -36,8 +37,22 @@ pub(super) async fn keep(
     then: RecordedCut,
 ) -> AbandonedCall {
     proxy.faults.pause(for_ms).await;
+    end(control, then)
+}
+
+/// Ends the connection of a call whose answer is withheld.
+pub(in crate::server) fn withhold(
+    control: &ResponseControl,
+    open: &mut OpenCall,
+    cut: RecordedCut,
+) -> AbandonedCall {
+    open.record().status = None;
+    end(control, cut)
+}
+
+fn end(control: &ResponseControl, cut: RecordedCut) -> AbandonedCall {
     control.cut();
-    if then == RecordedCut::Reset {
+    if cut == RecordedCut::Reset {
         control.reset_at_end();
     }
     AbandonedCall

@@ -1,5 +1,6 @@
 //! The encoding of a run's metrics: each family with its name and its series.
 
+use std::collections::BTreeMap;
 use std::fmt::{Error, Result};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,6 +18,9 @@ use super::time_histogram::TimeHistogram;
 use super::{Metrics, ScrapeInput, text};
 use crate::telemetry::run_counters::RunCounters;
 use loomrec_engine::replay::MissReason;
+
+/// The help of the counters of replays.
+const REPLAYS: &str = "Calls that were not answered live, by what matched them";
 
 /// The input of one scrape.
 #[derive(Debug)]
@@ -138,7 +142,7 @@ impl ScrapeOutput {
             }
             Ok(())
         })?;
-        self.replays(out, "loomrec_replays", None)?;
+        self.replays(out)?;
         let missed = self.counters.missed_by_reason();
         out.counters("loomrec_mismatches", "Calls without a recorded answer", |add| {
             MissReason::ALL.iter().try_for_each(|reason| {
@@ -159,17 +163,24 @@ impl ScrapeOutput {
         })
     }
 
-    fn replays(&self, out: &mut Families<'_>, name: &str, workflow: Option<&str>) -> Result {
-        out.counters(name, "Calls that were not answered live, by what matched them", |add| {
-            MATCHED_BY.iter().zip(&self.metrics.replays).try_for_each(|(by, replays)| {
-                let replays = value(replays);
-                match workflow {
-                    None => add(&[("matched_by", *by)], replays),
-                    Some(workflow) => {
-                        let by = agentlooms_matched_by(by);
-                        add(&[("workflow", workflow), ("matched_by", by)], replays)
-                    }
-                }
+    fn replays(&self, out: &mut Families<'_>) -> Result {
+        out.counters("loomrec_replays", REPLAYS, |add| {
+            MATCHED_BY
+                .iter()
+                .zip(&self.metrics.replays)
+                .try_for_each(|(by, replays)| add(&[("matched_by", *by)], value(replays)))
+        })
+    }
+
+    /// Writes the same under AgentLoom's name. It has one word for several of ours.
+    fn agentloom_replays(&self, out: &mut Families<'_>, workflow: &str) -> Result {
+        let mut by_word: BTreeMap<&str, u64> = BTreeMap::new();
+        for (by, replays) in MATCHED_BY.iter().zip(&self.metrics.replays) {
+            *by_word.entry(agentlooms_matched_by(by)).or_default() += value(replays);
+        }
+        out.counters("agentloom_mock_replays", REPLAYS, |add| {
+            by_word.into_iter().try_for_each(|(by, replays)| {
+                add(&[("workflow", workflow), ("matched_by", by)], replays)
             })
         })
     }
@@ -268,7 +279,7 @@ impl ScrapeOutput {
     /// Writes some of the metrics under AgentLoom's and aimock's own names.
     fn compat(&self, out: &mut Families<'_>) -> Result {
         let metrics = &*self.metrics;
-        self.replays(out, "agentloom_mock_replays", Some(&metrics.about.workflow))?;
+        self.agentloom_replays(out, &metrics.about.workflow)?;
         let models = metrics.models();
         self.captures(out, "agentloom_recording_captures", &models)?;
         latencies(out, "agentloom_recording_latency_seconds", &models)?;

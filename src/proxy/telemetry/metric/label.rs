@@ -16,7 +16,7 @@ pub(super) const MATCHED_BY: [&str; 6] =
 /// AgentLoom's word for a value of [`MATCHED_BY`].
 pub(in crate::telemetry) fn agentlooms_matched_by(matched_by: &'static str) -> &'static str {
     match matched_by {
-        "request_hash" => "prompt_hash",
+        "request_hash" | "agentloom_hash" | "agentloom_messages" => "prompt_hash",
         other => other,
     }
 }

@@ -5,27 +5,31 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
 use super::super::entry::ScriptEntry;
+use super::super::failure::FailureReason;
 use super::super::notation::ScriptError;
-use super::failure::read_failure;
-use super::field::{STYLE, needed_text, no_text, text};
+use super::failure::{beside_reason, read_failure, read_named};
+use super::field::{STYLE, needed_text, no_text};
+use super::response::{response, tool_call, usage};
 use loomrec_identity::typed_field::{FieldError, FieldReader, shown_value, value_kind};
-use loomrec_provider::TokenUsage;
 
 /// The kinds of entries.
-const ENTRIES: [&str; 8] =
-    ["text", "tool_call", "tool_call_delta", "usage", "raw_chunk", "finish", "error", "delay"];
-const TOOL_CALL: [&str; 3] = ["id", "name", "arguments"];
-const DELTA: [&str; 2] = ["id", "arguments_delta"];
-const COUNTS: [&str; 8] = [
-    "prompt_tokens",
-    "completion_tokens",
-    "total_tokens",
-    "reasoning_tokens",
-    "cached_tokens",
-    "cache_write_tokens",
-    "input_tokens",
-    "output_tokens",
+const ENTRIES: [&str; 14] = [
+    "text",
+    "tool_call",
+    "tool_call_delta",
+    "usage",
+    "raw_chunk",
+    "finish",
+    "error",
+    "delay",
+    "text_delta",
+    "sleep",
+    "ok",
+    "preflight_error",
+    "error_event",
+    "stream_error",
 ];
+const DELTA: [&str; 2] = ["id", "arguments_delta"];
 
 /// The longest delay, in milliseconds: a day.
 const LONGEST: f64 = 86_400_000.0;
@@ -34,41 +38,57 @@ const LONGEST: f64 = 86_400_000.0;
 ///
 /// # Errors
 /// What is wrong, with the call and the number of the entry.
-pub(in crate::replay::script) fn read_entries(
-    list: Vec<Value>,
-    place: &str,
-) -> Result<Vec<ScriptEntry>, ScriptError> {
-    let mut entries = Vec::with_capacity(list.len());
+pub(super) fn read_entries(list: Vec<Value>, place: &str) -> Result<Vec<ScriptEntry>, ScriptError> {
+    let (mut entries, mut end) = (Vec::with_capacity(list.len()), None);
     for (index, value) in list.into_iter().enumerate() {
-        let read = entry(value, &entries).map_err(|problem| ScriptError {
+        let is_end = entry(value, &mut entries).map_err(|problem| ScriptError {
             place: format!("{place}, entry {}: ", index + 1),
             problem,
-        });
-        entries.push(read?);
+        })?;
+        if is_end && end.is_none() {
+            end = Some(entries.len());
+        }
     }
     // Entries after the end are read too, so that a mistake in them is reported.
-    if let Some(end) = entries.iter().position(ScriptEntry::is_last) {
-        entries.truncate(end + 1);
-    }
+    entries.truncate(end.unwrap_or(entries.len()));
     Ok(entries)
 }
 
-fn entry(value: Value, before: &[ScriptEntry]) -> Result<ScriptEntry, FieldError> {
+/// Reads an entry behind those before it. Returns whether it ends the answer.
+fn entry(value: Value, entries: &mut Vec<ScriptEntry>) -> Result<bool, FieldError> {
     let (tag, value) = tagged(value)?;
+    if tag == "ok" {
+        entries.extend(response(&value)?);
+        return Ok(true);
+    }
+    let read = simple_entry(tag, &value, entries)?;
+    let is_last = read.is_last();
+    entries.push(read);
+    Ok(is_last)
+}
+
+/// Reads an entry that is one of its own.
+fn simple_entry(
+    tag: &'static str,
+    value: &Value,
+    before: &[ScriptEntry],
+) -> Result<ScriptEntry, FieldError> {
     let fields = |known: &[&str]| {
-        let fields = FieldReader::from_value(&value, tag, "an object", STYLE)?;
+        let fields = FieldReader::from_value(value, tag, "an object", STYLE)?;
         fields.only(tag, known).map(|()| fields)
     };
-    match (tag, &value) {
-        ("text", Value::String(text)) => Ok(ScriptEntry::Text(text.clone())),
-        ("text", other) => Err(no_text(tag, "a string", other)),
+    match (tag, value) {
+        ("text" | "text_delta", Value::String(text)) => Ok(ScriptEntry::Text(text.clone())),
+        ("text" | "text_delta", other) => Err(no_text(tag, "a string", other)),
         ("finish", Value::String(reason)) => Ok(ScriptEntry::Finish(reason.clone())),
         ("finish", Value::Object(_)) => {
             Ok(ScriptEntry::Finish(needed_text(fields(&["reason"])?, tag, "reason")?))
         }
         ("finish", other) => Err(no_text(tag, "a reason, as a string", other)),
-        ("delay", Value::Object(_)) => delay(fields(&["ms"])?.get("ms").unwrap_or(&Value::Null)),
-        ("delay", other) => delay(other),
+        ("delay" | "sleep", Value::Object(_)) => {
+            delay(tag, fields(&["ms"])?.get("ms").unwrap_or(&Value::Null))
+        }
+        ("delay" | "sleep", other) => delay(tag, other),
         ("raw_chunk", Value::String(text)) => Ok(ScriptEntry::RawChunk(text.clone().into())),
         ("raw_chunk", Value::Object(_)) => {
             let text = needed_text(fields(&["base64"])?, tag, "base64")?;
@@ -78,27 +98,29 @@ fn entry(value: Value, before: &[ScriptEntry]) -> Result<ScriptEntry, FieldError
             Ok(ScriptEntry::RawChunk(bytes.into()))
         }
         ("raw_chunk", other) => Err(no_text(tag, "a string, or an object with base64", other)),
-        ("error", value) => read_failure(value, tag, 500).map(ScriptEntry::Error),
-        ("usage", _) => usage(fields(&COUNTS)?).map(ScriptEntry::Usage),
-        ("tool_call", _) => tool_call(fields(&TOOL_CALL)?),
+        ("error", value) => {
+            read_failure(value, tag, FailureReason::UNKNOWN).map(ScriptEntry::Error)
+        }
+        ("preflight_error" | "error_event" | "stream_error", value) => {
+            read_named(value, tag).map(ScriptEntry::Error)
+        }
+        ("usage", value) => usage(value, tag).map(ScriptEntry::Usage),
+        ("tool_call", value) => tool_call(value, tag),
         _ => delta(fields(&DELTA)?, before),
     }
 }
 
 /// Returns the tag of an entry, and its value: from `{"text": …}`, from
-/// `{"type": "text", "text": …}`, or from the fields beside `type`.
+/// `{"type": "text", "text": …}`, from the fields beside `type`, or from the list `["text", …]`.
 fn tagged(value: Value) -> Result<(&'static str, Value), FieldError> {
     let refuse = |why: String| Err(FieldError::other("", why));
     let all = || format!("an entry is one of {}", ENTRIES.join(", "));
     let mut object = match value {
         Value::Object(object) => object,
+        Value::Array(items) => return tuple(items),
         other => {
             return refuse(format!("expected an object, not {}; {}", value_kind(&other), all()));
         }
-    };
-    let find = |name: &str| {
-        let tag = ENTRIES.iter().find(|known| **known == name);
-        tag.copied().ok_or_else(|| FieldError::unknown_word("", "entry", name, &ENTRIES))
     };
     let beside = |object: &Map<String, Value>, tag: &str| {
         let other = object.keys().find(|name| *name != tag).map_or("", String::as_str);
@@ -126,23 +148,35 @@ fn tagged(value: Value) -> Result<(&'static str, Value), FieldError> {
     }
 }
 
-fn delay(value: &Value) -> Result<ScriptEntry, FieldError> {
-    let ms = value.as_f64().filter(|ms| (0.0..=LONGEST).contains(ms));
-    let expected = "milliseconds, from 0 to a day";
-    let wrong = || FieldError::unexpected("delay", expected, shown_value(value));
-    ms.map(ScriptEntry::Delay).ok_or_else(wrong)
+fn find(name: &str) -> Result<&'static str, FieldError> {
+    let tag = ENTRIES.iter().find(|known| **known == name);
+    tag.copied().ok_or_else(|| FieldError::unknown_word("", "entry", name, &ENTRIES))
 }
 
-fn tool_call(fields: FieldReader<'_>) -> Result<ScriptEntry, FieldError> {
-    let arguments = match fields.get("arguments") {
-        None => String::new(),
-        Some(Value::String(text)) => text.clone(),
-        Some(object @ Value::Object(_)) => object.to_string(),
-        Some(_) => return Err(fields.wrong("arguments", "an object, or its text")),
+/// Reads an entry that is a list, as Elixir's tuples become in JSON: the tag and its value; for an
+/// error that is named by its reason, its fields as well.
+fn tuple(mut items: Vec<Value>) -> Result<(&'static str, Value), FieldError> {
+    let Some(Value::String(name)) = items.first() else {
+        let why = "a list is an entry only if it begins with the entry's name: [\"text\", \"Hi\"]";
+        return Err(FieldError::other("", why));
     };
-    let id = text(fields, "id")?.unwrap_or_default();
-    let name = needed_text(fields, "tool_call", "name")?;
-    Ok(ScriptEntry::ToolCall { id, name, arguments })
+    let tag = find(name)?;
+    let last = items.pop().unwrap_or_default();
+    match items.as_slice() {
+        [_] => Ok((tag, last)),
+        [_, reason @ Value::String(_)] if tag.contains("error") => {
+            let wrong = || FieldError::unexpected(tag, "the error's fields", shown_value(&last));
+            beside_reason(reason, &last).ok_or_else(wrong).map(|value| (tag, value))
+        }
+        _ => Err(FieldError::other(tag, format!("expected [{tag:?}, its value]"))),
+    }
+}
+
+fn delay(tag: &str, value: &Value) -> Result<ScriptEntry, FieldError> {
+    let ms = value.as_f64().filter(|ms| (0.0..=LONGEST).contains(ms));
+    let expected = "milliseconds, from 0 to a day";
+    let wrong = || FieldError::unexpected(tag, expected, shown_value(value));
+    ms.map(ScriptEntry::Delay).ok_or_else(wrong)
 }
 
 fn delta(fields: FieldReader<'_>, before: &[ScriptEntry]) -> Result<ScriptEntry, FieldError> {
@@ -155,26 +189,4 @@ fn delta(fields: FieldReader<'_>, before: &[ScriptEntry]) -> Result<ScriptEntry,
     };
     let text = needed_text(fields, "tool_call_delta", "arguments_delta")?;
     Ok(ScriptEntry::ToolCallDelta { call, text })
-}
-
-fn usage(fields: FieldReader<'_>) -> Result<TokenUsage, FieldError> {
-    let count = |name: &str| fields.digits(name, 0..=u64::MAX, "a count of tokens");
-    let either = |name: &str, other: &str| match (count(name)?, count(other)?) {
-        (Some(_), Some(_)) => {
-            let why = format!("give either {name} or {other}, not both");
-            Err(FieldError::other("usage", why))
-        }
-        (one, another) => Ok(one.or(another).unwrap_or(0)),
-    };
-    let prompt_tokens = either("prompt_tokens", "input_tokens")?;
-    let completion_tokens = either("completion_tokens", "output_tokens")?;
-    Ok(TokenUsage {
-        prompt_tokens,
-        completion_tokens,
-        total_tokens: count("total_tokens")?
-            .unwrap_or(prompt_tokens.saturating_add(completion_tokens)),
-        reasoning_tokens: count("reasoning_tokens")?.unwrap_or(0),
-        cached_tokens: count("cached_tokens")?.unwrap_or(0),
-        cache_write_tokens: count("cache_write_tokens")?.unwrap_or(0),
-    })
 }

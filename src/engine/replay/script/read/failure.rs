@@ -2,26 +2,113 @@
 
 use serde_json::Value;
 
-use super::super::entry::ScriptFailure;
-use super::field::{STYLE, text};
+use super::super::failure::{FailureForm, FailureReason, ScriptFailure};
+use super::field::{STYLE, no_text, request_id, text};
 use loomrec_identity::typed_field::{FieldError, FieldReader};
 
-const ERROR: [&str; 3] = ["status", "message", "type"];
+const ERROR: [&str; 6] = ["reason", "status", "message", "type", "retry_after_ms", "request_id"];
 
-/// Reads an error at `place`: an object, or its message alone.
-pub(in crate::replay::script) fn read_failure(
+/// The longest time after which to retry, in milliseconds: a day.
+const LONGEST_RETRY: u64 = 86_400_000;
+
+/// Words for reasons, each with what it means.
+type Words = [(&'static str, FailureReason)];
+
+/// Reads an error at `place`: an object, a reason, or its message alone. Without a reason it is
+/// `otherwise`.
+pub(super) fn read_failure(
     value: &Value,
     place: &str,
-    status: u16,
+    otherwise: FailureReason,
 ) -> Result<ScriptFailure, FieldError> {
-    if let Value::String(message) = value {
-        return Ok(ScriptFailure { status, kind: None, message: message.clone() });
+    if let Value::String(word) = value {
+        return Ok(match find(word, &FailureReason::WORDS) {
+            Some(reason) => ScriptFailure::new(reason),
+            None => ScriptFailure { message: Some(word.clone()), ..ScriptFailure::new(otherwise) },
+        });
     }
-    let expected = "an object with status and message, or a message";
+    let expected = "an object with reason, status or message; a reason; or a message";
     let fields = FieldReader::from_value(value, place, expected, STYLE)?;
+    object(fields, &FailureReason::WORDS, otherwise)
+}
+
+/// Reads an error that is named by its reason. `tag` is the entry that it stands in.
+pub(super) fn read_named(value: &Value, tag: &str) -> Result<ScriptFailure, FieldError> {
+    let words: &Words = match tag {
+        "stream_error" => &FailureReason::STREAM_WORDS,
+        _ => &FailureReason::WORDS,
+    };
+    let failure = match value {
+        Value::String(word) => ScriptFailure::new(reason(word, tag, words)?),
+        value => {
+            let expected = "a reason, or an object with reason";
+            let fields = FieldReader::from_value(value, tag, expected, STYLE)?;
+            object(fields, words, FailureReason::UNKNOWN)?
+        }
+    };
+    Ok(ScriptFailure { is_event: tag != "preflight_error", ..failure })
+}
+
+fn object(
+    fields: FieldReader<'_>,
+    words: &Words,
+    otherwise: FailureReason,
+) -> Result<ScriptFailure, FieldError> {
     fields.only("an error", &ERROR)?;
-    let given = fields.digits("status", 400..=599, "one of an error, 400 to 599")?;
-    let status = given.and_then(|status| u16::try_from(status).ok()).unwrap_or(status);
-    let message = text(fields, "message")?.unwrap_or_else(|| "scripted error".to_owned());
-    Ok(ScriptFailure { status, kind: text(fields, "type")?, message })
+    let named = match fields.get("reason") {
+        None => None,
+        Some(Value::String(word)) => Some(reason(word, &fields.place("reason"), words)?),
+        Some(other) => return Err(no_text(&fields.place("reason"), "a reason", other)),
+    };
+    let status = fields.digits("status", 400..=599, "one of an error, 400 to 599")?;
+    let retry = "milliseconds, from 0 to a day";
+    let mut failure = ScriptFailure {
+        status: status.and_then(|status| u16::try_from(status).ok()),
+        kind: text(fields, "type")?,
+        message: text(fields, "message")?,
+        retry_after_ms: fields.digits("retry_after_ms", 0..=LONGEST_RETRY, retry)?,
+        request_id: request_id(fields)?,
+        ..ScriptFailure::new(named.unwrap_or(otherwise))
+    };
+    if named.is_none() && failure.message.is_none() {
+        failure.message = Some("scripted error".to_owned());
+    }
+    sends_what_it_says(fields, &failure)?;
+    Ok(failure)
+}
+
+/// Refuses what a failure without a status has no place for.
+fn sends_what_it_says(fields: FieldReader<'_>, failure: &ScriptFailure) -> Result<(), FieldError> {
+    if failure.reason.form() == FailureForm::Told {
+        return Ok(());
+    }
+    match ERROR.iter().find(|name| **name != "reason" && fields.get(name).is_some()) {
+        None => Ok(()),
+        Some(name) => {
+            let why = "this reason ends in no answer, or in one that does not parse, and has no \
+                       place for it";
+            Err(FieldError::other(fields.place(name), why))
+        }
+    }
+}
+
+fn find(word: &str, words: &Words) -> Option<FailureReason> {
+    words.iter().find(|(known, _)| *known == word).map(|(_, reason)| *reason)
+}
+
+fn reason(word: &str, place: &str, words: &Words) -> Result<FailureReason, FieldError> {
+    let known: Vec<&str> = words.iter().map(|(known, _)| *known).collect();
+    find(word, words).ok_or_else(|| FieldError::unknown_word(place, "reason", word, &known))
+}
+
+/// Returns an error with its reason among the fields that stand beside it, as in ALLM's
+/// `{:error, reason, fields}`; `None` if these are no fields.
+pub(super) fn beside_reason(reason: &Value, fields: &Value) -> Option<Value> {
+    let mut object = match fields {
+        Value::Object(object) => object.clone(),
+        Value::Array(none) if none.is_empty() => serde_json::Map::new(),
+        _ => return None,
+    };
+    object.insert("reason".to_owned(), reason.clone());
+    Some(Value::Object(object))
 }

@@ -32,3 +32,15 @@ pub(super) fn no_text(place: &str, expected: &str, found: &Value) -> FieldError 
     let hint = if found.is_number() || found.is_boolean() { " (a text needs quotes)" } else { "" };
     FieldError::unexpected(place, expected, format!("{}{hint}", shown_value(found)))
 }
+
+/// The longest id of a request.
+const LONGEST_ID: usize = 256;
+
+/// Returns the id of a request: a text that a header can carry.
+pub(super) fn request_id(fields: FieldReader<'_>) -> FieldResult<String> {
+    let expected = "1 to 256 letters, digits and signs";
+    fields.read("request_id", expected, |value| {
+        let id = value.as_str().filter(|id| (1..=LONGEST_ID).contains(&id.len()))?;
+        id.bytes().all(|byte| byte.is_ascii_graphic()).then(|| id.to_owned())
+    })
+}
