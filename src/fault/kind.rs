@@ -170,7 +170,7 @@ pub enum FaultPoint {
 }
 
 /// An early end of an answer.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Truncation {
     /// Where the answer ends.
     pub after: FaultPoint,

@@ -56,13 +56,7 @@ fn told(steps: &[BodyStep]) -> (Vec<u8>, &BodyStep) {
 }
 
 fn truncate(after: FaultPoint, raise: TruncationEnd) -> Fault {
-    Fault::StreamTruncate(Truncation {
-        after,
-        raise,
-        exception: None,
-        status_code: None,
-        message: None,
-    })
+    Fault::StreamTruncate(Truncation { after, raise, ..Truncation::default() })
 }
 
 fn pieces(texts: &[&'static str]) -> Vec<Bytes> {
