@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::cli::exit::CommandFailure;
 use crate::cli::journal::parts::{Read, WholeJournal};
 use crate::recovery::score::milliseconds;
-use crate::recovery::{FaultTimes, RecoveryMeans};
+use crate::recovery::{FaultTimeline, RecoveryMeans};
 
 /// One fault that happened.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,7 +38,7 @@ pub(in crate::cli) struct Incident {
     /// By what means the program recovered from it. `None` if that is not known.
     pub(in crate::cli) means: Option<RecoveryMeans>,
     /// The times of the fault.
-    pub(in crate::cli) marks: FaultTimes,
+    pub(in crate::cli) marks: FaultTimeline,
 }
 
 impl Incident {
@@ -138,7 +138,7 @@ impl Reading {
     fn add_fault(&mut self, fault: &Map<String, Value>) -> Result<(), String> {
         let id = number(fault.get("id").unwrap_or(&Value::Null))?;
         let only_delays = fault.get("only_delays").and_then(Value::as_bool).unwrap_or(false);
-        let marks = FaultTimes { only_delays, ..FaultTimes::default() };
+        let marks = FaultTimeline { only_delays, ..FaultTimeline::default() };
         let count = |name: &str| fault.get(name).and_then(Value::as_u64);
         let incident = Incident {
             id,
@@ -186,7 +186,7 @@ impl Reading {
             // A client that gave up did not get the delayed answer, so the fault did more than
             // delay.
             let only_delays = fault.marks.only_delays && !given_up.contains(&id);
-            fault.marks = FaultTimes { start, detected, recovered, only_delays };
+            fault.marks = FaultTimeline { start, detected, recovered, only_delays };
             found.incidents.push(fault);
         }
         let marks = noticed.values().map(Vec::len).chain(recovered.values().map(Vec::len));

@@ -10,7 +10,7 @@ use rand_mt::Mt;
 
 /// The sequence of one seed.
 #[derive(Debug)]
-pub struct GaussSequence(Mutex<PythonRandom>);
+pub struct GaussSequence(Box<Mutex<PythonRandom>>);
 
 impl GaussSequence {
     /// Returns the sequence that `random.Random(seed)` begins.
@@ -19,7 +19,8 @@ impl GaussSequence {
             0..=0xffff_ffff => vec![seed as u32],
             _ => vec![seed as u32, (seed >> 32) as u32],
         };
-        Self(Mutex::new(PythonRandom { generator: Mt::new_with_key(words), second: None }))
+        let random = PythonRandom { generator: Mt::new_with_key(words), second: None };
+        Self(Box::new(Mutex::new(random)))
     }
 
     /// Returns the next number of the distribution with this mean and standard deviation.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{FaultTimes, RecoveryMeans};
+use super::{FaultTimeline, RecoveryMeans};
 use crate::field::fields_of;
 use loomrec_identity::typed_field::{FieldError, FieldReader, FieldResult};
 
@@ -20,7 +20,7 @@ pub struct FaultMarks {
     /// The name of the fault; its number if none is given.
     pub name: String,
     /// Its times.
-    pub times: FaultTimes,
+    pub times: FaultTimeline,
     /// By what means the program recovered, if that is given.
     pub means: Option<RecoveryMeans>,
 }
@@ -62,7 +62,7 @@ impl FaultMarks {
         let means = RecoveryMeans::ALL.map(|means| (means.as_str(), means));
         Ok(Self {
             name: fields.text("name")?.unwrap_or_else(|| number.to_string()),
-            times: FaultTimes { start, detected, recovered, only_delays: false },
+            times: FaultTimeline { start, detected, recovered, only_delays: false },
             means: fields.word("recovered_by", &means)?,
         })
     }

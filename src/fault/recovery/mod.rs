@@ -14,7 +14,7 @@ pub use budget::RecoveryBudget;
 pub use marks::FaultMarks;
 pub use means::RecoveryMeans;
 pub use score::{
-    BudgetMiss, FaultObservation, FaultScore, FaultTimes, RecoveryOutcome, RecoveryReport,
+    BudgetMiss, FaultObservation, FaultScore, FaultTimeline, RecoveryOutcome, RecoveryReport,
     RecoveryVerdict, ScoreTotal, judge,
 };
 pub use work::{WorkFacts, WorkIdentity};

@@ -73,7 +73,7 @@ impl RecoveryReport {
 
 /// The times of one fault.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FaultTimes {
+pub struct FaultTimeline {
     /// When the fault struck.
     pub start: Duration,
     /// When the program noticed.
@@ -232,10 +232,10 @@ impl ScoreTotal {
 /// ```
 /// use std::time::Duration;
 ///
-/// use loomrec_fault::recovery::{FaultTimes, RecoveryBudget, RecoveryOutcome, judge};
+/// use loomrec_fault::recovery::{FaultTimeline, RecoveryBudget, RecoveryOutcome, judge};
 ///
 /// let budget = RecoveryBudget::parse("max_detection_ms=3000,max_recovery_ms=5000")?;
-/// let fault = FaultTimes {
+/// let fault = FaultTimeline {
 ///     start: Duration::from_millis(100),
 ///     detected: Some(Duration::from_millis(2600)),
 ///     recovered: Some(Duration::from_millis(3100)),
@@ -245,19 +245,19 @@ impl ScoreTotal {
 /// assert_eq!(verdict.outcome(), Some(RecoveryOutcome::Kept));
 /// assert_eq!(verdict.scores[0].report.user_visible_hang, Duration::from_millis(2500));
 ///
-/// let never = FaultTimes { recovered: None, ..fault };
+/// let never = FaultTimeline { recovered: None, ..fault };
 /// assert_eq!(judge([never], Some(&budget)).outcome(), Some(RecoveryOutcome::Missed));
 /// assert_eq!(judge([], Some(&budget)).outcome(), Some(RecoveryOutcome::NotTested));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn judge(
-    faults: impl IntoIterator<Item = FaultTimes>,
+    faults: impl IntoIterator<Item = FaultTimeline>,
     budget: Option<&RecoveryBudget>,
 ) -> RecoveryVerdict {
     let timeout_budget = budget.map_or(DEFAULT_DETECTION_BUDGET, |budget| budget.max_detection);
     let mut total = ScoreTotal::default();
-    let judged = |marks: FaultTimes| {
-        let FaultTimes { start, detected, recovered, only_delays } = marks;
+    let judged = |marks: FaultTimeline| {
+        let FaultTimeline { start, detected, recovered, only_delays } = marks;
         let report = FaultObservation { start, detected, recovered, timeout_budget }.report();
         let missed = match budget.filter(|_| !only_delays) {
             Some(budget) => missed(&report, budget),

@@ -77,8 +77,8 @@ fn budget(detection: u64, recovery: Option<u64>, clean: bool) -> RecoveryBudget 
     }
 }
 
-fn marks(start: u64, detected: Option<u64>, recovered: Option<u64>) -> FaultTimes {
-    FaultTimes {
+fn marks(start: u64, detected: Option<u64>, recovered: Option<u64>) -> FaultTimeline {
+    FaultTimeline {
         start: ms(start),
         detected: detected.map(ms),
         recovered: recovered.map(ms),
@@ -130,7 +130,7 @@ fn budget_is_not_kept_when_there_was_nothing_to_keep_it_with() {
     assert_eq!(judge([], Some(&budget)).outcome(), Some(RecoveryOutcome::NotTested));
     assert!(judge([], None).passed());
     assert_eq!(judge([], None).outcome(), None);
-    let late = FaultTimes { only_delays: true, ..FaultTimes::default() };
+    let late = FaultTimeline { only_delays: true, ..FaultTimeline::default() };
     assert!(!judge([late], Some(&budget)).passed());
     let verdict = judge([late, marks(0, Some(1), Some(2))], Some(&budget));
     assert!(verdict.passed());
@@ -217,7 +217,7 @@ proptest! {
     ) {
         let (max_detection, max_recovery) = (detection, recovery);
         let budget = RecoveryBudget { max_detection, max_recovery, require_clean_timeout: clean };
-        let faults = seen.iter().map(|(start, detected, recovered)| FaultTimes {
+        let faults = seen.iter().map(|(start, detected, recovered)| FaultTimeline {
             start: *start,
             detected: *detected,
             recovered: *recovered,
@@ -240,7 +240,7 @@ proptest! {
         (detection, recovery, more) in (times(), times(), times()),
         clean in any::<bool>(),
     ) {
-        let marks = || seen.iter().map(|(start, detected, recovered)| FaultTimes {
+        let marks = || seen.iter().map(|(start, detected, recovered)| FaultTimeline {
             start: *start,
             detected: *detected,
             recovered: *recovered,
