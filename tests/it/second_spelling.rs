@@ -32,10 +32,12 @@ fn recorded(call: &Call, answer: Answer, rules: &[&str]) -> (Scene, String) {
     server.call(call).expect(200);
     server.stop().expect(0);
     let text = scene.text();
-    // As text, and as the numbers of its bytes.
-    for spelled in ["ryKe", "yQ7f3aZ", "Wm2x0", "121", "logprob\""] {
+    for spelled in ["ryKe", "yQ7f3aZ", "Wm2x0", "logprob\""] {
         assert!(!text.contains(spelled), "{spelled} in {text}");
     }
+    // As the numbers of its bytes. A time may have these digits behind its point.
+    let byte = regex::Regex::new(r"[\s\[,]121[\s\],]").unwrap();
+    assert!(!byte.is_match(&text), "121 in {text}");
     scene.run(&["verify", "run.json"]).expect(0);
     let clean = scene.run(&[&["redact", "run.json"], rules].concat()).expect(0);
     assert!(clean.stdout.contains("clean"), "{}", clean.stdout);

@@ -58,12 +58,13 @@ pub(super) fn read(path: &Path) -> Result<ScoredInput, CommandFailure> {
 
 /// Whether the first character of a file, apart from white space, is a bracket.
 fn begins_like_a_list(path: &Path) -> std::io::Result<bool> {
+    // A journal may have older parts only; its reader reports a file that is missing, and a folder.
+    // What is read of a pipe would be lost to it.
+    if !std::fs::metadata(path).is_ok_and(|status| status.is_file()) {
+        return Ok(false);
+    }
     let mut beginning = Vec::new();
-    match std::fs::File::open(path) {
-        Ok(file) => file.take(4096).read_to_end(&mut beginning)?,
-        // A journal may have older parts only; its reader reports a file that is missing.
-        Err(_) => return Ok(false),
-    };
+    std::fs::File::open(path)?.take(4096).read_to_end(&mut beginning)?;
     Ok(beginning.trim_ascii_start().starts_with(b"["))
 }
 

@@ -64,7 +64,7 @@ mod tests {
     #[test]
     fn numbers_are_those_of_python() {
         let python = [
-            (0, [109.417154046, 86.034218952, 93.202855559]),
+            (0, [109.417154046, 86.034218952, 93.202855519]),
             (5, [88.211582487, 88.518393192, 106.694689143]),
             (42, [98.559096704, 98.270963996, 98.886841384]),
             ((1 << 40) + 3, [102.382835751, 112.401115800, 123.387140698]),
@@ -72,7 +72,8 @@ mod tests {
         for (seed, numbers) in python {
             let sequence = GaussSequence::new(seed);
             for number in numbers {
-                assert!((sequence.draw(100.0, 10.0) - number).abs() < 1e-8, "{seed} {number}");
+                let drawn = sequence.draw(100.0, 10.0);
+                assert!((drawn - number).abs() < 1e-8, "{seed}: {drawn}, not {number}");
             }
         }
     }

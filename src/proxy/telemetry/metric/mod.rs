@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use super::call_record::{CallRecord, SendEnd};
 use super::span::SpanCounts;
+#[cfg(feature = "otel")]
 pub(super) use label::agentlooms_matched_by;
 use label::{ENDS, MATCHED_BY, SOURCES, STATUSES, count};
 use label_counter::LabelCounter;
