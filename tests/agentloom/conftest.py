@@ -114,27 +114,27 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
 
-@pytest.fixture
-def upstream():
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+def serving(handler):
+    """Serves on a free port for as long as a fixture lives."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.headers_seen = []
     server.url = f"http://127.0.0.1:{server.server_port}"
     threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     yield server
     server.shutdown()
     server.server_close()
+
+
+@pytest.fixture
+def upstream():
+    """An upstream that answers by the prompt, with the tokens and reasons of `SAYS`."""
+    yield from serving(Handler)
 
 
 @pytest.fixture
 def apis():
     """An upstream that speaks the chat of OpenAI, Anthropic and Google."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), ApiHandler)
-    server.headers_seen = []
-    server.url = f"http://127.0.0.1:{server.server_port}"
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    yield server
-    server.shutdown()
-    server.server_close()
+    yield from serving(ApiHandler)
 
 
 class Loomrec:
