@@ -15,7 +15,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import httpx
 import pytest
 
-from workflows import ApiHandler
+from workflows import APIS, ApiHandler
 
 KEY = "sk-proj-" + "CanaryOpenAiCanaryOpenAiCanaryOpenAi0123"
 
@@ -135,6 +135,18 @@ def upstream():
 def apis():
     """An upstream that speaks the chat of OpenAI, Anthropic and Google."""
     yield from serving(ApiHandler)
+
+
+@pytest.fixture(params=APIS, ids=lambda api: api.upstream)
+def api(request):
+    """Each API that AgentLoom's providers speak."""
+    return request.param
+
+
+@pytest.fixture(params=[False, True], ids=["complete", "streamed"])
+def streamed(request):
+    """Complete, and as a stream."""
+    return request.param
 
 
 class Loomrec:

@@ -21,7 +21,6 @@ from loomrec.server import LoomrecError, LoomrecServer
 from conftest import KEY
 from workflows import (
     ANTHROPIC,
-    APIS,
     OPENAI,
     Watcher,
     answer_to,
@@ -37,16 +36,6 @@ from workflows import (
 
 STEPS = ["plan", "draft", "Prüfung"]
 ANSWERS = {step: answer_to(step) for step in STEPS}
-
-
-@pytest.fixture(params=APIS, ids=lambda api: api.upstream)
-def api(request):
-    return request.param
-
-
-@pytest.fixture(params=[False, True], ids=["complete", "streamed"])
-def streamed(request):
-    return request.param
 
 
 @pytest.fixture

@@ -12,12 +12,7 @@ from loomrec.agentloom import attach
 from loomrec.server import LoomrecServer, find_binary
 
 from conftest import KEY
-from workflows import APIS, OPENAI, Watcher, answer_to, engine, errors, gateway, held, run, workflow
-
-
-@pytest.fixture(params=APIS, ids=lambda api: api.upstream)
-def api(request):
-    return request.param
+from workflows import OPENAI, Watcher, answer_to, engine, errors, gateway, held, run, workflow
 
 
 def flow_file(folder, model: str, *steps, **config):

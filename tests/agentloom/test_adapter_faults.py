@@ -43,16 +43,6 @@ STATUS = {"busy": 503, "limited": 429}
 LIMITED = "RateLimitError"
 
 
-@pytest.fixture(params=APIS, ids=lambda api: api.upstream)
-def api(request):
-    return request.param
-
-
-@pytest.fixture(params=[False, True], ids=["complete", "streamed"])
-def streamed(request):
-    return request.param
-
-
 @pytest.fixture
 def faults(tmp_path):
     path = tmp_path / "faults.json"

@@ -52,7 +52,7 @@ fn the_first_rule_that_holds_answers_and_the_receipt_says_who_wrote_it() {
     assert_eq!(answer.header("x-loomrec-entry"), Some("rule refund"));
     let other = server.call(&message("hello")).expect(200);
     assert_eq!(other.json()["content"][0]["text"], "Other.");
-    assert_eq!(other.header("x-loomrec-entry"), Some("rule rule#2"));
+    assert_eq!(other.header("x-loomrec-entry"), Some("rule#2"));
     let stream = server.call(&chat_streamed("refund")).expect(200).text();
     assert!(stream.contains("Paid.") && stream.contains("[DONE]"), "{stream}");
     let missed = server.call(&chat("hello")).expect(422);

@@ -6,16 +6,7 @@ use super::text::{self, Hunk};
 use super::{CallDifference, CallHalf, ComparedSide, value};
 use loomrec_provider::{TokenUsage, ToolCall};
 use loomrec_recording::Entry;
-
-/// The names of the token counts.
-const TOKENS: [&str; 6] = [
-    "prompt_tokens",
-    "completion_tokens",
-    "total_tokens",
-    "reasoning_tokens",
-    "cached_tokens",
-    "cache_write_tokens",
-];
+use loomrec_recording::entry::USAGE_FIELDS;
 
 /// Adds the differences between two answers.
 pub(super) fn compare(a: &ComparedSide<'_>, b: &ComparedSide<'_>, found: &mut Vec<CallDifference>) {
@@ -36,7 +27,7 @@ pub(super) fn compare(a: &ComparedSide<'_>, b: &ComparedSide<'_>, found: &mut Ve
     member("finish_reason", words(&old.finish_reason), words(&new.finish_reason));
     member("model", words(&old.model), words(&new.model));
     let counts = (old.usage.map(counts), new.usage.map(counts));
-    for name in TOKENS {
+    for name in USAGE_FIELDS {
         let of = |counts: &Option<Map<String, Value>>| counts.as_ref()?.get(name).cloned();
         member(&format!("usage/{name}"), of(&counts.0), of(&counts.1));
     }

@@ -109,9 +109,13 @@ impl RuleClaim {
         &self.name
     }
 
-    /// Returns the name under which answers and faults of the rule are reported.
+    /// Returns the name under which answers and faults of the rule are reported. A rule without a
+    /// name of its own, and a fixture, are named by their number: `rule#2`.
     pub fn label(&self) -> String {
-        format!("rule {}", self.name)
+        match self.name.split_once('#') {
+            Some(("rule" | "fixture", _)) => self.name.to_string(),
+            _ => format!("rule {}", self.name),
+        }
     }
 }
 
