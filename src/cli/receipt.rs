@@ -1,19 +1,18 @@
 //! The receipt: what a run did, as text for people and as JSON.
 
-use std::collections::BTreeMap;
+mod json;
+mod script;
+mod text;
+
 use std::path::PathBuf;
 
-use serde_json::{Value, json};
-
-use super::amount::{dollars, rounded};
+pub use self::script::ScriptReceipt;
 use super::args::FaultArgs;
 use super::expiry::ExpiredTakes;
 use super::fault::{self, FaultReceipt};
 use super::in_force::InForce;
 use super::score::ScoredFaults;
 use super::serve_setup::UnusedTakes;
-use super::terminal;
-use crate::record::CallFailure;
 use crate::recovery::RecoveryBudget;
 use crate::replay::MissReason;
 use crate::server::fault::FaultContext;
@@ -96,85 +95,6 @@ pub struct Receipt {
     pub complaints: Vec<String>,
     /// What the user can do about it.
     pub next: Vec<String>,
-}
-
-/// The receipt's part about a script.
-#[derive(Clone, Debug)]
-pub struct ScriptReceipt {
-    /// Calls that the script answered.
-    pub calls: u64,
-    /// Calls for which the script had no answer.
-    pub unanswered: u64,
-    /// Calls of the script that no session reached.
-    pub left: usize,
-    /// The number of calls in the script.
-    pub of: usize,
-    /// Streams of the script that were sent to their end.
-    pub drained: u64,
-    /// Streams of the script whose client left before the end.
-    pub client_left: u64,
-    /// The number of its rules.
-    pub rules: usize,
-    /// The names of the rules that answered no call.
-    pub unused_rules: Vec<String>,
-    /// What of the file is not played.
-    pub not_played: Vec<String>,
-}
-
-impl ScriptReceipt {
-    fn to_json(&self) -> Value {
-        json!({
-            "written_by_hand": true,
-            "rules": self.rules,
-            "unused_rules": self.unused_rules,
-            "not_played": self.not_played,
-            "calls": self.calls,
-            "unanswered": self.unanswered,
-            "left": self.left,
-            "streams": { "drained": self.drained, "left": self.client_left },
-        })
-    }
-
-    /// Returns the parts of the line for people.
-    fn text(&self) -> Vec<String> {
-        let mut parts = vec![format!("{} scripted (written by hand)", self.calls)];
-        if self.unanswered > 0 {
-            parts.push(format!("{} unscripted", self.unanswered));
-        }
-        if self.of > 0 || self.rules == 0 {
-            parts.push(format!("{} of {} script calls left", self.left, self.of));
-        }
-        if self.rules > 0 {
-            parts.push(format!("{} of {} rules unused", self.unused_rules.len(), self.rules));
-        }
-        if self.drained + self.client_left > 0 {
-            parts.push(format!(
-                "script streams: {} drained, {} left by the client",
-                self.drained, self.client_left
-            ));
-        }
-        parts
-    }
-}
-
-/// Formats how many of the recorded calls failed, and how.
-fn failed_words(failed: &BTreeMap<CallFailure, u64>) -> String {
-    let words = failed.iter().map(|(failure, calls)| match failure {
-        CallFailure::Status(status) => format!(", {calls} of them answered {status}"),
-        CallFailure::Cut => format!(", {calls} of them cut"),
-        // These have a count of their own.
-        CallFailure::Incomplete => String::new(),
-    });
-    words.collect()
-}
-
-fn failed_json(failed: &BTreeMap<CallFailure, u64>) -> Value {
-    let members = failed.iter().map(|(failure, calls)| match failure {
-        CallFailure::Status(status) => (status.to_string(), Value::from(*calls)),
-        CallFailure::Cut => ("cut".to_owned(), Value::from(*calls)),
-        CallFailure::Incomplete => ("incomplete".to_owned(), Value::from(*calls)),
-    });
-    Value::Object(members.collect())
 }
 
 impl Receipt {
@@ -270,126 +190,5 @@ impl Receipt {
             (false, None | Some(0)) if self.complaints.len() == self.untested => "not tested",
             (false, _) => "failed",
         }
-    }
-
-    /// Returns the receipt as JSON.
-    pub fn to_json(&self) -> Value {
-        let more = &self.more;
-        json!({
-            "loomrec": env!("CARGO_PKG_VERSION"),
-            "command": self.command,
-            "verdict": self.verdict(),
-            "complaints": self.complaints,
-            "notes": self.notes,
-            "served": self.served,
-            "defaulted": self.defaulted,
-            "forwarded": self.forwarded,
-            "recorded": self.recorded,
-            "failed_calls": failed_json(&more.failed_calls),
-            "incomplete": self.incomplete,
-            "not_kept": self.unkept,
-            "missed": self.missed,
-            "missed_by_reason": more.missed,
-            "drifted": self.drifted,
-            "exhausted": self.exhausted,
-            "unreachable": self.unreachable,
-            "refused": self.refused,
-            "takes": self.takes,
-            "in_force": self.in_force.as_ref().map(|it| it.to_json(self.unchecked_calls, self.by_messages)),
-            "unused": self.unused.as_ref().map_or(0, |unused| unused.count),
-            "unused_entries": self.unused.as_ref().map_or(&[][..], |unused| &unused.named),
-            "script": self.script.as_ref().map(ScriptReceipt::to_json),
-            "faulted": self.faulted,
-            "faults": self.faults.as_ref().map(FaultReceipt::to_json),
-            "recovery": self.recovery.as_ref().map(ScoredFaults::to_json),
-            "expired": self.expired.as_ref().map(ExpiredTakes::to_json),
-            "upstream_connections": self.upstream_connections,
-            "tokens": { "input": more.input_tokens, "output": more.output_tokens },
-            "cost_usd": rounded(more.cost_usd),
-            "unpriced_models": more.unpriced,
-            "keep_errors": more.keep_errors,
-            "unfolded": more.unfolded,
-            "recordings": self.recordings.iter().map(|(path, sha)| json!({
-                "path": path.as_path().to_string_lossy(), "sha256": sha,
-            })).collect::<Vec<_>>(),
-            "pending": self.pending.as_ref().map(|(path, count)| json!({
-                "path": path.to_string_lossy(), "calls": count,
-            })),
-            "cmd_exit": self.cmd_exit,
-            "mismatches": more.mismatches.iter().map(|e| e.to_json()).collect::<Vec<_>>(),
-        })
-    }
-
-    /// Returns the additional lines of the receipt for people.
-    fn lines(&self) -> Vec<String> {
-        let unpriced = self.more.unpriced.iter().map(|(model, calls)| {
-            format!(
-                "no price is known for {model} (calls: {calls}): its cost is unknown; see --prices"
-            )
-        });
-        let faults = self.faults.iter().flat_map(FaultReceipt::lines);
-        let in_force = self.in_force.as_ref().and_then(InForce::text);
-        let in_force = in_force.iter().filter_map(|line| line.strip_prefix("loomrec: "));
-        let notes = self.notes.iter().chain(&self.complaints).chain(&self.next).cloned();
-        unpriced.chain(faults).chain(in_force.map(str::to_owned)).chain(notes).collect()
-    }
-
-    /// Formats the receipt for people: one line, and one more for each note and complaint.
-    pub fn text(&self) -> String {
-        let more = &self.more;
-        let mut parts = Vec::new();
-        let mut count = |number: u64, word: &str, always: bool| {
-            if always || number > 0 {
-                parts.push(format!("{number} {word}"));
-            }
-        };
-        let replays = self.unused.is_some();
-        count(self.served, "served", replays);
-        let recorded = format!("recorded{}", failed_words(&more.failed_calls));
-        count(self.recorded, &recorded, self.command == "record");
-        count(self.missed, "missed", replays);
-        count(self.drifted, "drifted", false);
-        count(self.exhausted, "exhausted", false);
-        count(self.defaulted, "answered by default", false);
-        count(self.forwarded, "forwarded", false);
-        let fired = self.faults.as_ref().map_or(0, FaultReceipt::fired);
-        count(fired, "faults fired", self.faults.is_some());
-        count(self.incomplete, "recorded incomplete", false);
-        count(self.unkept, "NOT KEPT", false);
-        count(self.unreachable, "unreachable", false);
-        count(self.refused, "refused", false);
-        if let Some(unused) = &self.unused {
-            parts.push(format!("{} of {} takes unused", unused.count, self.takes));
-        }
-        let unchecked = self.in_force.as_ref().map_or(0, InForce::unchecked);
-        if unchecked > 0 {
-            let calls = self.unchecked_calls;
-            parts.push(format!("{calls} answered by {unchecked} entries that cannot be checked"));
-        }
-        if self.in_force.as_ref().is_some_and(|it| it.by_messages() > 0) {
-            let calls = self.by_messages;
-            parts.push(format!("{calls} answered by their messages alone (AgentLoom 0.4.0)"));
-        }
-        parts.extend(self.script.iter().flat_map(ScriptReceipt::text));
-        parts.push(format!("upstream connections: {}", self.upstream_connections));
-        if more.input_tokens + more.output_tokens > 0 {
-            let verb = if self.recorded > 0 { "spent" } else { "saved" };
-            let (input, output, cost) = (more.input_tokens, more.output_tokens, more.cost_usd);
-            parts.push(format!("{input} tokens in, {output} out, {} {verb}", dollars(cost)));
-        }
-        for (path, sha) in &self.recordings {
-            let sha = sha.as_ref().map_or("not written", |sha| &sha[..12]);
-            let path = path.display().to_string();
-            parts.push(format!("{} sha256 {sha}", terminal::line(&path)));
-        }
-        let mut text =
-            format!("loomrec {}: {}: {}", self.command, self.verdict(), parts.join(" · "));
-        for line in self.lines() {
-            text.push_str(&format!("\n  {}", terminal::line(&line)));
-        }
-        if let Some(judged) = &self.recovery {
-            text.push_str(&format!("\n{}", judged.text(None).trim_end()));
-        }
-        text
     }
 }

@@ -1,0 +1,71 @@
+//! The receipt as JSON.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::super::amount::rounded;
+use super::super::expiry::ExpiredTakes;
+use super::super::fault::FaultReceipt;
+use super::super::score::ScoredFaults;
+use super::{Receipt, ScriptReceipt};
+use crate::record::CallFailure;
+
+impl Receipt {
+    /// Returns the receipt as JSON.
+    pub fn to_json(&self) -> Value {
+        let more = &self.more;
+        json!({
+            "loomrec": env!("CARGO_PKG_VERSION"),
+            "command": self.command,
+            "verdict": self.verdict(),
+            "complaints": self.complaints,
+            "notes": self.notes,
+            "served": self.served,
+            "defaulted": self.defaulted,
+            "forwarded": self.forwarded,
+            "recorded": self.recorded,
+            "failed_calls": failed_json(&more.failed_calls),
+            "incomplete": self.incomplete,
+            "not_kept": self.unkept,
+            "missed": self.missed,
+            "missed_by_reason": more.missed,
+            "drifted": self.drifted,
+            "exhausted": self.exhausted,
+            "unreachable": self.unreachable,
+            "refused": self.refused,
+            "takes": self.takes,
+            "in_force": self.in_force.as_ref().map(|it| it.to_json(self.unchecked_calls, self.by_messages)),
+            "unused": self.unused.as_ref().map_or(0, |unused| unused.count),
+            "unused_entries": self.unused.as_ref().map_or(&[][..], |unused| &unused.named),
+            "script": self.script.as_ref().map(ScriptReceipt::to_json),
+            "faulted": self.faulted,
+            "faults": self.faults.as_ref().map(FaultReceipt::to_json),
+            "recovery": self.recovery.as_ref().map(ScoredFaults::to_json),
+            "expired": self.expired.as_ref().map(ExpiredTakes::to_json),
+            "upstream_connections": self.upstream_connections,
+            "tokens": { "input": more.input_tokens, "output": more.output_tokens },
+            "cost_usd": rounded(more.cost_usd),
+            "unpriced_models": more.unpriced,
+            "keep_errors": more.keep_errors,
+            "unfolded": more.unfolded,
+            "recordings": self.recordings.iter().map(|(path, sha)| json!({
+                "path": path.as_path().to_string_lossy(), "sha256": sha,
+            })).collect::<Vec<_>>(),
+            "pending": self.pending.as_ref().map(|(path, count)| json!({
+                "path": path.to_string_lossy(), "calls": count,
+            })),
+            "cmd_exit": self.cmd_exit,
+            "mismatches": more.mismatches.iter().map(|e| e.to_json()).collect::<Vec<_>>(),
+        })
+    }
+}
+
+fn failed_json(failed: &BTreeMap<CallFailure, u64>) -> Value {
+    let members = failed.iter().map(|(failure, calls)| match failure {
+        CallFailure::Status(status) => (status.to_string(), Value::from(*calls)),
+        CallFailure::Cut => ("cut".to_owned(), Value::from(*calls)),
+        CallFailure::Incomplete => ("incomplete".to_owned(), Value::from(*calls)),
+    });
+    Value::Object(members.collect())
+}

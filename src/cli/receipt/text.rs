@@ -1,0 +1,96 @@
+//! The receipt as text for people.
+
+use std::collections::BTreeMap;
+
+use super::super::amount::dollars;
+use super::super::fault::FaultReceipt;
+use super::super::in_force::InForce;
+use super::super::terminal;
+use super::{Receipt, ScriptReceipt};
+use crate::record::CallFailure;
+
+impl Receipt {
+    /// Returns the additional lines of the receipt for people.
+    fn lines(&self) -> Vec<String> {
+        let unpriced = self.more.unpriced.iter().map(|(model, calls)| {
+            format!(
+                "no price is known for {model} (calls: {calls}): its cost is unknown; see --prices"
+            )
+        });
+        let faults = self.faults.iter().flat_map(FaultReceipt::lines);
+        let in_force = self.in_force.as_ref().and_then(InForce::text);
+        let in_force = in_force.iter().filter_map(|line| line.strip_prefix("loomrec: "));
+        let notes = self.notes.iter().chain(&self.complaints).chain(&self.next).cloned();
+        unpriced.chain(faults).chain(in_force.map(str::to_owned)).chain(notes).collect()
+    }
+
+    /// Formats the receipt for people: one line, and one more for each note and complaint.
+    pub fn text(&self) -> String {
+        let more = &self.more;
+        let mut parts = Vec::new();
+        let mut count = |number: u64, word: &str, always: bool| {
+            if always || number > 0 {
+                parts.push(format!("{number} {word}"));
+            }
+        };
+        let replays = self.unused.is_some();
+        count(self.served, "served", replays);
+        let recorded = format!("recorded{}", failed_words(&more.failed_calls));
+        count(self.recorded, &recorded, self.command == "record");
+        count(self.missed, "missed", replays);
+        count(self.drifted, "drifted", false);
+        count(self.exhausted, "exhausted", false);
+        count(self.defaulted, "answered by default", false);
+        count(self.forwarded, "forwarded", false);
+        let fired = self.faults.as_ref().map_or(0, FaultReceipt::fired);
+        count(fired, "faults fired", self.faults.is_some());
+        count(self.incomplete, "recorded incomplete", false);
+        count(self.unkept, "NOT KEPT", false);
+        count(self.unreachable, "unreachable", false);
+        count(self.refused, "refused", false);
+        if let Some(unused) = &self.unused {
+            parts.push(format!("{} of {} takes unused", unused.count, self.takes));
+        }
+        let unchecked = self.in_force.as_ref().map_or(0, InForce::unchecked);
+        if unchecked > 0 {
+            let calls = self.unchecked_calls;
+            parts.push(format!("{calls} answered by {unchecked} entries that cannot be checked"));
+        }
+        if self.in_force.as_ref().is_some_and(|it| it.by_messages() > 0) {
+            let calls = self.by_messages;
+            parts.push(format!("{calls} answered by their messages alone (AgentLoom 0.4.0)"));
+        }
+        parts.extend(self.script.iter().flat_map(ScriptReceipt::text));
+        parts.push(format!("upstream connections: {}", self.upstream_connections));
+        if more.input_tokens + more.output_tokens > 0 {
+            let verb = if self.recorded > 0 { "spent" } else { "saved" };
+            let (input, output, cost) = (more.input_tokens, more.output_tokens, more.cost_usd);
+            parts.push(format!("{input} tokens in, {output} out, {} {verb}", dollars(cost)));
+        }
+        for (path, sha) in &self.recordings {
+            let sha = sha.as_ref().map_or("not written", |sha| &sha[..12]);
+            let path = path.display().to_string();
+            parts.push(format!("{} sha256 {sha}", terminal::line(&path)));
+        }
+        let mut text =
+            format!("loomrec {}: {}: {}", self.command, self.verdict(), parts.join(" · "));
+        for line in self.lines() {
+            text.push_str(&format!("\n  {}", terminal::line(&line)));
+        }
+        if let Some(judged) = &self.recovery {
+            text.push_str(&format!("\n{}", judged.text(None).trim_end()));
+        }
+        text
+    }
+}
+
+/// Formats how many of the recorded calls failed, and how.
+fn failed_words(failed: &BTreeMap<CallFailure, u64>) -> String {
+    let words = failed.iter().map(|(failure, calls)| match failure {
+        CallFailure::Status(status) => format!(", {calls} of them answered {status}"),
+        CallFailure::Cut => format!(", {calls} of them cut"),
+        // These have a count of their own.
+        CallFailure::Incomplete => String::new(),
+    });
+    words.collect()
+}
