@@ -8,15 +8,21 @@ use clap::builder::FalseyValueParser;
 /// The faults of a run.
 #[derive(Debug, Default, Args)]
 pub struct FaultArgs {
-    /// A fault plan: which calls fail, and how (JSON or YAML; repeatable)
+    /// A fault plan: which calls fail, and how
+    ///
+    /// The file is JSON or YAML. Repeatable.
     #[arg(long, value_name = "FILE", env = "LOOMREC_FAULTS", help_heading = "Faults")]
     pub faults: Vec<PathBuf>,
 
-    /// One fault, for one step or every call: 'answer=timeout:5000', 'http_error:429' (repeatable)
+    /// One fault: http_error:429, STEP=timeout:5000
+    ///
+    /// Without a step, it applies to every call. Repeatable.
     #[arg(long, value_name = "[STEP=]FAULT", env = "LOOMREC_FAULT", help_heading = "Faults")]
     pub fault: Vec<String>,
 
-    /// Seed for random decisions [default: chosen at random and printed, if faults need one]
+    /// Seed for random decisions
+    ///
+    /// [default: chosen at random and printed, if faults need one]
     #[arg(long, value_name = "N", env = "LOOMREC_SEED", help_heading = "Faults")]
     pub seed: Option<u64>,
 
@@ -40,7 +46,9 @@ pub struct FaultArgs {
     #[arg(long, value_name = "RATE", env = "LOOMREC_CHAOS_LATENCY", help_heading = "Faults")]
     pub chaos_latency: Option<f64>,
 
-    /// Any other fault for a fraction of calls: '0.1=stream_truncate:3' (repeatable)
+    /// Faults for some calls: 0.1=http_error:500
+    ///
+    /// RATE is a fraction of the calls, 0 to 1. Repeatable.
     #[arg(long, value_name = "RATE=FAULT", env = "LOOMREC_CHAOS", help_heading = "Faults")]
     pub chaos: Vec<String>,
 
@@ -53,8 +61,9 @@ pub struct FaultArgs {
     )]
     pub allow_unfired: bool,
 
-    /// Fail unless the program recovers from each fault within this budget:
-    /// 'max_detection_ms=3000,max_recovery_ms=5000,require_clean_timeout'
+    /// Fail unless the program recovers in time
+    ///
+    /// A budget: 'max_detection_ms=3000,max_recovery_ms=5000,require_clean_timeout'
     #[arg(long, value_name = "BUDGET", env = "LOOMREC_RECOVERY", help_heading = "Faults")]
     pub recovery: Option<String>,
 

@@ -5,7 +5,9 @@ use clap::Args;
 /// The parts of requests that are compared.
 #[derive(Debug, Default, Args)]
 pub struct IdentityArgs {
-    /// Ignore this place in request bodies when comparing requests (a JSON pointer; repeatable)
+    /// Do not compare this place in request bodies
+    ///
+    /// POINTER is a JSON pointer, such as /metadata/run_id. Repeatable.
     #[arg(long, value_name = "POINTER", env = "LOOMREC_IGNORE", value_delimiter = ' ')]
     pub ignore: Vec<String>,
 

@@ -7,6 +7,7 @@ pub mod duration;
 mod expiry;
 mod fault;
 mod generate;
+mod help;
 mod identity;
 mod interchange;
 mod journal;
@@ -37,6 +38,7 @@ pub use diff::DiffArgs;
 pub use expiry::{ExpiryArgs, OnExpired};
 pub use fault::FaultArgs;
 pub use generate::{GenerateArgs, GenerateKind};
+pub use help::{HELP_ALL, command};
 pub use identity::IdentityArgs;
 pub use interchange::{ExportArgs, ImportArgs};
 pub use journal::{JournalArgs, SourceArgument, TimeArgument};
@@ -68,19 +70,25 @@ pub use verify::VerifyArgs;
     arg_required_else_help = true,
     after_help = "\
 Getting started:
-  loomrec demo                                          try everything: no key, no network
-  loomrec record -r recordings/agent.json -- pytest     run as usual, and record every call
+  loomrec demo                                        no key, no network
+  loomrec record -r recordings/agent.json -- pytest   run, and record each call
   loomrec replay --strict -r recordings/agent.json -- pytest
-                                                        in CI: no key, no network, milliseconds
+                                                      in CI: milliseconds
 
-Exit codes: 0 success; 1 a check failed (a call was not recorded, CMD made no call); 2 wrong usage;
-3 unexpected error; 4 a recording is missing, damaged or of a newer format; 5 a recording could
-not be written completely; 6 an upstream or the listener is unusable. If CMD fails, loomrec exits
-with CMD's code."
+Exit codes: 0 success; 1 a check failed (a call was not recorded, CMD made no
+call); 2 wrong usage; 3 unexpected error; 4 a recording is missing, damaged or
+of a newer format; 5 a recording could not be written completely; 6 an upstream
+or the listener is unusable. If CMD fails, loomrec exits with CMD's code."
 )]
 pub struct Cli {
     /// The project's settings file [default: the nearest loomrec.toml, in this folder or above]
-    #[arg(long, global = true, value_name = "FILE", env = "LOOMREC_CONFIG")]
+    #[arg(
+        long,
+        global = true,
+        value_name = "FILE",
+        env = "LOOMREC_CONFIG",
+        hide_short_help = true
+    )]
     pub config: Option<PathBuf>,
 
     /// The command.

@@ -14,10 +14,14 @@ use loomrec_store::RecordingLocation;
 #[command(after_help = "\
 Examples:
   loomrec record -r recordings/agent.json -- pytest
-  loomrec record -r r.json --upstream openai=http://127.0.0.1:9999 -- python agent.py
-  loomrec record -r r.json            # serve http://127.0.0.1:4141/openai/v1, …/anthropic, …")]
+  loomrec record -r r.json --upstream openai=http://127.0.0.1:9999 -- pytest
+  loomrec record -r r.json                # serve: http://127.0.0.1:4141/openai/v1
+
+Environment variables, and all other flags: loomrec record --help-all")]
 pub struct RecordArgs {
-    /// The recording to write: FILE, or FOLDER/ for one file per call
+    /// The recording to write: FILE or FOLDER/
+    ///
+    /// A folder has one file for each call.
     #[arg(
         short,
         long,
@@ -28,12 +32,14 @@ pub struct RecordArgs {
     )]
     pub recording: RecordingLocation,
 
-    /// Which calls to forward to the upstream
+    /// Which calls go to the upstream
     #[arg(long, value_enum, default_value_t = RecordMode::All, env = "LOOMREC_MODE")]
     pub mode: RecordMode,
 
-    /// Let a failed call replace an earlier take that succeeded, and do not fail if every call
-    /// failed
+    /// Let failed calls replace takes that succeeded
+    ///
+    /// Without it, a failed call is only reported if an earlier take succeeded, and the run fails if
+    /// every call failed.
     #[arg(long, env = "LOOMREC_KEEP_FAILURES", value_parser = FalseyValueParser::new())]
     pub keep_failures: bool,
 

@@ -15,8 +15,10 @@ use loomrec_store::RecordingLocation;
 Examples:
   loomrec replay --strict -r recordings/agent.json -- pytest
   loomrec replay -r a.json -r b.json --fail-unused -- node agent.mjs
-  loomrec replay -r r.json --latency replay --speed 10     # serve at ten times the recorded speed
-  loomrec replay --script answers.yaml -- pytest           # answers written by hand, for any request")]
+  loomrec replay -r r.json --latency replay --speed 10  # serve, at ten times the speed
+  loomrec replay --script answers.yaml -- pytest        # answers written by hand
+
+Environment variables, and all other flags: loomrec replay --help-all")]
 pub struct ReplayArgs {
     /// A recording to answer from (repeatable)
     #[arg(
@@ -29,13 +31,17 @@ pub struct ReplayArgs {
     )]
     pub recordings: Vec<RecordingLocation>,
 
-    /// A script that answers the calls that are not recorded, in order or by rules (JSON or YAML), or
-    /// a fixture file of aimock
+    /// Answer calls that are not recorded from FILE
+    ///
+    /// FILE is a script in JSON or YAML. It answers in order or by rules. A fixture file of aimock is a script too.
     #[arg(long, value_name = "FILE", env = "LOOMREC_SCRIPT")]
     pub script: Option<PathBuf>,
 
-    /// Refuse calls that are not recorded, serve each take once, and refuse entries that cannot be
-    /// checked; no environment variable, setting or recording can weaken this
+    /// Nothing may weaken the replay: for CI
+    ///
+    /// Calls that are not recorded are refused without it, too. With it, each take is served once,
+    /// entries that cannot be checked are refused, and no environment variable, setting or
+    /// recording can weaken this.
     #[arg(long)]
     pub strict: bool,
 
@@ -60,12 +66,13 @@ pub struct ReplayArgs {
     #[arg(long, value_name = "TEXT")]
     pub default_response: Option<String>,
 
-    /// The answer to a repeated call when all its takes are used up
-    /// [default: error; last for a file that AgentLoom wrote]
+    /// What a call gets when all its takes are used up
+    ///
+    /// The default is error, or last for a file that AgentLoom wrote.
     #[arg(long, value_enum, env = "LOOMREC_REPEAT")]
     pub repeat: Option<RepeatPolicy>,
 
-    /// When to send answers and their chunks
+    /// When to send answers and chunks
     #[arg(long, value_enum, default_value_t = LatencyModel::None, env = "LOOMREC_LATENCY")]
     pub latency: LatencyModel,
 
@@ -81,7 +88,9 @@ pub struct ReplayArgs {
     #[arg(long, env = "LOOMREC_FAIL_UNUSED", value_parser = FalseyValueParser::new())]
     pub fail_unused: bool,
 
-    /// Write the requests that no recording answers to FILE, for loomrec rerecord --pending
+    /// Write calls that are not recorded to FILE
+    ///
+    /// `loomrec rerecord --pending FILE` fetches their answers.
     #[arg(
         long,
         value_name = "FILE",

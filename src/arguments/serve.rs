@@ -12,7 +12,9 @@ use super::{AccessArgs, FaultArgs, IdentityArgs, LimitArgs, LogFormat, journal};
 /// Flags of every command that serves.
 #[derive(Debug, Args)]
 pub struct ServeArgs {
-    /// The address to listen on [default: 127.0.0.1:4141, or a free port with CMD]
+    /// The address to listen on
+    ///
+    /// [default: 127.0.0.1:4141, or a free port with CMD]
     #[arg(long, value_name = "ADDR", env = "LOOMREC_LISTEN")]
     pub listen: Option<SocketAddr>,
 
@@ -24,7 +26,9 @@ pub struct ServeArgs {
     #[command(flatten)]
     pub access: AccessArgs,
 
-    /// The address of an upstream: NAME=URL, or one URL for everything (repeatable)
+    /// An upstream's address, or one for everything
+    ///
+    /// Repeatable.
     #[arg(long, value_name = "[NAME=]URL", env = "LOOMREC_UPSTREAM", value_delimiter = ' ')]
     pub upstream: Vec<String>,
 
@@ -32,7 +36,9 @@ pub struct ServeArgs {
     #[command(flatten)]
     pub identity: IdentityArgs,
 
-    /// Replace text that matches this regular expression, before hashing and recording (repeatable)
+    /// Replace matching text before it is recorded
+    ///
+    /// The text is replaced before hashing, too. Repeatable.
     #[arg(long, value_name = "REGEX", env = "LOOMREC_REDACT")]
     pub redact: Vec<String>,
 
@@ -62,6 +68,12 @@ pub struct ServeArgs {
     #[arg(long, value_name = "FILE", env = "LOOMREC_RECEIPT")]
     pub receipt: Option<PathBuf>,
 
+    /// Append the receipt as Markdown to FILE
+    ///
+    /// This is for the page of a CI job: --summary "$GITHUB_STEP_SUMMARY"
+    #[arg(long, value_name = "FILE", env = "LOOMREC_SUMMARY")]
+    pub summary: Option<PathBuf>,
+
     /// Refuse request bodies larger than this many bytes
     #[arg(long, value_name = "BYTES", default_value_t = 64 << 20, env = "LOOMREC_MAX_BODY")]
     pub max_body: usize,
@@ -90,7 +102,7 @@ pub struct ServeArgs {
     #[arg(long, value_name = "NAME", env = "LOOMREC_NO_ENV", value_delimiter = ' ')]
     pub no_env: Vec<String>,
 
-    /// Print shell commands that point SDKs at the listener, and exit
+    /// Print the variables for your shell, and exit
     #[arg(long, conflicts_with = "cmd")]
     pub print_env: bool,
 
@@ -117,7 +129,7 @@ pub struct ServeArgs {
     #[arg(short, long, env = "LOOMREC_VERBOSE", value_parser = FalseyValueParser::new())]
     pub verbose: bool,
 
-    /// The command to run, with SDKs pointed at loomrec [default: serve until SIGINT or SIGTERM]
+    /// The program to run, with its SDKs pointed at loomrec; without it, loomrec serves until Ctrl-C
     #[arg(last = true, value_name = "CMD")]
     pub cmd: Vec<OsString>,
 }

@@ -71,7 +71,7 @@ async fn play(keep: Option<&Path>) -> Result<u8, CommandFailure> {
 
 /// Scene 1: the agent runs through loomrec against the built-in upstream.
 async fn record(file: &RecordingLocation) -> Result<AgentRun, CommandFailure> {
-    title(1, "Record: the program runs as ever, its base URL points at loomrec")?;
+    title(1, "Record: the program runs as usual, and its base URL points at loomrec")?;
     let upstream = DemoUpstream::start().await.map_err(|error| broken(&error.to_string()))?;
     let stage = DemoServer::record(file, &upstream.url()).await?;
     let run = DemoAgent::new(&stage.origin)?.run(PROMPT).await?;

@@ -21,6 +21,7 @@ mod in_force;
 mod journal;
 mod log;
 mod ls;
+mod markdown;
 mod merge;
 mod open_files;
 mod output;
@@ -58,8 +59,8 @@ mod wrapped_command;
 
 use std::process::ExitCode;
 
+use clap::FromArgMatches;
 use clap::parser::ValueSource;
-use clap::{CommandFactory, FromArgMatches};
 
 pub use loomrec_arguments as args;
 
@@ -70,7 +71,7 @@ use settings::Settings;
 
 /// Runs the command line of this process.
 pub fn run() -> ExitCode {
-    let plain = Cli::command();
+    let plain = args::command();
     let settings = match settings(&plain) {
         Ok(settings) => settings,
         Err(failure) => {
@@ -150,13 +151,20 @@ fn without_empty_variables(command: clap::Command) -> clap::Command {
 }
 
 /// Returns the command with the values of environment variables hidden in its help: an address may
-/// contain a password, and help goes into logs.
+/// contain a password, and help goes into logs. The brief help of `record` and `replay` does not
+/// name the variables either.
 fn without_values_in_help(command: clap::Command) -> clap::Command {
+    let brief = |name: &str| {
+        matches!(name, "record" | "replay")
+            && !std::env::args_os().any(|word| word == args::HELP_ALL)
+    };
     let names: Vec<String> =
         command.get_subcommands().map(|subcommand| subcommand.get_name().to_owned()).collect();
     names.into_iter().fold(command, |command, name| {
-        command
-            .mut_subcommand(name, |subcommand| subcommand.mut_args(|arg| arg.hide_env_values(true)))
+        let hide_env = brief(&name);
+        command.mut_subcommand(name, |subcommand| {
+            subcommand.mut_args(|arg| arg.hide_env_values(true).hide_env(hide_env))
+        })
     })
 }
 

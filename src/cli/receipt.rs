@@ -2,6 +2,7 @@
 
 mod json;
 mod script;
+mod summary;
 mod text;
 
 use std::path::PathBuf;

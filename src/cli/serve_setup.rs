@@ -3,6 +3,7 @@
 mod upstream;
 
 use std::collections::BTreeMap;
+use std::io::{Seek as _, SeekFrom, Write as _};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -296,6 +297,7 @@ pub fn refuse_overwriting(
     let written = [
         ("--journal", &args.journal),
         ("--receipt", &args.receipt),
+        ("--summary", &args.summary),
         ("--junit", &args.trouble.junit),
     ];
     let written: Vec<(&str, &PathBuf)> =
@@ -353,6 +355,21 @@ pub fn create(path: &Path, beginning: &[u8]) -> Result<std::fs::File, CommandFai
         Ok(file)
     });
     opened.map_err(|error| unwritable(path, &error))
+}
+
+/// Appends to a file, which is created if it does not exist.
+///
+/// # Errors
+/// A file that cannot be written.
+pub fn append(path: &Path, text: &str) -> Result<(), CommandFailure> {
+    let appended = store::open_output(path, 0o600).and_then(|mut file| {
+        // A pipe or a device has no end.
+        if file.metadata()?.is_file() {
+            file.seek(SeekFrom::End(0))?;
+        }
+        file.write_all(text.as_bytes())
+    });
+    appended.map_err(|error| unwritable(path, &error))
 }
 
 fn unwritable(path: &Path, error: &std::io::Error) -> CommandFailure {

@@ -295,9 +295,13 @@ pub fn write_receipt(
     if let (Some(judged), Some(path)) = (&receipt.recovery, &args.trouble.junit) {
         write_junit(judged, path)?;
     }
+    let failed = |message: String| CommandFailure::new(UNEXPECTED, message);
+    if let Some(path) = &args.summary {
+        let appended = serve_setup::append(path, &receipt.summary());
+        appended.map_err(|failure| failed(failure.message))?;
+    }
     let Some(path) = &args.receipt else { return Ok(()) };
     let text = terminal::json(&format!("{:#}\n", receipt.to_json())).into_owned();
-    let failed = |message: String| CommandFailure::new(UNEXPECTED, message);
     let created = serve_setup::create(path, receipt::BEGINNING);
     let mut file = created.map_err(|failure| failed(failure.message))?;
     file.write_all(text.as_bytes())

@@ -74,7 +74,8 @@ fn captures<'t>(pattern: &str, text: &'t str) -> Vec<&'t str> {
 /// The flags of a subcommand, long and short, each with its variable if it has one.
 fn flags(command: &str) -> BTreeMap<String, Option<String>> {
     let binary = env!("CARGO_BIN_EXE_loomrec");
-    let help = Command::new(binary).args(command.split(' ')).arg("--help").output().unwrap().stdout;
+    let ask = if ["record", "replay"].contains(&command) { "--help-all" } else { "--help" };
+    let help = Command::new(binary).args(command.split(' ')).arg(ask).output().unwrap().stdout;
     let help = String::from_utf8(help).unwrap();
     let options = help.split_once("Options:").expect("options").1;
     let mut flags = BTreeMap::new();
@@ -132,6 +133,24 @@ fn the_help_begins_with_what_the_package_is() {
 }
 
 #[test]
+fn brief_help_fits_on_two_screens_and_leads_to_all_flags() {
+    for command in ["record", "replay"] {
+        let help = |word: &str| {
+            let mut help = Command::new(env!("CARGO_BIN_EXE_loomrec"));
+            help.args([command, word]).env("COLUMNS", "80");
+            String::from_utf8(help.output().unwrap().stdout).unwrap()
+        };
+        let (brief, all) = (help("--help"), help("--help-all"));
+        assert_eq!(brief, help("-h"));
+        assert!(brief.lines().count() <= 50, "{brief}");
+        assert!(brief.lines().all(|line| line.chars().count() <= 80), "{brief}");
+        assert!(brief.contains("--recording <FILE>") && brief.contains("--help-all"), "{brief}");
+        assert!(!brief.contains("LOOMREC_") && !brief.contains("--max-body"), "{brief}");
+        assert!(all.contains("LOOMREC_MAX_BODY") && all.contains("--max-body"), "{all}");
+    }
+}
+
+#[test]
 fn command_lines_in_the_documents_name_flags_that_exist() {
     let known: BTreeMap<&str, _> = COMMANDS.map(|command| (command, flags(command))).into();
     let mut seen = 0;
@@ -163,6 +182,11 @@ fn flags_in_running_text_are_flags_of_some_command() {
             "--diff-filter",
             "--stdin",
             "--prefix",
+            "--git",
+            "--rev",
+            "--root",
+            "--edit-last",
+            "--body-file",
         ]
         .map(str::to_owned),
     );
@@ -189,7 +213,7 @@ fn every_flag_stands_in_the_reference_with_its_variable() {
     let rows: Vec<&str> = reference.lines().filter(|line| line.starts_with("| ")).collect();
     for command in COMMANDS {
         for (flag, variable) in flags(command) {
-            if ["--help", "-h"].contains(&flag.as_str()) {
+            if ["--help", "-h", "--help-all"].contains(&flag.as_str()) {
                 continue;
             }
             let spelled = Regex::new(&format!(r"`{}[ `]", regex::escape(&flag))).unwrap();

@@ -15,6 +15,8 @@ mod bombs;
 #[cfg(test)]
 mod cassette_bodies;
 #[cfg(test)]
+mod ci;
+#[cfg(test)]
 mod compressed;
 #[cfg(test)]
 mod config;

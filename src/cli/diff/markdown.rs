@@ -1,6 +1,7 @@
 //! The comparison for a comment on a pull request: a table, and collapsed details of each changed
 //! call.
 
+use super::super::markdown::{code, fenced, html};
 use super::super::terminal;
 use super::call::{CallState, ComparedCall, brief};
 use super::total::DiffTotals;
@@ -115,11 +116,9 @@ fn details(call: &ComparedCall) -> String {
         body = body.chars().take(LONGEST_CALL).collect();
         body.push_str("\n… cut\n");
     }
-    let fence = "`".repeat(longest_run(&body).max(2) + 1);
     let title = html(&format!("{} {}", call.keys(), call.words()));
-    format!(
-        "\n<details><summary><code>{title}</code></summary>\n\n{fence}diff\n{body}{fence}\n\n</details>\n"
-    )
+    let block = fenced("diff", &body);
+    format!("\n<details><summary><code>{title}</code></summary>\n\n{block}\n</details>\n")
 }
 
 /// Adds one difference.
@@ -139,46 +138,5 @@ fn changed(body: &mut String, difference: &CallDifference) {
                 body.push_str(&format!("{sign}{}\n", terminal::line(&line.text())));
             }
         }
-    }
-}
-
-/// Returns the length of the longest run of backticks.
-fn longest_run(text: &str) -> usize {
-    text.split(|character| character != '`').map(str::len).max().unwrap_or(0)
-}
-
-/// Formats a text on one line as code, also for a table cell.
-fn code(text: &str) -> String {
-    let line = terminal::line(text).replace('|', "\\|");
-    let fence = "`".repeat(longest_run(&line) + 1);
-    let blank = if line.starts_with('`') || line.ends_with('`') { " " } else { "" };
-    match line.is_empty() {
-        true => String::new(),
-        false => format!("{fence}{blank}{line}{blank}{fence}"),
-    }
-}
-
-/// Escapes a text on one line for HTML.
-fn html(text: &str) -> String {
-    let line = terminal::line(text);
-    line.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn code_stays_code_whatever_stands_in_it() {
-        assert_eq!(code("plain"), "`plain`");
-        assert_eq!(code("a|b`c``d"), "```a\\|b`c``d```");
-        assert_eq!(code("`x`"), "`` `x` ``");
-        assert_eq!(code("a\nb"), "`a\\nb`");
-        assert_eq!(code(""), "");
-    }
-
-    #[test]
-    fn html_is_written_as_text() {
-        assert_eq!(html("<b>&@x"), "&lt;b&gt;&amp;@x");
     }
 }

@@ -17,6 +17,7 @@ impl Receipt {
         let more = &self.more;
         json!({
             "loomrec": env!("CARGO_PKG_VERSION"),
+            "receipt_version": 1,
             "command": self.command,
             "verdict": self.verdict(),
             "complaints": self.complaints,

@@ -13,9 +13,10 @@ use crate::cli::exit::CommandFailure;
 
 /// The settings that name output files, each with the command whose output it is. `None` means all
 /// commands.
-const OUTPUTS: [(Option<&str>, &str); 5] = [
+const OUTPUTS: [(Option<&str>, &str); 6] = [
     (None, "journal"),
     (None, "receipt"),
+    (None, "summary"),
     (None, "junit"),
     (None, "pending"),
     (Some("record"), "recording"),
