@@ -23,6 +23,7 @@ mod log;
 mod ls;
 mod markdown;
 mod merge;
+mod no_call;
 mod open_files;
 mod output;
 mod output_target;

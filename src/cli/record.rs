@@ -1,5 +1,6 @@
 //! The `loomrec record` command.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use super::exit::{CommandFailure, NO, NOT_KEPT, UNEXPECTED, UNUSABLE};
 use super::in_force::InForce;
 use super::receipt::Receipt;
 use super::server_run::{RunContext, RunEngines, RunResult};
-use super::{fault, prices, serve_setup, server_run};
+use super::{fault, no_call, prices, serve_setup, server_run};
 use crate::engine::{Engine, MissPolicy};
 use crate::identity::IdentityRules;
 use crate::record::writer::{KeepPolicy, RecordWriter};
@@ -236,6 +237,16 @@ fn add_upstreams(receipt: &mut Receipt) {
     }
 }
 
+/// Returns the upstreams that the program should have called: those of the flags, and of the
+/// recording if calls are answered from it.
+fn expected_upstreams(args: &RecordArgs, ran: &RunResult) -> BTreeSet<String> {
+    let names = args.serve.upstream.iter().filter_map(|text| Some(text.split_once('=')?.0));
+    let flags = names.filter(|name| !name.contains('/'));
+    let matcher = ran.proxy.engine.replay().map(|replay| replay.matcher());
+    let recorded = matcher.into_iter().flat_map(Matcher::upstreams);
+    flags.chain(recorded).map(str::to_owned).collect()
+}
+
 /// Returns the receipt of the run.
 fn receipt(args: &RecordArgs, ran: &RunResult) -> Receipt {
     let proxy = &ran.proxy;
@@ -250,13 +261,10 @@ fn receipt(args: &RecordArgs, ran: &RunResult) -> Receipt {
     receipt.add_faults(&proxy.faults, &args.serve.trouble, ran.budget.as_ref());
     receipt.calls = count_calls(&receipt, ran);
     if ran.cmd_exit.is_some() && receipt.calls == 0 {
-        let why = server_run::nothing_came(&ran.environment);
-        match args.allow_empty {
-            true => receipt.notes.push(format!("nothing was recorded: {why}")),
-            false => receipt
-                .complaints
-                .push(format!("nothing was recorded (--allow-empty permits that): {why}")),
-        }
+        let (upstreams, is_allowed) = (expected_upstreams(args, ran), args.allow_empty);
+        let why = no_call::explain("nothing was recorded", ran, &upstreams, is_allowed);
+        let list = if is_allowed { &mut receipt.notes } else { &mut receipt.complaints };
+        list.push(why);
     }
     if let Some(matcher) = proxy.engine.replay().map(|replay| replay.matcher()) {
         receipt.unchecked_calls = matcher.unchecked().map(ReplayTake::served).sum();

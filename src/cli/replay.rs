@@ -11,7 +11,7 @@ use super::expiry::ExpiredTakes;
 use super::in_force::InForce;
 use super::receipt::{Receipt, ScriptReceipt};
 use super::server_run::{RunContext, RunEngines, RunResult};
-use super::{fault, script, serve_setup, server_run};
+use super::{fault, no_call, script, serve_setup, server_run};
 use crate::engine::{Engine, MissPolicy};
 use crate::replay::{
     GaussSequence, Latency, Matcher, Repeat, ReplayEngine, ReplaySource, ReplayTake, ReplayTerms,
@@ -220,10 +220,10 @@ fn receipt(args: &ReplayArgs, ran: &RunResult) -> Receipt {
         // Includes the faults of connections, whose calls were never read.
         + proxy.faults.decider().counts().values().map(|count| count.fired).sum::<u64>();
     if cmd_exit.is_some() && !args.allow_empty && receipt.calls == 0 {
-        receipt.complaints.push(format!(
-            "nothing was tested (--allow-empty permits that): {}",
-            server_run::nothing_came(&ran.environment)
-        ));
+        let matcher = proxy.engine.replay().map(|replay| replay.matcher());
+        let upstreams = matcher.into_iter().flat_map(Matcher::upstreams).map(str::to_owned);
+        let upstreams = upstreams.collect();
+        receipt.complaints.push(no_call::explain("nothing was tested", ran, &upstreams, false));
     }
     receipt.add_faults(&proxy.faults, &args.serve.trouble, ran.budget.as_ref());
     // With a script alone, there are no takes that could be used.

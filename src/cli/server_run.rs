@@ -307,19 +307,3 @@ pub fn write_receipt(
     file.write_all(text.as_bytes())
         .map_err(|error| failed(format!("failed to write {}: {error}", path.display())))
 }
-
-/// Returns what may be wrong when a command made no call.
-pub fn nothing_came(environment: &CommandEnvironment) -> String {
-    let urls: Vec<&str> = environment
-        .variables
-        .iter()
-        .filter(|(_, value)| value.starts_with("http"))
-        .map(|(name, _)| name.as_str())
-        .collect();
-    format!(
-        "the command made no call here. These variables were set for it: {}. A base URL given \
-         in its code wins over them; the Mistral SDK reads none (give it server_url, \
-         $LOOMREC_URL/mistral); a test runner may clear the environment",
-        urls.join(", ")
-    )
-}

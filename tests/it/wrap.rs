@@ -184,10 +184,17 @@ fn unused_entries_fail_a_wrapped_run_only_when_asked() {
 #[test]
 fn a_replay_that_served_nothing_is_not_green() {
     let scene = recorded();
+    let got = "OPENAI_BASE_URL, OPENAI_API_BASE: a base URL in its code wins over these, and a test \
+               runner may clear the environment\n";
+    let silent = "nothing was tested (--allow-empty permits that): the command made no call here. \
+                  It got ";
     let ended = finish(&mut replaying(&scene, &[], &["true"]), b"").expect(1);
-    ended.says(&["OPENAI_BASE_URL"]);
+    ended.says(&[&format!("{silent}{got}")]);
     finish(&mut replaying(&scene, &["--allow-empty"], &["true"]), b"").expect(0);
-    finish(&mut replaying(&scene, &[], &["sh", "-c", "exit 3"]), b"").expect(3);
+    let failed = "nothing was tested: the command ended with 3 before it made a call here. If its \
+                  calls went elsewhere: it got ";
+    let ended = finish(&mut replaying(&scene, &[], &["sh", "-c", "exit 3"]), b"").expect(3);
+    ended.says(&[&format!("{failed}{got}")]);
 }
 
 /// Starts `script` wrapped, signals only loomrec once the script is ready, and returns the end.
@@ -258,6 +265,11 @@ fn a_recording_of_a_command_that_made_no_call_is_not_ok() {
     let allowed = [args.clone(), vec!["--allow-empty".into()]].concat();
     let ended = finish(&mut wrapped(&scene, allowed, &["true"]), b"").expect(0);
     ended.says(&["nothing was recorded"]);
-    // A command that failed reports that itself.
-    finish(&mut wrapped(&scene, args, &["false"]), b"").expect(1);
+    let ended = finish(&mut wrapped(&scene, args, &["sh", "-c", "exit 4"]), b"").expect(4);
+    ended.says(&["nothing was recorded: the command ended with 4 before it made a call here."]);
+    // If nothing says which upstreams the program calls, few of many variables are named.
+    let args = ["record", "-r", "run.json", "--", "true"];
+    let said = finish(&mut command(scene.dir(), &args), b"").expect(1).stderr;
+    assert!(said.contains("It got OPENAI_BASE_URL, ANTHROPIC_BASE_URL and "), "{said}");
+    assert!(said.contains(" more (--print-env prints them): a base URL"), "{said}");
 }
