@@ -55,6 +55,7 @@ mod terminal;
 mod trace;
 mod transfer_report;
 mod ui;
+mod usage_hint;
 mod verify;
 mod wrapped_command;
 
@@ -85,9 +86,10 @@ pub fn run() -> ExitCode {
         }
     };
     let command = without_values_in_help(settings::into_command(&settings, plain.clone()));
-    let matches = match without_empty_variables(command).try_get_matches() {
+    let mut command = without_empty_variables(command);
+    let matches = match command.try_get_matches_from_mut(std::env::args_os()) {
         Ok(matches) => matches,
-        Err(error) => refuse(&error, &settings),
+        Err(error) => return refuse_with_hint(&error, &mut command, &settings),
     };
     let mut cli = match Cli::from_arg_matches(&matches) {
         Ok(cli) => cli,
@@ -176,6 +178,19 @@ fn settings(command: &clap::Command) -> Result<Settings, CommandFailure> {
     Settings::find(settings::named(&words).as_deref(), &folder, command)
 }
 
+/// Prints a hint for an invalid command line, if there is one, or else exits with its error.
+fn refuse_with_hint(
+    error: &clap::Error,
+    command: &mut clap::Command,
+    settings: &Settings,
+) -> ExitCode {
+    let words: Vec<_> = std::env::args_os().collect();
+    match usage_hint::find(error, &words, command, settings) {
+        Some(hint) => fail(&CommandFailure::usage(hint)),
+        None => refuse(error, settings),
+    }
+}
+
 /// Exits with the error of an invalid command line, and names the settings file that it may come
 /// from.
 fn refuse(error: &clap::Error, settings: &Settings) -> ! {
@@ -257,7 +272,7 @@ async fn dispatch(
 ) -> Result<u8, CommandFailure> {
     match command {
         Command::Record(args) => record::run(args).await,
-        Command::Replay(args) => replay::run(args).await,
+        Command::Replay(args) => replay::run(args, settings).await,
         Command::Ls(args) => ls::run(&args),
         Command::Show(args) => show::run(&args),
         Command::Diff(args) => diff::run(&args),

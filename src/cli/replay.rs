@@ -11,7 +11,8 @@ use super::expiry::ExpiredTakes;
 use super::in_force::InForce;
 use super::receipt::{Receipt, ScriptReceipt};
 use super::server_run::{RunContext, RunEngines, RunResult};
-use super::{fault, no_call, script, serve_setup, server_run};
+use super::settings::Settings;
+use super::{fault, no_call, script, serve_setup, server_run, usage_hint};
 use crate::engine::{Engine, MissPolicy};
 use crate::replay::{
     GaussSequence, Latency, Matcher, Repeat, ReplayEngine, ReplaySource, ReplayTake, ReplayTerms,
@@ -33,16 +34,9 @@ const NAMED: usize = 5;
 ///
 /// # Errors
 /// Anything that keeps the run from starting.
-pub async fn run(args: ReplayArgs) -> Result<u8, CommandFailure> {
+pub async fn run(args: ReplayArgs, settings: &Settings) -> Result<u8, CommandFailure> {
     if args.recordings.is_empty() && args.script.is_none() {
-        let aside = match args.set_aside.settings.is_empty() {
-            true => String::new(),
-            false => format!(" (--strict sets aside {})", args.set_aside.settings.join(", ")),
-        };
-        return Err(CommandFailure::usage(format!(
-            "there is nothing to answer from: name a recording with --recording FILE (-r), or a \
-             script with --script FILE{aside}"
-        )));
+        return Err(nothing_to_answer_from(&args, settings));
     }
     check_latency(&args)?;
     script::refuse_beside_strict(&args)?;
@@ -93,6 +87,20 @@ pub async fn run(args: ReplayArgs) -> Result<u8, CommandFailure> {
         _ if receipt.complaints.is_empty() => 0,
         _ => NO,
     })
+}
+
+/// Returns the failure of a replay without a recording and a script.
+fn nothing_to_answer_from(args: &ReplayArgs, settings: &Settings) -> CommandFailure {
+    let aside = match args.set_aside.settings.is_empty() {
+        true => String::new(),
+        false => format!(" (--strict sets aside {})", args.set_aside.settings.join(", ")),
+    };
+    let hint = usage_hint::with_known_recording(settings);
+    let hint = hint.map(|line| format!(": {line}")).unwrap_or_default();
+    CommandFailure::usage(format!(
+        "there is nothing to answer from: name a recording with --recording FILE (-r), or a script \
+         with --script FILE{aside}{hint}"
+    ))
 }
 
 /// Loads every recording, and checks which takes are too old.

@@ -287,3 +287,79 @@ fn a_body_announced_as_too_large_is_refused_before_it_is_sent() {
     assert!(client.any_head().line.contains(" 413 "));
     server.stop().expect(1);
 }
+
+/// The message of a command line that is refused.
+#[track_caller]
+fn told(scene: &Scene, args: &[&str]) -> String {
+    let told = scene.run(args).expect(2).stderr;
+    told.strip_prefix("loomrec: ").unwrap_or(&told).trim_end().to_owned()
+}
+
+#[test]
+fn a_forgotten_separator_or_flag_is_told_with_the_line_that_would_do() {
+    let scene = Scene::new();
+    let separator = "put -- before the command: loomrec";
+    let recording = "name the recording with -r: loomrec";
+    let both = "name the recording with -r, and put -- before the command: loomrec";
+    for (args, what, line) in [
+        (
+            &["record", "-r", "a.json", "python", "one.py"][..],
+            separator,
+            "record -r a.json -- python one.py",
+        ),
+        (
+            &["replay", "--strict", "-r", "a b.json", "sh", "-c", "echo \"it's\" -r $X"],
+            separator,
+            r#"replay --strict -r 'a b.json' -- sh -c 'echo "it'\''s" -r $X'"#,
+        ),
+        (&["record", "-r", "python", "python", "-V"], separator, "record -r python -- python -V"),
+        (
+            &["record", "--control-token", "geheim", "-r", "a.json", "true"],
+            separator,
+            "record --control-token … -r a.json -- true",
+        ),
+        (
+            &["record", "--upstream", "http://u:geheim@h", "-r", "a.json", "true"],
+            separator,
+            "record --upstream … -r a.json -- true",
+        ),
+        (&["record", "pytest", "-q"], both, "record -r recordings/agent.json -- pytest -q"),
+        (&["record", "a.json", "true"], both, "record -r a.json -- true"),
+        (&["replay", "a.json", "--", "true"], recording, "replay -r a.json -- true"),
+        (&["replay", "runs/"], recording, "replay -r runs/"),
+        (&["record", "--", "true"], recording, "record -r recordings/agent.json -- true"),
+    ] {
+        assert_eq!(told(&scene, args), format!("{what} {line}"), "{args:?}");
+    }
+    // Other mistakes keep their own messages.
+    for (args, part) in [
+        (&["replay", "-r", "a.json", "stray", "--", "true"][..], "unexpected argument 'stray'"),
+        (&["record", "-r", "a.json", "--stirct", "true"], "unexpected argument '--stirct'"),
+        (&["ls"], "required arguments were not provided"),
+    ] {
+        assert!(told(&scene, args).contains(part), "{args:?}: {}", told(&scene, args));
+    }
+    assert_eq!(scene.names(), [""; 0]);
+}
+
+#[test]
+fn a_recording_that_is_not_named_is_proposed() {
+    let scene = Scene::new();
+    std::fs::create_dir(scene.path("recordings")).unwrap();
+    for name in ["note.md", "only.json", "only.json.log"] {
+        std::fs::write(scene.path("recordings").join(name), "").unwrap();
+    }
+    let record = &["record", "--", "true"];
+    let line = "name the recording with -r: loomrec record -r recordings/only.json -- true";
+    assert_eq!(told(&scene, record), line);
+    let replay = told(&scene, &["replay", "--", "true"]);
+    let line = "with --script FILE: loomrec replay -r recordings/only.json -- true";
+    assert!(replay.ends_with(line), "{replay}");
+    std::fs::create_dir_all(scene.path("recordings/split")).unwrap();
+    std::fs::write(scene.path("recordings/split/plan.json"), "").unwrap();
+    assert!(told(&scene, record).ends_with("record -r recordings/agent.json -- true"));
+    assert!(told(&scene, &["replay", "--", "true"]).ends_with("with --script FILE"));
+    std::fs::write(scene.path("loomrec.toml"), "[replay]\nrecording = \"kept/run.json\"\n")
+        .unwrap();
+    assert!(told(&scene, record).ends_with("record -r kept/run.json -- true"));
+}
