@@ -14,7 +14,7 @@ use super::open_call::{CallArrival, OpenCall};
 use super::request_body::{self, BodyReadError, SLOWEST_RATE};
 use super::respond::{self, OutBody, ResponseBody};
 use super::response_control::ResponseControl;
-use super::{Proxy, aimock_request, control, cors, refused_connection};
+use super::{Proxy, aimock_request, browser_request, control, cors, refused_connection};
 use loomrec_engine::blocking;
 use loomrec_engine::clock::arrival;
 use loomrec_engine::observe::{ParsedHead, STEP_HEADER};
@@ -69,6 +69,9 @@ pub async fn handle(
         page.as_ref().filter(|_| cors::is_preflight(&parts.method, &parts.headers))
     {
         return Ok(respond::send(cors::preflight(origin, &parts.headers), response_control, None));
+    }
+    if let Some(response) = browser_request::answer(&proxy.routes, &parts) {
+        return Ok(respond::send(response, response_control, None));
     }
     let (call, mut response) = match read(caller, &mut parts, body).await {
         Ok((call, mut open)) => {

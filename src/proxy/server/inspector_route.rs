@@ -74,7 +74,7 @@ pub(super) fn admit(
     }
     match asked {
         InspectorPage::Page => Some(page()),
-        InspectorPage::Redirect => Some(redirect()),
+        InspectorPage::Redirect => Some(redirect(StatusCode::PERMANENT_REDIRECT)),
         // A HEAD request must not wait for lines that it will not read.
         InspectorPage::Journal if method == Method::HEAD => Some(lines(ResponseBody::empty())),
         InspectorPage::Run | InspectorPage::Call | InspectorPage::Journal => None,
@@ -92,8 +92,8 @@ fn page() -> Reply {
 }
 
 /// Returns a redirect to the page.
-fn redirect() -> Reply {
-    let mut response = respond::full(StatusCode::PERMANENT_REDIRECT, "text/plain", Vec::new());
+pub(super) fn redirect(status: StatusCode) -> Reply {
+    let mut response = respond::full(status, "text/plain", Vec::new());
     let place = header::HeaderValue::from_static(PAGE);
     response.headers_mut().insert(header::LOCATION, place);
     guard(response, guarded())

@@ -8,6 +8,7 @@ pub mod access;
 mod aimock_request;
 mod aimock_route;
 mod authority;
+mod browser_request;
 mod chaos_route;
 mod connection_activity;
 mod connection_context;

@@ -217,3 +217,47 @@ fn a_scripted_call_says_that_nothing_of_it_is_kept() {
     assert!(told["why_no_bodies"].as_str().unwrap().contains("script"), "{told:#}");
     server.stop();
 }
+
+#[test]
+fn a_browser_on_the_address_of_a_run_gets_the_inspector_and_fails_nothing() {
+    let scene = recording_of(&["hi"]);
+    let page =
+        |path: &str| Call::get(path).header("accept: text/html,application/xhtml+xml,*/*;q=0.8");
+    let browse = |server: &Server| {
+        for call in [page("/"), page("/?x=1"), Call::get("/").header("sec-fetch-dest: document")] {
+            let answer = server.call(&call).expect(307);
+            assert_eq!(answer.header("location"), Some("/__loomrec/"));
+            assert_eq!(answer.header("cache-control"), Some("no-store"));
+        }
+        for path in ["/favicon.ico", "/apple-touch-icon.png"] {
+            assert_eq!(server.call(&Call::get(path)).expect(404).header("x-loomrec-error"), None);
+        }
+    };
+    let upstream = Upstream::always(Answer::json(200, chat_answer("x")));
+    for server in [scene.replay(&[]), scene.record(&upstream, &["--mode", "new_episodes"])] {
+        browse(&server);
+        let ended = server.stop().expect(0);
+        assert!(!ended.stderr.contains("refused"), "{}", ended.stderr);
+    }
+    assert_eq!(upstream.connections(), 0);
+    // A program that calls such a path is refused, and so is a page of another site.
+    let server = scene.replay(&[]);
+    for (call, status, kind) in [
+        (Call::get("/"), 404, "UnknownUpstream"),
+        (Call::post("/favicon.ico", "{}"), 404, "UnknownUpstream"),
+        (page("/nowhere"), 404, "UnknownUpstream"),
+        (page("/").header("sec-fetch-site: cross-site"), 403, "ForbiddenOrigin"),
+    ] {
+        let answer = server.call(&call).expect(status);
+        assert_eq!(answer.header("x-loomrec-error"), Some(kind));
+    }
+    server.stop().expect(1).says(&["calls refused: 4"]);
+    // With a single upstream, every path is its own.
+    let args =
+        ["record", "-r", "one.json", "--upstream", &upstream.url(), "--listen", "127.0.0.1:0"];
+    let server = Server::start(scene.dir(), &args);
+    server.call(&page("/")).expect(200);
+    server.call(&Call::get("/favicon.ico")).expect(200);
+    server.stop().expect(0);
+    assert_eq!(upstream.requests(), 2);
+}
