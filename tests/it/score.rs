@@ -54,6 +54,17 @@ fn budget_in_a_file_is_the_same_in_json_and_yaml() {
 }
 
 #[test]
+fn time_to_recover_is_a_budget_alone() {
+    let scene = scene(JOURNAL);
+    let missed = score(&scene, &["--json", "--recovery", "max_recovery_ms=5000"]).expect(1);
+    let budget = json!({
+        "max_detection_ms": null, "max_recovery_ms": 5000, "require_clean_timeout": false,
+    });
+    assert_eq!(json_output(&missed)["budget"], budget);
+    assert_eq!(json_output(&missed)["total"]["missed"], 2);
+}
+
+#[test]
 fn junit_is_written_beside_the_verdict() {
     let scene = scene(JOURNAL);
     score(&scene, &["--recovery", BUDGET, "--junit", "out.xml"]).expect(1);
@@ -97,11 +108,18 @@ fn budget_that_is_none_is_refused() {
     );
     refused("b.json", r#"{"max_detection_ms":1,"max_detection_ms":2}"#, "a key twice");
     refused("b.json", r#"{"max_detection":1}"#, "did you mean \"max_detection_ms\"?");
-    refused("b.json", "[]", "expected a budget: an object with max_detection_ms, not a list");
+    let object =
+        "expected a budget: an object with max_detection_ms or max_recovery_ms, not a list";
+    refused("b.json", "[]", object);
     refused("b.yml", "max_detection_ms: soon\n", "max_detection_ms: expected whole milliseconds");
     refused("b.yml", "a: [", "not YAML");
-    let ended = score(&scene, &["--recovery", "max_recovery_ms=5"]).expect(2);
-    assert!(ended.stderr.contains("a budget needs max_detection_ms"), "{}", ended.stderr);
+    for (budget, why) in [
+        ("require_clean_timeout=false", "a budget needs max_detection_ms or max_recovery_ms"),
+        ("max_recovery_ms=5,require_clean_timeout", "require_clean_timeout needs max_detection_ms"),
+    ] {
+        let ended = score(&scene, &["--recovery", budget]).expect(2);
+        assert!(ended.stderr.contains(why), "{}", ended.stderr);
+    }
     score(&scene, &["--budget", "nowhere.json"]).expect(2);
     score(&scene, &["--budget", "b.json", "--recovery", BUDGET]).expect(2);
 }

@@ -18,12 +18,17 @@ const STYLE: FieldStyle =
 /// A name without a value in text is `null`, and that is a wrong value.
 const TEXT_STYLE: FieldStyle = FieldStyle { null: NullRule::Value, ..STYLE };
 
+/// The time to notice if no budget sets one. It is the default timeout of SDKs (OpenAI's and
+/// Anthropic's: ten minutes).
+pub const DEFAULT_DETECTION: Duration = Duration::from_secs(600);
+
 /// The time limits for every fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecoveryBudget {
     /// The longest time to notice the fault, inclusive. A later notice is a miss only if
-    /// `require_clean_timeout` is set. A hang that nothing ended counts as this long.
-    pub max_detection: Duration,
+    /// `require_clean_timeout` is set. A hang that nothing ended counts as this long. `None` counts
+    /// as [`DEFAULT_DETECTION`].
+    pub max_detection: Option<Duration>,
     /// The longest time until the program has recovered, inclusive. If `None`, the program
     /// must still recover, with no time limit.
     pub max_recovery: Option<Duration>,
@@ -35,7 +40,8 @@ impl RecoveryBudget {
     /// Reads `max_detection_ms=3000,max_recovery_ms=5000,require_clean_timeout`.
     ///
     /// # Errors
-    /// If a name is unknown or given twice, a value is invalid, or `max_detection_ms` is missing.
+    /// If a name is unknown or given twice, a value is invalid, no time is given, or
+    /// `require_clean_timeout` is set without `max_detection_ms`.
     pub fn parse(text: &str) -> Result<Self, FieldError> {
         let mut object = Map::new();
         for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
@@ -57,7 +63,7 @@ impl RecoveryBudget {
     /// # Errors
     /// As [`RecoveryBudget::parse`].
     pub fn read(value: &Value) -> Result<Self, FieldError> {
-        let expected = "a budget: an object with max_detection_ms";
+        let expected = "a budget: an object with max_detection_ms or max_recovery_ms";
         Self::from_fields(FieldReader::from_value(value, "", expected, STYLE)?)
     }
 
@@ -68,8 +74,19 @@ impl RecoveryBudget {
         let max_detection = time(detection)?.map(Duration::from_millis);
         let max_recovery = time(recovery)?.map(Duration::from_millis);
         let require_clean_timeout = fields.flag(clean)?.unwrap_or(false);
-        let needed = "a budget needs max_detection_ms: how long the program may take to notice";
-        let max_detection = max_detection.ok_or_else(|| FieldError::other("", needed))?;
+        if max_detection.is_none() && (require_clean_timeout || max_recovery.is_none()) {
+            let why = match require_clean_timeout {
+                true => {
+                    "require_clean_timeout needs max_detection_ms: how long the program may take \
+                     to notice"
+                }
+                false => {
+                    "a budget needs max_detection_ms or max_recovery_ms: how long the program may \
+                     take to notice, or to recover"
+                }
+            };
+            return Err(FieldError::other("", why));
+        }
         Ok(Self { max_detection, max_recovery, require_clean_timeout })
     }
 
@@ -77,7 +94,7 @@ impl RecoveryBudget {
     pub fn to_json(&self) -> Value {
         let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         serde_json::json!({
-            "max_detection_ms": ms(self.max_detection),
+            "max_detection_ms": self.max_detection.map(ms),
             "max_recovery_ms": self.max_recovery.map(ms),
             "require_clean_timeout": self.require_clean_timeout,
         })
@@ -106,7 +123,7 @@ mod tests {
     #[test]
     fn text_and_object_say_the_same() {
         let budget = RecoveryBudget {
-            max_detection: Duration::from_secs(3),
+            max_detection: Some(Duration::from_secs(3)),
             max_recovery: Some(Duration::from_secs(5)),
             require_clean_timeout: true,
         };
@@ -125,6 +142,17 @@ mod tests {
     }
 
     #[test]
+    fn one_of_the_times_is_enough() {
+        let budget = RecoveryBudget {
+            max_detection: None,
+            max_recovery: Some(Duration::from_secs(5)),
+            require_clean_timeout: false,
+        };
+        assert_eq!(RecoveryBudget::parse("max_recovery_ms=5000"), Ok(budget));
+        assert_eq!(RecoveryBudget::read(&budget.to_json()), Ok(budget));
+    }
+
+    #[test]
     fn refusal_names_what_is_wrong() {
         assert_eq!(
             told("max_detection=3000"),
@@ -132,9 +160,13 @@ mod tests {
              \"max_detection_ms\"?; there are: max_detection_ms, max_recovery_ms, \
              require_clean_timeout"
         );
-        let needed = "a budget needs max_detection_ms: how long the program may take to notice";
-        assert_eq!(told(""), needed);
+        let needed = "a budget needs max_detection_ms or max_recovery_ms: how long the program may \
+                      take to notice, or to recover";
+        assert_eq!((told(""), told("require_clean_timeout=false")), (needed.into(), needed.into()));
+        let needed = "require_clean_timeout needs max_detection_ms: how long the program may take to \
+                      notice";
         assert_eq!(told("max_recovery_ms=1,require_clean_timeout"), needed);
+        assert_eq!(told("require_clean_timeout"), needed);
         assert_eq!(
             told("max_detection_ms=1,max_detection_ms=2"),
             "max_detection_ms: it is given twice"
@@ -160,7 +192,10 @@ mod tests {
             "require_clean_timeout: expected true or false, not 1"
         );
         let error = RecoveryBudget::read(&json!([])).unwrap_err().to_string();
-        assert_eq!(error, "expected a budget: an object with max_detection_ms, not a list");
+        assert_eq!(
+            error,
+            "expected a budget: an object with max_detection_ms or max_recovery_ms, not a list"
+        );
     }
 
     proptest! {

@@ -5,11 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::budget::RecoveryBudget;
-
-/// The time to notice if no budget sets one. It is the default timeout of SDKs (OpenAI's and
-/// Anthropic's: ten minutes).
-pub const DEFAULT_DETECTION_BUDGET: Duration = Duration::from_secs(600);
+use super::budget::{DEFAULT_DETECTION, RecoveryBudget};
 
 /// The observed times of one fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -254,13 +250,14 @@ pub fn judge(
     faults: impl IntoIterator<Item = FaultTimeline>,
     budget: Option<&RecoveryBudget>,
 ) -> RecoveryVerdict {
-    let timeout_budget = budget.map_or(DEFAULT_DETECTION_BUDGET, |budget| budget.max_detection);
+    let max_detection = budget.and_then(|budget| budget.max_detection);
+    let timeout_budget = max_detection.unwrap_or(DEFAULT_DETECTION);
     let mut total = ScoreTotal::default();
     let judged = |marks: FaultTimeline| {
         let FaultTimeline { start, detected, recovered, only_delays } = marks;
         let report = FaultObservation { start, detected, recovered, timeout_budget }.report();
         let missed = match budget.filter(|_| !only_delays) {
-            Some(budget) => missed(&report, budget),
+            Some(budget) => missed(&report, budget, timeout_budget),
             None => Vec::new(),
         };
         let ended = report.recovered || report.time_to_detection.is_some();
@@ -276,11 +273,15 @@ pub fn judge(
     RecoveryVerdict { budget: budget.copied(), scores, total }
 }
 
-fn missed(report: &RecoveryReport, budget: &RecoveryBudget) -> Vec<BudgetMiss> {
+fn missed(
+    report: &RecoveryReport,
+    budget: &RecoveryBudget,
+    timeout_budget: Duration,
+) -> Vec<BudgetMiss> {
     let detection = match report.time_to_detection {
         _ if report.clean_timeout || !budget.require_clean_timeout => None,
         None => Some(BudgetMiss::Unnoticed),
-        Some(took) => Some(BudgetMiss::NoticedLate(took, budget.max_detection)),
+        Some(took) => Some(BudgetMiss::NoticedLate(took, timeout_budget)),
     };
     let recovery = match (report.time_to_recovery, budget.max_recovery) {
         (None, _) => Some(BudgetMiss::NotRecovered),

@@ -71,7 +71,7 @@ fn end_of_the_budget_saturates() {
 
 fn budget(detection: u64, recovery: Option<u64>, clean: bool) -> RecoveryBudget {
     RecoveryBudget {
-        max_detection: ms(detection),
+        max_detection: Some(ms(detection)),
         max_recovery: recovery.map(ms),
         require_clean_timeout: clean,
     }
@@ -215,7 +215,7 @@ proptest! {
         seen in prop::collection::vec((times(), of(times()), of(times())), 1..5),
         (detection, recovery, clean) in (times(), of(times()), any::<bool>()),
     ) {
-        let (max_detection, max_recovery) = (detection, recovery);
+        let (max_detection, max_recovery) = (Some(detection), recovery);
         let budget = RecoveryBudget { max_detection, max_recovery, require_clean_timeout: clean };
         let faults = seen.iter().map(|(start, detected, recovered)| FaultTimeline {
             start: *start,
@@ -247,7 +247,7 @@ proptest! {
             only_delays: false,
         });
         let budget = |more: Duration| RecoveryBudget {
-            max_detection: detection.saturating_add(more),
+            max_detection: Some(detection.saturating_add(more)),
             max_recovery: Some(recovery.saturating_add(more)),
             require_clean_timeout: clean,
         };

@@ -121,7 +121,7 @@ fn flags_that_cannot_be_are_refused_before_listening() {
         (["--chaos", "0.5=dorp"], ["dorp", "did you mean \"drop\"?"]),
         (["--seed", "seven"], ["--seed", "seven"]),
         (["--recovery", "max_detection=5"], ["--recovery", "max_detection_ms"]),
-        (["--recovery", "max_recovery_ms=5"], ["--recovery", "max_detection_ms"]),
+        (["--recovery", "require_clean_timeout"], ["--recovery", "max_detection_ms"]),
     ] {
         refused(&scene, &args, 2).says(&parts);
     }
