@@ -14,7 +14,7 @@ pub struct FaultArgs {
     #[arg(long, value_name = "FILE", env = "LOOMREC_FAULTS", help_heading = "Faults")]
     pub faults: Vec<PathBuf>,
 
-    /// One fault: http_error:429, STEP=timeout:5000
+    /// One fault: 429, STEP=timeout:5000
     ///
     /// Without a step, it applies to every call. Repeatable.
     #[arg(long, value_name = "[STEP=]FAULT", env = "LOOMREC_FAULT", help_heading = "Faults")]
@@ -26,29 +26,59 @@ pub struct FaultArgs {
     #[arg(long, value_name = "N", env = "LOOMREC_SEED", help_heading = "Faults")]
     pub seed: Option<u64>,
 
-    /// Answer this fraction of calls (0 to 1) with status 500 and the code `chaos_drop`
-    #[arg(long, value_name = "RATE", env = "LOOMREC_CHAOS_DROP", help_heading = "Faults")]
+    /// Answer this fraction of calls (0.1 or 10%) with status 500 and the code `chaos_drop`
+    #[arg(
+        long,
+        value_name = "RATE",
+        env = "LOOMREC_CHAOS_DROP",
+        value_parser = rate,
+        help_heading = "Faults"
+    )]
     pub chaos_drop: Option<f64>,
 
     /// Answer this fraction of calls with a body that cannot be parsed
-    #[arg(long, value_name = "RATE", env = "LOOMREC_CHAOS_MALFORMED", help_heading = "Faults")]
+    #[arg(
+        long,
+        value_name = "RATE",
+        env = "LOOMREC_CHAOS_MALFORMED",
+        value_parser = rate,
+        help_heading = "Faults"
+    )]
     pub chaos_malformed: Option<f64>,
 
     /// Reset the connection of this fraction of calls
-    #[arg(long, value_name = "RATE", env = "LOOMREC_CHAOS_DISCONNECT", help_heading = "Faults")]
+    #[arg(
+        long,
+        value_name = "RATE",
+        env = "LOOMREC_CHAOS_DISCONNECT",
+        value_parser = rate,
+        help_heading = "Faults"
+    )]
     pub chaos_disconnect: Option<f64>,
 
     /// Answer this fraction of calls with status 429
-    #[arg(long, value_name = "RATE", env = "LOOMREC_CHAOS_RATE_LIMIT", help_heading = "Faults")]
+    #[arg(
+        long,
+        value_name = "RATE",
+        env = "LOOMREC_CHAOS_RATE_LIMIT",
+        value_parser = rate,
+        help_heading = "Faults"
+    )]
     pub chaos_rate_limit: Option<f64>,
 
     /// Delay the answer of this fraction of calls by one second
-    #[arg(long, value_name = "RATE", env = "LOOMREC_CHAOS_LATENCY", help_heading = "Faults")]
+    #[arg(
+        long,
+        value_name = "RATE",
+        env = "LOOMREC_CHAOS_LATENCY",
+        value_parser = rate,
+        help_heading = "Faults"
+    )]
     pub chaos_latency: Option<f64>,
 
     /// Faults for some calls: 0.1=http_error:500
     ///
-    /// RATE is a fraction of the calls, 0 to 1. Repeatable.
+    /// RATE is a fraction of the calls, 0 to 1, or a percentage. Repeatable.
     #[arg(long, value_name = "RATE=FAULT", env = "LOOMREC_CHAOS", help_heading = "Faults")]
     pub chaos: Vec<String>,
 
@@ -70,4 +100,15 @@ pub struct FaultArgs {
     /// With --recovery: write a JUnit report with one test case per fault
     #[arg(long, value_name = "FILE", env = "LOOMREC_JUNIT", help_heading = "Faults")]
     pub junit: Option<PathBuf>,
+}
+
+/// Reads a rate: a number, or a percentage. Its bounds are checked with those of other rates.
+fn rate(text: &str) -> Result<f64, String> {
+    let text = text.trim();
+    let number = |text: &str| text.trim_end().parse::<f64>().ok();
+    let rate = match text.strip_suffix('%') {
+        Some(percent) => number(percent).map(|percent| percent / 100.0),
+        None => number(text),
+    };
+    rate.ok_or_else(|| "expected a rate from 0 to 1, or a percentage such as 10%".to_owned())
 }

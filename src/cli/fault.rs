@@ -16,8 +16,7 @@ use super::score::{self, ScoredFaults};
 use super::{run_time_chaos, script};
 use crate::engine::route::{RouteTable, UNNAMED};
 use crate::fault::{
-    ChaosChanges, ChaosRates, Fault, FaultDecider, FaultPlan, FaultRule, FaultSource, RuleCount,
-    RuleMatch,
+    ChaosChanges, ChaosRates, FaultDecider, FaultPlan, FaultRule, FaultSource, RuleCount,
 };
 use crate::recovery::RecoveryBudget;
 use crate::replay::{Matcher, script as scripts};
@@ -76,23 +75,11 @@ pub fn plan(args: &ServeArgs) -> Result<PlannedFaults, CommandFailure> {
     }
     for (number, text) in (1..).zip(flags.fault.iter().filter(|text| !declares_none(text))) {
         let wrong = |why: &dyn Display| CommandFailure::usage(format!("--fault {text}: {why}"));
-        let (step, fault) = Fault::parse_for_step(text).map_err(|error| wrong(&error))?;
-        let when = RuleMatch {
-            step_id: step.map(str::to_owned).into_iter().collect(),
-            ..RuleMatch::default()
-        };
         let name = match plan.rules.iter().any(|rule| rule.name == format!("--fault {text}")) {
             true => format!("--fault {text} (number {number})"),
             false => format!("--fault {text}"),
         };
-        plan.rules.push(FaultRule {
-            name,
-            when,
-            fault,
-            times: None,
-            probability: None,
-            target: None,
-        });
+        plan.rules.push(FaultRule::from_flag(name, text).map_err(|error| wrong(&error))?);
         places.push(String::new());
     }
     plan.chaos = chaos(flags)?.layered_over(&plan.chaos);

@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::field::{aimock_delay, fields_of, milliseconds, one_of, rate};
 use super::kind::{Fault, HttpError};
+use super::text::percentage;
 use loomrec_identity::typed_field::{FieldError, FieldReader, FieldResult, quoted};
 
 /// The default delay of a late answer, in milliseconds.
@@ -342,10 +343,11 @@ fn named(value: &Value, others: &[NamedFault]) -> Result<NamedFault, FieldError>
     Ok(NamedFault { name, rate, fault })
 }
 
-/// A rate that is written in a header or after a flag.
+/// A rate that is written in a header or after a flag: a number, or a percentage.
 fn rate_from_text(text: &str) -> Result<f64, FieldError> {
-    let wrong = || FieldError::unexpected("", "a rate, from 0 to 1", quoted(text.trim()));
-    let rate: f64 = text.trim().parse().map_err(|_| wrong())?;
+    let expected = "a rate, from 0 to 1 or from 0% to 100%";
+    let wrong = || FieldError::unexpected("", expected, quoted(text.trim()));
+    let rate = percentage(text).or_else(|| text.trim().parse().ok()).ok_or_else(wrong)?;
     (0.0..=1.0).contains(&rate).then_some(rate + 0.0).ok_or_else(wrong)
 }
 

@@ -17,32 +17,8 @@ use super::chance::roll;
 use super::chaos::ChaosRates;
 use super::entry_rule::EntryFaultRule;
 use super::kind::{CountPer, Fault};
+use super::fault_source::FaultSource;
 use super::plan::{CallFacts, FaultPlan, FaultRule};
-
-/// Where a fault was declared, in the order of precedence.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum FaultSource {
-    /// In a header of the call.
-    Header,
-    /// In the entry that would have answered it.
-    Entry,
-    /// In the plan or by a flag.
-    Plan,
-    /// By chance.
-    Chaos,
-}
-
-impl FaultSource {
-    /// A word for journals and receipts.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Header => "header",
-            Self::Entry => "entry",
-            Self::Plan => "plan",
-            Self::Chaos => "chaos",
-        }
-    }
-}
 
 /// A fault that a call gets.
 #[derive(Clone, Debug, PartialEq)]
@@ -137,9 +113,8 @@ struct RuleUse<'a> {
 impl FaultDecider {
     /// Creates a decider for `plan`, with `seed` for what it leaves to chance.
     pub fn new(plan: FaultPlan, seed: u64) -> Self {
-        let named = |rule: &FaultRule| {
-            ((FaultSource::Plan, Arc::from(rule.name.as_str())), RuleCount::default())
-        };
+        let named =
+            |rule: &FaultRule| ((rule.source, Arc::from(rule.name.as_str())), RuleCount::default());
         let counts = Mutex::new(plan.rules.iter().map(named).collect());
         let (histories, steps) = (CallHistories::default(), CallHistories::default());
         let upstreams = CallHistories::default();
@@ -209,7 +184,7 @@ impl FaultDecider {
     /// roll decides against it.
     fn apply_connection_rule(&self, rule: &FaultRule, number: u64) -> Option<DecidedFault> {
         let name = Arc::<str>::from(rule.name.as_str());
-        self.count(FaultSource::Plan, &name, |count| count.matched += 1);
+        self.count(rule.source, &name, |count| count.matched += 1);
         let roll = roll(self.seed, &name, &CallKey::Connection.chance_text(), number);
         if rule.probability.is_some_and(|rate| roll >= rate) {
             return None;
@@ -222,7 +197,7 @@ impl FaultDecider {
             return None;
         }
         *fires = fires.saturating_add(1);
-        let (fault, source) = (rule.fault.clone(), FaultSource::Plan);
+        let (fault, source) = (rule.fault.clone(), rule.source);
         let is_last = rule.times == Some(*fires);
         Some(DecidedFault {
             fault,
@@ -246,12 +221,11 @@ impl FaultDecider {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The rules of the plan whose faults never happened.
+    /// The rules of the plan and of flags whose faults never happened.
     pub fn unfired(&self) -> Vec<Arc<str>> {
         let counts = self.counts();
-        let never = counts
-            .iter()
-            .filter(|((source, _), count)| *source == FaultSource::Plan && count.fired == 0);
+        let never =
+            counts.iter().filter(|((source, _), count)| source.is_planned() && count.fired == 0);
         never.map(|((_, name), _)| Arc::clone(name)).collect()
     }
 
@@ -312,7 +286,7 @@ impl CallTurn<'_> {
         for rule in rules.filter(|rule| rule.when.holds(facts)) {
             let limits = (rule.times, rule.probability);
             let name = Arc::from(rule.name.as_str());
-            let declared = RuleUse { source: FaultSource::Plan, name: &name, fault: &rule.fault };
+            let declared = RuleUse { source: rule.source, name: &name, fault: &rule.fault };
             let decided = self.apply_rule(declared, limits, rule.when.counts_by_step());
             if decided.is_some() {
                 return decided;

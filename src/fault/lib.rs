@@ -18,6 +18,7 @@ pub mod chaos;
 pub mod decider;
 mod entry_rule;
 mod event;
+mod fault_source;
 mod field;
 mod form;
 pub mod kind;
@@ -37,10 +38,9 @@ pub use call_fault::CallFault;
 pub use call_history::CallNumbers;
 pub use call_key::CallKey;
 pub use chaos::{ChaosForm, ChaosRates, FormedRate, HeaderChaos, NamedFault, RolledChaos};
-pub use decider::{
-    CallTurn, DecidedFault, EntryFault, FaultDecider, FaultDeclarations, FaultSource, RuleCount,
-};
+pub use decider::{CallTurn, DecidedFault, EntryFault, FaultDecider, FaultDeclarations, RuleCount};
 pub use entry_rule::{EntryFaultRule, FaultTimes};
+pub use fault_source::FaultSource;
 pub use kind::{
     CountPer, Fault, FaultPoint, GarbleKind, HttpError, ToolCallChange, ToolFault, ToolReplacement,
     Truncation, TruncationEnd,

@@ -6,6 +6,7 @@
 
 mod body;
 mod condition;
+mod flag_rule;
 mod rule;
 mod suite;
 mod target;
@@ -13,6 +14,7 @@ mod target;
 use serde_json::Value;
 
 use super::chaos::ChaosRates;
+use super::fault_source::FaultSource;
 use super::field::{count, fields_of, rate};
 use super::kind::Fault;
 use super::recovery::RecoveryBudget;
@@ -154,7 +156,7 @@ fn read_rule(number: usize, value: &Value) -> Result<FaultRule, FieldError> {
         None => format!("rule {number} ({})", fault.name()),
     };
     let (times, probability) = (count(fields, "times", 1)?, rate(fields, "probability")?);
-    Ok(FaultRule { name, when, fault, times, probability, target: None })
+    Ok(FaultRule { name, when, fault, times, probability, target: None, source: FaultSource::Plan })
 }
 
 #[cfg(test)]

@@ -3,7 +3,8 @@
 //!
 //! The value after the type's name belongs to the main field of the type. A value that begins with
 //! `"` is a JSON string; `headers` and `body` also take JSON; `fault=` takes the whole rest of the
-//! text. A text that begins with `{` is the fault as JSON.
+//! text. A text that begins with `{` is the fault as JSON. A status alone, such as `429`, is short
+//! for `http_error:429`.
 
 use serde_json::{Map, Value};
 
@@ -18,26 +19,54 @@ impl Fault {
     /// # Errors
     /// As [`Fault::read`], and if the text does not have this form.
     pub fn parse(text: &str) -> Result<Self, FieldError> {
-        Self::read(&object(text.trim())?)
+        let (fault, _) = with_rule_words(text, &[])?;
+        Self::read(&fault)
     }
+}
 
-    /// Reads a fault with the step whose calls get it: `STEP=FAULT`. The step is `None`, for every
-    /// call, if no step or `*` is named.
-    ///
-    /// # Errors
-    /// As [`Fault::parse`], and if the step's name is empty.
-    pub fn parse_for_step(text: &str) -> Result<(Option<&str>, Self), FieldError> {
-        let text = text.trim();
-        let Some((step, fault)) = assigned(text) else { return Ok((None, Self::parse(text)?)) };
-        match step.trim() {
-            "" => {
-                let why = "no step is named before `=`; give `*=` or nothing for every call";
-                Err(FieldError::other("", why))
-            }
-            "*" => Ok((None, Self::parse(fault)?)),
-            step => Ok((Some(step), Self::parse(fault)?)),
+/// How the value of a rule's field is written after a fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RuleWord {
+    /// A number.
+    Number,
+    /// A number, or a percentage.
+    Rate,
+    /// Text, whatever it looks like.
+    Text,
+}
+
+/// The fields of a rule that may follow its fault.
+type RuleWords = [(&'static str, RuleWord)];
+
+/// Splits `STEP=FAULT`. The step is `None`, for every call, if no step or `*` is named.
+///
+/// # Errors
+/// If the step's name is empty, or is a rate.
+pub(super) fn split_step(text: &str) -> Result<(Option<&str>, &str), FieldError> {
+    let text = text.trim();
+    let Some((step, fault)) = assigned(text) else { return Ok((None, text)) };
+    let fault = fault.trim();
+    match step.trim() {
+        "" => {
+            let why = "no step is named before `=`; give `*=` or nothing for every call";
+            Err(FieldError::other("", why))
         }
+        "*" => Ok((None, fault)),
+        step if percentage(step).is_some() => {
+            let why = format!(
+                "{step} is a rate, not a step: give it behind the fault, as in \
+                 `{fault};probability={step}`, or use --chaos"
+            );
+            Err(FieldError::other("", why))
+        }
+        step => Ok((Some(step), fault)),
     }
+}
+
+/// Reads `10%` as 0.1.
+pub(super) fn percentage(text: &str) -> Option<f64> {
+    let percent: f64 = text.trim().strip_suffix('%')?.trim_end().parse().ok()?;
+    percent.is_finite().then(|| percent / 100.0)
 }
 
 /// Splits the text at the `=` after a step: the step, and the fault after it.
@@ -59,16 +88,30 @@ fn assigned(text: &str) -> Option<(&str, &str)> {
 /// Whether a text begins like a fault.
 fn begins_with_fault(text: &str) -> bool {
     let text = text.trim_start();
-    let name = text.split([':', ';']).next().unwrap_or_default();
-    text.starts_with('{') || FaultForm::find(name.trim_end()).is_some()
+    let name = text.split([':', ';']).next().unwrap_or_default().trim_end();
+    text.starts_with('{') || is_status(name) || FaultForm::find(name).is_some()
 }
 
-/// The JSON object that a text declares.
-fn object(text: &str) -> Result<Value, FieldError> {
+/// Whether a word has the form of a status.
+fn is_status(word: &str) -> bool {
+    word.len() == 3 && word.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Returns the JSON object of a fault, and the fields of a rule that follow it, which may be `words`.
+pub(super) fn with_rule_words(
+    text: &str,
+    words: &RuleWords,
+) -> Result<(Value, Map<String, Value>), FieldError> {
+    let text = text.trim();
+    let mut of_rule = Map::new();
     if text.starts_with('{') {
-        return serde_json::from_str(text)
-            .map_err(|error| FieldError::other("", format!("not a fault in JSON: {error}")));
+        let fault = serde_json::from_str(text)
+            .map_err(|error| FieldError::other("", format!("not a fault in JSON: {error}")))?;
+        return Ok((fault, of_rule));
     }
+    let status = text.split(';').next().filter(|head| is_status(head.trim()));
+    let long = status.map(|_| format!("http_error:{text}"));
+    let text = long.as_deref().unwrap_or(text);
     let (head, mut rest) = match text.split_once(';') {
         Some((head, rest)) => (head, Some(rest)),
         None => (text, None),
@@ -93,15 +136,47 @@ fn object(text: &str) -> Result<Value, FieldError> {
         object.insert(field.to_owned(), plain(primary));
     }
     while let Some(text) = rest {
-        rest = field(form, text, &mut object)?;
+        rest = match rule_field(form, text, words, &mut of_rule)? {
+            Some(rest) => rest,
+            None => field(form, text, words, &mut object)?,
+        };
     }
-    Ok(Value::Object(object))
+    Ok((Value::Object(object), of_rule))
+}
+
+/// Reads one `field=value` of a rule into `object`, and returns what follows the next `;`. Returns
+/// `None` if the text is about the fault. A percentage alone is the probability.
+fn rule_field<'a>(
+    form: &FaultForm,
+    text: &'a str,
+    words: &RuleWords,
+    object: &mut Map<String, Value>,
+) -> Result<Option<Option<&'a str>>, FieldError> {
+    let (part, rest) = split(text);
+    let find = |name: &str| words.iter().find(|(known, _)| *known == name);
+    let (name, text) = match part.split_once('=') {
+        Some((name, text)) => (name.trim(), text.trim()),
+        None if percentage(part).is_some() => ("probability", part),
+        None => return Ok(None),
+    };
+    let is_of_fault = form.fields.iter().any(|(known, _)| *known == name);
+    let Some((name, word)) = find(name).filter(|_| !is_of_fault) else { return Ok(None) };
+    let value = match word {
+        RuleWord::Number => plain(text),
+        RuleWord::Rate => percentage(text).map_or_else(|| plain(text), Value::from),
+        RuleWord::Text => Value::String(text.to_owned()),
+    };
+    match object.insert((*name).to_owned(), value) {
+        Some(_) => Err(FieldError::other(pointer_token(name), "it is given twice")),
+        None => Ok(Some(rest)),
+    }
 }
 
 /// Reads one `field=value` into `object`, and returns what follows the next `;`.
 fn field<'a>(
     form: &FaultForm,
     text: &'a str,
+    words: &RuleWords,
     object: &mut Map<String, Value>,
 ) -> Result<Option<&'a str>, FieldError> {
     // A `;` at the end of a line is allowed.
@@ -114,7 +189,9 @@ fn field<'a>(
     };
     let name = name.trim();
     let Some((_, kind)) = form.fields.iter().find(|(known, _)| *known == name) else {
-        return Err(FieldError::unknown_field(pointer_token(name), form.name, name, &form.names()));
+        let of_rule = words.iter().map(|(word, _)| *word);
+        let known: Vec<&str> = form.names().into_iter().chain(of_rule).collect();
+        return Err(FieldError::unknown_field(pointer_token(name), form.name, name, &known));
     };
     let (value, rest) = match kind {
         form::FormValue::Fault => (Value::String(behind.trim().to_owned()), None),

@@ -122,6 +122,25 @@ fn refusal_says_what_was_expected() {
 }
 
 #[test]
+fn status_alone_is_an_http_error() {
+    means("429", json!({ "type": "http_error", "status_code": 429 }));
+    means(
+        " 503 ; retry_after=1",
+        json!({
+            "type": "http_error", "status_code": 503, "retry_after": 1,
+        }),
+    );
+    for text in ["42", "4290", "0x1", "429:5"] {
+        assert!(Fault::parse(text).is_err(), "{text}");
+    }
+}
+
+fn for_step(text: &str) -> Result<(Option<&str>, Fault), FieldError> {
+    let (step, fault) = split_step(text)?;
+    Ok((step, Fault::parse(fault)?))
+}
+
+#[test]
 fn step_stands_before_the_fault() {
     let hang = || Fault::parse("hang:5").unwrap();
     for (text, step) in [
@@ -135,20 +154,21 @@ fn step_stands_before_the_fault() {
         ("a=b=hang:5", Some("a=b")),
         ("hang;max_ms=5", None),
         ("step=hang;max_ms=5", Some("step")),
+        ("429=hang:5", Some("429")),
     ] {
-        assert_eq!(Fault::parse_for_step(text), Ok((step, hang())), "{text}");
+        assert_eq!(for_step(text), Ok((step, hang())), "{text}");
     }
     let error = Fault::HttpError(HttpError {
         status_code: 500,
         message: Some("x=hang".into()),
         ..HttpError::default()
     });
-    assert_eq!(Fault::parse_for_step("http_error;message=x=hang"), Ok((None, error)));
+    assert_eq!(for_step("http_error;message=x=hang"), Ok((None, error)));
 }
 
 #[test]
 fn step_without_a_fault_is_refused() {
-    let told = |text| Fault::parse_for_step(text).unwrap_err().to_string();
+    let told = |text| for_step(text).unwrap_err().to_string();
     assert_eq!(told("=hang"), "no step is named before `=`; give `*=` or nothing for every call");
     assert!(told("answer=hagn").starts_with("unknown fault \"hagn\", did you mean \"hang\"?"));
     assert!(told("answer=").starts_with("unknown fault \"\""), "{}", told("answer="));
@@ -163,6 +183,6 @@ proptest! {
         if let Ok(fault) = Fault::parse(&text) {
             prop_assert_eq!(Fault::read(&fault.to_json()), Ok(fault));
         }
-        let _ = Fault::parse_for_step(&text);
+        let _ = crate::FaultRule::from_flag(String::new(), &text);
     }
 }

@@ -125,7 +125,7 @@ fn numbers_are_the_receipts_when_recording_and_when_replaying() {
     agree(&told, &receipt);
     assert_eq!(receipt["missed_by_reason"], json!({ "exhausted": 1, "unknown request": 1 }));
     assert_eq!(told["loomrec_replays_total{matched_by=\"request_hash\"}"], 4.0);
-    assert_eq!(told["loomrec_faults_total{type=\"http_error\",source=\"plan\"}"], 2.0);
+    assert_eq!(told["loomrec_faults_total{type=\"http_error\",source=\"flag\"}"], 2.0);
     let missed = "loomrec_requests_total{mode=\"replay\",source=\"loomrec\",status=\"422\"}";
     assert_eq!(told[missed], 2.0);
 }

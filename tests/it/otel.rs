@@ -135,7 +135,7 @@ fn served_missed_and_faulted_calls_are_told_over_grpc() {
             "loomrec.upstream": "anthropic", "loomrec.operation": "messages",
             "loomrec.key": "a hash", "loomrec.step_id": "greet", "loomrec.attempt": 1,
             "loomrec.end": "complete", "loomrec.bytes": "a number", "loomrec.chunks": 1,
-            "loomrec.fault_type": "http_error", "loomrec.fault_source": "plan",
+            "loomrec.fault_type": "http_error", "loomrec.fault_source": "flag",
         }),
     );
     assert_eq!(faulted.sent.status.as_ref().map(|status| status.code), Some(2));

@@ -2,6 +2,7 @@
 
 use super::condition::RuleMatch;
 use super::target::FaultTarget;
+use crate::fault_source::FaultSource;
 use crate::kind::Fault;
 
 /// A rule: a fault, and the calls that get it.
@@ -19,6 +20,8 @@ pub struct FaultRule {
     pub probability: Option<f64>,
     /// What it strikes, if a suite declares it. Added to `when` once the upstreams are known.
     pub target: Option<FaultTarget>,
+    /// Where it is declared: in a plan or by a flag.
+    pub source: FaultSource,
 }
 
 impl FaultRule {

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use super::condition::RuleMatch;
 use super::rule::FaultRule;
 use super::target::FaultTarget;
+use crate::fault_source::FaultSource;
 use crate::field::fields_of;
 use crate::form::FaultForm;
 use crate::kind::{CountPer, Fault};
@@ -116,7 +117,8 @@ fn rule(number: usize, value: &Value) -> Result<Option<FaultRule>, FieldError> {
     let known = Operation::all().filter(|operation| *operation != Operation::OTHER);
     let operation = known.map(|operation| operation.as_str().to_owned()).collect();
     let when = RuleMatch { operation, ..RuleMatch::default() };
-    Ok(Some(FaultRule { name, when, fault, times: None, probability: None, target }))
+    let source = FaultSource::Plan;
+    Ok(Some(FaultRule { name, when, fault, times: None, probability: None, target, source }))
 }
 
 /// Reads the fault: its kind, and the fields that stand beside it.

@@ -122,6 +122,10 @@ fn flags_that_cannot_be_are_refused_before_listening() {
         (["--seed", "seven"], ["--seed", "seven"]),
         (["--recovery", "max_detection=5"], ["--recovery", "max_detection_ms"]),
         (["--recovery", "require_clean_timeout"], ["--recovery", "max_detection_ms"]),
+        (["--fault", "10%=drop"], ["10% is a rate", "drop;probability=10%"]),
+        (["--fault", "429;time=1"], ["did you mean \"times\"?", "probability"]),
+        (["--chaos-drop", "half%"], ["--chaos-drop", "a percentage such as 10%"]),
+        (["--chaos-drop", "101%"], ["--chaos-drop", "0 to 1"]),
     ] {
         refused(&scene, &args, 2).says(&parts);
     }

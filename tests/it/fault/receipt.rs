@@ -265,7 +265,7 @@ fn a_receipt_lists_what_was_declared_anywhere() {
         .collect();
     told.sort();
     let expected =
-        ["\"entry\" \"a\" 1", "\"header\" \"http_error\" 1", "\"plan\" \"--fault b=slow:1\" 1"];
+        ["\"entry\" \"a\" 1", "\"flag\" \"--fault b=slow:1\" 1", "\"header\" \"http_error\" 1"];
     assert_eq!(told, expected);
     assert_eq!((&faults["fired"], &faults["unfired"]), (&json!(3), &json!([])));
     assert_eq!(faults["warnings"], json!([]));
@@ -280,4 +280,33 @@ fn a_run_without_faults_says_nothing_of_them() {
     let over = stage.end(0);
     assert_eq!(over.receipt["faults"], Value::Null);
     assert!(!over.finished.stderr.contains("fault"), "{}", over.finished.stderr);
+}
+
+#[test]
+fn a_fault_of_a_flag_may_be_short_and_is_reported_as_a_flags() {
+    for (fault, counts) in [
+        ("429;times=1", [429, 200, 200]),
+        ("http_error:429;times=2", [429, 429, 200]),
+        ("429;probability=0%;call=1", [200, 200, 200]),
+        ("429;model=another", [200, 200, 200]),
+        ("429;attempt=2;upstream=openai;100%", [200, 200, 200]),
+    ] {
+        let scene = Scene::new();
+        let upstream = Upstream::always(Answer::json(200, crate::support::shape::chat_answer("x")));
+        scene.recorded(&upstream, &[chat("a"), chat("a"), chat("a")]);
+        let stage = Stage::of(scene, &["--fault", fault, "--allow-unfired"]);
+        let seen: Vec<u16> = counts.iter().map(|_| stage.call(&chat("a")).status).collect();
+        assert_eq!(seen, counts, "{fault}");
+        let over = stage.end(0);
+        let rule = &over.receipt["faults"]["rules"][0];
+        assert_eq!(
+            (&rule["source"], &rule["rule"]),
+            (&json!("flag"), &json!(format!("--fault {fault}")))
+        );
+        let said = &over.finished.stderr;
+        assert!(said.contains(&format!("fault --fault {fault} (flag): fired ")), "{said}");
+    }
+    let stage = Stage::replay(&["--chaos-rate-limit", "100%"]);
+    stage.call(&chat("complete")).expect(429);
+    stage.end(0);
 }
