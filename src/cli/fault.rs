@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::path::Path;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
@@ -182,14 +183,23 @@ pub fn check_upstreams(
 ///
 /// # Errors
 /// A rule with a step id or request hash that no take has.
-pub fn check(planned: &PlannedFaults, matcher: &Matcher) -> Result<(), CommandFailure> {
+pub fn check(
+    planned: &PlannedFaults,
+    matcher: &Matcher,
+    output: &Output,
+) -> Result<(), CommandFailure> {
     // There may be a million step ids.
     let is_asked_for = planned.rules().any(|(_, rule)| !rule.when.step_id.is_empty());
     let steps = if is_asked_for { matcher.steps() } else { BTreeSet::new() };
     let steps: Vec<&str> = steps.into_iter().collect();
     for (place, rule) in planned.rules() {
-        if !steps.is_empty() {
-            among((place, rule), "recorded step id", &rule.when.step_id, &steps)?;
+        match (rule.when.step_id.first(), steps.is_empty()) {
+            (Some(step), true) => output.warning(&format!(
+                "{place}rule {:?} is for the step {step:?}, but no recorded call has a step id: it \
+                 applies only if the program sends one, {HOW_TO_SEND}",
+                rule.name
+            )),
+            _ => among((place, rule), "recorded step id", &rule.when.step_id, &steps)?,
         }
         let hashes = &rule.when.request_hash;
         if let Some(hash) = hashes.iter().find(|hash| !matcher.knows_hash(hash)) {
@@ -202,6 +212,9 @@ pub fn check(planned: &PlannedFaults, matcher: &Matcher) -> Result<(), CommandFa
     }
     Ok(())
 }
+
+/// How a program sends a step id.
+const HOW_TO_SEND: &str = "in the header x-loomrec-step-id or in that of --step-id-header";
 
 /// At most this many names are listed in an error.
 const SHOWN: usize = 20;
@@ -268,6 +281,8 @@ pub struct FaultReceipt {
     run_time: ChaosChanges,
     /// Rules of the plan that never applied.
     pub unfired: Vec<String>,
+    /// Those of them that could not apply, because no call named a step.
+    waiting_for_steps: Vec<String>,
 }
 
 impl FaultReceipt {
@@ -280,18 +295,27 @@ impl FaultReceipt {
         let run_time = faults.run_time().changes();
         let warnings: Vec<_> = faults.warnings().into_iter().collect();
         let is_declared = !counts.is_empty() || !decider.is_idle() || run_time.count > 0;
+        let names = |rules: Vec<Arc<str>>| rules.iter().map(|name| name.to_string()).collect();
         (is_declared || !warnings.is_empty()).then(|| Self {
             seed: decider.seed(),
             counts,
             warnings,
             run_time,
-            unfired: decider.unfired().iter().map(|name| name.to_string()).collect(),
+            unfired: names(decider.unfired()),
+            waiting_for_steps: names(decider.waiting_for_steps()),
         })
     }
 
     /// Returns the number of faults that happened.
     pub fn fired(&self) -> u64 {
         self.counts.iter().map(|(_, _, count)| count.fired).sum()
+    }
+
+    /// Returns what helps rules to apply that are for steps, if no call named a step.
+    pub fn step_hint(&self) -> Option<String> {
+        let names = self.waiting_for_steps.join(", ");
+        (!names.is_empty())
+            .then(|| format!("no call sent a step id, which {names} needs: send it {HOW_TO_SEND}"))
     }
 
     /// Returns it as JSON.

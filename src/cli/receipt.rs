@@ -163,6 +163,7 @@ impl Receipt {
                 unfired.join(", ")
             ));
             self.untested += 1;
+            self.next.extend(self.faults.as_ref().and_then(FaultReceipt::step_hint));
         }
         if let Some(budget) = budget {
             let judged = fault::recovery(faults, budget).permitting_none(flags.allow_unfired);

@@ -55,7 +55,7 @@ pub async fn run(args: ReplayArgs, settings: &Settings) -> Result<u8, CommandFai
     fault::check_upstreams(&mut plan, &ground.upstreams.routes)?;
     // With a script or an upstream, a rule may also name calls that no recording holds.
     if matches!(on_miss, MissPolicy::Error) && script.is_none() {
-        fault::check(&plan, &matcher)?;
+        fault::check(&plan, &matcher, &ground.output)?;
     }
     let draws_waits = matches!(args.latency, LatencyModel::Normal | LatencyModel::Agentloom);
     let decider = fault::decider(plan, args.serve.trouble.seed, draws_waits, &ground.output);

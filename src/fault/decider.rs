@@ -9,6 +9,7 @@
 //! `recover_after` that counts per upstream depends on the order of all calls of that upstream.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::call_history::{CallHistories, CallHistory, CallNumbers, HistoryShard};
@@ -16,8 +17,8 @@ use super::call_key::CallKey;
 use super::chance::roll;
 use super::chaos::ChaosRates;
 use super::entry_rule::EntryFaultRule;
-use super::kind::{CountPer, Fault};
 use super::fault_source::FaultSource;
+use super::kind::{CountPer, Fault};
 use super::plan::{CallFacts, FaultPlan, FaultRule};
 
 /// A fault that a call gets.
@@ -79,6 +80,8 @@ pub struct FaultDecider {
     /// The histories of upstreams. As those of steps, they are locked last.
     upstreams: CallHistories,
     counts: Mutex<BTreeMap<(FaultSource, Arc<str>), RuleCount>>,
+    /// Whether any call named a step.
+    has_seen_step: AtomicBool,
 }
 
 /// How often a rule matched, and how often its fault happened.
@@ -118,7 +121,8 @@ impl FaultDecider {
         let counts = Mutex::new(plan.rules.iter().map(named).collect());
         let (histories, steps) = (CallHistories::default(), CallHistories::default());
         let upstreams = CallHistories::default();
-        Self { plan, seed, histories, steps, upstreams, counts }
+        let has_seen_step = AtomicBool::new(false);
+        Self { plan, seed, histories, steps, upstreams, counts, has_seen_step }
     }
 
     /// The plan.
@@ -229,6 +233,18 @@ impl FaultDecider {
         never.map(|((_, name), _)| Arc::clone(name)).collect()
     }
 
+    /// The rules that name steps, if their faults never happened and no call named any step.
+    pub fn waiting_for_steps(&self) -> Vec<Arc<str>> {
+        if self.has_seen_step.load(Ordering::Relaxed) {
+            return Vec::new();
+        }
+        let named = |name: &Arc<str>| {
+            let mut rules = self.plan.rules.iter();
+            rules.any(|rule| *rule.name == **name && rule.when.counts_by_step())
+        };
+        self.unfired().into_iter().filter(named).collect()
+    }
+
     /// Forgets all calls so far, of one session or of all.
     pub fn reset(&self, session: Option<&str>) {
         self.histories.forget(session);
@@ -245,6 +261,7 @@ impl FaultDecider {
 impl CallTurn<'_> {
     /// Notes the step of the call, and counts the call in it.
     pub fn enter_step(&mut self, step: &str) -> CallNumbers {
+        self.decider.has_seen_step.store(true, Ordering::Relaxed);
         let session = self.key.session().map(str::to_owned);
         let key = CallKey::Step { session, step: step.to_owned() };
         let numbers = self.decider.steps.lock(&key).history(&key).count();

@@ -310,3 +310,26 @@ fn a_fault_of_a_flag_may_be_short_and_is_reported_as_a_flags() {
     stage.call(&chat("complete")).expect(429);
     stage.end(0);
 }
+
+#[test]
+fn a_fault_for_a_step_says_how_to_send_one_if_no_call_has_a_step() {
+    let scene = recorded();
+    let stage = Stage::of(scene, &["--fault", "answer=hang"]);
+    stage.call(&chat("complete")).expect(200);
+    let said = stage.end(1).finished.stderr;
+    for part in [
+        "rule \"--fault answer=hang\" is for the step \"answer\", but no recorded call has a step id: \
+         it applies only if the program sends one, in the header x-loomrec-step-id or in that of \
+         --step-id-header\n",
+        "fault rules that never applied (--allow-unfired permits that): --fault answer=hang\n",
+        "no call sent a step id, which --fault answer=hang needs: send it in the header \
+         x-loomrec-step-id or in that of --step-id-header\n",
+    ] {
+        assert!(said.contains(part), "{part:?} not in {said}");
+    }
+    // Once a call has a step id, only its name can be wrong.
+    let stage = Stage::of(recorded(), &["--fault", "answer=hang"]);
+    stage.call(&chat("complete").header("x-loomrec-step-id: other")).expect(200);
+    let said = stage.end(1).finished.stderr;
+    assert!(!said.contains("no call sent a step id"), "{said}");
+}
