@@ -12,6 +12,7 @@ pub mod header;
 pub mod json;
 pub mod json_text;
 pub mod key;
+pub mod likeness;
 pub mod multipart;
 pub mod printable;
 pub mod query;

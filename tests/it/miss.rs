@@ -193,6 +193,41 @@ fn a_drifted_step_says_so() {
 }
 
 #[test]
+fn only_a_similar_request_has_drifted() {
+    let upstream = Upstream::always(Answer::json(200, chat_answer("x")));
+    for (recorded, now, reason) in [
+        ("What is the weather in Oslo?", "What is the weather in Rome?", "drifted"),
+        ("Say hi", "Say hello", "drifted"),
+        ("hi", "zzz", "unknown request"),
+        ("hi", "Summarise this report, and say hi", "unknown request"),
+        ("Translate the poem to French", "Write a haiku on rain", "unknown request"),
+    ] {
+        let scene = Scene::new();
+        scene.recorded(&upstream, &[chat(recorded)]);
+        let receipt = ["--receipt", "receipt.json", "--pending", "run.json.pending"];
+        let server = scene.replay(&receipt);
+        let mut body = chat_body(now);
+        body["model"] = json!("another");
+        let answer = server.call(&Call::post(CHAT, body.to_string()));
+        let text = missed(answer);
+        says(&text, &[&format!("RecordingMismatchError: {reason}: "), "nearest recorded call: "]);
+        server.stop().expect(1).says(&[&format!("RecordingMismatchError {reason}: ")]);
+        let drifted = u64::from(reason == "drifted");
+        let receipt = std::fs::read(scene.path("receipt.json")).unwrap();
+        let receipt: Value = serde_json::from_slice(&receipt).unwrap();
+        assert_eq!((&receipt["missed"], &receipt["drifted"]), (&json!(1), &json!(drifted)));
+        // The request that waits says the same, and replaces a take only if it is similar.
+        let waiting = std::fs::read_to_string(scene.path("run.json.pending")).unwrap();
+        let waiting: Value = serde_json::from_str(&waiting).unwrap();
+        let entries = waiting.as_object().unwrap().iter();
+        let (_, entry) = entries.into_iter().find(|(name, _)| !name.starts_with('_')).unwrap();
+        let word = reason.split(' ').next().unwrap();
+        assert_eq!(entry["pending"]["reason"], word, "{now}");
+        assert_eq!(entry["pending"]["replaces"].is_object(), drifted == 1, "{now}");
+    }
+}
+
+#[test]
 fn an_incomplete_recording_is_never_served() {
     let (scene, body) = rich();
     for end in ["client_abort", "truncated"] {

@@ -52,9 +52,8 @@ impl RecordingMismatchError {
         if miss.refused.is_some() {
             return error;
         }
-        if let Some((unused, nearest)) = nearest_call::nearest(matcher, observed) {
-            // No call has asked for the nearest call yet, so this call is in its place.
-            if error.reason == MissReason::Unknown && unused {
+        if let Some((has_drifted, nearest)) = nearest_call::nearest(matcher, observed) {
+            if error.reason == MissReason::Unknown && has_drifted {
                 error.reason = MissReason::Drifted;
             }
             error.nearest = Some(nearest);

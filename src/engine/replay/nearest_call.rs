@@ -10,10 +10,11 @@ use serde_json::Value;
 use super::matcher::Matcher;
 use super::mismatch::{HIDDEN, HeaderDelta, NearestCall, RequestDifference, bounded};
 use super::take::ReplayTake;
+use loomrec_identity::likeness::RequestWords;
 use loomrec_identity::{header, request_delta};
-use loomrec_recording::Entry;
 use loomrec_recording::normalized_request::NormalizedRequest;
 use loomrec_recording::similarity::RequestSketch;
+use loomrec_recording::{Entry, RecordedRequest};
 
 /// How many recorded calls are read again because their sketches are similar.
 const ALIKE: usize = 48;
@@ -27,13 +28,15 @@ const MAX_DELTAS: usize = 16;
 /// A recorded call that was read again, and its rank.
 struct Candidate {
     rank: (bool, u64, bool, usize),
+    is_alike: bool,
     index: usize,
     entry: Entry,
 }
 
 /// Returns the recorded call that differs least from `observed`, and the differences. It has the
 /// same operation. Calls at the same upstream come first, and at the same distance unused ones come
-/// before used ones. The returned bool is true if no call has used it.
+/// before used ones. The returned bool is true if `observed` has drifted from it: it is at the same
+/// upstream, no call has used it, and their texts are alike.
 pub(super) fn nearest(
     matcher: &Matcher,
     observed: &NormalizedRequest,
@@ -45,13 +48,14 @@ pub(super) fn nearest(
         let take = &matcher.takes[index];
         let rank = (is_elsewhere(matcher, take, observed), apart.bytes, take.is_used(), index);
         if best.as_ref().is_none_or(|best| rank < best.rank) {
-            best = Some(Candidate { rank, index, entry });
+            best = Some(Candidate { rank, is_alike: apart.is_alike, index, entry });
         }
     });
-    let Candidate { index, entry, .. } = best?;
+    let Candidate { index, entry, is_alike, .. } = best?;
     let found = &matcher.takes[index];
+    let is_elsewhere = is_elsewhere(matcher, found, observed);
     let mut differences = Vec::new();
-    if is_elsewhere(matcher, found, observed) {
+    if is_elsewhere {
         let quote = |name: &str| Some(Value::from(name).to_string());
         differences.push(RequestDifference {
             place: "upstream".to_owned(),
@@ -75,7 +79,7 @@ pub(super) fn nearest(
     let request_hash = recorded_hash.or_else(|| Some(request.key(&call, rules)));
     let nearest =
         NearestCall { outside_key, request_hash, ..NearestCall::of(matcher, found, differences) };
-    Some((!found.is_used(), nearest))
+    Some((is_alike && !is_elsewhere && !found.is_used(), nearest))
 }
 
 /// Returns the recorded call that `observed` may stand in the place of, by their step alone: the
@@ -99,8 +103,8 @@ fn hidden(value: String) -> String {
 pub(super) struct RequestDistance {
     /// The approximate number of bytes in which their bodies differ.
     pub(super) bytes: u64,
-    /// The number of bytes of the larger body.
-    pub(super) of: u64,
+    /// Whether a person would say that one has become the other.
+    pub(super) is_alike: bool,
 }
 
 /// Reads the calls that may be near to `observed` again, one after the other.
@@ -112,6 +116,7 @@ fn each(
     let Some(rules) = matcher.rules.first() else { return };
     let now = observed.request.parts(&observed.call);
     let body = now.json();
+    let words = body.as_ref().map(RequestWords::of);
     let mut read = 0;
     for index in candidates(matcher, observed) {
         let take = &matcher.takes[index];
@@ -124,14 +129,28 @@ fn each(
         read += length;
         let call = request.recognise();
         let recorded = request.parts(&call);
-        let bytes = match (recorded.json(), &body) {
-            (Some(recorded), Some(now)) => request_delta::distance(&recorded, now, rules),
+        let recorded_body = recorded.json();
+        let bytes = match (&recorded_body, &body) {
+            (Some(recorded), Some(now)) => request_delta::distance(recorded, now, rules),
             _ if recorded.body == now.body => 0,
             _ => u64::MAX,
         };
-        let apart = RequestDistance { bytes, of: recorded.body.len().max(now.body.len()) as u64 };
-        visit(index, apart, entry);
+        let is_alike = match (recorded_body.as_ref().map(RequestWords::of), &words) {
+            (Some(known), Some(words)) if !(known.is_empty() && words.is_empty()) => {
+                known.is_alike(words)
+            }
+            _ => {
+                let longer = recorded.body.len().max(now.body.len()) as u64;
+                has_same_path(request, &observed.request) && bytes.saturating_mul(2) <= longer
+            }
+        };
+        visit(index, RequestDistance { bytes, is_alike }, entry);
     }
+}
+
+/// Whether two requests have the same method and path.
+fn has_same_path(one: &RecordedRequest, other: &RecordedRequest) -> bool {
+    one.method == other.method && one.path == other.path
 }
 
 /// Returns the unused takes of the same operation and upstream, which `observed` may replace, and

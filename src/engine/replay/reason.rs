@@ -3,9 +3,10 @@
 /// Why there is no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MissReason {
-    /// No recorded call is like it.
+    /// No unused recorded call is like it.
     Unknown,
-    /// A recorded call is in the place of this one, and differs.
+    /// The nearest recorded call is still unused and has a similar text, or belongs to the step that
+    /// this call names.
     Drifted,
     /// Every recorded take of it has been used.
     Exhausted,

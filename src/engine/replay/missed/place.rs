@@ -7,7 +7,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use crate::replay::matcher::Matcher;
-use crate::replay::nearest_call::{self, RequestDistance};
+use crate::replay::nearest_call;
 use loomrec_identity::{IdentityRules, RequestKey};
 use loomrec_recording::normalized_request::NormalizedRequest;
 use loomrec_recording::pending::ReplacedTake;
@@ -97,7 +97,7 @@ fn pairs_of(
         let same_step = step.is_some() && step.flatten() == known.under.step;
         // Takes of another step, or of another recording than the first, stay.
         let apart_by_step = step.is_some() != known.under.step.is_some() && !same_step;
-        if known.source() != 0 || apart_by_step || !(same_step || is_like(apart)) {
+        if known.source() != 0 || apart_by_step || !(same_step || apart.is_alike) {
             continue;
         }
         pairs.push(Pair {
@@ -108,11 +108,6 @@ fn pairs_of(
             take,
         });
     }
-}
-
-/// Whether one request may have become the other: at least half of it is unchanged.
-fn is_like(apart: RequestDistance) -> bool {
-    apart.bytes.saturating_mul(2) <= apart.of
 }
 
 /// Assigns a take to each call.

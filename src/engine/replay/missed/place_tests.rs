@@ -1,11 +1,5 @@
 use super::*;
 
-#[test]
-fn request_is_like_another_when_half_of_it_is_as_it_was() {
-    let is_like = |bytes, of| is_like(RequestDistance { bytes, of });
-    assert!(is_like(0, 0) && is_like(50, 100) && !is_like(51, 100) && !is_like(u64::MAX, 100));
-}
-
 fn call(session: Option<&str>, reason: &str, replaces: bool) -> MissedCall {
     let key = RequestKey::parse(&"a".repeat(64)).unwrap();
     let name = EntryName::Hash(key.clone());
