@@ -21,18 +21,26 @@ pub struct Output {
     quiet: bool,
     verbose: bool,
     live: Option<Arc<ProgressBar>>,
+    /// Whether a command writes to the same terminal.
+    shares_terminal: bool,
 }
 
 impl Output {
     /// Creates an output of this format. `quiet` leaves only errors, `verbose` adds a line for each
     /// call.
     pub fn new(format: LogFormat, quiet: bool, verbose: bool) -> Self {
-        Self { format, quiet, verbose, live: None }
+        Self { format, quiet, verbose, live: None, shares_terminal: false }
     }
 
     /// Returns the same output, which prints messages above `live`.
     pub fn above(&self, live: Arc<ProgressBar>) -> Self {
         Self { live: Some(live), ..self.clone() }
+    }
+
+    /// Returns the same output, which begins each message on a line of its own: a command writes to
+    /// the same terminal, and may not have ended its line.
+    pub fn beside_command(self) -> Self {
+        Self { shares_terminal: self.format == LogFormat::Human, ..self }
     }
 
     /// Whether a live line may be drawn.
@@ -185,7 +193,8 @@ impl Output {
 
     /// Writes a line to stderr. A closed stderr is not a failure.
     fn write_line(&self, text: &str) {
-        let print = || drop(writeln!(anstream::stderr().lock(), "{text}"));
+        let line = if self.shares_terminal { terminal::fresh_line() } else { String::new() };
+        let print = || drop(writeln!(anstream::stderr().lock(), "{line}{text}"));
         match &self.live {
             Some(live) => live.suspend(print),
             None => print(),

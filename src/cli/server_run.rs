@@ -132,6 +132,7 @@ impl RunContext {
         let bar =
             (args.cmd.is_empty() && output.may_draw() && !args.print_env).then(progress::line);
         let output = bar.iter().fold(output, |output, bar| output.above(Arc::clone(bar)));
+        let output = if args.cmd.is_empty() { output } else { output.beside_command() };
         log::start(args.log.as_deref(), &output)?;
         Ok(Self {
             address: serve_setup::address(args)?,

@@ -17,6 +17,20 @@ pub(super) fn width() -> Option<usize> {
     terminal_size().map(|size| size.columns).filter(|columns| *columns > 0)
 }
 
+/// Returns text that moves the cursor to the beginning of a line, if stdout and stderr are terminals:
+/// to the next line only if something is on this one.
+///
+/// The position of the cursor is not known. Blanks that fill a line less one column stay on it if
+/// the cursor is at its beginning, and otherwise go on in the next line. Shells do the same before
+/// their prompts.
+pub(super) fn fresh_line() -> String {
+    let can_move = std::env::var("TERM").is_ok_and(|name| !name.is_empty() && name != "dumb");
+    match width().filter(|_| can_move && io::stderr().is_terminal()) {
+        Some(width) => format!("{}\r\x1b[K", " ".repeat(width - 1)),
+        None => String::new(),
+    }
+}
+
 /// Returns the number of columns that a text takes on a terminal: a Chinese character takes two.
 pub(super) fn columns(text: &str) -> usize {
     text.width()

@@ -124,3 +124,22 @@ fn a_setting_of_a_project_acts_on_no_terminal() {
         is_harmless(&Terminal::spawn(record, false).end().1);
     }
 }
+
+#[test]
+fn a_message_begins_on_a_line_of_its_own_after_what_a_command_left_on_the_terminal() {
+    let shown = |term: &str, more: &[&str], text: &str| {
+        let scene = Scene::new();
+        let args = ["record", "--allow-empty", "-r", "run.json"];
+        let mut command = command(scene.dir(), &[&args[..], more].concat());
+        command.args(["--", "printf", "%s", text]).env("TERM", term);
+        let (code, shown) = Terminal::spawn(command, false).end();
+        assert_eq!(code, Some(0), "{shown}");
+        shown
+    };
+    // The terminal has 100 columns: the blanks go over its edge only if the line was not empty.
+    let fresh = format!("{}\r\u{1b}[K", " ".repeat(99));
+    let seen = shown("xterm", &[], "....");
+    assert!(seen.contains(&format!("....{fresh}loomrec record: ok")), "{seen:?}");
+    assert!(shown("dumb", &[], "....").contains("....loomrec record: ok"));
+    assert!(shown("xterm", &["--log-format", "json"], "....").contains("....{\"level\""));
+}
