@@ -187,9 +187,9 @@ fn header_that_cannot_be_is_named() {
     let told = |given: &[(&'static str, &str)]| {
         ChaosRates::of_headers(&headers(given)).expect_err("refused").to_string()
     };
-    for value in ["1.5", "-0.1", "NaN", "inf", "", "half", "0,5"] {
-        let expected =
-            format!("header x-loomrec-chaos-drop: expected a rate, from 0 to 1, not {value:?}");
+    let rate = "a rate, from 0 to 1 or from 0% to 100%";
+    for value in ["1.5", "-0.1", "101%", "%", "NaN", "inf", "", "half", "0,5"] {
+        let expected = format!("header x-loomrec-chaos-drop: expected {rate}, not {value:?}");
         assert_eq!(told(&[("x-loomrec-chaos-drop", value)]), expected);
     }
     assert_eq!(
