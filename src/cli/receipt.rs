@@ -176,6 +176,16 @@ impl Receipt {
         self.failed_faults = self.complaints.len() > before;
     }
 
+    /// Describes the calls that reached no upstream. Each failure was printed once.
+    pub fn unreachable_text(&self) -> String {
+        let reasons = match (self.more.upstream_failures.len(), self.unreachable) {
+            (_, 1) | (0, _) => String::new(),
+            (1, _) => ", all for the reason above".to_owned(),
+            (several, _) => format!(", for the {several} reasons above"),
+        };
+        format!("calls that reached no upstream: {}{reasons}", self.unreachable)
+    }
+
     /// Adds the takes that are too old: as a complaint if that fails the run, otherwise as a note.
     pub(super) fn add_expired(&mut self, expired: Option<ExpiredTakes>, fails: bool) {
         let words = expired.as_ref().and_then(ExpiredTakes::words);

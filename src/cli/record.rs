@@ -218,7 +218,7 @@ fn add_failures(receipt: &mut Receipt, allowed: bool) {
 /// Adds messages about upstreams, and about calls that reached none.
 fn add_upstreams(receipt: &mut Receipt) {
     if receipt.unreachable > 0 {
-        let text = format!("calls that reached no upstream: {}", receipt.unreachable);
+        let text = receipt.unreachable_text();
         match receipt.recorded {
             0 => receipt.complaints.push(text),
             _ => receipt.notes.push(text),

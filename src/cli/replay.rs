@@ -200,6 +200,7 @@ fn receipt(args: &ReplayArgs, ran: &RunResult) -> Receipt {
         receipt.unchecked_calls = matcher.unchecked().map(ReplayTake::served).sum();
     }
     receipt.notes.extend(serve_setup::ineffective_rules(&proxy.redactor));
+    let unreachable = receipt.unreachable_text();
     let mut complain = |text: String| receipt.complaints.push(text);
     if receipt.missed > 0 {
         complain(format!("calls without a recorded answer: {}", receipt.missed));
@@ -208,7 +209,7 @@ fn receipt(args: &ReplayArgs, ran: &RunResult) -> Receipt {
         complain(format!("calls refused: {}", receipt.refused));
     }
     if receipt.unreachable > 0 {
-        complain(format!("calls that reached no upstream: {}", receipt.unreachable));
+        complain(unreachable);
     }
     if args.fail_unused && unused.count > 0 {
         let (count, named) = (unused.count, named(&unused.named, unused.count));

@@ -15,7 +15,7 @@ use crate::support::loomrec::command;
 use crate::support::shape::{chat, chat_answer};
 use crate::support::socket::reset_on_drop;
 use crate::support::tls::{Authority, TRUSTED, server_config, server_params, trusted_config};
-use crate::support::{Answer, Finished, Scene, Server, Upstream};
+use crate::support::{Answer, Call, Finished, Scene, Server, Upstream};
 
 /// The error for an upstream that cannot be reached: the same for the client, in the journal and on
 /// stderr.
@@ -68,6 +68,63 @@ fn an_authority_that_is_not_trusted_is_named_as_the_cause_with_the_variable_to_s
         &connection_error_of(namesake),
         &["another key than the trusted authority of that name has", "SSL_CERT"],
     );
+}
+
+/// Calls openai three times and anthropic once, which are answered with `statuses`, with these
+/// certificates in `SSL_CERT_FILE`. Returns the end of the run.
+#[track_caller]
+fn called(scene: &Scene, upstreams: [&Upstream; 2], pem: &str, statuses: [u16; 2]) -> Finished {
+    std::fs::write(scene.path("certificates.pem"), pem).unwrap();
+    let mut command =
+        command(scene.dir(), &["record", "-r", "run.json", "--listen", "127.0.0.1:0"]);
+    for (name, upstream) in ["openai", "anthropic"].into_iter().zip(upstreams) {
+        command.args(["--upstream".to_owned(), format!("{name}=https://{}", upstream.address())]);
+    }
+    let pem = scene.path("certificates.pem");
+    let server =
+        Server::spawn(command.args(["--receipt", "receipt.json"]).env("SSL_CERT_FILE", pem));
+    for _ in 0..3 {
+        server.call(&Call::get("/openai/v1/models")).expect(statuses[0]);
+    }
+    server.call(&Call::get("/anthropic/v1/models")).expect(statuses[1]);
+    server.stop().expect(0)
+}
+
+/// One upstream with a certificate of this authority.
+fn upstream_of(authority: &Authority) -> Upstream {
+    let config = authority.server_config(&server_params());
+    Upstream::always_over(Some(config), Answer::json(200, "{}"))
+}
+
+#[test]
+fn the_file_of_the_variable_replaces_the_authorities_and_may_hold_several() {
+    let (scene, other) = (Scene::new(), Authority::named("another authority"));
+    let upstreams = [&upstream_of(&other), &upstream_of(Authority::trusted())];
+    let [own, others] =
+        [Authority::trusted(), &other].map(|one| std::fs::read_to_string(one.write(scene.dir())));
+    let (own, others) = (own.unwrap(), others.unwrap());
+    called(&scene, upstreams, &own, [502, 200]).says(&[
+        "in SSL_CERT_FILE. That file replaces this system's authorities; to keep them as well, put \
+         their certificates into it, too",
+    ]);
+    called(&scene, upstreams, &others, [200, 502]);
+    called(&scene, upstreams, &format!("{own}{others}"), [200, 200]);
+}
+
+#[test]
+fn a_failure_that_an_sdk_meets_again_is_printed_once_and_counted() {
+    let (scene, other) = (Scene::new(), Authority::named("another authority"));
+    let upstreams = [&upstream_of(&other), &upstream_of(Authority::trusted())];
+    let own = std::fs::read_to_string(Authority::trusted().write(scene.dir())).unwrap();
+    let said = called(&scene, upstreams, &own, [502, 200]).stderr;
+    assert_eq!(said.matches("failed to reach upstream openai").count(), 1, "{said}");
+    let counted = "calls that reached no upstream: 3, all for the reason above\n";
+    assert!(said.contains(counted), "{said}");
+    let receipt = std::fs::read(scene.path("receipt.json")).unwrap();
+    let receipt: serde_json::Value = serde_json::from_slice(&receipt).unwrap();
+    let failures = receipt["upstream_failures"].as_array().unwrap();
+    assert_eq!((failures.len(), &failures[0]["calls"]), (1, &3.into()), "{receipt}");
+    assert!(failures[0]["message"].as_str().unwrap().contains("not trusted"), "{receipt}");
 }
 
 #[test]

@@ -10,6 +10,7 @@ use super::super::fault::FaultReceipt;
 use super::super::score::ScoredFaults;
 use super::{Receipt, ScriptReceipt};
 use crate::record::CallFailure;
+use crate::telemetry::run_counters::UpstreamFailure;
 
 impl Receipt {
     /// Returns the receipt as JSON.
@@ -48,6 +49,7 @@ impl Receipt {
             "tokens": { "input": more.input_tokens, "output": more.output_tokens },
             "cost_usd": rounded(more.cost_usd),
             "unpriced_models": more.unpriced,
+            "upstream_failures": failures_json(&more.upstream_failures),
             "keep_errors": more.keep_errors,
             "unfolded": more.unfolded,
             "recordings": self.recordings.iter().map(|(path, sha)| json!({
@@ -60,6 +62,10 @@ impl Receipt {
             "mismatches": more.mismatches.iter().map(|e| e.to_json()).collect::<Vec<_>>(),
         })
     }
+}
+
+fn failures_json(failures: &BTreeMap<String, UpstreamFailure>) -> Value {
+    failures.values().map(|it| json!({ "message": it.message, "calls": it.calls })).collect()
 }
 
 fn failed_json(failed: &BTreeMap<CallFailure, u64>) -> Value {

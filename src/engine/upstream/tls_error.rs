@@ -11,6 +11,11 @@ use time::format_description::well_known::Rfc3339;
 /// webpki's text for a server's certificate that is an authority's. rustls has no variant for it.
 const CA_AS_SERVER: &str = "CaUsedAsEndEntity";
 
+/// What `SSL_CERT_FILE` does to the authorities of the system, and how to keep both.
+const REPLACES: &str = "That file replaces this system's authorities; to keep them as well, put \
+                        their certificates into it, too, such as those of \
+                        /etc/ssl/certs/ca-certificates.crt";
+
 /// How many names of a certificate are listed.
 const LISTED_NAMES: usize = 8;
 
@@ -103,7 +108,7 @@ fn explain_certificate(error: &CertificateError, trusted: &str) -> String {
         CertificateError::UnknownIssuer => format!(
             "the server's certificate was issued by an authority that is not trusted (trusted \
              are {trusted}): if it is yours or your proxy's, name a file with its certificate \
-             in SSL_CERT_FILE"
+             in SSL_CERT_FILE. {REPLACES}"
         ),
         CertificateError::ExpiredContext { time, not_after } => format!(
             "the server's certificate expired at {} (now it is {}): the server needs a new one",
@@ -133,7 +138,7 @@ fn explain_certificate(error: &CertificateError, trusted: &str) -> String {
         CertificateError::BadSignature => format!(
             "the server's certificate was signed by another key than the trusted authority of \
              that name has (trusted are {trusted}): name a file with the authority's current \
-             certificate in SSL_CERT_FILE"
+             certificate in SSL_CERT_FILE. {REPLACES}"
         ),
         CertificateError::UnsupportedSignatureAlgorithmContext { .. }
         | CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => {
@@ -144,12 +149,11 @@ fn explain_certificate(error: &CertificateError, trusted: &str) -> String {
         CertificateError::Revoked => {
             "the server's certificate was revoked: the server needs a new one".to_owned()
         }
-        CertificateError::Other(other) if other.0.to_string() == CA_AS_SERVER => {
+        CertificateError::Other(other) if other.0.to_string() == CA_AS_SERVER => format!(
             "the server's certificate is that of an authority (CA:TRUE), which is not valid for \
              a server: issue one to the server by this authority, and name the authority's in \
-             SSL_CERT_FILE"
-                .to_owned()
-        }
+             SSL_CERT_FILE. {REPLACES}"
+        ),
         CertificateError::InvalidPurpose
         | CertificateError::InvalidPurposeContext { .. }
         | CertificateError::Other(_) => format!(

@@ -163,9 +163,8 @@ impl OpenCall {
     pub(super) fn set_outcome(&mut self, outcome: CallOutcome, status: Option<StatusCode>) {
         match &outcome {
             CallOutcome::Missed(error) => (self.proxy().notify)(UserNotice::Missed(error)),
-            CallOutcome::Unreachable { message }
-            | CallOutcome::Unscripted { message }
-            | CallOutcome::Refused { message, .. } => {
+            CallOutcome::Unreachable { message } => self.notify_of_failure(message),
+            CallOutcome::Unscripted { message } | CallOutcome::Refused { message, .. } => {
                 (self.proxy().notify)(UserNotice::Refused(message));
             }
             CallOutcome::Placeholder => self.warn_of_miss("the default answer was given"),
@@ -176,6 +175,14 @@ impl OpenCall {
         }
         self.record.head = self.elapsed();
         (self.record.outcome, self.record.status) = (outcome, status);
+    }
+
+    /// Sends a notice of an upstream's failure at its first time. SDKs retry such calls, which the
+    /// receipt counts.
+    fn notify_of_failure(&self, message: &str) {
+        if self.proxy().telemetry.counters.is_new_upstream_failure(message) {
+            (self.proxy().notify)(UserNotice::Refused(message));
+        }
     }
 
     /// Warns of a call that no recording answers, and of what answers it. Only the first ones are

@@ -13,6 +13,8 @@ use loomrec_engine::{AnswerOrigin, CallOutcome, clip};
 const MAX_MISMATCHES: usize = 1000;
 /// How many models without a price are counted separately: their names come from upstreams.
 const MAX_UNPRICED: usize = 100;
+/// How many different failures of upstreams are counted separately.
+const MAX_FAILURES: usize = 100;
 /// How many misses that are answered all the same are shown one by one.
 const SHOWN_MISSES: u64 = 20;
 /// The name under which all others are counted.
@@ -80,11 +82,23 @@ pub struct CounterDetail {
     pub unpriced: BTreeMap<String, u64>,
     /// Why kept exchanges are not in the recording's file yet at the end of the run.
     pub unfolded: Option<String>,
+    /// The failures of upstreams that gave no answer, by their message without its digits. At most
+    /// `MAX_FAILURES`.
+    pub upstream_failures: BTreeMap<String, UpstreamFailure>,
     /// The reasons why exchanges were not kept, each with their number.
     pub keep_errors: BTreeMap<String, u64>,
     /// Upstreams whose answers ended in a cut because their framing was ambiguous, each with the
     /// number of answers.
     pub ambiguous: BTreeMap<String, u64>,
+}
+
+/// A failure of an upstream, and how often it happened.
+#[derive(Clone, Debug, Default)]
+pub struct UpstreamFailure {
+    /// The message of its first time.
+    pub message: String,
+    /// How many calls failed with it.
+    pub calls: u64,
 }
 
 impl RunCounters {
@@ -250,6 +264,26 @@ impl RunCounters {
         })
     }
 
+    /// Adds a call that failed because its upstream gave no answer. Returns `true` if the failure
+    /// is a new one. Messages that differ only in digits are the same failure: a message may tell
+    /// the time.
+    pub fn is_new_upstream_failure(&self, message: &str) -> bool {
+        let key: String = message.chars().filter(|c| !c.is_ascii_digit()).collect();
+        self.with(|more| {
+            if more.upstream_failures.len() >= MAX_FAILURES
+                && !more.upstream_failures.contains_key(&key)
+            {
+                return true;
+            }
+            let failure = more.upstream_failures.entry(key).or_default();
+            failure.calls += 1;
+            if failure.calls == 1 {
+                failure.message = message.to_owned();
+            }
+            failure.calls == 1
+        })
+    }
+
     /// Adds exchanges that had been kept and are now lost.
     pub fn lost(&self, reason: &str, exchanges: u64) {
         self.unkept.fetch_add(exchanges, Ordering::Relaxed);
@@ -287,6 +321,23 @@ mod tests {
         assert_eq!(unpriced.len(), MAX_UNPRICED + 1);
         assert_eq!(unpriced[OTHER_MODELS], 901);
         assert!(unpriced.keys().all(|name| name.len() <= LONGEST));
+    }
+
+    #[test]
+    fn same_failure_of_an_upstream_is_new_once_and_their_number_is_bounded() {
+        let counters = RunCounters::default();
+        let is_new = |message: &str| counters.is_new_upstream_failure(message);
+        assert!(is_new("expired at 10:00 (now it is 10:01)"));
+        assert!(!is_new("expired at 10:00 (now it is 10:02)"));
+        assert!(is_new("refused"));
+        let failures = counters.more().upstream_failures;
+        let failures: Vec<_> =
+            failures.values().map(|it| (it.message.as_str(), it.calls)).collect();
+        assert_eq!(failures, [("expired at 10:00 (now it is 10:01)", 2), ("refused", 1)]);
+        for number in 0..200 {
+            is_new(&format!("x{}", "y".repeat(number)));
+        }
+        assert_eq!(counters.more().upstream_failures.len(), MAX_FAILURES);
     }
 
     #[test]
