@@ -79,6 +79,9 @@ pub struct ImportArgs {
     /// The address of an upstream: NAME=URL, or one URL for everything (repeatable)
     #[arg(long, value_name = "[NAME=]URL", env = "LOOMREC_UPSTREAM", value_delimiter = ' ')]
     pub upstream: Vec<String>,
+    /// Accept this upstream name although it is almost that of a known provider (repeatable)
+    #[arg(long, value_name = "NAME", env = "LOOMREC_NEW_UPSTREAM", value_delimiter = ' ')]
+    pub new_upstream: Vec<String>,
     /// What makes two requests the same.
     #[command(flatten)]
     pub identity: IdentityArgs,

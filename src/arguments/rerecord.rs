@@ -64,6 +64,9 @@ pub struct RerecordArgs {
     /// The address of an upstream: NAME=URL, or one URL for everything (repeatable)
     #[arg(long, value_name = "[NAME=]URL", env = "LOOMREC_UPSTREAM", value_delimiter = ' ')]
     pub upstream: Vec<String>,
+    /// Accept this upstream name although it is almost that of a known provider (repeatable)
+    #[arg(long, value_name = "NAME", env = "LOOMREC_NEW_UPSTREAM", value_delimiter = ' ')]
+    pub new_upstream: Vec<String>,
     /// The variable that holds an upstream's API key, if it is not the usual one (repeatable)
     #[arg(long, value_name = "NAME=VARIABLE")]
     pub key: Vec<String>,

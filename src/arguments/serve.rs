@@ -32,6 +32,10 @@ pub struct ServeArgs {
     #[arg(long, value_name = "[NAME=]URL", env = "LOOMREC_UPSTREAM", value_delimiter = ' ')]
     pub upstream: Vec<String>,
 
+    /// Accept this upstream name although it is almost that of a known provider (repeatable)
+    #[arg(long, value_name = "NAME", env = "LOOMREC_NEW_UPSTREAM", value_delimiter = ' ')]
+    pub new_upstream: Vec<String>,
+
     /// When two requests are the same.
     #[command(flatten)]
     pub identity: IdentityArgs,

@@ -46,6 +46,7 @@ pub(super) fn run(args: &ImportArgs) -> Result<u8, CommandFailure> {
     let format = args.from.as_deref().map(ForeignFormat::named).transpose();
     let format =
         format.map_err(|error| CommandFailure::usage(format!("--from: failed to {error}")))?;
+    serve_setup::check_names(&args.upstream, &args.new_upstream)?;
     let addresses = UpstreamAddresses::new(serve_setup::addresses(&args.upstream)?);
     let redactor = serve_setup::redactor(&args.redact)?;
     let prices = prices::load(args.prices.as_deref())?;

@@ -270,6 +270,7 @@ fn receipt(args: &RecordArgs, ran: &RunResult) -> Receipt {
         receipt.unchecked_calls = matcher.unchecked().map(ReplayTake::served).sum();
     }
     receipt.notes.extend(serve_setup::ineffective_rules(&proxy.redactor));
+    receipt.notes.extend(ran.unused_upstreams());
     if receipt.unkept > 0 {
         receipt.complaints.push(format!(
             "{} exchanges are NOT in {}: fix the cause and record again",

@@ -200,6 +200,7 @@ fn receipt(args: &ReplayArgs, ran: &RunResult) -> Receipt {
         receipt.unchecked_calls = matcher.unchecked().map(ReplayTake::served).sum();
     }
     receipt.notes.extend(serve_setup::ineffective_rules(&proxy.redactor));
+    receipt.notes.extend(ran.unused_upstreams());
     let unreachable = receipt.unreachable_text();
     let mut complain = |text: String| receipt.complaints.push(text);
     if receipt.missed > 0 {

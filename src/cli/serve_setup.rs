@@ -1,6 +1,9 @@
 //! Setup of a server from flags: what `record` and `replay` have in common.
 
+mod destinations;
 mod upstream;
+mod upstream_address;
+mod upstream_name;
 
 use std::collections::BTreeMap;
 use std::io::{Seek as _, SeekFrom, Write as _};
@@ -26,9 +29,9 @@ use crate::store::{self, Recording, RecordingLocation};
 use crate::telemetry::journal::{self, Journal, JournalRotation};
 use crate::telemetry::metric::RunInfo;
 
-pub use upstream::{
-    UpstreamSettings, add_recorded, addresses, upstreams, upstreams_at, without_secrets,
-};
+pub use upstream::{UpstreamSettings, add_recorded, upstreams, upstreams_at};
+pub use upstream_address::{addresses, without_secrets};
+pub use upstream_name::check_names;
 
 /// The default port.
 pub const PORT: u16 = 4141;

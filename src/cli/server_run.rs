@@ -106,6 +106,8 @@ impl RunEngines {
 pub struct RunResult {
     /// The state that the run used.
     pub proxy: Arc<Proxy>,
+    /// The upstreams of requests.
+    upstreams: UpstreamSettings,
     /// The environment that was set for CMD.
     pub environment: CommandEnvironment,
     /// The exit code of CMD.
@@ -115,6 +117,13 @@ pub struct RunResult {
     /// The threads that served it, with the connections that ignored the signal to stop: these
     /// end with the process.
     _threads: Arc<ServerThreads>,
+}
+
+impl RunResult {
+    /// Returns a note about upstreams that got no call, if calls were sent upstream.
+    pub fn unused_upstreams(&self) -> Option<String> {
+        self.proxy.engine.goes_upstream().then(|| self.upstreams.unused()).flatten()
+    }
 }
 
 impl RunContext {
@@ -166,6 +175,12 @@ impl RunContext {
     /// again.
     pub fn miss_sink(&self, missed: Option<Arc<MissedRequests>>) -> OnExplainedMiss {
         server::miss_sink(Arc::clone(&self.recent_misses), missed, self.notify())
+    }
+
+    /// Returns the messages to print once the listener is ready.
+    fn notices(&self, engines: &RunEngines) -> Vec<String> {
+        let upstreams = engines.engine.goes_upstream().then(|| self.upstreams.destinations());
+        [engines.notice.clone(), upstreams.flatten()].into_iter().flatten().collect()
     }
 
     /// Returns the environment of a command.
@@ -220,7 +235,7 @@ impl RunContext {
         }
         let threads = Arc::new(ServerThreads::start().map_err(no_threads)?);
         let listener = serve_setup::listener(self.address).await?;
-        let origin = serve_setup::origin(&listener)?;
+        let (origin, notices) = (serve_setup::origin(&listener)?, self.notices(&engines));
         let environment = self.environment(args, &origin, engines.stand_in_keys);
         let place = (&*self.upstreams.routes, &*self.metrics);
         let own = listener.local_addr().ok();
@@ -240,7 +255,7 @@ impl RunContext {
                 step_header: self.step_header,
             },
             connections: open_files::limit(args, engines.engine.goes_upstream()),
-            routes: self.upstreams.routes,
+            routes: Arc::clone(&self.upstreams.routes),
             redactor: self.redactor,
             observer,
             engine: engines.engine,
@@ -255,23 +270,34 @@ impl RunContext {
                 aimock: AimockJournal::default(),
                 spans,
             },
-            inspector: Inspector::new(recordings, engines.notice.clone(), self.recent_misses),
+            inspector: Inspector::new(recordings, engines.notice, self.recent_misses),
             notify,
             clock: AtomicI64::new(0),
         });
         let output = &self.output;
-        let opening = Opening { origin: &origin, notice: engines.notice.as_deref() };
         let server = ServerParts { listener, proxy: &proxy, threads: &threads };
-        let work = serve(server, opening, args, &environment, output);
+        let work = serve(server, Opening { origin: &origin, notices }, args, &environment, output);
         let cmd_exit = with_live_line(self.bar, self.counters, work).await?;
-        proxy.telemetry.journal.end_followers().await;
-        if let Err(error) = proxy.telemetry.journal.close() {
-            output.error(&format!("the journal is not whole: {error}"));
-        }
-        if let Err(error) = proxy.telemetry.spans.close().await {
-            output.warning(&format!("the traces are not whole: {error}"));
-        }
-        Ok(RunResult { proxy, environment, cmd_exit, budget: engines.budget, _threads: threads })
+        close_telemetry(&proxy, output).await;
+        Ok(RunResult {
+            proxy,
+            upstreams: self.upstreams,
+            environment,
+            cmd_exit,
+            budget: engines.budget,
+            _threads: threads,
+        })
+    }
+}
+
+/// Closes the journal and the traces, and says if they are not whole.
+async fn close_telemetry(proxy: &Proxy, output: &Output) {
+    proxy.telemetry.journal.end_followers().await;
+    if let Err(error) = proxy.telemetry.journal.close() {
+        output.error(&format!("the journal is not whole: {error}"));
+    }
+    if let Err(error) = proxy.telemetry.spans.close().await {
+        output.warning(&format!("the traces are not whole: {error}"));
     }
 }
 

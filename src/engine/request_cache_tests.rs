@@ -52,10 +52,9 @@ struct Scene {
 
 impl Scene {
     fn new() -> Self {
-        let upstream = |name: &str| MountedUpstream {
-            name: name.to_owned(),
-            base: Url::parse("https://api.example.test").ok(),
-            provider: Provider::OPEN_AI,
+        let upstream = |name: &str| {
+            let base = Url::parse("https://api.example.test").ok();
+            MountedUpstream::new(name, base, Provider::OPEN_AI)
         };
         let redactor = Redactor::new(&["hidden-[0-9]+".to_owned()]).unwrap();
         Self {

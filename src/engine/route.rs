@@ -4,6 +4,9 @@
 //! single `--upstream URL`; if there is none, the shape of the request decides. The rest keeps its
 //! raw percent-encoding.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use http::uri::Authority;
 use http::{HeaderMap, Method, Uri};
 use percent_encoding::percent_decode_str;
@@ -25,6 +28,25 @@ pub struct MountedUpstream {
     pub base: Option<Url>,
     /// The shape of its errors.
     pub provider: Provider,
+    /// Whether a call was routed to it.
+    used: UseMark,
+}
+
+/// A mark that is set at the first use. Its copies are one mark.
+#[derive(Clone, Debug, Default)]
+struct UseMark(Arc<AtomicBool>);
+
+impl UseMark {
+    fn set(&self) {
+        // Reading first keeps calls from writing to memory that all of them share.
+        if !self.is_set() {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 /// All upstreams of this run.
@@ -130,7 +152,7 @@ impl RouteTable {
             (Some(upstream), None) => Ok(upstream.place(path, query, session)),
             (None, single) if single.is_some() || self.unnamed => {
                 let (name, provider) = (UNNAMED.to_owned(), Provider::UNKNOWN);
-                let unnamed = MountedUpstream { name, base: None, provider };
+                let unnamed = MountedUpstream::new(name, None, provider);
                 Ok(Route { single: true, ..unnamed.place(path, query, session) })
             }
             (None, _) => Err(RouteError::Path { path: path.to_owned(), known: self.names() }),
@@ -170,7 +192,18 @@ impl RouteTable {
 }
 
 impl MountedUpstream {
+    /// Creates an upstream that no call was routed to.
+    pub fn new(name: impl Into<String>, base: Option<Url>, provider: Provider) -> Self {
+        Self { name: name.into(), base, provider, used: UseMark::default() }
+    }
+
+    /// Whether a call was routed to it.
+    pub fn is_used(&self) -> bool {
+        self.used.is_set()
+    }
+
     fn place(&self, path: &str, query: String, session: Option<String>) -> Route {
+        self.used.set();
         Route {
             upstream: self.name.clone(),
             single: false,
@@ -220,10 +253,8 @@ mod tests {
     use super::*;
 
     fn routes() -> RouteTable {
-        let upstream = |name: &str, base: &str| MountedUpstream {
-            name: name.to_owned(),
-            base: Url::parse(base).ok(),
-            provider: Provider::OPEN_AI,
+        let upstream = |name: &str, base: &str| {
+            MountedUpstream::new(name, Url::parse(base).ok(), Provider::OPEN_AI)
         };
         RouteTable {
             named: vec![
@@ -244,6 +275,17 @@ mod tests {
         assert_eq!(place.upstream, "openai");
         assert_eq!(place.session.as_deref(), Some("a b"));
         assert_eq!((place.path.as_str(), place.query.as_str()), ("/v1/x%2Fy%3Az", "b=%31&a"));
+    }
+
+    #[test]
+    fn upstream_of_a_routed_call_is_marked_as_used() {
+        let routes = routes();
+        let copy = routes.clone();
+        place(&routes, "/anthropic/v1/messages").unwrap();
+        place(&routes, "/nowhere").unwrap_err();
+        let used = |routes: &RouteTable| routes.named.iter().map(|one| one.is_used()).collect();
+        let both: [Vec<bool>; 2] = [used(&routes), used(&copy)];
+        assert_eq!(both, [[false, true], [false, true]]);
     }
 
     #[test]

@@ -12,6 +12,17 @@ pub fn nearest<'a>(written: &str, known: &[&'a str]) -> Option<&'a str> {
     near.max_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, known)| known)
 }
 
+/// Returns the name in `known` that `written` probably misspells: apart from upper and lower case,
+/// one letter is missing, extra or another one, or two neighbours are swapped. Returns `None` if
+/// `written` itself is known.
+pub fn misspelled<'a>(written: &str, known: &[&'a str]) -> Option<&'a str> {
+    if known.contains(&written) {
+        return None;
+    }
+    let lower = written.to_lowercase();
+    known.iter().copied().find(|known| strsim::osa_distance(&lower, known) <= 1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -23,5 +34,16 @@ mod tests {
         assert_eq!(nearest("zzz", &["text", "tool_call"]), None);
         assert_eq!(nearest("", &["text"]), None);
         assert_eq!(nearest("text", &[]), None);
+    }
+
+    #[test]
+    fn a_name_one_edit_from_a_known_one_is_misspelled() {
+        let known = ["openai", "azure", "xai"];
+        for written in ["opnai", "openaii", "openal", "opneai", "OpenAI", "open-ai", "Opnai"] {
+            assert_eq!(misspelled(written, &known), Some("openai"), "{written}");
+        }
+        for written in ["openai", "xai", "gateway", "openrouter", "my-openai", ""] {
+            assert_eq!(misspelled(written, &known), None, "{written}");
+        }
     }
 }

@@ -172,6 +172,8 @@ mod transport;
 #[cfg(test)]
 mod unfolded;
 #[cfg(test)]
+mod upstream_names;
+#[cfg(test)]
 mod verify;
 #[cfg(test)]
 mod wrap;

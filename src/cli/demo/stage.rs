@@ -158,7 +158,7 @@ impl DemoServer {
 
 /// Returns the route to the one upstream.
 fn routes(base: Option<Url>) -> RouteTable {
-    let openai = MountedUpstream { name: "openai".to_owned(), base, provider: Provider::OPEN_AI };
+    let openai = MountedUpstream::new("openai", base, Provider::OPEN_AI);
     RouteTable { named: vec![openai], single: None, unnamed: false }
 }
 

@@ -29,13 +29,13 @@ pub(super) struct ServerParts<'a> {
 /// The messages that are printed when the server starts to listen.
 pub(super) struct Opening<'a> {
     pub(super) origin: &'a str,
-    pub(super) notice: Option<&'a str>,
+    pub(super) notices: Vec<String>,
 }
 
 /// Serves until CMD ends or a signal comes. Returns CMD's exit code.
 pub(super) async fn serve(
     ServerParts { listener, proxy, threads }: ServerParts<'_>,
-    Opening { origin, notice }: Opening<'_>,
+    Opening { origin, notices }: Opening<'_>,
     args: &ServeArgs,
     environment: &CommandEnvironment,
     output: &Output,
@@ -47,7 +47,7 @@ pub(super) async fn serve(
     let (stop, stopped) = oneshot::channel::<()>();
     let serving = server::start(listener, Arc::clone(proxy), Arc::clone(threads), stopped);
     output.info(&format!("loomrec listening on {origin}"));
-    notice.into_iter().for_each(|text| output.info(text));
+    notices.iter().for_each(|text| output.info(text));
     if args.verbose {
         output.info(&format!("loomrec: look at the calls at {origin}/__loomrec/"));
     }

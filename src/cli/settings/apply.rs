@@ -11,7 +11,7 @@ pub fn adds_up(name: &str) -> bool {
     let rules = matches!(name, "ignore" | "identity-header" | "ignore-header" | "redact");
     rules
         || name == "credential-param"
-        || matches!(name, "upstream" | "no-env" | "allow-host" | "allow-origin")
+        || matches!(name, "upstream" | "new-upstream" | "no-env" | "allow-host" | "allow-origin")
 }
 
 /// Returns the command line with the file's settings as the defaults of its flags.

@@ -1,0 +1,59 @@
+//! Names and addresses of upstreams, as `--upstream` gives them.
+
+use url::Url;
+
+use crate::cli::exit::CommandFailure;
+
+/// Whether a text can be the first segment of a path.
+pub(super) fn is_name(text: &str) -> bool {
+    !text.is_empty()
+        && !text.starts_with("__")
+        && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
+}
+
+/// Removes the secret parts from an address, or from a text that contains one: the user and
+/// password before the host, and the query.
+pub fn without_secrets(text: &str) -> String {
+    let (scheme, rest) = match text.split_once("://") {
+        Some((scheme, rest)) => (format!("{scheme}://"), rest),
+        None => (String::new(), text),
+    };
+    let (rest, query) = match rest.split_once('?') {
+        Some((rest, _)) => (rest, "?…"),
+        None => (rest, ""),
+    };
+    // A password may contain a slash, although the URL standard would end the host there.
+    let host = rest.rsplit_once('@').map_or(rest.to_owned(), |(_, host)| format!("…@{host}"));
+    format!("{scheme}{host}{query}")
+}
+
+/// Reads only `--upstream`: names, or `None` for everything else, with addresses.
+///
+/// # Errors
+/// An invalid address.
+pub fn addresses(flags: &[String]) -> Result<Vec<(Option<String>, Url)>, CommandFailure> {
+    let read = |text: &String| match text.split_once('=').filter(|(name, _)| is_name(name)) {
+        Some((name, address)) => Ok((Some(name.to_owned()), parse_address(text, address)?)),
+        None => Ok((None, parse_address(text, text)?)),
+    };
+    flags.iter().filter(|text| !text.is_empty()).map(read).collect()
+}
+
+/// Parses the address of an upstream.
+pub(super) fn parse_address(flag: &str, address: &str) -> Result<Url, CommandFailure> {
+    let wrong = |why: &str| {
+        CommandFailure::usage(format!(
+            "--upstream {}: {why}; it takes NAME=URL or URL, \
+             such as openai=http://127.0.0.1:9999",
+            without_secrets(flag)
+        ))
+    };
+    let url = Url::parse(address).map_err(|error| wrong(&error.to_string()))?;
+    if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
+        return Err(wrong("the address is neither http:// nor https://"));
+    }
+    if url.query().is_some() || url.fragment().is_some() {
+        return Err(wrong("the address may not have a query or a fragment"));
+    }
+    Ok(url)
+}

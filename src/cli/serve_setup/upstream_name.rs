@@ -1,0 +1,75 @@
+//! The check of upstream names: one that is almost the name of a known upstream is a typo.
+
+use super::upstream_address::{is_name, without_secrets};
+use crate::cli::exit::CommandFailure;
+use crate::provider::directory::{KnownUpstream, UPSTREAMS};
+use crate::spelling;
+
+/// Refuses a name in `--upstream` that is one edit away from that of a known upstream, unless
+/// `--new-upstream` declares it. With a misspelled name, the calls that were meant would go to the
+/// known upstream's public address.
+///
+/// # Errors
+/// Such a name; a value of `--new-upstream` that is no name.
+pub fn check_names(addresses: &[String], declared: &[String]) -> Result<(), CommandFailure> {
+    if let Some(text) = declared.iter().find(|text| !text.is_empty() && !is_name(text)) {
+        return Err(CommandFailure::usage(format!(
+            "--new-upstream {}: it takes the NAME of an --upstream NAME=URL",
+            without_secrets(text)
+        )));
+    }
+    let known: Vec<&str> = UPSTREAMS.iter().map(|upstream| upstream.name).collect();
+    for text in addresses {
+        let Some((name, _)) = text.split_once('=').filter(|(name, _)| is_name(name)) else {
+            continue;
+        };
+        if declared.iter().any(|declared| declared == name) {
+            continue;
+        }
+        if let Some(meant) = spelling::misspelled(name, &known) {
+            return Err(misspelled(text, name, meant));
+        }
+    }
+    Ok(())
+}
+
+fn misspelled(text: &str, name: &str, meant: &str) -> CommandFailure {
+    let public = KnownUpstream::find(meant).and_then(|known| known.base);
+    let public = match public {
+        Some(base) => format!(" As it stands, calls to {meant} go to {base}."),
+        None => String::new(),
+    };
+    CommandFailure::usage(format!(
+        "--upstream {}: did you mean {meant}?{public} If {name} is an upstream of its own, declare \
+         it with --new-upstream {name}",
+        without_secrets(text)
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn checked(addresses: &[&str], declared: &[&str]) -> Result<(), String> {
+        let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+        let (addresses, declared): (Vec<_>, Vec<_>) = (owned(addresses), owned(declared));
+        check_names(&addresses, &declared).map_err(|failure| failure.message)
+    }
+
+    #[test]
+    fn name_that_is_almost_a_known_one_is_refused_unless_declared() {
+        let said = checked(&["opnai=http://u:p@127.0.0.1:9"], &[]).unwrap_err();
+        assert_eq!(
+            said,
+            "--upstream opnai=http://…@127.0.0.1:9: did you mean openai? As it stands, calls to \
+             openai go to https://api.openai.com. If opnai is an upstream of its own, declare it \
+             with --new-upstream opnai"
+        );
+        let said = checked(&["azur=http://127.0.0.1:9"], &["opnai"]).unwrap_err();
+        assert!(said.contains("did you mean azure? If azur is"), "{said}");
+        let fine = ["openai=http://127.0.0.1:9", "gateway=http://127.0.0.1:9", "http://opnai"];
+        assert_eq!(checked(&fine, &[]), Ok(()));
+        assert_eq!(checked(&["opnai=http://127.0.0.1:9"], &["", "opnai"]), Ok(()));
+        assert!(checked(&[], &["a/b"]).unwrap_err().contains("--new-upstream a/b"));
+    }
+}
