@@ -12,6 +12,7 @@ mod identity;
 mod interchange;
 mod journal;
 mod limit;
+mod listen;
 mod location;
 mod log_format;
 mod merge;

@@ -7,20 +7,25 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::FalseyValueParser;
 
+use super::listen::listen_address;
 use super::{AccessArgs, FaultArgs, IdentityArgs, LimitArgs, LogFormat, journal};
 
 /// Flags of every command that serves.
 #[derive(Debug, Args)]
 pub struct ServeArgs {
-    /// The address to listen on
+    /// The address to listen on, or its port
     ///
     /// [default: 127.0.0.1:4141, or a free port with CMD]
-    #[arg(long, value_name = "ADDR", env = "LOOMREC_LISTEN")]
+    #[arg(long, value_name = "ADDR", env = "LOOMREC_LISTEN", value_parser = listen_address)]
     pub listen: Option<SocketAddr>,
 
     /// Allow an address that other machines can reach
     #[arg(long, env = "LOOMREC_ALLOW_REMOTE", value_parser = FalseyValueParser::new())]
     pub allow_remote: bool,
+
+    /// The URL that clients use for loomrec, if it is not its address: http://loomrec:4141
+    #[arg(long, value_name = "URL", env = "LOOMREC_PUBLIC_URL")]
+    pub public_url: Option<String>,
 
     /// The access policy.
     #[command(flatten)]

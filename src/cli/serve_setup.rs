@@ -1,6 +1,7 @@
 //! Setup of a server from flags: what `record` and `replay` have in common.
 
 mod destinations;
+mod public_url;
 mod upstream;
 mod upstream_address;
 mod upstream_name;
@@ -15,7 +16,7 @@ use http::HeaderName;
 use tokio::net::TcpListener;
 
 use super::args::{IdentityArgs, ServeArgs};
-use super::exit::{CommandFailure, RECORDING, UNEXPECTED, UNUSABLE};
+use super::exit::{CommandFailure, RECORDING, UNUSABLE};
 use super::output::Output;
 use super::output_target;
 use crate::engine::observe::STEP_HEADER;
@@ -29,6 +30,7 @@ use crate::store::{self, Recording, RecordingLocation};
 use crate::telemetry::journal::{self, Journal, JournalRotation};
 use crate::telemetry::metric::RunInfo;
 
+pub use public_url::{PublicUrl, local_note, local_url, origin};
 pub use upstream::{UpstreamSettings, add_recorded, upstreams, upstreams_at};
 pub use upstream_address::{addresses, without_secrets};
 pub use upstream_name::check_names;
@@ -140,19 +142,24 @@ pub fn address(args: &ServeArgs) -> Result<SocketAddr, CommandFailure> {
     let address = args.listen.unwrap_or_else(|| (Ipv4Addr::LOCALHOST, port).into());
     if !address.ip().is_loopback() && !args.allow_remote {
         return Err(CommandFailure::usage(format!(
-            "--listen {address} can be reached by other machines, which could then use your keys; \
-             add --allow-remote if that is intended"
+            "--listen {address} can be reached by other machines, which get recorded answers, and \
+             with record can have calls sent and recorded; add --allow-remote if that is intended"
         )));
     }
     Ok(address)
 }
 
-/// Reads `--allow-host` and `--allow-origin`.
+/// Reads `--allow-host` and `--allow-origin`. The host of a public URL is allowed as well.
 ///
 /// # Errors
 /// A value that is not a valid host or origin.
-pub fn access(args: &ServeArgs) -> Result<AccessPolicy, CommandFailure> {
-    AccessPolicy::from_flags(&args.access.allow_host, &args.access.allow_origin)
+pub fn access(
+    args: &ServeArgs,
+    public: Option<&PublicUrl>,
+) -> Result<AccessPolicy, CommandFailure> {
+    let mut hosts = args.access.allow_host.clone();
+    hosts.extend(public.map(|public| public.host().to_owned()));
+    AccessPolicy::from_flags(&hosts, &args.access.allow_origin)
         .map_err(|error| CommandFailure::usage(error.to_string()))
 }
 
@@ -170,20 +177,6 @@ pub async fn listener(address: SocketAddr) -> Result<TcpListener, CommandFailure
         };
         CommandFailure::new(UNUSABLE, format!("failed to listen on {address}: {error}{hint}"))
     })
-}
-
-/// Returns the URL under which clients on this machine reach the listener.
-///
-/// # Errors
-/// The system does not return the listener's address.
-pub fn origin(listener: &TcpListener) -> Result<String, CommandFailure> {
-    let address = listener.local_addr().map_err(|error| {
-        CommandFailure::new(UNEXPECTED, format!("failed to read the listener's address: {error}"))
-    })?;
-    if address.ip().is_unspecified() {
-        return Ok(format!("http://127.0.0.1:{}", address.port()));
-    }
-    Ok(format!("http://{address}"))
 }
 
 /// Opens a recording for reading, and prints notes about files beside it.

@@ -13,13 +13,14 @@ use std::time::Duration;
 
 use http::HeaderName;
 use indicatif::ProgressBar;
+use tokio::net::TcpListener;
 
 use super::args::ServeArgs;
 use super::exit::{CommandFailure, UNEXPECTED};
 use super::output::{Output, stdout};
 use super::receipt::{self, Receipt};
 use super::score::write_junit;
-use super::serve_setup::UpstreamSettings;
+use super::serve_setup::{PublicUrl, UpstreamSettings};
 use super::wrapped_command::{CommandEnvironment, EnvironmentSource};
 use super::{log, open_files, progress, serve_setup, terminal, trace};
 use crate::engine::observe::RequestObserver;
@@ -45,6 +46,8 @@ pub struct RunContext {
     /// The user's environment.
     current: BTreeMap<String, String>,
     address: SocketAddr,
+    /// The URL under which clients reach the listener, if the user gave it.
+    public_url: Option<PublicUrl>,
     /// The access policy.
     access: AccessPolicy,
     /// The upstreams of requests.
@@ -143,9 +146,11 @@ impl RunContext {
         let output = bar.iter().fold(output, |output, bar| output.above(Arc::clone(bar)));
         let output = if args.cmd.is_empty() { output } else { output.beside_command() };
         log::start(args.log.as_deref(), &output)?;
+        let public_url = PublicUrl::read(args)?;
         Ok(Self {
             address: serve_setup::address(args)?,
-            access: serve_setup::access(args)?,
+            access: serve_setup::access(args, public_url.as_ref())?,
+            public_url,
             upstreams: serve_setup::upstreams(args, &current)?,
             redactor: serve_setup::redactor(&args.redact)?,
             step_header: serve_setup::step_header(args)?,
@@ -177,10 +182,19 @@ impl RunContext {
         server::miss_sink(Arc::clone(&self.recent_misses), missed, self.notify())
     }
 
+    /// Returns the URL under which clients reach the listener.
+    fn origin(&self, listener: &TcpListener) -> Result<String, CommandFailure> {
+        match &self.public_url {
+            Some(public) => Ok(public.as_str().to_owned()),
+            None => serve_setup::origin(listener),
+        }
+    }
+
     /// Returns the messages to print once the listener is ready.
     fn notices(&self, engines: &RunEngines) -> Vec<String> {
         let upstreams = engines.engine.goes_upstream().then(|| self.upstreams.destinations());
-        [engines.notice.clone(), upstreams.flatten()].into_iter().flatten().collect()
+        let local = serve_setup::local_note(self.address, self.public_url.as_ref());
+        [engines.notice.clone(), upstreams.flatten(), local].into_iter().flatten().collect()
     }
 
     /// Returns the environment of a command.
@@ -210,7 +224,12 @@ impl RunContext {
         args: &ServeArgs,
         stand_in_keys: bool,
     ) -> Result<u8, CommandFailure> {
-        let origin = format!("http://{}", self.address);
+        let origin = match &self.public_url {
+            Some(public) => public.as_str().to_owned(),
+            None => serve_setup::local_url(self.address),
+        };
+        let note = serve_setup::local_note(self.address, self.public_url.as_ref());
+        note.iter().for_each(|note| self.output.info(note));
         stdout(&self.environment(args, &origin, stand_in_keys).shell()).map(|()| 0).map_err(
             |error| CommandFailure::new(UNEXPECTED, format!("failed to write to stdout: {error}")),
         )
@@ -235,7 +254,7 @@ impl RunContext {
         }
         let threads = Arc::new(ServerThreads::start().map_err(no_threads)?);
         let listener = serve_setup::listener(self.address).await?;
-        let (origin, notices) = (serve_setup::origin(&listener)?, self.notices(&engines));
+        let (origin, notices) = (self.origin(&listener)?, self.notices(&engines));
         let environment = self.environment(args, &origin, engines.stand_in_keys);
         let place = (&*self.upstreams.routes, &*self.metrics);
         let own = listener.local_addr().ok();

@@ -34,7 +34,8 @@ pub fn set_aside(args: &mut ReplayArgs, matches: &ArgMatches, settings: &Setting
     args.set_aside = SetAside { rules, settings: removed };
 }
 
-/// Sets aside what answers calls that are not recorded, or lets a run pass that tests nothing.
+/// Sets aside what answers calls that are not recorded, leads them elsewhere, or lets a run pass
+/// that tests nothing.
 fn answers_aside(args: &mut ReplayArgs, from: impl Fn(&str) -> Option<String>) -> Vec<String> {
     let mut removed = Vec::new();
     if args.repeat.is_some_and(|repeat| repeat != RepeatPolicy::Error) {
@@ -52,6 +53,10 @@ fn answers_aside(args: &mut ReplayArgs, from: impl Fn(&str) -> Option<String>) -
     }
     if args.script.is_some() {
         removed.extend(from("script").inspect(|_| args.script = None));
+    }
+    // CMD would send its calls there.
+    if args.serve.public_url.is_some() && !args.serve.cmd.is_empty() {
+        removed.extend(from("public_url").inspect(|_| args.serve.public_url = None));
     }
     removed
 }

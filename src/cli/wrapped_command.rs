@@ -79,7 +79,7 @@ impl CommandEnvironment {
             variables.insert(name.to_owned(), value.to_owned());
         }
         for name in ["NO_PROXY", "no_proxy"] {
-            variables.insert(name.to_owned(), no_proxy(wanted.current, name));
+            variables.insert(name.to_owned(), no_proxy(wanted, name));
         }
         variables.insert("LOOMREC_URL".to_owned(), wanted.origin.to_owned());
         variables.retain(|name, _| !wanted.skip.contains(name));
@@ -167,13 +167,16 @@ fn is_unset(current: &BTreeMap<String, String>, name: &str) -> bool {
     current.get(name).is_none_or(String::is_empty)
 }
 
-/// Returns the user's list with the local names added: a proxy must not intercept loomrec's
-/// address.
-fn no_proxy(current: &BTreeMap<String, String>, name: &str) -> String {
+/// Returns the user's list with the local names and the host of loomrec's URL added: a proxy must
+/// not intercept them.
+fn no_proxy(wanted: &EnvironmentSource<'_>, name: &str) -> String {
+    let current = wanted.current;
+    let url = Url::parse(wanted.origin).ok();
+    let own = url.as_ref().and_then(Url::host_str);
     let other = if name == "NO_PROXY" { "no_proxy" } else { "NO_PROXY" };
     let mine = current.get(name).or_else(|| current.get(other)).map_or("", String::as_str);
     let mut names: Vec<&str> = mine.split(',').map(str::trim).filter(|n| !n.is_empty()).collect();
-    for local in ["127.0.0.1", "localhost"] {
+    for local in ["127.0.0.1", "localhost"].into_iter().chain(own) {
         if !names.contains(&local) {
             names.push(local);
         }

@@ -21,6 +21,8 @@ mod compressed;
 #[cfg(test)]
 mod config;
 #[cfg(test)]
+mod containers;
+#[cfg(test)]
 mod crash;
 mod cut_imports;
 #[cfg(test)]

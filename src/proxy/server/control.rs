@@ -24,6 +24,9 @@ use loomrec_engine::replay::{Script, ScriptCursor};
 /// The path prefix of the control endpoints.
 const PREFIX: &str = "/__loomrec/";
 
+/// The endpoint that says only that loomrec serves. It is for probes, which have no token.
+const LIVE: &str = "/__loomrec/live";
+
 /// The endpoint of chaos rates.
 const CHAOS: &str = "/__loomrec/chaos";
 
@@ -50,6 +53,7 @@ pub(super) async fn handle(
     let request = Request::from_parts(parts, ());
     let response = match route::asked(request.uri().path()) {
         Some(asked) => inspect(caller, asked, &request).await,
+        None if is_probe(&request) => json_reply(StatusCode::OK, &json!({ "status": "ok" })),
         None => match refusal(caller, &request) {
             Some(refusal) => refusal,
             None if is_about_chaos(&request) => {
@@ -90,6 +94,11 @@ async fn inspect(
 /// Returns the access check of the control endpoints.
 fn access(proxy: &Proxy) -> ControlAccess<'_> {
     ControlAccess { token: proxy.config.control_token.as_deref() }
+}
+
+/// Whether a request only asks whether loomrec serves.
+fn is_probe(request: &Request<()>) -> bool {
+    request.uri().path() == LIVE && matches!(*request.method(), Method::GET | Method::HEAD)
 }
 
 /// Whether a request is one of the endpoint of chaos rates.
@@ -140,7 +149,8 @@ fn answer(proxy: &Proxy, request: &Request<()>) -> Response<ResponseBody> {
         _ => json_reply(
             StatusCode::NOT_FOUND,
             &json!({ "error": "no such control endpoint", "endpoints": [
-                "GET /__loomrec/health", "GET /__loomrec/journal[?since=SEQ|TIME][&follow=1]",
+                "GET /__loomrec/live", "GET /__loomrec/health",
+                "GET /__loomrec/journal[?since=SEQ|TIME][&follow=1]",
                 "GET /__loomrec/", "GET /__loomrec/run", "GET /__loomrec/call?seq=SEQ",
                 "GET /__loomrec/metrics", "GET /metrics",
                 "GET /__loomrec/mismatches", "POST /__loomrec/reset[?session=NAME]",
