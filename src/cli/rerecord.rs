@@ -5,6 +5,8 @@
 //! Each is read again when its turn comes.
 
 mod collect;
+mod confirmation;
+mod destination;
 mod filter;
 mod new_answers;
 mod origin;
@@ -15,7 +17,7 @@ mod request;
 mod request_override;
 mod route;
 
-use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 use std::time::{Duration, SystemTime};
@@ -39,6 +41,7 @@ use crate::telemetry::metric::{Metrics, RunInfo};
 use crate::telemetry::run_counters::RunCounters;
 use crate::upstream::UpstreamClient;
 use collect::{CallToSend, CollectedCalls, RequestSources};
+use confirmation::confirm;
 use filter::RerecordFilter;
 use new_answers::NewAnswersFile;
 use origin::OriginFiles;
@@ -94,7 +97,7 @@ pub(super) async fn run(args: &RerecordArgs) -> Result<u8, CommandFailure> {
     if args.dry_run || total == 0 {
         return shown(args, &collected, total, &output, &mut report);
     }
-    confirm(args, &collected.plan, total, &output)?;
+    confirm(args, &collected, total, &output)?;
     let fresh = new.prepare(&work.maker.rules, &collected.in_the_way)?;
     let counters = Arc::<RunCounters>::default();
     let progress = Arc::new(RerecordProgress::new(total, &output, Arc::clone(&counters)));
@@ -136,7 +139,7 @@ fn shown(
             "there is nothing to send: the new answers ({done}) are there already; --again sends \
              them again"
         )),
-        _ => return print(&format!("{}\nnothing was sent (--dry-run)\n", collected.plan.text())),
+        _ => return print(&format!("{}\nnothing was sent (--dry-run)\n", collected.text())),
     }
     if collected.done > 0 {
         return report(&RerecordCounts::default(), &RunCounters::default(), 0);
@@ -190,37 +193,6 @@ fn names(keys: &[String]) -> String {
     match keys.len().saturating_sub(NAMED) {
         0 => first.join(", "),
         more => format!("{} and {more} more", first.join(", ")),
-    }
-}
-
-/// Asks the user whether to go on, unless `--yes` is given.
-fn confirm(
-    args: &RerecordArgs,
-    plan: &RerecordPlan,
-    total: usize,
-    output: &Output,
-) -> Result<(), CommandFailure> {
-    output.report(&plan.text());
-    if args.yes {
-        return Ok(());
-    }
-    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
-        return Err(CommandFailure::usage(
-            "nothing was sent: without a terminal to ask on, --yes is needed (--dry-run shows \
-             what would be sent)",
-        ));
-    }
-    let calls = if total == 1 { "this call".to_owned() } else { format!("these {total} calls") };
-    let asked = write!(io::stderr(), "Send {calls} ({})? [y/N] ", plan.cost());
-    let mut answer = String::new();
-    let read = asked.and_then(|()| io::stdin().lock().read_line(&mut answer));
-    let yes = matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes");
-    match read {
-        Ok(_) if yes => Ok(()),
-        Ok(_) => Err(CommandFailure::new(NO, "nothing was sent")),
-        Err(error) => {
-            Err(CommandFailure::new(UNEXPECTED, format!("failed to read the answer: {error}")))
-        }
     }
 }
 

@@ -36,8 +36,17 @@ pub(super) async fn record(
     };
     let Some(request) = forwarding.request(call) else { return no_address(call) };
     let (arrived, recorded_at) = (call.arrived, timestamp_of(call.arrived_at, engine.place()));
-    let job =
-        RecordJob { observed, key, name, secrets, arrived, recorded_at, on_recorded, keeps: None };
+    let job = RecordJob {
+        observed,
+        key,
+        name,
+        secrets,
+        arrived,
+        recorded_at,
+        upstream_origin: request.stored_origin(),
+        on_recorded,
+        keeps: None,
+    };
     let before = Instant::now();
     let result = match engine.run(job, request).await {
         Ok(response) => CallResult::new(response.map(AnswerBody::Tee), CallOutcome::Recorded),

@@ -72,6 +72,13 @@ pub fn sent_path(upstream: &str, path: &str, base: &str) -> String {
     path.to_owned()
 }
 
+/// The origin (scheme, host and port) of a call as an entry keeps it: `None` if it is the public
+/// address of the upstream of this name.
+pub fn stored_origin(upstream: &str, origin: String) -> Option<String> {
+    let public = KnownUpstream::find(upstream).and_then(|known| known.base);
+    (public != Some(origin.as_str())).then_some(origin)
+}
+
 /// Whether the path is this one or below it.
 fn under(path: &str, parent: &str) -> bool {
     path.strip_prefix(parent).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))

@@ -49,6 +49,9 @@ pub struct Entry {
     pub provider: Option<String>,
     /// The upstream's name.
     pub upstream: Option<String>,
+    /// The scheme, host and port that it was sent to; absent if that is the upstream's public
+    /// address.
+    pub upstream_origin: Option<String>,
     /// The session in which it was recorded.
     pub session: Option<String>,
     /// When the request arrived: RFC 3339, UTC, microseconds. Three more digits distinguish the

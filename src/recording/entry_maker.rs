@@ -25,6 +25,8 @@ pub struct CompletedExchange {
     pub recorded_at: Option<String>,
     /// Milliseconds from its arrival to the end of the answer.
     pub latency_ms: Option<f64>,
+    /// The scheme, host and port that it was sent to, unless that is the upstream's public address.
+    pub upstream_origin: Option<String>,
     /// The upstream's response.
     pub reply: UpstreamReply,
 }
@@ -63,8 +65,9 @@ impl EntryMaker<'_> {
     /// # Errors
     /// [`UnkeptReason`] if credentials cannot be removed from the answer.
     pub fn entry(&self, exchange: CompletedExchange) -> Result<(Entry, Option<f64>), UnkeptReason> {
-        let CompletedExchange { mut observed, key, secrets, recorded_at, latency_ms, mut reply } =
+        let CompletedExchange { mut observed, key, secrets, recorded_at, latency_ms, .. } =
             exchange;
+        let (mut reply, origin) = (exchange.reply, exchange.upstream_origin);
         let answer = self.read_and_redact(&mut reply, &mut observed, &secrets)?;
         let end = if reply.over { ResponseEnd::Truncated } else { reply.end };
         let layout = ChunkLayout::choose(
@@ -98,6 +101,7 @@ impl EntryMaker<'_> {
             request_hash: Some(key),
             provider: Some(observed.call.provider.name().to_owned()),
             upstream: Some(observed.upstream),
+            upstream_origin: origin.map(|origin| self.redactor.redact_name(&origin, &secrets)),
             session: observed.session,
             recorded_at,
             request: Some(observed.request),

@@ -110,6 +110,7 @@ pub(crate) fn any_entry() -> impl Strategy<Value = Entry> {
             request_hash: RequestKey::parse(&"ab".repeat(32)),
             provider: words.2,
             upstream: words.1.clone(),
+            upstream_origin: words.1.clone(),
             session: words.1,
             recorded_at: words.3,
             request,

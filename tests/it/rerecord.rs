@@ -2,6 +2,7 @@
 
 mod bad;
 mod busy;
+mod destination;
 mod pending;
 mod stop;
 mod terminal;

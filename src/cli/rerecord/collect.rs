@@ -3,6 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
+use serde_json::Value;
+
+use super::destination::{CallDestinations, RecordedOrigins};
 use super::filter::RerecordFilter;
 use super::new_answers::NewAnswersFile;
 use super::plan::RerecordPlan;
@@ -57,6 +60,22 @@ pub(super) struct CollectedCalls {
     pub(super) in_the_way: BTreeSet<usize>,
     /// The plan for the calls that will be sent.
     pub(super) plan: RerecordPlan,
+    /// Where they will be sent.
+    pub(super) destinations: CallDestinations,
+}
+
+impl CollectedCalls {
+    /// Formats the plan for people: where calls go, how many, and their cost.
+    pub(super) fn text(&self) -> String {
+        format!("{}{}", self.destinations.text(), self.plan.text())
+    }
+
+    /// Returns the plan as JSON.
+    pub(super) fn plan_json(&self) -> Value {
+        let mut plan = self.plan.to_json();
+        plan["upstreams"] = self.destinations.to_json();
+        plan
+    }
 }
 
 impl RequestSources {
@@ -110,8 +129,10 @@ impl RequestSources {
         };
         match &self.pending {
             None => {
+                let mut recorded = RecordedOrigins::default();
                 for stored in self.file.entries() {
                     let stored = stored?;
+                    recorded.add(&stored.entry);
                     if !choice.takes(&stored.name, stored.take, &stored.entry) {
                         continue;
                     }
@@ -121,6 +142,7 @@ impl RequestSources {
                     let before = Some((stored.name.clone(), stored.place));
                     gathering.add(&stored, pending, before, &stored.entry);
                 }
+                gathering.collected.destinations.set_recorded(recorded);
             }
             Some(pending) => self.collect_pending(pending, choice, &mut gathering)?,
         }
@@ -134,7 +156,9 @@ impl RequestSources {
         choice: &mut RerecordFilter,
         gathering: &mut Gathering<'_>,
     ) -> Result<(), CommandFailure> {
-        let known = Known::of(&self.file)?;
+        let mut known = Known::of(&self.file)?;
+        let recorded = std::mem::take(&mut known.recorded);
+        gathering.collected.destinations.set_recorded(recorded);
         for stored in pending.entries() {
             let stored = stored?;
             let said = PendingChange::of(&stored.entry)
@@ -172,17 +196,20 @@ impl RequestSources {
 struct Known {
     takes: HashMap<(EntryName, usize), TakeRef>,
     keys: HashSet<(EntryName, RequestKey)>,
+    recorded: RecordedOrigins,
 }
 
 impl Known {
     fn of(file: &Recording) -> Result<Self, CommandFailure> {
         let (mut takes, mut keys) = (HashMap::new(), HashSet::new());
+        let mut recorded = RecordedOrigins::default();
         for stored in file.entries() {
             let StoredEntry { name, take, entry, place } = stored?;
+            recorded.add(&entry);
             keys.extend(entry.request_hash.map(|hash| (name.clone(), hash)));
             takes.insert((name, take), place);
         }
-        Ok(Self { takes, keys })
+        Ok(Self { takes, keys, recorded })
     }
 
     /// Whether a missed call has been recorded meanwhile.
@@ -229,6 +256,8 @@ impl Gathering<'_> {
         }
         collected.plan.add(&made, old);
         let upstream = made.observed.upstream;
+        let is_explicit = self.maker.gateways.is_explicit(&upstream);
+        collected.destinations.add(&upstream, &made.forward.base, is_explicit);
         let (place, name) = (stored.place, stored.name.clone());
         let item = CallToSend { place, name: name.clone(), label, pending, before };
         let next = collected.lanes.len();

@@ -118,7 +118,7 @@ impl RerecordReport<'_> {
             "verdict": if self.is_ok() { "ok" } else { "failed" },
             "recording": self.file.as_path().to_string_lossy(),
             "new": self.new.as_path().to_string_lossy(),
-            "plan": self.collected.plan.to_json(),
+            "plan": self.collected.plan_json(),
             "kept": counts.kept(),
             "changed": counts.answer,
             "changed_aside": counts.aside,

@@ -124,6 +124,13 @@ impl RerecordUpstreams {
         Ok(RerecordRoute { base, headers: self.headers(upstream, path, shape)? })
     }
 
+    /// Whether `--upstream` gives the address of an upstream.
+    pub(super) fn is_explicit(&self, upstream: &str) -> bool {
+        let is_given = self.upstreams.given.iter().any(|name| name == upstream);
+        let all_go_to_one = self.upstreams.routes.single.is_some() && !is_given;
+        all_go_to_one || self.upstreams.is_declared(upstream)
+    }
+
     /// Returns an upstream's address: the one that was given for it, otherwise the one for
     /// everything, otherwise its default.
     fn base(&self, upstream: &str) -> Option<&Url> {

@@ -21,6 +21,15 @@ pub struct UpstreamSettings {
     pub routes: Arc<RouteTable>,
     /// The names of upstreams whose address the user gave.
     pub given: Vec<String>,
+    /// Those of them that `--upstream` names.
+    pub(super) declared: Vec<String>,
+}
+
+impl UpstreamSettings {
+    /// Whether `--upstream` names this upstream.
+    pub fn is_declared(&self, name: &str) -> bool {
+        self.declared.iter().any(|declared| declared == name)
+    }
 }
 
 /// Reads `--upstream`, and for a wrapped command the addresses that the environment already

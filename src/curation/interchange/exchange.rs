@@ -168,6 +168,8 @@ pub enum ResponseContent {
 pub struct OwnDetails {
     /// The upstream's name.
     pub upstream: Option<String>,
+    /// The scheme, host and port that it was sent to, unless that is the upstream's public address.
+    pub upstream_origin: Option<String>,
     /// The raw path after its mount.
     pub path: Option<String>,
     /// The session in which it was recorded.

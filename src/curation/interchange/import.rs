@@ -118,6 +118,7 @@ impl EntryImporter<'_> {
         if guessed && reply.chunks.len() > 1 {
             lost.push("the chunks of streamed answers: they are cut at each event");
         }
+        let upstream_origin = stored_origin(&observed.upstream, &asked, own);
         let secrets = Arc::new(asked.secrets);
         let latency_ms = duration_ms.filter(|ms| ms.is_finite() && *ms >= 0.0);
         let over = CompletedExchange {
@@ -126,6 +127,7 @@ impl EntryImporter<'_> {
             secrets: Arc::clone(&secrets),
             recorded_at,
             latency_ms,
+            upstream_origin,
             reply,
         };
         let (entry, _) =
@@ -341,6 +343,21 @@ fn events(framing: Framing, body: Bytes) -> Vec<Bytes> {
     }
     pieces.push(body.slice(start..));
     pieces
+}
+
+/// Returns the scheme, host and port that a call was sent to, unless that is the public address of
+/// its upstream.
+fn stored_origin(
+    upstream: &str,
+    asked: &ImportedRequest,
+    own: Option<OwnDetails>,
+) -> Option<String> {
+    if let Some(own) = own {
+        return own.upstream_origin;
+    }
+    let address = format!("{}://{}", asked.uri.scheme_str()?, asked.host);
+    let origin = Url::parse(&address).ok()?.origin().ascii_serialization();
+    directory::stored_origin(upstream, origin)
 }
 
 /// Returns an address that has a user or a password, unless these are another tool's marks.

@@ -93,6 +93,7 @@ impl<'a> SecretSearch<'a> {
             ("/finish_reason", &entry.finish_reason),
             ("/provider", &entry.provider),
             ("/upstream", &entry.upstream),
+            ("/upstream_origin", &entry.upstream_origin),
         ];
         for (pointer, text) in words {
             self.plain(pointer, text.as_deref().unwrap_or_default().as_bytes());

@@ -86,6 +86,7 @@ impl ExchangeCapture {
             secrets: job.secrets,
             recorded_at: Some(job.recorded_at),
             latency_ms: Some(millis_since(job.arrived)),
+            upstream_origin: job.upstream_origin,
             reply: UpstreamReply { status, headers, chunks, over, end },
         };
         let (redactor, prices) = (&*shared.redactor, &shared.config.prices);

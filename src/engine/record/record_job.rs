@@ -25,6 +25,8 @@ pub struct RecordJob {
     pub arrived: Instant,
     /// The same moment as text: RFC 3339, UTC, unique in the run.
     pub recorded_at: String,
+    /// The scheme, host and port that it is sent to, unless that is the upstream's public address.
+    pub upstream_origin: Option<String>,
     /// Decides whether the exchange is stored; `None` if every exchange is.
     pub keeps: Option<KeepFilter>,
     /// Callback for the outcome of this exchange. It is called before the client gets the end of

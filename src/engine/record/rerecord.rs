@@ -256,6 +256,7 @@ impl RerecordSender {
             secrets: Arc::clone(&order.secrets),
             arrived: Instant::now(),
             recorded_at: (self.stamp)(),
+            upstream_origin: order.forward.stored_origin(),
             keeps: Some(keeps),
             on_recorded,
         };

@@ -4,6 +4,8 @@ use bytes::Bytes;
 use http::{HeaderMap, Method};
 use url::Url;
 
+use loomrec_provider::directory;
+
 /// A request that is to be sent to an upstream.
 #[derive(Debug)]
 pub struct UpstreamRequest {
@@ -21,4 +23,12 @@ pub struct UpstreamRequest {
     pub headers: HeaderMap,
     /// The body.
     pub body: Bytes,
+}
+
+impl UpstreamRequest {
+    /// Returns the scheme, host and port that it goes to, unless that is the public address of its
+    /// upstream.
+    pub fn stored_origin(&self) -> Option<String> {
+        directory::stored_origin(&self.upstream, self.base.origin().ascii_serialization())
+    }
 }

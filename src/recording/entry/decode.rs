@@ -45,6 +45,7 @@ impl Entry {
             request_hash: request_hash(fields)?,
             provider: fields.text("provider")?,
             upstream: fields.text("upstream")?,
+            upstream_origin: fields.text("upstream_origin")?,
             session: fields.text("session")?,
             recorded_at: fields.text("recorded_at")?,
             request: fields.get("request").map(request).transpose()?,

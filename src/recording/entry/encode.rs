@@ -78,6 +78,7 @@ impl Entry {
             EntryField::RequestHash => out.text(name, self.request_hash.as_ref()?.as_str()),
             EntryField::Provider => out.text(name, self.provider.as_deref()?),
             EntryField::Upstream => out.text(name, self.upstream.as_deref()?),
+            EntryField::UpstreamOrigin => out.text(name, self.upstream_origin.as_deref()?),
             EntryField::Session => out.text(name, self.session.as_deref()?),
             EntryField::RecordedAt => out.text(name, self.recorded_at.as_deref()?),
             EntryField::Request => {

@@ -16,6 +16,7 @@ pub(super) enum EntryField {
     RequestHash,
     Provider,
     Upstream,
+    UpstreamOrigin,
     Session,
     RecordedAt,
     Request,
@@ -25,7 +26,7 @@ pub(super) enum EntryField {
 
 impl EntryField {
     /// All fields, in the order in which they are written.
-    pub(super) const ALL: [Self; 16] = [
+    pub(super) const ALL: [Self; 17] = [
         Self::Content,
         Self::Model,
         Self::Usage,
@@ -37,6 +38,7 @@ impl EntryField {
         Self::RequestHash,
         Self::Provider,
         Self::Upstream,
+        Self::UpstreamOrigin,
         Self::Session,
         Self::RecordedAt,
         Self::Request,
@@ -63,6 +65,7 @@ impl EntryField {
             Self::RequestHash => "request_hash",
             Self::Provider => "provider",
             Self::Upstream => "upstream",
+            Self::UpstreamOrigin => "upstream_origin",
             Self::Session => "session",
             Self::RecordedAt => "recorded_at",
             Self::Request => "request",
@@ -74,7 +77,7 @@ impl EntryField {
 
 /// A set of entry fields.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct FieldSet(u16);
+pub(super) struct FieldSet(u32);
 
 impl FieldSet {
     pub(super) fn contains(self, field: EntryField) -> bool {

@@ -212,13 +212,14 @@ impl Redactor {
 }
 
 /// Returns the fields of an entry that hold a plain text.
-fn words(entry: &mut Entry) -> [&mut Option<String>; 6] {
+fn words(entry: &mut Entry) -> [&mut Option<String>; 7] {
     [
         &mut entry.session,
         &mut entry.model,
         &mut entry.finish_reason,
         &mut entry.provider,
         &mut entry.upstream,
+        &mut entry.upstream_origin,
         &mut entry.recorded_at,
     ]
 }

@@ -100,6 +100,7 @@ impl FixtureList {
             said,
             own: Some(OwnDetails {
                 upstream: Some(upstream),
+                upstream_origin: None,
                 path: Some(request.path.clone()),
                 session: entry.session.clone(),
                 step: step.map(str::to_owned),

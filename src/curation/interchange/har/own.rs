@@ -36,6 +36,7 @@ pub(super) fn write(entry: &Entry, step: Option<&str>, request: bool, body: bool
         }
     };
     text("upstream", entry.upstream.as_deref());
+    text("upstream_origin", entry.upstream_origin.as_deref());
     text("path", entry.request.as_ref().map(|request| request.path.as_str()));
     text("session", entry.session.as_deref());
     text("step", step);
@@ -76,6 +77,7 @@ pub(super) fn read(value: &Value) -> OwnMember {
     OwnMember {
         own: OwnDetails {
             upstream: text("upstream"),
+            upstream_origin: text("upstream_origin"),
             path: text("path").filter(|path| path.starts_with('/')),
             session: text("session"),
             step: text("step"),
