@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::args::{DurableAt, RecordArgs, RecordMode};
-use super::exit::{CommandFailure, NO, NOT_KEPT, UNEXPECTED, UNUSABLE};
+use super::exit::{CommandFailure, NO, NOT_KEPT, UNEXPECTED, UNUSABLE, USAGE};
 use super::in_force::InForce;
 use super::receipt::Receipt;
 use super::server_run::{RunContext, RunEngines, RunResult};
@@ -14,13 +14,14 @@ use crate::engine::{Engine, MissPolicy};
 use crate::identity::IdentityRules;
 use crate::record::writer::{KeepPolicy, RecordWriter};
 use crate::record::{RecordConfig, RecordEngine};
+use crate::recording::EntryName;
 use crate::replay::{Latency, Matcher, ReplayEngine, ReplayTake, ReplayTerms};
 use crate::server::{OnNotice, UserNotice};
 use crate::store::{
     self, AppenderEvent, OnAppenderEvent, RecordingLocation, StoreError, StoreEvent,
 };
 use crate::telemetry::metric::Metrics;
-use crate::telemetry::run_counters::RunCounters;
+use crate::telemetry::run_counters::{EarlierTakes, RunCounters};
 use crate::upstream::UpstreamClient;
 
 /// Runs the command.
@@ -54,6 +55,7 @@ fn engines(
     ground: &RunContext,
 ) -> Result<(RunEngines, Option<InForce>), CommandFailure> {
     let path = &args.recording;
+    refuse_other_folder(args)?;
     // What an earlier recorder left in the log is merged before anything is answered from it.
     let exists = args.mode != RecordMode::All && existing(path, ground)?.is_some();
     let rules = serve_setup::rules(&args.serve.identity)?;
@@ -86,6 +88,21 @@ fn engines(
         notice: in_force.as_ref().and_then(InForce::text),
     };
     Ok((engines, in_force))
+}
+
+/// Refuses to record into a folder that holds something else than a recording, unless it is named
+/// as one.
+fn refuse_other_folder(args: &RecordArgs) -> Result<(), CommandFailure> {
+    let path = &args.recording;
+    if args.mode == RecordMode::None || !store::is_other_folder(path) {
+        return Ok(());
+    }
+    let text = format!(
+        "{0} is a folder that holds other files: name a file in it, such as -r {0}/agent.json, or \
+         write -r {0}/ to record one file per call into the folder",
+        path.display()
+    );
+    Err(CommandFailure::new(USAGE, text))
 }
 
 /// Creates the engine that answers from the recording.
@@ -171,6 +188,13 @@ pub(super) fn on_appender_event((counters, metrics): Counts, notify: OnNotice) -
             "recorded calls stay in the log beside the recording for now: failed to {reason}; \
              traffic and recording go on, and loomrec tries again"
         ))),
+        AppenderEvent::Replaced(done) => {
+            let name = match &done.name {
+                EntryName::Hash(key) => key.short().to_owned(),
+                EntryName::Step(step) => step.clone(),
+            };
+            counters.replaced(name, done.replaced as u64, done.kept as u64);
+        }
         AppenderEvent::Compacted(took) => metrics.compaction(took),
         AppenderEvent::Lost(reason, names) => {
             counters.lost(reason, names as u64);
@@ -213,6 +237,36 @@ fn add_failures(receipt: &mut Receipt, allowed: bool) {
         let text = format!("nothing was recorded, since calls were refused: {}", receipt.refused);
         receipt.complaints.push(text);
     }
+}
+
+/// How many requests with takes that the run did not reach are named.
+const NAMED: usize = 3;
+
+/// Adds notes about takes of earlier runs that the run did not reach.
+fn add_earlier_takes(receipt: &mut Receipt, recording: &RecordingLocation) {
+    let is_partial = |earlier: &EarlierTakes| earlier.replaced > 0 && earlier.kept > 0;
+    let partial: Vec<_> =
+        receipt.more.earlier_takes.iter().filter(|(_, earlier)| is_partial(earlier)).collect();
+    if partial.is_empty() {
+        return;
+    }
+    let mut notes: Vec<String> = Vec::new();
+    for (name, EarlierTakes { replaced, kept }) in partial.iter().take(NAMED) {
+        notes.push(format!(
+            "{name}: {replaced} of {} earlier takes replaced; {kept} kept, which this run did not \
+             reach",
+            replaced + kept
+        ));
+    }
+    if partial.len() > NAMED {
+        notes.push(format!("the same holds for {} more requests", partial.len() - NAMED));
+    }
+    notes.push(format!(
+        "if the program makes fewer of these calls now, remove the kept takes: `loomrec replay -r \
+         {0} --receipt run.receipt -- CMD`, then `loomrec prune {0} --unused run.receipt --apply`",
+        recording.display()
+    ));
+    receipt.notes.extend(notes);
 }
 
 /// Adds messages about upstreams, and about calls that reached none.
@@ -266,6 +320,9 @@ fn receipt(args: &RecordArgs, ran: &RunResult) -> Receipt {
         let list = if is_allowed { &mut receipt.notes } else { &mut receipt.complaints };
         list.push(why);
     }
+    if ran.cmd_exit.is_none() && receipt.calls == 0 {
+        receipt.notes.push("nothing was recorded: no call came to this address".to_owned());
+    }
     if let Some(matcher) = proxy.engine.replay().map(|replay| replay.matcher()) {
         receipt.unchecked_calls = matcher.unchecked().map(ReplayTake::served).sum();
     }
@@ -289,6 +346,7 @@ fn receipt(args: &RecordArgs, ran: &RunResult) -> Receipt {
     }
     add_failures(&mut receipt, args.keep_failures);
     add_upstreams(&mut receipt);
+    add_earlier_takes(&mut receipt, &args.recording);
     if receipt.missed > 0 {
         receipt.complaints.push(format!("calls without a recorded answer: {}", receipt.missed));
     }

@@ -2,8 +2,10 @@
 //! returns the entry as the file would hold it.
 //!
 //! ```text
-//! u8            flags: 1 first of its run, 2 has a time, 4 failed, 8 first success of its run;
-//!               the layout in bits 4 and 5
+//! u8            flags: 1 replaces an earlier take, 2 has a time, 4 failed; the layout in bits 4
+//!               and 5; 64 has a position
+//! u32, u32      the position: the failed calls and the takes of its run before it
+//! u32 n, n      the session; n is 0 if there is none
 //! u32 n, n      the name: its key in the file
 //! u32 n, n      `recorded_at`; n is 0 if there is none
 //! u32 n, n      the head: the entry's JSON without its bodies
@@ -16,65 +18,20 @@
 //! Numbers are little-endian. The reader trusts nothing: any bytes give an entry or a
 //! [`PackedError`], and no length is used before it is checked against the bytes that are there.
 
+mod precedence;
+
 use bytes::Bytes;
 
+use self::precedence::{FAILED, POSITION, REPLACES};
+pub use self::precedence::{RunPosition, TakePrecedence};
 use super::body::{Chunk, ChunkLayout, ResponsePayload};
 use super::entry::{Entry, EntryReadError};
 use super::entry_field::{EntryError, rounded};
 use super::entry_name::EntryName;
 
-const FIRST: u8 = 1;
 const TIMED: u8 = 2;
-const FAILED: u8 = 4;
-const RECOVERED: u8 = 8;
-const PRECEDENCE: u8 = FIRST | FAILED | RECOVERED;
+const POSITIONED: u8 = 64;
 const LAYOUT_SHIFT: u8 = 4;
-
-/// The effect of a take on the takes that earlier runs left under its name.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum TakePrecedence {
-    /// No effect: they stay, or were replaced before.
-    #[default]
-    Further,
-    /// The first take of its run. It replaces the earlier takes.
-    First,
-    /// The first take of its run, whose call failed. It replaces the earlier takes only if all of
-    /// their calls failed. If one succeeded, the earlier takes stay and this take is dropped.
-    FirstFailed,
-    /// The same for a further take of a run in which all takes have failed so far.
-    Failed,
-    /// The first take of its run whose call succeeded, after others failed. It replaces the earlier
-    /// takes. The failed takes of its run stay.
-    Recovered,
-}
-
-impl TakePrecedence {
-    /// Whether no call of its run has succeeded so far.
-    pub fn is_failed(self) -> bool {
-        matches!(self, Self::FirstFailed | Self::Failed)
-    }
-
-    fn flags(self) -> u8 {
-        match self {
-            Self::Further => 0,
-            Self::First => FIRST,
-            Self::FirstFailed => FIRST | FAILED,
-            Self::Failed => FAILED,
-            // Older versions read it as a first take.
-            Self::Recovered => FIRST | RECOVERED,
-        }
-    }
-
-    fn of_flags(flags: u8) -> Self {
-        match (flags & FIRST != 0, flags & FAILED != 0, flags & RECOVERED != 0) {
-            (true, false, false) => Self::First,
-            (true, true, _) => Self::FirstFailed,
-            (false, true, _) => Self::Failed,
-            (_, false, true) => Self::Recovered,
-            (false, false, false) => Self::Further,
-        }
-    }
-}
 
 /// The part of a packed entry that can be read without reading all of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,6 +40,8 @@ pub struct PackedHead {
     pub name: EntryName,
     /// Its effect on the takes of earlier runs.
     pub precedence: TakePrecedence,
+    /// The session in which it was recorded.
+    pub session: Option<String>,
     /// When the entry was recorded.
     pub recorded_at: Option<String>,
 }
@@ -115,16 +74,15 @@ pub enum PackedError {
     },
 }
 
-/// Packs an entry. If `first` is set, it replaces the takes that an earlier run left under the
-/// name.
-pub fn pack(name: &EntryName, first: bool, entry: &Entry) -> Vec<u8> {
+/// Packs an entry. If `replaces` is set, it is the first take of its run, and takes the place of one
+/// that an earlier run left under the name.
+pub fn pack(name: &EntryName, replaces: bool, entry: &Entry) -> Vec<u8> {
     let mut out = Vec::new();
-    pack_to(
-        &mut out,
-        name,
-        if first { TakePrecedence::First } else { TakePrecedence::Further },
-        entry,
-    );
+    let precedence = match replaces {
+        true => TakePrecedence::Replacing(RunPosition::default()),
+        false => TakePrecedence::Further,
+    };
+    pack_to(&mut out, name, precedence, entry);
     out
 }
 
@@ -137,8 +95,10 @@ pub fn pack_to(out: &mut Vec<u8>, name: &EntryName, precedence: TakePrecedence, 
     out.reserve(1024 + request.len() + length + 16 * rows);
     let layout = payload.map_or(ChunkLayout::Whole, |payload| payload.layout());
     let time = entry.recorded_at.as_deref();
-    let flags = precedence.flags() | if time.is_some() { TIMED } else { 0 };
-    out.push(flags | layout_code(layout) << LAYOUT_SHIFT);
+    let timed = if time.is_some() { TIMED } else { 0 };
+    out.push(POSITIONED | precedence.flags() | timed | layout_code(layout) << LAYOUT_SHIFT);
+    out.extend_from_slice(&precedence.position_bytes());
+    put(out, entry.session.as_deref().unwrap_or_default().as_bytes());
     match name {
         EntryName::Step(id) => put(out, id.as_bytes()),
         EntryName::Hash(key) => put(out, key.as_str().as_bytes()),
@@ -159,9 +119,10 @@ pub fn pack_to(out: &mut Vec<u8>, name: &EntryName, precedence: TakePrecedence, 
 
 /// Sets the effect of a packed entry on earlier takes. Its length stays the same.
 pub fn set_precedence(packed: &mut [u8], precedence: TakePrecedence) {
-    if let Some(flags) = packed.first_mut() {
-        *flags = *flags & !PRECEDENCE | precedence.flags();
-    }
+    let Some((flags, rest)) = packed.split_first_mut() else { return };
+    let Some(position) = rest.first_chunk_mut() else { return };
+    *flags = *flags & !(REPLACES | FAILED) | precedence.flags();
+    *position = precedence.position_bytes();
 }
 
 /// Reads the part of a packed entry that is needed to put it in its place.
@@ -211,9 +172,16 @@ pub fn unpack(packed: &[u8]) -> Result<(PackedHead, Entry), PackedError> {
 pub fn measure<E>(
     mut read: impl FnMut(u64, &mut [u8]) -> Result<bool, E>,
 ) -> Result<Option<u64>, E> {
-    let mut at = 1;
-    // Skips the name, the time and the head.
-    for _ in 0..3 {
+    let mut flags = [0];
+    if !read(0, &mut flags)? {
+        return Ok(None);
+    }
+    // Skips the session, the name, the time and the head.
+    let (mut at, runs) = match flags[0] & POSITIONED {
+        0 => (1, 3),
+        _ => (1 + POSITION as u64, 4),
+    };
+    for _ in 0..runs {
         let mut length = [0; 4];
         if !read(at, &mut length)? {
             return Ok(None);
@@ -324,6 +292,12 @@ impl<'a> Reader<'a> {
     /// Reads the flags, and everything before the entry's head.
     fn prefix(&mut self) -> Result<(u8, PackedHead), PackedError> {
         let [flags] = self.array()?;
+        let (mut failures, mut takes, mut session) = (0, 0, "");
+        if flags & POSITIONED != 0 {
+            (failures, takes) =
+                (u32::from_le_bytes(self.array()?), u32::from_le_bytes(self.array()?));
+            session = self.text()?;
+        }
         let name = self.text()?;
         let time = self.text()?;
         let name = match EntryName::of_key(name) {
@@ -332,7 +306,9 @@ impl<'a> Reader<'a> {
             _ => return Err(PackedError::Name),
         };
         let recorded_at = (flags & TIMED != 0).then(|| time.to_owned());
-        Ok((flags, PackedHead { name, precedence: TakePrecedence::of_flags(flags), recorded_at }))
+        let precedence = TakePrecedence::from_flags(flags, failures, takes);
+        let session = (!session.is_empty()).then(|| session.to_owned());
+        Ok((flags, PackedHead { name, precedence, session, recorded_at }))
     }
 
     fn rows(&mut self) -> Result<Vec<(f64, usize)>, PackedError> {

@@ -124,10 +124,11 @@ pub(crate) fn any_entry() -> impl Strategy<Value = Entry> {
 #[test]
 fn head_tells_the_name_and_the_time_without_reading_the_entry() {
     let name = EntryName::step("plan").unwrap();
-    let entry = Entry { recorded_at: Some("t1".to_owned()), ..Entry::default() };
+    let text = |text: &str| Some(text.to_owned());
+    let entry = Entry { recorded_at: text("t1"), session: text("s1"), ..Entry::default() };
     let mut packed = pack(&name, true, &entry);
-    let head =
-        PackedHead { name, precedence: TakePrecedence::First, recorded_at: Some("t1".to_owned()) };
+    let precedence = TakePrecedence::Replacing(RunPosition::default());
+    let head = PackedHead { name, precedence, session: text("s1"), recorded_at: text("t1") };
     assert_eq!(peek(&packed), Ok(head.clone()));
     assert_eq!(unpack(&packed), Ok((head, entry)));
     packed.push(0);
@@ -153,14 +154,16 @@ fn head_that_is_no_entry_is_refused() {
 
 proptest! {
     #[test]
-    fn what_is_unpacked_is_what_the_file_would_hold(name in any_name(), first: bool, entry in any_entry()) {
-        let packed = pack(&name, first, &entry);
-        let precedence = if first { TakePrecedence::First } else { TakePrecedence::Further };
-        let head = PackedHead { name, precedence, recorded_at: entry.recorded_at.clone() };
+    fn what_is_unpacked_is_what_the_file_would_hold(name in any_name(), replaces: bool, entry in any_entry()) {
+        let packed = pack(&name, replaces, &entry);
+        let position = TakePrecedence::Replacing(RunPosition::default());
+        let precedence = if replaces { position } else { TakePrecedence::Further };
+        let session = entry.session.clone().filter(|session| !session.is_empty());
+        let head = PackedHead { name, precedence, session, recorded_at: entry.recorded_at.clone() };
         prop_assert_eq!(peek(&packed), Ok(head.clone()));
         let filed = Entry::parse(&entry.to_json()).unwrap();
         prop_assert_eq!(unpack(&packed), Ok((head, filed.clone())));
-        prop_assert_eq!(unpack(&pack(&filed_name(), first, &filed)).unwrap().1, filed);
+        prop_assert_eq!(unpack(&pack(&filed_name(), replaces, &filed)).unwrap().1, filed);
     }
 
     #[test]
@@ -183,15 +186,37 @@ fn precedence_is_read_back_and_changes_nothing_else() {
     let entry = Entry { content: Some("x".to_owned()), ..Entry::default() };
     let mut packed = pack(&EntryName::step("s").unwrap(), false, &entry);
     let length = packed.len();
+    let at = |failures, takes, failed| {
+        TakePrecedence::Replacing(RunPosition { failures, takes, failed })
+    };
     for precedence in [
-        TakePrecedence::First,
-        TakePrecedence::FirstFailed,
-        TakePrecedence::Failed,
-        TakePrecedence::Recovered,
+        at(0, 0, false),
+        at(0, 0, true),
+        at(u32::MAX, 1, true),
+        at(2, u32::MAX, false),
         TakePrecedence::Further,
     ] {
         set_precedence(&mut packed, precedence);
         assert_eq!(peek(&packed).unwrap().precedence, precedence);
         assert_eq!((unpack(&packed).unwrap().1, packed.len()), (entry.clone(), length));
+    }
+}
+
+#[test]
+fn entry_that_an_earlier_version_logged_is_read() {
+    let name = EntryName::step("plan").unwrap();
+    let entry = Entry { recorded_at: Some("t1".to_owned()), ..Entry::default() };
+    let packed = pack(&name, true, &entry);
+    // Without the position and the session.
+    let mut older = vec![packed[0] & !POSITIONED];
+    older.extend_from_slice(&packed[1 + POSITION + 4..]);
+    assert_eq!(unpack(&older), unpack(&packed));
+    for (bytes, length) in [(&older, older.len()), (&packed, packed.len())] {
+        let read = |at: u64, buffer: &mut [u8]| -> Result<bool, ()> {
+            let found = bytes.get(at as usize..).and_then(|rest| rest.get(..buffer.len()));
+            found.map(|found| buffer.copy_from_slice(found));
+            Ok(found.is_some())
+        };
+        assert_eq!(measure(read), Ok(Some(length as u64)));
     }
 }

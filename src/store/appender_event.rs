@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::merge::TakeReplacement;
 use super::store_event::StoreEvent;
 
 /// An event of a recording, other than the outcome of an append.
@@ -13,6 +14,8 @@ pub enum AppenderEvent<'a> {
     /// A compaction failed and will be retried. Nothing is lost. Reported once as long as the
     /// failure lasts.
     CompactionFailed(&'a str),
+    /// A compaction replaced takes of earlier runs, or kept takes that the run has not reached.
+    Replaced(&'a TakeReplacement),
     /// A compaction is over. It took this long.
     Compacted(Duration),
     /// Stored takes were lost: the reason, and the number of names.

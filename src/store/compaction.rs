@@ -21,6 +21,7 @@ use super::error::StoreError;
 use super::file_version::FileVersion;
 use super::lock::RecordingLock;
 use super::log::{self, FramePlace, HEAD};
+use super::merge::{LogMerge, TakeReplacement};
 use super::paths::RecordingPaths;
 use super::rotation::{KnownLog, RotatedLog, keep_damaged, rotate};
 use super::sidecars;
@@ -49,6 +50,8 @@ pub(super) struct CompactionResult {
     pub(super) busy: bool,
     /// The events that people should know about.
     pub(super) notes: Vec<StoreEvent>,
+    /// What it replaced of the takes of earlier runs.
+    pub(super) replacements: Vec<TakeReplacement>,
     /// The file that was read, and the file that replaced it.
     pub(super) replaced: Option<ReplacedFile>,
 }
@@ -101,6 +104,7 @@ pub(super) fn compact(
                 let (next, written, notes) = one(paths, disk, rules, &mut lock, &file)?;
                 done.compacted_entries += next.entries;
                 done.notes.extend(notes);
+                done.replacements.extend(next.replacements);
                 done.replaced = next.before.replaced_by(written, done.replaced);
                 // A busy recorder would never let this end.
                 if !leftover {
@@ -169,6 +173,8 @@ struct Next {
     entries: usize,
     /// The number of these that are left out, because their calls failed.
     failures: usize,
+    /// What it replaces of the takes of earlier runs.
+    replacements: Vec<TakeReplacement>,
     /// The version that was read.
     before: BaseVersion,
     /// The text that is to take its place.
@@ -194,8 +200,10 @@ fn prepare(
         Some(source) if !source.plan.is_empty() => stage(paths, disk, rules, source)?,
         _ => StagedBase::Nothing,
     };
-    let failures = source.as_ref().map_or(0, |source| source.plan.failures);
-    Ok(Next { entries: source.map_or(0, |source| source.logged()), failures, before, staged })
+    let entries = source.as_ref().map_or(0, RecordingSnapshot::logged);
+    let plan = source.map(|source| source.plan).unwrap_or_default();
+    let LogMerge { failures, replacements, .. } = plan;
+    Ok(Next { entries, failures, replacements, before, staged })
 }
 
 /// Copies the frames that are left out into a separate file.

@@ -171,6 +171,10 @@ impl BackgroundCompactor {
     }
 
     fn report_notes(&self) {
+        let replacements = self.appender().take_replacements();
+        for replacement in &replacements {
+            (self.on_event)(AppenderEvent::Replaced(replacement));
+        }
         let notes = self.appender().take_notes();
         for note in notes {
             (self.on_event)(AppenderEvent::Note(&note));

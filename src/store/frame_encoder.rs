@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::error::StoreError;
 use super::log::{self, NameFingerprint, fingerprint};
 use super::secret_guard::SecretGuard;
-use loomrec_recording::log_codec::TakePrecedence;
+use loomrec_recording::log_codec::{RunPosition, TakePrecedence};
 use loomrec_recording::redact::CallCredentials;
 use loomrec_recording::{Entry, EntryName, log_codec};
 
@@ -37,7 +37,9 @@ pub struct FrameEncoder {
 #[derive(Debug)]
 pub struct EncodedFrame {
     pub(super) name: NameFingerprint,
-    /// Whether the takes of this run replace those of earlier runs.
+    /// Stands for its name and its session.
+    key: NameFingerprint,
+    /// Whether it takes the place of a take of an earlier run.
     replace: bool,
     /// Whether its call failed, so that it must not replace a take whose call succeeded.
     failed: bool,
@@ -47,8 +49,8 @@ pub struct EncodedFrame {
 }
 
 impl FrameEncoder {
-    /// Returns an encoder for the recording at `path`. With `replace`, the first take that this run
-    /// records of a name replaces those of earlier runs.
+    /// Returns an encoder for the recording at `path`. With `replace`, each take takes the place of
+    /// one that an earlier run left under the same name and session.
     pub(super) fn new(path: PathBuf, secret_guard: Arc<SecretGuard>, replace: bool) -> Self {
         Self { path, secret_guard, replace, keep_failures: false }
     }
@@ -75,11 +77,12 @@ impl FrameEncoder {
             return Err(StoreError::Secret { path: self.path.clone(), names });
         }
         let name = fingerprint(name);
-        log::seal(marked(name, precedence), &mut frame).map_err(|error| {
+        let key = log::key_in_session(name, entry.session.as_deref());
+        log::seal(marked(key, precedence), &mut frame).map_err(|error| {
             let source = io::Error::new(io::ErrorKind::InvalidData, error);
             StoreError::write(self.path.clone(), source)
         })?;
-        Ok(EncodedFrame { name, replace: self.replace, failed, precedence, frame })
+        Ok(EncodedFrame { name, key, replace: self.replace, failed, precedence, frame })
     }
 }
 
@@ -114,38 +117,55 @@ impl EncodedFrame {
 
     /// Returns what the run remembers of it. Call [`EncodedFrame::bytes_for`] first.
     pub(super) fn mark(&self) -> NameFingerprint {
-        marked(self.name, self.precedence)
+        marked(self.key, self.precedence)
+    }
+
+    /// Returns what a run has recorded of its name and session. `count` counts a mark.
+    pub(super) fn known(&self, count: impl Fn(NameFingerprint) -> u32) -> RecordedTakes {
+        RecordedTakes {
+            added: count(other_mark(self.key, ADDED)) > 0,
+            failures: count(other_mark(self.key, FAILED)),
+            takes: count(self.key),
+        }
     }
 }
 
-/// What a run has recorded of a name.
+/// What a run has recorded of a name and a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct RecordedTakes {
-    /// Whether there is a take that replaced earlier ones.
-    pub(super) taken: bool,
-    /// Whether there is a take whose call failed, with no success before it.
-    pub(super) failed: bool,
+    /// Whether there are takes that replaced nothing.
+    added: bool,
+    /// The number of calls that failed before the first success.
+    failures: u32,
+    /// The number of takes from the first success on.
+    takes: u32,
 }
 
-/// Returns what the run remembers of a name whose calls have all failed so far.
-pub(super) fn failed_mark(name: NameFingerprint) -> NameFingerprint {
-    (name ^ FAILED).max(log::ABOUT + 1)
+/// Returns another mark for a name and a session.
+fn other_mark(key: NameFingerprint, kind: NameFingerprint) -> NameFingerprint {
+    (key ^ kind).max(log::ABOUT + 1)
 }
 
-/// Keeps these marks apart from the fingerprints, which are hashes.
+/// For calls that failed, with no success before them. Keeps these marks apart from the
+/// fingerprints, which are hashes.
 const FAILED: NameFingerprint = 0xfa11_ed00_fa11_ed00_fa11_ed00_fa11_ed00;
 
-fn marked(name: NameFingerprint, precedence: TakePrecedence) -> NameFingerprint {
-    if precedence.is_failed() { failed_mark(name) } else { name }
+/// For takes that replace nothing.
+const ADDED: NameFingerprint = 0xadde_d000_adde_d000_adde_d000_adde_d000;
+
+fn marked(key: NameFingerprint, precedence: TakePrecedence) -> NameFingerprint {
+    match precedence {
+        TakePrecedence::Further => other_mark(key, ADDED),
+        failed if failed.is_failed() => other_mark(key, FAILED),
+        TakePrecedence::Replacing(_) => key,
+    }
 }
 
+/// The first take of a name and a session decides whether those of its run replace others.
 fn precedence(replace: bool, failed: bool, known: RecordedTakes) -> TakePrecedence {
-    match (replace, failed) {
-        (false, _) => TakePrecedence::Further,
-        (true, _) if known.taken => TakePrecedence::Further,
-        (true, true) if known.failed => TakePrecedence::Failed,
-        (true, true) => TakePrecedence::FirstFailed,
-        (true, false) if known.failed => TakePrecedence::Recovered,
-        (true, false) => TakePrecedence::First,
+    let RecordedTakes { added, failures, takes } = known;
+    match added || !replace && failures + takes == 0 {
+        true => TakePrecedence::Further,
+        false => TakePrecedence::Replacing(RunPosition { failures, takes, failed }),
     }
 }

@@ -51,12 +51,13 @@ mod temporary_file;
 
 pub use appender_event::{AppenderEvent, OnAppenderEvent};
 pub use backend::digest::sha256;
-pub use backend::parts::{files, is_folder, misnamed};
+pub use backend::parts::{files, is_folder, is_other_folder, misnamed};
 pub use error::{ErrorClass, StoreError};
 pub use frame_encoder::{EncodedFrame, FrameEncoder, LogItem};
 pub use inspect::{InspectedFile, LeftoverFile, leftovers};
 pub use location::{RecordingLocation, RemoteLocationError};
 pub use log_appender::Durability;
+pub use merge::TakeReplacement;
 pub use reader::{EntryIter, Recording, StoredEntry, TakeRef, load};
 pub use recorder::RecordingAppender;
 pub use regular_file::{UnsafeFileError, UnsafeKind, open_output};

@@ -1,6 +1,6 @@
 //! Any schedule of recorders, compactions, readers and crashes, compared with a map.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use super::*;
 use crate::{RecordingAppender, RunChoice};
@@ -14,7 +14,7 @@ enum Step {
     },
     Append {
         who: usize,
-        batch: Vec<(u8, u8, u8)>,
+        batch: Vec<(u8, u8)>,
         replace: bool,
     },
     Fold {
@@ -30,21 +30,25 @@ enum Step {
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Model {
     takes: View,
-    /// The names of the current run.
-    run: BTreeSet<String>,
+    /// The names of the current run: for those whose takes replace others, how many it recorded.
+    run: BTreeMap<String, Option<usize>>,
 }
 
 impl Model {
-    fn append(&mut self, (name, time, content): (u8, u8, u8), replace: bool) {
+    fn append(&mut self, (name, time, content): (u8, u8, &str), replace: bool) {
         let name = name_of(name).to_string();
         let takes = self.takes.entry(name.clone()).or_default();
-        if self.run.insert(name) && replace {
-            takes.clear();
-        }
-        let take = (format!("t{time}"), content.to_string());
-        if !takes.contains(&take) {
-            let at = takes.iter().rposition(|(time, _)| *time <= take.0).map_or(0, |at| at + 1);
-            takes.insert(at, take);
+        let own = self.run.entry(name).or_insert(replace.then_some(0));
+        // The takes of the run that replace others are at the beginning.
+        let before = &takes[..own.unwrap_or(takes.len())];
+        let time = format!("t{time}");
+        let at = before.iter().rposition(|take| take.0 <= time).map_or(0, |at| at + 1);
+        takes.insert(at, (time, content.to_owned()));
+        if let Some(own) = own {
+            *own += 1;
+            if takes.len() > *own {
+                takes.remove(*own);
+            }
         }
     }
 }
@@ -62,6 +66,8 @@ struct World {
     folder: Folder,
     recorders: [Option<(RecordingAppender, Plan)>; 3],
     model: Model,
+    /// The number of entries so far. No two are the same.
+    entries: usize,
 }
 
 impl World {
@@ -70,6 +76,7 @@ impl World {
             folder: Folder::called(name),
             recorders: [None, None, None],
             model: Model::default(),
+            entries: 0,
         }
     }
 
@@ -115,16 +122,23 @@ impl World {
         }
     }
 
-    fn append(&mut self, who: usize, batch: &[(u8, u8, u8)], replace: bool) {
+    fn append(&mut self, who: usize, batch: &[(u8, u8)], replace: bool) {
         let Some((recorder, plan)) = &mut self.recorders[who] else {
             return;
         };
-        let entries = batch.iter().map(|(name, time, content)| {
-            (name_of(*name), entry(&content.to_string(), &format!("t{time}")))
-        });
+        let numbers = self.entries..;
+        self.entries += batch.len();
+        let batch: Vec<_> = batch
+            .iter()
+            .zip(numbers)
+            .map(|((name, time), number)| (*name, *time, number.to_string()))
+            .collect();
+        let entries = batch
+            .iter()
+            .map(|(name, time, content)| (name_of(*name), entry(content, &format!("t{time}"))));
         let mut before = self.model.clone();
-        for each in batch {
-            self.model.append(*each, replace);
+        for (name, time, content) in &batch {
+            self.model.append((*name, *time, content), replace);
         }
         let Err(error) = recorder.append(entries.collect(), replace) else {
             return;
@@ -132,11 +146,11 @@ impl World {
         assert!(plan.has_failed(), "{error}");
         // It was never acknowledged, so any part of it may be there.
         let seen = view(&self.folder.path);
-        for each in batch {
+        for (name, time, content) in &batch {
             if before.takes == seen {
                 break;
             }
-            before.append(*each, replace);
+            before.append((*name, *time, content), replace);
         }
         self.model = before;
     }
@@ -144,7 +158,7 @@ impl World {
 
 fn any_step() -> impl Strategy<Value = Step> {
     let who = 0_usize..3;
-    let batch = prop::collection::vec((0_u8..4, 0_u8..6, 0_u8..3), 1..4);
+    let batch = prop::collection::vec((0_u8..4, 0_u8..6), 1..4);
     prop_oneof![
         3 => (who.clone(), prop_oneof![Just(usize::MAX), 0_usize..30])
             .prop_map(|(who, dies)| Step::Open { who, dies }),

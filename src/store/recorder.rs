@@ -8,17 +8,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use foldhash::HashSet;
+use foldhash::{HashMap, HashSet};
 
 use super::compaction_job::{self, CompactionDone, CompactionJob};
 use super::compaction_schedule::CompactionSchedule;
 use super::disk::Disk;
 use super::error::StoreError;
 use super::file_version::FileVersion;
-use super::frame_encoder::{EncodedFrame, FrameEncoder, LogItem, RecordedTakes, failed_mark};
+use super::frame_encoder::{EncodedFrame, FrameEncoder, LogItem};
 use super::lock::{self, RecordingLock};
 use super::log::{self, NameFingerprint};
 use super::log_appender::{Durability, LogAppender, OpenLog};
+use super::merge::TakeReplacement;
 use super::paths::RecordingPaths;
 use super::run::{RunChoice, RunSeat};
 use super::secret_guard::SecretGuard;
@@ -75,6 +76,8 @@ pub struct RecordingAppender {
     /// Whether another process has cut a log short.
     suspicious: bool,
     notes: Vec<StoreEvent>,
+    /// What compactions replaced of the takes of earlier runs.
+    replacements: Vec<TakeReplacement>,
 }
 
 impl RecordingAppender {
@@ -83,8 +86,9 @@ impl RecordingAppender {
         self.secret_guard.keep(secrets);
     }
 
-    /// Returns an encoder of exchanges for [`RecordingAppender::keep`]. With `replace`, the first
-    /// take that this run records of a name replaces those of earlier runs. Otherwise all are kept.
+    /// Returns an encoder of exchanges for [`RecordingAppender::keep`]. With `replace`, each take
+    /// that this run records takes the place of one that an earlier run left under the same name
+    /// and session. Otherwise all are kept.
     pub fn encoder(&self, replace: bool) -> FrameEncoder {
         FrameEncoder::new(self.path.clone(), Arc::clone(&self.secret_guard), replace)
     }
@@ -169,18 +173,14 @@ impl RecordingAppender {
         let Some(run) = &mut self.run else { return Ok(()) };
         let room = batch.iter_mut().map(|frame| frame.as_mut().len()).sum();
         let mut frames = Vec::with_capacity(room);
-        let mut seen = HashSet::default();
-        let single = batch.len() == 1;
+        let mut marks: HashMap<NameFingerprint, u32> = HashMap::default();
         let mut may_be_left_out = false;
         for frame in batch.iter_mut().map(AsMut::as_mut) {
-            let knows = |mark| run.knows(mark) || seen.contains(&mark);
-            let failed = knows(failed_mark(frame.name));
-            let known = RecordedTakes { taken: knows(frame.name), failed };
+            let counted = |mark| run.count(mark) + marks.get(&mark).copied().unwrap_or(0);
+            let known = frame.known(counted);
             frames.extend_from_slice(frame.bytes_for(known));
             may_be_left_out |= frame.may_be_left_out();
-            if !single {
-                seen.insert(frame.mark());
-            }
+            *marks.entry(frame.mark()).or_default() += 1;
         }
         let at_log = |source| StoreError::write(self.paths.log.clone(), source);
         self.tail.append(&self.about, &mut frames, run.rotations()).map_err(at_log)?;
@@ -212,6 +212,11 @@ impl RecordingAppender {
     /// Returns the events to report, each once.
     pub(super) fn take_notes(&mut self) -> Vec<StoreEvent> {
         std::mem::take(&mut self.notes)
+    }
+
+    /// Returns what compactions replaced of the takes of earlier runs, each once.
+    pub(super) fn take_replacements(&mut self) -> Vec<TakeReplacement> {
+        std::mem::take(&mut self.replacements)
     }
 
     /// Returns when the next compaction is due; `None` if there is nothing to compact.
@@ -271,6 +276,7 @@ impl RecordingAppender {
             false => self.schedule.done(Instant::now(), compacted.left),
         }
         self.notes.extend(compacted.notes);
+        self.replacements.extend(compacted.replacements);
         self.suspicious = false;
         let mut gone = done.gone;
         self.stamp = match &done.target {

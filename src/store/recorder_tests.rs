@@ -4,7 +4,7 @@ use std::thread;
 
 use super::*;
 use crate::{ErrorClass, load};
-use loomrec_identity::JsonPointer;
+use loomrec_identity::{JsonPointer, RequestKey};
 use loomrec_recording::RecordingDocument;
 
 pub(super) fn step(id: &str) -> EntryName {
@@ -63,7 +63,9 @@ fn takes_of_one_run_are_kept_and_those_of_an_earlier_one_replaced() {
     next.append(vec![(step("b"), entry("8"))], false).unwrap();
     next.append(vec![(step("b"), entry("9"))], true).unwrap();
     drop(next);
-    assert_eq!(contents(&load(&path).unwrap()), ["a=7", "b=4", "b#2=5", "b#3=8", "b#4=9"]);
+    // Those of the earlier run stay that the run has not reached.
+    let takes = ["a=7", "a#2=2", "a#3=3", "a#4=6", "b=4", "b#2=5", "b#3=8", "b#4=9"];
+    assert_eq!(contents(&load(&path).unwrap()), takes);
     let mode = fs::metadata(&path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode, 0o600);
     assert_eq!(fs::read_dir(dir.path().join("new")).unwrap().count(), 1);
@@ -83,10 +85,10 @@ fn named_run_is_joined_after_its_recorders_are_gone() {
             assert_eq!(contents(&load(&path).unwrap()), ["a=1", "a#2=2"]);
         }
     }
-    assert_eq!(contents(&load(&path).unwrap()), ["a=3"]);
+    assert_eq!(contents(&load(&path).unwrap()), ["a=3", "a#2=2"]);
     assert_eq!(folder(&dir), ["r.json", "r.json.run"]);
     open(&path).append(vec![(step("a"), entry("4"))], true).unwrap();
-    assert_eq!(contents(&load(&path).unwrap()), ["a=4"]);
+    assert_eq!(contents(&load(&path).unwrap()), ["a=4", "a#2=2"]);
     assert_eq!(folder(&dir), ["r.json"]);
 }
 
@@ -252,4 +254,61 @@ fn linked_recording_is_written_through_the_link() {
     open(&link).append(vec![(step("a"), entry("1"))], true).unwrap();
     assert!(link.is_symlink());
     assert_eq!(load(&real).unwrap().len(), 2);
+}
+
+/// Returns a call with a request of its own in a session.
+fn call(content: &str, session: Option<&str>, request: Option<&str>) -> Entry {
+    let request_hash = request.and_then(|digit| RequestKey::parse(&digit.repeat(64)));
+    Entry { session: session.map(str::to_owned), request_hash, ..entry(content) }
+}
+
+#[test]
+fn takes_of_other_sessions_stay_and_those_not_reached_too() {
+    for compacts in [false, true] {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("r.json");
+        let key = || EntryName::Hash(RequestKey::parse(&"c".repeat(64)).unwrap());
+        let time = std::cell::Cell::new(0);
+        let record = |calls: &[(&str, Option<&str>)]| {
+            let mut recorder = open(&path);
+            for (content, session) in calls {
+                time.set(time.get() + 1);
+                let recorded_at = Some(format!("2026-01-01T00:00:{:02}Z", time.get()));
+                let entry = Entry { recorded_at, ..call(content, *session, None) };
+                recorder.append(vec![(key(), entry)], true).unwrap();
+                if compacts {
+                    compact(&mut recorder).unwrap();
+                }
+            }
+            recorder.close().unwrap();
+        };
+        let held = || -> Vec<String> {
+            let recording = load(&path).unwrap();
+            recording.entries().map(|(_, _, entry)| entry.content.clone().unwrap()).collect()
+        };
+        let (one, two) = (Some("one"), Some("two"));
+        record(&[("a", one), ("b", two), ("c", None), ("d", one), ("e", None), ("f", None)]);
+        record(&[("D", one)]);
+        assert_eq!(held(), ["D", "b", "c", "d", "e", "f"]);
+        record(&[("C", None), ("E", None), ("B", two), ("new", two)]);
+        assert_eq!(held(), ["D", "B", "C", "d", "E", "f", "new"]);
+    }
+}
+
+#[test]
+fn take_of_a_step_replaces_the_one_with_its_request() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("r.json");
+    let record = |calls: &[(&str, &str)]| {
+        let mut recorder = open(&path);
+        for (content, request) in calls {
+            recorder.append(vec![(step("s"), call(content, None, Some(request)))], true).unwrap();
+        }
+        recorder.close().unwrap();
+        contents(&load(&path).unwrap())
+    };
+    record(&[("a", "a"), ("b", "b"), ("c", "c")]);
+    assert_eq!(record(&[("B", "b")]), ["s=B", "s#2=a", "s#3=c"]);
+    // A request that is new replaces the first.
+    assert_eq!(record(&[("D", "d"), ("C", "c")]), ["s=D", "s#2=C", "s#3=a"]);
 }

@@ -5,9 +5,9 @@
 //! a crash releases it too. The file is opened, joined, added to and left only under the
 //! recording's exclusive lock.
 //!
-//! Its first line holds the run's name. Then come the fingerprints of the names that were moved out
-//! of the log, one in each line in hex, and a line `{"rotated":[device,inode]}` after those of each
-//! log that was moved. The names that are still in the log are read from there. Each recorder that
+//! Its first line holds the run's name. Then come the fingerprints of the entries that were moved
+//! out of the log, one in each line in hex, and a line `{"rotated":[device,inode]}` after those of each
+//! log that was moved. Those that are still in the log are read from there. Each recorder that
 //! entered adds a line `{"joined":N}`, where N is its place. A line `{"target":[inode,length]}`
 //! says which file the recording is, when a run begins and from each compaction on. Another file is
 //! not of this run. It is `{"target":null}` if there is no file, and `{"target":[inode,0]}` for a
@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use foldhash::HashSet;
+use foldhash::HashMap;
 
 use super::disk::Disk;
 use super::lock;
@@ -39,6 +39,9 @@ use target::{LARGEST, LONGEST_LINE};
 
 pub(super) use abandoned::{abandoned_log, is_held};
 pub(super) use stale::is_of;
+
+/// How often each fingerprint was seen.
+type FingerprintCounts = HashMap<NameFingerprint, u32>;
 
 /// The most targets that are remembered.
 const TARGETS: usize = 16;
@@ -62,7 +65,10 @@ pub(super) struct RunSeat {
     id: FileId,
     /// The name that others join the run by. A run with a name outlives its recorders.
     name: Option<String>,
-    names: HashSet<NameFingerprint>,
+    /// How many entries with a fingerprint were moved out of the log.
+    moved: FingerprintCounts,
+    /// How many are in the log.
+    logged: FingerprintCounts,
     rotations: Vec<FileId>,
     /// The number of recorders that have entered so far.
     joined: usize,
@@ -88,7 +94,8 @@ impl RunSeat {
             file,
             id,
             name: None,
-            names: HashSet::default(),
+            moved: FingerprintCounts::default(),
+            logged: FingerprintCounts::default(),
             rotations: Vec::new(),
             joined: 0,
             place: 0,
@@ -124,26 +131,37 @@ impl RunSeat {
         }
         let choice = self.name.clone().map_or(RunChoice::New, RunChoice::Named);
         let mut again = Self::enter(&self.path, &self.disk, &choice)?;
-        let unknown: Vec<_> = self.names.difference(&again.names).copied().collect();
+        let mut unknown = Vec::new();
+        for (&name, &count) in &self.moved {
+            let known = again.moved.get(&name).copied().unwrap_or(0);
+            unknown.extend((known..count).map(|_| name));
+        }
         append(&again.disk, &again.file, again.read_to, &lines(&unknown))?;
         again.refresh()?;
         // Rotations are counted from when a log was opened, so none is lost.
         again.rotations.splice(..0, self.rotations.iter().copied());
         again.place = self.place;
+        again.logged = std::mem::take(&mut self.logged);
         self.targets.extend(std::mem::take(&mut again.targets));
         again.targets = std::mem::take(&mut self.targets);
         *self = again;
         Ok(())
     }
 
-    /// Whether any recorder has recorded the name in this run.
-    pub(super) fn knows(&self, name: NameFingerprint) -> bool {
-        self.names.contains(&name)
+    /// Returns how many entries with this fingerprint have been recorded in this run.
+    pub(super) fn count(&self, name: NameFingerprint) -> u32 {
+        let count = |counts: &FingerprintCounts| counts.get(&name).copied().unwrap_or(0);
+        count(&self.moved) + count(&self.logged)
     }
 
-    /// Remembers a name that is in the log.
+    /// Counts an entry that is in the log.
     pub(super) fn learn(&mut self, name: NameFingerprint) {
-        self.names.insert(name);
+        *self.logged.entry(name).or_default() += 1;
+    }
+
+    /// Forgets the entries of the log: it was moved, or is read again.
+    pub(super) fn forget_log(&mut self) {
+        self.logged.clear();
     }
 
     /// Returns the place of this recorder in its run, counted from 0.
@@ -222,9 +240,7 @@ impl RunSeat {
 
     fn learn_line(&mut self, line: &[u8]) {
         match read_line(line) {
-            Some(RunLine::Name(name)) => {
-                self.names.insert(name);
-            }
+            Some(RunLine::Name(name)) => *self.moved.entry(name).or_default() += 1,
             Some(RunLine::Rotated(log)) => self.rotations.push(log),
             Some(RunLine::Joined) => self.joined += 1,
             Some(RunLine::Target(target)) => self.accept(target),

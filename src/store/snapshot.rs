@@ -9,7 +9,7 @@ use super::error::StoreError;
 use super::index;
 use super::log::{self, FramePlace, LogContents};
 use super::memory_guard::{TO_READ, has_room};
-use super::merge::{EntryOrigin, LogFrame, LogMerge, TakeRef, plan, remove_duplicates};
+use super::merge::{BaseTakes, EntryOrigin, LogFrame, LogMerge, TakeRef, plan};
 use super::paths::RecordingPaths;
 use super::read_buffer::{FileStretch, ReadBuffer};
 use super::regular_file;
@@ -115,7 +115,7 @@ impl RecordingSnapshot {
         source.plan = plan(
             &source.outline,
             frames,
-            |name| source.takes_without_duplicates(name),
+            |name| source.base_takes(name),
             |place| source.entry(place, &mut ReadBuffer::default()),
         )?;
         Ok(Some(source))
@@ -202,15 +202,12 @@ impl RecordingSnapshot {
         Ok(places)
     }
 
-    /// Returns the takes of a name as an interrupted compaction would have left them, and whether
-    /// they differ from those in the files. Some of a name's files may have been rewritten, one
-    /// after the other: a take that moves from one to the next is then in both.
-    fn takes_without_duplicates(&self, name: usize) -> Result<(Vec<TakeRef>, bool), StoreError> {
-        let (places, members) = (self.takes_of(name)?, self.outline.members_of(name).len());
-        if !self.base.may_be_between_versions() || places.len() < 2 || members < 2 {
-            return Ok((places, false));
-        }
-        remove_duplicates(places, |place| self.entry(place, &mut ReadBuffer::default()))
+    /// Returns the takes of a name in the file. Some of a name's files may have been rewritten, one
+    /// after the other.
+    fn base_takes(&self, name: usize) -> Result<BaseTakes, StoreError> {
+        let (takes, members) = (self.takes_of(name)?, self.outline.members_of(name).len());
+        let may_be_between_versions = members > 1 && self.base.may_be_between_versions();
+        Ok(BaseTakes { takes, may_be_between_versions })
     }
 
     /// Reads an entry. Neighbouring entries are best read through one window.

@@ -55,6 +55,33 @@ fn recording_again_a_stream_that_is_cut_leaves_the_good_take() {
 }
 
 #[test]
+fn answer_that_ends_before_its_length_leaves_the_good_take() {
+    let (scene, before) = recorded(&chat("hi"), good());
+    let cut = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 500\r\n\r\n{";
+    let server = scene.record(&Upstream::always(Answer::raw(cut)), &[]);
+    server.call(&chat("hi"));
+    let ended = server.stop().expect(1);
+    assert_eq!(scene.text(), before);
+    for told in ["1 recorded, 1 of them cut", "every call failed", "did not replace"] {
+        assert!(ended.stderr.contains(told), "{told}: {}", ended.stderr);
+    }
+}
+
+#[test]
+fn failure_and_its_retry_replace_one_good_take_of_several() {
+    let scene = Scene::new();
+    scene.recorded(&Upstream::always(good()), &[chat("hi"), chat("hi")]);
+    let retried = vec![Answer::json(500, "{}"), Answer::json(200, chat_answer("retried"))];
+    let server = scene.record(&Upstream::script(retried), &[]);
+    server.call(&chat("hi")).expect(500);
+    server.call(&chat("hi")).expect(200);
+    server.stop().expect(0);
+    let statuses: Vec<Value> =
+        scene.takes().iter().map(|(_, take)| take["response"]["status"].clone()).collect();
+    assert_eq!(statuses, [json!(500), json!(200), json!(200)]);
+}
+
+#[test]
 fn failure_replaces_a_good_take_when_that_is_asked() {
     let (scene, _) = recorded(&chat("hi"), good());
     let upstream = Upstream::always(Answer::json(401, "{}"));

@@ -327,3 +327,12 @@ fn the_summary_is_filled_for_chat() {
     assert_eq!(scene.json()["_version"], 2);
     assert_eq!(scene.json()["_loomrec"]["format"], "1.0");
 }
+
+#[test]
+fn a_server_that_got_no_call_says_that_nothing_was_recorded() {
+    let (scene, upstream) = (Scene::new(), Upstream::script(vec![]));
+    let ended = scene.record(&upstream, &[]).stop().expect(0);
+    for told in ["run.json: not written, because nothing was recorded", "no call came to this"] {
+        assert!(ended.stderr.contains(told), "{told}: {}", ended.stderr);
+    }
+}

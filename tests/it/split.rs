@@ -291,3 +291,39 @@ fn folder_is_made_by_its_slash_and_a_file_is_none() {
     let refused = scene.run(&["record", "-r", "plain.json/", "--upstream", &base, "--", "true"]);
     refused.expect(2).says(&["it is a file"]);
 }
+
+#[test]
+fn folder_of_other_files_is_recorded_into_only_when_named_as_a_folder() {
+    let (scene, upstream) = (Scene::new(), upstream());
+    let base = format!("openai={}", upstream.url());
+    let into = |folder: &str| ["record", "-r", folder, "--upstream", &base].map(str::to_owned);
+    let other = recorded_text(&upstream);
+    for (folder, file) in [("recs", "a.json"), ("notes", "notes.txt"), ("sub", "more/x")] {
+        fs::create_dir_all(scene.path(folder).join(file).parent().unwrap()).unwrap();
+        fs::write(scene.path(folder).join(file), &other).unwrap();
+        let before = names(&scene.path(folder));
+        for more in [&["--mode", "all"], &["--mode", "once"]] {
+            let args = [&into(folder)[..], &more.map(str::to_owned)].concat();
+            let args: Vec<&str> = args.iter().map(String::as_str).chain(["--", "true"]).collect();
+            let told = format!("{folder} is a folder that holds other files");
+            scene.run(&args).expect(2).says(&[&told, &format!("-r {folder}/ to record")]);
+        }
+        assert_eq!(names(&scene.path(folder)), before);
+    }
+    // An empty one, one that is a recording, and one with a slash.
+    fs::create_dir(scene.path("empty")).unwrap();
+    fs::write(scene.path("empty/.gitkeep"), "").unwrap();
+    for folder in ["empty", "empty", "notes/"] {
+        let server = Server::start(scene.dir(), &into(folder));
+        server.call(&chat("hello")).expect(200);
+        server.stop().expect(0);
+        assert_eq!(names(&scene.path(folder)).len(), 2);
+    }
+}
+
+/// The text of a recording with one call.
+fn recorded_text(upstream: &Upstream) -> String {
+    let scene = Scene::new();
+    scene.recorded(upstream, &[chat("hello")]);
+    scene.text()
+}

@@ -41,6 +41,57 @@ fn identical_calls_get_their_takes_in_order() {
 }
 
 #[test]
+fn one_test_recorded_again_keeps_the_takes_of_the_others() {
+    for scene in [Scene::new(), Scene::split()] {
+        scene.recorded(&counting(), &calls(&chat("hi"), 4));
+        let again = Upstream::always(Answer::json(200, chat_answer("again")));
+        let server = scene.record(&again, &["--receipt", "receipt.json"]);
+        server.call(&chat("hi")).expect(200);
+        let ended = server.stop().expect(0);
+        let told = ": 1 of 4 earlier takes replaced; 3 kept, which this run did not reach";
+        for told in [told, "loomrec prune "] {
+            assert!(ended.stderr.contains(told), "{told}: {}", ended.stderr);
+        }
+        let receipt: Value =
+            serde_json::from_slice(&std::fs::read(scene.path("receipt.json")).unwrap()).unwrap();
+        assert_eq!(receipt["earlier_takes"], serde_json::json!({"kept": 3, "replaced": 1}));
+        let answers = scene.replayed(&["--strict", "--fail-unused"], &calls(&chat("hi"), 4), 0);
+        assert_eq!(answers.iter().map(content).collect::<Vec<_>>(), ["again", "2", "3", "4"]);
+        // A run that reaches all takes replaces all.
+        let server = scene.record(&again, &[]);
+        calls(&chat("hi"), 4).iter().for_each(|call| drop(server.call(call).expect(200)));
+        let ended = server.stop().expect(0);
+        assert!(!ended.stderr.contains("earlier takes"), "{}", ended.stderr);
+        let answers = scene.replayed(&["--strict", "--fail-unused"], &calls(&chat("hi"), 4), 0);
+        assert_eq!(answers.iter().map(content).collect::<Vec<_>>(), ["again"; 4]);
+    }
+}
+
+#[test]
+fn takes_that_a_full_run_no_longer_makes_are_pruned_as_the_receipt_says() {
+    let scene = Scene::new();
+    scene.recorded(&counting(), &calls(&chat("hi"), 3));
+    scene.recorded(&counting(), &calls(&chat("hi"), 2));
+    let two = calls(&chat("hi"), 2);
+    scene.replayed(&["--strict", "--fail-unused"], &two, 1);
+    scene.replayed(&["--receipt", "run.receipt"], &two, 0);
+    scene.run(&["prune", scene.name(), "--unused", "run.receipt", "--apply"]).expect(0);
+    scene.replayed(&["--strict", "--fail-unused"], &two, 0);
+    assert_eq!(scene.takes().len(), 2);
+}
+
+#[test]
+fn sessions_keep_their_takes_when_another_is_recorded_again() {
+    let scene = Scene::new();
+    scene.recorded(&counting(), &[within("a", "hi"), within("b", "hi"), within("a", "hi")]);
+    let again = Upstream::always(Answer::json(200, chat_answer("again")));
+    scene.recorded(&again, &[within("a", "hi")]);
+    let all = [within("b", "hi"), within("a", "hi"), within("a", "hi")];
+    let answers = scene.replayed(&["--strict", "--fail-unused"], &all, 0);
+    assert_eq!(answers.iter().map(content).collect::<Vec<_>>(), ["2", "again", "3"]);
+}
+
+#[test]
 fn an_sdks_own_retry_is_a_take_of_its_own() {
     let upstream = Upstream::script(vec![
         Answer::whole(500, &["retry-after: 0"], "{\"error\":{\"message\":\"oops\"}}"),

@@ -264,7 +264,10 @@ fn a_recording_of_a_command_that_made_no_call_is_not_ok() {
     assert_eq!(receipt["verdict"], "failed");
     let allowed = [args.clone(), vec!["--allow-empty".into()]].concat();
     let ended = finish(&mut wrapped(&scene, allowed, &["true"]), b"").expect(0);
-    ended.says(&["nothing was recorded"]);
+    ended.says(&["nothing was recorded", "run.json: not written, because nothing was recorded"]);
+    let quiet = [args.clone(), vec!["-q".into()]].concat();
+    let ended = finish(&mut wrapped(&scene, quiet, &["true"]), b"").expect(1);
+    ended.says(&["record: failed", "nothing was recorded (--allow-empty permits that)"]);
     let ended = finish(&mut wrapped(&scene, args, &["sh", "-c", "exit 4"]), b"").expect(4);
     ended.says(&["nothing was recorded: the command ended with 4 before it made a call here."]);
     // If nothing says which upstreams the program calls, few of many variables are named.

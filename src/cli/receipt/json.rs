@@ -10,7 +10,7 @@ use super::super::fault::FaultReceipt;
 use super::super::score::ScoredFaults;
 use super::{Receipt, ScriptReceipt};
 use crate::record::CallFailure;
-use crate::telemetry::run_counters::UpstreamFailure;
+use crate::telemetry::run_counters::{EarlierTakes, UpstreamFailure};
 
 impl Receipt {
     /// Returns the receipt as JSON.
@@ -30,6 +30,7 @@ impl Receipt {
             "failed_calls": failed_json(&more.failed_calls),
             "incomplete": self.incomplete,
             "not_kept": self.unkept,
+            "earlier_takes": earlier_json(&more.earlier_takes),
             "missed": self.missed,
             "missed_by_reason": more.missed,
             "drifted": self.drifted,
@@ -66,6 +67,12 @@ impl Receipt {
 
 fn failures_json(failures: &BTreeMap<String, UpstreamFailure>) -> Value {
     failures.values().map(|it| json!({ "message": it.message, "calls": it.calls })).collect()
+}
+
+/// Sums up what became of the takes of earlier runs.
+fn earlier_json(earlier: &BTreeMap<String, EarlierTakes>) -> Value {
+    let sum = |count: fn(&EarlierTakes) -> u64| earlier.values().map(count).sum::<u64>();
+    json!({ "replaced": sum(|takes| takes.replaced), "kept": sum(|takes| takes.kept) })
 }
 
 fn failed_json(failed: &BTreeMap<CallFailure, u64>) -> Value {

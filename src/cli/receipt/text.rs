@@ -68,9 +68,15 @@ impl Receipt {
             parts.push(format!("{input} tokens in, {output} out, {} {verb}", dollars(cost)));
         }
         for (path, sha) in &self.recordings {
-            let sha = sha.as_ref().map_or("not written", |sha| &sha[..12]);
             let path = path.display().to_string();
-            parts.push(format!("{} sha256 {sha}", terminal::line(&path)));
+            let path = terminal::line(&path);
+            parts.push(match sha {
+                Some(sha) => format!("{path} sha256 {}", &sha[..12]),
+                None if self.command == "record" && self.recorded == 0 => {
+                    format!("{path}: not written, because nothing was recorded")
+                }
+                None => format!("{path}: not there"),
+            });
         }
         let mut text =
             format!("loomrec {}: {}: {}", self.command, self.verdict(), parts.join(" · "));

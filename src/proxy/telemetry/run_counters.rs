@@ -87,6 +87,9 @@ pub struct CounterDetail {
     pub upstream_failures: BTreeMap<String, UpstreamFailure>,
     /// The reasons why exchanges were not kept, each with their number.
     pub keep_errors: BTreeMap<String, u64>,
+    /// By the names of requests that this run recorded, what became of the takes of earlier runs.
+    /// There are at most as many as the recording has names.
+    pub earlier_takes: BTreeMap<String, EarlierTakes>,
     /// Upstreams whose answers ended in a cut because their framing was ambiguous, each with the
     /// number of answers.
     pub ambiguous: BTreeMap<String, u64>,
@@ -99,6 +102,15 @@ pub struct UpstreamFailure {
     pub message: String,
     /// How many calls failed with it.
     pub calls: u64,
+}
+
+/// What became of the takes that earlier runs left of a request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EarlierTakes {
+    /// The number of takes that were replaced.
+    pub replaced: u64,
+    /// The number of takes that the run did not reach, so that they stay.
+    pub kept: u64,
 }
 
 impl RunCounters {
@@ -288,6 +300,15 @@ impl RunCounters {
     pub fn lost(&self, reason: &str, exchanges: u64) {
         self.unkept.fetch_add(exchanges, Ordering::Relaxed);
         self.with(|more| *more.keep_errors.entry(reason.to_owned()).or_default() += exchanges);
+    }
+
+    /// Adds what a compaction did to the takes of earlier runs.
+    pub fn replaced(&self, name: String, replaced: u64, kept: u64) {
+        self.with(|more| {
+            let earlier = more.earlier_takes.entry(name).or_default();
+            earlier.replaced += replaced;
+            earlier.kept = kept;
+        });
     }
 
     /// Notes why kept exchanges could not be moved into the recording's file.

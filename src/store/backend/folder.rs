@@ -22,8 +22,8 @@ use crate::file_version::FileVersion;
 use crate::read_buffer::FileStretch;
 use crate::regular_file;
 use crate::temporary_file;
-use loomrec_recording::RecordingMeta;
 use loomrec_recording::outline::RecordingOutline;
+use loomrec_recording::{EntryName, RecordingMeta};
 use part::FolderFile;
 
 /// How often a folder is read again whose files others are changing.
@@ -103,6 +103,30 @@ pub(crate) fn names(folder: &Path) -> io::Result<Vec<OsString>> {
 fn is_entry(name: &OsStr) -> bool {
     let name = name.as_encoded_bytes();
     name.ends_with(b".json") && !name.starts_with(b".")
+}
+
+/// Whether a folder holds anything whose name does not begin with a dot.
+pub(crate) fn holds_files(folder: &Path) -> bool {
+    let is_visible = |name: OsString| !name.as_encoded_bytes().starts_with(b".");
+    let found = fs::read_dir(folder);
+    found.is_ok_and(|found| found.flatten().any(|entry| is_visible(entry.file_name())))
+}
+
+/// Whether a folder holds a file that is named after the entry in it, as those of recordings are.
+pub(crate) fn holds_recording(folder: &Path) -> bool {
+    let names = names(folder).unwrap_or_default();
+    let is_of_entry = |name: &OsString| {
+        let file = name.to_str().and_then(|name| name.strip_suffix(".json"));
+        let is_of_hash = file.is_some_and(|key| EntryName::of_key(key).0.step_id().is_none());
+        let outline = |path: &Path| crate::index::read(path, &file::open_part(path).ok()??).ok();
+        is_of_hash
+            || outline(&folder.join(name)).is_some_and(|outline| {
+                let mut entries = outline.names();
+                let key = entries.next().map(|entry| entry.take_key(1));
+                entries.next().is_none() && key.is_some_and(|key| name::fits(name, &key))
+            })
+    };
+    names.iter().any(is_of_entry)
 }
 
 /// Removes the temporary files in a folder whose names end with `ending`.

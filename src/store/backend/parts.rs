@@ -13,6 +13,14 @@ pub fn is_folder(location: &RecordingLocation) -> bool {
     RecordingPaths::of(location.as_path()).is_ok_and(|paths| paths.backend.is_folder())
 }
 
+/// Whether a location, named without a slash at its end, is a folder that holds something else than
+/// a recording. Names that begin with a dot do not count.
+pub fn is_other_folder(location: &RecordingLocation) -> bool {
+    let path = location.as_path();
+    let has_slash = path.as_os_str().as_encoded_bytes().ends_with(b"/");
+    !has_slash && path.is_dir() && folder::holds_files(path) && !folder::holds_recording(path)
+}
+
 /// Returns the files of a recording that is a folder, by name, whatever is wrong with them; `None`
 /// if it is one file.
 ///

@@ -38,11 +38,18 @@ pub(crate) fn fingerprint(name: &EntryName) -> NameFingerprint {
         EntryName::Step(id) => (id.as_str(), None),
     };
     let half = half.and_then(|half| u128::from_str_radix(half, 16).ok());
-    let fingerprint = half.unwrap_or_else(|| {
-        let hash = Sha256::digest(text.as_bytes());
-        hash[..16].iter().fold(0, |number, byte| number << 8 | u128::from(*byte))
-    });
-    fingerprint.max(ABOUT + 1)
+    half.unwrap_or_else(|| half_of_hash(text)).max(ABOUT + 1)
+}
+
+/// Returns what stands for a name and a session, if there is one.
+pub(crate) fn key_in_session(name: NameFingerprint, session: Option<&str>) -> NameFingerprint {
+    let Some(session) = session else { return name };
+    (name ^ half_of_hash(&format!("session {session}"))).max(ABOUT + 1)
+}
+
+fn half_of_hash(text: &str) -> u128 {
+    let hash = Sha256::digest(text.as_bytes());
+    hash[..16].iter().fold(0, |number, byte| number << 8 | u128::from(*byte))
 }
 
 /// The error of an entry that is too long for a frame.

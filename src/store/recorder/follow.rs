@@ -30,6 +30,7 @@ impl RecordingAppender {
                 if let Some(open) = self.tail.open() {
                     open.end = 0;
                 }
+                run.forget_log();
                 self.read_on()?;
             }
             LogState::Other => {
@@ -37,6 +38,7 @@ impl RecordingAppender {
                 let former = self.tail.reopen(run.rotations()).map_err(at_log)?;
                 let rotated = |open: &OpenLog| run.has_rotated(open.id, open.rotations);
                 self.orphans.extend(former.filter(|open| open.end > 0 && !rotated(open)));
+                run.forget_log();
                 self.read_on()?;
             }
         }
@@ -72,14 +74,15 @@ impl RecordingAppender {
             .map(|frame| (frame.name, frame.sum, frame.len))
             .collect();
             let mut frames = Vec::new();
-            let mut entries = 0;
-            let rotations = self.run.as_ref().map_or(0, RunSeat::rotations);
+            let Some(run) = &mut self.run else { return Ok(()) };
+            let (mut entries, rotations) = (0, run.rotations());
             for frame in log::scan(&orphan.file).map_err(at_log)?.frames {
                 if there.contains(&(frame.name, frame.sum, frame.len)) {
                     continue;
                 }
                 let bytes = log::payload(&orphan.file, frame).map_err(at_log)?;
                 if log::frame(frame.name, &bytes, &mut frames).is_ok() {
+                    run.learn(frame.name);
                     entries += 1;
                 }
                 // A log may be large. What is there already is not written twice.

@@ -72,6 +72,7 @@ impl RecordingAppender {
             lock,
             about,
             notes,
+            replacements: Vec::new(),
         };
         if let Some(system) = loomrec_os::network_file_system(recorder.paths.folder()) {
             recorder.notes.push(StoreEvent::Network { path: path.to_owned(), system });

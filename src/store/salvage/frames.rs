@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::SalvagedPart;
 use crate::log::FramePlace;
 use loomrec_recording::EntryName;
-use loomrec_recording::log_codec::{PackedHead, TakePrecedence};
+use loomrec_recording::log_codec::PackedHead;
 
 /// The entries of a log while it is read.
 #[derive(Default)]
@@ -16,15 +16,10 @@ pub(super) struct FrameReader {
 }
 
 impl FrameReader {
-    /// Adds an entry as a compaction would: the first of a run replaces what earlier runs recorded
-    /// under its name.
+    /// Adds an entry. A log holds what one run recorded, so none of its entries replaces another.
     pub(super) fn add(&mut self, head: PackedHead, frame: FramePlace) {
-        let PackedHead { name, precedence, recorded_at } = head;
-        let of = self.of.entry(name.clone()).or_default();
-        if precedence == TakePrecedence::First {
-            of.clear();
-        }
-        of.push(self.saved.len());
+        let PackedHead { name, recorded_at, .. } = head;
+        self.of.entry(name.clone()).or_default().push(self.saved.len());
         let (at, length) = (frame.at, u64::from(frame.len));
         self.saved.push((SalvagedPart { file: 0, name, take: 0, at, length }, recorded_at));
     }
@@ -45,6 +40,6 @@ impl FrameReader {
                 }
             }
         }
-        saved.into_iter().map(|(saved, _)| saved).filter(|saved| saved.take > 0).collect()
+        saved.into_iter().map(|(saved, _)| saved).collect()
     }
 }

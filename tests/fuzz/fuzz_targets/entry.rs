@@ -33,9 +33,10 @@ fn check(entry: &Entry) {
     assert_eq!(String::from_utf8_lossy(&filed.to_text()), String::from_utf8_lossy(&text));
     let name = EntryName::step("step").expect("a name");
     let mut bytes = Vec::new();
-    log_codec::pack_to(&mut bytes, &name, log_codec::TakePrecedence::First, entry);
+    let precedence = log_codec::TakePrecedence::Replacing(log_codec::RunPosition::default());
+    log_codec::pack_to(&mut bytes, &name, precedence, entry);
     let (head, logged) = log_codec::unpack(&bytes).expect("what is packed can be unpacked");
-    assert_eq!((head.name, head.precedence), (name, log_codec::TakePrecedence::First));
+    assert_eq!((head.name, head.precedence), (name, precedence));
     assert_eq!(head.recorded_at, entry.recorded_at);
     let logged = String::from_utf8(logged.to_text()).expect("text");
     assert_eq!(logged, String::from_utf8_lossy(&text), "the log holds what the file holds");

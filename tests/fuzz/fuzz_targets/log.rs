@@ -91,7 +91,7 @@ fn entry(at: usize, piece: &[u8]) -> Vec<u8> {
     let Ok(name) = EntryName::step(&step) else { return Vec::new() };
     let mut payload = Vec::new();
     let standing = match at.is_multiple_of(5) {
-        true => log_codec::TakePrecedence::First,
+        true => log_codec::TakePrecedence::Replacing(log_codec::RunPosition::default()),
         false => log_codec::TakePrecedence::Further,
     };
     log_codec::pack_to(&mut payload, &name, standing, &entry);

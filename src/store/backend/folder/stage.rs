@@ -284,7 +284,9 @@ fn standing(source: &RecordingSnapshot, member: usize) -> Vec<TakeRef> {
 }
 
 /// Orders writes so that a file is overwritten only after its entries that are kept are in another
-/// file. If takes move in a circle, that is not possible.
+/// file. If takes move in a circle, that is not possible. New files are written first, and then the
+/// takes of a name from the last to the first: takes only move towards the end, so a merge of the
+/// same log finds the takes of the run that it was interrupted in before all others.
 fn in_order(writes: Vec<Write>, source: &RecordingSnapshot) -> Vec<Write> {
     let mut goes_to: HashMap<u64, usize> = HashMap::new();
     for (number, write) in writes.iter().enumerate() {
@@ -299,7 +301,9 @@ fn in_order(writes: Vec<Write>, source: &RecordingSnapshot) -> Vec<Write> {
     };
     let mut order = Vec::with_capacity(writes.len());
     let mut seen = vec![(false, false); writes.len()];
-    for first in 0..writes.len() {
+    let (old, new): (Vec<usize>, Vec<usize>) =
+        (0..writes.len()).partition(|&at| writes[at].member.is_some());
+    for first in new.into_iter().chain(old.into_iter().rev()) {
         let mut waiting = vec![first];
         while let Some(&number) = waiting.last() {
             match seen[number] {

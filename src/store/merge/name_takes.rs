@@ -1,0 +1,181 @@
+//! The takes of one name while frames of the log are merged into them.
+
+use loomrec_recording::Entry;
+
+use super::replacement::{self, ReplacingFrame};
+use super::take::{Take, distinct, find_each, seat};
+use super::{BaseTakes, EntryOrigin, NamedFrame, TakeRef};
+
+/// The takes of a name.
+pub(super) struct NameTakes {
+    takes: Vec<Take>,
+    /// Whether the name is that of a step.
+    is_step: bool,
+    may_be_between_versions: bool,
+    /// The number of failed takes that were left out.
+    pub(super) left_out: usize,
+    /// The number of takes of earlier runs that were replaced.
+    pub(super) replaced: usize,
+    /// The number of takes of earlier runs that could have been replaced and were not.
+    pub(super) kept: usize,
+}
+
+impl NameTakes {
+    pub(super) fn new(base: BaseTakes, is_step: bool) -> Self {
+        Self {
+            takes: base.takes.into_iter().map(Take::in_base).collect(),
+            is_step,
+            may_be_between_versions: base.may_be_between_versions,
+            left_out: 0,
+            replaced: 0,
+            kept: 0,
+        }
+    }
+
+    pub(super) fn places(self) -> Vec<TakeRef> {
+        self.takes.into_iter().map(|take| take.place).collect()
+    }
+
+    /// Merges the frames of one log.
+    pub(super) fn merge<E>(
+        &mut self,
+        frames: &[NamedFrame],
+        read: &impl Fn(&TakeRef) -> Result<Entry, E>,
+    ) -> Result<(), E> {
+        let further: Vec<_> = frames.iter().filter(|frame| frame.position().is_none()).collect();
+        if further.len() == frames.len() {
+            if self.may_be_between_versions {
+                self.restore(&further, read)?;
+            }
+            return further.into_iter().try_for_each(|frame| self.add(frame, read));
+        }
+        self.replace(frames, read)?;
+        // A run decides for each session whether its takes replace others.
+        let mut further: Vec<_> = further.into_iter().map(Take::in_log).collect();
+        let known = find_each(&mut further, &mut self.takes, read)?;
+        let new = further.into_iter().zip(known).filter(|(_, known)| known.is_none());
+        self.takes.extend(new.map(|(take, _)| take));
+        Ok(())
+    }
+
+    /// Removes what an interrupted compaction of these frames may have added or doubled.
+    fn restore<E>(
+        &mut self,
+        frames: &[&NamedFrame],
+        read: &impl Fn(&TakeRef) -> Result<Entry, E>,
+    ) -> Result<(), E> {
+        let takes = distinct(std::mem::take(&mut self.takes), read)?;
+        self.takes = takes.into_iter().map(|(_, take)| take).collect();
+        let timed = frames.iter().filter(|frame| frame.time.is_some());
+        let mut timed: Vec<_> = timed.map(|frame| Take::in_log(frame)).collect();
+        find_each(&mut timed, &mut self.takes, read)?;
+        self.takes.retain(|take| !take.is_matched);
+        Ok(())
+    }
+
+    /// Merges the frames that replace takes of earlier runs, session by session.
+    fn replace<E>(
+        &mut self,
+        frames: &[NamedFrame],
+        read: &impl Fn(&TakeRef) -> Result<Entry, E>,
+    ) -> Result<(), E> {
+        let mut sessions: Vec<&Option<String>> = Vec::new();
+        for frame in frames.iter().filter(|frame| frame.position().is_some()) {
+            if !sessions.contains(&&frame.session) {
+                sessions.push(&frame.session);
+            }
+        }
+        let (mut new, mut old) = (Vec::new(), Vec::new());
+        for session in sessions {
+            let own = frames.iter().filter(|frame| frame.session == *session);
+            let own: Vec<_> = own.filter_map(ReplacingFrame::from_frame).collect();
+            let mut places = Vec::new();
+            for (number, take) in self.takes.iter_mut().enumerate() {
+                if take.facts(read)?.session == *session {
+                    places.push(number);
+                }
+            }
+            let base = places.iter().map(|&place| self.takes[place].unmatched()).collect();
+            let merged = replacement::merge(base, own, self.is_step, read)?;
+            self.left_out += merged.left_out;
+            self.replaced += merged.replaced;
+            self.kept += merged.kept;
+            let own = merged.new.len();
+            let mut rest = merged.new.into_iter().chain(merged.old).enumerate();
+            let mut surplus = Vec::new();
+            for place in places {
+                match rest.next() {
+                    Some((_, take)) => self.takes[place] = take,
+                    None => surplus.push(place),
+                }
+            }
+            for (number, take) in rest {
+                if number < own { &mut new } else { &mut old }.push(take);
+            }
+            surplus.into_iter().rev().for_each(|place| drop(self.takes.remove(place)));
+        }
+        self.append_by_time(new, read)?;
+        self.takes.extend(old);
+        Ok(())
+    }
+
+    /// Appends takes of several sessions, each in order, by time if all have one.
+    fn append_by_time<E>(
+        &mut self,
+        mut takes: Vec<Take>,
+        read: &impl Fn(&TakeRef) -> Result<Entry, E>,
+    ) -> Result<(), E> {
+        let mut times = Vec::with_capacity(takes.len());
+        for take in &mut takes {
+            times.push(take.time(read)?.clone());
+        }
+        let mut timed: Vec<_> = times.into_iter().zip(takes).collect();
+        if timed.iter().all(|(time, _)| time.is_some()) {
+            timed.sort_by(|one, other| one.0.cmp(&other.0));
+        }
+        self.takes.extend(timed.into_iter().map(|(_, take)| take));
+        Ok(())
+    }
+
+    /// Inserts a frame that replaces nothing at its place.
+    fn add<E>(
+        &mut self,
+        frame: &NamedFrame,
+        read: &impl Fn(&TakeRef) -> Result<Entry, E>,
+    ) -> Result<(), E> {
+        let mut new = Take::in_log(frame);
+        if frame.time.is_none() {
+            if !self.match_untimed(&mut new, read)? {
+                self.takes.push(new);
+            }
+            return Ok(());
+        }
+        let at = seat(&mut self.takes, &frame.time, read)?;
+        for take in self.takes[..at].iter_mut().rev() {
+            if *take.time(read)? != frame.time {
+                break;
+            }
+            if new.equals(take, read)? {
+                return Ok(());
+            }
+        }
+        self.takes.insert(at, new);
+        Ok(())
+    }
+
+    /// Whether a frame without a time equals an entry of the file. Each of those entries is matched
+    /// once, so that equal entries are counted.
+    fn match_untimed<E>(
+        &mut self,
+        new: &mut Take,
+        read: &impl Fn(&TakeRef) -> Result<Entry, E>,
+    ) -> Result<bool, E> {
+        for take in self.takes.iter_mut().filter(|take| take.place.origin == EntryOrigin::File) {
+            if !take.is_matched && new.equals(take, read)? {
+                take.is_matched = true;
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}

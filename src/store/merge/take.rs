@@ -1,0 +1,208 @@
+//! A take while it is merged. What is known of it is read when it is needed.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hasher as _};
+
+use loomrec_identity::RequestKey;
+use loomrec_recording::Entry;
+use loomrec_recording::log_codec::{RunPosition, TakePrecedence};
+
+use super::{NamedFrame, TakeRef};
+
+/// A hash of an entry. Different entries almost always have different ones, so that each entry is
+/// read once, however many others it is compared with.
+type Digest = u64;
+
+/// A take of a name.
+#[derive(Clone, Debug)]
+pub(super) struct Take {
+    pub(super) place: TakeRef,
+    /// When it was recorded; the outer `None` if that has not been read yet.
+    time: Option<Option<String>>,
+    /// Whether a frame was found to be the same entry.
+    pub(super) is_matched: bool,
+    digest: Option<Digest>,
+    facts: Option<TakeFacts>,
+}
+
+/// What decides which take a frame replaces.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct TakeFacts {
+    pub(super) session: Option<String>,
+    /// Whether its call failed.
+    pub(super) failed: bool,
+    /// The key of its request.
+    pub(super) request: Option<RequestKey>,
+}
+
+impl Take {
+    /// A take of the file.
+    pub(super) fn in_base(place: TakeRef) -> Self {
+        Self { place, time: None, is_matched: false, digest: None, facts: None }
+    }
+
+    /// A take of the log.
+    pub(super) fn in_log(frame: &NamedFrame) -> Self {
+        Self { time: Some(frame.time.clone()), ..Self::in_base(frame.place) }
+    }
+
+    /// Returns a copy that no frame was found to be the same as.
+    pub(super) fn unmatched(&self) -> Self {
+        Self { is_matched: false, ..self.clone() }
+    }
+
+    /// Returns when it was recorded.
+    pub(super) fn time<E>(
+        &mut self,
+        read: &impl Fn(&TakeRef) -> Result<Entry, E>,
+    ) -> Result<&Option<String>, E> {
+        let time = match self.time.take() {
+            Some(time) => time,
+            None => {
+                let entry = read(&self.place)?;
+                self.learn(&entry);
+                entry.recorded_at
+            }
+        };
+        Ok(self.time.insert(time))
+    }
+
+    /// Returns what decides which take it replaces, or by which it is replaced.
+    pub(super) fn facts<E>(
+        &mut self,
+        read: &impl Fn(&TakeRef) -> Result<Entry, E>,
+    ) -> Result<TakeFacts, E> {
+        if self.facts.is_none() {
+            let entry = read(&self.place)?;
+            self.learn(&entry);
+            self.time = Some(entry.recorded_at);
+        }
+        // It was read just now.
+        Ok(self.facts.clone().unwrap_or(TakeFacts { session: None, failed: false, request: None }))
+    }
+
+    fn learn(&mut self, entry: &Entry) {
+        self.facts = Some(TakeFacts {
+            session: entry.session.clone().filter(|session| !session.is_empty()),
+            failed: entry.is_failure(),
+            request: entry.request_hash.clone(),
+        });
+    }
+
+    /// Whether two takes are the same entry.
+    pub(super) fn equals<E>(
+        &mut self,
+        other: &mut Self,
+        read: &impl Fn(&TakeRef) -> Result<Entry, E>,
+    ) -> Result<bool, E> {
+        if self.time(read)? != other.time(read)? || self.digest(read)? != other.digest(read)? {
+            return Ok(false);
+        }
+        Ok(self.place == other.place || read(&self.place)? == read(&other.place)?)
+    }
+
+    /// Returns the digest of its entry.
+    fn digest<E>(&mut self, read: &impl Fn(&TakeRef) -> Result<Entry, E>) -> Result<Digest, E> {
+        match self.digest {
+            Some(known) => Ok(known),
+            None => Ok(*self.digest.insert(digest(&read(&self.place)?))),
+        }
+    }
+}
+
+fn digest(entry: &Entry) -> Digest {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(&entry.to_text());
+    hasher.finish()
+}
+
+impl NamedFrame {
+    /// Returns its place in its run; `None` if it replaces nothing.
+    pub(super) fn position(&self) -> Option<RunPosition> {
+        match self.precedence {
+            TakePrecedence::Further => None,
+            TakePrecedence::Replacing(position) => Some(position),
+        }
+    }
+}
+
+/// Returns where a take with this time goes: after the last one that was not recorded later.
+///
+/// # Errors
+/// The error of `read`.
+pub(super) fn seat<E>(
+    takes: &mut [Take],
+    time: &Option<String>,
+    read: &impl Fn(&TakeRef) -> Result<Entry, E>,
+) -> Result<usize, E> {
+    let mut at = takes.len();
+    while let Some(before) = at.checked_sub(1).and_then(|before| takes.get_mut(before))
+        && before.time(read)? > time
+    {
+        at -= 1;
+    }
+    Ok(at)
+}
+
+/// Returns the takes without those that are the same entry as an earlier one with a time, each with
+/// its number.
+///
+/// # Errors
+/// The error of `read`.
+pub(super) fn distinct<E>(
+    takes: Vec<Take>,
+    read: &impl Fn(&TakeRef) -> Result<Entry, E>,
+) -> Result<Vec<(usize, Take)>, E> {
+    let mut distinct: Vec<(usize, Take)> = Vec::with_capacity(takes.len());
+    let mut by_time: HashMap<String, Vec<usize>> = HashMap::new();
+    for (number, mut take) in takes.into_iter().enumerate() {
+        let mut is_double = false;
+        if let Some(time) = take.time(read)?.clone() {
+            let same = by_time.entry(time).or_default();
+            for &other in same.iter() {
+                if let Some((_, other)) = distinct.get_mut(other) {
+                    is_double |= take.equals(other, read)?;
+                }
+            }
+            if !is_double {
+                same.push(distinct.len());
+            }
+        }
+        if !is_double {
+            distinct.push((number, take));
+        }
+    }
+    Ok(distinct)
+}
+
+/// Finds the takes that are the same entries as others in `base`, and returns for each its number
+/// there. A take without a time is found once for each that is the same.
+///
+/// # Errors
+/// The error of `read`.
+pub(super) fn find_each<E>(
+    takes: &mut [Take],
+    base: &mut [Take],
+    read: &impl Fn(&TakeRef) -> Result<Entry, E>,
+) -> Result<Vec<Option<usize>>, E> {
+    let mut by_time: HashMap<Option<String>, Vec<usize>> = HashMap::new();
+    for (number, take) in base.iter_mut().enumerate() {
+        by_time.entry(take.time(read)?.clone()).or_default().push(number);
+    }
+    let mut found = Vec::with_capacity(takes.len());
+    for take in takes {
+        let mut at = None;
+        for &number in by_time.get(take.time(read)?).into_iter().flatten() {
+            let Some(other) = base.get_mut(number).filter(|other| !other.is_matched) else {
+                continue;
+            };
+            if take.equals(other, read)? {
+                other.is_matched = true;
+                at = Some(number);
+                break;
+            }
+        }
+        found.push(at);
+    }
+    Ok(found)
+}
