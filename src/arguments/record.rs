@@ -90,7 +90,7 @@ pub enum DurableAt {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "snake_case")]
 pub enum RecordMode {
-    /// Every call; new takes replace earlier takes of the same key
+    /// Every call; each take replaces one earlier take of the same request
     All,
     /// Only calls that have no recorded take left; new takes are added
     NewEpisodes,
