@@ -12,7 +12,7 @@ use super::table::{Table, TableColumn};
 use super::{prices, serve_setup, terminal};
 use crate::recording::RecordingMeta;
 use crate::store::{Recording, RecordingLocation, StoreError};
-pub(super) use row::{Row, end_words, media_type};
+pub(super) use row::{Row, end_words, media_type, short_key};
 
 /// How many rows are held in memory. For a longer listing, the recording is read twice: for the
 /// widths of the columns, and for the lines.

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::amount::{age, span};
 use super::args::{LogFormat, PruneArgs};
 use super::exit::CommandFailure;
-use super::ls::{self, Row};
+use super::ls::{self, Row, short_key};
 use super::output::Output;
 use super::table::{Table, TableColumn};
 use super::{serve_setup, terminal};
@@ -152,7 +152,7 @@ impl Pruned {
             table.add(
                 false,
                 vec![
-                    key(name, take.number),
+                    short_key(name, take.number),
                     take.call.clone(),
                     terminal::line(&take.model).into_owned(),
                     age.unwrap_or_else(|| "-".to_owned()),
@@ -176,7 +176,8 @@ impl Pruned {
                  without --apply\n"
             ),
         });
-        let held: Vec<String> = self.held().map(|(name, take)| key(name, take.number)).collect();
+        let held: Vec<String> =
+            self.held().map(|(name, take)| short_key(name, take.number)).collect();
         if !held.is_empty() {
             text.push_str(&format!(
                 "stays, since a later take of the same call does: {}\n",

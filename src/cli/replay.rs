@@ -1,6 +1,7 @@
 //! The `loomrec replay` command.
 
 mod pending;
+mod unused;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -26,9 +27,6 @@ const LONGEST_WAIT_MS: f64 = 86_400_000.0;
 /// The slowest speed at which recorded times can be replayed: a second takes about seventeen
 /// minutes.
 const SLOWEST: f64 = 0.001;
-
-/// How many unused takes, or rules, a complaint names.
-const NAMED: usize = 5;
 
 /// Runs the command.
 ///
@@ -213,8 +211,8 @@ fn receipt(args: &ReplayArgs, ran: &RunResult) -> Receipt {
         complain(unreachable);
     }
     if args.fail_unused && unused.count > 0 {
-        let (count, named) = (unused.count, named(&unused.named, unused.count));
-        complain(format!("recorded takes that no call asked for: {count}: {named}"));
+        complain(unused::complaint(&unused));
+        receipt.next.extend(unused::next_steps(args, &receipt));
     }
     receipt.script = script_receipt(ran);
     receipt.complaints.extend(script_complaints(receipt.script.as_ref(), args.fail_unused));
@@ -254,17 +252,10 @@ fn script_complaints(script: Option<&ScriptReceipt>, fail_unused: bool) -> Vec<S
     }
     if fail_unused && !script.unused_rules.is_empty() {
         let (count, unused) = (script.unused_rules.len(), &script.unused_rules);
-        let named = named(unused, count);
+        let named = unused::named(unused, count);
         complaints.push(format!("rules of the script that no call used: {count}: {named}"));
     }
     complaints
-}
-
-/// Returns the first of `count` names.
-fn named(names: &[String], count: usize) -> String {
-    let more = if count > NAMED { ", …" } else { "" };
-    let named: Vec<&str> = names.iter().take(NAMED).map(String::as_str).collect();
-    format!("{}{more}", named.join(", "))
 }
 
 /// Returns the receipt's part about the script, if there was one.

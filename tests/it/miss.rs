@@ -6,7 +6,7 @@ use crate::support::shape::{
     CHAT, MESSAGES, chat, chat_answer, chat_body, gemini, gemini_answer, message, message_answer,
     message_body,
 };
-use crate::support::{Answer, Call, Response, Scene, Upstream};
+use crate::support::{Answer, Call, Response, Scene, Server, Upstream};
 
 /// Checks a miss, for any provider, and returns its whole text.
 #[track_caller]
@@ -261,4 +261,26 @@ fn a_path_without_an_upstream_is_told_which_there_are() {
         server.stop();
     }
     assert_eq!(upstream.connections(), 0);
+}
+
+#[test]
+fn remedy_of_a_miss_fetches_the_missed_calls_alone() {
+    let (scene, upstream) = (Scene::new(), Upstream::always(Answer::json(200, chat_answer("x"))));
+    scene.recorded(&upstream, &[chat("hi")]);
+    let server = Server::start(scene.dir(), &["replay", "-r", "run.json"]);
+    let told = missed(server.call(&chat("ho")).expect(422));
+    says(
+        &told,
+        &["If the change is meant, replay with `--pending run.json.pending`, then run `loomrec \
+             rerecord --pending run.json.pending` and `loomrec review run.json`"],
+    );
+    assert!(!told.contains("loomrec record "), "{told}");
+    server.call(&chat("hi")).expect(200);
+    let told = missed(server.call(&chat("hi")).expect(422));
+    says(&told, &["exhausted", "replay with `--pending run.json.pending`", "`--repeat last`"]);
+    server.stop().expect(1).says(&[
+        "if the change is meant, replay with --pending run.json.pending, then:\n",
+        "\n    loomrec rerecord --pending run.json.pending\n",
+        "\n    loomrec review run.json\n",
+    ]);
 }

@@ -223,3 +223,66 @@ fn a_journal_that_has_lost_lines_prunes_nothing() {
     scene.run(&prune).expect(2).says(&["j.jsonl", "does not have all lines of its run"]);
     assert_eq!(scene.text(), before);
 }
+
+/// The words of each `loomrec prune` that a run proposes.
+fn proposed(said: &str) -> Vec<Vec<&str>> {
+    let commands = said.lines().filter_map(|line| line.trim().strip_prefix("loomrec "));
+    let prunes = commands.filter(|line| line.starts_with("prune "));
+    prunes.map(|line| line.split(' ').collect()).collect()
+}
+
+#[test]
+fn commands_that_a_failed_run_proposes_remove_the_unused_takes() {
+    let scene = sample();
+    let calls = [chat("again"), chat("again"), chat("one"), step("turn two")];
+    let run = |more: &[&str], code: i32| {
+        let args = [&["replay", "-r", "run.json", "--fail-unused"], more].concat();
+        let server = Server::start(scene.dir(), &args);
+        calls.iter().for_each(|call| drop(server.call(call).expect(200)));
+        server.stop().expect(code).stderr
+    };
+    let said = run(&[], 1);
+    let next = "to remove them, replay with --receipt run.receipt, then:\n    loomrec prune run.json \
+                --unused run.receipt --apply\n";
+    assert!(said.contains(next), "{said}");
+    // The keys are short, and step ids whole.
+    let named = said.lines().find(|line| line.contains("no call asked for: 3: ")).unwrap();
+    let (_, keys) = named.rsplit_once(": ").unwrap();
+    let mut lengths: Vec<usize> = keys.split(", ").map(str::len).collect();
+    lengths.sort_unstable();
+    assert!(keys.contains("plan") && lengths == [4, 12, 14], "{named}");
+    let said = run(&["--receipt", "my.receipt"], 1);
+    assert!(said.contains("to remove them (without --apply, they are only listed):"), "{said}");
+    let commands = proposed(&said);
+    assert_eq!(commands, [["prune", "run.json", "--unused", "my.receipt", "--apply"]]);
+    scene.run(&commands[0]).expect(0);
+    run(&[], 0);
+}
+
+#[test]
+fn unused_takes_of_several_recordings_are_told_apart_by_the_journal() {
+    let scene = sample();
+    std::fs::rename(scene.path("run.json"), scene.path("a.json")).unwrap();
+    scene.recorded(&upstream(), &[chat("other"), chat("never")]);
+    let args =
+        ["replay", "-r", "a.json", "-r", "run.json", "--fail-unused", "--journal", "j.jsonl"];
+    let server = Server::start(scene.dir(), &args);
+    server.call(&chat("one")).expect(200);
+    server.call(&chat("other")).expect(200);
+    let said = server.stop().expect(1).stderr;
+    let commands = proposed(&said);
+    assert_eq!(commands.len(), 2, "{said}");
+    commands.iter().for_each(|command| drop(scene.run(command).expect(0)));
+    let left = |name: &str| scene.run(&["ls", name]).expect(0).stdout;
+    assert!(left("a.json").contains("\n1 call ") && left("run.json").contains("\n1 call "));
+}
+
+#[test]
+fn unused_takes_are_not_removed_while_calls_are_missed() {
+    let scene = sample();
+    let server = scene.replay(&["--fail-unused"]);
+    server.call(&chat("another")).expect(422);
+    let said = server.stop().expect(1).stderr;
+    assert!(said.contains("see to the missed calls first"), "{said}");
+    assert!(proposed(&said).is_empty(), "{said}");
+}

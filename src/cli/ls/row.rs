@@ -42,11 +42,7 @@ impl Row {
 
     /// Returns the key for people: a hash is cut to its first digits.
     pub(in crate::cli) fn short_key(&self) -> String {
-        match &self.name {
-            EntryName::Step(_) => terminal::line(&self.key()).into_owned(),
-            EntryName::Hash(hash) if self.take > 1 => format!("{}#{}", hash.short(), self.take),
-            EntryName::Hash(hash) => hash.short().to_owned(),
-        }
+        short_key(&self.name, self.take)
     }
 
     /// Whether the answer was a stream. `None` if that is not recorded.
@@ -173,6 +169,15 @@ impl Row {
             "session": entry.session,
             "recorded_at": entry.recorded_at,
         })
+    }
+}
+
+/// Returns the key of a take for people: a hash is cut to its first digits.
+pub(in crate::cli) fn short_key(name: &EntryName, take: usize) -> String {
+    match name {
+        EntryName::Step(_) => terminal::line(&name.take_key(take)).into_owned(),
+        EntryName::Hash(hash) if take > 1 => format!("{}#{take}", hash.short()),
+        EntryName::Hash(hash) => hash.short().to_owned(),
     }
 }
 

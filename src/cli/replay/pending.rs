@@ -59,11 +59,13 @@ pub(super) fn end(
     let (Some(missed), Some(replayer)) = (missed, proxy.engine.replay()) else {
         let is_refused = matches!(proxy.engine, Engine::Replay { on_miss: MissPolicy::Error, .. });
         if receipt.missed > 0 && is_refused {
-            receipt.next.push(format!(
-                "if the change is meant, replay with --pending {}: then loomrec rerecord fetches \
-                 just these calls",
-                quoted(recording.beside(".pending").as_path())
-            ));
+            let (file, pending) =
+                (quoted(recording.as_path()), quoted(recording.beside(".pending").as_path()));
+            receipt.next.extend([
+                format!("if the change is meant, replay with --pending {pending}, then:"),
+                format!("  loomrec rerecord --pending {pending}"),
+                format!("  loomrec review {file}"),
+            ]);
         }
         return;
     };
@@ -92,7 +94,7 @@ pub(super) fn end(
 }
 
 /// Quotes a path for the shell.
-fn quoted(path: &Path) -> String {
+pub(super) fn quoted(path: &Path) -> String {
     let text = path.to_string_lossy();
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./=:@%+,".contains(&byte);
     match !text.is_empty() && text.bytes().all(plain) && !text.starts_with('-') {

@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::matcher::Matcher;
 use super::reason::MissReason;
 use super::take::ReplayTake;
+use loomrec_identity::RequestKey;
 use loomrec_identity::printable;
-use loomrec_identity::{RequestKey, header};
 
 /// How many characters of a value a message shows.
 const SHOWN: usize = 60;
@@ -21,8 +21,6 @@ const NAMES: usize = 8;
 
 /// The text for a value that is kept as a digest only.
 pub(super) const HIDDEN: &str = "(not kept)";
-/// The beginning of the place of a header.
-const HEADER: &str = "header ";
 
 /// One difference between the nearest recorded request and this one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -159,54 +157,6 @@ impl RecordingMismatchError {
         [own, now, recorded].into_iter().flatten().collect()
     }
 
-    /// Returns what to do about it.
-    pub fn remedy(&self) -> String {
-        let file = self.recordings.first().map_or("FILE", String::as_str);
-        let record = format!("loomrec record -r {file} -- CMD");
-        if let Some(entry) = &self.same_messages {
-            let entry = short_name(entry);
-            return format!(
-                "The entry {entry} has the hash of its messages alone, as AgentLoom 0.4.0 makes it: \
-                 nobody can check model, temperature and tools. Let such entries answer with \
-                 `--allow-unchecked`, or record the call with `{record}`"
-            );
-        }
-        match self.reason {
-            MissReason::Exhausted => format!(
-                "The call was recorded fewer times than it is made now: record it again with `{record}`, or replay with `--repeat last`"
-            ),
-            MissReason::Incomplete => {
-                format!("Its answer was not recorded whole: record it again with `{record}`")
-            }
-            MissReason::OtherSession => {
-                "Send the session it was recorded in, or record this one".to_owned()
-            }
-            _ => {
-                let hint = self.header_hint().unwrap_or_default();
-                format!("{hint}If the change is meant, record it again with `{record}`")
-            }
-        }
-    }
-
-    /// Returns what to do if a header differs.
-    fn header_hint(&self) -> Option<String> {
-        let differences = &self.nearest.as_ref()?.differences;
-        let named = |difference: &&RequestDifference| difference.place.starts_with(HEADER);
-        let difference = differences.iter().find(named)?;
-        let name = difference.place.strip_prefix(HEADER)?;
-        let why = match (&difference.recorded, header::variable(name)) {
-            (None, _) => format!(
-                "The recorded call has no {name}: it was sent without, or recorded by a loomrec \
-                 that did not keep this header"
-            ),
-            (Some(_), Some(variable)) => {
-                format!("SDKs send {name} where {variable} is set: set it as it was recorded")
-            }
-            (Some(_), None) => format!("The call was recorded with another {name}"),
-        };
-        Some(format!("{why}. Where this header does not matter, give --ignore-header {name}. "))
-    }
-
     /// Returns the error as JSON, for the control endpoint, the journal and the receipt.
     pub fn to_json(&self) -> Value {
         serde_json::json!({
@@ -258,7 +208,7 @@ impl RecordingMismatchError {
 }
 
 /// Returns the name of an entry, as people are shown it.
-fn short_name(name: &str) -> String {
+pub(super) fn short_name(name: &str) -> String {
     RequestKey::parse(name).map_or_else(|| name.to_owned(), |hash| hash.short().to_owned())
 }
 

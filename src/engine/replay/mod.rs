@@ -37,6 +37,7 @@ mod plain_answer;
 mod pool;
 mod ready_response;
 pub mod reason;
+mod remedy;
 mod response_draft;
 pub mod script;
 mod step_index;

@@ -118,7 +118,7 @@ fn a_missed_call_is_told_with_what_has_drifted() {
     let difference = &mismatch["differences"][0];
     assert_eq!(difference["pointer"], "/messages/0/content", "{mismatch:#}");
     assert!(difference["recorded"].as_str().unwrap().contains("what is"), "{mismatch:#}");
-    assert!(mismatch["remedy"].as_str().unwrap().contains("loomrec record"), "{mismatch:#}");
+    assert!(mismatch["remedy"].as_str().unwrap().contains("loomrec rerecord"), "{mismatch:#}");
     assert_eq!(mismatch["nearest"]["take"], 1);
     assert!(!told.to_string().contains(&secret));
     server.stop().expect(1);

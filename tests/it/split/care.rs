@@ -67,7 +67,7 @@ fn changed_prompt_goes_through_the_three_commands_beside_the_folder() {
         assert!(git(scene.dir(), args), "{args:?}");
     }
     let before = files(&scene);
-    replayed(&scene, &[], &drifted(), 1).says(&["replay with --pending run.pending:"]);
+    replayed(&scene, &[], &drifted(), 1).says(&["replay with --pending run.pending, then:"]);
     replayed(&scene, &["--pending", "run.pending"], &drifted(), 1).says(&[
         "1 call waits in run.pending",
         "\n    loomrec rerecord --pending run.pending run/\n",

@@ -1,0 +1,78 @@
+//! The remedy of a miss: what people can do about it, in one sentence.
+
+use std::path::PathBuf;
+
+use super::mismatch::{RecordingMismatchError, RequestDifference, short_name};
+use super::reason::MissReason;
+use loomrec_identity::header;
+use loomrec_store::RecordingLocation;
+
+/// The beginning of the place of a header.
+const HEADER: &str = "header ";
+
+impl RecordingMismatchError {
+    /// Returns what to do about it.
+    pub fn remedy(&self) -> String {
+        let file = self.recordings.first().map_or("FILE", String::as_str);
+        let fetch = fetch_commands(file);
+        if let Some(entry) = &self.same_messages {
+            let entry = short_name(entry);
+            return format!(
+                "The entry {entry} has the hash of its messages alone, as AgentLoom 0.4.0 makes it: \
+                 nobody can check model, temperature and tools. Let such entries answer with \
+                 `--allow-unchecked`, or fetch an answer that can be checked: {fetch}"
+            );
+        }
+        match self.reason {
+            MissReason::Exhausted => format!(
+                "The call was recorded fewer times than it is made now. If that is meant, {fetch}; \
+                 or replay with `--repeat last`"
+            ),
+            MissReason::Incomplete => {
+                format!("Its answer was not recorded whole. To fetch it, {fetch}")
+            }
+            MissReason::OtherSession => format!(
+                "Send the session it was recorded in. To fetch an answer for this one, {fetch}"
+            ),
+            // The pending file does not hold such calls: they are in the recording already.
+            MissReason::OtherRules => format!(
+                "Record it again under the rules of the first recording: \
+                 `loomrec record -r {file} -- CMD`"
+            ),
+            _ => {
+                let hint = self.header_hint().unwrap_or_default();
+                format!("{hint}If the change is meant, {fetch}")
+            }
+        }
+    }
+
+    /// Returns what to do if a header differs.
+    fn header_hint(&self) -> Option<String> {
+        let differences = &self.nearest.as_ref()?.differences;
+        let named = |difference: &&RequestDifference| difference.place.starts_with(HEADER);
+        let difference = differences.iter().find(named)?;
+        let name = difference.place.strip_prefix(HEADER)?;
+        let why = match (&difference.recorded, header::variable(name)) {
+            (None, _) => format!(
+                "The recorded call has no {name}: it was sent without, or recorded by a loomrec \
+                 that did not keep this header"
+            ),
+            (Some(_), Some(variable)) => {
+                format!("SDKs send {name} where {variable} is set: set it as it was recorded")
+            }
+            (Some(_), None) => format!("The call was recorded with another {name}"),
+        };
+        Some(format!("{why}. Where this header does not matter, give --ignore-header {name}. "))
+    }
+}
+
+/// Returns the commands that fetch the answers of missed calls alone. Unlike a new recording, they
+/// leave no take behind that no call asks for: the review replaces the takes that have changed.
+fn fetch_commands(file: &str) -> String {
+    let pending = RecordingLocation::from(PathBuf::from(file)).beside(".pending");
+    let pending = pending.display();
+    format!(
+        "replay with `--pending {pending}`, then run `loomrec rerecord --pending {pending}` and \
+         `loomrec review {file}`"
+    )
+}
