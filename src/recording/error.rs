@@ -29,6 +29,14 @@ pub enum FormatError {
         /// What is wrong there.
         message: String,
     },
+    /// It is a file of another kind.
+    #[error("it is not a recording: it {found}; {remedy}")]
+    NotRecording {
+        /// What it is, or how it begins, in words that follow "it".
+        found: String,
+        /// What helps.
+        remedy: &'static str,
+    },
     /// It is valid JSON, but not an object.
     #[error(
         "the file holds {found}: it must be a JSON object of entries by step id or \
@@ -100,6 +108,16 @@ pub enum FormatError {
         /// What is wrong.
         problem: Box<EntryError>,
     },
+}
+
+impl FormatError {
+    /// Returns what a message calls the file, before its path.
+    pub fn noun(&self) -> &'static str {
+        match self {
+            Self::NotRecording { .. } => "",
+            _ => "the recording ",
+        }
+    }
 }
 
 /// Reads all of a text, and returns why it is not JSON; `None` if it is.

@@ -11,6 +11,7 @@ use super::entry::{Entry, EntryReadError};
 use super::entry_name::EntryName;
 use super::error::{FormatError, json_error, not_object};
 use super::json_style::{write_file_string, write_file_value};
+use super::other_file::{not_json, other_file};
 use super::outline::{OutlineBuilder, OutlineError};
 use super::scan::SplitError;
 
@@ -22,13 +23,19 @@ pub const END: &[u8] = b"\n}\n";
 /// # Errors
 /// If the recording is unusable: see [`FormatError`].
 pub fn parse(text: &[u8]) -> Result<RecordingDocument, FormatError> {
+    if let Some(error) = other_file(text) {
+        return Err(error);
+    }
     let mut outliner = OutlineBuilder::new();
     let outline = match outliner.feed(text) {
         Ok(()) => outliner.finish(),
         Err(SplitError) => Err(OutlineError::NotSplit),
     };
     let outline = outline.map_err(|why| match why {
-        OutlineError::NotSplit => json_error(text).unwrap_or_else(|| not_object(text)),
+        OutlineError::NotSplit => {
+            let wrong = json_error(text).map(|error| not_json(text, error));
+            wrong.unwrap_or_else(|| not_object(text))
+        }
         OutlineError::Meta(error) => json_error(text).unwrap_or(error),
         OutlineError::Format(error) => error,
     })?;

@@ -107,7 +107,7 @@ fn unusable_files_are_refused_with_place_and_remedy() {
         ("\u{feff}{}", "byte-order mark"),
         ("[]", "the file holds an array"),
         ("42", "the file holds a number"),
-        ("not json", "line 1, column 2"),
+        ("not json", "it is not a recording: it begins with \"not json\"; name a recording"),
         ("{\"a\": {\n\"content\": \"x", "line 2, column 13: EOF"),
         ("{\"a\": {},\n\"b\": {\"c\": tru}}", "line 2, column"),
         ("{\"a\": }", "line 1, column"),

@@ -23,6 +23,7 @@ pub mod meta;
 pub mod name_set;
 pub mod normalized_request;
 mod object_writer;
+pub mod other_file;
 pub mod outline;
 pub mod pending;
 pub mod rebuilt_body;

@@ -122,7 +122,7 @@ pub enum StoreError {
         limit: u64,
     },
     /// It is damaged, of a newer format, or not a recording.
-    #[error("read the recording {}: {problem}", path.display())]
+    #[error("read {}{}: {problem}", problem.noun(), path.display())]
     Format {
         /// The recording.
         path: PathBuf,
@@ -306,7 +306,8 @@ fn remedy(error: &io::Error) -> &'static str {
         io::ErrorKind::QuotaExceeded => "free some space of your quota there",
         io::ErrorKind::ReadOnlyFilesystem => "make its file system writable",
         io::ErrorKind::PermissionDenied => "let this user write it and its folder",
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => "restore its folder",
+        io::ErrorKind::NotFound => "create its folder, which is missing",
+        io::ErrorKind::NotADirectory => "name a path whose parent is a folder",
         _ => "check the disk and the folder's permissions",
     }
 }

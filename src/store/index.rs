@@ -10,6 +10,7 @@ use super::error::StoreError;
 use super::log;
 use loomrec_recording::FormatError;
 use loomrec_recording::error::{no_text, not_object, not_utf8, syntax};
+use loomrec_recording::other_file::{not_json, other_file};
 use loomrec_recording::outline::{OutlineBuilder, OutlineError, RecordingOutline};
 use loomrec_recording::scan::SplitError;
 
@@ -27,6 +28,9 @@ pub(super) fn read(path: &Path, file: &File) -> Result<RecordingOutline, StoreEr
     let mut outliner = OutlineBuilder::expecting(length);
     let piece = usize::try_from(length).map_or(PIECE, |length| length.clamp(4096, PIECE));
     let mut source = BufReader::with_capacity(piece, log::from(file, 0));
+    if let Some(error) = other_file(source.fill_buf().map_err(failed)?) {
+        return Err(unusable(path, error));
+    }
     let outline = loop {
         let piece = source.fill_buf().map_err(failed)?;
         if piece.is_empty() {
@@ -72,7 +76,10 @@ pub(super) fn problem(file: &File) -> io::Result<Option<FormatError>> {
         Ok(IgnoredAny) => Ok(None),
         Err(error) => match error.io_error_kind() {
             Some(kind) => Err(kind.into()),
-            None => Ok(Some(syntax(&error))),
+            None => {
+                let mut source = BufReader::new(log::from(file, 0));
+                Ok(Some(not_json(source.fill_buf()?, syntax(&error))))
+            }
         },
     }
 }

@@ -14,6 +14,7 @@ use loomrec_curation::verification::{FileLayout, LayoutReader};
 use loomrec_os::read_exact_at;
 use loomrec_recording::FormatError;
 use loomrec_recording::error::not_object;
+use loomrec_recording::other_file::other_file;
 use loomrec_recording::scan::{MemberScanner, SplitError};
 
 /// How many bytes are read at one time if none of them are kept.
@@ -95,6 +96,9 @@ impl InspectedFile {
     fn read(&self) -> Result<LayoutReader, StoreError> {
         let (mut scanner, mut reader) = (MemberScanner::new(), LayoutReader::default());
         let mut source = BufReader::with_capacity(PIECE, log::from(&self.file, 0));
+        if let Some(error) = other_file(source.fill_buf().map_err(|error| self.failed(error))?) {
+            return Err(index::unusable(&self.path, error));
+        }
         let found = loop {
             let piece = source.fill_buf().map_err(|error| self.failed(error))?;
             if piece.is_empty() {

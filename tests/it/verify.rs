@@ -212,3 +212,26 @@ fn a_hook_of_git_keeps_a_broken_recording_out() {
     let said = [second.stdout, second.stderr].concat();
     assert!(String::from_utf8_lossy(&said).contains("a credential"));
 }
+
+#[test]
+fn file_that_is_no_recording_is_told_by_what_it_is() {
+    let scene = sample();
+    let outputs = ["--receipt", "run.receipt", "--journal", "run.jsonl"];
+    scene.replayed(&outputs, &[chat("never recorded")], 1);
+    std::fs::write(scene.path("notes.txt"), "these are notes\nof mine\n").unwrap();
+    for (name, told) in [
+        ("run.receipt", "it is the receipt of a run; name the recording that it is about"),
+        ("run.jsonl", "it is the journal of a run; loomrec journal and loomrec ui read it"),
+        ("notes.txt", "it begins with \"these are notes\"; name a recording, which"),
+    ] {
+        let said = scene.run(&["verify", name]).expect(4).stdout;
+        let line = format!("{name}: error: failed to read {name}: it is not a recording: {told}");
+        assert!(said.starts_with(&line) && said.lines().count() == 1, "{said}");
+        assert!(!said.contains("salvage"), "{said}");
+        for command in ["ls", "replay -r", "stats"] {
+            let args: Vec<&str> = command.split(' ').chain([name]).collect();
+            let ended = scene.run(&args).expect(4);
+            ended.says(&[&format!("failed to read {name}: it is not a recording: {told}")]);
+        }
+    }
+}

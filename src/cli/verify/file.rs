@@ -6,6 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::verify_report::VerifyReport;
+use crate::recording::FormatError;
 use crate::store::{InspectedFile, StoreError};
 use crate::verification::{EntryChecker, EntryPlaces, FileLayout, check};
 
@@ -17,7 +18,9 @@ const AT_ONCE: usize = 16;
 /// Returns why a file cannot be read, and what helps.
 pub(super) fn unreadable(error: &StoreError) -> String {
     let mut text = format!("failed to {}", error.chain());
-    if matches!(error, StoreError::Format { .. }) {
+    if let StoreError::Format { problem, .. } = error
+        && !matches!(**problem, FormatError::NotRecording { .. })
+    {
         text.push_str("; loomrec salvage saves what can be read of it");
     }
     text

@@ -119,7 +119,10 @@ fn recording_resumes_when_its_folder_is_back() {
     for _ in 0..2 {
         let error = one.append(vec![(step("b"), entry("x"))], true).unwrap_err();
         let text = error.chain();
-        assert!(text.contains("r.json") && text.contains("restore its folder"), "{text}");
+        assert!(
+            text.contains("r.json") && text.contains("create its folder, which is missing"),
+            "{text}"
+        );
         assert_eq!(error.class(), crate::ErrorClass::NotKept);
     }
     fs::rename(&away, &folder).unwrap();
