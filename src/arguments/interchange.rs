@@ -110,7 +110,7 @@ Examples:
   loomrec export --to har recordings/agent.json -o agent.har
   loomrec export --to vcr recordings/agent.json > cassette.yaml")]
 pub struct ExportArgs {
-    /// The recording
+    /// The recording (may be left out if the settings name one)
     #[arg(value_name = "RECORDING", value_parser = location(), value_hint = ValueHint::AnyPath)]
     pub file: RecordingLocation,
     /// The format to write

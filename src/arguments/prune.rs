@@ -22,7 +22,7 @@ Examples:
   loomrec prune agent.json --unused run.receipt --apply
   loomrec prune agent.json --older-than 90d --upstream openai --model gpt-4o-mini")]
 pub struct PruneArgs {
-    /// The recording
+    /// The recording (may be left out if the settings name one)
     #[arg(value_name = "FILE", value_parser = location(), value_hint = ValueHint::AnyPath)]
     pub file: RecordingLocation,
     /// Takes that a complete replay did not use, according to its receipt (repeatable)

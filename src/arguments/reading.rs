@@ -10,7 +10,7 @@ use loomrec_store::RecordingLocation;
 /// `loomrec ls`.
 #[derive(Debug, Args)]
 pub struct LsArgs {
-    /// The recording
+    /// The recording (may be left out if the settings name one)
     #[arg(value_parser = location(), value_hint = ValueHint::AnyPath)]
     pub file: RecordingLocation,
     /// Recompute the costs with these prices per model (JSON)
@@ -24,11 +24,11 @@ pub struct LsArgs {
 /// `loomrec show`.
 #[derive(Debug, Args)]
 pub struct ShowArgs {
-    /// The recording
+    /// The recording (may be left out if the settings name one)
     #[arg(value_parser = location(), value_hint = ValueHint::AnyPath)]
     pub file: RecordingLocation,
-    /// The entry: a step id, or the beginning of a hash; HASH#2 for its second take.
-    /// Optional if there is only one entry
+    /// The entry: a step id, or the beginning of a hash; HASH#2 for its second take. Optional if
+    /// there is only one entry
     pub key: Option<String>,
     /// Print text that can be compared line by line, for git's textconv; without KEY, print
     /// all entries
@@ -50,7 +50,7 @@ Examples:
   loomrec stats recordings/*.json --by model --json
   loomrec stats run.json --prices mine.json     # what the same tokens cost elsewhere")]
 pub struct StatsArgs {
-    /// The recordings; several are summarized together
+    /// The recordings; several are summarized together (may be left out if the settings name one)
     #[arg(
         required = true,
         value_name = "FILE",
@@ -143,6 +143,9 @@ pub struct ConfigArgs {
     /// Show only the settings of this command: record or replay
     #[arg(value_parser = ["record", "replay"])]
     pub command: Option<String>,
+    /// Also show the flags that have their defaults; --json always has them
+    #[arg(long)]
+    pub all: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,

@@ -26,10 +26,9 @@ Examples:
   loomrec rerecord recordings/agent.json --only plan --only 79c0
   loomrec rerecord recordings/agent.json --set model=gpt-5-mini --set /temperature=0 -o what-if.json")]
 pub struct RerecordArgs {
-    /// The recording [default with --pending FILE.pending: FILE]
+    /// The recording [default with --pending FILE.pending: FILE; else that of the settings]
     #[arg(
         value_name = "FILE",
-        required_unless_present_any = ["pending", "drifted"],
         value_parser = location(),
         value_hint = ValueHint::AnyPath,
     )]

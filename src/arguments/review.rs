@@ -20,7 +20,7 @@ Examples:
   loomrec review recordings/agent.json --new tried.json     # from rerecord -o tried.json
   loomrec review recordings/agent.json --check              # in CI")]
 pub struct ReviewArgs {
-    /// The recording
+    /// The recording (may be left out if the settings name one)
     #[arg(value_name = "FILE", value_parser = location(), value_hint = ValueHint::AnyPath)]
     pub file: RecordingLocation,
     /// The file with the pending changes [default: FILE.new]
@@ -43,7 +43,7 @@ pub struct ReviewArgs {
 /// `loomrec accept` and `loomrec reject`.
 #[derive(Debug, Args)]
 pub struct DecideArgs {
-    /// The recording
+    /// The recording (may be left out if the settings name one)
     #[arg(value_name = "FILE", value_parser = location(), value_hint = ValueHint::AnyPath)]
     pub file: RecordingLocation,
     /// Changes, by the key of the new entry or of the entry it replaces, as ls shows it: a
@@ -111,9 +111,12 @@ Examples:
   loomrec pending
   loomrec pending recordings/*.json --check                 # in CI")]
 pub struct PendingArgs {
-    /// The recordings [default: those in this folder and in recordings/]
+    /// The recordings [default: that of the settings, and those in this folder and in recordings/]
     #[arg(value_name = "FILE", value_parser = location(), value_hint = ValueHint::AnyPath)]
     pub files: Vec<RecordingLocation>,
+    /// The recording of the settings, if no FILE is given.
+    #[arg(skip)]
+    pub configured: Option<RecordingLocation>,
     /// The file with the pending changes; only with a single FILE [default: FILE.new]
     #[arg(
         short = 'o',

@@ -19,7 +19,7 @@ Examples:
   loomrec salvage recordings/agent.json -o recordings/saved.json
   loomrec salvage recordings/agent.json.log.torn-1 -o torn.json --json")]
 pub struct SalvageArgs {
-    /// The damaged recording or log
+    /// The damaged recording or log (may be left out if the settings name one)
     #[arg(value_name = "FILE", value_parser = location(), value_hint = ValueHint::AnyPath)]
     pub file: RecordingLocation,
     /// The recording to create

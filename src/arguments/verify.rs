@@ -21,7 +21,7 @@ Examples:
   loomrec verify --strict --json recordings/agent.json
   loomrec verify --fix recordings/agent.json && git diff --stat")]
 pub struct VerifyArgs {
-    /// The recordings
+    /// The recordings (may be left out if the settings name one)
     #[arg(
         required = true,
         value_name = "FILE",

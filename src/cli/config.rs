@@ -11,6 +11,9 @@ use super::ls::print;
 use super::settings::{Settings, adds_up, settable};
 use super::{serve_setup, terminal};
 
+/// The source of a value that neither the environment nor the settings file sets.
+const DEFAULT: &str = "default";
+
 /// One setting of one command.
 struct Row {
     name: String,
@@ -18,6 +21,13 @@ struct Row {
     /// Where it comes from, in words for people.
     from: String,
     source: &'static str,
+}
+
+impl Row {
+    /// Whether the environment or the settings file sets it.
+    fn is_set(&self) -> bool {
+        self.source != DEFAULT
+    }
 }
 
 /// Runs the command.
@@ -34,6 +44,7 @@ pub fn run(
         Some(path) => format!("settings  {}\n", path.display()),
         None => "settings  no loomrec.toml here or above\n".to_owned(),
     };
+    let mut is_any_set = false;
     for sub in command.get_subcommands().filter(|sub| args.wants(sub.get_name())) {
         let name = sub.get_name();
         let rows: Vec<Row> = sub
@@ -46,8 +57,19 @@ pub fn run(
             (row.name.clone(), value)
         });
         document.insert(name.to_owned(), Value::Object(told.collect()));
-        table(&mut text, name, &rows);
+        let shown: Vec<&Row> = rows.iter().filter(|row| args.all || row.is_set()).collect();
+        is_any_set |= rows.iter().any(Row::is_set);
+        if !shown.is_empty() {
+            table(&mut text, name, &shown);
+        }
     }
+    text.push_str(match (args.all, is_any_set) {
+        (true, _) => "",
+        (false, true) => "\nall other flags have their defaults: loomrec config --all lists them\n",
+        (false, false) => {
+            "nothing is set: all flags have their defaults; loomrec config --all lists them\n"
+        }
+    });
     if args.json {
         let path = settings.path.as_ref().map(|path| path.display().to_string());
         let whole = json!({ "file": path, "commands": document });
@@ -87,12 +109,12 @@ fn row(settings: &Settings, command: &str, arg: &Arg) -> Row {
         (None, None) => {
             let value = arg.get_default_values();
             let value = value.iter().map(|value| value.to_string_lossy().into_owned()).collect();
-            Row { name, value, from: "default".to_owned(), source: "default" }
+            Row { name, value, from: DEFAULT.to_owned(), source: DEFAULT }
         }
     }
 }
 
-fn table(text: &mut String, command: &str, rows: &[Row]) {
+fn table(text: &mut String, command: &str, rows: &[&Row]) {
     // Writing to a string never fails.
     let _ = writeln!(text, "\n{command}");
     let shown = |row: &Row| match row.value.as_slice() {

@@ -5,16 +5,13 @@ mod finding;
 mod online;
 mod recording;
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
-
 use owo_colors::OwoColorize as _;
 use serde_json::json;
 
 use super::args::DoctorArgs;
 use super::exit::{CommandFailure, NO};
 use super::ls::print;
-use super::settings::Settings;
+use super::settings::{Settings, default_recordings};
 use super::{serve_setup, terminal};
 use crate::store::RecordingLocation;
 use finding::{DoctorFinding, FindingLevel};
@@ -29,7 +26,7 @@ pub(super) async fn run(args: &DoctorArgs, settings: &Settings) -> Result<u8, Co
         Some(path) => DoctorFinding::fine("settings", format!("{} is read", path.display())),
         None => DoctorFinding::fine("settings", "no loomrec.toml here or above; none is needed"),
     }];
-    let files = files(args, settings, &current)?;
+    let files = files(args, settings)?;
     if files.is_empty() {
         findings.push(DoctorFinding::fine(
             "recording",
@@ -53,23 +50,13 @@ pub(super) async fn run(args: &DoctorArgs, settings: &Settings) -> Result<u8, Co
 }
 
 /// Returns the recordings to check.
-fn files(
-    args: &DoctorArgs,
-    settings: &Settings,
-    current: &BTreeMap<String, String>,
-) -> Result<Vec<RecordingLocation>, CommandFailure> {
+fn files(args: &DoctorArgs, settings: &Settings) -> Result<Vec<RecordingLocation>, CommandFailure> {
     if !args.files.is_empty() {
         return Ok(args.files.clone());
     }
-    if let Some(file) = current.get("LOOMREC_RECORDING").filter(|file| !file.is_empty()) {
-        let file = RecordingLocation::parse(PathBuf::from(file));
-        let refused = |why| CommandFailure::usage(format!("LOOMREC_RECORDING: {why}"));
-        return Ok(vec![file.map_err(refused)?]);
-    }
-    let entry = settings.of("replay", "recording").or_else(|| settings.of("record", "recording"));
-    // The paths were joined with the folder of the settings file when it was read.
-    let values = entry.into_iter().flat_map(|entry| &entry.values);
-    Ok(values.map(|file| PathBuf::from(file).into()).collect())
+    let refused = |why| CommandFailure::usage(format!("LOOMREC_RECORDING: {why}"));
+    let named = default_recordings(settings).into_iter();
+    named.map(|path| RecordingLocation::parse(path).map_err(refused)).collect()
 }
 
 /// Formats a line for each finding, with its remedy below it.

@@ -96,6 +96,7 @@ pub fn run() -> ExitCode {
         Err(error) => refuse(&error, &settings),
     };
     add_up(&mut cli.command, &settings);
+    settings::add_default_recording(&mut cli.command, &matches, &settings);
     if let Err(failure) = refuse_contradictions(&matches) {
         return fail(&failure);
     }

@@ -35,7 +35,10 @@ pub(super) fn run(args: &PendingArgs) -> Result<u8, CommandFailure> {
         ));
     }
     let output = Output::new(LogFormat::Human, false, false);
-    let files = if args.files.is_empty() { found(&output) } else { args.files.clone() };
+    let files = match args.files.is_empty() {
+        true => found(args.configured.as_ref(), &output),
+        false => args.files.clone(),
+    };
     let (mut count, mut text, mut all) = (0, String::new(), Vec::new());
     for file in &files {
         let waits = Waits::of(file, args.new.as_ref(), &output)?;
@@ -55,9 +58,10 @@ pub(super) fn run(args: &PendingArgs) -> Result<u8, CommandFailure> {
     Ok(if args.check && count > 0 { NO } else { 0 })
 }
 
-/// Returns the recordings with pending items in the default folders.
-fn found(output: &Output) -> Vec<RecordingLocation> {
+/// Returns the recordings with pending items in the default folders, and that of the settings.
+fn found(configured: Option<&RecordingLocation>, output: &Output) -> Vec<RecordingLocation> {
     let mut files = BTreeSet::new();
+    files.extend(configured.filter(|file| is_there(file)).cloned());
     for folder in FOLDERS {
         let place = if folder.is_empty() { Path::new(".") } else { Path::new(folder) };
         let Ok(entries) = std::fs::read_dir(place) else { continue };

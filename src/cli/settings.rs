@@ -6,6 +6,7 @@
 //! other sources.
 
 mod apply;
+mod default_recording;
 mod output_path;
 mod parse;
 mod setting;
@@ -14,6 +15,7 @@ mod setting_type;
 use std::path::{Path, PathBuf};
 
 pub use apply::{adds_up, into_command};
+pub use default_recording::{add_default_recording, default_recordings};
 pub use output_path::refuse_outside;
 pub use setting::Setting;
 pub use setting_type::settable;
@@ -43,8 +45,8 @@ impl Settings {
         command: &clap::Command,
     ) -> Result<Self, CommandFailure> {
         let path = match given {
-            Some(path) => path.to_owned(),
-            None => match folder.ancestors().map(|at| at.join(NAME)).find(|path| path.is_file()) {
+            Some(path) => path.strip_prefix(folder).unwrap_or(path).to_owned(),
+            None => match nearest(folder) {
                 Some(path) => path,
                 None => return Ok(Self::default()),
             },
@@ -73,6 +75,19 @@ impl Settings {
         let path = self.path.as_deref().unwrap_or(Path::new(NAME));
         format!("{}:{}", path.display(), entry.line)
     }
+}
+
+/// Returns the nearest settings file upward from `folder`, as a path relative to it, so that messages
+/// name files as the user would.
+fn nearest(folder: &Path) -> Option<PathBuf> {
+    let mut up = PathBuf::new();
+    for at in folder.ancestors() {
+        if at.join(NAME).is_file() {
+            return Some(up.join(NAME));
+        }
+        up.push("..");
+    }
+    None
 }
 
 /// Returns the settings file that a command line names, before the rest is parsed: the file

@@ -69,7 +69,10 @@ fn a_setting_that_does_not_exist_names_the_nearest() {
         ("recordng = \"a\"\n", 1, "did you mean \"recording\"?"),
         ("\n[replay]\nlatency_ms = 3\n", 3, "did you mean \"latency-ms\"?"),
         ("[repaly]\n", 1, "did you mean \"replay\"?"),
-        ("control-token = \"x\"\n", 1, "there is no setting \"control-token\""),
+        ("control-token = \"x\"\n", 1, "control-token is a secret, and belongs in no file"),
+        ("strict = true\n", 1, "strict is a flag only: nothing but the command line decides"),
+        ("[replay]\nstrict = true\n", 2, "run loomrec replay --strict"),
+        ("default-response = \"x\"\n", 1, "give --default-response on the command line"),
         ("seed = [1]\n", 1, "seed: expected one text or number"),
         ("[replay]\nfail-unused = \"yes\"\n", 2, "expected true or false"),
         ("[upstreams]\nopenai = 3\n", 2, "expected an address"),
@@ -263,4 +266,37 @@ fn the_doctor_asks_where_an_sdks_variable_points() {
         let asked = upstream.received();
         assert_eq!(asked.last().unwrap().target, path, "{variable}{tail}");
     }
+}
+
+#[test]
+fn config_shows_what_is_set_and_the_rest_when_asked() {
+    let scene = Scene::new();
+    let text = |words: &[&str]| scene.run(words).expect(0).stdout;
+    let none = text(&["config"]);
+    assert_eq!(
+        none,
+        "settings  no loomrec.toml here or above\nnothing is set: all flags have their defaults; \
+         loomrec config --all lists them\n"
+    );
+    fs::write(scene.path("loomrec.toml"), "seed = 1\n[replay]\nspeed = 2.0\n").unwrap();
+    let told = text(&["config"]);
+    let lines: Vec<&str> = told.lines().collect();
+    assert_eq!(
+        lines,
+        [
+            "settings  loomrec.toml",
+            "",
+            "record",
+            "  seed  1  loomrec.toml:1",
+            "",
+            "replay",
+            "  speed  2.0  loomrec.toml:3",
+            "  seed   1    loomrec.toml:1",
+            "",
+            "all other flags have their defaults: loomrec config --all lists them",
+        ]
+    );
+    let all = text(&["config", "--all"]);
+    assert!(all.lines().count() > 40 && !all.contains("--all"), "{all}");
+    assert!(all.contains("latency") && all.contains("  default\n"), "{all}");
 }

@@ -27,6 +27,7 @@ mod crash;
 mod cut_imports;
 #[cfg(test)]
 mod decoded;
+mod default_recording;
 #[cfg(test)]
 mod delivery;
 #[cfg(test)]

@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use super::*;
 
 fn environment(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {

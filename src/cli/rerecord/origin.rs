@@ -52,9 +52,14 @@ impl OriginFiles {
             Some(RecordingLocation::from(pending.with_file_name(stem)))
         };
         let Some(file) = args.file.clone().or_else(beside) else {
-            return Err(CommandFailure::usage(
-                "name the recording as well: loomrec rerecord --pending FILE.pending FILE",
-            ));
+            return Err(CommandFailure::usage(match &pending {
+                Some(_) => {
+                    "name the recording as well: loomrec rerecord --pending FILE.pending FILE"
+                }
+                None => {
+                    "name the recording: loomrec rerecord FILE (or set `recording` in loomrec.toml)"
+                }
+            }));
         };
         let new = args.output.clone().unwrap_or_else(|| file.beside(".new"));
         let taken = [Some(&file), pending.as_ref()].into_iter().flatten();

@@ -3,6 +3,7 @@
 use clap::Command;
 
 use super::Settings;
+use super::default_recording::with_default_recording;
 use super::setting_type::settable;
 
 /// Whether the file's values are added to those from other sources. This holds for rules and
@@ -16,6 +17,7 @@ pub fn adds_up(name: &str) -> bool {
 
 /// Returns the command line with the file's settings as the defaults of its flags.
 pub fn into_command(settings: &Settings, command: Command) -> Command {
+    let command = with_default_recording(settings, command);
     let names: Vec<String> =
         command.get_subcommands().map(|sub| sub.get_name().to_owned()).collect();
     names.into_iter().fold(command, |command, name| {

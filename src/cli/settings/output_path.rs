@@ -9,6 +9,8 @@ use clap::ArgMatches;
 use clap::parser::ValueSource;
 
 use super::Settings;
+use super::default_recording::{changes_default, recording_setting};
+use super::setting::Setting;
 use crate::cli::exit::CommandFailure;
 
 /// The settings that name output files, each with the command whose output it is. `None` means all
@@ -38,17 +40,25 @@ pub fn refuse_outside(
     let roots = [own.parent().unwrap_or(folder), folder];
     let roots: Vec<PathBuf> = roots.iter().filter_map(|root| root.canonicalize().ok()).collect();
     let here = |only: Option<&str>| only.is_none_or(|only| only == command);
-    for (_, name) in OUTPUTS.iter().filter(|(only, _)| here(*only)) {
-        let is_set = matches.try_contains_id(name).is_ok()
-            && matches.value_source(name) == Some(ValueSource::DefaultValue);
-        let Some(entry) = settings.of(command, name).filter(|_| is_set) else { continue };
+    let is_set = |name: &&str| {
+        matches.try_contains_id(name).is_ok()
+            && matches.value_source(name) == Some(ValueSource::DefaultValue)
+    };
+    let names = OUTPUTS.iter().filter(|(only, _)| here(*only)).map(|(_, name)| *name);
+    let mut outputs: Vec<&Setting> =
+        names.filter(is_set).filter_map(|name| settings.of(command, name)).collect();
+    if changes_default(command, matches) {
+        outputs.extend(recording_setting(settings));
+    }
+    for entry in outputs {
         for value in &entry.values {
             let end = destination(&folder.join(value));
             if !end.is_some_and(|end| roots.iter().any(|root| end.starts_with(root))) {
                 return Err(CommandFailure::usage(format!(
-                    "{}: {name} = {value:?} leads out of the project: name a file below {}, or \
+                    "{}: {} = {value:?} leads out of the project: name a file below {}, or \
                      give the path on the command line",
                     settings.place(entry),
+                    entry.name,
                     roots.first().map_or(folder, PathBuf::as_path).display(),
                 )));
             }

@@ -118,6 +118,33 @@ impl File<'_> {
         Ok(Setting { command: None, name: "upstream".to_owned(), values, line })
     }
 
+    /// Returns the arguments of a command, or those of the commands that serve.
+    fn arguments(&self, command: Option<&str>) -> impl Iterator<Item = &Arg> {
+        let commands = self.command.get_subcommands().filter(move |known| match command {
+            Some(command) => known.get_name() == command,
+            None => SERVING.contains(&known.get_name()),
+        });
+        commands.flat_map(clap::Command::get_arguments)
+    }
+
+    /// Returns why a flag cannot be a setting; `None` if there is no such flag.
+    fn flag_only(&self, command: Option<&str>, name: &str) -> Option<String> {
+        let arg = self.arguments(command).find(|arg| arg.get_long() == Some(name))?;
+        let variable = arg.get_env().map(|name| name.to_string_lossy());
+        Some(match (name, variable) {
+            ("strict", _) => {
+                "strict is a flag only: nothing but the command line decides whether a \
+                              replay is strict, so that no file can change it; run loomrec replay \
+                              --strict"
+                    .to_owned()
+            }
+            (_, Some(variable)) if arg.is_hide_env_values_set() => {
+                format!("{name} is a secret, and belongs in no file: set {variable}")
+            }
+            _ => format!("{name} is a flag only: give --{name} on the command line"),
+        })
+    }
+
     /// Reads one setting.
     fn entry(
         &self,
@@ -126,12 +153,7 @@ impl File<'_> {
         value: &Spanned<DeValue<'_>>,
     ) -> Result<Setting, CommandFailure> {
         let name = key.get_ref();
-        let commands = self.command.get_subcommands().filter(|known| match command {
-            Some(command) => known.get_name() == command,
-            None => SERVING.contains(&known.get_name()),
-        });
-        let args: Vec<&Arg> =
-            commands.flat_map(clap::Command::get_arguments).filter(|arg| settable(arg)).collect();
+        let args: Vec<&Arg> = self.arguments(command).filter(|arg| settable(arg)).collect();
         let Some(arg) = args.iter().find(|arg| arg.get_long() == Some(name)) else {
             let mut known: Vec<&str> = args.iter().filter_map(|arg| arg.get_long()).collect();
             known.sort_unstable();
@@ -139,7 +161,10 @@ impl File<'_> {
             if command.is_none() {
                 known.extend(SERVING.iter().copied().chain(["upstreams"]));
             }
-            let why = format!("there is no setting {name:?}; {}", hint(name, &known));
+            let why = match self.flag_only(command, name) {
+                Some(why) => why,
+                None => format!("there is no setting {name:?}; {}", hint(name, &known)),
+            };
             return Err(self.wrong(&key.span(), &why));
         };
         let values = values(value.get_ref(), kind(arg))

@@ -1,0 +1,178 @@
+//! The recording of the settings, as the default of the commands that read or change one.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Command};
+
+use super::Settings;
+use super::setting::Setting;
+use crate::cli::args;
+use crate::store::RecordingLocation;
+
+/// The commands whose recording may be left out, with the name of that argument.
+const READERS: [(&str, &str); 12] = [
+    ("accept", FILE),
+    ("export", FILE),
+    ("ls", FILE),
+    ("prune", FILE),
+    ("redact", FILES),
+    ("reject", FILE),
+    ("review", FILE),
+    ("salvage", FILE),
+    ("show", FILE),
+    ("stats", FILES),
+    ("ui", FILE),
+    ("verify", FILES),
+];
+const FILE: &str = "file";
+const FILES: &str = "files";
+
+/// The commands that change the recording, with the flag without which they only read it.
+const WRITERS: [(&str, Option<&str>); 6] = [
+    ("accept", None),
+    ("prune", Some("apply")),
+    ("redact", Some("apply")),
+    ("reject", None),
+    ("review", None),
+    ("verify", Some("fix")),
+];
+
+/// Returns the recordings that the environment names, or else the settings file.
+pub fn default_recordings(settings: &Settings) -> Vec<PathBuf> {
+    let named = std::env::var_os("LOOMREC_RECORDING").filter(|path| !path.is_empty());
+    if let Some(path) = named {
+        return vec![path.into()];
+    }
+    let entry = recording_setting(settings);
+    // The paths were joined with the folder of the settings file when it was read.
+    entry.into_iter().flat_map(|entry| &entry.values).map(PathBuf::from).collect()
+}
+
+/// Returns the setting that names the recording.
+pub(super) fn recording_setting(settings: &Settings) -> Option<&Setting> {
+    settings.of("replay", "recording").or_else(|| settings.of("record", "recording"))
+}
+
+/// Returns the command line with the recordings of the settings as the defaults of the commands
+/// that read one. With several recordings, a command that takes only one has no default.
+pub(super) fn with_default_recording(settings: &Settings, command: Command) -> Command {
+    let named = default_recordings(settings);
+    if named.is_empty() {
+        return command;
+    }
+    READERS.into_iter().filter(|(_, name)| *name == FILES || named.len() == 1).fold(
+        command,
+        |command, (reader, name)| {
+            command.mut_subcommand(reader, |sub| {
+                // `mut_arg` would change the order of positional arguments.
+                sub.mut_args(|arg| match arg.get_id() == name {
+                    true => {
+                        let values = named.iter().map(|path| path.clone().into_os_string());
+                        arg.default_values(values).required(false)
+                    }
+                    false => arg,
+                })
+            })
+        },
+    )
+}
+
+/// Whether a command changes a recording that only the settings file names.
+pub(super) fn changes_default(command: &str, matches: &ArgMatches) -> bool {
+    if std::env::var_os("LOOMREC_RECORDING").is_some_and(|path| !path.is_empty()) {
+        return false;
+    }
+    let source = |name: &str| matches.value_source(name);
+    if command == "rerecord" {
+        // It writes a file beside the recording.
+        return [FILE, "pending", "drifted"].into_iter().all(|name| source(name).is_none());
+    }
+    let argument = READERS.iter().find(|(reader, _)| *reader == command).map(|(_, name)| *name);
+    let writer = WRITERS.iter().find(|(writer, _)| *writer == command);
+    writer.is_some_and(|(_, flag)| flag.is_none_or(|flag| matches.get_flag(flag)))
+        && argument.is_some_and(|name| source(name) == Some(ValueSource::DefaultValue))
+}
+
+/// Completes a parsed command line with the recording of the settings: for the commands that take a
+/// recording and keys, where the first word may be either, and for those that find their recording
+/// in other ways too.
+pub fn add_default_recording(
+    command: &mut args::Command,
+    matches: &ArgMatches,
+    settings: &Settings,
+) {
+    let named = default_recordings(settings);
+    let [only] = named.as_slice() else { return };
+    let Ok(only) = RecordingLocation::parse(only.clone()) else { return };
+    let is_typed = matches.subcommand().is_some_and(|(_, sub)| {
+        sub.try_contains_id(FILE).is_ok()
+            && sub.value_source(FILE) == Some(ValueSource::CommandLine)
+    });
+    let key = |file: &RecordingLocation| {
+        let key = file.as_path().to_str().filter(|_| is_typed && !is_recording(file.as_path()));
+        key.map(str::to_owned)
+    };
+    match command {
+        args::Command::Show(args) if args.key.is_none() => {
+            if let Some(key) = key(&args.file) {
+                (args.file, args.key) = (only, Some(key));
+            }
+        }
+        args::Command::Accept(args::AcceptArgs { decide, .. })
+        | args::Command::Reject(args::RejectArgs { decide }) => {
+            if let Some(key) = key(&decide.file) {
+                decide.file = only;
+                decide.keys.insert(0, key);
+            }
+        }
+        args::Command::Rerecord(args) if args.pending.is_none() && args.drifted.is_none() => {
+            args.file.get_or_insert(only);
+        }
+        args::Command::Pending(args) if args.new.is_some() && args.files.is_empty() => {
+            args.files.push(only);
+        }
+        args::Command::Pending(args) if args.files.is_empty() => args.configured = Some(only),
+        _ => {}
+    }
+}
+
+/// Whether a word of the command line names a recording, and not a key: there is such a file, or a
+/// folder with entries, or its name is that of a recording.
+fn is_recording(path: &Path) -> bool {
+    let is_json = |path: &Path| path.extension() == Some(OsStr::new("json"));
+    let has_entries = || {
+        let files = std::fs::read_dir(path).into_iter().flatten().flatten();
+        files.into_iter().any(|file| is_json(&file.path()))
+    };
+    let ends_as_folder = path.as_os_str().as_encoded_bytes().ends_with(b"/");
+    is_json(path) || ends_as_folder || path.is_file() || has_entries()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_that_name_recordings_are_told_from_keys() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        std::fs::write(path("file"), "").unwrap();
+        std::fs::create_dir(path("folder")).unwrap();
+        std::fs::create_dir(path("recs")).unwrap();
+        std::fs::write(path("recs/plan.json"), "{}").unwrap();
+        for (name, is) in [
+            ("file", true),
+            ("recs", true),
+            ("none.json", true),
+            ("none/", true),
+            ("folder", false),
+            ("79c0", false),
+            ("agent/plan", false),
+            ("plan#2", false),
+        ] {
+            assert_eq!(is_recording(&path(name)), is, "{name}");
+        }
+    }
+}
