@@ -16,6 +16,9 @@ pub struct LsArgs {
     /// Recompute the costs with these prices per model (JSON)
     #[arg(long, value_name = "FILE")]
     pub prices: Option<PathBuf>,
+    /// Do not shorten lines: print all columns, and all that each call asks
+    #[arg(short, long, conflicts_with = "json")]
+    pub wide: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,

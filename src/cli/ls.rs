@@ -10,13 +10,18 @@ use super::output::{Output, stdout};
 use super::pricing::{PriceSource, sum_words};
 use super::table::{Table, TableColumn};
 use super::{prices, serve_setup, terminal};
+use crate::inspection::LONGEST_QUESTION;
 use crate::recording::RecordingMeta;
 use crate::store::{Recording, RecordingLocation, StoreError};
-pub(super) use row::{Row, end_words, media_type, short_key};
+pub(super) use row::{Row, end_words, media_type, question_of, short_key};
 
 /// How many rows are held in memory. For a longer listing, the recording is read twice: for the
 /// widths of the columns, and for the lines.
 const HELD: usize = 10_000;
+/// How many of them if the questions are not shortened.
+const HELD_WIDE: usize = 500;
+/// How many columns a question takes at most where the width of the terminal is unknown.
+pub(super) const QUESTION: usize = 60;
 
 /// Runs the command.
 ///
@@ -31,11 +36,15 @@ pub(super) fn run(args: &LsArgs) -> Result<u8, CommandFailure> {
     let mut out = BufWriter::new(anstream::stdout().lock());
     let listed = match args.json {
         true => json(&recording, &pricing, &mut out),
-        false => Listing { recording: &recording, pricing: &pricing, held: HELD }.write(
-            &args.file,
-            terminal::width(),
-            &mut out,
-        ),
+        false => {
+            let (recording, pricing) = (&recording, &pricing);
+            let (width, held, question) = match (args.wide, terminal::width()) {
+                (true, _) => (None, HELD_WIDE, LONGEST_QUESTION),
+                (false, width) => (width, HELD, width.unwrap_or(QUESTION)),
+            };
+            let listing = Listing { recording, pricing, held, question };
+            listing.write(&args.file, width, &mut out)
+        }
     };
     match listed.and_then(|()| Ok(out.flush()?)) {
         Ok(()) => Ok(0),
@@ -99,6 +108,8 @@ struct Listing<'a> {
     pricing: &'a PriceSource,
     /// How many rows are held in memory.
     held: usize,
+    /// How many columns a question takes at most.
+    question: usize,
 }
 
 impl Listing<'_> {
@@ -121,13 +132,19 @@ impl Listing<'_> {
             out.write_all(table.head(&layout).as_bytes())?;
             for stored in self.recording.entries() {
                 let row = Row::of(stored?, 0);
-                let cells = row.cells(self.pricing.cost(&row.entry, row.model()));
+                let cells = self.cells(&row, self.pricing.cost(&row.entry, row.model()));
                 out.write_all(table.row(&layout, row.is_trouble(), &cells).as_bytes())?;
             }
             out.write_all(Table::foot(&layout).as_bytes())?;
         }
         out.write_all(summary(&sum, self.recording.meta()).as_bytes())?;
         Ok(())
+    }
+
+    fn cells(&self, row: &Row, cost: Option<f64>) -> Vec<String> {
+        let mut cells = row.cells(cost);
+        cells.push(row.question(self.question).unwrap_or_else(|| "-".to_owned()));
+        cells
     }
 
     /// Returns the table and the sum. The table has its rows if there are not too many.
@@ -138,7 +155,7 @@ impl Listing<'_> {
             let row = Row::of(stored?, 0);
             let cost = self.pricing.cost(&row.entry, row.model());
             sum.add(&row, cost);
-            let cells = row.cells(cost);
+            let cells = self.cells(&row, cost);
             match sum.calls <= self.held {
                 true => table.add(row.is_trouble(), cells),
                 false => table.measure(&cells),
@@ -159,8 +176,9 @@ fn columns() -> Vec<TableColumn> {
         TableColumn::left("MODE").goes(4),
         TableColumn::right("TIME").goes(2),
         TableColumn::left("STATUS"),
-        TableColumn::left("END").shrinks_to(14),
+        TableColumn::left("END").shrinks_to(14).goes(5),
         TableColumn::left("SESSION").shrinks_to(8).goes(1),
+        TableColumn::left("ASKS").shrinks_to(14),
     ]
 }
 

@@ -79,7 +79,7 @@ fn together(
     for (name, takes) in sides.names(file).iter() {
         let ours = names.of(name);
         let merged = merge::merge_name(&[], ours, takes, prefer, |a, b| sides.same(name, a, b))?;
-        report.add(name, &merged);
+        report.add(name, &merged, || sides.question(ours.first().or(takes.first())?));
         names.set(name, merged.takes);
     }
     Ok(names)

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::args::{LogFormat, PendingArgs};
 use super::exit::{CommandFailure, NO};
-use super::ls::print;
+use super::ls::{QUESTION, print, question_of};
 use super::output::Output;
 use super::review::{ReviewDesk, View, command, is_there};
 use super::show::quoted;
@@ -114,6 +114,8 @@ struct Waited {
     standing: Option<ChangeStanding>,
     /// Key and call, for people.
     line: String,
+    /// The beginning of what the call asks.
+    asks: Option<String>,
 }
 
 impl Waits {
@@ -136,6 +138,7 @@ impl Waits {
                     replaces: replaces.map(|replaced| replaced.name.take_key(replaced.take)),
                     standing: Some(desk.standings[at]),
                     line: view.line(at)?,
+                    asks: view.asks(at)?,
                 });
             }
             review = command(desk, "review");
@@ -185,7 +188,9 @@ impl Waits {
                 let conflict = waited.standing.is_some_and(ChangeStanding::is_conflict);
                 let conflict = if conflict { ", in conflict" } else { "" };
                 let reason = terminal::line(&waited.reason);
-                out.push_str(&format!("  {}  {reason}{conflict}\n", waited.line));
+                let asks = waited.asks.as_ref().map(|asks| format!(": {asks}"));
+                let asks = asks.unwrap_or_default();
+                out.push_str(&format!("  {}  {reason}{conflict}{asks}\n", waited.line));
             }
             if all.len() > SHOWN {
                 let more = all.len() - SHOWN;
@@ -203,9 +208,17 @@ impl Waits {
                 "reason": waited.reason,
                 "replaces": waited.replaces,
                 "state": waited.standing.map(ChangeStanding::as_str),
+                "asks": waited.asks,
             })
         };
-        let request = |waited: &Waited| json!({ "key": waited.key, "reason": waited.reason, "replaces": waited.replaces });
+        let request = |waited: &Waited| {
+            json!({
+                "key": waited.key,
+                "reason": waited.reason,
+                "replaces": waited.replaces,
+                "asks": waited.asks,
+            })
+        };
         json!({
             "file": path(&self.file),
             "new": path(&self.new),
@@ -240,6 +253,7 @@ fn requests(
         let waited = Waited {
             key: stored.name.take_key(stored.take),
             line: line(&stored.name, stored.take, &stored.entry),
+            asks: question_of(&stored.entry, QUESTION),
             replaces,
             standing: None,
             reason: pending.map_or_else(|| "unsaid".to_owned(), |pending| pending.reason),

@@ -60,6 +60,7 @@ struct Take {
     goes: bool,
     call: String,
     model: String,
+    asks: Option<String>,
     recorded_at: Option<String>,
 }
 
@@ -146,6 +147,7 @@ impl Pruned {
             TableColumn::left("MODEL").shrinks_to(12),
             TableColumn::right("AGE"),
             TableColumn::right("BYTES"),
+            TableColumn::left("ASKS").shrinks_to(14),
         ]);
         for (name, take) in self.going() {
             let age = self.age(take).map(span);
@@ -157,6 +159,7 @@ impl Pruned {
                     terminal::line(&take.model).into_owned(),
                     age.unwrap_or_else(|| "-".to_owned()),
                     take.place.bytes().to_string(),
+                    take.asks.clone().unwrap_or_else(|| "-".to_owned()),
                 ],
             );
         }
@@ -254,16 +257,8 @@ impl Take {
             goes: false,
             call: row.call_words(),
             model: row.model().unwrap_or("-").to_owned(),
+            asks: row.question(ls::QUESTION),
             recorded_at: entry.recorded_at.clone(),
         }
-    }
-}
-
-/// Returns a take's key for people.
-fn key(name: &EntryName, take: usize) -> String {
-    match name {
-        EntryName::Step(_) => terminal::line(&name.take_key(take)).into_owned(),
-        EntryName::Hash(hash) if take > 1 => format!("{}#{take}", hash.short()),
-        EntryName::Hash(hash) => hash.short().to_owned(),
     }
 }

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use super::args::{LogFormat, ShowArgs};
 use super::exit::{CommandFailure, NO, UNEXPECTED, USAGE};
-use super::ls::{Row, print};
+use super::ls::{self, Row, print};
 use super::output::Output;
 use super::pager::Pager;
 use super::{serve_setup, terminal};
@@ -75,8 +75,9 @@ fn pick(
     key: Option<&str>,
 ) -> Result<Row, CommandFailure> {
     let contents = RecordingContents::of(recording)?;
-    let Choice { named, take } =
-        take_choice::choose(&contents, key).map_err(|error| failure(file, &error))?;
+    let Choice { named, take } = take_choice::choose(&contents, key).map_err(|error| {
+        failure(file, &error, |key, columns| question(recording, &contents, key, columns))
+    })?;
     let (name, takes) = (&named.name, named.takes.len());
     let missing = || {
         let key = name.take_key(take);
@@ -91,8 +92,25 @@ fn pick(
     Ok(Row::of(StoredEntry { name, take, entry, place }, takes))
 }
 
-/// Returns the error for a key that names no entry.
-fn failure(file: &RecordingLocation, error: &NoChoice) -> CommandFailure {
+/// Returns the beginning of what the take of a key asks, in at most this many columns.
+fn question(
+    recording: &Recording,
+    contents: &RecordingContents,
+    key: &str,
+    columns: usize,
+) -> Option<String> {
+    let Choice { named, take } = take_choice::choose(contents, Some(key)).ok()?;
+    let place = named.takes.get(take.checked_sub(1)?)?.place;
+    ls::question_of(&recording.entry(&place).ok()?, columns)
+}
+
+/// Returns the error for a key that names no entry. `question` returns what a key asks, in at most
+/// so many columns.
+fn failure(
+    file: &RecordingLocation,
+    error: &NoChoice,
+    question: impl Fn(&str, usize) -> Option<String>,
+) -> CommandFailure {
     let shown = file.display();
     let (code, text, keys) = match error {
         NoChoice::Empty => {
@@ -118,8 +136,16 @@ fn failure(file: &RecordingLocation, error: &NoChoice) -> CommandFailure {
         }
     };
     let mut text = terminal::line(&text).into_owned();
-    for key in keys.iter().take(NAMED) {
-        text.push_str(&format!("\n  loomrec show {shown} {}", terminal::line(&quoted(key))));
+    let command = |key: &String| format!("  loomrec show {shown} {}", terminal::line(&quoted(key)));
+    let commands: Vec<String> = keys.iter().take(NAMED).map(command).collect();
+    let widest = commands.iter().map(|command| terminal::columns(command)).max().unwrap_or(0);
+    let room = terminal::width().map_or(ls::QUESTION, |width| width.saturating_sub(widest + 4));
+    for (command, key) in commands.iter().zip(keys) {
+        let padding = terminal::padding(command, widest);
+        text.push_str(&match question(key, room) {
+            Some(asks) => format!("\n{command}{padding}  # {asks}"),
+            None => format!("\n{command}"),
+        });
     }
     if keys.len() > NAMED || keys.is_empty() {
         let more = keys.len().saturating_sub(NAMED);

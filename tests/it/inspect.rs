@@ -6,9 +6,9 @@ use serde_json::Value;
 
 use crate::support::loomrec::command;
 use crate::support::shape::{
-    chat, chat_answer, chat_events, chat_streamed, message, message_answer,
+    CHAT, chat, chat_answer, chat_events, chat_streamed, message, message_answer,
 };
-use crate::support::{Answer, Scene, Upstream};
+use crate::support::{Answer, Call, Scene, Upstream};
 
 /// A recording with a bit of everything, its times set by hand.
 fn sample() -> Scene {
@@ -117,4 +117,43 @@ fn a_closed_stdout_is_no_error() {
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!((output.status.code(), said.as_str()), (Some(0), ""), "{args:?}");
     }
+}
+
+#[test]
+fn ls_and_show_tell_what_each_call_asks() {
+    let scene = Scene::new();
+    let upstream = Upstream::always(Answer::json(200, chat_answer("Hello.")));
+    let result = serde_json::json!({ "model": "gpt-4o-mini", "messages": [
+        { "role": "user", "content": "How warm is it?" },
+        { "role": "assistant", "tool_calls": [
+            { "id": "c1", "type": "function", "function": { "name": "warmth", "arguments": "{}" } },
+        ] },
+        { "role": "tool", "tool_call_id": "c1", "content": "21 °C" },
+    ] });
+    let long = format!("begin {}end", "日本 ".repeat(100));
+    let hostile = chat("a\n\u{1b}]0;PWNED\u{7} \u{202e}b").header("x-loomrec-step-id: plan");
+    let calls =
+        [hostile, chat(&long), Call::post(CHAT, result.to_string()), chat(&"x".repeat(5000))];
+    scene.recorded(&upstream, &calls);
+    let asks = |args: &[&str]| -> Vec<String> {
+        let told = scene.run(args).expect(0).stdout;
+        let place = told.find("ASKS").unwrap();
+        told.lines().skip(1).take(4).map(|line| line.chars().skip(place).collect()).collect()
+    };
+    let short = asks(&["ls", "run.json"]);
+    assert_eq!(short[0], "a \\u{1b}]0;PWNED\\u{7} \\u{202e}b");
+    // Each of these characters takes two columns of sixty.
+    assert_eq!(short[1], format!("begin {}日…", "日本 ".repeat(10)));
+    assert_eq!(short[2], "tool result: 21 °C");
+    assert_eq!(short[3], format!("{}…", "x".repeat(59)));
+    let wide = asks(&["ls", "--wide", "run.json"]);
+    assert_eq!((&wide[0], &wide[1]), (&short[0], &long));
+    assert_eq!(wide[3], format!("{}…", "x".repeat(3999)));
+    let told = scene.run(&["ls", "--json", "run.json"]).expect(0).stdout;
+    let rows: Vec<Value> = serde_json::from_str(&told).unwrap();
+    assert_eq!((&rows[1]["asks"], &rows[2]["asks"]), (&long.into(), &"tool result: 21 °C".into()));
+    scene.run(&["ls", "--wide", "--json", "run.json"]).expect(2);
+    let told = scene.run(&["show", "run.json"]).expect(2).stderr;
+    assert!(told.contains("loomrec show run.json plan          # a \\u{1b}]0;PWNED"), "{told}");
+    assert!(told.contains("  # tool result: 21 °C\n"), "{told}");
 }

@@ -53,7 +53,11 @@ fn conflict_is_decided_as_asked_and_refused_otherwise() {
     let merge = |more: &[&str]| {
         scene.run(&[&["merge", "-o", "run.json", "a.json", "b.json"], more].concat())
     };
-    merge(&[]).expect(1).says(&["1 conflict", "--on-conflict", "nothing was written"]);
+    let told = merge(&[]).expect(1).says(&["1 conflict", "--on-conflict", "nothing was written"]);
+    // The key is short, and the call is told by what it asks.
+    let line = told.stderr.lines().find(|line| line.contains("answered differently")).unwrap();
+    let (key, words) = line.trim().split_once(": ").unwrap();
+    assert_eq!((key.len(), words), (12, "answered differently by both: same"));
     assert_eq!(scene.names(), ["a.json", "b.json"]);
     for (choice, words) in [("first", &["a"][..]), ("last", &["b"]), ("both", &["a", "b"])] {
         merge(&["--on-conflict", choice, "--force"]).expect(0).says(&["1 conflict, decided"]);
@@ -66,6 +70,7 @@ fn conflict_is_decided_as_asked_and_refused_otherwise() {
     assert_eq!(told["takes"], 3);
     assert_eq!(told["written"], true);
     assert_eq!(told["conflicts"][0]["kind"], "changed");
+    assert_eq!(told["conflicts"][0]["asks"], "same");
     assert_eq!(told["recordings"][1], json!({"path": "b.json", "takes": 2, "kept": 1}));
 }
 

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::super::amount::{dollars, milliseconds};
 use super::super::pricing::UNKNOWN;
 use super::super::terminal;
+use crate::inspection::{LONGEST_QUESTION, question};
 use crate::provider::{Operation, RecognisedCall};
 use crate::recording::{Entry, EntryName, RecordedCut, RecordedResponse, ResponseEnd};
 use crate::store::StoredEntry;
@@ -81,6 +82,12 @@ impl Row {
             _ => {}
         }
         terminal::line(&words).into_owned()
+    }
+
+    /// Returns the beginning of what the call asks, in at most this many columns. `None` if that is
+    /// not recorded.
+    pub(in crate::cli) fn question(&self, columns: usize) -> Option<String> {
+        question_of(&self.entry, columns)
     }
 
     /// Whether neither a cost nor token usage is recorded.
@@ -167,9 +174,18 @@ impl Row {
             "cut": cut,
             "fault": self.fault(),
             "session": entry.session,
+            "asks": request.and_then(|request| question(request, LONGEST_QUESTION)),
             "recorded_at": entry.recorded_at,
         })
     }
+}
+
+/// Returns the beginning of what a recorded call asks, in at most this many columns of a terminal.
+/// `None` if that is not recorded.
+pub(in crate::cli) fn question_of(entry: &Entry, columns: usize) -> Option<String> {
+    // Some characters take no column.
+    let text = question(entry.request.as_ref()?, columns.saturating_mul(2))?;
+    Some(terminal::cut(&terminal::line(&text), columns).into_owned())
 }
 
 /// Returns the key of a take for people: a hash is cut to its first digits.

@@ -18,7 +18,8 @@ fn listed(text: &str, width: Option<usize>) -> String {
 fn listed_holding(text: &str, width: Option<usize>, held: usize) -> String {
     let (recording, pricing) = (parsed(text), PriceSource::builtin());
     let mut out = Vec::new();
-    let listing = Listing { recording: &recording, pricing: &pricing, held };
+    let question = width.unwrap_or(QUESTION);
+    let listing = Listing { recording: &recording, pricing: &pricing, held, question };
     listing.write(&at("run.json"), width, &mut out).unwrap();
     anstream::adapter::strip_str(std::str::from_utf8(&out).unwrap()).to_string()
 }
@@ -39,17 +40,17 @@ fn listing_that_is_too_long_to_be_held_reads_the_same() {
 #[test]
 fn listing_has_a_line_for_each_take_and_their_sum() {
     insta::assert_snapshot!(listed(SAMPLE, None), @r###"
-    KEY             CALL                   MODEL                      IN  OUT       COST  MODE         TIME  STATUS  END                   SESSION
-    25fe84f01b4c    openai chat            gpt-4o-mini-2024-07-18      8    3  $0.000003  whole      843 ms  200     complete              -
-    25fe84f01b4c#2  openai chat            gpt-4o-mini-2024-07-18      8    3  $0.000003  whole      843 ms  200     complete              -
-    25ffe8160039    openai chat            gpt-4o-mini                12    9  $0.000007  stream 5   1.40 s  200     complete              agent-7
-    greet           anthropic messages     claude-sonnet-4-20250514  412   88  $0.002640  whole     61.84 s  200     complete              -
-    18ac3e7343f0    openai chat            gpt-4o-mini                 -    -          -  whole      9.0 ms  429     complete              -
-    3f79bb7b435b    openai chat            gpt-4o-mini                 -    -    unknown  stream 1    25 ms  200     upstream_abort reset  -
-    models          openai GET /v1/models  -                           -    -          -  whole       30 ms  200     complete              -
-    summarize       -                      gpt-4o                     40    2  $0.000120  -               -  -       -                     -
-    summarize#2     -                      -                           -    -          -  -               -  -       -                     -
-    flaky           -                      -                           -    -          -  -               -  -       fault timeout         -
+    KEY             CALL                   MODEL                      IN  OUT       COST  MODE         TIME  STATUS  END                   SESSION  ASKS
+    25fe84f01b4c    openai chat            gpt-4o-mini-2024-07-18      8    3  $0.000003  whole      843 ms  200     complete              -        hi
+    25fe84f01b4c#2  openai chat            gpt-4o-mini-2024-07-18      8    3  $0.000003  whole      843 ms  200     complete              -        hi
+    25ffe8160039    openai chat            gpt-4o-mini                12    9  $0.000007  stream 5   1.40 s  200     complete              agent-7  weather?
+    greet           anthropic messages     claude-sonnet-4-20250514  412   88  $0.002640  whole     61.84 s  200     complete              -        hi
+    18ac3e7343f0    openai chat            gpt-4o-mini                 -    -          -  whole      9.0 ms  429     complete              -        fail
+    3f79bb7b435b    openai chat            gpt-4o-mini                 -    -    unknown  stream 1    25 ms  200     upstream_abort reset  -        cut
+    models          openai GET /v1/models  -                           -    -          -  whole       30 ms  200     complete              -        -
+    summarize       -                      gpt-4o                     40    2  $0.000120  -               -  -       -                     -        -
+    summarize#2     -                      -                           -    -          -  -               -  -       -                     -        -
+    flaky           -                      -                           -    -          -  -               -  -       fault timeout         -        -
 
     10 calls under 8 keys · 480 tokens in, 105 out · ≥ $0.002773 · identity: ignores /user
     "###);
@@ -58,18 +59,18 @@ fn listing_has_a_line_for_each_take_and_their_sum() {
 #[test]
 fn listing_gives_way_when_the_terminal_is_narrow() {
     insta::assert_snapshot!(listed(SAMPLE, Some(80)), @r###"
-    KEY             CALL              MODEL          IN  OUT  STATUS  END
-    25fe84f01b4c    openai chat       gpt-4o-mini…    8    3  200     complete
-    25fe84f01b4c#2  openai chat       gpt-4o-mini…    8    3  200     complete
-    25ffe8160039    openai chat       gpt-4o-mini    12    9  200     complete
-    greet           anthropic messa…  claude-sonn…  412   88  200     complete
-    18ac3e7343f0    openai chat       gpt-4o-mini     -    -  429     complete
-    3f79bb7b435b    openai chat       gpt-4o-mini     -    -  200     upstream_abor…
-    models          openai GET /v1/…  -               -    -  200     complete
-    summarize       -                 gpt-4o         40    2  -       -
-    summarize#2     -                 -               -    -  -       -
-    flaky           -                 -               -    -  -       fault timeout
-    no room for SESSION, TIME, COST, MODE; a wider terminal or --json has it
+    KEY             CALL                   MODEL           IN  OUT  STATUS  ASKS
+    25fe84f01b4c    openai chat            gpt-4o-mini-…    8    3  200     hi
+    25fe84f01b4c#2  openai chat            gpt-4o-mini-…    8    3  200     hi
+    25ffe8160039    openai chat            gpt-4o-mini     12    9  200     weather?
+    greet           anthropic messages     claude-sonne…  412   88  200     hi
+    18ac3e7343f0    openai chat            gpt-4o-mini      -    -  429     fail
+    3f79bb7b435b    openai chat            gpt-4o-mini      -    -  200     cut
+    models          openai GET /v1/models  -                -    -  200     -
+    summarize       -                      gpt-4o          40    2  -       -
+    summarize#2     -                      -                -    -  -       -
+    flaky           -                      -                -    -  -       -
+    no room for SESSION, TIME, COST, MODE, END; a wider terminal or --json has it
 
     10 calls under 8 keys · 480 tokens in, 105 out · ≥ $0.002773 · identity: ignores /user
     "###);
@@ -120,6 +121,7 @@ fn json_has_the_same_names_for_every_take() {
       "cut": null,
       "fault": null,
       "session": "agent-7",
+      "asks": "weather?",
       "recorded_at": "2026-11-21T22:47:02.818000Z"
     }
     "###);
@@ -137,7 +139,7 @@ fn hostile_names_cannot_reach_the_terminal() {
     let text = r#"{"a\u001b]0;x\u0007\nb": {"content": "", "model": "\u009b31m\u202e"}}"#;
     let (recording, pricing) = (parsed(text), PriceSource::builtin());
     let mut listing = Vec::new();
-    Listing { recording: &recording, pricing: &pricing, held: HELD }
+    Listing { recording: &recording, pricing: &pricing, held: HELD, question: QUESTION }
         .write(&at("x"), Some(80), &mut listing)
         .unwrap();
     let listing = String::from_utf8(listing).unwrap();

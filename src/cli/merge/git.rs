@@ -90,7 +90,8 @@ fn names(
         let of = |file: usize| sides.names(file).of(name);
         let same = |a: &_, b: &_| sides.same(name, a, b);
         let merged = merge::merge_name(of(BASE), of(OURS), of(THEIRS), prefer, same)?;
-        report.add(name, &merged);
+        let any = || of(OURS).first().or(of(THEIRS).first());
+        report.add(name, &merged, || sides.question(any()?));
         names.set(name, merged.takes);
     }
     Ok(names)

@@ -5,12 +5,24 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::side::{MergeSides, SideNames};
+use crate::cli::ls::short_key;
 use crate::cli::terminal;
 use crate::merge::{MergeConflict, MergedName};
 use crate::recording::EntryName;
 
 /// How many conflicts are shown to people.
 const NAMED: usize = 20;
+
+/// A conflict, as it is reported.
+struct ReportedConflict {
+    /// The name of the call, or of a member of the metadata.
+    key: String,
+    /// The same for people.
+    short: String,
+    kind: &'static str,
+    /// The beginning of what the call asks.
+    asks: Option<String>,
+}
 
 /// The result of a merge.
 pub(super) struct MergeReport {
@@ -19,7 +31,7 @@ pub(super) struct MergeReport {
     /// kept.
     files: Vec<(String, usize, usize)>,
     takes: usize,
-    conflicts: Vec<(String, &'static str)>,
+    conflicts: Vec<ReportedConflict>,
     appended: Vec<String>,
     /// Whether the result was written.
     pub(super) written: bool,
@@ -34,15 +46,21 @@ impl MergeReport {
         Self { output, files, takes: 0, conflicts, appended, written: false }
     }
 
-    /// Adds the result for a name.
-    pub(super) fn add(&mut self, name: &EntryName, merged: &MergedName) {
+    /// Adds the result for a name. `asks` returns what its call asks.
+    pub(super) fn add(
+        &mut self,
+        name: &EntryName,
+        merged: &MergedName,
+        asks: impl Fn() -> Option<String>,
+    ) {
         for conflict in &merged.conflicts {
             let kind = match conflict {
                 MergeConflict::Changed => "changed",
                 MergeConflict::RemovedByFirst => "removed_by_first",
                 MergeConflict::RemovedByLast => "removed_by_last",
             };
-            self.conflicts.push((name.to_string(), kind));
+            let (key, short) = (name.to_string(), short_key(name, 1));
+            self.conflicts.push(ReportedConflict { key, short, kind, asks: asks() });
         }
         if merged.appended {
             self.appended.push(name.to_string());
@@ -51,7 +69,10 @@ impl MergeReport {
 
     /// Adds metadata members that differ.
     pub(super) fn meta(&mut self, names: Vec<String>) {
-        self.conflicts.extend(names.into_iter().map(|name| (name, "metadata")));
+        self.conflicts.extend(names.into_iter().map(|key| {
+            let short = terminal::line(&key).into_owned();
+            ReportedConflict { key, short, kind: "metadata", asks: None }
+        }));
     }
 
     /// Counts the kept takes by their recording.
@@ -83,8 +104,11 @@ impl MergeReport {
             _ => "metadata that differs",
         };
         let mut text = String::new();
-        for (name, kind) in self.conflicts.iter().take(NAMED) {
-            text.push_str(&format!("\n  {}: {}", terminal::line(name), word(kind)));
+        for conflict in self.conflicts.iter().take(NAMED) {
+            text.push_str(&format!("\n  {}: {}", conflict.short, word(conflict.kind)));
+            if let Some(asks) = &conflict.asks {
+                text.push_str(&format!(": {asks}"));
+            }
         }
         let more = self.conflicts.len().saturating_sub(NAMED);
         if more > 0 {
@@ -132,7 +156,7 @@ impl MergeReport {
     /// Returns the JSON for programs.
     pub(super) fn to_json(&self) -> Value {
         let file = |(path, takes, kept): &(String, usize, usize)| json!({ "path": path, "takes": takes, "kept": kept });
-        let conflict = |(key, kind): &(String, &str)| json!({ "key": key, "kind": kind });
+        let conflict = |conflict: &ReportedConflict| json!({ "key": conflict.key, "kind": conflict.kind, "asks": conflict.asks });
         json!({
             "output": self.output,
             "written": self.written,

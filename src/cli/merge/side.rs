@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use serde_json::{Map, Value};
 
 use crate::cli::exit::{CommandFailure, RECORDING};
+use crate::cli::ls::{QUESTION, question_of};
 use crate::cli::output::Output;
 use crate::cli::output_target::is_same_file;
 use crate::cli::serve_setup;
@@ -186,6 +187,11 @@ impl MergeSides {
             entry.rekey(was, &self.rules).map_err(|error| no_request(&side.label, &error))?;
         }
         Ok(entry)
+    }
+
+    /// Returns the beginning of what a take asks. `None` if that is not recorded.
+    pub(super) fn question(&self, take: &MergeTake) -> Option<String> {
+        question_of(&self.entry(take.at).ok()?, QUESTION)
     }
 
     /// Whether two takes have no difference that counts.

@@ -4,17 +4,21 @@ use owo_colors::OwoColorize as _;
 
 use super::super::diff::{Block, raw};
 use super::super::exit::{CommandFailure, UNEXPECTED};
-use super::super::ls::Row;
+use super::super::ls::{QUESTION, Row};
 use super::super::show::review::text as review_text;
 use super::super::{show, terminal};
 use super::changes::ReviewDesk;
 use crate::comparison::DiffScope;
 use crate::identity::RequestKey;
+use crate::inspection::{LONGEST_QUESTION, question};
 use crate::recording::pending::ReplacedTake;
-use crate::recording::redact::Redactor;
+use crate::recording::redact::{CallCredentials, Redactor};
 use crate::recording::{Entry, EntryName};
 use crate::review::ChangeStanding;
 use crate::store::{RecordingLocation, StoredEntry};
+
+/// How many columns stand before a question.
+const INDENT: usize = 8;
 
 /// Shows changes.
 pub(in crate::cli) struct View<'d> {
@@ -62,6 +66,10 @@ impl<'d> View<'d> {
         let (name, take) = (&waiting.entry.name, waiting.entry.take);
         let old = replaced.as_ref().map(|(of, old)| (&of.name, of.take, old));
         let block = Block::of(old, (name, take, &entry), &self.scope, &self.redactor);
+        // The whole request of a new call is shown below.
+        if let Some(asks) = self.question(&entry).filter(|_| old.is_some()) {
+            out.push_str(&format!("{}\n", format!("  asks: {asks}").dimmed()));
+        }
         out.push_str(&block.text(&self.labels.0, &self.labels.1));
         if block.has_same_answer() && !standing.is_conflict() {
             out.push_str(&format!("  {}\n", "the same answer as before".dimmed()));
@@ -76,6 +84,23 @@ impl<'d> View<'d> {
             }
         }
         Ok(out)
+    }
+
+    /// Returns the beginning of what a change's call asks. `None` if that is not recorded.
+    ///
+    /// # Errors
+    /// An entry that cannot be read.
+    pub(in crate::cli) fn asks(&self, change: usize) -> Result<Option<String>, CommandFailure> {
+        Ok(self.question(&self.desk.entry(change)?))
+    }
+
+    /// Returns the beginning of what a call asks, with likely secrets removed.
+    fn question(&self, entry: &Entry) -> Option<String> {
+        let text = question(entry.request.as_ref()?, LONGEST_QUESTION)?;
+        let clean = self.redactor.redact(text.as_bytes(), &CallCredentials::default());
+        let clean = String::from_utf8_lossy(&clean);
+        let columns = terminal::width().map_or(QUESTION, |width| width.saturating_sub(INDENT));
+        Some(terminal::cut(&terminal::line(&clean), columns).into_owned())
     }
 
     /// Returns what is wrong with a change. Empty if nothing is.

@@ -3,11 +3,16 @@
 use serde_json::{Value, json};
 
 use super::answer::media;
+use super::question::question;
 use super::stream::rounded;
 use loomrec_provider::{Framing, RecognisedCall};
 use loomrec_recording::{Entry, EntryName, RecordedResponse, ResponseEnd};
 
-/// Returns the line of a take. Fields that a recording does not hold are null.
+/// How many characters of the question a line holds at most.
+const QUESTION: usize = 200;
+
+/// Returns the line of a take. Beside the fields of a journal line, it has `asks`: the beginning of
+/// what the call asks, which a journal does not hold. Fields that a recording does not hold are null.
 pub fn of(seq: Option<u64>, name: &EntryName, take: usize, entry: &Entry) -> Value {
     let request = entry.request.as_ref();
     let call = request.map(|request| request.recognise());
@@ -55,6 +60,7 @@ pub fn of(seq: Option<u64>, name: &EntryName, take: usize, entry: &Entry) -> Val
         "attempt": null,
         "fault": entry.fault,
         "mismatch": null,
+        "asks": request.and_then(|request| question(request, QUESTION)),
         "more": null,
     })
 }

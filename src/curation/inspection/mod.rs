@@ -11,6 +11,7 @@ mod call;
 pub mod event;
 pub mod line;
 pub mod pretty;
+mod question;
 mod request;
 mod setting;
 mod stream;
@@ -18,3 +19,4 @@ mod talk;
 mod text;
 
 pub use call::InspectedCall;
+pub use question::{MOST as LONGEST_QUESTION, question};

@@ -139,6 +139,7 @@ fn takes_of_one_key_are_meant_together_or_one_by_one() {
     let before = scene.text();
     let printed = scene.run(&["review", "run.json"]).expect(0).stdout;
     let short = &kept.0[..12];
+    assert!(printed.contains("  asks: What is kept?\n"), "{printed}");
     assert!(printed.contains(&format!("loomrec accept run.json '{short}#1'\n")), "{printed}");
     assert!(printed.contains(&format!("loomrec reject run.json '{short}#2'\n")), "{printed}");
     scene.run(&["accept", "run.json", &format!("{short}#2")]).expect(0);
@@ -297,7 +298,9 @@ fn what_is_pending_is_told_and_checked() {
     std::fs::write(scene.path("big.pending"), "{}").unwrap();
     let said = scene.run(&["pending"]).expect(0).stdout;
     assert!(
-        said.contains("4 changes wait") && said.contains("greet  anthropic messages"),
+        said.contains("4 changes wait")
+            && said
+                .contains("greet  anthropic messages claude-sonnet-4-20250514  rerecorded: hi\n"),
         "{said}"
     );
     assert!(!said.contains("other") && !said.contains("big"), "{said}");

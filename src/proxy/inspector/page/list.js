@@ -2,7 +2,7 @@
 
 const COLUMNS = [
   ["seq", "#", "right"], ["time", "Time", "right"], ["outcome", "Outcome", ""], ["status", "Status", "right"],
-  ["provider", "Provider", ""], ["model", "Model", ""], ["call", "Step or path", ""],
+  ["provider", "Provider", ""], ["model", "Model", ""], ["call", "Step, question or path", ""],
   ["first", "First byte", "right"], ["total", "Total", "right"], ["tokens", "Tokens", "right"], ["cost", "Cost", "right"],
 ];
 const ROW_HEIGHT = 26;
@@ -85,11 +85,11 @@ function fillRow(row, index) {
   setText(cells.provider, plain(call.provider || ""));
   setText(cells.model, oneLine(call.model || ""));
   cells.model.title = oneLine(call.model || "");
-  const where = call.step || call.path;
+  const where = [call.step, call.asks].filter(Boolean).join(" · ") || call.path;
   setText(cells.call.lastChild, oneLine(where));
   setText(cells.call.firstChild, call.fault && call.outcome !== "faulted" ? call.fault : "");
-  cells.call.classList.toggle("is-step", call.step !== null);
-  cells.call.title = oneLine(call.step ? `${call.step} (${call.path})` : call.path);
+  cells.call.classList.toggle("is-step", where !== call.path);
+  cells.call.title = oneLine(where === call.path ? where : `${where} (${call.path})`);
   setText(cells.first, call.first === null || call.first === undefined ? "" : duration(call.first));
   const tokens = call.input || call.output;
   setText(cells.tokens, tokens ? `${short(call.input || 0)} → ${short(call.output || 0)}` : "");

@@ -37,7 +37,7 @@ function callOf(line, raw) {
     status: typeof line.status === "number" ? line.status : null,
     source: line.source || null, provider: line.provider || null, model: line.model || null,
     path: line.path || (line.connection !== undefined ? "(connection)" : ""),
-    step: line.step_id || null, session: line.session || null, entry: line.entry || null, take: line.take,
+    step: line.step_id || null, asks: typeof line.asks === "string" ? line.asks : null, session: line.session || null, entry: line.entry || null, take: line.take,
     first: line.first_byte_ms, total: line.total_ms, streamed: line.streamed === true,
     input: line.input_tokens, output: line.output_tokens, cost: line.cost_usd, end: line.end,
     fault: fault ? String(fault.type || fault.id || "fault") : null,
@@ -45,7 +45,7 @@ function callOf(line, raw) {
     failed: failed(line),
   };
   call.search = [
-    call.path, call.model, call.step, call.session, line.key, call.entry, message, call.outcome, call.provider,
+    call.path, call.asks, call.model, call.step, call.session, line.key, call.entry, message, call.outcome, call.provider,
     line.operation, line.answered_by, mismatch && mismatch.reason, call.fault, call.status, line.upstream,
   ].filter((text) => text !== null && text !== undefined).join("\n").toLowerCase();
   return call;
