@@ -42,6 +42,9 @@ pub fn other_file(beginning: &[u8]) -> Option<FormatError> {
 /// damaged recording, but a text of another kind.
 pub fn not_json(beginning: &[u8], syntax: FormatError) -> FormatError {
     let text = beginning.trim_ascii_start();
+    if !matches!(syntax, FormatError::Json { .. }) {
+        return syntax;
+    }
     if matches!(text.first(), None | Some(b'{' | b'[' | b'"' | b'-' | b'0'..=b'9')) {
         return syntax;
     }
@@ -49,7 +52,9 @@ pub fn not_json(beginning: &[u8], syntax: FormatError) -> FormatError {
     // The last character may be cut where the piece ends.
     let shown: String = String::from_utf8_lossy(line).chars().take(SHOWN).collect();
     let shown = shown.trim_end_matches('\u{fffd}');
-    if shown.chars().any(|character| character.is_control() || character == '\u{fffd}') {
+    if shown.is_empty()
+        || shown.chars().any(|character| character.is_control() || character == '\u{fffd}')
+    {
         return syntax;
     }
     let more = if shown.len() < line.len() { "…" } else { "" };

@@ -27,6 +27,7 @@ mod crash;
 mod cut_imports;
 #[cfg(test)]
 mod decoded;
+#[cfg(test)]
 mod default_recording;
 #[cfg(test)]
 mod delivery;

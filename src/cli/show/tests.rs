@@ -245,11 +245,11 @@ fn a_key_means_a_step_a_hash_a_prefix_or_a_take() {
 fn a_key_that_means_no_single_entry_is_refused_with_what_helps() {
     insta::assert_snapshot!(refused(SAMPLE, None).1, @r###"
     run.json holds 8 keys: say which one to show
-      loomrec show run.json 25fe84f01b4c
-      loomrec show run.json 25ffe8160039
-      loomrec show run.json greet
-      loomrec show run.json 18ac3e7343f0
-      loomrec show run.json 3f79bb7b435b
+      loomrec show run.json 25fe84f01b4c  # hi
+      loomrec show run.json 25ffe8160039  # weather?
+      loomrec show run.json greet         # hi
+      loomrec show run.json 18ac3e7343f0  # fail
+      loomrec show run.json 3f79bb7b435b  # cut
       loomrec show run.json models
       loomrec show run.json summarize
       loomrec show run.json flaky
@@ -266,8 +266,8 @@ fn a_key_that_means_no_single_entry_is_refused_with_what_helps() {
     "###);
     insta::assert_snapshot!(refused(SAMPLE, Some("25f")).1, @r###"
     there is no "25f" in run.json; near it
-      loomrec show run.json 25fe84f01b4c
-      loomrec show run.json 25ffe8160039
+      loomrec show run.json 25fe84f01b4c  # hi
+      loomrec show run.json 25ffe8160039  # weather?
     "###);
     insta::assert_snapshot!(refused(SAMPLE, Some("greet#2")).1, @r###"there is no greet#2 in run.json: there is 1 take of it"###);
     assert_eq!(refused(SAMPLE, Some("greet#0")).0, NO);
