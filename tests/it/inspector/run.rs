@@ -253,8 +253,7 @@ fn a_browser_on_the_address_of_a_run_gets_the_inspector_and_fails_nothing() {
     }
     server.stop().expect(1).says(&["calls refused: 4"]);
     // With a single upstream, every path is its own.
-    let args =
-        ["record", "-r", "one.json", "--upstream", &upstream.url(), "--listen", "127.0.0.1:0"];
+    let args = ["record", "-r", "one.json", "--upstream", &upstream.url()];
     let server = Server::start(scene.dir(), &args);
     server.call(&page("/")).expect(200);
     server.call(&Call::get("/favicon.ico")).expect(200);
