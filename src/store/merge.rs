@@ -6,39 +6,19 @@
 //! Merging the same entries again changes nothing.
 
 mod name_takes;
+mod named_frame;
 mod replacement;
 mod take;
 
 use std::collections::HashMap;
 
-use loomrec_recording::log_codec::{PackedHead, TakePrecedence};
+use loomrec_recording::log_codec::PackedHead;
 use loomrec_recording::outline::RecordingOutline;
 use loomrec_recording::{Entry, EntryName};
 use name_takes::NameTakes;
-
-/// The file that holds an entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum EntryOrigin {
-    /// The recording itself.
-    File,
-    /// A log, by its number; the older one is first.
-    Log(usize),
-}
-
-/// The place of an entry in the [`Recording`](super::Recording) it was read from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TakeRef {
-    pub(super) origin: EntryOrigin,
-    pub(super) at: u64,
-    pub(super) length: u64,
-}
-
-impl TakeRef {
-    /// Returns the number of bytes of the entry there.
-    pub fn bytes(&self) -> u64 {
-        self.length
-    }
-}
+use named_frame::NamedFrame;
+pub use named_frame::TakeRef;
+pub(super) use named_frame::{BaseTakes, EntryOrigin};
 
 /// An entry in a log.
 #[derive(Clone, Debug)]
@@ -80,15 +60,6 @@ impl LogMerge {
     pub(super) fn is_empty(&self) -> bool {
         self.changed.is_empty() && self.new.is_empty()
     }
-}
-
-/// The takes of a name in the file.
-#[derive(Clone, Debug, Default)]
-pub(super) struct BaseTakes {
-    pub(super) takes: Vec<TakeRef>,
-    /// Whether an interrupted compaction may have written a part of them: a take that moves from
-    /// one file to the next is then in both.
-    pub(super) may_be_between_versions: bool,
 }
 
 /// Makes the plan. `frames` are in the order in which they were appended. `read` reads an entry.
@@ -135,15 +106,6 @@ pub(super) fn plan<E>(
         }
     }
     Ok(plan)
-}
-
-/// A frame among those of its name.
-#[derive(Clone, Debug)]
-struct NamedFrame {
-    precedence: TakePrecedence,
-    session: Option<String>,
-    time: Option<String>,
-    place: TakeRef,
 }
 
 /// Returns the frames of each name, with the names in the order of their first frames.

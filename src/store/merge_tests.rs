@@ -3,7 +3,7 @@ use std::convert::Infallible;
 
 use super::take::{Take, distinct};
 use super::*;
-use loomrec_recording::log_codec::RunPosition;
+use loomrec_recording::log_codec::{RunPosition, TakePrecedence};
 use loomrec_recording::outline::OutlineBuilder;
 
 const TAKES: usize = 200;

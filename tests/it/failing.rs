@@ -58,7 +58,8 @@ fn recording_again_a_stream_that_is_cut_leaves_the_good_take() {
 fn answer_that_ends_before_its_length_leaves_the_good_take() {
     let (scene, before) = recorded(&chat("hi"), good());
     let cut = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 500\r\n\r\n{";
-    let server = scene.record(&Upstream::always(Answer::raw(cut)), &[]);
+    let upstream = Upstream::always(Answer::raw(cut));
+    let server = scene.record(&upstream, &[]);
     server.call(&chat("hi"));
     let ended = server.stop().expect(1);
     assert_eq!(scene.text(), before);
@@ -72,7 +73,8 @@ fn failure_and_its_retry_replace_one_good_take_of_several() {
     let scene = Scene::new();
     scene.recorded(&Upstream::always(good()), &[chat("hi"), chat("hi")]);
     let retried = vec![Answer::json(500, "{}"), Answer::json(200, chat_answer("retried"))];
-    let server = scene.record(&Upstream::script(retried), &[]);
+    let upstream = Upstream::script(retried);
+    let server = scene.record(&upstream, &[]);
     server.call(&chat("hi")).expect(500);
     server.call(&chat("hi")).expect(200);
     server.stop().expect(0);

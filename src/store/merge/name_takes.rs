@@ -1,10 +1,12 @@
 //! The takes of one name while frames of the log are merged into them.
 
+use std::collections::HashMap;
+
 use loomrec_recording::Entry;
 
+use super::named_frame::{BaseTakes, EntryOrigin, NamedFrame, TakeRef};
 use super::replacement::{self, ReplacingFrame};
 use super::take::{Take, distinct, find_each, seat};
-use super::{BaseTakes, EntryOrigin, NamedFrame, TakeRef};
 
 /// The takes of a name.
 pub(super) struct NameTakes {
@@ -79,22 +81,13 @@ impl NameTakes {
         frames: &[NamedFrame],
         read: &impl Fn(&TakeRef) -> Result<Entry, E>,
     ) -> Result<(), E> {
-        let mut sessions: Vec<&Option<String>> = Vec::new();
-        for frame in frames.iter().filter(|frame| frame.position().is_some()) {
-            if !sessions.contains(&&frame.session) {
-                sessions.push(&frame.session);
-            }
+        let mut places: HashMap<Option<String>, Vec<usize>> = HashMap::new();
+        for (number, take) in self.takes.iter_mut().enumerate() {
+            places.entry(take.facts(read)?.session).or_default().push(number);
         }
-        let (mut new, mut old) = (Vec::new(), Vec::new());
-        for session in sessions {
-            let own = frames.iter().filter(|frame| frame.session == *session);
-            let own: Vec<_> = own.filter_map(ReplacingFrame::from_frame).collect();
-            let mut places = Vec::new();
-            for (number, take) in self.takes.iter_mut().enumerate() {
-                if take.facts(read)?.session == *session {
-                    places.push(number);
-                }
-            }
+        let (mut new, mut old, mut surplus) = (Vec::new(), Vec::new(), Vec::new());
+        for (session, own) in by_session(frames) {
+            let places = places.remove(session).unwrap_or_default();
             let base = places.iter().map(|&place| self.takes[place].unmatched()).collect();
             let merged = replacement::merge(base, own, self.is_step, read)?;
             self.left_out += merged.left_out;
@@ -102,7 +95,6 @@ impl NameTakes {
             self.kept += merged.kept;
             let own = merged.new.len();
             let mut rest = merged.new.into_iter().chain(merged.old).enumerate();
-            let mut surplus = Vec::new();
             for place in places {
                 match rest.next() {
                     Some((_, take)) => self.takes[place] = take,
@@ -112,8 +104,9 @@ impl NameTakes {
             for (number, take) in rest {
                 if number < own { &mut new } else { &mut old }.push(take);
             }
-            surplus.into_iter().rev().for_each(|place| drop(self.takes.remove(place)));
         }
+        surplus.sort_unstable();
+        surplus.into_iter().rev().for_each(|place| drop(self.takes.remove(place)));
         self.append_by_time(new, read)?;
         self.takes.extend(old);
         Ok(())
@@ -178,4 +171,21 @@ impl NameTakes {
         }
         Ok(false)
     }
+}
+
+/// Returns the frames that replace takes, by session, with the sessions in the order of their first
+/// frames.
+fn by_session(frames: &[NamedFrame]) -> Vec<(&Option<String>, Vec<ReplacingFrame>)> {
+    let mut groups: Vec<(&Option<String>, Vec<ReplacingFrame>)> = Vec::new();
+    let mut places: HashMap<&Option<String>, usize> = HashMap::new();
+    for frame in frames {
+        let Some(replacing) = ReplacingFrame::from_frame(frame) else { continue };
+        let next = groups.len();
+        let group = *places.entry(&frame.session).or_insert(next);
+        if group == next {
+            groups.push((&frame.session, Vec::new()));
+        }
+        groups[group].1.push(replacing);
+    }
+    groups
 }

@@ -11,11 +11,13 @@
 //! moves to the end. The takes of a step are in one file, which is replaced as a whole. There, a
 //! take replaces the first earlier one with the same request, or else the first one.
 
+use std::collections::HashSet;
+
 use loomrec_recording::Entry;
 use loomrec_recording::log_codec::RunPosition;
 
+use super::named_frame::{NamedFrame, TakeRef};
 use super::take::{Take, distinct, find_each, seat};
-use super::{NamedFrame, TakeRef};
 
 /// A frame that replaces a take.
 pub(super) struct ReplacingFrame {
@@ -157,6 +159,7 @@ fn replace_by_place(
     own: usize,
     old: Vec<EarlierTake>,
 ) {
+    let places: HashSet<usize> = old.iter().map(|take| take.place).collect();
     let mut moved = Vec::new();
     for EarlierTake { place, take, failed } in old {
         if place >= merged.new.len() {
@@ -169,6 +172,15 @@ fn replace_by_place(
             }
             _ => moved.push(take),
         }
+    }
+    // A retry that succeeded replaces the success whose place the failure got. After an interrupted
+    // compaction that cannot be told, and nothing more is replaced.
+    if frames.iter().all(|frame| !frame.is_known) {
+        let free = |at: &usize| !places.contains(&(own + at));
+        let successes = (0..frames.len()).filter(|&at| !frames[at].frame.position.failed);
+        let gone = successes.filter(free).count().min(moved.len());
+        merged.replaced += gone;
+        moved.drain(..gone);
     }
     merged.old.extend(moved);
 }

@@ -7,7 +7,7 @@ use loomrec_identity::RequestKey;
 use loomrec_recording::Entry;
 use loomrec_recording::log_codec::{RunPosition, TakePrecedence};
 
-use super::{NamedFrame, TakeRef};
+use super::named_frame::{NamedFrame, TakeRef};
 
 /// A hash of an entry. Different entries almost always have different ones, so that each entry is
 /// read once, however many others it is compared with.

@@ -1,0 +1,45 @@
+//! The frames and the takes of one name, and where they are.
+
+use loomrec_recording::log_codec::TakePrecedence;
+
+/// The file that holds an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EntryOrigin {
+    /// The recording itself.
+    File,
+    /// A log, by its number; the older one is first.
+    Log(usize),
+}
+
+/// The place of an entry in the [`Recording`](super::Recording) it was read from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TakeRef {
+    pub(crate) origin: EntryOrigin,
+    pub(crate) at: u64,
+    pub(crate) length: u64,
+}
+
+impl TakeRef {
+    /// Returns the number of bytes of the entry there.
+    pub fn bytes(&self) -> u64 {
+        self.length
+    }
+}
+
+/// The takes of a name in the file.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct BaseTakes {
+    pub(crate) takes: Vec<TakeRef>,
+    /// Whether an interrupted compaction may have written a part of them: a take that moves from
+    /// one file to the next is then in both.
+    pub(crate) may_be_between_versions: bool,
+}
+
+/// A frame among those of its name.
+#[derive(Clone, Debug)]
+pub(crate) struct NamedFrame {
+    pub(crate) precedence: TakePrecedence,
+    pub(crate) session: Option<String>,
+    pub(crate) time: Option<String>,
+    pub(crate) place: TakeRef,
+}
