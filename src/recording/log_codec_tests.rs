@@ -214,7 +214,9 @@ fn entry_that_an_earlier_version_logged_is_read() {
     for (bytes, length) in [(&older, older.len()), (&packed, packed.len())] {
         let read = |at: u64, buffer: &mut [u8]| -> Result<bool, ()> {
             let found = bytes.get(at as usize..).and_then(|rest| rest.get(..buffer.len()));
-            found.map(|found| buffer.copy_from_slice(found));
+            if let Some(found) = found {
+                buffer.copy_from_slice(found);
+            }
             Ok(found.is_some())
         };
         assert_eq!(measure(read), Ok(Some(length as u64)));
