@@ -8,6 +8,7 @@ use super::super::in_force::InForce;
 use super::super::terminal;
 use super::{Receipt, ScriptReceipt};
 use crate::record::CallFailure;
+use crate::store::RecordingLocation;
 
 impl Receipt {
     /// Returns the additional lines of the receipt for people.
@@ -22,6 +23,19 @@ impl Receipt {
         let in_force = in_force.iter().filter_map(|line| line.strip_prefix("loomrec: "));
         let notes = self.notes.iter().chain(&self.complaints).chain(&self.next).cloned();
         unpriced.chain(faults).chain(in_force.map(str::to_owned)).chain(notes).collect()
+    }
+
+    /// Formats a recording with its SHA-256, or says why it has none.
+    fn recording(&self, path: &RecordingLocation, sha: Option<&str>) -> String {
+        let path = path.display().to_string();
+        let path = terminal::line(&path);
+        match sha {
+            Some(sha) => format!("{path} sha256 {}", &sha[..12]),
+            None if self.command == "record" && self.recorded == 0 => {
+                format!("{path}: not written, because nothing was recorded")
+            }
+            None => format!("{path}: not there"),
+        }
     }
 
     /// Formats the receipt for people: one line, and one more for each note and complaint.
@@ -67,17 +81,8 @@ impl Receipt {
             let (input, output, cost) = (more.input_tokens, more.output_tokens, more.cost_usd);
             parts.push(format!("{input} tokens in, {output} out, {} {verb}", dollars(cost)));
         }
-        for (path, sha) in &self.recordings {
-            let path = path.display().to_string();
-            let path = terminal::line(&path);
-            parts.push(match sha {
-                Some(sha) => format!("{path} sha256 {}", &sha[..12]),
-                None if self.command == "record" && self.recorded == 0 => {
-                    format!("{path}: not written, because nothing was recorded")
-                }
-                None => format!("{path}: not there"),
-            });
-        }
+        parts
+            .extend(self.recordings.iter().map(|(path, sha)| self.recording(path, sha.as_deref())));
         let mut text =
             format!("loomrec {}: {}: {}", self.command, self.verdict(), parts.join(" · "));
         for line in self.lines() {
