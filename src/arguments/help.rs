@@ -1,9 +1,7 @@
 //! The two forms of help that `record` and `replay` have: `--help` with the flags that most people
 //! need, and `--help-all` with all of them.
 
-use clap::{Arg, ArgAction, Command, CommandFactory as _};
-
-use super::Cli;
+use clap::{Arg, ArgAction, Command};
 
 /// The argument that asks for all flags.
 pub const HELP_ALL: &str = "--help-all";
@@ -44,10 +42,9 @@ const BOTH: &[&str] = &[
     "recovery",
 ];
 
-/// Returns the definition of the command line, with both forms of help.
-#[must_use]
-pub fn command() -> Command {
-    Cli::command()
+/// Returns the definition of the command line with both forms of help.
+pub(super) fn with_two_forms(command: Command) -> Command {
+    command
         .mut_subcommand("record", |record| with_brief_help(record, RECORD))
         .mut_subcommand("replay", |replay| with_brief_help(replay, REPLAY))
 }

@@ -31,7 +31,7 @@ mod verify;
 
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 pub use access::AccessArgs;
 pub use convert::ConvertArgs;
@@ -39,7 +39,7 @@ pub use diff::DiffArgs;
 pub use expiry::{ExpiryArgs, OnExpired};
 pub use fault::FaultArgs;
 pub use generate::{GenerateArgs, GenerateKind};
-pub use help::{HELP_ALL, command};
+pub use help::HELP_ALL;
 pub use identity::IdentityArgs;
 pub use interchange::{ExportArgs, ImportArgs};
 pub use journal::{JournalArgs, SourceArgument, TimeArgument};
@@ -154,4 +154,10 @@ pub enum Command {
     Demo(DemoArgs),
     /// Generate shell completions and manual pages.
     Generate(GenerateArgs),
+}
+
+/// Returns the definition of the command line.
+#[must_use]
+pub fn command() -> clap::Command {
+    help::with_two_forms(Cli::command())
 }

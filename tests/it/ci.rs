@@ -120,7 +120,7 @@ fn project() -> Scene {
     std::fs::write(scene.path("bin/pytest"), pytest).unwrap();
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(scene.path("bin/pytest"), mode).unwrap();
-    std::fs::write(scene.path("prompt"), chat("one").body_bytes()).unwrap();
+    std::fs::write(scene.path("prompt"), chat("An umbrella in Paris?").body_bytes()).unwrap();
     std::fs::create_dir(scene.path("recordings")).unwrap();
     let upstream = Upstream::always(Answer::json(200, chat_answer("Hello.")));
     let url = format!("openai={}", upstream.url());
@@ -161,10 +161,10 @@ fn workflow_replays_compares_and_reports() {
     assert!(page.contains("### loomrec replay: ok"), "{page}");
     assert!(!scene.path("recordings/agent.json.pending").exists());
 
-    std::fs::write(scene.path("prompt"), chat("two").body_bytes()).unwrap();
+    std::fs::write(scene.path("prompt"), chat("An umbrella in Oslo?").body_bytes()).unwrap();
     assert!(!replay().status.success());
     let page = std::fs::read_to_string(scene.path("summary.md")).unwrap();
-    assert!(page.contains("-\"one\"\n+\"two\""), "{page}");
+    assert!(page.contains("-\"An umbrella in Paris?\"\n+\"An umbrella in Oslo?\""), "{page}");
     for kept in ["loomrec.json", "recordings/agent.json.pending"] {
         assert!(scene.path(kept).exists(), "{kept}");
     }

@@ -58,7 +58,7 @@ fn recording_again_a_stream_that_is_cut_leaves_the_good_take() {
 fn answer_that_ends_before_its_length_leaves_the_good_take() {
     let (scene, before) = recorded(&chat("hi"), good());
     let cut = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 500\r\n\r\n{";
-    let upstream = Upstream::always(Answer::raw(cut));
+    let upstream = Upstream::always(Answer::raw(cut).close());
     let server = scene.record(&upstream, &[]);
     server.call(&chat("hi"));
     let ended = server.stop().expect(1);
