@@ -1,7 +1,7 @@
 use std::cell::Cell;
 use std::convert::Infallible;
 
-use super::take::{Take, distinct};
+use super::take::{CompactionTake, distinct};
 use super::*;
 use loomrec_recording::log_codec::{RunPosition, TakePrecedence};
 use loomrec_recording::outline::OutlineBuilder;
@@ -68,7 +68,8 @@ fn takes_of_one_time_without_duplicates_are_read_once_each() {
         let recorded_at = Some("2026-01-01T00:00:00Z".to_owned());
         Ok(Entry { content, recorded_at, ..Entry::default() })
     };
-    let takes = (0..TAKES).map(|at| Take::in_base(place(EntryOrigin::File, at))).collect();
+    let takes =
+        (0..TAKES).map(|at| CompactionTake::in_base(place(EntryOrigin::File, at))).collect();
     let numbers: Vec<_> = distinct(takes, &read).unwrap().into_iter().map(|(at, _)| at).collect();
     assert_eq!(numbers, (0..TAKES).step_by(2).collect::<Vec<_>>());
     assert!(reads.get() <= 4 * TAKES, "{}", reads.get());

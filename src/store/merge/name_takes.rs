@@ -6,11 +6,11 @@ use loomrec_recording::Entry;
 
 use super::named_frame::{BaseTakes, EntryOrigin, NamedFrame, TakeRef};
 use super::replacement::{self, ReplacingFrame};
-use super::take::{Take, distinct, find_each, seat};
+use super::take::{CompactionTake, distinct, find_each, seat};
 
 /// The takes of a name.
 pub(super) struct NameTakes {
-    takes: Vec<Take>,
+    takes: Vec<CompactionTake>,
     /// Whether the name is that of a step.
     is_step: bool,
     may_be_between_versions: bool,
@@ -25,7 +25,7 @@ pub(super) struct NameTakes {
 impl NameTakes {
     pub(super) fn new(base: BaseTakes, is_step: bool) -> Self {
         Self {
-            takes: base.takes.into_iter().map(Take::in_base).collect(),
+            takes: base.takes.into_iter().map(CompactionTake::in_base).collect(),
             is_step,
             may_be_between_versions: base.may_be_between_versions,
             left_out: 0,
@@ -53,7 +53,7 @@ impl NameTakes {
         }
         self.replace(frames, read)?;
         // A run decides for each session whether its takes replace others.
-        let mut further: Vec<_> = further.into_iter().map(Take::in_log).collect();
+        let mut further: Vec<_> = further.into_iter().map(CompactionTake::in_log).collect();
         let known = find_each(&mut further, &mut self.takes, read)?;
         let new = further.into_iter().zip(known).filter(|(_, known)| known.is_none());
         self.takes.extend(new.map(|(take, _)| take));
@@ -69,7 +69,7 @@ impl NameTakes {
         let takes = distinct(std::mem::take(&mut self.takes), read)?;
         self.takes = takes.into_iter().map(|(_, take)| take).collect();
         let timed = frames.iter().filter(|frame| frame.time.is_some());
-        let mut timed: Vec<_> = timed.map(|frame| Take::in_log(frame)).collect();
+        let mut timed: Vec<_> = timed.map(|frame| CompactionTake::in_log(frame)).collect();
         find_each(&mut timed, &mut self.takes, read)?;
         self.takes.retain(|take| !take.is_matched);
         Ok(())
@@ -115,7 +115,7 @@ impl NameTakes {
     /// Appends takes of several sessions, each in order, by time if all have one.
     fn append_by_time<E>(
         &mut self,
-        mut takes: Vec<Take>,
+        mut takes: Vec<CompactionTake>,
         read: &impl Fn(&TakeRef) -> Result<Entry, E>,
     ) -> Result<(), E> {
         let mut times = Vec::with_capacity(takes.len());
@@ -136,7 +136,7 @@ impl NameTakes {
         frame: &NamedFrame,
         read: &impl Fn(&TakeRef) -> Result<Entry, E>,
     ) -> Result<(), E> {
-        let mut new = Take::in_log(frame);
+        let mut new = CompactionTake::in_log(frame);
         if frame.time.is_none() {
             if !self.match_untimed(&mut new, read)? {
                 self.takes.push(new);
@@ -160,7 +160,7 @@ impl NameTakes {
     /// once, so that equal entries are counted.
     fn match_untimed<E>(
         &mut self,
-        new: &mut Take,
+        new: &mut CompactionTake,
         read: &impl Fn(&TakeRef) -> Result<Entry, E>,
     ) -> Result<bool, E> {
         for take in self.takes.iter_mut().filter(|take| take.place.origin == EntryOrigin::File) {

@@ -11,7 +11,7 @@ pub(crate) enum EntryOrigin {
     Log(usize),
 }
 
-/// The place of an entry in the [`Recording`](super::Recording) it was read from.
+/// The place of an entry in the [`Recording`](crate::Recording) it was read from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TakeRef {
     pub(crate) origin: EntryOrigin,

@@ -17,18 +17,18 @@ use loomrec_recording::Entry;
 use loomrec_recording::log_codec::RunPosition;
 
 use super::named_frame::{NamedFrame, TakeRef};
-use super::take::{Take, distinct, find_each, seat};
+use super::take::{CompactionTake, distinct, find_each, seat};
 
 /// A frame that replaces a take.
 pub(super) struct ReplacingFrame {
-    take: Take,
+    take: CompactionTake,
     time: Option<String>,
     position: RunPosition,
 }
 
 impl ReplacingFrame {
     pub(super) fn from_frame(frame: &NamedFrame) -> Option<Self> {
-        let (take, time) = (Take::in_log(frame), frame.time.clone());
+        let (take, time) = (CompactionTake::in_log(frame), frame.time.clone());
         Some(Self { take, time, position: frame.position()? })
     }
 }
@@ -37,9 +37,9 @@ impl ReplacingFrame {
 #[derive(Default)]
 pub(super) struct MergedTakes {
     /// Those of the run.
-    pub(super) new: Vec<Take>,
+    pub(super) new: Vec<CompactionTake>,
     /// Those of earlier runs that stay.
-    pub(super) old: Vec<Take>,
+    pub(super) old: Vec<CompactionTake>,
     /// The number of those that stay although they could have been replaced.
     pub(super) kept: usize,
     /// The number of those that were replaced.
@@ -51,7 +51,7 @@ pub(super) struct MergedTakes {
 /// A take of an earlier run and its place among all takes.
 struct EarlierTake {
     place: usize,
-    take: Take,
+    take: CompactionTake,
     failed: bool,
 }
 
@@ -67,7 +67,7 @@ struct PlacedFrame {
 /// # Errors
 /// The error of `read`.
 pub(super) fn merge<E>(
-    base: Vec<Take>,
+    base: Vec<CompactionTake>,
     frames: Vec<ReplacingFrame>,
     is_step: bool,
     read: &impl Fn(&TakeRef) -> Result<Entry, E>,
@@ -106,7 +106,7 @@ pub(super) fn merge<E>(
 /// Separates the takes that are in the log from the others.
 fn split<E>(
     frames: Vec<ReplacingFrame>,
-    base: Vec<(usize, Take)>,
+    base: Vec<(usize, CompactionTake)>,
     read: &impl Fn(&TakeRef) -> Result<Entry, E>,
 ) -> Result<(Vec<PlacedFrame>, Vec<EarlierTake>), E> {
     let takes = frames.iter().map(|frame| frame.take.clone()).collect();
@@ -117,7 +117,7 @@ fn split<E>(
         .filter(|(number, _)| kept.binary_search(number).is_ok())
         .map(|(_, frame)| PlacedFrame { frame, is_known: false })
         .collect();
-    let (places, mut base): (Vec<usize>, Vec<Take>) = base.into_iter().unzip();
+    let (places, mut base): (Vec<usize>, Vec<CompactionTake>) = base.into_iter().unzip();
     let mut takes: Vec<_> = frames.iter().map(|frame| frame.frame.take.clone()).collect();
     let known = find_each(&mut takes, &mut base, read)?;
     for (frame, known) in frames.iter_mut().zip(known) {

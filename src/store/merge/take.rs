@@ -15,7 +15,7 @@ type Digest = u64;
 
 /// A take of a name.
 #[derive(Clone, Debug)]
-pub(super) struct Take {
+pub(super) struct CompactionTake {
     pub(super) place: TakeRef,
     /// When it was recorded; the outer `None` if that has not been read yet.
     time: Option<Option<String>>,
@@ -35,7 +35,7 @@ pub(super) struct TakeFacts {
     pub(super) request: Option<RequestKey>,
 }
 
-impl Take {
+impl CompactionTake {
     /// A take of the file.
     pub(super) fn in_base(place: TakeRef) -> Self {
         Self { place, time: None, is_matched: false, digest: None, facts: None }
@@ -131,7 +131,7 @@ impl NamedFrame {
 /// # Errors
 /// The error of `read`.
 pub(super) fn seat<E>(
-    takes: &mut [Take],
+    takes: &mut [CompactionTake],
     time: &Option<String>,
     read: &impl Fn(&TakeRef) -> Result<Entry, E>,
 ) -> Result<usize, E> {
@@ -150,10 +150,10 @@ pub(super) fn seat<E>(
 /// # Errors
 /// The error of `read`.
 pub(super) fn distinct<E>(
-    takes: Vec<Take>,
+    takes: Vec<CompactionTake>,
     read: &impl Fn(&TakeRef) -> Result<Entry, E>,
-) -> Result<Vec<(usize, Take)>, E> {
-    let mut distinct: Vec<(usize, Take)> = Vec::with_capacity(takes.len());
+) -> Result<Vec<(usize, CompactionTake)>, E> {
+    let mut distinct: Vec<(usize, CompactionTake)> = Vec::with_capacity(takes.len());
     let mut by_time: HashMap<String, Vec<usize>> = HashMap::new();
     for (number, mut take) in takes.into_iter().enumerate() {
         let mut is_double = false;
@@ -181,8 +181,8 @@ pub(super) fn distinct<E>(
 /// # Errors
 /// The error of `read`.
 pub(super) fn find_each<E>(
-    takes: &mut [Take],
-    base: &mut [Take],
+    takes: &mut [CompactionTake],
+    base: &mut [CompactionTake],
     read: &impl Fn(&TakeRef) -> Result<Entry, E>,
 ) -> Result<Vec<Option<usize>>, E> {
     let mut by_time: HashMap<Option<String>, Vec<usize>> = HashMap::new();
