@@ -30,7 +30,7 @@ pub(super) async fn run(args: &DoctorArgs, settings: &Settings) -> Result<u8, Co
     if files.is_empty() {
         findings.push(DoctorFinding::fine(
             "recording",
-            "none was named: loomrec doctor FILE looks at one",
+            "none is named: loomrec doctor FILE checks one",
         ));
     }
     for file in &files {

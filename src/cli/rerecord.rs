@@ -165,7 +165,7 @@ fn refuse(
     if collected.unsendable.is_empty() || args.skip {
         return Ok(());
     }
-    let mut text = String::from("nothing was sent, since not every call can be:");
+    let mut text = String::from("nothing was sent, because some calls cannot be sent:");
     for (why, keys) in &collected.unsendable {
         text.push_str(&format!("\n  {}: {why}", names(keys)));
     }

@@ -96,7 +96,7 @@ pub(super) fn summary(desk: &ReviewDesk, done: AppliedReview) -> String {
         parts.push("nothing was changed".to_owned());
     }
     parts.push(match done.left {
-        0 => format!("nothing is left, {waiting} is gone"),
+        0 => format!("no change is left; {waiting} was deleted"),
         left => format!("{left} left in {waiting}"),
     });
     let mut text = format!("{}\n", parts.join(" · "));

@@ -52,7 +52,7 @@ pub fn environment() -> BTreeMap<String, String> {
 pub fn pointers(flags: &[String]) -> Result<Vec<JsonPointer>, CommandFailure> {
     let parse = |text: &String| {
         JsonPointer::parse(text)
-            .map_err(|error| CommandFailure::usage(format!("--ignore {text}: {error}")))
+            .map_err(|error| CommandFailure::usage(format!("--ignore {text}: failed to {error}")))
     };
     flags.iter().filter(|text| !text.is_empty()).map(parse).collect()
 }

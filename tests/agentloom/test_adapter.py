@@ -127,7 +127,7 @@ def test_a_step_that_was_not_recorded_fails_at_once(recording, api, streamed):
     assert errors(result)["unheard"].startswith("RecordingMismatchError: ")
     assert ("unheard", "failed") in watcher.ended
     [mismatch] = link.mismatches
-    assert mismatch.reason == "drifted"
+    assert mismatch.reason == "unknown request"
     assert mismatch.mismatch["step_id"] == "unheard"
     assert str(mismatch) == errors(result)["unheard"]
     assert ("flow", "unheard", "default") in watcher.replays

@@ -94,7 +94,11 @@ test("a missed call opens with its mismatch and both requests", async (t) => {
   assert.equal(await differences.count(), 1);
   assert.equal(await differences.locator("th").innerText(), "/messages/0/content");
   assert.deepEqual([await differences.locator("del").innerText(), await differences.locator("ins").innerText()], ["today", "tomorrow"]);
-  assert.match(await page.locator(".remedy code").innerText(), /^loomrec record -r /);
+  const remedy = await page.locator(".remedy code").allInnerTexts();
+  assert.equal(remedy.length, 3, remedy.join("\n"));
+  assert.ok(remedy[0].startsWith("--pending ") && remedy[0].endsWith(".pending"), remedy[0]);
+  assert.match(remedy[1], /^loomrec rerecord --pending /);
+  assert.match(remedy[2], /^loomrec review /);
   const changed = page.locator(".sides tr.changed");
   await changed.first().waitFor();
   assert.match(await changed.innerText(), /umbrella in Paris today[\s\S]*umbrella in Paris tomorrow/);

@@ -101,7 +101,7 @@ def test_spans_are_joined_to_those_of_the_program(loomrec, upstream, collector, 
     expected = {
         "served": {"loomrec.matched_by": "step_id", "loomrec.source": "recording",
                    "http.response.status_code": 200},
-        "faulted": {"loomrec.fault_type": "http_error", "loomrec.fault_source": "plan",
+        "faulted": {"loomrec.fault_type": "http_error", "loomrec.fault_source": "flag",
                     "http.response.status_code": 503, "error.type": "http_error"},
         "missed": {"loomrec.mismatch_reason": "unknown request", "http.response.status_code": 422,
                    "error.type": "RecordingMismatchError"},

@@ -23,8 +23,8 @@ pub(super) fn variables(current: &Environment, findings: &mut Vec<DoctorFinding>
         }
     }
     if !seen {
-        let text = "no base URL is set: SDKs call their providers, and loomrec under record and \
-                    replay -- CMD";
+        let text = "no base URL is set: SDKs call their providers; record and replay point them \
+                    at loomrec";
         findings.push(DoctorFinding::fine("SDKs", text));
     }
     if set(current, "MISTRAL_API_KEY").is_some() {
@@ -79,7 +79,7 @@ pub(super) fn keys(current: &Environment, findings: &mut Vec<DoctorFinding>) {
     match found.is_empty() {
         true => findings.push(DoctorFinding::fine(
             "keys",
-            "none is set: replay needs none; to record, set that of your provider",
+            "none is set: replay needs none, record needs that of your provider",
         )),
         false => findings.push(DoctorFinding::fine("keys", format!("set: {}", found.join(", ")))),
     }

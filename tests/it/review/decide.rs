@@ -16,7 +16,7 @@ fn all_is_accepted_where_no_key_is_named() {
     let ended = scene.run(&["accept", "run.json"]).expect(0);
     assert_eq!(
         ended.stdout,
-        "4 accepted · nothing is left, run.json.new is gone\nnext: git add run.json\n"
+        "4 accepted · no change is left; run.json.new was deleted\nnext: git add run.json\n"
     );
     assert_eq!(accepted_letters(&scene), "aa..aa");
     is_done(&scene);

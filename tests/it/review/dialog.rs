@@ -90,10 +90,10 @@ fn keys_go_back_toggle_explain_and_quit() {
 #[test]
 fn all_that_are_left_are_decided_by_one_key() {
     for (typed, said, after, left) in [
-        ("A", "4 accepted · nothing is left, run.json.new is gone", "aa..aa", 0),
-        ("R", "4 rejected · nothing is left, run.json.new is gone", ".....", 0),
+        ("A", "4 accepted · no change is left; run.json.new was deleted", "aa..aa", 0),
+        ("R", "4 rejected · no change is left; run.json.new was deleted", ".....", 0),
         ("S", "nothing was changed · 4 left", ".....", 4),
-        ("rA", "3 accepted · 1 rejected · nothing is left", ".a..aa", 0),
+        ("rA", "3 accepted · 1 rejected · no change is left", ".a..aa", 0),
         ("aS", "1 accepted · 3 left", "a....", 3),
     ] {
         let scene = sample();
