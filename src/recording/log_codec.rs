@@ -5,9 +5,9 @@
 //! u8            flags: 1 replaces an earlier take, 2 has a time, 4 failed; the layout in bits 4
 //!               and 5; 64 has a position
 //! u32, u32      the position: the failed calls and the takes of its run before it
-//! u32 n, n      the session; n is 0 if there is none
+//! u32 n, n      the session; n is 0 for a call without a session
 //! u32 n, n      the name: its key in the file
-//! u32 n, n      `recorded_at`; n is 0 if there is none
+//! u32 n, n      `recorded_at`; n is 0 for an entry without a time
 //! u32 n, n      the head: the entry's JSON without its bodies
 //! u64           bytes of the request's body
 //! u32 n         rows of the response, n times

@@ -54,7 +54,7 @@ fn conflict_is_decided_as_asked_and_refused_otherwise() {
         scene.run(&[&["merge", "-o", "run.json", "a.json", "b.json"], more].concat())
     };
     let told = merge(&[]).expect(1).says(&["1 conflict", "--on-conflict", "nothing was written"]);
-    // The key is short, and the call is told by what it asks.
+    // A short key and the question name the call.
     let line = told.stderr.lines().find(|line| line.contains("answered differently")).unwrap();
     let (key, words) = line.trim().split_once(": ").unwrap();
     assert_eq!((key.len(), words), (12, "answered differently by both: same"));

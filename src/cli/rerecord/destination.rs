@@ -76,8 +76,8 @@ impl CallDestinations {
         with.filter(|(_, _, others)| !others.is_empty())
     }
 
-    /// Describes the calls that go to an address at which they were not recorded, and which
-    /// `--upstream` does not give. Returns `None` if there are none.
+    /// Describes the calls that go to another address than they were recorded at, unless
+    /// `--upstream` gives that address. Returns `None` if all calls go where they were recorded.
     pub(super) fn difference(&self) -> Option<String> {
         let part = |(upstream, destination, others): (&str, &Destination, Vec<&str>)| {
             let (upstream, others) = (terminal::line(upstream), listed(&others));
