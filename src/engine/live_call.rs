@@ -36,7 +36,7 @@ pub(super) async fn record(
     };
     let Some(request) = forwarding.request(call) else { return no_address(call) };
     let (arrived, recorded_at) = (call.arrived, timestamp_of(call.arrived_at, engine.place()));
-    let job = RecordJob {
+    let job = Box::new(RecordJob {
         observed,
         key,
         name,
@@ -46,7 +46,7 @@ pub(super) async fn record(
         upstream_origin: request.stored_origin(),
         on_recorded,
         keeps: None,
-    };
+    });
     let before = Instant::now();
     let result = match engine.run(job, request).await {
         Ok(response) => CallResult::new(response.map(AnswerBody::Tee), CallOutcome::Recorded),

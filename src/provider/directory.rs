@@ -74,9 +74,9 @@ pub fn sent_path(upstream: &str, path: &str, base: &str) -> String {
 
 /// The origin (scheme, host and port) of a call as an entry keeps it: `None` if it is the public
 /// address of the upstream of this name.
-pub fn stored_origin(upstream: &str, origin: String) -> Option<String> {
+pub fn stored_origin(upstream: &str, origin: &str) -> Option<String> {
     let public = KnownUpstream::find(upstream).and_then(|known| known.base);
-    (public != Some(origin.as_str())).then_some(origin)
+    (public != Some(origin)).then(|| origin.to_owned())
 }
 
 /// Whether the path is this one or below it.

@@ -357,7 +357,7 @@ fn stored_origin(
     }
     let address = format!("{}://{}", asked.uri.scheme_str()?, asked.host);
     let origin = Url::parse(&address).ok()?.origin().ascii_serialization();
-    directory::stored_origin(upstream, origin)
+    directory::stored_origin(upstream, &origin)
 }
 
 /// Returns an address that has a user or a password, unless these are another tool's marks.

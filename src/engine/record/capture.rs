@@ -19,7 +19,7 @@ use loomrec_recording::redact::CallCredentials;
 
 /// The copy of one exchange while it is being made.
 pub struct ExchangeCapture {
-    job: RecordJob,
+    job: Box<RecordJob>,
     status: u16,
     headers: Vec<(String, String)>,
     chunks: Vec<Chunk>,
@@ -31,7 +31,7 @@ pub struct ExchangeCapture {
 
 impl ExchangeCapture {
     /// Starts the copy of the response whose head is `parts`.
-    pub fn new((job, sent): (RecordJob, Duration), parts: &Parts, max: usize) -> Self {
+    pub fn new((job, sent): (Box<RecordJob>, Duration), parts: &Parts, max: usize) -> Self {
         let headers = header_list(&parts.headers);
         let status = parts.status.as_u16();
         let head = job.arrived.elapsed();
@@ -78,6 +78,7 @@ impl ExchangeCapture {
     /// Returns the exchange as it is to be stored.
     pub(super) fn finish(self, end: ResponseEnd, shared: &RecordContext) -> FinishedExchange {
         let Self { job, status, headers, chunks, max, over, mut times, .. } = self;
+        let job = *job;
         times.last = job.arrived.elapsed();
         let label = format!("{} {}", job.observed.request.method, job.observed.request.path);
         let exchange = CompletedExchange {

@@ -79,7 +79,7 @@ impl RecordEngine {
     /// [`UpstreamError`] if there was no response. Nothing is recorded then.
     pub fn run(
         self: &Arc<Self>,
-        job: RecordJob,
+        job: Box<RecordJob>,
         forward: UpstreamRequest,
     ) -> impl Future<Output = Result<Response<TeeBody>, UpstreamError>> + Send + use<> {
         let recorder = Arc::clone(self);
@@ -90,7 +90,7 @@ impl RecordEngine {
     /// Returns the response as soon as its head is there, unless the run ends first.
     async fn open(
         self: Arc<Self>,
-        job: RecordJob,
+        job: Box<RecordJob>,
         forward: UpstreamRequest,
         busy: ActiveExchange,
     ) -> Result<OpenedResponse, UpstreamError> {

@@ -249,7 +249,7 @@ impl RerecordSender {
             // The receiver is gone if the attempt was abandoned.
             drop(kept.send(recorded.outcome));
         });
-        let job = RecordJob {
+        let job = Box::new(RecordJob {
             observed: order.observed.clone(),
             key: order.key.clone(),
             name: order.name.clone(),
@@ -259,7 +259,7 @@ impl RerecordSender {
             upstream_origin: order.forward.stored_origin(),
             keeps: Some(keeps),
             on_recorded,
-        };
+        });
         let drained = tokio::time::timeout(self.limits.timeout, self.drain(job, order)).await;
         judged.close();
         match (judged.try_recv(), drained) {
@@ -281,7 +281,11 @@ impl RerecordSender {
     }
 
     /// Sends the request and reads the answer to its end, as a client does.
-    async fn drain(&self, job: RecordJob, order: &RerecordRequest) -> Result<(), UpstreamError> {
+    async fn drain(
+        &self,
+        job: Box<RecordJob>,
+        order: &RerecordRequest,
+    ) -> Result<(), UpstreamError> {
         let forward = &order.forward;
         let forward = UpstreamRequest {
             upstream: forward.upstream.clone(),

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use http::{HeaderMap, Method};
-use url::Url;
+use url::{Position, Url};
 
 use loomrec_provider::directory;
 
@@ -29,6 +29,12 @@ impl UpstreamRequest {
     /// Returns the scheme, host and port that it goes to, unless that is the public address of its
     /// upstream.
     pub fn stored_origin(&self) -> Option<String> {
-        directory::stored_origin(&self.upstream, self.base.origin().ascii_serialization())
+        let has_user = !self.base.username().is_empty() || self.base.password().is_some();
+        match has_user {
+            false => directory::stored_origin(&self.upstream, &self.base[..Position::BeforePath]),
+            true => {
+                directory::stored_origin(&self.upstream, &self.base.origin().ascii_serialization())
+            }
+        }
     }
 }
