@@ -19,6 +19,26 @@ pub struct IdentityArgs {
     #[arg(long, value_name = "NAME", env = "LOOMREC_IGNORE_HEADER", value_delimiter = ' ')]
     pub ignore_header: Vec<String>,
 
+    /// Rename ids, times and the like that the program makes anew in each run (repeatable)
+    ///
+    /// PLACE is a JSON pointer into the request's body, where * is any member or element. KIND is
+    /// uuid, hex32, hex40, hex64, epoch, date, time, duration, pid, port or id(PREFIX). It applies
+    /// only if no recorded request is exactly the same: what it finds is renamed by first
+    /// appearance, so ids that are equal in one request must be equal in the other.
+    #[arg(long, value_name = "PLACE: KIND", env = "LOOMREC_NORMALIZE", value_delimiter = '\n')]
+    pub normalize: Vec<String>,
+
+    /// Rename what is between two texts, as --normalize does (repeatable)
+    ///
+    /// Write \n for a line break. The two texts must be in the same string.
+    #[arg(
+        long,
+        value_name = "PLACE: LEFT(…)RIGHT",
+        env = "LOOMREC_NORMALIZE_TEXT",
+        value_delimiter = '\n'
+    )]
+    pub normalize_text: Vec<String>,
+
     /// A query parameter that holds a credential: never record its value, and ignore it when
     /// comparing requests (repeatable)
     #[arg(long, value_name = "NAME", env = "LOOMREC_CREDENTIAL_PARAM", value_delimiter = ' ')]

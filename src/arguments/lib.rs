@@ -23,6 +23,8 @@ mod redact;
 mod replay;
 mod rerecord;
 mod review;
+mod rules;
+mod run_value;
 mod salvage;
 mod serve;
 mod set_aside;
@@ -55,6 +57,8 @@ pub use redact::RedactArgs;
 pub use replay::{LatencyModel, OnMissFlag, RepeatPolicy, ReplayArgs};
 pub use rerecord::RerecordArgs;
 pub use review::{AcceptArgs, DecideArgs, PendingArgs, RejectArgs, ReviewArgs};
+pub use rules::RulesArgs;
+pub use run_value::RunValueArgs;
 pub use salvage::SalvageArgs;
 pub use serve::ServeArgs;
 pub use set_aside::SetAside;
@@ -146,6 +150,8 @@ pub enum Command {
     Ui(UiArgs),
     /// Report how well the program recovered from faults, from a journal and a budget.
     Score(ScoreArgs),
+    /// List the presets for coding agents, or show one.
+    Rules(RulesArgs),
     /// Show which settings are in effect, and where each of them comes from.
     Config(ConfigArgs),
     /// Check for problems that keep loomrec from working here, and suggest a fix for each.

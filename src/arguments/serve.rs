@@ -8,7 +8,7 @@ use clap::Args;
 use clap::builder::FalseyValueParser;
 
 use super::listen::listen_address;
-use super::{AccessArgs, FaultArgs, IdentityArgs, LimitArgs, LogFormat, journal};
+use super::{AccessArgs, FaultArgs, IdentityArgs, LimitArgs, LogFormat, RunValueArgs, journal};
 
 /// Flags of every command that serves.
 #[derive(Debug, Args)]
@@ -44,6 +44,10 @@ pub struct ServeArgs {
     /// When two requests are the same.
     #[command(flatten)]
     pub identity: IdentityArgs,
+
+    /// The values of this run.
+    #[command(flatten)]
+    pub run_values: RunValueArgs,
 
     /// Replace matching text before it is recorded
     ///

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::args::{RecordArgs, ReplayArgs, ServeArgs};
-use super::set_aside::PARAMETER;
+use super::set_aside::{NORMALIZE, PARAMETER};
 use super::terminal;
 use crate::replay::{FaultyTake, Matcher, Repeat, Script, SourceTerms};
 
@@ -36,6 +36,8 @@ pub struct InForce {
     faults: usize,
     /// The first of them: the entry, its fault, and its recording.
     faulty: Vec<(String, String, String)>,
+    /// The first pairs of entries that this run's values are not put into, and how many there are.
+    unbound: (Vec<[String; 2]>, usize),
     /// How many entries cannot be checked.
     unchecked: usize,
     /// How many entries may answer calls that have only their messages in common.
@@ -96,6 +98,8 @@ impl InForce {
         let mut rules = typed(&identity.ignore, "", "--ignore");
         rules.extend(typed(&identity.ignore_header, WITHOUT, "--ignore-header"));
         rules.extend(typed(&identity.identity_header, WITH, "--identity-header"));
+        rules.extend(typed_as_is(&identity.normalize, "--normalize"));
+        rules.extend(typed_as_is(&identity.normalize_text, "--normalize-text"));
         let params = identity.credential_param.iter().filter(|name| !name.is_empty());
         let from = || "--credential-param".to_owned();
         rules.extend(params.map(|name| (format!("{PARAMETER}{name}"), from())));
@@ -117,6 +121,7 @@ impl InForce {
             repeat: matcher.terms().filter_map(repeat).collect(),
             faults: matcher.faulty().count(),
             faulty: matcher.faulty().take(FAULTS_LISTED).map(named_fault).collect(),
+            unbound: (matcher.unbound().take(FAULTS_NAMED).collect(), matcher.unbound().count()),
             unchecked: matcher.unchecked().count(),
             by_messages: matcher.known_by_messages(),
             script: Vec::new(),
@@ -152,10 +157,14 @@ impl InForce {
     pub fn text(&self) -> Option<String> {
         let mut parts = Vec::new();
         let adds = |(rule, _): &&(String, String)| rule.starts_with(WITH);
-        let ignored: Vec<_> = self.rules.iter().filter(|rule| !adds(rule)).collect();
-        parts.extend(named("ignored", &ignored));
-        let added: Vec<_> = self.rules.iter().filter(adds).collect();
-        parts.extend(named("also compared", &added));
+        let renames = |(rule, _): &&(String, String)| rule.starts_with(NORMALIZE);
+        let others = |rule: &&(String, String)| !adds(rule) && !renames(rule);
+        let of = |is: &dyn Fn(&&(String, String)) -> bool| -> Vec<_> {
+            self.rules.iter().filter(|rule| is(rule)).collect()
+        };
+        parts.extend(named("ignored", &of(&others)));
+        parts.extend(named("also compared", &of(&adds)));
+        parts.extend(named("renamed if no recorded call is exactly the same", &of(&renames)));
         if self.redact > 0 {
             let s = if self.redact == 1 { "" } else { "s" };
             parts.push(format!("{} redaction pattern{s}", self.redact));
@@ -169,6 +178,17 @@ impl InForce {
                 shown.map(|(entry, declared, _)| format!("{entry} ({declared})")).collect();
             let more = more(self.faults, FAULTS_NAMED);
             parts.push(format!("faults of entries: {}{more}", shown.join(", ")));
+        }
+        let (unbound, count) = &self.unbound;
+        if *count > 0 {
+            let pairs: Vec<_> =
+                unbound.iter().map(|[one, other]| format!("{one} and {other}")).collect();
+            parts.push(format!(
+                "entries that answer only exactly the same call, because this run's values would \
+                 make them one call with different answers: {}{}",
+                pairs.join(", "),
+                more(*count, unbound.len())
+            ));
         }
         if self.unchecked > 0 {
             parts.push(format!("entries that cannot be checked: {}", self.unchecked));
@@ -202,6 +222,7 @@ impl InForce {
             "ignore": of(|rule| Some(rule).filter(|rule| rule.starts_with('/')), "pointer"),
             "ignore_headers": of(|rule| rule.strip_prefix(WITHOUT), "name"),
             "identity_headers": of(|rule| rule.strip_prefix(WITH), "name"),
+            "normalize": of(|rule| rule.strip_prefix(NORMALIZE), "rule"),
             "credential_params": of(|rule| rule.strip_prefix(PARAMETER), "name"),
             "redact": self.redact,
             "repeat": repeat
@@ -215,6 +236,7 @@ impl InForce {
                     "entry": entry, "recording": recording, "declared": declared,
                 })).collect::<Vec<_>>(),
             },
+            "unbound": self.unbound.0,
             "unchecked": { "entries": self.unchecked, "calls": unchecked_calls },
             "by_messages": { "entries": self.by_messages, "calls": by_messages },
             "script": self.script,
@@ -227,9 +249,23 @@ impl InForce {
 fn named(what: &str, rules: &[&(String, String)]) -> Option<String> {
     let shown = rules.iter().take(NAMED);
     let shown: Vec<_> =
-        shown.map(|(rule, from)| format!("{} ({from})", rule.trim_start_matches('+'))).collect();
+        shown.map(|(rule, from)| format!("{} ({from})", plain_rule(rule))).collect();
     let more = more(rules.len(), NAMED);
     (!rules.is_empty()).then(|| format!("{what}: {}{more}", shown.join(", ")))
+}
+
+/// Returns a rule without the prefix that says what it does.
+fn plain_rule(rule: &str) -> &str {
+    rule.strip_prefix(NORMALIZE).unwrap_or(rule).trim_start_matches('+')
+}
+
+/// Returns typed rules for what clients make anew, each with its flag.
+fn typed_as_is<'a>(
+    flags: &'a [String],
+    flag: &'a str,
+) -> impl Iterator<Item = (String, String)> + 'a {
+    let given = flags.iter().filter(|text| !text.is_empty());
+    given.map(move |text| (format!("{NORMALIZE}{text}"), flag.to_owned()))
 }
 
 /// Lists the first of these.

@@ -29,6 +29,7 @@ mod output;
 mod output_target;
 mod pager;
 mod pending;
+mod preset;
 mod prices;
 mod pricing;
 mod progress;
@@ -39,6 +40,7 @@ mod redact;
 mod replay;
 mod rerecord;
 mod review;
+mod rules;
 mod run_time_chaos;
 mod salvage;
 mod score;
@@ -112,6 +114,7 @@ pub fn run() -> ExitCode {
             set_aside::set_aside(args, replay, &settings);
         }
     }
+    serve_setup::read_local_time();
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -264,6 +267,8 @@ fn rules_of(identity: &mut args::IdentityArgs) -> Vec<(&mut Vec<String>, &'stati
         (&mut identity.identity_header, "identity-header"),
         (&mut identity.ignore_header, "ignore-header"),
         (&mut identity.credential_param, "credential-param"),
+        (&mut identity.normalize, "normalize"),
+        (&mut identity.normalize_text, "normalize-text"),
     ]
 }
 
@@ -298,6 +303,7 @@ async fn dispatch(
         Command::Export(args) => export::run(&args),
         Command::Journal(args) => journal::run(&args),
         Command::Ui(args) => ui::run(&args).await,
+        Command::Rules(args) => rules::run(&args),
         Command::Score(args) => score::run(&args),
         Command::Config(args) => config::run(&args, settings, line),
         Command::Doctor(args) => doctor::run(&args, settings).await,
@@ -349,7 +355,7 @@ fn refuse_rules_beside_into(import: &clap::ArgMatches) -> Result<(), CommandFail
     if import.value_source("into").is_none() {
         return Ok(());
     }
-    for name in ["ignore", "identity_header", "ignore_header"] {
+    for name in ["ignore", "identity_header", "ignore_header", "normalize", "normalize_text"] {
         if import.value_source(name) == Some(ValueSource::CommandLine) {
             let flag = name.replace('_', "-");
             return Err(CommandFailure::usage(format!(

@@ -30,6 +30,8 @@ pub struct Receipt {
     pub command: &'static str,
     /// Calls answered from a recording.
     pub served: u64,
+    /// Of these, the calls that differ from the recorded ones in values and ids of the run.
+    pub bound: BoundReceipt,
     /// Calls answered with the placeholder.
     pub defaulted: u64,
     /// Calls that were forwarded and not kept.
@@ -98,6 +100,17 @@ pub struct Receipt {
     pub next: Vec<String>,
 }
 
+/// The calls that differ from the recorded ones in values and ids of the run.
+#[derive(Clone, Debug, Default)]
+pub struct BoundReceipt {
+    /// The number of calls.
+    pub calls: u64,
+    /// Each value that was bound, with the number of its calls and of its places.
+    pub values: Vec<(String, u64, u64)>,
+    /// Each rule for what clients make anew, with the number of calls that needed it.
+    pub rules: Vec<(String, u64)>,
+}
+
 impl Receipt {
     /// Creates a receipt from the counters.
     pub fn of(
@@ -109,6 +122,11 @@ impl Receipt {
         Self {
             command,
             served: RunCounters::read(&counters.served),
+            bound: BoundReceipt {
+                calls: counters.bound.calls(),
+                values: counters.bound.values(),
+                rules: counters.bound.rules(),
+            },
             defaulted: RunCounters::read(&counters.defaulted),
             forwarded: RunCounters::read(&counters.forwarded),
             recorded: RunCounters::read(&counters.recorded),

@@ -11,7 +11,7 @@ use super::receipt::Receipt;
 use super::server_run::{RunContext, RunEngines, RunResult};
 use super::{fault, no_call, prices, serve_setup, server_run};
 use crate::engine::{Engine, MissPolicy};
-use crate::identity::IdentityRules;
+use crate::identity::{IdentityRules, RunValueFinder};
 use crate::record::writer::{KeepPolicy, RecordWriter};
 use crate::record::{RecordConfig, RecordEngine};
 use crate::recording::EntryName;
@@ -58,7 +58,7 @@ fn engines(
     refuse_other_folder(args)?;
     // What an earlier recorder left in the log is merged before anything is answered from it.
     let exists = args.mode != RecordMode::All && existing(path, ground)?.is_some();
-    let rules = serve_setup::rules(&args.serve.identity)?;
+    let rules = ground.rules(&args.serve)?;
     let mut plan = fault::plan(&args.serve)?;
     let budget = fault::budget(&args.serve.trouble, &plan)?;
     fault::check_upstreams(&mut plan, &ground.upstreams.routes)?;
@@ -68,11 +68,11 @@ fn engines(
             Engine::Record { record: recorder(args, ground, rules)?, forwarding }
         }
         (RecordMode::NewEpisodes, true) => {
-            let replay = replay(path, &rules)?;
+            let replay = replay(path, &rules, ground)?;
             Engine::NewEpisodes { replay, record: recorder(args, ground, rules)?, forwarding }
         }
         (RecordMode::Once, true) | (RecordMode::None, _) => Engine::Replay {
-            replay: replay(path, &rules)?,
+            replay: replay(path, &rules, ground)?,
             on_miss: MissPolicy::Error,
             on_explained: ground.miss_sink(None),
         },
@@ -109,8 +109,13 @@ fn refuse_other_folder(args: &RecordArgs) -> Result<(), CommandFailure> {
 fn replay(
     path: &RecordingLocation,
     rules: &IdentityRules,
+    ground: &RunContext,
 ) -> Result<Arc<ReplayEngine>, CommandFailure> {
-    let terms = ReplayTerms { rules: Some(rules), ..ReplayTerms::default() };
+    let terms = ReplayTerms {
+        rules: Some(rules),
+        run_values: Some(&ground.run_values),
+        ..ReplayTerms::default()
+    };
     let matcher = Matcher::new(vec![serve_setup::source(path)?], terms)?;
     Ok(Arc::new(ReplayEngine::new(matcher, Latency::None)))
 }
@@ -142,7 +147,9 @@ fn recorder(
     let path = &args.recording;
     let rules = match existing(path, ground)? {
         // A recording keeps the rules it was made with, unless others are given.
-        Some(recording) if asked == IdentityRules::default() => recording.meta().rules().clone(),
+        Some(recording) if asked.without_normalize() == IdentityRules::default() => {
+            recording.meta().rules().with_normalize(asked.normalize().to_vec())
+        }
         _ => asked,
     };
     let run = match &args.run {
@@ -171,6 +178,7 @@ fn recorder(
         drain: Duration::from_secs(args.drain),
         rules,
         prices: prices::load(args.prices.as_deref())?,
+        run_values: Arc::new(RunValueFinder::new(ground.run_values.clone())),
         place,
     };
     let redactor = Arc::clone(&ground.redactor);

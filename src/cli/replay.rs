@@ -42,8 +42,10 @@ pub async fn run(args: ReplayArgs, settings: &Settings) -> Result<u8, CommandFai
     let script = args.script.as_deref().map(|path| script::read(path, &args.serve)).transpose()?;
     let mut plan = fault::plan(&args.serve)?;
     let budget = fault::budget(&args.serve.trouble, &plan)?;
-    let (matcher, expired) = matcher(&args)?;
+    let (matcher, expired) = matcher(&args, &ground)?;
     let in_force = InForce::of_replay(&args, &matcher).with_script(script.as_ref());
+    let rules: BTreeSet<String> = matcher.normalize_rules().collect();
+    ground.counters.bound.start_rules(rules.into_iter());
     let recorded: BTreeSet<String> = matcher.upstreams().map(str::to_owned).collect();
     serve_setup::add_recorded(&mut ground.upstreams, &recorded);
     if args.serve.print_env {
@@ -102,8 +104,11 @@ fn nothing_to_answer_from(args: &ReplayArgs, settings: &Settings) -> CommandFail
 }
 
 /// Loads every recording, and checks which takes are too old.
-fn matcher(args: &ReplayArgs) -> Result<(Matcher, Option<ExpiredTakes>), CommandFailure> {
-    let rules = serve_setup::rules(&args.serve.identity)?;
+fn matcher(
+    args: &ReplayArgs,
+    ground: &RunContext,
+) -> Result<(Matcher, Option<ExpiredTakes>), CommandFailure> {
+    let rules = ground.rules(&args.serve)?;
     let sources: Result<Vec<ReplaySource>, CommandFailure> =
         args.recordings.iter().map(serve_setup::source).collect();
     let repeat = args.repeat.or(args.strict.then_some(RepeatPolicy::Error));
@@ -116,6 +121,7 @@ fn matcher(args: &ReplayArgs) -> Result<(Matcher, Option<ExpiredTakes>), Command
     let terms = ReplayTerms {
         rules: Some(&rules),
         repeat,
+        run_values: Some(&ground.run_values),
         refuse_unchecked,
         allow_messages: args.allow_unchecked,
         faults_use_takes: args.strict,

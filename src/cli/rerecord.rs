@@ -354,6 +354,7 @@ impl Work {
             drain: Duration::ZERO,
             rules,
             prices: prices::load(args.prices.as_deref())?,
+            run_values: Arc::default(),
             place,
         };
         let redactor = Arc::clone(&self.maker.redactor);

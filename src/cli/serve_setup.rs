@@ -2,6 +2,7 @@
 
 mod destinations;
 mod public_url;
+mod run_values;
 mod upstream;
 mod upstream_address;
 mod upstream_name;
@@ -20,7 +21,7 @@ use super::exit::{CommandFailure, RECORDING, UNUSABLE};
 use super::output::Output;
 use super::output_target;
 use crate::engine::observe::STEP_HEADER;
-use crate::identity::{IdentityRules, JsonPointer};
+use crate::identity::{IdentityRules, JsonPointer, NormalizeError, NormalizeRule};
 use crate::recording::PendingKind;
 use crate::recording::redact::{self, CallCredentials, Redactor};
 use crate::replay::{ReplayEngine, ReplaySource};
@@ -31,6 +32,7 @@ use crate::telemetry::journal::{self, Journal, JournalRotation};
 use crate::telemetry::metric::RunInfo;
 
 pub use public_url::{PublicUrl, local_note, local_url, origin};
+pub use run_values::{read_local_time, run_values};
 pub use upstream::{UpstreamSettings, add_recorded, upstreams, upstreams_at};
 pub use upstream_address::{addresses, without_secrets};
 pub use upstream_name::check_names;
@@ -57,10 +59,10 @@ pub fn pointers(flags: &[String]) -> Result<Vec<JsonPointer>, CommandFailure> {
     flags.iter().filter(|text| !text.is_empty()).map(parse).collect()
 }
 
-/// Reads `--ignore`, `--ignore-header` and `--identity-header`.
+/// Reads `--ignore`, `--ignore-header`, `--identity-header` and `--normalize`.
 ///
 /// # Errors
-/// A text that is not a JSON pointer; a header name that no rule may use.
+/// A text that is not a JSON pointer or not a rule; a header name that no rule may use.
 pub fn rules(args: &IdentityArgs) -> Result<IdentityRules, CommandFailure> {
     let names = |flag: &str, flags: &[String], read: fn(&str) -> Result<String, &'static str>| {
         let name = |text: &String| {
@@ -70,7 +72,23 @@ pub fn rules(args: &IdentityArgs) -> Result<IdentityRules, CommandFailure> {
     };
     let headers = names("--identity-header", &args.identity_header, redact::identity_name)?;
     let ignored = names("--ignore-header", &args.ignore_header, redact::ignorable_name)?;
-    Ok(IdentityRules::new(pointers(&args.ignore)?).with_headers(&headers, &ignored))
+    let rules = IdentityRules::new(pointers(&args.ignore)?).with_headers(&headers, &ignored);
+    let kinds = normalize("--normalize", &args.normalize, NormalizeRule::of_kind)?;
+    let anchors = normalize("--normalize-text", &args.normalize_text, NormalizeRule::of_anchors)?;
+    Ok(rules.with_normalize(kinds).with_normalize(anchors))
+}
+
+/// Reads rules for what clients make anew.
+fn normalize(
+    flag: &str,
+    texts: &[String],
+    read: fn(&str) -> Result<NormalizeRule, NormalizeError>,
+) -> Result<Vec<NormalizeRule>, CommandFailure> {
+    let rule = |text: &String| {
+        read(text)
+            .map_err(|error| CommandFailure::usage(format!("{flag} {text}: failed to {error}")))
+    };
+    texts.iter().filter(|text| !text.is_empty()).map(rule).collect()
 }
 
 /// Returns the names of `--credential-param`, in lower case.

@@ -18,6 +18,7 @@ use tokio::net::TcpListener;
 use super::args::ServeArgs;
 use super::exit::{CommandFailure, UNEXPECTED};
 use super::output::{Output, stdout};
+use super::preset::AppliedPreset;
 use super::receipt::{self, Receipt};
 use super::score::write_junit;
 use super::serve_setup::{PublicUrl, UpstreamSettings};
@@ -26,7 +27,7 @@ use super::{log, open_files, progress, serve_setup, terminal, trace};
 use crate::engine::observe::RequestObserver;
 use crate::engine::{Engine, Forwarding, OnExplainedMiss};
 use crate::fault::FaultDecider;
-use crate::identity::IdentityRules;
+use crate::identity::{IdentityRules, RunValues};
 use crate::inspector::{Inspector, RecentMisses};
 use crate::recording::redact::Redactor;
 use crate::recovery::RecoveryBudget;
@@ -54,6 +55,10 @@ pub struct RunContext {
     pub upstreams: UpstreamSettings,
     /// Removes what must never be stored or shown.
     pub redactor: Arc<Redactor>,
+    /// The values of this run.
+    pub run_values: RunValues,
+    /// The preset of CMD.
+    preset: Option<AppliedPreset>,
     /// The program's own header for step ids.
     step_header: Option<HeaderName>,
     /// The counters.
@@ -146,6 +151,9 @@ impl RunContext {
         let output = bar.iter().fold(output, |output, bar| output.above(Arc::clone(bar)));
         let output = if args.cmd.is_empty() { output } else { output.beside_command() };
         log::start(args.log.as_deref(), &output)?;
+        let run_values = serve_setup::run_values(&args.run_values, &current)?;
+        let counters = RunCounters::default();
+        counters.bound.start(run_values.iter().map(|(name, _)| name));
         let public_url = PublicUrl::read(args)?;
         Ok(Self {
             address: serve_setup::address(args)?,
@@ -153,8 +161,10 @@ impl RunContext {
             public_url,
             upstreams: serve_setup::upstreams(args, &current)?,
             redactor: serve_setup::redactor(&args.redact)?,
+            run_values,
+            preset: AppliedPreset::of(args)?,
             step_header: serve_setup::step_header(args)?,
-            counters: Arc::default(),
+            counters: Arc::new(counters),
             metrics: Arc::new(Metrics::new(serve_setup::about(args, recordings))),
             current,
             output,
@@ -162,6 +172,15 @@ impl RunContext {
             recent_misses: Arc::default(),
             recordings: recordings.to_vec(),
         })
+    }
+
+    /// Returns the rules for calls: those of flags, and those of the preset.
+    ///
+    /// # Errors
+    /// A flag that is not a rule.
+    pub fn rules(&self, args: &ServeArgs) -> Result<IdentityRules, CommandFailure> {
+        let preset = self.preset.iter().flat_map(|applied| applied.preset.rules());
+        Ok(serve_setup::rules(&args.identity)?.with_normalize(preset))
     }
 
     /// Returns the callback for notices to the person at the terminal.
@@ -194,7 +213,8 @@ impl RunContext {
     fn notices(&self, engines: &RunEngines) -> Vec<String> {
         let upstreams = engines.engine.goes_upstream().then(|| self.upstreams.destinations());
         let local = serve_setup::local_note(self.address, self.public_url.as_ref());
-        [engines.notice.clone(), upstreams.flatten(), local].into_iter().flatten().collect()
+        let preset = self.preset.as_ref().map(AppliedPreset::text);
+        [preset, engines.notice.clone(), upstreams.flatten(), local].into_iter().flatten().collect()
     }
 
     /// Returns the environment of a command.
@@ -205,14 +225,18 @@ impl RunContext {
         stand_in_keys: bool,
     ) -> CommandEnvironment {
         let routes = &self.upstreams.routes;
-        CommandEnvironment::of(&EnvironmentSource {
+        let environment = CommandEnvironment::of(&EnvironmentSource {
             origin,
             current: &self.current,
             skip: &args.no_env,
             stand_in_keys,
             single: routes.single.is_some() || routes.unnamed,
             known: &self.upstreams.given,
-        })
+        });
+        match &self.preset {
+            None => environment,
+            Some(preset) => environment.with_preset(preset, &self.current, &args.no_env),
+        }
     }
 
     /// Prints the variables as shell commands.

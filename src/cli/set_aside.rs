@@ -12,6 +12,9 @@ use super::settings::Settings;
 /// identity.
 pub const PARAMETER: &str = "parameter ";
 
+/// The prefix of a rule for what clients make anew.
+pub const NORMALIZE: &str = "normalize ";
+
 /// Sets aside what weakens `--strict` and was not typed. `matches` are those of the `replay`
 /// command.
 pub fn set_aside(args: &mut ReplayArgs, matches: &ArgMatches, settings: &Settings) {
@@ -29,6 +32,12 @@ pub fn set_aside(args: &mut ReplayArgs, matches: &ArgMatches, settings: &Setting
     rules.extend(
         headers.into_iter().map(|(name, at)| (format!("header {}", name.to_ascii_lowercase()), at)),
     );
+    for (list, name) in
+        [(&mut identity.normalize, "normalize"), (&mut identity.normalize_text, "normalize_text")]
+    {
+        let untyped = untyped(list, matches, settings, name);
+        rules.extend(untyped.into_iter().map(|(rule, at)| (format!("{NORMALIZE}{rule}"), at)));
+    }
     let params = untyped(&mut identity.credential_param, matches, settings, "credential_param");
     rules.extend(params.into_iter().map(|(name, at)| (format!("{PARAMETER}{name}"), at)));
     args.set_aside = SetAside { rules, settings: removed };

@@ -10,6 +10,7 @@ use tokio::process::{Child, Command};
 use url::Url;
 
 use super::exit::{CANNOT_RUN, CommandFailure, NOT_FOUND, UNEXPECTED};
+use super::preset::AppliedPreset;
 use crate::os::{self, ProcessSignal, SignalStream};
 use crate::provider::directory::{self, BaseUrlVariable, SAME_KEY, UPSTREAMS};
 
@@ -24,6 +25,8 @@ const NO_FETCHING: (&str, &str) = ("LITELLM_LOCAL_MODEL_COST_MAP", "True");
 pub struct CommandEnvironment {
     /// The variables, in a fixed order.
     pub variables: Vec<(String, String)>,
+    /// Arguments for the command, before its own.
+    arguments: Vec<OsString>,
 }
 
 /// The input for a [`CommandEnvironment`].
@@ -83,7 +86,23 @@ impl CommandEnvironment {
         }
         variables.insert("LOOMREC_URL".to_owned(), wanted.origin.to_owned());
         variables.retain(|name, _| !wanted.skip.contains(name));
-        Self { variables: variables.into_iter().collect() }
+        Self { variables: variables.into_iter().collect(), arguments: Vec::new() }
+    }
+
+    /// Adds what a preset has, except for variables in `skip`.
+    #[must_use]
+    pub fn with_preset(
+        mut self,
+        preset: &AppliedPreset,
+        current: &BTreeMap<String, String>,
+        skip: &[String],
+    ) -> Self {
+        let is_set = |name: &str| current.contains_key(name) || skip.iter().any(|it| it == name);
+        self.variables.extend(preset.variables(is_set));
+        let openai = self.variables.iter().find(|(name, _)| name == "OPENAI_BASE_URL");
+        let openai = openai.map_or("", |(_, value)| value);
+        self.arguments = preset.arguments(openai);
+        self
     }
 
     /// Formats the variables as shell commands.
@@ -228,7 +247,10 @@ impl WrappedCommand {
             hangup: watch(ProcessSignal::Hangup)?,
         };
         let mut command = std::process::Command::new(program);
-        command.args(arguments).envs(environment.variables.iter().cloned());
+        command
+            .args(&environment.arguments)
+            .args(arguments)
+            .envs(environment.variables.iter().cloned());
         if own_group {
             os::lead_process_group(&mut command);
         }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use http::HeaderValue;
 
 use crate::replay::{MatchedBy, RecordingMismatchError, ScriptTurn};
+use loomrec_identity::BoundValues;
 
 /// What a call was answered with.
 #[derive(Clone, Debug)]
@@ -131,7 +132,7 @@ impl AnswerSource {
 }
 
 /// The take that answers a call.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct ServedTake {
     /// How the take was found.
     pub matched_by: MatchedBy,
@@ -139,11 +140,13 @@ pub struct ServedTake {
     pub number: usize,
     /// The index of the take in the matcher.
     pub index: usize,
+    /// The values of this run that were put in the place of recorded ones.
+    pub bound: Option<Arc<BoundValues>>,
 }
 
 /// Where an answer was found. It is known before the answer is due, and stays known if the client
 /// leaves before that.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub enum AnswerOrigin {
     /// A take of a recording.
     Take(ServedTake),

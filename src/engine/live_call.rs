@@ -44,6 +44,7 @@ pub(super) async fn record(
         arrived,
         recorded_at,
         upstream_origin: request.stored_origin(),
+        run_values: Arc::clone(engine.run_values()),
         on_recorded,
         keeps: None,
     });

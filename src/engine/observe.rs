@@ -174,6 +174,9 @@ impl RequestObserver {
             observed.session.clone_from(session);
             observed.step.clone_from(step);
             observed.placeholders = placeholders.clone();
+            if let Some(matcher) = recorded {
+                matcher.bind(&mut observed);
+            }
             observed
         };
         let owned = |text: Cow<'_, [u8]>| match text {

@@ -147,6 +147,11 @@ fn is_delivery(key: &JsonStr<'_>) -> bool {
     DELIVERY.iter().any(|name| *key == *name)
 }
 
+/// Whether a top-level member of the body is part of the key, before rules.
+pub(super) fn keeps_member(parts: &RequestParts<'_>, name: &JsonStr<'_>) -> bool {
+    !(delivery(parts) && is_delivery(name))
+}
+
 /// The members that the chat text always has; `null` if they are absent.
 pub(super) const NAMED: [&str; 4] = ["max_tokens", "messages", "model", "temperature"];
 
@@ -200,7 +205,7 @@ pub(super) fn write_body(
         out.extend_from_slice(b"{\"json\": ");
         match value.as_object() {
             Some(members) => {
-                let keep = |key: &JsonStr<'_>| !(delivery(parts) && is_delivery(key));
+                let keep = |name: &JsonStr<'_>| keeps_member(parts, name);
                 canonical::write_members(members, rules.ignored(), keep, out);
             }
             None => canonical::write_kept(value, rules.ignored(), out),

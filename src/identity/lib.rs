@@ -6,6 +6,7 @@
 //! explains, after a miss, what was different.
 
 mod adapter_inputs;
+mod bound_text;
 pub mod canonical;
 mod digest;
 pub mod header;
@@ -14,6 +15,7 @@ pub mod json_text;
 pub mod key;
 pub mod likeness;
 pub mod multipart;
+pub mod normalize;
 pub mod printable;
 pub mod query;
 mod question;
@@ -21,8 +23,12 @@ pub mod reader;
 pub mod request_delta;
 pub mod request_parts;
 pub mod rules;
+pub mod run_binding;
+mod run_value_finder;
+pub mod run_values;
 pub mod spelling;
 pub mod typed_field;
+mod value_finder;
 
 #[cfg(test)]
 mod tests;
@@ -32,8 +38,12 @@ pub use canonical::python_float;
 pub use json::{Json, JsonError, JsonMember};
 pub use json_text::JsonStr;
 pub use key::{RequestKey, canonical_text};
+pub use normalize::{NormalizeError, NormalizeRule};
 pub use query::QueryRules;
 pub use reader::parse;
 pub use request_delta::{RequestDelta, deltas, distance, request_deltas};
 pub use request_parts::{KeyForm, RequestParts};
 pub use rules::{IdentityRules, JsonPointer, PointerError};
+pub use run_binding::{BoundRequest, BoundValues, RunBinding, ValueReplacer};
+pub use run_value_finder::RunValueFinder;
+pub use run_values::RunValues;

@@ -11,6 +11,7 @@ use std::fmt;
 use thiserror::Error;
 
 use super::json_text::JsonStr;
+use super::normalize::NormalizeRule;
 
 /// An RFC 6901 JSON pointer into a request body; never the whole body.
 ///
@@ -129,6 +130,9 @@ pub struct IdentityRules {
     headers: Vec<String>,
     /// Names of headers that keys leave out: in lower case, sorted, each once.
     ignore_headers: Vec<String>,
+    /// What clients make anew in each run: sorted, each once. Keys do not follow these rules, only
+    /// the comparison with a recorded request that is not exactly the same.
+    normalize: Vec<NormalizeRule>,
 }
 
 impl IdentityRules {
@@ -158,12 +162,39 @@ impl IdentityRules {
             ignore: self.ignore.clone(),
             headers: all(&self.headers, headers),
             ignore_headers: all(&self.ignore_headers, ignored),
+            normalize: self.normalize.clone(),
         }
+    }
+
+    /// These rules, with further ones for what clients make anew.
+    pub fn with_normalize(&self, more: impl IntoIterator<Item = NormalizeRule>) -> Self {
+        let mut normalize: Vec<_> = self.normalize.iter().cloned().chain(more).collect();
+        normalize.sort_unstable();
+        normalize.dedup();
+        Self { normalize, ..self.clone() }
+    }
+
+    /// These rules, without those for what clients make anew.
+    pub fn without_normalize(&self) -> Self {
+        Self { normalize: Vec::new(), ..self.clone() }
+    }
+
+    /// Whether keys under these rules are those under the others. Rules for what clients make anew
+    /// change no key.
+    pub fn makes_keys_of(&self, other: &Self) -> bool {
+        self.without_normalize() == other.without_normalize()
+    }
+
+    /// The rules for what clients make anew.
+    pub fn normalize(&self) -> &[NormalizeRule] {
+        &self.normalize
     }
 
     /// The union of these rules and those of `other`.
     pub fn united(&self, other: &Self) -> Self {
-        self.with(other.ignore.iter().cloned()).with_headers(&other.headers, &other.ignore_headers)
+        self.with(other.ignore.iter().cloned())
+            .with_headers(&other.headers, &other.ignore_headers)
+            .with_normalize(other.normalize.iter().cloned())
     }
 
     /// The further headers that keys include: in lower case, sorted.
@@ -191,7 +222,8 @@ impl IdentityRules {
         let ignored = self.ignore.iter().map(JsonPointer::to_string);
         let without = self.ignore_headers.iter().map(|name| format!("header {name}"));
         let with = self.headers.iter().map(|name| format!("+header {name}"));
-        ignored.chain(without).chain(with).collect()
+        let renamed = self.normalize.iter().map(|rule| format!("normalize {rule}"));
+        ignored.chain(without).chain(with).chain(renamed).collect()
     }
 
     /// These rules, with the top-level members that only choose the mode of delivery (`stream`,

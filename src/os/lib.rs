@@ -6,6 +6,7 @@ mod file_status;
 mod file_system;
 mod process;
 mod signal;
+mod system_names;
 mod terminal;
 
 pub use file_access::{
@@ -19,4 +20,5 @@ pub use process::{
     raise_open_file_limit, signal_process, signal_process_group, suspend_process,
 };
 pub use signal::{ProcessSignal, SignalStream, survive_file_size_limit};
+pub use system_names::{SystemNames, system_names};
 pub use terminal::{TerminalModes, TerminalSize, is_stdout_closed, read_typed, terminal_size};

@@ -16,7 +16,7 @@ use super::body::ResponsePayload;
 pub use super::entry_field::EntryError;
 use super::header_names::HeaderNames;
 pub use field::{KNOWN_FIELDS, USAGE_FIELDS};
-use loomrec_identity::RequestKey;
+use loomrec_identity::{RequestKey, RunValues};
 use loomrec_provider::{TokenUsage, ToolCall};
 pub use read::EntryReadError;
 
@@ -52,6 +52,8 @@ pub struct Entry {
     /// The scheme, host and port that it was sent to; absent if that is the upstream's public
     /// address.
     pub upstream_origin: Option<String>,
+    /// The values of its run that are in its request, such as the working directory.
+    pub run_values: RunValues,
     /// The session in which it was recorded.
     pub session: Option<String>,
     /// When the request arrived: RFC 3339, UTC, microseconds. Three more digits distinguish the

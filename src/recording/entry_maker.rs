@@ -9,7 +9,7 @@ use super::cost::PriceTable;
 use super::entry::{Entry, RecordedResponse, ResponseEnd};
 use super::normalized_request::NormalizedRequest;
 use super::redact::{CallCredentials, RawResponse, Redactor, UnkeptReason};
-use loomrec_identity::RequestKey;
+use loomrec_identity::{RequestKey, RunValueFinder, RunValues};
 use loomrec_provider::Answer;
 
 /// A completed exchange.
@@ -27,6 +27,8 @@ pub struct CompletedExchange {
     pub latency_ms: Option<f64>,
     /// The scheme, host and port that it was sent to, unless that is the upstream's public address.
     pub upstream_origin: Option<String>,
+    /// The values of its run. Those that are in the request are stored with it.
+    pub run_values: Arc<RunValueFinder>,
     /// The upstream's response.
     pub reply: UpstreamReply,
 }
@@ -68,6 +70,7 @@ impl EntryMaker<'_> {
         let CompletedExchange { mut observed, key, secrets, recorded_at, latency_ms, .. } =
             exchange;
         let (mut reply, origin) = (exchange.reply, exchange.upstream_origin);
+        let run_values = self.stored_run_values(&exchange.run_values, &observed, &secrets);
         let answer = self.read_and_redact(&mut reply, &mut observed, &secrets)?;
         let end = if reply.over { ResponseEnd::Truncated } else { reply.end };
         let layout = ChunkLayout::choose(
@@ -102,6 +105,7 @@ impl EntryMaker<'_> {
             provider: Some(observed.call.provider.name().to_owned()),
             upstream: Some(observed.upstream),
             upstream_origin: origin.map(|origin| self.redactor.redact_name(&origin, &secrets)),
+            run_values,
             session: observed.session,
             recorded_at,
             request: Some(observed.request),
@@ -111,6 +115,18 @@ impl EntryMaker<'_> {
             is_ambiguous: false,
         };
         Ok((entry, cost))
+    }
+
+    /// Returns the values of a run that are in a request, without those that hold a secret.
+    fn stored_run_values(
+        &self,
+        all: &RunValueFinder,
+        observed: &NormalizedRequest,
+        secrets: &CallCredentials,
+    ) -> RunValues {
+        let mut found = all.in_body(&observed.request.body);
+        found.retain(|_, text| self.redactor.is_clean_name(text, secrets));
+        found
     }
 
     /// Removes secrets from the chunks, and reads the answer from what is left. A body that is too

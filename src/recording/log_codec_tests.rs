@@ -111,6 +111,11 @@ pub(crate) fn any_entry() -> impl Strategy<Value = Entry> {
             provider: words.2,
             upstream: words.1.clone(),
             upstream_origin: words.1.clone(),
+            run_values: words
+                .3
+                .iter()
+                .map(|day| ("day".to_owned(), format!("2026-{day}")))
+                .collect(),
             session: words.1,
             recorded_at: words.3,
             request,

@@ -11,14 +11,15 @@ use super::error::FormatError;
 use super::pending::PendingKind;
 use super::redact;
 use loomrec_identity::typed_field::{FieldError, FieldReader, value_kind};
-use loomrec_identity::{IdentityRules, JsonPointer};
+use loomrec_identity::{IdentityRules, JsonPointer, NormalizeRule};
 
 /// The major version of the newest `_loomrec.format` that this version understands.
 const FORMAT_MAJOR: u64 = 1;
 
 /// The newest version of identity rules that this version understands. Rules with headers have
-/// version 2, since version 1 does not know them.
-const IDENTITY_VERSION: u64 = 2;
+/// version 2, and those for what clients make anew version 3, since earlier versions do not know
+/// them.
+const IDENTITY_VERSION: u64 = 3;
 
 /// How many entries a list of rules may have. Nobody could review more.
 const MOST_RULES: usize = 256;
@@ -125,8 +126,13 @@ fn loomrec_json(rules: &IdentityRules) -> Value {
     {
         if !names.is_empty() {
             identity[member] = json!(names);
-            identity["version"] = IDENTITY_VERSION.into();
+            identity["version"] = 2.into();
         }
+    }
+    if !rules.normalize().is_empty() {
+        let rules = rules.normalize().iter().map(NormalizeRule::to_string);
+        identity["normalize"] = rules.collect();
+        identity["version"] = IDENTITY_VERSION.into();
     }
     json!({ "format": "1.0", "identity": identity })
 }
@@ -165,7 +171,7 @@ fn read_rules(own: FieldReader<'_>) -> Result<IdentityRules, FormatError> {
             return Err(FormatError::NewerFormat { found: format!("identity version {newer}") });
         }
         Some(_) => {
-            return Err(FormatError::Meta(identity.wrong("version", "the number 1 or 2")));
+            return Err(FormatError::Meta(identity.wrong("version", "the number 1, 2 or 3")));
         }
     }
     read_exceptions(identity).map_err(FormatError::Meta)
@@ -175,7 +181,24 @@ fn read_rules(own: FieldReader<'_>) -> Result<IdentityRules, FormatError> {
 fn read_exceptions(identity: FieldReader<'_>) -> Result<IdentityRules, FieldError> {
     let headers = read_names(identity, "headers", redact::identity_name)?;
     let ignored = read_names(identity, "ignore_headers", redact::ignorable_name)?;
-    Ok(IdentityRules::new(read_ignore(identity)?).with_headers(&headers, &ignored))
+    let rules = IdentityRules::new(read_ignore(identity)?).with_headers(&headers, &ignored);
+    Ok(rules.with_normalize(read_normalize(identity)?))
+}
+
+/// Reads the rules for what clients make anew.
+fn read_normalize(identity: FieldReader<'_>) -> Result<Vec<NormalizeRule>, FieldError> {
+    let expected = "a list of at most 256 rules, such as \"/metadata/user_id: uuid\"";
+    let rules = identity.list("normalize", expected)?.unwrap_or_default();
+    if rules.len() > MOST_RULES {
+        return Err(identity.wrong("normalize", expected));
+    }
+    let wrong = |found| FieldError::unexpected(identity.place("normalize"), expected, found);
+    let read = |value: &Value| match value.as_str().map(NormalizeRule::parse) {
+        Some(Ok(rule)) => Ok(rule),
+        Some(Err(error)) => Err(wrong(error.to_string())),
+        None => Err(wrong(value_kind(value).to_owned())),
+    };
+    rules.iter().map(read).collect()
 }
 
 /// Reads the pointers that the rules leave out.

@@ -8,7 +8,9 @@ use bytes::Bytes;
 use super::entry::RecordedRequest;
 use super::header_names::HeaderNames;
 use super::redact::{self, CallCredentials, Placeholders, Redactor};
-use loomrec_identity::{IdentityRules, Json, KeyForm, RequestKey, RequestParts, header};
+use loomrec_identity::{
+    BoundRequest, IdentityRules, Json, KeyForm, RequestKey, RequestParts, header,
+};
 use loomrec_provider::RecognisedCall;
 use loomrec_provider::{RequestHead, recognise};
 
@@ -27,6 +29,9 @@ pub struct NormalizedRequest {
     pub step: Option<String>,
     /// The numbers of the placeholders in it. Its answer continues them.
     pub placeholders: Placeholders,
+    /// The request as it is looked up with this run's values in the place of recorded ones: for
+    /// each set of recorded values, if it holds any.
+    pub bound: Vec<Option<BoundRequest>>,
     /// Its keys under the rules that were given when it was observed.
     keys: Vec<(IdentityRules, RequestKey)>,
 }
@@ -46,8 +51,7 @@ impl NormalizedRequest {
                 keys.push((rules.clone(), key));
             }
         }
-        let placeholders = Placeholders::default();
-        Self { upstream, request, call, session: None, step: None, placeholders, keys }
+        Self::with_keys(upstream, request, call, keys)
     }
 
     /// As [`Self::new`], if the call and the key under `rules` are known already. The request is
@@ -58,8 +62,17 @@ impl NormalizedRequest {
         call: RecognisedCall,
         (rules, key): (IdentityRules, RequestKey),
     ) -> Self {
-        let (placeholders, keys) = (Placeholders::default(), vec![(rules, key)]);
-        Self { upstream, request, call, session: None, step: None, placeholders, keys }
+        Self::with_keys(upstream, request, call, vec![(rules, key)])
+    }
+
+    fn with_keys(
+        upstream: String,
+        request: RecordedRequest,
+        call: RecognisedCall,
+        keys: Vec<(IdentityRules, RequestKey)>,
+    ) -> Self {
+        let (placeholders, bound) = (Placeholders::default(), Vec::new());
+        Self { upstream, request, call, session: None, step: None, placeholders, bound, keys }
     }
 
     /// Returns the key of the request under `rules`. It was computed already if the request was

@@ -33,6 +33,7 @@ mod second_spelling;
 mod text_channel;
 mod text_group;
 mod text_stream;
+mod value_replacement;
 
 use joined::join;
 
@@ -61,6 +62,7 @@ pub use json_tokens::is_json;
 use loomrec_identity::multipart;
 pub use placeholder::Placeholders;
 pub use response::{RawResponse, UnkeptReason};
+pub use value_replacement::replace_values;
 
 use edit::{
     SearchMatch, SourceEdit, merge, merge_found, replace_in_chunks, replaced, replacements,

@@ -227,9 +227,10 @@ fn stage(
 ) -> Result<StagedBase, StoreError> {
     let rules = rules.or(source.rules()).unwrap_or(source.outline.meta().rules()).clone();
     let theirs = source.outline.meta().rules();
-    if *theirs != rules && source.outline.count_names() > 0 {
+    if !theirs.makes_keys_of(&rules) && source.outline.count_names() > 0 {
         return Err(StoreError::other_rules(&paths.target, &rules, theirs));
     }
+    let rules = rules.with_normalize(theirs.normalize().to_vec());
     // Only the process that compacts writes these files, so they need no unique names.
     let terms = StageTerms { disk, rules: Some(&rules), meta: None, tag: FOLD };
     paths.backend.stage(source, terms)

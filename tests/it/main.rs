@@ -130,6 +130,8 @@ mod route;
 #[cfg(test)]
 mod rule_ends;
 #[cfg(test)]
+mod run_values;
+#[cfg(test)]
 mod salvage;
 #[cfg(test)]
 mod sample;

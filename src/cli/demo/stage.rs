@@ -74,7 +74,9 @@ impl DemoServer {
         // A proxy from the environment is not used for calls that stay on this machine.
         let client =
             UpstreamClient::new().map_err(|error| broken(&format!("failed to {error}")))?;
-        let config = RecordConfig { max_copy: LIMIT, drain: GRACE, rules, prices, place };
+        let run_values = Arc::default();
+        let config =
+            RecordConfig { max_copy: LIMIT, drain: GRACE, rules, prices, run_values, place };
         let recorder = RecordEngine::new(config, client, writer, Arc::clone(&redactor));
         let routes = Arc::new(routes(Some(base)));
         let forwarding = Forwarding {

@@ -8,8 +8,9 @@ use super::super::amount::rounded;
 use super::super::expiry::ExpiredTakes;
 use super::super::fault::FaultReceipt;
 use super::super::score::ScoredFaults;
-use super::{Receipt, ScriptReceipt};
+use super::{BoundReceipt, Receipt, ScriptReceipt};
 use crate::record::CallFailure;
+use crate::store::RecordingLocation;
 use crate::telemetry::run_counters::{EarlierTakes, UpstreamFailure};
 
 impl Receipt {
@@ -24,6 +25,7 @@ impl Receipt {
             "complaints": self.complaints,
             "notes": self.notes,
             "served": self.served,
+            "bound": self.bound_json(),
             "defaulted": self.defaulted,
             "forwarded": self.forwarded,
             "recorded": self.recorded,
@@ -53,15 +55,33 @@ impl Receipt {
             "upstream_failures": failures_json(&more.upstream_failures),
             "keep_errors": more.keep_errors,
             "unfolded": more.unfolded,
-            "recordings": self.recordings.iter().map(|(path, sha)| json!({
-                "path": path.as_path().to_string_lossy(), "sha256": sha,
-            })).collect::<Vec<_>>(),
-            "pending": self.pending.as_ref().map(|(path, count)| json!({
-                "path": path.to_string_lossy(), "calls": count,
-            })),
+            "recordings": self.recordings_json(),
+            "pending": self.pending_json(),
             "cmd_exit": self.cmd_exit,
             "mismatches": more.mismatches.iter().map(|e| e.to_json()).collect::<Vec<_>>(),
         })
+    }
+
+    fn bound_json(&self) -> Value {
+        let BoundReceipt { calls, values, rules } = &self.bound;
+        let value = |(name, calls, places): &(String, u64, u64)| json!({ "name": name, "calls": calls, "places": places });
+        let rule = |(rule, calls): &(String, u64)| json!({ "rule": rule, "calls": calls });
+        let values: Vec<Value> = values.iter().map(value).collect();
+        json!({
+            "calls": calls,
+            "values": values,
+            "rules": rules.iter().map(rule).collect::<Vec<_>>(),
+        })
+    }
+
+    fn recordings_json(&self) -> Value {
+        let recording = |(path, sha): &(RecordingLocation, Option<String>)| json!({ "path": path.as_path().to_string_lossy(), "sha256": sha });
+        self.recordings.iter().map(recording).collect()
+    }
+
+    fn pending_json(&self) -> Option<Value> {
+        let (path, count) = self.pending.as_ref()?;
+        Some(json!({ "path": path.to_string_lossy(), "calls": count }))
     }
 }
 

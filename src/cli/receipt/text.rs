@@ -6,7 +6,7 @@ use super::super::amount::dollars;
 use super::super::fault::FaultReceipt;
 use super::super::in_force::InForce;
 use super::super::terminal;
-use super::{Receipt, ScriptReceipt};
+use super::{BoundReceipt, Receipt, ScriptReceipt};
 use crate::record::CallFailure;
 use crate::store::RecordingLocation;
 
@@ -21,8 +21,19 @@ impl Receipt {
         let faults = self.faults.iter().flat_map(FaultReceipt::lines);
         let in_force = self.in_force.as_ref().and_then(InForce::text);
         let in_force = in_force.iter().filter_map(|line| line.strip_prefix("loomrec: "));
-        let notes = self.notes.iter().chain(&self.complaints).chain(&self.next).cloned();
+        let unneeded = self.unneeded_rules();
+        let notes =
+            unneeded.iter().chain(&self.notes).chain(&self.complaints).chain(&self.next).cloned();
         unpriced.chain(faults).chain(in_force.map(str::to_owned)).chain(notes).collect()
+    }
+
+    /// Names the rules for what clients make anew that no call needed, if calls needed others.
+    fn unneeded_rules(&self) -> Option<String> {
+        let BoundReceipt { calls, rules, .. } = &self.bound;
+        let unneeded = rules.iter().filter(|(_, calls)| *calls == 0).map(|(rule, _)| rule.as_str());
+        let unneeded: Vec<&str> = unneeded.collect();
+        (*calls > 0 && !unneeded.is_empty())
+            .then(|| format!("no call needed the rules {}", unneeded.join(", ")))
     }
 
     /// Formats a recording with its SHA-256, or says why it has none.
@@ -48,7 +59,8 @@ impl Receipt {
             }
         };
         let replays = self.unused.is_some();
-        count(self.served, "served", replays);
+        let bound = bound_words(&self.bound);
+        count(self.served, &format!("served{bound}"), replays);
         let recorded = format!("recorded{}", failed_words(&more.failed_calls));
         count(self.recorded, &recorded, self.command == "record");
         count(self.missed, "missed", replays);
@@ -92,6 +104,17 @@ impl Receipt {
             text.push_str(&format!("\n{}", judged.text(None).trim_end()));
         }
         text
+    }
+}
+
+/// Formats how many calls differ from the recorded ones, and in what.
+fn bound_words(bound: &BoundReceipt) -> String {
+    let names: Vec<&str> = bound.values.iter().map(|(name, ..)| name.as_str()).collect();
+    let ids = bound.rules.iter().any(|(_, calls)| *calls > 0).then_some("ids");
+    let names: Vec<&str> = names.into_iter().chain(ids).collect();
+    match bound.calls {
+        0 => String::new(),
+        calls => format!(", {calls} of them with this run's {}", names.join(", ")),
     }
 }
 

@@ -2,6 +2,7 @@
 //! turn comes.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -11,7 +12,7 @@ use super::new_answers::NewAnswersFile;
 use super::plan::RerecordPlan;
 use super::request::{RequestMaker, UnsendableCall};
 use crate::cli::exit::CommandFailure;
-use crate::identity::RequestKey;
+use crate::identity::{RequestKey, RunValueFinder};
 use crate::record::rerecord::{RequestLane, RerecordRequest};
 use crate::recording::pending::ReplacedTake;
 use crate::recording::{Entry, EntryName, PendingChange};
@@ -103,6 +104,7 @@ impl RequestSources {
             name: made.name,
             forward: made.forward,
             secrets: made.secrets,
+            run_values: Arc::new(RunValueFinder::new(entry.run_values)),
             pending: item.pending.clone(),
             before,
         })

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 
 use loomrec_fault::ChaosRates;
+use loomrec_identity::RunValues;
 use loomrec_provider::Answer;
 use loomrec_recording::{Chunk, Entry, ResponseEnd};
 
@@ -170,6 +171,8 @@ pub struct OwnDetails {
     pub upstream: Option<String>,
     /// The scheme, host and port that it was sent to, unless that is the upstream's public address.
     pub upstream_origin: Option<String>,
+    /// The values of its run.
+    pub run_values: RunValues,
     /// The raw path after its mount.
     pub path: Option<String>,
     /// The session in which it was recorded.

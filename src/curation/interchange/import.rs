@@ -14,7 +14,7 @@ use super::exchange::{
 };
 use super::header_list::{find_value, in_lower_case};
 use super::length::other_length;
-use loomrec_identity::IdentityRules;
+use loomrec_identity::{IdentityRules, RunValueFinder};
 use loomrec_provider::{Framing, directory, framing};
 use loomrec_recording::entry_maker::{CompletedExchange, EntryMaker, UpstreamReply};
 use loomrec_recording::normalized_request::NormalizedRequest;
@@ -118,6 +118,7 @@ impl EntryImporter<'_> {
         if guessed && reply.chunks.len() > 1 {
             lost.push("the chunks of streamed answers: they are cut at each event");
         }
+        let run_values = own.as_ref().map(|own| own.run_values.clone()).unwrap_or_default();
         let upstream_origin = stored_origin(&observed.upstream, &asked, own);
         let secrets = Arc::new(asked.secrets);
         let latency_ms = duration_ms.filter(|ms| ms.is_finite() && *ms >= 0.0);
@@ -128,6 +129,7 @@ impl EntryImporter<'_> {
             recorded_at,
             latency_ms,
             upstream_origin,
+            run_values: Arc::new(RunValueFinder::new(run_values)),
             reply,
         };
         let (entry, _) =

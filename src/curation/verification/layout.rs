@@ -16,7 +16,7 @@ use loomrec_recording::{EntryName, FormatError, PendingKind, RecordingMeta};
 /// The known metadata keys.
 const META: [&str; 2] = ["_version", "_loomrec"];
 const OWN: [&str; 3] = ["format", "identity", "pending"];
-const IDENTITY: [&str; 4] = ["version", "ignore", "headers", "ignore_headers"];
+const IDENTITY: [&str; 5] = ["version", "ignore", "headers", "ignore_headers", "normalize"];
 
 /// The layout of a file, as far as it is known without reading its entries.
 #[derive(Clone, Debug, Default)]

@@ -98,6 +98,9 @@ impl<'a> SecretSearch<'a> {
         for (pointer, text) in words {
             self.plain(pointer, text.as_deref().unwrap_or_default().as_bytes());
         }
+        for (name, text) in entry.run_values.iter() {
+            self.plain(&format!("/run_values{}", pointer_token(name)), text.as_bytes());
+        }
         for (at, call) in entry.tool_calls.iter().enumerate() {
             let pointer = format!("/tool_calls/{at}/name");
             self.plain(&pointer, call.name.as_bytes());

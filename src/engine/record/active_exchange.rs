@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 use super::writer::RecordWriter;
-use loomrec_identity::IdentityRules;
+use loomrec_identity::{IdentityRules, RunValueFinder};
 use loomrec_recording::cost::PriceTable;
 use loomrec_recording::redact::Redactor;
 
@@ -22,6 +22,8 @@ pub struct RecordConfig {
     pub rules: IdentityRules,
     /// The prices of models.
     pub prices: PriceTable,
+    /// The values of this run, such as the working directory.
+    pub run_values: Arc<RunValueFinder>,
     /// The place of this recorder in its run: [`store::Recorder::place`].
     ///
     /// [`store::Recorder::place`]: loomrec_store::RecordingAppender::place

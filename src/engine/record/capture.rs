@@ -88,6 +88,7 @@ impl ExchangeCapture {
             recorded_at: Some(job.recorded_at),
             latency_ms: Some(millis_since(job.arrived)),
             upstream_origin: job.upstream_origin,
+            run_values: job.run_values,
             reply: UpstreamReply { status, headers, chunks, over, end },
         };
         let (redactor, prices) = (&*shared.redactor, &shared.config.prices);

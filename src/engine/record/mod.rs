@@ -27,7 +27,7 @@ use crate::upstream::{UpstreamClient, UpstreamError, UpstreamRequest};
 use active_exchange::{ActiveExchange, RecordContext};
 use capture::ExchangeCapture;
 use detach::DetachOnDrop;
-use loomrec_identity::IdentityRules;
+use loomrec_identity::{IdentityRules, RunValueFinder};
 use loomrec_recording::redact::{HOP_BY_HOP, Redactor};
 use tee::{OpenedResponse, TeeBody};
 use writer::RecordWriter;
@@ -64,6 +64,11 @@ impl RecordEngine {
     /// Returns the rules that keys are made under.
     pub fn rules(&self) -> &IdentityRules {
         &self.shared.config.rules
+    }
+
+    /// Returns the values of this run.
+    pub(crate) fn run_values(&self) -> &Arc<RunValueFinder> {
+        &self.shared.config.run_values
     }
 
     /// Returns how many connections to upstreams were opened so far.

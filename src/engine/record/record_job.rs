@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::record_outcome::RecordOutcome;
-use loomrec_identity::RequestKey;
+use loomrec_identity::{RequestKey, RunValueFinder};
 use loomrec_recording::EntryName;
 use loomrec_recording::entry::Entry;
 use loomrec_recording::normalized_request::NormalizedRequest;
@@ -27,6 +27,8 @@ pub struct RecordJob {
     pub recorded_at: String,
     /// The scheme, host and port that it is sent to, unless that is the upstream's public address.
     pub upstream_origin: Option<String>,
+    /// The values of its run. Those that are in the request are stored with it.
+    pub run_values: Arc<RunValueFinder>,
     /// Decides whether the exchange is stored; `None` if every exchange is.
     pub keeps: Option<KeepFilter>,
     /// Callback for the outcome of this exchange. It is called before the client gets the end of

@@ -257,6 +257,7 @@ impl RerecordSender {
             arrived: Instant::now(),
             recorded_at: (self.stamp)(),
             upstream_origin: order.forward.stored_origin(),
+            run_values: Arc::clone(&order.run_values),
             keeps: Some(keeps),
             on_recorded,
         });

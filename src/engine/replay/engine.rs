@@ -8,20 +8,22 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 
 use super::body::ReplayBody;
+use super::bound_requests::RequestBinding;
 use super::decode_room::{DecodeRoom, DeliveryError};
 use super::explain::UnexplainedMiss;
-use super::form_change::FormChange;
+use super::form_change::{FormChange, QUICK};
 use super::latency::{DeliverySchedule, Latency, LatencyDraw};
 use super::matched_by::MatchedBy;
 use super::matcher::{Matcher, TakeMatch};
 use super::mismatch::RecordingMismatchError;
 use super::mode::RequestedMode;
 use super::plain_answer;
-use super::ready_response::{MATCHED_BY, ReadyResponse};
+use super::ready_response::{BOUND, MATCHED_BY, ReadyResponse};
 use super::reason::MissReason;
 use super::script::{NoScriptedResponse, RuleLookup, Script, ScriptTurn};
 use super::take::TakeDelivery;
 use crate::blocking;
+use loomrec_identity::BoundValues;
 use loomrec_provider::{Answer, Provider, TokenUsage};
 use loomrec_recording::entry::RecordedCut;
 use loomrec_recording::normalized_request::NormalizedRequest;
@@ -61,6 +63,8 @@ pub struct ReplayAnswer {
     pub take: usize,
     /// The same take, as [`TakeMatch::index`] has it.
     pub index: usize,
+    /// The values of this run that were put in the place of recorded ones.
+    pub bound: Option<Arc<BoundValues>>,
 }
 
 /// A script's answer.
@@ -180,6 +184,8 @@ impl ReplayEngine {
         accept_encoding: Option<&str>,
         arrived: Instant,
     ) -> Result<ReplayAnswer, UnexplainedMiss> {
+        // Values are put into the decoded answer.
+        let accept_encoding = accept_encoding.filter(|_| hit.bound.is_none());
         let ready = loop {
             let why = match self.ready(hit, observed, accept_encoding) {
                 Ok(TakeDelivery::Ready(ready)) => break ready,
@@ -198,6 +204,10 @@ impl ReplayEngine {
             let refused = Some((hit.index, why.to_string()));
             let (reason, rule) = (MissReason::OtherForm, RuleLookup::Pending);
             return Err(UnexplainedMiss { reason, refused, rule });
+        };
+        let ready = match &hit.bound {
+            None => ready,
+            Some(bound) => put_values(bound, ready, observed).await,
         };
         Ok(self.paced(hit, ready, arrived))
     }
@@ -234,8 +244,13 @@ impl ReplayEngine {
             let by = HeaderValue::from_static(hit.by.as_str());
             response.headers_mut().insert(MATCHED_BY, by);
         }
+        if let Some(bound) = &hit.bound {
+            response.headers_mut().insert(BOUND, bound.header());
+        }
         let (usage, cost_usd) = (take.usage(), take.cost_usd());
-        ReplayAnswer { response, usage, cost_usd, by: hit.by, take: number, index: hit.index }
+        let (by, index) = (hit.by, hit.index);
+        let bound = hit.bound.as_ref().map(|bound| Arc::clone(&bound.values));
+        ReplayAnswer { response, usage, cost_usd, by, take: number, index, bound }
     }
 
     /// Returns the script's answer to `observed`, due from `arrived` on; `None` if there is no
@@ -334,6 +349,21 @@ async fn apply(
     }
     let observed = observed.clone();
     blocking::run_blocking(move || change.apply(&observed)).await
+}
+
+/// Puts the values of this run into an answer. Work on a large answer runs on a thread that serves
+/// no calls.
+async fn put_values(
+    bound: &RequestBinding,
+    answer: Arc<ReadyResponse>,
+    observed: &NormalizedRequest,
+) -> Arc<ReadyResponse> {
+    let Some(replacer) = bound.replacer() else { return answer };
+    let operation = observed.call.operation;
+    if answer.bytes.len() <= QUICK {
+        return answer.with_values(&replacer, operation);
+    }
+    blocking::run_blocking(move || answer.with_values(&replacer, operation)).await
 }
 
 /// Returns an answer as a response whose body follows `schedule`.

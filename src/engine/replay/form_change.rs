@@ -8,7 +8,7 @@ use loomrec_recording::encoding::DecodeError;
 use loomrec_recording::normalized_request::NormalizedRequest;
 
 /// An answer of at most this many bytes, uncompressed, is changed on the thread that serves it.
-const QUICK: usize = 64 << 10;
+pub(super) const QUICK: usize = 64 << 10;
 
 /// The change that a call needs in the form of its answer.
 #[derive(Debug)]

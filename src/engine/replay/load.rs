@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::mpsc;
 
+use super::bound_requests::BoundRequests;
 use super::exact_requests::ExactRequests;
 use super::group::TakeGroup;
 use super::matcher::{Matcher, ReplaySource};
@@ -10,7 +11,7 @@ use super::mode::RecordedMode;
 use super::name_ids::NameId;
 use super::pool::Repeat;
 use super::take::{ReplayTake, TakeLabels, TakeOrigin};
-use loomrec_identity::{IdentityRules, RequestKey};
+use loomrec_identity::{IdentityRules, RequestKey, RunValues};
 use loomrec_provider::RecognisedCall;
 use loomrec_recording::similarity::RequestSketch;
 use loomrec_recording::{Entry, EntryName, UncheckedReason};
@@ -74,6 +75,8 @@ pub struct ReplayTerms<'a> {
     /// What a further identical call gets. `None` for the default: an error, or, for files that
     /// AgentLoom wrote, the last take again.
     pub repeat: Option<Repeat>,
+    /// The values of this run. Recorded requests that hold others are bound to them.
+    pub run_values: Option<&'a RunValues>,
     /// Whether entries that cannot be checked are refused.
     pub refuse_unchecked: bool,
     /// Whether the messages of a call alone may find an entry, as in AgentLoom 0.4.0.
@@ -113,6 +116,7 @@ impl Matcher {
         }
         let mut matcher = Self { faults_use_takes: terms.faults_use_takes, ..Self::default() };
         matcher.adapter.allows_messages = terms.allow_messages;
+        matcher.bound = BoundRequests::new(terms.run_values.cloned().unwrap_or_default());
         matcher.reserve(sources.iter().map(|source| source.recording.most_takes()).sum());
         for (index, source) in sources.iter().enumerate() {
             let meta = source.recording.meta();
@@ -207,6 +211,7 @@ impl Matcher {
         if key.is_none() && under.step.is_none() {
             return Ok(());
         }
+        let bindable = self.bound.read(&entry, call.as_ref(), &self.rules[rules.effective]);
         let form = RecordedMode::of(&entry, call.as_ref());
         let sketch = entry.request.as_ref().zip(call.as_ref());
         let sketch = sketch.map(|(request, call)| RequestSketch::of(request, call));
@@ -221,6 +226,9 @@ impl Matcher {
         self.has_declared_fault |= take.declared_fault().is_some();
         self.takes.push(if unchecked.is_some() { take.without_check() } else { take });
         self.put_in_group(key, under.step);
+        if let (Some(bindable), Some(group)) = (bindable, self.homes.last()) {
+            self.bound.add(bindable, *group, self.takes.len() as u32 - 1);
+        }
         Ok(())
     }
 

@@ -7,6 +7,8 @@ pub enum MatchedBy {
     StepId,
     /// By the request's hash.
     RequestHash,
+    /// By the request with this run's values in the place of the recorded ones.
+    Bound,
     /// By AgentLoom's hash of what its adapter was given: of the whole request, as AgentLoom sees
     /// it.
     AgentLoomHash,
@@ -21,6 +23,7 @@ impl MatchedBy {
         match self {
             Self::StepId => "step_id",
             Self::RequestHash => "request_hash",
+            Self::Bound => "bound",
             Self::AgentLoomHash => "agentloom_hash",
             Self::AgentLoomMessages => "agentloom_messages",
         }

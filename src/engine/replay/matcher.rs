@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 
 use super::adapter_entries::AdapterEntries;
+use super::bound_requests::{BoundRequests, RequestBinding};
 use super::entry_texts::EntryTexts;
 use super::exact_requests::ExactRequests;
 use super::group::{KeyedGroups, TakeGroup};
@@ -18,7 +19,7 @@ use super::reason::MissReason;
 use super::step_index::StepIndex;
 use super::take::ReplayTake;
 use super::take_scope::{CallMount, TakeScope};
-use loomrec_identity::{IdentityRules, RequestKey};
+use loomrec_identity::{IdentityRules, RequestKey, RunValues};
 use loomrec_provider::RecognisedCall;
 use loomrec_recording::interned::InternedBytes;
 use loomrec_recording::normalized_request::NormalizedRequest;
@@ -45,6 +46,8 @@ pub struct TakeMatch<'a> {
     pub(super) index: usize,
     /// Which call of the take this is, from 1.
     pub(super) nth: u32,
+    /// How the request was bound, if it was.
+    pub(super) bound: Option<Box<RequestBinding>>,
 }
 
 impl TakeMatch<'_> {
@@ -79,6 +82,8 @@ pub struct Matcher {
     /// The ids of steps, sessions, upstreams and mounts of paths.
     pub(super) names: NameIds,
     pub(super) upstreams: BTreeSet<String>,
+    /// The requests that hold values of their run.
+    pub(super) bound: BoundRequests,
     /// The entries that AgentLoom's hashes can find.
     pub(super) adapter: AdapterEntries,
     /// Whether any entry declares a fault.
@@ -123,6 +128,36 @@ impl Matcher {
         Some((call.clone(), (rules.clone(), key.clone())))
     }
 
+    /// Prepares the look-up of a request with this run's values in the place of recorded ones,
+    /// unless a recorded request is exactly the same.
+    pub(crate) fn bind(&self, observed: &mut NormalizedRequest) {
+        let is_known = |(index, rules): (usize, &IdentityRules)| {
+            self.groups_by_key.find(index, &observed.key(rules)).is_some()
+        };
+        if !self.bound.is_empty() && !self.rules.iter().enumerate().any(is_known) {
+            observed.bound = self.bound.look_ups(observed);
+        }
+    }
+
+    /// Returns pairs of entries whose requests are not bound, because a call could then be answered
+    /// by either.
+    pub fn unbound(&self) -> impl Iterator<Item = [String; 2]> {
+        let name = |take: u32| self.name_of(&self.takes[take as usize]).to_string();
+        self.bound.conflicts().map(move |pair| pair.map(name))
+    }
+
+    /// Returns the rules for what clients make anew, of all recordings and flags.
+    pub fn normalize_rules(&self) -> impl Iterator<Item = String> {
+        let all = self.terms().flat_map(|terms| terms.rules.normalize().to_vec());
+        let of_keys = self.rules.iter().flat_map(|rules| rules.normalize().to_vec());
+        all.chain(of_keys).map(|rule| rule.to_string())
+    }
+
+    /// Returns this run's values.
+    pub(super) fn run_values(&self) -> &RunValues {
+        self.bound.here()
+    }
+
     /// Finds the take for `observed`, and uses it up.
     ///
     /// # Errors
@@ -144,6 +179,12 @@ impl Matcher {
             }
         };
         let query = self.call_query(observed);
+        if groups.is_empty()
+            && let Some((groups, bound)) = self.bound.find(&observed.bound)
+        {
+            let found = self.find_in(&groups, &query, MatchedBy::Bound)?;
+            return Ok(TakeMatch { bound: Some(Box::new(bound)), ..found });
+        }
         if groups.is_empty() && !self.adapter.is_empty() {
             return self.find_by_adapter(&query);
         }
@@ -273,7 +314,7 @@ impl Matcher {
     fn hit(&self, index: usize, by: MatchedBy) -> TakeMatch<'_> {
         let take = &self.takes[index];
         let nth = take.serve();
-        TakeMatch { take, by, index, nth }
+        TakeMatch { take, by, index, nth, bound: None }
     }
 
     /// Undoes [`Matcher::find`]: the take could not be given to this call, and a later call can get

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::matcher::Matcher;
 use super::mismatch::RecordingMismatchError;
 use super::reason::MissReason;
-use loomrec_identity::{IdentityRules, RequestKey};
+use loomrec_identity::{IdentityRules, RequestKey, RunValueFinder};
 use loomrec_recording::normalized_request::NormalizedRequest;
 use loomrec_recording::redact::CallCredentials;
 use loomrec_recording::{Entry, EntryName, PendingChange, PendingKind, RecordingMeta};
@@ -30,6 +30,8 @@ pub struct MissedRequests {
     path: PathBuf,
     /// The rules that the first recording makes keys under: that recording is to hold the requests.
     rules: IdentityRules,
+    /// The values of this run.
+    run_values: RunValueFinder,
     encoder: FrameEncoder,
     place: usize,
     /// The most times that one request is kept: as often as any request was recorded.
@@ -72,7 +74,9 @@ impl MissedRequests {
         let (encoder, place) = (recorder.encoder(false), recorder.place());
         let state = Mutex::new(State { recorder: Some(recorder), kept: HashMap::new() });
         let most = matcher.groups.iter().map(|group| group.takes().len()).max().unwrap_or(1);
-        Ok(Self { path: path.to_owned(), rules, encoder, place, most, state })
+        let (path, run_values) =
+            (path.to_owned(), RunValueFinder::new(matcher.run_values().clone()));
+        Ok(Self { path, rules, run_values, encoder, place, most, state })
     }
 
     /// Returns the path of the file.
@@ -124,6 +128,7 @@ impl MissedRequests {
             upstream: Some(observed.upstream.clone()),
             session: observed.session.clone(),
             recorded_at: Some(recorded_at),
+            run_values: self.run_values.in_body(&observed.request.body),
             request: Some(observed.request.clone()),
             ..Entry::default()
         };

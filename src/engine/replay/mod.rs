@@ -14,6 +14,7 @@
 mod adapter_entries;
 mod adapter_match;
 pub mod body;
+mod bound_requests;
 mod declared_fault;
 mod decode_room;
 pub mod engine;

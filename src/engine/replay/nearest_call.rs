@@ -125,6 +125,7 @@ fn each(
             continue;
         }
         let Some(entry) = matcher.entry(take) else { continue };
+        let entry = matcher.bound.in_this_run(entry);
         let Some(request) = &entry.request else { continue };
         read += length;
         let call = request.recognise();

@@ -1,18 +1,26 @@
 //! A recorded answer, prepared once so that serving it only shares bytes: status, headers with
 //! their framing and labels, the body in one piece, and where its chunks end.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use http::header::CONTENT_LENGTH;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
 use super::decode_room::ReservedRoom;
 use super::response_draft::ResponseDraft;
+use loomrec_identity::ValueReplacer;
+use loomrec_provider::Operation;
 use loomrec_recording::body::Chunk;
 use loomrec_recording::encoding::coding_of;
 use loomrec_recording::entry::{RecordedCut, ResponseEnd};
+use loomrec_recording::redact;
 
 /// The header that says how the answer was found.
 pub(super) const MATCHED_BY: HeaderName = HeaderName::from_static("x-loomrec-matched-by");
+/// The header that says which values of this run were put in the place of recorded ones, and how
+/// often.
+pub(super) const BOUND: HeaderName = HeaderName::from_static("x-loomrec-bound");
 /// The header that names the entry of an answer.
 pub const ENTRY: HeaderName = HeaderName::from_static("x-loomrec-entry");
 
@@ -68,6 +76,22 @@ impl ReadyResponse {
     pub(super) fn within(self, mut room: Option<ReservedRoom>) -> Self {
         room.iter_mut().for_each(|room| room.shrink_to(self.bytes.len()));
         Self { _room: room, ..self }
+    }
+
+    /// Returns the answer with this run's values in the place of recorded ones. It is the same one
+    /// if it holds none.
+    pub(super) fn with_values(
+        self: Arc<Self>,
+        replacer: &ValueReplacer,
+        operation: Operation,
+    ) -> Arc<Self> {
+        let mut draft = self.delivery();
+        let media = draft.media().to_owned();
+        if !redact::replace_values(operation, &media, &mut draft.chunks, replacer) {
+            return self;
+        }
+        draft.frame();
+        Arc::new(Self::of(draft, None))
     }
 
     /// Returns the answer as chunks again, so that its form can be changed.

@@ -79,7 +79,7 @@ impl ResponseDraft {
     }
 
     /// Returns the media type, without parameters.
-    fn media(&self) -> &str {
+    pub(super) fn media(&self) -> &str {
         let value = self.headers.get(http::header::CONTENT_TYPE);
         let value = value.and_then(|value| value.to_str().ok()).unwrap_or_default();
         value.split(';').next().unwrap_or_default().trim()

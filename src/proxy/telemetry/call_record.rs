@@ -149,7 +149,12 @@ impl CallRecord {
         self.outcome.source()
     }
 
-    /// Returns how the answer was found: `step_id`, `request_hash`, `script` or `default`.
+    /// Returns the values of this run that were put in the place of recorded ones.
+    pub fn bound(&self) -> Option<String> {
+        self.take()?.bound.as_ref().map(|bound| bound.to_string())
+    }
+
+    /// Returns how the answer was found: `step_id`, `request_hash`, `bound`, `script` or `default`.
     pub fn matched_by(&self) -> Option<&'static str> {
         self.origin.as_ref().map(AnswerOrigin::as_str)
     }

@@ -3,6 +3,7 @@
 //! All of them read the [`CallRecord`] of a call that is over, so they cannot disagree.
 
 pub mod aimock_journal;
+pub mod bound_counts;
 pub mod call_record;
 pub mod journal;
 pub mod journaled_request;

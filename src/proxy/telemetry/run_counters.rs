@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::bound_counts::BoundCounts;
 use super::call_record::{CallRecord, SendEnd};
 use loomrec_engine::record::{CallFailure, RecordOutcome};
 use loomrec_engine::replay::{MatchedBy, MissReason, RecordingMismatchError};
@@ -27,6 +28,8 @@ pub struct RunCounters {
     pub served: AtomicU64,
     /// Of these, calls of which only the messages were compared, as in AgentLoom 0.4.0.
     pub by_messages: AtomicU64,
+    /// Of these, calls that had this run's values where the recorded ones had others.
+    pub bound: BoundCounts,
     /// Calls answered with the placeholder.
     pub defaulted: AtomicU64,
     /// Calls answered by a script, including errors that it declares.
@@ -169,6 +172,9 @@ impl RunCounters {
         match &call.origin {
             Some(AnswerOrigin::Take(take)) => {
                 Self::count(&self.served);
+                if let Some(bound) = &take.bound {
+                    self.bound.add(bound);
+                }
                 if take.matched_by == MatchedBy::AgentLoomMessages {
                     Self::count(&self.by_messages);
                 }

@@ -8,8 +8,8 @@ use super::super::entry_field::{EntryError, STYLE, entry_fields};
 use super::super::header_names::HeaderNames;
 use super::field::{KNOWN_FIELDS, USAGE_FIELDS, usage_counts};
 use super::{Entry, RecordedCut, RecordedRequest, RecordedResponse, ResponseEnd};
-use loomrec_identity::RequestKey;
 use loomrec_identity::typed_field::{FieldError, FieldReader, FieldResult, value_kind};
+use loomrec_identity::{RequestKey, RunValues};
 use loomrec_provider::{TokenUsage, ToolCall};
 
 impl Entry {
@@ -46,6 +46,7 @@ impl Entry {
             provider: fields.text("provider")?,
             upstream: fields.text("upstream")?,
             upstream_origin: fields.text("upstream_origin")?,
+            run_values: run_values(fields)?,
             session: fields.text("session")?,
             recorded_at: fields.text("recorded_at")?,
             request: fields.get("request").map(request).transpose()?,
@@ -153,6 +154,19 @@ fn request_hash(fields: FieldReader<'_>) -> FieldResult<RequestKey> {
         Some(key) => Ok(Some(key)),
         None => Err(fields.other_string("request_hash", "64 lower-case hex digits")),
     }
+}
+
+fn run_values(fields: FieldReader<'_>) -> Result<RunValues, FieldError> {
+    let expected =
+        "an object of at most 64 texts, each of 3 bytes or more, that JSON need not escape";
+    let wrong = || fields.wrong("run_values", expected);
+    let mut values = RunValues::default();
+    for (name, text) in fields.object("run_values", expected)?.into_iter().flatten() {
+        if !values.set(name, text.as_str().ok_or_else(wrong)?) {
+            return Err(wrong());
+        }
+    }
+    Ok(values)
 }
 
 fn request(value: &Value) -> Result<RecordedRequest, FieldError> {

@@ -79,6 +79,12 @@ impl Entry {
             EntryField::Provider => out.text(name, self.provider.as_deref()?),
             EntryField::Upstream => out.text(name, self.upstream.as_deref()?),
             EntryField::UpstreamOrigin => out.text(name, self.upstream_origin.as_deref()?),
+            EntryField::RunValues => {
+                self.run_values.iter().next()?;
+                out.object(name, |out| {
+                    self.run_values.iter().for_each(|(name, text)| out.text(name, text));
+                });
+            }
             EntryField::Session => out.text(name, self.session.as_deref()?),
             EntryField::RecordedAt => out.text(name, self.recorded_at.as_deref()?),
             EntryField::Request => {

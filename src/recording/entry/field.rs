@@ -17,6 +17,7 @@ pub(super) enum EntryField {
     Provider,
     Upstream,
     UpstreamOrigin,
+    RunValues,
     Session,
     RecordedAt,
     Request,
@@ -26,7 +27,7 @@ pub(super) enum EntryField {
 
 impl EntryField {
     /// All fields, in the order in which they are written.
-    pub(super) const ALL: [Self; 17] = [
+    pub(super) const ALL: [Self; 18] = [
         Self::Content,
         Self::Model,
         Self::Usage,
@@ -39,6 +40,7 @@ impl EntryField {
         Self::Provider,
         Self::Upstream,
         Self::UpstreamOrigin,
+        Self::RunValues,
         Self::Session,
         Self::RecordedAt,
         Self::Request,
@@ -66,6 +68,7 @@ impl EntryField {
             Self::Provider => "provider",
             Self::Upstream => "upstream",
             Self::UpstreamOrigin => "upstream_origin",
+            Self::RunValues => "run_values",
             Self::Session => "session",
             Self::RecordedAt => "recorded_at",
             Self::Request => "request",

@@ -13,7 +13,7 @@ use super::super::json_style::JsonStyle;
 use super::super::typed_reader::{TextTokens, styled};
 use super::field::{EntryField, FieldSet, USAGE_FIELDS, usage_counts};
 use super::{Entry, RecordedCut, RecordedRequest, RecordedResponse, ResponseEnd};
-use loomrec_identity::RequestKey;
+use loomrec_identity::{RequestKey, RunValues};
 use loomrec_provider::TokenUsage;
 
 /// Objects with more headers than this are left to [`Entry::parse`].
@@ -76,6 +76,7 @@ pub(super) fn quick(text: &str) -> Option<Entry> {
             EntryField::Provider => entry.provider = Some(tokens.text()?),
             EntryField::Upstream => entry.upstream = Some(tokens.text()?),
             EntryField::UpstreamOrigin => entry.upstream_origin = Some(tokens.text()?),
+            EntryField::RunValues => entry.run_values = run_values(tokens)?,
             EntryField::Session => entry.session = Some(tokens.text()?),
             EntryField::RecordedAt => entry.recorded_at = Some(tokens.text()?),
             EntryField::Request => entry.request = Some(request(tokens)?),
@@ -102,6 +103,15 @@ pub(super) fn quick(text: &str) -> Option<Entry> {
         entry.fault = more.fault;
     }
     Some(entry)
+}
+
+fn run_values(tokens: &mut TextTokens<'_>) -> Option<RunValues> {
+    let mut values = RunValues::default();
+    tokens.object(|tokens, name| {
+        let is_new = values.get(name).is_none();
+        (is_new && values.set(name, tokens.text()?)).then_some(())
+    })?;
+    Some(values)
 }
 
 fn usage(tokens: &mut TextTokens<'_>) -> Option<TokenUsage> {

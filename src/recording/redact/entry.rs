@@ -197,6 +197,7 @@ impl Redactor {
         for value in entry.fault.iter_mut().chain(entry.extra.iter_mut().map(|(_, value)| value)) {
             self.redact_json(value, &none, placeholders);
         }
+        entry.run_values.retain(|_, text| self.is_clean_name(text, &none));
         let is_clean = |name: &String| self.may_be_name(name.as_bytes(), &none);
         if entry.extra.keys().all(is_clean) {
             return;

@@ -16,11 +16,11 @@ use loomrec_provider::Framing;
 use loomrec_provider::framing;
 
 /// The data of a stream's events.
-struct EventData {
+pub(super) struct EventData {
     /// The text decoded from its framing; `None` if the data is in the stream literally.
-    text: Option<DecodedText>,
+    pub(super) text: Option<DecodedText>,
     /// The range of each event's data.
-    events: Vec<Range<usize>>,
+    pub(super) events: Vec<Range<usize>>,
 }
 
 impl RedactSearch<'_> {
@@ -188,7 +188,7 @@ impl RedactSearch<'_> {
 }
 
 /// Joins the decoded pieces.
-fn joined(text: &[u8], pieces: &[&EventString]) -> DecodedText {
+pub(super) fn joined(text: &[u8], pieces: &[&EventString]) -> DecodedText {
     let mut joined = DecodedText::default();
     for leaf in pieces {
         joined.push_json(text, leaf.text.range.clone(), leaf.text.escaped);
@@ -204,7 +204,7 @@ fn shift(mut found: SearchMatch, by: usize) -> SearchMatch {
 }
 
 impl EventData {
-    fn new(framing: Framing, bytes: &[u8]) -> Self {
+    pub(super) fn new(framing: Framing, bytes: &[u8]) -> Self {
         let base = bytes.as_ptr() as usize;
         let mut events = Vec::new();
         for event in framing::events(framing, bytes) {

@@ -11,6 +11,7 @@ use super::super::read_context::{ReadContext, ReadError, ReadProblem};
 use super::content::{RequestContent, TurnRule};
 use super::fixture::{AimockFixture, FixtureMatch};
 use super::read::fixtures;
+use loomrec_identity::RunValues;
 use loomrec_recording::Entry;
 
 /// The most fixtures that are held in memory.
@@ -101,6 +102,7 @@ impl FixtureList {
             own: Some(OwnDetails {
                 upstream: Some(upstream),
                 upstream_origin: None,
+                run_values: RunValues::default(),
                 path: Some(request.path.clone()),
                 session: entry.session.clone(),
                 step: step.map(str::to_owned),

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::exchange::OwnDetails;
 use super::super::lenient::decode_base64;
+use loomrec_identity::RunValues;
 use loomrec_recording::{Chunk, Entry, RecordedCut, ResponseEnd};
 
 /// The member's name.
@@ -41,6 +42,10 @@ pub(super) fn write(entry: &Entry, step: Option<&str>, request: bool, body: bool
     text("session", entry.session.as_deref());
     text("step", step);
     text("recorded_at", entry.recorded_at.as_deref());
+    if !entry.run_values.is_empty() {
+        let values = entry.run_values.iter().map(|(name, text)| (name.to_owned(), text.into()));
+        out.insert("run_values".to_owned(), Value::Object(values.collect()));
+    }
     if let Some(latency) = entry.latency_ms {
         out.insert("latency_ms".to_owned(), json!(latency));
     }
@@ -78,6 +83,7 @@ pub(super) fn read(value: &Value) -> OwnMember {
         own: OwnDetails {
             upstream: text("upstream"),
             upstream_origin: text("upstream_origin"),
+            run_values: run_values(value),
             path: text("path").filter(|path| path.starts_with('/')),
             session: text("session"),
             step: text("step"),
@@ -93,6 +99,11 @@ pub(super) fn read(value: &Value) -> OwnMember {
             _ => None,
         },
     }
+}
+
+fn run_values(value: &Value) -> RunValues {
+    let values = value.get("run_values").and_then(Value::as_object).into_iter().flatten();
+    values.filter_map(|(name, text)| Some((name.clone(), text.as_str()?.to_owned()))).collect()
 }
 
 impl OwnMember {

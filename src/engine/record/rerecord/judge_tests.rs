@@ -37,6 +37,7 @@ fn order(before: Option<Entry>) -> RerecordRequest {
         observed,
         key,
         secrets: Arc::default(),
+        run_values: Arc::default(),
         pending: PendingChange { reason: "rerecorded".into(), replaces: None },
         before: before.map(|entry| (name.clone(), entry)),
         name,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::upstream::UpstreamRequest;
-use loomrec_identity::RequestKey;
+use loomrec_identity::{RequestKey, RunValueFinder};
 use loomrec_recording::EntryName;
 use loomrec_recording::PendingChange;
 use loomrec_recording::entry::Entry;
@@ -23,6 +23,8 @@ pub struct RerecordRequest {
     pub forward: UpstreamRequest,
     /// The credentials in the request as it is sent.
     pub secrets: Arc<CallCredentials>,
+    /// The values of the run that the request was made in.
+    pub run_values: Arc<RunValueFinder>,
     /// The mark that the new exchange gets: why it was recorded, and what it replaces.
     pub pending: PendingChange,
     /// The take that this request was recorded in, for the comparison; `None` for a new call.

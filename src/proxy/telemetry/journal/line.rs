@@ -142,6 +142,7 @@ fn answer(seen: &CallRecord, out: &mut Vec<u8>) -> Range<usize> {
         "step_id": text(facts.step.as_deref()),
         "key": word(facts.key.as_ref().map(|key| key.as_str())),
         "matched_by": word(seen.matched_by()),
+        "bound": text(seen.bound().as_deref()),
     }
     out.extend_from_slice(b",\"entry\":");
     let begin = out.len();

@@ -10,13 +10,20 @@ pub(super) const SOURCES: [&str; 6] =
     ["recording", "upstream", "script", "default", "fault", OURSELVES];
 
 /// How an answer that was not live was found.
-pub(super) const MATCHED_BY: [&str; 6] =
-    ["step_id", "request_hash", "agentloom_hash", "agentloom_messages", "script", "default"];
+pub(super) const MATCHED_BY: [&str; 7] = [
+    "step_id",
+    "request_hash",
+    "bound",
+    "agentloom_hash",
+    "agentloom_messages",
+    "script",
+    "default",
+];
 
 /// AgentLoom's word for a value of [`MATCHED_BY`].
 pub(in crate::telemetry) fn agentlooms_matched_by(matched_by: &'static str) -> &'static str {
     match matched_by {
-        "request_hash" | "agentloom_hash" | "agentloom_messages" => "prompt_hash",
+        "request_hash" | "bound" | "agentloom_hash" | "agentloom_messages" => "prompt_hash",
         other => other,
     }
 }

@@ -38,7 +38,9 @@ fn seen(provider: Provider, model: &str, outcome: CallOutcome, status: Option<u1
 }
 
 fn fill(metrics: &Metrics, counters: &RunCounters) {
-    let take = |matched_by| AnswerOrigin::Take(ServedTake { matched_by, number: 1, index: 0 });
+    let take = |matched_by| {
+        AnswerOrigin::Take(ServedTake { matched_by, number: 1, index: 0, bound: None })
+    };
     let mut served = seen(Provider::OPEN_AI, "gpt", CallOutcome::Served { entry: None }, Some(200));
     served.origin = Some(take(MatchedBy::StepId));
     served.tokens = Some(TokenCounts { input: 7, output: 5 });

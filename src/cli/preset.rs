@@ -1,0 +1,223 @@
+//! Presets: what a coding agent needs to be recorded and replayed, as data.
+//!
+//! A preset applies if CMD is one of its programs. It has rules for the ids that the program makes
+//! anew, and the variables and arguments without which it cannot be recorded or calls other hosts.
+//! A preset never touches the user's files.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use tempfile::TempDir;
+
+use super::args::ServeArgs;
+use super::exit::{CommandFailure, UNEXPECTED};
+use crate::identity::NormalizeRule;
+
+/// What a program needs, as data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Preset {
+    /// Its name.
+    pub name: &'static str,
+    /// Its version. It grows when the rules change.
+    pub version: u32,
+    /// The names of its programs.
+    pub programs: &'static [&'static str],
+    /// The rules for what the program makes anew.
+    pub rules: &'static [&'static str],
+    /// Variables for CMD, unless the user has set them.
+    pub variables: &'static [(&'static str, &'static str)],
+    /// Arguments for CMD, before its own. `{openai}` is the value of `OPENAI_BASE_URL`.
+    pub arguments: &'static [&'static str],
+    /// A file that a variable names: the variable and the content.
+    pub file: Option<(&'static str, &'static str)>,
+    /// What the user has to do.
+    pub note: Option<&'static str>,
+}
+
+/// A preset without anything in it.
+const PLAIN: Preset = Preset {
+    name: "",
+    version: 1,
+    programs: &[],
+    rules: &[],
+    variables: &[],
+    arguments: &[],
+    file: None,
+    note: None,
+};
+
+/// All presets, by name.
+pub const PRESETS: [Preset; 7] = [
+    Preset {
+        name: "aider",
+        programs: &["aider"],
+        variables: &[("AIDER_ANALYTICS_DISABLE", "true"), ("AIDER_CHECK_UPDATE", "false")],
+        ..PLAIN
+    },
+    Preset {
+        name: "claude-code",
+        programs: &["claude"],
+        rules: &["/metadata/user_id: uuid", "/metadata/user_id: hex64"],
+        // Otherwise it calls its provider for other things than the model, and not through loomrec.
+        variables: &[("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")],
+        ..PLAIN
+    },
+    Preset {
+        name: "cline",
+        programs: &["cline"],
+        note: Some(
+            "cline reads the address from its own settings: run cline auth -p openai -k \
+             \"$OPENAI_API_KEY\" -m MODEL -b \"$OPENAI_BASE_URL\" behind loomrec first",
+        ),
+        ..PLAIN
+    },
+    Preset {
+        name: "codex",
+        programs: &["codex"],
+        rules: &[
+            "/client_metadata: uuid",
+            "/client_metadata/x-codex-turn-metadata: epoch",
+            "/prompt_cache_key: uuid",
+            "/input/*/id: uuid",
+            "/input/*/internal_chat_message_metadata_passthrough: uuid",
+            "/input/*/internal_chat_message_metadata_passthrough: epoch",
+        ],
+        // It reads no address from the environment.
+        arguments: &[
+            "-c",
+            "model_provider=loomrec",
+            "-c",
+            "model_providers.loomrec.name=OpenAI",
+            "-c",
+            "model_providers.loomrec.base_url={openai}",
+            "-c",
+            "model_providers.loomrec.env_key=OPENAI_API_KEY",
+            "-c",
+            "model_providers.loomrec.wire_api=responses",
+            "-c",
+            "model_providers.loomrec.supports_websockets=false",
+        ],
+        ..PLAIN
+    },
+    Preset {
+        name: "gemini-cli",
+        programs: &["gemini"],
+        rules: &[
+            "/systemInstruction: .gemini/tmp/(…)/memory/",
+            "/contents: .gemini/tmp/(…)\\n",
+            "/contents/*/parts/*/functionCall/id: epoch",
+            "/contents/*/parts/*/functionResponse/id: epoch",
+        ],
+        // With a base URL alone it chooses a way to authenticate that ends the program. Its skills
+        // are in the prompt in the order in which a search finds them.
+        file: Some((
+            "GEMINI_CLI_SYSTEM_SETTINGS_PATH",
+            "{\"security\": {\"auth\": {\"selectedType\": \"gemini-api-key\"}}, \
+             \"skills\": {\"enabled\": false}, \"privacy\": {\"usageStatisticsEnabled\": false}, \
+             \"general\": {\"enableAutoUpdate\": false}}\n",
+        )),
+        ..PLAIN
+    },
+    Preset {
+        name: "opencode",
+        programs: &["opencode"],
+        variables: &[("OPENCODE_DISABLE_AUTOUPDATE", "1"), ("OPENCODE_DISABLE_MODELS_FETCH", "1")],
+        ..PLAIN
+    },
+    Preset { name: "qwen-code", programs: &["qwen"], ..PLAIN },
+];
+
+/// A preset that is applied in a run.
+#[derive(Debug)]
+pub struct AppliedPreset {
+    /// The preset.
+    pub preset: Preset,
+    /// The folder of its file, which is removed at the end.
+    folder: Option<TempDir>,
+}
+
+impl Preset {
+    /// Returns the preset of CMD, unless `--no-preset` is given.
+    fn of(args: &ServeArgs) -> Option<Self> {
+        let program = args.cmd.first().filter(|_| !args.run_values.no_preset)?;
+        let name = Path::new(program).file_name()?.to_str()?;
+        PRESETS.into_iter().find(|preset| preset.programs.contains(&name))
+    }
+
+    /// Returns the rules for what the program makes anew.
+    pub fn rules(&self) -> impl Iterator<Item = NormalizeRule> + use<> {
+        self.rules.iter().filter_map(|rule| NormalizeRule::parse(rule).ok())
+    }
+}
+
+impl AppliedPreset {
+    /// Returns the preset of CMD, with its file; `None` if it has no preset.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn of(args: &ServeArgs) -> Result<Option<Self>, CommandFailure> {
+        let Some(preset) = Preset::of(args) else { return Ok(None) };
+        let Some((_, content)) = preset.file else {
+            return Ok(Some(Self { preset, folder: None }));
+        };
+        let write = || {
+            let folder = tempfile::Builder::new().prefix("loomrec-preset-").tempdir()?;
+            std::fs::write(folder.path().join("settings.json"), content)?;
+            Ok::<_, std::io::Error>(folder)
+        };
+        let folder = write().map_err(|error| {
+            let text = format!("failed to write the settings of the preset: {error}");
+            CommandFailure::new(UNEXPECTED, text)
+        })?;
+        Ok(Some(Self { preset, folder: Some(folder) }))
+    }
+
+    /// Returns the variables for CMD that the user has not set.
+    pub fn variables(&self, is_set: impl Fn(&str) -> bool) -> Vec<(String, String)> {
+        let own = self.preset.variables.iter().copied();
+        let own = own.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let file = self.folder.as_ref().zip(self.preset.file).map(|(folder, (name, _))| {
+            (name.to_owned(), folder.path().join("settings.json").display().to_string())
+        });
+        own.chain(file).filter(|(name, _)| !is_set(name)).collect()
+    }
+
+    /// Returns the arguments for CMD, with the address that OpenAI's SDK gets.
+    pub fn arguments(&self, openai: &str) -> Vec<OsString> {
+        let argument = |text: &&str| text.replace("{openai}", openai).into();
+        self.preset.arguments.iter().map(argument).collect()
+    }
+
+    /// Returns the line that says what is applied.
+    pub fn text(&self) -> String {
+        let Preset { name, version, rules, variables, arguments, file, note, .. } = self.preset;
+        let mut parts = Vec::new();
+        match rules.len() {
+            0 => {}
+            1 => parts.push("1 rule".to_owned()),
+            count => parts.push(format!("{count} rules")),
+        }
+        let named = variables.iter().copied().map(|(name, value)| format!("{name}={value}"));
+        parts.extend(named.chain(file.map(|(name, _)| name.to_owned())));
+        if !arguments.is_empty() {
+            parts.push(format!("arguments {}", arguments.join(" ")));
+        }
+        let parts =
+            if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
+        let note = note.map(|note| format!("; {note}")).unwrap_or_default();
+        format!("loomrec: preset {name} {version}{parts} (--no-preset){note}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_of_all_presets_can_be_read() {
+        for preset in PRESETS {
+            assert_eq!(preset.rules().count(), preset.rules.len(), "{}", preset.name);
+        }
+        assert!(PRESETS.is_sorted_by_key(|preset| preset.name));
+    }
+}

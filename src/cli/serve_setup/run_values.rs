@@ -1,0 +1,189 @@
+//! The values that vary from run to run: read from the system, and from flags.
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use time::{Date, OffsetDateTime, UtcOffset};
+
+use crate::cli::args::RunValueArgs;
+use crate::cli::exit::CommandFailure;
+use crate::identity::RunValues;
+use crate::identity::run_values::{CWD, DAY, HOME, SHORTEST, UTC_DAY};
+use crate::os;
+
+/// The names of the values that are read from the system.
+const NAMES: [&str; 10] =
+    [CWD, DAY, HOME, "host", "os_release", "pwd", "timezone", "tmpdir", "user", UTC_DAY];
+
+/// How far local time is ahead of UTC. It can be read only while the process has one thread.
+static LOCAL_TIME: OnceLock<Option<UtcOffset>> = OnceLock::new();
+
+/// Reads how far local time is ahead of UTC. It must be called before threads are started.
+pub fn read_local_time() {
+    LOCAL_TIME.get_or_init(|| UtcOffset::current_local_offset().ok());
+}
+
+/// Returns the values of this run: those of the system and those of `--var`, without those of
+/// `--no-run-value`.
+///
+/// # Errors
+/// A `--var` that is not NAME=VALUE, or whose value cannot be looked for; an unknown name in
+/// `--no-run-value`.
+pub fn run_values(
+    args: &RunValueArgs,
+    environment: &BTreeMap<String, String>,
+) -> Result<RunValues, CommandFailure> {
+    let mut values = of_system(environment);
+    let vars = args.vars.iter().filter(|text| !text.is_empty());
+    for text in vars {
+        let (name, value) =
+            text.split_once('=').filter(|(name, _)| is_name(name)).ok_or_else(|| {
+                CommandFailure::usage(
+                    "--var: it takes NAME=VALUE, where NAME is of letters, digits, - and _",
+                )
+            })?;
+        if !values.set(name, value) {
+            return Err(CommandFailure::usage(format!(
+                "--var {name}: its value cannot be looked for: it needs at least {SHORTEST} bytes, \
+                 and neither quotes nor backslashes nor control characters"
+            )));
+        }
+    }
+    for name in args.no_run_value.iter().filter(|name| !name.is_empty()) {
+        if !values.remove(name) && !NAMES.contains(&name.as_str()) {
+            return Err(CommandFailure::usage(format!(
+                "--no-run-value {name}: there is no such value; the values are {}",
+                NAMES.join(", ")
+            )));
+        }
+    }
+    Ok(values)
+}
+
+fn is_name(name: &str) -> bool {
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    !name.is_empty() && name.len() <= 64 && name.bytes().all(is_part)
+}
+
+/// Returns the values of the system. A value that cannot be looked for is left out.
+fn of_system(environment: &BTreeMap<String, String>) -> RunValues {
+    let variable = |name: &str| environment.get(name).cloned().filter(|text| !text.is_empty());
+    let directory = |text: String| match text.trim_end_matches('/') {
+        "" => text,
+        path => path.to_owned(),
+    };
+    let cwd =
+        std::env::current_dir().ok().and_then(|path| path.into_os_string().into_string().ok());
+    // The way through symbolic links, if it is another one.
+    let pwd = variable("PWD").filter(|pwd| Some(pwd) != cwd.as_ref() && is_here(pwd));
+    let tmpdir =
+        variable("TMPDIR").or_else(|| std::env::temp_dir().into_os_string().into_string().ok());
+    let system = os::system_names();
+    let now = OffsetDateTime::now_utc();
+    let all = [
+        (CWD, cwd),
+        ("pwd", pwd),
+        (HOME, variable("HOME").map(directory)),
+        ("tmpdir", tmpdir.map(directory)),
+        ("user", variable("USER").or_else(|| variable("LOGNAME"))),
+        ("host", Some(system.host)),
+        ("os_release", Some(system.release)),
+        ("timezone", timezone(variable("TZ"))),
+        (DAY, Some(day(local_date(now, variable("TZ").as_deref())))),
+        (UTC_DAY, Some(day(now.date()))),
+    ];
+    let mut values = RunValues::default();
+    for (name, text) in all {
+        values.set(name, text.unwrap_or_default());
+    }
+    values
+}
+
+/// Whether a path names the working directory.
+fn is_here(path: &str) -> bool {
+    let real = |path: &str| std::fs::canonicalize(path).ok();
+    path.starts_with('/') && real(path).is_some() && real(path) == real(".")
+}
+
+/// Returns the name of the time zone.
+fn timezone(variable: Option<String>) -> Option<String> {
+    variable.map(|name| name.trim_start_matches(':').to_owned()).or_else(|| {
+        let target = std::fs::read_link("/etc/localtime").ok()?;
+        let (_, name) = target.to_str()?.split_once("zoneinfo/")?;
+        Some(name.to_owned())
+    })
+}
+
+/// Returns the date where the program runs.
+fn local_date(now: OffsetDateTime, tz: Option<&str>) -> Date {
+    let offset = LOCAL_TIME.get().copied().flatten();
+    match (offset, tz.and_then(seconds_west)) {
+        (Some(offset), _) => now.to_offset(offset).date(),
+        // Further from UTC than any place on earth: a test may shift the date so.
+        (None, Some(west)) => (now - time::Duration::seconds(west)).date(),
+        (None, None) => now.date(),
+    }
+}
+
+/// Returns the seconds that a `TZ` such as `UTC+72` or `EST5` is west of Greenwich.
+fn seconds_west(tz: &str) -> Option<i64> {
+    let name = tz.trim_start_matches(|letter: char| letter.is_ascii_alphabetic());
+    let (sign, digits) = match name.as_bytes().first()? {
+        b'-' => (-1, &name[1..]),
+        b'+' => (1, &name[1..]),
+        _ => (1, name),
+    };
+    let mut parts = digits.split(':').map(|part| part.parse::<i64>().ok());
+    let (hours, minutes) = (parts.next()??, parts.next().unwrap_or(Some(0))?);
+    (name.len() < tz.len() && hours <= 167).then_some(sign * (hours * 3600 + minutes * 60))
+}
+
+fn day(date: Date) -> String {
+    format!("{:04}-{:02}-{:02}", date.year(), u8::from(date.month()), date.day())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(vars: &[&str], without: &[&str]) -> Result<RunValues, String> {
+        let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+        let args =
+            RunValueArgs { vars: owned(vars), no_run_value: owned(without), no_preset: false };
+        let environment = [("HOME", "/home/ann/"), ("USER", "ann"), ("TZ", "UTC-72")];
+        let environment = environment.map(|(name, text)| (name.to_owned(), text.to_owned()));
+        run_values(&args, &environment.into_iter().collect()).map_err(|failure| failure.message)
+    }
+
+    #[test]
+    fn values_are_those_of_the_system_and_of_flags() {
+        let values = read(&["tenant=acme", "user=bob"], &["host"]).unwrap();
+        assert_eq!(values.get("home"), Some("/home/ann"));
+        assert_eq!(values.get("cwd"), std::env::current_dir().unwrap().to_str());
+        assert_eq!((values.get("tenant"), values.get("user")), (Some("acme"), Some("bob")));
+        assert_eq!((values.get("host"), values.get("timezone")), (None, Some("UTC-72")));
+        assert_eq!(values.get("utc_day").unwrap().len(), 10);
+    }
+
+    #[test]
+    fn flags_that_name_no_value_are_refused() {
+        assert!(read(&["x"], &[]).unwrap_err().starts_with("--var: it takes NAME=VALUE"));
+        assert!(read(&["a b=xxx"], &[]).is_err());
+        assert!(read(&["x=ab"], &[]).unwrap_err().contains("at least 3 bytes"));
+        assert!(read(&["x=a\"bc"], &[]).unwrap_err().contains("neither quotes"));
+        let said = read(&[], &["hom"]).unwrap_err();
+        assert!(said.contains("there is no such value; the values are cwd, day, home"), "{said}");
+        assert!(read(&["x=abc"], &["x"]).unwrap().get("x").is_none());
+    }
+
+    #[test]
+    fn date_follows_a_time_zone_beyond_those_of_the_earth() {
+        let now = time::macros::datetime!(2026-11-23 12:00 UTC);
+        let date = |tz| day((now - time::Duration::seconds(seconds_west(tz).unwrap())).date());
+        assert_eq!((date("UTC-72"), date("UTC+72")), ("2026-11-26".into(), "2026-11-20".into()));
+        assert_eq!((date("EST5"), seconds_west("X1:30")), ("2026-11-23".into(), Some(5400)));
+        for wrong in ["", "Europe/Berlin", "72", "UTC", "UTC-", "A-999"] {
+            assert_eq!(seconds_west(wrong), None, "{wrong}");
+        }
+    }
+}

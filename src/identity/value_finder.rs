@@ -1,0 +1,148 @@
+//! The search for the values of two runs in a text.
+
+use std::ops::Range;
+
+use aho_corasick::AhoCorasick;
+
+use super::run_values::FormEdge;
+
+/// Where a text that stands for a value is found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ValueMatch {
+    pub(super) range: Range<usize>,
+    /// The number of the text.
+    pub(super) text: u16,
+}
+
+/// Finds texts at places where they stand for a value.
+#[derive(Debug)]
+pub(super) struct ValueFinder {
+    search: AhoCorasick,
+    edges: Vec<FormEdge>,
+}
+
+impl ValueFinder {
+    /// Returns a finder of these texts; `None` if there are none.
+    pub(super) fn new(texts: &[(String, FormEdge)]) -> Option<Self> {
+        if texts.is_empty() {
+            return None;
+        }
+        let search = AhoCorasick::new(texts.iter().map(|(text, _)| text)).ok()?;
+        Some(Self { search, edges: texts.iter().map(|(_, edge)| *edge).collect() })
+    }
+
+    /// Whether the bytes hold one of the texts, wherever it is.
+    pub(super) fn is_any_in(&self, bytes: &[u8]) -> bool {
+        self.search.is_match(bytes)
+    }
+
+    /// Returns the texts at places where they stand for a value: the first ones first, and of
+    /// several that begin at one place the longest.
+    pub(super) fn find(&self, text: &str) -> Vec<ValueMatch> {
+        let mut found: Vec<ValueMatch> = self
+            .search
+            .find_overlapping_iter(text)
+            .map(|found| ValueMatch { range: found.range(), text: found.pattern().as_u32() as u16 })
+            .filter(|found| {
+                is_at_edges(self.edges[usize::from(found.text)], text.as_bytes(), &found.range)
+            })
+            .collect();
+        found.sort_by_key(|found| (found.range.start, usize::MAX - found.range.end));
+        let mut end = 0;
+        found.retain(|found| {
+            let is_free = found.range.start >= end;
+            if is_free {
+                end = found.range.end;
+            }
+            is_free
+        });
+        found
+    }
+}
+
+/// Whether what surrounds a place lets the text there stand for a value.
+fn is_at_edges(edge: FormEdge, text: &[u8], place: &Range<usize>) -> bool {
+    let before = place.start.checked_sub(1).and_then(|at| text.get(at).copied());
+    let (next, after_next) = (text.get(place.end).copied(), text.get(place.end + 1).copied());
+    let is_word = |byte: Option<u8>| byte.is_some_and(is_word_byte);
+    match edge {
+        FormEdge::Word => !is_word(before) && !is_word(next),
+        FormEdge::Path | FormEdge::RelativePath => {
+            let goes_on = matches!(next, Some(b'~' | b'@' | b'+' | b'%'))
+                || is_word(next)
+                || (next == Some(b'.') && is_word(after_next));
+            let is_longer = match edge {
+                FormEdge::RelativePath => matches!(before, Some(b'.' | b'/' | b'~')),
+                _ => matches!(before, Some(b'.' | b'~')),
+            };
+            !goes_on && !is_longer && !is_word(before)
+        }
+    }
+}
+
+/// Whether a byte is part of a word. All bytes of characters beyond ASCII are.
+fn is_word_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_') || byte >= 0x80
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(texts: &[(&str, FormEdge)], text: &str) -> Vec<(usize, u16)> {
+        let texts: Vec<_> = texts.iter().map(|(text, edge)| ((*text).to_owned(), *edge)).collect();
+        let found = ValueFinder::new(&texts).unwrap().find(text);
+        found.into_iter().map(|found| (found.range.start, found.text)).collect()
+    }
+
+    #[test]
+    fn path_is_found_where_it_is_the_whole_beginning_of_a_path() {
+        let path = [("/work/app", FormEdge::Path)];
+        for text in [
+            "/work/app",
+            "/work/app/x",
+            "in /work/app.",
+            "(/work/app)",
+            "/work/app:3",
+            "a=/work/app",
+            "file:///work/app",
+            "/work/app\n",
+            "/work/app, x",
+            "/work/app..",
+        ] {
+            assert_eq!(found(&path, text).len(), 1, "{text}");
+        }
+        for text in [
+            "/work/apple",
+            "/work/app-2",
+            "/work/app_2",
+            "/work/app.json",
+            "x/work/app",
+            "./work/app",
+            "~/work/app",
+            "/work/app@2",
+            "é/work/app",
+            "/work/appé",
+            "/work/ap",
+        ] {
+            assert_eq!(found(&path, text), [], "{text}");
+        }
+    }
+
+    #[test]
+    fn longest_text_at_a_place_is_found_if_it_is_at_edges() {
+        let texts = [("/home", FormEdge::Path), ("/home/ann", FormEdge::Path)];
+        assert_eq!(found(&texts, "/home/ann/x /home/anna /home"), [(0, 1), (12, 0), (23, 0)]);
+    }
+
+    #[test]
+    fn word_is_found_where_no_letter_touches_it() {
+        let word = [("ann", FormEdge::Word)];
+        assert_eq!(
+            found(&word, "ann@host, annex, (ann) _ann ann-2 joann ann"),
+            [(0, 0), (18, 0), (40, 0)]
+        );
+        let relative = [("../..", FormEdge::RelativePath)];
+        assert_eq!(found(&relative, "../../x ../../../y /../.. ./../.."), [(0, 0), (8, 0)]);
+    }
+}

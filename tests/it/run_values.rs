@@ -1,0 +1,493 @@
+//! Tests of values that vary from run to run: a recording made in one directory, home and day
+//! answers a run in another.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::support::loomrec::{command, finish};
+use crate::support::shape::{chat, chat_answer, chat_body, chat_events, message_answer};
+use crate::support::{Answer, Call, Finished, Scene, Upstream};
+
+/// An agent: it says where it works, and does what the answer says, streamed or not.
+const AGENT: &str = r#"
+import datetime, json, os, sys, urllib.error, urllib.request
+def post(body):
+    url = os.environ["OPENAI_BASE_URL"] + "/chat/completions"
+    headers = {"content-type": "application/json", "authorization": "Bearer none"}
+    request = urllib.request.Request(url, json.dumps(body).encode(), headers)
+    try:
+        answer = urllib.request.urlopen(request)
+    except urllib.error.HTTPError as error:
+        sys.exit("status %d" % error.code)
+    print("bound", answer.headers.get("x-loomrec-bound"))
+    return answer.read().decode()
+home, day = os.environ["HOME"], datetime.datetime.now()
+words = {"cwd": os.getcwd(), "home": home, "iso": day.strftime("%Y-%m-%d"),
+         "long": day.strftime("%A, %B ") + str(day.day) + day.strftime(", %Y"),
+         "slug": os.getcwd().replace("/", "-"), "env": os.environ.get("TENANT", "")}
+body = {"model": "m", "messages": [{"role": "user", "content": sys.argv[1].format(**words)}]}
+print(json.loads(post(body))["choices"][0]["message"]["content"])
+body["stream"] = True
+events = [line[6:] for line in post(body).splitlines() if line.startswith("data: {")]
+deltas = [json.loads(event)["choices"] for event in events]
+print("".join(c[0]["delta"].get("content") or "" for c in deltas if c))
+"#;
+
+const PROMPT: &str = "You work in {cwd} (notes: {home}/notes/{slug}). Today is {long}.";
+
+/// Answers with a command in the directory that the prompt names.
+fn upstream() -> Upstream {
+    Upstream::start(|request| {
+        let body: Value = serde_json::from_slice(&request.body).unwrap();
+        let prompt = body["messages"][0]["content"].as_str().unwrap().to_owned();
+        let cwd = prompt.split(" in ").nth(1).unwrap_or("/nowhere ").split(' ').next().unwrap();
+        let words = format!("cat {cwd}/hello.txt");
+        if body["stream"] == json!(true) {
+            let pieces: Vec<String> = words
+                .as_bytes()
+                .chunks(7)
+                .map(|piece| String::from_utf8_lossy(piece).into())
+                .collect();
+            let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
+            return Answer::events(&chat_events(&pieces));
+        }
+        Answer::json(200, chat_answer(&words))
+    })
+}
+
+/// A working directory and a home directory.
+struct Place {
+    cwd: PathBuf,
+    home: PathBuf,
+}
+
+impl Place {
+    fn new(scene: &Scene, cwd: &str, home: &str) -> Self {
+        let place = Self { cwd: scene.path(cwd), home: scene.path(home) };
+        fs::create_dir_all(&place.cwd).unwrap();
+        fs::create_dir_all(&place.home).unwrap();
+        place
+    }
+
+    fn command(&self, args: &[&str], prompt: &str) -> Command {
+        let program = ["--", "python3", "-c", AGENT, prompt];
+        let args: Vec<&str> = args.iter().chain(&program).copied().collect();
+        let mut command = command(&self.cwd, &args);
+        command.env("HOME", &self.home).env_remove("PWD").env("TZ", "UTC");
+        command
+    }
+
+    fn path(&self) -> &str {
+        self.cwd.to_str().unwrap()
+    }
+}
+
+/// Records the agent in one place. Returns the other place.
+fn recorded(scene: &Scene, more: &[&str], prompt: &str) -> (Place, Place) {
+    let (here, there) =
+        (Place::new(scene, "ann/src/app", "ann"), Place::new(scene, "b/7/work", "ci"));
+    record(scene, &here, more, prompt);
+    (here, there)
+}
+
+fn record(scene: &Scene, place: &Place, more: &[&str], prompt: &str) {
+    let upstream = upstream();
+    let (file, to) = (file(scene), format!("openai={}", upstream.url()));
+    let args = [&["record", "-r", &file, "--upstream", &to], more].concat();
+    let ended = finish(&mut place.command(&args, prompt), b"").expect(0);
+    assert!(!ended.stdout.contains("bound c"), "{}", ended.stdout);
+}
+
+fn file(scene: &Scene) -> String {
+    scene.recording().to_str().unwrap().to_owned()
+}
+
+/// Replays the agent, three days later in UTC.
+fn replayed(scene: &Scene, place: &Place, more: &[&str], prompt: &str) -> Finished {
+    let file = file(scene);
+    let args = [&["replay", "--strict", "-r", &file], more].concat();
+    finish(place.command(&args, prompt).env("TZ", "UTC-72"), b"")
+}
+
+fn receipt(path: &Path) -> Value {
+    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+}
+
+#[test]
+fn recording_answers_in_another_directory_home_and_day() {
+    for scene in [Scene::new(), Scene::split()] {
+        let (here, there) = recorded(&scene, &[], PROMPT);
+        if scene.recording().is_file() {
+            let values = scene.takes()[0].1["run_values"].clone();
+            assert_eq!(values["cwd"], here.path());
+            assert_eq!(values.as_object().unwrap().len(), 4, "{values}");
+        }
+        let (to, journal) = (scene.path("receipt.json"), scene.path("run.jsonl"));
+        let (to_text, journal_text) = (to.to_str().unwrap(), journal.to_str().unwrap());
+        let flags = ["--fail-unused", "--receipt", to_text, "--journal", journal_text];
+        let ended = replayed(&scene, &there, &flags, PROMPT).expect(0);
+        let bound = "bound cwd=2, day=1, home=1\n";
+        let said = format!("cat {}/hello.txt\n", there.path());
+        assert_eq!(ended.stdout, format!("{bound}{said}{bound}{said}"));
+        ended.says(&["2 served, 2 of them with this run's cwd, day, home"]);
+        let value = |name: &str, places: u64| json!({"name": name, "calls": 2, "places": places});
+        assert_eq!(
+            receipt(&to)["bound"],
+            json!({
+                "calls": 2,
+                "values": [value("cwd", 4), value("day", 2), value("home", 2)],
+                "rules": [],
+            })
+        );
+        let line: Value =
+            serde_json::from_str(fs::read_to_string(&journal).unwrap().lines().next().unwrap())
+                .unwrap();
+        assert_eq!(
+            (&line["matched_by"], &line["bound"]),
+            (&json!("bound"), &json!("cwd=2, day=1, home=1"))
+        );
+        // Where it was recorded, the bytes are the recorded ones.
+        let file = file(&scene);
+        let mut same = here.command(&["replay", "--strict", "-r", &file], PROMPT);
+        let ended = finish(&mut same, b"").expect(0);
+        let said = format!("bound None\ncat {}/hello.txt\n", here.path());
+        assert_eq!(ended.stdout, said.repeat(2));
+    }
+}
+
+#[test]
+fn anything_else_that_differs_is_a_miss() {
+    let scene = Scene::new();
+    let (_, there) = recorded(&scene, &[], PROMPT);
+    for prompt in [
+        "You work in {cwd} (notes: {home}/notes/{slug}). Today was {long}.",
+        "You work in {cwd} (notes: {home}/notes/{slug}). Today is {iso}.",
+        "You work in {home} (notes: {cwd}/notes/{slug}). Today is {long}.",
+        "You work in {cwd}/x (notes: {home}/notes/{slug}). Today is {long}.",
+        "You work in {cwd} (notes: {home}/notes/{slug}). Today is Tuesday, January 6, 2015.",
+        "You work in {cwd} (notes: {home}/notes/{slug}) . Today is {long}.",
+    ] {
+        let ended = replayed(&scene, &there, &[], prompt);
+        assert!(ended.stderr.contains("status 422"), "{prompt}: {}", ended.stderr);
+        // What is bound is no difference.
+        assert!(!ended.stderr.contains("ann/src/app"), "{prompt}: {}", ended.stderr);
+        assert_eq!(ended.code, 1, "{prompt}");
+    }
+    for name in ["cwd", "day", "home"] {
+        replayed(&scene, &there, &["--no-run-value", name], PROMPT).says(&["status 422"]);
+    }
+}
+
+#[test]
+fn value_that_is_left_out_is_not_recorded() {
+    let scene = Scene::new();
+    let (_, there) = recorded(&scene, &["--no-run-value", "home"], PROMPT);
+    assert_eq!(scene.takes()[0].1["run_values"]["home"], Value::Null);
+    replayed(&scene, &there, &[], PROMPT).says(&["status 422"]);
+}
+
+#[test]
+fn value_of_ones_own_is_bound_by_its_name() {
+    let prompt = "In {cwd} for {env}";
+    let scene = Scene::new();
+    let here = Place::new(&scene, "one", "home");
+    let upstream = upstream();
+    let (file, to) = (file(&scene), format!("openai={}", upstream.url()));
+    let args = ["record", "-r", &file, "--upstream", &to, "--var", "tenant=acme"];
+    finish(here.command(&args, prompt).env("TENANT", "acme"), b"").expect(0);
+    let replay = |more: &[&str], tenant: &str| {
+        let args = [&["replay", "--strict", "-r", &file], more].concat();
+        finish(here.command(&args, prompt).env("TENANT", tenant), b"")
+    };
+    let ended = replay(&["--var", "tenant=globex"], "globex").expect(0);
+    assert!(ended.stdout.starts_with("bound tenant=1\n"), "{}", ended.stdout);
+    assert_eq!(replay(&[], "globex").code, 1);
+    assert_eq!(replay(&["--var", "customer=globex"], "globex").code, 1);
+    assert_eq!(replay(&["--var", "tenant=ab"], "ab").code, 2);
+    assert_eq!(replay(&["--no-run-value", "tenat"], "acme").code, 2);
+}
+
+#[test]
+fn requests_that_would_become_one_are_not_bound() {
+    let scene = Scene::new();
+    let both = [chat("in /work/a by /work/b"), chat("in /work/a by /work/a")];
+    let upstream = Upstream::script(vec![
+        Answer::json(200, chat_answer("1")),
+        Answer::json(200, chat_answer("2")),
+    ]);
+    let server = scene.record(&upstream, &["--var", "place=/work/a"]);
+    both.iter().for_each(|call| drop(server.call(call).expect(200)));
+    server.stop().expect(0);
+    let server = scene.replay(&["--strict", "--var", "place=/work/b"]);
+    // The same requests get their answers. What could be either gets none.
+    both.iter().for_each(|call| drop(server.call(call).expect(200)));
+    server.call(&chat("in /work/b by /work/b")).expect(422);
+    server.stop().expect(1).says(&["entries that answer only exactly the same call"]);
+    let server = scene.replay(&["--strict", "--var", "place=/work/c"]);
+    server.call(&chat("in /work/c by /work/b")).expect(200);
+    server.stop().expect(0);
+}
+
+#[test]
+fn missed_call_keeps_its_values_until_it_is_accepted() {
+    let scene = Scene::new();
+    let upstream = Upstream::always(Answer::json(200, chat_answer("in /work/b/x")));
+    scene.recorded(&upstream, &[chat("other")]);
+    let server = scene.replay(&["--pending", "missed.json", "--var", "place=/work/b"]);
+    server.call(&chat("in /work/b")).expect(422);
+    server.stop();
+    let url = format!("openai={}", upstream.url());
+    let send = ["rerecord", "--pending", "missed.json", scene.name(), "--upstream", &url, "--yes"];
+    finish(command(scene.dir(), &send).env("OPENAI_API_KEY", "sk-none"), b"").expect(0);
+    scene.run(&["accept", scene.name()]).expect(0);
+    let server = scene.replay(&["--strict", "--var", "place=/work/c"]);
+    let answer = server.call(&chat("in /work/c")).expect(200);
+    assert_eq!(answer.json()["choices"][0]["message"]["content"], "in /work/c/x");
+    assert_eq!(answer.header("x-loomrec-bound"), Some("place=1"));
+    server.stop().expect(0);
+}
+
+#[test]
+fn new_episodes_are_those_that_no_binding_answers() {
+    let scene = Scene::new();
+    let upstream = Upstream::always(Answer::json(200, chat_answer("fine")));
+    let server = scene.record(&upstream, &["--var", "place=/work/a"]);
+    server.call(&chat("in /work/a")).expect(200);
+    server.stop().expect(0);
+    let server = scene.record(&upstream, &["--mode", "new_episodes", "--var", "place=/work/b"]);
+    server.call(&chat("in /work/b")).expect(200);
+    server.call(&chat("new in /work/b")).expect(200);
+    server.stop().expect(0);
+    assert_eq!(upstream.requests(), 2);
+    assert_eq!(scene.takes().len(), 2);
+}
+
+#[test]
+fn length_and_coding_of_a_bound_answer_are_right() {
+    use std::io::Write as _;
+    let scene = Scene::new();
+    let text = chat_answer("in /work/a");
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(text.as_bytes()).unwrap();
+    let packed = gzip.finish().unwrap();
+    let upstream = Upstream::always(Answer::whole(
+        200,
+        &["content-type: application/json", "content-encoding: gzip"],
+        &packed,
+    ));
+    let server = scene.record(&upstream, &["--keep-encoding", "--var", "place=/work/a"]);
+    let call = |place: &str| {
+        Call::post("/openai/v1/chat/completions", chat_body(place).to_string())
+            .header("accept-encoding: gzip")
+    };
+    server.call(&call("/work/a")).expect(200);
+    server.stop().expect(0);
+    let server = scene.replay(&["--strict", "--var", "place=/work/longer"]);
+    let answer = server.call(&call("/work/longer")).expect(200);
+    let expected = text.replace("/work/a", "/work/longer");
+    assert_eq!(answer.header("content-encoding"), None);
+    assert_eq!(answer.header("content-length"), Some(expected.len().to_string().as_str()));
+    assert_eq!(answer.text(), expected);
+    server.stop().expect(0);
+}
+
+const ONE: &str = "0190a5b2-7c1d-7e3f-8a9b-0c1d2e3f4a5b";
+const OTHER: &str = "1190a5b2-7c1d-7e3f-8a9b-0c1d2e3f4a5b";
+
+/// A call with an id that its client makes, at two places.
+fn with_ids(turn: &str, prompt: &str) -> Call {
+    let mut body = chat_body(prompt);
+    body["metadata"] = json!({"turn": turn, "all": [{"id": format!("t_{turn}")}]});
+    Call::post("/openai/v1/chat/completions", body.to_string())
+}
+
+#[test]
+fn ids_that_a_client_makes_are_renamed_under_the_rules_of_the_recording() {
+    let scene = Scene::new();
+    let upstream = Upstream::always(Answer::json(200, chat_answer("fine")));
+    let rules = ["/metadata/turn: uuid", "/metadata/all/*/id: id(t_)", "/metadata/none: epoch"];
+    let flags: Vec<&str> = rules.iter().flat_map(|rule| ["--normalize", rule]).collect();
+    let server = scene.record(&upstream, &flags);
+    server.call(&with_ids(ONE, "hi")).expect(200);
+    server.stop().expect(0);
+    let identity = &scene.json()["_loomrec"]["identity"];
+    assert_eq!(identity["normalize"].as_array().unwrap().len(), 3);
+    assert_eq!(identity["version"], 3);
+    scene.run(&["verify", scene.name()]).expect(0);
+    let server = scene.replay(&["--strict", "--receipt", "receipt.json"]);
+    let answer = server.call(&with_ids(OTHER, "hi")).expect(200);
+    assert_eq!(answer.header("x-loomrec-bound"), Some("t_=1, uuid=1"));
+    let ended = server.stop().expect(0);
+    for part in [
+        "1 served, 1 of them with this run's ids",
+        "renamed if no recorded call is exactly the same: /metadata/all/*/id: id(t_) (",
+        "no call needed the rules /metadata/none: epoch",
+    ] {
+        assert!(ended.stderr.contains(part), "{part}: {}", ended.stderr);
+    }
+    let rule = |rule: &str, calls: u64| json!({"rule": rule, "calls": calls});
+    let needed = json!([rule(rules[1], 1), rule(rules[2], 0), rule(rules[0], 1)]);
+    assert_eq!(receipt(&scene.path("receipt.json"))["bound"]["rules"], needed);
+    // Two ids in the place of one, another prompt, and no id are other requests.
+    let server = scene.replay(&["--strict"]);
+    let mut two = with_ids(OTHER, "hi");
+    two = Call::post("/openai/v1/chat/completions", two.body_bytes().to_vec());
+    let text = String::from_utf8(two.body_bytes().to_vec()).unwrap();
+    let text = text.replace(&format!("\"turn\":\"{OTHER}\""), "\"turn\":\"none\"");
+    server.call(&Call::post("/openai/v1/chat/completions", text)).expect(422);
+    server.call(&with_ids(OTHER, "ho")).expect(422);
+    server.stop().expect(1);
+}
+
+#[test]
+fn rules_may_be_given_at_the_replay_alone() {
+    let scene = Scene::new();
+    let upstream = Upstream::always(Answer::json(200, chat_answer("fine")));
+    scene.recorded(&upstream, &[chat("Chunk ID: 46e5bd\nWall time: 0.0051 seconds, 85 tokens")]);
+    let other = chat("Chunk ID: aa00ff\nWall time: 0.2 seconds, 85 tokens");
+    let rules = [
+        "--normalize-text",
+        "/messages/*/content: Chunk ID: (…)\\nWall",
+        "--normalize",
+        "/messages/*/content: duration",
+    ];
+    for (flags, status) in [(&rules[..], 200), (&rules[..2], 422), (&[][..], 422)] {
+        let server = scene.replay(&[&["--strict"], flags].concat());
+        server.call(&other).expect(status);
+        server.stop().expect(i32::from(status != 200));
+    }
+    for (flag, rule) in [("--normalize", "/x uuid"), ("--normalize-text", "/x: a")] {
+        let ended = scene.run(&["replay", "-r", scene.name(), flag, rule]).expect(2);
+        assert!(
+            ended.stderr.contains(&format!("{flag} {rule}: failed to read")),
+            "{}",
+            ended.stderr
+        );
+    }
+}
+
+#[test]
+fn rules_are_added_to_those_of_a_recording() {
+    for scene in [Scene::new(), Scene::split()] {
+        let upstream = Upstream::always(Answer::json(200, chat_answer("fine")));
+        scene.recorded(&upstream, &[with_ids(ONE, "hi"), chat("other")]);
+        let server = scene.record(&upstream, &["--normalize", "/metadata: uuid"]);
+        server.call(&with_ids(ONE, "ho")).expect(200);
+        server.stop().expect(0);
+        let server = scene.record(&upstream, &["--normalize", "/metadata: epoch"]);
+        server.call(&with_ids(ONE, "hu")).expect(200);
+        server.stop().expect(0);
+        let server = scene.replay(&["--strict"]);
+        for prompt in ["hi", "ho", "hu"] {
+            server.call(&with_ids(OTHER, prompt)).expect(200);
+        }
+        server.stop().expect(0);
+        scene.run(&["verify", scene.name()]).expect(0);
+    }
+}
+
+#[test]
+fn two_calls_that_differ_only_in_their_ids_are_not_bound() {
+    let scene = Scene::new();
+    let answers = ["1", "2"].map(|text| Answer::json(200, chat_answer(text)));
+    let upstream = Upstream::script(answers.into());
+    let server = scene.record(&upstream, &["--normalize", "/metadata: uuid"]);
+    server.call(&with_ids(ONE, "hi")).expect(200);
+    server.call(&with_ids(OTHER, "hi")).expect(200);
+    server.stop().expect(0);
+    let server = scene.replay(&["--strict"]);
+    server.call(&with_ids(ONE, "hi")).expect(200);
+    server.call(&with_ids("2190a5b2-7c1d-7e3f-8a9b-0c1d2e3f4a5b", "hi")).expect(422);
+    server.stop().expect(1).says(&["entries that answer only exactly the same call"]);
+}
+
+/// An agent's program: it says what it was given, and calls with an id of its own.
+const FAKE: &str = r#"#!/usr/bin/env python3
+import json, os, sys, urllib.request, uuid
+print(sys.argv[1:], os.environ.get("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC"))
+settings = os.environ.get("GEMINI_CLI_SYSTEM_SETTINGS_PATH")
+print(settings and json.load(open(settings))["security"]["auth"]["selectedType"])
+body = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]}
+body["metadata"] = {"user_id": "user_%s" % uuid.uuid4()}
+url = os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages"
+headers = {"content-type": "application/json", "x-api-key": "none"}
+print(json.load(urllib.request.urlopen(urllib.request.Request(url, json.dumps(body).encode(), headers)))["type"])
+"#;
+
+/// Runs loomrec with a program of this name as CMD.
+fn agent(scene: &Scene, name: &str, args: &[&str]) -> Finished {
+    use std::os::unix::fs::PermissionsExt as _;
+    let program = scene.path(name);
+    fs::write(&program, FAKE).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let program = program.to_str().unwrap();
+    let line = [args, &["--", program, "exec", "do it"]].concat();
+    finish(&mut command(scene.dir(), &line), b"")
+}
+
+#[test]
+fn preset_of_a_known_program_is_applied_and_said() {
+    let scene = Scene::new();
+    let upstream = Upstream::always(Answer::json(200, message_answer("fine")));
+    let to = format!("anthropic={}", upstream.url());
+    let record = ["record", "-r", scene.name(), "--upstream", &to];
+    let ended = agent(&scene, "claude", &record).expect(0);
+    assert_eq!(ended.stdout, "['exec', 'do it'] 1\nNone\nmessage\n");
+    ended.says(&[
+        "loomrec: preset claude-code 1: 2 rules, CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1 \
+         (--no-preset)",
+    ]);
+    let rules = json!(["/metadata/user_id: uuid", "/metadata/user_id: hex64"]);
+    assert_eq!(scene.json()["_loomrec"]["identity"]["normalize"], rules);
+    let replay = ["replay", "--strict", "-r", scene.name()];
+    agent(&scene, "claude", &replay).expect(0).says(&["1 of them with this run's ids"]);
+    let plain = [&replay[..], &["--no-preset"]].concat();
+    let ended = agent(&scene, "claude", &plain).expect(0);
+    assert_eq!(ended.stdout, "['exec', 'do it'] None\nNone\nmessage\n");
+    // Without the preset, a new id is a new request.
+    fs::remove_file(scene.recording()).unwrap();
+    agent(&scene, "claude", &[&record[..], &["--no-preset"]].concat()).expect(0);
+    assert_ne!(agent(&scene, "claude", &plain).code, 0);
+    // The preset also serves a recording that was made without it.
+    agent(&scene, "claude", &replay).expect(0);
+}
+
+#[test]
+fn preset_gives_arguments_and_settings_that_the_program_needs() {
+    let scene = Scene::new();
+    let upstream = Upstream::always(Answer::json(200, message_answer("fine")));
+    let to = format!("anthropic={}", upstream.url());
+    let record = ["record", "-r", scene.name(), "--upstream", &to];
+    let ended = agent(&scene, "codex", &record).expect(0);
+    let start = "['-c', 'model_provider=loomrec', '-c', 'model_providers.loomrec.name=OpenAI', \
+                 '-c', 'model_providers.loomrec.base_url=http://127.0.0.1:";
+    assert!(ended.stdout.starts_with(start), "{}", ended.stdout);
+    assert!(ended.stdout.contains("=false', 'exec', 'do it'] None\n"), "{}", ended.stdout);
+    let ended = agent(&scene, "gemini", &record).expect(0);
+    assert_eq!(ended.stdout, "['exec', 'do it'] None\ngemini-api-key\nmessage\n");
+    agent(&scene, "cline", &record).expect(0).says(&["run cline auth -p openai"]);
+    let ended = agent(&scene, "other", &record).expect(0);
+    assert!(!ended.stderr.contains("preset"), "{}", ended.stderr);
+}
+
+#[test]
+fn presets_are_listed_and_shown() {
+    let scene = Scene::new();
+    let list = scene.run(&["rules"]).expect(0).stdout;
+    let names: Vec<&str> = list.lines().filter_map(|line| line.split(' ').next()).collect();
+    let all = ["aider", "claude-code", "cline", "codex", "gemini-cli", "opencode", "qwen-code"];
+    assert_eq!(names, all);
+    let page = scene.run(&["rules", "claude-code"]).expect(0).stdout;
+    assert_eq!(
+        page,
+        "claude-code 1, for claude\n\nRules, as --normalize takes them:\n  /metadata/user_id: \
+         uuid\n  /metadata/user_id: hex64\n\nVariables:\n  \
+         CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1\n"
+    );
+    let json = scene.run(&["rules", "codex", "--json"]).expect(0).stdout;
+    assert_eq!(serde_json::from_str::<Value>(&json).unwrap()["rules"].as_array().unwrap().len(), 6);
+    scene.run(&["rules", "claude"]).expect(2).says(&["there is no preset claude: "]);
+}
