@@ -48,6 +48,9 @@ pub enum CallOutcome {
         /// The error, without credentials.
         message: String,
     },
+    /// An error: the request asked for a WebSocket. Programs that can make the call over HTTP as
+    /// well do so next.
+    UpgradeRefused,
 }
 
 impl CallOutcome {
@@ -65,6 +68,7 @@ impl CallOutcome {
             Self::Faulted => "faulted",
             Self::Missed(_) => "missed",
             Self::Refused { .. } => "refused",
+            Self::UpgradeRefused => "upgrade_refused",
         }
     }
 

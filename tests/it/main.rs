@@ -180,4 +180,5 @@ mod upstream_names;
 #[cfg(test)]
 mod verify;
 #[cfg(test)]
+mod websocket;
 mod wrap;

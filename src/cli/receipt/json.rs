@@ -16,6 +16,15 @@ impl Receipt {
     /// Returns the receipt as JSON.
     pub fn to_json(&self) -> Value {
         let more = &self.more;
+        let recordings = self
+            .recordings
+            .iter()
+            .map(|(path, sha)| json!({ "path": path.as_path().to_string_lossy(), "sha256": sha }));
+        let recordings: Value = recordings.collect();
+        let pending = self
+            .pending
+            .as_ref()
+            .map(|(path, count)| json!({ "path": path.to_string_lossy(), "calls": count }));
         json!({
             "loomrec": env!("CARGO_PKG_VERSION"),
             "receipt_version": 1,
@@ -37,6 +46,7 @@ impl Receipt {
             "exhausted": self.exhausted,
             "unreachable": self.unreachable,
             "refused": self.refused,
+            "refused_upgrades": self.refused_upgrades,
             "takes": self.takes,
             "in_force": self.in_force.as_ref().map(|it| it.to_json(self.unchecked_calls, self.by_messages)),
             "unused": self.unused.as_ref().map_or(0, |unused| unused.count),
@@ -53,12 +63,8 @@ impl Receipt {
             "upstream_failures": failures_json(&more.upstream_failures),
             "keep_errors": more.keep_errors,
             "unfolded": more.unfolded,
-            "recordings": self.recordings.iter().map(|(path, sha)| json!({
-                "path": path.as_path().to_string_lossy(), "sha256": sha,
-            })).collect::<Vec<_>>(),
-            "pending": self.pending.as_ref().map(|(path, count)| json!({
-                "path": path.to_string_lossy(), "calls": count,
-            })),
+            "recordings": recordings,
+            "pending": pending,
             "cmd_exit": self.cmd_exit,
             "mismatches": more.mismatches.iter().map(|e| e.to_json()).collect::<Vec<_>>(),
         })

@@ -27,6 +27,7 @@ pub mod limit;
 mod miss_sink;
 mod notice;
 mod open_call;
+mod protocol_upgrade;
 mod refused_connection;
 mod request_body;
 pub mod respond;
