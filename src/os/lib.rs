@@ -19,4 +19,6 @@ pub use process::{
     raise_open_file_limit, signal_process, signal_process_group, suspend_process,
 };
 pub use signal::{ProcessSignal, SignalStream, survive_file_size_limit};
-pub use terminal::{TerminalModes, TerminalSize, is_stdout_closed, read_typed, terminal_size};
+pub use terminal::{
+    TerminalModes, TerminalSize, is_stdout_closed, is_terminal_raw, read_typed, terminal_size,
+};

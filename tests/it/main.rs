@@ -56,6 +56,7 @@ mod git;
 #[cfg(test)]
 mod header;
 #[cfg(test)]
+mod held;
 mod identity;
 #[cfg(test)]
 mod inspect;

@@ -182,7 +182,10 @@ async fn read(
     let early = body.size_hint().exact().is_none_or(|length| length > READ_BEFORE_PLACING);
     let mut placed = if early { Some(route(proxy, parts)?) } else { None };
     let max = proxy.config.max_body;
-    let body = match request_body::collect(body, max, proxy.config.client_timeout).await {
+    caller.connection.set_reading(true);
+    let read = request_body::collect(body, max, proxy.config.client_timeout).await;
+    caller.connection.set_reading(false);
+    let body = match read {
         Ok(body) => body,
         Err(unread) => {
             let place = placed.take().map_or_else(|| route(proxy, parts), Ok)?;

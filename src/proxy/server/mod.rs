@@ -46,7 +46,7 @@ use crate::inspector::Inspector;
 use crate::inspector::run::RunView;
 use crate::telemetry::Telemetry;
 use crate::telemetry::call_record::CallRecord;
-pub use accept::start;
+pub use accept::{OpenConnections, RunningServer, start};
 use access::AccessPolicy;
 pub use exchange_report::report_exchange;
 use fault::FaultContext;
