@@ -18,6 +18,9 @@
 //! | [`loomrec_identity`] | what makes two requests the same: exact JSON, canonical text, keys, rules, differences; names and text for people |
 //! | [`loomrec_os`] | what depends on the operating system: files, processes, signals, the terminal |
 
+// The receipt has more members than the `json!` macro takes by default.
+#![recursion_limit = "256"]
+
 pub mod cli;
 
 // The members, under the names that `cli`, the tests and the fuzz targets use.

@@ -7,7 +7,8 @@ use clap::Args;
 pub struct IdentityArgs {
     /// Do not compare this place in request bodies
     ///
-    /// POINTER is a JSON pointer, such as /metadata/run_id. Repeatable.
+    /// POINTER is a JSON pointer, such as /metadata/run_id or '/messages/*/id', where * is every
+    /// member or element. Repeatable.
     #[arg(long, value_name = "POINTER", env = "LOOMREC_IGNORE", value_delimiter = ' ')]
     pub ignore: Vec<String>,
 

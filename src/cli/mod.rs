@@ -16,6 +16,7 @@ mod fault;
 #[doc(hidden)]
 pub mod fuzzing;
 mod generate;
+mod held_messages;
 mod import;
 mod in_force;
 mod journal;

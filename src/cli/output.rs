@@ -1,13 +1,16 @@
 //! Output for people on the terminal: messages on stderr, results on stdout.
 
+use std::convert::Infallible;
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
+use std::time::Duration;
 
 use indicatif::ProgressBar;
 use owo_colors::OwoColorize;
 use serde_json::{Map, Value, json};
 
 use super::args::LogFormat;
+use super::held_messages::{HeldMessages, ReleasedMessages};
 use super::terminal;
 use crate::replay::RecordingMismatchError;
 use crate::server::UserNotice;
@@ -23,13 +26,19 @@ pub struct Output {
     live: Option<Arc<ProgressBar>>,
     /// Whether a command writes to the same terminal.
     shares_terminal: bool,
+    /// The messages that wait while the command holds the terminal.
+    held: Option<Arc<HeldMessages>>,
 }
+
+/// How often messages that wait for the terminal are looked at. It has to be free twice, since a
+/// program that starts another one on its page leaves raw mode for a moment.
+const RELEASE_INTERVAL: Duration = Duration::from_millis(200);
 
 impl Output {
     /// Creates an output of this format. `quiet` leaves only errors, `verbose` adds a line for each
     /// call.
     pub fn new(format: LogFormat, quiet: bool, verbose: bool) -> Self {
-        Self { format, quiet, verbose, live: None, shares_terminal: false }
+        Self { format, quiet, verbose, live: None, shares_terminal: false, held: None }
     }
 
     /// Returns the same output, which prints messages above `live`.
@@ -38,9 +47,42 @@ impl Output {
     }
 
     /// Returns the same output, which begins each message on a line of its own: a command writes to
-    /// the same terminal, and may not have ended its line.
+    /// the same terminal, and may not have ended its line. While the command holds the terminal in
+    /// raw mode, messages wait.
     pub fn beside_command(self) -> Self {
-        Self { shares_terminal: self.format == LogFormat::Human, ..self }
+        let held = HeldMessages::begin().map(Arc::new);
+        Self { shares_terminal: self.format == LogFormat::Human, held, ..self }
+    }
+
+    /// Prints messages that wait once the command has left raw mode. Never returns.
+    pub async fn release_held(&self) -> Infallible {
+        let Some(held) = &self.held else { return std::future::pending().await };
+        let mut was_free = false;
+        loop {
+            tokio::time::sleep(RELEASE_INTERVAL).await;
+            let is_free = held.can_release();
+            if is_free && was_free {
+                self.print_released(held.release());
+            }
+            was_free = is_free;
+        }
+    }
+
+    /// Prints messages that waited while the command, which has ended, held the terminal. No message
+    /// waits any more.
+    pub fn end_holding(&self) {
+        self.held.iter().for_each(|held| self.print_released(held.end()));
+    }
+
+    fn print_released(&self, released: ReleasedMessages) {
+        released.messages.iter().for_each(|text| self.print_line(text));
+        if released.left_out > 0 {
+            self.warning(&format!(
+                "messages that came while the command held the terminal, and are not shown: {}; \
+                 --journal FILE has a line for each call",
+                released.left_out
+            ));
+        }
     }
 
     /// Whether a live line may be drawn.
@@ -191,8 +233,17 @@ impl Output {
         self.write_line(&terminal::json(&value.to_string()));
     }
 
-    /// Writes a line to stderr. A closed stderr is not a failure.
+    /// Writes a line to stderr, or keeps it while a command holds the terminal.
     fn write_line(&self, text: &str) {
+        if let Some(held) = &self.held {
+            let Some(released) = held.hold(text) else { return };
+            self.print_released(released);
+        }
+        self.print_line(text);
+    }
+
+    /// Writes a line to stderr. A closed stderr is not a failure.
+    fn print_line(&self, text: &str) {
         let line = if self.shares_terminal { terminal::fresh_line() } else { String::new() };
         let print = || drop(writeln!(anstream::stderr().lock(), "{line}{text}"));
         match &self.live {

@@ -48,6 +48,8 @@ pub struct Receipt {
     pub unreachable: u64,
     /// Calls that were refused.
     pub refused: u64,
+    /// Requests for a WebSocket, which were refused too.
+    pub refused_upgrades: u64,
     /// Calls without a recorded answer.
     pub missed: u64,
     /// Of these, drifted ones.
@@ -135,6 +137,7 @@ impl Receipt {
             unkept: RunCounters::read(&counters.unkept),
             unreachable: RunCounters::read(&counters.unreachable),
             refused: RunCounters::read(&counters.refused),
+            refused_upgrades: RunCounters::read(&counters.refused_upgrades),
             missed: counters.missed(),
             drifted: counters.missed_for(MissReason::Drifted),
             exhausted: counters.missed_for(MissReason::Exhausted),
@@ -202,6 +205,26 @@ impl Receipt {
             (several, _) => format!(", for the {several} reasons above"),
         };
         format!("calls that reached no upstream: {}{reasons}", self.unreachable)
+    }
+
+    /// Adds the requests for WebSockets: as a note, or as a complaint if no other call came and that
+    /// is not allowed. `nothing` says what did not happen then.
+    pub fn add_refused_upgrades(&mut self, nothing: &str, is_allowed: bool) {
+        let count = self.refused_upgrades;
+        if count == 0 {
+            return;
+        }
+        if self.calls > count || is_allowed {
+            return self.notes.push(format!(
+                "requests for a WebSocket, which got 426 so that the program makes its calls over \
+                 HTTP: {count}"
+            ));
+        }
+        self.all_failed = true;
+        self.complaints.push(format!(
+            "{nothing}: the program asked for a WebSocket (requests: {count}), got 426, and made no \
+             call over HTTP; switch its WebSocket transport off"
+        ));
     }
 
     /// Adds the takes that are too old: as a complaint if that fails the run, otherwise as a note.

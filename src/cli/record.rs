@@ -226,7 +226,8 @@ fn count_calls(receipt: &Receipt, ran: &RunResult) -> u64 {
     let counts = ran.proxy.faults.decider().counts();
     let fired = counts.values().map(|count| count.fired).sum::<u64>();
     let answered = receipt.recorded + receipt.faulted + receipt.served;
-    answered + receipt.unkept + receipt.missed + receipt.refused + receipt.unreachable + fired
+    let refused = receipt.refused + receipt.refused_upgrades;
+    answered + receipt.unkept + receipt.missed + refused + receipt.unreachable + fired
 }
 
 /// Adds a complaint if every call failed, unless that is allowed, and one if nothing was recorded
@@ -353,6 +354,7 @@ fn receipt(args: &RecordArgs, ran: &RunResult) -> Receipt {
         ));
     }
     add_failures(&mut receipt, args.keep_failures);
+    receipt.add_refused_upgrades("nothing was recorded", args.allow_empty);
     add_upstreams(&mut receipt);
     add_earlier_takes(&mut receipt, &args.recording);
     if receipt.missed > 0 {

@@ -229,6 +229,7 @@ fn receipt(args: &ReplayArgs, ran: &RunResult) -> Receipt {
         + receipt.faulted
         + receipt.missed
         + receipt.refused
+        + receipt.refused_upgrades
         + receipt.unreachable
         + unscripted
         // Includes the faults of connections, whose calls were never read.
@@ -239,6 +240,7 @@ fn receipt(args: &ReplayArgs, ran: &RunResult) -> Receipt {
         let upstreams = upstreams.collect();
         receipt.complaints.push(no_call::explain("nothing was tested", ran, &upstreams, false));
     }
+    receipt.add_refused_upgrades("nothing was tested", args.allow_empty);
     receipt.add_faults(&proxy.faults, &args.serve.trouble, ran.budget.as_ref());
     // With a script alone, there are no takes that could be used.
     receipt.unused = (!args.recordings.is_empty()).then_some(unused);

@@ -21,7 +21,7 @@ use super::exit::{CommandFailure, RECORDING, UNUSABLE};
 use super::output::Output;
 use super::output_target;
 use crate::engine::observe::STEP_HEADER;
-use crate::identity::{IdentityRules, JsonPointer, NormalizeError, NormalizeRule};
+use crate::identity::{IdentityRules, NormalizeError, NormalizeRule, PlacePattern};
 use crate::recording::PendingKind;
 use crate::recording::redact::{self, CallCredentials, Redactor};
 use crate::replay::{ReplayEngine, ReplaySource};
@@ -51,9 +51,9 @@ pub fn environment() -> BTreeMap<String, String> {
 ///
 /// # Errors
 /// A text that is not a JSON pointer.
-pub fn pointers(flags: &[String]) -> Result<Vec<JsonPointer>, CommandFailure> {
+pub fn patterns(flags: &[String]) -> Result<Vec<PlacePattern>, CommandFailure> {
     let parse = |text: &String| {
-        JsonPointer::parse(text)
+        PlacePattern::parse(text)
             .map_err(|error| CommandFailure::usage(format!("--ignore {text}: failed to {error}")))
     };
     flags.iter().filter(|text| !text.is_empty()).map(parse).collect()
@@ -72,7 +72,7 @@ pub fn rules(args: &IdentityArgs) -> Result<IdentityRules, CommandFailure> {
     };
     let headers = names("--identity-header", &args.identity_header, redact::identity_name)?;
     let ignored = names("--ignore-header", &args.ignore_header, redact::ignorable_name)?;
-    let rules = IdentityRules::new(pointers(&args.ignore)?).with_headers(&headers, &ignored);
+    let rules = IdentityRules::new(patterns(&args.ignore)?).with_headers(&headers, &ignored);
     let kinds = normalize("--normalize", &args.normalize, NormalizeRule::of_kind)?;
     let anchors = normalize("--normalize-text", &args.normalize_text, NormalizeRule::of_anchors)?;
     Ok(rules.with_normalize(kinds).with_normalize(anchors))

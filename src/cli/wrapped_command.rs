@@ -14,9 +14,6 @@ use super::preset::AppliedPreset;
 use crate::os::{self, ProcessSignal, SignalStream};
 use crate::provider::directory::{self, BaseUrlVariable, SAME_KEY, UPSTREAMS};
 
-/// The stand-in for an API key, which replay does not need.
-pub const STAND_IN_KEY: &str = "loomrec-replay-stand-in";
-
 /// LiteLLM fetches prices from the network when it is loaded, unless this is set.
 const NO_FETCHING: (&str, &str) = ("LITELLM_LOCAL_MODEL_COST_MAP", "True");
 
@@ -73,7 +70,7 @@ impl CommandEnvironment {
             }
             if wanted.stand_in_keys {
                 for key in upstream.keys.iter().filter(|key| is_missing(wanted.current, key)) {
-                    variables.insert((*key).to_owned(), STAND_IN_KEY.to_owned());
+                    variables.insert((*key).to_owned(), upstream.key_form.stand_in());
                 }
             }
         }

@@ -49,6 +49,9 @@ pub enum CallOutcome {
         /// The error, without credentials.
         message: String,
     },
+    /// An error: the request asked for a WebSocket. Programs that can make the call over HTTP as
+    /// well do so next.
+    UpgradeRefused,
 }
 
 impl CallOutcome {
@@ -66,6 +69,7 @@ impl CallOutcome {
             Self::Faulted => "faulted",
             Self::Missed(_) => "missed",
             Self::Refused { .. } => "refused",
+            Self::UpgradeRefused => "upgrade_refused",
         }
     }
 

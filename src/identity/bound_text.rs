@@ -9,6 +9,7 @@ use super::canonical::{self, write_string};
 use super::json::Json;
 use super::json_text::JsonStr;
 use super::key::keeps_member;
+use super::place::PlaceToken;
 use super::request_parts::RequestParts;
 use super::rules::{IdentityRules, ScopedRules};
 use super::run_binding::RunBinding;
@@ -46,9 +47,9 @@ pub(super) fn write_bound(
     match body.as_object() {
         Some(members) => {
             let members = members.iter().filter(|(name, _)| keeps_member(parts, name));
-            writer.members(members, rules.ignored(), &places, out);
+            writer.members(members, &rules.ignored(), &places, out);
         }
-        None => writer.value(body, rules.ignored(), &places, out),
+        None => writer.value(body, &rules.ignored(), &places, out),
     }
     writer.pieces
 }
@@ -80,7 +81,7 @@ impl BoundWriter<'_> {
     fn value(
         &mut self,
         value: &Json<'_>,
-        ignored: ScopedRules<'_>,
+        ignored: &ScopedRules<'_>,
         places: &[RulePlace],
         out: &mut Vec<u8>,
     ) {
@@ -93,7 +94,7 @@ impl BoundWriter<'_> {
                     match ignored.element(index) {
                         Some(inner) => {
                             let below = self.below(places, &index.to_string());
-                            self.value(item, inner, &below, out);
+                            self.value(item, &inner, &below, out);
                         }
                         None => out.extend_from_slice(b"null"),
                     }
@@ -109,7 +110,7 @@ impl BoundWriter<'_> {
     fn members<'j>(
         &mut self,
         members: impl Iterator<Item = &'j (JsonStr<'j>, Json<'j>)>,
-        ignored: ScopedRules<'_>,
+        ignored: &ScopedRules<'_>,
         places: &[RulePlace],
         out: &mut Vec<u8>,
     ) {
@@ -120,7 +121,7 @@ impl BoundWriter<'_> {
             out.extend_from_slice(b": ");
             let below =
                 if places.is_empty() { Vec::new() } else { self.below(places, &name.as_str()) };
-            self.value(value, inner, &below, out);
+            self.value(value, &inner, &below, out);
             out.extend_from_slice(b", ");
         }
         out.push(b'}');
@@ -133,10 +134,8 @@ impl BoundWriter<'_> {
             match tokens.get(place.depth) {
                 // A rule holds for everything below its place.
                 None => Some(*place),
-                Some(name) if name == "*" || name == token => {
-                    Some(RulePlace { depth: place.depth + 1, ..*place })
-                }
-                Some(_) => None,
+                Some(PlaceToken::Name(name)) if name != token => None,
+                Some(_) => Some(RulePlace { depth: place.depth + 1, ..*place }),
             }
         };
         places.iter().filter_map(step).collect()

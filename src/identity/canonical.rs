@@ -11,7 +11,7 @@ use super::rules::ScopedRules;
 
 /// Appends the canonical text of `value`.
 pub fn write(value: &Json<'_>, out: &mut Vec<u8>) {
-    write_kept(value, ScopedRules::NOTHING, out);
+    write_kept(value, &ScopedRules::NOTHING, out);
 }
 
 /// The canonical text of `value`.
@@ -24,7 +24,7 @@ pub fn text(value: &Json<'_>) -> String {
 
 /// Appends the canonical text of what `ignored` leaves of `value`: an ignored member is left out,
 /// an ignored element becomes `null`.
-pub(super) fn write_kept(value: &Json<'_>, ignored: ScopedRules<'_>, out: &mut Vec<u8>) {
+pub(super) fn write_kept(value: &Json<'_>, ignored: &ScopedRules<'_>, out: &mut Vec<u8>) {
     match value {
         Json::Null => out.extend_from_slice(b"null"),
         Json::Bool(true) => out.extend_from_slice(b"true"),
@@ -36,14 +36,14 @@ pub(super) fn write_kept(value: &Json<'_>, ignored: ScopedRules<'_>, out: &mut V
     }
 }
 
-fn write_elements(items: &[Json<'_>], ignored: ScopedRules<'_>, out: &mut Vec<u8>) {
+fn write_elements(items: &[Json<'_>], ignored: &ScopedRules<'_>, out: &mut Vec<u8>) {
     out.push(b'[');
     for (index, item) in items.iter().enumerate() {
         if index > 0 {
             out.extend_from_slice(b", ");
         }
         match ignored.element(index) {
-            Some(inner) => write_kept(item, inner, out),
+            Some(inner) => write_kept(item, &inner, out),
             None => out.extend_from_slice(b"null"),
         }
     }
@@ -53,7 +53,7 @@ fn write_elements(items: &[Json<'_>], ignored: ScopedRules<'_>, out: &mut Vec<u8
 /// Appends an object with the members that `keep` accepts and `ignored` leaves.
 pub(super) fn write_members(
     members: &[(JsonStr<'_>, Json<'_>)],
-    ignored: ScopedRules<'_>,
+    ignored: &ScopedRules<'_>,
     keep: impl Fn(&JsonStr<'_>) -> bool,
     out: &mut Vec<u8>,
 ) {
@@ -70,7 +70,7 @@ pub(super) fn write_members(
         first = false;
         write_string(*key, out);
         out.extend_from_slice(b": ");
-        write_kept(value, inner, out);
+        write_kept(value, &inner, out);
     }
     out.push(b'}');
 }

@@ -159,13 +159,13 @@ fn write_chat(body: &Json<'_>, rules: &IdentityRules, out: &mut Vec<u8>) {
     let ignored = rules.ignored();
     out.extend_from_slice(b"{\"extra\": ");
     let extra = |key: &JsonStr<'_>| !is_delivery(key) && !NAMED.iter().any(|name| *key == *name);
-    canonical::write_members(body.as_object().unwrap_or_default(), ignored, extra, out);
+    canonical::write_members(body.as_object().unwrap_or_default(), &ignored, extra, out);
     for name in NAMED {
         out.extend_from_slice(b", \"");
         out.extend_from_slice(name.as_bytes());
         out.extend_from_slice(b"\": ");
         match (body.get(name), ignored.member(JsonStr::from(name))) {
-            (Some(value), Some(inner)) => canonical::write_kept(value, inner, out),
+            (Some(value), Some(inner)) => canonical::write_kept(value, &inner, out),
             _ => out.extend_from_slice(b"null"),
         }
     }
@@ -206,9 +206,9 @@ pub(super) fn write_body(
         match value.as_object() {
             Some(members) => {
                 let keep = |name: &JsonStr<'_>| keeps_member(parts, name);
-                canonical::write_members(members, rules.ignored(), keep, out);
+                canonical::write_members(members, &rules.ignored(), keep, out);
             }
-            None => canonical::write_kept(value, rules.ignored(), out),
+            None => canonical::write_kept(value, &rules.ignored(), out),
         }
         return out.push(b'}');
     }

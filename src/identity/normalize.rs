@@ -11,7 +11,8 @@ use std::ops::Range;
 use regex::Regex;
 use thiserror::Error;
 
-use super::rules::{JsonPointer, PointerError};
+use super::place::{PlacePattern, PlaceToken};
+use super::rules::PointerError;
 
 /// The two ways to write what is between two anchors.
 const BETWEEN: [&str; 2] = ["(…)", "(...)"];
@@ -19,7 +20,7 @@ const BETWEEN: [&str; 2] = ["(…)", "(...)"];
 /// A rule.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NormalizeRule {
-    place: JsonPointer,
+    place: PlacePattern,
     finds: IdPattern,
 }
 
@@ -131,8 +132,8 @@ impl NormalizeRule {
         if is_anchors { Self::of_anchors(text) } else { Self::of_kind(text) }
     }
 
-    /// The place: keys and indices, where `*` is any of them.
-    pub(super) fn place(&self) -> &[String] {
+    /// The tokens of the place.
+    pub(super) fn place(&self) -> &[PlaceToken] {
         self.place.tokens()
     }
 
@@ -188,10 +189,10 @@ impl fmt::Display for NormalizeRule {
 }
 
 /// Splits a rule into its place and what it finds there.
-fn parts(text: &str) -> Result<(JsonPointer, &str), NormalizeError> {
+fn parts(text: &str) -> Result<(PlacePattern, &str), NormalizeError> {
     let form = || NormalizeError::Form { text: text.to_owned() };
     let (place, finds) = text.split_once(": ").ok_or_else(form)?;
-    Ok((JsonPointer::parse(place.trim())?, finds))
+    Ok((PlacePattern::parse(place.trim())?, finds))
 }
 
 /// The forms of a date that programs write.

@@ -52,7 +52,7 @@ pub fn deltas(
         if found.len() < max { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
     let mut walk = Walk { path: String::new(), compared: COMPARED, visit: &mut visit };
-    let _ended = walk.pair(recorded, now, rules.ignored());
+    let _ended = walk.pair(recorded, now, &rules.ignored());
     found
 }
 
@@ -71,7 +71,7 @@ pub fn distance(recorded: &Json<'_>, now: &Json<'_>, rules: &IdentityRules) -> u
         if left > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
     let mut walk = Walk { path: String::new(), compared: COMPARED, visit: &mut visit };
-    let _ended = walk.pair(recorded, now, rules.ignored());
+    let _ended = walk.pair(recorded, now, &rules.ignored());
     sum
 }
 
@@ -195,7 +195,7 @@ struct Walk<'v> {
 }
 
 impl Walk<'_> {
-    fn pair(&mut self, a: &Json<'_>, b: &Json<'_>, ignored: ScopedRules<'_>) -> ControlFlow<()> {
+    fn pair(&mut self, a: &Json<'_>, b: &Json<'_>, ignored: &ScopedRules<'_>) -> ControlFlow<()> {
         match (a, b) {
             (Json::Object(a), Json::Object(b)) => self.members(a, b, ignored),
             (Json::Array(a), Json::Array(b)) => self.elements(a, b, ignored),
@@ -209,7 +209,7 @@ impl Walk<'_> {
         &mut self,
         mut a: &[(JsonStr<'x>, Json<'x>)],
         mut b: &[(JsonStr<'y>, Json<'y>)],
-        ignored: ScopedRules<'_>,
+        ignored: &ScopedRules<'_>,
     ) -> ControlFlow<()> {
         loop {
             let key = match (a.first(), b.first()) {
@@ -220,7 +220,7 @@ impl Walk<'_> {
             let left = take(&mut a, key);
             let right = take(&mut b, key);
             if let Some(inner) = ignored.member(key) {
-                self.step(&key.as_str(), left, right, inner)?;
+                self.step(&key.as_str(), left, right, &inner)?;
             }
         }
     }
@@ -229,18 +229,19 @@ impl Walk<'_> {
         &mut self,
         a: &[Json<'_>],
         b: &[Json<'_>],
-        ignored: ScopedRules<'_>,
+        ignored: &ScopedRules<'_>,
     ) -> ControlFlow<()> {
-        // Rules name elements by index, so elements are not aligned if rules apply.
-        let moved = a.len() != b.len() && ignored.is_nothing();
+        // Rules may name elements by index. Then elements are not aligned.
+        let same_rules = ignored.any_element().filter(|_| a.len() != b.len());
+        let moved = same_rules.is_some();
         let (mut start, mut end) = (0, 0);
-        if moved {
+        if let Some(inner) = same_rules {
             let room = a.len().min(b.len());
-            while start < room && self.same(&a[start], &b[start]) {
+            while start < room && self.same_kept(&a[start], &b[start], &inner) {
                 start += 1;
             }
             let last = |list: &[Json<'_>], from_end: usize| list.len() - 1 - from_end;
-            while end < room - start && self.same(&a[last(a, end)], &b[last(b, end)]) {
+            while end < room - start && self.same_kept(&a[last(a, end)], &b[last(b, end)], &inner) {
                 end += 1;
             }
         }
@@ -258,7 +259,7 @@ impl Walk<'_> {
         for index in start..a.len().max(b.len()) {
             let (left, right) = (a.get(index), b.get(index));
             match ignored.element(index) {
-                Some(inner) => self.step(&index.to_string(), left, right, inner)?,
+                Some(inner) => self.step(&index.to_string(), left, right, &inner)?,
                 // A rule ignores the value of an element, not whether the element exists.
                 None if left.is_some() != right.is_some() => {
                     self.step(&index.to_string(), left, right, ignored)?;
@@ -274,7 +275,7 @@ impl Walk<'_> {
         token: &str,
         a: Option<&Json<'_>>,
         b: Option<&Json<'_>>,
-        ignored: ScopedRules<'_>,
+        ignored: &ScopedRules<'_>,
     ) -> ControlFlow<()> {
         let length = self.path.len();
         rules::push_token(&mut self.path, token);
@@ -284,6 +285,23 @@ impl Walk<'_> {
         };
         self.path.truncate(length);
         flow
+    }
+
+    /// Whether what the rules leave of two elements is equal; `false` once the work limit is
+    /// reached.
+    fn same_kept(&mut self, a: &Json<'_>, b: &Json<'_>, ignored: &ScopedRules<'_>) -> bool {
+        if ignored.is_nothing() {
+            return self.same(a, b);
+        }
+        let text = |value: &Json<'_>| {
+            let mut text = Vec::new();
+            canonical::write_kept(value, ignored, &mut text);
+            text
+        };
+        let (a, b) = (text(a), text(b));
+        let left = self.compared.checked_sub(a.len().max(b.len()));
+        self.compared = left.unwrap_or(0);
+        left.is_some() && a == b
     }
 
     /// Whether two elements are equal; `false` once the work limit is reached.

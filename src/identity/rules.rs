@@ -1,22 +1,21 @@
 //! The rules of identity: which places of a request body are left out of its key.
 //!
 //! A place is an RFC 6901 pointer into the request body as it was sent, such as `/metadata/run_id`
-//! or `/messages/0/content`. It leaves out that one place and what is below it; there are no
-//! wildcards (`*` is a key like any other). A member is left out completely, as if it were absent.
-//! An element is replaced by `null`, so that its neighbours keep their indices and the array its
-//! length.
+//! or `/messages/*/id`, in which `*` stands for every member or element. It leaves out that place
+//! and what is below it. A member is left out completely, as if it were absent. An element is
+//! replaced by `null`, so that its neighbours keep their indices and the array its length.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use thiserror::Error;
 
 use super::json_text::JsonStr;
 use super::normalize::NormalizeRule;
+use super::place::{self, PlacePattern};
 
 /// An RFC 6901 JSON pointer into a request body; never the whole body.
-///
-/// Pointers are ordered by their tokens, so that those below one place are neighbours.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct JsonPointer {
     tokens: Vec<String>,
 }
@@ -44,10 +43,6 @@ impl JsonPointer {
     /// The keys and indices on the way, unescaped; at least one.
     pub fn tokens(&self) -> &[String] {
         &self.tokens
-    }
-
-    fn token(&self, depth: usize) -> &str {
-        self.tokens.get(depth).map_or("", String::as_str)
     }
 }
 
@@ -105,6 +100,12 @@ pub enum PointerError {
          requests the same (name a place in it, such as /metadata/run_id)"
     )]
     Whole,
+    /// The pattern is `/*`.
+    #[error(
+        "read the JSON pointer \"/*\": it selects every member of the body, and ignoring that would \
+         make all requests the same (name a place, such as /metadata/*)"
+    )]
+    EveryMember,
     /// The pointer does not begin with a slash.
     #[error("read the JSON pointer {text:?}: it must begin with \"/\", such as /metadata/run_id")]
     Start {
@@ -125,7 +126,7 @@ pub(super) const DELIVERY: [&str; 2] = ["stream", "stream_options"];
 /// The rules that keys are made by. A recording stores the rules of its keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct IdentityRules {
-    ignore: Vec<JsonPointer>,
+    ignore: Vec<PlacePattern>,
     /// Names of further headers that keys include: in lower case, sorted, each once.
     headers: Vec<String>,
     /// Names of headers that keys leave out: in lower case, sorted, each once.
@@ -137,14 +138,16 @@ pub struct IdentityRules {
 
 impl IdentityRules {
     /// Rules that leave out these places, in any order, repeats allowed.
-    pub fn new(mut ignore: Vec<JsonPointer>) -> Self {
+    pub fn new<P: Into<PlacePattern>>(ignore: Vec<P>) -> Self {
+        let mut ignore: Vec<PlacePattern> = ignore.into_iter().map(Into::into).collect();
         ignore.sort_unstable();
         ignore.dedup();
         Self { ignore, ..Self::default() }
     }
 
     /// These rules, with the places of `more` left out too.
-    pub fn with(&self, more: impl IntoIterator<Item = JsonPointer>) -> Self {
+    pub fn with(&self, more: impl IntoIterator<Item = impl Into<PlacePattern>>) -> Self {
+        let more = more.into_iter().map(Into::into);
         let all = Self::new(self.ignore.iter().cloned().chain(more).collect());
         Self { ignore: all.ignore, ..self.clone() }
     }
@@ -219,7 +222,7 @@ impl IdentityRules {
 
     /// Each rule in words, for people.
     pub fn words(&self) -> Vec<String> {
-        let ignored = self.ignore.iter().map(JsonPointer::to_string);
+        let ignored = self.ignore.iter().map(PlacePattern::to_string);
         let without = self.ignore_headers.iter().map(|name| format!("header {name}"));
         let with = self.headers.iter().map(|name| format!("+header {name}"));
         let renamed = self.normalize.iter().map(|rule| format!("normalize {rule}"));
@@ -230,26 +233,30 @@ impl IdentityRules {
     /// `stream_options`) left out too. It is for comparing bodies of requests whose form leaves
     /// these out.
     pub fn with_delivery(&self) -> Self {
-        let pointer = |name: &str| JsonPointer { tokens: vec![name.to_owned()] };
-        self.with(DELIVERY.map(pointer))
+        self.with(DELIVERY.map(PlacePattern::from_member))
     }
 
     /// The places that are left out: sorted, each once.
-    pub fn ignore(&self) -> &[JsonPointer] {
+    pub fn ignore(&self) -> &[PlacePattern] {
         &self.ignore
     }
 
     /// Whether the place at `path` (keys and indices, unescaped) is left out, by a rule for it or
     /// for something around it.
     pub fn is_ignored<T: AsRef<str>>(&self, path: &[T]) -> bool {
-        path.iter()
-            .try_fold(self.ignored(), |at, token| at.member(JsonStr::from(token.as_ref())))
-            .is_none()
+        let mut at = self.ignored();
+        for token in path {
+            match at.member(JsonStr::from(token.as_ref())).map(Cow::into_owned) {
+                Some(inner) => at = inner,
+                None => return true,
+            }
+        }
+        false
     }
 
     /// The rules for the top of a body.
     pub(super) fn ignored(&self) -> ScopedRules<'_> {
-        ScopedRules { rules: &self.ignore, depth: 0 }
+        ScopedRules { rules: &self.ignore, others: Vec::new(), depth: 0 }
     }
 }
 
@@ -257,16 +264,19 @@ impl IdentityRules {
 ///
 /// They are neighbours in the sorted list and share their first `depth` tokens. A step down is
 /// therefore a search in a slice, and a walk over a part of a body without rules costs almost
-/// nothing.
-#[derive(Clone, Copy, Debug)]
+/// nothing. With a `*` among the tokens, several runs of neighbours can lead to a place.
+#[derive(Clone, Debug)]
 pub(super) struct ScopedRules<'r> {
-    rules: &'r [JsonPointer],
+    /// The rules; empty only if there are no others.
+    rules: &'r [PlacePattern],
+    others: Vec<&'r [PlacePattern]>,
     depth: usize,
 }
 
 impl<'r> ScopedRules<'r> {
     /// No rules: nothing is left out.
-    pub(super) const NOTHING: ScopedRules<'static> = ScopedRules { rules: &[], depth: 0 };
+    pub(super) const NOTHING: ScopedRules<'static> =
+        ScopedRules { rules: &[], others: Vec::new(), depth: 0 };
 
     /// Whether nothing at this place or below it is left out.
     pub(super) fn is_nothing(&self) -> bool {
@@ -274,25 +284,49 @@ impl<'r> ScopedRules<'r> {
     }
 
     /// The rules for an object's member; `None` if it is left out.
-    pub(super) fn member(self, key: JsonStr<'_>) -> Option<ScopedRules<'r>> {
-        if self.rules.is_empty() {
-            return Some(self);
+    pub(super) fn member(&self, key: JsonStr<'_>) -> Option<Cow<'_, ScopedRules<'r>>> {
+        if self.is_nothing() {
+            return Some(Cow::Borrowed(self));
         }
-        let start = self.rules.partition_point(|rule| JsonStr::from(rule.token(self.depth)) < key);
-        let below = self.rules.get(start..).unwrap_or_default();
-        let end = below.partition_point(|rule| key == rule.token(self.depth));
-        let rules = below.get(..end).unwrap_or_default();
-        let depth = self.depth + 1;
-        // A rule that ends here sorts before those that lead further down.
-        let left_out = rules.first().is_some_and(|rule| rule.tokens.len() == depth);
-        (!left_out).then_some(ScopedRules { rules, depth })
+        let mut inner = ScopedRules { depth: self.depth + 1, ..ScopedRules::NOTHING };
+        for rules in self.runs() {
+            inner.add(place::with_any(rules, self.depth))?;
+            inner.add(place::with_name(rules, self.depth, key))?;
+        }
+        Some(Cow::Owned(inner))
     }
 
     /// The rules for an array's element; `None` if it is left out.
-    pub(super) fn element(self, index: usize) -> Option<ScopedRules<'r>> {
-        if self.rules.is_empty() {
-            return Some(self);
+    pub(super) fn element(&self, index: usize) -> Option<Cow<'_, ScopedRules<'r>>> {
+        if self.is_nothing() {
+            return Some(Cow::Borrowed(self));
         }
         self.member(JsonStr::from(index.to_string().as_str()))
+    }
+
+    /// The rules for every element of an array, if they are the same for all of them and leave
+    /// something of each.
+    pub(super) fn any_element(&self) -> Option<Cow<'_, ScopedRules<'r>>> {
+        // Rules with a `*` come first, so the last one has a name if any does.
+        let is_any =
+            |rules: &[PlacePattern]| place::with_any(rules, self.depth).len() == rules.len();
+        if self.runs().all(is_any) { self.element(0) } else { None }
+    }
+
+    /// The runs of neighbours that lead to this place.
+    fn runs(&self) -> impl Iterator<Item = &'r [PlacePattern]> {
+        std::iter::once(self.rules).chain(self.others.iter().copied())
+    }
+
+    /// Adds a run of neighbours; `None` if one of them leaves the place out.
+    fn add(&mut self, rules: &'r [PlacePattern]) -> Option<()> {
+        // A rule that ends here sorts before those that lead further down.
+        match rules.first() {
+            None => {}
+            Some(first) if first.tokens().len() == self.depth => return None,
+            Some(_) if self.rules.is_empty() => self.rules = rules,
+            Some(_) => self.others.push(rules),
+        }
+        Some(())
     }
 }

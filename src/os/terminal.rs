@@ -37,6 +37,13 @@ pub fn is_stdout_closed() -> bool {
     poll(&mut polled, Some(&now)).is_ok() && polled[0].revents().intersects(gone)
 }
 
+/// Whether the terminal on stderr is in raw mode: a program reads each key as it is typed, and often
+/// draws a page of its own. `None` if stderr is no terminal.
+pub fn is_terminal_raw() -> Option<bool> {
+    let modes = tcgetattr(io::stderr()).ok()?;
+    Some(!modes.local_modes.contains(LocalModes::ICANON))
+}
+
 /// Reads typed input as soon as there is some. It is not buffered. Returns how many bytes were
 /// read: 0 at the end.
 ///

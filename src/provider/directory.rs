@@ -5,11 +5,13 @@
 //! unchanged.
 
 mod host;
+mod key_form;
 mod known_upstream;
 mod upstreams;
 
 use super::credential::{KeyPlacement, UpstreamCredential, bearer, needed};
 pub use host::upstream_at;
+pub use key_form::KeyForm;
 pub use known_upstream::{BaseUrlVariable, KnownUpstream};
 use loomrec_identity::QueryRules;
 use upstreams::GEMINI;

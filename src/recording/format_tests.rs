@@ -6,7 +6,7 @@ use super::super::entry_name::EntryName;
 use super::super::json_style::tests::any_json;
 use super::super::meta::RecordingMeta;
 use super::*;
-use loomrec_identity::{IdentityRules, JsonPointer, RequestKey};
+use loomrec_identity::{IdentityRules, JsonPointer, PlacePattern, RequestKey};
 
 const HASH: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
@@ -72,6 +72,33 @@ fn file_is_written_for_people() {
 }
 
 #[test]
+fn star_in_a_rule_is_a_pattern_from_identity_version_3_on_and_a_key_before() {
+    let read = |identity: Value| {
+        let text = json!({ "_loomrec": { "format": "1.0", "identity": identity } }).to_string();
+        parse(text.as_bytes()).unwrap().meta().rules().clone()
+    };
+    let path = ["messages", "0", "id"];
+    for old in [
+        json!({ "ignore": ["/messages/*/id"] }),
+        json!({ "version": 2, "ignore": ["/messages/*/id"] }),
+    ] {
+        let rules = read(old);
+        assert!(!rules.is_ignored(&path) && rules.is_ignored(&["messages", "*", "id"]));
+        assert_eq!(rules.words(), ["/messages/~2/id"]);
+    }
+    let rules = read(json!({ "version": 3, "ignore": ["/messages/*/id", "/user"] }));
+    assert!(rules.is_ignored(&path) && rules.is_ignored(&["user"]));
+    for (pattern, version) in [("/messages/*/id", 3), ("/a/~2", 3), ("/a/~02", 1)] {
+        let rules = IdentityRules::new(vec![PlacePattern::parse(pattern).unwrap()]);
+        let text = write(&RecordingDocument::new(RecordingMeta::new(&rules)));
+        let written: Value = serde_json::from_slice(&text).unwrap();
+        let identity = json!({ "version": version, "ignore": [pattern] });
+        assert_eq!(written["_loomrec"]["identity"], identity);
+        assert_eq!(parse(&text).unwrap().meta().rules(), &rules);
+    }
+}
+
+#[test]
 fn files_that_agentloom_writes_are_accepted() {
     let text = format!(
         r#"{{"_note": [1], "plan": {{"content": "h\u00e9"}}, "turns": [{{"content": "1"}}, {{"content": "2"}}], "{HASH}": {{}}}}"#
@@ -121,7 +148,7 @@ fn unusable_files_are_refused_with_place_and_remedy() {
         (r#"{"_version": "2"}"#, "/_version must be"),
         (r#"{"_version": true}"#, "/_version must be"),
         (r#"{"_loomrec": {"format": "2.0"}}"#, "format 2.0, which a newer loomrec wrote"),
-        (r#"{"_loomrec": {"identity": {"version": 3}}}"#, "identity version 3"),
+        (r#"{"_loomrec": {"identity": {"version": 4}}}"#, "identity version 4"),
         (r#"{"_loomrec": {"identity": {"version": "1"}}}"#, "/_loomrec/identity/version"),
         (r#"{"_loomrec": {"identity": {"ignore": ["x"]}}}"#, "/_loomrec/identity/ignore"),
         (r#"{"_loomrec": 1}"#, "/_loomrec must be an object"),

@@ -11,15 +11,19 @@ use super::error::FormatError;
 use super::pending::PendingKind;
 use super::redact;
 use loomrec_identity::typed_field::{FieldError, FieldReader, value_kind};
-use loomrec_identity::{IdentityRules, JsonPointer, NormalizeRule};
+use loomrec_identity::{IdentityRules, JsonPointer, NormalizeRule, PlacePattern};
 
 /// The major version of the newest `_loomrec.format` that this version understands.
 const FORMAT_MAJOR: u64 = 1;
 
 /// The newest version of identity rules that this version understands. Rules with headers have
-/// version 2, and those for what clients make anew version 3, since earlier versions do not know
-/// them.
-const IDENTITY_VERSION: u64 = 3;
+/// version 2, since version 1 does not know them.
+const IDENTITY_VERSION: u64 = VERSION_WITH_PATTERNS;
+/// The version from which on rules name headers.
+const VERSION_WITH_HEADERS: u64 = 2;
+/// The version from which on `*` in a pointer stands for every member or element, and rules rename
+/// what clients make anew.
+const VERSION_WITH_PATTERNS: u64 = 3;
 
 /// How many entries a list of rules may have. Nobody could review more.
 const MOST_RULES: usize = 256;
@@ -119,20 +123,21 @@ impl RecordingMeta {
 }
 
 fn loomrec_json(rules: &IdentityRules) -> Value {
-    let ignore: Vec<String> = rules.ignore().iter().map(JsonPointer::to_string).collect();
+    let ignore: Vec<String> = rules.ignore().iter().map(PlacePattern::to_string).collect();
     let mut identity = json!({ "version": 1, "ignore": ignore });
     for (member, names) in
         [("headers", rules.headers()), ("ignore_headers", rules.ignored_headers())]
     {
         if !names.is_empty() {
             identity[member] = json!(names);
-            identity["version"] = 2.into();
+            identity["version"] = VERSION_WITH_HEADERS.into();
         }
     }
     if !rules.normalize().is_empty() {
-        let rules = rules.normalize().iter().map(NormalizeRule::to_string);
-        identity["normalize"] = rules.collect();
-        identity["version"] = IDENTITY_VERSION.into();
+        identity["normalize"] = rules.normalize().iter().map(NormalizeRule::to_string).collect();
+    }
+    if !rules.normalize().is_empty() || rules.ignore().iter().any(PlacePattern::is_extended) {
+        identity["version"] = VERSION_WITH_PATTERNS.into();
     }
     json!({ "format": "1.0", "identity": identity })
 }
@@ -165,23 +170,25 @@ fn read_rules(own: FieldReader<'_>) -> Result<IdentityRules, FormatError> {
         return Ok(IdentityRules::default());
     };
     let identity = FieldReader::new(identity, "/_loomrec/identity", STYLE);
-    match identity.present("version").map(Value::as_u64) {
-        None | Some(Some(1..=IDENTITY_VERSION)) => {}
+    let version = match identity.present("version").map(Value::as_u64) {
+        None => 1,
+        Some(Some(version @ 1..=IDENTITY_VERSION)) => version,
         Some(Some(newer)) if newer > IDENTITY_VERSION => {
             return Err(FormatError::NewerFormat { found: format!("identity version {newer}") });
         }
         Some(_) => {
             return Err(FormatError::Meta(identity.wrong("version", "the number 1, 2 or 3")));
         }
-    }
-    read_exceptions(identity).map_err(FormatError::Meta)
+    };
+    read_exceptions(identity, version).map_err(FormatError::Meta)
 }
 
 /// Reads what the rules leave out of keys or add to them.
-fn read_exceptions(identity: FieldReader<'_>) -> Result<IdentityRules, FieldError> {
+fn read_exceptions(identity: FieldReader<'_>, version: u64) -> Result<IdentityRules, FieldError> {
     let headers = read_names(identity, "headers", redact::identity_name)?;
     let ignored = read_names(identity, "ignore_headers", redact::ignorable_name)?;
-    let rules = IdentityRules::new(read_ignore(identity)?).with_headers(&headers, &ignored);
+    let ignore = read_ignore(identity, version)?;
+    let rules = IdentityRules::new(ignore).with_headers(&headers, &ignored);
     Ok(rules.with_normalize(read_normalize(identity)?))
 }
 
@@ -201,8 +208,9 @@ fn read_normalize(identity: FieldReader<'_>) -> Result<Vec<NormalizeRule>, Field
     rules.iter().map(read).collect()
 }
 
-/// Reads the pointers that the rules leave out.
-fn read_ignore(identity: FieldReader<'_>) -> Result<Vec<JsonPointer>, FieldError> {
+/// Reads the places that the rules leave out. In the versions without patterns, `*` is a key like
+/// any other.
+fn read_ignore(identity: FieldReader<'_>, version: u64) -> Result<Vec<PlacePattern>, FieldError> {
     let expected = "a list of JSON pointers";
     let wrong = |expected, found| FieldError::unexpected(identity.place("ignore"), expected, found);
     let ignore = identity.list("ignore", expected)?.unwrap_or_default();
@@ -210,7 +218,11 @@ fn read_ignore(identity: FieldReader<'_>) -> Result<Vec<JsonPointer>, FieldError
         let found = format!("a list of {}", ignore.len());
         return Err(wrong("a list of at most 256 JSON pointers", found));
     }
-    let read = |value: &Value| match value.as_str().map(JsonPointer::parse) {
+    let parse = |text: &str| match version {
+        ..VERSION_WITH_PATTERNS => JsonPointer::parse(text).map(PlacePattern::from),
+        _ => PlacePattern::parse(text),
+    };
+    let read = |value: &Value| match value.as_str().map(parse) {
         Some(Ok(read)) => Ok(read),
         Some(Err(error)) => Err(wrong(expected, error.to_string())),
         None => Err(wrong(expected, value_kind(value).to_owned())),

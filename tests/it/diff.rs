@@ -171,6 +171,8 @@ fn half_and_places_can_be_left_out() {
     assert_eq!(counted(&json_output(&scene, &ignore, 1)), [""; 0], "one call is in b.json alone");
     let left = counted(&json_output(&scene, &["--ignore", "answer", "--ignore", "response"], 1));
     assert_eq!(left.len(), 1, "{left:?}");
+    let every = ["--ignore", "/messages/*/content", "--requests-only"];
+    assert_eq!(counted(&json_output(&scene, &every, 1)), [""; 0], "the same with a pattern");
     scene.run(&["diff", "a.json", "b.json", "--ignore", "anser"]).expect(2).says(&["answer"]);
     scene.run(&["diff", "a.json", "b.json", "--ignore", "/a~2"]).expect(2).says(&["~0"]);
 }

@@ -56,6 +56,7 @@ mod git;
 #[cfg(test)]
 mod header;
 #[cfg(test)]
+mod held;
 mod identity;
 #[cfg(test)]
 mod inspect;
@@ -182,4 +183,5 @@ mod upstream_names;
 #[cfg(test)]
 mod verify;
 #[cfg(test)]
+mod websocket;
 mod wrap;

@@ -285,8 +285,37 @@ fn a_body_that_holds_the_key_is_replayed_with_the_stand_in_for_it() {
         call.header(&format!("authorization: Bearer {key}"))
     };
     scene.recorded(&upstream, &[call("body-canary-7f6e5d4c3b2a")]);
-    for key in ["loomrec-replay-stand-in", "another-key-a1b2c3d4e5"] {
+    let stand_in = format!("{:0<164}", "sk-proj-loomrec-replay-stand-in-");
+    for key in [&stand_in, "loomrec-replay-stand-in", "another-key-a1b2c3d4e5"] {
         scene.replayed(&["--strict"], &[call(key)], 0).remove(0).expect(200);
+    }
+}
+
+#[test]
+fn a_body_that_holds_the_key_of_another_provider_is_replayed_with_the_stand_in_for_it() {
+    let call = |key: &str| {
+        let call = Call::post(CHAT, chat_body(&format!("use {key}, please")).to_string());
+        call.header("authorization: Bearer key-of-this-provider-5e4d3c2b1a")
+    };
+    let stand_in = |start: &str, length: usize| format!("{start:0<length$}");
+    for (real, stand_in) in [
+        (
+            ["sk-", "ant-", "api03-", &"Zq3vT9x_".repeat(11), "Zq3vTAA"].concat(),
+            stand_in("sk-ant-api03-loomrec-replay-stand-in-", 108),
+        ),
+        (
+            ["AI", "zaSy", &"Zq3vT9x_".repeat(4), "Z"].concat(),
+            stand_in("AIzaSy-loomrec-replay-stand-in-", 39),
+        ),
+        (
+            ["gsk", "_", &"Zq3vT9xL".repeat(6), "Zq3v"].concat(),
+            stand_in("gsk_loomrecReplayStandIn", 56),
+        ),
+    ] {
+        let (scene, upstream) = (Scene::new(), Upstream::always(Answer::json(200, "{}")));
+        scene.recorded(&upstream, &[call(&real)]);
+        is_nowhere(&real, &scene, &[]);
+        scene.replayed(&["--strict"], &[call(&stand_in)], 0).remove(0).expect(200);
     }
 }
 

@@ -16,7 +16,7 @@ fn a_client_that_stopped_reading_does_not_hold_up_the_end() {
     client.send(&chat("hi"));
     client.head();
     server.process.signal("INT");
-    server.process.wait_for("answers still on their way: 1");
+    server.process.wait_for("waiting for 1 answer; Ctrl-C again stops now, and keeps");
     let ended = server.stop().expect(1);
     assert!(ended.stderr.contains("1 recorded incomplete"), "{}", ended.stderr);
     assert_eq!(scene.only_take()["response"]["end"], "truncated");
@@ -52,4 +52,38 @@ fn a_call_whose_client_left_before_an_answer_came_is_recorded_when_it_comes_in_t
     gate.open();
     server.stop().expect(0);
     assert_eq!(scene.only_take()["response"]["status"], 200);
+}
+
+#[test]
+fn half_a_request_does_not_hold_up_the_end() {
+    let (scene, upstream) = (Scene::new(), Upstream::always(Answer::json(200, "{}")));
+    let head = "POST /openai/v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9";
+    for half in [head.to_owned(), format!("{head}\r\n\r\n{{\"mod")] {
+        let server = scene.record(&upstream, &[]);
+        let (mut whole, mut client) = (server.connect(), server.connect());
+        client.write(&half);
+        // By the time another call is answered, the half request has been read.
+        whole.exchange(&chat("hi")).expect(200);
+        let since = Instant::now();
+        let ended = server.stop().expect(0);
+        assert!(since.elapsed() < Duration::from_secs(8), "{:?} {half}", since.elapsed());
+        assert!(!ended.stderr.contains("waiting for"), "{}", ended.stderr);
+        assert!(client.answer().is_err(), "{half}");
+    }
+    assert_eq!(upstream.requests(), 2);
+}
+
+#[test]
+fn replay_says_that_it_waits_for_an_answer_until_the_second_interrupt() {
+    let scene = Scene::new();
+    let large = vec![b'x'; 64 << 20];
+    let upstream = Upstream::always(Answer::whole(200, &["content-type: text/plain"], large));
+    scene.recorded(&upstream, &[chat("hi")]);
+    let mut server = scene.replay(&[]);
+    let mut client = server.connect();
+    client.send(&chat("hi"));
+    client.head();
+    server.process.signal("INT");
+    server.process.wait_for("loomrec: waiting for 1 answer; Ctrl-C again stops now\n");
+    server.stop().expect(0);
 }

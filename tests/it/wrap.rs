@@ -129,12 +129,24 @@ fn replay_stands_in_for_a_missing_key_only() {
     let words = ["sh", "-c", "env"];
     let mut bare = replaying(&scene, &["--allow-empty"], &words);
     let ended = finish(&mut bare, b"").expect(0);
-    for name in ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"] {
-        assert!(variable(&ended, name).is_some_and(|value| !value.is_empty()), "{name}");
+    for (name, start, length) in [
+        ("OPENAI_API_KEY", "sk-proj-loomrec-replay-stand-in-0", 164),
+        ("CODEX_API_KEY", "sk-proj-loomrec-replay-stand-in-0", 164),
+        ("ANTHROPIC_API_KEY", "sk-ant-api03-loomrec-replay-stand-in-0", 108),
+        ("GEMINI_API_KEY", "AIzaSy-loomrec-replay-stand-in-0", 39),
+        ("GROQ_API_KEY", "gsk_loomrecReplayStandIn0", 56),
+        ("XAI_API_KEY", "xai-loomrecReplayStandIn0", 84),
+        ("OPENROUTER_API_KEY", "sk-or-v1-0", 73),
+    ] {
+        let key = variable(&ended, name).unwrap_or_else(|| panic!("{name} is not set"));
+        assert!(key.starts_with(start), "{name}: {key}");
+        assert_eq!((key.len(), key.ends_with("00")), (length, true), "{name}: {key}");
     }
     let mut own = replaying(&scene, &["--allow-empty"], &words);
-    let ended = finish(own.env("OPENAI_API_KEY", "mine"), b"").expect(0);
+    own.env("OPENAI_API_KEY", "mine").env("CODEX_API_KEY", "mine too");
+    let ended = finish(&mut own, b"").expect(0);
     assert_eq!(variable(&ended, "OPENAI_API_KEY").as_deref(), Some("mine"));
+    assert_eq!(variable(&ended, "CODEX_API_KEY").as_deref(), Some("mine too"));
 }
 
 #[test]

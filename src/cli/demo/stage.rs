@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
 use url::Url;
 
 use super::super::exit::CommandFailure;
@@ -27,7 +26,7 @@ use crate::replay::{Latency, Matcher, ReplayEngine, ReplaySource, ReplayTerms};
 use crate::server::access::AccessPolicy;
 use crate::server::fault::FaultContext;
 use crate::server::limit::ConnectionLimit;
-use crate::server::{self, OnNotice, Proxy, ServerThreads};
+use crate::server::{self, OnNotice, Proxy, RunningServer, ServerThreads};
 use crate::store::{self, RecordingLocation};
 use crate::telemetry::Telemetry;
 use crate::telemetry::aimock_journal::AimockJournal;
@@ -52,7 +51,7 @@ pub(super) struct DemoServer {
     /// Its threads. They are needed until the last exchange is kept.
     threads: Arc<ServerThreads>,
     stop: oneshot::Sender<()>,
-    serving: JoinHandle<()>,
+    serving: RunningServer,
 }
 
 impl DemoServer {
@@ -147,8 +146,7 @@ impl DemoServer {
     /// Stops the server. After that, everything that it recorded is on disk.
     pub(super) async fn close(self) -> Arc<Proxy> {
         drop(self.stop);
-        // A panic of the server task has been printed already.
-        drop(self.serving.await);
+        self.serving.ended().await;
         if let Some(recorder) = self.proxy.engine.record() {
             // If the recording is incomplete, the replay of it fails.
             drop(recorder.finish(GRACE).await);

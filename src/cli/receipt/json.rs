@@ -10,13 +10,28 @@ use super::super::fault::FaultReceipt;
 use super::super::score::ScoredFaults;
 use super::{BoundReceipt, Receipt, ScriptReceipt};
 use crate::record::CallFailure;
-use crate::store::RecordingLocation;
 use crate::telemetry::run_counters::{EarlierTakes, UpstreamFailure};
 
 impl Receipt {
     /// Returns the receipt as JSON.
     pub fn to_json(&self) -> Value {
         let more = &self.more;
+        let recordings = self
+            .recordings
+            .iter()
+            .map(|(path, sha)| json!({ "path": path.as_path().to_string_lossy(), "sha256": sha }));
+        let recordings: Value = recordings.collect();
+        let pending = self
+            .pending
+            .as_ref()
+            .map(|(path, count)| json!({ "path": path.to_string_lossy(), "calls": count }));
+        let in_force = self.in_force.as_ref();
+        let in_force = in_force.map(|it| it.to_json(self.unchecked_calls, self.by_messages));
+        let (unused, unused_entries) = match &self.unused {
+            Some(unused) => (unused.count, &unused.named[..]),
+            None => (0, &[][..]),
+        };
+        let mismatches: Value = more.mismatches.iter().map(|error| error.to_json()).collect();
         json!({
             "loomrec": env!("CARGO_PKG_VERSION"),
             "receipt_version": 1,
@@ -39,10 +54,11 @@ impl Receipt {
             "exhausted": self.exhausted,
             "unreachable": self.unreachable,
             "refused": self.refused,
+            "refused_upgrades": self.refused_upgrades,
             "takes": self.takes,
-            "in_force": self.in_force.as_ref().map(|it| it.to_json(self.unchecked_calls, self.by_messages)),
-            "unused": self.unused.as_ref().map_or(0, |unused| unused.count),
-            "unused_entries": self.unused.as_ref().map_or(&[][..], |unused| &unused.named),
+            "in_force": in_force,
+            "unused": unused,
+            "unused_entries": unused_entries,
             "script": self.script.as_ref().map(ScriptReceipt::to_json),
             "faulted": self.faulted,
             "faults": self.faults.as_ref().map(FaultReceipt::to_json),
@@ -55,10 +71,10 @@ impl Receipt {
             "upstream_failures": failures_json(&more.upstream_failures),
             "keep_errors": more.keep_errors,
             "unfolded": more.unfolded,
-            "recordings": self.recordings_json(),
-            "pending": self.pending_json(),
+            "recordings": recordings,
+            "pending": pending,
             "cmd_exit": self.cmd_exit,
-            "mismatches": more.mismatches.iter().map(|e| e.to_json()).collect::<Vec<_>>(),
+            "mismatches": mismatches,
         })
     }
 
@@ -72,16 +88,6 @@ impl Receipt {
             "values": values,
             "rules": rules.iter().map(rule).collect::<Vec<_>>(),
         })
-    }
-
-    fn recordings_json(&self) -> Value {
-        let recording = |(path, sha): &(RecordingLocation, Option<String>)| json!({ "path": path.as_path().to_string_lossy(), "sha256": sha });
-        self.recordings.iter().map(recording).collect()
-    }
-
-    fn pending_json(&self) -> Option<Value> {
-        let (path, count) = self.pending.as_ref()?;
-        Some(json!({ "path": path.to_string_lossy(), "calls": count }))
     }
 }
 

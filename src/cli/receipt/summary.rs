@@ -60,6 +60,7 @@ impl Receipt {
         count("missed", self.missed, replays);
         count("of these drifted", self.drifted, false);
         count("refused", self.refused, false);
+        count("refused as WebSocket", self.refused_upgrades, false);
         count("unreachable", self.unreachable, false);
         count("not kept", self.unkept, false);
         let fired = self.faults.as_ref().map_or(0, FaultReceipt::fired);

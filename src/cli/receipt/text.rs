@@ -74,6 +74,7 @@ impl Receipt {
         count(self.unkept, "NOT KEPT", false);
         count(self.unreachable, "unreachable", false);
         count(self.refused, "refused", false);
+        count(self.refused_upgrades, "refused as WebSocket", false);
         if let Some(unused) = &self.unused {
             parts.push(format!("{} of {} takes unused", unused.count, self.takes));
         }

@@ -1,5 +1,6 @@
 //! The time in which a run serves: from the first connection to the last exchange on disk.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,11 +14,13 @@ use crate::cli::output::Output;
 use crate::cli::stop_signals::StopSignals;
 use crate::cli::wrapped_command::{CommandEnvironment, WrappedCommand};
 use crate::cli::{open_files, progress};
-use crate::server::{self, Proxy, ServerThreads};
+use crate::server::{self, OpenConnections, Proxy, RunningServer, ServerThreads};
 use crate::telemetry::run_counters::RunCounters;
 
 /// How long open answers are awaited when a run ends.
 const GRACE: Duration = Duration::from_secs(30);
+/// After what time a run that ends says that it waits for answers.
+const MOMENT: Duration = Duration::from_millis(200);
 
 /// The parts of a server.
 pub(super) struct ServerParts<'a> {
@@ -59,31 +62,61 @@ pub(super) async fn serve(
         match WrappedCommand::start(&args.cmd, environment) {
             Ok(wrapped) => {
                 open_files::raise();
-                wrapped.wait().await.map(Some).map_err(unexpected)
+                tokio::select! {
+                    ended = wrapped.wait() => ended.map(Some).map_err(unexpected),
+                    never = output.release_held() => match never {},
+                }
             }
             Err(failure) => Err(failure),
         }
     };
+    output.end_holding();
     drop(stop);
+    finish(serving, proxy, output, args.cmd.is_empty()).await.map_err(unexpected)?;
+    outcome
+}
+
+/// Waits for the answers that are on their way, and ends the recording. A signal ends the wait.
+async fn finish(
+    serving: RunningServer,
+    proxy: &Proxy,
+    output: &Output,
+    was_signalled: bool,
+) -> std::io::Result<()> {
     // A signal that was meant for CMD must not shorten the wait.
-    let mut hurry = StopSignals::watch().map_err(unexpected)?;
-    let busy = proxy.engine.record().map_or(0, |record| record.busy());
-    if busy > 0 {
-        output.info(&format!(
-            "loomrec: answers still on their way: {busy}; waiting for them \
-             (Ctrl-C to keep them incomplete)"
-        ));
-    }
+    let mut hurry = StopSignals::watch()?;
+    let connections = serving.connections();
     let rest = async {
-        // A panic of the server task has been printed already.
-        drop(serving.await);
+        serving.ended().await;
         close(proxy, GRACE).await;
     };
     tokio::select! {
         () = rest => {}
         () = hurry.first() => close(proxy, Duration::ZERO).await,
+        never = announce_wait(&connections, proxy, output, was_signalled) => match never {},
     }
-    outcome
+    Ok(())
+}
+
+/// Says how many answers are awaited, if there are any after a moment. Never returns.
+async fn announce_wait(
+    connections: &OpenConnections,
+    proxy: &Proxy,
+    output: &Output,
+    was_signalled: bool,
+) -> Infallible {
+    tokio::time::sleep(MOMENT).await;
+    let record = proxy.engine.record();
+    // The exchange of a call may go on after its client has left.
+    let answers = connections.count().max(record.map_or(0, |record| record.busy()));
+    let noun = if answers == 1 { "answer" } else { "answers" };
+    let again = if was_signalled { " again" } else { "" };
+    let kept = if record.is_some() { ", and keeps what has come of them" } else { "" };
+    if answers > 0 {
+        output
+            .info(&format!("loomrec: waiting for {answers} {noun}; Ctrl-C{again} stops now{kept}"));
+    }
+    std::future::pending().await
 }
 
 /// Ends the recording. Exchanges that could not be moved into its file are in the log beside it.

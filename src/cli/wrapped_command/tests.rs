@@ -78,7 +78,8 @@ fn every_sdks_variable_is_set_when_its_upstream_is_known() {
     };
     let mut set: BTreeMap<_, _> = CommandEnvironment::of(&wanted).variables.into_iter().collect();
     assert_eq!(set["LITELLM_LOCAL_MODEL_COST_MAP"], "True");
-    set.retain(|name, value| value != STAND_IN_KEY && !name.eq_ignore_ascii_case("no_proxy"));
+    let is_key = |name: &str| UPSTREAMS.iter().any(|upstream| upstream.keys.contains(&name));
+    set.retain(|name, _| !is_key(name) && !name.eq_ignore_ascii_case("no_proxy"));
     for (name, path) in READ {
         let value = set.remove(name).unwrap_or_else(|| panic!("{name} is not set"));
         assert!(value == "True" || value == format!("http://127.0.0.1:5{path}"), "{name}: {value}");
@@ -97,7 +98,14 @@ fn litellm_may_fetch_where_calls_go_out_or_the_user_says_so() {
 fn missing_keys_get_a_stand_in_and_given_ones_stay() {
     let set = environment(&[("OPENAI_API_KEY", "sk-mine")], false, true);
     assert!(!set.contains_key("OPENAI_API_KEY"));
-    assert_eq!(set["ANTHROPIC_API_KEY"], STAND_IN_KEY);
+    let anthropic = format!("{:0<108}", "sk-ant-api03-loomrec-replay-stand-in-");
+    assert_eq!(set["ANTHROPIC_API_KEY"], anthropic);
+    assert_eq!(set["GEMINI_API_KEY"], "AIzaSy-loomrec-replay-stand-in-00000000");
+    assert_eq!(set["GEMINI_API_KEY"], set["GOOGLE_GENERATIVE_AI_API_KEY"]);
+    assert_eq!(set["CODEX_API_KEY"], format!("{:0<164}", "sk-proj-loomrec-replay-stand-in-"));
+    let missing = UPSTREAMS.iter().flat_map(|upstream| upstream.keys);
+    let missing: Vec<_> = missing.filter(|key| !set.contains_key(**key)).collect();
+    assert_eq!(missing, [&"OPENAI_API_KEY", &"GOOGLE_API_KEY"]);
 }
 
 #[test]

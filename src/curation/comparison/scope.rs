@@ -1,7 +1,7 @@
 //! The scope of a comparison, and the places that are left out.
 
 use loomrec_identity::spelling;
-use loomrec_identity::{IdentityRules, JsonPointer, PointerError};
+use loomrec_identity::{IdentityRules, PlacePattern, PointerError};
 
 /// The first parts of places that are not pointers into a request's body.
 const NAMES: [&str; 12] = [
@@ -42,7 +42,7 @@ impl DiffScope {
     pub fn leave_out(&mut self, place: &str) -> Result<(), ScopeError> {
         let name = place.split(['/', ' ']).next().unwrap_or_default();
         if place.starts_with('/') || place.is_empty() {
-            let pointer = JsonPointer::parse(place).map_err(ScopeError::Pointer)?;
+            let pointer = PlacePattern::parse(place).map_err(ScopeError::Pointer)?;
             self.rules = self.rules.with([pointer]);
         } else if NAMES.contains(&name) {
             self.places.push(place.trim_end_matches('/').to_owned());

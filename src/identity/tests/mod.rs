@@ -5,6 +5,7 @@ mod delta;
 mod key;
 mod multipart;
 mod oracle;
+mod place;
 mod query;
 mod reader;
 mod rules;

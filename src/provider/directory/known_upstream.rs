@@ -1,5 +1,6 @@
 //! The properties of upstreams that are known by name.
 
+use super::key_form::KeyForm;
 use crate::Provider;
 use crate::credential::UpstreamCredential;
 
@@ -20,6 +21,8 @@ pub struct KnownUpstream {
     pub variables: &'static [BaseUrlVariable],
     /// The variables from which its SDKs read a key, and without which they refuse to start.
     pub keys: &'static [&'static str],
+    /// The form of these keys.
+    pub key_form: KeyForm,
     /// A path that costs nothing and shows whether a key is valid.
     pub free_path: Option<&'static str>,
     /// How it expects a key.

@@ -116,3 +116,14 @@ fn path_in_another_shape_gets_the_key_as_that_shape_has_it() {
     assert_eq!(carrier("/v1beta/models/m:generateContent"), KeyCarrier::Header("x-goog-api-key"));
     assert_eq!(crate::credential::variable("my-gate.way2"), "MY_GATE_WAY2_API_KEY");
 }
+
+#[test]
+fn stand_in_for_a_key_names_loomrec_where_keys_can_hold_words() {
+    for upstream in UPSTREAMS.iter().filter(|upstream| !upstream.keys.is_empty()) {
+        let key = upstream.key_form.stand_in();
+        let names_us =
+            key.contains("loomrec-replay-stand-in") || key.contains("loomrecReplayStandIn");
+        assert!(names_us || upstream.name == "openrouter", "{}: {key}", upstream.name);
+        assert!(key.ends_with("0000"), "{}: {key}", upstream.name);
+    }
+}

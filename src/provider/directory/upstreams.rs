@@ -1,5 +1,6 @@
 //! The upstreams known by name.
 
+use super::key_form::KeyForm;
 use super::known_upstream::{KnownUpstream, var};
 use crate::Provider;
 use crate::credential::{KeyPlacement, UpstreamCredential, bearer, header, needed};
@@ -16,6 +17,12 @@ pub(super) const GEMINI: &[&str] =
 const SIGNED: &str = "requests that are signed with AWS keys (SigV4) cannot be sent again this \
                       way; a Bedrock API key in AWS_BEARER_TOKEN_BEDROCK can";
 
+/// Keys of an Azure resource.
+const AZURE_KEYS: KeyForm = KeyForm::alphanumeric("", 84);
+
+/// The form of the keys of an upstream that needs none of its own.
+const NO_KEYS: KeyForm = KeyForm::alphanumeric("", 32);
+
 /// The upstreams known by name, in a fixed order.
 pub const UPSTREAMS: &[KnownUpstream] = &[
     KnownUpstream {
@@ -24,9 +31,11 @@ pub const UPSTREAMS: &[KnownUpstream] = &[
         provider: Provider::OPEN_AI,
         semantic: Some("openai"),
         variables: &[var("OPENAI_BASE_URL", "/openai/v1"), var("OPENAI_API_BASE", "/openai/v1")],
-        keys: &["OPENAI_API_KEY"],
+        // Codex reads its own variable.
+        keys: &["OPENAI_API_KEY", "CODEX_API_KEY"],
+        key_form: KeyForm::token("sk-proj-", 164),
         free_path: Some("/v1/models"),
-        credential: needed(&[bearer(&["OPENAI_API_KEY"])], ""),
+        credential: needed(&[bearer(&["OPENAI_API_KEY", "CODEX_API_KEY"])], ""),
     },
     KnownUpstream {
         name: "anthropic",
@@ -38,6 +47,7 @@ pub const UPSTREAMS: &[KnownUpstream] = &[
             var("ANTHROPIC_API_BASE", "/anthropic"),
         ],
         keys: &["ANTHROPIC_API_KEY"],
+        key_form: KeyForm::token("sk-ant-api03-", 108),
         free_path: Some("/v1/models"),
         credential: needed(
             &[header("x-api-key", &["ANTHROPIC_API_KEY"]), bearer(&["ANTHROPIC_AUTH_TOKEN"])],
@@ -54,6 +64,7 @@ pub const UPSTREAMS: &[KnownUpstream] = &[
             var("GEMINI_API_BASE", "/gemini/v1beta"),
         ],
         keys: &["GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY"],
+        key_form: KeyForm::token("AIzaSy-", 39),
         free_path: Some("/v1beta/models"),
         credential: needed(&[header("x-goog-api-key", GEMINI)], ""),
     },
@@ -67,6 +78,7 @@ pub const UPSTREAMS: &[KnownUpstream] = &[
             var("ANTHROPIC_VERTEX_BASE_URL", "/vertex/v1"),
         ],
         keys: &[],
+        key_form: NO_KEYS,
         free_path: None,
         credential: needed(GOOGLE, GOOGLE_HINT),
     },
@@ -77,6 +89,7 @@ pub const UPSTREAMS: &[KnownUpstream] = &[
         semantic: Some("azure.ai.openai"),
         variables: &[var("AZURE_OPENAI_ENDPOINT", "/azure"), var("AZURE_API_BASE", "/azure")],
         keys: &["AZURE_OPENAI_API_KEY", "AZURE_API_KEY"],
+        key_form: AZURE_KEYS,
         free_path: None,
         credential: needed(
             &[
@@ -97,6 +110,7 @@ pub const UPSTREAMS: &[KnownUpstream] = &[
             var("MISTRAL_API_BASE", "/mistral/v1"),
         ],
         keys: &["MISTRAL_API_KEY"],
+        key_form: KeyForm::alphanumeric("", 32),
         free_path: Some("/v1/models"),
         credential: needed(&[bearer(&["MISTRAL_API_KEY"])], ""),
     },
@@ -111,6 +125,7 @@ pub const UPSTREAMS: &[KnownUpstream] = &[
             var("COHERE_API_BASE", "/cohere/v2/chat"),
         ],
         keys: &["CO_API_KEY", "COHERE_API_KEY"],
+        key_form: KeyForm::alphanumeric("", 40),
         free_path: Some("/v1/models"),
         credential: needed(&[bearer(&["CO_API_KEY", "COHERE_API_KEY"])], ""),
     },
@@ -121,6 +136,7 @@ pub const UPSTREAMS: &[KnownUpstream] = &[
         semantic: Some("groq"),
         variables: &[var("GROQ_BASE_URL", "/groq"), var("GROQ_API_BASE", "/groq/openai/v1")],
         keys: &["GROQ_API_KEY"],
+        key_form: KeyForm::alphanumeric("gsk_", 56),
         free_path: Some("/openai/v1/models"),
         credential: needed(&[bearer(&["GROQ_API_KEY"])], ""),
     },
@@ -131,6 +147,7 @@ pub const UPSTREAMS: &[KnownUpstream] = &[
         semantic: None,
         variables: &[var("OLLAMA_HOST", "/ollama"), var("OLLAMA_API_BASE", "/ollama")],
         keys: &[],
+        key_form: NO_KEYS,
         free_path: Some("/api/version"),
         credential: UpstreamCredential {
             ways: &[bearer(&["OLLAMA_API_KEY"])],
@@ -152,6 +169,7 @@ pub const UPSTREAMS: &[KnownUpstream] = &[
         // A placeholder for AWS's keys would also hide a profile or a role from every other AWS
         // client in the program.
         keys: &[],
+        key_form: NO_KEYS,
         free_path: None,
         credential: needed(&[bearer(&["AWS_BEARER_TOKEN_BEDROCK"])], SIGNED),
     },
@@ -163,6 +181,7 @@ pub const UPSTREAMS: &[KnownUpstream] = &[
         semantic: None,
         variables: &[var("ANTHROPIC_BEDROCK_MANTLE_BASE_URL", "/anthropic-mantle")],
         keys: &[],
+        key_form: NO_KEYS,
         free_path: None,
         credential: needed(&[bearer(&["AWS_BEARER_TOKEN_BEDROCK"])], SIGNED),
     },
@@ -173,6 +192,7 @@ pub const UPSTREAMS: &[KnownUpstream] = &[
         semantic: None,
         variables: &[var("ANTHROPIC_AWS_BASE_URL", "/anthropic-aws")],
         keys: &[],
+        key_form: NO_KEYS,
         free_path: None,
         credential: needed(
             &[header("x-api-key", &["ANTHROPIC_AWS_API_KEY"])],
@@ -186,6 +206,7 @@ pub const UPSTREAMS: &[KnownUpstream] = &[
         semantic: None,
         variables: &[var("ANTHROPIC_GOOGLE_CLOUD_BASE_URL", "/anthropic-google-cloud")],
         keys: &[],
+        key_form: NO_KEYS,
         free_path: None,
         credential: needed(GOOGLE, GOOGLE_HINT),
     },
@@ -196,6 +217,7 @@ pub const UPSTREAMS: &[KnownUpstream] = &[
         semantic: None,
         variables: &[var("ANTHROPIC_FOUNDRY_BASE_URL", "/anthropic-foundry")],
         keys: &["ANTHROPIC_FOUNDRY_API_KEY"],
+        key_form: AZURE_KEYS,
         free_path: None,
         credential: needed(&[header("x-api-key", &["ANTHROPIC_FOUNDRY_API_KEY"])], ""),
     },
@@ -206,6 +228,7 @@ pub const UPSTREAMS: &[KnownUpstream] = &[
         semantic: Some("openrouter"),
         variables: &[var("OPENROUTER_API_BASE", "/openrouter/api/v1")],
         keys: &["OPENROUTER_API_KEY"],
+        key_form: KeyForm::hex("sk-or-v1-", 73),
         free_path: Some("/api/v1/key"),
         credential: needed(&[bearer(&["OPENROUTER_API_KEY"])], ""),
     },
@@ -216,6 +239,7 @@ pub const UPSTREAMS: &[KnownUpstream] = &[
         semantic: Some("deepseek"),
         variables: &[var("DEEPSEEK_API_BASE", "/deepseek")],
         keys: &["DEEPSEEK_API_KEY"],
+        key_form: KeyForm::alphanumeric("sk-", 35),
         free_path: Some("/models"),
         credential: needed(&[bearer(&["DEEPSEEK_API_KEY"])], ""),
     },
@@ -226,6 +250,7 @@ pub const UPSTREAMS: &[KnownUpstream] = &[
         semantic: Some("x_ai"),
         variables: &[var("XAI_API_BASE", "/xai/v1")],
         keys: &["XAI_API_KEY"],
+        key_form: KeyForm::alphanumeric("xai-", 84),
         free_path: Some("/v1/models"),
         credential: needed(&[bearer(&["XAI_API_KEY"])], ""),
     },
@@ -239,6 +264,7 @@ pub const UPSTREAMS: &[KnownUpstream] = &[
             var("PERPLEXITY_API_BASE", "/perplexity"),
         ],
         keys: &["PERPLEXITY_API_KEY", "PERPLEXITYAI_API_KEY"],
+        key_form: KeyForm::alphanumeric("pplx-", 53),
         free_path: None,
         credential: needed(&[bearer(&["PERPLEXITY_API_KEY", "PERPLEXITYAI_API_KEY"])], ""),
     },
@@ -250,6 +276,7 @@ pub const UPSTREAMS: &[KnownUpstream] = &[
         // Its client takes the address only as an argument.
         variables: &[],
         keys: &["VOYAGE_API_KEY"],
+        key_form: KeyForm::token("pa-", 46),
         free_path: None,
         credential: needed(&[bearer(&["VOYAGE_API_KEY"])], ""),
     },
@@ -263,6 +290,7 @@ pub const UPSTREAMS: &[KnownUpstream] = &[
             var("TOGETHER_AI_API_BASE", "/together/v1"),
         ],
         keys: &["TOGETHER_API_KEY", "TOGETHERAI_API_KEY"],
+        key_form: KeyForm::token("tgp_v1_", 50),
         free_path: Some("/v1/models"),
         credential: needed(&[bearer(&["TOGETHER_API_KEY", "TOGETHERAI_API_KEY"])], ""),
     },
@@ -273,6 +301,7 @@ pub const UPSTREAMS: &[KnownUpstream] = &[
         semantic: Some("fireworks"),
         variables: &[var("FIREWORKS_API_BASE", "/fireworks/inference/v1")],
         keys: &["FIREWORKS_API_KEY", "FIREWORKS_AI_API_KEY"],
+        key_form: KeyForm::alphanumeric("fw_", 27),
         free_path: Some("/inference/v1/models"),
         credential: needed(&[bearer(&["FIREWORKS_API_KEY", "FIREWORKS_AI_API_KEY"])], ""),
     },

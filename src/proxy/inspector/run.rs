@@ -141,6 +141,7 @@ fn why_none(outcome: &CallOutcome) -> &'static str {
         CallOutcome::Faulted => "a fault replaced the answer; nothing is kept of the call",
         CallOutcome::Unreachable { .. } => "no upstream answered; nothing is kept of the call",
         CallOutcome::Refused { .. } => "the request was refused",
+        CallOutcome::UpgradeRefused => "the request for a WebSocket was refused",
         CallOutcome::Left => {
             "its client left before there was an answer; nothing is kept of the call"
         }

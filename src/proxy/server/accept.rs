@@ -32,6 +32,38 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(2);
 /// How long a client above the limit of connections has to receive its refusal.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// A server that was started.
+#[derive(Debug)]
+pub struct RunningServer {
+    task: JoinHandle<()>,
+    connections: OpenConnections,
+}
+
+/// The connections of a server. Each of them listens for the end of the run.
+#[derive(Clone, Debug)]
+pub struct OpenConnections(Arc<watch::Sender<bool>>);
+
+impl RunningServer {
+    /// Returns its connections.
+    pub fn connections(&self) -> OpenConnections {
+        self.connections.clone()
+    }
+
+    /// Returns once it has ended.
+    pub async fn ended(self) {
+        // A panic of the task has been printed already.
+        drop(self.task.await);
+    }
+}
+
+impl OpenConnections {
+    /// Returns how many are open. Once the server has been told to stop, these are the ones with an
+    /// answer on its way.
+    pub fn count(&self) -> usize {
+        self.0.receiver_count()
+    }
+}
+
 /// Starts a task that serves connections of `listener` on `threads` until `stop` receives a message
 /// or its sender is dropped, and then lets open responses finish within bounds.
 pub fn start(
@@ -39,21 +71,25 @@ pub fn start(
     proxy: Arc<Proxy>,
     threads: Arc<ServerThreads>,
     stop: oneshot::Receiver<()>,
-) -> JoinHandle<()> {
-    tokio::spawn(run(listener, proxy, threads, stop))
+) -> RunningServer {
+    let closing = Arc::new(watch::channel(false).0);
+    let connections = OpenConnections(Arc::clone(&closing));
+    let task = tokio::spawn(async move {
+        run(listener, &proxy, &threads, (&closing, stop)).await;
+    });
+    RunningServer { task, connections }
 }
 
 async fn run(
     listener: TcpListener,
-    proxy: Arc<Proxy>,
-    threads: Arc<ServerThreads>,
-    mut stop: oneshot::Receiver<()>,
+    proxy: &Arc<Proxy>,
+    threads: &ServerThreads,
+    (closing, mut stop): (&watch::Sender<bool>, oneshot::Receiver<()>),
 ) {
-    let (closing, _) = watch::channel(false);
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
-                Ok((stream, peer)) => accept((stream, peer), &proxy, &threads, &closing),
+                Ok((stream, peer)) => accept((stream, peer), proxy, threads, closing),
                 // Out of file descriptors, or a client that left before it was accepted. Neither is
                 // a reason to stop. Both are a reason to pause.
                 Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
@@ -174,6 +210,8 @@ async fn converse<S: ClientStream>(
         loop {
             match next_turn(&mut http, &mut closing, is_closing).await {
                 Turn::Over => return,
+                // Nothing of an answer is on its way, at most a part of a request.
+                Turn::Closing if !connection.is_answering() => return,
                 Turn::Closing => {
                     is_closing = true;
                     Pin::new(&mut *http).graceful_shutdown();

@@ -14,7 +14,9 @@ use super::open_call::{CallArrival, OpenCall};
 use super::request_body::{self, BodyReadError, SLOWEST_RATE};
 use super::respond::{self, OutBody, ResponseBody};
 use super::response_control::ResponseControl;
-use super::{Proxy, aimock_request, browser_request, control, cors, refused_connection};
+use super::{
+    Proxy, aimock_request, browser_request, control, cors, protocol_upgrade, refused_connection,
+};
 use loomrec_engine::blocking;
 use loomrec_engine::clock::arrival;
 use loomrec_engine::observe::{ParsedHead, STEP_HEADER};
@@ -94,24 +96,33 @@ pub async fn handle(
 
 /// Admits a request, and returns the allowed web origin that it comes from, if any.
 fn admit(proxy: &Proxy, parts: &Parts) -> Result<Option<HeaderValue>, Refusal> {
-    if parts.method == Method::CONNECT || must_upgrade(&parts.headers) {
-        let message = "loomrec records HTTP calls; tunnels (CONNECT) and protocol upgrades \
-                       (WebSocket) are refused rather than passed by unrecorded: point the \
-                       client's base URL here and use its HTTP transport";
-        return Err(Refusal {
-            provider: Provider::UNKNOWN,
-            status: StatusCode::NOT_IMPLEMENTED,
-            kind: "UnsupportedTransport",
-            message: message.to_owned(),
-        });
+    let unsupported = |provider, status, message: &str| Refusal {
+        provider,
+        status,
+        kind: "UnsupportedTransport",
+        message: message.to_owned(),
+    };
+    if parts.method == Method::CONNECT {
+        let (status, message) = (StatusCode::NOT_IMPLEMENTED, protocol_upgrade::UNSUPPORTED);
+        return Err(unsupported(Provider::UNKNOWN, status, message));
     }
+    let provider = || route(proxy, parts).map_or(Provider::UNKNOWN, |place| place.provider);
     let admitted = proxy.config.access.admit(&parts.uri, &parts.headers);
-    admitted.map(Option::<&HeaderValue>::cloned).map_err(|denial| Refusal {
-        provider: route(proxy, parts).map_or(Provider::UNKNOWN, |place| place.provider),
+    let page = admitted.map_err(|denial| Refusal {
+        provider: provider(),
         status: denial.status,
         kind: denial.kind,
         message: denial.message,
-    })
+    })?;
+    if protocol_upgrade::is_websocket(parts) {
+        let (status, message) = (StatusCode::UPGRADE_REQUIRED, protocol_upgrade::NO_WEBSOCKET);
+        return Err(unsupported(provider(), status, message));
+    }
+    if protocol_upgrade::must_upgrade(&parts.headers) {
+        let (status, message) = (StatusCode::NOT_IMPLEMENTED, protocol_upgrade::UNSUPPORTED);
+        return Err(unsupported(provider(), status, message));
+    }
+    Ok(page.cloned())
 }
 
 /// Copies the step from a user's own header `own` to loomrec's header, if the request does not name
@@ -147,8 +158,12 @@ fn refuse(
     let summary = RequestSummary::refused(&method, &path, refusal.provider);
     let arrival = CallArrival { instant: Instant::now(), micros: arrival(&proxy.clock) };
     let mut call = OpenCall::new(caller, arrival, Arc::new(summary), &parts.headers, &secrets);
-    let response = respond::error(refusal.provider, refusal.status, refusal.kind, &message);
-    let outcome = CallOutcome::Refused { kind: Some(refusal.kind), message };
+    let mut response = respond::error(refusal.provider, refusal.status, refusal.kind, &message);
+    protocol_upgrade::name_protocol(&mut response);
+    let outcome = match refusal.status {
+        StatusCode::UPGRADE_REQUIRED => CallOutcome::UpgradeRefused,
+        _ => CallOutcome::Refused { kind: Some(refusal.kind), message },
+    };
     call.set_outcome(outcome, Some(refusal.status));
     (call, response)
 }
@@ -167,7 +182,10 @@ async fn read(
     let early = body.size_hint().exact().is_none_or(|length| length > READ_BEFORE_PLACING);
     let mut placed = if early { Some(route(proxy, parts)?) } else { None };
     let max = proxy.config.max_body;
-    let body = match request_body::collect(body, max, proxy.config.client_timeout).await {
+    caller.connection.set_reading(true);
+    let read = request_body::collect(body, max, proxy.config.client_timeout).await;
+    caller.connection.set_reading(false);
+    let body = match read {
         Ok(body) => body,
         Err(unread) => {
             let place = placed.take().map_or_else(|| route(proxy, parts), Ok)?;
@@ -280,13 +298,4 @@ async fn observe(proxy: &Arc<Proxy>, head: Arc<ParsedHead>, body: &Bytes) -> Arc
     }
     let (proxy, body) = (Arc::clone(proxy), body.clone());
     Box::pin(blocking::run_blocking(move || observe(&proxy, &head, &body))).await
-}
-
-/// Whether a request asks for another protocol and cannot do without. A request that only offers
-/// HTTP/2 (Java's client does on every plain connection) goes on in HTTP/1.
-fn must_upgrade(headers: &HeaderMap) -> bool {
-    let offers = headers.get_all(http::header::UPGRADE).iter();
-    offers
-        .flat_map(|value| value.as_bytes().split(|&byte| byte == b','))
-        .any(|offer| !offer.trim_ascii().eq_ignore_ascii_case(b"h2c"))
 }

@@ -14,6 +14,7 @@ use http::{HeaderMap, HeaderName, Response, StatusCode};
 use super::connection_context::ConnectionContext;
 use super::exchange_slot::ExchangeSlot;
 use super::fault::{self, FaultBodyEnd, FaultSettlement};
+use super::protocol_upgrade::WEBSOCKET_NOTICE;
 use super::{Proxy, UserNotice};
 use crate::telemetry::call_record::{CallRecord, SendEnd, TokenCounts};
 use crate::telemetry::span::parent::ParentSpan;
@@ -166,6 +167,11 @@ impl OpenCall {
             CallOutcome::Unreachable { message } => self.notify_of_failure(message),
             CallOutcome::Unscripted { message } | CallOutcome::Refused { message, .. } => {
                 (self.proxy().notify)(UserNotice::Refused(message));
+            }
+            CallOutcome::UpgradeRefused
+                if self.proxy().telemetry.counters.is_first_refused_upgrade() =>
+            {
+                (self.proxy().notify)(UserNotice::Warning(WEBSOCKET_NOTICE));
             }
             CallOutcome::Placeholder => self.warn_of_miss("the default answer was given"),
             CallOutcome::Forwarded if matches!(self.proxy().engine, Engine::Replay { .. }) => {

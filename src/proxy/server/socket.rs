@@ -20,6 +20,8 @@ pub struct ConnectionHandle {
     begun: AtomicU64,
     /// The number of requests whose response is over.
     ended: AtomicU64,
+    /// Whether the body of the last request is being read.
+    reading: AtomicBool,
     reset: AtomicBool,
     /// Whether loomrec, not the client, ends the connection.
     cut: AtomicBool,
@@ -52,6 +54,17 @@ impl ConnectionHandle {
     pub fn idle(&self) -> Option<u64> {
         let ended = self.ended.load(Ordering::Relaxed);
         (self.begun.load(Ordering::Relaxed) == ended).then_some(ended)
+    }
+
+    /// Sets whether the body of the last request is being read.
+    pub fn set_reading(&self, reading: bool) {
+        self.reading.store(reading, Ordering::Relaxed);
+    }
+
+    /// Whether a request has arrived in full, and its response has not been sent in full.
+    pub fn is_answering(&self) -> bool {
+        let is_open = self.idle().is_none() && !self.reading.load(Ordering::Relaxed);
+        is_open || self.is_full()
     }
 
     /// Sets whether the last request was for a text of loomrec's own, such as the metrics, which

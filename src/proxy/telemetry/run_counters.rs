@@ -54,6 +54,8 @@ pub struct RunCounters {
     pub unreachable: AtomicU64,
     /// Calls refused before they reached an engine (too large, no upstream named).
     pub refused: AtomicU64,
+    /// Requests for a WebSocket, all of them refused. They are not among `refused`.
+    pub refused_upgrades: AtomicU64,
     /// Misses that a placeholder or an upstream answered, when they were noticed.
     lenient_misses: AtomicU64,
     input_tokens: AtomicU64,
@@ -165,7 +167,9 @@ impl RunCounters {
             CallOutcome::Left
             | CallOutcome::Served { .. }
             | CallOutcome::Recorded
-            | CallOutcome::Scripted { .. } => {}
+            | CallOutcome::Scripted { .. }
+            // Counted when it was refused.
+            | CallOutcome::UpgradeRefused => {}
         }
         call.hidden_miss.iter().for_each(|error| self.add_mismatch(error));
         // A take or a call of the script is used up, however much of the answer the client got.
@@ -193,6 +197,11 @@ impl RunCounters {
             }
             Some(AnswerOrigin::Placeholder) | None => {}
         }
+    }
+
+    /// Counts a request for a WebSocket. Returns whether it is the first one.
+    pub fn is_first_refused_upgrade(&self) -> bool {
+        self.refused_upgrades.fetch_add(1, Ordering::Relaxed) == 0
     }
 
     /// Counts a miss that a placeholder or an upstream answers. Returns whether it is among the first

@@ -77,7 +77,10 @@ fn call(chance: &mut Chance, number: usize) -> Call {
         11 => fault("slow:20"),
         12 => chat_streamed("hi").header("x-loomrec-fault: stream_truncate:after_chunks=1"),
         13 => chat(&"too long ".repeat(3_000)),
-        14 => chat("hi").header("connection: upgrade").header("upgrade: websocket"),
+        14 => [chat("hi"), Call::get("/openai/v1/responses")][number % 2]
+            .clone()
+            .header("connection: upgrade")
+            .header("upgrade: websocket"),
         _ => [Call::new("CONNECT", "example.com:443"), Call::post("/nowhere/v1", "{}")][number % 2]
             .clone(),
     }
@@ -141,6 +144,7 @@ fn agree(scene: &Scene, server: Server, saw: &[u16], code: i32) {
         ("recorded", number("/recorded"), count(&|line| line["kept"] == true)),
         ("missed", number("/missed"), outcome("missed")),
         ("refused", number("/refused"), outcome("refused")),
+        ("upgrades", number("/refused_upgrades"), outcome("upgrade_refused")),
         ("faulted", number("/faulted"), outcome("faulted")),
         ("input", number("/tokens/input"), sums("input_tokens")),
         ("output", number("/tokens/output"), sums("output_tokens")),
@@ -193,7 +197,7 @@ fn by_source(told: &BTreeMap<String, f64>, calls: &[&Value]) {
 fn has_what_was_seen(calls: &[&Value], saw: &[u16]) {
     let count = |is: &dyn Fn(&Value) -> bool| calls.iter().filter(|line| is(line)).count() as f64;
     // Each answer that a client got in full has a journal record.
-    for status in [200, 404, 413, 422, 501, 503] {
+    for status in [200, 404, 413, 422, 426, 501, 503] {
         let seen = saw.iter().filter(|other| **other == status).count() as f64;
         let lines = count(&|line| line["status"] == status);
         assert!(lines >= seen, "{status}: {seen} seen, {lines} lines");
@@ -201,7 +205,7 @@ fn has_what_was_seen(calls: &[&Value], saw: &[u16]) {
     assert!(saw.len() > 500, "{}", saw.len());
     let replayed = calls[0]["mode"] == "replay";
     let answered = if replayed { "missed" } else { "recorded" };
-    for outcome in [answered, "refused", "faulted", "left"] {
+    for outcome in [answered, "refused", "upgrade_refused", "faulted", "left"] {
         assert!(count(&|line| line["outcome"] == outcome) > 0.0, "no call was {outcome}");
     }
     assert!(count(&|line| line["end"] == "client_left") > 0.0);

@@ -19,6 +19,7 @@ const OUTCOMES = {
   unscripted: ["diamond", "the script had no answer"],
   unreachable: ["cross", "no upstream answered"],
   refused: ["cross", "refused"],
+  upgrade_refused: ["cross", "a WebSocket, refused"],
   left: ["cross", "its client left before there was an answer"],
 };
 
