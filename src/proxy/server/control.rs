@@ -103,7 +103,10 @@ async fn inspect(
 
 /// Returns the access check of the control endpoints.
 fn access(proxy: &Proxy) -> ControlAccess<'_> {
-    ControlAccess { token: proxy.config.control_token.as_deref() }
+    ControlAccess {
+        token: proxy.config.control_token.as_deref(),
+        policy: Some(&proxy.config.access),
+    }
 }
 
 /// Whether a request only asks whether loomrec serves.

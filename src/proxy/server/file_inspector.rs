@@ -96,7 +96,8 @@ async fn answer(state: &UiState, caller: &Caller, request: Request<()>) -> Respo
         let why = "there is nothing here: see /__loomrec/";
         return route::wrong(StatusCode::NOT_FOUND, why).map(InspectorBody::Whole);
     };
-    let from = RequestOrigin { access: ControlAccess { token: None }, peer: caller.peer };
+    let from =
+        RequestOrigin { access: ControlAccess { token: None, policy: None }, peer: caller.peer };
     if let Some(reply) = route::admit(from, asked, request.method(), request.headers()) {
         return reply.map(InspectorBody::Whole);
     }
