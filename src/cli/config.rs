@@ -18,12 +18,39 @@ const DEFAULT: &str = "default";
 struct Row {
     name: String,
     value: Vec<String>,
-    /// Where it comes from, in words for people.
-    from: String,
+    /// Where it comes from, in words for people: one place for all values, or one for each.
+    from: Vec<String>,
     source: &'static str,
 }
 
 impl Row {
+    /// Returns the row of values that come from these places. Equal places are combined.
+    fn from_places(
+        name: String,
+        value: Vec<String>,
+        mut from: Vec<String>,
+        source: &'static str,
+    ) -> Self {
+        if from.windows(2).all(|places| places[0] == places[1]) {
+            from.truncate(1);
+        }
+        Self { name, value, from, source }
+    }
+
+    /// Returns its lines in the table, as name, values and place. Values of one place share a line.
+    fn lines(&self) -> Vec<(&str, String, &str)> {
+        let shown = |value: &str| terminal::line(value).into_owned();
+        match self.from.as_slice() {
+            [from] if self.value.is_empty() => vec![(&self.name, "–".to_owned(), from)],
+            [from] => vec![(&self.name, shown(&self.value.join(" ")), from)],
+            places => {
+                let names = std::iter::once(self.name.as_str()).chain(std::iter::repeat(""));
+                let values = self.value.iter().zip(places).zip(names);
+                values.map(|((value, from), name)| (name, shown(value), from.as_str())).collect()
+            }
+        }
+    }
+
     /// Whether the environment or the settings file sets it.
     fn is_set(&self) -> bool {
         self.source != DEFAULT
@@ -53,7 +80,8 @@ pub fn run(
             .map(|arg| without_secrets(row(settings, name, arg)))
             .collect();
         let told = rows.iter().map(|row| {
-            let value = json!({ "value": row.value, "source": row.source, "from": row.from });
+            let value =
+                json!({ "value": row.value, "source": row.source, "from": row.from.join(", ") });
             (row.name.clone(), value)
         });
         document.insert(name.to_owned(), Value::Object(told.collect()));
@@ -97,19 +125,21 @@ fn row(settings: &Settings, command: &str, arg: &Arg) -> Row {
         given.map(|value| if arg.is_hide_env_values_set() { "set".to_owned() } else { value });
     match (told, entry) {
         (Some(value), Some(entry)) if adds_up(&name) => {
-            let from = format!("{variable} and {}", settings.place(entry));
-            let value = std::iter::once(value).chain(entry.values.iter().cloned()).collect();
-            Row { name, value, from, source: "environment and file" }
+            let values = std::iter::once(value).chain(entry.values.iter().cloned()).collect();
+            let places = std::iter::once(variable).chain(settings.places(entry)).collect();
+            Row::from_places(name, values, places, "environment and file")
         }
-        (Some(value), _) => Row { name, value: vec![value], from: variable, source: "environment" },
+        (Some(value), _) => {
+            Row { name, value: vec![value], from: vec![variable], source: "environment" }
+        }
         (None, Some(entry)) => {
-            let from = settings.place(entry);
-            Row { name, value: entry.values.clone(), from, source: "file" }
+            let places = settings.places(entry).collect();
+            Row::from_places(name, entry.values.clone(), places, "file")
         }
         (None, None) => {
             let value = arg.get_default_values();
             let value = value.iter().map(|value| value.to_string_lossy().into_owned()).collect();
-            Row { name, value, from: DEFAULT.to_owned(), source: DEFAULT }
+            Row { name, value, from: vec![DEFAULT.to_owned()], source: DEFAULT }
         }
     }
 }
@@ -117,17 +147,12 @@ fn row(settings: &Settings, command: &str, arg: &Arg) -> Row {
 fn table(text: &mut String, command: &str, rows: &[&Row]) {
     // Writing to a string never fails.
     let _ = writeln!(text, "\n{command}");
-    let shown = |row: &Row| match row.value.as_slice() {
-        [] => "–".to_owned(),
-        values => terminal::line(&values.join(" ")).into_owned(),
-    };
+    let lines: Vec<(&str, String, &str)> = rows.iter().flat_map(|row| row.lines()).collect();
     let widest = |widths: &mut dyn Iterator<Item = usize>| widths.max().unwrap_or(0);
-    let name = widest(&mut rows.iter().map(|row| row.name.len()));
-    let value = widest(&mut rows.iter().map(|row| terminal::columns(&shown(row)))).min(48);
-    for row in rows {
-        let shown = shown(row);
-        let padding = terminal::padding(&shown, value);
-        let _ =
-            writeln!(text, "  {:name$}  {shown}{padding}  {}", row.name, terminal::line(&row.from));
+    let width = widest(&mut lines.iter().map(|(name, _, _)| name.len()));
+    let value = widest(&mut lines.iter().map(|(_, value, _)| terminal::columns(value))).min(48);
+    for (name, shown, from) in &lines {
+        let padding = terminal::padding(shown, value);
+        let _ = writeln!(text, "  {name:width$}  {shown}{padding}  {}", terminal::line(from));
     }
 }

@@ -4,6 +4,7 @@ mod environment;
 mod finding;
 mod online;
 mod recording;
+mod upstream_names;
 
 use owo_colors::OwoColorize as _;
 use serde_json::json;
@@ -36,6 +37,7 @@ pub(super) async fn run(args: &DoctorArgs, settings: &Settings) -> Result<u8, Co
     for file in &files {
         recording::check(file, &mut findings);
     }
+    upstream_names::names(settings, &current, &mut findings);
     environment::variables(&current, &mut findings);
     environment::keys(&current, &mut findings);
     environment::proxies(&current, &mut findings);

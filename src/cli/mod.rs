@@ -53,6 +53,7 @@ mod settings;
 mod show;
 mod stats;
 mod stop_signals;
+mod store_note;
 mod table;
 mod terminal;
 mod trace;

@@ -9,6 +9,7 @@ use super::exit::{CommandFailure, NO, NOT_KEPT, UNEXPECTED, UNUSABLE, USAGE};
 use super::in_force::InForce;
 use super::receipt::Receipt;
 use super::server_run::{RunContext, RunEngines, RunResult};
+use super::store_note::store_note;
 use super::{fault, no_call, prices, serve_setup, server_run};
 use crate::engine::{Engine, MissPolicy};
 use crate::identity::{IdentityRules, RunValueFinder};
@@ -213,7 +214,7 @@ pub(super) fn on_appender_event((counters, metrics): Counts, notify: OnNotice) -
 
 /// Reports a note, and counts the calls that are not in the recording according to it.
 fn report_event(note: &StoreEvent, counters: &RunCounters, notify: &OnNotice) {
-    let text = note.to_string();
+    let text = store_note(note);
     if note.entries_set_aside() > 0 {
         counters.lost(&text, note.entries_set_aside() as u64);
     }

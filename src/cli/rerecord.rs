@@ -139,7 +139,16 @@ fn shown(
             "there is nothing to send: the new answers ({done}) are there already; --again sends \
              them again"
         )),
-        _ => return print(&format!("{}\nnothing was sent (--dry-run)\n", collected.text())),
+        _ => {
+            let mut text = format!("{}\nnothing was sent (--dry-run)\n", collected.text());
+            for why in &collected.missing_keys {
+                text.push_str(&format!(
+                    "not ready to send: {}\n",
+                    terminal::line(&why.to_string())
+                ));
+            }
+            return print(&text);
+        }
     }
     if collected.done > 0 {
         return report(&RerecordCounts::default(), &RunCounters::default(), 0);

@@ -20,6 +20,7 @@ use super::args::{IdentityArgs, ServeArgs};
 use super::exit::{CommandFailure, RECORDING, UNUSABLE};
 use super::output::Output;
 use super::output_target;
+use super::store_note::store_note;
 use crate::engine::observe::STEP_HEADER;
 use crate::identity::{IdentityRules, NormalizeError, NormalizeRule, PlacePattern};
 use crate::recording::PendingKind;
@@ -35,7 +36,7 @@ pub use public_url::{PublicUrl, local_note, local_url, origin};
 pub use run_values::{read_local_time, run_values};
 pub use upstream::{UpstreamSettings, add_recorded, upstreams, upstreams_at};
 pub use upstream_address::{addresses, without_secrets};
-pub use upstream_name::check_names;
+pub use upstream_name::{check_names, misspelled_name};
 
 /// The default port.
 pub const PORT: u16 = 4141;
@@ -218,7 +219,7 @@ pub fn open_to_change(
 
 fn noted(recording: Recording, output: &Output) -> Recording {
     for note in recording.notes() {
-        output.warning(&note.to_string());
+        output.warning(&store_note(note));
     }
     recording
 }

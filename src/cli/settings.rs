@@ -70,10 +70,20 @@ impl Settings {
         self.entries.iter().find(own).or_else(|| self.entries.iter().find(all))
     }
 
-    /// Returns a setting's place, for messages: `loomrec.toml:3`.
+    /// Returns a setting's place, for messages: `loomrec.toml:3`. That of the first value, if its
+    /// values have several.
     pub fn place(&self, entry: &Setting) -> String {
+        self.places(entry).next().unwrap_or_else(|| self.at_line(1))
+    }
+
+    /// Returns the place of each value of a setting; of the setting itself if it has no value.
+    pub fn places(&self, entry: &Setting) -> impl Iterator<Item = String> {
+        entry.lines.iter().map(|line| self.at_line(*line))
+    }
+
+    fn at_line(&self, line: usize) -> String {
         let path = self.path.as_deref().unwrap_or(Path::new(NAME));
-        format!("{}:{}", path.display(), entry.line)
+        format!("{}:{line}", path.display())
     }
 }
 

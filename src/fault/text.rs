@@ -41,10 +41,18 @@ type RuleWords = [(&'static str, RuleWord)];
 /// Splits `STEP=FAULT`. The step is `None`, for every call, if no step or `*` is named.
 ///
 /// # Errors
-/// If the step's name is empty, or is a rate.
+/// If the step's name is empty, or is a rate; if a rate stands alone.
 pub(super) fn split_step(text: &str) -> Result<(Option<&str>, &str), FieldError> {
     let text = text.trim();
-    let Some((step, fault)) = assigned(text) else { return Ok((None, text)) };
+    let Some((step, fault)) = assigned(text) else {
+        return match text.split(';').next().filter(|head| percentage(head).is_some()) {
+            Some(rate) => Err(FieldError::other(
+                "",
+                format!("{rate} is a rate, and names no fault: give both, as in `429;{rate}`"),
+            )),
+            None => Ok((None, text)),
+        };
+    };
     let fault = fault.trim();
     match step.trim() {
         "" => {

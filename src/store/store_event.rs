@@ -1,7 +1,7 @@
 //! Events of the store that are no errors but that people should know.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// An event to report. Displayed as a sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,6 +75,29 @@ pub enum StoreEvent {
 }
 
 impl StoreEvent {
+    /// Returns the event with its paths relative to a folder, as far as they are below it.
+    #[must_use]
+    pub fn relative_to(&self, folder: &Path) -> Self {
+        let mut event = self.clone();
+        let paths = match &mut event {
+            Self::Torn { log, aside, .. } | Self::Damaged { log, aside, .. } => {
+                [Some(log), Some(aside)]
+            }
+            Self::Unmerged { path, log, .. } => [Some(path), Some(log)],
+            Self::Recovered { log, .. } | Self::Cut { log } => [Some(log), None],
+            Self::Compacted { path, .. }
+            | Self::Failures { path, .. }
+            | Self::Network { path, .. } => [Some(path), None],
+        };
+        for path in paths.into_iter().flatten() {
+            match path.strip_prefix(folder) {
+                Ok(rest) if !rest.as_os_str().is_empty() => *path = rest.to_owned(),
+                _ => {}
+            }
+        }
+        event
+    }
+
     /// Returns how many stored entries are not in the recording.
     pub fn entries_set_aside(&self) -> usize {
         match self {

@@ -20,6 +20,8 @@ test("a live call appears while the page is open, with its conversation", async 
   await chat(run.url, "And tomorrow?");
   await row(page, 2).waitFor();
   await shown(page, "2 calls");
+  await row(page, 1).locator("bdi", { hasText: "weather · Is it raining?" }).waitFor();
+  await row(page, 2).locator("bdi", { hasText: "And tomorrow?" }).waitFor();
   await row(page, 1).click();
   const messages = page.locator(".message");
   await messages.nth(1).waitFor();
@@ -31,6 +33,25 @@ test("a live call appears while the page is open, with its conversation", async 
   assert.doesNotMatch(await page.locator("body").innerText(), /sk-test/);
   await tab(page, "line");
   assert.match(await page.locator("#panel").innerText(), /"seq": 1,/);
+});
+
+test("the list of a replay says what calls ask, and searches for it", async (t) => {
+  const recording = join(folder(t), "r.json");
+  const at = await upstream(t, (body, response) => reply(response, "Yes."));
+  const recorder = await loomrec(t, "record", "-r", recording, "--listen", "127.0.0.1:0", "--upstream", `openai=${at}`);
+  for (let day = 1; day <= 120; day += 1) await chat(recorder.url, `Rain on day ${day}?`);
+  assert.equal(await recorder.stop(), 0);
+  const run = await loomrec(t, "replay", "-r", recording, "--listen", "127.0.0.1:0");
+  const page = await open(t, run.url);
+  for (let day = 1; day <= 120; day += 1) await chat(run.url, `Rain on day ${day}?`);
+  assert.equal((await chat(run.url, "Rain <b>today</b>\n?")).status, 422);
+  await row(page, 121).locator("bdi", { hasText: "Rain <b>today</b> ?" }).waitFor();
+  await row(page, 120).locator("bdi", { hasText: "Rain on day 120?" }).waitFor();
+  // This one was never in sight.
+  await page.locator("#q").fill("rain day 57?");
+  await shown(page, "1 of 121");
+  await row(page, 57).locator("bdi", { hasText: "Rain on day 57?" }).waitFor();
+  assert.equal(await row(page, 57).locator(".c-call").getAttribute("title"), "Rain on day 57? (/v1/chat/completions)");
 });
 
 test("a recorded stream opens as a timeline with its chunks and gaps", async (t) => {

@@ -102,7 +102,7 @@ test("pictures", { timeout: 300000 }, async (t) => {
           await page.mouse.move(box.x + box.width, box.y + 40);
         }
       }
-      await row(page, 5).waitFor();
+      await row(page, 5).locator("bdi", { hasText: "Which museums of" }).waitFor();
       await wait(300);
       const file = process.env.LOOMREC_BOTH ? join(process.env.LOOMREC_BOTH, `${name}-${colorScheme}.png`) : join(root, "docs/images", `${name}.png`);
       writeFileSync(file, await small(page.context(), await page.screenshot({ animations: "disabled" })));

@@ -63,6 +63,32 @@ fn a_flag_wins_over_the_environment_and_that_over_the_file() {
 }
 
 #[test]
+fn each_upstream_of_the_file_has_its_own_line() {
+    let scene = Scene::new();
+    let text = "ignore = [\"/a\", \"/b\"]\n[upstreams]\n# the gateway\nopenai = \"http://a.test\"\n\n\
+                groq = \"http://b.test\"\n[record]\nredact = []\n[record.upstreams]\n\
+                ollama = \"http://c.test\"\n";
+    fs::write(scene.path("loomrec.toml"), text).unwrap();
+    let text = finish(&mut command(scene.dir(), &["config", "replay"]), b"").expect(0).stdout;
+    let expected = "replay\n  upstream  openai=http://a.test  loomrec.toml:4\n            \
+                    groq=http://b.test    loomrec.toml:6\n";
+    let text = text.replace("  ignore    /a /b                 loomrec.toml:1\n", "");
+    assert!(text.contains(expected), "{text}");
+    let all = configured(&scene, &["config", "--json"]);
+    let of = |command: &str, name: &str| all["commands"][command][name]["from"].clone();
+    assert_eq!(of("replay", "upstream"), "loomrec.toml:4, loomrec.toml:6");
+    assert_eq!(of("replay", "ignore"), "loomrec.toml:1");
+    assert_eq!(of("record", "upstream"), "loomrec.toml:10");
+    assert_eq!(of("record", "redact"), "loomrec.toml:8");
+    let mut line = command(scene.dir(), &["config", "replay", "--json"]);
+    let done = finish(line.env("LOOMREC_UPSTREAM", "cohere=http://d.test"), b"").expect(0);
+    let all: Value = serde_json::from_str(&done.stdout).unwrap();
+    let upstream = &all["commands"]["replay"]["upstream"];
+    assert_eq!(upstream["from"], "LOOMREC_UPSTREAM, loomrec.toml:4, loomrec.toml:6");
+    assert_eq!(upstream["source"], "environment and file");
+}
+
+#[test]
 fn a_setting_that_does_not_exist_names_the_nearest() {
     let scene = Scene::new();
     for (text, line, hint) in [
@@ -163,6 +189,44 @@ fn the_doctor_says_what_is_wrong_with_a_recording() {
     let document: Value = serde_json::from_str(&wrong.stdout).unwrap();
     let levels: Vec<_> = document["findings"].as_array().unwrap().iter().collect();
     assert!(levels.iter().any(|f| f["level"] == "wrong" && f["about"] == "bad.json"), "{document}");
+}
+
+#[test]
+fn the_doctor_names_misspelled_upstreams() {
+    let scene = Scene::new();
+    let text = "[upstreams]\nopenai = \"http://a.test\"\nantropic = \"http://b.test\"\n\
+                [record.upstreams]\nopnai = \"http://me:hunter2@c.test\"\n";
+    fs::write(scene.path("loomrec.toml"), text).unwrap();
+    let findings = |variables: &[(&str, &str)], code: i32| {
+        let mut line = command(scene.dir(), &["doctor", "--json"]);
+        let done = finish(line.envs(variables.iter().copied()), b"").expect(code);
+        assert!(!done.stdout.contains("hunter"), "{}", done.stdout);
+        let all: Value = serde_json::from_str(&done.stdout).unwrap();
+        let wrong = all["findings"].as_array().unwrap().iter().filter(|f| f["level"] == "wrong");
+        wrong.map(|f| (f["about"].clone(), f["remedy"].clone())).collect::<Vec<_>>()
+    };
+    let of = |place: &str, name: &str, meant: &str, declaration: &str| {
+        let remedy = format!(
+            "did you mean {meant}? If {name} is an upstream of its own, declare it: {declaration}"
+        );
+        (Value::from(place), Value::from(remedy))
+    };
+    let in_file = [
+        of("loomrec.toml:3", "antropic", "anthropic", "new-upstream = [\"antropic\"]"),
+        of("loomrec.toml:5", "opnai", "openai", "new-upstream = [\"opnai\"]"),
+    ];
+    assert_eq!(findings(&[], 1), in_file);
+    let declared = ("LOOMREC_NEW_UPSTREAM", "antropic opnai");
+    assert_eq!(findings(&[declared], 0), []);
+    let variables = [declared, ("LOOMREC_UPSTREAM", "groqq=http://d.test gw=http://e.test")];
+    let variable = of("LOOMREC_UPSTREAM", "groqq", "groq", "LOOMREC_NEW_UPSTREAM=groqq");
+    assert_eq!(findings(&variables, 1), [variable]);
+    fs::write(
+        scene.path("loomrec.toml"),
+        format!("new-upstream = [\"opnai\", \"antropic\"]\n{text}"),
+    )
+    .unwrap();
+    assert_eq!(findings(&[], 0), []);
 }
 
 #[test]

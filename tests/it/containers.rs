@@ -194,6 +194,36 @@ fn the_health_path_answers_everyone_and_says_nothing_else() {
 }
 
 #[test]
+fn the_inspector_opens_under_the_public_url_and_its_data_needs_the_token() {
+    let scene = Scene::new();
+    scene.recorded(&Upstream::always(Answer::json(200, chat_answer("hi"))), &[chat("hi")]);
+    let port = free_port();
+    let host = format!("loomrec.test:{port}");
+    let line = format!("replay -r run.json --listen {port} --public-url http://{host}");
+    let get = |path: &str, host: &str| {
+        Call::get(&format!("/__loomrec/{path}")).header(&format!("host: {host}"))
+    };
+    let open =
+        |line: &str| Service::start(&scene, &arguments(line, port), port, "http://loomrec.test");
+    let service = open(&format!("{line} --control-token secret"));
+    let call = |call: Call| Client::call(service.address(), &call);
+    let page = call(get("", &host)).expect(200);
+    assert_eq!(page.header("content-type"), Some("text/html; charset=utf-8"));
+    call(get("run", &host)).expect(403);
+    let own = get("run", &host).header(&format!("origin: http://{host}"));
+    call(own.header("authorization: Bearer secret")).expect(200);
+    let foreign = call(get("", "evil.test:4141")).expect(403).json();
+    let why = "this Host is not one that loomrec serves: use this machine's address, or name the \
+               host with --public-url or --allow-host";
+    assert_eq!(foreign["error"], why);
+    service.stop();
+    // Without a token, only names of this machine are served.
+    let service = open(&line);
+    Client::call(service.address(), &get("", &host)).expect(403);
+    service.stop();
+}
+
+#[test]
 fn the_recipe_for_prometheus_starts_and_gives_metrics_to_the_token() {
     let scene = Scene::new();
     scene.recorded(&Upstream::always(Answer::json(200, chat_answer("hi"))), &[chat("hi")]);

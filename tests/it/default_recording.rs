@@ -52,7 +52,7 @@ fn commands_that_take_a_recording_take_that_of_the_settings() {
         (&["redact"], 0, "recs/agent.json"),
         (&["export", "--to", "har"], 0, "\"log\""),
         (&["salvage", "-o", "saved.json"], 0, "recs/agent.json: 2 calls saved in saved.json"),
-        (&["rerecord", "--dry-run", "--upstream", "http://127.0.0.1:9"], 2, "OPENAI_API_KEY"),
+        (&["rerecord", "--dry-run", "--upstream", "http://127.0.0.1:9"], 0, "OPENAI_API_KEY"),
         (&["show"], 2, "recs/agent.json holds 2 keys"),
     ] {
         says(&scene, args, code, part);
@@ -121,7 +121,9 @@ fn recording_outside_of_the_project_is_not_changed_unless_it_is_named() {
     fs::create_dir(&inner).unwrap();
     fs::write(inner.join("loomrec.toml"), "recording = \"../recs/agent.json\"\n").unwrap();
     let run = |args: &[&str]| finish(&mut command(&inner, args), b"");
-    for args in [&["ls"][..], &["verify"], &["redact"], &["prune", "--older-than", "1d"]] {
+    let reviews = [&["review", "--check"][..], &["review", "--list"], &["pending", "--check"]];
+    let others = [&["ls"][..], &["verify"], &["redact"], &["prune", "--older-than", "1d"]];
+    for args in others.into_iter().chain(reviews) {
         run(args).expect(0);
     }
     let prune = ["prune", "--older-than", "1d", "--apply"];

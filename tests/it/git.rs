@@ -190,6 +190,16 @@ fn call_that_both_changed_is_a_conflict_until_it_is_decided() {
 }
 
 #[test]
+fn conflict_alone_is_not_reported_as_a_merge_of_no_takes() {
+    let repository = Repository::new(&[chat("same")]);
+    repository.branch("a", |it| it.record("theirs", &[chat("same")]));
+    repository.branch("b", |it| it.record("ours", &[chat("same")]));
+    let said = repository.try_git(&["merge", "-m", "merged", "a"], None).expect(1);
+    let said = said.says(&["run.json: 1 conflict"]);
+    assert!(!said.stderr.contains("0 takes"), "{}", said.stderr);
+}
+
+#[test]
 fn variable_decides_conflicts_at_once() {
     let repository = Repository::new(&[chat("same")]);
     repository.branch("a", |it| it.record("theirs", &[chat("same")]));

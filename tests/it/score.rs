@@ -128,6 +128,12 @@ fn budget_that_is_none_is_refused() {
 fn file_that_is_no_journal_is_refused() {
     for (text, why) in [
         ("{\"a\": 1}\n", "run.jsonl, line 1: this is not a line of a journal: it has no outcome"),
+        (
+            "{\n  \"loomrec\": \"0.1.0\"\n}",
+            "run.jsonl: this is the receipt of a run, not a journal: name the file that --journal",
+        ),
+        ("{\n  \"_version\": 2,\n", "run.jsonl: this is a recording, not a journal"),
+        ("{ \"_loomrec\": {} }", "run.jsonl: this is a recording, not a journal"),
         ("hello\n", "line 1: this is not a line of a journal: it is not JSON"),
         (
             "{\"outcome\":\"served\"}\n[]\n",

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::finding::DoctorFinding;
+use crate::cli::store_note::store_note;
 use crate::recording::entry::ResponseEnd;
 use crate::store::{Recording, RecordingLocation, StoreError};
 
@@ -24,7 +25,7 @@ pub(super) fn check(path: &RecordingLocation, findings: &mut Vec<DoctorFinding>)
     for note in recording.notes() {
         findings.push(DoctorFinding::warning(
             &about,
-            note.to_string(),
+            store_note(note),
             "nothing is lost; look at it",
         ));
     }

@@ -12,6 +12,9 @@ use crate::telemetry::journal::parts;
 /// The longest line that is read.
 const LONGEST: u64 = 16 << 20;
 
+/// How many bytes of a file show what it is.
+const BEGINNING: u64 = 256;
+
 /// The result of a read.
 pub(super) enum NextLine<'a> {
     /// A line.
@@ -95,6 +98,14 @@ impl FollowedFile {
 
     /// Returns the error for a line that is not a journal record.
     pub(super) fn no_line(&self, why: &str) -> CommandFailure {
+        if self.number == 1
+            && let Some(kind) = kind_of(&self.path)
+        {
+            return CommandFailure::usage(format!(
+                "{}: this is {kind}, not a journal: name the file that --journal wrote",
+                path_line(&self.path)
+            ));
+        }
         let place = format!("{}, line {}", path_line(&self.path), self.number);
         CommandFailure::usage(format!("{place}: this is not a line of a journal: {why}"))
     }
@@ -120,6 +131,25 @@ impl FollowedFile {
 /// Returns the id of the file at a path, or `None` if there is none.
 fn id_of_target(path: &Path) -> Option<FileId> {
     FileStatus::at_target(path).ok().flatten().map(|status| status.id)
+}
+
+/// Returns what a file is that begins like another one that loomrec writes.
+fn kind_of(path: &Path) -> Option<&'static str> {
+    // What is read of a pipe would be lost.
+    if !std::fs::metadata(path).ok()?.is_file() {
+        return None;
+    }
+    let mut beginning = Vec::new();
+    File::open(path).ok()?.take(BEGINNING).read_to_end(&mut beginning).ok()?;
+    beginning.retain(|byte| !byte.is_ascii_whitespace());
+    let begins = |text: &str| beginning.starts_with(text.as_bytes());
+    if begins("{\"loomrec\":") {
+        Some("the receipt of a run")
+    } else if begins("{\"_version\":") || begins("{\"_loomrec\":") {
+        Some("a recording")
+    } else {
+        None
+    }
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> CommandFailure {

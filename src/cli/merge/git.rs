@@ -131,7 +131,10 @@ fn report_merge(label: &str, report: &MergeReport, failed: bool, output: &Output
             "\n  both sides added takes, which follow each other, ours first: {names}"
         ));
     }
-    output.info(&text);
+    let is_all = report.has_conflicts() && came + gone == 0 && report.appended().is_none();
+    if !is_all {
+        output.info(&text);
+    }
     if !report.has_conflicts() {
         return;
     }

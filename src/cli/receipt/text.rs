@@ -69,7 +69,8 @@ impl Receipt {
         count(self.defaulted, "answered by default", false);
         count(self.forwarded, "forwarded", false);
         let fired = self.faults.as_ref().map_or(0, FaultReceipt::fired);
-        count(fired, "faults fired", self.faults.is_some());
+        let faults = if fired == 1 { "fault fired" } else { "faults fired" };
+        count(fired, faults, self.faults.is_some());
         count(self.incomplete, "recorded incomplete", false);
         count(self.unkept, "NOT KEPT", false);
         count(self.unreachable, "unreachable", false);

@@ -11,6 +11,7 @@ use super::filter::RerecordFilter;
 use super::new_answers::NewAnswersFile;
 use super::plan::RerecordPlan;
 use super::request::{RequestMaker, UnsendableCall};
+use super::route::NoRoute;
 use crate::cli::exit::CommandFailure;
 use crate::identity::{RequestKey, RunValueFinder};
 use crate::record::rerecord::{RequestLane, RerecordRequest};
@@ -63,6 +64,8 @@ pub(super) struct CollectedCalls {
     pub(super) plan: RerecordPlan,
     /// Where they will be sent.
     pub(super) destinations: CallDestinations,
+    /// The keys that sending them needs, if nothing is sent.
+    pub(super) missing_keys: BTreeSet<NoRoute>,
 }
 
 impl CollectedCalls {
@@ -75,6 +78,7 @@ impl CollectedCalls {
     pub(super) fn plan_json(&self) -> Value {
         let mut plan = self.plan.to_json();
         plan["upstreams"] = self.destinations.to_json();
+        plan["missing_keys"] = self.missing_keys.iter().map(NoRoute::to_string).collect();
         plan
     }
 }
@@ -257,6 +261,7 @@ impl Gathering<'_> {
             (false, false) => return collected.taken.push(label),
         }
         collected.plan.add(&made, old);
+        collected.missing_keys.extend(made.missing_key);
         let upstream = made.observed.upstream;
         let is_explicit = self.maker.gateways.is_explicit(&upstream);
         collected.destinations.add(&upstream, &made.forward.base, is_explicit);

@@ -118,7 +118,8 @@ impl RerecordProgress {
                 bar.set_message(text);
             }
             None if over == self.total || over % self.total.div_ceil(LINES).max(1) == 0 => {
-                self.output.info(&format!("{over} of {} calls · {text}", self.total));
+                let calls = if self.total == 1 { "call" } else { "calls" };
+                self.output.info(&format!("{over} of {} {calls} · {text}", self.total));
             }
             None => {}
         }

@@ -40,7 +40,7 @@ impl RerecordReport<'_> {
         let verdict = if self.is_ok() { "ok" } else { "failed" };
         let mut parts = Vec::new();
         for (count, word, always) in [
-            (counts.kept(), "new answers", true),
+            (counts.kept(), if counts.kept() == 1 { "new answer" } else { "new answers" }, true),
             (counts.answer, "say something else", false),
             (counts.aside, "differ in something else", false),
             (counts.same, "same", false),

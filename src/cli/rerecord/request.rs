@@ -76,6 +76,8 @@ pub(super) struct SendableRequest {
     pub(super) forward: UpstreamRequest,
     /// The credentials in the sent request.
     pub(super) secrets: Arc<CallCredentials>,
+    /// The missing key, if nothing is sent.
+    pub(super) missing_key: Option<NoRoute>,
 }
 
 /// Builds requests.
@@ -118,7 +120,8 @@ impl RequestMaker {
             .map_err(|why| UnsendableCall::Set(why.to_string()))?;
         let upstream = entry.upstream.clone().unwrap_or_else(|| UNNAMED.to_owned());
         let way = self.gateways.way(&upstream, &request.path, call.provider);
-        let way = way.map_err(UnsendableCall::Way)?;
+        let mut way = way.map_err(UnsendableCall::Way)?;
+        let missing_key = way.missing_key.take();
         let secrets = self.secrets_of(&way.headers);
         let headers = self.headers(&request)?;
         let forward = forward(&upstream, &request, (headers, way))?;
@@ -139,7 +142,7 @@ impl RequestMaker {
             EntryName::Step(_) => name.clone(),
             EntryName::Hash(_) => EntryName::Hash(key.clone()),
         };
-        Ok(SendableRequest { observed, key, name, forward, secrets })
+        Ok(SendableRequest { observed, key, name, forward, secrets, missing_key })
     }
 
     fn secrets_of(&self, headers: &HeaderMap) -> Arc<CallCredentials> {

@@ -67,6 +67,8 @@ pub(super) struct RerecordUpstreams {
     environment: BTreeMap<String, String>,
     /// The variables that `--key` names, by upstream.
     keys: BTreeMap<String, String>,
+    /// Whether nothing is sent, so that a request without its key has a route.
+    is_dry_run: bool,
 }
 
 /// The route of one request.
@@ -75,6 +77,8 @@ pub(super) struct RerecordRoute {
     pub(super) base: Url,
     /// The headers with the credentials.
     pub(super) headers: HeaderMap,
+    /// The missing key, if nothing is sent. Otherwise a request without its key has no route.
+    pub(super) missing_key: Option<NoRoute>,
 }
 
 impl RerecordUpstreams {
@@ -101,7 +105,7 @@ impl RerecordUpstreams {
             };
             keys.insert(name.to_owned(), variable.to_owned());
         }
-        Ok(Self { upstreams, environment, keys })
+        Ok(Self { upstreams, environment, keys, is_dry_run: args.dry_run })
     }
 
     /// Returns the value of a variable.
@@ -112,7 +116,7 @@ impl RerecordUpstreams {
     /// Returns the route of a request to `upstream`.
     ///
     /// # Errors
-    /// No address, or no key.
+    /// No address; no key, unless nothing is sent.
     pub(super) fn way(
         &self,
         upstream: &str,
@@ -121,7 +125,11 @@ impl RerecordUpstreams {
     ) -> Result<RerecordRoute, NoRoute> {
         let base = self.base(upstream).cloned();
         let base = base.ok_or_else(|| NoRoute::Address { upstream: upstream.to_owned() })?;
-        Ok(RerecordRoute { base, headers: self.headers(upstream, path, shape)? })
+        let (headers, missing_key) = match self.headers(upstream, path, shape) {
+            Err(why @ NoRoute::Key { .. }) if self.is_dry_run => (HeaderMap::new(), Some(why)),
+            headers => (headers?, None),
+        };
+        Ok(RerecordRoute { base, headers, missing_key })
     }
 
     /// Whether `--upstream` gives the address of an upstream.
@@ -221,7 +229,8 @@ mod tests {
         let given: Vec<String> = upstream.iter().map(|text| (*text).to_owned()).collect();
         let custom = wrapped_command::custom_upstreams(&environment, &[]);
         let upstreams = serve_setup::upstreams_at(&given, custom).unwrap();
-        RerecordUpstreams { upstreams, environment, keys: keys.iter().map(pair).collect() }
+        let keys = keys.iter().map(pair).collect();
+        RerecordUpstreams { upstreams, environment, keys, is_dry_run: false }
     }
 
     fn shown(gateways: &RerecordUpstreams, upstream: &str) -> Result<Vec<String>, NoRoute> {

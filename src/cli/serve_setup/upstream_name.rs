@@ -18,19 +18,24 @@ pub fn check_names(addresses: &[String], declared: &[String]) -> Result<(), Comm
             without_secrets(text)
         )));
     }
-    let known: Vec<&str> = UPSTREAMS.iter().map(|upstream| upstream.name).collect();
-    for text in addresses {
-        let Some((name, _)) = text.split_once('=').filter(|(name, _)| is_name(name)) else {
-            continue;
-        };
-        if declared.iter().any(|declared| declared == name) {
-            continue;
-        }
-        if let Some(meant) = spelling::misspelled(name, &known) {
-            return Err(misspelled(text, name, meant));
-        }
+    match addresses.iter().find_map(|text| Some((text, misspelled_name(text, declared)?))) {
+        Some((text, (name, meant))) => Err(misspelled(text, name, meant)),
+        None => Ok(()),
     }
-    Ok(())
+}
+
+/// Returns the name in an address `NAME=URL`, and the known upstream that was probably meant, if
+/// the name is misspelled and not declared.
+pub fn misspelled_name<'t>(
+    address: &'t str,
+    declared: &[String],
+) -> Option<(&'t str, &'static str)> {
+    let (name, _) = address.split_once('=').filter(|(name, _)| is_name(name))?;
+    if declared.iter().any(|declared| declared == name) {
+        return None;
+    }
+    let known: Vec<&'static str> = UPSTREAMS.iter().map(|upstream| upstream.name).collect();
+    Some((name, spelling::misspelled(name, &known)?))
 }
 
 fn misspelled(text: &str, name: &str, meant: &str) -> CommandFailure {

@@ -29,14 +29,24 @@ const READERS: [(&str, &str); 12] = [
 const FILE: &str = "file";
 const FILES: &str = "files";
 
-/// The commands that change the recording, with the flag without which they only read it.
-const WRITERS: [(&str, Option<&str>); 6] = [
-    ("accept", None),
-    ("prune", Some("apply")),
-    ("redact", Some("apply")),
-    ("reject", None),
-    ("review", None),
-    ("verify", Some("fix")),
+/// When a command changes the recording.
+enum Writes {
+    /// Always.
+    Always,
+    /// With this flag.
+    With(&'static str),
+    /// Unless one of these flags is given.
+    Without(&'static [&'static str]),
+}
+
+/// The commands that change the recording.
+const WRITERS: [(&str, Writes); 6] = [
+    ("accept", Writes::Always),
+    ("prune", Writes::With("apply")),
+    ("redact", Writes::With("apply")),
+    ("reject", Writes::Always),
+    ("review", Writes::Without(&["check", "list"])),
+    ("verify", Writes::With("fix")),
 ];
 
 /// Returns the recordings that the environment names, or else the settings file.
@@ -91,8 +101,13 @@ pub(super) fn changes_default(command: &str, matches: &ArgMatches) -> bool {
     }
     let argument = READERS.iter().find(|(reader, _)| *reader == command).map(|(_, name)| *name);
     let writer = WRITERS.iter().find(|(writer, _)| *writer == command);
-    writer.is_some_and(|(_, flag)| flag.is_none_or(|flag| matches.get_flag(flag)))
-        && argument.is_some_and(|name| source(name) == Some(ValueSource::DefaultValue))
+    let is_set = |flag: &&str| matches.get_flag(flag);
+    let writes = writer.is_some_and(|(_, writes)| match writes {
+        Writes::Always => true,
+        Writes::With(flag) => is_set(flag),
+        Writes::Without(flags) => !flags.iter().any(is_set),
+    });
+    writes && argument.is_some_and(|name| source(name) == Some(ValueSource::DefaultValue))
 }
 
 /// Completes a parsed command line with the recording of the settings: for the commands that take a

@@ -52,7 +52,10 @@ pub(super) fn parse(
 fn add(entries: &mut Vec<Setting>, new: Setting) {
     let same = |known: &&mut Setting| known.name == new.name && known.command == new.command;
     match entries.iter_mut().find(same) {
-        Some(known) => known.values.extend(new.values),
+        Some(known) => {
+            known.values.extend(new.values);
+            known.lines.extend(new.lines);
+        }
         None => entries.push(new),
     }
 }
@@ -106,16 +109,22 @@ impl File<'_> {
 
     /// Reads `[upstreams]`: an address for each name.
     fn upstreams(&self, key: &Key<'_>, table: &DeTable<'_>) -> Result<Setting, CommandFailure> {
-        let mut values = Vec::new();
+        let mut found = Vec::new();
         for (name, value) in table {
             let DeValue::String(address) = value.get_ref() else {
                 let why = format!("upstreams.{}: expected an address as text", name.get_ref());
                 return Err(self.wrong(&value.span(), &why));
             };
-            values.push(format!("{}={address}", name.get_ref()));
+            let line = line_of(self.text, &name.span());
+            found.push((line, format!("{}={address}", name.get_ref())));
         }
-        let line = line_of(self.text, &key.span());
-        Ok(Setting { command: None, name: "upstream".to_owned(), values, line })
+        // A table is read in the order of its names.
+        found.sort_unstable();
+        let (mut lines, values): (Vec<_>, Vec<_>) = found.into_iter().unzip();
+        if lines.is_empty() {
+            lines.push(line_of(self.text, &key.span()));
+        }
+        Ok(Setting { command: None, name: "upstream".to_owned(), values, lines })
     }
 
     /// Returns the arguments of a command, or those of the commands that serve.
@@ -175,12 +184,12 @@ impl File<'_> {
         }
         let files = arg.get_value_names().is_some_and(|names| names.iter().any(|n| n == "FILE"));
         let folder = self.path.parent().unwrap_or(Path::new(""));
-        let values = match files {
+        let values: Vec<String> = match files {
             true => values.iter().map(|file| folder.join(file).display().to_string()).collect(),
             false => values,
         };
-        let line = line_of(self.text, &key.span());
-        Ok(Setting { command: command.map(str::to_owned), name: name.to_string(), values, line })
+        let lines = vec![line_of(self.text, &key.span()); values.len().max(1)];
+        Ok(Setting { command: command.map(str::to_owned), name: name.to_string(), values, lines })
     }
 }
 

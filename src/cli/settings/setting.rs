@@ -1,4 +1,4 @@
-//! One setting: its command, its values, and its line in the file.
+//! One setting: its command, its values, and their lines in the file.
 
 /// One setting in a file.
 #[derive(Debug)]
@@ -9,6 +9,7 @@ pub struct Setting {
     pub name: String,
     /// The values, one for each item of a list.
     pub values: Vec<String>,
-    /// The line in the file, counted from 1.
-    pub line: usize,
+    /// The line of each value's name in the file, counted from 1. Not empty, even if there is no
+    /// value.
+    pub lines: Vec<usize>,
 }

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::exit::CommandFailure;
+use super::super::store_note::store_note;
 use super::verify_report::{MendStep, VerifyReport};
 use crate::recording::EntryName;
 use crate::store::{
@@ -41,7 +42,7 @@ pub(super) fn fix(
     let recording = Recording::open_merged(path)?;
     let whole = |what: String| MendStep { key: None, what };
     let mut done: Vec<MendStep> =
-        recording.notes().iter().map(|note| whole(note.to_string())).collect();
+        recording.notes().iter().map(|note| whole(store_note(note))).collect();
     let lost = recording.notes().iter().filter(|note| note.entries_set_aside() > 0);
     let lost: Vec<Problem> = lost.map(set_aside).collect();
     let checker = checker.with(Some(recording.meta().rules().clone()));
@@ -73,7 +74,7 @@ pub(super) fn fix(
 
 /// Describes entries of a log that could not be merged.
 fn set_aside(note: &StoreEvent) -> Problem {
-    let problem = Problem::of_file(ProblemKind::Leftover, Severity::Error, note.to_string());
+    let problem = Problem::of_file(ProblemKind::Leftover, Severity::Error, store_note(note));
     problem.helped("loomrec salvage saves what can be read of them; record those calls again")
 }
 

@@ -9,7 +9,7 @@ use loomrec_provider::{Framing, RecognisedCall};
 use loomrec_recording::{Entry, EntryName, RecordedResponse, ResponseEnd};
 
 /// How many characters of the question a line holds at most.
-const QUESTION: usize = 200;
+pub const QUESTION: usize = 200;
 
 /// Returns the line of a take. Beside the fields of a journal line, it has `asks`: the beginning of
 /// what the call asks, which a journal does not hold. Fields that a recording does not hold are null.

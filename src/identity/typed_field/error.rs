@@ -82,12 +82,19 @@ impl FieldProblem {
 
 /// The suggested name, and all known ones.
 fn hint(written: &str, known: &[&str]) -> String {
-    let near = nearest(&written.to_ascii_lowercase().replace('-', "_"), known);
+    let written = written.to_ascii_lowercase().replace('-', "_");
+    let near = nearest(&written, known).or_else(|| with_part(&written, known));
     let meant = near.map_or_else(String::new, |near| format!(", did you mean {near:?}?"));
     match known {
         [] => format!("{meant}; none is known"),
         known => format!("{meant}; there are: {}", known.join(", ")),
     }
+}
+
+/// Returns the only known name of which a word is a part: `connection_reset` for `reset`.
+fn with_part<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+    let mut found = known.iter().filter(|name| name.split('_').any(|part| part == word));
+    found.next().filter(|_| found.next().is_none()).copied()
 }
 
 /// A text in a message, cut if it is long.

@@ -20,6 +20,7 @@ const SCRIPTS: &[&str] = &[
     include_str!("page/filter.js"),
     include_str!("page/rows.js"),
     include_str!("page/list.js"),
+    include_str!("page/questions.js"),
     include_str!("page/diff.js"),
     include_str!("page/conversation.js"),
     include_str!("page/timeline.js"),

@@ -6,12 +6,14 @@
 mod journal;
 mod take;
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
+use super::questions::{LineNumbers, short};
 use super::{CallError, CallSelector, Subject};
 use crate::telemetry::journal::follow::JournalQuery;
 pub use journal::{JournalParts, is_journal};
@@ -110,6 +112,18 @@ impl ShownFile {
             (None, None) => None,
         };
         line.unwrap_or_else(|| json!({ "v": 1, "seq": number, "outcome": "skipped", "lines": 1 }))
+    }
+
+    /// Returns what these calls ask, by their numbers, as far as a recording that is shown holds
+    /// their requests.
+    pub fn questions(&self, numbers: &LineNumbers) -> HashMap<u64, String> {
+        let Some(takes) = &self.takes else { return HashMap::new() };
+        let entry = |number| match &self.journal {
+            Some(journal) => takes.of_call(&journal.line(number)?),
+            None => Some(takes.entry(number).ok()?.1),
+        };
+        let question = |&number: &u64| Some((number, short(entry(number)?.request.as_ref()?)?));
+        numbers.as_slice().iter().filter_map(question).collect()
     }
 
     /// Returns everything about one call.

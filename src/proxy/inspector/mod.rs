@@ -5,6 +5,7 @@
 
 pub mod document;
 pub mod file;
+pub mod questions;
 mod recent_misses;
 pub mod run;
 
@@ -30,6 +31,8 @@ pub struct Inspector {
     pub recent_misses: Arc<RecentMisses>,
     /// One permit is held while a call is looked up.
     pub turns: Semaphore,
+    /// The permit is held while questions are read, so that no lookup of a call waits for them.
+    pub question_turn: Semaphore,
 }
 
 impl Inspector {
@@ -40,8 +43,8 @@ impl Inspector {
         in_force: Option<String>,
         recent_misses: Arc<RecentMisses>,
     ) -> Self {
-        let turns = Semaphore::new(AT_ONCE);
-        Self { recordings, in_force, recent_misses, turns }
+        let (turns, question_turn) = (Semaphore::new(AT_ONCE), Semaphore::new(1));
+        Self { recordings, in_force, recent_misses, turns, question_turn }
     }
 }
 

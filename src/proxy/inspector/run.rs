@@ -153,22 +153,43 @@ fn why_none(outcome: &CallOutcome) -> &'static str {
 
 /// Returns the entry that was recorded from a call of this run, read from its recording.
 fn recorded(run: RunView<'_>, seen: &CallRecord) -> Result<Option<Entry>, StoreError> {
-    let (Some(path), Some(true)) = (run.inspector.recordings.first(), seen.is_kept()) else {
+    let (Some(path), Some(name)) = (run.inspector.recordings.first(), name_of_recorded(seen))
+    else {
         return Ok(None);
     };
-    let step = seen.facts.step.as_deref().map(EntryName::step);
-    let name = match (step, &seen.facts.key) {
-        (Some(Ok(step)), _) => step,
-        (None, Some(key)) => EntryName::Hash(key.clone()),
-        _ => return Ok(None),
-    };
     let recording = Recording::open_to_inspect(path)?;
+    find_recorded(&recording, &name, |entry| is_of_call(entry, seen))
+}
+
+/// Returns the name of the entry that holds a call of this run, if the call was kept.
+pub(super) fn name_of_recorded(seen: &CallRecord) -> Option<EntryName> {
+    if seen.is_kept() != Some(true) {
+        return None;
+    }
+    match (seen.facts.step.as_deref().map(EntryName::step), &seen.facts.key) {
+        (Some(Ok(step)), _) => Some(step),
+        (None, Some(key)) => Some(EntryName::Hash(key.clone())),
+        _ => None,
+    }
+}
+
+/// Whether an entry was recorded from this call.
+pub(super) fn is_of_call(entry: &Entry, seen: &CallRecord) -> bool {
     let arrived = timestamp(seen.at);
     // Recorders of one run that share a microsecond are distinguished by further digits.
     let arrived = arrived.trim_end_matches('Z');
-    for place in recording.takes(&name)?.iter().rev().take(LOOKED_THROUGH) {
+    entry.recorded_at.as_deref().is_some_and(|at| at.starts_with(arrived))
+}
+
+/// Returns the newest take of a name that passes a check. Only the newest 2000 are read.
+pub(super) fn find_recorded(
+    recording: &Recording,
+    name: &EntryName,
+    mut check: impl FnMut(&Entry) -> bool,
+) -> Result<Option<Entry>, StoreError> {
+    for place in recording.takes(name)?.iter().rev().take(LOOKED_THROUGH) {
         let entry = recording.entry(place)?;
-        if entry.recorded_at.as_deref().is_some_and(|at| at.starts_with(arrived)) {
+        if check(&entry) {
             return Ok(Some(entry));
         }
     }

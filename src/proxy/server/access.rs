@@ -147,6 +147,13 @@ impl AccessPolicy {
             || self.hosts.iter().any(|allowed| allowed.matches(name, port))
     }
 
+    /// Whether the user named this `Host` as one under which loomrec is called.
+    pub(super) fn is_named(&self, host: &str) -> bool {
+        authority::split(host).is_some_and(|(name, port)| {
+            self.hosts.iter().any(|allowed| allowed.matches(name, port))
+        })
+    }
+
     /// Refuses a request of a web page without an `Origin`: an image, a script, a form that is sent
     /// by GET, a link that was followed.
     fn check_site(&self, headers: &HeaderMap) -> Result<(), AccessDenial> {

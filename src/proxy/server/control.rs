@@ -15,6 +15,7 @@ use super::inspector_route::{self as route, InspectorPage};
 use super::respond::{self, ResponseBody};
 use super::{Proxy, aimock_route, chaos_route};
 use crate::inspector;
+use crate::inspector::questions::{self, LineNumbers};
 use crate::telemetry::journal::follow::{JournalFollower, JournalQuery};
 use crate::telemetry::run_counters::RunCounters;
 use crate::telemetry::{log, metric};
@@ -87,13 +88,25 @@ async fn inspect(
             let find = move |which: &_| inspector::run::find(looking.view(), which);
             route::call(inspector::look_up(query, &proxy.inspector.turns, find).await)
         }
+        None if asked == InspectorPage::Questions => match LineNumbers::of(query) {
+            Err(why) => route::wrong(StatusCode::BAD_REQUEST, &why),
+            Ok(numbers) => {
+                let reading = Arc::clone(proxy);
+                let read = move |numbers: &_| questions::of_run(reading.view(), numbers);
+                let turn = &proxy.inspector.question_turn;
+                route::data(&questions::read_questions(numbers, turn, read).await)
+            }
+        },
         None => journal(caller, query),
     }
 }
 
 /// Returns the access check of the control endpoints.
 fn access(proxy: &Proxy) -> ControlAccess<'_> {
-    ControlAccess { token: proxy.config.control_token.as_deref() }
+    ControlAccess {
+        token: proxy.config.control_token.as_deref(),
+        policy: Some(&proxy.config.access),
+    }
 }
 
 /// Whether a request only asks whether loomrec serves.
@@ -152,6 +165,7 @@ fn answer(proxy: &Proxy, request: &Request<()>) -> Response<ResponseBody> {
                 "GET /__loomrec/live", "GET /__loomrec/health",
                 "GET /__loomrec/journal[?since=SEQ|TIME][&follow=1]",
                 "GET /__loomrec/", "GET /__loomrec/run", "GET /__loomrec/call?seq=SEQ",
+                "GET /__loomrec/questions?seq=SEQ,SEQ",
                 "GET /__loomrec/metrics", "GET /metrics",
                 "GET /__loomrec/mismatches", "POST /__loomrec/reset[?session=NAME]",
                 "POST /__loomrec/recovered[?session=NAME][&step_id=STEP]",

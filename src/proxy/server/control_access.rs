@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 
 use http::{HeaderMap, HeaderValue, Method, header};
 
-use super::access::SEC_FETCH_SITE;
+use super::access::{AccessPolicy, SEC_FETCH_SITE};
 use super::authority;
 
 /// The prefix of a token in `authorization`.
@@ -22,6 +22,8 @@ const FOREIGN: &str = "web pages of another origin may not use the control paths
 pub(super) struct ControlAccess<'a> {
     /// The token that admits callers from anywhere.
     pub(super) token: Option<&'a str>,
+    /// The names under which the user has loomrec called. `None` if only this machine calls.
+    pub(super) policy: Option<&'a AccessPolicy>,
 }
 
 impl ControlAccess<'_> {
@@ -63,12 +65,17 @@ impl ControlAccess<'_> {
             return self.admit(&Method::GET, headers, peer);
         }
         // A foreign page cannot make an address lead here, as it can a name.
-        let is_plain = |value: &HeaderValue| {
-            value.to_str().is_ok_and(|text| names_this_machine(text) || is_address(text))
+        let is_ours = |text: &str| {
+            let is_named = self.policy.is_some_and(|policy| policy.is_named(text));
+            is_named || names_this_machine(text) || is_address(text)
         };
-        match headers.get_all(header::HOST).iter().all(is_plain) {
+        let is_ours = |value: &HeaderValue| value.to_str().is_ok_and(is_ours);
+        match headers.get_all(header::HOST).iter().all(is_ours) {
             true => Ok(()),
-            false => Err("this Host is not one that loomrec serves: use this machine's address"),
+            false => Err(
+                "this Host is not one that loomrec serves: use this machine's address, or name \
+                 the host with --public-url or --allow-host",
+            ),
         }
     }
 
@@ -174,15 +181,20 @@ mod tests {
     }
 
     #[test]
-    fn with_a_token_the_page_is_given_under_an_address_and_under_no_name_of_others() {
+    fn with_a_token_the_page_is_given_under_addresses_and_the_names_that_the_user_gave() {
+        let hosts = ["proxy.test:4141".to_owned()];
+        let policy = AccessPolicy::from_flags(&hosts, &[]).unwrap();
         let given = |host: &str| {
             let mut headers = HeaderMap::new();
             headers.insert(header::HOST, HeaderValue::from_str(host).unwrap());
             let peer = "10.0.0.9:1".parse().unwrap();
-            ControlAccess { token: Some("t") }.admit_to_page(&headers, peer).is_ok()
+            let access = ControlAccess { token: Some("t"), policy: Some(&policy) };
+            access.admit_to_page(&headers, peer).is_ok()
         };
         assert!(given("10.0.0.1:4141") && given("[fe80::1]:4141") && given("localhost:4141"));
         assert!(!given("evil.example:4141") && !given("127.0.0.1.evil.example"));
+        assert!(given("proxy.test:4141") && given("PROXY.TEST:4141"));
+        assert!(!given("proxy.test:80") && !given("proxy.test.evil.example:4141"));
     }
 
     /// Whether a request with these headers is admitted, with the token or without one.
@@ -191,7 +203,9 @@ mod tests {
             (HeaderName::from_static(name), HeaderValue::from_str(value).unwrap())
         };
         let headers: HeaderMap = headers.iter().map(pair).collect();
-        ControlAccess { token }.admit(method, &headers, "127.0.0.1:9".parse().unwrap()).is_ok()
+        ControlAccess { token, policy: None }
+            .admit(method, &headers, "127.0.0.1:9".parse().unwrap())
+            .is_ok()
     }
 
     #[test]

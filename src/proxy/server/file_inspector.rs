@@ -22,6 +22,7 @@ use super::control_access::ControlAccess;
 use super::inspector_route::{self as route, InspectorPage, RequestOrigin};
 use super::respond::ResponseBody;
 use crate::inspector::file::ShownFile;
+use crate::inspector::questions::{LineNumbers, read_questions};
 use crate::inspector::{AT_ONCE, look_up};
 use crate::telemetry::journal::follow::JournalQuery;
 use loomrec_recording::entry::RecordedCut;
@@ -41,14 +42,19 @@ const MOST: usize = 64;
 struct UiState {
     shown: Arc<ShownFile>,
     turns: Semaphore,
+    question_turn: Semaphore,
     /// One permit for each client that is sent lines.
     places: Arc<Semaphore>,
 }
 
 /// Serves connections of `listener` until it is dropped.
 pub async fn serve(listener: TcpListener, shown: ShownFile) {
-    let (turns, places) = (Semaphore::new(AT_ONCE), Arc::new(Semaphore::new(MOST)));
-    let state = Arc::new(UiState { shown: Arc::new(shown), turns, places });
+    let state = Arc::new(UiState {
+        shown: Arc::new(shown),
+        turns: Semaphore::new(AT_ONCE),
+        question_turn: Semaphore::new(1),
+        places: Arc::new(Semaphore::new(MOST)),
+    });
     loop {
         let Ok((stream, peer)) = listener.accept().await else {
             // Out of file descriptors, or a client that left before it was accepted.
@@ -90,7 +96,8 @@ async fn answer(state: &UiState, caller: &Caller, request: Request<()>) -> Respo
         let why = "there is nothing here: see /__loomrec/";
         return route::wrong(StatusCode::NOT_FOUND, why).map(InspectorBody::Whole);
     };
-    let from = RequestOrigin { access: ControlAccess { token: None }, peer: caller.peer };
+    let from =
+        RequestOrigin { access: ControlAccess { token: None, policy: None }, peer: caller.peer };
     if let Some(reply) = route::admit(from, asked, request.method(), request.headers()) {
         return reply.map(InspectorBody::Whole);
     }
@@ -101,6 +108,17 @@ async fn answer(state: &UiState, caller: &Caller, request: Request<()>) -> Respo
             let shown = Arc::clone(&state.shown);
             let found = look_up(query, &state.turns, move |which| shown.call(which)).await;
             route::call(found).map(InspectorBody::Whole)
+        }
+        InspectorPage::Questions => {
+            let reply = match LineNumbers::of(query) {
+                Err(why) => route::wrong(StatusCode::BAD_REQUEST, &why),
+                Ok(numbers) => {
+                    let shown = Arc::clone(&state.shown);
+                    let read = move |numbers: &_| shown.questions(numbers);
+                    route::data(&read_questions(numbers, &state.question_turn, read).await)
+                }
+            };
+            reply.map(InspectorBody::Whole)
         }
         _ => route::data(&state.shown.about()).map(InspectorBody::Whole),
     }

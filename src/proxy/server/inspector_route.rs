@@ -24,6 +24,8 @@ pub(super) enum InspectorPage {
     Run,
     /// Everything about one call.
     Call,
+    /// What some calls ask.
+    Questions,
     /// The lines of the journal.
     Journal,
 }
@@ -35,6 +37,7 @@ pub(super) fn asked(path: &str) -> Option<InspectorPage> {
         PAGE => InspectorPage::Page,
         "/__loomrec/run" => InspectorPage::Run,
         "/__loomrec/call" => InspectorPage::Call,
+        "/__loomrec/questions" => InspectorPage::Questions,
         "/__loomrec/journal" => InspectorPage::Journal,
         _ => return None,
     })
@@ -61,9 +64,10 @@ pub(super) fn admit(
     let RequestOrigin { access, peer } = from;
     let admitted = match asked {
         InspectorPage::Page | InspectorPage::Redirect => access.admit_to_page(headers, peer),
-        InspectorPage::Run | InspectorPage::Call | InspectorPage::Journal => {
-            access.admit(method, headers, peer)
-        }
+        InspectorPage::Run
+        | InspectorPage::Call
+        | InspectorPage::Questions
+        | InspectorPage::Journal => access.admit(method, headers, peer),
     };
     if let Err(why) = admitted {
         return Some(refuse(StatusCode::FORBIDDEN, why, access.token.is_some()));
@@ -77,7 +81,10 @@ pub(super) fn admit(
         InspectorPage::Redirect => Some(redirect(StatusCode::PERMANENT_REDIRECT)),
         // A HEAD request must not wait for lines that it will not read.
         InspectorPage::Journal if method == Method::HEAD => Some(lines(ResponseBody::empty())),
-        InspectorPage::Run | InspectorPage::Call | InspectorPage::Journal => None,
+        InspectorPage::Run
+        | InspectorPage::Call
+        | InspectorPage::Questions
+        | InspectorPage::Journal => None,
     }
 }
 

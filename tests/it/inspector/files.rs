@@ -162,12 +162,19 @@ fn a_journal_is_told_as_it_grows_with_what_its_recording_holds() {
         (message_texts(&served["request"]), message_texts(&served["answer"])),
         (vec!["one".to_owned()], vec!["hi".to_owned()])
     );
+    let questions = ui.call(&get("questions?seq=3,2,1,9")).expect(200).json();
+    let asks = |seq: u64, asks: Option<&str>| json!({ "seq": seq, "asks": asks });
+    let expected = [asks(3, Some("one")), asks(2, None), asks(1, Some("one")), asks(9, None)];
+    assert_eq!(questions, json!({ "v": 1, "questions": expected }));
+    assert!(ui.lines("since=0").iter().all(|line| line.get("asks").is_none()));
     let missed = ui.details(2);
     assert_eq!(message_texts(&missed["nearest_request"]), ["one"]);
     assert_eq!(missed["request"], json!(null));
     assert!(missed["mismatch"]["reason"].is_string() && missed["why_no_bodies"].is_string());
     ui.stop();
     let ui = Ui::start(&scene, &["run.jsonl"]);
+    let questions = ui.call(&get("questions?seq=1")).expect(200).json();
+    assert_eq!(questions["questions"], json!([{ "seq": 1, "asks": null }]));
     assert!(ui.details(1)["why_no_bodies"].as_str().unwrap().contains("-r"));
     ui.stop();
     server.stop();

@@ -100,6 +100,7 @@ impl Outputs {
         }
         for seq in 1..=calls {
             self.add("inspector", ask(&format!("/__loomrec/call?seq={seq}")));
+            self.add("inspector", ask(&format!("/__loomrec/questions?seq={seq}")));
         }
     }
 }

@@ -45,7 +45,7 @@ fn call_is_left_out_when_its_upstream_stays_busy() {
     let args = ["run.json", "--yes", "--tries", "3"];
     rerecord(&scene, &upstream, &args, 1).says(&[
         "status 503: down (3 tries)",
-        "1 new answers",
+        "1 new answer ",
         "1 failed",
         "same command again",
     ]);

@@ -110,3 +110,22 @@ fn missed_requests_are_compared_with_the_calls_of_the_recording() {
     let line = format!("openai → https://api.openai.com, it was recorded at {}\n", upstream.url());
     assert!(plan.starts_with(&line), "{plan}");
 }
+
+#[test]
+fn the_plan_of_a_dry_run_needs_no_key_and_says_which_is_missing() {
+    let (scene, upstream) = recorded();
+    let run = |args: &[&str]| {
+        finish(&mut command(scene.dir(), &[&["rerecord", "run.json"], args].concat()), b"")
+    };
+    let missing = "there is no key for openai: set OPENAI_API_KEY";
+    let plan = run(&["--dry-run"]).expect(0).stdout;
+    assert!(plan.starts_with("openai → https://api.openai.com"), "{plan}");
+    let end = format!("\nnothing was sent (--dry-run)\nnot ready to send: {missing}\n");
+    assert!(plan.contains("1 call · ") && plan.ends_with(&end), "{plan}");
+    let plan = json_of(&run(&["--dry-run", "--json"]).expect(0))["plan"].clone();
+    assert_eq!((&plan["calls"], &plan["missing_keys"]), (&json!(1), &json!([missing])));
+    run(&["--yes"]).expect(2).says(&["nothing was sent, because some calls", missing]);
+    let with_key = finish(&mut without_address(&scene, &["--dry-run", "--json"]), b"").expect(0);
+    assert_eq!(json_of(&with_key)["plan"]["missing_keys"], json!([]));
+    assert_eq!((upstream.requests(), scene.names()), (1, vec!["run.json".to_owned()]));
+}

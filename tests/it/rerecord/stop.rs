@@ -62,7 +62,7 @@ fn second_interrupt_gives_up_what_is_under_way() {
     process.signal("INT");
     process.wait_for("stopping");
     process.signal("INT");
-    process.wait().expect(1).says(&["1 new answers", "3 not sent"]);
+    process.wait().expect(1).says(&["1 new answer ", "3 not sent"]);
     gate.open();
     assert_eq!(entries(&scene, "run.json.new").len(), 1);
 }

@@ -28,7 +28,7 @@ const list = { rows: null, stick: true, slowest: 1, newest: 0 };
 function startList() {
   $("columns").append(...COLUMNS.map(([name, title, side]) =>
     el("span", { role: "columnheader", class: `c-${name} ${side}` }, title)));
-  list.rows = new Rows({ scroller: $("list"), body: $("rows"), height: ROW_HEIGHT, make: makeRow, fill: fillRow, drawn: tellChosen });
+  list.rows = new Rows({ scroller: $("list"), body: $("rows"), height: ROW_HEIGHT, make: makeRow, fill: fillRow, drawn: rowsDrawn });
   $("list").addEventListener("scroll", () => {
     list.stick = list.rows.atEnd;
     if (list.stick) list.newest = state.shown.length;
@@ -43,6 +43,12 @@ function startList() {
     list.rows.toEnd();
     $("list").focus();
   });
+}
+
+/** Rows came into sight. */
+function rowsDrawn() {
+  tellChosen();
+  askSoon();
 }
 
 /** Says which row is selected, where it is in the document. */
@@ -71,8 +77,8 @@ function fillRow(row, index) {
   row.setAttribute("aria-selected", String(chosen));
   row.setAttribute("aria-rowindex", String(index + 2));
   drawTotal(row, call);
-  if (row.call === call) return;
-  row.call = call;
+  if (row.call === call && !row.stale) return;
+  Object.assign(row, { call, stale: false });
   row.id = "call-" + call.seq;
   row.classList.toggle("failed", call.failed);
   const cells = row.cells;

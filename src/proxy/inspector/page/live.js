@@ -143,6 +143,7 @@ function takeWaiting() {
   if (waiting.length) soon();
   if (options) drawOptions();
   drawList();
+  askSoon();
   if (state.run.live) announce(state.calls.length - before);
   if (state.bad > bad) notice(`${plural(state.bad, "line")} could not be read.`, "bad");
   if (state.skipped > skipped) notice(`${plural(state.skipped, "earlier line")} could not be had any more.`, "skipped");

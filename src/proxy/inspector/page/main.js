@@ -3,6 +3,7 @@
 startTheme();
 startFilter();
 startList();
+startQuestions();
 startKeys();
 startDivider();
 startToken();

@@ -92,6 +92,7 @@ function add(call) {
   state.calls.push(call);
   state.bySeq.set(call.seq, call);
   count(state.sums, call);
+  wantQuestion(call);
   if (matches(call)) {
     state.shown.push(call);
     count(state.shownSums, call);
@@ -126,6 +127,7 @@ function startOver() {
   Object.assign(state, { calls: [], shown: [], gone: 0, skipped: 0, bad: 0, last: 0, lastRaw: null, selected: null });
   state.bySeq.clear();
   state.faults.clear();
+  questions.left.length = 0;
   state.sums = { failed: 0, input: 0, output: 0, cost: 0 };
   refilter();
 }

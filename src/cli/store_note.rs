@@ -1,0 +1,9 @@
+//! The text of a store's event, as people name its files: relative to the working directory.
+
+use crate::store::StoreEvent;
+
+/// Returns an event as a sentence.
+pub(super) fn store_note(event: &StoreEvent) -> String {
+    let folder = std::env::current_dir().unwrap_or_default();
+    event.relative_to(&folder).to_string()
+}
