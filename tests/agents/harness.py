@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from pathlib import Path
 
 from recipes import RECIPES, Recipe, versions
@@ -22,6 +23,12 @@ from upstream import CONTENT, Upstream
 PROMPT = "Please write the file hello.txt in the current directory."
 CHANGED = "Please write the file hello.txt in the present directory."
 FAKETIME = shutil.which("faketime")
+
+
+def another_day() -> str:
+    """Returns a time zone in which it is not the same day as in UTC."""
+    is_late = datetime.now(timezone.utc).hour >= 12
+    return "Pacific/Kiritimati" if is_late else "Etc/GMT+12"
 
 
 @dataclass
@@ -60,7 +67,7 @@ class Place:
         if self.days and FAKETIME and recipe.takes_faketime:
             environment["FAKETIME_DONT_FAKE_MONOTONIC"] = "1"
         elif self.days:
-            environment["TZ"] = "UTC-23:59"  # POSIX: ahead of UTC, as far as Codex allows
+            environment["TZ"] = another_day()
         return environment
 
     def shift(self, recipe: Recipe) -> list[str]:
@@ -139,7 +146,7 @@ class AgentRun:
             log.write("\n".join(upstream.calls) + "\n")
 
     def replay(self, prompt: str = PROMPT, place: Place | None = None) -> Outcome:
-        arguments = ["replay", "--strict", "-r", str(self.recording), *self.recipe.rules]
+        arguments = ["replay", "--strict", "-r", str(self.recording)]
         return self.loom(arguments, place or self.replayed, prompt, {})
 
     def loom(self, arguments, place: Place, prompt: str, keys: dict) -> Outcome:

@@ -21,7 +21,7 @@ class Recipe:
     setup: str = ""
     #: Files in HOME, by path.
     files: dict[str, str] = field(default_factory=dict)
-    #: Rules for what differs from run to run, as arguments of loomrec, for both runs.
+    #: Rules for what differs from run to run, as arguments of `record`, which keeps them.
     rules: list[str] = field(default_factory=list)
     #: Whether libfaketime can shift the program's clock. Others get another time zone.
     takes_faketime: bool = True
@@ -37,6 +37,8 @@ RECIPES = [
         'claude -p "$PROMPT" --permission-mode bypassPermissions',
         # CLAUDE_CODE_… stops calls other than to the model; they go to the provider directly.
         variables={"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "IS_SANDBOX": "1"},
+        rules=["--normalize", "/metadata/user_id: uuid",
+               "--normalize", "/metadata/user_id: hex64"],
         keys=ANTHROPIC, takes_faketime=False,
     ),
     Recipe(
