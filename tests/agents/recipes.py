@@ -73,6 +73,12 @@ RECIPES = [
         '-c model_providers.loomrec.env_key=OPENAI_API_KEY '
         '-c model_providers.loomrec.wire_api=responses '
         '-c model_providers.loomrec.supports_websockets=false "$PROMPT"',
+        rules=["--normalize", "/client_metadata: uuid",
+               "--normalize", "/client_metadata/x-codex-turn-metadata: epoch",
+               "--normalize", "/prompt_cache_key: uuid",
+               "--normalize", "/input/*/id: uuid",
+               "--normalize", "/input/*/internal_chat_message_metadata_passthrough: uuid",
+               "--normalize", "/input/*/internal_chat_message_metadata_passthrough: epoch"],
         keys=OPENAI, takes_faketime=False,
     ),
     Recipe(
