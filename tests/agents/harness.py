@@ -62,7 +62,7 @@ class Place:
             "USER": self.user, "LOGNAME": self.user, "SHELL": "/bin/bash", "TERM": "dumb",
             "LANG": "C.UTF-8", "GIT_AUTHOR_NAME": "t", "GIT_COMMITTER_NAME": "t",
             "GIT_AUTHOR_EMAIL": "t@example.org", "GIT_COMMITTER_EMAIL": "t@example.org",
-            **recipe.variables,
+            **{name: text.format(home=self.home) for name, text in recipe.variables.items()},
         }
         if self.days and FAKETIME and recipe.takes_faketime:
             environment["FAKETIME_DONT_FAKE_MONOTONIC"] = "1"
@@ -230,8 +230,8 @@ def main() -> int:
     unknown = set(args.agents) - {recipe.name for recipe in RECIPES}
     if unknown:
         parser.error(f"unknown agents: {', '.join(sorted(unknown))}")
-    # Not in /tmp: some agents treat a HOME there in another way.
-    work = Path(args.keep or tempfile.mkdtemp(prefix="loomrec-agents-", dir="/var/tmp"))
+    # Not in /tmp: Codex and Gemini CLI treat a HOME in a folder that all may write differently.
+    work = Path(args.keep or tempfile.mkdtemp(prefix="work-", dir=args.programs))
     print(HEADER, end="")
     rows = try_all(args, work)
     if args.table:

@@ -56,8 +56,17 @@ RECIPES = [
     Recipe(
         "gemini-cli",
         'gemini --skip-trust --approval-mode yolo --model gemini-2.5-pro -p "$PROMPT"',
-        files={".gemini/settings.json":
-               '{"security": {"auth": {"selectedType": "gemini-api-key"}}}'},
+        # Settings of the system; they leave those of the user alone. The two skills that come
+        # with the program are in the prompt in the order in which a search finds them.
+        files={"system-settings.json":
+               '{"security": {"auth": {"selectedType": "gemini-api-key"}},'
+               ' "skills": {"enabled": false}, "privacy": {"usageStatisticsEnabled": false},'
+               ' "general": {"enableAutoUpdate": false}}'},
+        variables={"GEMINI_CLI_SYSTEM_SETTINGS_PATH": "{home}/system-settings.json"},
+        rules=["--normalize-text", "/systemInstruction: .gemini/tmp/(…)/memory/",
+               "--normalize-text", "/contents: .gemini/tmp/(…)\\n",
+               "--normalize", "/contents/*/parts/*/functionCall/id: epoch",
+               "--normalize", "/contents/*/parts/*/functionResponse/id: epoch"],
         keys=GEMINI,
     ),
     Recipe(
