@@ -1,0 +1,248 @@
+"""Records each coding agent in one place, and replays it strictly in another.
+
+Place A has one working directory, HOME, user and day; place B has others. Between the two
+the upstream is stopped. See `run` for how to call it, and `recipes.py` for the agents.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+
+from recipes import RECIPES, Recipe, versions
+from upstream import CONTENT, Upstream
+
+PROMPT = "Please write the file hello.txt in the current directory."
+CHANGED = "Please write the file hello.txt in the present directory."
+FAKETIME = shutil.which("faketime")
+
+
+def another_day() -> str:
+    """Returns a time zone in which it is not the same day as in UTC."""
+    is_late = datetime.now(timezone.utc).hour >= 12
+    return "Pacific/Kiritimati" if is_late else "Etc/GMT+12"
+
+
+@dataclass
+class Place:
+    """Where a run happens."""
+
+    cwd: Path
+    home: Path
+    user: str
+    days: int
+
+    def prepare(self, recipe: Recipe) -> None:
+        for folder in (self.cwd, self.home):
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True)
+        for name, text in recipe.files.items():
+            (self.home / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.home / name).write_text(text)
+        (self.cwd / "README.md").write_text("# A repository\n")
+        git = ["git", "-c", "user.name=t", "-c", "user.email=t@example.org"]
+        date = {"GIT_AUTHOR_DATE": "2026-01-01T00:00:00Z", "GIT_COMMITTER_DATE": "2026-01-01T00:00:00Z"}
+        for arguments in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-q", "-m", "init"]):
+            subprocess.run(git + arguments, cwd=self.cwd, check=True,
+                           env={**os.environ, **date, "HOME": str(self.home)})
+
+    def environment(self, recipe: Recipe, programs: Path) -> dict[str, str]:
+        node = str(Path(shutil.which("node")).resolve().parent)
+        bins = f"{programs}/node_modules/.bin:{programs}/venv/bin"
+        environment = {
+            "PATH": f"{bins}:{node}:/usr/local/bin:/usr/bin:/bin", "HOME": str(self.home),
+            "USER": self.user, "LOGNAME": self.user, "SHELL": "/bin/bash", "TERM": "dumb",
+            "LANG": "C.UTF-8", "GIT_AUTHOR_NAME": "t", "GIT_COMMITTER_NAME": "t",
+            "GIT_AUTHOR_EMAIL": "t@example.org", "GIT_COMMITTER_EMAIL": "t@example.org",
+            **{name: text.format(home=self.home) for name, text in recipe.variables.items()},
+        }
+        if self.days and FAKETIME and recipe.takes_faketime:
+            environment["FAKETIME_DONT_FAKE_MONOTONIC"] = "1"
+        elif self.days:
+            environment["TZ"] = another_day()
+        return environment
+
+    def shift(self, recipe: Recipe) -> list[str]:
+        """Returns the command that shifts the clock of what follows."""
+        is_faked = self.days and FAKETIME and recipe.takes_faketime
+        return [FAKETIME, "-f", f"+{self.days}d"] if is_faked else []
+
+
+@dataclass
+class Outcome:
+    """What became of one run of loomrec."""
+
+    code: int
+    output: str
+    file: str | None
+
+
+HEADER = """\
+| program | version | recorded | replayed elsewhere | values of the run | clock by | rules needed | changed word missed |
+|---|---|---|---|---|---|---|---|
+"""
+
+
+@dataclass
+class Row:
+    """A row of the table."""
+
+    name: str
+    recorded: str = "-"
+    replayed: str = "-"
+    bound: str = "-"
+    clock: str = "-"
+    missed: str = "-"
+
+    def is_good(self) -> bool:
+        return self.recorded.startswith("yes") and (self.replayed, self.missed) == ("yes", "yes")
+
+    def markdown(self) -> str:
+        recipe = next(recipe for recipe in RECIPES if recipe.name == self.name)
+        rules = str(len(recipe.rules) // 2) if recipe.rules else "none"
+        cells = [self.name, versions()[self.name], self.recorded, self.replayed, self.bound,
+                 self.clock, rules, self.missed]
+        return f"| {' | '.join(cells)} |"
+
+
+class AgentRun:
+    """The runs of one agent."""
+
+    def __init__(self, recipe: Recipe, work: Path, args: argparse.Namespace):
+        self.recipe, self.programs = recipe, args.programs / recipe.name
+        self.loomrec, self.uses_shell = args.loomrec, args.tool == "shell"
+        self.recording = work / "recordings" / f"{recipe.name}.json"
+        self.recording.parent.mkdir(parents=True, exist_ok=True)
+        self.recorded = Place(work / "alice/src/app", work / "alice/home", "alice", 0)
+        self.replayed = Place(work / "build/1234/deeper/checkout", work / "ci-home", "runner", 3)
+        self.log = work / f"{recipe.name}.log"
+
+    def record(self) -> tuple[Outcome, Upstream]:
+        for file in self.recording.parent.glob(f"{self.recipe.name}.json*"):
+            file.unlink()
+        upstream = Upstream(str(self.recorded.cwd), self.uses_shell)
+        arguments = ["record", "-r", str(self.recording), "--upstream", upstream.url,
+                     *self.recipe.rules]
+        try:
+            return self.loom(arguments, self.recorded, PROMPT, self.recipe.keys), upstream
+        finally:
+            upstream.stop()
+
+    def keep_requests(self, upstream: Upstream) -> None:
+        """Keeps what the upstream received, for a look at what an agent sends."""
+        folder = self.log.parent / "requests" / self.recipe.name
+        folder.mkdir(parents=True, exist_ok=True)
+        for number, body in enumerate(upstream.bodies):
+            (folder / f"{number}.json").write_bytes(body)
+        with self.log.open("a") as log:
+            log.write("\n".join(upstream.calls) + "\n")
+
+    def replay(self, prompt: str = PROMPT, place: Place | None = None) -> Outcome:
+        arguments = ["replay", "--strict", "-r", str(self.recording)]
+        return self.loom(arguments, place or self.replayed, prompt, {})
+
+    def loom(self, arguments, place: Place, prompt: str, keys: dict) -> Outcome:
+        place.prepare(self.recipe)
+        environment = {**place.environment(self.recipe, self.programs), **keys, "PROMPT": prompt}
+        command = self.recipe.command
+        if self.recipe.setup:
+            command = f"{self.recipe.setup} && {command}"
+        try:
+            done = subprocess.run(
+                [*place.shift(self.recipe), self.loomrec, *arguments, "--", "sh", "-c", command], cwd=place.cwd,
+                env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT, timeout=120, text=True, errors="replace",
+                start_new_session=True)
+            code, output = done.returncode, done.stdout
+        except subprocess.TimeoutExpired as late:
+            code, output = 124, (late.stdout or b"").decode(errors="replace") + "\n(timed out)"
+        file = place.cwd / "hello.txt"
+        with self.log.open("a") as log:
+            log.write(f"\n===== {arguments[0]} in {place.cwd}: exit {code}\n{output}\n")
+        return Outcome(code, output, file.read_text() if file.exists() else None)
+
+
+def try_agent(run: AgentRun) -> Row:
+    """Records, replays elsewhere, and replays with a changed word."""
+    row = Row(run.recipe.name)
+    run.log.unlink(missing_ok=True)
+    recorded, upstream = run.record()
+    run.keep_requests(upstream)
+    wrote = recorded.file is not None and recorded.file.strip() == CONTENT.strip()
+    row.recorded = f"yes, {len(upstream.calls)} calls" if recorded.code == 0 and wrote \
+        else f"NO: exit {recorded.code}, hello.txt {recorded.file!r}"
+    if not run.recording.exists():
+        return row
+    shutil.rmtree(run.recorded.cwd)
+    replayed = run.replay()
+    is_stray = (run.recorded.cwd / "hello.txt").exists()
+    is_same = replayed.file == recorded.file and not is_stray
+    row.replayed = "yes" if replayed.code == 0 and is_same else \
+        f"NO: exit {replayed.code}, hello.txt {replayed.file!r}, stray file {is_stray}"
+    bound = re.search(r"with this run's ([^·\n]*?) ·", replayed.output)
+    row.bound = bound[1] if bound else "none"
+    row.clock = "faketime" if run.replayed.shift(run.recipe) else "TZ"
+    missed = run.replay(CHANGED)
+    misses = re.search(r"[^0-9]([1-9][0-9]*) missed", missed.output)
+    row.missed = "yes" if missed.code == 1 and misses else f"NO: exit {missed.code}"
+    return row
+
+
+def try_all(args: argparse.Namespace, work: Path) -> list[Row]:
+    rows = []
+    for recipe in RECIPES:
+        if args.agents and recipe.name not in args.agents:
+            continue
+        reason = args.programs / recipe.name / "not-installed"
+        if reason.exists():
+            rows.append(Row(recipe.name, f"not run: {reason.read_text().strip()}"))
+        else:
+            rows.append(try_agent(AgentRun(recipe, work, args)))
+        print(rows[-1].markdown(), flush=True)
+    return rows
+
+
+def write_table(file: Path, table: str) -> None:
+    """Replaces what is between the two markers of a file."""
+    begin, end = "<!-- table: begin -->\n", "<!-- table: end -->\n"
+    before, _, rest = file.read_text().partition(begin)
+    _, _, after = rest.partition(end)
+    file.write_text(f"{before}{begin}{table}{end}{after}")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="tests/agents/run")
+    parser.add_argument("agents", nargs="*", metavar="AGENT")
+    parser.add_argument("--keep", help="work in this folder, and keep it")
+    parser.add_argument("--table", type=Path, help="write the table into this file")
+    parser.add_argument("--tool", choices=["write", "shell"], default="write")
+    parser.add_argument("--programs", type=Path, required=True)
+    parser.add_argument("--loomrec", required=True)
+    args = parser.parse_args()
+    unknown = set(args.agents) - {recipe.name for recipe in RECIPES}
+    if unknown:
+        parser.error(f"unknown agents: {', '.join(sorted(unknown))}")
+    # Not in /tmp: Codex and Gemini CLI treat a HOME in a folder that all may write differently.
+    work = Path(args.keep or tempfile.mkdtemp(prefix="work-", dir=args.programs))
+    print(HEADER, end="")
+    rows = try_all(args, work)
+    if args.table:
+        write_table(args.table, HEADER + "".join(f"{row.markdown()}\n" for row in rows))
+    if args.keep is None:
+        shutil.rmtree(work, ignore_errors=True)
+    passed = sum(row.is_good() for row in rows)
+    skipped = sum(row.recorded.startswith("not run") for row in rows)
+    print(f"{passed} passed, {len(rows) - passed - skipped} failed, {skipped} skipped")
+    return int(passed + skipped < len(rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
