@@ -1,8 +1,12 @@
 //! The `loomrec record` command.
 
+mod superseded;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
+
+use time::OffsetDateTime;
 
 use super::args::{DurableAt, RecordArgs, RecordMode};
 use super::exit::{CommandFailure, NO, NOT_KEPT, UNEXPECTED, UNUSABLE, USAGE};
@@ -36,8 +40,12 @@ pub async fn run(args: RecordArgs) -> Result<u8, CommandFailure> {
     }
     let (engines, in_force) = engines(&args, &ground)?;
     let output = ground.output.clone();
+    let (run_values, began) = (ground.run_values.clone(), OffsetDateTime::now_utc());
     let ran = ground.run(&args.serve, engines).await?;
-    let receipt = Receipt { in_force, ..receipt(&args, &ran) };
+    let has_values = ran.proxy.engine.record().is_some_and(|record| record.has_run_values());
+    let superseded = superseded::remove(&args, &run_values, began, has_values)?;
+    let mut receipt = Receipt { in_force, ..receipt(&args, &ran) };
+    receipt.notes.extend(superseded::note(superseded));
     server_run::write_receipt(&receipt, &args.serve, &output)?;
     Ok(match ran.cmd_exit {
         Some(code) if code != 0 => code,

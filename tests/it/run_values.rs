@@ -232,6 +232,35 @@ fn requests_that_would_become_one_are_not_bound() {
 }
 
 #[test]
+fn call_that_is_recorded_again_elsewhere_replaces_its_earlier_take() {
+    for scene in [Scene::new(), Scene::split()] {
+        let at = |place: &str| format!("place={place}");
+        let answers = ["1", "2", "3", "4"].map(|text| Answer::json(200, chat_answer(text)));
+        let upstream = Upstream::script(answers.into());
+        let server = scene.record(&upstream, &["--var", &at("/work/a")]);
+        for prompt in ["in /work/a", "in /work/a", "only in /work/a"] {
+            server.call(&chat(prompt)).expect(200);
+        }
+        server.stop().expect(0);
+        let server = scene.record(&upstream, &["--var", &at("/work/b")]);
+        server.call(&chat("in /work/b")).expect(200);
+        server.stop().expect(0).says(&["1 earlier take replaced: the same calls, recorded in"]);
+        let server = scene.replay(&["--strict", "--fail-unused", "--var", &at("/work/c")]);
+        let answer = server.call(&chat("only in /work/c")).expect(200);
+        assert_eq!(answer.json()["choices"][0]["message"]["content"], "3");
+        server.stop().expect(1).says(&["2 of 3 takes unused"]);
+        // A failed call replaces nothing.
+        let failing = Upstream::always(Answer::json(500, "{}"));
+        let server = scene.record(&failing, &["--var", &at("/work/d"), "--keep-failures"]);
+        server.call(&chat("only in /work/d")).expect(500);
+        server.stop();
+        let server = scene.replay(&["--var", &at("/work/a")]);
+        server.call(&chat("only in /work/a")).expect(200);
+        server.stop();
+    }
+}
+
+#[test]
 fn missed_call_keeps_its_values_until_it_is_accepted() {
     let scene = Scene::new();
     let upstream = Upstream::always(Answer::json(200, chat_answer("in /work/b/x")));

@@ -1,7 +1,7 @@
 //! Open exchanges, and what each of them needs.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::sync::Notify;
@@ -32,6 +32,8 @@ pub struct RecordConfig {
 
 /// The state that all exchanges share.
 pub(crate) struct RecordContext {
+    /// Whether an exchange was stored that holds a value of the run.
+    pub(super) has_run_values: AtomicBool,
     /// The number of open exchanges.
     pub(super) busy: AtomicUsize,
     /// Notified when no exchange is open any more.

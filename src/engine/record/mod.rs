@@ -17,7 +17,7 @@ pub mod tee;
 pub mod writer;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use http::{HeaderMap, Response};
@@ -52,7 +52,9 @@ impl RecordEngine {
         redactor: Arc<Redactor>,
     ) -> Self {
         let (busy, idle) = (AtomicUsize::new(0), Notify::new());
-        let shared = Arc::new(RecordContext { busy, idle, config, redactor, writer });
+        let has_run_values = AtomicBool::new(false);
+        let shared =
+            Arc::new(RecordContext { has_run_values, busy, idle, config, redactor, writer });
         Self { client, shared, stop: watch::channel(false).0 }
     }
 
@@ -64,6 +66,11 @@ impl RecordEngine {
     /// Returns the rules that keys are made under.
     pub fn rules(&self) -> &IdentityRules {
         &self.shared.config.rules
+    }
+
+    /// Whether an exchange was stored that holds a value of the run.
+    pub fn has_run_values(&self) -> bool {
+        self.shared.has_run_values.load(Ordering::Relaxed)
     }
 
     /// Returns the values of this run.

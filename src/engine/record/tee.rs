@@ -314,6 +314,9 @@ async fn keep(mut capture: ExchangeCapture, end: ResponseEnd, busy: &ActiveExcha
     if keeps.is_some_and(|keeps| !keeps.ask(&mut entry)) {
         return;
     }
+    if !entry.run_values.is_empty() {
+        shared.has_run_values.store(true, Ordering::Relaxed);
+    }
     let alone = shared.busy.load(Ordering::Relaxed) <= 1;
     let began = Instant::now();
     let outcome = shared.writer.keep(name, entry, secrets, alone).await;

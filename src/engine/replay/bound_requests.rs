@@ -187,6 +187,18 @@ impl BoundRequests {
         self.scopes.iter().map(look_up).collect()
     }
 
+    /// Returns all groups whose requests these look-ups are, also those that answer no call.
+    pub(super) fn groups_of(&self, look_ups: &[Option<BoundRequest>]) -> Vec<u32> {
+        let mut groups = Vec::new();
+        for (scope, here) in self.scopes.iter().zip(look_ups) {
+            let (Some(binding), Some(here)) = (&scope.binding, here) else { continue };
+            let known = scope.requests.get(&here.key.to_bytes()).into_iter().flatten();
+            let known = known.filter(|known| binding.bind(&known.request, here).is_some());
+            groups.extend(known.map(|known| known.group));
+        }
+        groups
+    }
+
     /// Returns the groups whose requests answer these look-ups, and how they are bound. Returns
     /// none if the groups have different answers.
     pub(super) fn find(

@@ -42,6 +42,7 @@ mod remedy;
 mod response_draft;
 pub mod script;
 mod step_index;
+mod superseded;
 pub mod take;
 mod take_answer;
 mod take_name;
@@ -66,4 +67,5 @@ pub use script::{
     NoScriptedResponse, RuleClaim, RuleLookup, Script, ScriptCursor, ScriptError, ScriptNotation,
     ScriptTurn,
 };
+pub use superseded::superseded_takes;
 pub use take::ReplayTake;
