@@ -5,7 +5,7 @@
 //! A preset never touches the user's files.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
@@ -51,13 +51,22 @@ pub const PRESETS: [Preset; 7] = [
     Preset {
         name: "aider",
         programs: &["aider"],
+        // Kernel, processor and C library.
+        rules: &["/messages/*/content: - Platform: (…)\\n"],
         variables: &[("AIDER_ANALYTICS_DISABLE", "true"), ("AIDER_CHECK_UPDATE", "false")],
+        note: Some("keep recordings out of the prompt: echo recordings/ >> .aiderignore"),
         ..PLAIN
     },
     Preset {
         name: "claude-code",
         programs: &["claude"],
-        rules: &["/metadata/user_id: uuid", "/metadata/user_id: hex64"],
+        // The ids of device and session; the state of the repository, which a commit changes.
+        rules: &[
+            "/metadata/user_id: uuid",
+            "/metadata/user_id: hex64",
+            "/messages/0/content: Status:\\n(…)\\n\\nRecent commits:",
+            "/messages/0/content: Recent commits:\\n(…)\\n\\n",
+        ],
         // Otherwise it calls its provider for other things than the model, and not through loomrec.
         variables: &[("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")],
         ..PLAIN
@@ -77,10 +86,14 @@ pub const PRESETS: [Preset; 7] = [
         rules: &[
             "/client_metadata: uuid",
             "/client_metadata/x-codex-turn-metadata: epoch",
+            "/client_metadata/x-codex-turn-metadata: hex40",
+            "/client_metadata/x-codex-turn-metadata: \"has_changes\":(…)}",
             "/prompt_cache_key: uuid",
             "/input/*/id: uuid",
             "/input/*/internal_chat_message_metadata_passthrough: uuid",
             "/input/*/internal_chat_message_metadata_passthrough: epoch",
+            "/input/*/output: duration",
+            "/input/*/output: Chunk ID: (…)\\n",
         ],
         // It reads no address from the environment.
         arguments: &[
@@ -107,9 +120,11 @@ pub const PRESETS: [Preset; 7] = [
             "/contents: .gemini/tmp/(…)\\n",
             "/contents/*/parts/*/functionCall/id: epoch",
             "/contents/*/parts/*/functionResponse/id: epoch",
+            "/contents/*/parts/*/functionResponse/response: pid",
         ],
         // With a base URL alone it chooses a way to authenticate that ends the program. Its skills
         // are in the prompt in the order in which a search finds them.
+        note: Some("keep recordings out of the prompt: echo recordings/ >> .geminiignore"),
         file: Some((
             "GEMINI_CLI_SYSTEM_SETTINGS_PATH",
             "{\"security\": {\"auth\": {\"selectedType\": \"gemini-api-key\"}}, \
@@ -124,8 +139,31 @@ pub const PRESETS: [Preset; 7] = [
         variables: &[("OPENCODE_DISABLE_AUTOUPDATE", "1"), ("OPENCODE_DISABLE_MODELS_FETCH", "1")],
         ..PLAIN
     },
-    Preset { name: "qwen-code", programs: &["qwen"], ..PLAIN },
+    Preset {
+        name: "qwen-code",
+        programs: &["qwen"],
+        // The state of the repository, which a commit changes.
+        rules: &[
+            "/messages/0/content: git: Status:(…)git: Recent commits:",
+            "/messages/0/content: git: Recent commits:\\n(…)```",
+        ],
+        note: Some("keep recordings out of the prompt: echo recordings/ >> .qwenignore"),
+        ..PLAIN
+    },
 ];
+
+/// Returns a folder that no other user can write to, nor the folders above it: Gemini CLI reads no
+/// settings from any other.
+fn private_folder() -> std::io::Result<PathBuf> {
+    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    if let Some(folder) = variable("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|it| it.is_dir()) {
+        return Ok(folder);
+    }
+    let home = variable("HOME").map_or_else(std::env::temp_dir, PathBuf::from);
+    let folder = home.join(".cache/loomrec");
+    std::fs::create_dir_all(&folder)?;
+    Ok(folder)
+}
 
 /// A preset that is applied in a run.
 #[derive(Debug)]
@@ -161,7 +199,8 @@ impl AppliedPreset {
             return Ok(Some(Self { preset, folder: None }));
         };
         let write = || {
-            let folder = tempfile::Builder::new().prefix("loomrec-preset-").tempdir()?;
+            let parent = private_folder()?;
+            let folder = tempfile::Builder::new().prefix("loomrec-preset-").tempdir_in(parent)?;
             std::fs::write(folder.path().join("settings.json"), content)?;
             Ok::<_, std::io::Error>(folder)
         };

@@ -56,7 +56,7 @@ fn page(preset: &Preset) -> String {
         }
     };
     let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
-    list("Rules, as --normalize takes them:", owned(preset.rules));
+    list("Rules, as --normalize and --normalize-text take them:", owned(preset.rules));
     let variables = preset.variables.iter();
     list("Variables:", variables.map(|(name, value)| format!("{name}={value}")).collect());
     list("Arguments, before the program's own:", owned(preset.arguments));

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::form::{self, FaultForm};
 use super::kind::Fault;
-use loomrec_identity::rules::pointer_token;
+use loomrec_identity::pointer_token;
 use loomrec_identity::typed_field::{FieldError, quoted};
 
 impl Fault {

@@ -8,8 +8,8 @@ use std::borrow::Cow;
 
 use thiserror::Error;
 
+use super::json_pointer::JsonPointer;
 use super::json_text::JsonStr;
-use super::rules::JsonPointer;
 
 /// A JSON value.
 #[derive(Clone, Debug)]

@@ -11,8 +11,8 @@ use std::ops::Range;
 use regex::Regex;
 use thiserror::Error;
 
+use super::json_pointer::PointerError;
 use super::place::{PlacePattern, PlaceToken};
-use super::rules::PointerError;
 
 /// The two ways to write what is between two anchors.
 const BETWEEN: [&str; 2] = ["(…)", "(...)"];

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
+use super::json_pointer::{JsonPointer, PointerError, push_token};
 use super::json_text::JsonStr;
-use super::rules::{JsonPointer, PointerError, push_token};
 
 /// Places in a request body: an RFC 6901 pointer in which the token `*` stands for every member of
 /// an object and every element of an array, such as `/messages/*/id`. The key `*` itself is written

@@ -8,11 +8,12 @@ use std::ops::ControlFlow;
 
 use super::canonical;
 use super::json::Json;
+use super::json_pointer;
 use super::json_text::JsonStr;
 use super::key;
 use super::reader;
 use super::request_parts::RequestParts;
-use super::rules::{self, IdentityRules, ScopedRules};
+use super::rules::{IdentityRules, ScopedRules};
 
 /// One place where two requests differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -278,7 +279,7 @@ impl Walk<'_> {
         ignored: &ScopedRules<'_>,
     ) -> ControlFlow<()> {
         let length = self.path.len();
-        rules::push_token(&mut self.path, token);
+        json_pointer::push_token(&mut self.path, token);
         let flow = match (a, b) {
             (Some(a), Some(b)) => self.pair(a, b, ignored),
             _ => (self.visit)(&self.path, a, b),

@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 
 use serde_json::{Map, Value};
 
-use super::rules::pointer_token;
+use super::json_pointer::pointer_token;
 
 pub use error::{FieldError, FieldProblem, quoted};
 

@@ -23,6 +23,9 @@ from upstream import CONTENT, Upstream
 PROMPT = "Please write the file hello.txt in the current directory."
 CHANGED = "Please write the file hello.txt in the present directory."
 FAKETIME = shutil.which("faketime")
+OTHER_HOST = ["unshare", "--uts", "sh", "-c"]
+IS_OTHER_MACHINE = subprocess.run(
+    [*OTHER_HOST, "hostname ci-7 && setarch --uname-2.6 true"], capture_output=True).returncode == 0
 
 
 def another_day() -> str:
@@ -40,7 +43,7 @@ class Place:
     user: str
     days: int
 
-    def prepare(self, recipe: Recipe) -> None:
+    def prepare(self, recipe: Recipe, recording: Path | None) -> None:
         for folder in (self.cwd, self.home):
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)
@@ -50,9 +53,18 @@ class Place:
         (self.cwd / "README.md").write_text("# A repository\n")
         git = ["git", "-c", "user.name=t", "-c", "user.email=t@example.org"]
         date = {"GIT_AUTHOR_DATE": "2026-01-01T00:00:00Z", "GIT_COMMITTER_DATE": "2026-01-01T00:00:00Z"}
-        for arguments in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-q", "-m", "init"]):
-            subprocess.run(git + arguments, cwd=self.cwd, check=True,
-                           env={**os.environ, **date, "HOME": str(self.home)})
+        def commit(message: str) -> None:
+            for arguments in (["add", "."], ["commit", "-q", "-m", message]):
+                subprocess.run(git + arguments, cwd=self.cwd, check=True,
+                               env={**os.environ, **date, "HOME": str(self.home)})
+
+        if recipe.ignore_file:
+            (self.cwd / recipe.ignore_file).write_text("recordings/\n")
+        subprocess.run(git + ["init", "-q", "-b", "main"], cwd=self.cwd, check=True)
+        commit("init")
+        if recording:
+            shutil.copytree(recording.parent, self.cwd / "recordings")
+            commit("Add the recording")
 
     def environment(self, recipe: Recipe, programs: Path) -> dict[str, str]:
         node = str(Path(shutil.which("node")).resolve().parent)
@@ -74,6 +86,12 @@ class Place:
         """Returns the command that shifts the clock of what follows."""
         is_faked = self.days and FAKETIME and recipe.takes_faketime
         return [FAKETIME, "-f", f"+{self.days}d"] if is_faked else []
+
+    def machine(self) -> list[str]:
+        """Returns the command that gives what follows another host name and kernel release."""
+        if not self.days or not IS_OTHER_MACHINE:
+            return []
+        return [*OTHER_HOST, 'hostname ci-7 && exec setarch --uname-2.6 "$@"', "sh"]
 
 
 @dataclass
@@ -119,22 +137,30 @@ class AgentRun:
     def __init__(self, recipe: Recipe, work: Path, args: argparse.Namespace):
         self.recipe, self.programs = recipe, args.programs / recipe.name
         self.loomrec, self.uses_shell = args.loomrec, args.tool == "shell"
-        self.recording = work / "recordings" / f"{recipe.name}.json"
-        self.recording.parent.mkdir(parents=True, exist_ok=True)
+        self.recording = work / "recordings" / recipe.name / f"{recipe.name}.json"
+        self.is_in_tree = args.in_tree
         self.recorded = Place(work / "alice/src/app", work / "alice/home", "alice", 0)
         self.replayed = Place(work / "build/1234/deeper/checkout", work / "ci-home", "runner", 3)
         self.log = work / f"{recipe.name}.log"
 
     def record(self) -> tuple[Outcome, Upstream]:
-        for file in self.recording.parent.glob(f"{self.recipe.name}.json*"):
-            file.unlink()
+        shutil.rmtree(self.recording.parent, ignore_errors=True)
+        self.recording.parent.mkdir(parents=True)
         upstream = Upstream(str(self.recorded.cwd), self.uses_shell)
-        arguments = ["record", "-r", str(self.recording), "--upstream", upstream.url,
-                     *self.recipe.rules]
+        arguments = ["record", "-r", self.file(), "--upstream", upstream.url, *self.recipe.rules]
         try:
-            return self.loom(arguments, self.recorded, PROMPT, self.recipe.keys), upstream
+            outcome = self.loom(arguments, self.recorded, PROMPT, self.recipe.keys)
+            made = self.recorded.cwd / "recordings" / self.recording.name
+            if made.exists():
+                shutil.copy(made, self.recording)
+            return outcome, upstream
         finally:
             upstream.stop()
+
+    def file(self) -> str:
+        """Returns the recording as it is named on the command line."""
+        name = self.recording.name
+        return f"recordings/{name}" if self.is_in_tree else str(self.recording)
 
     def keep_requests(self, upstream: Upstream) -> None:
         """Keeps what the upstream received, for a look at what an agent sends."""
@@ -146,18 +172,19 @@ class AgentRun:
             log.write("\n".join(upstream.calls) + "\n")
 
     def replay(self, prompt: str = PROMPT, place: Place | None = None) -> Outcome:
-        arguments = ["replay", "--strict", "-r", str(self.recording)]
+        arguments = ["replay", "--strict", "-r", self.file()]
         return self.loom(arguments, place or self.replayed, prompt, {})
 
     def loom(self, arguments, place: Place, prompt: str, keys: dict) -> Outcome:
-        place.prepare(self.recipe)
+        is_committed = self.is_in_tree and arguments[0] == "replay"
+        place.prepare(self.recipe, self.recording if is_committed else None)
         environment = {**place.environment(self.recipe, self.programs), **keys, "PROMPT": prompt}
         command = self.recipe.command
         if self.recipe.setup:
             command = f"{self.recipe.setup} && {command}"
         try:
             done = subprocess.run(
-                [*place.shift(self.recipe), self.loomrec, *arguments, "--", "sh", "-c", command], cwd=place.cwd,
+                [*place.machine(), *place.shift(self.recipe), self.loomrec, *arguments, "--", "sh", "-c", command], cwd=place.cwd,
                 env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT, timeout=120, text=True, errors="replace",
                 start_new_session=True)
@@ -224,6 +251,8 @@ def main() -> int:
     parser.add_argument("--keep", help="work in this folder, and keep it")
     parser.add_argument("--table", type=Path, help="write the table into this file")
     parser.add_argument("--tool", choices=["write", "shell"], default="write")
+    parser.add_argument("--out-of-tree", dest="in_tree", action="store_false",
+                        help="keep the recording outside the repository")
     parser.add_argument("--programs", type=Path, required=True)
     parser.add_argument("--loomrec", required=True)
     args = parser.parse_args()

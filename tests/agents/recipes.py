@@ -23,6 +23,8 @@ class Recipe:
     files: dict[str, str] = field(default_factory=dict)
     #: Rules for what differs from run to run, as arguments of `record`, which keeps them.
     rules: list[str] = field(default_factory=list)
+    #: The file of the repository that keeps the recordings out of the agent's sight.
+    ignore_file: str = ""
     #: Whether libfaketime can shift the program's clock. Others get another time zone.
     takes_faketime: bool = True
 
@@ -38,13 +40,17 @@ RECIPES = [
         # CLAUDE_CODE_… stops calls other than to the model; they go to the provider directly.
         variables={"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "IS_SANDBOX": "1"},
         rules=["--normalize", "/metadata/user_id: uuid",
-               "--normalize", "/metadata/user_id: hex64"],
+               "--normalize", "/metadata/user_id: hex64",
+               "--normalize-text", "/messages/0/content: Status:\\n(…)\\n\\nRecent commits:",
+               "--normalize-text", "/messages/0/content: Recent commits:\\n(…)\\n\\n"],
         keys=ANTHROPIC, takes_faketime=False,
     ),
     Recipe(
         "aider",
         'aider --model gpt-4o --yes-always --no-check-update --analytics-disable '
         '--no-show-model-warnings --message "$PROMPT"',
+        rules=["--normalize-text", "/messages/*/content: - Platform: (…)\\n"],
+        ignore_file=".aiderignore",
         keys=OPENAI,
     ),
     Recipe(
@@ -66,12 +72,17 @@ RECIPES = [
         rules=["--normalize-text", "/systemInstruction: .gemini/tmp/(…)/memory/",
                "--normalize-text", "/contents: .gemini/tmp/(…)\\n",
                "--normalize", "/contents/*/parts/*/functionCall/id: epoch",
-               "--normalize", "/contents/*/parts/*/functionResponse/id: epoch"],
+               "--normalize", "/contents/*/parts/*/functionResponse/id: epoch",
+               "--normalize", "/contents/*/parts/*/functionResponse/response: pid"],
+        ignore_file=".geminiignore",
         keys=GEMINI,
     ),
     Recipe(
         "qwen-code",
         'qwen --auth-type openai --approval-mode yolo --model gpt-4o -p "$PROMPT"',
+        rules=["--normalize-text", "/messages/0/content: git: Status:(…)git: Recent commits:",
+               "--normalize-text", "/messages/0/content: git: Recent commits:\\n(…)```"],
+        ignore_file=".qwenignore",
         keys=OPENAI,
     ),
     Recipe(
@@ -84,10 +95,15 @@ RECIPES = [
         '-c model_providers.loomrec.supports_websockets=false "$PROMPT"',
         rules=["--normalize", "/client_metadata: uuid",
                "--normalize", "/client_metadata/x-codex-turn-metadata: epoch",
+               "--normalize", "/client_metadata/x-codex-turn-metadata: hex40",
+               "--normalize-text",
+               '/client_metadata/x-codex-turn-metadata: "has_changes":(…)}',
                "--normalize", "/prompt_cache_key: uuid",
                "--normalize", "/input/*/id: uuid",
                "--normalize", "/input/*/internal_chat_message_metadata_passthrough: uuid",
-               "--normalize", "/input/*/internal_chat_message_metadata_passthrough: epoch"],
+               "--normalize", "/input/*/internal_chat_message_metadata_passthrough: epoch",
+               "--normalize", "/input/*/output: duration",
+               "--normalize-text", "/input/*/output: Chunk ID: (…)\\n"],
         keys=OPENAI, takes_faketime=False,
     ),
     Recipe(

@@ -282,6 +282,7 @@ fn a_star_in_an_ignored_pointer_is_every_element() {
     server.call(&body(["c", "d"], "hi")).expect(200);
     server.stop().expect(1).says(&["in force: ignored: /messages/*/id"]);
     // Under a rule that names only one of the places, the call is missed.
+    let scene = Scene::new();
     scene.recorded(&upstream, &[body(["a", "b"], "hi")]);
     let calls = [body(["c", "d"], "hi")];
     scene.replayed(&["--ignore", "/messages/0/id"], &calls, 1).remove(0).expect(422);

@@ -466,11 +466,12 @@ fn preset_of_a_known_program_is_applied_and_said() {
     let ended = agent(&scene, "claude", &record).expect(0);
     assert_eq!(ended.stdout, "['exec', 'do it'] 1\nNone\nmessage\n");
     ended.says(&[
-        "loomrec: preset claude-code 1: 2 rules, CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1 \
+        "loomrec: preset claude-code 1: 4 rules, CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1 \
          (--no-preset)",
     ]);
-    let rules = json!(["/metadata/user_id: uuid", "/metadata/user_id: hex64"]);
-    assert_eq!(scene.json()["_loomrec"]["identity"]["normalize"], rules);
+    let rules = &scene.json()["_loomrec"]["identity"]["normalize"];
+    assert_eq!(rules.as_array().unwrap().len(), 4, "{rules}");
+    assert!(rules.as_array().unwrap().contains(&json!("/metadata/user_id: hex64")), "{rules}");
     let replay = ["replay", "--strict", "-r", scene.name()];
     agent(&scene, "claude", &replay).expect(0).says(&["1 of them with this run's ids"]);
     let plain = [&replay[..], &["--no-preset"]].concat();
@@ -510,13 +511,17 @@ fn presets_are_listed_and_shown() {
     let all = ["aider", "claude-code", "cline", "codex", "gemini-cli", "opencode", "qwen-code"];
     assert_eq!(names, all);
     let page = scene.run(&["rules", "claude-code"]).expect(0).stdout;
-    assert_eq!(
-        page,
-        "claude-code 1, for claude\n\nRules, as --normalize takes them:\n  /metadata/user_id: \
-         uuid\n  /metadata/user_id: hex64\n\nVariables:\n  \
-         CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1\n"
-    );
+    for part in [
+        "claude-code 1, for claude\n\nRules, as --normalize and --normalize-text take them:\n",
+        "\n  /metadata/user_id: uuid\n  /metadata/user_id: hex64\n",
+        "\nVariables:\n  CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1\n",
+    ] {
+        assert!(page.contains(part), "{page}");
+    }
     let json = scene.run(&["rules", "codex", "--json"]).expect(0).stdout;
-    assert_eq!(serde_json::from_str::<Value>(&json).unwrap()["rules"].as_array().unwrap().len(), 6);
+    assert_eq!(
+        serde_json::from_str::<Value>(&json).unwrap()["rules"].as_array().unwrap().len(),
+        10
+    );
     scene.run(&["rules", "claude"]).expect(2).says(&["there is no preset claude: "]);
 }

@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 use super::super::amount::dollars;
 use super::super::ls::{Row, end_words};
 use super::super::terminal;
-use crate::identity::{self, rules::pointer_token};
+use crate::identity::{self, pointer_token};
 use crate::provider::ToolCall;
 use crate::recording::redact::{CallCredentials, Redactor};
 use crate::recording::{Entry, RecordedRequest, RecordedResponse};

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::pointer_place::members;
 use super::{Problem, ProblemKind, Severity};
 use loomrec_identity::JsonError;
-use loomrec_identity::rules::pointer_token;
+use loomrec_identity::pointer_token;
 use loomrec_identity::spelling::nearest;
 use loomrec_recording::entry::{KNOWN_FIELDS, USAGE_FIELDS};
 

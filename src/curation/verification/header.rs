@@ -4,7 +4,7 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use super::{Problem, ProblemKind, Severity};
-use loomrec_identity::rules::pointer_token;
+use loomrec_identity::pointer_token;
 use loomrec_recording::Entry;
 use loomrec_recording::response_header::{
     MOST_HEADERS, is_never_recorded, is_sendable, keeps_waiting, leads_away,

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::entry_place::{EntryPlaces, KeyPlace};
 use super::{Problem, ProblemKind, Severity};
 use loomrec_identity::IdentityRules;
-use loomrec_identity::rules::pointer_token;
+use loomrec_identity::pointer_token;
 use loomrec_identity::spelling::nearest;
 use loomrec_recording::name_set::NameSet;
 use loomrec_recording::scan::{FoundMember, ValueShape};

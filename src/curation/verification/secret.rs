@@ -6,7 +6,7 @@ use super::answer::DecodedBody;
 use super::entropy;
 use super::{Problem, ProblemKind, Severity};
 use loomrec_identity::Json;
-use loomrec_identity::rules::pointer_token;
+use loomrec_identity::pointer_token;
 use loomrec_recording::redact::{CleanedEntry, EntryPart, FoundSecret, Redactor, UnkeptReason};
 use loomrec_recording::request_text::stored_text;
 use loomrec_recording::{Chunk, ChunkLayout, Entry};

@@ -15,7 +15,7 @@ use crate::field::fields_of;
 use crate::form::FaultForm;
 use crate::kind::{CountPer, Fault};
 use crate::recovery::RecoveryBudget;
-use loomrec_identity::rules::pointer_token;
+use loomrec_identity::pointer_token;
 use loomrec_identity::typed_field::{FieldError, FieldReader};
 use loomrec_provider::Operation;
 
