@@ -18,6 +18,10 @@ const DEFAULT_REPEAT: &str = "it has no _loomrec";
 /// How many rules are shown to people: as many as one recording may have.
 const NAMED: usize = 256;
 
+/// How many rules for what clients make anew are shown to people. Presets have more, and `ls --json`
+/// and the receipt have all of them.
+const RENAMES_NAMED: usize = 3;
+
 /// How many entries with faults are shown to people, and how many are listed for programs.
 const FAULTS_NAMED: usize = 100;
 const FAULTS_LISTED: usize = 10_000;
@@ -164,7 +168,12 @@ impl InForce {
         };
         parts.extend(named("ignored", &of(&others)));
         parts.extend(named("also compared", &of(&adds)));
-        parts.extend(named("renamed if no recorded call is exactly the same", &of(&renames)));
+        let renamed = of(&renames);
+        let title = "renamed if no recorded call is exactly the same";
+        match renamed.as_slice() {
+            few if few.len() <= RENAMES_NAMED => parts.extend(named(title, few)),
+            many => parts.push(format!("{title}: what {} rules find", many.len())),
+        }
         if self.redact > 0 {
             let s = if self.redact == 1 { "" } else { "s" };
             parts.push(format!("{} redaction pattern{s}", self.redact));

@@ -227,7 +227,7 @@ fn identity(meta: &RecordingMeta) -> String {
     if !meta.is_loomrec() {
         return "not written by loomrec".to_owned();
     }
-    let ignored = meta.rules().words();
+    let ignored = meta.rules().without_normalize().words();
     match ignored.is_empty() {
         true => "identity: the whole request".to_owned(),
         false => terminal::line(&format!("identity: ignores {}", ignored.join(", "))).into_owned(),

@@ -9,15 +9,27 @@ use super::canonical::{self, write_string};
 use super::json::Json;
 use super::json_text::JsonStr;
 use super::key::keeps_member;
+use super::normalize::{IdFinder, NormalizeRule};
 use super::place::PlaceToken;
 use super::request_parts::RequestParts;
 use super::rules::{IdentityRules, ScopedRules};
-use super::run_binding::RunBinding;
+use super::value_finder::ValueFinder;
 
 /// Begins and ends the number of a class. Canonical text is ASCII, so it has no such byte.
 const CLASS: u8 = 0xff;
 /// Begins and ends the kind and the number of an id.
 const ID: u8 = 0xfe;
+
+/// What is written in another way.
+#[derive(Debug)]
+pub(super) struct BoundTerms {
+    /// Finds the texts of values.
+    pub(super) finder: Option<ValueFinder>,
+    /// The class of each text.
+    pub(super) classes: Vec<u16>,
+    /// The rules for what clients make anew, each with its finder.
+    pub(super) rules: Vec<(NormalizeRule, IdFinder)>,
+}
 
 /// What was written in another way than in the canonical text.
 #[derive(Debug, Default)]
@@ -30,20 +42,20 @@ pub(super) struct BoundPieces {
 
 /// Appends the text of a body. The members that only choose the delivery are left out.
 pub(super) fn write_bound(
-    binding: &RunBinding,
+    terms: &BoundTerms,
     parts: &RequestParts<'_>,
     body: &Json<'_>,
     rules: &IdentityRules,
     out: &mut Vec<u8>,
 ) -> BoundPieces {
     let mut writer = BoundWriter {
-        binding,
+        terms,
         pieces: BoundPieces::default(),
         numbers: HashMap::new(),
         last: HashMap::new(),
     };
     let places: Vec<RulePlace> =
-        (0..binding.rules.len()).map(|rule| RulePlace { rule, depth: 0 }).collect();
+        (0..terms.rules.len()).map(|rule| RulePlace { rule, depth: 0 }).collect();
     match body.as_object() {
         Some(members) => {
             let members = members.iter().filter(|(name, _)| keeps_member(parts, name));
@@ -63,7 +75,7 @@ struct RulePlace {
 }
 
 struct BoundWriter<'b> {
-    binding: &'b RunBinding,
+    terms: &'b BoundTerms,
     pieces: BoundPieces,
     /// The numbers of the ids so far, by kind and text.
     numbers: HashMap<(String, String), usize>,
@@ -130,7 +142,7 @@ impl BoundWriter<'_> {
     /// Returns the rules for a member or an element.
     fn below(&self, places: &[RulePlace], token: &str) -> Vec<RulePlace> {
         let step = |place: &RulePlace| {
-            let tokens = self.binding.rules[place.rule].0.place();
+            let tokens = self.terms.rules[place.rule].0.place();
             match tokens.get(place.depth) {
                 // A rule holds for everything below its place.
                 None => Some(*place),
@@ -143,7 +155,7 @@ impl BoundWriter<'_> {
 
     /// Returns the rules that hold here.
     fn here<'p>(&self, places: &'p [RulePlace]) -> impl Iterator<Item = usize> + use<'p, '_> {
-        let rules = &self.binding.rules;
+        let rules = &self.terms.rules;
         let is_here = |place: &&RulePlace| rules[place.rule].0.place().len() <= place.depth;
         places.iter().filter(is_here).map(|place| place.rule)
     }
@@ -165,12 +177,12 @@ impl BoundWriter<'_> {
     /// Returns the pieces of a string that are written in another way, in order and without
     /// overlap. A value counts before an id.
     fn pieces_of(&self, text: &str, places: &[RulePlace]) -> Vec<(Range<usize>, BoundPiece)> {
-        let values = self.binding.finder.as_ref().map(|finder| finder.find(text));
+        let values = self.terms.finder.as_ref().map(|finder| finder.find(text));
         let values = values.into_iter().flatten();
         let mut pieces: Vec<_> =
             values.map(|found| (found.range, BoundPiece::Text(found.text))).collect();
         for rule in self.here(places) {
-            for range in self.binding.rules[rule].1.find(text) {
+            for range in self.terms.rules[rule].1.find(text) {
                 let is_free = |(taken, _): &(Range<usize>, BoundPiece)| {
                     range.end <= taken.start || taken.end <= range.start
                 };
@@ -185,7 +197,7 @@ impl BoundWriter<'_> {
 
     fn number(&mut self, value: &Json<'_>, digits: &str, places: &[RulePlace], out: &mut Vec<u8>) {
         let rule = self.here(places).find(|rule| {
-            let (rule, finder) = &self.binding.rules[*rule];
+            let (rule, finder) = &self.terms.rules[*rule];
             rule.is_number(digits, finder)
         });
         match rule {
@@ -195,7 +207,7 @@ impl BoundWriter<'_> {
     }
 
     fn write_class(&mut self, number: u16, out: &mut Vec<u8>) {
-        let class = self.binding.classes[usize::from(number)];
+        let class = self.terms.classes[usize::from(number)];
         out.push(CLASS);
         out.extend_from_slice(class.to_string().as_bytes());
         out.push(CLASS);
@@ -203,7 +215,7 @@ impl BoundWriter<'_> {
     }
 
     fn write_id(&mut self, rule: usize, text: &str, out: &mut Vec<u8>) {
-        let kind = self.binding.rules[rule].0.kind();
+        let kind = self.terms.rules[rule].0.kind();
         let last = self.last.entry(kind.to_owned()).or_default();
         let number = *self.numbers.entry((kind.to_owned(), text.to_owned())).or_insert_with(|| {
             *last += 1;

@@ -22,6 +22,7 @@ pub mod printable;
 pub mod query;
 mod question;
 pub mod reader;
+mod renamed;
 pub mod request_delta;
 pub mod request_parts;
 pub mod rules;

@@ -14,11 +14,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::ops::Range;
 
-use super::bound_text::{BoundPieces, write_bound};
+use super::bound_text::{BoundPieces, BoundTerms, write_bound};
 use super::digest::sha256_hex;
 use super::json::Json;
 use super::key::{RequestKey, canonical_text};
-use super::normalize::{IdFinder, NormalizeRule};
+use super::normalize::NormalizeRule;
 use super::request_parts::RequestParts;
 use super::rules::IdentityRules;
 use super::run_value_finder::hides_text;
@@ -28,12 +28,8 @@ use super::value_finder::ValueFinder;
 /// The values of a recorded run, and those of this run.
 #[derive(Debug)]
 pub struct RunBinding {
-    pub(super) finder: Option<ValueFinder>,
+    terms: BoundTerms,
     texts: Vec<(String, FormEdge)>,
-    /// The class of each text.
-    pub(super) classes: Vec<u16>,
-    /// The rules for what clients make anew, each with its finder.
-    pub(super) rules: Vec<(NormalizeRule, IdFinder)>,
     /// The names of the values that a recorded text and one of this run stand for.
     pairs: HashMap<(u16, u16), String>,
 }
@@ -91,7 +87,7 @@ impl RunBinding {
             rules.iter().filter_map(|rule| Some((rule.clone(), rule.finder()?))).collect();
         let binds = finder.is_some() || !rules.is_empty();
         let ValueTexts { texts, classes } = texts;
-        binds.then_some(Self { finder, texts, classes, rules, pairs })
+        binds.then_some(Self { terms: BoundTerms { finder, classes, rules }, texts, pairs })
     }
 
     /// Returns a request as it is looked up; `None` if its body is not JSON, or holds no value.
@@ -104,7 +100,7 @@ impl RunBinding {
         let without_body = RequestParts { body: b"", ..*parts };
         let mut out = canonical_text(&without_body, rules);
         out.push(b'\n');
-        let BoundPieces { texts, ids } = write_bound(self, parts, body, rules, &mut out);
+        let BoundPieces { texts, ids } = write_bound(&self.terms, parts, body, rules, &mut out);
         let (texts, ids) = (texts.into_boxed_slice(), ids.into_boxed_slice());
         let key = RequestKey::from_hex(sha256_hex(&out));
         (!texts.is_empty() || !ids.is_empty()).then_some(BoundRequest { key, texts, ids })
@@ -130,7 +126,7 @@ impl RunBinding {
         }
         for (recorded, here) in recorded.ids.iter().zip(&here.ids) {
             if recorded.1 != here.1 {
-                let (rule, _) = self.rules.get(usize::from(here.0))?;
+                let (rule, _) = self.terms.rules.get(usize::from(here.0))?;
                 *bound.counts.entry(rule.kind().to_owned()).or_default() += 1;
                 bound.rules.insert(rule.to_string());
             }

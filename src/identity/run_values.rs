@@ -19,6 +19,9 @@ pub const UTC_DAY: &str = "utc_day";
 /// The shortest text that is looked for: a shorter one is in too many texts by chance.
 pub const SHORTEST: usize = 3;
 
+/// The longest text of a value.
+pub const LONGEST: usize = 4096;
+
 /// The most values of a run.
 pub const MOST_VALUES: usize = 64;
 
@@ -42,21 +45,24 @@ pub(super) struct ValueForm {
 pub(super) enum FormEdge {
     /// A path from the root: not the end of a longer path, and not the beginning of a longer name.
     Path,
-    /// A path relative to the working directory.
-    RelativePath,
+    /// A path relative to the working directory, with a slash at its end.
+    RelativeFolder,
     /// A word, a date, or a path written as one name.
     Word,
 }
 
 impl RunValues {
-    /// Sets a value. Returns `false`, and sets nothing, if the text is too short to be looked for,
+    /// Sets a value. Returns `false`, and sets nothing, if the text is too short or too long to be looked for,
     /// if JSON would escape it, or if there are too many values.
     pub fn set(&mut self, name: impl Into<String>, text: impl Into<String>) -> bool {
         let (name, text) = (name.into(), text.into());
         let is_new = !self.0.contains_key(&name);
         let is_escaped =
             text.chars().any(|letter| letter.is_control() || matches!(letter, '"' | '\\'));
-        if text.len() < SHORTEST || is_escaped || (is_new && self.0.len() >= MOST_VALUES) {
+        if !(SHORTEST..=LONGEST).contains(&text.len())
+            || is_escaped
+            || (is_new && self.0.len() >= MOST_VALUES)
+        {
             return false;
         }
         self.0.insert(name, text);
@@ -116,7 +122,7 @@ impl RunValues {
             HOME => {
                 let path = (text.to_owned(), FormEdge::Path);
                 let relative = self.get(CWD).and_then(|cwd| relative_path(cwd, text));
-                let relative = relative.map(|text| (text, FormEdge::RelativePath));
+                let relative = relative.map(|text| (format!("{text}/"), FormEdge::RelativeFolder));
                 [path].into_iter().chain(relative).collect()
             }
             _ if text.starts_with('/') => vec![(text.to_owned(), FormEdge::Path)],
@@ -253,10 +259,9 @@ mod tests {
             ["/home/ann/my.app", "-home-ann-my.app", "-home-ann-my-app"]
         );
         assert_eq!(forms(&here, "tmpdir"), ["/tmp"]);
-        // `..` alone is too short to be looked for.
-        assert_eq!(forms(&here, "home"), ["/home/ann"]);
+        assert_eq!(forms(&here, "home"), ["/home/ann", "../"]);
         let apart = [("cwd", "/build/1/app"), ("home", "/ci-home")];
-        assert_eq!(forms(&apart, "home"), ["/ci-home", "../../../ci-home"]);
+        assert_eq!(forms(&apart, "home"), ["/ci-home", "../../../ci-home/"]);
     }
 
     #[test]

@@ -67,15 +67,12 @@ fn is_at_edges(edge: FormEdge, text: &[u8], place: &Range<usize>) -> bool {
     let is_word = |byte: Option<u8>| byte.is_some_and(is_word_byte);
     match edge {
         FormEdge::Word => !is_word(before) && !is_word(next),
-        FormEdge::Path | FormEdge::RelativePath => {
+        FormEdge::RelativeFolder => !matches!(before, Some(b'.' | b'/' | b'~')) && !is_word(before),
+        FormEdge::Path => {
             let goes_on = matches!(next, Some(b'~' | b'@' | b'+' | b'%'))
                 || is_word(next)
                 || (next == Some(b'.') && is_word(after_next));
-            let is_longer = match edge {
-                FormEdge::RelativePath => matches!(before, Some(b'.' | b'/' | b'~')),
-                _ => matches!(before, Some(b'.' | b'~')),
-            };
-            !goes_on && !is_longer && !is_word(before)
+            !goes_on && !matches!(before, Some(b'.' | b'~')) && !is_word(before)
         }
     }
 }
@@ -142,7 +139,10 @@ mod tests {
             found(&word, "ann@host, annex, (ann) _ann ann-2 joann ann"),
             [(0, 0), (18, 0), (40, 0)]
         );
-        let relative = [("../..", FormEdge::RelativePath)];
-        assert_eq!(found(&relative, "../../x ../../../y /../.. ./../.."), [(0, 0), (8, 0)]);
+        let relative = [("../../", FormEdge::RelativeFolder)];
+        assert_eq!(
+            found(&relative, "../../x ../../../y /../../ ./../../ a../../"),
+            [(0, 0), (8, 0)]
+        );
     }
 }

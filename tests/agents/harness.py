@@ -1,7 +1,7 @@
 """Records each coding agent in one place, and replays it strictly in another.
 
-Place A has one working directory, HOME, user and day; place B has others. Between the two
-the upstream is stopped. See `run` for how to call it, and `recipes.py` for the agents.
+Place A is a directory in HOME; place B has another HOME, elsewhere, another user and day.
+Between the two the upstream is stopped. See `run` for how to call it, and `recipes.py` for the agents.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -42,15 +43,13 @@ class Place:
     home: Path
     user: str
     days: int
+    readme: str = "# A repository\n"
 
     def prepare(self, recipe: Recipe, recording: Path | None) -> None:
-        for folder in (self.cwd, self.home):
+        for folder in (self.home, self.cwd):
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)
-        for name, text in recipe.files.items():
-            (self.home / name).parent.mkdir(parents=True, exist_ok=True)
-            (self.home / name).write_text(text)
-        (self.cwd / "README.md").write_text("# A repository\n")
+        (self.cwd / "README.md").write_text(self.readme)
         git = ["git", "-c", "user.name=t", "-c", "user.email=t@example.org"]
         date = {"GIT_AUTHOR_DATE": "2026-01-01T00:00:00Z", "GIT_COMMITTER_DATE": "2026-01-01T00:00:00Z"}
         def commit(message: str) -> None:
@@ -102,9 +101,16 @@ class Outcome:
     output: str
     file: str | None
 
+    def missed(self, served: int = 0) -> str:
+        """Returns `yes` if loomrec missed a call, and so failed, after it served some."""
+        misses = re.search(r"[^0-9]([1-9][0-9]*) missed", self.output)
+        serves = re.search(r"failed: ([0-9]+) served", self.output)
+        is_right = self.code == 1 and misses and serves and int(serves[1]) >= served
+        return "yes" if is_right else f"NO: exit {self.code}"
+
 
 HEADER = """\
-| program | version | recorded | replayed elsewhere | values of the run | clock by | rules needed | changed word missed |
+| program | version | recorded | replayed elsewhere | values of the run | clock by | changed word missed | changed tool result missed |
 |---|---|---|---|---|---|---|---|
 """
 
@@ -119,15 +125,15 @@ class Row:
     bound: str = "-"
     clock: str = "-"
     missed: str = "-"
+    result_missed: str = "-"
 
     def is_good(self) -> bool:
-        return self.recorded.startswith("yes") and (self.replayed, self.missed) == ("yes", "yes")
+        checks = (self.recorded[:3], self.replayed, self.missed)
+        return checks == ("yes",) * 3 and self.result_missed in ("yes", "-")
 
     def markdown(self) -> str:
-        recipe = next(recipe for recipe in RECIPES if recipe.name == self.name)
-        rules = str(len(recipe.rules) // 2) if recipe.rules else "none"
         cells = [self.name, versions()[self.name], self.recorded, self.replayed, self.bound,
-                 self.clock, rules, self.missed]
+                 self.clock, self.missed, self.result_missed]
         return f"| {' | '.join(cells)} |"
 
 
@@ -139,7 +145,7 @@ class AgentRun:
         self.loomrec, self.uses_shell = args.loomrec, args.tool == "shell"
         self.recording = work / "recordings" / recipe.name / f"{recipe.name}.json"
         self.is_in_tree = args.in_tree
-        self.recorded = Place(work / "alice/src/app", work / "alice/home", "alice", 0)
+        self.recorded = Place(work / "home/alice/app", work / "home/alice", "alice", 0)
         self.replayed = Place(work / "build/1234/deeper/checkout", work / "ci-home", "runner", 3)
         self.log = work / f"{recipe.name}.log"
 
@@ -147,7 +153,7 @@ class AgentRun:
         shutil.rmtree(self.recording.parent, ignore_errors=True)
         self.recording.parent.mkdir(parents=True)
         upstream = Upstream(str(self.recorded.cwd), self.uses_shell)
-        arguments = ["record", "-r", self.file(), "--upstream", upstream.url, *self.recipe.rules]
+        arguments = ["record", "-r", self.file(), "--upstream", upstream.url]
         try:
             outcome = self.loom(arguments, self.recorded, PROMPT, self.recipe.keys)
             made = self.recorded.cwd / "recordings" / self.recording.name
@@ -179,12 +185,13 @@ class AgentRun:
         is_committed = self.is_in_tree and arguments[0] == "replay"
         place.prepare(self.recipe, self.recording if is_committed else None)
         environment = {**place.environment(self.recipe, self.programs), **keys, "PROMPT": prompt}
-        command = self.recipe.command
+        command = [word.replace("$PROMPT", prompt) for word in shlex.split(self.recipe.command)]
         if self.recipe.setup:
-            command = f"{self.recipe.setup} && {command}"
+            command = ["sh", "-c", f"{self.recipe.setup} && {self.recipe.command}"]
         try:
             done = subprocess.run(
-                [*place.machine(), *place.shift(self.recipe), self.loomrec, *arguments, "--", "sh", "-c", command], cwd=place.cwd,
+                [*place.machine(), *place.shift(self.recipe), self.loomrec, *arguments, "--", *command],
+                cwd=place.cwd,
                 env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT, timeout=120, text=True, errors="replace",
                 start_new_session=True)
@@ -217,9 +224,11 @@ def try_agent(run: AgentRun) -> Row:
     bound = re.search(r"with this run's ([^·\n]*?) ·", replayed.output)
     row.bound = bound[1] if bound else "none"
     row.clock = "faketime" if run.replayed.shift(run.recipe) else "TZ"
-    missed = run.replay(CHANGED)
-    misses = re.search(r"[^0-9]([1-9][0-9]*) missed", missed.output)
-    row.missed = "yes" if missed.code == 1 and misses else f"NO: exit {missed.code}"
+    row.missed = run.replay(CHANGED).missed()
+    if run.uses_shell and run.recipe.name != "aider":
+        # The command of the tool prints this file.
+        elsewhere = replace(run.replayed, readme="# Another repository\n")
+        row.result_missed = run.replay(PROMPT, elsewhere).missed(served=1)
     return row
 
 

@@ -155,7 +155,7 @@ class Plan:
     def choose(self, names: set[str], owner: Upstream) -> None:
         """Calls a tool that writes hello.txt, by the absolute path."""
         directory, path = owner.directory, f"{owner.directory}/hello.txt"
-        command = f"printf '{CONTENT[:-1]}\\n' > {path} && cat {path}"
+        command = f"printf '{CONTENT[:-1]}\\n' > {path} && cat {directory}/README.md"
         in_directory = {"cmd": command, "workdir": directory}
         writers = [
             ("Write", {"file_path": path, "content": CONTENT}),

@@ -190,8 +190,14 @@ fn flags_in_running_text_are_flags_of_some_command() {
         ]
         .map(str::to_owned),
     );
+    // Flags of coding agents.
+    let agents = "--permission-mode --allowed --sandbox --skip-trust --approval-mode --model \
+                  --auth-type --yolo --yes-always --no-check-update --analytics-disable \
+                  --no-show-model-warnings --message";
+    known.extend(agents.split(' ').filter(|flag| !flag.is_empty()).map(str::to_owned));
     // The scripts list their options at their beginning.
-    let scripts = ["scripts/bench", "scripts/fuzz"].map(|script| (script, read(script)));
+    let scripts =
+        ["scripts/bench", "scripts/fuzz", "tests/agents/run"].map(|script| (script, read(script)));
     for document in documents() {
         for piece in code(&read(document.to_str().unwrap())) {
             // Commands of other programs, and of the Python module.

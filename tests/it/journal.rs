@@ -75,7 +75,7 @@ fn a_recorded_call_has_every_field() {
             "source": "upstream", "method": "POST", "path": "/v1/chat/completions",
             "upstream": "openai", "provider": "openai", "operation": "Chat Completions",
             "model": "gpt-4o-mini", "streamed": false, "session": "s", "step_id": "plan",
-            "key": take["request_hash"], "matched_by": null, "entry": null, "take": null,
+            "key": take["request_hash"], "matched_by": null, "bound": null, "entry": null, "take": null,
             "bytes": chat_answer("hi").len(), "chunks": 1, "end": "complete",
             "input_tokens": 9, "output_tokens": 12, "cost_usd": take["cost_usd"],
             "kept": true, "attempt": 3, "fault": null, "mismatch": null, "more": null,
@@ -258,7 +258,7 @@ fn hostile_names_are_cut_and_stay_one_line() {
 #[test]
 fn a_rotated_journal_keeps_the_latest_parts_and_is_read_as_one() {
     let scene = recording_of(&["one"]);
-    let rotated = ["--repeat", "last", "--journal-max-size", "8KiB", "--journal-keep", "2"];
+    let rotated = ["--repeat", "last", "--journal-max-size", "9KiB", "--journal-keep", "2"];
     let server = scene.replay(&[&JOURNAL[..], &rotated[..]].concat());
     let mut client = server.connect();
     for _ in 0..100 {
@@ -269,7 +269,7 @@ fn a_rotated_journal_keeps_the_latest_parts_and_is_read_as_one() {
     assert_eq!(health["journal"]["lines"], 100, "{health:#}");
     assert!(!scene.path("run.jsonl.3").exists());
     for name in ["run.jsonl", "run.jsonl.1", "run.jsonl.2"] {
-        assert!(scene.path(name).metadata().unwrap().len() <= 8 << 10, "{name}");
+        assert!(scene.path(name).metadata().unwrap().len() <= 9 << 10, "{name}");
     }
     let told = scene.run(&["journal", "run.jsonl", "--json"]).expect(0).stdout;
     let numbers: Vec<u64> = told

@@ -17,6 +17,8 @@ mod cassette_bodies;
 #[cfg(test)]
 mod ci;
 #[cfg(test)]
+mod client_ids;
+#[cfg(test)]
 mod compressed;
 #[cfg(test)]
 mod config;
@@ -106,6 +108,8 @@ mod pieces;
 mod placeholder;
 #[cfg(test)]
 mod planted;
+#[cfg(test)]
+mod presets;
 #[cfg(test)]
 mod printed;
 #[cfg(test)]

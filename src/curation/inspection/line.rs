@@ -43,6 +43,7 @@ pub fn of(seq: Option<u64>, name: &EntryName, take: usize, entry: &Entry) -> Val
         "step_id": name.step_id(),
         "key": hash.map(|hash| hash.as_str()),
         "matched_by": null,
+        "bound": null,
         "entry": name.to_string(),
         "take": take,
         "head_ms": null,

@@ -13,6 +13,7 @@
 
 mod adapter_entries;
 mod adapter_match;
+mod binding;
 pub mod body;
 mod bound_requests;
 mod declared_fault;

@@ -11,7 +11,7 @@ use super::matcher::Matcher;
 use super::mismatch::{HIDDEN, HeaderDelta, NearestCall, RequestDifference, bounded};
 use super::take::ReplayTake;
 use loomrec_identity::likeness::RequestWords;
-use loomrec_identity::{header, request_delta};
+use loomrec_identity::{RequestDelta, header, request_delta};
 use loomrec_recording::normalized_request::NormalizedRequest;
 use loomrec_recording::similarity::RequestSketch;
 use loomrec_recording::{Entry, RecordedRequest};
@@ -24,6 +24,8 @@ const AHEAD: usize = 16;
 const READ: usize = 32 << 20;
 /// The most differences that are reported.
 const MAX_DELTAS: usize = 16;
+/// The most differences that are looked at, if rules for what clients make anew explain some.
+const MOST_COMPARED: usize = 512;
 
 /// A recorded call that was read again, and its rank.
 struct Candidate {
@@ -70,8 +72,14 @@ pub(super) fn nearest(
         &request.headers_outside_key(&call, rules),
         &observed.request.headers_outside_key(&observed.call, rules),
     );
-    let deltas = request_delta::request_deltas(&request.parts(&call), &now, rules, MAX_DELTAS);
-    differences.extend(deltas.into_iter().map(|delta| {
+    let most = if rules.normalize().is_empty() { MAX_DELTAS } else { MOST_COMPARED };
+    let deltas = request_delta::request_deltas(&request.parts(&call), &now, rules, most);
+    let is_renamed = |delta: &RequestDelta| match (&delta.recorded, &delta.now) {
+        (Some(recorded), Some(now)) => rules.renames(&delta.pointer, recorded, now),
+        _ => false,
+    };
+    let deltas = deltas.into_iter().filter(|delta| !is_renamed(delta)).take(MAX_DELTAS);
+    differences.extend(deltas.map(|delta| {
         let (recorded, now) = (delta.recorded.map(readable), delta.now.map(readable));
         let (recorded, now) = bounded(recorded.map(hidden), now.map(hidden));
         RequestDifference { place: delta.pointer, recorded, now }

@@ -117,7 +117,7 @@ fn the_plan_of_a_dry_run_needs_no_key_and_says_which_is_missing() {
     let run = |args: &[&str]| {
         finish(&mut command(scene.dir(), &[&["rerecord", "run.json"], args].concat()), b"")
     };
-    let missing = "there is no key for openai: set OPENAI_API_KEY";
+    let missing = "there is no key for openai: set OPENAI_API_KEY or CODEX_API_KEY";
     let plan = run(&["--dry-run"]).expect(0).stdout;
     assert!(plan.starts_with("openai → https://api.openai.com"), "{plan}");
     let end = format!("\nnothing was sent (--dry-run)\nnot ready to send: {missing}\n");

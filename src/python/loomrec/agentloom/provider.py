@@ -20,7 +20,8 @@ from loomrec.journal import JournalLine
 logger = logging.getLogger("loomrec.agentloom")
 
 #: AgentLoom's words for what found an answer.
-_MATCHED_BY = dict.fromkeys(("request_hash", "agentloom_hash", "agentloom_messages"), "prompt_hash")
+_MATCHED_BY = dict.fromkeys(
+    ("request_hash", "bound", "agentloom_hash", "agentloom_messages"), "prompt_hash")
 
 
 class LoomrecProvider(LoomrecBackedProvider):

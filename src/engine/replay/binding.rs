@@ -1,0 +1,37 @@
+//! The binding of requests: which values and rules take part in it, and what it leaves out.
+
+use super::matcher::Matcher;
+use loomrec_identity::{IdentityRules, RunValues};
+use loomrec_recording::normalized_request::NormalizedRequest;
+
+impl Matcher {
+    /// Prepares the look-up of a request with this run's values in the place of recorded ones,
+    /// unless a recorded request is exactly the same.
+    pub(crate) fn bind(&self, observed: &mut NormalizedRequest) {
+        let is_known = |(index, rules): (usize, &IdentityRules)| {
+            self.groups_by_key.find(index, &observed.key(rules)).is_some()
+        };
+        if !self.bound.is_empty() && !self.rules.iter().enumerate().any(is_known) {
+            observed.bound = self.bound.look_ups(observed);
+        }
+    }
+
+    /// Returns pairs of entries whose requests are not bound, because a call could then be answered
+    /// by either.
+    pub fn unbound(&self) -> impl Iterator<Item = [String; 2]> {
+        let name = |take: u32| self.name_of(&self.takes[take as usize]).to_string();
+        self.bound.conflicts().map(move |pair| pair.map(name))
+    }
+
+    /// Returns the rules for what clients make anew, of all recordings and flags.
+    pub fn normalize_rules(&self) -> impl Iterator<Item = String> {
+        let all = self.terms().flat_map(|terms| terms.rules.normalize().to_vec());
+        let of_keys = self.rules.iter().flat_map(|rules| rules.normalize().to_vec());
+        all.chain(of_keys).map(|rule| rule.to_string())
+    }
+
+    /// Returns this run's values.
+    pub(super) fn run_values(&self) -> &RunValues {
+        self.bound.here()
+    }
+}

@@ -1,0 +1,105 @@
+//! Tests of the presets for coding agents, with a program of their names.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::support::loomrec::{command, finish};
+use crate::support::shape::message_answer;
+use crate::support::{Answer, Finished, Scene, Upstream};
+
+/// An agent's program: it says what it was given, and calls with an id of its own.
+const FAKE: &str = r#"#!/usr/bin/env python3
+import json, os, sys, urllib.request, uuid
+print(sys.argv[1:], os.environ.get("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC"))
+settings = os.environ.get("GEMINI_CLI_SYSTEM_SETTINGS_PATH")
+print(settings and json.load(open(settings))["security"]["auth"]["selectedType"])
+body = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]}
+body["metadata"] = {"user_id": "user_%s" % uuid.uuid4()}
+url = os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages"
+headers = {"content-type": "application/json", "x-api-key": "none"}
+print(json.load(urllib.request.urlopen(urllib.request.Request(url, json.dumps(body).encode(), headers)))["type"])
+"#;
+
+/// Runs loomrec with a program of this name as CMD.
+fn agent(scene: &Scene, name: &str, args: &[&str]) -> Finished {
+    use std::os::unix::fs::PermissionsExt as _;
+    let program = scene.path(name);
+    fs::write(&program, FAKE).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let program = program.to_str().unwrap();
+    let line = [args, &["--", program, "exec", "do it"]].concat();
+    finish(&mut command(scene.dir(), &line), b"")
+}
+
+#[test]
+fn preset_of_a_known_program_is_applied_and_said() {
+    let scene = Scene::new();
+    let upstream = Upstream::always(Answer::json(200, message_answer("fine")));
+    let to = format!("anthropic={}", upstream.url());
+    let record = ["record", "-r", scene.name(), "--upstream", &to];
+    let ended = agent(&scene, "claude", &record).expect(0);
+    assert_eq!(ended.stdout, "['exec', 'do it'] 1\nNone\nmessage\n");
+    ended.says(&[
+        "loomrec: preset claude-code 1: 4 rules, CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1 \
+         (--no-preset)",
+    ]);
+    let rules = &scene.json()["_loomrec"]["identity"]["normalize"];
+    assert_eq!(rules.as_array().unwrap().len(), 4, "{rules}");
+    assert!(rules.as_array().unwrap().contains(&json!("/metadata/user_id: hex64")), "{rules}");
+    let replay = ["replay", "--strict", "-r", scene.name()];
+    agent(&scene, "claude", &replay).expect(0).says(&[
+        "1 of them with this run's ids",
+        "renamed if no recorded call is exactly the same: what 4 rules find",
+    ]);
+    let plain = [&replay[..], &["--no-preset"]].concat();
+    let ended = agent(&scene, "claude", &plain).expect(0);
+    assert_eq!(ended.stdout, "['exec', 'do it'] None\nNone\nmessage\n");
+    // Without the preset, a new id is a new request.
+    fs::remove_file(scene.recording()).unwrap();
+    agent(&scene, "claude", &[&record[..], &["--no-preset"]].concat()).expect(0);
+    assert_ne!(agent(&scene, "claude", &plain).code, 0);
+    // The preset also serves a recording that was made without it.
+    agent(&scene, "claude", &replay).expect(0);
+}
+
+#[test]
+fn preset_gives_arguments_and_settings_that_the_program_needs() {
+    let scene = Scene::new();
+    let upstream = Upstream::always(Answer::json(200, message_answer("fine")));
+    let to = format!("anthropic={}", upstream.url());
+    let record = ["record", "-r", scene.name(), "--upstream", &to];
+    let ended = agent(&scene, "codex", &record).expect(0);
+    let start = "['-c', 'model_provider=loomrec', '-c', 'model_providers.loomrec.name=OpenAI', \
+                 '-c', 'model_providers.loomrec.base_url=http://127.0.0.1:";
+    assert!(ended.stdout.starts_with(start), "{}", ended.stdout);
+    assert!(ended.stdout.contains("=false', 'exec', 'do it'] None\n"), "{}", ended.stdout);
+    let ended = agent(&scene, "gemini", &record).expect(0);
+    assert_eq!(ended.stdout, "['exec', 'do it'] None\ngemini-api-key\nmessage\n");
+    agent(&scene, "cline", &record).expect(0).says(&["run cline auth -p openai"]);
+    let ended = agent(&scene, "other", &record).expect(0);
+    assert!(!ended.stderr.contains("preset"), "{}", ended.stderr);
+}
+
+#[test]
+fn presets_are_listed_and_shown() {
+    let scene = Scene::new();
+    let list = scene.run(&["rules"]).expect(0).stdout;
+    let names: Vec<&str> = list.lines().filter_map(|line| line.split(' ').next()).collect();
+    let all = ["aider", "claude-code", "cline", "codex", "gemini-cli", "opencode", "qwen-code"];
+    assert_eq!(names, all);
+    let page = scene.run(&["rules", "claude-code"]).expect(0).stdout;
+    for part in [
+        "claude-code 1, for claude\n\nRules, as --normalize and --normalize-text take them:\n",
+        "\n  /metadata/user_id: uuid\n  /metadata/user_id: hex64\n",
+        "\nVariables:\n  CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1\n",
+    ] {
+        assert!(page.contains(part), "{page}");
+    }
+    let json = scene.run(&["rules", "codex", "--json"]).expect(0).stdout;
+    assert_eq!(
+        serde_json::from_str::<Value>(&json).unwrap()["rules"].as_array().unwrap().len(),
+        10
+    );
+    scene.run(&["rules", "claude"]).expect(2).says(&["there is no preset claude: "]);
+}
