@@ -116,8 +116,7 @@ pub fn run() -> ExitCode {
             set_aside::set_aside(args, replay, &settings);
         }
     }
-    serve_setup::read_local_time();
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+    let runtime = match runtime() {
         Ok(runtime) => runtime,
         Err(error) => {
             let text = format!("failed to start the runtime: {error}");
@@ -260,6 +259,12 @@ fn lists_of<'a>(name: &'static str, serve: &'a mut args::ServeArgs) -> Lists<'a>
         (&mut access.allow_origin, "allow-origin"),
     ]);
     (name, upstream, lists)
+}
+
+/// Starts the runtime, whose threads are the first of the process beside the main one.
+fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    serve_setup::read_local_time();
+    tokio::runtime::Builder::new_multi_thread().enable_all().build()
 }
 
 /// Returns the identity rules, with the names of their flags.

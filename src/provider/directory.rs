@@ -11,7 +11,7 @@ mod upstreams;
 
 use super::credential::{KeyPlacement, UpstreamCredential, bearer, needed};
 pub use host::upstream_at;
-pub use key_form::KeyForm;
+pub use key_form::ApiKeyForm;
 pub use known_upstream::{BaseUrlVariable, KnownUpstream};
 use loomrec_identity::QueryRules;
 use upstreams::GEMINI;

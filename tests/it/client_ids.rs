@@ -51,9 +51,7 @@ fn ids_that_a_client_makes_are_renamed_under_the_rules_of_the_recording() {
     assert_eq!(receipt(&scene.path("receipt.json"))["bound"]["rules"], needed);
     // Two ids in the place of one, another prompt, and no id are other requests.
     let server = scene.replay(&["--strict"]);
-    let mut two = with_ids(OTHER, "hi");
-    two = Call::post("/openai/v1/chat/completions", two.body_bytes().to_vec());
-    let text = String::from_utf8(two.body_bytes().to_vec()).unwrap();
+    let text = String::from_utf8(with_ids(OTHER, "hi").body_bytes().to_vec()).unwrap();
     let text = text.replace(&format!("\"turn\":\"{OTHER}\""), "\"turn\":\"none\"");
     server.call(&Call::post("/openai/v1/chat/completions", text)).expect(422);
     let missed = server.call(&with_ids(OTHER, "ho")).expect(422).text();

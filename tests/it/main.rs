@@ -59,6 +59,7 @@ mod git;
 mod header;
 #[cfg(test)]
 mod held;
+#[cfg(test)]
 mod identity;
 #[cfg(test)]
 mod inspect;
@@ -188,4 +189,5 @@ mod upstream_names;
 mod verify;
 #[cfg(test)]
 mod websocket;
+#[cfg(test)]
 mod wrap;

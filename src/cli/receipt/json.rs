@@ -25,13 +25,12 @@ impl Receipt {
             .pending
             .as_ref()
             .map(|(path, count)| json!({ "path": path.to_string_lossy(), "calls": count }));
-        let in_force = self.in_force.as_ref();
-        let in_force = in_force.map(|it| it.to_json(self.unchecked_calls, self.by_messages));
+        let calls = (self.unchecked_calls, self.by_messages);
+        let in_force = self.in_force.as_ref().map(|it| it.to_json(calls.0, calls.1));
         let (unused, unused_entries) = match &self.unused {
             Some(unused) => (unused.count, &unused.named[..]),
             None => (0, &[][..]),
         };
-        let mismatches: Value = more.mismatches.iter().map(|error| error.to_json()).collect();
         json!({
             "loomrec": env!("CARGO_PKG_VERSION"),
             "receipt_version": 1,
@@ -74,7 +73,7 @@ impl Receipt {
             "recordings": recordings,
             "pending": pending,
             "cmd_exit": self.cmd_exit,
-            "mismatches": mismatches,
+            "mismatches": more.mismatches.iter().map(|it| it.to_json()).collect::<Value>(),
         })
     }
 

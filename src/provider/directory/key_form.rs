@@ -4,7 +4,7 @@
 ///
 /// Some programs look at it: Claude Code chooses a model by the beginning of the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KeyForm {
+pub struct ApiKeyForm {
     /// The beginning of every key; empty if keys have none in common.
     prefix: &'static str,
     /// How many characters a key has, those of the prefix included.
@@ -24,7 +24,7 @@ enum KeyAlphabet {
     Hex,
 }
 
-impl KeyForm {
+impl ApiKeyForm {
     /// Keys of letters, digits, `-` and `_`.
     pub(super) const fn token(prefix: &'static str, length: usize) -> Self {
         Self { prefix, length, alphabet: KeyAlphabet::Token }
@@ -58,8 +58,8 @@ mod tests {
 
     #[test]
     fn stand_in_names_loomrec_and_has_the_length_of_a_key() {
-        assert_eq!(KeyForm::token("a-", 30).stand_in(), "a-loomrec-replay-stand-in-0000");
-        assert_eq!(KeyForm::alphanumeric("b_", 24).stand_in(), "b_loomrecReplayStandIn00");
-        assert_eq!(KeyForm::hex("c-", 6).stand_in(), "c-0000");
+        assert_eq!(ApiKeyForm::token("a-", 30).stand_in(), "a-loomrec-replay-stand-in-0000");
+        assert_eq!(ApiKeyForm::alphanumeric("b_", 24).stand_in(), "b_loomrecReplayStandIn00");
+        assert_eq!(ApiKeyForm::hex("c-", 6).stand_in(), "c-0000");
     }
 }

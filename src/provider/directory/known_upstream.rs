@@ -1,6 +1,6 @@
 //! The properties of upstreams that are known by name.
 
-use super::key_form::KeyForm;
+use super::key_form::ApiKeyForm;
 use crate::Provider;
 use crate::credential::UpstreamCredential;
 
@@ -22,7 +22,7 @@ pub struct KnownUpstream {
     /// The variables from which its SDKs read a key, and without which they refuse to start.
     pub keys: &'static [&'static str],
     /// The form of these keys.
-    pub key_form: KeyForm,
+    pub key_form: ApiKeyForm,
     /// A path that costs nothing and shows whether a key is valid.
     pub free_path: Option<&'static str>,
     /// How it expects a key.

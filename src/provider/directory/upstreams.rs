@@ -1,6 +1,6 @@
 //! The upstreams known by name.
 
-use super::key_form::KeyForm;
+use super::key_form::ApiKeyForm;
 use super::known_upstream::{KnownUpstream, var};
 use crate::Provider;
 use crate::credential::{KeyPlacement, UpstreamCredential, bearer, header, needed};
@@ -18,10 +18,10 @@ const SIGNED: &str = "requests that are signed with AWS keys (SigV4) cannot be s
                       way; a Bedrock API key in AWS_BEARER_TOKEN_BEDROCK can";
 
 /// Keys of an Azure resource.
-const AZURE_KEYS: KeyForm = KeyForm::alphanumeric("", 84);
+const AZURE_KEYS: ApiKeyForm = ApiKeyForm::alphanumeric("", 84);
 
 /// The form of the keys of an upstream that needs none of its own.
-const NO_KEYS: KeyForm = KeyForm::alphanumeric("", 32);
+const NO_KEYS: ApiKeyForm = ApiKeyForm::alphanumeric("", 32);
 
 /// The upstreams known by name, in a fixed order.
 pub const UPSTREAMS: &[KnownUpstream] = &[
@@ -33,7 +33,7 @@ pub const UPSTREAMS: &[KnownUpstream] = &[
         variables: &[var("OPENAI_BASE_URL", "/openai/v1"), var("OPENAI_API_BASE", "/openai/v1")],
         // Codex reads its own variable.
         keys: &["OPENAI_API_KEY", "CODEX_API_KEY"],
-        key_form: KeyForm::token("sk-proj-", 164),
+        key_form: ApiKeyForm::token("sk-proj-", 164),
         free_path: Some("/v1/models"),
         credential: needed(&[bearer(&["OPENAI_API_KEY", "CODEX_API_KEY"])], ""),
     },
@@ -47,7 +47,7 @@ pub const UPSTREAMS: &[KnownUpstream] = &[
             var("ANTHROPIC_API_BASE", "/anthropic"),
         ],
         keys: &["ANTHROPIC_API_KEY"],
-        key_form: KeyForm::token("sk-ant-api03-", 108),
+        key_form: ApiKeyForm::token("sk-ant-api03-", 108),
         free_path: Some("/v1/models"),
         credential: needed(
             &[header("x-api-key", &["ANTHROPIC_API_KEY"]), bearer(&["ANTHROPIC_AUTH_TOKEN"])],
@@ -64,7 +64,7 @@ pub const UPSTREAMS: &[KnownUpstream] = &[
             var("GEMINI_API_BASE", "/gemini/v1beta"),
         ],
         keys: &["GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY"],
-        key_form: KeyForm::token("AIzaSy-", 39),
+        key_form: ApiKeyForm::token("AIzaSy-", 39),
         free_path: Some("/v1beta/models"),
         credential: needed(&[header("x-goog-api-key", GEMINI)], ""),
     },
@@ -110,7 +110,7 @@ pub const UPSTREAMS: &[KnownUpstream] = &[
             var("MISTRAL_API_BASE", "/mistral/v1"),
         ],
         keys: &["MISTRAL_API_KEY"],
-        key_form: KeyForm::alphanumeric("", 32),
+        key_form: ApiKeyForm::alphanumeric("", 32),
         free_path: Some("/v1/models"),
         credential: needed(&[bearer(&["MISTRAL_API_KEY"])], ""),
     },
@@ -125,7 +125,7 @@ pub const UPSTREAMS: &[KnownUpstream] = &[
             var("COHERE_API_BASE", "/cohere/v2/chat"),
         ],
         keys: &["CO_API_KEY", "COHERE_API_KEY"],
-        key_form: KeyForm::alphanumeric("", 40),
+        key_form: ApiKeyForm::alphanumeric("", 40),
         free_path: Some("/v1/models"),
         credential: needed(&[bearer(&["CO_API_KEY", "COHERE_API_KEY"])], ""),
     },
@@ -136,7 +136,7 @@ pub const UPSTREAMS: &[KnownUpstream] = &[
         semantic: Some("groq"),
         variables: &[var("GROQ_BASE_URL", "/groq"), var("GROQ_API_BASE", "/groq/openai/v1")],
         keys: &["GROQ_API_KEY"],
-        key_form: KeyForm::alphanumeric("gsk_", 56),
+        key_form: ApiKeyForm::alphanumeric("gsk_", 56),
         free_path: Some("/openai/v1/models"),
         credential: needed(&[bearer(&["GROQ_API_KEY"])], ""),
     },
@@ -228,7 +228,7 @@ pub const UPSTREAMS: &[KnownUpstream] = &[
         semantic: Some("openrouter"),
         variables: &[var("OPENROUTER_API_BASE", "/openrouter/api/v1")],
         keys: &["OPENROUTER_API_KEY"],
-        key_form: KeyForm::hex("sk-or-v1-", 73),
+        key_form: ApiKeyForm::hex("sk-or-v1-", 73),
         free_path: Some("/api/v1/key"),
         credential: needed(&[bearer(&["OPENROUTER_API_KEY"])], ""),
     },
@@ -239,7 +239,7 @@ pub const UPSTREAMS: &[KnownUpstream] = &[
         semantic: Some("deepseek"),
         variables: &[var("DEEPSEEK_API_BASE", "/deepseek")],
         keys: &["DEEPSEEK_API_KEY"],
-        key_form: KeyForm::alphanumeric("sk-", 35),
+        key_form: ApiKeyForm::alphanumeric("sk-", 35),
         free_path: Some("/models"),
         credential: needed(&[bearer(&["DEEPSEEK_API_KEY"])], ""),
     },
@@ -250,7 +250,7 @@ pub const UPSTREAMS: &[KnownUpstream] = &[
         semantic: Some("x_ai"),
         variables: &[var("XAI_API_BASE", "/xai/v1")],
         keys: &["XAI_API_KEY"],
-        key_form: KeyForm::alphanumeric("xai-", 84),
+        key_form: ApiKeyForm::alphanumeric("xai-", 84),
         free_path: Some("/v1/models"),
         credential: needed(&[bearer(&["XAI_API_KEY"])], ""),
     },
@@ -264,7 +264,7 @@ pub const UPSTREAMS: &[KnownUpstream] = &[
             var("PERPLEXITY_API_BASE", "/perplexity"),
         ],
         keys: &["PERPLEXITY_API_KEY", "PERPLEXITYAI_API_KEY"],
-        key_form: KeyForm::alphanumeric("pplx-", 53),
+        key_form: ApiKeyForm::alphanumeric("pplx-", 53),
         free_path: None,
         credential: needed(&[bearer(&["PERPLEXITY_API_KEY", "PERPLEXITYAI_API_KEY"])], ""),
     },
@@ -276,7 +276,7 @@ pub const UPSTREAMS: &[KnownUpstream] = &[
         // Its client takes the address only as an argument.
         variables: &[],
         keys: &["VOYAGE_API_KEY"],
-        key_form: KeyForm::token("pa-", 46),
+        key_form: ApiKeyForm::token("pa-", 46),
         free_path: None,
         credential: needed(&[bearer(&["VOYAGE_API_KEY"])], ""),
     },
@@ -290,7 +290,7 @@ pub const UPSTREAMS: &[KnownUpstream] = &[
             var("TOGETHER_AI_API_BASE", "/together/v1"),
         ],
         keys: &["TOGETHER_API_KEY", "TOGETHERAI_API_KEY"],
-        key_form: KeyForm::token("tgp_v1_", 50),
+        key_form: ApiKeyForm::token("tgp_v1_", 50),
         free_path: Some("/v1/models"),
         credential: needed(&[bearer(&["TOGETHER_API_KEY", "TOGETHERAI_API_KEY"])], ""),
     },
@@ -301,7 +301,7 @@ pub const UPSTREAMS: &[KnownUpstream] = &[
         semantic: Some("fireworks"),
         variables: &[var("FIREWORKS_API_BASE", "/fireworks/inference/v1")],
         keys: &["FIREWORKS_API_KEY", "FIREWORKS_AI_API_KEY"],
-        key_form: KeyForm::alphanumeric("fw_", 27),
+        key_form: ApiKeyForm::alphanumeric("fw_", 27),
         free_path: Some("/inference/v1/models"),
         credential: needed(&[bearer(&["FIREWORKS_API_KEY", "FIREWORKS_AI_API_KEY"])], ""),
     },
