@@ -135,7 +135,7 @@ impl RunBinding {
     }
 
     /// Returns what puts this run's texts in the place of the recorded ones, for the values that
-    /// were bound. `None` if there are none.
+    /// were bound. Returns `None` if no text is to be replaced.
     pub fn replacer(&self, bound: &BoundValues) -> Option<ValueReplacer> {
         let text = |number: u16| &self.texts[usize::from(number)];
         // A word that the request also has as it is may be such a word in the answer.
@@ -147,7 +147,8 @@ impl RunBinding {
     }
 
     /// Returns what puts this run's texts in the place of all recorded ones that are hardly words of
-    /// a prompt: paths, dates, and names with a digit or a hyphen. `None` if there are none.
+    /// a prompt: paths, dates, and names with a digit or a hyphen. Returns `None` if no text is to be
+    /// replaced.
     pub fn plain_replacer(&self) -> Option<ValueReplacer> {
         let is_plain = |number: u16| {
             let (text, edge) = &self.texts[usize::from(number)];

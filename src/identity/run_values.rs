@@ -7,6 +7,8 @@
 
 use std::collections::BTreeMap;
 
+use time::{Date, Month};
+
 /// The working directory.
 pub const CWD: &str = "cwd";
 /// The home directory.
@@ -159,34 +161,13 @@ fn relative_path(from: &str, to: &str) -> Option<String> {
     (!way.is_empty()).then(|| way.join("/"))
 }
 
-const MONTHS: [&str; 12] = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-];
-
-/// The days of a week from the day before 1970-01-01 on, a Wednesday.
-const WEEKDAYS: [&str; 7] =
-    ["Thursday", "Friday", "Saturday", "Sunday", "Monday", "Tuesday", "Wednesday"];
-
 /// Returns the forms in which programs write a day; `None` if the text is not a day.
 fn day_forms(text: &str) -> Option<Vec<(String, FormEdge)>> {
-    let mut numbers = text.splitn(3, '-').map(|part| part.parse::<u32>().ok());
+    let mut numbers = text.splitn(3, '-').map(|part| part.parse::<u16>().ok());
     let (year, month, day) = (numbers.next()??, numbers.next()??, numbers.next()??);
-    let month_name = *MONTHS.get(month.checked_sub(1)? as usize)?;
-    if !(1..=31).contains(&day) || !(1000..=9999).contains(&year) {
-        return None;
-    }
-    let weekday = WEEKDAYS[days_since_1970(year, month, day).rem_euclid(7) as usize];
+    let (month, day) = (u8::try_from(month).ok()?, u8::try_from(day).ok()?);
+    let date = Date::from_calendar_date(year.into(), Month::try_from(month).ok()?, day).ok()?;
+    let (weekday, month_name) = (date.weekday().to_string(), date.month().to_string());
     let (short_weekday, short_month) = (&weekday[..3], &month_name[..3]);
     let forms = [
         text.to_owned(),
@@ -197,18 +178,6 @@ fn day_forms(text: &str) -> Option<Vec<(String, FormEdge)>> {
         format!("{month_name} {day}, {year}"),
     ];
     Some(forms.into_iter().map(|form| (form, FormEdge::Word)).collect())
-}
-
-/// Returns the number of days between 1970-01-01 and a date of the Gregorian calendar.
-fn days_since_1970(year: u32, month: u32, day: u32) -> i64 {
-    let (year, month, day) = (i64::from(year), i64::from(month), i64::from(day));
-    // The year is counted from March on, so that a leap day is its last day.
-    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let era = year.div_euclid(400);
-    let year_of_era = year.rem_euclid(400);
-    let day_of_year = (153 * month + 2) / 5 + day - 1;
-    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    era * 146_097 + day_of_era - 719_468
 }
 
 #[cfg(test)]

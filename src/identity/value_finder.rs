@@ -22,7 +22,7 @@ pub(super) struct ValueFinder {
 }
 
 impl ValueFinder {
-    /// Returns a finder of these texts; `None` if there are none.
+    /// Returns a finder of these texts. Returns `None` for an empty list.
     pub(super) fn new(texts: &[(String, FormEdge)]) -> Option<Self> {
         if texts.is_empty() {
             return None;
@@ -94,33 +94,33 @@ mod tests {
 
     #[test]
     fn path_is_found_where_it_is_the_whole_beginning_of_a_path() {
-        let path = [("/work/app", FormEdge::Path)];
+        let path = [("/srv/app", FormEdge::Path)];
         for text in [
-            "/work/app",
-            "/work/app/x",
-            "in /work/app.",
-            "(/work/app)",
-            "/work/app:3",
-            "a=/work/app",
-            "file:///work/app",
-            "/work/app\n",
-            "/work/app, x",
-            "/work/app..",
+            "/srv/app",
+            "/srv/app/x",
+            "in /srv/app.",
+            "(/srv/app)",
+            "/srv/app:3",
+            "a=/srv/app",
+            "file:///srv/app",
+            "/srv/app\n",
+            "/srv/app, x",
+            "/srv/app..",
         ] {
             assert_eq!(found(&path, text).len(), 1, "{text}");
         }
         for text in [
-            "/work/apple",
-            "/work/app-2",
-            "/work/app_2",
-            "/work/app.json",
-            "x/work/app",
-            "./work/app",
-            "~/work/app",
-            "/work/app@2",
-            "é/work/app",
-            "/work/appé",
-            "/work/ap",
+            "/srv/apple",
+            "/srv/app-2",
+            "/srv/app_2",
+            "/srv/app.json",
+            "x/srv/app",
+            "./srv/app",
+            "~/srv/app",
+            "/srv/app@2",
+            "é/srv/app",
+            "/srv/appé",
+            "/srv/ap",
         ] {
             assert_eq!(found(&path, text), [], "{text}");
         }

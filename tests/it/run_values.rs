@@ -88,7 +88,7 @@ impl Place {
 /// Records the agent in one place. Returns the other place.
 fn recorded(scene: &Scene, more: &[&str], prompt: &str) -> (Place, Place) {
     let (here, there) =
-        (Place::new(scene, "ann/src/app", "ann"), Place::new(scene, "b/7/work", "ci"));
+        (Place::new(scene, "ann/src/app", "ann"), Place::new(scene, "b/7/out", "ci"));
     record(scene, &here, more, prompt);
     (here, there)
 }
@@ -213,21 +213,21 @@ fn value_of_ones_own_is_bound_by_its_name() {
 #[test]
 fn requests_that_would_become_one_are_not_bound() {
     let scene = Scene::new();
-    let both = [chat("in /work/a by /work/b"), chat("in /work/a by /work/a")];
+    let both = [chat("in /srv/a by /srv/b"), chat("in /srv/a by /srv/a")];
     let upstream = Upstream::script(vec![
         Answer::json(200, chat_answer("1")),
         Answer::json(200, chat_answer("2")),
     ]);
-    let server = scene.record(&upstream, &["--var", "place=/work/a"]);
+    let server = scene.record(&upstream, &["--var", "place=/srv/a"]);
     both.iter().for_each(|call| drop(server.call(call).expect(200)));
     server.stop().expect(0);
-    let server = scene.replay(&["--strict", "--var", "place=/work/b"]);
+    let server = scene.replay(&["--strict", "--var", "place=/srv/b"]);
     // The same requests get their answers. What could be either gets none.
     both.iter().for_each(|call| drop(server.call(call).expect(200)));
-    server.call(&chat("in /work/b by /work/b")).expect(422);
+    server.call(&chat("in /srv/b by /srv/b")).expect(422);
     server.stop().expect(1).says(&["entries that answer only exactly the same call"]);
-    let server = scene.replay(&["--strict", "--var", "place=/work/c"]);
-    server.call(&chat("in /work/c by /work/b")).expect(200);
+    let server = scene.replay(&["--strict", "--var", "place=/srv/c"]);
+    server.call(&chat("in /srv/c by /srv/b")).expect(200);
     server.stop().expect(0);
 }
 
@@ -237,25 +237,25 @@ fn call_that_is_recorded_again_elsewhere_replaces_its_earlier_take() {
         let at = |place: &str| format!("place={place}");
         let answers = ["1", "2", "3", "4"].map(|text| Answer::json(200, chat_answer(text)));
         let upstream = Upstream::script(answers.into());
-        let server = scene.record(&upstream, &["--var", &at("/work/a")]);
-        for prompt in ["in /work/a", "in /work/a", "only in /work/a"] {
+        let server = scene.record(&upstream, &["--var", &at("/srv/a")]);
+        for prompt in ["in /srv/a", "in /srv/a", "only in /srv/a"] {
             server.call(&chat(prompt)).expect(200);
         }
         server.stop().expect(0);
-        let server = scene.record(&upstream, &["--var", &at("/work/b")]);
-        server.call(&chat("in /work/b")).expect(200);
+        let server = scene.record(&upstream, &["--var", &at("/srv/b")]);
+        server.call(&chat("in /srv/b")).expect(200);
         server.stop().expect(0).says(&["1 earlier take replaced: the same calls, recorded in"]);
-        let server = scene.replay(&["--strict", "--fail-unused", "--var", &at("/work/c")]);
-        let answer = server.call(&chat("only in /work/c")).expect(200);
+        let server = scene.replay(&["--strict", "--fail-unused", "--var", &at("/srv/c")]);
+        let answer = server.call(&chat("only in /srv/c")).expect(200);
         assert_eq!(answer.json()["choices"][0]["message"]["content"], "3");
         server.stop().expect(1).says(&["2 of 3 takes unused"]);
         // A failed call replaces nothing.
         let failing = Upstream::always(Answer::json(500, "{}"));
-        let server = scene.record(&failing, &["--var", &at("/work/d"), "--keep-failures"]);
-        server.call(&chat("only in /work/d")).expect(500);
+        let server = scene.record(&failing, &["--var", &at("/srv/d"), "--keep-failures"]);
+        server.call(&chat("only in /srv/d")).expect(500);
         server.stop();
-        let server = scene.replay(&["--var", &at("/work/a")]);
-        server.call(&chat("only in /work/a")).expect(200);
+        let server = scene.replay(&["--var", &at("/srv/a")]);
+        server.call(&chat("only in /srv/a")).expect(200);
         server.stop();
     }
 }
@@ -263,18 +263,18 @@ fn call_that_is_recorded_again_elsewhere_replaces_its_earlier_take() {
 #[test]
 fn missed_call_keeps_its_values_until_it_is_accepted() {
     let scene = Scene::new();
-    let upstream = Upstream::always(Answer::json(200, chat_answer("in /work/b/x")));
+    let upstream = Upstream::always(Answer::json(200, chat_answer("in /srv/b/x")));
     scene.recorded(&upstream, &[chat("other")]);
-    let server = scene.replay(&["--pending", "missed.json", "--var", "place=/work/b"]);
-    server.call(&chat("in /work/b")).expect(422);
+    let server = scene.replay(&["--pending", "missed.json", "--var", "place=/srv/b"]);
+    server.call(&chat("in /srv/b")).expect(422);
     server.stop();
     let url = format!("openai={}", upstream.url());
     let send = ["rerecord", "--pending", "missed.json", scene.name(), "--upstream", &url, "--yes"];
     finish(command(scene.dir(), &send).env("OPENAI_API_KEY", "sk-none"), b"").expect(0);
     scene.run(&["accept", scene.name()]).expect(0);
-    let server = scene.replay(&["--strict", "--var", "place=/work/c"]);
-    let answer = server.call(&chat("in /work/c")).expect(200);
-    assert_eq!(answer.json()["choices"][0]["message"]["content"], "in /work/c/x");
+    let server = scene.replay(&["--strict", "--var", "place=/srv/c"]);
+    let answer = server.call(&chat("in /srv/c")).expect(200);
+    assert_eq!(answer.json()["choices"][0]["message"]["content"], "in /srv/c/x");
     assert_eq!(answer.header("x-loomrec-bound"), Some("place=1"));
     server.stop().expect(0);
 }
@@ -283,12 +283,12 @@ fn missed_call_keeps_its_values_until_it_is_accepted() {
 fn new_episodes_are_those_that_no_binding_answers() {
     let scene = Scene::new();
     let upstream = Upstream::always(Answer::json(200, chat_answer("fine")));
-    let server = scene.record(&upstream, &["--var", "place=/work/a"]);
-    server.call(&chat("in /work/a")).expect(200);
+    let server = scene.record(&upstream, &["--var", "place=/srv/a"]);
+    server.call(&chat("in /srv/a")).expect(200);
     server.stop().expect(0);
-    let server = scene.record(&upstream, &["--mode", "new_episodes", "--var", "place=/work/b"]);
-    server.call(&chat("in /work/b")).expect(200);
-    server.call(&chat("new in /work/b")).expect(200);
+    let server = scene.record(&upstream, &["--mode", "new_episodes", "--var", "place=/srv/b"]);
+    server.call(&chat("in /srv/b")).expect(200);
+    server.call(&chat("new in /srv/b")).expect(200);
     server.stop().expect(0);
     assert_eq!(upstream.requests(), 2);
     assert_eq!(scene.takes().len(), 2);
@@ -298,7 +298,7 @@ fn new_episodes_are_those_that_no_binding_answers() {
 fn length_and_coding_of_a_bound_answer_are_right() {
     use std::io::Write as _;
     let scene = Scene::new();
-    let text = chat_answer("in /work/a");
+    let text = chat_answer("in /srv/a");
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     gzip.write_all(text.as_bytes()).unwrap();
     let packed = gzip.finish().unwrap();
@@ -307,16 +307,16 @@ fn length_and_coding_of_a_bound_answer_are_right() {
         &["content-type: application/json", "content-encoding: gzip"],
         &packed,
     ));
-    let server = scene.record(&upstream, &["--keep-encoding", "--var", "place=/work/a"]);
+    let server = scene.record(&upstream, &["--keep-encoding", "--var", "place=/srv/a"]);
     let call = |place: &str| {
         Call::post("/openai/v1/chat/completions", chat_body(place).to_string())
             .header("accept-encoding: gzip")
     };
-    server.call(&call("/work/a")).expect(200);
+    server.call(&call("/srv/a")).expect(200);
     server.stop().expect(0);
-    let server = scene.replay(&["--strict", "--var", "place=/work/longer"]);
-    let answer = server.call(&call("/work/longer")).expect(200);
-    let expected = text.replace("/work/a", "/work/longer");
+    let server = scene.replay(&["--strict", "--var", "place=/srv/longer"]);
+    let answer = server.call(&call("/srv/longer")).expect(200);
+    let expected = text.replace("/srv/a", "/srv/longer");
     assert_eq!(answer.header("content-encoding"), None);
     assert_eq!(answer.header("content-length"), Some(expected.len().to_string().as_str()));
     assert_eq!(answer.text(), expected);

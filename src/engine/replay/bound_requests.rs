@@ -20,7 +20,8 @@ use loomrec_recording::entry::{Entry, RecordedRequest};
 use loomrec_recording::normalized_request::NormalizedRequest;
 use loomrec_recording::redact;
 
-/// The most sets of values that are told apart. Each costs a search through a missed request.
+/// The most sets of recorded values that requests are bound under. A call without an exact match is
+/// searched once for each set.
 const MOST_SCOPES: usize = 32;
 
 /// The requests of all recordings that may be bound.

@@ -40,7 +40,7 @@ fn two_runs() -> RunBinding {
         ("user", "root"),
     ]);
     let here = values(&[
-        ("cwd", "/build/7/work"),
+        ("cwd", "/build/7/out"),
         ("home", "/ci"),
         ("day", "2026-11-26"),
         ("user", "runner"),
@@ -55,7 +55,7 @@ fn values_of_this_run_answer_for_those_of_the_recorded_one() {
         bound(
             &binding,
             "In /home/ann/src/app, /home/ann/.x and -home-ann-src-app on Monday, November 23, 2026",
-            "In /build/7/work, /ci/.x and -build-7-work on Thursday, November 26, 2026",
+            "In /build/7/out, /ci/.x and -build-7-out on Thursday, November 26, 2026",
         ),
         of(&[("cwd", 2), ("day", 1), ("home", 1)])
     );
@@ -66,8 +66,8 @@ fn values_of_this_run_answer_for_those_of_the_recorded_one() {
         ("on 2026-11-22", "on 2026-11-26"),
         ("on 2026-11-26", "on 2026-11-23"),
         ("in /home/ann/src/app", "in /ci"),
-        ("in /home/ann/src/apple", "in /build/7/workle"),
-        ("in /home/ann/src/app", "in /build/7/work/x"),
+        ("in /home/ann/src/apple", "in /build/7/outle"),
+        ("in /home/ann/src/app", "in /build/7/out/x"),
     ] {
         assert_eq!(bound(&binding, recorded, here), None, "{recorded} | {here}");
     }
@@ -93,11 +93,11 @@ fn text_that_only_looks_like_a_value_stays_what_it_is() {
 
 #[test]
 fn value_of_one_run_may_be_another_value_of_the_other() {
-    let recorded = values(&[("cwd", "/work"), ("home", "/root")]);
-    let here = values(&[("cwd", "/root"), ("home", "/work")]);
+    let recorded = values(&[("cwd", "/srv"), ("home", "/root")]);
+    let here = values(&[("cwd", "/root"), ("home", "/srv")]);
     let binding = RunBinding::new(&recorded, &here, &[]).unwrap();
-    assert_eq!(bound(&binding, "/work /root", "/root /work"), of(&[("cwd", 1), ("home", 1)]));
-    assert_eq!(bound(&binding, "/work /root", "/work /root"), of(&[]));
+    assert_eq!(bound(&binding, "/srv /root", "/root /srv"), of(&[("cwd", 1), ("home", 1)]));
+    assert_eq!(bound(&binding, "/srv /root", "/srv /root"), of(&[]));
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn escapes_do_not_hide_a_value() {
 
 #[test]
 fn nothing_is_bound_between_equal_runs() {
-    let run = values(&[("cwd", "/work"), ("day", "2026-11-23")]);
+    let run = values(&[("cwd", "/srv"), ("day", "2026-11-23")]);
     assert!(RunBinding::new(&run, &run, &[]).is_none());
     assert!(RunBinding::new(&run, &values(&[("user", "ann")]), &[]).is_none());
 }
@@ -129,7 +129,7 @@ fn replacements_are_those_of_the_values_that_were_bound() {
     let replacer = binding.replacer(&bound).unwrap();
     let text = "cd /home/ann/src/app/x; ls /home/ann -home-ann-src-app";
     let found: Vec<_> = replacer.find(text).collect();
-    assert_eq!(found, [(3..20, "/build/7/work"), (37..54, "-build-7-work")]);
+    assert_eq!(found, [(3..20, "/build/7/out"), (37..54, "-build-7-out")]);
     assert!(binding.replacer(&BoundValues::default()).is_none());
 }
 
