@@ -42,7 +42,10 @@ pub async fn run(args: RecordArgs) -> Result<u8, CommandFailure> {
     let output = ground.output.clone();
     let (run_values, began) = (ground.run_values.clone(), OffsetDateTime::now_utc());
     let ran = ground.run(&args.serve, engines).await?;
-    let has_values = ran.proxy.engine.record().is_some_and(|record| record.has_run_values());
+    // A recorder that joined others cannot tell their takes from earlier ones by their time.
+    let is_first = |record: &RecordEngine| record.place() == 0 && args.run.is_none();
+    let record = ran.proxy.engine.record();
+    let has_values = record.is_some_and(|record| record.has_run_values() && is_first(record));
     let superseded = superseded::remove(&args, &run_values, began, has_values)?;
     let mut receipt = Receipt { in_force, ..receipt(&args, &ran) };
     receipt.notes.extend(superseded::note(superseded));

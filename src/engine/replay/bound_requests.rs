@@ -142,8 +142,11 @@ impl BoundRequests {
         }
         let mut is_off = false;
         for other in known.iter_mut().filter(|known| known.answer != answer) {
+            if !is_off {
+                // One pair names the take. All pairs could be as many as the square of the takes.
+                self.conflicts.push(BindingConflict { one: other.take, other: take });
+            }
             (is_off, other.is_off) = (true, true);
-            self.conflicts.push(BindingConflict { one: other.take, other: take });
         }
         known.push(BoundGroup { group, take, request, answer, is_off });
     }
