@@ -1,6 +1,6 @@
 //! The flags that define when two requests are the same.
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 /// The parts of requests that are compared.
 #[derive(Debug, Default, Args)]
@@ -40,8 +40,25 @@ pub struct IdentityArgs {
     )]
     pub normalize_text: Vec<String>,
 
+    /// How results of tools are compared
+    ///
+    /// With by-call, a tool's result in a request is not compared if its call, with name and
+    /// arguments, is in the same request: for tools whose results are never the same, such as a
+    /// listing with times. It applies only if no recorded request is exactly the same.
+    #[arg(long, value_name = "HOW", env = "LOOMREC_TOOL_RESULTS")]
+    pub tool_results: Option<ToolResultPolicy>,
+
     /// A query parameter that holds a credential: never record its value, and ignore it when
     /// comparing requests (repeatable)
     #[arg(long, value_name = "NAME", env = "LOOMREC_CREDENTIAL_PARAM", value_delimiter = ' ')]
     pub credential_param: Vec<String>,
+}
+
+/// How results of tools are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ToolResultPolicy {
+    /// As any other part of a request
+    Exact,
+    /// By the call that they are the result of
+    ByCall,
 }

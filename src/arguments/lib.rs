@@ -42,7 +42,7 @@ pub use expiry::{ExpiryArgs, OnExpired};
 pub use fault::FaultArgs;
 pub use generate::{GenerateArgs, GenerateKind};
 pub use help::HELP_ALL;
-pub use identity::IdentityArgs;
+pub use identity::{IdentityArgs, ToolResultPolicy};
 pub use interchange::{ExportArgs, ImportArgs};
 pub use journal::{JournalArgs, SourceArgument, TimeArgument};
 pub use limit::LimitArgs;

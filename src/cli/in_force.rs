@@ -3,9 +3,10 @@
 
 use serde_json::{Value, json};
 
-use super::args::{RecordArgs, ReplayArgs, ServeArgs};
+use super::args::{RecordArgs, ReplayArgs, ServeArgs, ToolResultPolicy};
 use super::set_aside::{NORMALIZE, PARAMETER};
 use super::terminal;
+use crate::identity::NormalizeRule;
 use crate::replay::{FaultyTake, Matcher, Repeat, Script, SourceTerms};
 
 /// The prefixes of a rule that leaves a header out of identity, and of one that adds it.
@@ -104,6 +105,10 @@ impl InForce {
         rules.extend(typed(&identity.identity_header, WITH, "--identity-header"));
         rules.extend(typed_as_is(&identity.normalize, "--normalize"));
         rules.extend(typed_as_is(&identity.normalize_text, "--normalize-text"));
+        if identity.tool_results == Some(ToolResultPolicy::ByCall) {
+            let rule = NormalizeRule::tool_results_by_call();
+            rules.push((format!("{NORMALIZE}{rule}"), "--tool-results".to_owned()));
+        }
         let params = identity.credential_param.iter().filter(|name| !name.is_empty());
         let from = || "--credential-param".to_owned();
         rules.extend(params.map(|name| (format!("{PARAMETER}{name}"), from())));
@@ -141,7 +146,8 @@ impl InForce {
         for (rule, from) in &args.set_aside.rules {
             let stands = |terms: SourceTerms<'_>| terms.rules.words().contains(rule);
             if !matcher.terms().all(stands) {
-                told.push(format!("ignore {rule} ({from})"));
+                let word = if rule.starts_with(NORMALIZE) { "" } else { "ignore " };
+                told.push(format!("{word}{rule} ({from})"));
             }
         }
         told
@@ -161,8 +167,10 @@ impl InForce {
     pub fn text(&self) -> Option<String> {
         let mut parts = Vec::new();
         let adds = |(rule, _): &&(String, String)| rule.starts_with(WITH);
-        let renames = |(rule, _): &&(String, String)| rule.starts_with(NORMALIZE);
-        let others = |rule: &&(String, String)| !adds(rule) && !renames(rule);
+        let by_call = format!("{NORMALIZE}{}", NormalizeRule::tool_results_by_call());
+        let is_by_call = |(rule, _): &&(String, String)| *rule == by_call;
+        let renames = |rule: &&(String, String)| rule.0.starts_with(NORMALIZE) && !is_by_call(rule);
+        let others = |rule: &&(String, String)| !adds(rule) && !rule.0.starts_with(NORMALIZE);
         let of = |is: &dyn Fn(&&(String, String)) -> bool| -> Vec<_> {
             self.rules.iter().filter(|rule| is(rule)).collect()
         };
@@ -173,6 +181,9 @@ impl InForce {
         match renamed.as_slice() {
             few if few.len() <= RENAMES_NAMED => parts.extend(named(title, few)),
             many => parts.push(format!("{title}: what {} rules find", many.len())),
+        }
+        if let [(_, from), ..] = of(&is_by_call).as_slice() {
+            parts.push(format!("results of tools compared by their calls ({from})"));
         }
         if self.redact > 0 {
             let s = if self.redact == 1 { "" } else { "s" };

@@ -288,7 +288,7 @@ async fn dispatch(
     line: &clap::Command,
 ) -> Result<u8, CommandFailure> {
     match command {
-        Command::Record(args) => record::run(args).await,
+        Command::Record(args) => record::run(args, settings).await,
         Command::Replay(args) => replay::run(args, settings).await,
         Command::Ls(args) => ls::run(&args),
         Command::Show(args) => show::run(&args),
@@ -310,7 +310,7 @@ async fn dispatch(
         Command::Export(args) => export::run(&args),
         Command::Journal(args) => journal::run(&args),
         Command::Ui(args) => ui::run(&args).await,
-        Command::Rules(args) => rules::run(&args),
+        Command::Rules(args) => rules::run(&args, &settings.presets),
         Command::Score(args) => score::run(&args),
         Command::Config(args) => config::run(&args, settings, line),
         Command::Doctor(args) => doctor::run(&args, settings).await,
@@ -362,7 +362,8 @@ fn refuse_rules_beside_into(import: &clap::ArgMatches) -> Result<(), CommandFail
     if import.value_source("into").is_none() {
         return Ok(());
     }
-    for name in ["ignore", "identity_header", "ignore_header", "normalize", "normalize_text"] {
+    let rules = ["ignore", "identity_header", "ignore_header", "normalize", "normalize_text"];
+    for name in rules.into_iter().chain(["tool_results"]) {
         if import.value_source(name) == Some(ValueSource::CommandLine) {
             let flag = name.replace('_', "-");
             return Err(CommandFailure::usage(format!(

@@ -18,8 +18,8 @@ use crate::identity::NormalizeRule;
 pub struct Preset {
     /// Its name.
     pub name: &'static str,
-    /// Its version. It grows when the rules change.
-    pub version: u32,
+    /// Its version, which grows when the rules change; `None` for a preset of `loomrec.toml`.
+    pub version: Option<u32>,
     /// The names of its programs.
     pub programs: &'static [&'static str],
     /// The rules for what the program makes anew.
@@ -37,7 +37,7 @@ pub struct Preset {
 /// A preset without anything in it.
 const PLAIN: Preset = Preset {
     name: "",
-    version: 1,
+    version: Some(1),
     programs: &[],
     rules: &[],
     variables: &[],
@@ -175,11 +175,23 @@ pub struct AppliedPreset {
 }
 
 impl Preset {
-    /// Returns the preset of CMD, unless `--no-preset` is given.
-    fn of(args: &ServeArgs) -> Option<Self> {
+    /// Returns an empty preset of `loomrec.toml` for the program of this name.
+    pub fn of_project(name: &'static str) -> Self {
+        Self { name, version: None, programs: vec![name].leak(), ..PLAIN }
+    }
+
+    /// Returns the preset of CMD, unless `--no-preset` is given. Those of the project count before
+    /// those that loomrec has.
+    pub fn of(args: &ServeArgs, of_project: &[Self]) -> Option<Self> {
         let program = args.cmd.first().filter(|_| !args.run_values.no_preset)?;
         let name = Path::new(program).file_name()?.to_str()?;
-        PRESETS.into_iter().find(|preset| preset.programs.contains(&name))
+        let all = of_project.iter().copied().chain(PRESETS);
+        all.into_iter().find(|preset| preset.programs.contains(&name))
+    }
+
+    /// Returns the version, or where the preset is from.
+    pub fn version_text(&self) -> String {
+        self.version.map_or_else(|| "of loomrec.toml".to_owned(), |version| version.to_string())
     }
 
     /// Returns the rules for what the program makes anew.
@@ -189,12 +201,12 @@ impl Preset {
 }
 
 impl AppliedPreset {
-    /// Returns the preset of CMD, with its file; `None` if it has no preset.
+    /// Applies a preset: writes its file, if it has one.
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn of(args: &ServeArgs) -> Result<Option<Self>, CommandFailure> {
-        let Some(preset) = Preset::of(args) else { return Ok(None) };
+    pub fn new(preset: Option<Preset>) -> Result<Option<Self>, CommandFailure> {
+        let Some(preset) = preset else { return Ok(None) };
         let Some((_, content)) = preset.file else {
             return Ok(Some(Self { preset, folder: None }));
         };
@@ -229,7 +241,7 @@ impl AppliedPreset {
 
     /// Returns the line that says what is applied.
     pub fn text(&self) -> String {
-        let Preset { name, version, rules, variables, arguments, file, note, .. } = self.preset;
+        let Preset { name, rules, variables, arguments, file, note, .. } = self.preset;
         let mut parts = Vec::new();
         match rules.len() {
             0 => {}
@@ -244,6 +256,7 @@ impl AppliedPreset {
         let parts =
             if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
         let note = note.map(|note| format!("; {note}")).unwrap_or_default();
+        let version = self.preset.version_text();
         format!("loomrec: preset {name} {version}{parts} (--no-preset){note}")
     }
 }

@@ -14,10 +14,12 @@ use super::fault::{self, FaultReceipt};
 use super::in_force::InForce;
 use super::score::ScoredFaults;
 use super::serve_setup::UnusedTakes;
+use crate::identity::NormalizeRule;
 use crate::recovery::RecoveryBudget;
 use crate::replay::MissReason;
 use crate::server::fault::FaultContext;
 use crate::store::{self, RecordingLocation};
+use crate::telemetry::bound_counts::BoundCounts;
 use crate::telemetry::run_counters::{CounterDetail, RunCounters};
 
 /// The beginning of every receipt.
@@ -111,6 +113,17 @@ pub struct BoundReceipt {
     pub values: Vec<(String, u64, u64)>,
     /// Each rule for what clients make anew, with the number of calls that needed it.
     pub rules: Vec<(String, u64)>,
+    /// The number of tool results that were not compared.
+    pub tool_results: u64,
+}
+
+impl BoundReceipt {
+    fn of(counts: &BoundCounts) -> Self {
+        let is_result = |value: &(String, u64, u64)| value.0 == NormalizeRule::TOOL_RESULT;
+        let (results, values): (Vec<_>, Vec<_>) = counts.values().into_iter().partition(is_result);
+        let tool_results = results.iter().map(|(_, _, places)| places).sum();
+        Self { calls: counts.calls(), values, rules: counts.rules(), tool_results }
+    }
 }
 
 impl Receipt {
@@ -124,11 +137,7 @@ impl Receipt {
         Self {
             command,
             served: RunCounters::read(&counters.served),
-            bound: BoundReceipt {
-                calls: counters.bound.calls(),
-                values: counters.bound.values(),
-                rules: counters.bound.rules(),
-            },
+            bound: BoundReceipt::of(&counters.bound),
             defaulted: RunCounters::read(&counters.defaulted),
             forwarded: RunCounters::read(&counters.forwarded),
             recorded: RunCounters::read(&counters.recorded),

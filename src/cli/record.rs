@@ -11,8 +11,10 @@ use time::OffsetDateTime;
 use super::args::{DurableAt, RecordArgs, RecordMode};
 use super::exit::{CommandFailure, NO, NOT_KEPT, UNEXPECTED, UNUSABLE, USAGE};
 use super::in_force::InForce;
+use super::preset::Preset;
 use super::receipt::Receipt;
 use super::server_run::{RunContext, RunEngines, RunResult};
+use super::settings::Settings;
 use super::store_note::store_note;
 use super::{fault, no_call, prices, serve_setup, server_run};
 use crate::engine::{Engine, MissPolicy};
@@ -33,8 +35,10 @@ use crate::upstream::UpstreamClient;
 ///
 /// # Errors
 /// Anything that keeps the run from starting.
-pub async fn run(args: RecordArgs) -> Result<u8, CommandFailure> {
-    let ground = RunContext::read(&args.serve, std::slice::from_ref(&args.recording))?;
+pub async fn run(args: RecordArgs, settings: &Settings) -> Result<u8, CommandFailure> {
+    let preset = Preset::of(&args.serve, &settings.presets);
+    let recordings = std::slice::from_ref(&args.recording);
+    let ground = RunContext::read(&args.serve, recordings, preset)?;
     if args.serve.print_env {
         return ground.print_environment(&args.serve, false);
     }

@@ -10,10 +10,11 @@ use super::args::{LatencyModel, OnExpired, OnMissFlag, RepeatPolicy, ReplayArgs}
 use super::exit::{CommandFailure, NO, UNEXPECTED};
 use super::expiry::ExpiredTakes;
 use super::in_force::InForce;
+use super::preset::Preset;
 use super::receipt::{Receipt, ScriptReceipt};
 use super::server_run::{RunContext, RunEngines, RunResult};
 use super::settings::Settings;
-use super::{fault, no_call, script, serve_setup, server_run, usage_hint};
+use super::{fault, no_call, script, serve_setup, server_run, set_aside, usage_hint};
 use crate::engine::{Engine, MissPolicy};
 use crate::replay::{
     GaussSequence, Latency, Matcher, Repeat, ReplayEngine, ReplaySource, ReplayTake, ReplayTerms,
@@ -32,13 +33,15 @@ const SLOWEST: f64 = 0.001;
 ///
 /// # Errors
 /// Anything that keeps the run from starting.
-pub async fn run(args: ReplayArgs, settings: &Settings) -> Result<u8, CommandFailure> {
+pub async fn run(mut args: ReplayArgs, settings: &Settings) -> Result<u8, CommandFailure> {
     if args.recordings.is_empty() && args.script.is_none() {
         return Err(nothing_to_answer_from(&args, settings));
     }
     check_latency(&args)?;
     script::refuse_beside_strict(&args)?;
-    let mut ground = RunContext::read(&args.serve, &args.recordings)?;
+    let preset = Preset::of(&args.serve, &settings.presets);
+    let preset = preset.map(|preset| set_aside::preset_aside(&mut args, preset));
+    let mut ground = RunContext::read(&args.serve, &args.recordings, preset)?;
     let script = args.script.as_deref().map(|path| script::read(path, &args.serve)).transpose()?;
     let mut plan = fault::plan(&args.serve)?;
     let budget = fault::budget(&args.serve.trouble, &plan)?;

@@ -12,16 +12,17 @@ use crate::spelling;
 ///
 /// # Errors
 /// A name that no preset has.
-pub fn run(args: &RulesArgs) -> Result<u8, CommandFailure> {
+pub fn run(args: &RulesArgs, of_project: &[Preset]) -> Result<u8, CommandFailure> {
+    let all: Vec<Preset> = of_project.iter().copied().chain(PRESETS).collect();
     let Some(name) = &args.preset else {
         let text = match args.json {
-            true => format!("{:#}\n", PRESETS.iter().map(to_json).collect::<Value>()),
-            false => PRESETS.iter().map(line).collect(),
+            true => format!("{:#}\n", all.iter().map(to_json).collect::<Value>()),
+            false => all.iter().map(line).collect(),
         };
         return ls::print(&text);
     };
-    let Some(preset) = PRESETS.iter().find(|preset| preset.name == name) else {
-        return Err(unknown(name));
+    let Some(preset) = all.iter().find(|preset| preset.name == name) else {
+        return Err(unknown(name, &all));
     };
     ls::print(&match args.json {
         true => format!("{:#}\n", to_json(preset)),
@@ -29,8 +30,8 @@ pub fn run(args: &RulesArgs) -> Result<u8, CommandFailure> {
     })
 }
 
-fn unknown(name: &str) -> CommandFailure {
-    let names = PRESETS.map(|preset| preset.name);
+fn unknown(name: &str, all: &[Preset]) -> CommandFailure {
+    let names: Vec<&str> = all.iter().map(|preset| preset.name).collect();
     let meant = spelling::nearest(name, &names);
     let meant = meant.map(|meant| format!("did you mean {meant}? ")).unwrap_or_default();
     CommandFailure::usage(format!(
@@ -41,14 +42,15 @@ fn unknown(name: &str) -> CommandFailure {
 
 /// Returns the line of a preset in the list.
 fn line(preset: &Preset) -> String {
-    let Preset { name, version, programs, rules, .. } = preset;
+    let Preset { name, programs, rules, .. } = preset;
+    let version = preset.version_text();
     format!("{name:12}  {version}  for {:9}  rules: {}\n", programs.join(", "), rules.len())
 }
 
 /// Returns everything that a preset does, for people.
 fn page(preset: &Preset) -> String {
-    let Preset { name, version, programs, .. } = preset;
-    let mut text = format!("{name} {version}, for {}\n", programs.join(", "));
+    let Preset { name, programs, .. } = preset;
+    let mut text = format!("{name} {}, for {}\n", preset.version_text(), programs.join(", "));
     let mut list = |title: &str, lines: Vec<String>| {
         if !lines.is_empty() {
             text.push_str(&format!("\n{title}\n"));

@@ -1,6 +1,7 @@
 //! Setup of a server from flags: what `record` and `replay` have in common.
 
 mod destinations;
+mod identity;
 mod public_url;
 mod run_values;
 mod upstream;
@@ -22,7 +23,6 @@ use super::output::Output;
 use super::output_target;
 use super::store_note::store_note;
 use crate::engine::observe::STEP_HEADER;
-use crate::identity::{IdentityRules, NormalizeError, NormalizeRule, PlacePattern};
 use crate::recording::PendingKind;
 use crate::recording::redact::{self, CallCredentials, Redactor};
 use crate::replay::{ReplayEngine, ReplaySource};
@@ -32,6 +32,7 @@ use crate::store::{self, Recording, RecordingLocation};
 use crate::telemetry::journal::{self, Journal, JournalRotation};
 use crate::telemetry::metric::RunInfo;
 
+pub use identity::rules;
 pub use public_url::{PublicUrl, local_note, local_url, origin};
 pub use run_values::{read_local_time, run_values};
 pub use upstream::{UpstreamSettings, add_recorded, upstreams, upstreams_at};
@@ -46,50 +47,6 @@ pub fn environment() -> BTreeMap<String, String> {
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .collect()
-}
-
-/// Reads `--ignore`.
-///
-/// # Errors
-/// A text that is not a JSON pointer.
-pub fn patterns(flags: &[String]) -> Result<Vec<PlacePattern>, CommandFailure> {
-    let parse = |text: &String| {
-        PlacePattern::parse(text)
-            .map_err(|error| CommandFailure::usage(format!("--ignore {text}: failed to {error}")))
-    };
-    flags.iter().filter(|text| !text.is_empty()).map(parse).collect()
-}
-
-/// Reads `--ignore`, `--ignore-header`, `--identity-header` and `--normalize`.
-///
-/// # Errors
-/// A text that is not a JSON pointer or not a rule; a header name that no rule may use.
-pub fn rules(args: &IdentityArgs) -> Result<IdentityRules, CommandFailure> {
-    let names = |flag: &str, flags: &[String], read: fn(&str) -> Result<String, &'static str>| {
-        let name = |text: &String| {
-            read(text).map_err(|why| CommandFailure::usage(format!("{flag} {text}: {why}")))
-        };
-        flags.iter().filter(|text| !text.is_empty()).map(name).collect::<Result<Vec<_>, _>>()
-    };
-    let headers = names("--identity-header", &args.identity_header, redact::identity_name)?;
-    let ignored = names("--ignore-header", &args.ignore_header, redact::ignorable_name)?;
-    let rules = IdentityRules::new(patterns(&args.ignore)?).with_headers(&headers, &ignored);
-    let kinds = normalize("--normalize", &args.normalize, NormalizeRule::of_kind)?;
-    let anchors = normalize("--normalize-text", &args.normalize_text, NormalizeRule::of_anchors)?;
-    Ok(rules.with_normalize(kinds).with_normalize(anchors))
-}
-
-/// Reads rules for what clients make anew.
-fn normalize(
-    flag: &str,
-    texts: &[String],
-    read: fn(&str) -> Result<NormalizeRule, NormalizeError>,
-) -> Result<Vec<NormalizeRule>, CommandFailure> {
-    let rule = |text: &String| {
-        read(text)
-            .map_err(|error| CommandFailure::usage(format!("{flag} {text}: failed to {error}")))
-    };
-    texts.iter().filter(|text| !text.is_empty()).map(rule).collect()
 }
 
 /// Returns the names of `--credential-param`, in lower case.

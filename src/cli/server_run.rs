@@ -18,7 +18,7 @@ use tokio::net::TcpListener;
 use super::args::ServeArgs;
 use super::exit::{CommandFailure, UNEXPECTED};
 use super::output::{Output, stdout};
-use super::preset::AppliedPreset;
+use super::preset::{AppliedPreset, Preset};
 use super::receipt::{self, Receipt};
 use super::score::write_junit;
 use super::serve_setup::{PublicUrl, UpstreamSettings};
@@ -27,7 +27,7 @@ use super::{log, open_files, progress, serve_setup, terminal, trace};
 use crate::engine::observe::RequestObserver;
 use crate::engine::{Engine, Forwarding, OnExplainedMiss};
 use crate::fault::FaultDecider;
-use crate::identity::{IdentityRules, RunValues};
+use crate::identity::{IdentityRules, NormalizeRule, RunValues};
 use crate::inspector::{Inspector, RecentMisses};
 use crate::recording::redact::Redactor;
 use crate::recovery::RecoveryBudget;
@@ -135,13 +135,14 @@ impl RunResult {
 }
 
 impl RunContext {
-    /// Reads the flags that all runs share.
+    /// Reads the flags that all runs share, for a CMD with this preset.
     ///
     /// # Errors
     /// Flags that are invalid.
     pub fn read(
         args: &ServeArgs,
         recordings: &[RecordingLocation],
+        preset: Option<Preset>,
     ) -> Result<Self, CommandFailure> {
         serve_setup::refuse_overwriting(args, recordings)?;
         let current = serve_setup::environment();
@@ -153,7 +154,8 @@ impl RunContext {
         log::start(args.log.as_deref(), &output)?;
         let run_values = serve_setup::run_values(&args.run_values, &current)?;
         let counters = RunCounters::default();
-        counters.bound.start(run_values.iter().map(|(name, _)| name));
+        let tool_result = std::iter::once(NormalizeRule::TOOL_RESULT);
+        counters.bound.start(run_values.iter().map(|(name, _)| name).chain(tool_result));
         let public_url = PublicUrl::read(args)?;
         Ok(Self {
             address: serve_setup::address(args)?,
@@ -162,7 +164,7 @@ impl RunContext {
             upstreams: serve_setup::upstreams(args, &current)?,
             redactor: serve_setup::redactor(&args.redact)?,
             run_values,
-            preset: AppliedPreset::of(args)?,
+            preset: AppliedPreset::new(preset)?,
             step_header: serve_setup::step_header(args)?,
             counters: Arc::new(counters),
             metrics: Arc::new(Metrics::new(serve_setup::about(args, recordings))),

@@ -5,7 +5,8 @@
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 
-use super::args::{FaultArgs, OnMissFlag, RepeatPolicy, ReplayArgs, SetAside};
+use super::args::{FaultArgs, OnMissFlag, RepeatPolicy, ReplayArgs, SetAside, ToolResultPolicy};
+use super::preset::Preset;
 use super::settings::Settings;
 
 /// The prefix of a rule that treats a query parameter as a credential, and so leaves it out of
@@ -40,7 +41,23 @@ pub fn set_aside(args: &mut ReplayArgs, matches: &ArgMatches, settings: &Setting
     }
     let params = untyped(&mut identity.credential_param, matches, settings, "credential_param");
     rules.extend(params.into_iter().map(|(name, at)| (format!("{PARAMETER}{name}"), at)));
+    if args.serve.identity.tool_results == Some(ToolResultPolicy::ByCall) {
+        let from = from("tool_results");
+        removed.extend(from.inspect(|_| args.serve.identity.tool_results = None));
+    }
     args.set_aside = SetAside { rules, settings: removed };
+}
+
+/// Sets the rules of a preset of the project aside if the replay is strict. Returns what is left of
+/// it. A recording that was made with the preset has its rules.
+pub fn preset_aside(args: &mut ReplayArgs, preset: Preset) -> Preset {
+    if !args.strict || preset.version.is_some() {
+        return preset;
+    }
+    let from = format!("presets.{}", preset.name);
+    let rules = preset.rules.iter().map(|rule| (format!("{NORMALIZE}{rule}"), from.clone()));
+    args.set_aside.rules.extend(rules);
+    Preset { rules: &[], ..preset }
 }
 
 /// Sets aside what answers calls that are not recorded, leads them elsewhere, or lets a run pass

@@ -9,8 +9,10 @@ mod apply;
 mod default_recording;
 mod output_path;
 mod parse;
+mod preset_table;
 mod setting;
 mod setting_type;
+mod settings_text;
 
 use std::path::{Path, PathBuf};
 
@@ -21,6 +23,7 @@ pub use setting::Setting;
 pub use setting_type::settable;
 
 use super::exit::CommandFailure;
+use super::preset::Preset;
 
 /// The file's name.
 const NAME: &str = "loomrec.toml";
@@ -30,6 +33,8 @@ const NAME: &str = "loomrec.toml";
 pub struct Settings {
     /// The path of the file. `None` if there is none.
     pub path: Option<PathBuf>,
+    /// The presets of the project.
+    pub presets: Vec<Preset>,
     entries: Vec<Setting>,
 }
 
@@ -57,8 +62,8 @@ impl Settings {
                 path.display()
             ))
         })?;
-        let entries = parse::parse(&path, &text, command)?;
-        Ok(Self { path: Some(path), entries })
+        let (entries, presets) = parse::parse(&path, &text, command)?;
+        Ok(Self { path: Some(path), presets, entries })
     }
 
     /// Returns the setting for a flag of a command: from the command's own table, or else from the

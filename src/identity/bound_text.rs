@@ -1,12 +1,13 @@
 //! The text that a request's key under a binding is made of: the canonical text of its body, with
 //! classes in the place of values, and numbers in the place of ids.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::ops::Range;
 
 use super::canonical::{self, write_string};
 use super::json::Json;
+use super::json_pointer::JsonPointer;
 use super::json_text::JsonStr;
 use super::key::keeps_member;
 use super::normalize::{IdFinder, NormalizeRule};
@@ -28,7 +29,7 @@ pub(super) struct BoundTerms {
     /// The class of each text.
     pub(super) classes: Vec<u16>,
     /// The rules for what clients make anew, each with its finder.
-    pub(super) rules: Vec<(NormalizeRule, IdFinder)>,
+    pub(super) rules: Vec<(NormalizeRule, Option<IdFinder>)>,
 }
 
 /// What was written in another way than in the canonical text.
@@ -40,22 +41,29 @@ pub(super) struct BoundPieces {
     pub(super) ids: Vec<(u16, u64)>,
 }
 
-/// Appends the text of a body. The members that only choose the delivery are left out.
+/// Appends the text of a body. The members that only choose the delivery are left out, and the
+/// results of tools at `tool_results` if there is a rule for them.
 pub(super) fn write_bound(
     terms: &BoundTerms,
     parts: &RequestParts<'_>,
     body: &Json<'_>,
     rules: &IdentityRules,
+    tool_results: &[JsonPointer],
     out: &mut Vec<u8>,
 ) -> BoundPieces {
+    let by_call = terms.rules.iter().position(|(rule, _)| rule.is_of_tool_results());
+    let results = tool_results.iter().filter_map(|place| body.pointer(place)).map(address);
     let mut writer = BoundWriter {
         terms,
+        by_call: by_call.map(|rule| (rule, results.collect())),
         pieces: BoundPieces::default(),
         numbers: HashMap::new(),
         last: HashMap::new(),
     };
-    let places: Vec<RulePlace> =
-        (0..terms.rules.len()).map(|rule| RulePlace { rule, depth: 0 }).collect();
+    let places: Vec<RulePlace> = (0..terms.rules.len())
+        .filter(|rule| Some(*rule) != by_call)
+        .map(|rule| RulePlace { rule, depth: 0 })
+        .collect();
     match body.as_object() {
         Some(members) => {
             let members = members.iter().filter(|(name, _)| keeps_member(parts, name));
@@ -64,6 +72,11 @@ pub(super) fn write_bound(
         None => writer.value(body, &rules.ignored(), &places, out),
     }
     writer.pieces
+}
+
+/// Returns where a value is in memory, by which it is found again.
+fn address(value: &Json<'_>) -> usize {
+    std::ptr::from_ref(value).addr()
 }
 
 /// A rule whose place is here, around or below.
@@ -77,6 +90,8 @@ struct RulePlace {
 struct BoundWriter<'b> {
     terms: &'b BoundTerms,
     pieces: BoundPieces,
+    /// The rule for results of tools, and the addresses of the results.
+    by_call: Option<(usize, HashSet<usize>)>,
     /// The numbers of the ids so far, by kind and text.
     numbers: HashMap<(String, String), usize>,
     /// The last number of each kind.
@@ -97,6 +112,12 @@ impl BoundWriter<'_> {
         places: &[RulePlace],
         out: &mut Vec<u8>,
     ) {
+        if let Some((rule, results)) = &self.by_call
+            && results.contains(&address(value))
+        {
+            let rule = *rule;
+            return self.write_tool_result(rule, value, out);
+        }
         match value {
             Json::String(text) => self.string(*text, places, out),
             Json::Number(digits) => self.number(value, digits, places, out),
@@ -182,7 +203,8 @@ impl BoundWriter<'_> {
         let mut pieces: Vec<_> =
             values.map(|found| (found.range, BoundPiece::Text(found.text))).collect();
         for rule in self.here(places) {
-            for range in self.terms.rules[rule].1.find(text) {
+            let Some(finder) = &self.terms.rules[rule].1 else { continue };
+            for range in finder.find(text) {
                 let is_free = |(taken, _): &(Range<usize>, BoundPiece)| {
                     range.end <= taken.start || taken.end <= range.start
                 };
@@ -198,7 +220,7 @@ impl BoundWriter<'_> {
     fn number(&mut self, value: &Json<'_>, digits: &str, places: &[RulePlace], out: &mut Vec<u8>) {
         let rule = self.here(places).find(|rule| {
             let (rule, finder) = &self.terms.rules[*rule];
-            rule.is_number(digits, finder)
+            finder.as_ref().is_some_and(|finder| rule.is_number(digits, finder))
         });
         match rule {
             Some(rule) => self.write_id(rule, digits, out),
@@ -224,6 +246,20 @@ impl BoundWriter<'_> {
         out.push(ID);
         out.extend_from_slice(format!("{kind}:{number}").as_bytes());
         out.push(ID);
+        self.push_id(rule, text.as_bytes());
+    }
+
+    /// Writes that there is the result of a tool, whatever it is.
+    fn write_tool_result(&mut self, rule: usize, result: &Json<'_>, out: &mut Vec<u8>) {
+        out.push(ID);
+        out.extend_from_slice(self.terms.rules[rule].0.kind().as_bytes());
+        out.push(ID);
+        let mut text = Vec::new();
+        canonical::write(result, &mut text);
+        self.push_id(rule, &text);
+    }
+
+    fn push_id(&mut self, rule: usize, text: &[u8]) {
         let mut hasher = DefaultHasher::new();
         text.hash(&mut hasher);
         self.pieces.ids.push((u16::try_from(rule).unwrap_or(u16::MAX), hasher.finish()));

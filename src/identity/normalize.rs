@@ -28,8 +28,16 @@ pub struct NormalizeRule {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum IdPattern {
     Kind(IdKind),
-    Between { left: String, right: String },
+    Between {
+        left: String,
+        right: String,
+    },
+    /// The result of a tool whose call is in the same request.
+    ToolResult,
 }
+
+/// The rule for results of tools, as it is written in a recording.
+const TOOL_RESULTS: &str = "tool-results: by-call";
 
 /// A kind of id, time or number.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -95,6 +103,9 @@ pub enum NormalizeError {
 }
 
 impl NormalizeRule {
+    /// The name under which results of tools that were not compared are counted.
+    pub const TOOL_RESULT: &str = "tool-result";
+
     /// Reads `PLACE: KIND`.
     ///
     /// # Errors
@@ -123,11 +134,24 @@ impl NormalizeRule {
         Ok(Self { place, finds: IdPattern::Between { left: text(left), right: text(right) } })
     }
 
-    /// Reads a rule of either form, as it is written in a recording.
+    /// Returns the rule that compares the call of a tool instead of its result.
+    pub const fn tool_results_by_call() -> Self {
+        Self { place: PlacePattern::whole(), finds: IdPattern::ToolResult }
+    }
+
+    /// Whether it is the rule for results of tools.
+    pub fn is_of_tool_results(&self) -> bool {
+        self.finds == IdPattern::ToolResult
+    }
+
+    /// Reads a rule of any form, as it is written in a recording.
     ///
     /// # Errors
-    /// [`NormalizeError`] if it is neither.
+    /// [`NormalizeError`] if it has no such form.
     pub fn parse(text: &str) -> Result<Self, NormalizeError> {
+        if text == TOOL_RESULTS {
+            return Ok(Self::tool_results_by_call());
+        }
         let is_anchors = BETWEEN.iter().any(|between| text.contains(between));
         if is_anchors { Self::of_anchors(text) } else { Self::of_kind(text) }
     }
@@ -141,6 +165,7 @@ impl NormalizeRule {
     pub fn kind(&self) -> &str {
         match &self.finds {
             IdPattern::Between { .. } => "text",
+            IdPattern::ToolResult => Self::TOOL_RESULT,
             IdPattern::Kind(IdKind::Id(prefix)) => prefix,
             IdPattern::Kind(kind) => {
                 KINDS.iter().find(|(_, known)| known == kind).map_or("id", |(name, _)| name)
@@ -159,9 +184,10 @@ impl NormalizeRule {
         }
     }
 
-    /// The finder of what the rule renames; `None` if the kind cannot be searched for.
+    /// The finder of what the rule renames in strings; `None` if it renames nothing in them.
     pub(super) fn finder(&self) -> Option<IdFinder> {
         let pattern = match &self.finds {
+            IdPattern::ToolResult => return None,
             IdPattern::Kind(kind) => kind.pattern(),
             IdPattern::Between { left, right } if right.is_empty() => {
                 format!("(?s){}(.+)", regex::escape(left))
@@ -179,6 +205,7 @@ impl fmt::Display for NormalizeRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = |anchor: &str| anchor.replace('\n', "\\n").replace('\t', "\\t");
         match &self.finds {
+            IdPattern::ToolResult => f.write_str(TOOL_RESULTS),
             IdPattern::Kind(IdKind::Id(prefix)) => write!(f, "{}: id({prefix})", self.place),
             IdPattern::Kind(_) => write!(f, "{}: {}", self.place, self.kind()),
             IdPattern::Between { left, right } => {
@@ -309,7 +336,8 @@ mod tests {
 
     #[test]
     fn rules_are_written_as_they_are_read() {
-        for text in ["/a/*/b: uuid", "/a: id(msg_)", "/x~1y: Chunk (…)\\nWall", "/x: id (…)"] {
+        let anchors = ["/x~1y: Chunk (…)\\nWall", "/x: id (…)"];
+        for text in ["/a/*/b: uuid", "/a: id(msg_)", TOOL_RESULTS].into_iter().chain(anchors) {
             assert_eq!(NormalizeRule::parse(text).unwrap().to_string(), text);
         }
         let said = |text: &str| NormalizeRule::parse(text).unwrap_err().to_string();

@@ -84,6 +84,11 @@ impl IdentityRules {
         &self.normalize
     }
 
+    /// Whether the call of a tool is compared instead of its result.
+    pub fn compares_tool_calls(&self) -> bool {
+        self.normalize.iter().any(NormalizeRule::is_of_tool_results)
+    }
+
     /// The union of these rules and those of `other`.
     pub fn united(&self, other: &Self) -> Self {
         self.with(other.ignore.iter().cloned())

@@ -17,6 +17,7 @@ use std::ops::Range;
 use super::bound_text::{BoundPieces, BoundTerms, write_bound};
 use super::digest::sha256_hex;
 use super::json::Json;
+use super::json_pointer::JsonPointer;
 use super::key::{RequestKey, canonical_text};
 use super::normalize::NormalizeRule;
 use super::request_parts::RequestParts;
@@ -83,24 +84,26 @@ impl RunBinding {
             pairs.entry(pair).or_insert(form.name);
         }
         let finder = ValueFinder::new(&texts.texts);
-        let rules: Vec<_> =
-            rules.iter().filter_map(|rule| Some((rule.clone(), rule.finder()?))).collect();
+        let rules: Vec<_> = rules.iter().map(|rule| (rule.clone(), rule.finder())).collect();
         let binds = finder.is_some() || !rules.is_empty();
         let ValueTexts { texts, classes } = texts;
         binds.then_some(Self { terms: BoundTerms { finder, classes, rules }, texts, pairs })
     }
 
     /// Returns a request as it is looked up; `None` if its body is not JSON, or holds no value.
+    /// `tool_results` are the places of results of tools whose calls are in the request.
     pub fn request(
         &self,
         parts: &RequestParts<'_>,
         body: &Json<'_>,
         rules: &IdentityRules,
+        tool_results: &[JsonPointer],
     ) -> Option<BoundRequest> {
         let without_body = RequestParts { body: b"", ..*parts };
         let mut out = canonical_text(&without_body, rules);
         out.push(b'\n');
-        let BoundPieces { texts, ids } = write_bound(&self.terms, parts, body, rules, &mut out);
+        let BoundPieces { texts, ids } =
+            write_bound(&self.terms, parts, body, rules, tool_results, &mut out);
         let (texts, ids) = (texts.into_boxed_slice(), ids.into_boxed_slice());
         let key = RequestKey::from_hex(sha256_hex(&out));
         (!texts.is_empty() || !ids.is_empty()).then_some(BoundRequest { key, texts, ids })

@@ -45,6 +45,7 @@ mod row_default;
 mod stream_error;
 mod synthesis;
 mod table;
+mod tool_result;
 mod vectors;
 mod voyage;
 

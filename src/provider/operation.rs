@@ -13,7 +13,8 @@ use super::answer_form::{ModeError, TranscriptFormat, VectorTypes};
 use super::answer_shape::AnswerShape;
 use super::conversation::Conversation;
 use super::framing::{EventFrame, Framing};
-use loomrec_identity::{AdapterInputs, Json};
+use super::tool_result::FindToolResults;
+use loomrec_identity::{AdapterInputs, Json, JsonPointer};
 
 /// A JSON object.
 pub(super) type ObjectView = Map<String, Value>;
@@ -103,6 +104,8 @@ pub(super) struct OperationRow {
     pub(super) embeds_input: bool,
     /// The conversation in a request's body; its result is `None` for a body without one.
     pub(super) conversation: Option<fn(&ObjectView) -> Option<Conversation>>,
+    /// The places of the results of tools whose calls are in the same request.
+    pub(super) tool_results: Option<FindToolResults>,
     /// How the requests of AgentLoom's adapter are read back.
     pub(super) adapter: Option<&'static AdapterRow>,
     /// Reads a complete body that is not JSON, by its media type.
@@ -242,6 +245,12 @@ impl Operation {
     pub fn conversation(self, body: &[u8]) -> Option<Conversation> {
         let body: Value = serde_json::from_slice(body).ok()?;
         self.0.conversation?(body.as_object()?)
+    }
+
+    /// The places of the results of tools in a request with this body, if the request also has the
+    /// calls that they are the results of.
+    pub fn tool_results(self, body: &Json<'_>) -> Vec<JsonPointer> {
+        self.0.tool_results.map_or_else(Vec::new, |find| find(body))
     }
 }
 

@@ -57,6 +57,7 @@ impl OperationRow {
         transcript: |_| TranscriptFormat::Json,
         embeds_input: false,
         conversation: None,
+        tool_results: None,
         adapter: None,
         read_text: None,
         read: None,

@@ -178,6 +178,8 @@ mod takes;
 #[cfg(test)]
 mod tls;
 #[cfg(test)]
+mod tool_results;
+#[cfg(test)]
 mod torn;
 #[cfg(test)]
 mod transport;

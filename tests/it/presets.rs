@@ -103,3 +103,51 @@ fn presets_are_listed_and_shown() {
     );
     scene.run(&["rules", "claude"]).expect(2).says(&["there is no preset claude: "]);
 }
+
+#[test]
+fn preset_of_the_project_has_rules_for_a_program_of_its_own() {
+    let scene = Scene::new();
+    let settings = "[presets.ours]\nprograms = [\"our-agent\"]\n\
+                    rules = [\"/metadata/user_id: uuid\"]\nnote = \"log in first\"\n";
+    fs::write(scene.path("loomrec.toml"), settings).unwrap();
+    let upstream = Upstream::always(Answer::json(200, message_answer("fine")));
+    let to = format!("anthropic={}", upstream.url());
+    let record = ["record", "-r", scene.name(), "--upstream", &to];
+    agent(&scene, "our-agent", &record)
+        .expect(0)
+        .says(&["loomrec: preset ours of loomrec.toml: 1 rule (--no-preset); log in first"]);
+    assert_eq!(
+        scene.json()["_loomrec"]["identity"]["normalize"],
+        json!(["/metadata/user_id: uuid"])
+    );
+    let replay = ["replay", "--strict", "-r", scene.name()];
+    agent(&scene, "our-agent", &replay).expect(0).says(&["1 of them with this run's ids"]);
+    let listed = scene.run(&["rules"]).expect(0).stdout;
+    assert!(listed.contains("of loomrec.toml  for our-agent  rules: 1"), "{listed}");
+    // A strict replay takes the rules of the recording alone.
+    fs::remove_file(scene.recording()).unwrap();
+    agent(&scene, "our-agent", &[&record[..], &["--no-preset"]].concat()).expect(0);
+    let ended = agent(&scene, "our-agent", &replay);
+    assert_ne!(ended.code, 0);
+    ended.says(&["set aside by --strict: normalize /metadata/user_id: uuid (presets.ours)"]);
+    agent(&scene, "our-agent", &["replay", "-r", scene.name()]).expect(0);
+}
+
+#[test]
+fn preset_of_the_project_that_cannot_be_read_is_refused() {
+    let scene = Scene::new();
+    for (text, why) in [
+        ("[presets]\nours = 1\n", "loomrec.toml:2: presets.ours: expected a table"),
+        (
+            "[presets.ours]\nrules = [\"/x: guid\"]\n",
+            "loomrec.toml:2: presets.ours.rules: failed to read",
+        ),
+        ("[presets.ours]\nrules = \"/x: uuid\"\n", "expected a list of texts"),
+        ("[presets.ours]\nrule = []\n", "did you mean \"rules\"?"),
+        ("[presets.ours]\nvariables = {A = \"b\"}\n", "presets.ours has no \"variables\""),
+    ] {
+        fs::write(scene.path("loomrec.toml"), text).unwrap();
+        let ended = scene.run(&["rules"]).expect(2);
+        assert!(ended.stderr.contains(why), "{why}: {}", ended.stderr);
+    }
+}

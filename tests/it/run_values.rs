@@ -140,6 +140,7 @@ fn recording_answers_in_another_directory_home_and_day() {
                 "calls": 2,
                 "values": [value("cwd", 4), value("day", 2), value("home", 2)],
                 "rules": [],
+                "tool_results": 0,
             })
         );
         let line: Value =

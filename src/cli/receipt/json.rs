@@ -78,7 +78,7 @@ impl Receipt {
     }
 
     fn bound_json(&self) -> Value {
-        let BoundReceipt { calls, values, rules } = &self.bound;
+        let BoundReceipt { calls, values, rules, tool_results } = &self.bound;
         let value = |(name, calls, places): &(String, u64, u64)| json!({ "name": name, "calls": calls, "places": places });
         let rule = |(rule, calls): &(String, u64)| json!({ "rule": rule, "calls": calls });
         let values: Vec<Value> = values.iter().map(value).collect();
@@ -86,6 +86,7 @@ impl Receipt {
             "calls": calls,
             "values": values,
             "rules": rules.iter().map(rule).collect::<Vec<_>>(),
+            "tool_results": tool_results,
         })
     }
 }

@@ -112,11 +112,17 @@ impl Receipt {
 /// Formats how many calls differ from the recorded ones, and in what.
 fn bound_words(bound: &BoundReceipt) -> String {
     let names: Vec<&str> = bound.values.iter().map(|(name, ..)| name.as_str()).collect();
-    let ids = bound.rules.iter().any(|(_, calls)| *calls > 0).then_some("ids");
+    let is_of_ids = |(rule, calls): &(String, u64)| *calls > 0 && rule.starts_with('/');
+    let ids = bound.rules.iter().any(is_of_ids).then_some("ids");
     let names: Vec<&str> = names.into_iter().chain(ids).collect();
-    match bound.calls {
-        0 => String::new(),
-        calls => format!(", {calls} of them with this run's {}", names.join(", ")),
+    let calls = match (bound.calls, names.as_slice()) {
+        (0, _) | (_, []) => String::new(),
+        (calls, names) => format!(", {calls} of them with this run's {}", names.join(", ")),
+    };
+    match bound.tool_results {
+        0 => calls,
+        1 => format!("{calls}, 1 tool result not compared"),
+        results => format!("{calls}, {results} tool results not compared"),
     }
 }
 

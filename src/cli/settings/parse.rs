@@ -1,23 +1,24 @@
 //! The parser of settings files.
 
 use std::any::TypeId;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use clap::Arg;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::preset_table;
 use super::setting::Setting;
 use super::setting_type::{SettingType, kind, settable};
+use super::settings_text::{Key, SettingsText, hint, line_of};
 use crate::cli::exit::CommandFailure;
-use crate::spelling::nearest;
+use crate::cli::preset::Preset;
 use crate::store::RecordingLocation;
 
 /// The commands whose settings may be at the top of the file.
 const SERVING: [&str; 2] = ["record", "replay"];
 
-/// Returns the settings in `text`.
+/// Returns the settings in `text`, and its presets.
 ///
 /// # Errors
 /// Text that is not TOML; a setting that does not exist or is of the wrong type.
@@ -25,7 +26,7 @@ pub(super) fn parse(
     path: &Path,
     text: &str,
     command: &clap::Command,
-) -> Result<Vec<Setting>, CommandFailure> {
+) -> Result<(Vec<Setting>, Vec<Preset>), CommandFailure> {
     let table = DeTable::parse(text).map_err(|error| {
         let line = error.span().map_or(1, |span| line_of(text, &span));
         CommandFailure::usage(format!(
@@ -34,18 +35,21 @@ pub(super) fn parse(
             error.message()
         ))
     })?;
-    let file = File { path, text, command };
-    let mut entries = Vec::new();
+    let file = SettingsText { path, text, command };
+    let (mut entries, mut presets) = (Vec::new(), Vec::new());
     for (key, value) in table.get_ref() {
         match value.get_ref() {
             DeValue::Table(table) if key.get_ref() == "upstreams" => {
                 add(&mut entries, file.upstreams(key, table)?);
             }
+            DeValue::Table(table) if key.get_ref() == "presets" => {
+                presets = preset_table::presets(&file, table)?;
+            }
             DeValue::Table(table) => file.command(key, table, &mut entries)?,
             _ => add(&mut entries, file.entry(None, key, value)?),
         }
     }
-    Ok(entries)
+    Ok((entries, presets))
 }
 
 /// Adds a setting. Upstreams can be given in two ways, whose values are combined.
@@ -60,20 +64,7 @@ fn add(entries: &mut Vec<Setting>, new: Setting) {
     }
 }
 
-type Key<'a> = Spanned<std::borrow::Cow<'a, str>>;
-
-struct File<'a> {
-    path: &'a Path,
-    text: &'a str,
-    command: &'a clap::Command,
-}
-
-impl File<'_> {
-    fn wrong(&self, span: &Range<usize>, why: &str) -> CommandFailure {
-        let line = line_of(self.text, span);
-        CommandFailure::usage(format!("{}:{line}: {why}", self.path.display()))
-    }
-
+impl SettingsText<'_> {
     /// Reads the table of one command.
     fn command(
         &self,
@@ -87,7 +78,7 @@ impl File<'_> {
             .get_subcommands()
             .filter(|command| command.get_arguments().any(settable))
             .map(clap::Command::get_name)
-            .chain(["upstreams"])
+            .chain(["upstreams", "presets"])
             .collect();
         if name == "upstreams" || !known.contains(&name.as_ref()) {
             let why = format!("there is no table [{name}]; {}", hint(name, &known));
@@ -168,7 +159,7 @@ impl File<'_> {
             known.sort_unstable();
             known.dedup();
             if command.is_none() {
-                known.extend(SERVING.iter().copied().chain(["upstreams"]));
+                known.extend(SERVING.iter().copied().chain(["upstreams", "presets"]));
             }
             let why = match self.flag_only(command, name) {
                 Some(why) => why,
@@ -255,17 +246,4 @@ fn expected(name: &str, arg: &Arg) -> String {
         SettingType::Many => "a text, or a list of texts",
     };
     format!("{name}: expected {what}")
-}
-
-/// Returns a hint: the name that was probably meant, or all known names.
-fn hint(name: &str, known: &[&str]) -> String {
-    match nearest(&name.replace('_', "-"), known) {
-        Some(near) => format!("did you mean {near:?}?"),
-        None => format!("there are: {}", known.join(", ")),
-    }
-}
-
-/// Returns the line in which a range of a text begins.
-fn line_of(text: &str, span: &Range<usize>) -> usize {
-    1 + text.as_bytes().iter().take(span.start).filter(|byte| **byte == b'\n').count()
 }

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 use std::hash::BuildHasher as _;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use foldhash::fast::RandomState;
 use http::HeaderValue;
@@ -54,6 +54,8 @@ struct BoundGroup {
     answer: u64,
     /// Whether another request with another answer has the same key, so that neither is bound.
     is_off: bool,
+    /// How the first request was bound to it. Most others are bound in the same way.
+    first: OnceLock<RequestBinding>,
 }
 
 /// Two recorded requests with different answers that are one request under a binding: a take of
@@ -76,18 +78,32 @@ pub(super) struct BindableEntry {
 pub struct RequestBinding {
     /// The values that were bound.
     pub(super) values: Arc<BoundValues>,
-    binding: Arc<RunBinding>,
+    /// The same as a header's value.
+    pub(super) header: HeaderValue,
+    /// What puts this run's values into the answer; `None` if there is nothing to put.
+    pub(super) replacer: Option<Arc<ValueReplacer>>,
 }
 
 impl RequestBinding {
-    /// Returns what was bound, as a header's value.
-    pub(super) fn header(&self) -> HeaderValue {
-        HeaderValue::from_str(&self.values.to_string()).unwrap_or(HeaderValue::from_static("1"))
+    fn new(binding: &RunBinding, values: BoundValues) -> Self {
+        let header = HeaderValue::from_str(&values.to_string());
+        Self {
+            header: header.unwrap_or(HeaderValue::from_static("1")),
+            replacer: binding.replacer(&values).map(Arc::new),
+            values: Arc::new(values),
+        }
     }
+}
 
-    /// Returns what puts this run's values into the answer; `None` if there is nothing to put.
-    pub(super) fn replacer(&self) -> Option<ValueReplacer> {
-        self.binding.replacer(&self.values)
+impl BoundGroup {
+    /// Returns how a request is bound to this one; `None` if it is not the same request.
+    fn bind(&self, binding: &RunBinding, here: &BoundRequest) -> Option<RequestBinding> {
+        let values = binding.bind(&self.request, here)?;
+        let first = self.first.get_or_init(|| RequestBinding::new(binding, values.clone()));
+        Some(match *first.values == values {
+            true => first.clone(),
+            false => RequestBinding::new(binding, values),
+        })
     }
 }
 
@@ -148,7 +164,7 @@ impl BoundRequests {
             }
             (is_off, other.is_off) = (true, true);
         }
-        known.push(BoundGroup { group, take, request, answer, is_off });
+        known.push(BoundGroup { group, take, request, answer, is_off, first: OnceLock::new() });
     }
 
     /// Returns an entry with this run's values in its request, so that a difference to a request of
@@ -214,13 +230,9 @@ impl BoundRequests {
             let (Some(binding), Some(here)) = (&scope.binding, here) else { continue };
             let known = scope.requests.get(&here.key.to_bytes()).into_iter().flatten();
             for known in known.filter(|known| !known.is_off) {
-                let Some(values) = binding.bind(&known.request, here) else { continue };
+                let Some(bound) = known.bind(binding, here) else { continue };
                 match &mut found {
-                    None => {
-                        let binding = Arc::clone(binding);
-                        let bound = RequestBinding { values: Arc::new(values), binding };
-                        found = Some((vec![known.group], bound, known.answer));
-                    }
+                    None => found = Some((vec![known.group], bound, known.answer)),
                     Some((groups, _, answer)) if *answer == known.answer => {
                         groups.push(known.group);
                     }
@@ -242,5 +254,6 @@ fn bound_request(
 ) -> Option<BoundRequest> {
     let parts = request.parts(call);
     let body = parts.json()?;
-    binding.request(&parts, &body, rules)
+    let results = rules.compares_tool_calls().then(|| call.operation.tool_results(&body));
+    binding.request(&parts, &body, rules, results.as_deref().unwrap_or_default())
 }

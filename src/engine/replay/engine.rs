@@ -245,7 +245,7 @@ impl ReplayEngine {
             response.headers_mut().insert(MATCHED_BY, by);
         }
         if let Some(bound) = &hit.bound {
-            response.headers_mut().insert(BOUND, bound.header());
+            response.headers_mut().insert(BOUND, bound.header.clone());
         }
         let (usage, cost_usd) = (take.usage(), take.cost_usd());
         let (by, index) = (hit.by, hit.index);
@@ -358,7 +358,7 @@ async fn put_values(
     answer: Arc<ReadyResponse>,
     observed: &NormalizedRequest,
 ) -> Arc<ReadyResponse> {
-    let Some(replacer) = bound.replacer() else { return answer };
+    let Some(replacer) = bound.replacer.clone() else { return answer };
     let operation = observed.call.operation;
     if answer.bytes.len() <= QUICK {
         return answer.with_values(&replacer, operation);

@@ -45,6 +45,11 @@ impl Matcher {
         })
     }
 
+    /// Whether any entry declares a fault.
+    pub fn has_declared_fault(&self) -> bool {
+        self.has_declared_fault
+    }
+
     /// Returns the takes whose entries declare a fault, each with its entry's key, its recording
     /// and what is declared.
     pub fn faulty(&self) -> impl Iterator<Item = FaultyTake<'_>> {

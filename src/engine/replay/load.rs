@@ -126,8 +126,13 @@ impl Matcher {
             let effective = terms
                 .rules
                 .map_or_else(|| meta.rules().clone(), |rules| meta.rules().united(rules));
-            let stored = matcher.rule_index(meta.rules());
+            let makes_same_keys = meta.rules().makes_keys_of(&effective);
+            let stored = (!makes_same_keys).then(|| matcher.rule_index(meta.rules()));
             let effective = matcher.rule_index(&effective);
+            let stored = stored.unwrap_or(effective);
+            if index == 0 {
+                matcher.explaining = effective;
+            }
             let rules = Rules { stored, effective, refuse_unchecked: terms.refuse_unchecked };
             matcher.read(index, rules, &source.recording)?;
         }
@@ -340,7 +345,7 @@ impl Matcher {
     fn note_hash(&mut self, entry: &Entry, key: Option<&(usize, RequestKey)>) {
         let Some(hash) = &entry.request_hash else { return };
         let is_key = |(rules, key): &(usize, RequestKey)| {
-            key == hash && self.rules[*rules] == IdentityRules::default()
+            key == hash && self.rules[*rules].makes_keys_of(&IdentityRules::default())
         };
         if !key.is_some_and(is_key) {
             self.hashes.insert(&hash.to_bytes());

@@ -64,6 +64,8 @@ pub struct Matcher {
     /// The labels of the sources.
     pub(super) labels: Vec<String>,
     pub(super) rules: Vec<IdentityRules>,
+    /// Which of them misses are explained by.
+    pub(super) explaining: usize,
     pub(super) takes: Vec<ReplayTake>,
     /// The texts of small entries of large recordings.
     pub(super) texts: EntryTexts,
@@ -359,11 +361,6 @@ impl Matcher {
     /// Returns the upstreams that takes were recorded at.
     pub fn upstreams(&self) -> impl Iterator<Item = &str> {
         self.upstreams.iter().map(String::as_str)
-    }
-
-    /// Whether any entry declares a fault.
-    pub fn has_declared_fault(&self) -> bool {
-        self.has_declared_fault
     }
 
     /// Returns the step ids that takes were recorded under, in order.

@@ -48,6 +48,7 @@ pub mod take;
 mod take_answer;
 mod take_name;
 mod take_scope;
+mod tool_results;
 
 pub use body::ReplayBody;
 pub use declared_fault::DeclaredFault;

@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::matcher::Matcher;
 use super::mismatch::{HIDDEN, HeaderDelta, NearestCall, RequestDifference, bounded};
 use super::take::ReplayTake;
+use super::tool_results::without_results;
 use loomrec_identity::likeness::RequestWords;
 use loomrec_identity::{RequestDelta, header, request_delta};
 use loomrec_recording::normalized_request::NormalizedRequest;
@@ -43,8 +44,9 @@ pub(super) fn nearest(
     matcher: &Matcher,
     observed: &NormalizedRequest,
 ) -> Option<(bool, NearestCall)> {
-    let rules = matcher.rules.first()?;
-    let now = observed.request.parts(&observed.call);
+    let rules = matcher.rules.get(matcher.explaining)?;
+    let request_now = without_results(observed.request.clone(), rules);
+    let now = request_now.parts(&observed.call);
     let mut best: Option<Candidate> = None;
     each(matcher, observed, |index, apart, entry| {
         let take = &matcher.takes[index];
@@ -121,8 +123,9 @@ fn each(
     observed: &NormalizedRequest,
     mut visit: impl FnMut(usize, RequestDistance, Entry),
 ) {
-    let Some(rules) = matcher.rules.first() else { return };
-    let now = observed.request.parts(&observed.call);
+    let Some(rules) = matcher.rules.get(matcher.explaining) else { return };
+    let request_now = without_results(observed.request.clone(), rules);
+    let now = request_now.parts(&observed.call);
     let body = now.json();
     let words = body.as_ref().map(RequestWords::of);
     let mut read = 0;
@@ -133,7 +136,8 @@ fn each(
             continue;
         }
         let Some(entry) = matcher.entry(take) else { continue };
-        let entry = matcher.bound.in_this_run(entry);
+        let mut entry = matcher.bound.in_this_run(entry);
+        entry.request = entry.request.map(|request| without_results(request, rules));
         let Some(request) = &entry.request else { continue };
         read += length;
         let call = request.recognise();

@@ -15,7 +15,7 @@ fn parts(body: &[u8]) -> RequestParts<'_> {
 
 fn looked_up(binding: &RunBinding, body: &str) -> Option<BoundRequest> {
     let json = crate::parse(body.as_bytes()).unwrap();
-    binding.request(&parts(body.as_bytes()), &json, &IdentityRules::default())
+    binding.request(&parts(body.as_bytes()), &json, &IdentityRules::default(), &[])
 }
 
 /// What is bound if the text `recorded` answers the text `here`.

@@ -28,7 +28,7 @@ use crate::framing::{EventFrame, Framing, events};
 use crate::json_view::{JsonView, items, says, text, text_or_empty};
 use crate::operation::StreamError;
 use crate::operation::{MergedStream, OperationRow};
-use crate::{Answer, ToolCall, json_view};
+use crate::{Answer, ToolCall, json_view, tool_result};
 pub(crate) use answer_place::{of as shape, replace_text as replace_text_blocks};
 
 pub(crate) static ROW: OperationRow = OperationRow {
@@ -37,6 +37,7 @@ pub(crate) static ROW: OperationRow = OperationRow {
     semantic: Some("chat"),
     delivery: true,
     conversation: Some(|body| Some(conversation::read(body))),
+    tool_results: Some(tool_result::in_messages),
     adapter: Some(&adapter::ADAPTER),
     read: Some(|bytes| json_view::whole(bytes, |json| complete(json), complete)),
     read_stream: Some(|_, bytes| stream(bytes)),

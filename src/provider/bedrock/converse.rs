@@ -18,7 +18,7 @@ use crate::framing::Framing;
 use crate::json_view::{self, JsonView, count, items, nested, says, text, text_or_empty};
 use crate::operation::OperationRow;
 use crate::operation::ResponseFormat;
-use crate::{Answer, TokenUsage, ToolCall};
+use crate::{Answer, TokenUsage, ToolCall, tool_result};
 
 pub(super) use answer_place::of as shape;
 pub(super) use merge::{Event, events};
@@ -31,6 +31,7 @@ pub(crate) static ROW: OperationRow = OperationRow {
     delivery: true,
     framing: |_, _| Framing::EventStream,
     conversation: Some(|body| Some(conversation::read(body))),
+    tool_results: Some(tool_result::in_messages),
     read: Some(|bytes| json_view::whole(bytes, |json| read(json), read)),
     read_stream: Some(|framing, bytes| {
         read(&Value::Object(events(merge::framed(framing, bytes))?.body))

@@ -21,6 +21,7 @@ use crate::json_view::{self, JsonView, items, nested, text};
 use crate::openai::chat;
 use crate::operation::ResponseFormat;
 use crate::operation::{MergedStream, ObjectView, OperationRow};
+use crate::tool_result;
 use chunk::NativeEvents;
 
 pub(crate) static ROW: OperationRow = OperationRow {
@@ -30,6 +31,7 @@ pub(crate) static ROW: OperationRow = OperationRow {
     delivery: true,
     framing: |_, _| Framing::EventStream,
     choices: |body| body.get("n")?.as_number()?.parse().ok(),
+    tool_results: Some(tool_result::in_messages),
     read: Some(|bytes| json_view::whole(bytes, |json| read(json), read)),
     read_stream: Some(stream),
     event_has_text: chunk::has_text,

@@ -26,7 +26,7 @@ use crate::framing::{EventFrame, Framing, events};
 use crate::json_view::{JsonView, items, says, text, text_or_empty};
 use crate::operation::StreamError;
 use crate::operation::{MergedStream, ObjectView, OperationRow};
-use crate::{Answer, ToolCall, json_view};
+use crate::{Answer, ToolCall, json_view, tool_result};
 pub(crate) use answer_place::of_text as text_shape;
 
 pub(crate) static ROW: OperationRow = OperationRow {
@@ -36,6 +36,7 @@ pub(crate) static ROW: OperationRow = OperationRow {
     delivery: true,
     framing: |_, target| asked_framing(target),
     conversation: Some(conversation::read_native),
+    tool_results: Some(tool_result::in_messages),
     read: Some(|bytes| json_view::whole(bytes, |json| complete(json), complete)),
     read_stream: Some(|framing, bytes| complete(&Value::Object(merge(framing, bytes)?.body))),
     event_has_text: |event| {

@@ -25,7 +25,7 @@ use crate::framing::{EventFrame, Framing, events};
 use crate::json_view::{JsonView, items, nested, text, text_or_empty};
 use crate::operation::OperationRow;
 use crate::operation::StreamError;
-use crate::{Answer, TokenUsage, ToolCall, json_view};
+use crate::{Answer, TokenUsage, ToolCall, json_view, tool_result};
 use loomrec_identity::Json;
 
 pub(crate) static ROW: OperationRow = OperationRow {
@@ -37,6 +37,7 @@ pub(crate) static ROW: OperationRow = OperationRow {
     streams_arrays: true,
     choices: candidates,
     conversation: Some(|body| Some(conversation::read(body))),
+    tool_results: Some(tool_result::in_parts),
     adapter: Some(&adapter::ADAPTER),
     read: Some(whole),
     read_stream: Some(|framing, bytes| match framing {

@@ -12,7 +12,7 @@ use crate::framing::{EventFrame, Framing};
 use crate::json_view::{self, JsonView, items, text, text_or_empty};
 use crate::operation::ResponseFormat;
 use crate::operation::{ObjectView, OperationRow};
-use crate::{Answer, ToolCall};
+use crate::{Answer, ToolCall, tool_result};
 
 pub(crate) static ROW: OperationRow = OperationRow {
     name: "Ollama chat",
@@ -21,6 +21,7 @@ pub(crate) static ROW: OperationRow = OperationRow {
     delivery: true,
     framing: |_, _| Framing::Lines,
     conversation: Some(conversation::read_native),
+    tool_results: Some(tool_result::in_messages),
     read: Some(|bytes| json_view::whole(bytes, |json| read(json), read)),
     read_stream: Some(|framing, bytes| {
         read(&Value::Object(turn::merge(framing, bytes, "message")?.body))

@@ -26,7 +26,7 @@ use super::stream_error::stream_error;
 use crate::event_text::holds_text;
 use crate::json_view::{JsonView, count, items, says, text, text_or_empty};
 use crate::operation::{MergedStream, OperationRow};
-use crate::{Answer, ToolCall, json_view};
+use crate::{Answer, ToolCall, json_view, tool_result};
 use loomrec_identity::Json;
 pub(super) use merge::merge;
 pub(crate) use merge::merge_chunks;
@@ -41,6 +41,7 @@ pub(crate) static ROW: OperationRow = OperationRow {
     delivery: true,
     choices: asked_choices,
     conversation: Some(|body| Some(conversation::read(body))),
+    tool_results: Some(tool_result::in_messages),
     adapter: Some(&adapter::ADAPTER),
     read: Some(|bytes| json_view::whole(bytes, |json| complete(json), complete)),
     read_stream: Some(|_, bytes| stream(bytes)),

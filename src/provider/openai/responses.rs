@@ -25,7 +25,7 @@ use crate::json_view::{JsonView, count, items, nested, says, text, text_or_empty
 use crate::operation::StreamError;
 use crate::operation::{OperationRow, UsageNames};
 use crate::stream_error::usual_kind;
-use crate::{Answer, TokenUsage, ToolCall, json_view};
+use crate::{Answer, TokenUsage, ToolCall, json_view, tool_result};
 
 pub(crate) static ROW: OperationRow = OperationRow {
     name: "Responses",
@@ -33,6 +33,7 @@ pub(crate) static ROW: OperationRow = OperationRow {
     semantic: Some("chat"),
     delivery: true,
     conversation: Some(|body| Some(conversation::read(body))),
+    tool_results: Some(tool_result::in_items),
     read: Some(|bytes| json_view::whole(bytes, |json| complete(json), complete)),
     read_stream: Some(|_, bytes| stream(bytes)),
     event_has_text: |event| holds_text_of(event, "type", "response.output_text.delta", &["/delta"]),

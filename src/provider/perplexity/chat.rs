@@ -21,6 +21,7 @@ pub(crate) static ROW: OperationRow = OperationRow {
     framing: |_, _| Framing::Sse,
     choices: chat::ROW.choices,
     conversation: chat::ROW.conversation,
+    tool_results: chat::ROW.tool_results,
     read: Some(|bytes| json_view::whole(bytes, |json| complete(json), complete)),
     read_stream: Some(|_, bytes| complete(&Value::Object(merge(bytes)?.body))),
     event_has_text: chat::ROW.event_has_text,

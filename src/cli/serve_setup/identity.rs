@@ -1,0 +1,52 @@
+//! The rules for when two requests are the same.
+
+use super::super::args::{IdentityArgs, ToolResultPolicy};
+use super::super::exit::CommandFailure;
+use crate::identity::{IdentityRules, NormalizeError, NormalizeRule, PlacePattern};
+use crate::recording::redact;
+
+/// Reads `--ignore`.
+///
+/// # Errors
+/// A text that is not a JSON pointer.
+fn patterns(flags: &[String]) -> Result<Vec<PlacePattern>, CommandFailure> {
+    let parse = |text: &String| {
+        PlacePattern::parse(text)
+            .map_err(|error| CommandFailure::usage(format!("--ignore {text}: failed to {error}")))
+    };
+    flags.iter().filter(|text| !text.is_empty()).map(parse).collect()
+}
+
+/// Reads `--ignore`, `--ignore-header`, `--identity-header`, `--normalize` and `--tool-results`.
+///
+/// # Errors
+/// A text that is not a JSON pointer or not a rule; a header name that no rule may use.
+pub fn rules(args: &IdentityArgs) -> Result<IdentityRules, CommandFailure> {
+    let names = |flag: &str, flags: &[String], read: fn(&str) -> Result<String, &'static str>| {
+        let name = |text: &String| {
+            read(text).map_err(|why| CommandFailure::usage(format!("{flag} {text}: {why}")))
+        };
+        flags.iter().filter(|text| !text.is_empty()).map(name).collect::<Result<Vec<_>, _>>()
+    };
+    let headers = names("--identity-header", &args.identity_header, redact::identity_name)?;
+    let ignored = names("--ignore-header", &args.ignore_header, redact::ignorable_name)?;
+    let rules = IdentityRules::new(patterns(&args.ignore)?).with_headers(&headers, &ignored);
+    let kinds = normalize("--normalize", &args.normalize, NormalizeRule::of_kind)?;
+    let anchors = normalize("--normalize-text", &args.normalize_text, NormalizeRule::of_anchors)?;
+    let by_call = (args.tool_results == Some(ToolResultPolicy::ByCall))
+        .then(NormalizeRule::tool_results_by_call);
+    Ok(rules.with_normalize(kinds).with_normalize(anchors).with_normalize(by_call))
+}
+
+/// Reads rules for what clients make anew.
+fn normalize(
+    flag: &str,
+    texts: &[String],
+    read: fn(&str) -> Result<NormalizeRule, NormalizeError>,
+) -> Result<Vec<NormalizeRule>, CommandFailure> {
+    let rule = |text: &String| {
+        read(text)
+            .map_err(|error| CommandFailure::usage(format!("{flag} {text}: failed to {error}")))
+    };
+    texts.iter().filter(|text| !text.is_empty()).map(rule).collect()
+}

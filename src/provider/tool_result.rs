@@ -1,0 +1,167 @@
+//! The results of tools in a request, and whether the request also has their calls.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use loomrec_identity::{Json, JsonPointer};
+
+/// Finds the places of tool results in a request's body.
+pub(super) type FindToolResults = fn(&Json<'_>) -> Vec<JsonPointer>;
+
+/// The calls of tools so far, and the places of their results.
+#[derive(Default)]
+struct ToolResults<'j> {
+    called: HashSet<Cow<'j, str>>,
+    found: Vec<JsonPointer>,
+}
+
+impl<'j> ToolResults<'j> {
+    /// Notes a call, by its id, or by its name in a format without ids.
+    fn call(&mut self, id: Option<Cow<'j, str>>) {
+        self.called.extend(id);
+    }
+
+    /// Notes the place of a result if its call is known.
+    fn result(&mut self, id: Option<&Cow<'j, str>>, place: &str) {
+        if id.is_some_and(|id| self.called.contains(id)) {
+            self.found.extend(JsonPointer::parse(place).ok());
+        }
+    }
+}
+
+/// Returns the text of the first member of these names.
+fn word<'j>(value: &Json<'j>, names: &[&str]) -> Option<Cow<'j, str>> {
+    names.iter().find_map(|name| value.get(name)?.as_str())
+}
+
+fn list<'v, 'j>(value: &'v Json<'j>, name: &str) -> impl Iterator<Item = (usize, &'v Json<'j>)> {
+    value.get(name).and_then(Json::as_array).unwrap_or_default().iter().enumerate()
+}
+
+/// Results in messages: those of the role `tool`, as OpenAI's chat has them, and those in blocks of
+/// content, as Anthropic and Bedrock have them.
+pub(super) fn in_messages(body: &Json<'_>) -> Vec<JsonPointer> {
+    let mut results = ToolResults::default();
+    for (at, message) in list(body, "messages") {
+        for (_, call) in list(message, "tool_calls") {
+            results.call(word(call, &["id"]));
+            // Ollama's calls have no ids.
+            results.call(call.get("function").and_then(|function| word(function, &["name"])));
+        }
+        if word(message, &["role"]).as_deref() == Some("tool") {
+            let id = word(message, &["tool_call_id", "tool_name", "name"]);
+            results.result(id.as_ref(), &format!("/messages/{at}/content"));
+        }
+        for (part, block) in list(message, "content") {
+            in_block(block, &format!("/messages/{at}/content/{part}"), &mut results);
+        }
+    }
+    results.found
+}
+
+fn in_block<'j>(block: &Json<'j>, place: &str, results: &mut ToolResults<'j>) {
+    let converse = |name| block.get(name).and_then(|it| word(it, &["toolUseId"]));
+    match word(block, &["type"]).as_deref() {
+        Some("tool_use") => results.call(word(block, &["id"])),
+        Some("tool_result") => {
+            let id = word(block, &["tool_use_id"]);
+            results.result(id.as_ref(), &format!("{place}/content"));
+        }
+        _ => {
+            results.call(converse("toolUse"));
+            let place = format!("{place}/toolResult/content");
+            results.result(converse("toolResult").as_ref(), &place);
+        }
+    }
+}
+
+/// Results among the items of OpenAI's Responses. A request that continues a stored response does
+/// not repeat the calls in it. The id of that response, which is compared, stands for them.
+pub(super) fn in_items(body: &Json<'_>) -> Vec<JsonPointer> {
+    let mut results = ToolResults::default();
+    let continues = |name| body.get(name).is_some_and(|it| !matches!(it, Json::Null));
+    let has_stored_calls = continues("previous_response_id") || continues("conversation");
+    for (at, item) in list(body, "input") {
+        let (kind, id) = (word(item, &["type"]), word(item, &["call_id"]));
+        match kind.as_deref() {
+            Some(kind) if kind.ends_with("_call") => results.call(id),
+            Some(kind) if kind.ends_with("_call_output") => {
+                if has_stored_calls {
+                    results.call(id.clone());
+                }
+                results.result(id.as_ref(), &format!("/input/{at}/output"));
+            }
+            _ => {}
+        }
+    }
+    results.found
+}
+
+/// Results among the parts of Gemini's contents, whose calls may have no ids.
+pub(super) fn in_parts(body: &Json<'_>) -> Vec<JsonPointer> {
+    let mut results = ToolResults::default();
+    for (at, content) in list(body, "contents") {
+        for (index, part) in list(content, "parts") {
+            for name in ["functionCall", "function_call"] {
+                results.call(part.get(name).and_then(|call| word(call, &["id", "name"])));
+            }
+            for name in ["functionResponse", "function_response"] {
+                let id = part.get(name).and_then(|result| word(result, &["id", "name"]));
+                let place = format!("/contents/{at}/parts/{index}/{name}/response");
+                results.result(id.as_ref(), &place);
+            }
+        }
+    }
+    results.found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(find: FindToolResults, body: &str) -> Vec<String> {
+        let json = loomrec_identity::parse(body.as_bytes()).unwrap();
+        find(&json).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn results_of_calls_in_the_request_are_found() {
+        let chat = r#"{"messages": [{"role": "assistant", "tool_calls": [{"id": "a",
+            "function": {"name": "f"}}]}, {"role": "tool", "tool_call_id": "a", "content": "1"},
+            {"role": "tool", "tool_call_id": "b", "content": "2"},
+            {"role": "user", "tool_call_id": "a", "content": "3"}]}"#;
+        assert_eq!(found(in_messages, chat), ["/messages/1/content"]);
+        let ollama = chat.replace(r#""tool_call_id": "b""#, r#""tool_name": "f""#);
+        assert_eq!(found(in_messages, &ollama), ["/messages/1/content", "/messages/2/content"]);
+        let blocks = r#"{"messages": [{"content": [{"type": "tool_use", "id": "a"},
+            {"toolUse": {"toolUseId": "b"}}]}, {"content": "text"}, {"content": [
+            {"type": "text", "text": "x"}, {"type": "tool_result", "tool_use_id": "a"},
+            {"toolResult": {"toolUseId": "b"}}, {"toolResult": {"toolUseId": "c"}},
+            {"type": "tool_result", "tool_use_id": "d"}]}]}"#;
+        let places = ["/messages/2/content/1/content", "/messages/2/content/2/toolResult/content"];
+        assert_eq!(found(in_messages, blocks), places);
+        let items = r#"{"input": [{"type": "function_call", "call_id": "a"},
+            {"type": "function_call_output", "call_id": "a", "output": "1"},
+            {"type": "shell_call_output", "call_id": "b", "output": "2"}]}"#;
+        assert_eq!(found(in_items, items), ["/input/1/output"]);
+        let stored = items.replace("{\"input\"", "{\"previous_response_id\": \"r\", \"input\"");
+        assert_eq!(found(in_items, &stored), ["/input/1/output", "/input/2/output"]);
+        let parts = r#"{"contents": [{"parts": [{"functionCall": {"name": "f"}},
+            {"functionCall": {"id": "1", "name": "g"}}]}, {"parts": [
+            {"functionResponse": {"name": "f"}}, {"functionResponse": {"id": "1", "name": "g"}},
+            {"functionResponse": {"id": "2", "name": "g"}}]}]}"#;
+        let places =
+            [0, 1].map(|part| format!("/contents/1/parts/{part}/functionResponse/response"));
+        assert_eq!(found(in_parts, parts), places);
+        for find in [in_messages, in_items, in_parts] {
+            assert!(found(find, "{}").is_empty() && found(find, "[1]").is_empty());
+        }
+    }
+
+    #[test]
+    fn result_before_its_call_is_not_found() {
+        let body = r#"{"input": [{"type": "function_call_output", "call_id": "a"},
+            {"type": "function_call", "call_id": "a"}]}"#;
+        assert!(found(in_items, body).is_empty());
+    }
+}
