@@ -23,10 +23,11 @@ use super::receipt::{self, Receipt};
 use super::score::write_junit;
 use super::serve_setup::{PublicUrl, UpstreamSettings};
 use super::wrapped_command::{CommandEnvironment, EnvironmentSource};
-use super::{log, open_files, progress, serve_setup, terminal, trace};
+use super::{guard, log, open_files, progress, serve_setup, terminal, trace};
 use crate::engine::observe::RequestObserver;
 use crate::engine::{Engine, Forwarding, OnExplainedMiss};
 use crate::fault::FaultDecider;
+use crate::guard::{Escape, EscapePolicy};
 use crate::identity::{IdentityRules, RunValues};
 use crate::inspector::{Inspector, RecentMisses};
 use crate::recording::redact::Redactor;
@@ -86,6 +87,8 @@ pub struct RunEngines {
     pub stand_in_keys: bool,
     /// A message to print once the listener is ready.
     pub notice: Option<String>,
+    /// What happens to connections of CMD that go around loomrec. `None` without a guard.
+    pub guard: Option<EscapePolicy>,
 }
 
 impl RunEngines {
@@ -122,6 +125,8 @@ pub struct RunResult {
     pub cmd_exit: Option<u8>,
     /// How soon the program had to recover from faults.
     pub budget: Option<RecoveryBudget>,
+    /// The connections of CMD that went around loomrec.
+    pub escapes: Vec<Escape>,
     /// The threads that served it, with the connections that ignored the signal to stop: these
     /// end with the process.
     _threads: Arc<ServerThreads>,
@@ -279,7 +284,11 @@ impl RunContext {
         let threads = Arc::new(ServerThreads::start().map_err(no_threads)?);
         let listener = serve_setup::listener(self.address).await?;
         let (origin, notices) = (self.origin(&listener)?, self.notices(&engines));
-        let environment = self.environment(args, &origin, engines.stand_in_keys);
+        let routes = &self.upstreams.routes;
+        let guard = guard::start(engines.guard, args, self.address, routes).await?;
+        let mut environment = self.environment(args, &origin, engines.stand_in_keys);
+        environment.guard =
+            guard.iter().flat_map(|guard| guard::variables(guard, &args.no_env)).collect();
         let place = (&*self.upstreams.routes, &*self.metrics);
         let own = listener.local_addr().ok();
         let spans = trace::start(args, &self.current, place, own, self.notify())?;
@@ -321,6 +330,10 @@ impl RunContext {
         let server = ServerParts { listener, proxy: &proxy, threads: &threads };
         let work = serve(server, Opening { origin: &origin, notices }, args, &environment, output);
         let cmd_exit = with_live_line(self.bar, self.counters, work).await?;
+        let escapes = match guard {
+            Some(guard) => guard.end().await,
+            None => Vec::new(),
+        };
         close_telemetry(&proxy, output).await;
         Ok(RunResult {
             proxy,
@@ -328,6 +341,7 @@ impl RunContext {
             environment,
             cmd_exit,
             budget: engines.budget,
+            escapes,
             _threads: threads,
         })
     }

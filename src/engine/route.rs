@@ -179,6 +179,24 @@ impl RouteTable {
         here.or_else(|| self.named.iter().find(|known| is_here(public(known).as_ref())))
     }
 
+    /// Returns the name of the upstream that an `https` address leads to: one of this run, or a known
+    /// provider at any port.
+    pub fn https_upstream(&self, host: &str, port: u16) -> Option<&str> {
+        let host = host.trim_end_matches('.').to_ascii_lowercase();
+        let target = match port {
+            443 => host.parse(),
+            _ => format!("{host}:{port}").parse(),
+        };
+        let target: Authority = target.ok()?;
+        if let Some(upstream) = self.upstream_of(&target) {
+            return Some(&upstream.name);
+        }
+        if self.single.as_ref().is_some_and(|base| is_at(base, &target)) {
+            return Some(UNNAMED);
+        }
+        directory::upstream_at(&host, None, "/").map(|(name, _)| name)
+    }
+
     /// Returns the known addresses of all upstreams.
     pub fn addresses(&self) -> impl Iterator<Item = &Url> {
         self.named.iter().filter_map(|upstream| upstream.base.as_ref()).chain(&self.single)

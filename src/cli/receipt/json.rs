@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::super::amount::rounded;
 use super::super::expiry::ExpiredTakes;
 use super::super::fault::FaultReceipt;
+use super::super::guard;
 use super::super::score::ScoredFaults;
 use super::{BoundReceipt, Receipt, ScriptReceipt};
 use crate::record::CallFailure;
@@ -54,6 +55,7 @@ impl Receipt {
             "unreachable": self.unreachable,
             "refused": self.refused,
             "refused_upgrades": self.refused_upgrades,
+            "escapes": guard::to_json(&self.escapes),
             "takes": self.takes,
             "in_force": in_force,
             "unused": unused,
