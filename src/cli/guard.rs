@@ -39,9 +39,18 @@ pub(super) async fn start(
 
 /// Returns the variables that lead CMD's `https` connections to the guard, except for those in
 /// `skip`.
-pub(super) fn variables(guard: &RunningGuard, skip: &[String]) -> Vec<(String, String)> {
+pub(super) fn variables(guard: Option<&RunningGuard>, skip: &[String]) -> Vec<(String, String)> {
+    let Some(guard) = guard else { return Vec::new() };
     let names = VARIABLES.iter().filter(|name| !skip.iter().any(|it| it == *name));
     names.map(|name| ((*name).to_owned(), guard.url().to_owned())).collect()
+}
+
+/// Ends the guard, if there is one. Returns the connections that went around loomrec.
+pub(super) async fn end(guard: Option<RunningGuard>) -> Vec<Escape> {
+    match guard {
+        Some(guard) => guard.end().await,
+        None => Vec::new(),
+    }
 }
 
 /// Returns a sentence for each host that CMD contacted.

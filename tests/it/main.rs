@@ -56,6 +56,7 @@ mod generate;
 #[cfg(test)]
 mod git;
 #[cfg(test)]
+mod guard;
 mod header;
 #[cfg(test)]
 mod held;

@@ -28,10 +28,8 @@ impl Receipt {
             .map(|(path, count)| json!({ "path": path.to_string_lossy(), "calls": count }));
         let calls = (self.unchecked_calls, self.by_messages);
         let in_force = self.in_force.as_ref().map(|it| it.to_json(calls.0, calls.1));
-        let (unused, unused_entries) = match &self.unused {
-            Some(unused) => (unused.count, &unused.named[..]),
-            None => (0, &[][..]),
-        };
+        let unused = self.unused.as_ref();
+        let (unused, named) = unused.map_or((0, &[][..]), |it| (it.count, &it.named[..]));
         json!({
             "loomrec": env!("CARGO_PKG_VERSION"),
             "receipt_version": 1,
@@ -59,7 +57,7 @@ impl Receipt {
             "takes": self.takes,
             "in_force": in_force,
             "unused": unused,
-            "unused_entries": unused_entries,
+            "unused_entries": named,
             "script": self.script.as_ref().map(ScriptReceipt::to_json),
             "faulted": self.faulted,
             "faults": self.faults.as_ref().map(FaultReceipt::to_json),

@@ -71,8 +71,8 @@ impl<'a> GuardConnection<'a> {
         let mut server = match opened {
             Ok(server) => server,
             Err(error) => {
-                let (status, text) = ("502 Bad Gateway".to_owned(), format!("failed to {error}"));
-                return Some(GuardRefusal { status, text });
+                let status = format!("502 failed to connect to {}", request.to.host());
+                return Some(GuardRefusal { status, text: format!("failed to {error}") });
             }
         };
         let established: &[u8] = b"HTTP/1.1 200 Connection established\r\n\r\n";
@@ -88,7 +88,8 @@ impl<'a> GuardConnection<'a> {
 
     /// Counts a connection to a provider. Returns why it is refused, if it is.
     fn judge(&self, request: &GuardRequest) -> Option<GuardRefusal> {
-        let (host, port) = (request.host().to_ascii_lowercase(), request.port());
+        let host = request.host().trim_end_matches('.').to_ascii_lowercase();
+        let port = request.port();
         let upstream = self.context.routes.https_upstream(&host, port)?;
         let host = if port == 443 { host } else { format!("{host}:{port}") };
         self.context.escapes.add(&host, upstream);
