@@ -57,6 +57,7 @@ mod generate;
 mod git;
 #[cfg(test)]
 mod guard;
+#[cfg(test)]
 mod header;
 #[cfg(test)]
 mod held;

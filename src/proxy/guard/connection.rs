@@ -6,8 +6,9 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy, copy_bidirectional,
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
+use super::context::{EscapePolicy, GuardContext};
+use super::escapes;
 use super::request::GuardRequest;
-use super::{EscapePolicy, GuardContext, escapes};
 
 /// How long a client may take for the head of its request.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);

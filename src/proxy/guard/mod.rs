@@ -2,6 +2,7 @@
 //! those to providers, which should have been calls to loomrec, and passes on all others.
 
 mod connection;
+mod context;
 mod escapes;
 mod request;
 
@@ -16,35 +17,16 @@ use tokio::task::{JoinHandle, JoinSet};
 use url::Url;
 
 use connection::GuardConnection;
+use context::GuardContext;
 use escapes::EscapeCounts;
 use loomrec_engine::route::RouteTable;
 use loomrec_engine::upstream::{ProxyLogin, TunnelConnector};
 
+pub use context::EscapePolicy;
 pub use escapes::Escape;
 
 /// How many connections are open at once. Others wait to be accepted.
 const MOST_CONNECTIONS: usize = 256;
-
-/// What happens to a connection to a provider.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EscapePolicy {
-    /// It is refused, and counted.
-    Refuse,
-    /// It is made, and counted.
-    Count,
-}
-
-/// What the connections of a guard have in common.
-#[derive(Debug)]
-struct GuardContext {
-    policy: EscapePolicy,
-    /// Tells which hosts are upstreams of this run.
-    routes: Arc<RouteTable>,
-    connector: TunnelConnector,
-    /// What clients must send, because the next proxy needs it from them.
-    login: Option<ProxyLogin>,
-    escapes: EscapeCounts,
-}
 
 /// A guard that was started.
 #[derive(Debug)]
