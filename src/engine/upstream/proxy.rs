@@ -104,6 +104,20 @@ mod tests {
     }
 
     #[test]
+    fn name_and_password_of_a_proxy_are_those_of_its_address() {
+        for (proxy, expected) in [
+            ("http://me:p%40ss@p:1", Some(("me", "p@ss"))),
+            ("socks5://me:p%40ss@p:1", Some(("me", "p@ss"))),
+            ("http://p:1", None),
+            ("", None),
+        ] {
+            let login = ProxySettings(Matcher::builder().all(proxy).build()).login();
+            let expected = expected.map(|(name, word): (&str, &str)| (name.into(), word.into()));
+            assert_eq!(login, expected, "{proxy}");
+        }
+    }
+
+    #[test]
     fn no_proxy_is_asked_for_this_machine_and_for_what_is_left_out() {
         for host in ["127.0.0.1", "127.9.9.9:80", "[::1]:1", "localhost:8", "a.localhost"] {
             assert_eq!(route("p:1", &format!("http://{host}/")), "direct", "{host}");
