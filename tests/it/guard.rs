@@ -11,6 +11,7 @@ use crate::support::gate::PATIENCE;
 use crate::support::loomrec::{Process, command, finish};
 use crate::support::proxy::ProxyServer;
 use crate::support::shape::chat_answer;
+use crate::support::socks::SocksServer;
 use crate::support::tls::{Authority, REMOTE_HOST, trusted_config};
 use crate::support::{Answer, Call, Client, End, Finished, Scene, Upstream};
 
@@ -363,6 +364,20 @@ fn password_of_the_users_proxy_is_needed_for_the_guard_too() {
     let head = connect("Proxy-Authorization: basic bWU6cEBzcw==\r\n");
     assert!(head.line.contains(" 200 "), "{}", head.line);
     assert_eq!(proxy.heads()[0].line, "CONNECT far.example:443 HTTP/1.1");
+    run.end().expect(0);
+}
+
+#[test]
+fn tunnels_go_through_a_socks_proxy_too() {
+    let (scene, echo) = (recorded(), echo());
+    let proxy = SocksServer::start(echo);
+    let address = format!("socks5h://me:p%40ss@{}", proxy.address());
+    let run = GuardedRun::start(&scene, &[("ALL_PROXY", address)]);
+    let mut client = Client::connect(run.guard);
+    let login = "proxy-authorization: Basic bWU6cEBzcw==";
+    client.write(format!("CONNECT far.example:993 HTTP/1.1\r\n{login}\r\n\r\n"));
+    assert!(client.head().line.contains(" 200 "));
+    assert_eq!(proxy.asked(), ["me:p@ss far.example:993"]);
     run.end().expect(0);
 }
 
