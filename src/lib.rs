@@ -34,6 +34,6 @@ pub use loomrec_identity as identity;
 pub use loomrec_identity::{printable, spelling};
 pub use loomrec_os as os;
 pub use loomrec_provider as provider;
-pub use loomrec_proxy::{inspector, server, telemetry};
+pub use loomrec_proxy::{guard, inspector, server, telemetry};
 pub use loomrec_recording as recording;
 pub use loomrec_store as store;

@@ -72,6 +72,12 @@ pub struct RecordArgs {
     #[arg(long, env = "LOOMREC_ALLOW_EMPTY", value_parser = FalseyValueParser::new())]
     pub allow_empty: bool,
 
+    /// Report connections of CMD that go to a known provider and not to loomrec
+    ///
+    /// loomrec is CMD's proxy for https connections (HTTPS_PROXY). They are made all the same.
+    #[arg(long, env = "LOOMREC_GUARD", value_parser = FalseyValueParser::new())]
+    pub guard: bool,
+
     /// The flags of every command that serves.
     #[command(flatten)]
     pub serve: ServeArgs,

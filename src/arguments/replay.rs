@@ -104,6 +104,13 @@ pub struct ReplayArgs {
     #[arg(long, env = "LOOMREC_ALLOW_EMPTY", value_parser = FalseyValueParser::new())]
     pub allow_empty: bool,
 
+    /// Do not look for connections of CMD that go to a known provider and not to loomrec
+    ///
+    /// Without it, loomrec is CMD's proxy for https connections (HTTPS_PROXY), refuses those to
+    /// providers, and fails. All others are passed on.
+    #[arg(long, env = "LOOMREC_NO_GUARD", value_parser = FalseyValueParser::new())]
+    pub no_guard: bool,
+
     /// When a recording is too old.
     #[command(flatten)]
     pub expiry: ExpiryArgs,

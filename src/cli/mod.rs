@@ -16,6 +16,7 @@ mod fault;
 #[doc(hidden)]
 pub mod fuzzing;
 mod generate;
+mod guard;
 mod held_messages;
 mod import;
 mod in_force;

@@ -11,9 +11,11 @@ pub use self::script::ScriptReceipt;
 use super::args::FaultArgs;
 use super::expiry::ExpiredTakes;
 use super::fault::{self, FaultReceipt};
+use super::guard;
 use super::in_force::InForce;
 use super::score::ScoredFaults;
 use super::serve_setup::UnusedTakes;
+use crate::guard::{Escape, EscapePolicy};
 use crate::identity::NormalizeRule;
 use crate::recovery::RecoveryBudget;
 use crate::replay::MissReason;
@@ -96,6 +98,8 @@ pub struct Receipt {
     pub calls: u64,
     /// The exit code of CMD.
     pub cmd_exit: Option<u8>,
+    /// The connections of CMD that went around loomrec.
+    pub escapes: Vec<Escape>,
     /// Notes that may be useful even after a good run.
     pub notes: Vec<String>,
     /// What is wrong. Empty for a good run.
@@ -168,6 +172,7 @@ impl Receipt {
             pending: None,
             calls: 0,
             cmd_exit: None,
+            escapes: Vec::new(),
             notes: Vec::new(),
             complaints: Vec::new(),
             next: Vec::new(),
@@ -234,6 +239,17 @@ impl Receipt {
             "{nothing}: the program asked for a WebSocket (requests: {count}), got 426, and made no \
              call over HTTP; switch its WebSocket transport off"
         ));
+    }
+
+    /// Adds the connections of CMD that went around loomrec: as complaints if they were refused,
+    /// otherwise as notes.
+    pub fn add_escapes(&mut self, escapes: &[Escape], policy: EscapePolicy) {
+        let list = match policy {
+            EscapePolicy::Refuse => &mut self.complaints,
+            EscapePolicy::Count => &mut self.notes,
+        };
+        list.extend(guard::explain(escapes, policy));
+        self.escapes = escapes.to_vec();
     }
 
     /// Adds the takes that are too old: as a complaint if that fails the run, otherwise as a note.

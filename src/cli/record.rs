@@ -18,6 +18,7 @@ use super::settings::Settings;
 use super::store_note::store_note;
 use super::{fault, no_call, prices, serve_setup, server_run};
 use crate::engine::{Engine, MissPolicy};
+use crate::guard::EscapePolicy;
 use crate::identity::{IdentityRules, RunValueFinder};
 use crate::record::writer::{KeepPolicy, RecordWriter};
 use crate::record::{RecordConfig, RecordEngine};
@@ -102,6 +103,7 @@ fn engines(
         budget,
         decider: fault::decider(plan, args.serve.trouble.seed, false, &ground.output),
         notice: in_force.as_ref().and_then(InForce::text),
+        guard: args.guard.then_some(EscapePolicy::Count),
     };
     Ok((engines, in_force))
 }
@@ -353,6 +355,7 @@ fn receipt(args: &RecordArgs, ran: &RunResult) -> Receipt {
     }
     receipt.notes.extend(serve_setup::ineffective_rules(&proxy.redactor));
     receipt.notes.extend(ran.unused_upstreams());
+    receipt.add_escapes(&ran.escapes, EscapePolicy::Count);
     if receipt.unkept > 0 {
         receipt.complaints.push(format!(
             "{} exchanges are NOT in {}: fix the cause and record again",

@@ -9,7 +9,6 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
-use std::time::Duration;
 
 use http::HeaderName;
 use indicatif::ProgressBar;
@@ -23,10 +22,11 @@ use super::receipt::{self, Receipt};
 use super::score::write_junit;
 use super::serve_setup::{PublicUrl, UpstreamSettings};
 use super::wrapped_command::{CommandEnvironment, EnvironmentSource};
-use super::{log, open_files, progress, serve_setup, terminal, trace};
+use super::{guard, log, open_files, progress, serve_setup, terminal, trace};
 use crate::engine::observe::RequestObserver;
 use crate::engine::{Engine, Forwarding, OnExplainedMiss};
 use crate::fault::FaultDecider;
+use crate::guard::{Escape, EscapePolicy};
 use crate::identity::{IdentityRules, NormalizeRule, RunValues};
 use crate::inspector::{Inspector, RecentMisses};
 use crate::recording::redact::Redactor;
@@ -40,7 +40,7 @@ use crate::telemetry::Telemetry;
 use crate::telemetry::aimock_journal::AimockJournal;
 use crate::telemetry::metric::Metrics;
 use crate::telemetry::run_counters::RunCounters;
-use serving::{Opening, ServerParts, serve, with_live_line};
+use serving::{Opening, ServerParts, close_telemetry, serve, server_config, with_live_line};
 
 /// What every run needs before its engine is built.
 pub struct RunContext {
@@ -86,6 +86,8 @@ pub struct RunEngines {
     pub stand_in_keys: bool,
     /// A message to print once the listener is ready.
     pub notice: Option<String>,
+    /// What happens to connections of CMD that go around loomrec. `None` without a guard.
+    pub guard: Option<EscapePolicy>,
 }
 
 impl RunEngines {
@@ -122,6 +124,8 @@ pub struct RunResult {
     pub cmd_exit: Option<u8>,
     /// How soon the program had to recover from faults.
     pub budget: Option<RecoveryBudget>,
+    /// The connections of CMD that went around loomrec.
+    pub escapes: Vec<Escape>,
     /// The threads that served it, with the connections that ignored the signal to stop: these
     /// end with the process.
     _threads: Arc<ServerThreads>,
@@ -281,7 +285,10 @@ impl RunContext {
         let threads = Arc::new(ServerThreads::start().map_err(no_threads)?);
         let listener = serve_setup::listener(self.address).await?;
         let (origin, notices) = (self.origin(&listener)?, self.notices(&engines));
-        let environment = self.environment(args, &origin, engines.stand_in_keys);
+        let routes = &self.upstreams.routes;
+        let guard = guard::start(engines.guard, args, self.address, routes).await?;
+        let mut environment = self.environment(args, &origin, engines.stand_in_keys);
+        environment.guard = guard::variables(guard.as_ref(), &args.no_env);
         let place = (&*self.upstreams.routes, &*self.metrics);
         let own = listener.local_addr().ok();
         let spans = trace::start(args, &self.current, place, own, self.notify())?;
@@ -291,14 +298,7 @@ impl RunContext {
         let (rules, trouble) = (engines.rules(), engines.has_declared_fault());
         let recordings = self.recordings.iter().map(|at| at.as_path().to_owned()).collect();
         let proxy = Arc::new(Proxy {
-            config: server::ServerConfig {
-                access: self.access.listening_at(own),
-                client_timeout: Duration::from_secs(args.limits.client_timeout),
-                max_body: args.max_body,
-                // An empty token, as from an unset secret, would protect nothing.
-                control_token: args.control_token.clone().filter(|token| !token.is_empty()),
-                step_header: self.step_header,
-            },
+            config: server_config(args, self.access.listening_at(own), self.step_header),
             connections: open_files::limit(args, engines.engine.goes_upstream()),
             routes: Arc::clone(&self.upstreams.routes),
             redactor: self.redactor,
@@ -323,6 +323,7 @@ impl RunContext {
         let server = ServerParts { listener, proxy: &proxy, threads: &threads };
         let work = serve(server, Opening { origin: &origin, notices }, args, &environment, output);
         let cmd_exit = with_live_line(self.bar, self.counters, work).await?;
+        let escapes = guard::end(guard).await;
         close_telemetry(&proxy, output).await;
         Ok(RunResult {
             proxy,
@@ -330,19 +331,9 @@ impl RunContext {
             environment,
             cmd_exit,
             budget: engines.budget,
+            escapes,
             _threads: threads,
         })
-    }
-}
-
-/// Closes the journal and the traces, and says if they are not whole.
-async fn close_telemetry(proxy: &Proxy, output: &Output) {
-    proxy.telemetry.journal.end_followers().await;
-    if let Err(error) = proxy.telemetry.journal.close() {
-        output.error(&format!("the journal is not whole: {error}"));
-    }
-    if let Err(error) = proxy.telemetry.spans.close().await {
-        output.warning(&format!("the traces are not whole: {error}"));
     }
 }
 

@@ -77,6 +77,9 @@ fn answers_aside(args: &mut ReplayArgs, from: impl Fn(&str) -> Option<String>) -
     if args.allow_empty {
         removed.extend(from("allow_empty").inspect(|_| args.allow_empty = false));
     }
+    if args.no_guard {
+        removed.extend(from("no_guard").inspect(|_| args.no_guard = false));
+    }
     if args.script.is_some() {
         removed.extend(from("script").inspect(|_| args.script = None));
     }

@@ -22,6 +22,8 @@ const NO_FETCHING: (&str, &str) = ("LITELLM_LOCAL_MODEL_COST_MAP", "True");
 pub struct CommandEnvironment {
     /// The variables, in a fixed order.
     pub variables: Vec<(String, String)>,
+    /// The variables that lead its `https` connections to the guard.
+    pub guard: Vec<(String, String)>,
     /// Arguments for the command, before its own.
     arguments: Vec<OsString>,
 }
@@ -83,7 +85,8 @@ impl CommandEnvironment {
         }
         variables.insert("LOOMREC_URL".to_owned(), wanted.origin.to_owned());
         variables.retain(|name, _| !wanted.skip.contains(name));
-        Self { variables: variables.into_iter().collect(), arguments: Vec::new() }
+        let variables = variables.into_iter().collect();
+        Self { variables, guard: Vec::new(), arguments: Vec::new() }
     }
 
     /// Adds what a preset has, except for variables in `skip`.
@@ -247,7 +250,7 @@ impl WrappedCommand {
         command
             .args(&environment.arguments)
             .args(arguments)
-            .envs(environment.variables.iter().cloned());
+            .envs(environment.variables.iter().chain(&environment.guard).cloned());
         if own_group {
             os::lead_process_group(&mut command);
         }

@@ -179,6 +179,24 @@ impl RouteTable {
         here.or_else(|| self.named.iter().find(|known| is_here(public(known).as_ref())))
     }
 
+    /// Returns the name of the upstream to whose host a connection leads: one of this run, or a known
+    /// provider at any port.
+    pub fn upstream_at_host(&self, host: &str, port: u16) -> Option<&str> {
+        let is_here = |base: Option<&Url>| {
+            base.is_some_and(|base| {
+                let own = base.host_str().unwrap_or_default();
+                base.port_or_known_default() == Some(port) && own.eq_ignore_ascii_case(host)
+            })
+        };
+        if let Some(upstream) = self.named.iter().find(|known| is_here(known.base.as_ref())) {
+            return Some(&upstream.name);
+        }
+        if is_here(self.single.as_ref()) {
+            return Some(UNNAMED);
+        }
+        directory::upstream_at(&host.to_ascii_lowercase(), None, "/").map(|(name, _)| name)
+    }
+
     /// Returns the known addresses of all upstreams.
     pub fn addresses(&self) -> impl Iterator<Item = &Url> {
         self.named.iter().filter_map(|upstream| upstream.base.as_ref()).chain(&self.single)
@@ -249,116 +267,4 @@ fn shape_headers(headers: &HeaderMap) -> Vec<(String, String)> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn routes() -> RouteTable {
-        let upstream = |name: &str, base: &str| {
-            MountedUpstream::new(name, Url::parse(base).ok(), Provider::OPEN_AI)
-        };
-        RouteTable {
-            named: vec![
-                upstream("openai", "https://api.openai.com"),
-                upstream("anthropic", "https://api.anthropic.com"),
-            ],
-            ..RouteTable::default()
-        }
-    }
-
-    fn place(routes: &RouteTable, uri: &str) -> Result<Route, RouteError> {
-        routes.route(&Method::POST, &uri.parse().unwrap(), &HeaderMap::new())
-    }
-
-    #[test]
-    fn name_and_session_are_taken_off_and_the_rest_is_kept_raw() {
-        let place = place(&routes(), "/@a%20b/openai/v1/x%2Fy%3Az?b=%31&a").unwrap();
-        assert_eq!(place.upstream, "openai");
-        assert_eq!(place.session.as_deref(), Some("a b"));
-        assert_eq!((place.path.as_str(), place.query.as_str()), ("/v1/x%2Fy%3Az", "b=%31&a"));
-    }
-
-    #[test]
-    fn upstream_of_a_routed_call_is_marked_as_used() {
-        let routes = routes();
-        let copy = routes.clone();
-        place(&routes, "/anthropic/v1/messages").unwrap();
-        place(&routes, "/nowhere").unwrap_err();
-        let used = |routes: &RouteTable| routes.named.iter().map(|one| one.is_used()).collect();
-        let both: [Vec<bool>; 2] = [used(&routes), used(&copy)];
-        assert_eq!(both, [[false, true], [false, true]]);
-    }
-
-    #[test]
-    fn shape_tells_when_the_first_segment_does_not() {
-        let place = place(&routes(), "/v1/chat/completions").unwrap();
-        assert_eq!(
-            (place.upstream.as_str(), place.path.as_str()),
-            ("openai", "/v1/chat/completions")
-        );
-    }
-
-    #[test]
-    fn single_upstream_takes_unprefixed_paths_and_keeps_the_name_of_their_shape() {
-        let mut routes = routes();
-        routes.single = Url::parse("http://127.0.0.1:9").ok();
-        let chat = place(&routes, "/v1/chat/completions").unwrap();
-        assert_eq!(
-            (chat.upstream.as_str(), routes.base(&chat)),
-            ("openai", routes.single.as_ref())
-        );
-        assert_eq!(place(&routes, "/what/ever").unwrap().upstream, UNNAMED);
-    }
-
-    #[test]
-    fn absolute_form_is_placed_by_its_host_alone() {
-        let by_host = place(&routes(), "http://api.openai.com/v1/anything").unwrap();
-        assert_eq!((by_host.upstream.as_str(), by_host.path.as_str()), ("openai", "/v1/anything"));
-        let mounted = place(&routes(), "http://API.anthropic.com:443/openai/v1/x").unwrap();
-        assert_eq!(
-            (mounted.upstream.as_str(), mounted.path.as_str()),
-            ("anthropic", "/openai/v1/x")
-        );
-        for target in [
-            "http://evil.example/openai/v1/x",
-            "http://127.0.0.1:4141/openai/v1/x",
-            "http://api.openai.com.evil.example/openai/v1/x",
-            "http://api.openai.com:8080/openai/v1/x",
-        ] {
-            let error = place(&routes(), target).unwrap_err();
-            assert!(matches!(error, RouteError::Host { .. }), "{target}: {error}");
-        }
-    }
-
-    #[test]
-    fn absolute_form_to_a_host_that_is_no_upstream_is_not_placed_by_its_shape() {
-        let chat = "http://gateway.internal/v1/chat/completions";
-        let error = place(&routes(), chat).unwrap_err().to_string();
-        assert!(error.contains("gateway.internal"), "{error}");
-        let mut single = routes();
-        single.single = Url::parse("http://gateway.internal").ok();
-        assert!(place(&single, chat).is_ok());
-    }
-
-    #[test]
-    fn absolute_form_with_a_public_host_reaches_a_repointed_upstream() {
-        let mut routes = routes();
-        routes.named[0].base = Url::parse("http://127.0.0.1:9").ok();
-        let place = place(&routes, "http://api.openai.com/v1/anything").unwrap();
-        let base = routes.named[0].base.as_ref();
-        assert_eq!((place.upstream.as_str(), routes.base(&place)), ("openai", base));
-    }
-
-    #[test]
-    fn absolute_form_for_a_host_that_is_no_upstream_is_never_placed_by_its_shape() {
-        let mut routes = routes();
-        routes.single = Url::parse("http://127.0.0.1:9").ok();
-        let error = place(&routes, "http://gateway.test:81/v1/chat/completions").unwrap_err();
-        assert!(error.to_string().contains("--upstream NAME=http://gateway.test:81"), "{error}");
-    }
-
-    #[test]
-    fn unplaced_path_names_the_upstreams() {
-        let error = place(&routes(), "/what/ever").unwrap_err().to_string();
-        assert!(error.contains("openai, anthropic"), "{error}");
-    }
-}
+mod tests;

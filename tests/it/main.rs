@@ -56,6 +56,8 @@ mod generate;
 #[cfg(test)]
 mod git;
 #[cfg(test)]
+mod guard;
+#[cfg(test)]
 mod header;
 #[cfg(test)]
 mod held;

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::super::amount::rounded;
 use super::super::expiry::ExpiredTakes;
 use super::super::fault::FaultReceipt;
+use super::super::guard;
 use super::super::score::ScoredFaults;
 use super::{BoundReceipt, Receipt, ScriptReceipt};
 use crate::record::CallFailure;
@@ -27,10 +28,8 @@ impl Receipt {
             .map(|(path, count)| json!({ "path": path.to_string_lossy(), "calls": count }));
         let calls = (self.unchecked_calls, self.by_messages);
         let in_force = self.in_force.as_ref().map(|it| it.to_json(calls.0, calls.1));
-        let (unused, unused_entries) = match &self.unused {
-            Some(unused) => (unused.count, &unused.named[..]),
-            None => (0, &[][..]),
-        };
+        let unused = self.unused.as_ref();
+        let (unused, named) = unused.map_or((0, &[][..]), |it| (it.count, &it.named[..]));
         json!({
             "loomrec": env!("CARGO_PKG_VERSION"),
             "receipt_version": 1,
@@ -54,10 +53,11 @@ impl Receipt {
             "unreachable": self.unreachable,
             "refused": self.refused,
             "refused_upgrades": self.refused_upgrades,
+            "escapes": guard::to_json(&self.escapes),
             "takes": self.takes,
             "in_force": in_force,
             "unused": unused,
-            "unused_entries": unused_entries,
+            "unused_entries": named,
             "script": self.script.as_ref().map(ScriptReceipt::to_json),
             "faulted": self.faulted,
             "faults": self.faults.as_ref().map(FaultReceipt::to_json),

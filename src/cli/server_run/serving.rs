@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::HeaderName;
 use indicatif::ProgressBar;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -14,7 +15,8 @@ use crate::cli::output::Output;
 use crate::cli::stop_signals::StopSignals;
 use crate::cli::wrapped_command::{CommandEnvironment, WrappedCommand};
 use crate::cli::{open_files, progress};
-use crate::server::{self, OpenConnections, Proxy, RunningServer, ServerThreads};
+use crate::server::access::AccessPolicy;
+use crate::server::{self, OpenConnections, Proxy, RunningServer, ServerConfig, ServerThreads};
 use crate::telemetry::run_counters::RunCounters;
 
 /// How long open answers are awaited when a run ends.
@@ -124,6 +126,33 @@ async fn close(proxy: &Proxy, grace: Duration) {
     let Some(record) = proxy.engine.record() else { return };
     if let Err(reason) = record.finish(grace).await {
         proxy.telemetry.counters.unfolded(&reason);
+    }
+}
+
+/// Closes the journal and the traces, and says if they are not whole.
+pub(super) async fn close_telemetry(proxy: &Proxy, output: &Output) {
+    proxy.telemetry.journal.end_followers().await;
+    if let Err(error) = proxy.telemetry.journal.close() {
+        output.error(&format!("the journal is not whole: {error}"));
+    }
+    if let Err(error) = proxy.telemetry.spans.close().await {
+        output.warning(&format!("the traces are not whole: {error}"));
+    }
+}
+
+/// Returns the configuration of a server.
+pub(super) fn server_config(
+    args: &ServeArgs,
+    access: AccessPolicy,
+    step_header: Option<HeaderName>,
+) -> ServerConfig {
+    ServerConfig {
+        access,
+        client_timeout: Duration::from_secs(args.limits.client_timeout),
+        max_body: args.max_body,
+        // An empty token, as from an unset secret, would protect nothing.
+        control_token: args.control_token.clone().filter(|token| !token.is_empty()),
+        step_header,
     }
 }
 

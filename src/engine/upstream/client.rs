@@ -118,7 +118,7 @@ fn describe(error: &legacy::Error) -> String {
 }
 
 /// Returns an error and its causes on one line, without repetitions.
-fn chain(error: &dyn Error) -> String {
+pub(super) fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {

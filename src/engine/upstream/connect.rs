@@ -31,7 +31,8 @@ const KEEPALIVE: Duration = Duration::from_secs(15);
 /// How many probes may go unanswered.
 const KEEPALIVE_RETRIES: u32 = 3;
 
-type BoxError = Box<dyn Error + Send + Sync>;
+/// An error of any kind.
+pub(super) type BoxError = Box<dyn Error + Send + Sync>;
 
 /// The error of a connection through a proxy that could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -74,7 +75,8 @@ impl UpstreamConnector {
         Self { tcp, tls: Arc::new(tls), proxies, opened }
     }
 
-    async fn connect(mut self, to: Uri) -> Result<UpstreamStream, BoxError> {
+    /// Opens a connection for requests to `to`.
+    pub(super) async fn connect(mut self, to: Uri) -> Result<UpstreamStream, BoxError> {
         match self.proxies.route(&to) {
             ProxyRoute::Direct => self.open(to).await.map(UpstreamStream::direct),
             ProxyRoute::Forward(proxy) => {
@@ -90,6 +92,24 @@ impl UpstreamConnector {
                 hop.map(UpstreamStream::direct).map_err(|source| in_tunnel(&proxy, source))
             }
         }
+    }
+
+    /// Opens a connection over which a client and the server at `to` make their own TLS.
+    pub(super) async fn connect_raw(mut self, to: Uri) -> Result<UpstreamStream, BoxError> {
+        let hop = match self.proxies.route(&to) {
+            ProxyRoute::Direct | ProxyRoute::Forward(_) => {
+                Ok(MaybeHttpsStream::Http(self.tcp.call(to).await?))
+            }
+            ProxyRoute::Tunnel(proxy) => {
+                let hop = self.through(&proxy).await?.call(to).await;
+                hop.map_err(|source| at_proxy(&proxy, source.into()))
+            }
+            ProxyRoute::Socks(proxy) => {
+                let hop = self.socks_proxy(&proxy)?.call(to).await;
+                hop.map(MaybeHttpsStream::Http).map_err(|source| at_proxy(&proxy, source.into()))
+            }
+        };
+        hop.map(UpstreamStream::direct)
     }
 
     /// Opens a connection to a server or a proxy.
@@ -109,15 +129,31 @@ impl UpstreamConnector {
         proxy: &Intercept,
         to: Uri,
     ) -> Result<MaybeHttpsStream<FirstHop>, BoxError> {
-        let mut tunnel = Tunnel::new(proxy.uri().clone(), self.https().await?);
-        if let Some(authorization) = proxy.basic_auth() {
-            tunnel = tunnel.with_auth(authorization.clone());
-        }
+        let tunnel = self.through(proxy).await?;
         HttpsConnector::from((tunnel, self.tls.config().await?)).call(to).await
+    }
+
+    /// Returns what opens tunnels through an HTTP proxy.
+    async fn through(
+        &self,
+        proxy: &Intercept,
+    ) -> Result<Tunnel<HttpsConnector<HttpConnector>>, BoxError> {
+        let tunnel = Tunnel::new(proxy.uri().clone(), self.https().await?);
+        Ok(match proxy.basic_auth() {
+            Some(authorization) => tunnel.with_auth(authorization.clone()),
+            None => tunnel,
+        })
     }
 
     /// Opens a connection through SOCKS 5. The proxy resolves the name.
     async fn socks(&self, proxy: &Intercept, to: Uri) -> Result<FirstHop, BoxError> {
+        let socks = self.socks_proxy(proxy)?;
+        let port = if to.scheme() == Some(&Scheme::HTTPS) { 443 } else { 80 };
+        HttpsConnector::from((socks, self.tls.config().await?)).call(with_port(&to, port)?).await
+    }
+
+    /// Returns what opens connections through a SOCKS proxy.
+    fn socks_proxy(&self, proxy: &Intercept) -> Result<SocksV5<HttpConnector>, BoxError> {
         if !matches!(proxy.uri().scheme_str(), Some("socks5" | "socks5h")) {
             let text = "proxies are reached by http, https, socks5 and socks5h only";
             return Err(text.into());
@@ -126,9 +162,17 @@ impl UpstreamConnector {
         if let Some((name, password)) = proxy.raw_auth() {
             socks = socks.with_auth(name.to_owned(), password.to_owned());
         }
-        let port = if to.scheme() == Some(&Scheme::HTTPS) { 443 } else { 80 };
-        HttpsConnector::from((socks, self.tls.config().await?)).call(with_port(&to, port)?).await
+        Ok(socks)
     }
+}
+
+/// Bounds the time of making a connection. The TCP connector would divide its own limit among the
+/// addresses of a name.
+pub(super) async fn in_time<T>(
+    connecting: impl Future<Output = Result<T, BoxError>>,
+) -> Result<T, BoxError> {
+    let late = |_| io::Error::new(io::ErrorKind::TimedOut, "operation timed out");
+    timeout(CONNECT_TIMEOUT, connecting).await.map_err(late)?
 }
 
 /// Returns the error of a failure at a proxy.
@@ -163,9 +207,7 @@ impl Service<Uri> for UpstreamConnector {
         let connector = self.clone();
         Box::pin(async move {
             let opened = Arc::clone(&connector.opened);
-            // The TCP connector would divide its own limit among the addresses of a name.
-            let late = |_| io::Error::new(io::ErrorKind::TimedOut, "operation timed out");
-            let stream = timeout(CONNECT_TIMEOUT, connector.connect(to)).await.map_err(late)??;
+            let stream = in_time(connector.connect(to)).await?;
             opened.fetch_add(1, Ordering::Relaxed);
             Ok(TokioIo::new(stream))
         })

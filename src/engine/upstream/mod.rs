@@ -1,7 +1,8 @@
 //! The HTTP client: sends a request to an upstream unchanged, and reports how the connection ended.
 //!
 //! It does not decompress, redirect or retry: the caller gets what the upstream sent. A replay has
-//! an [`UpstreamClient`] only under `--on-miss forward`.
+//! an [`UpstreamClient`] only under `--on-miss forward`. A [`TunnelConnector`] makes connections for
+//! a program whose proxy loomrec is.
 
 mod body;
 mod client;
@@ -15,10 +16,13 @@ mod stream;
 mod target;
 mod tls;
 mod tls_error;
+mod tunnel;
 
 pub use body::UpstreamBody;
 pub use client::UpstreamClient;
 pub use error::UpstreamError;
 pub use framing::AmbiguousFraming;
 pub use request::UpstreamRequest;
+pub use stream::UpstreamStream;
 pub use tls::install_crypto_provider;
+pub use tunnel::{ProxyLogin, TunnelConnector, TunnelError};

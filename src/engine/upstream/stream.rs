@@ -13,8 +13,8 @@ use tokio::net::TcpStream;
 /// A connection to a server or a proxy, with TLS if its address says `https`.
 pub(super) type FirstHop = MaybeHttpsStream<TokioIo<TcpStream>>;
 
-/// A connection that hyper's client reads and writes.
-pub(super) struct UpstreamStream {
+/// A connection to an upstream, or through a tunnel.
+pub struct UpstreamStream {
     io: TokioIo<MaybeHttpsStream<FirstHop>>,
     /// Whether the other end is a proxy that gets requests with absolute addresses.
     is_forwarded: bool,

@@ -24,6 +24,7 @@ const FLOORS: &[(&str, &str, u8)] = &[
     ("loomrec_proxy", "server", 3),
     ("loomrec_proxy", "inspector", 2),
     ("loomrec_proxy", "telemetry", 1),
+    ("loomrec_proxy", "guard", 1),
     ("loomrec_engine", "replay", 2),
     ("loomrec_engine", "record", 2),
     ("loomrec_engine", "upstream", 1),

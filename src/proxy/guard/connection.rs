@@ -1,0 +1,122 @@
+//! One connection to the guard, until it is over.
+
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy, copy_bidirectional, sink};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use super::context::{EscapePolicy, GuardContext};
+use super::escapes;
+use super::request::GuardRequest;
+
+/// How long a client may take for the head of its request.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long a refused client may take to read why.
+const REFUSAL_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// A connection of a client.
+pub(super) struct GuardConnection<'a> {
+    client: TcpStream,
+    context: &'a GuardContext,
+}
+
+/// A refusal: the status line without the version, and the text.
+struct GuardRefusal {
+    status: String,
+    text: String,
+}
+
+impl<'a> GuardConnection<'a> {
+    pub(super) fn new(client: TcpStream, context: &'a GuardContext) -> Self {
+        Self { client, context }
+    }
+
+    /// Serves its one request: a tunnel, or a refusal.
+    pub(super) async fn serve(mut self) {
+        // If Nagle's algorithm cannot be turned off, that costs time, not correctness.
+        drop(self.client.set_nodelay(true));
+        // A client that leaves or says nothing needs no answer.
+        let Ok(Ok(request)) = timeout(HEAD_TIMEOUT, GuardRequest::read(&mut self.client)).await
+        else {
+            return;
+        };
+        let refusal = match request {
+            Some(request) => self.pass(request).await,
+            None => Some(GuardRefusal {
+                status: "400 Bad Request".to_owned(),
+                text: "this is loomrec's guard, a proxy for https connections only".to_owned(),
+            }),
+        };
+        if let Some(refusal) = refusal {
+            self.refuse(&refusal).await;
+        }
+    }
+
+    /// Connects the client with the host that it asks for. Returns why not.
+    async fn pass(&mut self, request: GuardRequest) -> Option<GuardRefusal> {
+        let context = self.context;
+        if context.login.as_ref().is_some_and(|login| !request.has_login(login)) {
+            let status = "407 Proxy Authentication Required\r\nproxy-authenticate: Basic \
+                          realm=\"proxy\"";
+            let text = "the proxy of this environment needs a name and a password".to_owned();
+            return Some(GuardRefusal { status: status.to_owned(), text });
+        }
+        if let Some(refusal) = self.judge(&request) {
+            return Some(refusal);
+        }
+        let opened = match request.wants_tls {
+            true => context.connector.open_tls(&request.to).await,
+            false => context.connector.open(&request.to).await,
+        };
+        let mut server = match opened {
+            Ok(server) => server,
+            Err(error) => {
+                let status = format!("502 failed to connect to {}", request.to.host());
+                return Some(GuardRefusal { status, text: format!("failed to {error}") });
+            }
+        };
+        let established: &[u8] = b"HTTP/1.1 200 Connection established\r\n\r\n";
+        let answer = if request.wants_tls { b"" } else { established };
+        // An error is the end of the connection for both sides, which see it as such.
+        if self.client.write_all(answer).await.is_ok()
+            && server.write_all(&request.first_bytes).await.is_ok()
+        {
+            drop(copy_bidirectional(&mut self.client, &mut server).await);
+        }
+        None
+    }
+
+    /// Counts a connection to a provider. Returns why it is refused, if it is.
+    fn judge(&self, request: &GuardRequest) -> Option<GuardRefusal> {
+        let host = request.host().trim_end_matches('.').to_ascii_lowercase();
+        let port = request.port();
+        let upstream = self.context.routes.upstream_at_host(&host, port)?;
+        let host = if port == 443 { host } else { format!("{host}:{port}") };
+        self.context.escapes.add(&host, upstream);
+        let base_url = escapes::base_url(upstream);
+        (self.context.policy == EscapePolicy::Refuse).then(|| GuardRefusal {
+            status: format!("403 loomrec replays calls to {host}: use the base URL {base_url}"),
+            text: format!(
+                "loomrec replay: this program may not call {host} itself. Give it the base URL \
+                 {base_url}, which leads to loomrec, or run loomrec replay --no-guard"
+            ),
+        })
+    }
+
+    async fn refuse(&mut self, GuardRefusal { status, text }: &GuardRefusal) {
+        let length = text.len() + 1;
+        let answer = format!(
+            "HTTP/1.1 {status}\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: \
+             {length}\r\nconnection: close\r\n\r\n{text}\n"
+        );
+        let sending = async {
+            self.client.write_all(answer.as_bytes()).await?;
+            self.client.shutdown().await?;
+            // If bytes of the client were left unread, the end would be a reset, and the client
+            // could lose the answer.
+            copy(&mut (&mut self.client).take(1 << 20), &mut sink()).await
+        };
+        drop(timeout(REFUSAL_TIMEOUT, sending).await);
+    }
+}

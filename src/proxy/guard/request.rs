@@ -1,0 +1,164 @@
+//! The first request of a connection to the guard, which says where the client wants to go.
+
+use std::io;
+
+use base64::prelude::{BASE64_STANDARD, Engine as _};
+use http::Uri;
+use http::uri::{Authority, Scheme};
+use memchr::memmem;
+use tokio::io::{AsyncRead, AsyncReadExt as _};
+
+use loomrec_engine::upstream::ProxyLogin;
+
+/// The longest head that is read.
+const LONGEST_HEAD: usize = 64 << 10;
+const END: &[u8] = b"\r\n\r\n";
+
+/// A request to the guard.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct GuardRequest {
+    /// Where the client wants to go.
+    pub(super) to: Authority,
+    /// The value of `proxy-authorization`.
+    authorization: Option<String>,
+    /// The bytes for the server: those after the head of a `CONNECT`, or a request for an `https`
+    /// address in the form that a server expects.
+    pub(super) first_bytes: Vec<u8>,
+    /// Whether the client leaves TLS to the guard: some send the request for an `https` address to
+    /// their proxy.
+    pub(super) wants_tls: bool,
+}
+
+impl GuardRequest {
+    /// Reads a request. Returns `None` if the bytes are none that the guard serves.
+    ///
+    /// # Errors
+    /// A connection that breaks or ends within the head, or a head that is too long.
+    pub(super) async fn read(client: &mut (impl AsyncRead + Unpin)) -> io::Result<Option<Self>> {
+        let mut bytes = Vec::new();
+        loop {
+            let searched = bytes.len().saturating_sub(END.len());
+            if client.read_buf(&mut bytes).await? == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            if let Some(at) = memmem::find(&bytes[searched..], END) {
+                let rest = bytes.split_off(searched + at + END.len());
+                return Ok(Self::parse(&bytes, rest));
+            }
+            if bytes.len() > LONGEST_HEAD {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Reads a head, which ends in an empty line. `rest` is what came after it.
+    fn parse(head: &[u8], rest: Vec<u8>) -> Option<Self> {
+        let head = std::str::from_utf8(head).ok()?;
+        let mut lines = head.trim_end_matches("\r\n").split("\r\n");
+        let mut words = lines.next()?.split(' ');
+        let (method, target, version) = (words.next()?, words.next()?, words.next()?);
+        if !version.starts_with("HTTP/1.") || words.next().is_some() {
+            return None;
+        }
+        let name_of = |line: &str| line.split(':').next().unwrap_or(line).to_ascii_lowercase();
+        let authorization = lines.clone().find(|line| name_of(line) == "proxy-authorization");
+        let authorization = authorization.and_then(|line| Some(line.split_once(':')?.1.trim()));
+        let authorization = authorization.map(str::to_owned);
+        if method == "CONNECT" {
+            let to: Authority = target.parse().ok()?;
+            to.port_u16()?;
+            return Some(Self { to, authorization, first_bytes: rest, wants_tls: false });
+        }
+        let uri: Uri =
+            target.parse().ok().filter(|uri: &Uri| uri.scheme() == Some(&Scheme::HTTPS))?;
+        let path = uri.path_and_query().map_or("/", |path| path.as_str());
+        // The next request on this connection may be for another host.
+        let mut sent = format!("{method} {path} {version}\r\nconnection: close\r\n");
+        for line in lines {
+            let name = name_of(line);
+            if name != "connection" && !name.starts_with("proxy-") {
+                sent.push_str(line);
+                sent.push_str("\r\n");
+            }
+        }
+        sent.push_str("\r\n");
+        let first_bytes = [sent.as_bytes(), &rest].concat();
+        Some(Self { to: uri.authority()?.clone(), authorization, first_bytes, wants_tls: true })
+    }
+
+    /// Whether the client has sent this name and password.
+    pub(super) fn has_login(&self, login: &ProxyLogin) -> bool {
+        let text = BASE64_STANDARD.encode(format!("{}:{}", login.name, login.password));
+        let sent = self.authorization.as_deref().and_then(|value| value.split_once(' '));
+        sent.is_some_and(|(scheme, sent)| scheme.eq_ignore_ascii_case("basic") && sent == text)
+    }
+
+    /// Returns the host without a port.
+    pub(super) fn host(&self) -> &str {
+        self.to.host()
+    }
+
+    /// Returns the port.
+    pub(super) fn port(&self) -> u16 {
+        self.to.port_u16().unwrap_or(443)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn parsed(head: &str) -> Option<GuardRequest> {
+        GuardRequest::parse(head.as_bytes(), b"rest".to_vec())
+    }
+
+    #[test]
+    fn connect_names_host_and_port() {
+        let head = "CONNECT api.example:443 HTTP/1.1\r\nHost: x\r\nproxy-Authorization: Basic bWU6cA==\r\n\r\n";
+        let request = parsed(head).unwrap();
+        assert_eq!((request.host(), request.port()), ("api.example", 443));
+        assert_eq!((request.wants_tls, request.first_bytes.as_slice()), (false, &b"rest"[..]));
+        let login = |name: &str| ProxyLogin { name: name.to_owned(), password: "p".to_owned() };
+        assert!(request.has_login(&login("me")) && !request.has_login(&login("you")));
+        let request = parsed("CONNECT [::1]:8443 HTTP/1.0\r\n\r\n").unwrap();
+        assert_eq!((request.host(), request.port()), ("[::1]", 8443));
+        assert!(!request.has_login(&login("me")));
+    }
+
+    #[test]
+    fn request_for_an_https_address_is_written_as_its_server_expects_it() {
+        let head = "POST https://a.example/v1/x?y=1 HTTP/1.1\r\nhost: a.example\r\nConnection: \
+                    keep-alive\r\nproxy-connection: x\r\ncontent-length: 4\r\n\r\n";
+        let request = parsed(head).unwrap();
+        assert_eq!((request.host(), request.port(), request.wants_tls), ("a.example", 443, true));
+        let expected = "POST /v1/x?y=1 HTTP/1.1\r\nconnection: close\r\nhost: \
+                        a.example\r\ncontent-length: 4\r\n\r\nrest";
+        assert_eq!(String::from_utf8(request.first_bytes).unwrap(), expected);
+    }
+
+    #[test]
+    fn everything_else_is_not_served() {
+        for line in [
+            "GET / HTTP/1.1",
+            "GET http://a.example/ HTTP/1.1",
+            "CONNECT a.example HTTP/1.1",
+            "CONNECT a.example:0x HTTP/1.1",
+            "CONNECT a.example:443 HTTP/2",
+            "CONNECT  a.example:443 HTTP/1.1",
+            "CONNECT a.example:443 HTTP/1.1 x",
+            "CONNECT /:443 HTTP/1.1",
+            "",
+        ] {
+            assert_eq!(parsed(&format!("{line}\r\n\r\n")), None, "{line}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_panic(head in proptest::collection::vec(any::<u8>(), 0..200), rest: Vec<u8>) {
+            let _ = GuardRequest::parse(&head, rest);
+        }
+    }
+}
