@@ -7,6 +7,7 @@ Between the two the upstream is stopped. See `run` for how to call it, and `reci
 from __future__ import annotations
 
 import argparse
+import copy
 import os
 import re
 import shlex
@@ -18,11 +19,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 
+from edit_recording import change_argument
 from recipes import RECIPES, Recipe, versions
 from upstream import CONTENT, Upstream
 
 PROMPT = "Please write the file hello.txt in the current directory."
 CHANGED = "Please write the file hello.txt in the present directory."
+CHANGED_CONTENT = CONTENT.replace("hello", "hallo")
 FAKETIME = shutil.which("faketime")
 OTHER_HOST = ["unshare", "--uts", "sh", "-c"]
 IS_OTHER_MACHINE = subprocess.run(
@@ -110,8 +113,8 @@ class Outcome:
 
 
 HEADER = """\
-| program | version | recorded | replayed elsewhere | values of the run | clock by | changed word missed | changed tool result missed |
-|---|---|---|---|---|---|---|---|
+| program | version | recorded | replayed elsewhere | values of the run | clock by | changed word missed | changed tool result missed | changed tool argument missed |
+|---|---|---|---|---|---|---|---|---|
 """
 
 
@@ -126,14 +129,15 @@ class Row:
     clock: str = "-"
     missed: str = "-"
     result_missed: str = "-"
+    argument_missed: str = "-"
 
     def is_good(self) -> bool:
-        checks = (self.recorded[:3], self.replayed, self.missed)
-        return checks == ("yes",) * 3 and self.result_missed in ("yes", "-")
+        checks = (self.recorded[:3], self.replayed, self.missed, self.argument_missed)
+        return checks == ("yes",) * 4 and self.result_missed in ("yes", "-")
 
     def markdown(self) -> str:
         cells = [self.name, versions()[self.name], self.recorded, self.replayed, self.bound,
-                 self.clock, self.missed, self.result_missed]
+                 self.clock, self.missed, self.result_missed, self.argument_missed]
         return f"| {' | '.join(cells)} |"
 
 
@@ -204,8 +208,30 @@ class AgentRun:
         return Outcome(code, output, file.read_text() if file.exists() else None)
 
 
+def miss_argument(run: AgentRun, calls: int) -> str:
+    """Returns `yes` if loomrec misses the call whose history has another tool argument.
+
+    The argument is edited in a copy of the recording, so that the agent itself sends it.
+    """
+    changed = copy.copy(run)
+    changed.recording = run.log.parent / "edited" / run.recipe.name / run.recording.name
+    try:
+        change_argument(run.recording, changed.recording, CONTENT.strip(), CHANGED_CONTENT.strip())
+    except ValueError as problem:
+        return f"NO: {problem}"
+    verified = subprocess.run([run.loomrec, "verify", changed.recording], capture_output=True, text=True)
+    if verified.returncode:
+        return f"NO: verify: {verified.stdout}{verified.stderr}".replace("\n", " ")
+    outcome = changed.replay()
+    if f"failed: {calls - 1} served" not in outcome.output:
+        return f"NO: exit {outcome.code}, not {calls - 1} served"
+    if not re.search(r"^ *now .*hallo from", outcome.output, re.MULTILINE):
+        return "NO: the miss does not name the argument"
+    return outcome.missed()
+
+
 def try_agent(run: AgentRun) -> Row:
-    """Records, replays elsewhere, and replays with a changed word."""
+    """Records, replays elsewhere, and replays with a changed word, result and argument."""
     row = Row(run.recipe.name)
     run.log.unlink(missing_ok=True)
     recorded, upstream = run.record()
@@ -229,6 +255,7 @@ def try_agent(run: AgentRun) -> Row:
         # The command of the tool prints this file.
         elsewhere = replace(run.replayed, readme="# Another repository\n")
         row.result_missed = run.replay(PROMPT, elsewhere).missed(served=1)
+    row.argument_missed = miss_argument(run, len(upstream.calls))
     return row
 
 
@@ -246,9 +273,9 @@ def try_all(args: argparse.Namespace, work: Path) -> list[Row]:
     return rows
 
 
-def write_table(file: Path, table: str) -> None:
-    """Replaces what is between the two markers of a file."""
-    begin, end = "<!-- table: begin -->\n", "<!-- table: end -->\n"
+def write_table(file: Path, table: str, name: str = "table") -> None:
+    """Replaces what is between the two markers of this name in a file."""
+    begin, end = f"<!-- {name}: begin -->\n", f"<!-- {name}: end -->\n"
     before, _, rest = file.read_text().partition(begin)
     _, _, after = rest.partition(end)
     file.write_text(f"{before}{begin}{table}{end}{after}")

@@ -39,6 +39,10 @@ class Upstream:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server.server_address[1]}"
 
+    def plan(self, body: dict) -> Plan:
+        """Returns what the model says to this request."""
+        return Plan(body, self)
+
     def stop(self) -> None:
         self.server.shutdown()
         self.server.server_close()
@@ -76,7 +80,7 @@ class _Handler(BaseHTTPRequestHandler):
             body = {}
         self.owner.calls.append(f"POST {path} {len(raw)} {self.headers.get('user-agent', '')[:20]}")
         self.owner.bodies.append(raw)
-        plan = Plan(body, self.owner)
+        plan = self.owner.plan(body)
         if path.endswith("/messages"):
             self.answer(body, anthropic(body, plan), anthropic_whole(body, plan))
         elif path.endswith("/messages/count_tokens"):
