@@ -57,13 +57,16 @@ pub(super) async fn end(guard: Option<RunningGuard>) -> Vec<Escape> {
 pub(super) fn explain(escapes: &[Escape], policy: EscapePolicy) -> Vec<String> {
     let sentence = |escape: &Escape| {
         let Escape { host, count, base_url } = escape;
-        let connections = if *count == 1 { "connection" } else { "connections" };
+        let (connections, were) = match count {
+            1 => ("connection", "was"),
+            _ => ("connections", "were"),
+        };
         let refused = match policy {
-            EscapePolicy::Refuse => ", and got 403",
-            EscapePolicy::Count => ", so their calls are not recorded",
+            EscapePolicy::Refuse => "got 403".to_owned(),
+            EscapePolicy::Count => format!("{were} not recorded"),
         };
         format!(
-            "{count} {connections} to {host} went around loomrec{refused}: have the program use \
+            "{count} {connections} to {host} went around loomrec, and {refused}: have the program use \
              {base_url} as its base URL"
         )
     };

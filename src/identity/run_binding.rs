@@ -13,6 +13,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::ops::Range;
+use std::sync::{Arc, OnceLock};
 
 use super::bound_text::{BoundPieces, BoundTerms, write_bound};
 use super::digest::sha256_hex;
@@ -33,6 +34,9 @@ pub struct RunBinding {
     texts: Vec<(String, FormEdge)>,
     /// The names of the values that a recorded text and one of this run stand for.
     pairs: HashMap<(u16, u16), String>,
+    /// The first replacer that was made, with its pairs of texts. Most requests of a run hold the
+    /// same values, and making one takes longer than using it.
+    first: OnceLock<(Vec<(u16, u16)>, Arc<ValueReplacer>)>,
 }
 
 /// A request as it is looked up under a binding.
@@ -87,7 +91,8 @@ impl RunBinding {
         let rules: Vec<_> = rules.iter().map(|rule| (rule.clone(), rule.finder())).collect();
         let binds = finder.is_some() || !rules.is_empty();
         let ValueTexts { texts, classes } = texts;
-        binds.then_some(Self { terms: BoundTerms { finder, classes, rules }, texts, pairs })
+        let (terms, first) = (BoundTerms { finder, classes, rules }, OnceLock::new());
+        binds.then_some(Self { terms, texts, pairs, first })
     }
 
     /// Returns a request as it is looked up; `None` if its body is not JSON, or holds no value.
@@ -139,14 +144,21 @@ impl RunBinding {
 
     /// Returns what puts this run's texts in the place of the recorded ones, for the values that
     /// were bound. Returns `None` if no text is to be replaced.
-    pub fn replacer(&self, bound: &BoundValues) -> Option<ValueReplacer> {
+    pub fn replacer(&self, bound: &BoundValues) -> Option<Arc<ValueReplacer>> {
         let text = |number: u16| &self.texts[usize::from(number)];
         // A word that the request also has as it is may be such a word in the answer.
         let is_word = |number: u16| text(number).1 == FormEdge::Word;
         let is_kept = |number: u16| is_word(number) && bound.kept.contains(&number);
         let pairs = self.pairs.iter().filter(|(_, name)| bound.counts.contains_key(*name));
         let pairs = pairs.map(|(pair, _)| *pair).filter(|(recorded, _)| !is_kept(*recorded));
-        self.replacer_of(pairs.collect())
+        let mut pairs: Vec<_> = pairs.collect();
+        pairs.sort_unstable();
+        if let Some((_, first)) = self.first.get().filter(|(known, _)| *known == pairs) {
+            return Some(Arc::clone(first));
+        }
+        let replacer = Arc::new(self.replacer_of(&pairs)?);
+        self.first.get_or_init(|| (pairs, Arc::clone(&replacer)));
+        Some(replacer)
     }
 
     /// Returns what puts this run's texts in the place of all recorded ones that are hardly words of
@@ -159,12 +171,13 @@ impl RunBinding {
                 || text.bytes().any(|byte| byte.is_ascii_digit() || byte == b'-')
         };
         let pairs = self.pairs.keys().copied();
-        self.replacer_of(pairs.filter(|(recorded, _)| is_plain(*recorded)).collect())
+        let mut pairs: Vec<_> = pairs.filter(|(recorded, _)| is_plain(*recorded)).collect();
+        pairs.sort_unstable();
+        self.replacer_of(&pairs)
     }
 
-    fn replacer_of(&self, mut pairs: Vec<(u16, u16)>) -> Option<ValueReplacer> {
+    fn replacer_of(&self, pairs: &[(u16, u16)]) -> Option<ValueReplacer> {
         let text = |number: u16| &self.texts[usize::from(number)];
-        pairs.sort_unstable();
         let old: Vec<_> = pairs.iter().map(|(recorded, _)| text(*recorded).clone()).collect();
         let new = pairs.iter().map(|(_, here)| text(*here).0.clone()).collect();
         Some(ValueReplacer { finder: ValueFinder::new(&old)?, new })

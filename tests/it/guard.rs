@@ -124,7 +124,7 @@ fn record_counts_and_lets_through_by_the_users_proxy_which_loomrec_uses_too() {
     };
     let ended = run(&["--guard"]).expect(0).says(&[
         "loomrec record: ok: 1 recorded",
-        "1 connection to api.openai.com went around loomrec, so their calls are not recorded: \
+        "1 connection to api.openai.com went around loomrec, and was not recorded: \
          have the program use $OPENAI_BASE_URL as its base URL",
     ]);
     assert!(ended.stdout.contains("https://api.openai.com/v1/models said {"), "{}", ended.stdout);
@@ -357,20 +357,18 @@ fn password_of_the_users_proxy_is_needed_for_the_guard_too() {
     };
     for wrong in ["", "proxy-authorization: Basic bWU6bm8=\r\n"] {
         let head = connect(wrong);
-        assert!(head.line.contains(" 407 "), "{}", head.line);
-        assert_eq!(head.header("proxy-authenticate"), Some("Basic realm=\"proxy\""));
+        let asks = head.header("proxy-authenticate") == Some("Basic realm=\"proxy\"");
+        assert!(head.line.contains(" 407 ") && asks, "{}", head.line);
     }
     assert_eq!(proxy.heads().len(), 0);
-    let head = connect("Proxy-Authorization: basic bWU6cEBzcw==\r\n");
-    assert!(head.line.contains(" 200 "), "{}", head.line);
+    assert!(connect("Proxy-Authorization: basic bWU6cEBzcw==\r\n").line.contains(" 200 "));
     assert_eq!(proxy.heads()[0].line, "CONNECT far.example:443 HTTP/1.1");
     run.end().expect(0);
 }
 
 #[test]
 fn tunnels_go_through_a_socks_proxy_too() {
-    let (scene, echo) = (recorded(), echo());
-    let proxy = SocksServer::start(echo);
+    let (scene, proxy) = (recorded(), SocksServer::start(echo()));
     let address = format!("socks5h://me:p%40ss@{}", proxy.address());
     let run = GuardedRun::start(&scene, &[("ALL_PROXY", address)]);
     let mut client = Client::connect(run.guard);
@@ -389,8 +387,7 @@ fn host_that_cannot_be_reached_gets_502_with_the_reason() {
     let mut client = Client::connect(run.guard);
     let answer = client.exchange(&Call::new("CONNECT", &free.to_string())).expect(502);
     assert_eq!(answer.head.line, "HTTP/1.1 502 failed to connect to 127.0.0.1");
-    let text = answer.text();
-    let expected = format!("failed to connect to {free}: ");
+    let (text, expected) = (answer.text(), format!("failed to connect to {free}: "));
     assert!(text.starts_with(&expected) && text.contains("refused"), "{text}");
     run.end().expect(0);
 }

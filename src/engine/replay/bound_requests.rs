@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 use std::hash::BuildHasher as _;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 use http::HeaderValue;
@@ -54,8 +54,6 @@ struct BoundGroup {
     answer: u64,
     /// Whether another request with another answer has the same key, so that neither is bound.
     is_off: bool,
-    /// How the first request was bound to it. Most others are bound in the same way.
-    first: OnceLock<RequestBinding>,
 }
 
 /// Two recorded requests with different answers that are one request under a binding: a take of
@@ -89,21 +87,9 @@ impl RequestBinding {
         let header = HeaderValue::from_str(&values.to_string());
         Self {
             header: header.unwrap_or(HeaderValue::from_static("1")),
-            replacer: binding.replacer(&values).map(Arc::new),
+            replacer: binding.replacer(&values),
             values: Arc::new(values),
         }
-    }
-}
-
-impl BoundGroup {
-    /// Returns how a request is bound to this one; `None` if it is not the same request.
-    fn bind(&self, binding: &RunBinding, here: &BoundRequest) -> Option<RequestBinding> {
-        let values = binding.bind(&self.request, here)?;
-        let first = self.first.get_or_init(|| RequestBinding::new(binding, values.clone()));
-        Some(match *first.values == values {
-            true => first.clone(),
-            false => RequestBinding::new(binding, values),
-        })
     }
 }
 
@@ -164,7 +150,7 @@ impl BoundRequests {
             }
             (is_off, other.is_off) = (true, true);
         }
-        known.push(BoundGroup { group, take, request, answer, is_off, first: OnceLock::new() });
+        known.push(BoundGroup { group, take, request, answer, is_off });
     }
 
     /// Returns an entry with this run's values in its request, so that a difference to a request of
@@ -230,9 +216,12 @@ impl BoundRequests {
             let (Some(binding), Some(here)) = (&scope.binding, here) else { continue };
             let known = scope.requests.get(&here.key.to_bytes()).into_iter().flatten();
             for known in known.filter(|known| !known.is_off) {
-                let Some(bound) = known.bind(binding, here) else { continue };
+                let Some(values) = binding.bind(&known.request, here) else { continue };
                 match &mut found {
-                    None => found = Some((vec![known.group], bound, known.answer)),
+                    None => {
+                        let bound = RequestBinding::new(binding, values);
+                        found = Some((vec![known.group], bound, known.answer));
+                    }
                     Some((groups, _, answer)) if *answer == known.answer => {
                         groups.push(known.group);
                     }
