@@ -7,7 +7,8 @@ use crate::peer::Peer::{Aimock, Llmposter, Mitmdump, Nginx, Wiremock};
 use crate::peer::Task;
 use crate::sample::Kind;
 use crate::system::System::{
-    self, Earlier, Flat, Hyper, Keyed, OneBody, PassThrough, Peer, Record, Replay, Tee, Watched,
+    self, Earlier, Elsewhere, Flat, Hyper, Keyed, OneBody, PassThrough, Peer, Record, Replay, Tee,
+    Watched,
 };
 use crate::watch::Watch;
 
@@ -208,6 +209,13 @@ impl Scale {
             systems: LIBRARIES,
             ..w1
         };
+        let bound = Workload {
+            name: "W1b",
+            what: "replay: the calls of W1k, as recorded and with another value of the run in each",
+            systems: &[Hyper, Replay, Elsewhere(Task::Replay)],
+            reference: Replay,
+            ..w1k
+        };
         let once = Workload {
             name: "W1once",
             what: "replay: many distinct calls, each made once to a new process",
@@ -234,7 +242,7 @@ impl Scale {
             reference: OneBody,
             ..w1
         };
-        vec![w1, w1k, once, long, streamed]
+        vec![w1, w1k, bound, once, long, streamed]
     }
 
     fn records(&self) -> Vec<Workload> {

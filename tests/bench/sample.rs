@@ -25,6 +25,8 @@ const PROSE: &str = "The weaver keeps every thread in \"order\".\nWhat was recor
 pub enum Kind {
     /// A call with one complete answer.
     Call,
+    /// The same with another word in its system prompt, as long as the word of a call.
+    Elsewhere,
     /// A long conversation with one complete answer.
     Long,
     /// A stream, one chunk an event.
@@ -36,12 +38,14 @@ pub enum Kind {
 }
 
 impl Kind {
-    const ALL: [Self; 5] = [Self::Call, Self::Long, Self::Events, Self::Whole, Self::Slow];
+    const ALL: [Self; 6] =
+        [Self::Call, Self::Elsewhere, Self::Long, Self::Events, Self::Whole, Self::Slow];
 
     /// Returns the argument with which a bare server is started to give this answer.
     pub fn word(self) -> &'static str {
         match self {
             Self::Call => "call",
+            Self::Elsewhere => "elsewhere",
             Self::Long => "long",
             Self::Events => "events",
             Self::Whole => "whole",
@@ -57,7 +61,7 @@ impl Kind {
     /// Returns the chunks of the answer.
     pub fn chunks(self) -> Vec<Bytes> {
         match self {
-            Self::Call | Self::Long => vec![answer()],
+            Self::Call | Self::Elsewhere | Self::Long => vec![answer()],
             Self::Events => events(EVENTS),
             Self::Whole => vec![events(EVENTS).concat().into()],
             Self::Slow => events(SLOW_EVENTS),
@@ -67,6 +71,12 @@ impl Kind {
     /// Whether the answer is a stream of events.
     pub fn streams(self) -> bool {
         matches!(self, Self::Events | Self::Whole | Self::Slow)
+    }
+
+    /// Returns the form of answer that the system prompt asks for: a value that differs between two
+    /// runs.
+    pub fn form(self) -> &'static str {
+        if self == Self::Elsewhere { "sentences" } else { "paragraph" }
     }
 
     /// Returns the media type of the answer.
@@ -104,7 +114,7 @@ impl Request {
     pub fn new(kind: Kind) -> Self {
         let body = match kind {
             Kind::Long => conversation(),
-            _ => call(kind.streams()),
+            _ => call(kind),
         };
         let head = format!(
             "POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\n\
@@ -136,18 +146,18 @@ impl Request {
 }
 
 /// Returns the body of a call of 1 KB.
-fn call(stream: bool) -> Vec<u8> {
+fn call(kind: Kind) -> Vec<u8> {
     padded(REQUEST, |prose| {
         let mut body = json!({
             "model": "gpt-4o-mini",
             "messages": [
-                { "role": "system", "content": "You answer in one paragraph." },
+                { "role": "system", "content": format!("You answer in one {}.", kind.form()) },
                 { "role": "user", "content": format!("Call {NUMBER}. {prose}") },
             ],
             "temperature": 0.2,
             "max_tokens": 400,
         });
-        if stream {
+        if kind.streams() {
             body["stream"] = json!(true);
         }
         body

@@ -31,6 +31,9 @@ pub enum System {
     Replay,
     /// `loomrec record` in front of the bare server.
     Record,
+    /// One of these two in a run that has another value than the recorded one: in replay, a value
+    /// of the run is bound in each call.
+    Elsewhere(Task),
     /// One of these two under observation.
     Watched(Watch, Task),
     /// One of these two as an earlier commit built it (`scripts/bench --before COMMIT`).
@@ -60,6 +63,8 @@ impl System {
             Self::Peer(Wiremock, Task::Record) => "WireMock, proxy and record",
             Self::Replay => "loomrec replay",
             Self::Record => "loomrec record",
+            Self::Elsewhere(Task::Replay) => "loomrec replay, bound",
+            Self::Elsewhere(Task::Record) => "loomrec record, a value",
             Self::Earlier(Task::Replay) => "earlier loomrec replay",
             Self::Earlier(Task::Record) => "earlier loomrec record",
             Self::Watched(Watch::Journal, _) => "with a journal",
@@ -73,12 +78,21 @@ impl System {
 
     /// Whether it is loomrec.
     pub fn is_ours(self) -> bool {
-        matches!(self, Self::Replay | Self::Record | Self::Watched(..) | Self::Earlier(_))
+        matches!(
+            self,
+            Self::Replay | Self::Record | Self::Elsewhere(_) | Self::Watched(..) | Self::Earlier(_)
+        )
     }
 
     /// Whether it is a loomrec that records.
     pub fn records(self) -> bool {
-        matches!(self, Self::Record | Self::Watched(_, Task::Record) | Self::Earlier(Task::Record))
+        matches!(
+            self,
+            Self::Record
+                | Self::Elsewhere(Task::Record)
+                | Self::Watched(_, Task::Record)
+                | Self::Earlier(Task::Record)
+        )
     }
 
     /// Returns how it is observed, if it is.
@@ -89,10 +103,11 @@ impl System {
         }
     }
 
-    /// Returns the kind of answer that it gives in a workload of `kind`.
+    /// Returns the kind of call and answer that it gets and gives in a workload of `kind`.
     pub fn kind(self, kind: Kind) -> Kind {
         match self {
             Self::OneBody => Kind::Whole,
+            Self::Elsewhere(Task::Replay) => Kind::Elsewhere,
             _ => kind,
         }
     }
@@ -107,6 +122,7 @@ impl System {
     pub fn recorder(self) -> Option<Self> {
         match self {
             Self::Replay | Self::Watched(_, Task::Replay) => Some(Self::Record),
+            Self::Elsewhere(Task::Replay) => Some(Self::Elsewhere(Task::Record)),
             Self::Earlier(Task::Replay) => Some(Self::Earlier(Task::Record)),
             Self::Peer(Peer::Nginx, _) => None,
             Self::Peer(peer, Task::Replay) => Some(Self::Peer(peer, Task::Record)),
@@ -150,6 +166,14 @@ impl System {
                 };
                 let more = watch.words(at.folder);
                 Ok(Launch::loomrec(name, words.into_iter().chain(more)))
+            }
+            Self::Elsewhere(task) => {
+                let (words, value) = match task {
+                    Task::Replay => (replay_words(&recording, "127.0.0.1:0"), Kind::Elsewhere),
+                    Task::Record => (record_words(recording, &origin), Kind::Call),
+                };
+                let value = format!("form={}", value.form());
+                Ok(Launch::loomrec(name, words.into_iter().chain(["--var".into(), value.into()])))
             }
             Self::Earlier(task) => {
                 let words = match task {

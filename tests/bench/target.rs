@@ -106,9 +106,24 @@ fn replays(findings: &Findings) -> Vec<Target> {
     vec![
         ratio("W1", "calls/s", 16, 0.70, 0.87),
         ratio("W1k", "calls/s", 16, 0.70, 0.87),
+        bound(findings),
         ratio("W1once", "calls/s", 16, 0.70, 0.87),
         streamed,
     ]
+}
+
+/// Returns the target for calls that are bound.
+fn bound(findings: &Findings) -> Target {
+    let bound = System::Elsewhere(Task::Replay);
+    let outcome = findings.outcome("W1b", 16);
+    Target {
+        workload: "W1b",
+        what: "W1b, 16 connections: calls/s of bound calls against exact ones".to_owned(),
+        bound: Bound::AtLeast(0.6),
+        aim: None,
+        value: outcome.and_then(|outcome| throughput(outcome, bound)),
+        but: None,
+    }
 }
 
 fn records(findings: &Findings) -> Vec<Target> {
