@@ -7,7 +7,7 @@ use super::super::exit::CommandFailure;
 use super::super::ls::{QUESTION, question_of};
 use crate::comparison::{CallPair, PairedBy};
 use crate::identity::{IdentityRules, RunValues};
-use crate::noise::{NoiseRefusal, PairedRequest, RequestPair, UnexplainedDifference};
+use crate::noise::{CarriedIds, NoiseRefusal, PairedRequest, RequestPair, UnexplainedDifference};
 use crate::recording::EntryName;
 
 /// The most bytes of requests that differ.
@@ -43,18 +43,23 @@ impl ComparedCalls {
         is_missed: bool,
     ) -> Result<Self, CommandFailure> {
         let mut compared = Self { both: pairs.len(), ..Self::default() };
-        let mut size = 0;
+        let (mut size, mut carried) = (0, CarriedIds::default());
         for pair in pairs {
             let other = new.entry(pair.new)?;
             for (name, text) in other.run_values.iter() {
                 compared.values.set(name, text);
             }
+            carried.add(&old.entry(pair.old)?, &other);
+        }
+        for pair in pairs {
             if pair.by == PairedBy::RequestHash {
                 compared.same += 1;
                 continue;
             }
-            let recorded = PairedRequest::from_entry(old.entry(pair.old)?);
-            let pair = match (recorded, PairedRequest::from_entry(other)) {
+            let recorded = old.entry(pair.old)?;
+            let recorded = PairedRequest::from_entry(recorded, &CarriedIds::default());
+            let other = PairedRequest::from_entry(new.entry(pair.new)?, &carried);
+            let pair = match (recorded, other) {
                 (Some(recorded), Some(other)) => RequestPair::new(recorded, other),
                 // Without its request, nothing of a call can be compared.
                 _ => continue,

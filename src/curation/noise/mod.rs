@@ -7,6 +7,7 @@
 //! ([`RequestPair::bind`]).
 
 mod aligned_text;
+mod carried_ids;
 mod difference;
 mod explanation;
 mod pair_differences;
@@ -14,7 +15,8 @@ mod proposal;
 mod request_pair;
 mod rule_choice;
 
+pub use carried_ids::CarriedIds;
 pub use difference::{NoiseRefusal, UnexplainedDifference};
-pub use pair_differences::is_of_known_kind;
+pub use pair_differences::are_of_known_kinds;
 pub use proposal::{NoiseProposal, ProposedRule, ProposedValue};
 pub use request_pair::{PairedRequest, RequestPair};

@@ -103,12 +103,19 @@ impl PairDifferences {
     }
 }
 
-/// Whether rules of known kinds explain a difference, which is not one of values.
-pub fn is_of_known_kind(delta: &RequestDelta) -> bool {
-    let mut found = PairDifferences::default();
-    found.add(0, delta, &Explainer::new(&[], &[]), None);
+/// Whether rules of known kinds explain all of these differences, which are not those of values.
+pub fn are_of_known_kinds(deltas: &[RequestDelta]) -> bool {
+    let is_in_both = |delta: &RequestDelta| delta.recorded.is_some() && delta.now.is_some();
+    if deltas.is_empty() || !deltas.iter().all(is_in_both) {
+        return false;
+    }
+    let explainer = Explainer::new(&[], &[]);
     let is_kind = |place: &NoisePlace| matches!(place.options[..], [Explanation::Finds(_), ..]);
-    found.unexplained.is_empty() && !found.places.is_empty() && found.places.iter().all(is_kind)
+    deltas.iter().all(|delta| {
+        let mut found = PairDifferences::default();
+        found.add(0, delta, &explainer, None);
+        found.unexplained.is_empty() && found.places.iter().all(is_kind)
+    })
 }
 
 /// Returns the place of the list that only one request has this element of.

@@ -1,5 +1,6 @@
 //! A recorded request and the request of another run that corresponds to it.
 
+use super::carried_ids::CarriedIds;
 use loomrec_identity::{
     BoundValues, IdentityRules, NormalizeRule, RequestDelta, RequestKey, RunBinding, RunValues,
     request_deltas,
@@ -27,9 +28,10 @@ pub struct RequestPair {
 }
 
 impl PairedRequest {
-    /// Returns the request of an entry, if it has one.
-    pub fn from_entry(entry: Entry) -> Option<Self> {
-        let request = entry.request?;
+    /// Returns the request of an entry, if it has one, with the recorded ids in the place of these.
+    pub fn from_entry(entry: Entry, carried: &CarriedIds) -> Option<Self> {
+        let mut request = entry.request?;
+        request.body = carried.put_into(request.body);
         let call = request.recognise();
         Some(Self { request, call, upstream: entry.upstream, values: entry.run_values })
     }
