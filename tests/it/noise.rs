@@ -50,7 +50,7 @@ fn refused(one: &[Call], other: &[Call]) -> Vec<(String, String)> {
 
 /// A call with ids, times and a number of a process.
 fn turn(id: &str, at: u64, prompt: &str) -> Call {
-    let system = format!("You run as PGID: {at}. Chunk ID: 4{at}bd\nSaid: 2026-11-0{at}.");
+    let system = format!("You run as PGID: {at}. Chunk ID: 4{at}bd0f\nSaid: 2026-11-0{at}.");
     call(&json!({
         "model": "m",
         "messages": [
@@ -140,7 +140,7 @@ fn differences_with_a_meaning_are_refused() {
     assert_eq!(reason(with("seed", json!(1)), with("seed", json!(2))), "value /seed");
     assert_eq!(reason(with("store", json!(true)), with("store", json!(false))), "value /store");
     assert_eq!(reason(with("user", json!("a")), with("user", json!(["a"]))), "structure /user");
-    assert_eq!(reason(with("user", json!("a")), with("other", json!(1))), "structure /other");
+    assert_eq!(reason(with("user", json!("a")), with("user", Value::Null)), "structure /user");
     // The model is no id, even if its name has a date in it.
     assert_eq!(
         reason(with("model", json!("gpt-2024-08-06")), with("model", json!("gpt-2024-11-20"))),
@@ -185,9 +185,9 @@ fn rule_that_would_merge_calls_with_different_answers_is_refused() {
 
 #[test]
 fn values_of_the_run_need_no_rule() {
-    let (here, there) = (Scene::new(), Scene::new());
+    let (here, there, upstream) = (Scene::new(), Scene::new(), fine());
     for (scene, place) in [(&here, "/srv/a"), (&there, "/ci/b/7")] {
-        let server = scene.record(&fine(), &["--var", &format!("place={place}")]);
+        let server = scene.record(&upstream, &["--var", &format!("place={place}")]);
         server.call(&chat(&format!("work in {place}, please"))).expect(200);
         server.stop().expect(0);
     }

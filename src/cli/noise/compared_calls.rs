@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::super::diff::OpenedRecording;
 use super::super::exit::CommandFailure;
 use super::super::ls::{QUESTION, question_of};
-use crate::comparison::{CallPair, PairedBy};
+use crate::comparison::{CallDigest, CallPair, PairedBy};
 use crate::identity::{IdentityRules, RunValues};
 use crate::noise::{CarriedIds, NoiseRefusal, PairedRequest, RequestPair, UnexplainedDifference};
 use crate::recording::EntryName;
@@ -26,7 +26,7 @@ pub(super) struct ComparedCalls {
     pub(super) names: BTreeMap<String, usize>,
     /// The requests that differ.
     pub(super) pairs: Vec<RequestPair>,
-    /// The calls that only one has.
+    /// The calls that cannot be compared.
     pub(super) unpaired: Vec<UnexplainedDifference>,
     /// The values of the other run.
     pub(super) values: RunValues,
@@ -61,8 +61,11 @@ impl ComparedCalls {
             let other = PairedRequest::from_entry(new.entry(pair.new)?, &carried);
             let pair = match (recorded, other) {
                 (Some(recorded), Some(other)) => RequestPair::new(recorded, other),
-                // Without its request, nothing of a call can be compared.
-                _ => continue,
+                _ => {
+                    let place = call_name(&old.known[pair.old]);
+                    compared.refuse(NoiseRefusal::NoRequest, place, [None, None]);
+                    continue;
+                }
             };
             match pair.bind(rules) {
                 Some(bound) if bound.counts.is_empty() => compared.same += 1,
@@ -101,15 +104,26 @@ impl ComparedCalls {
         sides: impl Fn(String) -> [Option<String>; 2],
     ) -> Result<(), CommandFailure> {
         for (at, known) in opened.known.iter().enumerate().filter(|(at, _)| !paired.contains(at)) {
-            let place = match &known.name {
-                EntryName::Hash(hash) if known.take <= 1 => hash.short().to_owned(),
-                name => name.take_key(known.take),
-            };
             let asks = question_of(&opened.entry(at)?, QUESTION).unwrap_or_default();
-            let [recorded, now] = sides(asks);
-            let reason = NoiseRefusal::Unpaired;
-            self.unpaired.push(UnexplainedDifference { reason, place, recorded, now, calls: 1 });
+            self.refuse(NoiseRefusal::Unpaired, call_name(known), sides(asks));
         }
         Ok(())
+    }
+
+    fn refuse(
+        &mut self,
+        reason: NoiseRefusal,
+        place: String,
+        [recorded, now]: [Option<String>; 2],
+    ) {
+        self.unpaired.push(UnexplainedDifference { reason, place, recorded, now, calls: 1 });
+    }
+}
+
+/// Returns the name of a call for people.
+fn call_name(known: &CallDigest) -> String {
+    match &known.name {
+        EntryName::Hash(hash) if known.take <= 1 => hash.short().to_owned(),
+        name => name.take_key(known.take),
     }
 }

@@ -19,6 +19,8 @@ pub enum NoiseRefusal {
     Merge,
     /// Only one of the recordings has the call.
     Unpaired,
+    /// The request of the call is not recorded.
+    NoRequest,
 }
 
 impl NoiseRefusal {
@@ -33,6 +35,7 @@ impl NoiseRefusal {
             Self::Numbering => "numbering",
             Self::Merge => "merge",
             Self::Unpaired => "unpaired",
+            Self::NoRequest => "no_request",
         }
     }
 
@@ -47,6 +50,7 @@ impl NoiseRefusal {
             Self::Numbering => "ids that are equal in one request differ in the other",
             Self::Merge => "the rule would merge two calls with different answers",
             Self::Unpaired => "a call that only one of the two has",
+            Self::NoRequest => "a call whose request is not recorded",
         }
     }
 }

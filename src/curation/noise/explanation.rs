@@ -249,19 +249,86 @@ fn is_id(text: &str) -> bool {
         && !text.split(['_', '-']).any(is_word)
 }
 
-/// Returns what differs with a few letters around it.
+/// Returns what differs with a few words around it.
 pub(super) fn around(text: &str, range: &Range<usize>) -> String {
-    const AROUND: usize = 24;
-    const SHOWN: usize = 80;
+    const AROUND: usize = 32;
+    const SHOWN: usize = 96;
     let before = text[..range.start].char_indices().rev().take(AROUND);
     let start = before.take_while(|(_, letter)| *letter != '\n').last();
     let start = start.map_or(range.start, |(at, _)| at);
-    let shown: String = text[start..].chars().take(SHOWN).collect();
+    let is_cut = start > 0 && !text[..start].ends_with('\n');
+    let skipped = text[start..range.start].find(' ').filter(|_| is_cut).map_or(0, |at| at + 1);
     let after = text[range.end..].char_indices().take(AROUND);
     let end = after.take_while(|(_, letter)| *letter != '\n').last();
     let end = end.map_or(range.end, |(at, letter)| range.end + at + letter.len_utf8());
-    match shown.len() >= end - start {
-        true => text[start..end].to_owned(),
-        false => format!("{shown}…"),
+    text[start + skipped..end].chars().take(SHOWN).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn explained(old: &str, new: &str) -> Vec<Explanation> {
+        let place = JsonPointer::parse("/messages/0/content").unwrap();
+        let known = ["/messages: Status:\\n(…)\\n\\nRecent"];
+        let known = known.map(|rule| NormalizeRule::parse(rule).unwrap());
+        let found = Explainer::new(&[], &known).explain(&place, &AlignedText::new(old, new, None));
+        found.into_iter().flat_map(|(_, explained)| explained.options).collect()
+    }
+
+    fn finds(old: &str, new: &str) -> Vec<String> {
+        let found = explained(old, new).into_iter().map(|found| match found {
+            Explanation::Finds(finds) => finds,
+            Explanation::Known(rule) => format!("known {rule}"),
+            Explanation::Value(old, new) => format!("{old} {new}"),
+        });
+        found.collect()
+    }
+
+    #[test]
+    fn difference_is_explained_by_the_first_that_fits() {
+        assert_eq!(finds("at 10:11:12 x", "at 9:05:12 x"), ["time", "time"]);
+        assert_eq!(finds("took 12ms, PGID: 7", "took 9ms, PGID: 81"), ["duration", "pid"]);
+        let status = |files: &str| format!("Status:\n{files}\n\nRecent commits");
+        let known = "known /messages: Status:\\n(…)\\n\\nRecent";
+        assert_eq!(finds(&status("?a"), &status("some/file")), [known]);
+        assert_eq!(finds("id toolu_01Ab2c!", "id toolu_01Xy9z!"), ["id(toolu_)"]);
+        assert_eq!(finds("in /tmp/tmp.a1B2c3", "in /tmp/tmp.x9Y8z7"), ["id(/tmp/tmp.)"]);
+        assert_eq!(finds("Chunk ID: 46e5bd\nx", "Chunk ID: 12ab99\nx"), ["Chunk ID: (…)\\n"]);
+        assert_eq!(finds("see /opt/one/x", "see /srv/two/x"), ["/opt /srv", "/opt/one /srv/two"]);
+    }
+
+    #[test]
+    fn what_may_have_a_meaning_is_not_explained() {
+        for (old, new) in [
+            ("fix the test", "fix the tests"),
+            ("add 41 and 1", "add 42 and 1"),
+            ("use gpt-4o", "use gpt-5"),
+            ("for order 123456", "for order 123457"),
+            ("in src/one.rs", "in src/two.rs"),
+            ("a", ""),
+            ("a 0190a5b2-7c1d-7e3f-8a9b-0c1d2e3f4a5b", "a word"),
+        ] {
+            assert_eq!(explained(old, new), [], "{old}");
+        }
+    }
+
+    #[test]
+    fn difference_is_shown_with_words_around_it() {
+        let text = "zero one two three four five six seven eight";
+        let at = text.find("seven").unwrap();
+        assert_eq!(around(text, &(at..at + 5)), "one two three four five six seven eight");
+        assert_eq!(around("a\nb c\nd", &(2..3)), "b c");
+    }
+
+    proptest! {
+        #[test]
+        fn any_texts_can_be_explained(
+            old in "([a-c/_. é-]|[0-9]{1,5}|\n|pid |Status:\n|abc12345){0,16}",
+            new in "([a-c/_. é-]|[0-9]{1,5}|\n|pid |Status:\n|abc12345){0,16}",
+        ) {
+            explained(&old, &new);
+        }
     }
 }

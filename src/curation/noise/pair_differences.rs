@@ -7,7 +7,7 @@ use super::request_pair::RequestPair;
 use loomrec_identity::{IdentityRules, JsonPointer, RequestDelta, RunBinding};
 
 /// A difference that may be explained.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub(super) struct NoisePlace {
     /// The number of the pair.
     pub(super) pair: usize,
@@ -83,7 +83,11 @@ impl PairDifferences {
                         continue;
                     }
                     let (place, options) = (place.clone(), explained.options);
-                    self.places.push(NoisePlace { pair, place, options, texts: explained.texts });
+                    let found = NoisePlace { pair, place, options, texts: explained.texts };
+                    // One id may differ in several parts.
+                    if self.places.last() != Some(&found) {
+                        self.places.push(found);
+                    }
                 }
             }
             (None, None) if is_number(recorded) && is_number(now) => {
