@@ -16,15 +16,12 @@ use super::show::quoted;
 use super::{ls, terminal};
 use crate::identity::{IdentityRules, NormalizeRule};
 use crate::noise::NoiseProposal;
-use crate::recording::PendingKind;
 use crate::recording::redact::Redactor;
+use crate::recording::{PendingKind, RecordingMeta};
 use crate::replay::{Matcher, ReplaySource, ReplayTerms};
 use crate::store::{Recording, RecordingChanges, RecordingLocation};
 use compared_calls::ComparedCalls;
 use report::NoiseReport;
-
-/// How many rules a recording may have.
-const MOST_RULES: usize = 256;
 
 /// Runs the command.
 ///
@@ -133,10 +130,10 @@ fn apply(
 ) -> Result<(), CommandFailure> {
     let more = proposal.rules.iter().map(|proposed| proposed.rule.clone());
     let rules = rules.with_normalize(more);
-    if rules.normalize().len() > MOST_RULES {
+    let (count, most) = (rules.normalize().len(), RecordingMeta::MOST_RULES);
+    if count > most {
         return Err(CommandFailure::usage(format!(
-            "a recording can have {MOST_RULES} rules, and would have {}",
-            rules.normalize().len()
+            "a recording can have {most} rules, and would have {count}"
         )));
     }
     let mut changes = RecordingChanges::new()?;

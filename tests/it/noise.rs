@@ -239,6 +239,24 @@ fn ids_that_answers_gave_need_no_rule() {
 }
 
 #[test]
+fn id_that_an_answer_only_repeats_needs_a_rule() {
+    let (here, there) = (Scene::new(), Scene::new());
+    let upstream = Upstream::start(|request| {
+        let body: Value = serde_json::from_slice(&request.body).unwrap();
+        let mut answer: Value = serde_json::from_str(&chat_answer("fine")).unwrap();
+        answer["metadata"] = body["metadata"].clone();
+        Answer::json(200, answer.to_string())
+    });
+    for (scene, id) in [(&here, IDS[0]), (&there, IDS[1])] {
+        let mut body = chat_body("Please list the files of this folder");
+        body["metadata"] = json!({"session": id});
+        scene.recorded(&upstream, &[call(&body), call(&body)]);
+    }
+    let found = found(&here, &there);
+    assert_eq!(found["rules"][0]["rule"], "/metadata/session: uuid");
+}
+
+#[test]
 fn missed_call_ends_with_the_command_that_explains_it() {
     let scene = Scene::new();
     scene.recorded(&fine(), &[turn(IDS[0], 5, "Please fix the test"), chat("other")]);

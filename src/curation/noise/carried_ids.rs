@@ -11,6 +11,8 @@ use loomrec_recording::Entry;
 
 /// The largest answer that is looked at, in bytes.
 const LARGEST_ANSWER: usize = 4 << 20;
+/// The most differences of two answers that are looked at.
+const MOST_SPANS: usize = 1024;
 /// The shortest id. A shorter one may be anywhere by chance.
 const SHORTEST: usize = 8;
 
@@ -29,11 +31,13 @@ impl CarriedIds {
             let is_short = payload.len() <= LARGEST_ANSWER;
             is_short.then(|| String::from_utf8(payload.bytes().into()).ok()).flatten()
         };
-        let (Some(old), Some(new)) = (text(old), text(new)) else { return };
-        let text = AlignedText::new(&old, &new, None);
-        for span in text.spans() {
-            let (recorded, now) = (id_around(&old, &span.old), id_around(&new, &span.new));
-            if let (Some(recorded), Some(now)) = (recorded, now) {
+        let (Some(answer), Some(other)) = (text(old), text(new)) else { return };
+        let text = AlignedText::new(&answer, &other, None);
+        for span in text.spans().take(MOST_SPANS) {
+            let (recorded, now) = (id_around(&answer, &span.old), id_around(&other, &span.new));
+            let (Some(recorded), Some(now)) = (recorded, now) else { continue };
+            // An answer may repeat what its client made.
+            if !is_in_request(old, recorded) && !is_in_request(new, now) {
                 self.0.insert(now.to_owned(), recorded.to_owned());
             }
         }
@@ -51,6 +55,11 @@ impl CarriedIds {
         }
         out.into()
     }
+}
+
+fn is_in_request(entry: &Entry, id: &str) -> bool {
+    let request = entry.request.as_ref();
+    request.is_some_and(|it| memchr::memmem::find(&it.body, id.as_bytes()).is_some())
 }
 
 /// Returns the id that a range is a part of.

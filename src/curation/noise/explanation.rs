@@ -188,17 +188,19 @@ fn by_anchors(text: &AlignedText<'_>, span: &TextSpan) -> Option<ExplainedSpan> 
     if !is_id(one) || !is_id(other) || !(is_mixed(one) || is_mixed(other)) {
         return None;
     }
-    let line = &text.old[..old.start];
-    let line = &line[line.rfind('\n').map_or(0, |end| end + 1)..];
-    let mut start = line.len().saturating_sub(LONGEST_ANCHOR);
+    // The part of the line that is the same on both sides.
+    let same = text.old.as_bytes()[..old.start].iter().rev();
+    let same = same.zip(text.new.as_bytes()[..new.start].iter().rev()).take(LONGEST_ANCHOR);
+    let same = same.take_while(|(one, other)| one == other && **one != b'\n').count();
+    let mut start = old.start - same;
     let is_within = |start: usize| {
-        let before = start.checked_sub(1).and_then(|before| line.as_bytes().get(before));
+        let before = start.checked_sub(1).and_then(|before| text.old.as_bytes().get(before));
         before.is_some_and(u8::is_ascii_alphanumeric)
     };
-    while is_within(start) {
+    while start < old.start && is_within(start) {
         start += 1;
     }
-    let left = line.get(start..)?;
+    let left = text.old.get(start..old.start)?.trim_start();
     let is_label = left.bytes().filter(u8::is_ascii_alphabetic).count() >= 2;
     if !is_label || left.contains('\\') || text.old.matches(left).nth(1).is_some() {
         return None;
@@ -296,6 +298,10 @@ mod tests {
         assert_eq!(finds("id toolu_01Ab2c!", "id toolu_01Xy9z!"), ["id(toolu_)"]);
         assert_eq!(finds("in /tmp/tmp.a1B2c3", "in /tmp/tmp.x9Y8z7"), ["id(/tmp/tmp.)"]);
         assert_eq!(finds("Chunk ID: 46e5bd\nx", "Chunk ID: 12ab99\nx"), ["Chunk ID: (…)\\n"]);
+        assert_eq!(
+            finds("pid: 5. Chunk ID: 46e5bd.", "pid: 6. Chunk ID: 12ab99."),
+            ["pid", "Chunk ID: (…)."]
+        );
         assert_eq!(finds("see /opt/one/x", "see /srv/two/x"), ["/opt /srv", "/opt/one /srv/two"]);
     }
 
