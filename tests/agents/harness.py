@@ -45,6 +45,7 @@ class Place:
     user: str
     days: int
     readme: str = "# A repository\n"
+    committed: str = "2026-01-01"
 
     def prepare(self, recipe: Recipe, recording: Path | None) -> None:
         for folder in (self.home, self.cwd):
@@ -52,7 +53,8 @@ class Place:
             folder.mkdir(parents=True)
         (self.cwd / "README.md").write_text(self.readme)
         git = ["git", "-c", "user.name=t", "-c", "user.email=t@example.org"]
-        date = {"GIT_AUTHOR_DATE": "2026-01-01T00:00:00Z", "GIT_COMMITTER_DATE": "2026-01-01T00:00:00Z"}
+        moment = f"{self.committed}T00:00:00Z"
+        date = {"GIT_AUTHOR_DATE": moment, "GIT_COMMITTER_DATE": moment}
         def commit(message: str) -> None:
             for arguments in (["add", "."], ["commit", "-q", "-m", message]):
                 subprocess.run(git + arguments, cwd=self.cwd, check=True,
@@ -260,9 +262,8 @@ def try_noise(run: AgentRun) -> str:
     run.log.unlink(missing_ok=True)
     try:
         one = run.without_rules(run.recorded, "a")
-        # Another README makes another commit. The command of the shell tool would print it.
-        place = run.replayed if run.uses_shell else replace(run.replayed, readme="# Another\n")
-        other = run.without_rules(place, "b")
+        # The commit has another hash there.
+        other = run.without_rules(replace(run.replayed, committed="2026-01-02"), "b")
         changed = run.without_rules(run.replayed, "c", CHANGED)
     except RuntimeError as failed:
         return f"| {run.recipe.name} | NO: {failed} | - | - | - |"

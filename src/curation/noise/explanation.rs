@@ -1,6 +1,7 @@
 //! What may explain that two texts differ at a place: a kind of id, a known rule, the texts around,
 //! or a path.
 
+use std::cmp::Reverse;
 use std::ops::Range;
 
 use super::aligned_text::{AlignedText, TextSpan};
@@ -71,7 +72,10 @@ impl<'r> Explainer<'r> {
     pub(super) fn new(own: &'r [NormalizeRule], known: &'r [NormalizeRule]) -> Self {
         let kinds = NormalizeRule::kinds().filter_map(|kind| rule_at(NOWHERE, kind));
         let kinds = kinds.filter_map(|rule| rule.finder().map(|finder| (rule, finder)));
-        Self { own: with_finders(own), kinds: kinds.collect(), known: with_finders(known) }
+        let mut known = with_finders(known);
+        // The longest says most about where it belongs.
+        known.sort_by_key(|(rule, _)| Reverse(rule.to_string().len()));
+        Self { own: with_finders(own), kinds: kinds.collect(), known }
     }
 
     /// Returns each difference between two texts at this place, with what may explain it.
