@@ -166,7 +166,7 @@ fn call_that_only_one_recording_has_is_named() {
 fn ids_that_are_equal_in_one_run_only_are_refused() {
     let with = |one: &str, other: &str| chat(&format!("from {one} to {other}, please"));
     let refused = refused(&[with(IDS[0], IDS[0])], &[with(IDS[1], IDS[2])]);
-    assert_eq!(refused, [("numbering".to_owned(), "/".to_owned())]);
+    assert_eq!(refused, [("numbering".to_owned(), "body".to_owned())]);
 }
 
 #[test]

@@ -92,7 +92,8 @@ struct RuleSearch<'p> {
 }
 
 impl RuleSearch<'_> {
-    /// Whether these pairs are equal under the rules and values that are chosen.
+    /// Returns the first of these pairs that is different under the rules and values that are
+    /// chosen.
     fn unequal(&self, mut pairs: impl Iterator<Item = usize>) -> Option<usize> {
         let more = self.choice.rules.iter().map(|chosen| chosen.rule.clone());
         let (rules, values) = (self.rules.with_normalize(more), self.values());
@@ -114,7 +115,7 @@ impl RuleSearch<'_> {
                 self.open.push(at);
                 continue;
             }
-            let why = UnexplainedDifference::new(NoiseRefusal::Numbering, "/", [None, None]);
+            let why = UnexplainedDifference::new(NoiseRefusal::Numbering, "body", [None, None]);
             refused.push((at, why));
         }
     }
