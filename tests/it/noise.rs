@@ -154,6 +154,20 @@ fn differences_with_a_meaning_are_refused() {
 }
 
 #[test]
+fn difference_in_a_header_is_shown_where_it_begins() {
+    let with = |beta: &str| {
+        let body = crate::support::shape::message_body("Please fix the failing test, then stop.");
+        let call = Call::post("/anthropic/v1/messages", body.to_string());
+        call.header(&format!("anthropic-beta: tools-2024-04-04,output-128k-2025-02-19,{beta}"))
+    };
+    let (here, there) = recorded(&[with("one-2025")], &[with("two-2025")]);
+    let ended = noise(&here, &there, &[]).expect(1);
+    for part in ["a difference outside the body: header anthropic-beta", "one-2025", "two-2025"] {
+        assert!(ended.stdout.contains(part), "{part}: {}", ended.stdout);
+    }
+}
+
+#[test]
 fn call_that_only_one_recording_has_is_named() {
     let calls = [chat("the first question of this run"), chat("something else entirely")];
     let (here, there) = recorded(&calls, &calls[..1]);

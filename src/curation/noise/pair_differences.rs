@@ -61,8 +61,7 @@ impl PairDifferences {
         explainer: &Explainer<'_>,
         binding: Option<&RunBinding>,
     ) {
-        let shown = |value: &Option<String>| value.as_ref().map(|text| around(text, &(0..0)));
-        let shown = [shown(&delta.recorded), shown(&delta.now)];
+        let shown = excerpts(delta);
         let Ok(place) = JsonPointer::parse(&delta.pointer) else {
             return self.refuse(NoiseRefusal::Head, &delta.pointer, shown);
         };
@@ -105,6 +104,17 @@ impl PairDifferences {
             _ => self.refuse(NoiseRefusal::Structure, &delta.pointer, shown),
         }
     }
+}
+
+/// Returns both values, cut to where they begin to differ. They are canonical text, which is ASCII.
+fn excerpts(delta: &RequestDelta) -> [Option<String>; 2] {
+    let (recorded, now) = (delta.recorded.as_deref(), delta.now.as_deref());
+    let pair = recorded.unwrap_or_default().bytes().zip(now.unwrap_or_default().bytes());
+    let at = pair.take_while(|(one, other)| one == other).count();
+    let shown = |text: &str| {
+        if text.is_char_boundary(at) { around(text, &(at..at)) } else { text.to_owned() }
+    };
+    [recorded.map(shown), now.map(shown)]
 }
 
 /// Whether rules of known kinds explain all of these differences, which are not those of values.
