@@ -25,7 +25,9 @@ pub mod cli;
 
 // The members, under the names that `cli`, the tests and the fuzz targets use.
 pub use loomrec_curation as curation;
-pub use loomrec_curation::{comparison, inspection, interchange, merge, review, verification};
+pub use loomrec_curation::{
+    comparison, inspection, interchange, merge, noise, review, verification,
+};
 pub use loomrec_engine as engine;
 pub use loomrec_engine::{record, replay, upstream};
 pub use loomrec_fault as fault;

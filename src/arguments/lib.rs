@@ -16,6 +16,7 @@ mod listen;
 mod location;
 mod log_format;
 mod merge;
+mod noise;
 mod prune;
 mod reading;
 mod record;
@@ -48,6 +49,7 @@ pub use journal::{JournalArgs, SourceArgument, TimeArgument};
 pub use limit::LimitArgs;
 pub use log_format::LogFormat;
 pub use merge::{GitMergeArgs, MergeArgs, OnConflict};
+pub use noise::NoiseArgs;
 pub use prune::PruneArgs;
 pub use reading::{
     ConfigArgs, DemoArgs, DoctorArgs, LsArgs, ScoreArgs, ShowArgs, StatsArgs, StatsBy,
@@ -114,6 +116,8 @@ pub enum Command {
     Show(ShowArgs),
     /// Show what changed between two recordings, call by call.
     Diff(DiffArgs),
+    /// Propose the rules that make two recordings of the same run equal.
+    Noise(NoiseArgs),
     /// Summarize recordings: calls, tokens, cost and times by upstream and model.
     Stats(StatsArgs),
     /// Send recorded requests again, and keep the new answers apart until you review them.

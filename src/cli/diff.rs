@@ -8,6 +8,7 @@ mod call;
 mod human;
 mod json;
 mod markdown;
+mod opened_recording;
 mod stat;
 mod total;
 mod value;
@@ -17,15 +18,13 @@ use super::exit::{CommandFailure, NO, UNEXPECTED};
 use super::output::Output;
 use super::pager::Pager;
 use super::serve_setup;
-use crate::comparison::{
-    self, CallDigest, CallPair, ComparedSide, ComparisonRow, DiffScope, pairs, rows,
-};
-use crate::identity::{self, IdentityRules};
+use crate::comparison::{self, CallPair, ComparedSide, ComparisonRow, DiffScope, rows};
 use crate::recording::Entry;
 use crate::recording::redact::Redactor;
-use crate::store::{Recording, RecordingLocation, StoreError, TakeRef};
+use crate::store::StoreError;
 pub(super) use block::{Block, raw};
 use call::{CallState, ComparedCall};
+pub(super) use opened_recording::{OpenedRecording, paired};
 use total::DiffTotals;
 
 /// Runs the command.
@@ -51,8 +50,8 @@ pub(super) fn run(args: &DiffArgs) -> Result<u8, CommandFailure> {
     scope.rules = scope.rules.united(old.meta().rules()).united(new.meta().rules());
     let redactor = Redactor::new(&[])
         .map_err(|error| CommandFailure::new(UNEXPECTED, format!("failed to {error}")))?;
-    let old = Opened::of(&args.old, old, &scope.rules)?;
-    let new = Opened::of(&args.new, new, &scope.rules)?;
+    let old = OpenedRecording::of(&args.old, old, &scope.rules)?;
+    let new = OpenedRecording::of(&args.new, new, &scope.rules)?;
     let work = Work { old, new, scope, redactor };
     let form = match (args.json, args.markdown, args.stat) {
         (true, ..) => Form::Json,
@@ -72,38 +71,10 @@ enum Form {
     Stat,
 }
 
-/// A recording with digests of its calls.
-struct Opened {
-    label: String,
-    recording: Recording,
-    known: Vec<CallDigest>,
-    places: Vec<TakeRef>,
-}
-
-impl Opened {
-    fn of(
-        path: &RecordingLocation,
-        recording: Recording,
-        rules: &IdentityRules,
-    ) -> Result<Self, StoreError> {
-        let (mut known, mut places) = (Vec::new(), Vec::new());
-        for stored in recording.entries() {
-            let stored = stored?;
-            known.push(CallDigest::of(stored.name, stored.take, &stored.entry, rules));
-            places.push(stored.place);
-        }
-        Ok(Self { label: path.display().to_string(), recording, known, places })
-    }
-
-    fn entry(&self, at: usize) -> Result<Entry, StoreError> {
-        self.recording.entry(&self.places[at])
-    }
-}
-
 /// The comparison of two recordings.
 struct Work {
-    old: Opened,
-    new: Opened,
+    old: OpenedRecording,
+    new: OpenedRecording,
     scope: DiffScope,
     redactor: Redactor,
 }
@@ -117,7 +88,11 @@ impl Work {
         let mut writer = Writer::new(form, &self.old.label, &self.new.label);
         let mut total = DiffTotals::default();
         let mut goes_on = pager.write(&writer.head()).map_err(unwritten)?;
-        for row in rows(self.old.known.len(), self.new.known.len(), &self.pairs()?) {
+        for row in rows(
+            self.old.known.len(),
+            self.new.known.len(),
+            &paired(&self.old, &self.new, &self.scope.rules)?,
+        ) {
             let call = self.call(row)?;
             total.add(&call);
             // After the reader has closed stdout, the comparison goes on for the exit code.
@@ -132,24 +107,6 @@ impl Work {
         Ok(if total.is_same() { 0 } else { NO })
     }
 
-    /// Returns which calls of the two recordings belong together.
-    fn pairs(&self) -> Result<Vec<CallPair>, StoreError> {
-        let mut failed = None;
-        let mut last: Option<(usize, Entry)> = None;
-        let found = pairs(&self.old.known, &self.new.known, |at, other| {
-            if failed.is_some() {
-                return None;
-            }
-            if last.as_ref().is_none_or(|(read, _)| *read != at) {
-                last =
-                    self.old.entry(at).map_err(|error| failed = Some(error)).ok().map(|e| (at, e));
-            }
-            let other = self.new.entry(other).map_err(|error| failed = Some(error)).ok()?;
-            apart(&last.as_ref()?.1, &other, &self.scope.rules)
-        });
-        failed.map_or(Ok(found), Err)
-    }
-
     /// Compares one call.
     fn call(&self, row: ComparisonRow) -> Result<ComparedCall, StoreError> {
         let (old, new) = match row {
@@ -157,9 +114,10 @@ impl Work {
             ComparisonRow::Old(old) => (Some(old), None),
             ComparisonRow::New(new) => (None, Some(new)),
         };
-        let read = |opened: &Opened, at: Option<usize>| at.map(|at| opened.entry(at)).transpose();
+        let read =
+            |opened: &OpenedRecording, at: Option<usize>| at.map(|at| opened.entry(at)).transpose();
         let (one, other) = (read(&self.old, old)?, read(&self.new, new)?);
-        let side = |opened: &Opened, at: Option<usize>, entry: &Option<Entry>| {
+        let side = |opened: &OpenedRecording, at: Option<usize>, entry: &Option<Entry>| {
             let known = &opened.known[at?];
             Some(call::CallSummary::of(known, &ComparedSide::of(&known.name, entry.as_ref()?)))
         };
@@ -188,18 +146,6 @@ impl Work {
         };
         Ok(ComparedCall::new(state, old_summary, new_summary, None, Vec::new())
             .clean(&self.redactor))
-    }
-}
-
-/// Returns how much two requests differ, in about bytes.
-fn apart(old: &Entry, new: &Entry, rules: &IdentityRules) -> Option<u64> {
-    let (old, new) = (old.request.as_ref()?, new.request.as_ref()?);
-    let (asked, asks) = (old.recognise(), new.recognise());
-    let (old, new) = (old.parts(&asked), new.parts(&asks));
-    match (old.json(), new.json()) {
-        (Some(one), Some(other)) => Some(identity::distance(&one, &other, rules)),
-        _ if old.body == new.body => Some(0),
-        _ => None,
     }
 }
 

@@ -51,6 +51,7 @@ pub fn command(
         Command::Ls(args) => super::ls::run(args),
         Command::Show(args) => super::show::run(args),
         Command::Diff(args) => super::diff::run(args),
+        Command::Noise(args) => super::noise::run(args),
         Command::Stats(args) => super::stats::run(args),
         Command::Pending(args) => super::pending::run(args),
         Command::Verify(args) => super::verify::run(args),

@@ -26,6 +26,7 @@ mod ls;
 mod markdown;
 mod merge;
 mod no_call;
+mod noise;
 mod open_files;
 mod output;
 mod output_target;
@@ -294,6 +295,7 @@ async fn dispatch(
         Command::Ls(args) => ls::run(&args),
         Command::Show(args) => show::run(&args),
         Command::Diff(args) => diff::run(&args),
+        Command::Noise(args) => noise::run(&args),
         Command::Stats(args) => stats::run(&args),
         Command::Rerecord(args) => rerecord::run(&args).await,
         Command::Review(args) => review::run(&args).await,

@@ -1,15 +1,17 @@
 //! Curation of recordings: what the commands make of recordings that exist.
 //!
 //! The folders are readers of recordings that do not import each other. [`verification`] checks a
-//! recording, [`comparison`] and [`merge`] bring two together, [`review`] places pending changes,
-//! [`inspection`] shows a call, [`interchange`] imports and exports, [`salvage`] recovers entries
-//! from damaged text. [`yaml`] reads YAML as JSON, and as the pieces of cassettes. Everything is
-//! pure: no I/O, no clock.
+//! recording, [`comparison`] and [`merge`] bring two together, [`noise`] finds rules for what
+//! differs between two runs, [`review`] places pending changes, [`inspection`] shows a call,
+//! [`interchange`] imports and exports, [`salvage`] recovers entries from damaged text. [`yaml`]
+//! reads YAML as JSON, and as the pieces of cassettes. Everything is pure: no I/O, no clock.
 
 pub mod comparison;
+mod hunk;
 pub mod inspection;
 pub mod interchange;
 pub mod merge;
+pub mod noise;
 pub mod review;
 pub mod salvage;
 pub mod verification;

@@ -42,7 +42,7 @@ pub use json::{Json, JsonError, JsonMember};
 pub use json_pointer::{JsonPointer, PointerError, pointer_token};
 pub use json_text::JsonStr;
 pub use key::{RequestKey, canonical_text};
-pub use normalize::{NormalizeError, NormalizeRule};
+pub use normalize::{IdFinder, NormalizeError, NormalizeRule};
 pub use place::{PlacePattern, PlaceToken};
 pub use query::QueryRules;
 pub use reader::parse;

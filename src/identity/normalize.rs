@@ -11,7 +11,7 @@ use std::ops::Range;
 use regex::Regex;
 use thiserror::Error;
 
-use super::json_pointer::PointerError;
+use super::json_pointer::{JsonPointer, PointerError};
 use super::place::{PlacePattern, PlaceToken};
 
 /// The two ways to write what is between two anchors.
@@ -156,9 +156,24 @@ impl NormalizeRule {
         if is_anchors { Self::of_anchors(text) } else { Self::of_kind(text) }
     }
 
+    /// The words that name a kind, the most specific first.
+    pub fn kinds() -> impl Iterator<Item = &'static str> {
+        KINDS.iter().map(|(name, _)| *name)
+    }
+
     /// The tokens of the place.
     pub(super) fn place(&self) -> &[PlaceToken] {
         self.place.tokens()
+    }
+
+    /// Whether the rule holds at this place of a body: it is at its place or below.
+    pub fn is_at(&self, place: &JsonPointer) -> bool {
+        let (rule, place) = (self.place(), place.tokens());
+        let is_on_the_way = |(token, name): (&PlaceToken, &String)| match token {
+            PlaceToken::Any => true,
+            PlaceToken::Name(token) => token == name,
+        };
+        rule.len() <= place.len() && rule.iter().zip(place).all(is_on_the_way)
     }
 
     /// The name under which what it finds is numbered.
@@ -174,7 +189,7 @@ impl NormalizeRule {
     }
 
     /// Whether a number as a whole may be of this kind.
-    pub(super) fn is_number(&self, digits: &str, finder: &IdFinder) -> bool {
+    pub fn is_number(&self, digits: &str, finder: &IdFinder) -> bool {
         match &self.finds {
             IdPattern::Kind(IdKind::Epoch) => {
                 finder.find(digits).first() == Some(&(0..digits.len()))
@@ -185,7 +200,7 @@ impl NormalizeRule {
     }
 
     /// The finder of what the rule renames in strings; `None` if it renames nothing in them.
-    pub(super) fn finder(&self) -> Option<IdFinder> {
+    pub fn finder(&self) -> Option<IdFinder> {
         let pattern = match &self.finds {
             IdPattern::ToolResult => return None,
             IdPattern::Kind(kind) => kind.pattern(),
@@ -262,7 +277,7 @@ impl IdKind {
 
 /// Finds what a rule renames.
 #[derive(Clone, Debug)]
-pub(super) struct IdFinder {
+pub struct IdFinder {
     search: Regex,
     /// Whether letters may touch what is found.
     is_free: bool,
@@ -270,7 +285,7 @@ pub(super) struct IdFinder {
 
 impl IdFinder {
     /// The places of what is renamed in a text, in order.
-    pub(super) fn find(&self, text: &str) -> Vec<Range<usize>> {
+    pub fn find(&self, text: &str) -> Vec<Range<usize>> {
         let bytes = text.as_bytes();
         let touches = |at: Option<usize>| {
             at.and_then(|at| bytes.get(at)).is_some_and(u8::is_ascii_alphanumeric)

@@ -2,7 +2,6 @@
 
 use super::json_pointer::JsonPointer;
 use super::normalize::{IdFinder, NormalizeRule};
-use super::place::PlaceToken;
 use super::rules::IdentityRules;
 
 impl IdentityRules {
@@ -11,15 +10,8 @@ impl IdentityRules {
     pub fn renames(&self, pointer: &str, recorded: &str, now: &str) -> bool {
         let place = pointer.trim_start_matches("body").trim_start_matches("/json");
         let Ok(place) = JsonPointer::parse(place) else { return false };
-        let covers = |rule: &&NormalizeRule| {
-            let (rule, place) = (rule.place(), place.tokens());
-            let is_on_the_way = |(token, name): (&PlaceToken, &String)| match token {
-                PlaceToken::Any => true,
-                PlaceToken::Name(token) => token == name,
-            };
-            rule.len() <= place.len() && rule.iter().zip(place).all(is_on_the_way)
-        };
-        let rules: Vec<&NormalizeRule> = self.normalize().iter().filter(covers).collect();
+        let rules: Vec<&NormalizeRule> =
+            self.normalize().iter().filter(|rule| rule.is_at(&place)).collect();
         !rules.is_empty() && masked(&rules, recorded) == masked(&rules, now)
     }
 }

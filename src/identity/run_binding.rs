@@ -114,6 +114,14 @@ impl RunBinding {
         (!texts.is_empty() || !ids.is_empty()).then_some(BoundRequest { key, texts, ids })
     }
 
+    /// Returns the values in a text: where each is, and its class. A recorded text and this run's
+    /// text of the same value have the same class.
+    pub fn value_classes(&self, text: &str) -> impl Iterator<Item = (Range<usize>, u16)> {
+        let BoundTerms { finder, classes, .. } = &self.terms;
+        let found = finder.as_ref().map(|finder| finder.find(text)).unwrap_or_default();
+        found.into_iter().map(|found| (found.range, classes[usize::from(found.text)]))
+    }
+
     /// Returns what is bound if a recorded request answers one of this run with the same key.
     /// `None` if their texts do not correspond.
     pub fn bind(&self, recorded: &BoundRequest, here: &BoundRequest) -> Option<BoundValues> {

@@ -25,9 +25,6 @@ const VERSION_WITH_HEADERS: u64 = 2;
 /// what clients make anew.
 const VERSION_WITH_PATTERNS: u64 = 3;
 
-/// How many entries a list of rules may have. Nobody could review more.
-const MOST_RULES: usize = 256;
-
 /// The metadata of a recording.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecordingMeta {
@@ -45,6 +42,9 @@ impl Default for RecordingMeta {
 }
 
 impl RecordingMeta {
+    /// How many entries a list of rules may have. Nobody could review more.
+    pub const MOST_RULES: usize = 256;
+
     /// Returns the metadata of a new recording whose keys are made under `rules`.
     pub fn new(rules: &IdentityRules) -> Self {
         let mut keys = Map::new();
@@ -196,7 +196,7 @@ fn read_exceptions(identity: FieldReader<'_>, version: u64) -> Result<IdentityRu
 fn read_normalize(identity: FieldReader<'_>) -> Result<Vec<NormalizeRule>, FieldError> {
     let expected = "a list of at most 256 rules, such as \"/metadata/user_id: uuid\"";
     let rules = identity.list("normalize", expected)?.unwrap_or_default();
-    if rules.len() > MOST_RULES {
+    if rules.len() > RecordingMeta::MOST_RULES {
         return Err(identity.wrong("normalize", expected));
     }
     let wrong = |found| FieldError::unexpected(identity.place("normalize"), expected, found);
@@ -214,7 +214,7 @@ fn read_ignore(identity: FieldReader<'_>, version: u64) -> Result<Vec<PlacePatte
     let expected = "a list of JSON pointers";
     let wrong = |expected, found| FieldError::unexpected(identity.place("ignore"), expected, found);
     let ignore = identity.list("ignore", expected)?.unwrap_or_default();
-    if ignore.len() > MOST_RULES {
+    if ignore.len() > RecordingMeta::MOST_RULES {
         let found = format!("a list of {}", ignore.len());
         return Err(wrong("a list of at most 256 JSON pointers", found));
     }
@@ -239,7 +239,7 @@ fn read_names(
     let expected = "a list of at most 256 names of headers";
     let wrong = |found| FieldError::unexpected(identity.place(member), expected, found);
     let names = identity.list(member, expected)?.unwrap_or_default();
-    if names.len() > MOST_RULES {
+    if names.len() > RecordingMeta::MOST_RULES {
         return Err(identity.wrong(member, expected));
     }
     let name = |value: &Value| match value.as_str().map(|name| (name, read(name))) {

@@ -9,7 +9,7 @@ use super::entry::RecordedRequest;
 use super::header_names::HeaderNames;
 use super::redact::{self, CallCredentials, Placeholders, Redactor};
 use loomrec_identity::{
-    BoundRequest, IdentityRules, Json, KeyForm, RequestKey, RequestParts, header,
+    BoundRequest, IdentityRules, Json, KeyForm, RequestKey, RequestParts, RunBinding, header,
 };
 use loomrec_provider::RecognisedCall;
 use loomrec_provider::{RequestHead, recognise};
@@ -156,6 +156,20 @@ impl RecordedRequest {
             body_model: model.as_deref(),
             body_stream: field("stream").and_then(|value| value.as_bool()),
         })
+    }
+
+    /// Returns this request as it is looked up under a binding; `None` if it is not JSON or holds no
+    /// value.
+    pub fn bound(
+        &self,
+        call: &RecognisedCall,
+        binding: &RunBinding,
+        rules: &IdentityRules,
+    ) -> Option<BoundRequest> {
+        let parts = self.parts(call);
+        let body = parts.json()?;
+        let results = rules.compares_tool_calls().then(|| call.operation.tool_results(&body));
+        binding.request(&parts, &body, rules, results.as_deref().unwrap_or_default())
     }
 
     /// Returns the parts that the key of this request is made of.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import copy
+import json
 import os
 import re
 import shlex
@@ -47,6 +48,7 @@ class Place:
     user: str
     days: int
     readme: str = "# A repository\n"
+    committed: str = "2026-01-01"
 
     def prepare(self, recipe: Recipe, recording: Path | None) -> None:
         for folder in (self.home, self.cwd):
@@ -54,7 +56,8 @@ class Place:
             folder.mkdir(parents=True)
         (self.cwd / "README.md").write_text(self.readme)
         git = ["git", "-c", "user.name=t", "-c", "user.email=t@example.org"]
-        date = {"GIT_AUTHOR_DATE": "2026-01-01T00:00:00Z", "GIT_COMMITTER_DATE": "2026-01-01T00:00:00Z"}
+        moment = f"{self.committed}T00:00:00Z"
+        date = {"GIT_AUTHOR_DATE": moment, "GIT_COMMITTER_DATE": moment}
         def commit(message: str) -> None:
             for arguments in (["add", "."], ["commit", "-q", "-m", message]):
                 subprocess.run(git + arguments, cwd=self.cwd, check=True,
@@ -153,14 +156,15 @@ class AgentRun:
         self.replayed = Place(work / "build/1234/deeper/checkout", work / "ci-home", "runner", 3)
         self.log = work / f"{recipe.name}.log"
 
-    def record(self) -> tuple[Outcome, Upstream]:
+    def record(self, place: Place | None = None, prompt: str = PROMPT) -> tuple[Outcome, Upstream]:
+        place = place or self.recorded
         shutil.rmtree(self.recording.parent, ignore_errors=True)
         self.recording.parent.mkdir(parents=True)
-        upstream = Upstream(str(self.recorded.cwd), self.uses_shell)
+        upstream = Upstream(str(place.cwd), self.uses_shell)
         arguments = ["record", "-r", self.file(), "--upstream", upstream.url]
         try:
-            outcome = self.loom(arguments, self.recorded, PROMPT, self.recipe.keys)
-            made = self.recorded.cwd / "recordings" / self.recording.name
+            outcome = self.loom(arguments, place, prompt, self.recipe.keys)
+            made = place.cwd / "recordings" / self.recording.name
             if made.exists():
                 shutil.copy(made, self.recording)
             return outcome, upstream
@@ -184,6 +188,27 @@ class AgentRun:
     def replay(self, prompt: str = PROMPT, place: Place | None = None) -> Outcome:
         arguments = ["replay", "--strict", "-r", self.file()]
         return self.loom(arguments, place or self.replayed, prompt, {})
+
+    def without_rules(self, place: Place, name: str, prompt: str = PROMPT) -> Path:
+        """Records in this place. Returns a copy of the recording without the rules of the preset,
+        whose variables and arguments some agents need."""
+        outcome, _ = self.record(place, prompt)
+        if outcome.code or not self.recording.exists():
+            raise RuntimeError(f"record: exit {outcome.code}")
+        recording = json.loads(self.recording.read_text())
+        recording["_loomrec"]["identity"].pop("normalize", None)
+        copy = self.log.parent / "noise" / f"{self.recipe.name}-{name}.json"
+        copy.parent.mkdir(exist_ok=True)
+        copy.write_text(json.dumps(recording))
+        return copy
+
+    def noise(self, one: Path, other: Path, *more: str) -> tuple[int, str]:
+        """Returns what `loomrec noise` says of two recordings."""
+        done = subprocess.run([self.loomrec, "noise", one, other, *more], text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        with self.log.open("a") as log:
+            log.write(f"\n===== noise {' '.join(more)}: exit {done.returncode}\n{done.stdout}\n")
+        return done.returncode, done.stdout
 
     def loom(self, arguments, place: Place, prompt: str, keys: dict) -> Outcome:
         is_committed = self.is_in_tree and arguments[0] == "replay"
@@ -259,6 +284,30 @@ def try_agent(run: AgentRun) -> Row:
     return row
 
 
+def try_noise(run: AgentRun) -> str:
+    """Records an agent in two places, and lets loomrec find the rules. Returns a row."""
+    run.log.unlink(missing_ok=True)
+    try:
+        one = run.without_rules(run.recorded, "a")
+        # The commit has another hash there.
+        other = run.without_rules(replace(run.replayed, committed="2026-01-02"), "b")
+        changed = run.without_rules(run.replayed, "c", CHANGED)
+    except RuntimeError as failed:
+        return f"| {run.recipe.name} | NO: {failed} | - | - | - |"
+    refuses = {0: "NO", 1: "yes"}.get(run.noise(one, changed)[0], "NO")
+    code, text = run.noise(one, other, "--apply")
+    rules = len(re.findall("^  --normalize", text, re.M))
+    again = run.noise(one, other)[0]
+    explained = "yes" if code == 0 else f"NO: exit {code}"
+    return f"| {run.recipe.name} | {explained} | {rules} | {'yes' if again == 0 else 'NO'} | {refuses} |"
+
+
+NOISE_HEADER = """\
+| program | explained | rules | equal with them | changed word refused |
+|---|---|---|---|---|
+"""
+
+
 def try_all(args: argparse.Namespace, work: Path) -> list[Row]:
     rows = []
     for recipe in RECIPES:
@@ -287,6 +336,8 @@ def main() -> int:
     parser.add_argument("--keep", help="work in this folder, and keep it")
     parser.add_argument("--table", type=Path, help="write the table into this file")
     parser.add_argument("--tool", choices=["write", "shell"], default="write")
+    parser.add_argument("--noise", action="store_true",
+                        help="record each agent twice, and let loomrec noise find the rules")
     parser.add_argument("--out-of-tree", dest="in_tree", action="store_false",
                         help="keep the recording outside the repository")
     parser.add_argument("--programs", type=Path, required=True)
@@ -297,6 +348,16 @@ def main() -> int:
         parser.error(f"unknown agents: {', '.join(sorted(unknown))}")
     # Not in /tmp: Codex and Gemini CLI treat a HOME in a folder that all may write differently.
     work = Path(args.keep or tempfile.mkdtemp(prefix="work-", dir=args.programs))
+    if args.noise:
+        print(NOISE_HEADER, end="")
+        runs = [AgentRun(recipe, work, args) for recipe in RECIPES
+                if not args.agents or recipe.name in args.agents]
+        lines = []
+        for run in runs:
+            is_there = not (run.programs / "not-installed").exists()
+            lines.append(try_noise(run) if is_there else f"| {run.recipe.name} | not run | - | - | - |")
+            print(lines[-1], flush=True)
+        return int(any("NO" in line for line in lines))
     print(HEADER, end="")
     rows = try_all(args, work)
     if args.table:

@@ -8,12 +8,13 @@ use std::process::Command;
 use loomrec::identity::{IdentityRules, KeyForm, RequestKey, RequestParts};
 use regex::Regex;
 
-const COMMANDS: [&str; 26] = [
+const COMMANDS: [&str; 27] = [
     "record",
     "replay",
     "ls",
     "show",
     "diff",
+    "noise",
     "convert",
     "stats",
     "score",

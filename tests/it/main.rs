@@ -95,6 +95,8 @@ mod miss;
 #[cfg(test)]
 mod modes;
 #[cfg(test)]
+mod noise;
+#[cfg(test)]
 mod order;
 #[cfg(feature = "otel")]
 #[cfg(test)]

@@ -12,10 +12,11 @@ use crate::cli::args;
 use crate::store::RecordingLocation;
 
 /// The commands whose recording may be left out, with the name of that argument.
-const READERS: [(&str, &str); 12] = [
+const READERS: [(&str, &str); 13] = [
     ("accept", FILE),
     ("export", FILE),
     ("ls", FILE),
+    ("noise", FILE),
     ("prune", FILE),
     ("redact", FILES),
     ("reject", FILE),
@@ -40,8 +41,9 @@ enum Writes {
 }
 
 /// The commands that change the recording.
-const WRITERS: [(&str, Writes); 6] = [
+const WRITERS: [(&str, Writes); 7] = [
     ("accept", Writes::Always),
+    ("noise", Writes::With("apply")),
     ("prune", Writes::With("apply")),
     ("redact", Writes::With("apply")),
     ("reject", Writes::Always),

@@ -16,7 +16,7 @@ use loomrec_identity::{
 };
 use loomrec_provider::{Operation, RecognisedCall};
 use loomrec_recording::body::Chunk;
-use loomrec_recording::entry::{Entry, RecordedRequest};
+use loomrec_recording::entry::Entry;
 use loomrec_recording::normalized_request::NormalizedRequest;
 use loomrec_recording::redact;
 
@@ -128,7 +128,7 @@ impl BoundRequests {
         }
         let scope = self.scope(&entry.run_values, rules)?;
         let binding = self.scopes[scope].binding.as_ref()?;
-        let request = bound_request(binding, entry.request.as_ref()?, call?, rules)?;
+        let request = entry.request.as_ref()?.bound(call?, binding, rules)?;
         let answer = entry.response.as_ref();
         let answer = answer.map(|response| (response.status, response.payload.bytes()));
         let answer = self.hashing.hash_one((answer, &entry.content, entry.fault.is_some()));
@@ -188,7 +188,7 @@ impl BoundRequests {
     /// Returns the request as it is looked up in each scope.
     pub(super) fn look_ups(&self, observed: &NormalizedRequest) -> Vec<Option<BoundRequest>> {
         let look_up = |scope: &BindingScope| {
-            bound_request(scope.binding.as_ref()?, &observed.request, &observed.call, &scope.rules)
+            observed.request.bound(&observed.call, scope.binding.as_ref()?, &scope.rules)
         };
         self.scopes.iter().map(look_up).collect()
     }
@@ -232,17 +232,4 @@ impl BoundRequests {
         }
         found.map(|(groups, bound, _)| (groups, bound))
     }
-}
-
-/// Returns a request as it is looked up; `None` if it is not JSON or holds no value.
-fn bound_request(
-    binding: &RunBinding,
-    request: &RecordedRequest,
-    call: &RecognisedCall,
-    rules: &IdentityRules,
-) -> Option<BoundRequest> {
-    let parts = request.parts(call);
-    let body = parts.json()?;
-    let results = rules.compares_tool_calls().then(|| call.operation.tool_results(&body));
-    binding.request(&parts, &body, rules, results.as_deref().unwrap_or_default())
 }

@@ -49,6 +49,8 @@ pub struct NearestCall {
     pub differences: Vec<RequestDifference>,
     /// How the two calls differ in headers that are not part of a key.
     pub outside_key: HeaderDelta,
+    /// Whether rules for ids, times and the like can explain all differences.
+    pub is_noise: bool,
 }
 
 /// Names of headers that only one of two calls has. None of them is part of a key.
@@ -238,7 +240,8 @@ impl NearestCall {
         let recording = matcher.labels[take.source()].clone();
         let (name, outside_key) = (matcher.name_of(take).to_string(), HeaderDelta::default());
         let request_hash = RequestKey::parse(&name);
-        Self { name, take: take.number(), recording, request_hash, differences, outside_key }
+        let (take, is_noise) = (take.number(), false);
+        Self { name, take, recording, request_hash, differences, outside_key, is_noise }
     }
 
     /// Returns the call in a few words.

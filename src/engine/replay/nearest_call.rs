@@ -11,6 +11,7 @@ use super::matcher::Matcher;
 use super::mismatch::{HIDDEN, HeaderDelta, NearestCall, RequestDifference, bounded};
 use super::take::ReplayTake;
 use super::tool_results::without_results;
+use loomrec_curation::noise;
 use loomrec_identity::likeness::RequestWords;
 use loomrec_identity::{RequestDelta, header, request_delta};
 use loomrec_recording::normalized_request::NormalizedRequest;
@@ -25,7 +26,7 @@ const AHEAD: usize = 16;
 const READ: usize = 32 << 20;
 /// The most differences that are reported.
 const MAX_DELTAS: usize = 16;
-/// The most differences that are looked at, if rules for what clients make anew explain some.
+/// The most differences that are looked at: rules for what clients make anew may explain some.
 const MOST_COMPARED: usize = 512;
 
 /// A recorded call that was read again, and its rank.
@@ -74,21 +75,26 @@ pub(super) fn nearest(
         &request.headers_outside_key(&call, rules),
         &observed.request.headers_outside_key(&observed.call, rules),
     );
-    let most = if rules.normalize().is_empty() { MAX_DELTAS } else { MOST_COMPARED };
-    let deltas = request_delta::request_deltas(&request.parts(&call), &now, rules, most);
+    let mut deltas =
+        request_delta::request_deltas(&request.parts(&call), &now, rules, MOST_COMPARED);
     let is_renamed = |delta: &RequestDelta| match (&delta.recorded, &delta.now) {
         (Some(recorded), Some(now)) => rules.renames(&delta.pointer, recorded, now),
         _ => false,
     };
-    let deltas = deltas.into_iter().filter(|delta| !is_renamed(delta)).take(MAX_DELTAS);
-    differences.extend(deltas.map(|delta| {
+    deltas.retain(|delta| !is_renamed(delta));
+    let is_noise = !is_elsewhere && noise::are_of_known_kinds(&deltas);
+    differences.extend(deltas.into_iter().take(MAX_DELTAS).map(|delta| {
         let (recorded, now) = (delta.recorded.map(readable), delta.now.map(readable));
         let (recorded, now) = bounded(recorded.map(hidden), now.map(hidden));
         RequestDifference { place: delta.pointer, recorded, now }
     }));
     let request_hash = recorded_hash.or_else(|| Some(request.key(&call, rules)));
-    let nearest =
-        NearestCall { outside_key, request_hash, ..NearestCall::of(matcher, found, differences) };
+    let nearest = NearestCall {
+        outside_key,
+        request_hash,
+        is_noise,
+        ..NearestCall::of(matcher, found, differences)
+    };
     Some((is_alike && !is_elsewhere && !found.is_used(), nearest))
 }
 

@@ -41,9 +41,19 @@ impl RecordingMismatchError {
             ),
             _ => {
                 let hint = self.header_hint().unwrap_or_default();
-                format!("{hint}If the change is meant, {fetch}")
+                let noise = self.noise_hint(file).unwrap_or_default();
+                format!("{hint}If the change is meant, {fetch}{noise}")
             }
         }
+    }
+
+    /// Returns the command that proposes rules, if rules can explain all differences.
+    fn noise_hint(&self, file: &str) -> Option<String> {
+        self.nearest.as_ref().filter(|nearest| nearest.is_noise)?;
+        Some(format!(
+            ". The differences are ids, times and the like, which rules can bind. After a replay \
+             with --pending, this proposes the rules: `loomrec noise {file} --pending`"
+        ))
     }
 
     /// Returns what to do if a header differs.

@@ -1,0 +1,73 @@
+//! A recording that is compared with another one, and the calls of both that belong together.
+
+use crate::comparison::{CallDigest, CallPair, pairs};
+use crate::identity::{self, IdentityRules};
+use crate::recording::Entry;
+use crate::store::{Recording, RecordingLocation, StoreError, TakeRef};
+
+/// A recording with digests of its calls.
+pub(in crate::cli) struct OpenedRecording {
+    /// How the user named it.
+    pub(in crate::cli) label: String,
+    /// The recording.
+    pub(in crate::cli) recording: Recording,
+    /// The digest of each call.
+    pub(in crate::cli) known: Vec<CallDigest>,
+    /// Where each call is.
+    places: Vec<TakeRef>,
+}
+
+impl OpenedRecording {
+    /// Reads all calls once.
+    pub(in crate::cli) fn of(
+        path: &RecordingLocation,
+        recording: Recording,
+        rules: &IdentityRules,
+    ) -> Result<Self, StoreError> {
+        let (mut known, mut places) = (Vec::new(), Vec::new());
+        for stored in recording.entries() {
+            let stored = stored?;
+            known.push(CallDigest::of(stored.name, stored.take, &stored.entry, rules));
+            places.push(stored.place);
+        }
+        Ok(Self { label: path.display().to_string(), recording, known, places })
+    }
+
+    /// Reads one call again.
+    pub(in crate::cli) fn entry(&self, at: usize) -> Result<Entry, StoreError> {
+        self.recording.entry(&self.places[at])
+    }
+}
+
+/// Returns which calls of two recordings belong together.
+pub(in crate::cli) fn paired(
+    old: &OpenedRecording,
+    new: &OpenedRecording,
+    rules: &IdentityRules,
+) -> Result<Vec<CallPair>, StoreError> {
+    let mut failed = None;
+    let mut last: Option<(usize, Entry)> = None;
+    let found = pairs(&old.known, &new.known, |at, other| {
+        if failed.is_some() {
+            return None;
+        }
+        if last.as_ref().is_none_or(|(read, _)| *read != at) {
+            last = old.entry(at).map_err(|error| failed = Some(error)).ok().map(|e| (at, e));
+        }
+        let other = new.entry(other).map_err(|error| failed = Some(error)).ok()?;
+        apart(&last.as_ref()?.1, &other, rules)
+    });
+    failed.map_or(Ok(found), Err)
+}
+
+/// Returns how much two requests differ, in about bytes.
+fn apart(old: &Entry, new: &Entry, rules: &IdentityRules) -> Option<u64> {
+    let (old, new) = (old.request.as_ref()?, new.request.as_ref()?);
+    let (asked, asks) = (old.recognise(), new.recognise());
+    let (old, new) = (old.parts(&asked), new.parts(&asks));
+    match (old.json(), new.json()) {
+        (Some(one), Some(other)) => Some(identity::distance(&one, &other, rules)),
+        _ if old.body == new.body => Some(0),
+        _ => None,
+    }
+}

@@ -1,0 +1,82 @@
+//! A difference that no rule explains, and why.
+
+/// Why no rule explains a difference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum NoiseRefusal {
+    /// The texts differ in words.
+    Words,
+    /// The numbers or signs are of no kind that a rule finds.
+    Value,
+    /// A member or a type differs.
+    Structure,
+    /// A list has another number of elements.
+    Count,
+    /// The difference is not in a JSON body.
+    Head,
+    /// Ids that are equal in one request are different in the other.
+    Numbering,
+    /// The rule would make two recorded calls with different answers one.
+    Merge,
+    /// Only one of the recordings has the call.
+    Unpaired,
+    /// The request of the call is not recorded.
+    NoRequest,
+}
+
+impl NoiseRefusal {
+    /// Returns its name in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Words => "words",
+            Self::Value => "value",
+            Self::Structure => "structure",
+            Self::Count => "count",
+            Self::Head => "head",
+            Self::Numbering => "numbering",
+            Self::Merge => "merge",
+            Self::Unpaired => "unpaired",
+            Self::NoRequest => "no_request",
+        }
+    }
+
+    /// Returns the reason in words.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Words => "a difference in words",
+            Self::Value => "a difference of no known kind",
+            Self::Structure => "a difference in structure",
+            Self::Count => "another number of elements",
+            Self::Head => "a difference outside the body",
+            Self::Numbering => "ids that are equal in one request differ in the other",
+            Self::Merge => "the rule would merge two calls with different answers",
+            Self::Unpaired => "a call that only one of the two has",
+            Self::NoRequest => "a call whose request is not recorded",
+        }
+    }
+}
+
+/// A difference that no rule explains.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct UnexplainedDifference {
+    /// The reason.
+    pub reason: NoiseRefusal,
+    /// The place in the body, or what else differs.
+    pub place: String,
+    /// What the recorded request has there.
+    pub recorded: Option<String>,
+    /// What the other request has there.
+    pub now: Option<String>,
+    /// The number of calls with this difference.
+    pub calls: usize,
+}
+
+impl UnexplainedDifference {
+    /// Returns a difference of one call.
+    pub(super) fn new(
+        reason: NoiseRefusal,
+        place: &str,
+        [recorded, now]: [Option<String>; 2],
+    ) -> Self {
+        Self { reason, place: place.to_owned(), recorded, now, calls: 1 }
+    }
+}

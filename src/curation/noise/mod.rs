@@ -1,0 +1,22 @@
+//! The rules that make the requests of two runs equal.
+//!
+//! [`NoiseProposal::find`] looks at pairs of requests that differ. It explains a difference by a
+//! kind of id at its place, by a rule that is known already, by an id between two texts, or by a
+//! path that the run was given. It refuses what may have a meaning: words, numbers of no kind, and
+//! structure. Whether the rules are right is decided by the comparison that a replay makes
+//! ([`RequestPair::bind`]).
+
+mod aligned_text;
+mod carried_ids;
+mod difference;
+mod explanation;
+mod pair_differences;
+mod proposal;
+mod request_pair;
+mod rule_choice;
+
+pub use carried_ids::CarriedIds;
+pub use difference::{NoiseRefusal, UnexplainedDifference};
+pub use pair_differences::are_of_known_kinds;
+pub use proposal::{NoiseProposal, ProposedRule, ProposedValue};
+pub use request_pair::{PairedRequest, RequestPair};
