@@ -163,8 +163,8 @@ impl InForce {
         self.by_messages
     }
 
-    /// Returns the line for people, or `None` if there is nothing to say.
-    pub fn text(&self) -> Option<String> {
+    /// Returns the parts of the line that name rules.
+    fn rule_parts(&self) -> Vec<String> {
         let mut parts = Vec::new();
         let adds = |(rule, _): &&(String, String)| rule.starts_with(WITH);
         let by_call = format!("{NORMALIZE}{}", NormalizeRule::tool_results_by_call());
@@ -185,6 +185,12 @@ impl InForce {
         if let [(_, from), ..] = of(&is_by_call).as_slice() {
             parts.push(format!("results of tools compared by their calls ({from})"));
         }
+        parts
+    }
+
+    /// Returns the line for people, or `None` if there is nothing to say.
+    pub fn text(&self) -> Option<String> {
+        let mut parts = self.rule_parts();
         if self.redact > 0 {
             let s = if self.redact == 1 { "" } else { "s" };
             parts.push(format!("{} redaction pattern{s}", self.redact));

@@ -34,9 +34,16 @@ pub struct RunBinding {
     texts: Vec<(String, FormEdge)>,
     /// The names of the values that a recorded text and one of this run stand for.
     pairs: HashMap<(u16, u16), String>,
-    /// The first replacer that was made, with its pairs of texts. Most requests of a run hold the
-    /// same values, and making one takes longer than using it.
-    first: OnceLock<(Vec<(u16, u16)>, Arc<ValueReplacer>)>,
+    /// The first replacer that was made. Most requests of a run hold the same values, and making
+    /// one takes longer than using it.
+    first: OnceLock<SharedReplacer>,
+}
+
+/// A replacer for these pairs of texts.
+#[derive(Debug)]
+struct SharedReplacer {
+    pairs: Vec<(u16, u16)>,
+    replacer: Arc<ValueReplacer>,
 }
 
 /// A request as it is looked up under a binding.
@@ -161,11 +168,11 @@ impl RunBinding {
         let pairs = pairs.map(|(pair, _)| *pair).filter(|(recorded, _)| !is_kept(*recorded));
         let mut pairs: Vec<_> = pairs.collect();
         pairs.sort_unstable();
-        if let Some((_, first)) = self.first.get().filter(|(known, _)| *known == pairs) {
-            return Some(Arc::clone(first));
+        if let Some(first) = self.first.get().filter(|first| first.pairs == pairs) {
+            return Some(Arc::clone(&first.replacer));
         }
         let replacer = Arc::new(self.replacer_of(&pairs)?);
-        self.first.get_or_init(|| (pairs, Arc::clone(&replacer)));
+        self.first.get_or_init(|| SharedReplacer { pairs, replacer: Arc::clone(&replacer) });
         Some(replacer)
     }
 
