@@ -30,7 +30,7 @@ pub(super) struct GuardRequest {
 }
 
 impl GuardRequest {
-    /// Reads a request. Returns `None` if the bytes are none that the guard serves.
+    /// Reads a request. Returns `None` if the guard does not serve such a request.
     ///
     /// # Errors
     /// A connection that breaks or ends within the head, or a head that is too long.
