@@ -44,7 +44,7 @@ pub struct IdentityArgs {
     ///
     /// With by-call, a tool's result in a request is not compared if its call, with name and
     /// arguments, is in the same request: for tools whose results are never the same, such as a
-    /// listing with times. It applies only if no recorded request is exactly the same.
+    /// listing with times. The rule applies only if no recorded request is exactly the same.
     #[arg(long, value_name = "HOW", env = "LOOMREC_TOOL_RESULTS")]
     pub tool_results: Option<ToolResultPolicy>,
 

@@ -74,7 +74,7 @@ pub struct RecordArgs {
 
     /// Report connections of CMD that go to a known provider and not to loomrec
     ///
-    /// loomrec is CMD's proxy for https connections (HTTPS_PROXY). They are made all the same.
+    /// loomrec is CMD's proxy for https connections (HTTPS_PROXY), and passes all of them on.
     #[arg(long, env = "LOOMREC_GUARD", value_parser = FalseyValueParser::new())]
     pub guard: bool,
 

@@ -106,8 +106,8 @@ pub struct ReplayArgs {
 
     /// Do not look for connections of CMD that go to a known provider and not to loomrec
     ///
-    /// Without it, loomrec is CMD's proxy for https connections (HTTPS_PROXY), refuses those to
-    /// providers, and fails. All others are passed on.
+    /// Without this flag, loomrec is CMD's proxy for https connections (HTTPS_PROXY). It refuses
+    /// those to providers, which fails the run, and passes all others on.
     #[arg(long, env = "LOOMREC_NO_GUARD", value_parser = FalseyValueParser::new())]
     pub no_guard: bool,
 

@@ -88,11 +88,8 @@ impl Work {
         let mut writer = Writer::new(form, &self.old.label, &self.new.label);
         let mut total = DiffTotals::default();
         let mut goes_on = pager.write(&writer.head()).map_err(unwritten)?;
-        for row in rows(
-            self.old.known.len(),
-            self.new.known.len(),
-            &paired(&self.old, &self.new, &self.scope.rules)?,
-        ) {
+        let pairs = paired(&self.old, &self.new, &self.scope.rules)?;
+        for row in rows(self.old.known.len(), self.new.known.len(), &pairs) {
             let call = self.call(row)?;
             total.add(&call);
             // After the reader has closed stdout, the comparison goes on for the exit code.

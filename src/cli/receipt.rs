@@ -16,12 +16,10 @@ use super::in_force::InForce;
 use super::score::ScoredFaults;
 use super::serve_setup::UnusedTakes;
 use crate::guard::{Escape, EscapePolicy};
-use crate::identity::NormalizeRule;
 use crate::recovery::RecoveryBudget;
 use crate::replay::MissReason;
 use crate::server::fault::FaultContext;
 use crate::store::{self, RecordingLocation};
-use crate::telemetry::bound_counts::BoundCounts;
 use crate::telemetry::run_counters::{CounterDetail, RunCounters};
 
 /// The beginning of every receipt.
@@ -121,15 +119,6 @@ pub struct BoundReceipt {
     pub tool_results: u64,
 }
 
-impl BoundReceipt {
-    fn of(counts: &BoundCounts) -> Self {
-        let is_result = |value: &(String, u64, u64)| value.0 == NormalizeRule::TOOL_RESULT;
-        let (results, values): (Vec<_>, Vec<_>) = counts.values().into_iter().partition(is_result);
-        let tool_results = results.iter().map(|(_, _, places)| places).sum();
-        Self { calls: counts.calls(), values, rules: counts.rules(), tool_results }
-    }
-}
-
 impl Receipt {
     /// Creates a receipt from the counters.
     pub fn of(
@@ -141,7 +130,12 @@ impl Receipt {
         Self {
             command,
             served: RunCounters::read(&counters.served),
-            bound: BoundReceipt::of(&counters.bound),
+            bound: BoundReceipt {
+                calls: counters.bound.calls(),
+                values: counters.bound.values(),
+                rules: counters.bound.rules(),
+                tool_results: counters.bound.tool_results(),
+            },
             defaulted: RunCounters::read(&counters.defaulted),
             forwarded: RunCounters::read(&counters.forwarded),
             recorded: RunCounters::read(&counters.recorded),

@@ -27,7 +27,7 @@ use crate::engine::observe::RequestObserver;
 use crate::engine::{Engine, Forwarding, OnExplainedMiss};
 use crate::fault::FaultDecider;
 use crate::guard::{Escape, EscapePolicy};
-use crate::identity::{IdentityRules, NormalizeRule, RunValues};
+use crate::identity::{IdentityRules, RunValues};
 use crate::inspector::{Inspector, RecentMisses};
 use crate::recording::redact::Redactor;
 use crate::recovery::RecoveryBudget;
@@ -158,8 +158,7 @@ impl RunContext {
         log::start(args.log.as_deref(), &output)?;
         let run_values = serve_setup::run_values(&args.run_values, &current)?;
         let counters = RunCounters::default();
-        let tool_result = std::iter::once(NormalizeRule::TOOL_RESULT);
-        counters.bound.start(run_values.iter().map(|(name, _)| name).chain(tool_result));
+        counters.bound.start(run_values.iter().map(|(name, _)| name));
         let public_url = PublicUrl::read(args)?;
         Ok(Self {
             address: serve_setup::address(args)?,

@@ -181,20 +181,16 @@ impl RouteTable {
 
     /// Returns the name of the upstream to whose host a connection leads: one of this run, or a known
     /// provider at any port.
-    pub fn upstream_at_host(&self, host: &str, port: u16) -> Option<&str> {
-        let is_here = |base: Option<&Url>| {
-            base.is_some_and(|base| {
-                let own = base.host_str().unwrap_or_default();
-                base.port_or_known_default() == Some(port) && own.eq_ignore_ascii_case(host)
-            })
-        };
+    pub fn upstream_at_host(&self, target: &Authority) -> Option<&str> {
+        let is_here = |base: Option<&Url>| base.is_some_and(|base| is_at(base, target));
         if let Some(upstream) = self.named.iter().find(|known| is_here(known.base.as_ref())) {
             return Some(&upstream.name);
         }
         if is_here(self.single.as_ref()) {
             return Some(UNNAMED);
         }
-        directory::upstream_at(&host.to_ascii_lowercase(), None, "/").map(|(name, _)| name)
+        let host = target.host().to_ascii_lowercase();
+        directory::upstream_at(&host, None, "/").map(|(name, _)| name)
     }
 
     /// Returns the known addresses of all upstreams.

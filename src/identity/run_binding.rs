@@ -60,8 +60,10 @@ pub struct BoundRequest {
 /// What was bound in a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BoundValues {
-    /// How often each value was bound, by name, and how often each kind of id.
-    pub counts: BTreeMap<String, usize>,
+    /// How often each value was bound, by name.
+    pub values: BTreeMap<String, usize>,
+    /// How often each kind of id was renamed, and how many results of tools were not compared.
+    pub ids: BTreeMap<String, usize>,
     /// The rules that were needed.
     pub rules: BTreeSet<String>,
     /// The recorded texts that are also in the request as they are.
@@ -69,10 +71,11 @@ pub struct BoundValues {
 }
 
 impl fmt::Display for BoundValues {
-    /// Writes the names of the values and how often each was bound, as `cwd=2, day=1`.
+    /// Writes the names of the values and the kinds of ids, and how often each was bound, as
+    /// `cwd=2, day=1`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let count = |(name, count): (&String, &usize)| format!("{name}={count}");
-        f.write_str(&self.counts.iter().map(count).collect::<Vec<_>>().join(", "))
+        f.write_str(&self.values.iter().chain(&self.ids).map(count).collect::<Vec<_>>().join(", "))
     }
 }
 
@@ -145,12 +148,12 @@ impl RunBinding {
                 continue;
             }
             let name = self.pairs.get(&(*recorded, *here))?;
-            *bound.counts.entry(name.clone()).or_default() += 1;
+            *bound.values.entry(name.clone()).or_default() += 1;
         }
         for (recorded, here) in recorded.ids.iter().zip(&here.ids) {
             if recorded.1 != here.1 {
                 let (rule, _) = self.terms.rules.get(usize::from(here.0))?;
-                *bound.counts.entry(rule.kind().to_owned()).or_default() += 1;
+                *bound.ids.entry(rule.kind().to_owned()).or_default() += 1;
                 bound.rules.insert(rule.to_string());
             }
         }
@@ -164,7 +167,7 @@ impl RunBinding {
         // A word that the request also has as it is may be such a word in the answer.
         let is_word = |number: u16| text(number).1 == FormEdge::Word;
         let is_kept = |number: u16| is_word(number) && bound.kept.contains(&number);
-        let pairs = self.pairs.iter().filter(|(_, name)| bound.counts.contains_key(*name));
+        let pairs = self.pairs.iter().filter(|(_, name)| bound.values.contains_key(*name));
         let pairs = pairs.map(|(pair, _)| *pair).filter(|(recorded, _)| !is_kept(*recorded));
         let mut pairs: Vec<_> = pairs.collect();
         pairs.sort_unstable();

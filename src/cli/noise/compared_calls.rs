@@ -68,10 +68,12 @@ impl ComparedCalls {
                 }
             };
             match pair.bind(rules) {
-                Some(bound) if bound.counts.is_empty() => compared.same += 1,
+                Some(bound) if bound.values.is_empty() && bound.ids.is_empty() => {
+                    compared.same += 1
+                }
                 Some(bound) => {
                     compared.bound += 1;
-                    for name in bound.counts.into_keys() {
+                    for name in bound.values.into_keys().chain(bound.ids.into_keys()) {
                         *compared.names.entry(name).or_default() += 1;
                     }
                 }

@@ -131,7 +131,7 @@ impl Matcher {
             let effective = matcher.rule_index(&effective);
             let stored = stored.unwrap_or(effective);
             if index == 0 {
-                matcher.explaining = effective;
+                matcher.explaining_rules = effective;
             }
             let rules = Rules { stored, effective, refuse_unchecked: terms.refuse_unchecked };
             matcher.read(index, rules, &source.recording)?;

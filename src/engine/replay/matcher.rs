@@ -64,8 +64,8 @@ pub struct Matcher {
     /// The labels of the sources.
     pub(super) labels: Vec<String>,
     pub(super) rules: Vec<IdentityRules>,
-    /// Which of them misses are explained by.
-    pub(super) explaining: usize,
+    /// The index of those that misses are explained by.
+    pub(super) explaining_rules: usize,
     pub(super) takes: Vec<ReplayTake>,
     /// The texts of small entries of large recordings.
     pub(super) texts: EntryTexts,

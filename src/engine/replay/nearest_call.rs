@@ -45,7 +45,7 @@ pub(super) fn nearest(
     matcher: &Matcher,
     observed: &NormalizedRequest,
 ) -> Option<(bool, NearestCall)> {
-    let rules = matcher.rules.get(matcher.explaining)?;
+    let rules = matcher.rules.get(matcher.explaining_rules)?;
     let request_now = without_results(observed.request.clone(), rules);
     let now = request_now.parts(&observed.call);
     let mut best: Option<Candidate> = None;
@@ -129,7 +129,7 @@ fn each(
     observed: &NormalizedRequest,
     mut visit: impl FnMut(usize, RequestDistance, Entry),
 ) {
-    let Some(rules) = matcher.rules.get(matcher.explaining) else { return };
+    let Some(rules) = matcher.rules.get(matcher.explaining_rules) else { return };
     let request_now = without_results(observed.request.clone(), rules);
     let now = request_now.parts(&observed.call);
     let body = now.json();

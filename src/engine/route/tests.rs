@@ -52,7 +52,8 @@ fn host_tells_the_upstream_of_a_connection() {
         ("all.example", 443, None),
         ("openai.com", 443, None),
     ] {
-        assert_eq!(routes.upstream_at_host(host, port), expected, "{host}:{port}");
+        let target = format!("{host}:{port}").parse().unwrap();
+        assert_eq!(routes.upstream_at_host(&target), expected, "{target}");
     }
 }
 

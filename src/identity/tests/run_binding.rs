@@ -25,7 +25,7 @@ fn bound(binding: &RunBinding, recorded: &str, here: &str) -> Option<Vec<(String
         looked_up(binding, &body.to_string())
     });
     let bound = binding.bind(&recorded?, &here?)?;
-    Some(bound.counts.into_iter().collect())
+    Some(bound.values.into_iter().chain(bound.ids).collect())
 }
 
 fn of(counts: &[(&str, usize)]) -> Option<Vec<(String, usize)>> {
@@ -125,7 +125,7 @@ fn nothing_is_bound_between_equal_runs() {
 fn replacements_are_those_of_the_values_that_were_bound() {
     let binding = two_runs();
     let mut bound = BoundValues::default();
-    bound.counts.insert("cwd".to_owned(), 1);
+    bound.values.insert("cwd".to_owned(), 1);
     let replacer = binding.replacer(&bound).unwrap();
     let text = "cd /home/ann/src/app/x; ls /home/ann -home-ann-src-app";
     let found: Vec<_> = replacer.find(text).collect();

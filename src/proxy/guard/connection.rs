@@ -91,7 +91,8 @@ impl<'a> GuardConnection<'a> {
     fn judge(&self, request: &GuardRequest) -> Option<GuardRefusal> {
         let host = request.host().trim_end_matches('.').to_ascii_lowercase();
         let port = request.port();
-        let upstream = self.context.routes.upstream_at_host(&host, port)?;
+        let target = format!("{host}:{port}").parse().ok()?;
+        let upstream = self.context.routes.upstream_at_host(&target)?;
         let host = if port == 443 { host } else { format!("{host}:{port}") };
         self.context.escapes.add(&host, upstream);
         let base_url = escapes::base_url(upstream);

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use loomrec_identity::BoundValues;
+use loomrec_identity::{BoundValues, NormalizeRule};
 
 /// How often each value of a run was bound. Calls count without a lock.
 #[derive(Debug, Default)]
@@ -11,6 +11,7 @@ pub struct BoundCounts {
     calls: AtomicU64,
     values: OnceLock<Box<[BoundCount]>>,
     rules: OnceLock<Box<[BoundCount]>>,
+    tool_results: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -42,11 +43,13 @@ impl BoundCounts {
     pub(super) fn add(&self, bound: &BoundValues) {
         self.calls.fetch_add(1, Ordering::Relaxed);
         for value in self.values.get().into_iter().flatten() {
-            if let Some(places) = bound.counts.get(&value.name) {
+            if let Some(places) = bound.values.get(&value.name) {
                 value.calls.fetch_add(1, Ordering::Relaxed);
                 value.places.fetch_add(*places as u64, Ordering::Relaxed);
             }
         }
+        let results = bound.ids.get(NormalizeRule::TOOL_RESULT).map_or(0, |count| *count as u64);
+        self.tool_results.fetch_add(results, Ordering::Relaxed);
         for rule in self.rules.get().into_iter().flatten() {
             if bound.rules.contains(&rule.name) {
                 rule.calls.fetch_add(1, Ordering::Relaxed);
@@ -58,6 +61,11 @@ impl BoundCounts {
     pub fn rules(&self) -> Vec<(String, u64)> {
         let read = |rule: &BoundCount| (rule.name.clone(), rule.calls.load(Ordering::Relaxed));
         self.rules.get().into_iter().flatten().map(read).collect()
+    }
+
+    /// Returns how many results of tools were not compared.
+    pub fn tool_results(&self) -> u64 {
+        self.tool_results.load(Ordering::Relaxed)
     }
 
     /// Returns how many calls were answered by a recorded call with other values.

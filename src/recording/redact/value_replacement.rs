@@ -122,7 +122,7 @@ mod tests {
     fn moved(media: &str, chunks: &[&str]) -> Vec<String> {
         let binding = RunBinding::new(&values("/home/ann/app"), &values("/ci/7"), &[]).unwrap();
         let mut bound = BoundValues::default();
-        bound.counts.insert("cwd".to_owned(), 1);
+        bound.values.insert("cwd".to_owned(), 1);
         let replacer = binding.replacer(&bound).unwrap();
         let chunk = |text: &&str| Chunk { at_ms: 1.0, data: text.to_string().into() };
         let mut chunks: Vec<Chunk> = chunks.iter().map(chunk).collect();
