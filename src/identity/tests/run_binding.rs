@@ -122,6 +122,23 @@ fn nothing_is_bound_between_equal_runs() {
 }
 
 #[test]
+fn value_with_the_name_of_a_kind_of_id_is_not_counted_with_the_ids() {
+    let (recorded, here) = (values(&[("port", "8080")]), values(&[("port", "9090")]));
+    let rules = [NormalizeRule::parse("/messages: port").unwrap()];
+    let binding = RunBinding::new(&recorded, &here, &rules).unwrap();
+    let looked_up = |text: &str| {
+        let body = json!({"messages": [{"role": "user", "content": text}]});
+        looked_up(&binding, &body.to_string()).unwrap()
+    };
+    let bound = binding.bind(&looked_up("on port 4000"), &looked_up("on port 5000")).unwrap();
+    assert_eq!((bound.values.len(), bound.ids.get("port")), (0, Some(&1)));
+    assert!(binding.replacer(&bound).is_none());
+    let bound = binding.bind(&looked_up("on port 8080"), &looked_up("on port 9090")).unwrap();
+    assert_eq!((bound.values.get("port"), bound.ids.len()), (Some(&1), 0));
+    assert!(binding.replacer(&bound).is_some());
+}
+
+#[test]
 fn replacements_are_those_of_the_values_that_were_bound() {
     let binding = two_runs();
     let mut bound = BoundValues::default();
