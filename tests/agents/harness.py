@@ -197,10 +197,10 @@ class AgentRun:
             raise RuntimeError(f"record: exit {outcome.code}")
         recording = json.loads(self.recording.read_text())
         recording["_loomrec"]["identity"].pop("normalize", None)
-        copy = self.log.parent / "noise" / f"{self.recipe.name}-{name}.json"
-        copy.parent.mkdir(exist_ok=True)
-        copy.write_text(json.dumps(recording))
-        return copy
+        kept = self.log.parent / "noise" / f"{self.recipe.name}-{name}.json"
+        kept.parent.mkdir(exist_ok=True)
+        kept.write_text(json.dumps(recording))
+        return kept
 
     def noise(self, one: Path, other: Path, *more: str) -> tuple[int, str]:
         """Returns what `loomrec noise` says of two recordings."""
@@ -322,6 +322,34 @@ def try_all(args: argparse.Namespace, work: Path) -> list[Row]:
     return rows
 
 
+def try_and_report(args: argparse.Namespace, work: Path) -> bool:
+    """Tries all agents, and prints the table. Returns whether some passed and none failed."""
+    print(HEADER, end="")
+    rows = try_all(args, work)
+    if args.table:
+        write_table(args.table, HEADER + "".join(f"{row.markdown()}\n" for row in rows))
+    passed = sum(row.is_good() for row in rows)
+    skipped = sum(row.recorded.startswith("not run") for row in rows)
+    print(f"{passed} passed, {len(rows) - passed - skipped} failed, {skipped} skipped")
+    # A run of nothing tests nothing.
+    return passed > 0 and passed + skipped == len(rows)
+
+
+def try_noise_of_all(args: argparse.Namespace, work: Path) -> bool:
+    """Compares two recordings of each agent. Returns whether some are explained and none is not."""
+    print(NOISE_HEADER, end="")
+    lines = []
+    for recipe in RECIPES:
+        if args.agents and recipe.name not in args.agents:
+            continue
+        if (args.programs / recipe.name / "not-installed").exists():
+            print(f"| {recipe.name} | not run | - | - | - |", flush=True)
+        else:
+            lines.append(try_noise(AgentRun(recipe, work, args)))
+            print(lines[-1], flush=True)
+    return bool(lines) and not any("NO" in line for line in lines)
+
+
 def write_table(file: Path, table: str, name: str = "table") -> None:
     """Replaces what is between the two markers of this name in a file."""
     begin, end = f"<!-- {name}: begin -->\n", f"<!-- {name}: end -->\n"
@@ -340,34 +368,18 @@ def main() -> int:
                         help="record each agent twice, and let loomrec noise find the rules")
     parser.add_argument("--out-of-tree", dest="in_tree", action="store_false",
                         help="keep the recording outside the repository")
-    parser.add_argument("--programs", type=Path, required=True)
-    parser.add_argument("--loomrec", required=True)
+    parser.add_argument("--programs", type=Path, required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--loomrec", required=True, help=argparse.SUPPRESS)
     args = parser.parse_args()
     unknown = set(args.agents) - {recipe.name for recipe in RECIPES}
     if unknown:
         parser.error(f"unknown agents: {', '.join(sorted(unknown))}")
     # Not in /tmp: Codex and Gemini CLI treat a HOME in a folder that all may write differently.
     work = Path(args.keep or tempfile.mkdtemp(prefix="work-", dir=args.programs))
-    if args.noise:
-        print(NOISE_HEADER, end="")
-        runs = [AgentRun(recipe, work, args) for recipe in RECIPES
-                if not args.agents or recipe.name in args.agents]
-        lines = []
-        for run in runs:
-            is_there = not (run.programs / "not-installed").exists()
-            lines.append(try_noise(run) if is_there else f"| {run.recipe.name} | not run | - | - | - |")
-            print(lines[-1], flush=True)
-        return int(any("NO" in line for line in lines))
-    print(HEADER, end="")
-    rows = try_all(args, work)
-    if args.table:
-        write_table(args.table, HEADER + "".join(f"{row.markdown()}\n" for row in rows))
+    is_good = try_noise_of_all(args, work) if args.noise else try_and_report(args, work)
     if args.keep is None:
         shutil.rmtree(work, ignore_errors=True)
-    passed = sum(row.is_good() for row in rows)
-    skipped = sum(row.recorded.startswith("not run") for row in rows)
-    print(f"{passed} passed, {len(rows) - passed - skipped} failed, {skipped} skipped")
-    return int(passed + skipped < len(rows))
+    return int(not is_good)
 
 
 if __name__ == "__main__":

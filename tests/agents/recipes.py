@@ -73,8 +73,26 @@ RECIPES = [
 ]
 
 
+@dataclass
+class Program:
+    """A line of a `programs.txt`."""
+
+    name: str
+    registry: str
+    packages: list[str]
+
+    def version(self) -> str:
+        """Returns the version of the first package."""
+        return self.packages[0].rpartition("@" if self.registry == "npm" else "==")[2]
+
+
+def read_programs(file: Path) -> list[Program]:
+    rows = [line.split() for line in file.read_text().splitlines()
+            if line and not line.startswith("#")]
+    return [Program(name, registry, packages) for name, registry, *packages in rows]
+
+
 def versions() -> dict[str, str]:
     """Returns the version of each agent."""
-    lines = (Path(__file__).parent / "programs.txt").read_text().splitlines()
-    rows = [line.split() for line in lines if line and not line.startswith("#")]
-    return {name: version for name, _, _, version in rows}
+    programs = read_programs(Path(__file__).parent / "programs.txt")
+    return {program.name: program.version() for program in programs}

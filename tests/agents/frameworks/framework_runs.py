@@ -19,7 +19,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 from harness import Place, write_table  # noqa: E402
-from recipes import ANTHROPIC, GEMINI, OPENAI, Recipe  # noqa: E402
+from recipes import ANTHROPIC, GEMINI, OPENAI, Program, Recipe, read_programs  # noqa: E402
 from scripted_model import RESULT, WRONG, ScriptedModel  # noqa: E402
 
 PROMPT = "What is the weather in Oslo and in Bergen?"
@@ -40,30 +40,7 @@ HEADER = """\
 | program | version | calls | replayed elsewhere | clock by | bytes of the answers | values and rules needed | changed word missed | changed tool result missed |
 |---|---|---|---|---|---|---|---|---|
 """
-
-
-@dataclass
-class Program:
-    """A line of `programs.txt`."""
-
-    name: str
-    registry: str
-    packages: list[str]
-
-    def version(self) -> str:
-        return self.packages[0].rpartition("@" if self.registry == "npm" else "==")[2]
-
-    def source(self) -> Path:
-        return HERE / "programs" / f"{self.name}{'.mjs' if self.registry == 'npm' else '.py'}"
-
-    def command(self) -> list[str]:
-        return ["node", "program.mjs"] if self.registry == "npm" else ["python", "program.py"]
-
-
-def read_programs() -> list[Program]:
-    lines = (HERE / "programs.txt").read_text().splitlines()
-    rows = [line.split() for line in lines if line and not line.startswith("#")]
-    return [Program(name, registry, packages) for name, registry, *packages in rows]
+PROGRAMS = read_programs(HERE / "programs.txt")
 
 
 @dataclass
@@ -116,6 +93,9 @@ class FrameworkRun:
     def __init__(self, program: Program, work: Path, args: argparse.Namespace):
         self.program, self.loomrec = program, args.loomrec
         self.packages = args.programs / program.name
+        is_node = program.registry == "npm"
+        self.source = HERE / "programs" / f"{program.name}{'.mjs' if is_node else '.py'}"
+        self.command = ["node", "program.mjs"] if is_node else ["python", "program.py"]
         self.folder = work / program.name
         self.folder.mkdir(parents=True, exist_ok=True)
         self.recording = self.folder / "recording.json"
@@ -140,16 +120,15 @@ class FrameworkRun:
     def loom(self, name, arguments, place: Place, prompt, keys, result: str = RESULT) -> Outcome:
         """Runs the program behind loomrec and the relay."""
         place.prepare(self.recipe, None)
-        source = self.program.source()
-        text = source.read_text().replace(RESULT, result)
-        (place.cwd / f"program{source.suffix}").write_text(text)
+        text = self.source.read_text().replace(RESULT, result)
+        (place.cwd / f"program{self.source.suffix}").write_text(text)
         (place.cwd / "node_modules").symlink_to(self.packages / "node_modules")
         receipt, answers = self.folder / f"{name}.receipt.json", self.folder / f"{name}.answers.json"
         for file in (receipt, answers):
             file.unlink(missing_ok=True)
         command = [*place.machine(), *place.shift(self.recipe), self.loomrec, *arguments,
                    "-r", str(self.recording), "--receipt", str(receipt), "--",
-                   sys.executable, str(HERE / "relay.py"), str(answers), *self.program.command()]
+                   sys.executable, str(HERE / "relay.py"), str(answers), *self.command]
         environment = {**place.environment(self.recipe, self.packages), **keys, "PROMPT": prompt}
         code, output = run_to_end(command, place.cwd, environment, self.folder / f"{name}.log")
         return Outcome(code, output, read_json(receipt, {}), read_json(answers, []))
@@ -190,7 +169,7 @@ def try_program(run: FrameworkRun) -> Row:
     row.bytes = compare_answers(recorded.answers, replayed.answers, len(model.calls))
     row.needed = needed_values(replayed.receipt)
     row.missed = run.replay("changed-word", CHANGED).missed(served=0)
-    if RESULT in run.program.source().read_text():
+    if RESULT in run.source.read_text():
         row.result_missed = run.replay("changed-result", result=CHANGED_RESULT).missed(served=1)
     return row
 
@@ -233,7 +212,7 @@ def is_empty(value) -> bool:
 
 
 def try_all(args: argparse.Namespace, work: Path) -> list[Row]:
-    programs = [program for program in read_programs()
+    programs = [program for program in PROGRAMS
                 if not args.names or program.name in args.names]
 
     def try_one(program: Program) -> Row:
@@ -255,10 +234,11 @@ def main() -> int:
     parser.add_argument("--keep", type=Path, help="work in this folder, and keep it")
     parser.add_argument("--table", type=Path, help="write the table into this file")
     parser.add_argument("--jobs", type=int, default=2, help="programs at a time")
-    parser.add_argument("--programs", type=lambda name: Path(name).resolve(), required=True)
-    parser.add_argument("--loomrec", required=True)
+    parser.add_argument("--programs", type=Path, required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--loomrec", required=True, help=argparse.SUPPRESS)
     args = parser.parse_args()
-    unknown = set(args.names) - {program.name for program in read_programs()}
+    args.programs = args.programs.resolve()
+    unknown = set(args.names) - {program.name for program in PROGRAMS}
     if unknown:
         parser.error(f"unknown programs: {', '.join(sorted(unknown))}")
     work = (args.keep or Path(tempfile.mkdtemp(prefix="work-", dir=args.programs))).resolve()
