@@ -2,10 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::support::shape::{chat, chat_answer, chat_body};
+use crate::support::shape::{CHAT, chat, chat_answer, chat_body};
 use crate::support::{Answer, Call, Finished, Scene, Upstream};
 
-const CHAT: &str = "/openai/v1/chat/completions";
 const IDS: [&str; 4] = [
     "0190a5b2-7c1d-7e3f-8a9b-0c1d2e3f4a5b",
     "1190a5b2-7c1d-7e3f-8a9b-0c1d2e3f4a5b",
