@@ -358,6 +358,17 @@ def write_table(file: Path, table: str, name: str = "table") -> None:
     file.write_text(f"{before}{begin}{table}{end}{after}")
 
 
+def parent_of_homes(programs: Path) -> Path:
+    """Returns the folder for the runs: that of the programs, unless others may write to a folder
+    above it (a clone in /tmp). Codex and Gemini CLI refuse settings below such a folder."""
+    others_may_write = any(folder.stat().st_mode & 0o022 for folder in programs.resolve().parents)
+    if not others_may_write:
+        return programs
+    folder = Path.home() / ".cache" / "loomrec-agents"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="tests/agents/run")
     parser.add_argument("agents", nargs="*", metavar="AGENT")
@@ -374,8 +385,7 @@ def main() -> int:
     unknown = set(args.agents) - {recipe.name for recipe in RECIPES}
     if unknown:
         parser.error(f"unknown agents: {', '.join(sorted(unknown))}")
-    # Not in /tmp: Codex and Gemini CLI treat a HOME in a folder that all may write differently.
-    work = Path(args.keep or tempfile.mkdtemp(prefix="work-", dir=args.programs))
+    work = Path(args.keep or tempfile.mkdtemp(prefix="work-", dir=parent_of_homes(args.programs)))
     is_good = try_noise_of_all(args, work) if args.noise else try_and_report(args, work)
     if args.keep is None:
         shutil.rmtree(work, ignore_errors=True)
