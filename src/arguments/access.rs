@@ -3,7 +3,7 @@
 use clap::Args;
 
 /// What may call, beside programs on this machine.
-#[derive(Debug, Default, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub struct AccessArgs {
     /// Accept calls to this host name, besides localhost and IP addresses: NAME or NAME:PORT,
     /// such as a container's name (repeatable)

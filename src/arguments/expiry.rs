@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use super::duration::duration;
 
 /// When a recording is too old.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct ExpiryArgs {
     /// Report takes that were recorded longer ago than this: 12h, 30d, 8w
     #[arg(long, value_name = "TIME", env = "LOOMREC_MAX_AGE", value_parser = duration)]

@@ -6,7 +6,7 @@ use clap::Args;
 use clap::builder::FalseyValueParser;
 
 /// The faults of a run.
-#[derive(Debug, Default, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub struct FaultArgs {
     /// A fault plan: which calls fail, and how
     ///

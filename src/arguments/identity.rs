@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 
 /// The parts of requests that are compared.
-#[derive(Debug, Default, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub struct IdentityArgs {
     /// Do not compare this place in request bodies
     ///

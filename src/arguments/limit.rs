@@ -3,7 +3,7 @@
 use clap::Args;
 
 /// The limits for clients.
-#[derive(Debug, Default, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub struct LimitArgs {
     /// Maximum number of open connections; further ones get a 503 [default: as many as the
     /// system's limit on open files allows, at most 20000]

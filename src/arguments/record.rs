@@ -10,7 +10,7 @@ use super::location::location;
 use loomrec_store::RecordingLocation;
 
 /// `loomrec record`.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(after_help = "\
 Examples:
   loomrec record -r recordings/agent.json -- pytest

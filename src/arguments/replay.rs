@@ -10,7 +10,7 @@ use super::{ExpiryArgs, ServeArgs, SetAside};
 use loomrec_store::RecordingLocation;
 
 /// `loomrec replay`.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(after_help = "\
 Examples:
   loomrec replay --strict -r recordings/agent.json -- pytest

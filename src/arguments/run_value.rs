@@ -3,7 +3,7 @@
 use clap::Args;
 
 /// The values of a run.
-#[derive(Debug, Default, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub struct RunValueArgs {
     /// A value that differs in each run, such as a temporary path (repeatable)
     ///

@@ -8,10 +8,12 @@ use clap::Args;
 use clap::builder::FalseyValueParser;
 
 use super::listen::listen_address;
-use super::{AccessArgs, FaultArgs, IdentityArgs, LimitArgs, LogFormat, RunValueArgs, journal};
+use super::{
+    AccessArgs, FaultArgs, IdentityArgs, LimitArgs, LogFormat, RunValueArgs, SessionArgs, journal,
+};
 
 /// Flags of every command that serves.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct ServeArgs {
     /// The address to listen on, or its port
     ///
@@ -94,6 +96,10 @@ pub struct ServeArgs {
     /// The limits for clients.
     #[command(flatten)]
     pub limits: LimitArgs,
+
+    /// The flags for recordings of sessions.
+    #[command(flatten)]
+    pub sessions: SessionArgs,
 
     /// Allow callers with this token to use /__loomrec/ from anywhere (header x-loomrec-token)
     #[arg(long, value_name = "TOKEN", env = "LOOMREC_CONTROL_TOKEN", hide_env_values = true)]

@@ -40,14 +40,18 @@ impl PlannedFaults {
     }
 }
 
-/// Reads the plans and the fault flags.
+/// Reads the plans and the fault flags. They are added to the plan of the session, if there is one.
 ///
 /// # Errors
 /// A file that cannot be read or is not a plan; a flag that is not a fault; two rules with the same
 /// name.
-pub fn plan(args: &ServeArgs) -> Result<PlannedFaults, CommandFailure> {
+pub fn plan(
+    args: &ServeArgs,
+    of_session: Option<&FaultPlan>,
+) -> Result<PlannedFaults, CommandFailure> {
     let flags = &args.trouble;
-    let PlannedFaults { mut plan, mut places } = PlannedFaults::default();
+    let mut plan = of_session.cloned().unwrap_or_default();
+    let mut places = vec!["faults: ".to_owned(); plan.rules.len()];
     for path in &flags.faults {
         let one = file(path, args)?;
         plan.seed = plan.seed.or(one.seed);
@@ -158,6 +162,11 @@ pub fn decider(
         drawn
     });
     FaultDecider::new(plan, seed)
+}
+
+/// Returns what decides that no call gets a fault.
+pub fn no_faults() -> FaultDecider {
+    FaultDecider::new(FaultPlan::default(), 0)
 }
 
 /// Finds the upstreams and steps that the faults of suites are to strike. Refuses a plan that names

@@ -50,6 +50,7 @@ mod score;
 mod script;
 mod serve_setup;
 mod server_run;
+mod session;
 mod set_aside;
 mod settings;
 mod show;
@@ -290,8 +291,8 @@ async fn dispatch(
     line: &clap::Command,
 ) -> Result<u8, CommandFailure> {
     match command {
-        Command::Record(args) => record::run(args, settings).await,
-        Command::Replay(args) => replay::run(args, settings).await,
+        Command::Record(args) => session::record(args, settings).await,
+        Command::Replay(args) => session::replay(args, settings).await,
         Command::Ls(args) => ls::run(&args),
         Command::Show(args) => show::run(&args),
         Command::Diff(args) => diff::run(&args),

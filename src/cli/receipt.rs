@@ -2,12 +2,14 @@
 
 mod json;
 mod script;
+mod sessions;
 mod summary;
 mod text;
 
 use std::path::PathBuf;
 
 pub use self::script::ScriptReceipt;
+pub use self::sessions::SessionsReceipt;
 use super::args::FaultArgs;
 use super::expiry::ExpiredTakes;
 use super::fault::{self, FaultReceipt};
@@ -82,6 +84,8 @@ pub struct Receipt {
     pub failed_faults: bool,
     /// How many complaints say that faults never happened. The program is not to blame for these.
     pub untested: usize,
+    /// How long the answers of the served calls took when they were recorded, in milliseconds.
+    pub recorded_ms: f64,
     /// Connections opened to upstreams.
     pub upstream_connections: u64,
     /// Tokens, cost, mismatches, models without a price.
@@ -98,6 +102,8 @@ pub struct Receipt {
     pub cmd_exit: Option<u8>,
     /// The connections of CMD that went around loomrec.
     pub escapes: Vec<Escape>,
+    /// The sessions of the run. `None` if it has no recording for each session.
+    pub sessions: Option<SessionsReceipt>,
     /// Notes that may be useful even after a good run.
     pub notes: Vec<String>,
     /// What is wrong. Empty for a good run.
@@ -160,6 +166,7 @@ impl Receipt {
             expired: None,
             failed_faults: false,
             untested: 0,
+            recorded_ms: 0.0,
             upstream_connections: 0,
             more: counters.more(),
             recordings: recordings.iter().map(hashed).collect(),
@@ -167,6 +174,7 @@ impl Receipt {
             calls: 0,
             cmd_exit: None,
             escapes: Vec::new(),
+            sessions: None,
             notes: Vec::new(),
             complaints: Vec::new(),
             next: Vec::new(),

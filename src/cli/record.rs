@@ -1,6 +1,6 @@
 //! The `loomrec record` command.
 
-mod superseded;
+pub(super) mod superseded;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -30,7 +30,6 @@ use crate::store::{
 };
 use crate::telemetry::metric::Metrics;
 use crate::telemetry::run_counters::{EarlierTakes, RunCounters};
-use crate::upstream::UpstreamClient;
 
 /// Runs the command.
 ///
@@ -46,7 +45,7 @@ pub async fn run(args: RecordArgs, settings: &Settings) -> Result<u8, CommandFai
     let (engines, in_force) = engines(&args, &ground)?;
     let output = ground.output.clone();
     let (run_values, began) = (ground.run_values.clone(), OffsetDateTime::now_utc());
-    let ran = ground.run(&args.serve, engines).await?;
+    let ran = ground.run(&args.serve, engines, None).await?;
     // A recorder that joined others cannot tell their takes from earlier ones by their time.
     let is_first = |record: &RecordEngine| record.place() == 0 && args.run.is_none();
     let record = ran.proxy.engine.record();
@@ -67,7 +66,7 @@ pub async fn run(args: RecordArgs, settings: &Settings) -> Result<u8, CommandFai
 
 /// Returns the engine for the recording mode, and the settings in force if recorded calls are
 /// answered.
-fn engines(
+pub(super) fn engines(
     args: &RecordArgs,
     ground: &RunContext,
 ) -> Result<(RunEngines, Option<InForce>), CommandFailure> {
@@ -76,7 +75,7 @@ fn engines(
     // What an earlier recorder left in the log is merged before anything is answered from it.
     let exists = args.mode != RecordMode::All && existing(path, ground)?.is_some();
     let rules = ground.rules(&args.serve)?;
-    let mut plan = fault::plan(&args.serve)?;
+    let mut plan = fault::plan(&args.serve, ground.session.plan.as_ref())?;
     let budget = fault::budget(&args.serve.trouble, &plan)?;
     fault::check_upstreams(&mut plan, &ground.upstreams.routes)?;
     let forwarding = ground.forwarding(args.keep_encoding);
@@ -132,9 +131,12 @@ fn replay(
     let terms = ReplayTerms {
         rules: Some(rules),
         run_values: Some(&ground.run_values),
+        is_of_session: ground.session.may_lack_recording,
         ..ReplayTerms::default()
     };
-    let matcher = Matcher::new(vec![serve_setup::source(path)?], terms)?;
+    let is_lacking = ground.session.may_lack_recording && !path.as_path().exists();
+    let sources = if is_lacking { Vec::new() } else { vec![serve_setup::source(path)?] };
+    let matcher = Matcher::new(sources, terms)?;
     Ok(Arc::new(ReplayEngine::new(matcher, Latency::None)))
 }
 
@@ -163,7 +165,11 @@ fn recorder(
     asked: IdentityRules,
 ) -> Result<Arc<RecordEngine>, CommandFailure> {
     let path = &args.recording;
-    let rules = match existing(path, ground)? {
+    let earlier = match &ground.session.rules_of {
+        Some(other) => existing(other, ground)?,
+        None => existing(path, ground)?,
+    };
+    let rules = match earlier {
         // A recording keeps the rules it was made with, unless others are given.
         Some(recording) if asked.without_normalize() == IdentityRules::default() => {
             recording.meta().rules().with_normalize(asked.normalize().to_vec())
@@ -190,7 +196,10 @@ fn recorder(
     };
     let writer = RecordWriter::start(recording, keeping, on_event)
         .map_err(|error| unexpected(format!("failed to start the writer: {error}")))?;
-    let client = UpstreamClient::new().map_err(|error| unexpected(format!("failed to {error}")))?;
+    let client = match &ground.session.client {
+        Some(shared) => shared.separate(),
+        None => serve_setup::upstream_client()?,
+    };
     let config = RecordConfig {
         max_copy: args.max_copy,
         drain: Duration::from_secs(args.drain),
@@ -329,7 +338,7 @@ fn expected_upstreams(args: &RecordArgs, ran: &RunResult) -> BTreeSet<String> {
 }
 
 /// Returns the receipt of the run.
-fn receipt(args: &RecordArgs, ran: &RunResult) -> Receipt {
+pub(super) fn receipt(args: &RecordArgs, ran: &RunResult) -> Receipt {
     let proxy = &ran.proxy;
     let recordings = [args.recording.clone()];
     let mut receipt = Receipt::of("record", &proxy.telemetry.counters, &recordings);
@@ -337,6 +346,7 @@ fn receipt(args: &RecordArgs, ran: &RunResult) -> Receipt {
     receipt.upstream_connections = proxy.engine.upstream_connections();
     if let Some(replay) = proxy.engine.replay() {
         receipt.takes = replay.matcher().len();
+        receipt.recorded_ms = replay.matcher().recorded_ms();
         receipt.unused = Some(serve_setup::unused(replay, args.serve.receipt.is_some()));
     }
     receipt.add_faults(&proxy.faults, &args.serve.trouble, ran.budget.as_ref());

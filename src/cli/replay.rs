@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::args::{LatencyModel, OnExpired, OnMissFlag, RepeatPolicy, ReplayArgs};
-use super::exit::{CommandFailure, NO, UNEXPECTED};
+use super::exit::{CommandFailure, NO};
 use super::expiry::ExpiredTakes;
 use super::in_force::InForce;
 use super::preset::Preset;
@@ -18,10 +18,11 @@ use super::{fault, no_call, script, serve_setup, server_run, set_aside, usage_hi
 use crate::engine::{Engine, MissPolicy};
 use crate::guard::EscapePolicy;
 use crate::replay::{
-    GaussSequence, Latency, Matcher, Repeat, ReplayEngine, ReplaySource, ReplayTake, ReplayTerms,
+    GaussSequence, Latency, Matcher, MissedRequests, Repeat, ReplayEngine, ReplaySource,
+    ReplayTake, ReplayTerms,
 };
+use crate::store::RecordingLocation;
 use crate::telemetry::run_counters::RunCounters;
-use crate::upstream::UpstreamClient;
 
 /// The longest wait that may be configured.
 const LONGEST_WAIT_MS: f64 = 86_400_000.0;
@@ -38,46 +39,16 @@ pub async fn run(mut args: ReplayArgs, settings: &Settings) -> Result<u8, Comman
     if args.recordings.is_empty() && args.script.is_none() {
         return Err(nothing_to_answer_from(&args, settings));
     }
-    check_latency(&args)?;
     script::refuse_beside_strict(&args)?;
     let preset = Preset::of(&args.serve, &settings.presets);
     let preset = preset.map(|preset| set_aside::preset_aside(&mut args, preset));
     let mut ground = RunContext::read(&args.serve, &args.recordings, preset)?;
-    let script = args.script.as_deref().map(|path| script::read(path, &args.serve)).transpose()?;
-    let mut plan = fault::plan(&args.serve)?;
-    let budget = fault::budget(&args.serve.trouble, &plan)?;
-    let (matcher, expired) = matcher(&args, &ground)?;
-    let in_force = InForce::of_replay(&args, &matcher).with_script(script.as_ref());
-    let rules: BTreeSet<String> = matcher.normalize_rules().collect();
-    ground.counters.bound.start_rules(rules.into_iter());
-    let recorded: BTreeSet<String> = matcher.upstreams().map(str::to_owned).collect();
-    serve_setup::add_recorded(&mut ground.upstreams, &recorded);
-    if args.serve.print_env {
-        return ground.print_environment(&args.serve, true);
-    }
-    let on_miss = miss_policy(&args, &ground)?;
-    fault::check_upstreams(&mut plan, &ground.upstreams.routes)?;
-    // With a script or an upstream, a rule may also name calls that no recording holds.
-    if matches!(on_miss, MissPolicy::Error) && script.is_none() {
-        fault::check(&plan, &matcher, &ground.output)?;
-    }
-    let draws_waits = matches!(args.latency, LatencyModel::Normal | LatencyModel::Agentloom);
-    let decider = fault::decider(plan, args.serve.trouble.seed, draws_waits, &ground.output);
-    let missed = pending::begin(&args, &on_miss, &matcher)?;
-    let replay = ReplayEngine::new(matcher, latency(&args, decider.seed()));
-    let replay = replay.with_script(script).with_default_response(args.default_response.clone());
-    let replay = Arc::new(replay);
-    let on_explained = ground.miss_sink(missed.clone());
-    let engines = RunEngines {
-        engine: Engine::Replay { replay, on_miss, on_explained },
-        decider,
-        budget,
-        stand_in_keys: true,
-        notice: in_force.text(),
-        guard: (!args.no_guard).then_some(EscapePolicy::Refuse),
+    let ReplayParts { engines, in_force, missed, expired } = match parts(&args, &mut ground)? {
+        Some(parts) => parts,
+        None => return ground.print_environment(&args.serve, true),
     };
     let output = ground.output.clone();
-    let ran = ground.run(&args.serve, engines).await?;
+    let ran = ground.run(&args.serve, engines, None).await?;
     let unshown = ran.proxy.telemetry.counters.unshown_lenient_misses();
     if unshown > 0 {
         output.warning(&format!("{unshown} more calls had no recorded answer"));
@@ -92,6 +63,60 @@ pub async fn run(mut args: ReplayArgs, settings: &Settings) -> Result<u8, Comman
         _ if receipt.complaints.is_empty() => 0,
         _ => NO,
     })
+}
+
+/// The parts of a replay.
+pub(super) struct ReplayParts {
+    /// The engine, and its settings.
+    pub(super) engines: RunEngines,
+    /// What is in force.
+    pub(super) in_force: InForce,
+    /// The missed requests that are kept.
+    missed: Option<Arc<MissedRequests>>,
+    /// The takes that are too old.
+    expired: Option<ExpiredTakes>,
+}
+
+/// Loads the recordings and the script. Returns `None` if only the environment is to be printed.
+pub(super) fn parts(
+    args: &ReplayArgs,
+    ground: &mut RunContext,
+) -> Result<Option<ReplayParts>, CommandFailure> {
+    check_latency(args)?;
+    let script = args.script.as_deref().map(|path| script::read(path, &args.serve)).transpose()?;
+    let mut plan = fault::plan(&args.serve, ground.session.plan.as_ref())?;
+    let budget = fault::budget(&args.serve.trouble, &plan)?;
+    let (matcher, expired) = matcher(args, ground)?;
+    let in_force = InForce::of_replay(args, &matcher).with_script(script.as_ref());
+    let rules: BTreeSet<String> = matcher.normalize_rules().collect();
+    ground.counters.bound.start_rules(rules.into_iter());
+    let recorded: BTreeSet<String> = matcher.upstreams().map(str::to_owned).collect();
+    serve_setup::add_recorded(&mut ground.upstreams, &recorded);
+    if args.serve.print_env {
+        return Ok(None);
+    }
+    let on_miss = miss_policy(args, ground)?;
+    fault::check_upstreams(&mut plan, &ground.upstreams.routes)?;
+    // With a script or an upstream, a rule may also name calls that no recording holds.
+    if matches!(on_miss, MissPolicy::Error) && script.is_none() {
+        fault::check(&plan, &matcher, &ground.output)?;
+    }
+    let draws_waits = matches!(args.latency, LatencyModel::Normal | LatencyModel::Agentloom);
+    let decider = fault::decider(plan, args.serve.trouble.seed, draws_waits, &ground.output);
+    let missed = pending::begin(args, &on_miss, &matcher)?;
+    let replay = ReplayEngine::new(matcher, latency(args, decider.seed()));
+    let replay = replay.with_script(script).with_default_response(args.default_response.clone());
+    let replay = Arc::new(replay);
+    let on_explained = ground.miss_sink(missed.clone());
+    let engines = RunEngines {
+        engine: Engine::Replay { replay, on_miss, on_explained },
+        decider,
+        budget,
+        stand_in_keys: true,
+        notice: in_force.text(),
+        guard: (!args.no_guard).then_some(EscapePolicy::Refuse),
+    };
+    Ok(Some(ReplayParts { engines, in_force, missed, expired }))
 }
 
 /// Returns the failure of a replay without a recording and a script.
@@ -114,8 +139,10 @@ fn matcher(
     ground: &RunContext,
 ) -> Result<(Matcher, Option<ExpiredTakes>), CommandFailure> {
     let rules = ground.rules(&args.serve)?;
+    let is_there =
+        |at: &&RecordingLocation| !ground.session.may_lack_recording || at.as_path().exists();
     let sources: Result<Vec<ReplaySource>, CommandFailure> =
-        args.recordings.iter().map(serve_setup::source).collect();
+        args.recordings.iter().filter(is_there).map(serve_setup::source).collect();
     let repeat = args.repeat.or(args.strict.then_some(RepeatPolicy::Error));
     let repeat = repeat.map(|policy| match policy {
         RepeatPolicy::Error => Repeat::Error,
@@ -130,6 +157,7 @@ fn matcher(
         refuse_unchecked,
         allow_messages: args.allow_unchecked,
         faults_use_takes: args.strict,
+        is_of_session: ground.session.may_lack_recording,
     };
     let sources = sources?;
     let expired = ExpiredTakes::find(&args.expiry, &sources)?;
@@ -159,8 +187,7 @@ fn miss_policy(args: &ReplayArgs, ground: &RunContext) -> Result<MissPolicy, Com
         OnMissFlag::Error => MissPolicy::Error,
         OnMissFlag::Default => MissPolicy::Placeholder,
         OnMissFlag::Forward => {
-            let client = UpstreamClient::new()
-                .map_err(|error| CommandFailure::new(UNEXPECTED, format!("failed to {error}")))?;
+            let client = serve_setup::upstream_client()?;
             MissPolicy::Forward { client, forwarding: ground.forwarding(false) }
         }
     })
@@ -196,7 +223,7 @@ fn latency(args: &ReplayArgs, seed: u64) -> Latency {
 }
 
 /// Returns the receipt of the run, with its complaints.
-fn receipt(args: &ReplayArgs, ran: &RunResult) -> Receipt {
+pub(super) fn receipt(args: &ReplayArgs, ran: &RunResult) -> Receipt {
     let (proxy, cmd_exit) = (&ran.proxy, ran.cmd_exit);
     let mut receipt = Receipt::of("replay", &proxy.telemetry.counters, &args.recordings);
     receipt.cmd_exit = cmd_exit;
@@ -206,6 +233,7 @@ fn receipt(args: &ReplayArgs, ran: &RunResult) -> Receipt {
     let unused = unused.unwrap_or_default();
     if let Some(matcher) = proxy.engine.replay().map(|replay| replay.matcher()) {
         receipt.takes = matcher.len();
+        receipt.recorded_ms = matcher.recorded_ms();
         receipt.unchecked_calls = matcher.unchecked().map(ReplayTake::served).sum();
     }
     receipt.notes.extend(serve_setup::ineffective_rules(&proxy.redactor));

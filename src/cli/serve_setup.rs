@@ -35,7 +35,7 @@ use crate::telemetry::metric::RunInfo;
 pub use identity::rules;
 pub use public_url::{PublicUrl, local_note, local_url, origin};
 pub use run_values::{read_local_time, run_values};
-pub use upstream::{UpstreamSettings, add_recorded, upstreams, upstreams_at};
+pub use upstream::{UpstreamSettings, add_recorded, upstream_client, upstreams, upstreams_at};
 pub use upstream_address::{addresses, without_secrets};
 pub use upstream_name::{check_names, misspelled_name};
 

@@ -1,14 +1,17 @@
 //! One run of the server: from the bound socket to the last response, until a wrapped command ends
 //! or a signal comes.
 
+mod proxy_setup;
 mod serving;
+mod session_context;
+mod session_terms;
+mod shared_run;
 
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicI64;
 
 use http::HeaderName;
 use indicatif::ProgressBar;
@@ -28,24 +31,24 @@ use crate::engine::{Engine, Forwarding, OnExplainedMiss};
 use crate::fault::FaultDecider;
 use crate::guard::{Escape, EscapePolicy};
 use crate::identity::{IdentityRules, RunValues};
-use crate::inspector::{Inspector, RecentMisses};
+use crate::inspector::RecentMisses;
 use crate::recording::redact::Redactor;
 use crate::recovery::RecoveryBudget;
 use crate::replay::MissedRequests;
 use crate::server::access::AccessPolicy;
-use crate::server::fault::FaultContext;
+use crate::server::session::SessionTable;
 use crate::server::{self, OnNotice, Proxy, ServerThreads, UserNotice};
 use crate::store::RecordingLocation;
-use crate::telemetry::Telemetry;
-use crate::telemetry::aimock_journal::AimockJournal;
 use crate::telemetry::metric::Metrics;
 use crate::telemetry::run_counters::RunCounters;
 use serving::{Opening, ServerParts, close_telemetry, serve, server_config, with_live_line};
+pub use session_terms::SessionTerms;
+pub use shared_run::{ProxyRole, SharedRun, StartSessions};
 
 /// What every run needs before its engine is built.
 pub struct RunContext {
     /// The user's environment.
-    current: BTreeMap<String, String>,
+    current: Arc<BTreeMap<String, String>>,
     address: SocketAddr,
     /// The URL under which clients reach the listener, if the user gave it.
     public_url: Option<PublicUrl>,
@@ -58,7 +61,7 @@ pub struct RunContext {
     /// The values of this run.
     pub run_values: RunValues,
     /// The preset of CMD.
-    preset: Option<AppliedPreset>,
+    preset: Option<Arc<AppliedPreset>>,
     /// The program's own header for step ids.
     step_header: Option<HeaderName>,
     /// The counters.
@@ -72,6 +75,8 @@ pub struct RunContext {
     recent_misses: Arc<RecentMisses>,
     /// The run's recordings.
     recordings: Vec<RecordingLocation>,
+    /// What a session adds to the run. Empty outside of sessions.
+    pub session: SessionTerms,
 }
 
 /// The engine of a run, and its settings.
@@ -126,9 +131,11 @@ pub struct RunResult {
     pub budget: Option<RecoveryBudget>,
     /// The connections of CMD that went around loomrec.
     pub escapes: Vec<Escape>,
+    /// The sessions, if each has a recording.
+    pub sessions: Option<Arc<SessionTable>>,
     /// The threads that served it, with the connections that ignored the signal to stop: these
     /// end with the process.
-    _threads: Arc<ServerThreads>,
+    _threads: Option<Arc<ServerThreads>>,
 }
 
 impl RunResult {
@@ -167,15 +174,16 @@ impl RunContext {
             upstreams: serve_setup::upstreams(args, &current)?,
             redactor: serve_setup::redactor(&args.redact)?,
             run_values,
-            preset: AppliedPreset::new(preset)?,
+            preset: AppliedPreset::new(preset)?.map(Arc::new),
             step_header: serve_setup::step_header(args)?,
             counters: Arc::new(counters),
             metrics: Arc::new(Metrics::new(serve_setup::about(args, recordings))),
-            current,
+            current: Arc::new(current),
             output,
             bar,
             recent_misses: Arc::default(),
             recordings: recordings.to_vec(),
+            session: SessionTerms::default(),
         })
     }
 
@@ -218,7 +226,7 @@ impl RunContext {
     fn notices(&self, engines: &RunEngines) -> Vec<String> {
         let upstreams = engines.engine.goes_upstream().then(|| self.upstreams.destinations());
         let local = serve_setup::local_note(self.address, self.public_url.as_ref());
-        let preset = self.preset.as_ref().map(AppliedPreset::text);
+        let preset = self.preset.as_deref().map(AppliedPreset::text);
         [preset, engines.notice.clone(), upstreams.flatten(), local].into_iter().flatten().collect()
     }
 
@@ -272,6 +280,7 @@ impl RunContext {
         self,
         args: &ServeArgs,
         engines: RunEngines,
+        sessions: Option<StartSessions>,
     ) -> Result<RunResult, CommandFailure> {
         let journal = serve_setup::journal(args, self.notify())?;
         // Done now, not when the run is over: a receipt that cannot be written is an error at once,
@@ -283,7 +292,7 @@ impl RunContext {
         }
         let threads = Arc::new(ServerThreads::start().map_err(no_threads)?);
         let listener = serve_setup::listener(self.address).await?;
-        let (origin, notices) = (self.origin(&listener)?, self.notices(&engines));
+        let origin = self.origin(&listener)?;
         let routes = &self.upstreams.routes;
         let guard = guard::start(engines.guard, args, self.address, routes).await?;
         let mut environment = self.environment(args, &origin, engines.stand_in_keys);
@@ -291,35 +300,20 @@ impl RunContext {
         let place = (&*self.upstreams.routes, &*self.metrics);
         let own = listener.local_addr().ok();
         let spans = trace::start(args, &self.current, place, own, self.notify())?;
-        let notify = self.notify();
-        let observer = engines.observer(&self.redactor, args);
-        let observer = observer.with_addresses(self.upstreams.routes.addresses());
-        let (rules, trouble) = (engines.rules(), engines.has_declared_fault());
-        let recordings = self.recordings.iter().map(|at| at.as_path().to_owned()).collect();
-        let proxy = Arc::new(Proxy {
-            config: server_config(args, self.access.listening_at(own), self.step_header),
-            connections: open_files::limit(args, engines.engine.goes_upstream()),
-            routes: Arc::clone(&self.upstreams.routes),
-            redactor: self.redactor,
-            observer,
-            engine: engines.engine,
-            faults: Arc::new(match engines.budget {
-                Some(_) => FaultContext::new(engines.decider, rules, trouble).observed(),
-                None => FaultContext::new(engines.decider, rules, trouble),
-            }),
-            telemetry: Telemetry {
-                counters: Arc::clone(&self.counters),
-                metrics: self.metrics,
-                journal: Arc::new(journal),
-                aimock: AimockJournal::default(),
-                spans,
-            },
-            inspector: Inspector::new(recordings, engines.notice, self.recent_misses),
-            notify,
-            clock: AtomicI64::new(0),
-        });
+        let shared = SharedRun {
+            journal: Arc::new(journal),
+            spans: Arc::new(spans),
+            access: self.access.clone().listening_at(own),
+            connections: Arc::new(open_files::limit(args, engines.engine.goes_upstream())),
+            clock: Arc::default(),
+            origin: origin.clone(),
+        };
+        let (notices, budget) = (self.notices(&engines), engines.budget);
+        let sessions = sessions.map(|start| start(shared.clone()));
+        let proxy = Arc::new(self.proxy(args, engines, &shared, ProxyRole::Run));
         let output = &self.output;
-        let server = ServerParts { listener, proxy: &proxy, threads: &threads };
+        let server =
+            ServerParts { listener, proxy: &proxy, threads: &threads, sessions: sessions.as_ref() };
         let work = serve(server, Opening { origin: &origin, notices }, args, &environment, output);
         let cmd_exit = with_live_line(self.bar, self.counters, work).await?;
         let escapes = guard::end(guard).await;
@@ -329,9 +323,10 @@ impl RunContext {
             upstreams: self.upstreams,
             environment,
             cmd_exit,
-            budget: engines.budget,
+            budget,
             escapes,
-            _threads: threads,
+            sessions,
+            _threads: Some(threads),
         })
     }
 }

@@ -65,6 +65,13 @@ impl RequestObserver {
         Self { redactor, rules, named, credentials, credential_params, step_header, memo }
     }
 
+    /// Remembers few requests: there may be many such observers.
+    #[must_use]
+    pub fn with_small_cache(mut self) -> Self {
+        self.memo = RequestCache::small();
+        self
+    }
+
     /// Returns the headers that rules make part of keys.
     pub fn named(&self) -> &[String] {
         &self.named

@@ -29,6 +29,8 @@ const LARGEST: usize = 1 << 20;
 const OVERHEAD: usize = 1 << 10;
 /// The number of slots for the hashes of requests that came once.
 const FIRST_SEEN: usize = 1 << 14;
+/// The same, for a small cache.
+const FIRST_SEEN_SMALL: usize = 1 << 7;
 
 /// The result of a lookup in the cache.
 pub enum CachedRequest {
@@ -68,9 +70,20 @@ pub struct RequestCache {
 
 impl Default for RequestCache {
     fn default() -> Self {
+        Self::with_slots(FIRST_SEEN)
+    }
+}
+
+impl RequestCache {
+    /// Creates a cache that takes little memory while it is empty.
+    pub fn small() -> Self {
+        Self::with_slots(FIRST_SEEN_SMALL)
+    }
+
+    fn with_slots(slots: usize) -> Self {
         Self {
             shards: Default::default(),
-            first_seen: (0..FIRST_SEEN).map(|_| AtomicU64::new(0)).collect(),
+            first_seen: (0..slots).map(|_| AtomicU64::new(0)).collect(),
             seed: RandomState::new().hash_one(0),
         }
     }
@@ -116,7 +129,7 @@ impl RequestCache {
                 return CachedRequest::Known(Arc::clone(&found.known));
             }
         }
-        let place = &self.first_seen[(fingerprint >> 32) as usize % FIRST_SEEN];
+        let place = &self.first_seen[(fingerprint >> 32) as usize % self.first_seen.len()];
         match place.swap(fingerprint, Ordering::Relaxed) == fingerprint {
             true => CachedRequest::Again(RequestFingerprint(fingerprint)),
             false => CachedRequest::New,

@@ -48,9 +48,11 @@ mod snapshot;
 mod spool;
 pub mod store_event;
 mod temporary_file;
+mod unfinished;
 
 pub use appender_event::{AppenderEvent, OnAppenderEvent};
 pub use backend::digest::sha256;
+pub use backend::folder::name::file_name as safe_file_name;
 pub use backend::parts::{files, is_folder, is_other_folder, misnamed};
 pub use error::{ErrorClass, StoreError};
 pub use frame_encoder::{EncodedFrame, FrameEncoder, LogItem};
@@ -67,3 +69,4 @@ pub use run::RunChoice;
 pub use salvage::{LostBytes, SalvageResult};
 pub use shared_appender::SharedAppender;
 pub use store_event::StoreEvent;
+pub use unfinished::{copy_to, discard, put_in_place};

@@ -156,6 +156,8 @@ mod second_spelling;
 #[cfg(test)]
 mod secrets;
 #[cfg(test)]
+mod sessions;
+#[cfg(test)]
 mod setting;
 #[cfg(test)]
 mod soak;

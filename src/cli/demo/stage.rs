@@ -26,7 +26,7 @@ use crate::replay::{Latency, Matcher, ReplayEngine, ReplaySource, ReplayTerms};
 use crate::server::access::AccessPolicy;
 use crate::server::fault::FaultContext;
 use crate::server::limit::ConnectionLimit;
-use crate::server::{self, OnNotice, Proxy, RunningServer, ServerThreads};
+use crate::server::{self, ConnectionProxy, OnNotice, Proxy, RunningServer, ServerThreads};
 use crate::store::{self, RecordingLocation};
 use crate::telemetry::Telemetry;
 use crate::telemetry::aimock_journal::AimockJournal;
@@ -116,7 +116,7 @@ impl DemoServer {
                 control_token: None,
                 step_header: None,
             },
-            connections: ConnectionLimit::new(CONNECTIONS),
+            connections: Arc::new(ConnectionLimit::new(CONNECTIONS)),
             routes,
             observer: RequestObserver::new(Arc::clone(&redactor), rules),
             redactor,
@@ -124,14 +124,16 @@ impl DemoServer {
             faults: Arc::new(FaultContext::none()),
             telemetry: Telemetry {
                 counters,
+                run_counters: None,
+                session_calls: None,
                 metrics: metrics(),
                 journal: Arc::new(Journal::new(None)),
                 aimock: AimockJournal::default(),
-                spans: Spans::none(),
+                spans: Arc::new(Spans::none()),
             },
             inspector: Inspector::new(Vec::new(), None, Arc::default()),
             notify: silent(),
-            clock: AtomicI64::new(0),
+            clock: Arc::new(AtomicI64::new(0)),
         });
         let listener = TcpListener::bind("127.0.0.1:0").await;
         let listener = listener.map_err(|error| broken(&error.to_string()))?;
@@ -139,7 +141,8 @@ impl DemoServer {
         let threads = ServerThreads::start().map_err(|error| broken(&error.to_string()))?;
         let threads = Arc::new(threads);
         let (stop, stopped) = oneshot::channel::<()>();
-        let serving = server::start(listener, Arc::clone(&proxy), Arc::clone(&threads), stopped);
+        let answering = ConnectionProxy { proxy: Arc::clone(&proxy), sessions: None };
+        let serving = server::start(listener, answering, Arc::clone(&threads), stopped);
         Ok(Self { origin, proxy, threads, stop, serving })
     }
 

@@ -9,19 +9,15 @@ use super::super::expiry::ExpiredTakes;
 use super::super::fault::FaultReceipt;
 use super::super::guard;
 use super::super::score::ScoredFaults;
-use super::{BoundReceipt, Receipt, ScriptReceipt};
+use super::{BoundReceipt, Receipt, ScriptReceipt, SessionsReceipt};
 use crate::record::CallFailure;
+use crate::store::RecordingLocation;
 use crate::telemetry::run_counters::{EarlierTakes, UpstreamFailure};
 
 impl Receipt {
     /// Returns the receipt as JSON.
     pub fn to_json(&self) -> Value {
         let more = &self.more;
-        let recordings = self
-            .recordings
-            .iter()
-            .map(|(path, sha)| json!({ "path": path.as_path().to_string_lossy(), "sha256": sha }));
-        let recordings: Value = recordings.collect();
         let pending = self
             .pending
             .as_ref()
@@ -54,6 +50,7 @@ impl Receipt {
             "refused": self.refused,
             "refused_upgrades": self.refused_upgrades,
             "escapes": guard::to_json(&self.escapes),
+            "sessions": self.sessions.as_ref().map(SessionsReceipt::to_json),
             "takes": self.takes,
             "in_force": in_force,
             "unused": unused,
@@ -63,6 +60,7 @@ impl Receipt {
             "faults": self.faults.as_ref().map(FaultReceipt::to_json),
             "recovery": self.recovery.as_ref().map(ScoredFaults::to_json),
             "expired": self.expired.as_ref().map(ExpiredTakes::to_json),
+            "recorded_ms": rounded(self.recorded_ms),
             "upstream_connections": self.upstream_connections,
             "tokens": { "input": more.input_tokens, "output": more.output_tokens },
             "cost_usd": rounded(more.cost_usd),
@@ -70,7 +68,7 @@ impl Receipt {
             "upstream_failures": failures_json(&more.upstream_failures),
             "keep_errors": more.keep_errors,
             "unfolded": more.unfolded,
-            "recordings": recordings,
+            "recordings": recordings_json(&self.recordings),
             "pending": pending,
             "cmd_exit": self.cmd_exit,
             "mismatches": more.mismatches.iter().map(|it| it.to_json()).collect::<Value>(),
@@ -89,6 +87,11 @@ impl Receipt {
             "tool_results": tool_results,
         })
     }
+}
+
+fn recordings_json(recordings: &[(RecordingLocation, Option<String>)]) -> Value {
+    let shown = |(path, sha): &(RecordingLocation, Option<String>)| json!({ "path": path.as_path().to_string_lossy(), "sha256": sha });
+    recordings.iter().map(shown).collect()
 }
 
 fn failures_json(failures: &BTreeMap<String, UpstreamFailure>) -> Value {

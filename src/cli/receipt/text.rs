@@ -6,7 +6,7 @@ use super::super::amount::dollars;
 use super::super::fault::FaultReceipt;
 use super::super::in_force::InForce;
 use super::super::terminal;
-use super::{BoundReceipt, Receipt, ScriptReceipt};
+use super::{BoundReceipt, Receipt, ScriptReceipt, SessionsReceipt};
 use crate::record::CallFailure;
 use crate::store::RecordingLocation;
 
@@ -52,13 +52,14 @@ impl Receipt {
     /// Formats the receipt for people: one line, and one more for each note and complaint.
     pub fn text(&self) -> String {
         let more = &self.more;
-        let mut parts = Vec::new();
+        let mut parts: Vec<String> = self.sessions.iter().map(SessionsReceipt::text).collect();
         let mut count = |number: u64, word: &str, always: bool| {
             if always || number > 0 {
                 parts.push(format!("{number} {word}"));
             }
         };
-        let replays = self.unused.is_some();
+        let replays =
+            self.unused.is_some() || (self.sessions.is_some() && self.command == "replay");
         let bound = bound_words(&self.bound);
         count(self.served, &format!("served{bound}"), replays);
         let recorded = format!("recorded{}", failed_words(&more.failed_calls));

@@ -15,7 +15,7 @@ use crate::store::{Recording, RecordingChanges, TakeChange};
 ///
 /// # Errors
 /// The recording cannot be read or written.
-pub(super) fn remove(
+pub(in crate::cli) fn remove(
     args: &RecordArgs,
     here: &RunValues,
     began: OffsetDateTime,

@@ -8,14 +8,15 @@ use url::Url;
 use super::check_names;
 use super::upstream_address::{is_name, parse_address, without_secrets};
 use crate::cli::args::ServeArgs;
-use crate::cli::exit::CommandFailure;
+use crate::cli::exit::{CommandFailure, UNEXPECTED};
 use crate::cli::wrapped_command;
 use crate::engine::route::{MountedUpstream, RouteTable, UNNAMED};
 use crate::provider::Provider;
 use crate::provider::directory::UPSTREAMS;
+use crate::upstream::UpstreamClient;
 
 /// The upstreams from the flags and the environment.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct UpstreamSettings {
     /// The routes of requests.
     pub routes: Arc<RouteTable>,
@@ -30,6 +31,15 @@ impl UpstreamSettings {
     pub fn is_declared(&self, name: &str) -> bool {
         self.declared.iter().any(|declared| declared == name)
     }
+}
+
+/// Creates the client that sends calls to upstreams.
+///
+/// # Errors
+/// The environment names certificates that cannot be read.
+pub fn upstream_client() -> Result<UpstreamClient, CommandFailure> {
+    let failed = |error| CommandFailure::new(UNEXPECTED, format!("failed to {error}"));
+    UpstreamClient::new().map_err(failed)
 }
 
 /// Reads `--upstream`, and for a wrapped command the addresses that the environment already

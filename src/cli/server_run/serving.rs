@@ -16,7 +16,10 @@ use crate::cli::stop_signals::StopSignals;
 use crate::cli::wrapped_command::{CommandEnvironment, WrappedCommand};
 use crate::cli::{open_files, progress};
 use crate::server::access::AccessPolicy;
-use crate::server::{self, OpenConnections, Proxy, RunningServer, ServerConfig, ServerThreads};
+use crate::server::session::SessionTable;
+use crate::server::{
+    self, ConnectionProxy, OpenConnections, Proxy, RunningServer, ServerConfig, ServerThreads,
+};
 use crate::telemetry::run_counters::RunCounters;
 
 /// How long open answers are awaited when a run ends.
@@ -29,6 +32,8 @@ pub(super) struct ServerParts<'a> {
     pub(super) listener: TcpListener,
     pub(super) proxy: &'a Arc<Proxy>,
     pub(super) threads: &'a Arc<ServerThreads>,
+    /// The sessions, if each has a recording.
+    pub(super) sessions: Option<&'a Arc<SessionTable>>,
 }
 
 /// The messages that are printed when the server starts to listen.
@@ -39,7 +44,7 @@ pub(super) struct Opening<'a> {
 
 /// Serves until CMD ends or a signal comes. Returns CMD's exit code.
 pub(super) async fn serve(
-    ServerParts { listener, proxy, threads }: ServerParts<'_>,
+    ServerParts { listener, proxy, threads, sessions }: ServerParts<'_>,
     Opening { origin, notices }: Opening<'_>,
     args: &ServeArgs,
     environment: &CommandEnvironment,
@@ -50,7 +55,8 @@ pub(super) async fn serve(
     };
     let mut stop_signals = StopSignals::watch().map_err(unexpected)?;
     let (stop, stopped) = oneshot::channel::<()>();
-    let serving = server::start(listener, Arc::clone(proxy), Arc::clone(threads), stopped);
+    let answering = ConnectionProxy { proxy: Arc::clone(proxy), sessions: sessions.cloned() };
+    let serving = server::start(listener, answering, Arc::clone(threads), stopped);
     output.info(&format!("loomrec listening on {origin}"));
     notices.iter().for_each(|text| output.info(text));
     if args.verbose {
@@ -74,14 +80,14 @@ pub(super) async fn serve(
     };
     output.end_holding();
     drop(stop);
-    finish(serving, proxy, output, args.cmd.is_empty()).await.map_err(unexpected)?;
+    finish(serving, (proxy, sessions), output, args.cmd.is_empty()).await.map_err(unexpected)?;
     outcome
 }
 
 /// Waits for the answers that are on their way, and ends the recording. A signal ends the wait.
 async fn finish(
     serving: RunningServer,
-    proxy: &Proxy,
+    (proxy, sessions): (&Proxy, Option<&Arc<SessionTable>>),
     output: &Output,
     was_signalled: bool,
 ) -> std::io::Result<()> {
@@ -90,11 +96,11 @@ async fn finish(
     let connections = serving.connections();
     let rest = async {
         serving.ended().await;
-        close(proxy, GRACE).await;
+        close(proxy, sessions, GRACE).await;
     };
     tokio::select! {
         () = rest => {}
-        () = hurry.first() => close(proxy, Duration::ZERO).await,
+        () = hurry.first() => close(proxy, sessions, Duration::ZERO).await,
         never = announce_wait(&connections, proxy, output, was_signalled) => match never {},
     }
     Ok(())
@@ -122,7 +128,10 @@ async fn announce_wait(
 }
 
 /// Ends the recording. Exchanges that could not be moved into its file are in the log beside it.
-async fn close(proxy: &Proxy, grace: Duration) {
+async fn close(proxy: &Proxy, sessions: Option<&Arc<SessionTable>>, grace: Duration) {
+    if let Some(sessions) = sessions {
+        sessions.end_all().await;
+    }
     let Some(record) = proxy.engine.record() else { return };
     if let Err(reason) = record.finish(grace).await {
         proxy.telemetry.counters.unfolded(&reason);

@@ -83,6 +83,7 @@ impl RecordingMismatchError {
                 MissReason::Unknown => matcher.refused_by_messages(observed),
                 _ => None,
             },
+            is_of_session: matcher.is_of_session,
             nearest: refused
                 .map(|(take, _)| NearestCall::of(matcher, &matcher.takes[*take], Vec::new())),
         }

@@ -32,6 +32,12 @@ pub struct FaultyTake<'a> {
 }
 
 impl Matcher {
+    /// Returns how long the answers that it served took when they were recorded, in milliseconds.
+    pub fn recorded_ms(&self) -> f64 {
+        let took = |take: &ReplayTake| take.latency_ms().unwrap_or(0.0) * take.served() as f64;
+        self.takes.iter().map(took).sum()
+    }
+
     /// Returns the terms of each recording, in the order they were given.
     pub fn terms(&self) -> impl Iterator<Item = SourceTerms<'_>> {
         self.sources.iter().zip(&self.repeat).map(|(source, repeat)| {

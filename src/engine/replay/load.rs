@@ -10,8 +10,9 @@ use super::matcher::{Matcher, ReplaySource};
 use super::mode::RecordedMode;
 use super::name_ids::NameId;
 use super::pool::Repeat;
+use super::replay_terms::ReplayTerms;
 use super::take::{ReplayTake, TakeLabels, TakeOrigin};
-use loomrec_identity::{IdentityRules, RequestKey, RunValues};
+use loomrec_identity::{IdentityRules, RequestKey};
 use loomrec_provider::RecognisedCall;
 use loomrec_recording::similarity::RequestSketch;
 use loomrec_recording::{Entry, EntryName, UncheckedReason};
@@ -67,24 +68,6 @@ pub enum LoadError {
 /// A take holds the number of its recording in 16 bits.
 const MOST_SOURCES: usize = 1 << 16;
 
-/// How recordings are replayed, beside what they say themselves.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ReplayTerms<'a> {
-    /// Rules that are added to those of each recording.
-    pub rules: Option<&'a IdentityRules>,
-    /// What a further identical call gets. `None` for the default: an error, or, for files that
-    /// AgentLoom wrote, the last take again.
-    pub repeat: Option<Repeat>,
-    /// The values of this run. Recorded requests that hold others are bound to them.
-    pub run_values: Option<&'a RunValues>,
-    /// Whether entries that cannot be checked are refused.
-    pub refuse_unchecked: bool,
-    /// Whether the messages of a call alone may find an entry, as in AgentLoom 0.4.0.
-    pub allow_messages: bool,
-    /// Whether a fault of an entry that does not end its call with an error uses up the take.
-    pub faults_use_takes: bool,
-}
-
 /// The rules of a recording, as indexes into the matcher's.
 #[derive(Clone, Copy)]
 struct Rules {
@@ -114,7 +97,8 @@ impl Matcher {
         if sources.len() > MOST_SOURCES {
             return Err(LoadError::TooMany(sources.len()));
         }
-        let mut matcher = Self { faults_use_takes: terms.faults_use_takes, ..Self::default() };
+        let ReplayTerms { faults_use_takes, is_of_session, .. } = terms;
+        let mut matcher = Self { faults_use_takes, is_of_session, ..Self::default() };
         matcher.adapter.allows_messages = terms.allow_messages;
         matcher.bound = BoundRequests::new(terms.run_values.cloned().unwrap_or_default());
         matcher.reserve(sources.iter().map(|source| source.recording.most_takes()).sum());

@@ -92,6 +92,8 @@ pub struct Matcher {
     pub(super) has_declared_fault: bool,
     /// Whether a fault of an entry that does not end its call with an error uses up the take.
     pub(super) faults_use_takes: bool,
+    /// Whether it answers a session.
+    pub(super) is_of_session: bool,
     /// The recorded requests, if all keys are made under one set of rules.
     pub(super) recalled: ExactRequests,
 }

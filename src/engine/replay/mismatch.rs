@@ -101,6 +101,8 @@ pub struct RecordingMismatchError {
     pub outside_key: Vec<String>,
     /// The entry that AgentLoom 0.4.0 would have given it, which knows the messages alone.
     pub same_messages: Option<String>,
+    /// Whether it was missed in a session, whose recording nobody named on the command line.
+    pub is_of_session: bool,
 }
 
 impl RecordingMismatchError {

@@ -40,6 +40,7 @@ mod pool;
 mod ready_response;
 pub mod reason;
 mod remedy;
+mod replay_terms;
 mod response_draft;
 pub mod script;
 mod step_index;
@@ -57,7 +58,7 @@ pub use explain::UnexplainedMiss;
 pub use gauss_sequence::GaussSequence;
 pub use in_force::{FaultyTake, SourceTerms};
 pub use latency::Latency;
-pub use load::{LoadError, ReplayTerms};
+pub use load::LoadError;
 pub use matched_by::MatchedBy;
 pub use matcher::{Matcher, ReplaySource, TakeMatch};
 pub use mismatch::RecordingMismatchError;
@@ -65,6 +66,7 @@ pub use missed::MissedRequests;
 pub use pool::Repeat;
 pub use ready_response::ENTRY;
 pub use reason::MissReason;
+pub use replay_terms::ReplayTerms;
 pub use script::{
     NoScriptedResponse, RuleClaim, RuleLookup, Script, ScriptCursor, ScriptError, ScriptNotation,
     ScriptTurn,

@@ -2,9 +2,9 @@ use std::collections::HashMap;
 
 use proptest::prelude::*;
 
-use super::super::load::ReplayTerms;
 use super::super::matcher::{Matcher, ReplaySource};
 use super::super::reason::MissReason;
+use super::super::replay_terms::ReplayTerms;
 use super::*;
 use loomrec_provider::{Operation, Provider, RecognisedCall};
 use loomrec_recording::entry::RecordedRequest;

@@ -7,6 +7,9 @@ use super::reason::MissReason;
 use loomrec_identity::header;
 use loomrec_store::RecordingLocation;
 
+/// What fetches an answer in a session.
+const AGAIN: &str = "record this session again";
+
 /// The beginning of the place of a header.
 const HEADER: &str = "header ";
 
@@ -14,7 +17,10 @@ impl RecordingMismatchError {
     /// Returns what to do about it.
     pub fn remedy(&self) -> String {
         let file = self.recordings.first().map_or("FILE", String::as_str);
-        let fetch = fetch_commands(file);
+        let fetch = match self.is_of_session {
+            true => AGAIN.to_owned(),
+            false => fetch_commands(file),
+        };
         if let Some(entry) = &self.same_messages {
             let entry = short_name(entry);
             return format!(
@@ -49,7 +55,7 @@ impl RecordingMismatchError {
 
     /// Returns the command that proposes rules, if rules can explain all differences.
     fn noise_hint(&self, file: &str) -> Option<String> {
-        self.nearest.as_ref().filter(|nearest| nearest.is_noise)?;
+        self.nearest.as_ref().filter(|nearest| nearest.is_noise && !self.is_of_session)?;
         Some(format!(
             ". The differences are ids, times and the like, which rules can bind. After a replay \
              with --pending, this proposes the rules: `loomrec noise {file} --pending`"

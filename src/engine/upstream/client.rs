@@ -21,6 +21,8 @@ use super::{framing, target, tls_error};
 #[derive(Clone, Debug)]
 pub struct UpstreamClient {
     pools: Arc<RuntimePools>,
+    /// The settings of TLS connections.
+    tls: Arc<TlsSetup>,
     /// The proxies that the environment names.
     proxies: Arc<ProxySettings>,
     connections: Arc<AtomicU64>,
@@ -37,9 +39,21 @@ impl UpstreamClient {
         let tls = TlsSetup::from_environment()
             .map_err(|error| UpstreamError::Setup { detail: chain(&error) })?;
         let proxies = Arc::new(ProxySettings::from_environment());
+        let tls = Arc::new(tls);
+        Ok(Self::with(tls, proxies))
+    }
+
+    fn with(tls: Arc<TlsSetup>, proxies: Arc<ProxySettings>) -> Self {
         let connections = Arc::new(AtomicU64::new(0));
-        let connector = UpstreamConnector::new(tls, Arc::clone(&proxies), Arc::clone(&connections));
-        Ok(Self { pools: Arc::new(RuntimePools::new(connector)), proxies, connections })
+        let opened = Arc::clone(&connections);
+        let connector = UpstreamConnector::new(Arc::clone(&tls), Arc::clone(&proxies), opened);
+        Self { pools: Arc::new(RuntimePools::new(connector)), tls, proxies, connections }
+    }
+
+    /// Returns a client with the same settings, and with connections and a count of its own.
+    #[must_use]
+    pub fn separate(&self) -> Self {
+        Self::with(Arc::clone(&self.tls), Arc::clone(&self.proxies))
     }
 
     /// Returns how many connections were opened so far.

@@ -63,7 +63,11 @@ pub(super) struct UpstreamConnector {
 
 impl UpstreamConnector {
     /// Returns a connector that adds the connections it opens to `opened`.
-    pub(super) fn new(tls: TlsSetup, proxies: Arc<ProxySettings>, opened: Arc<AtomicU64>) -> Self {
+    pub(super) fn new(
+        tls: Arc<TlsSetup>,
+        proxies: Arc<ProxySettings>,
+        opened: Arc<AtomicU64>,
+    ) -> Self {
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
@@ -72,7 +76,7 @@ impl UpstreamConnector {
         tcp.set_keepalive_retries(Some(KEEPALIVE_RETRIES));
         #[cfg(any(target_os = "android", target_os = "fuchsia", target_os = "linux"))]
         tcp.set_tcp_user_timeout(Some(CONNECT_TIMEOUT));
-        Self { tcp, tls: Arc::new(tls), proxies, opened }
+        Self { tcp, tls, proxies, opened }
     }
 
     /// Opens a connection for requests to `to`.

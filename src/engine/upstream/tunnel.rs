@@ -47,7 +47,7 @@ impl TunnelConnector {
     /// Reads the proxies from the environment. Certificates are read when they are first needed.
     pub fn from_environment() -> Self {
         let proxies = Arc::new(ProxySettings::from_environment());
-        let (tls, opened) = (TlsSetup::default(), Arc::default());
+        let (tls, opened) = (Arc::new(TlsSetup::default()), Arc::default());
         Self { connector: UpstreamConnector::new(tls, Arc::clone(&proxies), opened), proxies }
     }
 

@@ -20,6 +20,7 @@ use super::connection_context::ConnectionContext;
 use super::limit::Admission;
 use super::response_control::ResponseControl;
 use super::server_threads::ServerThreads;
+use super::session::SessionTable;
 use super::side_poll::SidePoll;
 use super::socket::{ClientSocket, ClientStream};
 use super::{Proxy, fault, handler, keep_awake, refused_connection};
@@ -64,32 +65,41 @@ impl OpenConnections {
     }
 }
 
+/// What answers the requests of connections.
+#[derive(Clone)]
+pub struct ConnectionProxy {
+    /// Answers them.
+    pub proxy: Arc<Proxy>,
+    /// The sessions that it assigns them to, if each has a recording.
+    pub sessions: Option<Arc<SessionTable>>,
+}
+
 /// Starts a task that serves connections of `listener` on `threads` until `stop` receives a message
 /// or its sender is dropped, and then lets open responses finish within bounds.
 pub fn start(
     listener: TcpListener,
-    proxy: Arc<Proxy>,
+    answering: ConnectionProxy,
     threads: Arc<ServerThreads>,
     stop: oneshot::Receiver<()>,
 ) -> RunningServer {
     let closing = Arc::new(watch::channel(false).0);
     let connections = OpenConnections(Arc::clone(&closing));
     let task = tokio::spawn(async move {
-        run(listener, &proxy, &threads, (&closing, stop)).await;
+        run(listener, &answering, &threads, (&closing, stop)).await;
     });
     RunningServer { task, connections }
 }
 
 async fn run(
     listener: TcpListener,
-    proxy: &Arc<Proxy>,
+    answering: &ConnectionProxy,
     threads: &ServerThreads,
     (closing, mut stop): (&watch::Sender<bool>, oneshot::Receiver<()>),
 ) {
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
-                Ok((stream, peer)) => accept((stream, peer), proxy, threads, closing),
+                Ok((stream, peer)) => accept((stream, peer), answering, threads, closing),
                 // Out of file descriptors, or a client that left before it was accepted. Neither is
                 // a reason to stop. Both are a reason to pause.
                 Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
@@ -98,8 +108,8 @@ async fn run(
         }
     }
     drop(listener);
-    proxy.faults.stop();
-    proxy.telemetry.journal.end_following();
+    answering.proxy.faults.stop();
+    answering.proxy.telemetry.journal.end_following();
     // Clients still connected after the grace time are cut off when the run ends.
     closing.send_replace(true);
     drop(tokio::time::timeout(GRACE, closing.closed()).await);
@@ -108,10 +118,11 @@ async fn run(
 /// Assigns a connection to a thread, or closes it if there are too many.
 fn accept(
     (stream, peer): (TcpStream, SocketAddr),
-    proxy: &Arc<Proxy>,
+    answering: &ConnectionProxy,
     threads: &ServerThreads,
     closing: &watch::Sender<bool>,
 ) {
+    let proxy = &answering.proxy;
     let Some(admission) = proxy.connections.admit() else {
         return refused_connection::count_excess(proxy);
     };
@@ -120,12 +131,12 @@ fn accept(
     let number = proxy.faults.accepted();
     log::accepted(number);
     let (Ok(stream), Some(place)) = (stream.into_std(), threads.assign()) else { return };
-    let (proxy, closing) = (Arc::clone(proxy), closing.subscribe());
+    let (answering, closing) = (answering.clone(), closing.subscribe());
     let runtime = place.runtime().clone();
     runtime.spawn(async move {
         // A socket that the thread cannot watch is closed: the client sees the connection end.
         if let Ok(stream) = TcpStream::from_std(stream) {
-            serve((stream, peer), number, admission, proxy, closing).await;
+            serve((stream, peer), number, admission, answering, closing).await;
         }
         drop(place);
     });
@@ -136,9 +147,10 @@ async fn serve(
     (stream, peer): (TcpStream, SocketAddr),
     number: u64,
     admission: Admission,
-    proxy: Arc<Proxy>,
+    answering: ConnectionProxy,
     closing: watch::Receiver<bool>,
 ) {
+    let ConnectionProxy { proxy, sessions } = answering;
     if let Some(decided) = proxy.faults.decider().at_accept(number) {
         return fault::apply_to_connection(proxy, stream, number, decided).await;
     }
@@ -147,10 +159,10 @@ async fn serve(
     let is_served = admission.is_served();
     let caller =
         ConnectionContext::new(Arc::clone(&proxy), (peer, number), socket.connection(), is_served);
-    let caller = Arc::new(caller);
+    let caller = Arc::new(caller.with_sessions(sessions));
     let mut open = proxy.telemetry.journal.open();
     let silence = proxy.config.client_timeout;
-    let mut task = tokio::spawn(converse(socket, caller, silence, closing));
+    let mut task = tokio::spawn(converse(socket, Arc::clone(&caller), silence, closing));
     let mut time = (!is_served).then(|| Box::pin(tokio::time::sleep(REFUSAL_TIMEOUT)));
     // The connection has a separate task: each of these happens once, so they need not be polled
     // again and again while requests come and go.
@@ -168,8 +180,10 @@ async fn serve(
     }
     drop(admission);
     log::closed(number);
+    let of_session = caller.leave_session();
     if !connection.is_cut() {
-        fault::note_client_left(&proxy, number);
+        let proxy = of_session.as_ref().unwrap_or(&proxy);
+        fault::note_client_left(proxy, number);
     }
 }
 

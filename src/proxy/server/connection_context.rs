@@ -4,11 +4,12 @@
 //! A request increments a reference count on this, not one that all connections share.
 
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use http::HeaderMap;
 
 use super::Proxy;
+use super::session::{OpenSession, SessionLink, SessionTable};
 use super::socket::ConnectionHandle;
 use loomrec_engine::observe::ParsedHead;
 use loomrec_engine::{HeadCache, RequestCredentials, RequestRef};
@@ -32,6 +33,21 @@ pub struct ConnectionContext {
     carried: Mutex<Option<Arc<RequestCredentials>>>,
     /// The last request head that was parsed, with the result.
     last: HeadCache<ParsedHead>,
+    /// The sessions that its calls are assigned to. `None` if sessions have no recordings, and for a
+    /// connection as a session sees it.
+    pub(super) sessions: Option<Arc<SessionTable>>,
+    /// What the calls hold of their session, if this is a connection as a session sees it.
+    pub(super) session: Option<Arc<SessionLink>>,
+    /// The session of the last call, and this connection as that session sees it.
+    last_session: Mutex<Option<LastSession>>,
+}
+
+/// The session of the last call of a connection.
+struct LastSession {
+    prefix: String,
+    link: Arc<SessionLink>,
+    session: Weak<OpenSession>,
+    connection: Weak<ConnectionContext>,
 }
 
 impl ConnectionContext {
@@ -42,8 +58,71 @@ impl ConnectionContext {
         connection: Arc<ConnectionHandle>,
         is_served: bool,
     ) -> Self {
-        let (carried, last) = (Mutex::default(), HeadCache::default());
-        Self { proxy, peer, number, connection, is_served, carried, last }
+        Self {
+            proxy,
+            peer,
+            number,
+            connection,
+            is_served,
+            carried: Mutex::default(),
+            last: HeadCache::default(),
+            sessions: None,
+            session: None,
+            last_session: Mutex::default(),
+        }
+    }
+
+    /// Assigns its calls to these sessions.
+    pub(super) fn with_sessions(self, sessions: Option<Arc<SessionTable>>) -> Self {
+        Self { sessions, ..self }
+    }
+
+    /// Returns the connection as a session sees it: the session's proxy answers its requests.
+    pub(super) fn for_session(&self, proxy: Arc<Proxy>, link: Arc<SessionLink>) -> Self {
+        let place = (self.peer, self.number);
+        let connection = Arc::clone(&self.connection);
+        Self { session: Some(link), ..Self::new(proxy, place, connection, self.is_served) }
+    }
+
+    /// Returns the connection as the session of this prefix sees it, if the last call was of the
+    /// same session and the session is still open.
+    pub(super) fn session_connection(&self, prefix: &str) -> Option<Arc<Self>> {
+        let last = self.last_session.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = last.as_ref().filter(|last| last.prefix == prefix && !last.link.is_ended())?;
+        last.connection.upgrade()
+    }
+
+    /// Keeps the session of this call for the next one.
+    pub(super) fn set_session_connection(
+        &self,
+        prefix: String,
+        session: &Arc<OpenSession>,
+        connection: &Arc<Self>,
+    ) {
+        let link = Arc::clone(session.link());
+        let (session, connection) = (Arc::downgrade(session), Arc::downgrade(connection));
+        let new = Some(LastSession { prefix, link, session, connection });
+        let old = {
+            let mut last = self.last_session.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::replace(&mut *last, new)
+        };
+        self.leave(old);
+    }
+
+    /// Leaves the session of the last call: the connection is over. Returns the session's proxy.
+    pub(super) fn leave_session(&self) -> Option<Arc<Proxy>> {
+        let last = self.last_session.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.leave(last)
+    }
+
+    /// Drops this connection from a session, and returns the session's proxy if it is still open.
+    fn leave(&self, last: Option<LastSession>) -> Option<Arc<Proxy>> {
+        let last = last?;
+        let seen = last.connection.upgrade()?;
+        if let Some(session) = last.session.upgrade() {
+            session.drop_connection(self.number);
+        }
+        Some(Arc::clone(&seen.proxy))
     }
 
     /// Returns the credentials in a request's headers and raw query.

@@ -13,7 +13,7 @@ use super::control_reply::{json_reply, parameter, session_of};
 use super::fault;
 use super::inspector_route::{self as route, InspectorPage};
 use super::respond::{self, ResponseBody};
-use super::{Proxy, aimock_route, chaos_route};
+use super::{Proxy, aimock_route, chaos_route, session};
 use crate::inspector;
 use crate::inspector::questions::{self, LineNumbers};
 use crate::telemetry::journal::follow::{JournalFollower, JournalQuery};
@@ -30,6 +30,23 @@ const LIVE: &str = "/__loomrec/live";
 
 /// The endpoint of chaos rates.
 const CHAOS: &str = "/__loomrec/chaos";
+
+/// The endpoints, for the answer to an unknown one.
+const ENDPOINTS: [&str; 13] = [
+    "GET /__loomrec/live",
+    "GET /__loomrec/health",
+    "GET /__loomrec/journal[?since=SEQ|TIME][&follow=1]",
+    "GET /__loomrec/",
+    "GET /__loomrec/run",
+    "GET /__loomrec/call?seq=SEQ",
+    "GET /__loomrec/questions?seq=SEQ,SEQ",
+    "GET /__loomrec/metrics",
+    "GET /metrics",
+    "GET /__loomrec/mismatches",
+    "POST /__loomrec/reset[?session=NAME]",
+    "POST /__loomrec/recovered[?session=NAME][&step_id=STEP]",
+    "GET, POST, DELETE /__loomrec/chaos[?session=NAME]",
+];
 
 /// How many cursors of a script are shown.
 const MOST_CURSORS: usize = 100;
@@ -61,10 +78,13 @@ pub(super) async fn handle(
                 let query = request.uri().query();
                 chaos_route::answer(&caller.proxy, request.method(), query, body).await
             }
+            None if session::is_session_path(request.uri().path()) => {
+                session::answer(caller, &request, body).await
+            }
             None if aimock_route::is_aimock(request.uri().path()) => {
                 aimock_route::answer(&caller.proxy, &request, body).await
             }
-            None => answer(&caller.proxy, &request),
+            None => answer(caller, &request),
         },
     };
     log::control(response.status().as_u16());
@@ -127,13 +147,18 @@ fn refusal(caller: &ConnectionContext, request: &Request<()>) -> Option<Response
     Some(json_reply(StatusCode::FORBIDDEN, &json!({ "error": why })))
 }
 
-fn answer(proxy: &Proxy, request: &Request<()>) -> Response<ResponseBody> {
+fn answer(caller: &ConnectionContext, request: &Request<()>) -> Response<ResponseBody> {
+    let proxy = &*caller.proxy;
     let path = request.uri().path();
     let path = path.strip_prefix(PREFIX).unwrap_or(path);
     match (request.method(), path) {
         (&Method::GET | &Method::HEAD, "health") => {
             let session = session_of(request.uri().query());
-            json_reply(StatusCode::OK, &health(proxy, session.as_deref()))
+            let mut health = health(proxy, session.as_deref());
+            if let Some(sessions) = &caller.sessions {
+                health["sessions"] = session::health(sessions);
+            }
+            json_reply(StatusCode::OK, &health)
         }
         (&Method::GET | &Method::HEAD, "metrics" | METRICS) => metrics(proxy, request),
         (&Method::GET | &Method::HEAD, "mismatches") => {
@@ -159,19 +184,11 @@ fn answer(proxy: &Proxy, request: &Request<()>) -> Response<ResponseBody> {
             )
         }
         (&Method::POST, "recovered") => recovered(proxy, request),
-        _ => json_reply(
-            StatusCode::NOT_FOUND,
-            &json!({ "error": "no such control endpoint", "endpoints": [
-                "GET /__loomrec/live", "GET /__loomrec/health",
-                "GET /__loomrec/journal[?since=SEQ|TIME][&follow=1]",
-                "GET /__loomrec/", "GET /__loomrec/run", "GET /__loomrec/call?seq=SEQ",
-                "GET /__loomrec/questions?seq=SEQ,SEQ",
-                "GET /__loomrec/metrics", "GET /metrics",
-                "GET /__loomrec/mismatches", "POST /__loomrec/reset[?session=NAME]",
-                "POST /__loomrec/recovered[?session=NAME][&step_id=STEP]",
-                "GET, POST, DELETE /__loomrec/chaos[?session=NAME]",
-            ]}),
-        ),
+        _ => {
+            let endpoints: Vec<&str> = ENDPOINTS.into_iter().chain(session::ENDPOINTS).collect();
+            let told = json!({ "error": "no such control endpoint", "endpoints": endpoints });
+            json_reply(StatusCode::NOT_FOUND, &told)
+        }
     }
 }
 

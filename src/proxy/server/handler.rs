@@ -14,6 +14,7 @@ use super::open_call::{CallArrival, OpenCall};
 use super::request_body::{self, BodyReadError, SLOWEST_RATE};
 use super::respond::{self, OutBody, ResponseBody};
 use super::response_control::ResponseControl;
+use super::session::EntryRefusal;
 use super::{
     Proxy, aimock_request, browser_request, control, cors, protocol_upgrade, refused_connection,
 };
@@ -52,11 +53,17 @@ pub async fn handle(
     }
     let is_here = proxy.config.access.is_for_us(&mut parts);
     let ours = is_here && control::is_control(proxy, parts.uri.path());
-    caller.connection.set_own_response(ours);
-    if ours {
+    let of_session = match &caller.sessions {
+        Some(sessions) if is_here => sessions.enter_control(caller, &mut parts).await,
+        _ => None,
+    };
+    if ours || of_session.is_some() {
+        let caller = of_session.as_ref().unwrap_or(caller);
+        caller.connection.set_own_response(true);
         let request = Request::from_parts(parts, body);
         return Ok(respond::send(control::handle(caller, request).await, response_control, None));
     }
+    caller.connection.set_own_response(false);
     if let Some(name) = &proxy.config.step_header {
         name_step(&mut parts.headers, name);
     }
@@ -75,9 +82,30 @@ pub async fn handle(
     if let Some(response) = browser_request::answer(&proxy.routes, &parts) {
         return Ok(respond::send(response, response_control, None));
     }
+    let Some(sessions) = &caller.sessions else {
+        return answer(caller, response_control, (parts, body), page).await;
+    };
+    match sessions.enter(caller, &mut parts).await {
+        Ok(caller) => answer(&caller, response_control, (parts, body), page).await,
+        Err(refusal) => {
+            read_small(proxy, body).await;
+            let refusal = Refusal::no_session(proxy, &parts, refusal);
+            let (call, response) = refuse(caller, &parts, refusal);
+            Ok(respond::send(response, response_control, Some(call)))
+        }
+    }
+}
+
+/// Answers a call that was admitted, from a page of this origin if it is from one.
+async fn answer(
+    caller: &Arc<ConnectionContext>,
+    response_control: ResponseControl,
+    (mut parts, body): (Parts, Incoming),
+    page: Option<HeaderValue>,
+) -> Result<Response<OutBody>, AbandonedCall> {
     let (call, mut response) = match read(caller, &mut parts, body).await {
         Ok((call, mut open)) => {
-            if proxy.telemetry.metrics.is_compat() {
+            if caller.proxy.telemetry.metrics.is_compat() {
                 open.record().journaled = Some(aimock_request::journaled(&call));
             }
             let response = fault::answer(caller, &response_control, call, &mut open).await?;
@@ -141,6 +169,25 @@ struct Refusal {
     status: StatusCode,
     kind: &'static str,
     message: String,
+}
+
+impl Refusal {
+    /// Refuses a call that has no session.
+    fn no_session(proxy: &Proxy, parts: &Parts, refusal: EntryRefusal) -> Self {
+        let EntryRefusal { status, message } = refusal;
+        let provider = route(proxy, parts).map_or(Provider::UNKNOWN, |place| place.provider);
+        Self { provider, status, kind: "NoSession", message }
+    }
+}
+
+/// Reads the body of a request that is refused, if it is not long: a connection whose request was
+/// not read to its end cannot be used again.
+async fn read_small(proxy: &Proxy, body: Incoming) {
+    if body.size_hint().exact().is_some_and(|length| length <= READ_BEFORE_PLACING) {
+        let max = proxy.config.max_body;
+        // The request is refused whatever its body is.
+        drop(request_body::collect(body, max, proxy.config.client_timeout).await);
+    }
 }
 
 /// Refuses a request, and notifies the person at the terminal, without credentials.

@@ -33,6 +33,7 @@ mod request_body;
 pub mod respond;
 mod response_control;
 mod server_threads;
+pub mod session;
 mod side_poll;
 pub mod socket;
 
@@ -46,7 +47,7 @@ use crate::inspector::Inspector;
 use crate::inspector::run::RunView;
 use crate::telemetry::Telemetry;
 use crate::telemetry::call_record::CallRecord;
-pub use accept::{OpenConnections, RunningServer, start};
+pub use accept::{ConnectionProxy, OpenConnections, RunningServer, start};
 use access::AccessPolicy;
 pub use exchange_report::report_exchange;
 use fault::FaultContext;
@@ -80,7 +81,7 @@ pub struct Proxy {
     /// The configuration of the server.
     pub config: ServerConfig,
     /// The limit on connections.
-    pub connections: ConnectionLimit,
+    pub connections: Arc<ConnectionLimit>,
     /// The routes of requests to upstreams.
     pub routes: Arc<RouteTable>,
     /// Removes what must never be stored or shown.
@@ -97,8 +98,9 @@ pub struct Proxy {
     pub inspector: Inspector,
     /// Callback for notices to the person at the terminal.
     pub notify: OnNotice,
-    /// The last arrival time that was assigned, in microseconds since 1970.
-    pub clock: AtomicI64,
+    /// The last arrival time that was assigned, in microseconds since 1970. All sessions of a server
+    /// share it.
+    pub clock: Arc<AtomicI64>,
 }
 
 impl Proxy {
@@ -118,8 +120,9 @@ impl Proxy {
     pub(crate) fn report_call(&self, call: &mut CallRecord) {
         (self.notify)(UserNotice::Call(call));
         if let Some(exchange) = &call.exchange {
-            let Telemetry { counters, metrics, .. } = &self.telemetry;
+            let Telemetry { counters, run_counters, metrics, .. } = &self.telemetry;
             report_exchange(exchange, counters, metrics, &self.notify);
+            run_counters.iter().for_each(|run| _ = run.add_exchange(exchange));
         }
         if let Some(request) = call.journaled.take() {
             self.telemetry.aimock.add(*request, call);

@@ -78,6 +78,7 @@ impl OpenCall {
             parent: parent.map(Box::new),
             ..CallRecord::new(arrival.micros, request, proxy.engine.mode())
         };
+        context.session.iter().for_each(|session| session.call_begins());
         Box::new(Self {
             context: Arc::clone(context),
             arrived: arrival.instant,
@@ -272,6 +273,12 @@ impl OpenCall {
         if let Some(fault) = &self.record.fault {
             fault::note_over(self.proxy(), fault, self.record.end == SendEnd::ClientLeft);
         }
+        self.report();
+        self.context.session.iter().for_each(|session| session.call_ends());
+    }
+
+    /// Reports the call, or has it reported once its exchange is over.
+    fn report(&mut self) {
         match self.exchange.take() {
             None => self.context.proxy.report_call(&mut self.record),
             Some(exchange) => {

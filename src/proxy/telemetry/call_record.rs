@@ -55,6 +55,8 @@ pub struct CallRecord {
     pub at: i64,
     /// The request.
     pub facts: Arc<RequestSummary>,
+    /// The session of the server that the call belongs to, if it has a recording for each session.
+    pub run_session: Option<Arc<str>>,
     /// The mode of the run: `record`, `new_episodes` or `replay`.
     pub mode: &'static str,
     /// How the call was answered.
@@ -96,11 +98,17 @@ pub struct CallRecord {
 }
 
 impl CallRecord {
+    /// Returns the session that the request names, or else the server's session that it belongs to.
+    pub fn session(&self) -> Option<&str> {
+        self.facts.session.as_deref().or(self.run_session.as_deref())
+    }
+
     /// Creates the record of a call that has just arrived.
     pub fn new(at: i64, facts: Arc<RequestSummary>, mode: &'static str) -> Self {
         Self {
             at,
             facts,
+            run_session: None,
             mode,
             outcome: CallOutcome::Left,
             status: None,

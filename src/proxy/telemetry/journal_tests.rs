@@ -31,6 +31,7 @@ pub(in crate::telemetry) fn mismatch(detail: &str) -> RecordingMismatchError {
         nearest: None,
         outside_key: Vec::new(),
         same_messages: None,
+        is_of_session: false,
     }
 }
 

@@ -10,6 +10,7 @@ pub mod journaled_request;
 pub mod log;
 pub mod metric;
 pub mod run_counters;
+mod session_calls;
 pub mod span;
 
 use std::sync::Arc;
@@ -19,12 +20,17 @@ use call_record::CallRecord;
 use journal::Journal;
 use metric::Metrics;
 use run_counters::RunCounters;
+pub use session_calls::SessionCalls;
 use span::Spans;
 
 /// Counts the calls of a run and writes them down.
 pub struct Telemetry {
     /// The counts that the receipt reports.
     pub counters: Arc<RunCounters>,
+    /// The counts of the run, if this is the telemetry of one of its sessions.
+    pub run_counters: Option<Arc<RunCounters>>,
+    /// The calls of the session, if this is the telemetry of a session.
+    pub session_calls: Option<SessionCalls>,
     /// The metrics that are scraped.
     pub metrics: Arc<Metrics>,
     /// The journal, with a line for each call.
@@ -32,16 +38,21 @@ pub struct Telemetry {
     /// The journal in aimock's shape. Empty unless the run speaks aimock's words.
     pub aimock: AimockJournal,
     /// The spans, one for each call, if tracing is on.
-    pub spans: Spans,
+    pub spans: Arc<Spans>,
 }
 
 impl Telemetry {
     /// Records a call that is over. What is left in `call` is of no use.
     pub fn record(&self, call: &mut CallRecord) {
+        call.run_session = self.session_calls.as_ref().map(|calls| Arc::clone(&calls.session));
         log::call(call);
         self.counters.record(call);
+        self.run_counters.iter().for_each(|run| run.record(call));
         self.metrics.record(call);
         let call = self.journal.add(call);
         self.spans.add(&call);
+        if let Some(calls) = &self.session_calls {
+            calls.add(call);
+        }
     }
 }

@@ -27,6 +27,11 @@ impl Scene {
         Self { name: "run/", ..Self::new() }
     }
 
+    /// A scene with a recording for each session.
+    pub(crate) fn of_sessions() -> Self {
+        Self { name: "recordings/{session}.json", ..Self::new() }
+    }
+
     /// A new folder inside `parent`.
     pub(crate) fn within(parent: &Path) -> Self {
         Self { dir: TempDir::with_prefix_in("loomrec-it-", parent).unwrap(), name: "run.json" }

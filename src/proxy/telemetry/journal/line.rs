@@ -138,7 +138,7 @@ fn answer(seen: &CallRecord, out: &mut Vec<u8>) -> Range<usize> {
         "operation": word(facts.operation.known()),
         "model": text(facts.model.as_deref()),
         "streamed": flag(Some(facts.streamed)),
-        "session": text(facts.session.as_deref()),
+        "session": text(seen.session()),
         "step_id": text(facts.step.as_deref()),
         "key": word(facts.key.as_ref().map(|key| key.as_str())),
         "matched_by": word(seen.matched_by()),

@@ -163,7 +163,7 @@ fn ours(out: &mut Attributes, seen: &CallRecord) {
     out.put("loomrec.operation", facts.operation.as_str());
     out.text("loomrec.key", facts.key.as_ref().map(|key| key.as_str()));
     out.text("loomrec.step_id", facts.step.as_deref());
-    out.text("loomrec.session", facts.session.as_deref());
+    out.text("loomrec.session", seen.session());
     out.maybe("loomrec.matched_by", seen.matched_by());
     out.maybe("loomrec.entry", seen.entry().map(clip));
     out.maybe("loomrec.take", seen.take().map(|take| whole(take.number as u64)));

@@ -31,6 +31,12 @@ pub(crate) fn of_key(key: &str) -> String {
     format!("{}{ENDING}", stem(key))
 }
 
+/// Returns the name of a file for a text from outside, with this ending instead of `.json`. No two
+/// texts have the same one.
+pub fn file_name(text: &str, ending: &str) -> String {
+    format!("{}{ending}", stem(text))
+}
+
 /// Returns the first name for a key that is not taken, and takes it. `taken` is in lower case.
 pub(crate) fn free(key: &str, taken: &mut HashSet<OsString>) -> String {
     let names = (2..).map(|number| alternative(key, number));

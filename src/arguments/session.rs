@@ -1,0 +1,32 @@
+//! The flags for recordings of sessions.
+
+use clap::Args;
+use clap::builder::FalseyValueParser;
+
+/// The flags for a recording that is named with `{session}`.
+#[derive(Clone, Debug, Default, Args)]
+pub struct SessionArgs {
+    /// With `{session}` in the recording's name: how many sessions may be open at the same time
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1000,
+        env = "LOOMREC_MAX_SESSIONS",
+        value_parser = clap::value_parser!(u32).range(1..=100_000)
+    )]
+    pub max_sessions: u32,
+
+    /// Seconds without a call after which a session ends
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = 3600,
+        env = "LOOMREC_SESSION_IDLE",
+        value_parser = clap::value_parser!(u64).range(1..=86_400)
+    )]
+    pub session_idle: u64,
+
+    /// Refuse calls of sessions that no control call has begun: for test frameworks
+    #[arg(long, env = "LOOMREC_SESSIONS_BY_CONTROL", value_parser = FalseyValueParser::new())]
+    pub sessions_by_control: bool,
+}

@@ -1,0 +1,18 @@
+//! What a session adds to its run.
+
+use crate::fault::FaultPlan;
+use crate::store::RecordingLocation;
+use crate::upstream::UpstreamClient;
+
+/// What a session adds to its run.
+#[derive(Clone, Default)]
+pub struct SessionTerms {
+    /// The faults that it was begun with.
+    pub plan: Option<FaultPlan>,
+    /// The recording whose rules it keeps, if it records anew.
+    pub rules_of: Option<RecordingLocation>,
+    /// The client that the recording sessions of a run share.
+    pub client: Option<UpstreamClient>,
+    /// Whether a recording that does not exist answers no call, instead of being an error.
+    pub may_lack_recording: bool,
+}

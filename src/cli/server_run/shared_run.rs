@@ -1,0 +1,39 @@
+//! What the proxies of one server share.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicI64;
+
+use crate::server::access::AccessPolicy;
+use crate::server::limit::ConnectionLimit;
+use crate::server::session::SessionTable;
+use crate::telemetry::journal::Journal;
+use crate::telemetry::run_counters::RunCounters;
+use crate::telemetry::span::Spans;
+
+/// What the proxies of a server share.
+#[derive(Clone)]
+pub struct SharedRun {
+    /// The journal.
+    pub journal: Arc<Journal>,
+    /// The spans.
+    pub spans: Arc<Spans>,
+    /// The access policy.
+    pub access: AccessPolicy,
+    /// The limit on connections.
+    pub connections: Arc<ConnectionLimit>,
+    /// The clock of arrivals.
+    pub clock: Arc<AtomicI64>,
+    /// The URL under which clients reach the server.
+    pub origin: String,
+}
+
+/// Creates the table of sessions for a run that begins.
+pub type StartSessions = Box<dyn FnOnce(SharedRun) -> Arc<SessionTable> + Send>;
+
+/// What a proxy is for.
+pub enum ProxyRole<'a> {
+    /// It answers the calls of the run.
+    Run,
+    /// It answers the calls of the session of this name. They also count for the run.
+    Session(&'a str, Arc<RunCounters>),
+}

@@ -1,0 +1,140 @@
+//! A recording for each session: `-r 'FOLDER/{session}.json'`. docs/sessions.md describes it.
+
+mod command;
+mod host;
+mod recording;
+mod report;
+mod template;
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use super::args::{RecordArgs, ReplayArgs};
+use super::exit::{CommandFailure, NO, NOT_KEPT};
+use super::preset::Preset;
+use super::server_run::{RunContext, RunEngines, StartSessions};
+use super::settings::Settings;
+use super::{fault, record, replay, serve_setup, server_run, set_aside};
+use crate::engine::{Engine, MissPolicy};
+use crate::guard::EscapePolicy;
+use crate::replay::{Latency, Matcher, ReplayEngine, ReplayTerms};
+use crate::server::session::{SessionLimits, SessionTable};
+use crate::store::RecordingLocation;
+use command::SessionCommand;
+use host::CommandHost;
+use template::SessionTemplate;
+
+/// Creates the table of sessions for a run that begins, and starts the task that ends idle ones.
+fn start(host: CommandHost) -> Arc<SessionTable> {
+    let args = host.command.serve().sessions.clone();
+    let idle = Duration::from_secs(args.session_idle);
+    let most = usize::try_from(args.max_sessions).unwrap_or(usize::MAX);
+    let limits = SessionLimits { most, idle, by_control: args.sessions_by_control };
+    let table = Arc::new(SessionTable::new(Arc::new(host), limits));
+    tokio::spawn(end_idle(Arc::downgrade(&table), idle));
+    table
+}
+
+/// Ends idle sessions, until the table is dropped.
+async fn end_idle(table: Weak<SessionTable>, idle: Duration) {
+    let pause = (idle / 4).clamp(Duration::from_millis(250), Duration::from_secs(5));
+    loop {
+        tokio::time::sleep(pause).await;
+        let Some(table) = table.upgrade() else { return };
+        table.end_idle().await;
+    }
+}
+
+/// Runs `loomrec record`, with one recording or with one for each session.
+///
+/// # Errors
+/// As for `record::run`; a template that is invalid.
+pub async fn record(args: RecordArgs, settings: &Settings) -> Result<u8, CommandFailure> {
+    match SessionTemplate::of(&args.recording)? {
+        None => record::run(args, settings).await,
+        Some(template) => run(SessionCommand::Record(args), template, settings).await,
+    }
+}
+
+/// Runs `loomrec replay`, with one recording or with one for each session.
+///
+/// # Errors
+/// As for `replay::run`; a template that is invalid.
+pub async fn replay(args: ReplayArgs, settings: &Settings) -> Result<u8, CommandFailure> {
+    match SessionTemplate::of_all(&args.recordings)? {
+        None => replay::run(args, settings).await,
+        Some(template) => run(SessionCommand::Replay(args), template, settings).await,
+    }
+}
+
+/// Runs a command that has a recording for each session.
+///
+/// # Errors
+/// Anything that keeps the run from starting.
+async fn run(
+    mut command: SessionCommand,
+    template: SessionTemplate,
+    settings: &Settings,
+) -> Result<u8, CommandFailure> {
+    command.refuse_flags()?;
+    let preset = Preset::of(command.serve(), &settings.presets);
+    let preset = match &mut command {
+        SessionCommand::Record(_) => preset,
+        SessionCommand::Replay(args) => preset.map(|preset| set_aside::preset_aside(args, preset)),
+    };
+    let args = command.serve().clone();
+    let location = RecordingLocation::from(template.as_path());
+    let ground = RunContext::read(&args, std::slice::from_ref(&location), preset)?;
+    let is_replay = matches!(command, SessionCommand::Replay(_));
+    if args.print_env {
+        return ground.print_environment(&args, is_replay);
+    }
+    let client = if is_replay { None } else { Some(serve_setup::upstream_client()?) };
+    let context = ground.for_session(&args, &location, Default::default())?;
+    let (name, run_counters) = (command.name(), Arc::clone(&ground.counters));
+    let guard = guard_of(&command);
+    let allow_empty = match &command {
+        SessionCommand::Record(args) => args.allow_empty,
+        SessionCommand::Replay(args) => args.allow_empty,
+    };
+    let engines = no_engines(&ground, guard, is_replay)?;
+    let output = ground.output.clone();
+    let start_sessions: StartSessions = Box::new(|shared| {
+        start(CommandHost { command, template, context, run_counters, client, shared })
+    });
+    let ran = ground.run(&args, engines, Some(start_sessions)).await?;
+    let receipt = report::of_run(name, &ran, guard, allow_empty);
+    server_run::write_receipt(&receipt, &args, &output)?;
+    Ok(match ran.cmd_exit {
+        Some(code) if code != 0 => code,
+        _ if receipt.unkept > 0 || receipt.more.unfolded.is_some() => NOT_KEPT,
+        _ if receipt.complaints.is_empty() => 0,
+        _ => NO,
+    })
+}
+
+fn guard_of(command: &SessionCommand) -> Option<EscapePolicy> {
+    match command {
+        SessionCommand::Record(args) => args.guard.then_some(EscapePolicy::Count),
+        SessionCommand::Replay(args) => (!args.no_guard).then_some(EscapePolicy::Refuse),
+    }
+}
+
+/// Returns the engine of the run itself, which answers no call.
+fn no_engines(
+    ground: &RunContext,
+    guard: Option<EscapePolicy>,
+    stand_in_keys: bool,
+) -> Result<RunEngines, CommandFailure> {
+    let matcher = Matcher::new(Vec::new(), ReplayTerms::default())?;
+    let replay = Arc::new(ReplayEngine::new(matcher, Latency::None));
+    let on_explained = ground.miss_sink(None);
+    Ok(RunEngines {
+        engine: Engine::Replay { replay, on_miss: MissPolicy::Error, on_explained },
+        decider: fault::no_faults(),
+        budget: None,
+        stand_in_keys,
+        notice: None,
+        guard,
+    })
+}

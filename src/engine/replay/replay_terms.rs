@@ -1,0 +1,25 @@
+//! How recordings are replayed, beside what they say themselves.
+
+use super::pool::Repeat;
+use loomrec_identity::{IdentityRules, RunValues};
+
+/// How recordings are replayed, beside what they say themselves.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ReplayTerms<'a> {
+    /// Rules that are added to those of each recording.
+    pub rules: Option<&'a IdentityRules>,
+    /// What a further identical call gets. `None` for the default: an error, or, for files that
+    /// AgentLoom wrote, the last take again.
+    pub repeat: Option<Repeat>,
+    /// The values of this run. Recorded requests that hold others are bound to them.
+    pub run_values: Option<&'a RunValues>,
+    /// Whether entries that cannot be checked are refused.
+    pub refuse_unchecked: bool,
+    /// Whether the messages of a call alone may find an entry, as in AgentLoom 0.4.0.
+    pub allow_messages: bool,
+    /// Whether a fault of an entry that does not end its call with an error uses up the take.
+    pub faults_use_takes: bool,
+    /// Whether a test framework or a session's calls chose the recording, so that nobody named it on
+    /// the command line.
+    pub is_of_session: bool,
+}

@@ -1,0 +1,143 @@
+//! The session of a call: found by the prefix of its path or by its header, and taken out of the
+//! request.
+
+use std::sync::Arc;
+
+use http::request::Parts;
+use http::uri::PathAndQuery;
+use http::{StatusCode, Uri};
+use percent_encoding::percent_decode_str;
+
+use super::open_session::OpenSession;
+use super::request::is_prefix;
+use super::table::{EntryRefusal, SessionTable};
+use crate::server::connection_context::ConnectionContext;
+use loomrec_engine::observe::SESSION_HEADER;
+
+impl SessionTable {
+    /// Returns the connection as the session of this call sees it, and takes the session's prefix
+    /// out of the request. Opens the session if its calls may.
+    ///
+    /// # Errors
+    /// The call names no session, or its session cannot be opened.
+    pub(crate) async fn enter(
+        self: &Arc<Self>,
+        caller: &Arc<ConnectionContext>,
+        parts: &mut Parts,
+    ) -> Result<Arc<ConnectionContext>, EntryRefusal> {
+        let refused = |message: String| EntryRefusal { status: StatusCode::BAD_REQUEST, message };
+        let prefix = prefix_of(parts).ok_or_else(|| refused(self.no_prefix_text()))?;
+        if !is_prefix(&prefix) {
+            let text = "the session in the path or in x-loomrec-session takes 1 to 200 bytes \
+                        without / and control characters";
+            return Err(refused(text.to_owned()));
+        }
+        if let Some(known) = caller.session_connection(&prefix) {
+            take_prefix_out(parts);
+            return Ok(known);
+        }
+        let session = self.session_of_call(&prefix).await?;
+        take_prefix_out(parts);
+        let connection = session_connection(&session, caller);
+        caller.set_session_connection(prefix, &session, &connection);
+        Ok(connection)
+    }
+
+    /// Returns the connection as a session sees it if the request is a control call of that
+    /// session, `/@PREFIX/__loomrec/…`, and takes the prefix out of the request. The session must be
+    /// open.
+    pub(crate) async fn enter_control(
+        &self,
+        caller: &Arc<ConnectionContext>,
+        parts: &mut Parts,
+    ) -> Option<Arc<ConnectionContext>> {
+        split(parts.uri.path()).filter(|(_, rest)| rest.starts_with("/__loomrec/"))?;
+        let session = self.session(&prefix_of(parts)?).await.ok()?;
+        take_prefix_out(parts);
+        Some(session_connection(&session, caller))
+    }
+
+    /// Returns the refusal of a call that names no session.
+    fn no_prefix_text(&self) -> String {
+        format!(
+            "this server has a recording for each session, and the call names none: begin its path \
+             with /@NAME, as in {}/@NAME/openai/v1, or send the header x-loomrec-session",
+            self.url()
+        )
+    }
+}
+
+/// Returns a connection as a session sees it. The session keeps it until it ends.
+fn session_connection(session: &OpenSession, caller: &ConnectionContext) -> Arc<ConnectionContext> {
+    let (proxy, link) = (Arc::clone(&session.proxy), Arc::clone(session.link()));
+    let connection = Arc::new(caller.for_session(proxy, link));
+    session.keep_connection(caller.number, Arc::clone(&connection) as _);
+    connection
+}
+
+/// Returns the session that a request names: in its path, else in its header.
+fn prefix_of(parts: &Parts) -> Option<String> {
+    if let Some((name, _)) = split(parts.uri.path()) {
+        return Some(percent_decode_str(name).decode_utf8_lossy().into_owned());
+    }
+    let named = parts.headers.get(SESSION_HEADER)?;
+    Some(String::from_utf8_lossy(named.as_bytes()).into_owned()).filter(|name| !name.is_empty())
+}
+
+/// Splits `/@NAME` off a path.
+fn split(path: &str) -> Option<(&str, &str)> {
+    let tail = path.strip_prefix("/@")?;
+    let (name, rest) = tail.split_at(tail.find('/').unwrap_or(tail.len()));
+    (!name.is_empty()).then_some((name, rest))
+}
+
+/// Removes the session from the request, so that it is the same request in every session.
+fn take_prefix_out(parts: &mut Parts) {
+    let Some((_, rest)) = split(parts.uri.path()) else {
+        parts.headers.remove(SESSION_HEADER);
+        return;
+    };
+    let rest = if rest.is_empty() { "/" } else { rest };
+    let query = parts.uri.query().map(|query| format!("?{query}")).unwrap_or_default();
+    let mut target = parts.uri.clone().into_parts();
+    // A part of a valid path is one, too.
+    target.path_and_query = PathAndQuery::try_from(format!("{rest}{query}")).ok();
+    if let Ok(uri) = Uri::from_parts(target) {
+        parts.uri = uri;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Request;
+
+    use super::*;
+
+    fn taken(uri: &str, header: Option<&str>) -> (Option<String>, String, bool) {
+        let mut request = Request::builder().uri(uri);
+        if let Some(value) = header {
+            request = request.header(SESSION_HEADER, value);
+        }
+        let (mut parts, ()) = request.body(()).unwrap().into_parts();
+        let prefix = prefix_of(&parts);
+        take_prefix_out(&mut parts);
+        (prefix, parts.uri.to_string(), parts.headers.contains_key(SESSION_HEADER))
+    }
+
+    #[test]
+    fn session_is_taken_out_of_the_path_or_else_of_the_header() {
+        let named = |name: &str| Some(name.to_owned());
+        for (uri, header, prefix, left, kept) in [
+            ("/@gw0/openai/v1/x?a=b", None, named("gw0"), "/openai/v1/x?a=b", false),
+            ("/@gw0", None, named("gw0"), "/", false),
+            ("/@a%2Fb/v1", None, named("a/b"), "/v1", false),
+            ("/@gw0/@sub/v1", None, named("gw0"), "/@sub/v1", false),
+            ("/@gw0/v1", Some("sub"), named("gw0"), "/v1", true),
+            ("/v1?x", Some("gw0"), named("gw0"), "/v1?x", false),
+            ("/v1", None, None, "/v1", false),
+            ("/@/v1", None, None, "/@/v1", false),
+        ] {
+            assert_eq!(taken(uri, header), (prefix, left.to_owned(), kept), "{uri}");
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! The control endpoints of sessions: begin, end, show, list, environment. docs/sessions.md
+//! describes them.
+
+use std::time::Duration;
+
+use http::{Method, Request, Response, StatusCode};
+use hyper::body::Incoming;
+use serde_json::{Map, Value, json};
+
+use super::open_session::OpenSession;
+use super::table::{SessionTable, VERSION, report_of};
+use super::{SessionRefusal, SessionRequest};
+use crate::server::Proxy;
+use crate::server::connection_context::ConnectionContext;
+use crate::server::control_reply::{json_reply, parameter};
+use crate::server::request_body::{self, BodyReadError};
+use crate::server::respond::ResponseBody;
+
+/// The most bytes of a request.
+const MOST_BYTES: usize = 1 << 20;
+
+/// How long a report waits for calls that are about to end.
+const SETTLE: Duration = Duration::from_millis(500);
+
+const SESSION: &str = "/__loomrec/session";
+const VARS: &str = "/__loomrec/session/vars";
+const END: &str = "/__loomrec/session/end";
+const SESSIONS: &str = "/__loomrec/sessions";
+const ENVIRONMENT: &str = "/__loomrec/environment";
+
+/// The endpoints, for the answer to an unknown one.
+pub(crate) const ENDPOINTS: [&str; 6] = [
+    "POST /__loomrec/session",
+    "POST /__loomrec/session/vars",
+    "POST /__loomrec/session/end",
+    "GET /__loomrec/session?prefix=PREFIX",
+    "GET /__loomrec/sessions",
+    "GET /__loomrec/environment[?prefix=PREFIX]",
+];
+
+/// Returns what `health` says of sessions.
+pub(crate) fn health(table: &SessionTable) -> Value {
+    let totals = table.totals();
+    json!({ "version": VERSION, "opened": totals.opened, "ended": totals.ended })
+}
+
+/// Whether a path is one of these endpoints.
+pub(crate) fn is_session_path(path: &str) -> bool {
+    [SESSION, VARS, END, SESSIONS, ENVIRONMENT].contains(&path)
+}
+
+/// Answers a request that was admitted.
+pub(crate) async fn answer(
+    caller: &ConnectionContext,
+    request: &Request<()>,
+    body: Incoming,
+) -> Response<ResponseBody> {
+    let Some(table) = &caller.sessions else {
+        let why = "this server has no recording for each session: start it with \
+                   -r 'FOLDER/{session}.json'";
+        return refuse(&SessionRefusal::new(StatusCode::CONFLICT, why));
+    };
+    let prefix = parameter(request.uri().query(), "prefix");
+    let result = match (request.method(), request.uri().path()) {
+        (&Method::POST, path @ (SESSION | VARS | END)) => match read(&caller.proxy, body).await {
+            Err(refusal) => Err(refusal),
+            Ok(members) => post(table, path, members).await,
+        },
+        (&Method::GET | &Method::HEAD, SESSION) => show(table, prefix).await,
+        (&Method::GET | &Method::HEAD, SESSIONS) => Ok((StatusCode::OK, table.to_json().await)),
+        (&Method::GET | &Method::HEAD, ENVIRONMENT) => Ok(environment(table, prefix.as_deref())),
+        _ => {
+            let why = "this endpoint does not take this method";
+            Err(SessionRefusal::new(StatusCode::METHOD_NOT_ALLOWED, why))
+        }
+    };
+    match result {
+        Ok((status, value)) => json_reply(status, &value),
+        Err(refusal) => refuse(&refusal),
+    }
+}
+
+/// The status and the body of an answer.
+type Answered = Result<(StatusCode, Value), SessionRefusal>;
+
+async fn post(table: &SessionTable, path: &str, members: Map<String, Value>) -> Answered {
+    let wrong = |why: String| SessionRefusal::new(StatusCode::BAD_REQUEST, why);
+    match path {
+        SESSION => {
+            let request = SessionRequest::from_json(&Value::Object(members));
+            let request = request.map_err(|error| wrong(error.to_string()))?;
+            let session = table.begin(request).await?;
+            Ok((StatusCode::CREATED, json!({ "session": info(table, &session) })))
+        }
+        VARS => {
+            let session = table.add_vars(&named(&members)?, &members).await?;
+            Ok((StatusCode::OK, json!({ "session": info(table, &session) })))
+        }
+        _ => {
+            let keep = match members.get("keep") {
+                None => true,
+                Some(Value::Bool(keep)) => *keep,
+                Some(_) => return Err(wrong("keep: expected true or false".to_owned())),
+            };
+            let ended = table.end(&named(&members)?, keep).await?;
+            let mut told = json!({
+                "session": info(table, &ended.session),
+                "kept": ended.kept,
+                "receipt": ended.report.receipt,
+                "summary": ended.report.summary,
+            });
+            told["calls"] = calls(&ended.session);
+            Ok((StatusCode::OK, told))
+        }
+    }
+}
+
+async fn show(table: &SessionTable, prefix: Option<String>) -> Answered {
+    let missing = || SessionRefusal::new(StatusCode::BAD_REQUEST, "name a session with ?prefix=");
+    let session = table.session(&prefix.ok_or_else(missing)?).await?;
+    session.settle(SETTLE).await;
+    let report = report_of(&session).await;
+    let shown = json!({
+        "session": info(table, &session),
+        "receipt": report.receipt,
+        "summary": report.summary,
+        "calls": calls(&session),
+    });
+    Ok((StatusCode::OK, shown))
+}
+
+fn environment(table: &SessionTable, prefix: Option<&str>) -> (StatusCode, Value) {
+    let variables = table.host().environment(prefix);
+    let variables: Map<String, Value> =
+        variables.into_iter().map(|(name, value)| (name, value.into())).collect();
+    (StatusCode::OK, json!({ "variables": variables }))
+}
+
+/// Returns the prefix that a request names.
+fn named(members: &Map<String, Value>) -> Result<String, SessionRefusal> {
+    let prefix = members.get("prefix").and_then(Value::as_str);
+    let missing = || SessionRefusal::new(StatusCode::BAD_REQUEST, "prefix: expected a text");
+    prefix.map(str::to_owned).ok_or_else(missing)
+}
+
+fn info(table: &SessionTable, session: &OpenSession) -> Value {
+    let mut info = session.info.to_json();
+    info["url"] = format!("{}/@{}", table.url(), encoded(&session.info.prefix)).into();
+    info
+}
+
+fn calls(session: &OpenSession) -> Value {
+    let calls = session.proxy.telemetry.session_calls.as_ref();
+    calls.map_or_else(|| json!([]), |calls| calls.to_json())
+}
+
+/// Returns a prefix as it stands in a path.
+fn encoded(prefix: &str) -> String {
+    use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+    const PLAIN: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+    utf8_percent_encode(prefix, &PLAIN).to_string()
+}
+
+async fn read(proxy: &Proxy, body: Incoming) -> Result<Map<String, Value>, SessionRefusal> {
+    let wrong = |why: String| SessionRefusal::new(StatusCode::BAD_REQUEST, why);
+    let read = request_body::collect(body, MOST_BYTES, proxy.config.client_timeout).await;
+    let body = read.map_err(|error| {
+        wrong(match error {
+            BodyReadError::Larger => format!("the body is over the limit of {MOST_BYTES} bytes"),
+            BodyReadError::Broken => "the body ended before its announced length".to_owned(),
+            BodyReadError::Late | BodyReadError::Slow => {
+                "the body did not arrive in time".to_owned()
+            }
+        })
+    })?;
+    match serde_json::from_slice(&body) {
+        Ok(Value::Object(members)) => Ok(members),
+        Ok(_) => Err(wrong("expected an object".to_owned())),
+        Err(error) => Err(wrong(format!("expected an object as JSON: {error}"))),
+    }
+}
+
+fn refuse(refusal: &SessionRefusal) -> Response<ResponseBody> {
+    json_reply(refusal.status, &json!({ "error": refusal.message }))
+}

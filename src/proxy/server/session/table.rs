@@ -1,0 +1,373 @@
+//! The table of open sessions.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use http::StatusCode;
+use serde_json::{Value, json};
+use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
+
+use super::open_session::OpenSession;
+use super::{
+    SessionBegin, SessionHost, SessionInfo, SessionRefusal, SessionReport, SessionRequest,
+};
+use loomrec_engine::blocking;
+
+/// The version of these endpoints. It grows when a member changes its meaning or goes.
+pub(super) const VERSION: u64 = 1;
+
+/// How long the calls of a session that ends have to end.
+const GRACE: Duration = Duration::from_secs(10);
+/// How long a session that a control call began may have no call: its test may be in a debugger.
+const FORGOTTEN: Duration = Duration::from_secs(86_400);
+/// How many ended sessions are listed.
+const MOST_LISTED: usize = 1000;
+
+/// The limits of a server's sessions.
+#[derive(Clone, Copy, Debug)]
+pub struct SessionLimits {
+    /// How many may be open at the same time.
+    pub most: usize,
+    /// How long a session may have no call.
+    pub idle: Duration,
+    /// Whether only control calls begin sessions.
+    pub by_control: bool,
+}
+
+/// The sessions of a server.
+pub struct SessionTable {
+    host: Arc<dyn SessionHost>,
+    limits: SessionLimits,
+    open: Mutex<HashMap<String, Arc<SessionSlot>>>,
+    totals: Mutex<SessionTotals>,
+}
+
+/// The place of a session in the table. Whoever opens or ends the session holds its lock.
+#[derive(Default)]
+struct SessionSlot(Arc<AsyncMutex<Option<Arc<OpenSession>>>>);
+
+/// The lock of a slot.
+type SlotGuard = OwnedMutexGuard<Option<Arc<OpenSession>>>;
+
+/// What became of the sessions of a run.
+#[derive(Clone, Debug, Default)]
+pub struct SessionTotals {
+    /// How many were opened.
+    pub opened: u64,
+    /// How many ended.
+    pub ended: u64,
+    /// How many of them failed.
+    pub failed: u64,
+    /// How many connections to upstreams they opened.
+    pub upstream_connections: u64,
+    /// How long the answers that they served took when they were recorded, in milliseconds.
+    pub recorded_ms: f64,
+    /// The first that ended, with their verdicts and complaints.
+    pub listed: Vec<(SessionInfo, &'static str, Vec<String>)>,
+    /// Sessions that control calls began and none ended.
+    pub left_open: Vec<SessionInfo>,
+    /// Why sessions could not be closed, by their names.
+    pub close_errors: BTreeMap<String, String>,
+}
+
+/// Why a call has no session.
+#[derive(Debug)]
+pub(crate) struct EntryRefusal {
+    pub(crate) status: StatusCode,
+    pub(crate) message: String,
+}
+
+/// The end of a session.
+pub(super) struct SessionEnd {
+    pub(super) session: Arc<OpenSession>,
+    pub(super) kept: bool,
+    pub(super) report: SessionReport,
+}
+
+impl SessionTable {
+    /// Creates an empty table.
+    pub fn new(host: Arc<dyn SessionHost>, limits: SessionLimits) -> Self {
+        Self { host, limits, open: Mutex::default(), totals: Mutex::default() }
+    }
+
+    /// Returns what the command line does for sessions.
+    pub(super) fn host(&self) -> &Arc<dyn SessionHost> {
+        &self.host
+    }
+
+    /// Returns the URL under which clients reach the server.
+    pub(super) fn url(&self) -> String {
+        self.host.url()
+    }
+
+    /// Returns what became of the sessions so far.
+    pub fn totals(&self) -> SessionTotals {
+        self.totals.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn open(&self) -> MutexGuard<'_, HashMap<String, Arc<SessionSlot>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change_totals(&self, change: impl FnOnce(&mut SessionTotals)) {
+        change(&mut self.totals.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Locks the slot of a prefix, and makes one if there is room.
+    async fn lock_slot(&self, prefix: &str) -> Result<SlotGuard, SessionRefusal> {
+        loop {
+            let slot = self.slot(prefix)?;
+            let guard = Arc::clone(&slot.0).lock_owned().await;
+            // Whoever held it may have removed it.
+            if self.find(prefix).is_some_and(|current| Arc::ptr_eq(&current, &slot)) {
+                return Ok(guard);
+            }
+        }
+    }
+
+    /// Locks the slot of a prefix, if it has one.
+    async fn lock_known(&self, prefix: &str) -> Option<SlotGuard> {
+        Some(Arc::clone(&self.find(prefix)?.0).lock_owned().await)
+    }
+
+    /// Returns the slot of a prefix, and makes one if there is room.
+    fn slot(&self, prefix: &str) -> Result<Arc<SessionSlot>, SessionRefusal> {
+        let mut open = self.open();
+        if let Some(slot) = open.get(prefix) {
+            return Ok(Arc::clone(slot));
+        }
+        let most = self.limits.most;
+        if open.len() >= most {
+            let text = format!("{most} sessions are open, which is the limit; see --max-sessions");
+            return Err(SessionRefusal::new(StatusCode::SERVICE_UNAVAILABLE, text));
+        }
+        Ok(Arc::clone(open.entry(prefix.to_owned()).or_default()))
+    }
+
+    /// Returns the slot of a prefix, if it has one.
+    fn find(&self, prefix: &str) -> Option<Arc<SessionSlot>> {
+        self.open().get(prefix).map(Arc::clone)
+    }
+
+    /// Removes a slot that nobody else uses.
+    fn remove(&self, prefix: &str) {
+        self.open().remove(prefix);
+    }
+
+    /// Returns the session of a call, and opens it if calls may.
+    pub(super) async fn session_of_call(
+        &self,
+        prefix: &str,
+    ) -> Result<Arc<OpenSession>, EntryRefusal> {
+        let refuse = |refusal: SessionRefusal| {
+            let SessionRefusal { status, message } = refusal;
+            // A recording that cannot be read is no fault of the program.
+            let is_busy = status == StatusCode::SERVICE_UNAVAILABLE;
+            let status = if is_busy { status } else { StatusCode::BAD_REQUEST };
+            EntryRefusal { status, message: format!("session {prefix}: {message}") }
+        };
+        if self.limits.by_control {
+            let open = self.lock_known(prefix).await.and_then(|place| place.clone());
+            let message = format!(
+                "no session is open for the prefix {prefix:?}: the test framework has to begin one \
+                 before this call"
+            );
+            return open.ok_or(EntryRefusal { status: StatusCode::BAD_REQUEST, message });
+        }
+        let mut place = self.lock_slot(prefix).await.map_err(refuse)?;
+        if let Some(session) = &*place {
+            return Ok(Arc::clone(session));
+        }
+        let opened = self.open_session(SessionRequest::by_call(prefix)).await;
+        let session = opened.inspect_err(|_| self.remove(prefix)).map_err(refuse)?;
+        *place = Some(Arc::clone(&session));
+        Ok(session)
+    }
+
+    /// Begins a session for a control call.
+    pub(super) async fn begin(
+        &self,
+        request: SessionRequest,
+    ) -> Result<Arc<OpenSession>, SessionRefusal> {
+        let prefix = request.prefix.clone();
+        let mut place = self.lock_slot(&prefix).await?;
+        if let Some(open) = &*place {
+            let text = format!(
+                "the session {:?} is still open for the prefix {prefix:?}: end it first",
+                open.info.name
+            );
+            return Err(SessionRefusal::new(StatusCode::CONFLICT, text));
+        }
+        let opened = self.open_session(request).await;
+        let session = opened.inspect_err(|_| self.remove(&prefix))?;
+        *place = Some(Arc::clone(&session));
+        Ok(session)
+    }
+
+    async fn open_session(
+        &self,
+        request: SessionRequest,
+    ) -> Result<Arc<OpenSession>, SessionRefusal> {
+        let (host, asked) = (Arc::clone(&self.host), request.clone());
+        let opened = blocking::run_blocking(move || host.open(&asked)).await?;
+        self.change_totals(|totals| totals.opened += 1);
+        Ok(Arc::new(OpenSession::new(opened, request)))
+    }
+
+    /// Returns the open session of a prefix.
+    pub(super) async fn session(&self, prefix: &str) -> Result<Arc<OpenSession>, SessionRefusal> {
+        let open = self.lock_known(prefix).await.and_then(|place| place.clone());
+        open.ok_or_else(|| no_session(prefix))
+    }
+
+    /// Opens a session anew with more values of the run. Only before its first call.
+    pub(super) async fn add_vars(
+        &self,
+        prefix: &str,
+        added: &serde_json::Map<String, Value>,
+    ) -> Result<Arc<OpenSession>, SessionRefusal> {
+        let mut place = self.lock_known(prefix).await.ok_or_else(|| no_session(prefix))?;
+        let open = place.clone().ok_or_else(|| no_session(prefix))?;
+        if open.calls() > 0 {
+            let text = "the session has had a call: values of the run are given before the first";
+            return Err(SessionRefusal::new(StatusCode::CONFLICT, text));
+        }
+        let request = open
+            .request
+            .with_vars(added)
+            .map_err(|error| SessionRefusal::new(StatusCode::BAD_REQUEST, error.to_string()))?;
+        if let Some(close) = open.end(Duration::ZERO).await {
+            let failed = |why| SessionRefusal::new(StatusCode::UNPROCESSABLE_ENTITY, why);
+            close(false).await.map_err(failed)?;
+        }
+        let (host, asked) = (Arc::clone(&self.host), request.clone());
+        *place = None;
+        let opened = blocking::run_blocking(move || host.open(&asked)).await;
+        let session = opened.inspect_err(|_| self.remove(prefix))?;
+        let session = Arc::new(OpenSession::new(session, request));
+        *place = Some(Arc::clone(&session));
+        Ok(session)
+    }
+
+    /// Ends the session of a prefix. `keep` says whether to keep what it recorded.
+    pub(super) async fn end(&self, prefix: &str, keep: bool) -> Result<SessionEnd, SessionRefusal> {
+        let mut place = self.lock_known(prefix).await.ok_or_else(|| no_session(prefix))?;
+        let session = place.take().ok_or_else(|| no_session(prefix))?;
+        // From here on, a call with the prefix finds no session.
+        self.remove(prefix);
+        drop(place);
+        let close = session.end(GRACE).await.ok_or_else(|| no_session(prefix))?;
+        let closed = close(keep).await;
+        let report = report_of(&session).await;
+        self.note_end(&session, &report, closed.as_ref().err());
+        let failed = |why: String| SessionRefusal::new(StatusCode::UNPROCESSABLE_ENTITY, why);
+        Ok(SessionEnd { kept: closed.map_err(failed)?, session, report })
+    }
+
+    fn note_end(&self, session: &OpenSession, report: &SessionReport, error: Option<&String>) {
+        let info = &session.info;
+        let counts = info.begun_by == SessionBegin::Call;
+        let failed = report.verdict == "failed" || error.is_some();
+        self.change_totals(|totals| {
+            totals.ended += 1;
+            totals.failed += u64::from(failed && counts);
+            totals.upstream_connections += report.upstream_connections;
+            totals.recorded_ms += report.recorded_ms;
+            if totals.listed.len() < MOST_LISTED {
+                totals.listed.push((info.clone(), report.verdict, report.complaints.clone()));
+            }
+            if let Some(error) = error
+                && totals.close_errors.len() < MOST_LISTED
+            {
+                totals.close_errors.insert(info.name.clone(), error.clone());
+            }
+        });
+    }
+
+    /// Ends the sessions that have had no call for too long.
+    pub async fn end_idle(&self) {
+        for session in self.all().await {
+            let idle = session.idle_time();
+            match session.info.begun_by {
+                // It may have been ended meanwhile.
+                SessionBegin::Call if idle >= self.limits.idle => {
+                    drop(self.end(&session.info.prefix, true).await);
+                }
+                SessionBegin::Control if idle >= self.limits.idle.max(FORGOTTEN) => {
+                    self.abandon(&session).await;
+                }
+                SessionBegin::Call | SessionBegin::Control => {}
+            }
+        }
+    }
+
+    /// Ends all sessions: the run is over. What a session of a control call has recorded is left in
+    /// its unfinished file.
+    pub async fn end_all(&self) {
+        for session in self.all().await {
+            match session.info.begun_by {
+                SessionBegin::Call => drop(self.end(&session.info.prefix, true).await),
+                SessionBegin::Control => self.abandon(&session).await,
+            }
+        }
+    }
+
+    /// Ends a session that its framework has left, and leaves what it recorded where it is.
+    async fn abandon(&self, session: &OpenSession) {
+        self.remove(&session.info.prefix);
+        if let Some(close) = session.end(Duration::ZERO).await {
+            drop(close);
+            if let Some(record) = session.proxy.engine.record() {
+                // What is not compacted stays in the log.
+                drop(record.finish(Duration::ZERO).await);
+            }
+            self.change_totals(|totals| {
+                if totals.left_open.len() < MOST_LISTED {
+                    totals.left_open.push(session.info.clone());
+                }
+            });
+        }
+    }
+
+    /// Returns the sessions that are open and not being opened or ended.
+    async fn all(&self) -> Vec<Arc<OpenSession>> {
+        let slots: Vec<_> = self.open().values().cloned().collect();
+        let mut sessions = Vec::new();
+        for slot in slots {
+            sessions.extend(slot.0.lock().await.clone());
+        }
+        sessions
+    }
+
+    /// Returns the open sessions, for a control call.
+    pub(super) async fn to_json(&self) -> Value {
+        let mut sessions = self.all().await;
+        sessions.sort_by(|a, b| a.info.prefix.cmp(&b.info.prefix));
+        let open = sessions.iter().map(|session| {
+            let mut shown = session.info.to_json();
+            let idle = u64::try_from(session.idle_time().as_millis()).unwrap_or(u64::MAX);
+            shown["idle_ms"] = idle.into();
+            shown["calls"] = session.calls().into();
+            shown
+        });
+        let open: Value = open.collect();
+        json!({
+            "version": VERSION,
+            "open": open,
+            "ended": self.totals().ended,
+            "limit": self.limits.most,
+        })
+    }
+}
+
+/// Returns the report of a session.
+pub(super) async fn report_of(session: &OpenSession) -> SessionReport {
+    let report = Arc::clone(&session.report);
+    blocking::run_blocking(move || report()).await
+}
+
+fn no_session(prefix: &str) -> SessionRefusal {
+    let text = format!("no session is open for the prefix {prefix:?}");
+    SessionRefusal::new(StatusCode::NOT_FOUND, text)
+}
