@@ -11,7 +11,7 @@ from email.utils import formatdate
 from pathlib import Path
 
 from .binary import COMPLETIONS, completions, linkage, write_manual
-from .project import ROOT, PackageError, manifest, run, time_stamp, version
+from .project import ROOT, PackageError, repository, run, time_stamp, version
 from .target import Target
 
 #: Where each shell looks for the completions of Debian's packages.
@@ -125,7 +125,7 @@ def _write_control(binary: Path, tree: Path, architecture: str) -> None:
         "Recommends": "ca-certificates",
         "Section": "devel",
         "Priority": "optional",
-        "Homepage": manifest()["workspace"]["package"].get("repository", ""),
+        "Homepage": repository() or "",
         "Description": (
             "record calls to LLM APIs, and replay them strictly\n"
             " loomrec records every call that a program makes to the APIs of large language\n"

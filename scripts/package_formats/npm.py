@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from .project import LICENCES, NODE, PackageError, manifest, run, version
+from .project import LICENCES, NODE, PackageError, manifest, repository, run, version
 from .target import TARGETS, Target
 
 SCOPE = "@loomrec"
@@ -52,7 +52,7 @@ def make_main_package(out: Path) -> list[Path]:
 
 
 def _repository() -> dict[str, object]:
-    url = manifest()["workspace"]["package"].get("repository")
+    url = repository()
     return {"repository": {"type": "git", "url": f"git+{url}.git"}} if url else {}
 
 

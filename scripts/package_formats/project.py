@@ -11,6 +11,8 @@ import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
+from .target import TARGETS
+
 ROOT = Path(__file__).resolve().parents[2]
 CACHE = ROOT / ".cache" / "package"
 NODE = ROOT / "src" / "node"
@@ -51,6 +53,14 @@ def version(root: Path = ROOT) -> str:
     return manifest(root)["workspace"]["package"]["version"]
 
 
+def repository(root: Path = ROOT) -> str | None:
+    """Returns the address of the project's repository; None while Cargo.toml names none."""
+    url = manifest(root)["package"].get("repository")
+    if url == {"workspace": True}:
+        return manifest(root)["workspace"]["package"].get("repository")
+    return url
+
+
 def time_stamp() -> int:
     """Returns the time that archives give their files, in seconds since 1970.
 
@@ -85,11 +95,17 @@ def version_problems(root: Path = ROOT, tag: str | None = None) -> list[str]:
 
 
 def publishing_problems(root: Path = ROOT) -> list[str]:
-    """Returns what keeps the registries from accepting the packages."""
+    """Returns what keeps users from the packages once they are published."""
     problems = []
-    if "repository" not in manifest(root)["workspace"]["package"]:
+    if repository(root) is None:
         problems.append(
-            "Cargo.toml: workspace.package.repository is missing; cargo-binstall builds its download"
-            " address from it, and npm checks the provenance against it"
+            "Cargo.toml: package.repository is missing; cargo-binstall builds its download address"
+            " from it, and npm checks the provenance against it"
         )
+    node = root / "src/node/package.json"
+    if node.is_file():
+        listed = set(json.loads(node.read_text(encoding="utf-8")).get("optionalDependencies", {}))
+        made = {f"@loomrec/cli-{target.npm}" for target in TARGETS.values()}
+        problems += [f"src/node/package.json: no package {name} is made" for name in sorted(listed - made)]
+        problems += [f"src/node/package.json: {name} is missing" for name in sorted(made - listed)]
     return problems
