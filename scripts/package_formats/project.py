@@ -88,15 +88,15 @@ def version_problems(root: Path = ROOT, tag: str | None = None) -> list[str]:
             found[f"src/node/package.json: optionalDependencies.{name}"] = needed
     if tag is not None:
         found["the tag"] = tag.removeprefix("v")
-        changes = (root / "docs/CHANGELOG.md").read_text(encoding="utf-8")
-        if not re.search(rf"^## \[{re.escape(wanted)}\]", changes, re.MULTILINE):
-            found["docs/CHANGELOG.md"] = "no section"
     return [f"{place} is {seen}, not {wanted}" for place, seen in found.items() if seen != wanted]
 
 
 def publishing_problems(root: Path = ROOT) -> list[str]:
     """Returns what keeps users from the packages once they are published."""
     problems = []
+    changes = (root / "docs/CHANGELOG.md").read_text(encoding="utf-8")
+    if not re.search(rf"^## \[{re.escape(version(root))}\]", changes, re.MULTILINE):
+        problems.append(f"docs/CHANGELOG.md has no section for {version(root)}")
     if repository(root) is None:
         problems.append(
             "Cargo.toml: package.repository is missing; cargo-binstall builds its download address"
