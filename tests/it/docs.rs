@@ -197,12 +197,28 @@ fn flags_in_running_text_are_flags_of_some_command() {
                   --no-show-model-warnings --message";
     known.extend(agents.split(' ').filter(|flag| !flag.is_empty()).map(str::to_owned));
     // The scripts list their options at their beginning.
-    let scripts =
-        ["scripts/bench", "scripts/fuzz", "tests/agents/run"].map(|script| (script, read(script)));
+    let scripts = [
+        "scripts/bench",
+        "scripts/fuzz",
+        "scripts/package",
+        "tests/package/run",
+        "tests/agents/run",
+    ]
+    .map(|script| (script, read(script)));
     for document in documents() {
         for piece in code(&read(document.to_str().unwrap())) {
             // Commands of other programs, and of the Python module.
-            let other = ["cargo ", "python -m ", "agentloom run "];
+            let other = [
+                "cargo ",
+                "python -m ",
+                "agentloom run ",
+                "docker ",
+                "apt-get ",
+                "COPY ",
+                "tar ",
+                "sha256sum ",
+                "gh ",
+            ];
             let is_other = other.iter().any(|command| piece.contains(command));
             let script = scripts.iter().find(|(name, _)| piece.contains(name));
             for flag in captures(r"(?:^|[\s(])(--[a-z][a-z-]*)", &piece) {

@@ -1,0 +1,1 @@
+"""How each kind of package is made; `scripts/package` is the command."""
