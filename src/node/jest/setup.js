@@ -1,0 +1,65 @@
+'use strict';
+
+// Runs in jest's workers before each test file is imported.
+
+const { CONCURRENT, jest: command } = require('../lib/commands.js');
+const { LoomrecError } = require('../lib/error.js');
+const { openTestFile } = require('../lib/test-file.js');
+
+/** How long loomrec may take to begin or to end a session: it waits up to 10 seconds for calls. */
+const PATIENCE = 30_000;
+
+const { afterAll, afterEach, beforeAll, beforeEach, expect } =
+  typeof globalThis.beforeEach === 'function' ? globalThis : require('@jest/globals');
+
+/** Returns the run that globalSetup started. */
+function currentRun() {
+  const text = process.env.LOOMREC_TESTS_RUN;
+  if (text) return JSON.parse(text);
+  throw new LoomrecError(
+    "the globalSetup of @loomrec/cli did not run; if the configuration has one of its own, call require('@loomrec/cli/jest/global-setup') from it",
+  );
+}
+
+/** Returns the state of jest-circus, which knows all tests of the file and the errors of the one that runs. */
+function circusState() {
+  const symbol = Object.getOwnPropertySymbols(globalThis).find((one) => one.description === 'JEST_STATE_SYMBOL');
+  if (symbol) return globalThis[symbol];
+  throw new LoomrecError("@loomrec/cli needs jest's own runner, jest-circus");
+}
+
+function testsBelow(block) {
+  return block.children.flatMap((child) => (child.type === 'describeBlock' ? testsBelow(child) : [child]));
+}
+
+/** Returns the names of the blocks around a test and its own. */
+function partsOf(child) {
+  return child.parent ? [...partsOf(child.parent), child.name] : [];
+}
+
+function hasPassed(test) {
+  return test.errors.length > 0 === Boolean(test.failing);
+}
+
+const file = openTestFile({
+  run: currentRun(),
+  testFile: expect.getState().testPath,
+  worker: process.env.JEST_WORKER_ID,
+  framework: { name: 'jest', beforeAll, afterAll },
+});
+
+beforeAll(() => {
+  if (!file.active) return;
+  if (testsBelow(circusState().rootDescribeBlock).some((test) => test.concurrent)) throw new Error(CONCURRENT);
+});
+
+beforeEach(async () => {
+  if (!file.active) return;
+  const { rootDescribeBlock, currentlyRunningTest } = circusState();
+  const tests = testsBelow(rootDescribeBlock);
+  await file.beginTest({ tests: tests.map(partsOf), position: tests.indexOf(currentlyRunningTest), command });
+}, PATIENCE);
+
+afterEach(async () => {
+  if (file.active) await file.endTest({ passed: hasPassed(circusState().currentlyRunningTest) });
+}, PATIENCE);

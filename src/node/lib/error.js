@@ -1,0 +1,17 @@
+'use strict';
+
+/** loomrec could not be found, started or reached, or refused what was asked of it. */
+class LoomrecError extends Error {
+  /**
+   * @param {string} message
+   * @param {{status?: number, cause?: unknown}} [details] `status` is the HTTP status of an answer
+   *   that refused a request to the server.
+   */
+  constructor(message, details = {}) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    this.name = 'LoomrecError';
+    this.status = details.status;
+  }
+}
+
+module.exports = { LoomrecError };

@@ -1,0 +1,57 @@
+'use strict';
+
+// A run of a test framework: one server for all workers, and the summary at the end.
+
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+const { checkRunOptions, chooseMode, toList } = require('./options.js');
+const { readNotes } = require('./run-notes.js');
+const { startServer } = require('./server.js');
+const { summarize } = require('./summary.js');
+const { ANY_PREFIX } = require('./test-file.js');
+
+/** Exit codes of the server from which on something is wrong that no test has reported. */
+const OK = 0;
+
+/**
+ * Starts a run. `run` is what the workers need to know, as JSON; `stop` ends the run, prints the summary, and
+ * throws if something is wrong that no test reported.
+ * @param {{root: string, options: object, where: string}} wanted
+ */
+async function startRun({ root, options, where }) {
+  checkRunOptions(options, where);
+  const mode = chooseMode(options);
+  const { auto, recordings = 'recordings', upstream, args = [], mode: _, ...test } = options;
+  const known = { auto: toList(auto) ?? [], recordings, test };
+  if (mode === 'off') return { run: { mode, root, options: known }, stop: async () => {} };
+  const server = await startServer({
+    command: mode === 'replay' ? 'replay' : 'record',
+    recording: '{session}.json',
+    args: [...upstreamFlags(upstream), ...args],
+    cwd: root,
+  });
+  const variables = await server.environment(ANY_PREFIX);
+  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'loomrec-run-'));
+  const run = { mode, root, url: server.url, variables, directory, options: known };
+  return { run, stop: () => stopRun(run, server) };
+}
+
+/** Returns the flags for upstreams: `{ openai: URL }`, or one URL for calls that name no upstream. */
+function upstreamFlags(upstream) {
+  if (upstream === undefined) return [];
+  if (typeof upstream === 'string') return ['--upstream', upstream];
+  return Object.entries(upstream).flatMap(([name, url]) => ['--upstream', `${name}=${url}`]);
+}
+
+async function stopRun(run, server) {
+  const { exitCode, messages } = await server.stop();
+  const notes = readNotes(run);
+  fs.rmSync(run.directory, { recursive: true, force: true });
+  for (const line of summarize(run, notes)) process.stderr.write(`loomrec: ${line}\n`);
+  if (exitCode === OK) return;
+  const { LoomrecError } = require('./error.js');
+  throw new LoomrecError(`the run failed: loomrec ended with ${exitCode}\n${messages}`);
+}
+
+module.exports = { startRun };

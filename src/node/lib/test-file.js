@@ -1,0 +1,179 @@
+'use strict';
+
+// One test file in a worker: whether it uses loomrec, its variables, and the session of the test that runs.
+// The adapters for vitest and jest open it before the file is imported, and report each test to it.
+
+const fs = require('node:fs');
+const path = require('node:path');
+const { LoomrecError } = require('./error.js');
+const { matchesGlob } = require('./glob.js');
+const { checkNames, mergeTestOptions, TEST_OPTIONS } = require('./options.js');
+const { fullName, recordingNames } = require('./recording-names.js');
+const { noteFile, noteTest } = require('./run-notes.js');
+const { LoomrecClient } = require('./session.js');
+const { findProblem, missingRecording } = require('./verdict.js');
+
+/** Where the open test file is kept: a module may be loaded twice, by a bundler or after a reset. */
+const CURRENT = Symbol.for('loomrec.test-file');
+const REPLACED = Symbol.for('loomrec.replaced-variables');
+/** The prefix in the variables of the run, in place of each worker's own. */
+const ANY_PREFIX = 'loomrec-worker';
+
+/** A test file that is being run. */
+class TestFile {
+  #names;
+  #current;
+  #layers = [];
+
+  /**
+   * @param {{run: object, testFile: string, worker: string, framework: object}} opened `run` is what
+   *   `startRun` returned; `framework` has `name`, `beforeAll` and `afterAll`.
+   */
+  constructor({ run, testFile, worker, framework }) {
+    this.run = run;
+    this.framework = framework;
+    this.prefix = `worker-${worker ?? '1'}`;
+    this.path = path.relative(run.root, testFile).split(path.sep).join('/');
+    this.active = false;
+    if (run.mode !== 'off' && usesLoomrec(testFile, this.path, run.options.auto)) this.activate();
+    else restoreVariables();
+  }
+
+  /** The base URL for the worker's calls, or undefined if loomrec is off. */
+  get url() {
+    return this.run.mode === 'off' ? undefined : `${this.run.url}/@${this.prefix}`;
+  }
+
+  /** Points SDKs at loomrec, for clients that are built from now on. */
+  activate() {
+    if (this.active || this.run.mode === 'off') return;
+    if (this.path.startsWith('../')) {
+      throw new LoomrecError(`${this.path} is outside of the project ${this.run.root}, so it can have no recordings`);
+    }
+    this.active = true;
+    setVariables(this.run.variables, this.prefix);
+  }
+
+  /** Applies options to the tests of the block in which this is called. */
+  applyOptions(options) {
+    checkNames(options, TEST_OPTIONS, 'useLoomrec');
+    this.activate();
+    this.framework.beforeAll(() => void this.#layers.push(options));
+    this.framework.afterAll(() => {
+      this.#layers = this.#layers.filter((layer) => layer !== options);
+    });
+  }
+
+  /**
+   * Begins the session of a test.
+   * @param {{tests: string[][], position: number, command: (file: string, name: string) => string}} test
+   *   `tests` are all tests of the file, each as the names of its blocks and its own.
+   */
+  async beginTest({ tests, position, command }) {
+    if (!this.active) return;
+    if (this.#current) this.#refuseConcurrency();
+    const name = fullName(tests[position]);
+    const recording = this.#recordingOf(tests, position);
+    const { failUnused, ...options } = mergeTestOptions([this.run.options.test, ...this.#layers]);
+    const wanted = { ...options, prefix: this.prefix, name: `${this.path} > ${name}`, recording, mode: this.run.mode };
+    this.#current = { name, recording, failUnused, command };
+    try {
+      this.#current.session = await beginSession(this.run.url, wanted);
+    } catch (error) {
+      this.#current = undefined;
+      throw error;
+    }
+  }
+
+  /** Ends the session of the test. Throws if loomrec found something wrong, whether the test passed or not. */
+  async endTest({ passed }) {
+    const test = this.#current;
+    if (test === undefined) return;
+    this.#current = undefined;
+    const judge = (result) => findProblem(result, { ...test, exists: test.session.exists });
+    // What would fail the test must be known before its recording is kept.
+    const good = passed && (this.run.mode === 'replay' || judge(await test.session.show()) === null);
+    const result = await test.session.end({ keep: good });
+    const problem = judge(result);
+    noteTest(this.run, { file: this.path, ...test, passed: passed && problem === null, result });
+    if (problem === null) return;
+    const command = test.command(this.path, test.name);
+    throw quietError(missingRecording(result, test) ? `${problem}\nTo record it: ${command}` : problem);
+  }
+
+  /** The session of the test that runs. */
+  get session() {
+    if (this.#current?.session) return this.#current.session;
+    throw new LoomrecError('no test is running, so loomrec has no session: ask within a test, or in beforeEach');
+  }
+
+  #recordingOf(tests, position) {
+    const folder = path.posix.join(path.posix.dirname(this.path), this.run.options.recordings, path.posix.basename(this.path));
+    if (this.#names === undefined) {
+      this.#names = recordingNames(tests.map(fullName)).map((name) => path.posix.join(folder, `${name}.json`));
+      noteFile(this.run, { file: this.path, folder, recordings: this.#names });
+    }
+    return this.#names[position];
+  }
+
+  #refuseConcurrency() {
+    throw new LoomrecError(
+      `another test of this file is still running (${this.#current.name}). Tests with loomrec cannot run at the ` +
+        'same time in one file: use test instead of test.concurrent',
+    );
+  }
+}
+
+/** Begins a session. One that a killed worker left behind is ended first. */
+async function beginSession(url, wanted) {
+  const client = new LoomrecClient(url);
+  try {
+    return await client.begin(wanted);
+  } catch (error) {
+    if (error.status !== 409) throw error;
+    await client.endSession(wanted.prefix, { keep: false });
+    return client.begin(wanted);
+  }
+}
+
+/** Returns whether a test file is among those that always use loomrec, or has loomrec's name in it. */
+function usesLoomrec(file, relative, auto) {
+  return auto.some((pattern) => matchesGlob(pattern, relative)) || fs.readFileSync(file, 'utf8').includes('@loomrec/cli');
+}
+
+function setVariables(variables, prefix) {
+  restoreVariables();
+  const replaced = (process[REPLACED] = new Map());
+  for (const [name, value] of Object.entries(variables)) {
+    replaced.set(name, process.env[name]);
+    process.env[name] = value.replaceAll(`/@${ANY_PREFIX}`, `/@${prefix}`);
+  }
+}
+
+/** Takes back what an earlier file of this worker has set. */
+function restoreVariables() {
+  for (const [name, value] of process[REPLACED] ?? []) {
+    if (value === undefined) delete process.env[name];
+    else process.env[name] = value;
+  }
+  process[REPLACED] = undefined;
+}
+
+/** Returns an error whose stack is its message: the lines of this package would tell nobody anything. */
+function quietError(message) {
+  const error = new LoomrecError(message);
+  error.stack = `${error.name}: ${message}`;
+  return error;
+}
+
+/** Opens a test file. The next one takes its place. */
+function openTestFile(opened) {
+  globalThis[CURRENT] = new TestFile(opened);
+  return globalThis[CURRENT];
+}
+
+function currentTestFile() {
+  return globalThis[CURRENT];
+}
+
+module.exports = { ANY_PREFIX, currentTestFile, openTestFile };
