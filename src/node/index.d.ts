@@ -172,6 +172,8 @@ export function findBinary(): string;
 /** loomrec could not be found, started or reached, or refused what was asked of it. */
 export class LoomrecError extends Error {
   constructor(message: string, details?: { status?: number; cause?: unknown });
+  /** Returns an error whose stack is its message. */
+  static quiet(message: string): LoomrecError;
   /** The HTTP status of an answer that refused a request to the server. */
   readonly status?: number;
 }

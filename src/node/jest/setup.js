@@ -2,7 +2,7 @@
 
 // Runs in jest's workers before each test file is imported.
 
-const { CONCURRENT, jest: command } = require('../lib/commands.js');
+const { jest: command } = require('../lib/commands.js');
 const { LoomrecError } = require('../lib/error.js');
 const { openTestFile } = require('../lib/test-file.js');
 
@@ -50,7 +50,7 @@ const file = openTestFile({
 
 beforeAll(() => {
   if (!file.active) return;
-  if (testsBelow(circusState().rootDescribeBlock).some((test) => test.concurrent)) throw new Error(CONCURRENT);
+  if (testsBelow(circusState().rootDescribeBlock).some((test) => test.concurrent)) file.refuseConcurrency();
 });
 
 beforeEach(async () => {

@@ -1,10 +1,6 @@
 'use strict';
 
-// The commands that record one test, and what is said of tests that run at the same time.
-
-const CONCURRENT =
-  'loomrec: tests that run at the same time in one file are not supported: use test instead of test.concurrent, ' +
-  'and put tests that should run in parallel into several files';
+// The commands that record one test.
 
 /** Returns a text as a word of a POSIX shell. */
 function quote(text) {
@@ -25,4 +21,4 @@ function jest(file, name) {
   return `LOOMREC_TESTS=record npx jest ${quote(file)} -t ${pattern(name)}`;
 }
 
-module.exports = { CONCURRENT, jest, vitest };
+module.exports = { jest, vitest };

@@ -10,7 +10,14 @@ class LoomrecError extends Error {
   constructor(message, details = {}) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
     this.name = 'LoomrecError';
-    this.status = details.status;
+    if (details.status !== undefined) this.status = details.status;
+  }
+
+  /** Returns an error whose stack is its message: the lines of this package would tell nobody anything. */
+  static quiet(message) {
+    const error = new LoomrecError(message);
+    error.stack = `${error.name}: ${message}`;
+    return error;
   }
 }
 

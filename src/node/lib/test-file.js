@@ -11,7 +11,7 @@ const { checkNames, mergeTestOptions, TEST_OPTIONS } = require('./options.js');
 const { fullName, recordingNames } = require('./recording-names.js');
 const { noteFile, noteTest } = require('./run-notes.js');
 const { LoomrecClient } = require('./session.js');
-const { findProblem, missingRecording } = require('./verdict.js');
+const { findProblem } = require('./verdict.js');
 
 /** Where the open test file is kept: a module may be loaded twice, by a bundler or after a reset. */
 const CURRENT = Symbol.for('loomrec.test-file');
@@ -71,12 +71,12 @@ class TestFile {
    */
   async beginTest({ tests, position, command }) {
     if (!this.active) return;
-    if (this.#current) this.#refuseConcurrency();
+    if (this.#current) this.refuseConcurrency();
     const name = fullName(tests[position]);
     const recording = this.#recordingOf(tests, position);
     const { failUnused, ...options } = mergeTestOptions([this.run.options.test, ...this.#layers]);
     const wanted = { ...options, prefix: this.prefix, name: `${this.path} > ${name}`, recording, mode: this.run.mode };
-    this.#current = { name, recording, failUnused, command };
+    this.#current = { name, recording, failUnused, command: command(this.path, name) };
     try {
       this.#current.session = await beginSession(this.run.url, wanted);
     } catch (error) {
@@ -96,9 +96,7 @@ class TestFile {
     const result = await test.session.end({ keep: good });
     const problem = judge(result);
     noteTest(this.run, { file: this.path, ...test, passed: passed && problem === null, result });
-    if (problem === null) return;
-    const command = test.command(this.path, test.name);
-    throw quietError(missingRecording(result, test) ? `${problem}\nTo record it: ${command}` : problem);
+    if (problem !== null) throw LoomrecError.quiet(problem);
   }
 
   /** The session of the test that runs. */
@@ -116,10 +114,11 @@ class TestFile {
     return this.#names[position];
   }
 
-  #refuseConcurrency() {
-    throw new LoomrecError(
-      `another test of this file is still running (${this.#current.name}). Tests with loomrec cannot run at the ` +
-        'same time in one file: use test instead of test.concurrent',
+  /** Throws the error for tests that run at the same time in one file. */
+  refuseConcurrency() {
+    throw LoomrecError.quiet(
+      'tests with loomrec cannot run at the same time in one file: use test instead of test.concurrent, ' +
+        'and put tests that should run in parallel into several files',
     );
   }
 }
@@ -157,13 +156,6 @@ function restoreVariables() {
     else process.env[name] = value;
   }
   process[REPLACED] = undefined;
-}
-
-/** Returns an error whose stack is its message: the lines of this package would tell nobody anything. */
-function quietError(message) {
-  const error = new LoomrecError(message);
-  error.stack = `${error.name}: ${message}`;
-  return error;
 }
 
 /** Opens a test file. The next one takes its place. */

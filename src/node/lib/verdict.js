@@ -2,34 +2,47 @@
 
 // What loomrec's receipt of a session means for the test.
 
+/** How many missed calls, and how many differences of each, are shown. */
+const MOST_SHOWN = 10;
+
 /** Returns whether a test missed calls because it has no recording. */
-function missingRecording(result, { exists = false, session } = {}) {
-  return result.missed > 0 && !(exists || session?.exists);
+function missesRecording(result, exists) {
+  return result.missed > 0 && !exists;
 }
 
 /**
  * Returns what is wrong with a session, as a text for people, or null.
  * @param {object} result the result of the session
- * @param {{recording: string, exists: boolean, failUnused?: boolean}} test
+ * @param {{recording: string, exists: boolean, failUnused?: boolean, command: string}} test `command` records the
+ *   test anew
  */
-function findProblem(result, { recording, exists, failUnused = false }) {
+function findProblem(result, { recording, exists, failUnused = false, command }) {
   const { receipt, summary } = result;
-  if (missingRecording(result, { exists })) {
-    const { method, path, upstream } = receipt.mismatches?.[0] ?? {};
+  if (missesRecording(result, exists)) {
+    const { method, path, upstream } = receipt.mismatches[0] ?? {};
     const call = path ? ` for ${method} ${path} to ${upstream}` : '';
-    return `there is no recording${call}: ${recording} does not exist`;
+    return `there is no recording${call}: ${recording} does not exist\nTo record it: ${command}`;
   }
-  if (receipt.verdict !== 'ok') return [...firstLines(receipt), summary.trim()].join('\n');
+  if (receipt.verdict !== 'ok') {
+    const missed = receipt.mismatches.slice(0, MOST_SHOWN).map(describeMismatch);
+    const advice = missed.length > 0 ? [`If the change is meant, record the test again: ${command}`] : [];
+    return [receipt.complaints.join('; ') || `the verdict is: ${receipt.verdict}`, ...missed, ...advice, summary.trim()].join('\n');
+  }
   if (failUnused && result.unused > 0) {
-    const entries = (receipt.unused_entries ?? []).join(', ');
-    return `the test did not use ${result.unused} of the takes in ${recording}: ${entries}`;
+    return `the test did not use ${result.unused} of the takes in ${recording}: ${receipt.unused_entries.join(', ')}`;
   }
   return null;
 }
 
-/** Returns what is wrong in one line; the summary has the details. */
-function firstLines({ complaints = [], verdict }) {
-  return [complaints.length > 0 ? complaints.join('; ') : `loomrec's verdict is: ${verdict}`];
+/** Returns a missed call, and in what it differs from the nearest recorded one. */
+function describeMismatch({ reason, method, path, upstream, nearest }) {
+  const lines = [`RecordingMismatchError ${reason}: ${method} ${path} to ${upstream}`];
+  if (!nearest) return lines[0];
+  lines.push(`  nearest recorded call: ${nearest.request_hash?.slice(0, 12)} in ${nearest.recording}`);
+  for (const { pointer, recorded, now } of (nearest.differences ?? []).slice(0, MOST_SHOWN)) {
+    lines.push(`    ${pointer}`, `      recorded ${recorded ?? 'nothing'}`, `      now      ${now ?? 'nothing'}`);
+  }
+  return lines.join('\n');
 }
 
-module.exports = { findProblem, missingRecording };
+module.exports = { findProblem };

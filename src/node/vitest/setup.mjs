@@ -16,7 +16,7 @@ const file = testFiles.openTestFile({
 
 beforeEach(async ({ task, onTestFinished }) => {
   if (!file.active) return;
-  if (task.concurrent) throw new Error(commands.CONCURRENT);
+  if (task.concurrent) file.refuseConcurrency();
   const tests = testsBelow(task.file);
   await file.beginTest({ tests: tests.map(partsOf), position: tests.indexOf(task), command: commands.vitest });
   // These hooks run after every afterEach, the one that was added first at the end.

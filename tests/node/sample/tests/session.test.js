@@ -10,7 +10,7 @@ const loomrec = useLoomrec();
 test('a folder of its own is in the prompt', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'sample-'));
   await loomrec.var('folder', folder);
-  expect(await ask(`List the files in ${folder}`)).toContain(folder);
+  expect(await ask(`List the files in ${folder} please`)).toContain(folder);
 });
 
 test('calls, usage and cost are known', async () => {
