@@ -99,15 +99,15 @@ test('a server that does not start says why', async () => {
   await assert.rejects(startServer({ binary: '/no/such/binary', recording: template }), /did not start:[^]*ENOENT/);
 });
 
-test('a server ends with the program that started it', async () => {
-  const script = `require('@loomrec/cli').startServer({ recording: ${JSON.stringify(template)} })
-    .then((server) => { console.log(server.url); process.exit(0); })`;
-  const { output } = await run(process.execPath, ['-e', script], { cwd: path.join(home, 'current') });
-  const url = output.match(/http:\S+/)[0];
-  for (let tries = 0; ; tries += 1) {
-    const reached = await fetch(`${url}/__loomrec/live`).then(() => true, () => false);
-    if (!reached) return;
-    assert.ok(tries < 100, 'the server still runs');
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-});
+for (const [how, code] of [['exits', 'process.exit(0)'], ['is killed', "process.kill(process.pid, 'SIGKILL')"]]) {
+  test(`a server ends when the program that started it ${how}`, async () => {
+    const script = `require('@loomrec/cli').startServer({ recording: ${JSON.stringify(template)} })
+      .then((server) => process.stdout.write(server.url + '\\n', () => ${code}))`;
+    const { output } = await run(process.execPath, ['-e', script], { cwd: path.join(home, 'current') });
+    const [url] = output.match(/http:\S+/);
+    for (let tries = 0; await fetch(`${url}/__loomrec/live`).then(() => true, () => false); tries += 1) {
+      assert.ok(tries < 100, 'the server still runs');
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  });
+}

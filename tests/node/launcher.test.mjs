@@ -73,9 +73,10 @@ for (const [signal, number] of [['SIGTERM', 15], ['SIGINT', 2], ['SIGHUP', 1]]) 
 }
 
 test('is ended by the signal that ended the binary', async () => {
-  const { child, ended } = await startCommand('echo $$; sleep 20');
+  const { child, ended, line } = await startCommand('echo $$; exec sleep 20');
   const [binary] = fs.readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').trim().split(' ');
   process.kill(Number(binary), 'SIGKILL');
+  process.kill(Number(line), 'SIGKILL'); // nobody is left to end the command
   const { code, signal } = await ended;
   assert.deepEqual([code, signal], [null, 'SIGKILL']);
 });

@@ -45,19 +45,18 @@ const file = openTestFile({
   run: currentRun(),
   testFile: expect.getState().testPath,
   worker: process.env.JEST_WORKER_ID,
-  framework: { name: 'jest', beforeAll, afterAll },
+  framework: { beforeAll, afterAll, command },
 });
 
 beforeAll(() => {
   if (!file.active) return;
-  if (testsBelow(circusState().rootDescribeBlock).some((test) => test.concurrent)) file.refuseConcurrency();
+  const tests = testsBelow(circusState().rootDescribeBlock);
+  if (tests.some((test) => test.concurrent)) file.refuseConcurrency();
+  file.noteTests(new Map(tests.map((test) => [test, partsOf(test)])));
 });
 
 beforeEach(async () => {
-  if (!file.active) return;
-  const { rootDescribeBlock, currentlyRunningTest } = circusState();
-  const tests = testsBelow(rootDescribeBlock);
-  await file.beginTest({ tests: tests.map(partsOf), position: tests.indexOf(currentlyRunningTest), command });
+  if (file.active) await file.beginTest(circusState().currentlyRunningTest);
 }, PATIENCE);
 
 afterEach(async () => {

@@ -40,6 +40,7 @@ class LoomrecServer extends LoomrecClient {
     if (this.#child.exitCode === null && this.#child.signalCode === null) {
       this.#child.kill('SIGINT');
     }
+    this.#child.ref();
     const timer = setTimeout(() => this.#child.kill('SIGKILL'), within);
     const exitCode = await this.#ended;
     clearTimeout(timer);
@@ -110,22 +111,27 @@ function waitForAddress(child, ended, messages, within) {
   });
 }
 
-/** Kills the child if this process exits, or is ended by a signal that it does not handle. */
+/** Ends the child when this process ends, however that happens. */
 function endWithThisProcess(child, ended) {
   const kill = () => child.kill('SIGTERM');
-  const onSignal = (signal) => {
-    kill();
-    forget();
-    // Without another listener, the signal ends a process: send it again, now that this one is gone.
-    if (process.listenerCount(signal) === 0) process.kill(process.pid, signal);
-  };
-  const forget = () => {
-    process.removeListener('exit', kill);
-    for (const signal of ['SIGTERM', 'SIGHUP']) process.removeListener(signal, onSignal);
-  };
   process.on('exit', kill);
-  for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, onSignal);
-  ended.then(forget);
+  ended.then(() => process.removeListener('exit', kill));
+  if (process.platform !== 'win32' && child.pid !== undefined) watch(child.pid, ended);
+}
+
+/**
+ * Starts a shell that ends the child once this process is gone: a process that a signal ends has no `exit` event.
+ * A listener for signals would be in the way of those that the program has.
+ */
+function watch(pid, ended) {
+  const watcher = spawn('sh', ['-c', 'read -r line; kill "$0"', String(pid)], {
+    stdio: ['pipe', 'ignore', 'ignore'], detached: true, // else Ctrl-C would end it, too
+  });
+  watcher.on('error', () => {}); // there is no shell
+  watcher.stdin.on('error', () => {});
+  watcher.stdin.unref();
+  watcher.unref();
+  ended.then(() => watcher.kill());
 }
 
 module.exports = { LoomrecServer, startServer };

@@ -21,13 +21,14 @@ const ANY_PREFIX = 'loomrec-worker';
 
 /** A test file that is being run. */
 class TestFile {
-  #names;
+  #tests;
   #current;
   #layers = [];
 
   /**
    * @param {{run: object, testFile: string, worker: string, framework: object}} opened `run` is what
-   *   `startRun` returned; `framework` has `name`, `beforeAll` and `afterAll`.
+   *   `startRun` returned; `framework` has `beforeAll` and `afterAll`,
+   *   and `command`, which returns the command that records a test.
    */
   constructor({ run, testFile, worker, framework }) {
     this.run = run;
@@ -65,18 +66,27 @@ class TestFile {
   }
 
   /**
-   * Begins the session of a test.
-   * @param {{tests: string[][], position: number, command: (file: string, name: string) => string}} test
-   *   `tests` are all tests of the file, each as the names of its blocks and its own.
+   * Notes all tests of the file, which decides the names of their recordings. Only the first call counts:
+   * a framework may change the order of the tests while they run.
+   * @param {Map<object, string[]>} tests the names of the blocks around each test, and its own
    */
-  async beginTest({ tests, position, command }) {
+  noteTests(tests) {
+    if (!this.active || this.#tests !== undefined) return;
+    const folder = path.posix.join(path.posix.dirname(this.path), this.run.options.recordings, path.posix.basename(this.path));
+    const names = [...tests.values()].map(fullName);
+    const recordings = recordingNames(names).map((name) => path.posix.join(folder, `${name}.json`));
+    this.#tests = new Map([...tests.keys()].map((test, index) => [test, { name: names[index], recording: recordings[index] }]));
+    noteFile(this.run, { file: this.path, folder, recordings });
+  }
+
+  /** Begins the session of a test, which `noteTests` has noted. */
+  async beginTest(test) {
     if (!this.active) return;
     if (this.#current) this.refuseConcurrency();
-    const name = fullName(tests[position]);
-    const recording = this.#recordingOf(tests, position);
+    const { name, recording } = this.#tests.get(test);
     const { failUnused, ...options } = mergeTestOptions([this.run.options.test, ...this.#layers]);
     const wanted = { ...options, prefix: this.prefix, name: `${this.path} > ${name}`, recording, mode: this.run.mode };
-    this.#current = { name, recording, failUnused, command: command(this.path, name) };
+    this.#current = { name, recording, failUnused, command: this.framework.command(this.path, name) };
     try {
       this.#current.session = await beginSession(this.run.url, wanted);
     } catch (error) {
@@ -103,15 +113,6 @@ class TestFile {
   get session() {
     if (this.#current?.session) return this.#current.session;
     throw new LoomrecError('no test is running, so loomrec has no session: ask within a test, or in beforeEach');
-  }
-
-  #recordingOf(tests, position) {
-    const folder = path.posix.join(path.posix.dirname(this.path), this.run.options.recordings, path.posix.basename(this.path));
-    if (this.#names === undefined) {
-      this.#names = recordingNames(tests.map(fullName)).map((name) => path.posix.join(folder, `${name}.json`));
-      noteFile(this.run, { file: this.path, folder, recordings: this.#names });
-    }
-    return this.#names[position];
   }
 
   /** Throws the error for tests that run at the same time in one file. */

@@ -11,14 +11,14 @@ const file = testFiles.openTestFile({
   run: inject('loomrec'),
   testFile: expect.getState().testPath,
   worker: process.env.VITEST_WORKER_ID ?? process.env.VITEST_POOL_ID,
-  framework: { name: 'vitest', beforeAll, afterAll },
+  framework: { beforeAll, afterAll, command: commands.vitest },
 });
 
 beforeEach(async ({ task, onTestFinished }) => {
   if (!file.active) return;
   if (task.concurrent) file.refuseConcurrency();
-  const tests = testsBelow(task.file);
-  await file.beginTest({ tests: tests.map(partsOf), position: tests.indexOf(task), command: commands.vitest });
+  file.noteTests(new Map(testsBelow(task.file).map((test) => [test, partsOf(test)])));
+  await file.beginTest(task);
   // These hooks run after every afterEach, the one that was added first at the end.
   onTestFinished(() => file.endTest({ passed: hasPassed(task) }), PATIENCE);
 }, PATIENCE);
