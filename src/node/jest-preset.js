@@ -5,5 +5,7 @@
 module.exports = {
   globalSetup: require.resolve('./jest/global-setup.js'),
   globalTeardown: require.resolve('./jest/global-teardown.js'),
+  // What is recorded must not start a watched run again.
+  watchPathIgnorePatterns: ['[/\\\\]recordings[/\\\\].*\\.json'],
   setupFilesAfterEnv: [require.resolve('./jest/setup.js')],
 };

@@ -22,6 +22,7 @@ function withLoomrec(config = {}, options = {}) {
   return {
     ...config,
     ...preset,
+    watchPathIgnorePatterns: [...preset.watchPathIgnorePatterns, ...(config.watchPathIgnorePatterns ?? [])],
     setupFilesAfterEnv: [...preset.setupFilesAfterEnv, ...(config.setupFilesAfterEnv ?? [])],
     globals: { ...config.globals, loomrec: options },
   };

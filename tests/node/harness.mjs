@@ -143,14 +143,19 @@ export class Project {
     return new Map(files.map((file) => [file, createHash('sha256').update(this.read(file)).digest('hex')]));
   }
 
-  /** Runs the framework. With an upstream, there are keys, too. */
+  /** Returns the environment of a run. With an upstream, there are keys, too. */
+  environment({ upstream, env = {} } = {}) {
+    const keys = upstream ? { SAMPLE_UPSTREAM: upstream.url, SAMPLE_API_KEY: KEYS.OPENAI_API_KEY, ...KEYS } : {};
+    return cleanEnvironment({ ...keys, ...env });
+  }
+
+  /** Runs the framework. */
   async run({ upstream, words = [], env = {} } = {}) {
     const results = path.join(this.path, 'results.json');
     fs.rmSync(results, { force: true });
     const [program, ...own] = COMMANDS[this.framework.plugin](results);
-    const keys = upstream ? { SAMPLE_UPSTREAM: upstream.url, SAMPLE_API_KEY: KEYS.OPENAI_API_KEY, ...KEYS } : {};
     const outcome = await run(process.execPath, [path.join(this.modules, program), ...own, ...words], {
-      cwd: this.path, env: cleanEnvironment({ ...keys, ...env }),
+      cwd: this.path, env: this.environment({ upstream, env }),
     });
     return { ...outcome, tests: readResults(results) };
   }

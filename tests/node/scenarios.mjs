@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { FRAMEWORKS, Project, Upstream } from './harness.mjs';
+import { FRAMEWORKS, Project, run, Upstream } from './harness.mjs';
 
 const RECORDINGS = [
   'tests/auto/recordings/auto.test.js/is-recorded.json',
@@ -70,6 +70,8 @@ export function testFramework(name, { all = true } = {}) {
     test('records nothing in CI', () => refusesToRecordInCi(copy(), upstream));
     test('is out of the way if it is off', () => staysOff(copy(), upstream));
     test('records what is new', () => recordsWhatIsNew(copy(), upstream));
+    test('the command of a missing recording records it', () => recordsByCommand(copy(), upstream));
+    test('works whatever the order and the workers', () => worksInAnyOrder(copy(), FRAMEWORKS[name].plugin));
     test('does nothing for tests that do not use it', () => staysInert(copy()));
     test('fails a run in which a call belongs to no test', () => failsCallsOutsideOfTests(copy()));
   });
@@ -183,6 +185,37 @@ async function recordsWhatIsNew(project, upstream) {
   const changed = [...project.recordings()].filter(([file, hash]) => before.get(file) !== hash).map(([file]) => file);
   assert.deepEqual(changed, ['tests/recordings/answers.test.js/OpenAI.responds.json']);
   assertAllPassed(await project.run({ words }), 9);
+}
+
+async function recordsByCommand(project, upstream) {
+  project.edit('tests/cities.test.js', 'one wears', "it\\'s $1 [or (one wears)]");
+  const words = ['tests/cities.test.js', '-t', 'in Oslo'];
+  const missing = await project.run({ words });
+  const [command] = [...missing.tests.values()].map(({ message }) => message.match(/^To record it: (.*)$/m)?.[1]).filter(Boolean);
+  assert.ok(command, missing.output);
+  const recorded = await run('sh', ['-c', command], { cwd: project.path, env: project.environment({ upstream }) });
+  assert.equal(recorded.code, 0, recorded.output);
+  assert.match(recorded.output, /^loomrec: 1 test recorded, /m);
+  assert.equal((await project.run({ words })).code, 0);
+}
+
+async function worksInAnyOrder(project, plugin) {
+  const words = {
+    vitest: ['--pool=threads', '--no-isolate', '--maxWorkers=1', '--sequence.shuffle', '--sequence.seed=7'],
+    jest: ['--runInBand', '--randomize', '--seed=7'],
+  };
+  if (plugin === 'jest') {
+    // A configuration that has a global setup of its own, as docs/node.md says.
+    for (const name of ['setup', 'teardown']) {
+      const text = `module.exports = async (...words) => { console.error('own ${name}'); await require('@loomrec/cli/jest/global-${name}')(...words); };`;
+      project.write(`own-${name}.cjs`, text);
+    }
+    project.edit('jest.config.cjs', "preset: '@loomrec/cli',", "preset: '@loomrec/cli', globalSetup: './own-setup.cjs', globalTeardown: './own-teardown.cjs',");
+  }
+  const outcome = await project.run({ words: words[plugin] });
+  assertAllPassed(outcome, 20);
+  assert.match(outcome.output, /^loomrec: 18 tests replayed/m);
+  if (plugin === 'jest') assert.match(outcome.output, /own setup[^]*own teardown/);
 }
 
 async function staysInert(project) {

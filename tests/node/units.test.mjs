@@ -13,6 +13,8 @@ const { matchesGlob } = packaged('./lib/glob.js');
 const { checkRunOptions, chooseMode, mergeTestOptions } = packaged('./lib/options.js');
 const { recordingNames } = packaged('./lib/recording-names.js');
 const { PLATFORMS } = packaged('./lib/binary.js');
+const { withLoomrec } = packaged('./jest.js');
+const { loomrec } = packaged('./vitest.js');
 const manifest = packaged('./package.json');
 
 test('names of recordings are readable, and no two tests share one', () => {
@@ -51,6 +53,27 @@ test('options of inner blocks are added to those of outer ones', () => {
     { ignore: '/a', vars: { one: '1', two: '2' } }, { ignore: ['/b'], fault: '429' }, { fault: '503', vars: { two: '3' } },
   ]);
   assert.deepEqual(merged, { ignore: ['/a', '/b'], fault: '503', vars: { one: '1', two: '3' } });
+});
+
+test('a configuration of jest keeps what it has', () => {
+  const config = withLoomrec({ preset: 'ts-jest', setupFilesAfterEnv: ['own.js'], globals: { own: 1 } }, { auto: 'tests/**' });
+  assert.equal(config.preset, 'ts-jest');
+  assert.equal(config.setupFilesAfterEnv.length, 2);
+  assert.equal(config.setupFilesAfterEnv[1], 'own.js');
+  assert.deepEqual(config.globals, { own: 1, loomrec: { auto: 'tests/**' } });
+  assert.match(config.globalSetup, /global-setup\.js$/);
+  assert.throws(() => withLoomrec({ globalSetup: 'own.js' }), /has a globalSetup already.*@loomrec\/cli\/jest\/global-setup/);
+  assert.throws(() => withLoomrec({}, { autos: 'x' }), /unknown option autos; did you mean auto\?/);
+});
+
+test('a plug-in of vitest keeps what the configuration has', () => {
+  const config = { test: { setupFiles: 'own.js', globalSetup: ['global.js'], provide: { own: 1 }, server: { deps: { inline: ['x'] } } } };
+  loomrec({ auto: 'tests/**' }).config(config);
+  assert.match(config.test.setupFiles[0], /vitest.setup\.mjs$/);
+  assert.equal(config.test.setupFiles[1], 'own.js');
+  assert.equal(config.test.globalSetup[1], 'global.js');
+  assert.deepEqual(config.test.provide, { own: 1, loomrecOptions: { auto: 'tests/**' } });
+  assert.equal(config.test.server.deps.inline[0], 'x');
 });
 
 test('patterns of paths', () => {

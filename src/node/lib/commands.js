@@ -7,18 +7,17 @@ function quote(text) {
   return /^[\w./@:+=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-/** Returns a pattern that matches the full name of a test, as both frameworks see it, with blanks between. */
-function pattern(name) {
-  const plain = name.replaceAll(' > ', ' ').replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
-  return quote(`^${plain}$`);
+/** Returns a pattern that matches the full name of a test, which both frameworks write with blanks between its parts. */
+function pattern(parts) {
+  return quote(`^${parts.join(' ').replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}$`);
 }
 
-function vitest(file, name) {
-  return `LOOMREC_TESTS=record npx vitest run ${quote(file)} -t ${pattern(name)}`;
+function vitest(file, parts) {
+  return `LOOMREC_TESTS=record npx vitest run ${quote(file)} -t ${pattern(parts)}`;
 }
 
-function jest(file, name) {
-  return `LOOMREC_TESTS=record npx jest ${quote(file)} -t ${pattern(name)}`;
+function jest(file, parts) {
+  return `LOOMREC_TESTS=record npx jest ${quote(file)} -t ${pattern(parts)}`;
 }
 
 module.exports = { jest, vitest };

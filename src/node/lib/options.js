@@ -94,6 +94,11 @@ function checkRunOptions(options, where) {
   return options;
 }
 
+/** Returns those options of a run that test files go by. */
+function fileOptions({ auto, recordings = 'recordings', upstream: _upstream, args: _args, mode: _mode, ...test }) {
+  return { auto: toList(auto) ?? [], recordings, test };
+}
+
 function checkMode(mode, where) {
   if (!MODES.includes(mode)) throw new LoomrecError(`${where} is ${mode}, but must be one of ${MODES.join(', ')}`);
   return mode;
@@ -114,4 +119,4 @@ function chooseMode(options, environment = process.env) {
   return mode;
 }
 
-module.exports = { checkNames, checkRunOptions, chooseMode, mergeTestOptions, toList, toSessionRequest, TEST_OPTIONS };
+module.exports = { checkNames, checkRunOptions, chooseMode, fileOptions, mergeTestOptions, toList, toSessionRequest, TEST_OPTIONS };

@@ -6,7 +6,7 @@ const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const { LoomrecError } = require('./error.js');
-const { checkRunOptions, chooseMode, toList } = require('./options.js');
+const { checkRunOptions, chooseMode, fileOptions } = require('./options.js');
 const { readNotes } = require('./run-notes.js');
 const { startServer } = require('./server.js');
 const { summarize } = require('./summary.js');
@@ -20,9 +20,9 @@ const { ANY_PREFIX } = require('./test-file.js');
 async function startRun({ root, options, where }) {
   checkRunOptions(options, where);
   const mode = chooseMode(options);
-  const { auto, recordings = 'recordings', upstream, args = [], mode: _, ...test } = options;
-  const known = { auto: toList(auto) ?? [], recordings, test };
-  if (mode === 'off') return { run: { mode, root, options: known }, stop: async () => {} };
+  const { upstream, args = [] } = options;
+  const known = { mode, root, options: fileOptions(options) };
+  if (mode === 'off') return { run: known, stop: async () => {} };
   const server = await startServer({
     command: mode === 'replay' ? 'replay' : 'record',
     recording: '{session}.json',
@@ -31,7 +31,7 @@ async function startRun({ root, options, where }) {
   });
   const variables = await server.environment(ANY_PREFIX);
   const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'loomrec-run-'));
-  const run = { mode, root, url: server.url, variables, directory, options: known };
+  const run = { ...known, url: server.url, variables, directory };
   return { run, stop: () => stopRun(run, server) };
 }
 

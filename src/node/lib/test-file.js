@@ -73,9 +73,9 @@ class TestFile {
   noteTests(tests) {
     if (!this.active || this.#tests !== undefined) return;
     const folder = path.posix.join(path.posix.dirname(this.path), this.run.options.recordings, path.posix.basename(this.path));
-    const names = [...tests.values()].map(fullName);
-    const recordings = recordingNames(names).map((name) => path.posix.join(folder, `${name}.json`));
-    this.#tests = new Map([...tests.keys()].map((test, index) => [test, { name: names[index], recording: recordings[index] }]));
+    const recordings = recordingNames([...tests.values()].map(fullName)).map((name) => path.posix.join(folder, `${name}.json`));
+    const noted = [...tests].map(([test, parts], index) => [test, { parts, recording: recordings[index] }]);
+    this.#tests = new Map(noted);
     noteFile(this.run, { file: this.path, folder, recordings });
   }
 
@@ -83,10 +83,11 @@ class TestFile {
   async beginTest(test) {
     if (!this.active) return;
     if (this.#current) this.refuseConcurrency();
-    const { name, recording } = this.#tests.get(test);
+    const { parts, recording } = this.#tests.get(test);
+    const name = fullName(parts);
     const { failUnused, ...options } = mergeTestOptions([this.run.options.test, ...this.#layers]);
     const wanted = { ...options, prefix: this.prefix, name: `${this.path} > ${name}`, recording, mode: this.run.mode };
-    this.#current = { name, recording, failUnused, command: this.framework.command(this.path, name) };
+    this.#current = { name, recording, failUnused, command: this.framework.command(this.path, parts) };
     try {
       this.#current.session = await beginSession(this.run.url, wanted);
     } catch (error) {
