@@ -14,7 +14,7 @@ const { checkRunOptions, chooseMode, mergeTestOptions } = packaged('./lib/option
 const { recordingNames } = packaged('./lib/recording-names.js');
 const { PLATFORMS } = packaged('./lib/binary.js');
 const { withLoomrec } = packaged('./jest.js');
-const { loomrec } = packaged('./vitest.js');
+const { loomrec, useLoomrec } = packaged('./vitest.js');
 const manifest = packaged('./package.json');
 
 test('names of recordings are readable, and no two tests share one', () => {
@@ -74,6 +74,10 @@ test('a plug-in of vitest keeps what the configuration has', () => {
   assert.equal(config.test.globalSetup[1], 'global.js');
   assert.deepEqual(config.test.provide, { own: 1, loomrecOptions: { auto: 'tests/**' } });
   assert.equal(config.test.server.deps.inline[0], 'x');
+});
+
+test('useLoomrec without the plug-in says what is missing', () => {
+  assert.throws(() => useLoomrec(), /add loomrec\(\) to the plugins of vitest\.config, or preset: '@loomrec\/cli'/);
 });
 
 test('patterns of paths', () => {

@@ -4,7 +4,7 @@
 
 const { jest: command } = require('../lib/commands.js');
 const { LoomrecError } = require('../lib/error.js');
-const { fileOptions } = require('../lib/options.js');
+const { checkRunOptions, fileOptions } = require('../lib/options.js');
 const { openTestFile } = require('../lib/test-file.js');
 
 /** How long loomrec may take to begin or to end a session: it waits up to 10 seconds for calls. */
@@ -17,7 +17,8 @@ const { afterAll, afterEach, beforeAll, beforeEach, expect } =
 function currentRun() {
   const text = process.env.LOOMREC_TESTS_RUN;
   // The run is that of all projects; a project has its own options for its tests.
-  if (text) return { ...JSON.parse(text), options: fileOptions(globalThis.loomrec ?? {}) };
+  const options = checkRunOptions(globalThis.loomrec ?? {}, 'globals.loomrec in jest.config');
+  if (text) return { ...JSON.parse(text), options: fileOptions(options) };
   throw new LoomrecError(
     "the globalSetup of @loomrec/cli did not run; if the configuration has one of its own, call require('@loomrec/cli/jest/global-setup') from it",
   );
