@@ -72,6 +72,21 @@ for (const [signal, number] of [['SIGTERM', 15], ['SIGINT', 2], ['SIGHUP', 1]]) 
   });
 }
 
+test('Ctrl-C in a terminal reaches the binary once', async () => {
+  // In place of loomrec, which would end at once after the second signal, a program that counts them.
+  const counter = path.join(folder, 'counter.mjs');
+  fs.writeFileSync(counter, `#!${process.execPath}
+let count = 0;
+process.on('SIGINT', () => { if (count++ === 0) setTimeout(() => { console.log('signals: ' + count); process.exit(5); }, 500); });
+console.log('ready');
+setTimeout(() => {}, 20000);
+`, { mode: 0o755 });
+  const words = [path.join(root, 'tests/node/press_ctrl_c.py'), process.execPath, launcher];
+  const { code, output } = await run('python3', words, { cwd: folder, env: { ...env, LOOMREC_BIN: counter } });
+  assert.match(output, /signals: 1/);
+  assert.equal(code, 5, output);
+});
+
 test('is ended by the signal that ended the binary', async () => {
   const { child, ended, line } = await startCommand('echo $$; exec sleep 20');
   const [binary] = fs.readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').trim().split(' ');
