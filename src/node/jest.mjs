@@ -1,0 +1,3 @@
+import plugin from './jest.js';
+
+export const { useLoomrec, withLoomrec } = plugin;

@@ -1,0 +1,71 @@
+'use strict';
+
+// The lines that loomrec prints at the end of a run of tests.
+
+const fs = require('node:fs');
+const path = require('node:path');
+
+/** How many files a line names. */
+const MOST_NAMED = 20;
+
+/** Returns the lines of the summary; none if no test used loomrec. */
+function summarize(run, { files, tests }) {
+  const used = tests.filter((test) => test.served + test.recorded + test.missed > 0);
+  const lines = used.length > 0 ? [firstLine(run.mode, used)] : [];
+  const discarded = run.mode === 'replay' ? [] : used.filter((test) => !test.passed && test.recorded > 0);
+  lines.push(...named('not kept, because the test failed', discarded.map((test) => test.recording)));
+  const unused = tests.filter((test) => test.passed && test.unused > 0);
+  lines.push(...named('takes that no call used', unused.map((test) => `${test.unused} in ${test.recording}`)));
+  lines.push(...named('recordings without a test', findOrphans(run.root, files)));
+  return lines;
+}
+
+function firstLine(mode, tests) {
+  const passed = tests.filter((test) => test.passed).length;
+  const failed = tests.length - passed;
+  const cost = formatCost(tests);
+  const counted = `${passed} ${passed === 1 ? 'test' : 'tests'}`;
+  const also = failed > 0 ? `, ${failed} failed` : '';
+  return mode === 'replay' ? `${counted} replayed${also}, ${cost} saved` : `${counted} recorded${also}, ${cost} spent`;
+}
+
+/** Returns the cost of the tests in US dollars. */
+function formatCost(tests) {
+  const known = tests.filter((test) => test.cost !== null);
+  const sum = known.reduce((total, test) => total + test.cost, 0);
+  const text = sum === 0 || sum >= 0.01 ? `$${sum.toFixed(2)}` : `$${Number(sum.toFixed(6))}`;
+  return known.length < tests.length ? `at least ${text}` : text;
+}
+
+function named(title, names) {
+  if (names.length === 0) return [];
+  const more = names.length > MOST_NAMED ? `, and ${names.length - MOST_NAMED} more` : '';
+  return [`${title}: ${names.slice(0, MOST_NAMED).join(', ')}${more}`];
+}
+
+/**
+ * Returns recordings whose test no longer exists: those of the test files of this run, and those of deleted test
+ * files in the same folders.
+ */
+function findOrphans(root, files) {
+  const known = new Set(files.flatMap(({ recordings }) => recordings));
+  const folders = new Set(files.map(({ folder }) => path.posix.dirname(folder)));
+  const ran = new Set(files.map(({ folder }) => folder));
+  const orphans = [];
+  for (const folder of folders) {
+    for (const child of readFolder(path.join(root, folder))) {
+      const inside = path.posix.join(folder, child.name);
+      const testFile = path.join(root, path.posix.dirname(folder), child.name);
+      if (!child.isDirectory() || (!ran.has(inside) && fs.existsSync(testFile))) continue;
+      const recordings = readFolder(path.join(root, inside)).filter(({ name }) => name.endsWith('.json'));
+      orphans.push(...recordings.map(({ name }) => path.posix.join(inside, name)).filter((file) => !known.has(file)));
+    }
+  }
+  return orphans.sort();
+}
+
+function readFolder(folder) {
+  return fs.existsSync(folder) ? fs.readdirSync(folder, { withFileTypes: true }) : [];
+}
+
+module.exports = { summarize };

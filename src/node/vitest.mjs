@@ -1,0 +1,3 @@
+import plugin from './vitest.js';
+
+export const { loomrec, useLoomrec } = plugin;

@@ -1,0 +1,38 @@
+// Runs in vitest's workers before each test file is imported.
+
+import { afterAll, beforeAll, beforeEach, expect, inject } from 'vitest';
+import testFiles from '../lib/test-file.js';
+import commands from '../lib/commands.js';
+
+/** How long loomrec may take to begin or to end a session: it waits up to 10 seconds for calls. */
+const PATIENCE = 30_000;
+
+const file = testFiles.openTestFile({
+  run: inject('loomrec'),
+  testFile: expect.getState().testPath,
+  worker: process.env.VITEST_WORKER_ID ?? process.env.VITEST_POOL_ID,
+  framework: { beforeAll, afterAll, command: commands.vitest },
+});
+
+beforeEach(async ({ task, onTestFinished }) => {
+  if (!file.active) return;
+  if (task.concurrent) file.refuseConcurrency();
+  file.noteTests(new Map(testsBelow(task.file).map((test) => [test, partsOf(test)])));
+  await file.beginTest(task);
+  // These hooks run after every afterEach, the one that was added first at the end.
+  onTestFinished(() => file.endTest({ passed: hasPassed(task) }), PATIENCE);
+}, PATIENCE);
+
+function hasPassed(task) {
+  return (task.result.state === 'fail') === (task.fails === true);
+}
+
+function testsBelow(suite) {
+  return suite.tasks.flatMap((task) => (task.type === 'suite' ? testsBelow(task) : [task]));
+}
+
+/** Returns the names of the blocks around a test and its own. */
+function partsOf(task) {
+  const around = task.suite && task.suite !== task.file ? partsOf(task.suite) : [];
+  return [...around, task.name];
+}

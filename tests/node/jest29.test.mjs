@@ -1,0 +1,3 @@
+import { testFramework } from './scenarios.mjs';
+
+testFramework('jest 29', { all: false });

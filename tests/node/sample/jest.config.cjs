@@ -1,0 +1,3 @@
+const options = require('./loomrec-options.cjs');
+
+module.exports = { preset: '@loomrec/cli', globals: { loomrec: options } };

@@ -1,0 +1,3 @@
+import { testFramework } from './scenarios.mjs';
+
+testFramework('vitest 3', { all: false });
