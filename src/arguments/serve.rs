@@ -117,6 +117,15 @@ pub struct ServeArgs {
     #[command(flatten)]
     pub trouble: FaultArgs,
 
+    /// Stop when stdin ends: the server then never outlives the program that started it
+    #[arg(
+        long,
+        env = "LOOMREC_STOP_WITH_STDIN",
+        conflicts_with = "cmd",
+        value_parser = FalseyValueParser::new()
+    )]
+    pub stop_with_stdin: bool,
+
     /// Do not set this variable for CMD (repeatable)
     #[arg(long, value_name = "NAME", env = "LOOMREC_NO_ENV", value_delimiter = ' ')]
     pub no_env: Vec<String>,

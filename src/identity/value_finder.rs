@@ -1,6 +1,6 @@
 //! The search for the values of two runs in a text.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use aho_corasick::AhoCorasick;
 
@@ -43,9 +43,7 @@ impl ValueFinder {
             .search
             .find_overlapping_iter(text)
             .map(|found| ValueMatch { range: found.range(), text: found.pattern().as_u32() as u16 })
-            .filter(|found| {
-                is_at_edges(self.edges[usize::from(found.text)], text.as_bytes(), &found.range)
-            })
+            .filter(|found| is_at_edges(self.edges[usize::from(found.text)], text, &found.range))
             .collect();
         found.sort_by_key(|found| (found.range.start, usize::MAX - found.range.end));
         let mut end = 0;
@@ -61,25 +59,28 @@ impl ValueFinder {
 }
 
 /// Whether what surrounds a place lets the text there stand for a value.
-fn is_at_edges(edge: FormEdge, text: &[u8], place: &Range<usize>) -> bool {
-    let before = place.start.checked_sub(1).and_then(|at| text.get(at).copied());
-    let (next, after_next) = (text.get(place.end).copied(), text.get(place.end + 1).copied());
-    let is_word = |byte: Option<u8>| byte.is_some_and(is_word_byte);
+fn is_at_edges(edge: FormEdge, text: &str, place: &Range<usize>) -> bool {
+    let before = text.get(..place.start).and_then(|text| text.chars().next_back());
+    let mut rest = text.get(place.end..).unwrap_or_default().chars();
+    let (next, after_next) = (rest.next(), rest.next());
+    let is_word = |letter: Option<char>| letter.is_some_and(is_word_letter);
     match edge {
         FormEdge::Word => !is_word(before) && !is_word(next),
-        FormEdge::RelativeFolder => !matches!(before, Some(b'.' | b'/' | b'~')) && !is_word(before),
+        FormEdge::RelativeFolder => !matches!(before, Some('.' | '/' | '~')) && !is_word(before),
         FormEdge::Path => {
-            let goes_on = matches!(next, Some(b'~' | b'@' | b'+' | b'%'))
+            let goes_on = matches!(next, Some('~' | '@' | '+' | '%'))
                 || is_word(next)
-                || (next == Some(b'.') && is_word(after_next));
-            !goes_on && !matches!(before, Some(b'.' | b'~')) && !is_word(before)
+                || (next == Some('.') && is_word(after_next));
+            !goes_on && !matches!(before, Some('.' | '~')) && !is_word(before)
         }
     }
 }
 
-/// Whether a byte is part of a word. All bytes of characters beyond ASCII are.
-fn is_word_byte(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_') || byte >= 0x80
+/// Whether a letter is part of a word: letters and digits of all scripts, but no quotes, dashes of
+/// typography, or emoji. A mark that combines with the letter before it is part of the word, too.
+fn is_word_letter(letter: char) -> bool {
+    const COMBINING: RangeInclusive<char> = '\u{300}'..='\u{36f}';
+    letter.is_alphanumeric() || matches!(letter, '-' | '_') || COMBINING.contains(&letter)
 }
 
 #[cfg(test)]
@@ -106,6 +107,11 @@ mod tests {
             "/srv/app\n",
             "/srv/app, x",
             "/srv/app..",
+            "“/srv/app”",
+            "/srv/app 🙂",
+            "/srv/app🙂",
+            "«/srv/app»—",
+            "/srv/app…",
         ] {
             assert_eq!(found(&path, text).len(), 1, "{text}");
         }
@@ -120,6 +126,9 @@ mod tests {
             "/srv/app@2",
             "é/srv/app",
             "/srv/appé",
+            "/srv/appe\u{301}",
+            "/srv/app\u{301}",
+            "/srv/app目",
             "/srv/ap",
         ] {
             assert_eq!(found(&path, text), [], "{text}");

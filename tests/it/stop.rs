@@ -1,9 +1,11 @@
 //! Tests of ending a run while calls are still open.
 
+use std::io::Write as _;
 use std::time::{Duration, Instant};
 
+use crate::support::loomrec::command;
 use crate::support::shape::chat;
-use crate::support::{Answer, Gate, Scene, Upstream};
+use crate::support::{Answer, Gate, Scene, Server, Upstream};
 
 #[test]
 fn a_client_that_stopped_reading_does_not_hold_up_the_end() {
@@ -86,4 +88,20 @@ fn replay_says_that_it_waits_for_an_answer_until_the_second_interrupt() {
     server.process.signal("INT");
     server.process.wait_for("loomrec: waiting for 1 answer; Ctrl-C again stops now\n");
     server.stop().expect(0);
+}
+
+#[test]
+fn server_stops_when_its_stdin_ends_if_asked_to() {
+    let (scene, upstream) = (Scene::new(), Upstream::always(Answer::json(200, "{}")));
+    let args =
+        scene.record_args(&upstream.url(), &["--stop-with-stdin", "--listen", "127.0.0.1:0"]);
+    let (mut server, mut stdin) = Server::with_stdin(&mut command(scene.dir(), &args));
+    // As long as it is open, the server goes on, whatever is written.
+    stdin.write_all(b"stop\n").unwrap();
+    server.call(&chat("hi")).expect(200);
+    assert!(!server.process.has_ended());
+    drop(stdin);
+    server.process.wait().expect(0).says(&["1 recorded"]);
+    assert_eq!(scene.takes().len(), 1);
+    scene.run(&["replay", "-r", "run.json", "--stop-with-stdin", "--", "true"]).expect(2);
 }

@@ -15,6 +15,7 @@ use crate::cli::output::Output;
 use crate::cli::stop_signals::StopSignals;
 use crate::cli::wrapped_command::{CommandEnvironment, WrappedCommand};
 use crate::cli::{open_files, progress};
+use crate::engine::blocking;
 use crate::server::access::AccessPolicy;
 use crate::server::session::SessionTable;
 use crate::server::{
@@ -64,7 +65,10 @@ pub(super) async fn serve(
     }
     let outcome = if args.cmd.is_empty() {
         open_files::raise();
-        stop_signals.first().await;
+        tokio::select! {
+            () = stop_signals.first() => {}
+            () = end_of_stdin(args.stop_with_stdin) => {}
+        }
         Ok(None)
     } else {
         match WrappedCommand::start(&args.cmd, environment) {
@@ -82,6 +86,16 @@ pub(super) async fn serve(
     drop(stop);
     finish(serving, (proxy, sessions), output, args.cmd.is_empty()).await.map_err(unexpected)?;
     outcome
+}
+
+/// Returns when stdin ends, if that is to end the run.
+async fn end_of_stdin(is_wanted: bool) {
+    if !is_wanted {
+        return std::future::pending().await;
+    }
+    // What is read means nothing, and an error is an end.
+    blocking::run_blocking(|| drop(std::io::copy(&mut std::io::stdin(), &mut std::io::sink())))
+        .await;
 }
 
 /// Waits for the answers that are on their way, and ends the recording. A signal ends the wait.

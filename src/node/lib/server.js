@@ -59,7 +59,7 @@ async function startServer(options) {
   const words = commandLine(options);
   // A Ctrl-C in the terminal is for this program, which then stops the server itself.
   const child = spawn(options.binary ?? findBinary(), words, {
-    cwd, env: serverEnvironment(options.env), stdio: ['ignore', 'ignore', 'pipe'], detached: process.platform !== 'win32',
+    cwd, env: serverEnvironment(options.env), stdio: ['pipe', 'ignore', 'pipe'], detached: process.platform !== 'win32',
   });
   const messages = [];
   const ended = new Promise((resolve) => {
@@ -69,6 +69,7 @@ async function startServer(options) {
       resolve(null);
     });
   });
+  child.stdin?.on('error', () => {}); // the child has ended
   endWithThisProcess(child, ended);
   const url = await waitForAddress(child, ended, messages, startWithin);
   if (url === null) {
@@ -76,6 +77,7 @@ async function startServer(options) {
     throw new LoomrecError(`\`loomrec ${words.join(' ')}\` did not start: ${messages.join('\n').trim()}`);
   }
   child.unref();
+  child.stdin.unref?.();
   child.stderr.unref?.();
   return new LoomrecServer(url, child, ended, messages);
 }
@@ -84,7 +86,7 @@ function commandLine({ command = 'replay', recording, args = [], sessionsByContr
   if (!['record', 'replay'].includes(command)) {
     throw new LoomrecError(`startServer: command is ${command}, but must be record or replay`);
   }
-  const words = [command, '--listen', '127.0.0.1:0'];
+  const words = [command, '--listen', '127.0.0.1:0', '--stop-with-stdin'];
   if (recording !== undefined) words.push('-r', recording);
   if (sessionsByControl ?? recording?.includes('{session}')) words.push('--sessions-by-control');
   return [...words, ...args];
@@ -111,27 +113,14 @@ function waitForAddress(child, ended, messages, within) {
   });
 }
 
-/** Ends the child when this process ends, however that happens. */
+/**
+ * Stops the child when this process exits. A process that is killed has no `exit` event: then the
+ * child sees its stdin end.
+ */
 function endWithThisProcess(child, ended) {
   const kill = () => child.kill('SIGTERM');
   process.on('exit', kill);
   ended.then(() => process.removeListener('exit', kill));
-  if (process.platform !== 'win32' && child.pid !== undefined) watch(child.pid, ended);
-}
-
-/**
- * Starts a shell that ends the child once this process is gone: a process that a signal ends has no `exit` event.
- * A listener for signals would be in the way of those that the program has.
- */
-function watch(pid, ended) {
-  const watcher = spawn('sh', ['-c', 'read -r line; kill "$0"', String(pid)], {
-    stdio: ['pipe', 'ignore', 'ignore'], detached: true, // else Ctrl-C would end it, too
-  });
-  watcher.on('error', () => {}); // there is no shell
-  watcher.stdin.on('error', () => {});
-  watcher.stdin.unref();
-  watcher.unref();
-  ended.then(() => watcher.kill());
 }
 
 module.exports = { LoomrecServer, startServer };

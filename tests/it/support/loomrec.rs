@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::SocketAddr;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -206,7 +206,19 @@ impl Server {
 
     #[track_caller]
     pub(crate) fn spawn(command: &mut Command) -> Self {
-        let mut process = Process::spawn(command.stdin(Stdio::null()));
+        Self::listening(Process::spawn(command.stdin(Stdio::null())))
+    }
+
+    /// Starts it with a pipe as stdin.
+    #[track_caller]
+    pub(crate) fn with_stdin(command: &mut Command) -> (Self, ChildStdin) {
+        let mut process = Process::spawn(command.stdin(Stdio::piped()));
+        let stdin = process.child.stdin.take().unwrap();
+        (Self::listening(process), stdin)
+    }
+
+    #[track_caller]
+    fn listening(mut process: Process) -> Self {
         let said = process.wait_for(LISTENING);
         let address = said.split(LISTENING).nth(1).unwrap().lines().next().unwrap();
         let address = address.trim().trim_end_matches("\"}").parse().unwrap();
