@@ -114,6 +114,11 @@ class LoomrecServer:
         """What the process said on stderr; the receipt, once it has stopped."""
         return "".join(self._messages)
 
+    @property
+    def is_running(self) -> bool:
+        """Whether the process has not ended."""
+        return self._process.poll() is None
+
     def stop(self, within: float = 30.0) -> int:
         """Stops the process as Ctrl-C does, and returns its exit code.
 
