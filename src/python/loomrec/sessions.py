@@ -106,7 +106,7 @@ class Session:
         self._control = control
         self.prefix = str(session["prefix"])
         self.name = str(session["name"])
-        #: The file, relative to the server's folder of recordings.
+        #: The file, as the server names it.
         self.recording = str(session["recording"])
         #: `replay`, `record` or `new`.
         self.mode = str(session["mode"])

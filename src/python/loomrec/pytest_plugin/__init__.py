@@ -208,7 +208,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     run = session.config.stash.get(_RUN, None)
     if run is None:
         return
-    run.withdraw_environment()
+    run.close()
     output = getattr(session.config, "workeroutput", None)
     if output is not None:
         output["loomrec"] = run.summary.to_dict()

@@ -38,6 +38,22 @@ def describe_misses(state: SessionState, exists: bool, recording: str, nodeid: s
     return "\n".join(lines)
 
 
+def describe_complaints(state: SessionState) -> str:
+    """Why the verdict is not `ok`, and which faults the test did not recover from in time."""
+    lines = state.complaints or [f"verdict: {state.verdict}"]
+    for fault in (state.receipt.get("recovery") or {}).get("faults") or []:
+        lines += [f"  {fault.get('type')} ({fault.get('rule')}): {why}" for why in fault.get("missed") or []]
+    return "\n".join(lines)
+
+
+def describe_untested(state: SessionState) -> str:
+    """Which faults never happened."""
+    unfired = (state.receipt.get("faults") or {}).get("unfired") or []
+    if not unfired:
+        return describe_complaints(state)
+    return f"never happened: {', '.join(map(str, unfired))} (allow_unfired=True of the mark permits that)"
+
+
 def headline(text: str) -> str:
     """The beginning of every failure that the plug-in reports itself."""
     return f"loomrec: {text}"

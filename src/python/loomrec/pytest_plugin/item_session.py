@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from loomrec.control import ControlRefusedError
-from loomrec.pytest_plugin.failure_text import describe_misses, headline
+from loomrec.pytest_plugin.failure_text import describe_complaints, describe_misses, describe_untested, headline
 from loomrec.pytest_plugin.marks import MarkArguments
 from loomrec.server import LoomrecError
 from loomrec.sessions import Session, SessionResult, SessionState
@@ -64,9 +64,9 @@ class ItemSession:
         if state.missed:
             return self._misses(state)
         if state.verdict == "not tested":
-            return None if self.mark.allow_unfired else _complaints(state)
+            return None if self.mark.allow_unfired else describe_untested(state)
         if state.calls and state.verdict != "ok":
-            return _complaints(state)
+            return describe_complaints(state)
         if self.fail_unused and self.unused(state):
             return f"the test left {_takes(state.unused)} of {self.recording} unused"
         return None
@@ -87,7 +87,3 @@ def fail(problem: str) -> None:
 
 def _takes(number: int) -> str:
     return "a recorded take" if number == 1 else f"{number} recorded takes"
-
-
-def _complaints(state: SessionState) -> str:
-    return "\n".join(state.complaints) or state.summary

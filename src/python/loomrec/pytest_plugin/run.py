@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections import defaultdict
 from collections.abc import Sequence
@@ -39,6 +40,7 @@ class LoomrecRun:
         self._client: SessionClient | None = None
         self._overlay = EnvironmentOverlay({})
         self._sharing: dict[str, list[str]] = {}
+        self._open: ItemSession | None = None
 
     @property
     def is_active(self) -> bool:
@@ -128,13 +130,17 @@ class LoomrecRun:
         else:
             self._overlay.withdraw()
 
-    def withdraw_environment(self) -> None:
-        """Puts the variables back."""
+    def close(self) -> None:
+        """Puts the variables back, and discards the session of a test that was interrupted."""
         self._overlay.withdraw()
+        interrupted, self._open = self._open, None
+        if interrupted is not None:
+            with contextlib.suppress(LoomrecError):
+                interrupted.session.end(keep=False)
 
     def begin(self, item: pytest.Item) -> None:
         """Begins the session of a marked test, and fails the test if that is not possible."""
-        item.stash[ITEM_SESSION] = self._begin(item)
+        self._open = item.stash[ITEM_SESSION] = self._begin(item)
 
     def _begin(self, item: pytest.Item) -> ItemSession:
         try:
@@ -166,6 +172,7 @@ class LoomrecRun:
         if test is None:
             return None
         del item.stash[ITEM_SESSION]
+        self._open = None
         try:
             result, problem = test.end()
         except LoomrecError as error:
