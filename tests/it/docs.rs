@@ -188,6 +188,7 @@ fn flags_in_running_text_are_flags_of_some_command() {
             "--root",
             "--edit-last",
             "--body-file",
+            "--loomrec",
         ]
         .map(str::to_owned),
     );
@@ -202,7 +203,7 @@ fn flags_in_running_text_are_flags_of_some_command() {
     for document in documents() {
         for piece in code(&read(document.to_str().unwrap())) {
             // Commands of other programs, and of the Python module.
-            let other = ["cargo ", "python -m ", "agentloom run "];
+            let other = ["cargo ", "python -m ", "agentloom run ", "pytest "];
             let is_other = other.iter().any(|command| piece.contains(command));
             let script = scripts.iter().find(|(name, _)| piece.contains(name));
             for flag in captures(r"(?:^|[\s(])(--[a-z][a-z-]*)", &piece) {

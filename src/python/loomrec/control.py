@@ -52,8 +52,10 @@ class ControlClient:
             connection.request(method, target, body, headers)
             response = connection.getresponse()
             text = response.read(_MOST_BYTES)
-        except (OSError, http.client.HTTPException) as error:
-            raise LoomrecError(f"the loomrec server at {self.url} does not answer: {error}") from error
+        # A RuntimeError: pytest-socket refuses connections with one.
+        except (OSError, http.client.HTTPException, RuntimeError) as error:
+            message = f"the loomrec server at {self.url} does not answer: {error}"
+            raise LoomrecError(message) from error
         finally:
             connection.close()
         return _decode(response.status, f"{method} {target}", text)

@@ -148,7 +148,8 @@ class SessionClient:
     def environment(self, prefix: str | None = None) -> dict[str, str]:
         """Returns the variables that point SDKs at the server, with this prefix."""
         query = {} if prefix is None else {"prefix": prefix}
-        variables: dict[str, str] = self._control.get("/__loomrec/environment", **query)["variables"]
+        answer = self._control.get("/__loomrec/environment", **query)
+        variables: dict[str, str] = answer["variables"]
         return variables
 
     def begin(

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from loomrec.pytest_plugin.fixture import LoomrecFixture
     from loomrec.pytest_plugin.run import LoomrecRun
 
-_RUN = pytest.StashKey["LoomrecRun"]()
+_RUN: pytest.StashKey[LoomrecRun] = pytest.StashKey()
 _WORKER = "PYTEST_XDIST_WORKER"
 
 
@@ -118,8 +118,8 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
 
 
 def _check_calls(item: pytest.Item) -> None:
-    from loomrec.pytest_plugin.run import ITEM_SESSION
     from loomrec.pytest_plugin.item_session import fail
+    from loomrec.pytest_plugin.run import ITEM_SESSION
     from loomrec.server import LoomrecError
 
     test = item.stash.get(ITEM_SESSION, None)
@@ -135,8 +135,8 @@ def _check_calls(item: pytest.Item) -> None:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, Any, Any]:
-    from loomrec.pytest_plugin.run import ITEM_SESSION
     from loomrec.pytest_plugin.item_session import fail
+    from loomrec.pytest_plugin.run import ITEM_SESSION
 
     run = item.config.stash[_RUN]
     try:
@@ -232,7 +232,8 @@ def pytest_terminal_summary(terminalreporter: Any, exitstatus: int, config: pyte
     if run is None or run.settings.mode == "off":
         return
     lines = list(run.summary.lines())
-    orphans = orphans_of_run(config, terminalreporter, exitstatus, run.settings.recordings, run.summary)
+    folder = run.settings.recordings
+    orphans = orphans_of_run(config, terminalreporter, exitstatus, folder, run.summary)
     if orphans:
         lines.append(orphan_line(orphans))
     ended = run.server_end()

@@ -42,7 +42,8 @@ def describe_complaints(state: SessionState) -> str:
     """Why the verdict is not `ok`, and which faults the test did not recover from in time."""
     lines = state.complaints or [f"verdict: {state.verdict}"]
     for fault in (state.receipt.get("recovery") or {}).get("faults") or []:
-        lines += [f"  {fault.get('type')} ({fault.get('rule')}): {why}" for why in fault.get("missed") or []]
+        name = f"{fault.get('type')} ({fault.get('rule')})"
+        lines += [f"  {name}: {why}" for why in fault.get("missed") or []]
     return "\n".join(lines)
 
 
@@ -51,7 +52,8 @@ def describe_untested(state: SessionState) -> str:
     unfired = (state.receipt.get("faults") or {}).get("unfired") or []
     if not unfired:
         return describe_complaints(state)
-    return f"never happened: {', '.join(map(str, unfired))} (allow_unfired=True of the mark permits that)"
+    names = ", ".join(map(str, unfired))
+    return f"never happened: {names} (allow_unfired=True of the mark permits that)"
 
 
 def headline(text: str) -> str:

@@ -8,7 +8,12 @@ from pathlib import Path
 import pytest
 
 from loomrec.control import ControlRefusedError
-from loomrec.pytest_plugin.failure_text import describe_complaints, describe_misses, describe_untested, headline
+from loomrec.pytest_plugin.failure_text import (
+    describe_complaints,
+    describe_misses,
+    describe_untested,
+    headline,
+)
 from loomrec.pytest_plugin.marks import MarkArguments
 from loomrec.server import LoomrecError
 from loomrec.sessions import Session, SessionResult, SessionState
@@ -38,9 +43,8 @@ class ItemSession:
             if error.status != 409:
                 raise
             names = ", ".join(values)
-            raise LoomrecError(
-                f"the value `{names}` comes too late: give it before the test's first call ({error})"
-            ) from error
+            message = f"the value `{names}` comes too late: give it before the test's first call"
+            raise LoomrecError(f"{message} ({error})") from error
 
     def check_call_phase(self) -> str | None:
         """Returns what is wrong with the test's calls so far, or None."""
@@ -73,8 +77,8 @@ class ItemSession:
 
     def unused(self, state: SessionState) -> int:
         """Returns how many recorded takes no call used, where that counts."""
-        counts = self.session.mode != "record" and self.session.exists and not self.mark.allow_unused
-        return state.unused if counts else 0
+        replays = self.session.mode != "record" and self.session.exists
+        return state.unused if replays and not self.mark.allow_unused else 0
 
     def _misses(self, state: SessionState) -> str:
         return describe_misses(state, self.session.exists, self.recording, self.nodeid)

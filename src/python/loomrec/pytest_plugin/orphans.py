@@ -11,7 +11,9 @@ import pytest
 from loomrec.pytest_plugin.summary import RunSummary
 
 
-def find_orphans(root: Path, folders: Iterable[str], name: str, expected: Iterable[str]) -> list[str]:
+def find_orphans(
+    root: Path, folders: Iterable[str], name: str, expected: Iterable[str]
+) -> list[str]:
     """Returns the recordings that belong to none of the tests, relative to the root.
 
     `folders` are those with tests; `name` is the name of the folder of recordings. Only
@@ -49,10 +51,12 @@ def orphans_of_run(
     config: pytest.Config, reporter: Any, exitstatus: int, name: str, summary: RunSummary
 ) -> list[str]:
     """Returns the orphans after a run that has seen all tests of their folders, else none."""
-    whole = exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED) and not summary.deselected
-    if not whole or any(report.when == "collect" for report in reporter.stats.get("error", [])):
+    if exitstatus not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED) or summary.deselected:
         return []
-    if reporter._session is not None and (reporter._session.shouldstop or reporter._session.shouldfail):
+    session = reporter._session
+    if session is not None and (session.shouldstop or session.shouldfail):
+        return []
+    if any(report.when == "collect" for report in reporter.stats.get("error", [])):
         return []
     folders = covered_folders(config, summary.folders)
     return find_orphans(config.rootpath, folders, name, summary.expected)

@@ -57,5 +57,7 @@ def _test_name(item: pytest.Item) -> str:
 def _named(name: str) -> Path:
     path = Path(name if name.endswith(".json") else f"{name}.json")
     if path.is_absolute() or ".." in path.parts or "\\" in name:
-        raise ValueError(f"recording={name!r} must be the name of a file beside the other recordings")
+        raise ValueError(
+            f"recording={name!r} must be the name of a file beside the other recordings"
+        )
     return path

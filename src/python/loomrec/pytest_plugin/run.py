@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from loomrec.control import ControlRefusedError
+from loomrec.pytest_plugin.item_session import ItemSession, fail
 from loomrec.pytest_plugin.marks import MarkArguments, is_marked, read_mark
 from loomrec.pytest_plugin.recording_path import recording_path
 from loomrec.pytest_plugin.settings import PluginSettings
 from loomrec.pytest_plugin.summary import RunSummary
-from loomrec.pytest_plugin.item_session import ItemSession, fail
 from loomrec.pytest_plugin.variables import EnvironmentOverlay
 from loomrec.server import LoomrecError
 from loomrec.sessions import SessionClient, SessionServer
@@ -133,13 +133,18 @@ class LoomrecRun:
     def close(self) -> None:
         """Puts the variables back, and discards the session of a test that was interrupted."""
         self._overlay.withdraw()
-        interrupted, self._open = self._open, None
-        if interrupted is not None:
+        self._discard_open()
+
+    def _discard_open(self) -> None:
+        """Ends a session that its test could not end."""
+        left, self._open = self._open, None
+        if left is not None:
             with contextlib.suppress(LoomrecError):
-                interrupted.session.end(keep=False)
+                left.session.end(keep=False)
 
     def begin(self, item: pytest.Item) -> None:
         """Begins the session of a marked test, and fails the test if that is not possible."""
+        self._discard_open()
         self._open = item.stash[ITEM_SESSION] = self._begin(item)
 
     def _begin(self, item: pytest.Item) -> ItemSession:
@@ -172,11 +177,11 @@ class LoomrecRun:
         if test is None:
             return None
         del item.stash[ITEM_SESSION]
-        self._open = None
         try:
             result, problem = test.end()
         except LoomrecError as error:
             return None if test.blamed or not test.passed else self.explain(error)
+        self._open = None
         unused = test.unused(result) if test.passed and not test.blamed else 0
         self.summary.add(item.nodeid, test.recording, result, unused)
         return problem

@@ -66,8 +66,9 @@ def _choose_mode(option: str | None, project_mode: str) -> str:
         return "replay" if is_ci() else project_mode
     if is_ci() and option in ("record", "new"):
         raise pytest.UsageError(
-            f"loomrec: --loomrec={option} calls the provider, and CI is set: in CI, tests are only"
-            f" replayed. To record here on purpose, empty the variable: CI= pytest --loomrec={option}"
+            f"loomrec: --loomrec={option} calls the provider, and CI is set: in CI, tests are"
+            " only replayed. To record here on purpose, empty the variable:"
+            f" CI= pytest --loomrec={option}"
         )
     return option
 
@@ -102,7 +103,8 @@ def _parse_toml(text: str) -> dict[str, Any]:
 def _check_keys(table: Mapping[str, Any]) -> None:
     for key in table:
         if key not in _KEYS:
-            raise pytest.UsageError(f"loomrec: unknown key `{key}` in {_TABLE}; {suggest(key, _KEYS)}")
+            hint = suggest(key, _KEYS)
+            raise pytest.UsageError(f"loomrec: unknown key `{key}` in {_TABLE}; {hint}")
 
 
 def suggest(word: str, known: tuple[str, ...]) -> str:
@@ -125,5 +127,7 @@ def _checked(key: str, value: Any) -> Any:
     if key == "mode" and value not in MODES:
         raise pytest.UsageError(f"loomrec: `mode` in {_TABLE} must be one of {', '.join(MODES)}")
     if key == "recordings" and (os.path.isabs(value) or ".." in Path(value).parts):
-        raise pytest.UsageError(f"loomrec: `recordings` in {_TABLE} must be a folder beside the tests")
+        raise pytest.UsageError(
+            f"loomrec: `recordings` in {_TABLE} must be a folder beside the tests"
+        )
     return value

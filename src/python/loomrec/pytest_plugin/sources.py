@@ -13,7 +13,9 @@ from pathlib import Path
 _WORD = b"loomrec"
 
 
-def mention_loomrec(paths: Iterable[Path], root: Path, patterns: Sequence[str], skipped: Sequence[str]) -> bool:
+def mention_loomrec(
+    paths: Iterable[Path], root: Path, patterns: Sequence[str], skipped: Sequence[str]
+) -> bool:
     """Whether a test module or conftest.py of these paths holds the word `loomrec`.
 
     `patterns` and `skipped` are pytest's `python_files` and `norecursedirs`.
@@ -37,8 +39,9 @@ def _modules_below(folder: Path, wanted: Sequence[str], skipped: Sequence[str]) 
     for where, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if not _is_skipped(Path(where, name), skipped)]
         for name in files:
-            if name.endswith(".py") and any(_fits(Path(where, name), pattern) for pattern in wanted):
-                yield Path(where, name)
+            path = Path(where, name)
+            if path.suffix == ".py" and any(_fits(path, pattern) for pattern in wanted):
+                yield path
 
 
 def _fits(path: Path, pattern: str) -> bool:
