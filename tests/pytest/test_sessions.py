@@ -88,3 +88,9 @@ def test_module_runs_the_binary():
     for arguments in (["--version"], ["replay", "--no-such-flag"]):
         through, direct = run(sys.executable, "-m", "loomrec", *arguments), run(binary, *arguments)
         assert (through.returncode, through.stdout, through.stderr) == (direct.returncode, direct.stdout, direct.stderr)
+
+
+def test_binary_of_another_version_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("loomrec.sessions.SESSIONS_VERSION", 99)
+    with pytest.raises(LoomrecError, match="version 1 of the session interface.* version 99"):
+        SessionServer("replay", tmp_path)

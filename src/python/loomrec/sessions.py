@@ -14,10 +14,12 @@ from typing import Any
 
 from loomrec.control import ControlClient
 from loomrec.journal import JournalLine
-from loomrec.server import LoomrecServer
+from loomrec.server import LoomrecError, LoomrecServer
 
 #: The version of the session interface that this module speaks.
 SESSIONS_VERSION = 1
+#: A session ends when its caller says so, not because its test sits in a debugger for a while.
+_IDLE_SECONDS = "86400"
 
 
 @dataclass(frozen=True)
@@ -203,11 +205,23 @@ class SessionServer(SessionClient):
 
         Raises `LoomrecError` with what the server said if it does not start.
         """
-        template = str(Path(folder).resolve() / "{session}.json")
-        self.process = LoomrecServer(
-            command, "-r", template, "--sessions-by-control", *arguments, binary=binary, cwd=cwd
-        )
+        words = ["-r", str(Path(folder).resolve() / "{session}.json"), "--sessions-by-control"]
+        if not any(word.startswith("--session-idle") for word in arguments):
+            words += ["--session-idle", _IDLE_SECONDS]
+        self.process = LoomrecServer(command, *words, *arguments, binary=binary, cwd=cwd)
         super().__init__(self.process.url)
+        self._check_version()
+
+    def _check_version(self) -> None:
+        health = self._control.get("/__loomrec/health")
+        version = (health.get("sessions") or {}).get("version")
+        if version != SESSIONS_VERSION:
+            self.stop()
+            raise LoomrecError(
+                f"this loomrec ({health.get('version')}) speaks version {version} of the session"
+                f" interface, and this Python package version {SESSIONS_VERSION}: install both of"
+                " the same version"
+            )
 
     def stop(self) -> int:
         """Stops the server, and returns its exit code."""
