@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import pytest
@@ -52,12 +54,12 @@ class Project:
 
     folder: Path
     upstream: Upstream
-    environment: dict[str, str] = field(default_factory=dict)
+    first: Outcome | None = None
 
     def run(self, *arguments: str, keys: bool = False, **variables: str) -> Outcome:
         """Runs pytest. `keys` gives it API keys, as a recording needs them."""
         kept = {name: value for name, value in os.environ.items() if not _OURS.match(name)}
-        env = {**kept, **(KEYS if keys else {}), **self.environment, **variables}
+        env = {**kept, **(KEYS if keys else {}), **variables}
         line = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
         done = subprocess.run(line, cwd=self.folder, env=env, capture_output=True, encoding="utf-8",
                               timeout=PATIENCE, stdin=subprocess.DEVNULL, check=False)
@@ -71,6 +73,13 @@ class Project:
         text = self.path(path).read_text(encoding="utf-8")
         assert old in text, f"{old!r} is not in {path}"
         self.path(path).write_text(text.replace(old, new), encoding="utf-8")
+
+    def point_at(self, url: str) -> None:
+        """Names the upstream of the project's recordings."""
+        settings = self.path("pyproject.toml")
+        text = settings.read_text(encoding="utf-8")
+        named = re.sub('(openai|anthropic|gemini)=[^"]*', rf"\1={url}", text)
+        settings.write_text(named, encoding="utf-8")
 
     def write(self, path: str, text: str) -> None:
         self.path(path).parent.mkdir(parents=True, exist_ok=True)
@@ -105,18 +114,29 @@ def upstream():
 
 @pytest.fixture(scope="session")
 def recorded(upstream, tmp_path_factory):
-    """The project after its first recording, by four processes. Tests copy it."""
-    project = Project(tmp_path_factory.mktemp("recorded") / "project", upstream)
-    shutil.copytree(HERE / "project", project.folder)
-    project.edit("pyproject.toml", "UPSTREAM", upstream.url)
-    project.first = project.record("-n", "4")
+    """The project after its first recording, by four processes. Tests copy it.
+
+    The processes of this suite share it: the first one records.
+    """
+    shared = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        shared = shared.parent
+    project, outcome = Project(shared / "recorded", upstream), shared / "recorded.json"
+    with open(shared / "recorded.lock", "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not outcome.exists():
+            shutil.copytree(HERE / "project", project.folder)
+            project.point_at(upstream.url)
+            outcome.write_text(json.dumps(asdict(project.record("-n", "4"))), encoding="utf-8")
+    project.first = Outcome(**json.loads(outcome.read_text(encoding="utf-8")))
     return project
 
 
 @pytest.fixture
 def project(recorded, tmp_path):
-    """A copy of the recorded project. At the end, the upstream must have been called as expected."""
+    """A copy of the recorded project."""
     copy = Project(Path(shutil.copytree(recorded.folder, tmp_path / "project")), recorded.upstream)
+    copy.point_at(recorded.upstream.url)
     recorded.upstream.forget()
     return copy
 
@@ -129,5 +149,6 @@ def bare_project(upstream, tmp_path):
     shutil.copy(HERE / "project/assistant.py", folder / "assistant.py")
     upstream.forget()
     made = Project(folder, upstream)
-    made.write("pyproject.toml", (HERE / "project/pyproject.toml").read_text().replace("UPSTREAM", upstream.url))
+    shutil.copy(HERE / "project/pyproject.toml", folder / "pyproject.toml")
+    made.point_at(upstream.url)
     return made

@@ -132,3 +132,37 @@ def test_interrupted_recording_leaves_nothing(project):
     assert len(project.upstream.requests) == 1
     assert project.recordings() == before
     assert project.leftovers() == []
+
+
+def test_mode_of_a_mark_keeps_its_test_from_recording(project):
+    before = project.recordings()
+    project.edit("tests/test_shapes.py", "def test_capital", '@pytest.mark.loomrec(mode="replay")\ndef test_capital')
+    done = project.record("tests/test_shapes.py", "-k", "capital")
+    assert done.counts["passed"] == 1 and done.said[0].startswith("1 test replayed"), done.stdout
+    assert project.upstream.requests == [] and project.recordings() == before
+
+
+def test_rules_of_a_mark(project):
+    project.edit("tests/test_shapes.py", "anything at all", "anything else")
+    project.edit("tests/test_shapes.py", "def test_careless",
+                 '@pytest.mark.loomrec(ignore="/messages/0/content")\ndef test_careless')
+    ignored = project.run("tests/test_shapes.py", "-k", "careless")
+    assert ignored.counts["passed"] == 1, ignored.stdout
+
+
+NORMALIZED = '''
+import uuid
+import pytest
+from assistant import ask
+
+@pytest.mark.loomrec(normalize=["/messages/0/content: uuid"])
+def test_normalized():
+    ask(f"Look at {uuid.uuid4()} please")
+'''
+
+
+def test_ids_that_the_mark_names_may_differ(project):
+    project.write("tests/test_normalized.py", NORMALIZED)
+    assert project.record("tests/test_normalized.py").code == 0
+    replayed = project.run("tests/test_normalized.py")
+    assert replayed.code == 0, replayed.stdout

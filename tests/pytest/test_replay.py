@@ -30,7 +30,7 @@ def test_recording_leaves_a_file_for_each_test(recorded):
 
 
 def test_replay_by_four_processes_needs_no_upstream_and_no_key(project):
-    project.edit("pyproject.toml", project.upstream.url, "http://127.0.0.1:9")
+    project.point_at("http://127.0.0.1:9")
     before = project.recordings()
     replayed = project.run("-n", "4")
     assert replayed.code == 0, replayed.stdout + replayed.stderr
