@@ -72,7 +72,7 @@ def test_recording_without_a_test_is_named_after_a_whole_run(project, processes)
     assert whole.code == 0, whole.stdout
     assert whole.said[1:] == [f"recordings without a test: {CAPITAL}"]
     assert project.recordings()[CAPITAL], "it is named, not removed"
-    for choice in (["-k", "class"], ["tests/test_shapes.py"], ["tests/auto"], ["--lf", "tests"]):
+    for choice in (["-k", "class"], ["tests/test_shapes.py"], ["tests/auto"], ["--fixtures"], ["--lf", "tests"]):
         assert "without a test" not in project.run(*processes, *choice).stdout, choice
 
 

@@ -56,6 +56,8 @@ def orphans_of_run(
     session = reporter._session
     if session is not None and (session.shouldstop or session.shouldfail):
         return []
+    if not any(reporter.stats.get(outcome) for outcome in ("passed", "failed")):
+        return []  # nothing ran: --fixtures, --setup-plan
     if any(report.when == "collect" for report in reporter.stats.get("error", [])):
         return []
     folders = covered_folders(config, summary.folders)
