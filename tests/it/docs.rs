@@ -188,6 +188,7 @@ fn flags_in_running_text_are_flags_of_some_command() {
             "--root",
             "--edit-last",
             "--body-file",
+            "--loomrec",
         ]
         .map(str::to_owned),
     );
@@ -218,6 +219,7 @@ fn flags_in_running_text_are_flags_of_some_command() {
                 "tar ",
                 "sha256sum ",
                 "gh ",
+                "pytest ",
             ];
             let is_other = other.iter().any(|command| piece.contains(command));
             let script = scripts.iter().find(|(name, _)| piece.contains(name));

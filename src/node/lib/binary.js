@@ -6,7 +6,7 @@ const fs = require('node:fs');
 const { LoomrecError } = require('./error.js');
 
 /** The platforms that have a package, as `process.platform`-`process.arch`, `-musl` added. */
-const PLATFORMS = ['darwin-arm64', 'darwin-x64', 'linux-arm64', 'linux-x64', 'linux-x64-musl', 'win32-x64'];
+const PLATFORMS = ['darwin-arm64', 'darwin-x64', 'linux-arm64', 'linux-arm64-musl', 'linux-x64', 'linux-x64-musl'];
 
 /** Returns whether this Node runs on musl, as in Alpine Linux. */
 function isMusl() {

@@ -51,7 +51,8 @@ def find_binary() -> str:
 class LoomrecServer:
     """A `loomrec record` or `loomrec replay` that this program started.
 
-    It is a context manager. A server that is still running when Python exits is stopped then.
+    It is a context manager. A server that is still running when Python exits is stopped then, also
+    if Python is killed: the server's stdin is a pipe that ends with Python.
     """
 
     def __init__(
@@ -68,13 +69,14 @@ class LoomrecServer:
 
         Raises `LoomrecError` with what it said if it does not start.
         """
-        words = [binary or find_binary(), command, *arguments, "--listen", "127.0.0.1:0"]
+        words = [binary or find_binary(), command, *arguments, "--listen", "127.0.0.1:0",
+                 "--stop-with-stdin"]
         environment = {k: v for k, v in os.environ.items() if not k.startswith("LOOMREC_")}
         self._messages: deque[str] = deque(maxlen=_MOST_MESSAGES)
         self.exit_code: int | None = None
         try:
             self._process = subprocess.Popen(
-                words, cwd=cwd, env=environment, stdin=subprocess.DEVNULL,
+                words, cwd=cwd, env=environment, stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, encoding="utf-8",
                 errors="replace", **_own_group(),
             )
@@ -113,6 +115,11 @@ class LoomrecServer:
     def messages(self) -> str:
         """What the process said on stderr; the receipt, once it has stopped."""
         return "".join(self._messages)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the process has not ended."""
+        return self._process.poll() is None
 
     def stop(self, within: float = 30.0) -> int:
         """Stops the process as Ctrl-C does, and returns its exit code.

@@ -1,0 +1,93 @@
+"""The session of one test: from its setup to its teardown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from loomrec.control import ControlRefusedError
+from loomrec.pytest_plugin.failure_text import (
+    describe_complaints,
+    describe_misses,
+    describe_untested,
+    headline,
+)
+from loomrec.pytest_plugin.marks import MarkArguments
+from loomrec.server import LoomrecError
+from loomrec.sessions import Session, SessionResult, SessionState
+
+
+@dataclass
+class ItemSession:
+    """What the plug-in knows of a marked test while it runs."""
+
+    nodeid: str
+    mark: MarkArguments
+    session: Session
+    #: The recording, relative to the root, and its full path.
+    recording: str
+    path: Path
+    fail_unused: bool = False
+    #: Whether every phase so far has passed.
+    passed: bool = True
+    #: Whether this session has already failed the test.
+    blamed: bool = False
+
+    def add_vars(self, **values: str) -> None:
+        """Adds values of the run. Raises `LoomrecError` once the test has made a call."""
+        try:
+            self.session.add_vars(**values)
+        except ControlRefusedError as error:
+            if error.status != 409:
+                raise
+            names = ", ".join(values)
+            message = f"the value `{names}` comes too late: give it before the test's first call"
+            raise LoomrecError(f"{message} ({error})") from error
+
+    def check_call_phase(self) -> str | None:
+        """Returns what is wrong with the test's calls so far, or None."""
+        problem = self._find_problem(self.session.show())
+        self.blamed = problem is not None
+        return problem
+
+    def describe_misses(self) -> str | None:
+        """Returns the missed calls of a test that has failed by itself, or None."""
+        state = self.session.show()
+        return self._misses(state) if state.missed else None
+
+    def end(self) -> tuple[SessionResult, str | None]:
+        """Ends the session. Returns its result, and what is wrong and was not said yet."""
+        result = self.session.end(keep=self.passed and not self.blamed)
+        if self.blamed or not self.passed:
+            return result, None
+        return result, self._find_problem(result)
+
+    def _find_problem(self, state: SessionState) -> str | None:
+        if state.missed:
+            return self._misses(state)
+        if state.verdict == "not tested":
+            return None if self.mark.allow_unfired else describe_untested(state)
+        if state.calls and state.verdict != "ok":
+            return describe_complaints(state)
+        if self.fail_unused and self.unused(state):
+            return f"the test left {_takes(state.unused)} of {self.recording} unused"
+        return None
+
+    def unused(self, state: SessionState) -> int:
+        """Returns how many recorded takes no call used, where that counts."""
+        replays = self.session.mode != "record" and self.session.exists
+        return state.unused if replays and not self.mark.allow_unused else 0
+
+    def _misses(self, state: SessionState) -> str:
+        return describe_misses(state, self.session.exists, self.recording, self.nodeid)
+
+
+def fail(problem: str) -> None:
+    """Fails the test with this text, and no traceback."""
+    pytest.fail(headline(problem), pytrace=False)
+
+
+def _takes(number: int) -> str:
+    return "a recorded take" if number == 1 else f"{number} recorded takes"

@@ -1,0 +1,207 @@
+"""The server of a pytest run, and the sessions of its tests."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loomrec.control import ControlRefusedError
+from loomrec.pytest_plugin.item_session import ItemSession, fail
+from loomrec.pytest_plugin.marks import MarkArguments, is_marked, read_mark
+from loomrec.pytest_plugin.recording_path import recording_path
+from loomrec.pytest_plugin.settings import PluginSettings
+from loomrec.pytest_plugin.summary import RunSummary
+from loomrec.pytest_plugin.variables import EnvironmentOverlay
+from loomrec.server import LoomrecError
+from loomrec.sessions import SessionClient, SessionServer
+
+#: By this variable, the controller of pytest-xdist tells its workers the server's address.
+#: They need it before `workerinput` is there: when the first conftest.py is imported.
+WORKERS_VARIABLE = "LOOMREC_PYTEST_SERVER"
+
+ITEM_SESSION = pytest.StashKey[ItemSession]()
+
+
+class LoomrecRun:
+    """One pytest process: the whole run, or the controller or a worker of pytest-xdist."""
+
+    def __init__(self, settings: PluginSettings, root: Path, prefix: str) -> None:
+        self.settings = settings
+        self.root = root
+        self.prefix = prefix
+        self.summary = RunSummary()
+        self._server: SessionServer | None = None
+        self._client: SessionClient | None = None
+        self._overlay = EnvironmentOverlay({})
+        self._sharing: dict[str, list[str]] = {}
+        self._open: ItemSession | None = None
+
+    @property
+    def is_active(self) -> bool:
+        """Whether there is a server."""
+        return self._client is not None
+
+    def start(self) -> None:
+        """Starts a server and sets the variables. Raises `pytest.UsageError` if it cannot."""
+        command = "replay" if self.settings.mode == "replay" else "record"
+        flags = [word for upstream in self.settings.upstream for word in ("--upstream", upstream)]
+        try:
+            self._server = SessionServer(command, self.root, *flags, *self.settings.args)
+            self._use(self._server)
+        except LoomrecError as error:
+            raise pytest.UsageError(f"loomrec: {error}") from error
+
+    def connect(self, url: str) -> None:
+        """Uses the server of the controller. Raises `pytest.UsageError` if it does not answer."""
+        try:
+            self._use(SessionClient(url))
+        except LoomrecError as error:
+            raise pytest.UsageError(f"loomrec: {error}") from error
+
+    def _use(self, client: SessionClient) -> None:
+        self._overlay = EnvironmentOverlay(client.environment(self.prefix))
+        self._client = client
+        self._overlay.apply()
+
+    def hand_to_workers(self) -> None:
+        """Leaves the environment to the workers, and tells them the address."""
+        if self._client is not None:
+            self._overlay.withdraw()
+            os.environ[WORKERS_VARIABLE] = self._client.url
+
+    def stop(self) -> None:
+        """Puts the environment back and stops the server, if this process started it."""
+        self._overlay.withdraw()
+        os.environ.pop(WORKERS_VARIABLE, None)
+        server, self._server, self._client = self._server, None, None
+        if server is not None:
+            server.stop()
+
+    def server_end(self) -> str | None:
+        """Returns how the server ended if it did not wait for the end of the run."""
+        if self._server is None or self._server.process.is_running:
+            return None
+        code = self._server.stop()
+        return f"the server ended during the run, with exit code {code}: {self._last_words()}"
+
+    def _last_words(self) -> str:
+        lines = self._server.process.messages.strip().splitlines() if self._server else []
+        return "\n  ".join(lines[-5:]) or "it said nothing"
+
+    def take_items(self, items: Sequence[pytest.Item]) -> None:
+        """Notes the collected tests. Starts the server if one is marked and it was not foreseen."""
+        marked = [item for item in items if self.is_marked(item)]
+        if marked and not self.is_active:
+            self.start()
+        by_recording: dict[str, list[str]] = defaultdict(list)
+        for item in marked:
+            try:
+                mark = read_mark(item)
+                path = self._recording_path(item, mark)
+            except ValueError:
+                continue  # told in the test's own setup
+            self.summary.expected.append(path)
+            if self.mode_of(mark) != "replay":
+                by_recording[path.casefold()].append(item.nodeid)
+        folders = {os.path.relpath(item.path.parent, self.root) for item in items}
+        self.summary.folders = sorted(Path(folder).as_posix() for folder in folders)
+        self._sharing = {path: ids for path, ids in by_recording.items() if len(ids) > 1}
+
+    def is_marked(self, item: pytest.Item) -> bool:
+        """Whether loomrec is to answer the calls of this test."""
+        return self.settings.mode != "off" and is_marked(item, self.root, self.settings.auto)
+
+    def mode_of(self, mark: MarkArguments) -> str:
+        """Returns the mode of a test. In a replay, a mark cannot ask for calls of the provider."""
+        if self.settings.mode == "replay":
+            return "replay"
+        return mark.mode or self.settings.mode
+
+    def point_environment(self, item: pytest.Item) -> None:
+        """Sets the variables for a marked test; puts them back for another one."""
+        if self.is_marked(item):
+            self._overlay.apply()
+        else:
+            self._overlay.withdraw()
+
+    def close(self) -> None:
+        """Puts the variables back, and discards the session of a test that was interrupted."""
+        self._overlay.withdraw()
+        self._discard_open()
+
+    def _discard_open(self) -> None:
+        """Ends a session that its test could not end."""
+        left, self._open = self._open, None
+        if left is not None:
+            with contextlib.suppress(LoomrecError):
+                left.session.end(keep=False)
+
+    def begin(self, item: pytest.Item) -> None:
+        """Begins the session of a marked test, and fails the test if that is not possible."""
+        self._discard_open()
+        self._open = item.stash[ITEM_SESSION] = self._begin(item)
+
+    def _begin(self, item: pytest.Item) -> ItemSession:
+        try:
+            mark = read_mark(item)
+            recording = self._recording_path(item, mark)
+            self._check_sharing(recording, item.nodeid)
+            assert self._client is not None
+            session = self._client.begin(
+                self.prefix, name=item.nodeid, recording=recording, mode=self.mode_of(mark),
+                fault=mark.fault, faults=mark.faults, recovery=mark.recovery, ignore=mark.ignore,
+                normalize=mark.normalize, vars=_base_folder(item),
+            )
+        except (ValueError, LoomrecError) as error:
+            problem = self.explain(error)
+        else:
+            return ItemSession(item.nodeid, mark, session, recording, self.root / recording,
+                               self.settings.fail_unused)
+        fail(problem)
+        raise AssertionError("unreachable")
+
+    def explain(self, error: Exception) -> str:
+        """Returns what an error says; if the server has ended, also how."""
+        ended = None if isinstance(error, ControlRefusedError) else self.server_end()
+        return f"{error}\n{ended}" if ended else str(error)
+
+    def end(self, item: pytest.Item) -> str | None:
+        """Ends the session of a test, if it has one, and returns what is wrong."""
+        test = item.stash.get(ITEM_SESSION, None)
+        if test is None:
+            return None
+        del item.stash[ITEM_SESSION]
+        try:
+            result, problem = test.end()
+        except LoomrecError as error:
+            return None if test.blamed or not test.passed else self.explain(error)
+        self._open = None
+        unused = test.unused(result) if test.passed and not test.blamed else 0
+        self.summary.add(item.nodeid, test.recording, result, unused)
+        return problem
+
+    def _recording_path(self, item: pytest.Item, mark: MarkArguments) -> str:
+        return recording_path(item, self.root, self.settings.recordings, mark.recording)
+
+    def _check_sharing(self, recording: str, nodeid: str) -> None:
+        others = [each for each in self._sharing.get(recording.casefold(), []) if each != nodeid]
+        if others:
+            raise ValueError(
+                f"this test and {others[0]} would both record into {recording}; give all but one of"
+                ' them the mark\'s argument mode="replay"'
+            )
+
+
+def _base_folder(item: pytest.Item) -> dict[str, str]:
+    """Values of the run for a test that uses temporary folders of pytest."""
+    names: list[str] = getattr(item, "fixturenames", [])
+    factory: Any = getattr(item.config, "_tmp_path_factory", None)
+    if factory is None or "tmp_path_factory" not in names:
+        return {}
+    return {"basetemp": str(factory.getbasetemp())}
