@@ -14,7 +14,7 @@ use crate::replay::ReplaySource;
 const NAMED: usize = 5;
 
 /// The takes that are too old.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct ExpiredTakes {
     limit: Duration,
     takes: usize,

@@ -74,7 +74,7 @@ pub(super) struct ReplayParts {
     /// The missed requests that are kept.
     missed: Option<Arc<MissedRequests>>,
     /// The takes that are too old.
-    expired: Option<ExpiredTakes>,
+    pub(super) expired: Option<ExpiredTakes>,
 }
 
 /// Loads the recordings and the script. Returns `None` if only the environment is to be printed.

@@ -11,7 +11,7 @@ use super::command::SessionCommand;
 use super::recording::{RecordedSession, Staging};
 use super::report;
 use super::template::SessionTemplate;
-use crate::cli::args::{RecordArgs, RecordMode, ReplayArgs, ServeArgs};
+use crate::cli::args::{OnExpired, RecordArgs, RecordMode, ReplayArgs, ServeArgs};
 use crate::cli::exit::{CommandFailure, NOT_KEPT, RECORDING, USAGE};
 use crate::cli::in_force::InForce;
 use crate::cli::server_run::{ProxyRole, RunContext, RunEngines, SessionTerms, SharedRun};
@@ -124,12 +124,14 @@ impl CommandHost {
         // `None` stands for a run that only prints its environment.
         let unexpected = || CommandFailure::usage("--print-env: there is no session");
         let parts = replay::parts(&args, &mut ground)?.ok_or_else(unexpected)?;
-        let (budget, in_force) = (parts.engines.budget, parts.in_force.clone());
+        let (budget, in_force, expired) =
+            (parts.engines.budget, parts.in_force.clone(), parts.expired);
         let proxy = self.proxy(&ground, &args.serve, parts.engines, opening);
         let of_proxy = Arc::clone(&proxy);
         let report: ReportSession = Arc::new(move || {
             let mut receipt = replay::receipt(&args, &ground.session_result(&of_proxy, budget));
             receipt.in_force = Some(in_force.clone());
+            receipt.add_expired(expired.clone(), args.expiry.on_expired == OnExpired::Fail);
             report::of_session(receipt)
         });
         let close: CloseSession = Box::new(|_keep| Box::pin(std::future::ready(Ok(false))));
