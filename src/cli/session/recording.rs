@@ -7,13 +7,13 @@ use std::time::Duration;
 use time::OffsetDateTime;
 
 use crate::cli::args::RecordArgs;
-use crate::cli::exit::CommandFailure;
+use crate::cli::exit::{CommandFailure, RECORDING};
 use crate::cli::record::superseded;
 use crate::engine::blocking;
 use crate::identity::RunValues;
 use crate::server::Proxy;
 use crate::server::session::{CloseResult, SessionMode};
-use crate::store::{self, RecordingLocation};
+use crate::store::{self, Recording, RecordingLocation, StoreError};
 use crate::telemetry::run_counters::RunCounters;
 
 /// How long exchanges that are on their way have to end.
@@ -34,6 +34,7 @@ impl Staging {
         place: &RecordingLocation,
         mode: SessionMode,
     ) -> Result<Self, CommandFailure> {
+        refuse_other_file(place)?;
         let unfinished = place.beside(".unfinished");
         store::discard(&unfinished)?;
         if mode == SessionMode::New {
@@ -50,10 +51,27 @@ impl Staging {
     /// Puts the recording in its place if `keep`, otherwise discards it.
     pub(super) fn end(&self, keep: bool) -> Result<(), CommandFailure> {
         if keep {
+            refuse_other_file(&self.place)?;
             store::put_in_place(&self.unfinished, &self.place)?;
         }
         // What is left of it: nothing, after it was put in its place.
         Ok(store::discard(&self.unfinished)?)
+    }
+}
+
+/// Refuses to replace a file that is no recording of loomrec: a control call names it.
+fn refuse_other_file(place: &RecordingLocation) -> Result<(), CommandFailure> {
+    match Recording::open_to_inspect(place) {
+        Ok(recording) if recording.meta().is_loomrec() => Ok(()),
+        Err(StoreError::Missing { .. }) => Ok(()),
+        Err(error) => Err(error.into()),
+        Ok(_) => Err(CommandFailure::new(
+            RECORDING,
+            format!(
+                "{} is no recording of loomrec, so it is not replaced: name another file",
+                place.display()
+            ),
+        )),
     }
 }
 

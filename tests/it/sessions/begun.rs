@@ -204,6 +204,31 @@ fn session_that_is_killed_leaves_the_recording_and_its_calls_beside_it() {
 }
 
 #[test]
+fn file_that_is_no_recording_is_never_replaced() {
+    let (scene, upstream) = (Scene::of_sessions(), echo());
+    let server = scene.record(&upstream, &[]);
+    fs::create_dir(scene.path("recordings")).unwrap();
+    for text in [r#"{"name":"app","version":"1.0.0"}"#, r#"{"a":{"b":1}}"#, "{}", "[]", ""] {
+        let path = scene.path("recordings/package.json");
+        fs::write(&path, text).unwrap();
+        for mode in ["record", "new"] {
+            let body = json!({ "prefix": "gw0", "recording": "package.json", "mode": mode });
+            let told = control(&server, "session", &body, 422);
+            assert!(told["error"].as_str().unwrap().contains("package.json"), "{told}");
+        }
+        // Nor if it appears in the middle of a session.
+        fs::remove_file(&path).unwrap();
+        begin(&server, &json!({ "prefix": "gw0", "recording": "package.json" }));
+        server.call(&in_session("gw0", "Hello")).expect(200);
+        fs::write(&path, text).unwrap();
+        control(&server, "session/end", &json!({ "prefix": "gw0" }), 422);
+        assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        assert_eq!(entries(&scene, "recordings/package.json.unfinished").len(), 1);
+    }
+    server.stop();
+}
+
+#[test]
 fn environment_has_the_prefix() {
     let scene = Scene::of_sessions();
     let server = scene.replay(&[]);
