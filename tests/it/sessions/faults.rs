@@ -1,5 +1,7 @@
 //! Faults, budgets and control calls of one session.
 
+use std::time::{Duration, Instant};
+
 use serde_json::json;
 
 use super::{begin, control, echo, end, in_session};
@@ -64,5 +66,23 @@ fn fault_before_the_first_request_of_a_connection_is_refused() {
     let body = json!({ "prefix": "gw0", "recording": "a.json", "faults": plan });
     let told = control(&server, "session", &body, 400);
     assert!(told["error"].as_str().unwrap().contains("early"), "{told}");
+    server.stop().expect(0);
+}
+
+#[test]
+fn call_that_a_fault_lets_hang_ends_with_its_session() {
+    let scene = Scene::of_sessions();
+    let server = scene.replay(&[]);
+    begin(&server, &json!({ "prefix": "gw0", "recording": "a.json", "fault": "hang" }));
+    let mut client = server.connect();
+    client.send(&in_session("gw0", "Hello"));
+    let at = Instant::now();
+    while server.call(&Call::get("/__loomrec/sessions")).json()["open"][0]["calls"] == 0 {
+        assert!(at.elapsed() < Duration::from_secs(20));
+    }
+    let began = Instant::now();
+    let receipt = end(&server, "gw0", true)["receipt"].clone();
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    assert_eq!(receipt["faults"]["fired"], 1, "{receipt}");
     server.stop().expect(0);
 }

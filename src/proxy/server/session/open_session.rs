@@ -11,6 +11,9 @@ use tokio::sync::Notify;
 use super::{CloseSession, OpenedSession, ReportSession, SessionInfo, SessionRequest};
 use crate::server::Proxy;
 
+/// How long the calls of a session that ends may go on before hanging faults are ended.
+const SOON: Duration = Duration::from_millis(500);
+
 /// An open session.
 pub(crate) struct OpenSession {
     pub(super) info: SessionInfo,
@@ -150,9 +153,13 @@ impl OpenSession {
     pub(super) async fn end(&self, grace: Duration) -> Option<CloseSession> {
         let close = self.close.lock().unwrap_or_else(PoisonError::into_inner).take()?;
         self.link.is_ended.store(true, Ordering::Release);
-        // Whether the wait ended or timed out, the session is over.
-        let _out_of_time = tokio::time::timeout(grace, self.link.no_calls()).await;
-        self.proxy.faults.stop();
+        let soon = grace.min(SOON);
+        if tokio::time::timeout(soon, self.link.no_calls()).await.is_err() {
+            // Faults that would hang until their client leaves end now.
+            self.proxy.faults.stop();
+            // Whether the wait ends or times out, the session is over.
+            drop(tokio::time::timeout(grace - soon, self.link.no_calls()).await);
+        }
         self.connections.lock().unwrap_or_else(PoisonError::into_inner).clear();
         Some(close)
     }
