@@ -8,7 +8,8 @@ use serde_json::{Map, Value, json};
 
 use super::Proxy;
 use super::aimock_request::{InvalidTestName, test_of_control};
-use super::chaos_route::{clear, in_force, read_body, set};
+use super::chaos_route::{MOST_BYTES, clear, in_force, set};
+use super::control_reply::read_body;
 use super::respond::{self, ResponseBody};
 use crate::telemetry::aimock_journal::AimockEntry;
 use loomrec_fault::{ChaosRates, ChaosScope};
@@ -86,7 +87,7 @@ async fn chaos(
     if *request.method() == Method::DELETE {
         clear(proxy, &scope);
     } else if *request.method() == Method::POST {
-        let body = read_body(proxy, body)
+        let body = read_body(proxy, body, MOST_BYTES)
             .await
             .map_err(|why| AimockRefusal(format!("Failed to read request body: {why}")))?;
         set(proxy, scope, read_rates(&body)?).map_err(AimockRefusal)?;

@@ -1,19 +1,17 @@
 //! The control endpoint `/__loomrec/chaos`: it shows, sets and clears rates of chaos while a run
 //! goes on.
 
-use bytes::Bytes;
 use http::{Method, Response, StatusCode};
 use hyper::body::Incoming;
 use serde_json::{Value, json};
 
 use super::Proxy;
-use super::control_reply::{json_reply, session_of};
-use super::request_body::{self, BodyReadError};
+use super::control_reply::{json_reply, read_body, session_of};
 use super::respond::ResponseBody;
 use loomrec_fault::{ChaosRates, ChaosScope};
 
 /// The most bytes of rates that are set.
-const MOST_BYTES: usize = 64 << 10;
+pub(super) const MOST_BYTES: usize = 64 << 10;
 /// The longest name of a session, in bytes.
 const LONGEST_SESSION: usize = 1024;
 
@@ -33,28 +31,15 @@ pub(super) async fn answer(
     if *method == Method::DELETE {
         clear(proxy, &scope);
     } else if *method == Method::POST {
-        let rates = match read_body(proxy, body).await {
+        let rates = match read_body(proxy, body, MOST_BYTES).await {
             Ok(body) => read_rates(&body),
-            Err(why) => Err(why.to_owned()),
+            Err(why) => Err(why),
         };
         if let Err(why) = rates.and_then(|rates| set(proxy, scope, rates)) {
             return refused(&why);
         }
     }
     json_reply(StatusCode::OK, &state(proxy, session.as_deref()))
-}
-
-/// Reads the body of a control request that sets rates.
-///
-/// # Errors
-/// Why it could not be read.
-pub(super) async fn read_body(proxy: &Proxy, body: Incoming) -> Result<Bytes, &'static str> {
-    let read = request_body::collect(body, MOST_BYTES, proxy.config.client_timeout).await;
-    read.map_err(|error| match error {
-        BodyReadError::Larger => "the body is over the limit of 65536 bytes",
-        BodyReadError::Broken => "the body ended before its announced length",
-        BodyReadError::Late | BodyReadError::Slow => "the body did not arrive in time",
-    })
 }
 
 /// Sets the rates of `scope`.

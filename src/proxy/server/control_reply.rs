@@ -1,8 +1,13 @@
-//! What control endpoints share: the parameters of their queries, and the form of their answers.
+//! What control endpoints share: the parameters of their queries, their bodies, and the form of their
+//! answers.
 
+use bytes::Bytes;
 use http::{Response, StatusCode};
+use hyper::body::Incoming;
 use serde_json::Value;
 
+use super::Proxy;
+use super::request_body::{self, BodyReadError};
 use super::respond::{self, ResponseBody};
 use loomrec_identity::printable;
 
@@ -16,6 +21,19 @@ pub(super) fn parameter(query: Option<&str>, name: &str) -> Option<String> {
     url::form_urlencoded::parse(query?.as_bytes())
         .find(|(known, _)| known == name)
         .map(|(_, value)| value.into_owned())
+}
+
+/// Reads the body of a control request, of at most this many bytes.
+///
+/// # Errors
+/// Why it could not be read.
+pub(super) async fn read_body(proxy: &Proxy, body: Incoming, most: usize) -> Result<Bytes, String> {
+    let read = request_body::collect(body, most, proxy.config.client_timeout).await;
+    read.map_err(|error| match error {
+        BodyReadError::Larger => format!("the body is over the limit of {most} bytes"),
+        BodyReadError::Broken => "the body ended before its announced length".to_owned(),
+        BodyReadError::Late | BodyReadError::Slow => "the body did not arrive in time".to_owned(),
+    })
 }
 
 /// Returns an answer with this value, on a line.

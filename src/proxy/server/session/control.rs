@@ -12,8 +12,7 @@ use super::table::{SessionTable, VERSION, report_of};
 use super::{SessionRefusal, SessionRequest};
 use crate::server::Proxy;
 use crate::server::connection_context::ConnectionContext;
-use crate::server::control_reply::{json_reply, parameter};
-use crate::server::request_body::{self, BodyReadError};
+use crate::server::control_reply::{json_reply, parameter, read_body};
 use crate::server::respond::ResponseBody;
 
 /// The most bytes of a request.
@@ -163,16 +162,7 @@ fn encoded(prefix: &str) -> String {
 
 async fn read(proxy: &Proxy, body: Incoming) -> Result<Map<String, Value>, SessionRefusal> {
     let wrong = |why: String| SessionRefusal::new(StatusCode::BAD_REQUEST, why);
-    let read = request_body::collect(body, MOST_BYTES, proxy.config.client_timeout).await;
-    let body = read.map_err(|error| {
-        wrong(match error {
-            BodyReadError::Larger => format!("the body is over the limit of {MOST_BYTES} bytes"),
-            BodyReadError::Broken => "the body ended before its announced length".to_owned(),
-            BodyReadError::Late | BodyReadError::Slow => {
-                "the body did not arrive in time".to_owned()
-            }
-        })
-    })?;
+    let body = read_body(proxy, body, MOST_BYTES).await.map_err(wrong)?;
     match serde_json::from_slice(&body) {
         Ok(Value::Object(members)) => Ok(members),
         Ok(_) => Err(wrong("expected an object".to_owned())),

@@ -1,9 +1,9 @@
 //! Sessions: parts of a run that have a recording, counters, faults and a receipt of their own.
 //!
-//! The proxy of a server with sessions answers no call itself. [`SessionTable::enter`] finds the
+//! The proxy of a server with sessions answers no call itself. A [`SessionTable`] finds the
 //! session of a call by its prefix (`/@PREFIX/…`, or the header `x-loomrec-session`), takes the
 //! prefix out of the request, and returns the connection as that session sees it. From there on the
-//! call belongs to the session's own [`Proxy`](super::Proxy). A session is begun by its first call,
+//! call belongs to the session's own [`Proxy`]. A session is begun by its first call,
 //! or by a control call of a test framework (`control`).
 
 mod call_entry;
