@@ -42,8 +42,8 @@ pub fn upstream_client() -> Result<UpstreamClient, CommandFailure> {
     UpstreamClient::new().map_err(failed)
 }
 
-/// Reads `--upstream`, and for a wrapped command the addresses that the environment already
-/// contains.
+/// Reads `--upstream`, and for a wrapped command or a test framework the addresses that the
+/// environment already contains.
 ///
 /// # Errors
 /// An invalid address, two addresses without a name, or a misspelled name.
@@ -51,9 +51,11 @@ pub fn upstreams(
     args: &ServeArgs,
     current: &BTreeMap<String, String>,
 ) -> Result<UpstreamSettings, CommandFailure> {
-    let custom = match args.cmd.is_empty() {
-        true => Vec::new(),
-        false => wrapped_command::custom_upstreams(current, &args.no_env),
+    // A test framework starts the server in the environment of its tests.
+    let is_of_program = !args.cmd.is_empty() || args.sessions.sessions_by_control;
+    let custom = match is_of_program {
+        true => wrapped_command::custom_upstreams(current, &args.no_env),
+        false => Vec::new(),
     };
     check_names(&args.upstream, &args.new_upstream)?;
     upstreams_at(&args.upstream, custom)

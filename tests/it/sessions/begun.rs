@@ -5,6 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use super::{begin, control, echo, end, entries, files, in_session, said};
+use crate::support::loomrec::command;
 use crate::support::{Call, Scene, Server};
 
 /// Records one call in a session of this recording, which is kept.
@@ -226,6 +227,20 @@ fn file_that_is_no_recording_is_never_replaced() {
         assert_eq!(entries(&scene, "recordings/package.json.unfinished").len(), 1);
     }
     server.stop();
+}
+
+#[test]
+fn address_in_the_environment_of_the_tests_is_the_upstream() {
+    let (scene, upstream) = (Scene::of_sessions(), echo());
+    let args = ["record", "-r", "recordings/{session}.json", "--sessions-by-control"];
+    let mut process = command(scene.dir(), &args);
+    process.args(["--listen", "127.0.0.1:0"]);
+    let server = Server::spawn(process.env("OPENAI_BASE_URL", format!("{}/v1", upstream.url())));
+    begin(&server, &json!({ "prefix": "gw0", "recording": "a.json" }));
+    server.call(&in_session("gw0", "Hello")).expect(200);
+    assert_eq!(end(&server, "gw0", true)["kept"], true);
+    assert_eq!(upstream.received()[0].target, "/v1/chat/completions");
+    server.stop().expect(0);
 }
 
 #[test]
