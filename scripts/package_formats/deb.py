@@ -26,7 +26,7 @@ LIBC_LIBRARIES = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "li
 
 
 def maintainer() -> str:
-    """Returns whom the package names as its maintainer: LOOMREC_MAINTAINER, or nobody in particular."""
+    """Returns the maintainer in the package: LOOMREC_MAINTAINER, or a placeholder."""
     return os.environ.get("LOOMREC_MAINTAINER", "The loomrec maintainers <maintainers@loomrec.invalid>")
 
 

@@ -131,7 +131,7 @@ export class LoomrecClient {
     ended: number;
     limit: number;
   }>;
-  /** Ends the session of a prefix, whoever began it. */
+  /** Ends the session of a prefix, also one that another client began. */
   endSession(prefix: string, options?: { keep?: boolean }): Promise<SessionResult>;
 }
 

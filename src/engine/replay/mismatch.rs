@@ -101,7 +101,7 @@ pub struct RecordingMismatchError {
     pub outside_key: Vec<String>,
     /// The entry that AgentLoom 0.4.0 would have given it, which knows the messages alone.
     pub same_messages: Option<String>,
-    /// Whether it was missed in a session, whose recording nobody named on the command line.
+    /// Whether the call was made in a session that has a recording of its own.
     pub is_of_session: bool,
 }
 

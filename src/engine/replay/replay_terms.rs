@@ -19,7 +19,7 @@ pub struct ReplayTerms<'a> {
     pub allow_messages: bool,
     /// Whether a fault of an entry that does not end its call with an error uses up the take.
     pub faults_use_takes: bool,
-    /// Whether a test framework or a session's calls chose the recording, so that nobody named it on
-    /// the command line.
+    /// Whether the recording is that of a session. Its misses then advise to record the session
+    /// again, because the commands that advice would otherwise name take one recording.
     pub is_of_session: bool,
 }

@@ -13,7 +13,7 @@ class LoomrecError extends Error {
     if (details.status !== undefined) this.status = details.status;
   }
 
-  /** Returns an error whose stack is its message: the lines of this package would tell nobody anything. */
+  /** Returns an error whose stack is its message: the lines of this package mean nothing to users. */
   static quiet(message) {
     const error = new LoomrecError(message);
     error.stack = `${error.name}: ${message}`;

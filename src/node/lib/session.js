@@ -74,7 +74,7 @@ class LoomrecClient {
     return control(this.url, 'GET', '/__loomrec/sessions');
   }
 
-  /** Ends the session of a prefix, whoever began it. */
+  /** Ends the session of a prefix, also one that another client began. */
   async endSession(prefix, { keep = true } = {}) {
     return toResult(await control(this.url, 'POST', '/__loomrec/session/end', { prefix, keep }));
   }

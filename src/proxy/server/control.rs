@@ -186,8 +186,8 @@ fn answer(caller: &ConnectionContext, request: &Request<()>) -> Response<Respons
         (&Method::POST, "recovered") => recovered(proxy, request),
         _ => {
             let endpoints: Vec<&str> = ENDPOINTS.into_iter().chain(session::ENDPOINTS).collect();
-            let told = json!({ "error": "no such control endpoint", "endpoints": endpoints });
-            json_reply(StatusCode::NOT_FOUND, &told)
+            let error = json!({ "error": "no such control endpoint", "endpoints": endpoints });
+            json_reply(StatusCode::NOT_FOUND, &error)
         }
     }
 }

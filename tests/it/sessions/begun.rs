@@ -160,8 +160,8 @@ fn requests_that_are_wrong_are_refused_and_open_nothing() {
         (json!({ "prefix": "gw0", "vars": { "x": "a" } }), 400, "--var x"),
         (json!({ "prefix": "gw0", "normalize": ["x"] }), 400, "normalize"),
     ] {
-        let told = control(&server, "session", &body, status);
-        assert!(told["error"].as_str().unwrap().contains(named), "{body}: {told}");
+        let answer = control(&server, "session", &body, status);
+        assert!(answer["error"].as_str().unwrap().contains(named), "{body}: {answer}");
     }
     fs::create_dir(scene.path("recordings")).unwrap();
     fs::write(scene.path("recordings/bad.json"), "{ not a recording").unwrap();
@@ -179,8 +179,8 @@ fn requests_that_are_wrong_are_refused_and_open_nothing() {
     let scene = Scene::new();
     let upstream = echo();
     let server = scene.record(&upstream, &[]);
-    let told = control(&server, "session", &json!({ "prefix": "gw0" }), 409);
-    assert!(told["error"].as_str().unwrap().contains("{session}"), "{told}");
+    let answer = control(&server, "session", &json!({ "prefix": "gw0" }), 409);
+    assert!(answer["error"].as_str().unwrap().contains("{session}"), "{answer}");
     server.stop().expect(0);
 }
 
@@ -214,8 +214,8 @@ fn file_that_is_no_recording_is_never_replaced() {
         fs::write(&path, text).unwrap();
         for mode in ["record", "new"] {
             let body = json!({ "prefix": "gw0", "recording": "package.json", "mode": mode });
-            let told = control(&server, "session", &body, 422);
-            assert!(told["error"].as_str().unwrap().contains("package.json"), "{told}");
+            let answer = control(&server, "session", &body, 422);
+            assert!(answer["error"].as_str().unwrap().contains("package.json"), "{answer}");
         }
         // Nor if it appears in the middle of a session.
         fs::remove_file(&path).unwrap();

@@ -32,8 +32,8 @@ fn sessions_above_the_limit_are_refused_until_one_ends() {
     let server = scene.record(&upstream, &["--max-sessions", "2"]);
     server.call(&in_session("one", "Hello")).expect(200);
     begin(&server, &json!({ "prefix": "gw0" }));
-    let told = control(&server, "session", &json!({ "prefix": "gw1" }), 503);
-    assert!(told["error"].as_str().unwrap().contains("--max-sessions"), "{told}");
+    let answer = control(&server, "session", &json!({ "prefix": "gw1" }), 503);
+    assert!(answer["error"].as_str().unwrap().contains("--max-sessions"), "{answer}");
     server.call(&in_session("two", "Hello")).expect(503);
     end(&server, "gw0", true);
     server.call(&in_session("two", "Hello")).expect(200);

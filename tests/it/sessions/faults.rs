@@ -27,7 +27,7 @@ fn faults_and_the_budget_are_of_their_session() {
     assert_eq!(receipt["verdict"], "ok");
     assert_eq!(receipt["recovery"]["outcome"], "kept");
     assert_eq!(end(&server, "gw1", true)["receipt"]["faults"], json!(null));
-    // A fault that nothing tested is told.
+    // If no call met the fault, the receipt says that it was not tested.
     begin(&server, &with_fault);
     assert_eq!(end(&server, "gw0", true)["receipt"]["verdict"], "not tested");
     // A plan.
@@ -64,8 +64,8 @@ fn fault_before_the_first_request_of_a_connection_is_refused() {
     let plan = json!({ "rules": [{ "name": "early", "match": { "connection": 1 },
         "fault": { "type": "connection_refused" } }] });
     let body = json!({ "prefix": "gw0", "recording": "a.json", "faults": plan });
-    let told = control(&server, "session", &body, 400);
-    assert!(told["error"].as_str().unwrap().contains("early"), "{told}");
+    let answer = control(&server, "session", &body, 400);
+    assert!(answer["error"].as_str().unwrap().contains("early"), "{answer}");
     server.stop().expect(0);
 }
 

@@ -102,14 +102,14 @@ async fn post(table: &SessionTable, path: &str, members: Map<String, Value>) -> 
                 Some(_) => return Err(wrong("keep: expected true or false".to_owned())),
             };
             let ended = table.end(&named(&members)?, keep).await?;
-            let mut told = json!({
+            let mut reply = json!({
                 "session": info(table, &ended.session),
                 "kept": ended.kept,
                 "receipt": ended.report.receipt,
                 "summary": ended.report.summary,
             });
-            told["calls"] = calls(&ended.session);
-            Ok((StatusCode::OK, told))
+            reply["calls"] = calls(&ended.session);
+            Ok((StatusCode::OK, reply))
         }
     }
 }

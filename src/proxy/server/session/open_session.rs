@@ -34,7 +34,7 @@ pub(crate) struct OpenSession {
 pub(crate) struct SessionLink {
     /// Calls whose answers are on their way.
     calls: AtomicUsize,
-    /// Notified when there are none.
+    /// Notified when the last of these calls has ended.
     idle: Notify,
     /// Calls so far.
     total: AtomicU64,

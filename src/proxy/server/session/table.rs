@@ -43,7 +43,7 @@ pub struct SessionTable {
     totals: Mutex<SessionTotals>,
 }
 
-/// The place of a session in the table. Whoever opens or ends the session holds its lock.
+/// The place of a session in the table. Its lock is held while the session is opened or ended.
 #[derive(Default)]
 struct SessionSlot(Arc<AsyncMutex<Option<Arc<OpenSession>>>>);
 
@@ -119,7 +119,7 @@ impl SessionTable {
         loop {
             let slot = self.slot(prefix)?;
             let guard = Arc::clone(&slot.0).lock_owned().await;
-            // Whoever held it may have removed it.
+            // The slot may have been removed from the table during the wait.
             if self.find(prefix).is_some_and(|current| Arc::ptr_eq(&current, &slot)) {
                 return Ok(guard);
             }
@@ -150,7 +150,7 @@ impl SessionTable {
         self.open().get(prefix).map(Arc::clone)
     }
 
-    /// Removes a slot that nobody else uses.
+    /// Removes the slot of a prefix. The caller holds its lock.
     fn remove(&self, prefix: &str) {
         self.open().remove(prefix);
     }

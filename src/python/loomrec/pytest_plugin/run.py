@@ -105,7 +105,7 @@ class LoomrecRun:
                 mark = read_mark(item)
                 path = self._recording_path(item, mark)
             except ValueError:
-                continue  # told in the test's own setup
+                continue  # the setup of the test reports it
             self.summary.expected.append(path)
             if self.mode_of(mark) != "replay":
                 by_recording[path.casefold()].append(item.nodeid)
