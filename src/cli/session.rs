@@ -12,7 +12,7 @@ use std::time::Duration;
 use super::args::{RecordArgs, ReplayArgs};
 use super::exit::{CommandFailure, NO, NOT_KEPT};
 use super::preset::Preset;
-use super::server_run::{RunContext, RunEngines, StartSessions};
+use super::server_run::{RunContext, RunEngines, SessionTerms, StartSessions};
 use super::settings::Settings;
 use super::{fault, record, replay, serve_setup, server_run, set_aside};
 use crate::engine::{Engine, MissPolicy};
@@ -90,13 +90,9 @@ async fn run(
         return ground.print_environment(&args, is_replay);
     }
     let client = if is_replay { None } else { Some(serve_setup::upstream_client()?) };
-    let context = ground.for_session(&args, &location, Default::default())?;
+    let context = ground.for_session(&args, &location, SessionTerms::default())?;
     let (name, run_counters) = (command.name(), Arc::clone(&ground.counters));
-    let guard = guard_of(&command);
-    let allow_empty = match &command {
-        SessionCommand::Record(args) => args.allow_empty,
-        SessionCommand::Replay(args) => args.allow_empty,
-    };
+    let (guard, allow_empty) = (command.guard(), command.allows_no_call());
     let engines = no_engines(&ground, guard, is_replay)?;
     let output = ground.output.clone();
     let start_sessions: StartSessions = Box::new(|shared| {
@@ -111,13 +107,6 @@ async fn run(
         _ if receipt.complaints.is_empty() => 0,
         _ => NO,
     })
-}
-
-fn guard_of(command: &SessionCommand) -> Option<EscapePolicy> {
-    match command {
-        SessionCommand::Record(args) => args.guard.then_some(EscapePolicy::Count),
-        SessionCommand::Replay(args) => (!args.no_guard).then_some(EscapePolicy::Refuse),
-    }
 }
 
 /// Returns the engine of the run itself, which answers no call.

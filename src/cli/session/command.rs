@@ -2,6 +2,7 @@
 
 use crate::cli::args::{RecordArgs, RecordMode, ReplayArgs, ServeArgs};
 use crate::cli::exit::CommandFailure;
+use crate::guard::EscapePolicy;
 
 /// The command that has a recording for each session.
 #[derive(Clone, Debug)]
@@ -26,6 +27,22 @@ impl SessionCommand {
         match self {
             Self::Record(_) => "record",
             Self::Replay(_) => "replay",
+        }
+    }
+
+    /// Returns what happens to connections of CMD that go around loomrec. `None` without a guard.
+    pub(super) fn guard(&self) -> Option<EscapePolicy> {
+        match self {
+            Self::Record(args) => args.guard.then_some(EscapePolicy::Count),
+            Self::Replay(args) => (!args.no_guard).then_some(EscapePolicy::Refuse),
+        }
+    }
+
+    /// Whether a run without a call is a success.
+    pub(super) fn allows_no_call(&self) -> bool {
+        match self {
+            Self::Record(args) => args.allow_empty,
+            Self::Replay(args) => args.allow_empty,
         }
     }
 

@@ -17,10 +17,11 @@ use crate::cli::in_force::InForce;
 use crate::cli::server_run::{ProxyRole, RunContext, RunEngines, SessionTerms, SharedRun};
 use crate::cli::{fault, record, replay};
 use crate::fault::FaultPlan;
+use crate::recovery::RecoveryBudget;
 use crate::server::Proxy;
 use crate::server::session::{
     CloseSession, OpenedSession, ReportSession, SessionBegin, SessionHost, SessionInfo,
-    SessionMode, SessionRefusal, SessionRequest,
+    SessionMode, SessionRefusal, SessionRequest, prefix_url,
 };
 use crate::store::RecordingLocation;
 use crate::telemetry::run_counters::RunCounters;
@@ -60,16 +61,16 @@ impl SessionHost for CommandHost {
         let plan = plan.map_err(|error| invalid(format!("faults: {error}")))?;
         let mode = self.mode(request)?;
         let opening = OpeningSession { request, mode, path, plan };
-        let opened = match (&self.command, mode) {
-            (SessionCommand::Replay(args), _) => self.open_replay(args.clone(), &opening),
-            (SessionCommand::Record(args), _) => self.open_record(args.clone(), &opening),
+        let opened = match &self.command {
+            SessionCommand::Replay(args) => self.open_replay(args.clone(), &opening),
+            SessionCommand::Record(args) => self.open_record(args.clone(), &opening),
         };
         opened.map_err(refusal_of)
     }
 
     fn environment(&self, prefix: Option<&str>) -> Vec<(String, String)> {
         let origin = match prefix {
-            Some(prefix) => format!("{}/@{prefix}", self.url()),
+            Some(prefix) => prefix_url(&self.url(), prefix),
             None => self.url(),
         };
         let is_replay = matches!(self.command, SessionCommand::Replay(_));
@@ -224,7 +225,7 @@ fn report_of_record(
     ground: RunContext,
     in_force: Option<InForce>,
     proxy: Arc<Proxy>,
-    budget: Option<crate::recovery::RecoveryBudget>,
+    budget: Option<RecoveryBudget>,
 ) -> ReportSession {
     Arc::new(move || {
         let mut receipt = record::receipt(&args, &ground.session_result(&proxy, budget));

@@ -1,6 +1,7 @@
 //! Sessions that a test framework begins and ends with control calls.
 
 use std::fs;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -244,6 +245,29 @@ fn address_in_the_environment_of_the_tests_is_the_upstream() {
 }
 
 #[test]
+fn session_ends_although_its_framework_has_left() {
+    let (scene, upstream) = (Scene::of_sessions(), echo());
+    let server = scene.record(&upstream, &[]);
+    // The fault keeps the session from ending before the framework has left.
+    let hang = json!({ "prefix": "gw0", "recording": "a.json", "fault": "answer=hang" });
+    begin(&server, &hang);
+    server.call(&in_session("gw0", "Hello")).expect(200);
+    let mut waiting = server.connect();
+    waiting.send(&in_session("gw0", "Wait").header("x-loomrec-step-id: answer"));
+    while server.call(&Call::get("/__loomrec/sessions")).json()["open"][0]["calls"] != 2 {}
+    let mut framework = server.connect();
+    framework.send(&Call::post("/__loomrec/session/end", r#"{"prefix":"gw0","keep":true}"#));
+    while server.call(&Call::get("/__loomrec/session?prefix=gw0")).status != 404 {}
+    drop(framework);
+    let began = Instant::now();
+    while !scene.path("recordings/a.json").exists() {
+        assert!(began.elapsed() < Duration::from_secs(20), "{:?}", files(&scene, "recordings"));
+    }
+    server.stop().expect(0).says(&["1 session"]);
+    assert_eq!(entries(&scene, "recordings/a.json").len(), 1);
+}
+
+#[test]
 fn environment_has_the_prefix() {
     let scene = Scene::of_sessions();
     let server = scene.replay(&[]);
@@ -253,6 +277,11 @@ fn environment_has_the_prefix() {
     let with = variables("/__loomrec/environment?prefix=gw0");
     assert!(with["OPENAI_BASE_URL"].as_str().unwrap().ends_with("/@gw0/openai/v1"), "{with}");
     assert!(with["OPENAI_API_KEY"].is_string());
+    let escaped = variables("/__loomrec/environment?prefix=a%20b");
+    assert!(
+        escaped["OPENAI_BASE_URL"].as_str().unwrap().ends_with("/@a%20b/openai/v1"),
+        "{escaped}"
+    );
     let without = variables("/__loomrec/environment");
     assert!(!without["OPENAI_BASE_URL"].as_str().unwrap().contains('@'), "{without}");
     server.stop().expect(0);

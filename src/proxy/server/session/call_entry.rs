@@ -39,6 +39,7 @@ impl SessionTable {
         let session = self.session_of_call(&prefix).await?;
         take_prefix_out(parts);
         let connection = session_connection(&session, caller);
+        session.keep_connection(caller.number, Arc::clone(&connection) as _);
         caller.set_session_connection(prefix, &session, &connection);
         Ok(connection)
     }
@@ -67,12 +68,10 @@ impl SessionTable {
     }
 }
 
-/// Returns a connection as a session sees it. The session keeps it until it ends.
+/// Returns a connection as a session sees it.
 fn session_connection(session: &OpenSession, caller: &ConnectionContext) -> Arc<ConnectionContext> {
     let (proxy, link) = (Arc::clone(&session.proxy), Arc::clone(session.link()));
-    let connection = Arc::new(caller.for_session(proxy, link));
-    session.keep_connection(caller.number, Arc::clone(&connection) as _);
-    connection
+    Arc::new(caller.for_session(proxy, link))
 }
 
 /// Returns the session that a request names: in its path, else in its header.

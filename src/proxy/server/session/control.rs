@@ -1,6 +1,7 @@
 //! The control endpoints of sessions: begin, end, show, list, environment. docs/sessions.md
 //! describes them.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::{Method, Request, Response, StatusCode};
@@ -8,8 +9,8 @@ use hyper::body::Incoming;
 use serde_json::{Map, Value, json};
 
 use super::open_session::OpenSession;
-use super::table::{SessionTable, VERSION, report_of};
-use super::{SessionRefusal, SessionRequest};
+use super::table::{SessionEnd, SessionTable, VERSION, report_of};
+use super::{SessionRefusal, SessionRequest, prefix_url};
 use crate::server::Proxy;
 use crate::server::connection_context::ConnectionContext;
 use crate::server::control_reply::{json_reply, parameter, read_body};
@@ -82,7 +83,7 @@ pub(crate) async fn answer(
 /// The status and the body of an answer.
 type Answered = Result<(StatusCode, Value), SessionRefusal>;
 
-async fn post(table: &SessionTable, path: &str, members: Map<String, Value>) -> Answered {
+async fn post(table: &Arc<SessionTable>, path: &str, members: Map<String, Value>) -> Answered {
     let wrong = |why: String| SessionRefusal::new(StatusCode::BAD_REQUEST, why);
     match path {
         SESSION => {
@@ -101,7 +102,7 @@ async fn post(table: &SessionTable, path: &str, members: Map<String, Value>) -> 
                 Some(Value::Bool(keep)) => *keep,
                 Some(_) => return Err(wrong("keep: expected true or false".to_owned())),
             };
-            let ended = table.end(&named(&members)?, keep).await?;
+            let ended = end(table, named(&members)?, keep).await?;
             let mut reply = json!({
                 "session": info(table, &ended.session),
                 "kept": ended.kept,
@@ -112,6 +113,21 @@ async fn post(table: &SessionTable, path: &str, members: Map<String, Value>) -> 
             Ok((StatusCode::OK, reply))
         }
     }
+}
+
+/// Ends a session, also if the caller leaves meanwhile: a framework may be killed.
+async fn end(
+    table: &Arc<SessionTable>,
+    prefix: String,
+    keep: bool,
+) -> Result<SessionEnd, SessionRefusal> {
+    let table = Arc::clone(table);
+    let ended = tokio::spawn(async move { table.end(&prefix, keep).await }).await;
+    let failed = |_| {
+        let why = "failed to end the session; the messages of the server say why";
+        SessionRefusal::new(StatusCode::INTERNAL_SERVER_ERROR, why)
+    };
+    ended.map_err(failed)?
 }
 
 async fn show(table: &SessionTable, prefix: Option<String>) -> Answered {
@@ -144,20 +160,13 @@ fn named(members: &Map<String, Value>) -> Result<String, SessionRefusal> {
 
 fn info(table: &SessionTable, session: &OpenSession) -> Value {
     let mut info = session.info.to_json();
-    info["url"] = format!("{}/@{}", table.url(), encoded(&session.info.prefix)).into();
+    info["url"] = prefix_url(&table.url(), &session.info.prefix).into();
     info
 }
 
 fn calls(session: &OpenSession) -> Value {
     let calls = session.proxy.telemetry.session_calls.as_ref();
     calls.map_or_else(|| json!([]), |calls| calls.to_json())
-}
-
-/// Returns a prefix as it stands in a path.
-fn encoded(prefix: &str) -> String {
-    use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-    const PLAIN: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
-    utf8_percent_encode(prefix, &PLAIN).to_string()
 }
 
 async fn read(proxy: &Proxy, body: Incoming) -> Result<Map<String, Value>, SessionRefusal> {

@@ -16,6 +16,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use http::StatusCode;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
 use super::Proxy;
@@ -25,6 +26,12 @@ pub(super) use open_session::{OpenSession, SessionLink};
 pub use request::{SessionBegin, SessionMode, SessionRequest};
 pub(super) use table::EntryRefusal;
 pub use table::{SessionLimits, SessionTable, SessionTotals};
+
+/// Returns the base URL of the calls with this prefix, for a server with this URL.
+pub fn prefix_url(server: &str, prefix: &str) -> String {
+    const PLAIN: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+    format!("{server}/@{}", utf8_percent_encode(prefix, &PLAIN))
+}
 
 /// A session as it is announced.
 #[derive(Clone, Debug)]
