@@ -3,7 +3,7 @@
 use crate::cli::receipt::{Receipt, SessionsReceipt};
 use crate::cli::server_run::RunResult;
 use crate::guard::EscapePolicy;
-use crate::server::session::{SessionBegin, SessionReport};
+use crate::server::session::{SessionBegin, SessionReport, SessionTotals};
 
 /// How many sessions are named to people.
 const NAMED: usize = 10;
@@ -36,20 +36,9 @@ pub(super) fn of_run(
     if let Some(policy) = guard {
         receipt.add_escapes(&ran.escapes, policy);
     }
-    let is_failed = |verdict: &str| verdict == "failed";
-    let failed = totals
-        .listed
-        .iter()
-        .filter(|(info, verdict, _)| info.begun_by == SessionBegin::Call && is_failed(verdict));
-    for (info, _, complaints) in failed.take(NAMED) {
-        receipt.complaints.push(format!("session {}: {}", info.name, complaints.join("; ")));
-    }
-    if totals.failed > NAMED as u64 {
-        receipt.complaints.push(format!("sessions that failed: {}", totals.failed));
-    }
-    for (name, error) in totals.close_errors.iter().take(NAMED) {
-        receipt.complaints.push(format!("session {name}: {error}"));
-    }
+    receipt.complaints.extend(complaints_of(&totals));
+    // What could not be put in its place makes the recording incomplete.
+    receipt.more.unfolded = totals.close_errors.values().next().cloned();
     if receipt.refused > 0 {
         receipt.complaints.push(format!("calls refused: {}", receipt.refused));
     }
@@ -68,4 +57,64 @@ pub(super) fn of_run(
     }
     receipt.sessions = Some(SessionsReceipt::new(totals));
     receipt
+}
+
+/// Returns what is wrong with the sessions of a run: with those that calls opened, and with
+/// recordings that could not be written.
+fn complaints_of(totals: &SessionTotals) -> Vec<String> {
+    let failed = totals.listed.iter().filter(|(info, _, complaints)| {
+        info.begun_by == SessionBegin::Call && !complaints.is_empty()
+    });
+    let named = failed
+        .take(NAMED)
+        .map(|(info, _, complaints)| format!("session {}: {}", info.name, complaints.join("; ")));
+    let mut all: Vec<String> = named.collect();
+    // Not every session that failed is listed.
+    let unnamed = totals.failed.saturating_sub(all.len() as u64);
+    if unnamed > 0 {
+        all.push(format!("further sessions that failed: {unnamed}"));
+    }
+    let errors = totals.close_errors.iter().take(NAMED);
+    all.extend(errors.map(|(name, error)| format!("session {name}: {error}")));
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server::session::{ListedSession, SessionInfo, SessionMode};
+
+    fn ended(name: &str, begun_by: SessionBegin, complaint: &str) -> ListedSession {
+        let info = SessionInfo {
+            prefix: name.to_owned(),
+            name: name.to_owned(),
+            recording: format!("{name}.json"),
+            mode: SessionMode::Replay,
+            begun_by,
+            exists: true,
+        };
+        (
+            info,
+            "failed",
+            Some(complaint.to_owned()).filter(|text| !text.is_empty()).into_iter().collect(),
+        )
+    }
+
+    #[test]
+    fn session_that_failed_is_a_complaint_even_if_it_is_not_listed() {
+        let good = ended("good", SessionBegin::Call, "");
+        let judged = ended("judged", SessionBegin::Control, "missed");
+        let totals = SessionTotals { listed: vec![good, judged], ..SessionTotals::default() };
+        assert_eq!(complaints_of(&totals), Vec::<String>::new());
+        let late = SessionTotals { failed: 1, ..totals.clone() };
+        assert_eq!(complaints_of(&late), ["further sessions that failed: 1"]);
+        let bad = |number: usize| ended(&format!("s{number}"), SessionBegin::Call, "missed");
+        let many = SessionTotals { failed: 12, listed: (0..12).map(bad).collect(), ..totals };
+        let all = complaints_of(&many);
+        assert_eq!(all.len(), NAMED + 1);
+        assert_eq!(
+            (all[0].as_str(), all[10].as_str()),
+            ("session s0: missed", "further sessions that failed: 2")
+        );
+    }
 }

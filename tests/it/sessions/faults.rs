@@ -86,3 +86,14 @@ fn call_that_a_fault_lets_hang_ends_with_its_session() {
     assert_eq!(receipt["faults"]["fired"], 1, "{receipt}");
     server.stop().expect(0);
 }
+
+#[test]
+fn sessions_that_tested_no_fault_fail_the_run() {
+    let (scene, upstream) = (Scene::of_sessions(), echo());
+    let server = scene.record(&upstream, &[]);
+    server.call(&in_session("one", "Hello")).expect(200);
+    server.stop().expect(0);
+    let server = scene.replay(&["--fault", "answer=http_error:503"]);
+    server.call(&in_session("one", "Hello")).expect(200);
+    server.stop().expect(1).says(&["1 session, 1 failed", "session one: fault rules that never"]);
+}

@@ -25,7 +25,7 @@ pub(super) use control::{ENDPOINTS, answer, health, is_session_path};
 pub(super) use open_session::{OpenSession, SessionLink};
 pub use request::{SessionBegin, SessionMode, SessionRequest};
 pub(super) use table::EntryRefusal;
-pub use table::{SessionLimits, SessionTable, SessionTotals};
+pub use table::{ListedSession, SessionLimits, SessionTable, SessionTotals};
 
 /// Returns the base URL of the calls with this prefix, for a server with this URL.
 pub fn prefix_url(server: &str, prefix: &str) -> String {

@@ -50,6 +50,9 @@ struct SessionSlot(Arc<AsyncMutex<Option<Arc<OpenSession>>>>);
 /// The lock of a slot.
 type SlotGuard = OwnedMutexGuard<Option<Arc<OpenSession>>>;
 
+/// A session that ended, its verdict, and what was wrong with it.
+pub type ListedSession = (SessionInfo, &'static str, Vec<String>);
+
 /// What became of the sessions of a run.
 #[derive(Clone, Debug, Default)]
 pub struct SessionTotals {
@@ -64,7 +67,7 @@ pub struct SessionTotals {
     /// How long the answers that they served took when they were recorded, in milliseconds.
     pub recorded_ms: f64,
     /// The first that ended, with their verdicts and complaints.
-    pub listed: Vec<(SessionInfo, &'static str, Vec<String>)>,
+    pub listed: Vec<ListedSession>,
     /// Sessions that control calls began and none ended.
     pub left_open: Vec<SessionInfo>,
     /// Why sessions could not be closed, by their names.
@@ -268,7 +271,8 @@ impl SessionTable {
     fn note_end(&self, session: &OpenSession, report: &SessionReport, error: Option<&String>) {
         let info = &session.info;
         let counts = info.begun_by == SessionBegin::Call;
-        let failed = report.verdict == "failed" || error.is_some();
+        // A session whose faults never happened has tested nothing, so it counts, too.
+        let failed = !report.complaints.is_empty() || error.is_some();
         self.change_totals(|totals| {
             totals.ended += 1;
             totals.failed += u64::from(failed && counts);
