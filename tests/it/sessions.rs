@@ -128,14 +128,11 @@ fn call_without_a_session_is_refused() {
 fn no_name_leads_out_of_the_folder() {
     let (scene, upstream) = (Scene::of_sessions(), echo());
     let server = scene.record(&upstream, &[]);
-    for prefix in ["..%2F..%2Fout", "%2Fetc%2Fx", "..", "a%00b", "A", "a"] {
-        let answer = server.call(&in_session(prefix, "Hello"));
-        let expected = if prefix.contains('/') || prefix.contains("%2F") || prefix.contains("%00") {
-            400
-        } else {
-            200
-        };
-        assert_eq!(answer.status, expected, "{prefix}: {}", answer.text());
+    for prefix in ["..%2F..%2Fout", "%2Fetc%2Fx", "a%00b"] {
+        server.call(&in_session(prefix, "Hello")).expect(400);
+    }
+    for prefix in ["..", "A", "a"] {
+        server.call(&in_session(prefix, "Hello")).expect(200);
     }
     server.stop().expect(1);
     let names = files(&scene, "recordings");
