@@ -120,6 +120,8 @@ from assistant import ask
 @pytest.mark.loomrec
 def test_interrupted():
     ask("before Ctrl-C")
+    # A shell lets its background jobs ignore Ctrl-C, and their children inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     os.kill(os.getpid(), signal.SIGINT)
 '''
 
