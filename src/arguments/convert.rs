@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueHint};
 
-use super::location::location;
+use super::location::{local_location, location};
 use loomrec_store::RecordingLocation;
 
 /// `loomrec convert`.
@@ -22,7 +22,7 @@ pub struct ConvertArgs {
     #[arg(value_name = "FROM", value_parser = location(), value_hint = ValueHint::AnyPath)]
     pub from: RecordingLocation,
     /// The recording to write: FILE or FOLDER/
-    #[arg(value_name = "TO", value_parser = location(), value_hint = ValueHint::AnyPath)]
+    #[arg(value_name = "TO", value_parser = local_location(), value_hint = ValueHint::AnyPath)]
     pub to: RecordingLocation,
     /// Replace an existing recording
     #[arg(long)]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 
 use super::IdentityArgs;
-use super::location::location;
+use super::location::{local_location, location};
 use loomrec_store::RecordingLocation;
 
 /// What `--into` cannot be combined with. The target recording has rules of its own, too: rules
@@ -54,7 +54,7 @@ pub struct ImportArgs {
         long,
         value_name = "OUT",
         required_unless_present = "into",
-        value_parser = location(),
+        value_parser = local_location(),
         value_hint = ValueHint::AnyPath,
     )]
     pub output: Option<RecordingLocation>,
@@ -63,7 +63,7 @@ pub struct ImportArgs {
         long,
         value_name = "RECORDING",
         conflicts_with_all = INTO_CONFLICTS,
-        value_parser = location(),
+        value_parser = local_location(),
         value_hint = ValueHint::AnyPath,
     )]
     pub into: Option<RecordingLocation>,

@@ -21,6 +21,7 @@ mod prune;
 mod reading;
 mod record;
 mod redact;
+mod remote;
 mod replay;
 mod rerecord;
 mod review;
@@ -57,6 +58,7 @@ pub use reading::{
 };
 pub use record::{DurableAt, RecordArgs, RecordMode};
 pub use redact::RedactArgs;
+pub use remote::{CompactArgs, GcArgs, PullArgs, PushArgs, RemoteArgs};
 pub use replay::{LatencyModel, OnMissFlag, RepeatPolicy, ReplayArgs};
 pub use rerecord::RerecordArgs;
 pub use review::{AcceptArgs, DecideArgs, PendingArgs, RejectArgs, ReviewArgs};
@@ -146,6 +148,14 @@ pub enum Command {
     Redact(RedactArgs),
     /// Convert a recording from one file to a folder with one file per call, or back.
     Convert(ConvertArgs),
+    /// Upload a recording to an object store, and write a file that points to it.
+    Push(PushArgs),
+    /// Download a recording from an object store.
+    Pull(PullArgs),
+    /// Merge what recorders have uploaded to an object store.
+    Compact(CompactArgs),
+    /// Remove what no state of a recording in an object store needs.
+    Gc(GcArgs),
     /// Create a recording from another tool's files: cassettes, HAR, fixtures, JSONL, spans.
     Import(ImportArgs),
     /// Write a recording in another tool's format.

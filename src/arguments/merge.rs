@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
 
-use super::location::location;
+use super::location::{local_location, location};
 use loomrec_store::RecordingLocation;
 
 /// `loomrec merge`.
@@ -25,7 +25,7 @@ pub struct MergeArgs {
         short,
         long,
         value_name = "OUT",
-        value_parser = location(),
+        value_parser = local_location(),
         value_hint = ValueHint::AnyPath,
     )]
     pub output: RecordingLocation,
@@ -67,13 +67,13 @@ merged, the exit code is 1, and git marks the file. To resolve the conflict:
   git add FILE                                                           # ours")]
 pub struct GitMergeArgs {
     /// The common ancestor (%O). git passes an empty file if the two sides have no common ancestor
-    #[arg(value_name = "BASE", value_parser = location(), value_hint = ValueHint::AnyPath)]
+    #[arg(value_name = "BASE", value_parser = local_location(), value_hint = ValueHint::AnyPath)]
     pub base: RecordingLocation,
     /// Our side (%A); the result is written here
-    #[arg(value_name = "OURS", value_parser = location(), value_hint = ValueHint::AnyPath)]
+    #[arg(value_name = "OURS", value_parser = local_location(), value_hint = ValueHint::AnyPath)]
     pub ours: RecordingLocation,
     /// Their side (%B)
-    #[arg(value_name = "THEIRS", value_parser = location(), value_hint = ValueHint::AnyPath)]
+    #[arg(value_name = "THEIRS", value_parser = local_location(), value_hint = ValueHint::AnyPath)]
     pub theirs: RecordingLocation,
     /// The recording's name in messages (%P)
     #[arg(value_name = "PATH")]

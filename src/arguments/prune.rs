@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, ValueHint};
 
 use super::duration::duration;
-use super::location::location;
+use super::location::local_location;
 use loomrec_store::RecordingLocation;
 
 /// `loomrec prune`.
@@ -23,7 +23,7 @@ Examples:
   loomrec prune agent.json --older-than 90d --upstream openai --model gpt-4o-mini")]
 pub struct PruneArgs {
     /// The recording (may be left out if the settings name one)
-    #[arg(value_name = "FILE", value_parser = location(), value_hint = ValueHint::AnyPath)]
+    #[arg(value_name = "FILE", value_parser = local_location(), value_hint = ValueHint::AnyPath)]
     pub file: RecordingLocation,
     /// Takes that a complete replay did not use, according to its receipt (repeatable)
     #[arg(long, value_name = "RECEIPT")]

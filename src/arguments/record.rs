@@ -21,7 +21,8 @@ Environment variables, and all other flags: loomrec record --help-all")]
 pub struct RecordArgs {
     /// The recording to write: FILE or FOLDER/
     ///
-    /// A folder has one file for each call.
+    /// A folder has one file for each call. s3://BUCKET/NAME, gs://… and az://… record into an
+    /// object store, together with any number of other machines.
     #[arg(
         short,
         long,
@@ -54,6 +55,11 @@ pub struct RecordArgs {
     /// How safely an exchange must be stored before the client gets the last byte
     #[arg(long, value_enum, default_value_t = DurableAt::Process, env = "LOOMREC_DURABILITY")]
     pub durability: DurableAt,
+
+    /// With a recording in an object store: seconds to wait at the end for a store that cannot be
+    /// reached
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, env = "LOOMREC_FLUSH_TIMEOUT")]
+    pub flush_timeout: u64,
 
     /// Prices per model (JSON): override the built-in prices, or replace them if the file says so
     #[arg(long, value_name = "FILE", env = "LOOMREC_PRICES")]

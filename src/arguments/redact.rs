@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueHint};
 
-use super::location::location;
+use super::location::local_location;
 use loomrec_store::RecordingLocation;
 
 /// `loomrec redact`.
@@ -23,7 +23,7 @@ pub struct RedactArgs {
     #[arg(
         value_name = "FILE",
         required = true,
-        value_parser = location(),
+        value_parser = local_location(),
         value_hint = ValueHint::AnyPath,
     )]
     pub files: Vec<RecordingLocation>,

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::builder::FalseyValueParser;
 use clap::{Args, ValueEnum, ValueHint};
 
-use super::location::location;
-use super::{ExpiryArgs, ServeArgs, SetAside};
+use super::location::{local_location, location};
+use super::{ExpiryArgs, RemoteArgs, ServeArgs, SetAside};
 use loomrec_store::RecordingLocation;
 
 /// `loomrec replay`.
@@ -21,6 +21,9 @@ Examples:
 Environment variables, and all other flags: loomrec replay --help-all")]
 pub struct ReplayArgs {
     /// A recording to answer from (repeatable)
+    ///
+    /// A file, a folder, a pointer file (NAME.remote.json), or a recording in an object store:
+    /// s3://BUCKET/NAME, with @sha256:HASH or @TAG for one of its states.
     #[arg(
         short,
         long = "recording",
@@ -95,7 +98,7 @@ pub struct ReplayArgs {
         long,
         value_name = "FILE",
         env = "LOOMREC_PENDING",
-        value_parser = location(),
+        value_parser = local_location(),
         value_hint = ValueHint::AnyPath,
     )]
     pub pending: Option<RecordingLocation>,
@@ -114,6 +117,10 @@ pub struct ReplayArgs {
     /// When a recording is too old.
     #[command(flatten)]
     pub expiry: ExpiryArgs,
+
+    /// The flags for recordings in object stores.
+    #[command(flatten)]
+    pub remote: RemoteArgs,
 
     /// The flags of every command that serves.
     #[command(flatten)]

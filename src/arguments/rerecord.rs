@@ -6,7 +6,7 @@ use clap::builder::FalseyValueParser;
 use clap::{Args, ValueHint};
 
 use super::LogFormat;
-use super::location::location;
+use super::location::local_location;
 use loomrec_store::RecordingLocation;
 
 /// `loomrec rerecord`.
@@ -29,7 +29,7 @@ pub struct RerecordArgs {
     /// The recording [default with --pending FILE.pending: FILE; else that of the settings]
     #[arg(
         value_name = "FILE",
-        value_parser = location(),
+        value_parser = local_location(),
         value_hint = ValueHint::AnyPath,
     )]
     pub file: Option<RecordingLocation>,
@@ -39,7 +39,7 @@ pub struct RerecordArgs {
         long,
         value_name = "FILE",
         conflicts_with = "drifted",
-        value_parser = location(),
+        value_parser = local_location(),
         value_hint = ValueHint::AnyPath,
     )]
     pub pending: Option<RecordingLocation>,
@@ -84,7 +84,7 @@ pub struct RerecordArgs {
         short,
         long,
         value_name = "FILE",
-        value_parser = location(),
+        value_parser = local_location(),
         value_hint = ValueHint::AnyPath,
     )]
     pub output: Option<RecordingLocation>,

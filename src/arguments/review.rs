@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueHint};
 
-use super::location::location;
+use super::location::local_location;
 use loomrec_store::RecordingLocation;
 
 /// `loomrec review`.
@@ -21,14 +21,14 @@ Examples:
   loomrec review recordings/agent.json --check              # in CI")]
 pub struct ReviewArgs {
     /// The recording (may be left out if the settings name one)
-    #[arg(value_name = "FILE", value_parser = location(), value_hint = ValueHint::AnyPath)]
+    #[arg(value_name = "FILE", value_parser = local_location(), value_hint = ValueHint::AnyPath)]
     pub file: RecordingLocation,
     /// The file with the pending changes [default: FILE.new]
     #[arg(
         short = 'o',
         long = "new",
         value_name = "FILE.new",
-        value_parser = location(),
+        value_parser = local_location(),
         value_hint = ValueHint::AnyPath,
     )]
     pub new: Option<RecordingLocation>,
@@ -44,7 +44,7 @@ pub struct ReviewArgs {
 #[derive(Debug, Args)]
 pub struct DecideArgs {
     /// The recording (may be left out if the settings name one)
-    #[arg(value_name = "FILE", value_parser = location(), value_hint = ValueHint::AnyPath)]
+    #[arg(value_name = "FILE", value_parser = local_location(), value_hint = ValueHint::AnyPath)]
     pub file: RecordingLocation,
     /// Changes, by the key of the new entry or of the entry it replaces, as ls shows it: a
     /// step id or the beginning of a hash for all its takes; KEY#2 for one take [default: all]
@@ -55,7 +55,7 @@ pub struct DecideArgs {
         short = 'o',
         long = "new",
         value_name = "FILE.new",
-        value_parser = location(),
+        value_parser = local_location(),
         value_hint = ValueHint::AnyPath,
     )]
     pub new: Option<RecordingLocation>,
@@ -112,7 +112,7 @@ Examples:
   loomrec pending recordings/*.json --check                 # in CI")]
 pub struct PendingArgs {
     /// The recordings [default: that of the settings, and those in this folder and in recordings/]
-    #[arg(value_name = "FILE", value_parser = location(), value_hint = ValueHint::AnyPath)]
+    #[arg(value_name = "FILE", value_parser = local_location(), value_hint = ValueHint::AnyPath)]
     pub files: Vec<RecordingLocation>,
     /// The recording of the settings, if no FILE is given.
     #[arg(skip)]
@@ -122,7 +122,7 @@ pub struct PendingArgs {
         short = 'o',
         long = "new",
         value_name = "FILE.new",
-        value_parser = location(),
+        value_parser = local_location(),
         value_hint = ValueHint::AnyPath,
     )]
     pub new: Option<RecordingLocation>,

@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueHint};
 
-use super::location::location;
+use super::location::local_location;
 use loomrec_store::RecordingLocation;
 
 /// `loomrec salvage`.
@@ -20,14 +20,14 @@ Examples:
   loomrec salvage recordings/agent.json.log.torn-1 -o torn.json --json")]
 pub struct SalvageArgs {
     /// The damaged recording or log (may be left out if the settings name one)
-    #[arg(value_name = "FILE", value_parser = location(), value_hint = ValueHint::AnyPath)]
+    #[arg(value_name = "FILE", value_parser = local_location(), value_hint = ValueHint::AnyPath)]
     pub file: RecordingLocation,
     /// The recording to create
     #[arg(
         short,
         long,
         value_name = "OUT",
-        value_parser = location(),
+        value_parser = local_location(),
         value_hint = ValueHint::AnyPath,
     )]
     pub output: RecordingLocation,

@@ -3,6 +3,7 @@
 
 mod accept;
 mod amount;
+mod command_definition;
 mod config;
 mod convert;
 mod demo;
@@ -40,6 +41,12 @@ mod prune;
 mod receipt;
 mod record;
 mod redact;
+#[cfg(feature = "remote")]
+mod remote;
+#[cfg(not(feature = "remote"))]
+#[path = "remote_absent.rs"]
+mod remote;
+mod remote_names;
 mod replay;
 mod rerecord;
 mod review;
@@ -74,6 +81,7 @@ use clap::parser::ValueSource;
 pub use loomrec_arguments as args;
 
 use args::{Cli, Command, LogFormat};
+use command_definition::{without_empty_variables, without_values_in_help};
 use exit::{CommandFailure, UNEXPECTED, USAGE};
 use output::Output;
 use settings::Settings;
@@ -142,41 +150,6 @@ pub fn run() -> ExitCode {
             code
         }
     }
-}
-
-/// Returns the command without the environment variables that are set but empty. CI systems set
-/// variables in this way if they have no value.
-fn without_empty_variables(command: clap::Command) -> clap::Command {
-    let names: Vec<String> =
-        command.get_subcommands().map(|subcommand| subcommand.get_name().to_owned()).collect();
-    let is_empty =
-        |name: &std::ffi::OsStr| std::env::var_os(name).is_some_and(|value| value.is_empty());
-    names.into_iter().fold(command, |command, name| {
-        command.mut_subcommand(name, |subcommand| {
-            subcommand.mut_args(|arg| match arg.get_env().is_some_and(is_empty) {
-                true => arg.env(None::<&str>),
-                false => arg,
-            })
-        })
-    })
-}
-
-/// Returns the command with the values of environment variables hidden in its help: an address may
-/// contain a password, and help goes into logs. The brief help of `record` and `replay` does not
-/// name the variables either.
-fn without_values_in_help(command: clap::Command) -> clap::Command {
-    let brief = |name: &str| {
-        matches!(name, "record" | "replay")
-            && !std::env::args_os().any(|word| word == args::HELP_ALL)
-    };
-    let names: Vec<String> =
-        command.get_subcommands().map(|subcommand| subcommand.get_name().to_owned()).collect();
-    names.into_iter().fold(command, |command, name| {
-        let hide_env = brief(&name);
-        command.mut_subcommand(name, |subcommand| {
-            subcommand.mut_args(|arg| arg.hide_env_values(true).hide_env(hide_env))
-        })
-    })
 }
 
 /// Reads the project's settings file.
@@ -286,10 +259,12 @@ fn rules_of(identity: &mut args::IdentityArgs) -> Vec<(&mut Vec<String>, &'stati
 type Lists<'a> = (&'static str, &'a mut Vec<String>, Vec<(&'a mut Vec<String>, &'static str)>);
 
 async fn dispatch(
-    command: Command,
+    mut command: Command,
     settings: &Settings,
     line: &clap::Command,
 ) -> Result<u8, CommandFailure> {
+    remote_names::refuse_changes(&mut command)?;
+    remote::localize(&mut command).await?;
     match command {
         Command::Record(args) => session::record(args, settings).await,
         Command::Replay(args) => session::replay(args, settings).await,
@@ -310,6 +285,10 @@ async fn dispatch(
         Command::Prune(args) => prune::run(&args),
         Command::Redact(args) => redact::run(&args),
         Command::Convert(args) => convert::run(&args),
+        Command::Push(args) => remote::push(&args).await,
+        Command::Pull(args) => remote::pull(&args).await,
+        Command::Compact(args) => remote::compact(&args).await,
+        Command::Gc(args) => remote::gc(&args).await,
         Command::Import(args) => import::run(&args),
         Command::Export(args) => export::run(&args),
         Command::Journal(args) => journal::run(&args),

@@ -1,6 +1,7 @@
 //! The receipt: what a run did, as text for people and as JSON.
 
 mod json;
+mod remote;
 mod script;
 mod sessions;
 mod summary;
@@ -8,6 +9,7 @@ mod text;
 
 use std::path::PathBuf;
 
+pub use self::remote::UploadReceipt;
 pub use self::script::ScriptReceipt;
 pub use self::sessions::SessionsReceipt;
 use super::args::FaultArgs;
@@ -90,6 +92,8 @@ pub struct Receipt {
     pub upstream_connections: u64,
     /// Tokens, cost, mismatches, models without a price.
     pub more: CounterDetail,
+    /// What was uploaded to an object store. `None` if nothing is recorded into one.
+    pub upload: Option<UploadReceipt>,
     /// Each recording and the SHA-256 of its file, or its files, at the end.
     pub recordings: Vec<(RecordingLocation, Option<String>)>,
     /// The file in which missed requests wait to be sent, and their number. `None` if there are
@@ -169,6 +173,7 @@ impl Receipt {
             recorded_ms: 0.0,
             upstream_connections: 0,
             more: counters.more(),
+            upload: None,
             recordings: recordings.iter().map(hashed).collect(),
             pending: None,
             calls: 0,
@@ -252,6 +257,13 @@ impl Receipt {
         };
         list.extend(guard::explain(escapes, policy));
         self.escapes = escapes.to_vec();
+    }
+
+    /// Adds what the run has uploaded. Segments that are on this machine only are a complaint.
+    pub fn add_upload(&mut self, upload: UploadReceipt) {
+        self.complaints.extend(upload.complaint());
+        self.notes.extend(upload.note());
+        self.upload = Some(upload);
     }
 
     /// Adds the takes that are too old: as a complaint if that fails the run, otherwise as a note.

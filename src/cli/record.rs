@@ -1,62 +1,65 @@
 //! The `loomrec record` command.
 
+mod recorder;
 pub(super) mod superseded;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
 
 use time::OffsetDateTime;
 
-use super::args::{DurableAt, RecordArgs, RecordMode};
-use super::exit::{CommandFailure, NO, NOT_KEPT, UNEXPECTED, UNUSABLE, USAGE};
+use super::args::{RecordArgs, RecordMode};
+use super::exit::{CommandFailure, NO, NOT_KEPT, UNUSABLE, USAGE};
 use super::in_force::InForce;
 use super::preset::Preset;
 use super::receipt::Receipt;
+use super::remote::RemoteRecording;
 use super::server_run::{RunContext, RunEngines, RunResult};
 use super::settings::Settings;
-use super::store_note::store_note;
-use super::{fault, no_call, prices, serve_setup, server_run};
+use super::{fault, no_call, serve_setup, server_run};
 use crate::engine::{Engine, MissPolicy};
 use crate::guard::EscapePolicy;
-use crate::identity::{IdentityRules, RunValueFinder};
-use crate::record::writer::{KeepPolicy, RecordWriter};
-use crate::record::{RecordConfig, RecordEngine};
-use crate::recording::EntryName;
+use crate::identity::IdentityRules;
+use crate::record::RecordEngine;
 use crate::replay::{Latency, Matcher, ReplayEngine, ReplayTake, ReplayTerms};
-use crate::server::{OnNotice, UserNotice};
-use crate::store::{
-    self, AppenderEvent, OnAppenderEvent, RecordingLocation, StoreError, StoreEvent,
-};
-use crate::telemetry::metric::Metrics;
-use crate::telemetry::run_counters::{EarlierTakes, RunCounters};
+use crate::store::{self, RecordingLocation};
+use crate::telemetry::run_counters::EarlierTakes;
+pub(super) use recorder::on_appender_event;
+use recorder::{existing, recorder};
 
 /// Runs the command.
 ///
 /// # Errors
 /// Anything that keeps the run from starting.
-pub async fn run(args: RecordArgs, settings: &Settings) -> Result<u8, CommandFailure> {
+pub async fn run(mut args: RecordArgs, settings: &Settings) -> Result<u8, CommandFailure> {
     let preset = Preset::of(&args.serve, &settings.presets);
     let recordings = std::slice::from_ref(&args.recording);
     let ground = RunContext::read(&args.serve, recordings, preset)?;
     if args.serve.print_env {
         return ground.print_environment(&args.serve, false);
     }
-    let (engines, in_force) = engines(&args, &ground)?;
     let output = ground.output.clone();
+    let remote = RemoteRecording::begin(&mut args, &output).await?;
+    let (engines, in_force) = engines(&args, &ground, remote.as_ref())?;
     let (run_values, began) = (ground.run_values.clone(), OffsetDateTime::now_utc());
     let ran = ground.run(&args.serve, engines, None).await?;
     // A recorder that joined others cannot tell their takes from earlier ones by their time.
     let is_first = |record: &RecordEngine| record.place() == 0 && args.run.is_none();
     let record = ran.proxy.engine.record();
     let has_values = record.is_some_and(|record| record.has_run_values() && is_first(record));
+    // In an object store, takes are replaced by the rules for runs alone.
+    let has_values = has_values && remote.is_none();
     let superseded = superseded::remove(&args, &run_values, began, has_values)?;
     let mut receipt = Receipt { in_force, ..receipt(&args, &ran) };
     receipt.notes.extend(superseded::note(superseded));
+    if let Some(remote) = remote {
+        receipt.add_upload(remote.finish().await);
+    }
     server_run::write_receipt(&receipt, &args.serve, &output)?;
     Ok(match ran.cmd_exit {
         Some(code) if code != 0 => code,
         _ if receipt.unkept > 0 || receipt.more.unfolded.is_some() => NOT_KEPT,
+        _ if receipt.upload.as_ref().is_some_and(|upload| upload.left > 0) => NOT_KEPT,
         _ if receipt.unreachable > 0 && receipt.recorded == 0 => UNUSABLE,
         _ if receipt.missed > 0 || receipt.failed_faults || receipt.all_failed => NO,
         Some(0) if receipt.calls == 0 && !args.allow_empty => NO,
@@ -69,8 +72,9 @@ pub async fn run(args: RecordArgs, settings: &Settings) -> Result<u8, CommandFai
 pub(super) fn engines(
     args: &RecordArgs,
     ground: &RunContext,
+    remote: Option<&RemoteRecording>,
 ) -> Result<(RunEngines, Option<InForce>), CommandFailure> {
-    let path = &args.recording;
+    let path = remote.and_then(|remote| remote.answers.as_ref()).unwrap_or(&args.recording);
     refuse_other_folder(args)?;
     // What an earlier recorder left in the log is merged before anything is answered from it.
     let exists = args.mode != RecordMode::All && existing(path, ground)?.is_some();
@@ -81,11 +85,12 @@ pub(super) fn engines(
     let forwarding = ground.forwarding(args.keep_encoding);
     let engine = match (args.mode, exists) {
         (RecordMode::All, _) | (RecordMode::NewEpisodes | RecordMode::Once, false) => {
-            Engine::Record { record: recorder(args, ground, rules)?, forwarding }
+            Engine::Record { record: recorder(args, ground, rules, remote)?, forwarding }
         }
         (RecordMode::NewEpisodes, true) => {
             let replay = replay(path, &rules, ground)?;
-            Engine::NewEpisodes { replay, record: recorder(args, ground, rules)?, forwarding }
+            let record = recorder(args, ground, rules, remote)?;
+            Engine::NewEpisodes { replay, record, forwarding }
         }
         (RecordMode::Once, true) | (RecordMode::None, _) => Engine::Replay {
             replay: replay(path, &rules, ground)?,
@@ -138,113 +143,6 @@ fn replay(
     let sources = if is_lacking { Vec::new() } else { vec![serve_setup::source(path)?] };
     let matcher = Matcher::new(sources, terms)?;
     Ok(Arc::new(ReplayEngine::new(matcher, Latency::None)))
-}
-
-/// Opens the recording, if there is one. It may be only a log, of a recorder that was killed or has
-/// not compacted yet.
-fn existing(
-    path: &RecordingLocation,
-    ground: &RunContext,
-) -> Result<Option<store::Recording>, CommandFailure> {
-    match store::Recording::open_merged(path) {
-        Ok(recording) => {
-            let notify = ground.notify();
-            recording.notes().iter().for_each(|note| report_event(note, &ground.counters, &notify));
-            serve_setup::refuse_waiting(path, &recording)?;
-            Ok(Some(recording))
-        }
-        Err(StoreError::Missing { .. }) => Ok(None),
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// Opens the recording and builds the engine that adds to it.
-fn recorder(
-    args: &RecordArgs,
-    ground: &RunContext,
-    asked: IdentityRules,
-) -> Result<Arc<RecordEngine>, CommandFailure> {
-    let path = &args.recording;
-    let earlier = match &ground.session.rules_of {
-        Some(other) => existing(other, ground)?,
-        None => existing(path, ground)?,
-    };
-    let rules = match earlier {
-        // A recording keeps the rules it was made with, unless others are given.
-        Some(recording) if asked.without_normalize() == IdentityRules::default() => {
-            recording.meta().rules().with_normalize(asked.normalize().to_vec())
-        }
-        _ => asked,
-    };
-    let run = match &args.run {
-        Some(id) => store::RunChoice::Named(id.clone()),
-        None => store::RunChoice::New,
-    };
-    let mut recording = store::RecordingAppender::open(path, &run, &rules)?;
-    recording.set_durability(match args.durability {
-        DurableAt::Process => store::Durability::Process,
-        DurableAt::Power => store::Durability::Power,
-    });
-    let unexpected = |text: String| CommandFailure::new(UNEXPECTED, text);
-    let place = recording.place();
-    let counts = (Arc::clone(&ground.counters), Arc::clone(&ground.metrics));
-    let on_event = on_appender_event(counts, ground.notify());
-    let keeping = match (args.mode, args.keep_failures) {
-        (RecordMode::All, true) => KeepPolicy::LastRun,
-        (RecordMode::All, false) => KeepPolicy::Successes,
-        _ => KeepPolicy::All,
-    };
-    let writer = RecordWriter::start(recording, keeping, on_event)
-        .map_err(|error| unexpected(format!("failed to start the writer: {error}")))?;
-    let client = match &ground.session.client {
-        Some(shared) => shared.separate(),
-        None => serve_setup::upstream_client()?,
-    };
-    let config = RecordConfig {
-        max_copy: args.max_copy,
-        drain: Duration::from_secs(args.drain),
-        rules,
-        prices: prices::load(args.prices.as_deref())?,
-        run_values: Arc::new(RunValueFinder::new(ground.run_values.clone())),
-        place,
-    };
-    let redactor = Arc::clone(&ground.redactor);
-    Ok(Arc::new(RecordEngine::new(config, client, writer, redactor)))
-}
-
-/// The counters of a run.
-type Counts = (Arc<RunCounters>, Arc<Metrics>);
-
-/// Returns the callback that passes events of the recording on to people, counters and metrics.
-pub(super) fn on_appender_event((counters, metrics): Counts, notify: OnNotice) -> OnAppenderEvent {
-    Arc::new(move |event: AppenderEvent<'_>| match event {
-        AppenderEvent::Note(note) => report_event(note, &counters, &notify),
-        AppenderEvent::CompactionFailed(reason) => notify(UserNotice::Warning(&format!(
-            "recorded calls stay in the log beside the recording for now: failed to {reason}; \
-             traffic and recording go on, and loomrec tries again"
-        ))),
-        AppenderEvent::Replaced(done) => {
-            let name = match &done.name {
-                EntryName::Hash(key) => key.short().to_owned(),
-                EntryName::Step(step) => step.clone(),
-            };
-            counters.replaced(name, done.replaced as u64, done.kept as u64);
-        }
-        AppenderEvent::Compacted(took) => metrics.compaction(took),
-        AppenderEvent::Lost(reason, names) => {
-            counters.lost(reason, names as u64);
-            notify(UserNotice::Unkept(reason));
-        }
-    })
-}
-
-/// Reports a note, and counts the calls that are not in the recording according to it.
-fn report_event(note: &StoreEvent, counters: &RunCounters, notify: &OnNotice) {
-    let text = store_note(note);
-    if note.entries_set_aside() > 0 {
-        counters.lost(&text, note.entries_set_aside() as u64);
-    }
-    notify(UserNotice::Warning(&text));
 }
 
 /// Returns how many calls arrived, however they ended.

@@ -1,23 +1,52 @@
 //! The location of a recording, as a user names it.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::paths::beside_recording;
+
+/// The schemes of stores that recordings can be in.
+const REMOTE_SCHEMES: [&str; 3] = ["s3", "gs", "az"];
+
+/// The end of the name of a file that points to a remote recording.
+const POINTER_SUFFIX: &str = ".remote.json";
 
 /// Where a recording is: the path of a file or a folder. A user's text is parsed once
 /// ([`RecordingLocation::parse`]) and passed on. A path that the program made is a location as it
 /// is.
+///
+/// A remote recording has a location, too: first its name, and once it is on this machine, its path
+/// here and its origin.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RecordingLocation {
     path: PathBuf,
+    origin: Option<Arc<RemoteOrigin>>,
 }
 
-/// The error of a recording that was named by a URL.
+/// The origin of a recording that is in an object store.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RemoteOrigin {
+    /// Its name, as the user gave it.
+    pub name: String,
+    /// Its URL, without a state.
+    pub url: String,
+    /// The hash of the state that is used; `None` if it is only recorded into.
+    pub manifest: Option<String>,
+    /// Whether the state came from the cache, without a request to the store.
+    pub is_offline: bool,
+    /// How long ago the store was asked, in seconds, if it could not be asked now.
+    pub age_seconds: Option<u64>,
+    /// How many objects were downloaded.
+    pub fetched: u64,
+}
+
+/// The error of a recording that was named by a URL of an unknown kind.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "recordings are read from files and folders, not from {scheme}://; fetch it and name the file"
+    "recordings are in files, folders and object stores (s3://, gs://, az://), not in {scheme}://; \
+     fetch it and name the file"
 )]
-pub struct RemoteLocationError {
+pub struct UrlSchemeError {
     /// The scheme of the URL.
     pub scheme: String,
 }
@@ -26,12 +55,32 @@ impl RecordingLocation {
     /// Parses what a user named.
     ///
     /// # Errors
-    /// It is a URL: recordings are files and folders.
-    pub fn parse(named: PathBuf) -> Result<Self, RemoteLocationError> {
+    /// It is a URL of another scheme than those of object stores.
+    pub fn parse(named: PathBuf) -> Result<Self, UrlSchemeError> {
         match named.to_str().and_then(url_scheme) {
-            Some(scheme) => Err(RemoteLocationError { scheme: scheme.to_owned() }),
-            None => Ok(Self { path: named }),
+            Some(scheme) if !REMOTE_SCHEMES.contains(&scheme) => {
+                Err(UrlSchemeError { scheme: scheme.to_owned() })
+            }
+            _ => Ok(named.into()),
         }
+    }
+
+    /// Returns the location of a remote recording that is on this machine.
+    pub fn from_remote(path: PathBuf, origin: RemoteOrigin) -> Self {
+        Self { path, origin: Some(Arc::new(origin)) }
+    }
+
+    /// Whether this is the name of a remote recording that is not on this machine yet: a URL, or a
+    /// pointer file.
+    pub fn is_remote(&self) -> bool {
+        let is_pointer =
+            || self.path.as_os_str().as_encoded_bytes().ends_with(POINTER_SUFFIX.as_bytes());
+        self.origin.is_none() && (self.is_url() || is_pointer())
+    }
+
+    /// Whether this is a URL.
+    pub fn is_url(&self) -> bool {
+        self.origin.is_none() && self.path.to_str().and_then(url_scheme).is_some()
     }
 
     /// Returns the path of the file or the folder.
@@ -39,15 +88,23 @@ impl RecordingLocation {
         &self.path
     }
 
+    /// Returns the origin of a remote recording that is on this machine.
+    pub fn origin(&self) -> Option<&RemoteOrigin> {
+        self.origin.as_deref()
+    }
+
     /// Returns the location as it was named, for messages.
     pub fn display(&self) -> std::path::Display<'_> {
-        self.path.display()
+        match &self.origin {
+            Some(origin) => Path::new(&origin.name).display(),
+            None => self.path.display(),
+        }
     }
 
     /// Returns the location beside the recording with `suffix` after its name. For a folder, it is
     /// not within the folder.
     pub fn beside(&self, suffix: &str) -> Self {
-        Self { path: beside_recording(&self.path, suffix) }
+        beside_recording(&self.path, suffix).into()
     }
 }
 
@@ -61,7 +118,7 @@ fn url_scheme(text: &str) -> Option<&str> {
 
 impl From<PathBuf> for RecordingLocation {
     fn from(path: PathBuf) -> Self {
-        Self { path }
+        Self { path, origin: None }
     }
 }
 
@@ -89,14 +146,9 @@ mod tests {
 
     #[test]
     fn a_url_is_refused_and_a_path_that_looks_like_one_is_not() {
-        for (scheme, rest) in [
-            ("https", "example.org/r.json"),
-            ("s3", "bucket/agent"),
-            ("file", "/r"),
-            ("a+b.c-1", ""),
-        ] {
+        for (scheme, rest) in [("https", "example.org/r.json"), ("file", "/r"), ("a+b.c-1", "")] {
             let error = RecordingLocation::parse(format!("{scheme}://{rest}").into()).unwrap_err();
-            assert_eq!(error, RemoteLocationError { scheme: scheme.to_owned() });
+            assert_eq!(error, UrlSchemeError { scheme: scheme.to_owned() });
         }
         for path in
             ["r.json", "r/", "./https://r.json", "://r", "1s://r", "c:/r.json", "a b://r", ""]
@@ -105,6 +157,25 @@ mod tests {
             assert_eq!(location.as_path(), Path::new(path));
             assert_eq!(location.display().to_string(), path);
         }
+    }
+
+    #[test]
+    fn remote_recording_is_one_until_it_is_on_this_machine() {
+        for (text, is_remote) in [
+            ("s3://bucket/agent", true),
+            ("gs://bucket/agent@v1", true),
+            ("recordings/agent.remote.json", true),
+            ("recordings/agent.json", false),
+        ] {
+            let location = RecordingLocation::parse(text.into()).unwrap();
+            assert_eq!(location.is_remote(), is_remote, "{text}");
+        }
+        let origin =
+            RemoteOrigin { name: "s3://bucket/agent".to_owned(), ..RemoteOrigin::default() };
+        let here = RecordingLocation::from_remote("/cache/1.json".into(), origin);
+        assert!(!here.is_remote());
+        assert_eq!(here.display().to_string(), "s3://bucket/agent");
+        assert_eq!(here.as_path(), Path::new("/cache/1.json"));
     }
 
     #[test]

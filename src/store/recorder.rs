@@ -78,6 +78,8 @@ pub struct RecordingAppender {
     notes: Vec<StoreEvent>,
     /// What compactions replaced of the takes of earlier runs.
     replacements: Vec<TakeReplacement>,
+    /// Whether the log is compacted. Otherwise others cut it into segments.
+    compacts: bool,
 }
 
 impl RecordingAppender {
@@ -102,6 +104,16 @@ impl RecordingAppender {
     /// Sets the durability of what is stored from now on.
     pub fn set_durability(&mut self, durability: Durability) {
         self.tail.set_durability(durability);
+    }
+
+    /// Leaves the log for [`super::cut_segment`]: it is never compacted.
+    pub fn leave_log(&mut self) {
+        self.compacts = false;
+    }
+
+    /// Whether the log is compacted.
+    pub(super) fn compacts(&self) -> bool {
+        self.compacts
     }
 
     /// Encodes a batch and stores it, as [`RecordingAppender::keep`] does.
@@ -221,6 +233,9 @@ impl RecordingAppender {
 
     /// Returns when the next compaction is due; `None` if there is nothing to compact.
     pub(super) fn compaction_due(&self) -> Option<Instant> {
+        if !self.compacts {
+            return None;
+        }
         let file = self.stamp.map_or(0, |stamp| stamp.length);
         self.schedule.due(self.tail.len(), file)
     }
@@ -321,6 +336,9 @@ impl RecordingAppender {
         let guard = self.acquire()?;
         self.catch_up()?;
         drop(guard);
+        if !self.compacts {
+            return Ok(());
+        }
         for _ in 0..ROUNDS {
             let done = self.job(true).run();
             if !self.compaction_done(done)? {

@@ -63,7 +63,7 @@ impl SharedAppender {
         append: impl FnOnce(&mut RecordingAppender) -> Option<Result<(), StoreError>>,
     ) -> Option<Result<(), StoreError>> {
         let mut appender = self.lock();
-        let is_first = appender.compaction_due().is_none();
+        let is_first = appender.compacts() && appender.compaction_due().is_none();
         let outcome = append(&mut appender)?;
         let concerns_compactor = is_first || appender.has_notes();
         drop(appender);

@@ -45,7 +45,7 @@ install_pypi() {
 find_binary() {
     binary=${LOOMREC_BIN:-}
     if [ -z "$binary" ]; then
-        cargo build --quiet --locked --manifest-path "$root/Cargo.toml"
+        (cd "$root" && cargo build-all --quiet --locked)
         binary=${CARGO_TARGET_DIR:-$root/target}/debug/loomrec
     fi
     [ -x "$binary" ] || die "no binary at $binary"

@@ -8,7 +8,7 @@ use std::process::Command;
 use loomrec::identity::{IdentityRules, KeyForm, RequestKey, RequestParts};
 use regex::Regex;
 
-const COMMANDS: [&str; 27] = [
+const COMMANDS: [&str; 31] = [
     "record",
     "replay",
     "ls",
@@ -36,6 +36,10 @@ const COMMANDS: [&str; 27] = [
     "salvage",
     "journal",
     "ui",
+    "push",
+    "pull",
+    "compact",
+    "gc",
 ];
 
 fn root() -> PathBuf {
@@ -220,6 +224,8 @@ fn flags_in_running_text_are_flags_of_some_command() {
                 "sha256sum ",
                 "gh ",
                 "pytest ",
+                "aws ",
+                "pip ",
             ];
             let is_other = other.iter().any(|command| piece.contains(command));
             let script = scripts.iter().find(|(name, _)| piece.contains(name));

@@ -9,7 +9,7 @@ use super::super::expiry::ExpiredTakes;
 use super::super::fault::FaultReceipt;
 use super::super::guard;
 use super::super::score::ScoredFaults;
-use super::{BoundReceipt, Receipt, ScriptReceipt, SessionsReceipt};
+use super::{BoundReceipt, Receipt, ScriptReceipt, SessionsReceipt, remote};
 use crate::record::CallFailure;
 use crate::store::RecordingLocation;
 use crate::telemetry::run_counters::{EarlierTakes, UpstreamFailure};
@@ -22,6 +22,8 @@ impl Receipt {
             .pending
             .as_ref()
             .map(|(path, count)| json!({ "path": path.to_string_lossy(), "calls": count }));
+        let locations = self.recordings.iter().map(|(location, _)| location);
+        let remote = remote::to_json(locations, self.upload.as_ref());
         let calls = (self.unchecked_calls, self.by_messages);
         let in_force = self.in_force.as_ref().map(|it| it.to_json(calls.0, calls.1));
         let unused = self.unused.as_ref();
@@ -69,6 +71,7 @@ impl Receipt {
             "keep_errors": more.keep_errors,
             "unfolded": more.unfolded,
             "recordings": recordings_json(&self.recordings),
+            "remote": remote,
             "pending": pending,
             "cmd_exit": self.cmd_exit,
             "mismatches": more.mismatches.iter().map(|it| it.to_json()).collect::<Value>(),

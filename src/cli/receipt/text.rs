@@ -40,6 +40,9 @@ impl Receipt {
     fn recording(&self, path: &RecordingLocation, sha: Option<&str>) -> String {
         let path = path.display().to_string();
         let path = terminal::line(&path);
+        if let Some(upload) = &self.upload {
+            return format!("{path}: segments uploaded: {}", upload.uploaded);
+        }
         match sha {
             Some(sha) => format!("{path} sha256 {}", &sha[..12]),
             None if self.command == "record" && self.recorded == 0 => {

@@ -160,7 +160,7 @@ impl CommandHost {
         let rules_of = staging.as_ref().map(|_| place.clone());
         let terms = self.terms(opening, rules_of);
         let ground = self.context.for_session(&args.serve, &place, terms)?;
-        let engines = record::engines(&args, &ground);
+        let engines = record::engines(&args, &ground, None);
         if engines.is_err() {
             // The error that counts is that of the engines.
             staging.iter().for_each(|staging| drop(staging.end(false)));

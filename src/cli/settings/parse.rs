@@ -176,11 +176,19 @@ impl SettingsText<'_> {
         let files = arg.get_value_names().is_some_and(|names| names.iter().any(|n| n == "FILE"));
         let folder = self.path.parent().unwrap_or(Path::new(""));
         let values: Vec<String> = match files {
-            true => values.iter().map(|file| folder.join(file).display().to_string()).collect(),
+            true => values.iter().map(|file| from_folder(folder, file)).collect(),
             false => values,
         };
         let lines = vec![line_of(self.text, &key.span()); values.len().max(1)];
         Ok(Setting { command: command.map(str::to_owned), name: name.to_string(), values, lines })
+    }
+}
+
+/// Returns the path of a file that a settings file in `folder` names. A URL stays as it is.
+fn from_folder(folder: &Path, file: &str) -> String {
+    match RecordingLocation::from(Path::new(file)).is_url() {
+        true => file.to_owned(),
+        false => folder.join(file).display().to_string(),
     }
 }
 

@@ -73,6 +73,7 @@ impl RecordingAppender {
             about,
             notes,
             replacements: Vec::new(),
+            compacts: true,
         };
         if let Some(system) = loomrec_os::network_file_system(recorder.paths.folder()) {
             recorder.notes.push(StoreEvent::Network { path: path.to_owned(), system });

@@ -64,6 +64,7 @@ const FORBIDDEN_PACKAGES: &[(&str, &[&str])] = &[
         "arguments",
         &["tokio", "hyper", "reqwest", "rustls", "socket2", "fs2", "rustix", "indicatif"],
     ),
+    ("remote", &["clap", "indicatif", "hyper", "hyper-util", "rustls", "socket2", "rustix"]),
     ("os", &["hyper", "hyper-util", "reqwest", "rustls", "socket2", "fs2", "tempfile"]),
 ];
 

@@ -1,0 +1,106 @@
+//! The flags of the commands for recordings in object stores.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::builder::FalseyValueParser;
+use clap::{Args, ValueHint};
+
+use super::duration::duration;
+use super::location::{local_location, location};
+use loomrec_store::RecordingLocation;
+
+/// `loomrec push`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "\
+Examples:
+  loomrec push recordings/agent.json s3://my-bucket/loomrec/agent
+  loomrec push recordings/agent.json        # to where its pointer file points
+
+The store is found by the usual variables, such as AWS_REGION and AWS_ENDPOINT_URL: docs/remote.md")]
+pub struct PushArgs {
+    /// The recording to upload: a file or a folder
+    #[arg(value_name = "RECORDING", value_parser = local_location(), value_hint = ValueHint::AnyPath)]
+    pub recording: RecordingLocation,
+    /// Where to: s3://BUCKET/NAME, gs://BUCKET/NAME or az://CONTAINER/NAME [default: that of the
+    /// pointer file]
+    #[arg(value_name = "URL")]
+    pub url: Option<String>,
+    /// The pointer file to write [default: RECORDING with .remote.json in place of .json]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub pointer: Option<PathBuf>,
+    /// Also give the state this tag; a tag never moves
+    #[arg(long, value_name = "NAME")]
+    pub tag: Option<String>,
+    /// Replace the newest state even if the pointer file names another one
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// `loomrec pull`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "\
+Examples:
+  loomrec pull recordings/agent.remote.json              # fill the cache, for a replay offline
+  loomrec pull s3://my-bucket/loomrec/agent -o agent.json
+  loomrec pull --update recordings/agent.remote.json     # point to the newest state")]
+pub struct PullArgs {
+    /// The remote recording: a pointer file or a URL
+    #[arg(value_name = "NAME", value_parser = location(), value_hint = ValueHint::AnyPath)]
+    pub recording: RecordingLocation,
+    /// Write the recording to FILE, or to FOLDER/
+    #[arg(
+        short,
+        long,
+        value_name = "FILE",
+        value_parser = local_location(),
+        value_hint = ValueHint::AnyPath,
+    )]
+    pub output: Option<RecordingLocation>,
+    /// Replace an existing recording
+    #[arg(long, requires = "output")]
+    pub force: bool,
+    /// Make the pointer file name the newest state
+    #[arg(long)]
+    pub update: bool,
+}
+
+/// `loomrec compact`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "\
+Example:
+  loomrec compact s3://my-bucket/loomrec/agent    # in the last job, after all recorders have ended")]
+pub struct CompactArgs {
+    /// The remote recording: s3://BUCKET/NAME, gs://BUCKET/NAME or az://CONTAINER/NAME
+    #[arg(value_name = "URL")]
+    pub url: String,
+    /// Also give the new state this tag; a tag never moves
+    #[arg(long, value_name = "NAME")]
+    pub tag: Option<String>,
+}
+
+/// `loomrec gc`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "\
+Examples:
+  loomrec gc s3://my-bucket/loomrec/agent           # shows what would be removed
+  loomrec gc s3://my-bucket/loomrec/agent --apply")]
+pub struct GcArgs {
+    /// The remote recording: s3://BUCKET/NAME, gs://BUCKET/NAME or az://CONTAINER/NAME
+    #[arg(value_name = "URL")]
+    pub url: String,
+    /// Keep all states that are younger than this, such as 30d or 12h
+    #[arg(long, value_name = "TIME", default_value = "90d", value_parser = duration)]
+    pub keep: Duration,
+    /// Remove the objects
+    #[arg(long)]
+    pub apply: bool,
+}
+
+/// The flags of commands that read remote recordings.
+#[derive(Clone, Debug, Default, Args)]
+pub struct RemoteArgs {
+    /// If the store cannot be reached: use the newest state that this machine has seen
+    #[arg(long, env = "LOOMREC_STALE_OK", value_parser = FalseyValueParser::new())]
+    pub stale_ok: bool,
+}

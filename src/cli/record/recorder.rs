@@ -1,0 +1,161 @@
+//! The recorder of a run: the recording that it adds to, its rules, and what people are told of it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::cli::args::{DurableAt, RecordArgs, RecordMode};
+use crate::cli::exit::{CommandFailure, UNEXPECTED};
+use crate::cli::remote::RemoteRecording;
+use crate::cli::server_run::RunContext;
+use crate::cli::store_note::store_note;
+use crate::cli::{prices, serve_setup};
+use crate::identity::{IdentityRules, RunValueFinder};
+use crate::record::writer::{KeepPolicy, RecordWriter};
+use crate::record::{RecordConfig, RecordEngine};
+use crate::recording::EntryName;
+use crate::server::{OnNotice, UserNotice};
+use crate::store::{
+    self, AppenderEvent, OnAppenderEvent, RecordingLocation, StoreError, StoreEvent,
+};
+use crate::telemetry::metric::Metrics;
+use crate::telemetry::run_counters::RunCounters;
+
+/// Opens the recording, if there is one. It may be only a log, of a recorder that was killed or has
+/// not compacted yet.
+pub(super) fn existing(
+    path: &RecordingLocation,
+    ground: &RunContext,
+) -> Result<Option<store::Recording>, CommandFailure> {
+    match store::Recording::open_merged(path) {
+        Ok(recording) => {
+            let notify = ground.notify();
+            recording.notes().iter().for_each(|note| report_event(note, &ground.counters, &notify));
+            serve_setup::refuse_waiting(path, &recording)?;
+            Ok(Some(recording))
+        }
+        Err(StoreError::Missing { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Opens the recording and builds the engine that adds to it.
+pub(super) fn recorder(
+    args: &RecordArgs,
+    ground: &RunContext,
+    asked: IdentityRules,
+    remote: Option<&RemoteRecording>,
+) -> Result<Arc<RecordEngine>, CommandFailure> {
+    let path = &args.recording;
+    let earlier = match &ground.session.rules_of {
+        Some(other) => existing(other, ground)?,
+        None => existing(path, ground)?,
+    };
+    let earlier = earlier.map(|recording| recording.meta().rules().clone());
+    let earlier = earlier.or_else(|| remote?.rules.clone());
+    let rules = rules_to_record(earlier, asked, args, remote)?;
+    let run = match &args.run {
+        Some(id) => store::RunChoice::Named(id.clone()),
+        None => store::RunChoice::New,
+    };
+    let mut recording = store::RecordingAppender::open(path, &run, &rules)?;
+    if remote.is_some() {
+        recording.leave_log();
+        recording.watch(&RemoteRecording::secrets());
+    }
+    recording.set_durability(match args.durability {
+        DurableAt::Process => store::Durability::Process,
+        DurableAt::Power => store::Durability::Power,
+    });
+    let unexpected = |text: String| CommandFailure::new(UNEXPECTED, text);
+    let place = recording.place();
+    let counts = (Arc::clone(&ground.counters), Arc::clone(&ground.metrics));
+    let on_event = on_appender_event(counts, ground.notify());
+    let keeping = match (args.mode, args.keep_failures) {
+        (RecordMode::All, true) => KeepPolicy::LastRun,
+        (RecordMode::All, false) => KeepPolicy::Successes,
+        _ => KeepPolicy::All,
+    };
+    let writer = RecordWriter::start(recording, keeping, on_event)
+        .map_err(|error| unexpected(format!("failed to start the writer: {error}")))?;
+    let client = match &ground.session.client {
+        Some(shared) => shared.separate(),
+        None => serve_setup::upstream_client()?,
+    };
+    let config = RecordConfig {
+        max_copy: args.max_copy,
+        drain: Duration::from_secs(args.drain),
+        rules,
+        prices: prices::load(args.prices.as_deref())?,
+        run_values: Arc::new(RunValueFinder::new(ground.run_values.clone())),
+        place,
+    };
+    let redactor = Arc::clone(&ground.redactor);
+    Ok(Arc::new(RecordEngine::new(config, client, writer, redactor)))
+}
+
+/// Returns the rules to record under. A recording keeps the rules it was made with, unless others
+/// are given.
+///
+/// # Errors
+/// Others are given, and the recording is in an object store. For a recording on this machine, that
+/// is found out when it is opened.
+fn rules_to_record(
+    earlier: Option<IdentityRules>,
+    asked: IdentityRules,
+    args: &RecordArgs,
+    remote: Option<&RemoteRecording>,
+) -> Result<IdentityRules, CommandFailure> {
+    match earlier {
+        Some(rules) if asked.without_normalize() == IdentityRules::default() => {
+            Ok(rules.with_normalize(asked.normalize().to_vec()))
+        }
+        Some(rules) if remote.is_some() && !rules.makes_keys_of(&asked) => {
+            let text = format!(
+                "{} was recorded under other rules ({}): leave out --ignore and the like, or \
+                 record into another name",
+                args.recording.display(),
+                rules.words().join(" ")
+            );
+            Err(CommandFailure::usage(text))
+        }
+        _ => Ok(asked),
+    }
+}
+
+/// The counters of a run.
+type Counts = (Arc<RunCounters>, Arc<Metrics>);
+
+/// Returns the callback that passes events of the recording on to people, counters and metrics.
+pub(in crate::cli) fn on_appender_event(
+    (counters, metrics): Counts,
+    notify: OnNotice,
+) -> OnAppenderEvent {
+    Arc::new(move |event: AppenderEvent<'_>| match event {
+        AppenderEvent::Note(note) => report_event(note, &counters, &notify),
+        AppenderEvent::CompactionFailed(reason) => notify(UserNotice::Warning(&format!(
+            "recorded calls stay in the log beside the recording for now: failed to {reason}; \
+             traffic and recording go on, and loomrec tries again"
+        ))),
+        AppenderEvent::Replaced(done) => {
+            let name = match &done.name {
+                EntryName::Hash(key) => key.short().to_owned(),
+                EntryName::Step(step) => step.clone(),
+            };
+            counters.replaced(name, done.replaced as u64, done.kept as u64);
+        }
+        AppenderEvent::Compacted(took) => metrics.compaction(took),
+        AppenderEvent::Lost(reason, names) => {
+            counters.lost(reason, names as u64);
+            notify(UserNotice::Unkept(reason));
+        }
+    })
+}
+
+/// Reports a note, and counts the calls that are not in the recording according to it.
+fn report_event(note: &StoreEvent, counters: &RunCounters, notify: &OnNotice) {
+    let text = store_note(note);
+    if note.entries_set_aside() > 0 {
+        counters.lost(&text, note.entries_set_aside() as u64);
+    }
+    notify(UserNotice::Warning(&text));
+}

@@ -1,0 +1,73 @@
+//! Stands in for the module `remote` in builds without the feature of that name: recordings in
+//! object stores are refused.
+
+use super::args::{Command, CompactArgs, GcArgs, PullArgs, PushArgs, RecordArgs};
+use super::exit::CommandFailure;
+use super::output::Output;
+use super::receipt::UploadReceipt;
+use crate::identity::IdentityRules;
+use crate::recording::redact::CallCredentials;
+use crate::store::RecordingLocation;
+
+fn absent() -> CommandFailure {
+    CommandFailure::usage(
+        "this loomrec was built without recordings in object stores: install a released build, or \
+         run `cargo install loomrec --features remote`",
+    )
+}
+
+/// A recording in an object store that a run records into. There is none.
+pub(super) struct RemoteRecording {
+    /// The rules of the recording.
+    pub(super) rules: Option<IdentityRules>,
+    /// The recording that calls are answered from.
+    pub(super) answers: Option<RecordingLocation>,
+    never: std::convert::Infallible,
+}
+
+#[expect(clippy::unused_async, reason = "the same calls as with the feature")]
+impl RemoteRecording {
+    pub(super) async fn begin(
+        args: &mut RecordArgs,
+        _output: &Output,
+    ) -> Result<Option<Self>, CommandFailure> {
+        if args.recording.is_remote() { Err(absent()) } else { Ok(None) }
+    }
+
+    pub(super) fn secrets() -> CallCredentials {
+        CallCredentials::default()
+    }
+
+    pub(super) async fn finish(self) -> UploadReceipt {
+        match self.never {}
+    }
+}
+
+/// Refuses a command that names a recording in an object store.
+#[expect(clippy::unused_async, reason = "the same calls as with the feature")]
+pub(super) async fn localize(command: &mut Command) -> Result<(), CommandFailure> {
+    let is_remote = super::remote_names::read_recordings(command)
+        .into_iter()
+        .any(|location| location.is_remote());
+    if is_remote { Err(absent()) } else { Ok(()) }
+}
+
+#[expect(clippy::unused_async, reason = "the same calls as with the feature")]
+pub(super) async fn push(_args: &PushArgs) -> Result<u8, CommandFailure> {
+    Err(absent())
+}
+
+#[expect(clippy::unused_async, reason = "the same calls as with the feature")]
+pub(super) async fn pull(_args: &PullArgs) -> Result<u8, CommandFailure> {
+    Err(absent())
+}
+
+#[expect(clippy::unused_async, reason = "the same calls as with the feature")]
+pub(super) async fn compact(_args: &CompactArgs) -> Result<u8, CommandFailure> {
+    Err(absent())
+}
+
+#[expect(clippy::unused_async, reason = "the same calls as with the feature")]
+pub(super) async fn gc(_args: &GcArgs) -> Result<u8, CommandFailure> {
+    Err(absent())
+}

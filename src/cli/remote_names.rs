@@ -1,0 +1,41 @@
+//! The arguments of commands that can name a recording in an object store.
+
+use super::args::Command;
+use super::exit::CommandFailure;
+use crate::store::RecordingLocation;
+
+/// Returns the recordings that a command reads and does not change.
+pub(super) fn read_recordings(command: &mut Command) -> Vec<&mut RecordingLocation> {
+    match command {
+        Command::Replay(args) => args.recordings.iter_mut().collect(),
+        Command::Ls(args) => vec![&mut args.file],
+        Command::Show(args) => vec![&mut args.file],
+        Command::Diff(args) => vec![&mut args.old, &mut args.new],
+        Command::Noise(args) => std::iter::once(&mut args.file).chain(&mut args.other).collect(),
+        Command::Stats(args) => args.files.iter_mut().collect(),
+        Command::Verify(args) => args.files.iter_mut().collect(),
+        Command::Merge(args) => args.files.iter_mut().collect(),
+        Command::Convert(args) => vec![&mut args.from],
+        Command::Export(args) => vec![&mut args.file],
+        Command::Ui(args) => std::iter::once(&mut args.file).chain(&mut args.recording).collect(),
+        Command::Doctor(args) => args.files.iter_mut().collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Refuses flags that change a recording, for one in an object store.
+pub(super) fn refuse_changes(command: &mut Command) -> Result<(), CommandFailure> {
+    let flag = match command {
+        Command::Verify(args) if args.fix => "--fix",
+        Command::Noise(args) if args.apply => "--apply",
+        _ => return Ok(()),
+    };
+    match read_recordings(command).into_iter().find(|location| location.is_remote()) {
+        None => Ok(()),
+        Some(location) => Err(CommandFailure::usage(format!(
+            "{flag}: a state of a remote recording never changes: get a file with `loomrec pull {} \
+             -o FILE`, change that, and `loomrec push` it",
+            location.display()
+        ))),
+    }
+}

@@ -1,0 +1,327 @@
+//! The objects of one remote recording: what is read, created and moved in its bucket.
+
+use bytes::Bytes;
+use object_store::path::Path;
+use object_store::{Error, ObjectMeta, PutMode, PutOptions, UpdateVersion};
+use serde::{Deserialize, Serialize};
+
+use super::address::RemoteAddress;
+use super::content_hash::ContentHash;
+use super::listed_segment::ListedSegment;
+use super::object_access::{ObjectAccess, note_text};
+use super::recorder_file::RecorderFile;
+use super::remote_error::RemoteError;
+
+/// The most bytes of a segment. One is cut at 8 MiB, but its last call may be as large as any.
+const LARGEST_SEGMENT: u64 = 2 << 30;
+
+/// The most bytes of an object that is read whole: an entry or a manifest, compressed.
+const LARGEST_OBJECT: u64 = 1 << 30;
+
+/// The most bytes of a reference, a tag or the file of a recorder.
+const LARGEST_NOTE: u64 = 64 << 10;
+
+const REF_FORMAT: &str = "loomrec-ref/1";
+const TAG_FORMAT: &str = "loomrec-tag/1";
+
+/// The objects of a remote recording.
+#[derive(Clone, Debug)]
+pub struct RecordingBucket {
+    objects: ObjectAccess,
+}
+
+/// The object that names the newest state.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StateRef {
+    format: String,
+    /// The hash of its manifest.
+    pub manifest: ContentHash,
+    /// How often it was moved.
+    pub generation: u64,
+}
+
+/// A reference, and the version of its object.
+#[derive(Clone, Debug)]
+pub struct VersionedRef {
+    /// The newest state.
+    pub state: StateRef,
+    version: UpdateVersion,
+}
+
+#[derive(Serialize, Deserialize)]
+struct TagText {
+    format: String,
+    manifest: ContentHash,
+}
+
+impl RecordingBucket {
+    /// Connects to the store of a recording, by the variables of the environment. No request is
+    /// sent.
+    ///
+    /// # Errors
+    /// The variables contradict each other, or a value cannot be read.
+    pub fn connect(address: &RemoteAddress) -> Result<Self, RemoteError> {
+        ObjectAccess::connect(address).map(|objects| Self { objects })
+    }
+
+    /// Uses a store that is there already.
+    #[cfg(test)]
+    pub(crate) fn in_store(store: std::sync::Arc<dyn object_store::ObjectStore>) -> Self {
+        Self { objects: ObjectAccess::in_store(store) }
+    }
+
+    /// Returns the URL of the recording.
+    pub fn url(&self) -> &str {
+        &self.objects.url
+    }
+
+    /// Reads the newest state; `None` if nothing was pushed or merged yet.
+    ///
+    /// # Errors
+    /// The store fails, or the object is no reference.
+    pub async fn read_ref(&self) -> Result<Option<VersionedRef>, RemoteError> {
+        let path = self.objects.path("ref");
+        let Some((bytes, meta)) = self.objects.get_if_there(&path, LARGEST_NOTE).await? else {
+            return Ok(None);
+        };
+        let state: StateRef = self.objects.read_note(&path, &bytes)?;
+        self.objects.check_format(&path, &state.format, REF_FORMAT)?;
+        let version = UpdateVersion { e_tag: meta.e_tag, version: meta.version };
+        Ok(Some(VersionedRef { state, version }))
+    }
+
+    /// Moves the reference to a state, if it is still what was read. Returns whether it was.
+    ///
+    /// # Errors
+    /// The store fails. The reference may have been moved or not.
+    pub async fn move_ref(
+        &self,
+        from: Option<&VersionedRef>,
+        to: &ContentHash,
+    ) -> Result<bool, RemoteError> {
+        let state = StateRef {
+            format: REF_FORMAT.to_owned(),
+            manifest: to.clone(),
+            generation: from.map_or(0, |from| from.state.generation) + 1,
+        };
+        let mode = match from {
+            Some(from) => PutMode::Update(from.version.clone()),
+            None => PutMode::Create,
+        };
+        let path = self.objects.path("ref");
+        let options = PutOptions { mode, ..PutOptions::default() };
+        match self.objects.store.put_opts(&path, note_text(&state).into(), options).await {
+            Ok(_) => Ok(true),
+            // An earlier attempt may have moved it, and its answer may have been lost.
+            Err(Error::Precondition { .. } | Error::AlreadyExists { .. }) => {
+                Ok(self.read_ref().await?.is_some_and(|now| now.state == state))
+            }
+            Err(error) => Err(self.objects.failed("write to", &error)),
+        }
+    }
+
+    /// Returns the state that a tag names; `None` if there is no such tag.
+    ///
+    /// # Errors
+    /// The store fails, or the object is no tag.
+    pub async fn read_tag(&self, tag: &str) -> Result<Option<ContentHash>, RemoteError> {
+        self.read_tag_at(&self.objects.path(&format!("tags/{tag}"))).await
+    }
+
+    async fn read_tag_at(&self, path: &Path) -> Result<Option<ContentHash>, RemoteError> {
+        let Some((bytes, _)) = self.objects.get_if_there(path, LARGEST_NOTE).await? else {
+            return Ok(None);
+        };
+        let tag: TagText = self.objects.read_note(path, &bytes)?;
+        self.objects.check_format(path, &tag.format, TAG_FORMAT)?;
+        Ok(Some(tag.manifest))
+    }
+
+    /// Gives a state a tag.
+    ///
+    /// # Errors
+    /// The store fails, or the tag names another state.
+    pub async fn write_tag(&self, tag: &str, manifest: &ContentHash) -> Result<(), RemoteError> {
+        let text = TagText { format: TAG_FORMAT.to_owned(), manifest: manifest.clone() };
+        if self.objects.create(&self.objects.path(&format!("tags/{tag}")), note_text(&text)).await?
+            || self.read_tag(tag).await?.as_ref() == Some(manifest)
+        {
+            return Ok(());
+        }
+        Err(RemoteError::TagTaken { url: self.objects.url.clone(), tag: tag.to_owned() })
+    }
+
+    /// Returns the states of all tags.
+    ///
+    /// # Errors
+    /// The store fails, or an object is no tag.
+    pub async fn tagged_states(&self) -> Result<Vec<ContentHash>, RemoteError> {
+        let mut states = Vec::new();
+        for meta in self.objects.list("tags").await? {
+            states.extend(self.read_tag_at(&meta.location).await?);
+        }
+        Ok(states)
+    }
+
+    /// Creates the object of an entry, if it is not there.
+    ///
+    /// # Errors
+    /// The store fails.
+    pub async fn put_entry(&self, hash: &ContentHash, packed: Vec<u8>) -> Result<(), RemoteError> {
+        self.objects.create(&self.entry_path(hash), packed).await.map(drop)
+    }
+
+    /// Reads the object of an entry, as it is stored.
+    ///
+    /// # Errors
+    /// The store fails, or does not have it.
+    pub async fn get_entry(&self, hash: &ContentHash) -> Result<Bytes, RemoteError> {
+        self.objects.get(&self.entry_path(hash), LARGEST_OBJECT).await
+    }
+
+    /// Returns the path of an entry's object, for messages too.
+    pub fn entry_path(&self, hash: &ContentHash) -> Path {
+        let digits = hash.digits();
+        self.objects.path(&format!("objects/{}/{digits}", &digits[..2]))
+    }
+
+    /// Creates the object of a manifest, if it is not there.
+    ///
+    /// # Errors
+    /// The store fails.
+    pub async fn put_manifest(
+        &self,
+        hash: &ContentHash,
+        packed: Vec<u8>,
+    ) -> Result<(), RemoteError> {
+        self.objects.create(&self.manifest_path(hash), packed).await.map(drop)
+    }
+
+    /// Reads the object of a manifest, as it is stored. `None` if there is no such state.
+    ///
+    /// # Errors
+    /// The store fails.
+    pub async fn get_manifest(&self, hash: &ContentHash) -> Result<Option<Bytes>, RemoteError> {
+        let found = self.objects.get_if_there(&self.manifest_path(hash), LARGEST_OBJECT).await?;
+        Ok(found.map(|(bytes, _)| bytes))
+    }
+
+    /// Returns the path of a manifest's object, for messages too.
+    pub fn manifest_path(&self, hash: &ContentHash) -> Path {
+        self.objects.path(&format!("manifests/{}", hash.digits()))
+    }
+
+    /// Creates the file of a recorder, which shows that this identity may write.
+    ///
+    /// # Errors
+    /// The store fails or refuses.
+    pub async fn put_recorder(&self, id: &str, file: &RecorderFile) -> Result<(), RemoteError> {
+        self.objects.create(&self.recorder_path(id), note_text(file)).await.map(drop)
+    }
+
+    /// Reads the file of a recorder; `None` if it is not there.
+    ///
+    /// # Errors
+    /// The store fails, or the file has another form.
+    pub async fn read_recorder(&self, id: &str) -> Result<Option<RecorderFile>, RemoteError> {
+        let path = self.recorder_path(id);
+        let Some((bytes, _)) = self.objects.get_if_there(&path, LARGEST_NOTE).await? else {
+            return Ok(None);
+        };
+        let file: RecorderFile = self.objects.read_note(&path, &bytes)?;
+        self.objects.check_format(&path, &file.format, RecorderFile::FORMAT)?;
+        Ok(Some(file))
+    }
+
+    /// Returns the error of a recorder whose file is missing although it has segments.
+    pub(crate) fn missing_recorder(&self, id: &str) -> RemoteError {
+        RemoteError::Object {
+            path: self.recorder_path(id).to_string(),
+            url: self.objects.url.clone(),
+            problem: "the store does not have it, but segments of this recorder".to_owned(),
+        }
+    }
+
+    /// Returns by how many seconds the clock of the store is ahead of this machine's, from the file
+    /// of a recorder that was created just now.
+    ///
+    /// # Errors
+    /// The store fails.
+    pub async fn clock_difference(&self, recorder: &str) -> Result<i64, RemoteError> {
+        let before = time::OffsetDateTime::now_utc();
+        let found = self.objects.get_if_there(&self.recorder_path(recorder), LARGEST_NOTE).await?;
+        let written = found.map(|(_, meta)| meta.last_modified.timestamp());
+        Ok(written.map_or(0, |written| written - before.unix_timestamp()))
+    }
+
+    fn recorder_path(&self, id: &str) -> Path {
+        self.objects.path(&format!("runs/{id}/recorder.json"))
+    }
+
+    /// Creates a segment. Returns false if one with this number is there already.
+    ///
+    /// # Errors
+    /// The store fails. The segment may have been created or not.
+    pub async fn put_segment(
+        &self,
+        segment: &ListedSegment,
+        bytes: Bytes,
+    ) -> Result<bool, RemoteError> {
+        self.objects.create(&self.objects.path(&segment.name()), bytes).await
+    }
+
+    /// Reads a segment; `None` if it has been removed since it was listed.
+    ///
+    /// # Errors
+    /// The store fails.
+    pub async fn get_segment(&self, segment: &ListedSegment) -> Result<Option<Bytes>, RemoteError> {
+        let found =
+            self.objects.get_if_there(&self.objects.path(&segment.name()), LARGEST_SEGMENT).await?;
+        Ok(found.map(|(bytes, _)| bytes))
+    }
+
+    /// Lists the segments, sorted by recorder and number.
+    ///
+    /// # Errors
+    /// The store fails.
+    pub async fn list_segments(&self) -> Result<Vec<ListedSegment>, RemoteError> {
+        let listed = self.objects.list("runs").await?;
+        let name = |meta: &ObjectMeta| {
+            let parts = meta.location.prefix_match(&self.objects.path("runs"))?;
+            ListedSegment::parse(&parts.map(|part| part.as_ref().to_owned()).collect::<Vec<_>>())
+        };
+        let mut segments: Vec<_> = listed.iter().filter_map(name).collect();
+        segments.sort();
+        Ok(segments)
+    }
+
+    /// Lists the objects below a part of the recording.
+    ///
+    /// # Errors
+    /// The store fails.
+    pub async fn list(&self, part: &str) -> Result<Vec<ObjectMeta>, RemoteError> {
+        self.objects.list(part).await
+    }
+
+    /// Removes objects. One that is not there is no error.
+    ///
+    /// # Errors
+    /// The store fails. Some may be removed.
+    pub async fn remove(&self, paths: Vec<Path>) -> Result<(), RemoteError> {
+        self.objects.remove(paths).await
+    }
+
+    /// Removes segments, and the files of recorders.
+    ///
+    /// # Errors
+    /// As [`Self::remove`].
+    pub async fn remove_segments(
+        &self,
+        segments: &[ListedSegment],
+        recorders: &[String],
+    ) -> Result<(), RemoteError> {
+        let segments = segments.iter().map(|segment| self.objects.path(&segment.name()));
+        let recorders = recorders.iter().map(|id| self.recorder_path(id));
+        self.objects.remove(segments.chain(recorders).collect()).await
+    }
+}

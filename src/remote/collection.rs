@@ -1,0 +1,124 @@
+//! The collection of garbage: objects that no state needs.
+
+use std::collections::HashSet;
+use std::time::{Duration, SystemTime};
+
+use object_store::ObjectMeta;
+use object_store::path::Path;
+
+use super::bucket::RecordingBucket;
+use super::content_hash::ContentHash;
+use super::local_cache::LocalCache;
+use super::manifest::ManifestRecorder;
+use super::remote_error::RemoteError;
+use super::state_loader::load_manifest;
+
+/// Objects that are younger than this stay: someone may be about to name them.
+const GRACE: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// What can be removed from a bucket.
+#[derive(Debug, Default)]
+pub struct GarbageList {
+    paths: Vec<Path>,
+    /// How many bytes the objects have.
+    pub bytes: u64,
+    /// How many states are kept.
+    pub states: usize,
+}
+
+impl GarbageList {
+    /// Returns the paths of the objects.
+    pub fn paths(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.paths.iter().map(AsRef::as_ref)
+    }
+
+    fn add(&mut self, object: ObjectMeta) {
+        self.bytes += object.size;
+        self.paths.push(object.location);
+    }
+
+    /// Removes the objects.
+    ///
+    /// # Errors
+    /// The store fails. Some may be removed; the rest is found again.
+    pub async fn remove(self, bucket: &RecordingBucket) -> Result<(), RemoteError> {
+        bucket.remove(self.paths).await
+    }
+}
+
+/// Finds what no state needs: all but the newest state, those with tags, and those that are younger
+/// than `keep`.
+///
+/// # Errors
+/// The store fails, or the manifest of a state that is kept cannot be used.
+pub async fn find_garbage(
+    bucket: &RecordingBucket,
+    cache: &LocalCache,
+    keep: Duration,
+) -> Result<GarbageList, RemoteError> {
+    let mut garbage = GarbageList::default();
+    let newest = bucket.read_ref().await?.map(|newest| newest.state.manifest);
+    let mut kept: HashSet<ContentHash> = bucket.tagged_states().await?.into_iter().collect();
+    kept.extend(newest.clone());
+    for object in bucket.list("manifests").await? {
+        let Some(hash) = hash_of(&object.location) else { continue };
+        if kept.contains(&hash) || is_younger(&object, keep.max(GRACE)) {
+            kept.insert(hash);
+        } else {
+            garbage.add(object);
+        }
+    }
+    garbage.states = kept.len();
+    let mut needed: HashSet<ContentHash> = HashSet::new();
+    let mut merged = Vec::new();
+    for hash in &kept {
+        let manifest = load_manifest(bucket, cache, hash).await?;
+        needed.extend(manifest.takes.into_iter().map(|take| take.object));
+        if Some(hash) == newest.as_ref() {
+            merged = manifest.recorders;
+        }
+    }
+    for object in bucket.list("objects").await? {
+        let is_needed = hash_of(&object.location).is_none_or(|hash| needed.contains(&hash));
+        if !is_needed && !is_younger(&object, GRACE) {
+            garbage.add(object);
+        }
+    }
+    add_segments(bucket, &merged, &mut garbage).await?;
+    Ok(garbage)
+}
+
+/// Adds the segments that are merged, and the files of recorders that have no segments.
+async fn add_segments(
+    bucket: &RecordingBucket,
+    merged: &[ManifestRecorder],
+    garbage: &mut GarbageList,
+) -> Result<(), RemoteError> {
+    let listed = bucket.list_segments().await?;
+    let needed: HashSet<&str> = listed.iter().map(|segment| segment.recorder.as_str()).collect();
+    for object in bucket.list("runs").await? {
+        let parts: Vec<&str> = object.location.as_ref().rsplitn(3, '/').collect();
+        let [file, recorder, ..] = parts[..] else { continue };
+        let known = merged.iter().find(|known| known.id == recorder);
+        let is_garbage = match file.parse::<u32>() {
+            Ok(number) => known.is_some_and(|known| number <= known.segments),
+            Err(_) => file == "recorder.json" && !needed.contains(recorder),
+        };
+        if is_garbage && !is_younger(&object, GRACE) {
+            garbage.add(object);
+        }
+    }
+    Ok(())
+}
+
+/// Reads the hash in the last part of a path.
+fn hash_of(path: &Path) -> Option<ContentHash> {
+    ContentHash::parse(&format!("sha256:{}", path.filename()?)).ok()
+}
+
+fn is_younger(object: &ObjectMeta, age: Duration) -> bool {
+    let written = SystemTime::from(object.last_modified);
+    // An object from the future is young.
+    SystemTime::now().duration_since(written).is_ok_and(|found| found < age)
+        || written > SystemTime::now()
+}

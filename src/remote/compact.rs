@@ -1,0 +1,115 @@
+//! Compaction: segments are merged into a new state, which the reference then names.
+//!
+//! Objects come first, then the manifest, then the reference, which is moved only if it is still
+//! what was read. Segments are removed after that. So a crash at any point loses nothing, and the
+//! next compaction goes on from there. What is merged is noted in the manifest, so nothing is
+//! merged twice.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use futures_util::{StreamExt as _, TryStreamExt as _};
+use rand::RngExt as _;
+
+use super::bucket::RecordingBucket;
+use super::content_hash::ContentHash;
+use super::listed_segment::ListedSegment;
+use super::local_cache::LocalCache;
+use super::merged_state::{MergedState, merge_new};
+use super::object_access::PARALLEL;
+use super::packed_text::pack_text;
+use super::remote_error::RemoteError;
+use super::state_loader::{StateSize, state_size};
+
+/// How often a compaction is repeated if others move the reference.
+const TRIES: usize = 100;
+
+/// The longest pause before it is repeated.
+const JITTER_MS: u64 = 200;
+
+/// What a compaction did.
+#[derive(Clone, Debug)]
+pub struct CompactedState {
+    /// The hash of the newest state; `None` if there is nothing in the store.
+    pub manifest: Option<ContentHash>,
+    /// The numbers of that state.
+    pub size: StateSize,
+    /// How many segments were merged.
+    pub segments: u64,
+}
+
+/// Merges all segments that are in the store.
+///
+/// # Errors
+/// The store fails, or an object cannot be used: nothing is lost, and the next compaction goes on.
+/// [`RemoteError::OtherRules`] if segments were left out; the others are merged.
+pub async fn compact(
+    bucket: &RecordingBucket,
+    cache: &LocalCache,
+) -> Result<CompactedState, RemoteError> {
+    for _ in 0..TRIES {
+        let merged = merge_new(bucket, cache).await?;
+        let size = state_size(&merged.manifest);
+        if merged.new.is_empty() {
+            remove_merged(bucket, &merged, &merged.merged).await?;
+            refuse_other_rules(bucket, &merged)?;
+            let manifest = merged.from.map(|from| from.state.manifest);
+            return Ok(CompactedState { manifest, size, segments: 0 });
+        }
+        upload_new(bucket, cache, &merged).await?;
+        if !bucket.move_ref(merged.from.as_ref(), &merged.hash).await? {
+            let pause = rand::rng().random_range(0..JITTER_MS);
+            tokio::time::sleep(Duration::from_millis(pause)).await;
+            continue;
+        }
+        let done: Vec<ListedSegment> = merged.merged.iter().chain(&merged.new).cloned().collect();
+        remove_merged(bucket, &merged, &done).await?;
+        refuse_other_rules(bucket, &merged)?;
+        let segments = merged.new.len() as u64;
+        return Ok(CompactedState { manifest: Some(merged.hash), size, segments });
+    }
+    Err(RemoteError::Contended { url: bucket.url().to_owned() })
+}
+
+fn refuse_other_rules(bucket: &RecordingBucket, merged: &MergedState) -> Result<(), RemoteError> {
+    if merged.other_rules.is_empty() {
+        return Ok(());
+    }
+    let recorders = merged.other_rules.join(", ");
+    Err(RemoteError::OtherRules { url: bucket.url().to_owned(), recorders })
+}
+
+/// Uploads the objects of the new segments, and the manifest.
+async fn upload_new(
+    bucket: &RecordingBucket,
+    cache: &LocalCache,
+    merged: &MergedState,
+) -> Result<(), RemoteError> {
+    let objects: BTreeSet<&ContentHash> = merged.objects.iter().collect();
+    let uploads = objects.into_iter().map(|hash| async move {
+        let packed = cache.object(hash).ok_or_else(|| RemoteError::Object {
+            path: bucket.entry_path(hash).to_string(),
+            url: bucket.url().to_owned(),
+            problem: "it has gone from the cache of this machine; try again".to_owned(),
+        })?;
+        bucket.put_entry(hash, packed).await
+    });
+    futures_util::stream::iter(uploads).buffer_unordered(PARALLEL).try_collect::<()>().await?;
+    let packed = pack_text(&merged.text).map_err(RemoteError::at("the text of a manifest"))?;
+    bucket.put_manifest(&merged.hash, packed).await
+}
+
+/// Removes segments that the newest state has. The files of their recorders stay: a recorder may
+/// go on.
+async fn remove_merged(
+    bucket: &RecordingBucket,
+    merged: &MergedState,
+    segments: &[ListedSegment],
+) -> Result<(), RemoteError> {
+    debug_assert!(segments.len() <= merged.merged.len() + merged.new.len());
+    bucket.remove_segments(segments, &[]).await
+}
+
+#[cfg(test)]
+#[path = "compact_tests.rs"]
+mod tests;

@@ -1,0 +1,259 @@
+//! The download of a state, and the recording that is composed of it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use loomrec_recording::entry::EntryReadError;
+use loomrec_recording::{Entry, EntryName};
+
+use super::address::{RemoteName, StateSelector};
+use super::bucket::RecordingBucket;
+use super::content_hash::ContentHash;
+use super::local_cache::LocalCache;
+use super::manifest::{ManifestTake, StateManifest};
+use super::merged_state::{MergedState, merge_new};
+use super::object_access::PARALLEL;
+use super::packed_text::unpack_text;
+use super::remote_error::RemoteError;
+use super::state_loader::{load_manifest, read_meta, takes_in_order};
+
+/// The callback for progress: how many objects are there, and how many are needed.
+pub type OnFetchProgress = Arc<dyn Fn(u64, u64) + Send + Sync>;
+
+/// A state that is on this machine.
+#[derive(Clone, Debug)]
+pub struct FetchedState {
+    /// Its recording, in the cache.
+    pub recording: PathBuf,
+    /// The hash of its manifest.
+    pub manifest: ContentHash,
+    /// Whether no request was sent to the store.
+    pub is_offline: bool,
+    /// How long ago the store was asked, if it could not be asked now.
+    pub age: Option<Duration>,
+    /// How many objects were downloaded.
+    pub fetched: u64,
+}
+
+/// A fetch of states into the cache.
+#[derive(Clone)]
+pub struct StateFetcher {
+    /// The cache.
+    pub cache: LocalCache,
+    /// Whether the last state that this machine has seen is used if the store cannot be reached.
+    pub is_stale_ok: bool,
+    /// Called as objects arrive.
+    pub on_progress: OnFetchProgress,
+}
+
+impl StateFetcher {
+    /// Fetches a state, and composes its recording if the cache does not have it.
+    ///
+    /// # Errors
+    /// The store cannot be used, has no such state, or an object is not what its name says.
+    pub async fn fetch(&self, name: &RemoteName) -> Result<FetchedState, RemoteError> {
+        let url = name.address.to_string();
+        let known = match &name.state {
+            StateSelector::Manifest(hash) => Some(hash.clone()),
+            StateSelector::Tag(tag) => self.cache.tag(&url, tag),
+            StateSelector::Newest => None,
+        };
+        if let Some(state) = known.as_ref().and_then(|hash| self.cached_state(hash)) {
+            return Ok(state);
+        }
+        let bucket = RecordingBucket::connect(&name.address)?;
+        match (known, &name.state) {
+            (Some(hash), _) => self.fetch_known(&bucket, hash).await,
+            (None, StateSelector::Tag(tag)) => {
+                let hash = bucket.read_tag(tag).await?.ok_or_else(|| RemoteError::NotFound {
+                    what: format!("the tag {tag}"),
+                    url: url.clone(),
+                    hint: "check its name",
+                })?;
+                self.cache.note_tag(&url, tag, &hash)?;
+                self.fetch_known(&bucket, hash).await
+            }
+            (None, _) => self.fetch_newest(&bucket).await,
+        }
+    }
+
+    /// Fetches the newest state, with what is not merged yet.
+    ///
+    /// # Errors
+    /// As [`Self::fetch`].
+    pub async fn fetch_newest(
+        &self,
+        bucket: &RecordingBucket,
+    ) -> Result<FetchedState, RemoteError> {
+        let merged = match merge_existing(bucket, &self.cache).await {
+            Ok(merged) => merged,
+            Err(error) if error.is_unreachable() && self.is_stale_ok => {
+                return self.use_seen(bucket, error).await;
+            }
+            Err(error) => return Err(error),
+        };
+        self.cache.put_manifest(&merged.hash, &merged.text)?;
+        self.cache.note_seen(bucket.url(), &merged.hash)?;
+        self.compose(bucket, merged.hash, &merged.manifest).await
+    }
+
+    async fn use_seen(
+        &self,
+        bucket: &RecordingBucket,
+        error: RemoteError,
+    ) -> Result<FetchedState, RemoteError> {
+        let Some(seen) = self.cache.seen(bucket.url()) else {
+            return Err(RemoteError::NothingSeen { problem: Box::new(error) });
+        };
+        let state = match self.cached_state(&seen.manifest) {
+            Some(state) => state,
+            None => self.fetch_known(bucket, seen.manifest).await?,
+        };
+        Ok(FetchedState { age: Some(seen.age), ..state })
+    }
+
+    /// Returns a state whose recording is in the cache.
+    fn cached_state(&self, hash: &ContentHash) -> Option<FetchedState> {
+        let recording = self.cache.recording(hash)?;
+        let manifest = hash.clone();
+        Some(FetchedState { recording, manifest, is_offline: true, age: None, fetched: 0 })
+    }
+
+    async fn fetch_known(
+        &self,
+        bucket: &RecordingBucket,
+        hash: ContentHash,
+    ) -> Result<FetchedState, RemoteError> {
+        let manifest = load_manifest(bucket, &self.cache, &hash).await?;
+        self.compose(bucket, hash, &manifest).await
+    }
+
+    /// Composes the recording of a state. Objects that the cache does not have are downloaded.
+    async fn compose(
+        &self,
+        bucket: &RecordingBucket,
+        hash: ContentHash,
+        manifest: &StateManifest,
+    ) -> Result<FetchedState, RemoteError> {
+        if let Some(state) = self.cached_state(&hash) {
+            return Ok(FetchedState { is_offline: false, ..state });
+        }
+        let takes = takes_in_order(manifest);
+        let fetched = self.fetch_missing(bucket, &takes).await?;
+        let staged = self.cache.stage_recording(&hash)?;
+        let written = self.write_recording(bucket, manifest, &takes, &staged);
+        if written.is_err() {
+            // What is left of it is never read.
+            let _ = std::fs::remove_file(&staged);
+        }
+        written?;
+        let recording = self.cache.keep_recording(&hash, &staged)?;
+        Ok(FetchedState { recording, manifest: hash, is_offline: false, age: None, fetched })
+    }
+
+    /// Downloads the objects that the cache does not have. Each is checked against its hash.
+    async fn fetch_missing(
+        &self,
+        bucket: &RecordingBucket,
+        takes: &[&ManifestTake],
+    ) -> Result<u64, RemoteError> {
+        let mut missing: Vec<&ManifestTake> =
+            takes.iter().copied().filter(|take| !self.cache.has_object(&take.object)).collect();
+        missing.sort_by(|one, other| one.object.cmp(&other.object));
+        missing.dedup_by(|one, other| one.object == other.object);
+        let total = missing.len() as u64;
+        let downloads = missing.into_iter().map(|take| {
+            let (bucket, cache) = (bucket.clone(), self.cache.clone());
+            let (hash, bytes) = (take.object.clone(), take.bytes);
+            // A task for each, so that their texts are unpacked by all processors.
+            tokio::spawn(async move { download(&bucket, &cache, &hash, bytes).await })
+        });
+        let mut downloads = futures_util::stream::iter(downloads).buffer_unordered(PARALLEL);
+        let mut done = 0;
+        while let Some(downloaded) = downloads.next().await {
+            downloaded
+                .map_err(|error| std::io::Error::other(error.to_string()))
+                .map_err(RemoteError::at(std::path::Path::new("the download of an object")))??;
+            done += 1;
+            (self.on_progress)(done, total);
+        }
+        Ok(done)
+    }
+
+    fn write_recording(
+        &self,
+        bucket: &RecordingBucket,
+        manifest: &StateManifest,
+        takes: &[&ManifestTake],
+        staged: &std::path::Path,
+    ) -> Result<(), RemoteError> {
+        let meta = read_meta(bucket, manifest)?;
+        let entries = takes.iter().map(|take| self.read_entry(bucket, take));
+        loomrec_store::create(staged, &meta, entries, true).map(drop)
+    }
+
+    /// Reads an entry from the cache. If its object there is damaged, it is removed.
+    fn read_entry(
+        &self,
+        bucket: &RecordingBucket,
+        take: &ManifestTake,
+    ) -> Result<(EntryName, Entry), RemoteError> {
+        let failed = |problem: String| RemoteError::Object {
+            path: bucket.entry_path(&take.object).to_string(),
+            url: bucket.url().to_owned(),
+            problem,
+        };
+        let packed = self
+            .cache
+            .object(&take.object)
+            .ok_or_else(|| failed("it has gone from the cache".to_owned()))?;
+        let text = unpack_text(&packed, &take.object, take.bytes).map_err(|problem| {
+            self.cache.drop_object(&take.object);
+            failed(format!("in the cache of this machine, {problem}; try again"))
+        })?;
+        let entry = Entry::read(&text).map_err(|error| match error {
+            EntryReadError::Json(error) => failed(error.to_string()),
+            EntryReadError::Entry(error) => failed(error.to_string()),
+        })?;
+        let name = match EntryName::of_key(&take.name) {
+            (EntryName::Step(id), _) => {
+                EntryName::step(&id).map_err(|error| failed(error.to_string()))?
+            }
+            (name, _) => name,
+        };
+        Ok((name, entry))
+    }
+}
+
+/// Reads the newest state, which must be there.
+async fn merge_existing(
+    bucket: &RecordingBucket,
+    cache: &LocalCache,
+) -> Result<MergedState, RemoteError> {
+    let merged = merge_new(bucket, cache).await?;
+    if merged.from.is_none() && merged.new.is_empty() {
+        return Err(RemoteError::NotFound {
+            what: "a recording".to_owned(),
+            url: bucket.url().to_owned(),
+            hint: "check the name, or push or record one first",
+        });
+    }
+    Ok(merged)
+}
+
+async fn download(
+    bucket: &RecordingBucket,
+    cache: &LocalCache,
+    hash: &ContentHash,
+    bytes: u64,
+) -> Result<(), RemoteError> {
+    let packed = bucket.get_entry(hash).await?;
+    unpack_text(&packed, hash, bytes).map_err(|problem| RemoteError::Object {
+        path: bucket.entry_path(hash).to_string(),
+        url: bucket.url().to_owned(),
+        problem,
+    })?;
+    cache.put_object(hash, &packed)
+}

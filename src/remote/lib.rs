@@ -1,0 +1,46 @@
+//! Recordings in object stores: states, segments, pointers and the cache.
+//!
+//! A state is a manifest and the objects of its entries, all named by their hashes. One
+//! reference names the newest state. Recorders upload segments of their logs from an
+//! [`UploadSpool`] on their machine, and [`compact()`] merges them. [`StateFetcher`] composes the
+//! recording of a state in the [`LocalCache`], where it is read like any other.
+
+pub mod address;
+mod bucket;
+mod collection;
+mod compact;
+mod content_hash;
+mod fetch;
+mod listed_segment;
+mod local_cache;
+mod manifest;
+mod merged_state;
+mod object_access;
+mod packed_text;
+pub mod pointer;
+mod push;
+mod recorder_file;
+mod remote_error;
+mod segment;
+mod segment_upload;
+mod state_loader;
+mod take_order;
+mod upload_spool;
+mod whole_file;
+
+pub use address::{RemoteAddress, RemoteName, StateSelector};
+pub use bucket::RecordingBucket;
+pub use collection::{GarbageList, find_garbage};
+pub use compact::{CompactedState, compact};
+pub use content_hash::ContentHash;
+pub use fetch::{FetchedState, OnFetchProgress, StateFetcher};
+pub use local_cache::LocalCache;
+pub use pointer::PointerFile;
+pub use push::{PushBase, PushedState, SecretFree, push};
+pub use recorder_file::RecorderFile;
+pub use remote_error::RemoteError;
+pub use segment_upload::{
+    OnUploadEvent, SegmentUploader, UploadEvent, UploadResult, upload_leftovers,
+};
+pub use state_loader::{StateSize, newest_rules, state_size};
+pub use upload_spool::UploadSpool;

@@ -1,0 +1,199 @@
+//! The cache on this machine: objects, manifests, and the recordings that were composed of them.
+
+use std::fs;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use super::content_hash::ContentHash;
+use super::packed_text::{pack_text, unpack_text};
+use super::remote_error::RemoteError;
+use super::whole_file::write_whole;
+
+/// The most bytes of a manifest's text.
+pub(crate) const LARGEST_MANIFEST: u64 = 1 << 30;
+
+/// The folder of the cache. It can be deleted at any time.
+#[derive(Clone, Debug)]
+pub struct LocalCache {
+    folder: PathBuf,
+}
+
+/// The newest state of a recording that this machine has seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SeenState {
+    /// The hash of its manifest.
+    pub manifest: ContentHash,
+    /// How long ago it was seen.
+    pub age: Duration,
+}
+
+#[derive(Serialize, Deserialize)]
+struct SeenText {
+    url: String,
+    manifest: ContentHash,
+    /// Seconds since 1970.
+    at: u64,
+}
+
+impl LocalCache {
+    /// Uses a folder. It is created when something is put into it.
+    pub fn new(folder: PathBuf) -> Self {
+        Self { folder }
+    }
+
+    /// Returns the packed text of an object, if it is there.
+    pub fn object(&self, hash: &ContentHash) -> Option<Vec<u8>> {
+        fs::read(self.object_path(hash)).ok()
+    }
+
+    /// Whether an object is there.
+    pub fn has_object(&self, hash: &ContentHash) -> bool {
+        self.object_path(hash).is_file()
+    }
+
+    /// Keeps an object.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn put_object(&self, hash: &ContentHash, packed: &[u8]) -> Result<(), RemoteError> {
+        let path = self.object_path(hash);
+        write_whole(&path, packed).map_err(RemoteError::at(path))
+    }
+
+    /// Removes an object that is not what its name says.
+    pub fn drop_object(&self, hash: &ContentHash) {
+        // If it cannot be removed, the next attempt to use it fails in the same way.
+        let _ = fs::remove_file(self.object_path(hash));
+    }
+
+    fn object_path(&self, hash: &ContentHash) -> PathBuf {
+        let digits = hash.digits();
+        self.folder.join("objects").join(&digits[..2]).join(digits)
+    }
+
+    /// Returns the text of a manifest, if it is there and right.
+    pub fn manifest(&self, hash: &ContentHash) -> Option<Vec<u8>> {
+        let packed = fs::read(self.manifest_path(hash)).ok()?;
+        unpack_text(&packed, hash, LARGEST_MANIFEST).ok()
+    }
+
+    /// Keeps the text of a manifest.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn put_manifest(&self, hash: &ContentHash, text: &[u8]) -> Result<(), RemoteError> {
+        let path = self.manifest_path(hash);
+        let packed = pack_text(text).map_err(RemoteError::at(&path))?;
+        write_whole(&path, &packed).map_err(RemoteError::at(path))
+    }
+
+    fn manifest_path(&self, hash: &ContentHash) -> PathBuf {
+        self.folder.join("manifests").join(hash.digits())
+    }
+
+    /// Returns the path of the recording of a state, if it is there and unchanged.
+    pub fn recording(&self, hash: &ContentHash) -> Option<PathBuf> {
+        let path = self.recording_path(hash);
+        let noted = fs::read_to_string(sum_path(&path)).ok()?;
+        let found = hash_file(&path).ok()?;
+        (noted.trim_end() == found).then_some(path)
+    }
+
+    /// Returns a path to compose the recording of a state at, before [`Self::keep_recording`].
+    ///
+    /// # Errors
+    /// The folder cannot be created.
+    pub fn stage_recording(&self, hash: &ContentHash) -> Result<PathBuf, RemoteError> {
+        let folder = self.folder.join("recordings");
+        fs::create_dir_all(&folder).map_err(RemoteError::at(&folder))?;
+        let name = format!(".{}.{}.json", hash.digits(), std::process::id());
+        Ok(folder.join(name))
+    }
+
+    /// Puts a composed recording in its place, and notes its hash.
+    ///
+    /// # Errors
+    /// A file cannot be read or written.
+    pub fn keep_recording(
+        &self,
+        hash: &ContentHash,
+        staged: &Path,
+    ) -> Result<PathBuf, RemoteError> {
+        let path = self.recording_path(hash);
+        let sum = hash_file(staged).map_err(RemoteError::at(staged))?;
+        fs::rename(staged, &path).map_err(RemoteError::at(&path))?;
+        let noted = sum_path(&path);
+        write_whole(&noted, format!("{sum}\n").as_bytes()).map_err(RemoteError::at(noted))?;
+        Ok(path)
+    }
+
+    fn recording_path(&self, hash: &ContentHash) -> PathBuf {
+        self.folder.join("recordings").join(format!("{}.json", hash.digits()))
+    }
+
+    /// Returns the state that a tag names, if that was looked up before. Tags never move.
+    pub fn tag(&self, url: &str, tag: &str) -> Option<ContentHash> {
+        self.read_note(&self.note_path("tags", &format!("{url}@{tag}"))).map(|note| note.manifest)
+    }
+
+    /// Notes the state that a tag names.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn note_tag(&self, url: &str, tag: &str, state: &ContentHash) -> Result<(), RemoteError> {
+        self.write_note(&self.note_path("tags", &format!("{url}@{tag}")), url, state)
+    }
+
+    /// Returns the newest state that this machine has seen.
+    pub fn seen(&self, url: &str) -> Option<SeenState> {
+        let note = self.read_note(&self.note_path("refs", url))?;
+        let at = SystemTime::UNIX_EPOCH + Duration::from_secs(note.at);
+        let age = SystemTime::now().duration_since(at).unwrap_or_default();
+        Some(SeenState { manifest: note.manifest, age })
+    }
+
+    /// Notes the newest state.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn note_seen(&self, url: &str, state: &ContentHash) -> Result<(), RemoteError> {
+        self.write_note(&self.note_path("refs", url), url, state)
+    }
+
+    fn note_path(&self, kind: &str, name: &str) -> PathBuf {
+        self.folder.join(kind).join(ContentHash::from_bytes(name.as_bytes()).digits())
+    }
+
+    fn read_note(&self, path: &Path) -> Option<SeenText> {
+        serde_json::from_slice(&fs::read(path).ok()?).ok()
+    }
+
+    fn write_note(&self, path: &Path, url: &str, state: &ContentHash) -> Result<(), RemoteError> {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let note = SeenText { url: url.to_owned(), manifest: state.clone(), at: now.as_secs() };
+        let text = serde_json::to_vec(&note).map_err(io::Error::other);
+        let written = text.and_then(|text| write_whole(path, &text));
+        written.map_err(RemoteError::at(path))
+    }
+}
+
+fn sum_path(recording: &Path) -> PathBuf {
+    recording.with_extension("sha256")
+}
+
+fn hash_file(path: &Path) -> io::Result<String> {
+    let mut file = fs::File::open(path)?;
+    let mut hash = Sha256::new();
+    let mut buffer = vec![0; 256 << 10];
+    loop {
+        let length = file.read(&mut buffer)?;
+        if length == 0 {
+            return Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect());
+        }
+        hash.update(&buffer[..length]);
+    }
+}

@@ -1,0 +1,89 @@
+//! The text of a manifest, one take in each line.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::{ManifestRecorder, ManifestTake, StateManifest};
+
+/// The format that this version writes and reads.
+const FORMAT: &str = "loomrec-manifest/1";
+
+/// What is wrong with the text of a manifest.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ManifestError {
+    /// It is not JSON of the right shape.
+    #[error("it is no manifest")]
+    Shape(#[from] serde_json::Error),
+    /// A newer loomrec wrote it.
+    #[error("its format is {found:?}; this version reads {FORMAT:?}")]
+    Format {
+        /// The format that it names.
+        found: String,
+    },
+}
+
+#[derive(Deserialize)]
+struct ManifestText {
+    format: String,
+    about: Map<String, Value>,
+    recorders: Vec<ManifestRecorder>,
+    takes: Vec<ManifestTake>,
+}
+
+#[derive(Deserialize)]
+struct ManifestFormat {
+    format: String,
+}
+
+impl StateManifest {
+    /// Reads the text of a manifest.
+    ///
+    /// # Errors
+    /// The text has another form, or is of a newer format.
+    pub fn parse(text: &[u8]) -> Result<Self, ManifestError> {
+        let ManifestFormat { format } = serde_json::from_slice(text)?;
+        if format != FORMAT {
+            return Err(ManifestError::Format { found: format });
+        }
+        let read: ManifestText = serde_json::from_slice(text)?;
+        debug_assert_eq!(read.format, FORMAT);
+        let mut manifest = Self { about: read.about, recorders: read.recorders, takes: Vec::new() };
+        manifest.recorders.sort_by(|one, other| one.id.cmp(&other.id));
+        let (pushed, recorded): (Vec<_>, Vec<_>) =
+            read.takes.into_iter().partition(|take| take.recorder.is_none());
+        manifest.takes = pushed;
+        manifest.add_segments(Vec::new(), recorded);
+        Ok(manifest)
+    }
+
+    /// Returns the text. Equal manifests have equal texts.
+    pub fn to_text(&self) -> Vec<u8> {
+        let mut out = b"{\n\"format\": \"".to_vec();
+        out.extend_from_slice(FORMAT.as_bytes());
+        out.extend_from_slice(b"\",\n\"about\": ");
+        write_json(&mut out, &self.about);
+        out.extend_from_slice(b",\n\"recorders\": ");
+        write_lines(&mut out, &self.recorders);
+        out.extend_from_slice(b",\n\"takes\": ");
+        write_lines(&mut out, &self.takes);
+        out.extend_from_slice(b"\n}\n");
+        out
+    }
+}
+
+fn write_lines(out: &mut Vec<u8>, rows: &[impl Serialize]) {
+    out.push(b'[');
+    for (number, row) in rows.iter().enumerate() {
+        out.extend_from_slice(if number == 0 { b"\n" } else { b",\n" });
+        write_json(out, row);
+    }
+    out.extend_from_slice(if rows.is_empty() { b"]" } else { b"\n]" });
+}
+
+/// Writes a value. Strings, numbers and objects with text keys are always JSON.
+fn write_json(out: &mut Vec<u8>, value: &impl Serialize) {
+    if let Ok(mut text) = serde_json::to_vec(value) {
+        out.append(&mut text);
+    }
+}

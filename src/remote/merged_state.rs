@@ -1,0 +1,192 @@
+//! The newest state of a recording: the one that the reference names, and the segments that are
+//! not merged into it yet.
+
+use std::collections::BTreeMap;
+
+use futures_util::{StreamExt as _, TryStreamExt as _};
+use loomrec_identity::IdentityRules;
+use loomrec_recording::RecordingMeta;
+
+use super::bucket::{RecordingBucket, VersionedRef};
+use super::content_hash::ContentHash;
+use super::listed_segment::ListedSegment;
+use super::local_cache::LocalCache;
+use super::manifest::{ManifestRecorder, ManifestTake, StateManifest};
+use super::packed_text::pack_text;
+use super::recorder_file::RecorderFile;
+use super::remote_error::RemoteError;
+use super::segment::{SegmentContents, read_segment};
+use super::state_loader::{load_manifest, read_meta};
+
+/// How many segments are downloaded at the same time. Each is in memory.
+const SEGMENTS_AT_ONCE: usize = 8;
+
+/// How often the state is read again if others merge segments meanwhile.
+const TRIES: usize = 50;
+
+/// The newest state, as it would be if all segments were merged.
+pub(crate) struct MergedState {
+    /// The reference that was read.
+    pub(crate) from: Option<VersionedRef>,
+    pub(crate) manifest: StateManifest,
+    pub(crate) text: Vec<u8>,
+    pub(crate) hash: ContentHash,
+    /// The segments that are in it and not in the state that the reference names.
+    pub(crate) new: Vec<ListedSegment>,
+    /// Those that are in both, and can be removed.
+    pub(crate) merged: Vec<ListedSegment>,
+    /// The objects of the new segments. They are in the cache.
+    pub(crate) objects: Vec<ContentHash>,
+    /// The recorders whose segments have other rules. Their segments are left out.
+    pub(crate) other_rules: Vec<String>,
+}
+
+/// Reads the newest state. It is read again if others have merged segments meanwhile.
+///
+/// # Errors
+/// The store fails, or an object cannot be used.
+pub(crate) async fn merge_new(
+    bucket: &RecordingBucket,
+    cache: &LocalCache,
+) -> Result<MergedState, RemoteError> {
+    for _ in 0..TRIES {
+        let from = bucket.read_ref().await?;
+        let listed = bucket.list_segments().await?;
+        let now = bucket.read_ref().await?;
+        let generation = |at: &Option<VersionedRef>| at.as_ref().map(|at| at.state.clone());
+        if generation(&from) != generation(&now) {
+            continue;
+        }
+        if let Some(merged) = merge_listed(bucket, cache, now, listed).await? {
+            return Ok(merged);
+        }
+    }
+    Err(RemoteError::Contended { url: bucket.url().to_owned() })
+}
+
+/// Merges the listed segments. Returns `None` if one has been removed meanwhile.
+async fn merge_listed(
+    bucket: &RecordingBucket,
+    cache: &LocalCache,
+    from: Option<VersionedRef>,
+    listed: Vec<ListedSegment>,
+) -> Result<Option<MergedState>, RemoteError> {
+    let mut manifest = match &from {
+        Some(from) => load_manifest(bucket, cache, &from.state.manifest).await?,
+        None => StateManifest::default(),
+    };
+    let (merged, next) = next_segments(&manifest, listed);
+    let mut rules = match &from {
+        Some(_) => Some(read_meta(bucket, &manifest)?.rules().clone()),
+        None => None,
+    };
+    let Some(mut read) = read_all(bucket, cache, next).await? else { return Ok(None) };
+    // If there is no state yet, the rules are those of the recorder that began first.
+    read.sort_by(|one, other| {
+        let key = |read: &ReadSegment| (read.recorder.started_at.clone(), read.segment.clone());
+        key(one).cmp(&key(other))
+    });
+    let mut other_rules = Vec::new();
+    let (mut recorders, mut takes, mut new, mut objects) = (vec![], vec![], vec![], vec![]);
+    for read in read {
+        let known = rules.get_or_insert_with(|| read.rules.clone());
+        if !known.makes_keys_of(&read.rules) {
+            other_rules.push(read.segment.recorder);
+            continue;
+        }
+        recorders.push(read.manifest_recorder());
+        objects.extend(read.takes.iter().map(|take| take.object.clone()));
+        takes.extend(read.takes);
+        new.push(read.segment);
+    }
+    if from.is_none() {
+        manifest.about = RecordingMeta::new(&rules.unwrap_or_default()).keys().clone();
+    }
+    if !new.is_empty() {
+        manifest.add_segments(recorders, takes);
+    }
+    other_rules.dedup();
+    let text = manifest.to_text();
+    let hash = ContentHash::from_bytes(&text);
+    Ok(Some(MergedState { from, manifest, text, hash, new, merged, objects, other_rules }))
+}
+
+/// Returns the segments that are merged, and those to merge next: for each recorder those without
+/// a gap, because a listing may miss one that was created while it was made.
+fn next_segments(
+    manifest: &StateManifest,
+    listed: Vec<ListedSegment>,
+) -> (Vec<ListedSegment>, Vec<ListedSegment>) {
+    let mut ends: BTreeMap<String, u32> = BTreeMap::new();
+    let (mut merged, mut next) = (Vec::new(), Vec::new());
+    for segment in listed {
+        let end = ends
+            .entry(segment.recorder.clone())
+            .or_insert_with(|| manifest.merged_segments(&segment.recorder));
+        if segment.number == *end + 1 {
+            *end += 1;
+            next.push(segment);
+        } else if segment.number <= *end {
+            merged.push(segment);
+        }
+    }
+    (merged, next)
+}
+
+/// A segment that was read. Its objects are in the cache.
+struct ReadSegment {
+    segment: ListedSegment,
+    recorder: RecorderFile,
+    rules: IdentityRules,
+    takes: Vec<ManifestTake>,
+}
+
+impl ReadSegment {
+    fn manifest_recorder(&self) -> ManifestRecorder {
+        let times = self.takes.iter().filter_map(|take| take.recorded_at.as_ref());
+        let RecorderFile { run, started_at, .. } = self.recorder.clone();
+        let last_at = times.max().filter(|&last| *last > started_at).unwrap_or(&started_at).clone();
+        let ListedSegment { recorder, number } = self.segment.clone();
+        ManifestRecorder { id: recorder, run, started_at, last_at, segments: number }
+    }
+}
+
+/// Downloads segments. Returns `None` if one has been removed since it was listed.
+async fn read_all(
+    bucket: &RecordingBucket,
+    cache: &LocalCache,
+    segments: Vec<ListedSegment>,
+) -> Result<Option<Vec<ReadSegment>>, RemoteError> {
+    let mut files: BTreeMap<String, RecorderFile> = BTreeMap::new();
+    for segment in &segments {
+        if files.contains_key(&segment.recorder) {
+            continue;
+        }
+        let Some(file) = bucket.read_recorder(&segment.recorder).await? else {
+            // Both are removed once a segment is merged, the file after the segment.
+            return match bucket.get_segment(segment).await? {
+                Some(_) => Err(bucket.missing_recorder(&segment.recorder)),
+                None => Ok(None),
+            };
+        };
+        files.insert(segment.recorder.clone(), file);
+    }
+    let files = &files;
+    let read = segments.into_iter().map(|segment| async move {
+        let Some(recorder) = files.get(&segment.recorder).cloned() else { return Ok(None) };
+        let Some(bytes) = bucket.get_segment(&segment).await? else { return Ok(None) };
+        let SegmentContents { rules, takes } = read_segment(bucket.url(), &segment, &bytes)?;
+        let mut described = Vec::with_capacity(takes.len());
+        for (take, text) in takes {
+            if !cache.has_object(&take.object) {
+                let packed = pack_text(&text).map_err(RemoteError::at("a text"))?;
+                cache.put_object(&take.object, &packed)?;
+            }
+            described.push(take);
+        }
+        Ok::<_, RemoteError>(Some(ReadSegment { segment, recorder, rules, takes: described }))
+    });
+    let read = futures_util::stream::iter(read).buffered(SEGMENTS_AT_ONCE);
+    let read: Vec<Option<ReadSegment>> = read.try_collect().await?;
+    Ok(read.into_iter().collect())
+}

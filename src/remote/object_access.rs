@@ -1,0 +1,191 @@
+//! Access to the objects of one remote recording: they are created, read, listed and removed, and
+//! the errors of their store are explained.
+
+mod connect;
+mod failure;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::{StreamExt as _, TryStreamExt as _};
+use object_store::path::Path;
+use object_store::{
+    Error, GetOptions, ObjectMeta, ObjectStore, ObjectStoreExt as _, PutMode, PutOptions,
+};
+use serde::{Deserialize, Serialize};
+
+use super::address::RemoteAddress;
+use super::remote_error::RemoteError;
+use failure::StoreFailure;
+
+/// How many requests are sent at the same time.
+pub(crate) const PARALLEL: usize = 32;
+
+/// The objects below the name of a recording.
+#[derive(Clone, Debug)]
+pub(crate) struct ObjectAccess {
+    pub(crate) store: Arc<dyn ObjectStore>,
+    /// The recording's name in the bucket.
+    root: Path,
+    pub(crate) url: String,
+    /// The address of the store, for messages.
+    endpoint: String,
+    hint: &'static str,
+}
+
+impl ObjectAccess {
+    /// Connects to the store of a recording. No request is sent.
+    pub(crate) fn connect(address: &RemoteAddress) -> Result<Self, RemoteError> {
+        let url = address.to_string();
+        let client = connect::connect(address)
+            .map_err(|error| RemoteError::Setup { url: url.clone(), problem: error.to_string() })?;
+        Ok(Self {
+            store: client.store,
+            root: Path::from(address.name()),
+            url,
+            endpoint: client.endpoint,
+            hint: client.hint,
+        })
+    }
+
+    /// Uses a store that is there already.
+    #[cfg(test)]
+    pub(crate) fn in_store(store: Arc<dyn ObjectStore>) -> Self {
+        Self {
+            store,
+            root: Path::from("agent"),
+            url: "memory://agent".to_owned(),
+            endpoint: "memory".to_owned(),
+            hint: "none",
+        }
+    }
+
+    /// Lists the objects below a part of the recording.
+    ///
+    /// # Errors
+    /// The store fails.
+    pub(crate) async fn list(&self, part: &str) -> Result<Vec<ObjectMeta>, RemoteError> {
+        let prefix = self.path(part);
+        let listed = self.store.list(Some(&prefix)).try_collect().await;
+        listed.map_err(|error| self.failed("list", &error))
+    }
+
+    /// Removes objects. One that is not there is no error.
+    ///
+    /// # Errors
+    /// The store fails. Some may be removed.
+    pub(crate) async fn remove(&self, paths: Vec<Path>) -> Result<(), RemoteError> {
+        let removals = paths.into_iter().map(|path| async move {
+            match self.store.delete(&path).await {
+                Ok(()) | Err(Error::NotFound { .. }) => Ok(()),
+                Err(error) => Err(self.failed("delete from", &error)),
+            }
+        });
+        futures_util::stream::iter(removals).buffer_unordered(PARALLEL).try_collect().await
+    }
+
+    /// Returns the path of a part of the recording.
+    pub(crate) fn path(&self, part: &str) -> Path {
+        Path::from(format!("{}/{part}", self.root))
+    }
+
+    /// Creates an object. Returns false if it is there already.
+    pub(crate) async fn create(
+        &self,
+        path: &Path,
+        bytes: impl Into<Bytes>,
+    ) -> Result<bool, RemoteError> {
+        let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
+        match self.store.put_opts(path, bytes.into().into(), options).await {
+            Ok(_) => Ok(true),
+            Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => Ok(false),
+            Err(error) => Err(self.failed("write to", &error)),
+        }
+    }
+
+    pub(crate) async fn get(&self, path: &Path, limit: u64) -> Result<Bytes, RemoteError> {
+        let found = self.get_if_there(path, limit).await?;
+        found.map(|(bytes, _)| bytes).ok_or_else(|| RemoteError::Object {
+            path: path.to_string(),
+            url: self.url.clone(),
+            problem: "the store does not have it".to_owned(),
+        })
+    }
+
+    pub(crate) async fn get_if_there(
+        &self,
+        path: &Path,
+        limit: u64,
+    ) -> Result<Option<(Bytes, ObjectMeta)>, RemoteError> {
+        let found = match self.store.get_opts(path, GetOptions::default()).await {
+            Ok(found) => found,
+            Err(error @ Error::NotFound { .. }) => {
+                return match StoreFailure::from_error(&error) {
+                    StoreFailure::NoBucket => Err(self.failed("read", &error)),
+                    _ => Ok(None),
+                };
+            }
+            Err(error) => return Err(self.failed("read", &error)),
+        };
+        let meta = found.meta.clone();
+        if meta.size > limit {
+            return Err(RemoteError::Object {
+                path: path.to_string(),
+                url: self.url.clone(),
+                problem: format!("it has {} bytes; the most is {limit}", meta.size),
+            });
+        }
+        let bytes = found.bytes().await.map_err(|error| self.failed("read", &error))?;
+        Ok(Some((bytes, meta)))
+    }
+
+    pub(crate) fn read_note<T: for<'a> Deserialize<'a>>(
+        &self,
+        path: &Path,
+        bytes: &[u8],
+    ) -> Result<T, RemoteError> {
+        serde_json::from_slice(bytes).map_err(|error| RemoteError::Object {
+            path: path.to_string(),
+            url: self.url.clone(),
+            problem: format!("it is not what loomrec writes there: {error}"),
+        })
+    }
+
+    pub(crate) fn check_format(
+        &self,
+        path: &Path,
+        found: &str,
+        known: &str,
+    ) -> Result<(), RemoteError> {
+        if found == known {
+            return Ok(());
+        }
+        Err(RemoteError::Object {
+            path: path.to_string(),
+            url: self.url.clone(),
+            problem: format!("its format is {found:?}; this version reads {known:?}"),
+        })
+    }
+
+    pub(crate) fn failed(&self, action: &'static str, error: &Error) -> RemoteError {
+        let (url, endpoint) = (self.url.clone(), self.endpoint.clone());
+        match StoreFailure::from_error(error) {
+            StoreFailure::NoBucket => RemoteError::NoBucket { url, endpoint },
+            StoreFailure::Denied { reason, hint } => {
+                RemoteError::Denied { action, url, reason, hint }
+            }
+            StoreFailure::NoCredentials => RemoteError::NoCredentials { url },
+            StoreFailure::NoPlainHttp => RemoteError::PlainHttp { url, endpoint },
+            StoreFailure::Other(problem) => {
+                RemoteError::Unreachable { url, endpoint, problem, hint: self.hint }
+            }
+        }
+    }
+}
+
+/// Returns the text of a small object.
+pub(crate) fn note_text(note: &impl Serialize) -> Vec<u8> {
+    let mut text = serde_json::to_vec(note).unwrap_or_default();
+    text.push(b'\n');
+    text
+}

@@ -1,0 +1,96 @@
+//! The clients of the stores, made from the variables of the environment.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
+use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
+use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
+use object_store::{BackoffConfig, ClientConfigKey, ObjectStore, RetryConfig};
+
+use crate::address::RemoteAddress;
+
+/// A client, and what messages say of its store.
+pub(super) struct StoreClient {
+    pub(super) store: Arc<dyn ObjectStore>,
+    pub(super) endpoint: String,
+    pub(super) hint: &'static str,
+}
+
+/// How long a request may take, and how long a connection may take to open.
+const TIMEOUTS: [(ClientConfigKey, &str); 2] =
+    [(ClientConfigKey::Timeout, "60s"), (ClientConfigKey::ConnectTimeout, "5s")];
+
+/// Connects to the store of a recording.
+pub(super) fn connect(address: &RemoteAddress) -> Result<StoreClient, object_store::Error> {
+    match address.scheme() {
+        "gs" => google(address),
+        "az" => azure(address),
+        _ => amazon(address),
+    }
+}
+
+fn amazon(address: &RemoteAddress) -> Result<StoreClient, object_store::Error> {
+    let mut builder =
+        AmazonS3Builder::from_env().with_bucket_name(address.bucket()).with_retry(retries());
+    for (key, value) in TIMEOUTS {
+        builder = builder.with_config(AmazonS3ConfigKey::Client(key), value);
+    }
+    let variables = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"];
+    let named = variables.into_iter().find_map(|name| std::env::var(name).ok());
+    let store = Arc::new(builder.build()?);
+    let endpoint = named.map_or_else(|| "Amazon S3".to_owned(), without_user);
+    Ok(StoreClient { store, endpoint, hint: "AWS_ENDPOINT_URL names another address" })
+}
+
+fn google(address: &RemoteAddress) -> Result<StoreClient, object_store::Error> {
+    let mut builder = GoogleCloudStorageBuilder::from_env()
+        .with_bucket_name(address.bucket())
+        .with_retry(retries());
+    for (key, value) in TIMEOUTS {
+        builder = builder.with_config(GoogleConfigKey::Client(key), value);
+    }
+    let store = Arc::new(builder.build()?);
+    let hint = "check the network of this machine";
+    Ok(StoreClient { store, endpoint: "Google Cloud Storage".to_owned(), hint })
+}
+
+fn azure(address: &RemoteAddress) -> Result<StoreClient, object_store::Error> {
+    let mut builder = MicrosoftAzureBuilder::from_env()
+        .with_container_name(address.bucket())
+        .with_retry(retries());
+    for (key, value) in TIMEOUTS {
+        builder = builder.with_config(AzureConfigKey::Client(key), value);
+    }
+    let named = std::env::var("AZURE_STORAGE_ENDPOINT").ok().map(without_user);
+    let store = Arc::new(builder.build()?);
+    let endpoint = named.unwrap_or_else(|| "Azure Blob Storage".to_owned());
+    Ok(StoreClient { store, endpoint, hint: "AZURE_STORAGE_ENDPOINT names another address" })
+}
+
+/// Returns a URL without the user and the password that it may have.
+fn without_user(text: String) -> String {
+    match url::Url::parse(&text) {
+        Ok(mut url) => {
+            // A URL that cannot have a user has none.
+            let _ = url.set_username("");
+            let _ = url.set_password(None);
+            url.set_query(None);
+            url.to_string()
+        }
+        Err(_) => "an address that is no URL".to_owned(),
+    }
+}
+
+/// A request that fails is sent again for a short time: the user waits for it.
+fn retries() -> RetryConfig {
+    RetryConfig {
+        backoff: BackoffConfig {
+            init_backoff: Duration::from_millis(100),
+            max_backoff: Duration::from_secs(2),
+            base: 2.0,
+        },
+        max_retries: 4,
+        retry_timeout: Duration::from_secs(20),
+    }
+}

@@ -1,0 +1,157 @@
+//! The upload of a recording as the newest state.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use loomrec_recording::redact::{CallCredentials, is_clean};
+use loomrec_store::Recording;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+use super::bucket::RecordingBucket;
+use super::content_hash::ContentHash;
+use super::fetch::OnFetchProgress;
+use super::local_cache::LocalCache;
+use super::manifest::StateManifest;
+use super::object_access::PARALLEL;
+use super::packed_text::pack_text;
+use super::remote_error::RemoteError;
+use super::segment::describe_take;
+use super::state_loader::{StateSize, load_manifest, state_size};
+
+/// What may be replaced by a push.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PushBase {
+    /// The newest state must be this one. `None`: there must be no state.
+    State(Option<ContentHash>),
+    /// Any.
+    Any,
+}
+
+/// A recording to push, and the secrets that none of its entries may hold.
+pub struct SecretFree<'a> {
+    /// The recording.
+    pub recording: &'a Recording,
+    /// The secrets.
+    pub secrets: &'a CallCredentials,
+}
+
+/// What a push did.
+#[derive(Clone, Debug)]
+pub struct PushedState {
+    /// The hash of the state.
+    pub manifest: ContentHash,
+    /// Its numbers.
+    pub size: StateSize,
+    /// How many objects were uploaded.
+    pub uploaded: u64,
+}
+
+/// Uploads what the store does not have, and makes a recording the newest state, with a tag if one
+/// is given.
+///
+/// # Errors
+/// The recording cannot be read, the store fails, or the newest state is not `base`.
+pub async fn push(
+    bucket: &RecordingBucket,
+    cache: &LocalCache,
+    recording: &SecretFree<'_>,
+    base: &PushBase,
+    tag: Option<&str>,
+    on_progress: &OnFetchProgress,
+) -> Result<PushedState, RemoteError> {
+    let from = bucket.read_ref().await?;
+    let earlier = match &from {
+        Some(from) => load_manifest(bucket, cache, &from.state.manifest).await?,
+        None => StateManifest::default(),
+    };
+    let known: HashSet<&ContentHash> = earlier.takes.iter().map(|take| &take.object).collect();
+    let mut manifest = StateManifest {
+        about: recording.recording.meta().keys().clone(),
+        // A segment that was merged before must not be merged again.
+        recorders: earlier.recorders.clone(),
+        takes: Vec::new(),
+    };
+    let found = from.as_ref().map(|from| &from.state.manifest);
+    let moved = || RemoteError::Moved {
+        url: bucket.url().to_owned(),
+        found: found.map_or_else(|| "gone".to_owned(), ToString::to_string),
+    };
+    let is_expected = |base: &PushBase| match base {
+        PushBase::Any => true,
+        PushBase::State(base) => base.as_ref() == found,
+    };
+    let uploaded = upload(bucket, recording, &known, &mut manifest, on_progress).await?;
+    let text = manifest.to_text();
+    let hash = ContentHash::from_bytes(&text);
+    // Pushing what is the newest state already is no conflict.
+    if !is_expected(base) && found != Some(&hash) {
+        return Err(moved());
+    }
+    if let Some(tag) = tag
+        && bucket.read_tag(tag).await?.is_some_and(|named| named != hash)
+    {
+        return Err(RemoteError::TagTaken { url: bucket.url().to_owned(), tag: tag.to_owned() });
+    }
+    let packed = pack_text(&text).map_err(RemoteError::at("the text of a manifest"))?;
+    bucket.put_manifest(&hash, packed).await?;
+    cache.put_manifest(&hash, &text)?;
+    if found != Some(&hash) && !bucket.move_ref(from.as_ref(), &hash).await? {
+        return Err(RemoteError::Contended { url: bucket.url().to_owned() });
+    }
+    if let Some(tag) = tag {
+        bucket.write_tag(tag, &hash).await?;
+    }
+    Ok(PushedState { manifest: hash, size: state_size(&manifest), uploaded })
+}
+
+/// Adds the takes of a recording to the manifest, and uploads the objects that are not known.
+async fn upload(
+    bucket: &RecordingBucket,
+    SecretFree { recording, secrets }: &SecretFree<'_>,
+    known: &HashSet<&ContentHash>,
+    manifest: &mut StateManifest,
+    on_progress: &OnFetchProgress,
+) -> Result<u64, RemoteError> {
+    let total = recording.most_takes() as u64;
+    let room = Arc::new(Semaphore::new(PARALLEL));
+    let mut uploads: JoinSet<Result<(), RemoteError>> = JoinSet::new();
+    let mut sent: HashSet<ContentHash> = HashSet::new();
+    for stored in recording.entries() {
+        let stored = stored?;
+        let (take, text) = describe_take(&stored.name, &stored.entry);
+        if !is_clean(&text, secrets) {
+            let (url, name) = (bucket.url().to_owned(), stored.name.to_string());
+            return Err(RemoteError::Secret { url, name });
+        }
+        let hash = take.object.clone();
+        manifest.takes.push(take);
+        on_progress(manifest.takes.len() as u64, total);
+        if known.contains(&hash) || !sent.insert(hash.clone()) {
+            continue;
+        }
+        // The semaphore is never closed.
+        let Ok(permit) = Arc::clone(&room).acquire_owned().await else { break };
+        let bucket = bucket.clone();
+        uploads.spawn(async move {
+            let packed = pack_text(&text).map_err(RemoteError::at("the text of an entry"))?;
+            bucket.put_entry(&hash, packed).await?;
+            drop(permit);
+            Ok(())
+        });
+        while let Some(done) = uploads.try_join_next() {
+            finished(done)?;
+        }
+    }
+    while let Some(done) = uploads.join_next().await {
+        finished(done)?;
+    }
+    Ok(sent.len() as u64)
+}
+
+fn finished(
+    done: Result<Result<(), RemoteError>, tokio::task::JoinError>,
+) -> Result<(), RemoteError> {
+    done.map_err(|error| std::io::Error::other(error.to_string()))
+        .map_err(RemoteError::at("the upload of an object"))?
+}

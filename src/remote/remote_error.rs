@@ -1,0 +1,214 @@
+//! The errors of remote recordings.
+
+use std::io;
+use std::path::PathBuf;
+
+use loomrec_store::StoreError;
+
+use super::address::AddressError;
+use super::manifest::ManifestError;
+
+/// Why a remote recording cannot be used. Messages read after "failed to".
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RemoteError {
+    /// The name is not one of a remote recording.
+    #[error(transparent)]
+    Address(#[from] AddressError),
+    /// A pointer file cannot be used.
+    #[error("read the pointer file {}: {problem}", .path.display())]
+    Pointer {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The client of the store cannot be made.
+    #[error("set up the client of {url}: {problem}")]
+    Setup {
+        /// The recording.
+        url: String,
+        /// What is wrong with the settings.
+        problem: String,
+    },
+    /// The store does not answer, or fails.
+    #[error("reach the store of {url} at {endpoint}: {problem}; {hint}")]
+    Unreachable {
+        /// The recording.
+        url: String,
+        /// The address of the store.
+        endpoint: String,
+        /// The last problem.
+        problem: String,
+        /// The variable that sets the address.
+        hint: &'static str,
+    },
+    /// The store refuses the credentials, or what they are used for.
+    #[error("{action} {url}: the store answers {reason}; {hint}")]
+    Denied {
+        /// What was tried.
+        action: &'static str,
+        /// The recording.
+        url: String,
+        /// The store's own word.
+        reason: String,
+        /// What helps.
+        hint: &'static str,
+    },
+    /// There are no credentials.
+    #[error(
+        "find the credentials for {url}: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (or those of \
+         its cloud) are not set, and this machine has no role; AWS_SKIP_SIGNATURE=true reads a \
+         public bucket"
+    )]
+    NoCredentials {
+        /// The recording.
+        url: String,
+    },
+    /// The address is not one of `https`, and that is not allowed.
+    #[error("reach the store of {url} at {endpoint}: set AWS_ALLOW_HTTP=true to use http://")]
+    PlainHttp {
+        /// The recording.
+        url: String,
+        /// The address of the store.
+        endpoint: String,
+    },
+    /// An entry holds a secret of the store.
+    #[error(
+        "push {name} to {url}: its text holds a credential of the store; remove it with \
+         `loomrec redact --redact REGEX`"
+    )]
+    Secret {
+        /// The recording.
+        url: String,
+        /// The entry.
+        name: String,
+    },
+    /// There is no such bucket.
+    #[error("find the bucket of {url}: the store at {endpoint} has none of this name")]
+    NoBucket {
+        /// The recording.
+        url: String,
+        /// The address of the store.
+        endpoint: String,
+    },
+    /// There is no recording, or no such state of it.
+    #[error("find {what} of {url}: the store does not have it; {hint}")]
+    NotFound {
+        /// What was looked for.
+        what: String,
+        /// The recording.
+        url: String,
+        /// What helps.
+        hint: &'static str,
+    },
+    /// An object is not what its name says.
+    #[error("use the object {path} of {url}: {problem}; {hint}", hint = OBJECT_HINT)]
+    Object {
+        /// The object's path in the bucket.
+        path: String,
+        /// The recording.
+        url: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A manifest cannot be read.
+    #[error("read the manifest of {url}")]
+    Manifest {
+        /// The recording.
+        url: String,
+        /// What is wrong with it.
+        #[source]
+        source: ManifestError,
+    },
+    /// Others have changed the newest state.
+    #[error(
+        "push to {url}: its newest state is {found}, not the one that the pointer file names; \
+         pull it, merge it (loomrec merge) and push again, or give --force"
+    )]
+    Moved {
+        /// The recording.
+        url: String,
+        /// The newest state.
+        found: String,
+    },
+    /// A tag names another state already.
+    #[error("give {url} the tag {tag}: it names another state already, and tags never move")]
+    TagTaken {
+        /// The recording.
+        url: String,
+        /// The tag.
+        tag: String,
+    },
+    /// Others kept changing the newest state.
+    #[error("change the newest state of {url}: others keep changing it; try again")]
+    Contended {
+        /// The recording.
+        url: String,
+    },
+    /// Segments were recorded under other rules than those of the recording.
+    #[error(
+        "merge the segments of {url}: those of {recorders} were recorded under other rules (such \
+         as --ignore) than the recording has; they stay in the store"
+    )]
+    OtherRules {
+        /// The recording.
+        url: String,
+        /// The recorders.
+        recorders: String,
+    },
+    /// The state in the cache cannot be used without the store.
+    #[error(
+        "{problem}; --stale-ok would use the last state that this machine has seen, but it has \
+             seen none"
+    )]
+    NothingSeen {
+        /// Why the store could not be asked.
+        problem: Box<RemoteError>,
+    },
+    /// A file of this machine cannot be read or written.
+    #[error("use {}", .path.display())]
+    LocalFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        #[source]
+        source: io::Error,
+    },
+    /// A recording on this machine cannot be read or written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// What to do about an object that cannot be used.
+const OBJECT_HINT: &str = "nothing of this state was used; push the recording again, or name \
+                           another state";
+
+impl RemoteError {
+    /// Creates the error of a local file, for `map_err`.
+    pub(crate) fn at(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::LocalFile { path, source }
+    }
+
+    /// Returns the message and those of its causes.
+    pub fn chain(&self) -> String {
+        let mut text = self.to_string();
+        let mut cause = std::error::Error::source(self);
+        while let Some(error) = cause {
+            text.push_str(&format!(": {error}"));
+            cause = error.source();
+        }
+        text
+    }
+
+    /// Whether the store could not be reached, so that a later attempt may succeed.
+    pub fn is_unreachable(&self) -> bool {
+        matches!(self, Self::Unreachable { .. })
+    }
+
+    /// Whether the command line or the pointer file names something impossible.
+    pub fn is_usage(&self) -> bool {
+        matches!(self, Self::Address(_) | Self::Setup { .. })
+    }
+}

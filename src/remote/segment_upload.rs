@@ -1,0 +1,267 @@
+//! The upload of segments: in the background while a recorder runs, and what ended ones left.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use loomrec_store::StoreEvent;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use super::bucket::RecordingBucket;
+use super::listed_segment::ListedSegment;
+use super::remote_error::RemoteError;
+use super::upload_spool::{CUT_SIZE, UploadSpool};
+
+/// How often the log is looked at.
+const TICK: Duration = Duration::from_millis(250);
+
+/// A log is cut when its oldest call is about this old.
+const CUT_AGE: Duration = Duration::from_secs(2);
+
+/// The first and the longest pause after an upload that failed.
+const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(10)];
+
+/// An event of an upload, for people.
+#[derive(Debug)]
+pub enum UploadEvent {
+    /// The store cannot be used for now: calls are kept on this machine. Reported once, until an
+    /// upload succeeds again.
+    Interrupted(String),
+    /// An upload succeeded again.
+    Resumed,
+    /// An event of the log.
+    Log(StoreEvent),
+}
+
+/// The callback for events.
+pub type OnUploadEvent = Arc<dyn Fn(UploadEvent) + Send + Sync>;
+
+/// What was uploaded in the end.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UploadResult {
+    /// How many segments were uploaded.
+    pub uploaded: u64,
+    /// How many are on this machine only.
+    pub left: u64,
+    /// Why; `None` if nothing is left.
+    pub problem: Option<String>,
+}
+
+/// The uploads of a recorder that is running.
+#[derive(Debug)]
+pub struct SegmentUploader {
+    stop: watch::Sender<bool>,
+    task: JoinHandle<UploadSpool>,
+    bucket: RecordingBucket,
+    recorder: String,
+    uploaded: Arc<AtomicU64>,
+}
+
+impl SegmentUploader {
+    /// Starts the uploads, on the runtime of the caller.
+    pub fn start(bucket: RecordingBucket, spool: UploadSpool, on_event: OnUploadEvent) -> Self {
+        let (stop, stopped) = watch::channel(false);
+        let uploaded = Arc::new(AtomicU64::new(0));
+        let running = RunningUploads {
+            bucket: bucket.clone(),
+            on_event,
+            uploaded: Arc::clone(&uploaded),
+            is_interrupted: false,
+            began: None,
+        };
+        let recorder = spool.recorder.clone();
+        let task = tokio::spawn(running.run(spool, stopped));
+        Self { stop, task, bucket, recorder, uploaded }
+    }
+
+    /// Returns the id of the recorder.
+    pub fn recorder(&self) -> &str {
+        &self.recorder
+    }
+
+    /// Uploads the rest, once the recorder has closed its log. Tries again for up to `patience` if
+    /// the store cannot be used.
+    pub async fn finish(self, patience: Duration) -> UploadResult {
+        // The task is gone only if it panicked, which it has printed.
+        let _ = self.stop.send(true);
+        let uploaded = |more: u64| self.uploaded.load(Ordering::Relaxed) + more;
+        let spool = match self.task.await {
+            Ok(spool) => spool,
+            Err(error) => {
+                let problem = Some(format!("the upload has ended: {error}"));
+                return UploadResult { uploaded: uploaded(0), left: 1, problem };
+            }
+        };
+        let deadline = Instant::now() + patience;
+        let mut pause = PAUSES[0];
+        let mut more = 0;
+        loop {
+            let done = tokio::time::timeout_at(
+                (deadline + PAUSES[0]).into(),
+                upload_all(&self.bucket, &spool, &mut more),
+            );
+            let problem = match done.await {
+                Ok(Ok(())) => return finished(spool, uploaded(more)),
+                Ok(Err(error)) => error.chain(),
+                Err(_) => "send the segments: the store does not answer".to_owned(),
+            };
+            if Instant::now() + pause > deadline {
+                let left = spool.waiting().map_or(1, |waiting| waiting.len() as u64);
+                return UploadResult { uploaded: uploaded(more), left, problem: Some(problem) };
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(PAUSES[1]);
+        }
+    }
+}
+
+/// Removes the spool of a recorder whose log is in the store.
+fn finished(spool: UploadSpool, uploaded: u64) -> UploadResult {
+    // What is left of it is removed by the next recorder, which finds nothing to upload.
+    let _ = spool.remove();
+    UploadResult { uploaded, left: 0, problem: None }
+}
+
+/// The state of the background task.
+struct RunningUploads {
+    bucket: RecordingBucket,
+    on_event: OnUploadEvent,
+    uploaded: Arc<AtomicU64>,
+    is_interrupted: bool,
+    /// When there was first something in the log.
+    began: Option<Instant>,
+}
+
+impl RunningUploads {
+    async fn run(mut self, mut spool: UploadSpool, mut stop: watch::Receiver<bool>) -> UploadSpool {
+        let mut pause = TICK;
+        loop {
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                _ = stop.changed() => return spool,
+            }
+            spool = self.cut_if_due(spool).await;
+            let mut sent = 0;
+            // Stopping does not wait for a request: it is sent again, which does no harm.
+            let done = tokio::select! {
+                done = upload_waiting(&self.bucket, &spool, &mut sent) => done,
+                _ = stop.changed() => Ok(()),
+            };
+            self.uploaded.fetch_add(sent, Ordering::Relaxed);
+            if *stop.borrow() {
+                return spool;
+            }
+            pause = self.note(done, sent, pause);
+        }
+    }
+
+    /// Cuts the log on a thread that may block.
+    async fn cut_if_due(&mut self, spool: UploadSpool) -> UploadSpool {
+        let length = spool.log_length();
+        if length == 0 {
+            self.began = None;
+            return spool;
+        }
+        let began = *self.began.get_or_insert_with(Instant::now);
+        if length < CUT_SIZE && began.elapsed() < CUT_AGE {
+            return spool;
+        }
+        self.began = None;
+        let spool = Arc::new(spool);
+        let held = Arc::clone(&spool);
+        let cut = tokio::task::spawn_blocking(move || held.cut()).await;
+        match cut {
+            Ok(Ok(events)) => events.into_iter().for_each(|event| {
+                (self.on_event)(UploadEvent::Log(event));
+            }),
+            Ok(Err(error)) => self.interrupt(error.chain()),
+            Err(error) => self.interrupt(error.to_string()),
+        }
+        // The thread has ended, so this is the only handle.
+        match Arc::try_unwrap(spool) {
+            Ok(spool) => spool,
+            Err(shared) => wait_for(shared).await,
+        }
+    }
+
+    fn interrupt(&mut self, problem: String) {
+        if !std::mem::replace(&mut self.is_interrupted, true) {
+            (self.on_event)(UploadEvent::Interrupted(problem));
+        }
+    }
+
+    /// Notes the outcome of an upload. Returns the pause before the next.
+    fn note(&mut self, done: Result<(), RemoteError>, sent: u64, pause: Duration) -> Duration {
+        match done {
+            Ok(()) => {
+                if sent > 0 && std::mem::take(&mut self.is_interrupted) {
+                    (self.on_event)(UploadEvent::Resumed);
+                }
+                TICK
+            }
+            Err(error) => {
+                self.interrupt(error.chain());
+                (pause * 2).clamp(PAUSES[0], PAUSES[1])
+            }
+        }
+    }
+}
+
+/// Waits until the other handle of a spool is dropped.
+async fn wait_for(mut shared: Arc<UploadSpool>) -> UploadSpool {
+    loop {
+        match Arc::try_unwrap(shared) {
+            Ok(spool) => return spool,
+            Err(again) => shared = again,
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Uploads the segments that wait, in order. `sent` counts them, also if one fails.
+async fn upload_waiting(
+    bucket: &RecordingBucket,
+    spool: &UploadSpool,
+    sent: &mut u64,
+) -> Result<(), RemoteError> {
+    for segment in spool.waiting()? {
+        let bytes = std::fs::read(&segment.path).map_err(RemoteError::at(&segment.path))?;
+        let name = ListedSegment { recorder: spool.recorder.clone(), number: segment.number };
+        // One that is there already is this one: its answer was lost.
+        bucket.put_segment(&name, bytes.into()).await?;
+        spool.mark_sent(&segment)?;
+        *sent += 1;
+    }
+    Ok(())
+}
+
+/// Cuts the log of a recorder that has ended, and uploads everything.
+async fn upload_all(
+    bucket: &RecordingBucket,
+    spool: &UploadSpool,
+    sent: &mut u64,
+) -> Result<(), RemoteError> {
+    spool.cut()?;
+    if spool.waiting()?.is_empty() {
+        return Ok(());
+    }
+    // It may have been removed since the recorder began.
+    bucket.put_recorder(&spool.recorder, &spool.file).await?;
+    upload_waiting(bucket, spool, sent).await
+}
+
+/// Uploads what ended recorders of a recording have left on this machine. Returns how many segments
+/// that were.
+///
+/// # Errors
+/// A log cannot be read, or the store fails. What was not uploaded stays.
+pub async fn upload_leftovers(bucket: &RecordingBucket, state: &Path) -> Result<u64, RemoteError> {
+    let mut sent = 0;
+    for spool in UploadSpool::leftovers(state, bucket.url())? {
+        upload_all(bucket, &spool, &mut sent).await?;
+        spool.remove()?;
+    }
+    Ok(sent)
+}

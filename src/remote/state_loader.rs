@@ -1,0 +1,93 @@
+//! The manifests of states, from the cache or the store, and what they say of a recording.
+
+use loomrec_identity::IdentityRules;
+use loomrec_recording::RecordingMeta;
+
+use super::bucket::RecordingBucket;
+use super::content_hash::ContentHash;
+use super::local_cache::{LARGEST_MANIFEST, LocalCache};
+use super::manifest::{ManifestTake, StateManifest};
+use super::packed_text::unpack_text;
+use super::remote_error::RemoteError;
+use super::take_order::visible_takes;
+
+/// The numbers of a state, for people and pointer files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StateSize {
+    /// How many takes it has.
+    pub takes: u64,
+    /// How many bytes the texts of its entries have.
+    pub bytes: u64,
+}
+
+/// Loads a manifest from the cache or the store.
+///
+/// # Errors
+/// The store fails, has no such state, or its text cannot be used.
+pub async fn load_manifest(
+    bucket: &RecordingBucket,
+    cache: &LocalCache,
+    hash: &ContentHash,
+) -> Result<StateManifest, RemoteError> {
+    let text = match cache.manifest(hash) {
+        Some(text) => text,
+        None => {
+            let packed = bucket.get_manifest(hash).await?;
+            let packed = packed.ok_or_else(|| RemoteError::NotFound {
+                what: format!("the state {hash}"),
+                url: bucket.url().to_owned(),
+                hint: "it may have been removed by loomrec gc",
+            })?;
+            let text = unpack_text(&packed, hash, LARGEST_MANIFEST).map_err(|problem| {
+                RemoteError::Object {
+                    path: bucket.manifest_path(hash).to_string(),
+                    url: bucket.url().to_owned(),
+                    problem,
+                }
+            })?;
+            cache.put_manifest(hash, &text)?;
+            text
+        }
+    };
+    StateManifest::parse(&text)
+        .map_err(|source| RemoteError::Manifest { url: bucket.url().to_owned(), source })
+}
+
+/// Returns the rules of the newest state; `None` if there is no state yet. No entry is
+/// downloaded.
+///
+/// # Errors
+/// The store fails, or the manifest cannot be used.
+pub async fn newest_rules(
+    bucket: &RecordingBucket,
+    cache: &LocalCache,
+) -> Result<Option<IdentityRules>, RemoteError> {
+    let Some(newest) = bucket.read_ref().await? else { return Ok(None) };
+    let manifest = load_manifest(bucket, cache, &newest.state.manifest).await?;
+    Ok(Some(read_meta(bucket, &manifest)?.rules().clone()))
+}
+
+/// Returns the takes of a state, in the order of its recording.
+pub(crate) fn takes_in_order(manifest: &StateManifest) -> Vec<&ManifestTake> {
+    let names = visible_takes(manifest);
+    names.iter().flat_map(|name| name.takes.iter().map(|&at| &manifest.takes[at])).collect()
+}
+
+/// Returns the numbers of a state.
+pub fn state_size(manifest: &StateManifest) -> StateSize {
+    let takes = takes_in_order(manifest);
+    let bytes = takes.iter().map(|take| take.bytes).sum();
+    StateSize { takes: takes.len() as u64, bytes }
+}
+
+/// Reads the metadata of the recording that a state is of.
+pub(crate) fn read_meta(
+    bucket: &RecordingBucket,
+    manifest: &StateManifest,
+) -> Result<RecordingMeta, RemoteError> {
+    RecordingMeta::parse(manifest.about.clone()).map_err(|error| RemoteError::Object {
+        path: "manifests".to_owned(),
+        url: bucket.url().to_owned(),
+        problem: error.to_string(),
+    })
+}
