@@ -30,6 +30,7 @@ mod salvage;
 mod serve;
 mod session;
 mod set_aside;
+mod tls;
 mod ui;
 mod verify;
 
@@ -66,6 +67,7 @@ pub use salvage::SalvageArgs;
 pub use serve::ServeArgs;
 pub use session::SessionArgs;
 pub use set_aside::SetAside;
+pub use tls::TlsArgs;
 pub use ui::UiArgs;
 pub use verify::VerifyArgs;
 

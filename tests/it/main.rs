@@ -79,6 +79,8 @@ mod large_recordings;
 mod leaks;
 mod limit;
 #[cfg(test)]
+mod listener_tls;
+#[cfg(test)]
 mod live;
 #[cfg(test)]
 mod logged;

@@ -31,6 +31,7 @@ impl RunContext {
         Ok(Self {
             current: Arc::clone(&self.current),
             address: self.address,
+            tls: None,
             public_url: self.public_url.clone(),
             access: self.access.clone(),
             upstreams: self.upstreams.clone(),
