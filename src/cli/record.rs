@@ -23,7 +23,7 @@ use crate::identity::{IdentityRules, RunValueFinder};
 use crate::record::writer::{KeepPolicy, RecordWriter};
 use crate::record::{RecordConfig, RecordEngine};
 use crate::recording::EntryName;
-use crate::replay::{Latency, Matcher, ReplayEngine, ReplayTake, ReplayTerms};
+use crate::replay::{Latency, Matcher, ReplayEngine, ReplayTerms};
 use crate::server::{OnNotice, UserNotice};
 use crate::store::{
     self, AppenderEvent, OnAppenderEvent, RecordingLocation, StoreError, StoreEvent,
@@ -361,7 +361,7 @@ pub(super) fn receipt(args: &RecordArgs, ran: &RunResult) -> Receipt {
         receipt.notes.push("nothing was recorded: no call came to this address".to_owned());
     }
     if let Some(matcher) = proxy.engine.replay().map(|replay| replay.matcher()) {
-        receipt.unchecked_calls = matcher.unchecked().map(ReplayTake::served).sum();
+        receipt.unchecked_calls = matcher.unchecked_calls();
     }
     receipt.notes.extend(serve_setup::ineffective_rules(&proxy.redactor));
     receipt.notes.extend(ran.unused_upstreams());

@@ -62,6 +62,8 @@ mod header;
 #[cfg(test)]
 mod held;
 #[cfg(test)]
+mod hub;
+#[cfg(test)]
 mod identity;
 #[cfg(test)]
 mod inspect;
