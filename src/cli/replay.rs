@@ -54,6 +54,7 @@ pub async fn run(
     let output = ground.output.clone();
     let counters = Arc::<RunCounters>::default();
     let shared = shared_replay(&args, &ground, &engines.engine, (&in_force, &expired), &counters)?;
+    ground.session_counters = shared.as_ref().map(|shared| Arc::clone(&shared.counters));
     let ran = ground.run(&args.serve, engines, shared.map(start_sessions)).await?;
     let unshown = ran.proxy.telemetry.counters.unshown_lenient_misses();
     if unshown > 0 {

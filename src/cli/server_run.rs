@@ -68,6 +68,8 @@ pub struct RunContext {
     step_header: Option<HeaderName>,
     /// The counters.
     pub counters: Arc<RunCounters>,
+    /// The counters that sessions add up in, if `counters` does not include them.
+    pub session_counters: Option<Arc<RunCounters>>,
     /// The metrics.
     pub metrics: Arc<Metrics>,
     /// The output for messages.
@@ -182,6 +184,7 @@ impl RunContext {
             preset: AppliedPreset::new(preset)?.map(Arc::new),
             step_header: serve_setup::step_header(args)?,
             counters: Arc::new(counters),
+            session_counters: None,
             metrics: Arc::new(Metrics::new(serve_setup::about(args, recordings))),
             current: Arc::new(current),
             output,

@@ -82,6 +82,8 @@ fn each_session_gets_every_take_and_has_a_receipt_of_its_own() {
     assert_eq!(bad["receipt"]["verdict"], "failed");
     assert_eq!((&bad["receipt"]["missed"], &bad["receipt"]["unused"]), (&json!(1), &json!(1)));
     assert_eq!(bad["receipt"]["mismatches"].as_array().unwrap().len(), 1);
+    let metrics = server.call(&Call::get("/metrics")).expect(200).text();
+    assert!(metrics.contains(r#"loomrec_mismatches_total{reason="exhausted"} 1"#), "{metrics}");
     // A call outside of sessions is one of the run, and its takes are unused.
     server.call(&chat("One")).expect(200);
     server.stop().expect(0).says(&["2 sessions (7 served, 1 missed)", "1 served", "0 missed"]);

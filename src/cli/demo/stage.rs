@@ -126,6 +126,7 @@ impl DemoServer {
             telemetry: Telemetry {
                 counters,
                 run_counters: None,
+                session_counters: None,
                 session_calls: None,
                 metrics: metrics(),
                 journal: Arc::new(Journal::new(None)),

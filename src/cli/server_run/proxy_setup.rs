@@ -46,6 +46,7 @@ impl RunContext {
             telemetry: Telemetry {
                 counters: Arc::clone(&self.counters),
                 run_counters,
+                session_counters: self.session_counters.clone(),
                 session_calls,
                 metrics: Arc::clone(&self.metrics),
                 journal: Arc::clone(&shared.journal),

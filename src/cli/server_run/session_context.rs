@@ -40,6 +40,7 @@ impl RunContext {
             preset: self.preset.clone(),
             step_header: self.step_header.clone(),
             counters: Arc::new(counters),
+            session_counters: None,
             metrics: Arc::clone(&self.metrics),
             output: self.output.clone(),
             bar: None,

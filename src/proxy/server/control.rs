@@ -293,7 +293,10 @@ fn metrics(proxy: &Proxy, request: &Request<()>) -> Response<ResponseBody> {
         loaded: loaded as u64,
         journal_lost: proxy.telemetry.journal.lost(),
     };
-    let text = proxy.telemetry.metrics.scrape(&proxy.telemetry.counters, input, open);
+    let telemetry = &proxy.telemetry;
+    let counters = [Some(&telemetry.counters), telemetry.session_counters.as_ref()];
+    let counters = counters.into_iter().flatten().cloned().collect();
+    let text = telemetry.metrics.scrape(counters, input, open);
     let media = if open { metric::OPEN_METRICS } else { metric::PLAIN };
     respond::full(StatusCode::OK, media, text.into_bytes())
 }
