@@ -31,6 +31,7 @@ mod salvage;
 mod serve;
 mod session;
 mod set_aside;
+mod tls;
 mod ui;
 mod verify;
 
@@ -68,6 +69,7 @@ pub use salvage::SalvageArgs;
 pub use serve::ServeArgs;
 pub use session::SessionArgs;
 pub use set_aside::SetAside;
+pub use tls::TlsArgs;
 pub use ui::UiArgs;
 pub use verify::VerifyArgs;
 

@@ -9,7 +9,8 @@ use clap::builder::FalseyValueParser;
 
 use super::listen::listen_address;
 use super::{
-    AccessArgs, FaultArgs, IdentityArgs, LimitArgs, LogFormat, RunValueArgs, SessionArgs, journal,
+    AccessArgs, FaultArgs, IdentityArgs, LimitArgs, LogFormat, RunValueArgs, SessionArgs, TlsArgs,
+    journal,
 };
 
 /// Flags of every command that serves.
@@ -28,6 +29,10 @@ pub struct ServeArgs {
     /// The URL that clients use for loomrec, if it is not its address: http://loomrec:4141
     #[arg(long, value_name = "URL", env = "LOOMREC_PUBLIC_URL")]
     pub public_url: Option<String>,
+
+    /// TLS on the listener.
+    #[command(flatten)]
+    pub tls: TlsArgs,
 
     /// The access policy.
     #[command(flatten)]

@@ -1,12 +1,12 @@
-//! The flags for recordings of sessions.
+//! The flags for sessions.
 
 use clap::Args;
 use clap::builder::FalseyValueParser;
 
-/// The flags for a recording that is named with `{session}`.
+/// The flags for sessions that have a receipt of their own.
 #[derive(Clone, Debug, Default, Args)]
 pub struct SessionArgs {
-    /// With `{session}` in the recording's name: how many sessions may be open at the same time
+    /// How many sessions may be open at the same time
     #[arg(
         long,
         value_name = "N",
@@ -26,7 +26,7 @@ pub struct SessionArgs {
     )]
     pub session_idle: u64,
 
-    /// Refuse calls of sessions that no control call has begun: for test frameworks
+    /// Refuse calls of sessions that no control call has begun: for test frameworks and hubs
     #[arg(long, env = "LOOMREC_SESSIONS_BY_CONTROL", value_parser = FalseyValueParser::new())]
     pub sessions_by_control: bool,
 }

@@ -129,14 +129,21 @@ pub struct BoundReceipt {
     pub tool_results: u64,
 }
 
+/// A recording, and the SHA-256 of its file if that can be read.
+pub type HashedRecording = (RecordingLocation, Option<String>);
+
 impl Receipt {
+    /// Returns recordings with their hashes. Reads their files.
+    pub fn hashed(recordings: &[RecordingLocation]) -> Vec<HashedRecording> {
+        recordings.iter().map(|path| (path.clone(), store::sha256(path))).collect()
+    }
+
     /// Creates a receipt from the counters.
     pub fn of(
         command: &'static str,
         counters: &RunCounters,
         recordings: &[RecordingLocation],
     ) -> Self {
-        let hashed = |path: &RecordingLocation| (path.clone(), store::sha256(path));
         Self {
             command,
             served: RunCounters::read(&counters.served),
@@ -174,7 +181,7 @@ impl Receipt {
             upstream_connections: 0,
             more: counters.more(),
             upload: None,
-            recordings: recordings.iter().map(hashed).collect(),
+            recordings: Self::hashed(recordings),
             pending: None,
             calls: 0,
             cmd_exit: None,

@@ -21,7 +21,7 @@ use crate::engine::{Engine, MissPolicy};
 use crate::guard::EscapePolicy;
 use crate::identity::IdentityRules;
 use crate::record::RecordEngine;
-use crate::replay::{Latency, Matcher, ReplayEngine, ReplayTake, ReplayTerms};
+use crate::replay::{Latency, Matcher, ReplayEngine, ReplayTerms};
 use crate::store::{self, RecordingLocation};
 use crate::telemetry::run_counters::EarlierTakes;
 pub(super) use recorder::on_appender_event;
@@ -259,7 +259,7 @@ pub(super) fn receipt(args: &RecordArgs, ran: &RunResult) -> Receipt {
         receipt.notes.push("nothing was recorded: no call came to this address".to_owned());
     }
     if let Some(matcher) = proxy.engine.replay().map(|replay| replay.matcher()) {
-        receipt.unchecked_calls = matcher.unchecked().map(ReplayTake::served).sum();
+        receipt.unchecked_calls = matcher.unchecked_calls();
     }
     receipt.notes.extend(serve_setup::ineffective_rules(&proxy.redactor));
     receipt.notes.extend(ran.unused_upstreams());

@@ -11,15 +11,15 @@ use super::exit::{CommandFailure, NO};
 use super::expiry::ExpiredTakes;
 use super::in_force::InForce;
 use super::preset::Preset;
-use super::receipt::{Receipt, ScriptReceipt};
-use super::server_run::{RunContext, RunEngines, RunResult};
+use super::receipt::{Receipt, ScriptReceipt, SessionsReceipt};
+use super::server_run::{RunContext, RunEngines, RunResult, SessionTerms, StartSessions};
 use super::settings::Settings;
 use super::{fault, no_call, script, serve_setup, server_run, set_aside, usage_hint};
 use crate::engine::{Engine, MissPolicy};
 use crate::guard::EscapePolicy;
 use crate::replay::{
     GaussSequence, Latency, Matcher, MissedRequests, Repeat, ReplayEngine, ReplaySource,
-    ReplayTake, ReplayTerms,
+    ReplayTerms,
 };
 use crate::store::RecordingLocation;
 use crate::telemetry::run_counters::RunCounters;
@@ -35,7 +35,11 @@ const SLOWEST: f64 = 0.001;
 ///
 /// # Errors
 /// Anything that keeps the run from starting.
-pub async fn run(mut args: ReplayArgs, settings: &Settings) -> Result<u8, CommandFailure> {
+pub async fn run(
+    mut args: ReplayArgs,
+    settings: &Settings,
+    start_sessions: impl FnOnce(SharedReplay) -> StartSessions,
+) -> Result<u8, CommandFailure> {
     if args.recordings.is_empty() && args.script.is_none() {
         return Err(nothing_to_answer_from(&args, settings));
     }
@@ -48,13 +52,20 @@ pub async fn run(mut args: ReplayArgs, settings: &Settings) -> Result<u8, Comman
         None => return ground.print_environment(&args.serve, true),
     };
     let output = ground.output.clone();
-    let ran = ground.run(&args.serve, engines, None).await?;
+    let counters = Arc::<RunCounters>::default();
+    let shared = shared_replay(&args, &ground, &engines.engine, (&in_force, &expired), &counters)?;
+    ground.session_counters = shared.as_ref().map(|shared| Arc::clone(&shared.counters));
+    let ran = ground.run(&args.serve, engines, shared.map(start_sessions)).await?;
     let unshown = ran.proxy.telemetry.counters.unshown_lenient_misses();
     if unshown > 0 {
         output.warning(&format!("{unshown} more calls had no recorded answer"));
     }
     let mut receipt = receipt(&args, &ran);
     receipt.in_force = Some(in_force);
+    receipt.sessions = ran.sessions.as_ref().map(|table| table.totals()).and_then(|totals| {
+        (totals.opened > 0).then(|| SessionsReceipt::new(totals).with_calls(&counters))
+    });
+    receipt.notes.extend(receipt.sessions.iter().flat_map(SessionsReceipt::notes));
     pending::end(&args, &ran.proxy, missed.as_deref(), &mut receipt);
     receipt.add_expired(expired, args.expiry.on_expired == OnExpired::Fail);
     server_run::write_receipt(&receipt, &args.serve, &output)?;
@@ -75,6 +86,54 @@ pub(super) struct ReplayParts {
     missed: Option<Arc<MissedRequests>>,
     /// The takes that are too old.
     pub(super) expired: Option<ExpiredTakes>,
+}
+
+/// What the sessions of a replay share with its run.
+pub(super) struct SharedReplay {
+    /// The flags of the run.
+    pub(super) args: ReplayArgs,
+    /// The context that those of sessions are made from.
+    pub(super) context: RunContext,
+    /// The engine of the run, whose takes the sessions share.
+    pub(super) engine: Arc<ReplayEngine>,
+    /// What a missed call gets.
+    pub(super) on_miss: MissPolicy,
+    /// What is in force.
+    pub(super) in_force: InForce,
+    /// The takes that are too old.
+    pub(super) expired: Option<ExpiredTakes>,
+    /// The counters that the sessions add up in.
+    pub(super) counters: Arc<RunCounters>,
+}
+
+/// Returns what sessions share with a run. `None` if it has no recording, or a script, which has one
+/// place for all calls, or forwards misses, whose connections are counted for the run.
+fn shared_replay(
+    args: &ReplayArgs,
+    ground: &RunContext,
+    engine: &Engine,
+    (in_force, expired): (&InForce, &Option<ExpiredTakes>),
+    counters: &Arc<RunCounters>,
+) -> Result<Option<SharedReplay>, CommandFailure> {
+    let Engine::Replay { replay, on_miss, .. } = engine else { return Ok(None) };
+    let first = args.recordings.first().filter(|_| replay.script().is_none());
+    let Some(first) = first.filter(|_| !matches!(on_miss, MissPolicy::Forward { .. })) else {
+        return match args.serve.sessions.sessions_by_control {
+            false => Ok(None),
+            true => Err(CommandFailure::usage(
+                "--sessions-by-control takes a recording, without --script and --on-miss forward",
+            )),
+        };
+    };
+    Ok(Some(SharedReplay {
+        args: args.clone(),
+        context: ground.for_session(&args.serve, first, SessionTerms::default())?,
+        engine: Arc::clone(replay),
+        on_miss: on_miss.clone(),
+        in_force: in_force.clone(),
+        expired: expired.clone(),
+        counters: Arc::clone(counters),
+    }))
 }
 
 /// Loads the recordings and the script. Returns `None` if only the environment is to be printed.
@@ -101,8 +160,8 @@ pub(super) fn parts(
     if matches!(on_miss, MissPolicy::Error) && script.is_none() {
         fault::check(&plan, &matcher, &ground.output)?;
     }
-    let draws_waits = matches!(args.latency, LatencyModel::Normal | LatencyModel::Agentloom);
-    let decider = fault::decider(plan, args.serve.trouble.seed, draws_waits, &ground.output);
+    let seed = args.serve.trouble.seed;
+    let decider = fault::decider(plan, seed, draws_waits(args), &ground.output);
     let missed = pending::begin(args, &on_miss, &matcher)?;
     let replay = ReplayEngine::new(matcher, latency(args, decider.seed()));
     let replay = replay.with_script(script).with_default_response(args.default_response.clone());
@@ -210,8 +269,13 @@ fn check_latency(args: &ReplayArgs) -> Result<(), CommandFailure> {
     Ok(())
 }
 
+/// Whether the latency of answers is drawn at random.
+pub(super) fn draws_waits(args: &ReplayArgs) -> bool {
+    matches!(args.latency, LatencyModel::Normal | LatencyModel::Agentloom)
+}
+
 /// Returns the latency model.
-fn latency(args: &ReplayArgs, seed: u64) -> Latency {
+pub(super) fn latency(args: &ReplayArgs, seed: u64) -> Latency {
     let ms = args.latency_ms;
     match args.latency {
         LatencyModel::None => Latency::None,
@@ -234,7 +298,7 @@ pub(super) fn receipt(args: &ReplayArgs, ran: &RunResult) -> Receipt {
     if let Some(matcher) = proxy.engine.replay().map(|replay| replay.matcher()) {
         receipt.takes = matcher.len();
         receipt.recorded_ms = matcher.recorded_ms();
-        receipt.unchecked_calls = matcher.unchecked().map(ReplayTake::served).sum();
+        receipt.unchecked_calls = matcher.unchecked_calls();
     }
     receipt.notes.extend(serve_setup::ineffective_rules(&proxy.redactor));
     receipt.notes.extend(ran.unused_upstreams());
@@ -269,7 +333,8 @@ pub(super) fn receipt(args: &ReplayArgs, ran: &RunResult) -> Receipt {
         // Includes the faults of connections, whose calls were never read.
         + proxy.faults.decider().counts().values().map(|count| count.fired).sum::<u64>();
     // Connections that went around loomrec say already where the calls went.
-    let is_empty = receipt.calls == 0 && receipt.escapes.is_empty();
+    let sessions = ran.sessions.as_ref().map_or(0, |table| table.totals().opened);
+    let is_empty = receipt.calls == 0 && receipt.escapes.is_empty() && sessions == 0;
     if cmd_exit.is_some() && !args.allow_empty && is_empty {
         let matcher = proxy.engine.replay().map(|replay| replay.matcher());
         let upstreams = matcher.into_iter().flat_map(Matcher::upstreams).map(str::to_owned);

@@ -2,6 +2,7 @@
 
 mod destinations;
 mod identity;
+mod listener_tls;
 mod public_url;
 mod run_values;
 mod upstream;
@@ -33,7 +34,8 @@ use crate::telemetry::journal::{self, Journal, JournalRotation};
 use crate::telemetry::metric::RunInfo;
 
 pub use identity::rules;
-pub use public_url::{PublicUrl, local_note, local_url, origin};
+pub use listener_tls::listener_tls;
+pub use public_url::{PublicUrl, UrlScheme, local_note, local_url, origin};
 pub use run_values::{read_local_time, run_values};
 pub use upstream::{UpstreamSettings, add_recorded, upstream_client, upstreams, upstreams_at};
 pub use upstream_address::{addresses, without_secrets};

@@ -23,7 +23,7 @@ use super::output::{Output, stdout};
 use super::preset::{AppliedPreset, Preset};
 use super::receipt::{self, Receipt};
 use super::score::write_junit;
-use super::serve_setup::{PublicUrl, UpstreamSettings};
+use super::serve_setup::{PublicUrl, UpstreamSettings, UrlScheme};
 use super::wrapped_command::{CommandEnvironment, EnvironmentSource};
 use super::{guard, log, open_files, progress, serve_setup, terminal, trace};
 use crate::engine::observe::RequestObserver;
@@ -37,7 +37,7 @@ use crate::recovery::RecoveryBudget;
 use crate::replay::MissedRequests;
 use crate::server::access::AccessPolicy;
 use crate::server::session::SessionTable;
-use crate::server::{self, OnNotice, Proxy, ServerThreads, UserNotice};
+use crate::server::{self, ListenerTls, OnNotice, Proxy, ServerThreads, UserNotice};
 use crate::store::RecordingLocation;
 use crate::telemetry::metric::Metrics;
 use crate::telemetry::run_counters::RunCounters;
@@ -52,6 +52,8 @@ pub struct RunContext {
     address: SocketAddr,
     /// The URL under which clients reach the listener, if the user gave it.
     public_url: Option<PublicUrl>,
+    /// TLS on the listener.
+    tls: Option<ListenerTls>,
     /// The access policy.
     access: AccessPolicy,
     /// The upstreams of requests.
@@ -66,6 +68,8 @@ pub struct RunContext {
     step_header: Option<HeaderName>,
     /// The counters.
     pub counters: Arc<RunCounters>,
+    /// The counters that sessions add up in, if `counters` does not include them.
+    pub session_counters: Option<Arc<RunCounters>>,
     /// The metrics.
     pub metrics: Arc<Metrics>,
     /// The output for messages.
@@ -167,9 +171,12 @@ impl RunContext {
         let counters = RunCounters::default();
         counters.bound.start(run_values.iter().map(|(name, _)| name));
         let public_url = PublicUrl::read(args)?;
+        let tls = serve_setup::listener_tls(&args.tls)?;
+        let is_https = tls.is_some();
         Ok(Self {
             address: serve_setup::address(args)?,
-            access: serve_setup::access(args, public_url.as_ref())?,
+            tls,
+            access: serve_setup::access(args, public_url.as_ref())?.over_tls(is_https),
             public_url,
             upstreams: serve_setup::upstreams(args, &current)?,
             redactor: serve_setup::redactor(&args.redact)?,
@@ -177,6 +184,7 @@ impl RunContext {
             preset: AppliedPreset::new(preset)?.map(Arc::new),
             step_header: serve_setup::step_header(args)?,
             counters: Arc::new(counters),
+            session_counters: None,
             metrics: Arc::new(Metrics::new(serve_setup::about(args, recordings))),
             current: Arc::new(current),
             output,
@@ -218,8 +226,13 @@ impl RunContext {
     fn origin(&self, listener: &TcpListener) -> Result<String, CommandFailure> {
         match &self.public_url {
             Some(public) => Ok(public.as_str().to_owned()),
-            None => serve_setup::origin(listener),
+            None => serve_setup::origin(listener, self.scheme()),
         }
+    }
+
+    /// Returns the scheme of the listener's URLs.
+    fn scheme(&self) -> UrlScheme {
+        if self.tls.is_some() { UrlScheme::Https } else { UrlScheme::Http }
     }
 
     /// Returns the messages to print once the listener is ready.
@@ -263,7 +276,7 @@ impl RunContext {
     ) -> Result<u8, CommandFailure> {
         let origin = match &self.public_url {
             Some(public) => public.as_str().to_owned(),
-            None => serve_setup::local_url(self.address),
+            None => serve_setup::local_url(self.address, self.scheme()),
         };
         let note = serve_setup::local_note(self.address, self.public_url.as_ref());
         note.iter().for_each(|note| self.output.info(note));
@@ -312,8 +325,14 @@ impl RunContext {
         let sessions = sessions.map(|start| start(shared.clone()));
         let proxy = Arc::new(self.proxy(args, engines, &shared, ProxyRole::Run));
         let output = &self.output;
-        let server =
-            ServerParts { listener, proxy: &proxy, threads: &threads, sessions: sessions.as_ref() };
+        let tls = self.tls.clone();
+        let server = ServerParts {
+            listener,
+            tls,
+            proxy: &proxy,
+            threads: &threads,
+            sessions: sessions.as_ref(),
+        };
         let work = serve(server, Opening { origin: &origin, notices }, args, &environment, output);
         let cmd_exit = with_live_line(self.bar, self.counters, work).await?;
         let escapes = guard::end(guard).await;

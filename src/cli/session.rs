@@ -4,6 +4,7 @@ mod command;
 mod host;
 mod recording;
 mod report;
+mod shared_host;
 mod template;
 
 use std::sync::{Arc, Weak};
@@ -12,26 +13,56 @@ use std::time::Duration;
 use super::args::{RecordArgs, ReplayArgs};
 use super::exit::{CommandFailure, NO, NOT_KEPT};
 use super::preset::Preset;
+use super::replay::SharedReplay;
 use super::server_run::{RunContext, RunEngines, SessionTerms, StartSessions};
 use super::settings::Settings;
 use super::{fault, record, replay, serve_setup, server_run, set_aside};
 use crate::engine::{Engine, MissPolicy};
 use crate::guard::EscapePolicy;
 use crate::replay::{Latency, Matcher, ReplayEngine, ReplayTerms};
-use crate::server::session::{SessionLimits, SessionTable};
+use crate::server::session::{OutsideCalls, SessionHost, SessionLimits, SessionTable};
 use crate::store::RecordingLocation;
 use command::SessionCommand;
 use host::CommandHost;
+use shared_host::SharedHost;
 use template::SessionTemplate;
 
-/// Creates the table of sessions for a run that begins, and starts the task that ends idle ones.
+/// How long a session that a control call began may have no call, if it has a recording of its own:
+/// its test may be in a debugger.
+const FORGOTTEN: Duration = Duration::from_secs(86_400);
+
+/// Creates the table of sessions that have a recording each.
 fn start(host: CommandHost) -> Arc<SessionTable> {
     let args = host.command.serve().sessions.clone();
     let idle = Duration::from_secs(args.session_idle);
     let most = usize::try_from(args.max_sessions).unwrap_or(usize::MAX);
-    let limits = SessionLimits { most, idle, by_control: args.sessions_by_control };
-    let table = Arc::new(SessionTable::new(Arc::new(host), limits));
-    tokio::spawn(end_idle(Arc::downgrade(&table), idle));
+    let outside = match args.sessions_by_control {
+        true => OutsideCalls::Refuse,
+        false => OutsideCalls::OpenSession,
+    };
+    let limits = SessionLimits { most, idle, control_idle: idle.max(FORGOTTEN), outside };
+    start_table(Arc::new(host), limits)
+}
+
+/// Returns what creates the table of sessions that share the recordings of a replay.
+fn start_shared(replay: SharedReplay) -> StartSessions {
+    let args = replay.args.serve.sessions.clone();
+    let idle = Duration::from_secs(args.session_idle);
+    let most = usize::try_from(args.max_sessions).unwrap_or(usize::MAX);
+    let outside = match args.sessions_by_control {
+        true => OutsideCalls::Refuse,
+        false => OutsideCalls::AnswerInRun,
+    };
+    let limits = SessionLimits { most, idle, control_idle: idle, outside };
+    Box::new(move |shared| {
+        start_table(Arc::new(SharedHost { replay, shared, hashed: Arc::default() }), limits)
+    })
+}
+
+/// Creates a table of sessions, and starts the task that ends idle ones.
+fn start_table(host: Arc<dyn SessionHost>, limits: SessionLimits) -> Arc<SessionTable> {
+    let table = Arc::new(SessionTable::new(host, limits));
+    tokio::spawn(end_idle(Arc::downgrade(&table), limits.idle));
     table
 }
 
@@ -51,6 +82,10 @@ async fn end_idle(table: Weak<SessionTable>, idle: Duration) {
 /// As for `record::run`; a template that is invalid.
 pub async fn record(args: RecordArgs, settings: &Settings) -> Result<u8, CommandFailure> {
     match SessionTemplate::of(&args.recording)? {
+        None if args.serve.sessions.sessions_by_control => Err(CommandFailure::usage(
+            "--sessions-by-control: record with -r 'FOLDER/{session}.json', so that each session \
+             has a recording",
+        )),
         None => record::run(args, settings).await,
         Some(template) => run(SessionCommand::Record(args), template, settings).await,
     }
@@ -62,7 +97,7 @@ pub async fn record(args: RecordArgs, settings: &Settings) -> Result<u8, Command
 /// As for `replay::run`; a template that is invalid.
 pub async fn replay(args: ReplayArgs, settings: &Settings) -> Result<u8, CommandFailure> {
     match SessionTemplate::of_all(&args.recordings)? {
-        None => replay::run(args, settings).await,
+        None => replay::run(args, settings, start_shared).await,
         Some(template) => run(SessionCommand::Replay(args), template, settings).await,
     }
 }

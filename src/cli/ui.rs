@@ -29,7 +29,7 @@ pub(super) async fn run(args: &UiArgs) -> Result<u8, CommandFailure> {
         let hint = "; choose another port with --port, or leave it to the system";
         CommandFailure::new(UNUSABLE, format!("failed to listen on {address}: {error}{hint}"))
     })?;
-    let origin = serve_setup::origin(&listener)?;
+    let origin = serve_setup::origin(&listener, serve_setup::UrlScheme::Http)?;
     let unexpected =
         |error| CommandFailure::new(UNEXPECTED, format!("failed to watch signals: {error}"));
     let mut stop = StopSignals::watch().map_err(unexpected)?;

@@ -62,6 +62,8 @@ mod header;
 #[cfg(test)]
 mod held;
 #[cfg(test)]
+mod hub;
+#[cfg(test)]
 mod identity;
 #[cfg(test)]
 mod inspect;
@@ -78,6 +80,8 @@ mod large_recordings;
 #[cfg(test)]
 mod leaks;
 mod limit;
+#[cfg(test)]
+mod listener_tls;
 #[cfg(test)]
 mod live;
 #[cfg(test)]

@@ -111,6 +111,7 @@ impl DemoServer {
         let proxy = Arc::new(Proxy {
             config: server::ServerConfig {
                 access: AccessPolicy::default(),
+                url: String::new(),
                 client_timeout: GRACE,
                 max_body: LIMIT,
                 control_token: None,
@@ -125,6 +126,7 @@ impl DemoServer {
             telemetry: Telemetry {
                 counters,
                 run_counters: None,
+                session_counters: None,
                 session_calls: None,
                 metrics: metrics(),
                 journal: Arc::new(Journal::new(None)),
@@ -137,11 +139,11 @@ impl DemoServer {
         });
         let listener = TcpListener::bind("127.0.0.1:0").await;
         let listener = listener.map_err(|error| broken(&error.to_string()))?;
-        let origin = serve_setup::origin(&listener)?;
+        let origin = serve_setup::origin(&listener, serve_setup::UrlScheme::Http)?;
         let threads = ServerThreads::start().map_err(|error| broken(&error.to_string()))?;
         let threads = Arc::new(threads);
         let (stop, stopped) = oneshot::channel::<()>();
-        let answering = ConnectionProxy { proxy: Arc::clone(&proxy), sessions: None };
+        let answering = ConnectionProxy { proxy: Arc::clone(&proxy), sessions: None, tls: None };
         let serving = server::start(listener, answering, Arc::clone(&threads), stopped);
         Ok(Self { origin, proxy, threads, stop, serving })
     }

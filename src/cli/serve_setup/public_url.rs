@@ -56,23 +56,43 @@ impl PublicUrl {
     }
 }
 
+/// The scheme of a listener's URLs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UrlScheme {
+    /// Without TLS.
+    Http,
+    /// With TLS.
+    Https,
+}
+
+impl UrlScheme {
+    /// Returns the scheme as URLs have it.
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Https => "https",
+        }
+    }
+}
+
 /// Returns the URL under which clients on this machine reach the listener.
 ///
 /// # Errors
 /// The system does not return the listener's address.
-pub fn origin(listener: &TcpListener) -> Result<String, CommandFailure> {
+pub fn origin(listener: &TcpListener, scheme: UrlScheme) -> Result<String, CommandFailure> {
     let address = listener.local_addr().map_err(|error| {
         CommandFailure::new(UNEXPECTED, format!("failed to read the listener's address: {error}"))
     })?;
-    Ok(local_url(address))
+    Ok(local_url(address, scheme))
 }
 
 /// Returns the URL under which clients on this machine reach this address.
-pub fn local_url(address: SocketAddr) -> String {
+pub fn local_url(address: SocketAddr, scheme: UrlScheme) -> String {
+    let scheme = scheme.as_str();
     if address.ip().is_unspecified() {
-        return format!("http://{}:{}", Ipv4Addr::LOCALHOST, address.port());
+        return format!("{scheme}://{}:{}", Ipv4Addr::LOCALHOST, address.port());
     }
-    format!("http://{address}")
+    format!("{scheme}://{address}")
 }
 
 /// Returns a note for a listener that other machines reach, if the printed URL is for this machine

@@ -33,7 +33,7 @@ impl RunContext {
         };
         let observer = if session_calls.is_some() { observer.with_small_cache() } else { observer };
         Proxy {
-            config: server_config(args, shared.access.clone(), self.step_header.clone()),
+            config: server_config(args, shared, self.step_header.clone()),
             connections: Arc::clone(&shared.connections),
             routes: Arc::clone(&self.upstreams.routes),
             redactor: Arc::clone(&self.redactor),
@@ -46,6 +46,7 @@ impl RunContext {
             telemetry: Telemetry {
                 counters: Arc::clone(&self.counters),
                 run_counters,
+                session_counters: self.session_counters.clone(),
                 session_calls,
                 metrics: Arc::clone(&self.metrics),
                 journal: Arc::clone(&shared.journal),

@@ -9,6 +9,7 @@ use indicatif::ProgressBar;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
+use super::shared_run::SharedRun;
 use crate::cli::args::ServeArgs;
 use crate::cli::exit::{CommandFailure, UNEXPECTED};
 use crate::cli::output::Output;
@@ -16,10 +17,10 @@ use crate::cli::stop_signals::StopSignals;
 use crate::cli::wrapped_command::{CommandEnvironment, WrappedCommand};
 use crate::cli::{open_files, progress};
 use crate::engine::blocking;
-use crate::server::access::AccessPolicy;
 use crate::server::session::SessionTable;
 use crate::server::{
-    self, ConnectionProxy, OpenConnections, Proxy, RunningServer, ServerConfig, ServerThreads,
+    self, ConnectionProxy, ListenerTls, OpenConnections, Proxy, RunningServer, ServerConfig,
+    ServerThreads,
 };
 use crate::telemetry::run_counters::RunCounters;
 
@@ -31,6 +32,7 @@ const MOMENT: Duration = Duration::from_millis(200);
 /// The parts of a server.
 pub(super) struct ServerParts<'a> {
     pub(super) listener: TcpListener,
+    pub(super) tls: Option<ListenerTls>,
     pub(super) proxy: &'a Arc<Proxy>,
     pub(super) threads: &'a Arc<ServerThreads>,
     /// The sessions, if each has a recording.
@@ -45,7 +47,7 @@ pub(super) struct Opening<'a> {
 
 /// Serves until CMD ends or a signal comes. Returns CMD's exit code.
 pub(super) async fn serve(
-    ServerParts { listener, proxy, threads, sessions }: ServerParts<'_>,
+    ServerParts { listener, tls, proxy, threads, sessions }: ServerParts<'_>,
     Opening { origin, notices }: Opening<'_>,
     args: &ServeArgs,
     environment: &CommandEnvironment,
@@ -56,7 +58,7 @@ pub(super) async fn serve(
     };
     let mut stop_signals = StopSignals::watch().map_err(unexpected)?;
     let (stop, stopped) = oneshot::channel::<()>();
-    let answering = ConnectionProxy { proxy: Arc::clone(proxy), sessions: sessions.cloned() };
+    let answering = ConnectionProxy { proxy: Arc::clone(proxy), sessions: sessions.cloned(), tls };
     let serving = server::start(listener, answering, Arc::clone(threads), stopped);
     output.info(&format!("loomrec listening on {origin}"));
     notices.iter().for_each(|text| output.info(text));
@@ -166,11 +168,12 @@ pub(super) async fn close_telemetry(proxy: &Proxy, output: &Output) {
 /// Returns the configuration of a server.
 pub(super) fn server_config(
     args: &ServeArgs,
-    access: AccessPolicy,
+    shared: &SharedRun,
     step_header: Option<HeaderName>,
 ) -> ServerConfig {
     ServerConfig {
-        access,
+        access: shared.access.clone(),
+        url: shared.origin.clone(),
         client_timeout: Duration::from_secs(args.limits.client_timeout),
         max_body: args.max_body,
         // An empty token, as from an unset secret, would protect nothing.

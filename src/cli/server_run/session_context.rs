@@ -31,6 +31,7 @@ impl RunContext {
         Ok(Self {
             current: Arc::clone(&self.current),
             address: self.address,
+            tls: None,
             public_url: self.public_url.clone(),
             access: self.access.clone(),
             upstreams: self.upstreams.clone(),
@@ -39,6 +40,7 @@ impl RunContext {
             preset: self.preset.clone(),
             step_header: self.step_header.clone(),
             counters: Arc::new(counters),
+            session_counters: None,
             metrics: Arc::clone(&self.metrics),
             output: self.output.clone(),
             bar: None,

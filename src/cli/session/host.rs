@@ -83,7 +83,7 @@ impl SessionHost for CommandHost {
 }
 
 /// Returns the refusal for a failure of the command line.
-fn refusal_of(failure: CommandFailure) -> SessionRefusal {
+pub(super) fn refusal_of(failure: CommandFailure) -> SessionRefusal {
     let status = match failure.code {
         USAGE => StatusCode::BAD_REQUEST,
         RECORDING => StatusCode::UNPROCESSABLE_ENTITY,
@@ -118,7 +118,7 @@ impl CommandHost {
         opening: &OpeningSession<'_>,
     ) -> Result<OpenedSession, CommandFailure> {
         add_request(&mut args.serve, opening.request);
-        refuse_connection_rules(&args.serve, opening)?;
+        refuse_connection_rules(&args.serve, opening.plan.as_ref())?;
         args.recordings = vec![opening.location()];
         let terms = self.terms(opening, None);
         let mut ground = self.context.for_session(&args.serve, &opening.location(), terms)?;
@@ -145,7 +145,7 @@ impl CommandHost {
         opening: &OpeningSession<'_>,
     ) -> Result<OpenedSession, CommandFailure> {
         add_request(&mut args.serve, opening.request);
-        refuse_connection_rules(&args.serve, opening)?;
+        refuse_connection_rules(&args.serve, opening.plan.as_ref())?;
         let place = opening.location();
         make_folder(place.as_path())?;
         args.mode = match (opening.mode, args.mode) {
@@ -235,7 +235,7 @@ fn report_of_record(
 }
 
 /// Adds what a request asks for to the flags of a session.
-fn add_request(args: &mut ServeArgs, request: &SessionRequest) {
+pub(super) fn add_request(args: &mut ServeArgs, request: &SessionRequest) {
     // Those of the run are written once, at its end.
     (args.receipt, args.summary, args.journal) = (None, None, None);
     args.cmd.clear();
@@ -250,11 +250,11 @@ fn add_request(args: &mut ServeArgs, request: &SessionRequest) {
 }
 
 /// Refuses rules for connections: those are accepted before their session is known.
-fn refuse_connection_rules(
+pub(super) fn refuse_connection_rules(
     args: &ServeArgs,
-    opening: &OpeningSession<'_>,
+    plan: Option<&FaultPlan>,
 ) -> Result<(), CommandFailure> {
-    let planned = fault::plan(args, opening.plan.as_ref())?;
+    let planned = fault::plan(args, plan)?;
     match planned.plan.rules.iter().find(|rule| rule.is_at_accept()) {
         None => Ok(()),
         Some(rule) => Err(CommandFailure::usage(format!(

@@ -48,14 +48,9 @@ pub(super) fn of_run(
                     here";
         receipt.complaints.push(text.to_owned());
     }
-    for info in totals.left_open.iter().take(NAMED) {
-        let unfinished = match info.mode.records() {
-            true => format!("; what it recorded is in {}.unfinished", info.recording),
-            false => String::new(),
-        };
-        receipt.notes.push(format!("session {} was not ended{unfinished}", info.name));
-    }
-    receipt.sessions = Some(SessionsReceipt::new(totals));
+    let sessions = SessionsReceipt::new(totals);
+    receipt.notes.extend(sessions.notes());
+    receipt.sessions = Some(sessions);
     receipt
 }
 

@@ -46,7 +46,7 @@ impl From<String> for DeliveryError {
 }
 
 /// The memory for decoded answers.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct DecodeRoom {
     free: Arc<Semaphore>,
     units: u32,

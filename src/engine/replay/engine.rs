@@ -40,7 +40,7 @@ pub struct ReplayEngine {
     matcher: Matcher,
     latency: Latency,
     script: Option<Script>,
-    explaining: Semaphore,
+    explaining: Arc<Semaphore>,
     room: DecodeRoom,
     /// The text of the placeholder answer.
     placeholder: Arc<str>,
@@ -88,9 +88,23 @@ pub struct WithheldAnswer {
 impl ReplayEngine {
     /// Returns an engine that replays loaded recordings.
     pub fn new(matcher: Matcher, latency: Latency) -> Self {
-        let (explaining, room) = (Semaphore::new(EXPLAINED), DecodeRoom::default());
+        let (explaining, room) = (Arc::new(Semaphore::new(EXPLAINED)), DecodeRoom::default());
         let (placeholder, placeholders) = (Arc::from(PLACEHOLDER), AtomicU32::new(0));
         Self { matcher, latency, script: None, explaining, room, placeholder, placeholders }
+    }
+
+    /// Returns an engine that replays the same takes for a session that begins. None of them is used
+    /// in it. It has no script. Both engines share the room for decoded answers.
+    pub fn for_session(&self, name: &str, latency: Latency) -> Self {
+        Self {
+            matcher: self.matcher.for_session(name),
+            latency,
+            script: None,
+            explaining: Arc::clone(&self.explaining),
+            room: self.room.clone(),
+            placeholder: Arc::clone(&self.placeholder),
+            placeholders: AtomicU32::new(0),
+        }
     }
 
     /// Returns the same engine, with a script that answers what the recordings do not.

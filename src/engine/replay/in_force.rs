@@ -34,8 +34,10 @@ pub struct FaultyTake<'a> {
 impl Matcher {
     /// Returns how long the answers that it served took when they were recorded, in milliseconds.
     pub fn recorded_ms(&self) -> f64 {
-        let took = |take: &ReplayTake| take.latency_ms().unwrap_or(0.0) * take.served() as f64;
-        self.takes.iter().map(took).sum()
+        let took = |(index, take): (usize, &ReplayTake)| {
+            take.latency_ms().unwrap_or(0.0) * self.served(index) as f64
+        };
+        self.takes.iter().enumerate().map(took).sum()
     }
 
     /// Returns the terms of each recording, in the order they were given.
@@ -82,6 +84,13 @@ impl Matcher {
         let is_alone = declared_fault.is_alone() && decided.source == FaultSource::Entry;
         (is_alone && declared_fault.is_used_up_by(decided))
             || (is_own && self.faults_use_takes && decided.fault.may_succeed())
+    }
+
+    /// Returns how many calls were answered by takes that may answer another request than their
+    /// entries show.
+    pub fn unchecked_calls(&self) -> u64 {
+        let takes = self.takes.iter().enumerate().filter(|(_, take)| take.is_unchecked());
+        takes.map(|(index, _)| self.served(index)).sum()
     }
 
     /// Returns the takes that may answer another request than their entries show.

@@ -6,7 +6,8 @@ use std::sync::mpsc;
 use super::bound_requests::BoundRequests;
 use super::exact_requests::ExactRequests;
 use super::group::TakeGroup;
-use super::matcher::{Matcher, ReplaySource};
+use super::loaded_takes::{LoadedTakes, ReplaySource};
+use super::matcher::Matcher;
 use super::mode::RecordedMode;
 use super::name_ids::NameId;
 use super::pool::Repeat;
@@ -94,6 +95,16 @@ impl Matcher {
     /// # Errors
     /// The first entry that cannot be read or used, or too many sources.
     pub fn new(sources: Vec<ReplaySource>, terms: ReplayTerms<'_>) -> Result<Self, LoadError> {
+        LoadedTakes::load(sources, terms).map(Self::of_run)
+    }
+}
+
+impl LoadedTakes {
+    /// Loads `sources`.
+    ///
+    /// # Errors
+    /// The first entry that cannot be read or used, or too many sources.
+    fn load(sources: Vec<ReplaySource>, terms: ReplayTerms<'_>) -> Result<Self, LoadError> {
         if sources.len() > MOST_SOURCES {
             return Err(LoadError::TooMany(sources.len()));
         }

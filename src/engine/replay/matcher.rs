@@ -5,35 +5,23 @@
 //! unrelated calls never wait for each other.
 
 use std::collections::BTreeSet;
+use std::ops::Deref;
+use std::sync::Arc;
 
-use super::adapter_entries::AdapterEntries;
-use super::bound_requests::{BoundRequests, RequestBinding};
-use super::entry_texts::EntryTexts;
-use super::exact_requests::ExactRequests;
-use super::group::{KeyedGroups, TakeGroup};
+use super::bound_requests::RequestBinding;
+use super::loaded_takes::LoadedTakes;
 use super::matched_by::MatchedBy;
 use super::mode::RequestedMode;
-use super::name_ids::{NameId, NameIds};
+use super::name_ids::NameId;
 use super::pool::{PoolChoice, PoolKey, PoolKind, Repeat, TakeSet};
 use super::reason::MissReason;
-use super::step_index::StepIndex;
+use super::session_usage::SessionUsage;
 use super::take::ReplayTake;
 use super::take_scope::{CallMount, TakeScope};
 use loomrec_identity::{IdentityRules, RequestKey};
 use loomrec_provider::RecognisedCall;
-use loomrec_recording::interned::InternedBytes;
 use loomrec_recording::normalized_request::NormalizedRequest;
 use loomrec_recording::{Entry, RecordedRequest};
-use loomrec_store::Recording;
-
-/// One recording to answer from.
-#[derive(Debug)]
-pub struct ReplaySource {
-    /// Its path, as the user gave it.
-    pub label: String,
-    /// The open recording. What is not kept of it in memory is read again when it is needed.
-    pub recording: Recording,
-}
 
 /// A take that was found for a call.
 #[derive(Debug)]
@@ -57,45 +45,22 @@ impl TakeMatch<'_> {
     }
 }
 
-/// All takes of all sources, and how far each session has come in them.
+/// The takes of all sources, and how far calls have come in them.
 #[derive(Debug, Default)]
 pub struct Matcher {
-    pub(super) sources: Vec<ReplaySource>,
-    /// The labels of the sources.
-    pub(super) labels: Vec<String>,
-    pub(super) rules: Vec<IdentityRules>,
-    /// The index of those that misses are explained by.
-    pub(super) explaining_rules: usize,
-    pub(super) takes: Vec<ReplayTake>,
-    /// The texts of small entries of large recordings.
-    pub(super) texts: EntryTexts,
-    pub(super) groups_by_key: KeyedGroups,
-    /// Takes by the step's id, and the groups of entries without a hash, which are served
-    /// unchecked.
-    pub(super) steps: StepIndex,
-    pub(super) groups: Vec<TakeGroup>,
-    /// The group of each take.
-    pub(super) homes: Vec<u32>,
-    /// What repeats, for each source.
-    pub(super) repeat: Vec<Repeat>,
-    /// The hashes that entries state for their requests, unless a key under the default rules is
-    /// the same.
-    pub(super) hashes: InternedBytes,
-    /// The ids of steps, sessions, upstreams and mounts of paths.
-    pub(super) names: NameIds,
-    pub(super) upstreams: BTreeSet<String>,
-    /// The requests that hold values of their run.
-    pub(super) bound: BoundRequests,
-    /// The entries that AgentLoom's hashes can find.
-    pub(super) adapter: AdapterEntries,
-    /// Whether any entry declares a fault.
-    pub(super) has_declared_fault: bool,
-    /// Whether a fault of an entry that does not end its call with an error uses up the take.
-    pub(super) faults_use_takes: bool,
-    /// Whether it answers a session.
-    pub(super) is_of_session: bool,
-    /// The recorded requests, if all keys are made under one set of rules.
-    pub(super) recalled: ExactRequests,
+    /// The takes. All matchers of a server share them.
+    pub(super) recorded: Arc<LoadedTakes>,
+    /// How far an open session has come. `None` for the matcher of the run, whose progress is kept
+    /// with the takes.
+    pub(super) usage: Option<SessionUsage>,
+}
+
+impl Deref for Matcher {
+    type Target = LoadedTakes;
+
+    fn deref(&self) -> &LoadedTakes {
+        &self.recorded
+    }
 }
 
 /// A call, with its names as the ids that takes are kept under.
@@ -116,6 +81,11 @@ enum Choice {
 }
 
 impl Matcher {
+    /// Returns the matcher of a run with these takes.
+    pub(super) fn of_run(recorded: LoadedTakes) -> Self {
+        Self { recorded: Arc::new(recorded), usage: None }
+    }
+
     /// Returns the rules that keys are made under.
     pub fn rules(&self) -> &[IdentityRules] {
         &self.rules
@@ -197,6 +167,7 @@ impl Matcher {
 
     fn call_query<'a>(&self, observed: &'a NormalizedRequest) -> CallQuery<'a> {
         let id = |name: &str| self.names.find(name);
+        let own = self.usage.as_ref().and_then(|usage| usage.name);
         let mount = match &observed.call.target {
             Some(_) => CallMount::Any,
             None => id(loomrec_provider::mount(&observed.request.path))
@@ -204,7 +175,7 @@ impl Matcher {
         };
         CallQuery {
             observed,
-            session: observed.session.as_deref().and_then(id),
+            session: observed.session.as_deref().and_then(id).or(own),
             step: observed.step.as_deref().and_then(id),
             spot: TakeScope { upstream: id(&observed.upstream), mount },
             wanted: RequestedMode::of(observed),
@@ -230,7 +201,7 @@ impl Matcher {
                 Choice::Empty => {}
             }
         }
-        let turn_left = self.steps.takes(step).any(|take| !self.takes[take as usize].is_used());
+        let turn_left = self.steps.takes(step).any(|take| !self.is_used(take as usize));
         let reason =
             if exhausted && !turn_left { MissReason::Exhausted } else { MissReason::Drifted };
         Err(reason)
@@ -247,7 +218,7 @@ impl Matcher {
         };
         let members = || self.members(group, query, kind);
         let key = (PoolKey { kind, spot: query.spot }, home.takes().len());
-        let next = home.with_progress(query.observed.session.as_deref(), |progress| {
+        let next = self.with_cursor(group, query.observed.session.as_deref(), |progress| {
             progress.next(key, query.wanted, repeat, members, take)
         });
         let position = match next {
@@ -287,31 +258,8 @@ impl Matcher {
 
     fn hit(&self, index: usize, by: MatchedBy) -> TakeMatch<'_> {
         let take = &self.takes[index];
-        let nth = take.serve();
+        let nth = self.serve(index);
         TakeMatch { take, by, index, nth, bound: None }
-    }
-
-    /// Undoes [`Matcher::find`]: the take could not be given to this call, and a later call can get
-    /// it.
-    pub fn release(&self, take: usize, session: Option<&str>) {
-        let Some((home, position)) = self.home(take) else { return };
-        if home.with_progress(session, |progress| progress.release(position)) {
-            self.takes[take].take_back();
-        }
-    }
-
-    /// Uses up a take that was given back, unless another call has it by now.
-    pub fn consume(&self, take: usize, session: Option<&str>) {
-        let Some((home, position)) = self.home(take) else { return };
-        if home.with_progress(session, |progress| progress.consume(position)) {
-            self.takes[take].serve();
-        }
-    }
-
-    /// Returns the group of a take, and its position there.
-    fn home(&self, take: usize) -> Option<(&TakeGroup, usize)> {
-        let group = self.groups.get(*self.homes.get(take)? as usize)?;
-        Some((group, group.position(take as u32)? as usize))
     }
 
     /// Returns why a request that no pool has a take for is not answered.
@@ -355,11 +303,6 @@ impl Matcher {
         self.entry(self.takes.iter().find(is_it)?)
     }
 
-    /// Returns the takes that answered no call, in file order.
-    pub fn unused(&self) -> impl Iterator<Item = &ReplayTake> {
-        self.takes.iter().filter(|take| !take.is_used())
-    }
-
     /// Returns the upstreams that takes were recorded at.
     pub fn upstreams(&self) -> impl Iterator<Item = &str> {
         self.upstreams.iter().map(String::as_str)
@@ -385,11 +328,6 @@ impl Matcher {
     /// Whether there are no takes.
     pub fn is_empty(&self) -> bool {
         self.takes.is_empty()
-    }
-
-    /// Starts over, for one session or for all: every take is unused again.
-    pub fn reset(&self, session: Option<&str>) {
-        self.groups.iter().for_each(|group| group.reset(session));
     }
 
     /// Returns the session that a take was recorded in.

@@ -51,7 +51,8 @@ pub(super) fn nearest(
     let mut best: Option<Candidate> = None;
     each(matcher, observed, |index, apart, entry| {
         let take = &matcher.takes[index];
-        let rank = (is_elsewhere(matcher, take, observed), apart.bytes, take.is_used(), index);
+        let rank =
+            (is_elsewhere(matcher, take, observed), apart.bytes, matcher.is_used(index), index);
         if best.as_ref().is_none_or(|best| rank < best.rank) {
             best = Some(Candidate { rank, is_alike: apart.is_alike, index, entry });
         }
@@ -95,7 +96,7 @@ pub(super) fn nearest(
         is_noise,
         ..NearestCall::of(matcher, found, differences)
     };
-    Some((is_alike && !is_elsewhere && !found.is_used(), nearest))
+    Some((is_alike && !is_elsewhere && !matcher.is_used(index), nearest))
 }
 
 /// Returns the recorded call that `observed` may stand in the place of, by their step alone: the
@@ -103,8 +104,9 @@ pub(super) fn nearest(
 /// hash.
 pub(super) fn in_step(matcher: &Matcher, observed: &NormalizedRequest) -> Option<NearestCall> {
     let step = matcher.names.find(observed.step.as_deref()?)?;
-    let takes = || matcher.steps.takes(step).map(|take| &matcher.takes[take as usize]);
-    let take = takes().find(|take| !take.is_used()).or_else(|| takes().last())?;
+    let takes = || matcher.steps.takes(step).map(|take| take as usize);
+    let take = takes().find(|take| !matcher.is_used(*take)).or_else(|| takes().last())?;
+    let take = &matcher.takes[take];
     let request_hash = Some(matcher.entry(take)?.request_hash?);
     Some(NearestCall { request_hash, ..NearestCall::of(matcher, take, Vec::new()) })
 }
@@ -181,7 +183,7 @@ pub(super) fn unused(
     let mut found = Vec::new();
     each(matcher, observed, |index, apart, _| {
         let take = &matcher.takes[index];
-        if !take.is_used() && !is_elsewhere(matcher, take, observed) {
+        if !matcher.is_used(index) && !is_elsewhere(matcher, take, observed) {
             found.push((index, apart));
         }
     });
@@ -209,15 +211,15 @@ fn candidates(matcher: &Matcher, observed: &NormalizedRequest) -> Vec<usize> {
     let likeness = |index: &usize| {
         let take = &matcher.takes[*index];
         let distance = take.sketch().map(|known| known.distance(&sketch));
-        (is_elsewhere(matcher, take, observed), distance, take.is_used(), *index)
+        (is_elsewhere(matcher, take, observed), distance, matcher.is_used(*index), *index)
     };
     all.select_nth_unstable_by_key(ALIKE, likeness);
     let mut rest = all.split_off(ALIKE);
     // A program that makes its calls in the recorded order is now after the last take that it got.
     let ahead = |index: &usize| {
         let take = &matcher.takes[*index];
-        let next = *index > 0 && matcher.takes[*index - 1].is_used();
-        (is_elsewhere(matcher, take, observed), take.is_used(), Reverse(next), *index)
+        let next = *index > 0 && matcher.is_used(*index - 1);
+        (is_elsewhere(matcher, take, observed), matcher.is_used(*index), Reverse(next), *index)
     };
     if rest.len() > AHEAD {
         rest.select_nth_unstable_by_key(AHEAD, ahead);

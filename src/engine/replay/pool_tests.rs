@@ -2,7 +2,8 @@ use std::collections::HashMap;
 
 use proptest::prelude::*;
 
-use super::super::matcher::{Matcher, ReplaySource};
+use super::super::loaded_takes::ReplaySource;
+use super::super::matcher::Matcher;
 use super::super::reason::MissReason;
 use super::super::replay_terms::ReplayTerms;
 use super::*;
@@ -105,6 +106,28 @@ fn each_call_of_a_take_has_its_number() {
     assert_eq!((0..3).map(nth).collect::<Vec<_>>(), [1, 2, 3]);
 }
 
+#[test]
+fn open_sessions_use_the_takes_apart_and_the_run_sees_what_none_used() {
+    let take = Kept { streamed: false, session: None, step: None, upstream: None };
+    let run = matcher(&[take, take, take], Repeat::Error);
+    let sessions = ["a", "b"].map(|name| run.for_session(name));
+    for session in &sessions {
+        assert_eq!(session.find(&observed(take)).map(|hit| hit.nth), Ok(1));
+        let second = session.find(&observed(take)).unwrap().index();
+        session.release(second, None);
+        assert_eq!((session.unused().count(), session.served(second)), (2, 0));
+        session.consume(second, None);
+        assert_eq!((session.unused().count(), session.served(second)), (1, 1));
+    }
+    assert_eq!(run.unused().count(), 1);
+    assert_eq!(run.find(&observed(take)).unwrap().index(), 0);
+    sessions[0].find(&observed(take)).unwrap();
+    assert_eq!(sessions[0].find(&observed(take)).err(), Some(MissReason::Exhausted));
+    sessions[0].reset(None);
+    assert_eq!(sessions[0].find(&observed(take)).unwrap().index(), 0);
+    assert_eq!((sessions[1].unused().count(), run.unused().count()), (1, 0));
+}
+
 /// A plain implementation of the rules for takes.
 struct Plain<'m> {
     matcher: &'m Matcher,
@@ -164,7 +187,7 @@ impl Plain<'_> {
             return Ok(found);
         }
         let of_step = |at: &usize| takes[*at].under.step == step;
-        let left = || (0..takes.len()).filter(of_step).any(|at| !takes[at].is_used());
+        let left = || (0..takes.len()).filter(of_step).any(|at| !self.matcher.is_used(at));
         Err(match step {
             Some(_) if exhausted && !left() => MissReason::Exhausted,
             Some(_) => MissReason::Drifted,

@@ -294,13 +294,8 @@ impl ReplayTake {
     }
 
     /// Returns the number of calls that it answered.
-    pub fn served(&self) -> u64 {
+    pub(super) fn served(&self) -> u64 {
         self.served.load(Ordering::Relaxed).into()
-    }
-
-    /// Whether it answered any call.
-    pub(super) fn is_used(&self) -> bool {
-        self.served() > 0
     }
 
     /// Counts one more call that it answers. Returns which one of its calls this is, from 1.

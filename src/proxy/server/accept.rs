@@ -18,6 +18,7 @@ use tokio::time::Sleep;
 use super::connection_activity::{ConnectionActivity, ConnectionVerdict};
 use super::connection_context::ConnectionContext;
 use super::limit::Admission;
+use super::listener_tls::ListenerTls;
 use super::response_control::ResponseControl;
 use super::server_threads::ServerThreads;
 use super::session::SessionTable;
@@ -72,6 +73,8 @@ pub struct ConnectionProxy {
     pub proxy: Arc<Proxy>,
     /// The sessions that it assigns them to, if each has a recording.
     pub sessions: Option<Arc<SessionTable>>,
+    /// TLS, if connections begin with its handshake.
+    pub tls: Option<ListenerTls>,
 }
 
 /// Starts a task that serves connections of `listener` on `threads` until `stop` receives a message
@@ -107,8 +110,9 @@ async fn run(
             _ = &mut stop => break,
         }
     }
-    drop(listener);
+    // The server says that it is not ready before it refuses connections.
     answering.proxy.faults.stop();
+    drop(listener);
     answering.proxy.telemetry.journal.end_following();
     // Clients still connected after the grace time are cut off when the run ends.
     closing.send_replace(true);
@@ -142,18 +146,43 @@ fn accept(
     });
 }
 
-/// Serves one connection until it is over.
+/// Serves one connection until it is over, after the handshake if there is TLS. A fault that strikes
+/// a connection strikes it before the handshake.
 async fn serve(
     (stream, peer): (TcpStream, SocketAddr),
     number: u64,
     admission: Admission,
     answering: ConnectionProxy,
+    mut closing: watch::Receiver<bool>,
+) {
+    let proxy = &answering.proxy;
+    if let Some(decided) = proxy.faults.decider().at_accept(number) {
+        return fault::apply_to_connection(Arc::clone(proxy), stream, number, decided).await;
+    }
+    let Some(tls) = answering.tls.clone() else {
+        return serve_stream((stream, peer), number, admission, answering, closing).await;
+    };
+    let mut time = (!admission.is_served()).then(|| Box::pin(tokio::time::sleep(REFUSAL_TIMEOUT)));
+    let shaken = tokio::select! {
+        shaken = tls.handshake(stream, proxy.config.client_timeout) => shaken,
+        () = closed(&mut closing) => None,
+        () = expired(&mut time) => None,
+    };
+    match shaken {
+        Some(stream) => serve_stream((stream, peer), number, admission, answering, closing).await,
+        None => log::closed(number),
+    }
+}
+
+/// Serves the requests of one connection until it is over.
+async fn serve_stream<S: ClientStream>(
+    (stream, peer): (S, SocketAddr),
+    number: u64,
+    admission: Admission,
+    answering: ConnectionProxy,
     closing: watch::Receiver<bool>,
 ) {
-    let ConnectionProxy { proxy, sessions } = answering;
-    if let Some(decided) = proxy.faults.decider().at_accept(number) {
-        return fault::apply_to_connection(proxy, stream, number, decided).await;
-    }
+    let ConnectionProxy { proxy, sessions, .. } = answering;
     let socket = ClientSocket::new(stream);
     let connection = socket.connection();
     let is_served = admission.is_served();
@@ -201,7 +230,7 @@ async fn converse<S: ClientStream>(
     // How many requests had arrived when a part of a further one was read.
     let mut begun = None;
     loop {
-        if begun.is_none() && !is_heard(&socket, silence, &mut closing).await {
+        if begun.is_none() && !is_heard(&mut socket, silence, &mut closing).await {
             return;
         }
         let own = Arc::clone(&caller);
@@ -283,7 +312,7 @@ async fn next_turn(
 /// Whether the client sends something, or leaves, before it has been silent for too long and before
 /// the run ends.
 async fn is_heard<S: ClientStream>(
-    socket: &ClientSocket<S>,
+    socket: &mut ClientSocket<S>,
     silence: Duration,
     closing: &mut watch::Receiver<bool>,
 ) -> bool {

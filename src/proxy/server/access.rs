@@ -24,6 +24,8 @@ pub struct AccessPolicy {
     hosts: Vec<AllowedHost>,
     origins: Vec<AllowedOrigin>,
     listener: Option<SocketAddr>,
+    /// Whether the listener speaks TLS.
+    is_https: bool,
 }
 
 /// Why a request is refused before it is read.
@@ -48,6 +50,7 @@ impl AccessPolicy {
                 .map(|text| AllowedOrigin::parse(text))
                 .collect::<Result<_, _>>()?,
             listener: None,
+            is_https: false,
         })
     }
 
@@ -55,6 +58,17 @@ impl AccessPolicy {
     #[must_use]
     pub fn listening_at(self, listener: Option<SocketAddr>) -> Self {
         Self { listener, ..self }
+    }
+
+    /// Returns the same policy for a listener with TLS, or without it.
+    #[must_use]
+    pub fn over_tls(self, is_https: bool) -> Self {
+        Self { is_https, ..self }
+    }
+
+    /// Whether the listener speaks TLS.
+    pub(super) fn is_https(&self) -> bool {
+        self.is_https
     }
 
     /// Whether the target of a request is loomrec itself. An absolute target that names loomrec is

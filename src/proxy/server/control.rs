@@ -12,6 +12,7 @@ use super::control_access::ControlAccess;
 use super::control_reply::{json_reply, parameter, session_of};
 use super::fault;
 use super::inspector_route::{self as route, InspectorPage};
+use super::request_body;
 use super::respond::{self, ResponseBody};
 use super::{Proxy, aimock_route, chaos_route, session};
 use crate::inspector;
@@ -28,12 +29,17 @@ const PREFIX: &str = "/__loomrec/";
 /// The endpoint that says only that loomrec serves. It is for probes, which have no token.
 const LIVE: &str = "/__loomrec/live";
 
+/// The endpoint that says whether further calls may come. It is for load balancers, which have no
+/// token.
+const READY: &str = "/__loomrec/ready";
+
 /// The endpoint of chaos rates.
 const CHAOS: &str = "/__loomrec/chaos";
 
 /// The endpoints, for the answer to an unknown one.
-const ENDPOINTS: [&str; 13] = [
+const ENDPOINTS: [&str; 14] = [
     "GET /__loomrec/live",
+    "GET /__loomrec/ready",
     "GET /__loomrec/health",
     "GET /__loomrec/journal[?since=SEQ|TIME][&follow=1]",
     "GET /__loomrec/",
@@ -47,6 +53,9 @@ const ENDPOINTS: [&str; 13] = [
     "POST /__loomrec/recovered[?session=NAME][&step_id=STEP]",
     "GET, POST, DELETE /__loomrec/chaos[?session=NAME]",
 ];
+
+/// The most bytes of a refused request that are read.
+const REFUSED: u64 = 1 << 16;
 
 /// How many cursors of a script are shown.
 const MOST_CURSORS: usize = 100;
@@ -71,9 +80,14 @@ pub(super) async fn handle(
     let request = Request::from_parts(parts, ());
     let response = match route::asked(request.uri().path()) {
         Some(asked) => inspect(caller, asked, &request).await,
-        None if is_probe(&request) => json_reply(StatusCode::OK, &json!({ "status": "ok" })),
+        None if is_probe(&request, LIVE) => json_reply(StatusCode::OK, &json!({ "status": "ok" })),
+        None if is_probe(&request, READY) => readiness(caller.proxy.faults.is_stopping()),
         None => match refusal(caller, &request) {
-            Some(refusal) => refusal,
+            Some(refusal) => {
+                // A connection whose request was not read to its end cannot be used again.
+                request_body::discard(body, REFUSED, caller.proxy.config.client_timeout).await;
+                refusal
+            }
             None if is_about_chaos(&request) => {
                 let query = request.uri().query();
                 chaos_route::answer(&caller.proxy, request.method(), query, body).await
@@ -129,9 +143,15 @@ fn access(proxy: &Proxy) -> ControlAccess<'_> {
     }
 }
 
-/// Whether a request only asks whether loomrec serves.
-fn is_probe(request: &Request<()>) -> bool {
-    request.uri().path() == LIVE && matches!(*request.method(), Method::GET | Method::HEAD)
+/// Whether a request only asks whether loomrec serves, at this endpoint.
+fn is_probe(request: &Request<()>, endpoint: &str) -> bool {
+    request.uri().path() == endpoint && matches!(*request.method(), Method::GET | Method::HEAD)
+}
+
+/// Says whether further calls may come: not once the stop has begun.
+fn readiness(is_stopping: bool) -> Response<ResponseBody> {
+    let status = if is_stopping { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::OK };
+    json_reply(status, &json!({ "ready": !is_stopping }))
 }
 
 /// Whether a request is one of the endpoint of chaos rates.
@@ -226,6 +246,7 @@ fn health(proxy: &Proxy, session: Option<&str>) -> Value {
         "status": "ok",
         "version": env!("CARGO_PKG_VERSION"),
         "mode": mode,
+        "url": proxy.config.url,
         "served": RunCounters::read(&proxy.telemetry.counters.served),
         "recorded": RunCounters::read(&proxy.telemetry.counters.recorded),
         "scripted": RunCounters::read(&proxy.telemetry.counters.scripted),
@@ -272,7 +293,10 @@ fn metrics(proxy: &Proxy, request: &Request<()>) -> Response<ResponseBody> {
         loaded: loaded as u64,
         journal_lost: proxy.telemetry.journal.lost(),
     };
-    let text = proxy.telemetry.metrics.scrape(&proxy.telemetry.counters, input, open);
+    let telemetry = &proxy.telemetry;
+    let counters = [Some(&telemetry.counters), telemetry.session_counters.as_ref()];
+    let counters = counters.into_iter().flatten().cloned().collect();
+    let text = telemetry.metrics.scrape(counters, input, open);
     let media = if open { metric::OPEN_METRICS } else { metric::PLAIN };
     respond::full(StatusCode::OK, media, text.into_bytes())
 }
@@ -288,4 +312,15 @@ fn recovered(proxy: &Proxy, request: &Request<()>) -> Response<ResponseBody> {
         return json_reply(StatusCode::CONFLICT, &json!({ "error": why }));
     }
     json_reply(StatusCode::OK, &json!({ "recovered": recovered, "waiting": waiting }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn server_is_ready_until_its_stop_begins() {
+        assert_eq!(readiness(false).status(), StatusCode::OK);
+        assert_eq!(readiness(true).status(), StatusCode::SERVICE_UNAVAILABLE);
+    }
 }

@@ -105,10 +105,13 @@ impl ControlAccess<'_> {
         let mut hosts = headers.get_all(header::HOST).iter();
         let host = hosts.next().filter(|_| hosts.next().is_none());
         let host = host.and_then(|host| host.to_str().ok());
+        let is_https = self.policy.is_some_and(AccessPolicy::is_https);
         let is_own = |origin: &HeaderValue| {
             let Ok(origin) = origin.to_str() else { return false };
-            let over_tls = || origin.strip_prefix("https://").filter(|_| self.token.is_some());
-            let authority = origin.strip_prefix("http://").or_else(over_tls);
+            let may_be_https = is_https || self.token.is_some();
+            let over_tls = || origin.strip_prefix("https://").filter(|_| may_be_https);
+            let plain = origin.strip_prefix("http://").filter(|_| !is_https);
+            let authority = plain.or_else(over_tls);
             authority.zip(host).is_some_and(|(own, host)| own.eq_ignore_ascii_case(host))
         };
         headers.get_all(header::ORIGIN).iter().all(is_own)
@@ -206,6 +209,38 @@ mod tests {
         ControlAccess { token, policy: None }
             .admit(method, &headers, "127.0.0.1:9".parse().unwrap())
             .is_ok()
+    }
+
+    #[test]
+    fn caller_on_another_machine_needs_the_token() {
+        let admits = |token: Option<&str>, given: Option<&str>, peer: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::HOST, HeaderValue::from_static("10.0.0.1:4141"));
+            let given = given.map(|given| HeaderValue::from_str(given).unwrap());
+            given.map(|given| headers.insert("x-loomrec-token", given));
+            let access = ControlAccess { token, policy: None };
+            access.admit(&Method::POST, &headers, peer.parse().unwrap()).is_ok()
+        };
+        for far in ["10.0.0.9:1", "[2001:db8::1]:1", "[::ffff:10.0.0.9]:1", "0.0.0.0:1"] {
+            assert!(!admits(None, None, far) && !admits(None, Some("t"), far), "{far}");
+            assert!(!admits(Some("t"), None, far) && !admits(Some("t"), Some("T"), far), "{far}");
+            assert!(admits(Some("t"), Some("t"), far), "{far}");
+        }
+    }
+
+    #[test]
+    fn page_of_a_listener_with_tls_has_an_https_origin() {
+        let admits = |is_https: bool, origin: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::HOST, HeaderValue::from_static("127.0.0.1:4141"));
+            headers.insert(header::ORIGIN, HeaderValue::from_str(origin).unwrap());
+            let policy = AccessPolicy::default().over_tls(is_https);
+            let access = ControlAccess { token: None, policy: Some(&policy) };
+            access.admit(&Method::GET, &headers, "127.0.0.1:9".parse().unwrap()).is_ok()
+        };
+        let [plain, tls] = ["http://127.0.0.1:4141", "https://127.0.0.1:4141"];
+        assert!(admits(true, tls) && !admits(true, plain));
+        assert!(!admits(false, tls) && admits(false, plain));
     }
 
     #[test]

@@ -14,7 +14,7 @@ use super::open_call::{CallArrival, OpenCall};
 use super::request_body::{self, BodyReadError, SLOWEST_RATE};
 use super::respond::{self, OutBody, ResponseBody};
 use super::response_control::ResponseControl;
-use super::session::EntryRefusal;
+use super::session::{self, EntryRefusal};
 use super::{
     Proxy, aimock_request, browser_request, control, cors, protocol_upgrade, refused_connection,
 };
@@ -52,6 +52,9 @@ pub async fn handle(
         ));
     }
     let is_here = proxy.config.access.is_for_us(&mut parts);
+    if is_here {
+        session::take_control_prefix(&mut parts);
+    }
     let ours = is_here && control::is_control(proxy, parts.uri.path());
     let of_session = match &caller.sessions {
         Some(sessions) if is_here => sessions.enter_control(caller, &mut parts).await,

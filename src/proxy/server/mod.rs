@@ -24,6 +24,7 @@ pub mod handler;
 mod inspector_route;
 mod keep_awake;
 pub mod limit;
+mod listener_tls;
 mod miss_sink;
 mod notice;
 mod open_call;
@@ -52,6 +53,7 @@ use access::AccessPolicy;
 pub use exchange_report::report_exchange;
 use fault::FaultContext;
 use limit::ConnectionLimit;
+pub use listener_tls::{ListenerTls, ListenerTlsError};
 use loomrec_engine::Engine;
 use loomrec_engine::observe::RequestObserver;
 use loomrec_engine::route::RouteTable;
@@ -65,6 +67,8 @@ pub use server_threads::ServerThreads;
 pub struct ServerConfig {
     /// Access policy: who may call the server, and under which host names.
     pub access: AccessPolicy,
+    /// The URL under which clients reach the server.
+    pub url: String,
     /// How long a client may keep a request's head or body waiting, and its connection idle.
     pub client_timeout: Duration,
     /// The most bytes of a request body. Larger ones are refused.

@@ -9,9 +9,13 @@ use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
 use bytes::{Buf as _, Bytes};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
+
+/// How long bytes of a client are still read after its connection was closed: unread bytes would
+/// turn the close into a reset.
+const LINGER: Duration = Duration::from_secs(2);
 
 /// What response bodies can read and control of their connection.
 #[derive(Debug, Default)]
@@ -158,14 +162,14 @@ pub trait ClientStream: AsyncRead + AsyncWrite + Send + Unpin + 'static {
     ///
     /// # Errors
     /// The system's error for the connection.
-    fn readable(&self) -> impl Future<Output = io::Result<()>> + Send;
+    fn readable(&mut self) -> impl Future<Output = io::Result<()>> + Send;
 
     /// Makes the connection end in a TCP reset instead of a close, once this is dropped.
     fn reset_on_drop(&self);
 }
 
 impl ClientStream for TcpStream {
-    async fn readable(&self) -> io::Result<()> {
+    async fn readable(&mut self) -> io::Result<()> {
         // Not `TcpStream::readable`, which may return although there is nothing to read.
         self.peek(&mut [0]).await.map(drop)
     }
@@ -175,6 +179,19 @@ impl ClientStream for TcpStream {
         // the next best cut.
         drop(socket2::SockRef::from(self).set_linger(Some(Duration::ZERO)));
     }
+}
+
+/// Closes the side that sends, and reads until the client has closed, for a moment at most.
+pub(super) async fn close_after_reading(stream: &mut TcpStream) {
+    // If the client has left already, this close has no effect.
+    drop(stream.shutdown().await);
+    drop(tokio::time::timeout(LINGER, read_to_end(stream)).await);
+}
+
+/// Returns once the client has closed. What it sends is discarded.
+pub(super) async fn read_to_end(stream: &mut TcpStream) {
+    let mut buffer = [0; 4096];
+    while stream.read(&mut buffer).await.is_ok_and(|read| read > 0) {}
 }
 
 /// One connection, as HTTP reads and writes it.
@@ -196,7 +213,7 @@ impl<S: ClientStream> ClientSocket<S> {
     ///
     /// # Errors
     /// The system's error for the socket.
-    pub async fn readable(&self) -> io::Result<()> {
+    pub async fn readable(&mut self) -> io::Result<()> {
         self.stream.readable().await
     }
 

@@ -29,6 +29,8 @@ pub struct Telemetry {
     pub counters: Arc<RunCounters>,
     /// The counts of the run, if this is the telemetry of one of its sessions.
     pub run_counters: Option<Arc<RunCounters>>,
+    /// The counts that the sessions of a run add up in, if `counters` does not include them.
+    pub session_counters: Option<Arc<RunCounters>>,
     /// The calls of the session, if this is the telemetry of a session.
     pub session_calls: Option<SessionCalls>,
     /// The metrics that are scraped.

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use super::client::{Call, Client, Response};
 use super::gate::PATIENCE;
 
-const LISTENING: &str = "loomrec listening on http://";
+const LISTENING: &str = "loomrec listening on http";
 
 /// A process that has ended.
 #[derive(Debug)]
@@ -221,6 +221,7 @@ impl Server {
     fn listening(mut process: Process) -> Self {
         let said = process.wait_for(LISTENING);
         let address = said.split(LISTENING).nth(1).unwrap().lines().next().unwrap();
+        let address = address.trim_start_matches('s').trim_start_matches("://");
         let address = address.trim().trim_end_matches("\"}").parse().unwrap();
         Self { process, address }
     }

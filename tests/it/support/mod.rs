@@ -16,6 +16,7 @@ pub(crate) mod socket;
 pub(crate) mod socks;
 pub(crate) mod swarm;
 pub(crate) mod tls;
+pub(crate) mod tls_client;
 pub(crate) mod tls_front;
 pub(crate) mod upstream;
 pub(crate) mod wire;

@@ -59,6 +59,19 @@ impl Authority {
         self.certificate.der()
     }
 
+    /// Writes a certificate of this authority and its key into a folder, for `--tls-cert` and
+    /// `--tls-key`.
+    pub(crate) fn write_server(&self, folder: &Path) -> [String; 2] {
+        let key = KeyPair::generate().unwrap();
+        let certificate = server_params().signed_by(&key, &self.issuer).unwrap();
+        let write = |name: &str, text: String| {
+            let path = folder.join(name);
+            std::fs::write(&path, text).unwrap();
+            path.display().to_string()
+        };
+        [write("cert.pem", certificate.pem()), write("key.pem", key.serialize_pem())]
+    }
+
     /// Writes its certificate into a folder, for `SSL_CERT_FILE`.
     pub(crate) fn write(&self, folder: &Path) -> PathBuf {
         let path = folder.join("authority.pem");

@@ -3,18 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use super::super::Proxy;
+use super::super::{Proxy, socket};
 use super::recovery_tracker;
 use crate::telemetry::journal::ConnectionFault;
 use loomrec_engine::clock::arrival;
 use loomrec_fault::{CallFault, CallKey, DecidedFault, Fault};
-
-/// How long bytes of a client are still read after its connection was closed: unread bytes would
-/// turn the close into a reset.
-const LINGER: Duration = Duration::from_secs(2);
 
 /// Applies a fault to `stream` before any request on it was read.
 pub(in crate::server) async fn apply_to_connection(
@@ -39,7 +34,7 @@ pub(in crate::server) async fn apply_to_connection(
         _ => 0,
     };
     let left = tokio::select! {
-        () = gone(&mut stream) => true,
+        () = socket::read_to_end(&mut stream) => true,
         () = tokio::time::sleep(Duration::from_millis(wait)), if wait > 0 => false,
         () = std::future::ready(()), if wait == 0 => false,
         () = faults.stopped() => false,
@@ -53,13 +48,5 @@ pub(in crate::server) async fn apply_to_connection(
         drop(socket2::SockRef::from(&stream).set_linger(Some(Duration::ZERO)));
         return;
     }
-    // If the client has left already, this close has no effect.
-    drop(stream.shutdown().await);
-    drop(tokio::time::timeout(LINGER, gone(&mut stream)).await);
-}
-
-/// Returns once the client has closed. What it sends is discarded.
-async fn gone(stream: &mut TcpStream) {
-    let mut buffer = [0; 4096];
-    while stream.read(&mut buffer).await.is_ok_and(|read| read > 0) {}
+    socket::close_after_reading(&mut stream).await;
 }

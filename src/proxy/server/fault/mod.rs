@@ -110,6 +110,11 @@ impl FaultContext {
         self.stop.send_replace(true);
     }
 
+    /// Whether the run is about to end.
+    pub(super) fn is_stopping(&self) -> bool {
+        *self.stop.borrow()
+    }
+
     /// Returns once the run is about to end.
     async fn stopped(&self) {
         let mut stop = self.stop.subscribe();

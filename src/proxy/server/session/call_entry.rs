@@ -8,6 +8,8 @@ use http::uri::PathAndQuery;
 use http::{StatusCode, Uri};
 use percent_encoding::percent_decode_str;
 
+use super::endpoint::is_session_path;
+use super::limits::OutsideCalls;
 use super::open_session::OpenSession;
 use super::request::is_prefix;
 use super::table::{EntryRefusal, SessionTable};
@@ -16,7 +18,8 @@ use loomrec_engine::observe::SESSION_HEADER;
 
 impl SessionTable {
     /// Returns the connection as the session of this call sees it, and takes the session's prefix
-    /// out of the request. Opens the session if its calls may.
+    /// out of the request. Opens the session if its calls may. If the run answers the call, returns
+    /// the connection as it is, and leaves the request whole.
     ///
     /// # Errors
     /// The call names no session, or its session cannot be opened.
@@ -25,9 +28,20 @@ impl SessionTable {
         caller: &Arc<ConnectionContext>,
         parts: &mut Parts,
     ) -> Result<Arc<ConnectionContext>, EntryRefusal> {
+        if self.leaves_all_to_run() {
+            return Ok(Arc::clone(caller));
+        }
         let refused = |message: String| EntryRefusal { status: StatusCode::BAD_REQUEST, message };
-        let prefix = prefix_of(parts).ok_or_else(|| refused(self.no_prefix_text()))?;
+        let is_left_to_run = self.outside() == OutsideCalls::AnswerInRun;
+        let prefix = match prefix_of(parts) {
+            Some(prefix) => prefix,
+            None if is_left_to_run => return Ok(Arc::clone(caller)),
+            None => return Err(refused(self.no_prefix_text())),
+        };
         if !is_prefix(&prefix) {
+            if is_left_to_run {
+                return Ok(Arc::clone(caller));
+            }
             let text = "the session in the path or in x-loomrec-session takes 1 to 200 bytes \
                         without / and control characters";
             return Err(refused(text.to_owned()));
@@ -36,7 +50,9 @@ impl SessionTable {
             take_prefix_out(parts);
             return Ok(known);
         }
-        let session = self.session_of_call(&prefix).await?;
+        let Some(session) = self.session_of_call(&prefix).await? else {
+            return Ok(Arc::clone(caller));
+        };
         take_prefix_out(parts);
         let connection = session_connection(&session, caller);
         session.keep_connection(caller.number, Arc::clone(&connection) as _);
@@ -60,11 +76,29 @@ impl SessionTable {
 
     /// Returns the refusal of a call that names no session.
     fn no_prefix_text(&self) -> String {
+        let why = match self.outside() {
+            OutsideCalls::OpenSession => "this server has a recording for each session",
+            _ => "this server answers calls of open sessions only",
+        };
         format!(
-            "this server has a recording for each session, and the call names none: begin its path \
-             with /@NAME, as in {}/@NAME/openai/v1, or send the header x-loomrec-session",
+            "{why}, and the call names none: begin its path with /@NAME, as in \
+             {}/@NAME/openai/v1, or send the header x-loomrec-session",
             self.url()
         )
+    }
+}
+
+/// The prefix below which a control call of sessions came: `/@PREFIX/__loomrec/session`.
+#[derive(Clone, Debug)]
+pub(crate) struct ControlPrefix(pub(super) String);
+
+/// Takes the prefix out of a control call about sessions, `/@PREFIX/__loomrec/session…`, and keeps
+/// it beside the request. The session need not be open.
+pub(crate) fn take_control_prefix(parts: &mut Parts) {
+    let is_about_sessions = split(parts.uri.path()).is_some_and(|(_, rest)| is_session_path(rest));
+    if is_about_sessions && let Some(prefix) = prefix_of(parts) {
+        take_prefix_out(parts);
+        parts.extensions.insert(ControlPrefix(prefix));
     }
 }
 

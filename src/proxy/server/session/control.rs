@@ -8,6 +8,8 @@ use http::{Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use serde_json::{Map, Value, json};
 
+use super::call_entry::ControlPrefix;
+use super::endpoint::{END, ENVIRONMENT, SESSION, SESSIONS, VARS};
 use super::open_session::OpenSession;
 use super::table::{SessionEnd, SessionTable, VERSION, report_of};
 use super::{SessionRefusal, SessionRequest, prefix_url};
@@ -22,31 +24,10 @@ const MOST_BYTES: usize = 1 << 20;
 /// How long a report waits for calls that are about to end.
 const SETTLE: Duration = Duration::from_millis(500);
 
-const SESSION: &str = "/__loomrec/session";
-const VARS: &str = "/__loomrec/session/vars";
-const END: &str = "/__loomrec/session/end";
-const SESSIONS: &str = "/__loomrec/sessions";
-const ENVIRONMENT: &str = "/__loomrec/environment";
-
-/// The endpoints, for the answer to an unknown one.
-pub(crate) const ENDPOINTS: [&str; 6] = [
-    "POST /__loomrec/session",
-    "POST /__loomrec/session/vars",
-    "POST /__loomrec/session/end",
-    "GET /__loomrec/session?prefix=PREFIX",
-    "GET /__loomrec/sessions",
-    "GET /__loomrec/environment[?prefix=PREFIX]",
-];
-
 /// Returns what `health` says of sessions.
 pub(crate) fn health(table: &SessionTable) -> Value {
     let totals = table.totals();
     json!({ "version": VERSION, "opened": totals.opened, "ended": totals.ended })
-}
-
-/// Whether a path is one of these endpoints.
-pub(crate) fn is_session_path(path: &str) -> bool {
-    [SESSION, VARS, END, SESSIONS, ENVIRONMENT].contains(&path)
 }
 
 /// Answers a request that was admitted.
@@ -56,19 +37,28 @@ pub(crate) async fn answer(
     body: Incoming,
 ) -> Response<ResponseBody> {
     let Some(table) = &caller.sessions else {
-        let why = "this server has no recording for each session: start it with \
-                   -r 'FOLDER/{session}.json'";
+        let why = "this server has no sessions that control calls begin: start it with \
+                   -r 'FOLDER/{session}.json', or replay one recording";
         return refuse(&SessionRefusal::new(StatusCode::CONFLICT, why));
     };
-    let prefix = parameter(request.uri().query(), "prefix");
+    let below = request.extensions().get::<ControlPrefix>().map(|prefix| prefix.0.as_str());
+    let prefix = one_prefix(below, parameter(request.uri().query(), "prefix"));
     let result = match (request.method(), request.uri().path()) {
         (&Method::POST, path @ (SESSION | VARS | END)) => match read(&caller.proxy, body).await {
             Err(refusal) => Err(refusal),
-            Ok(members) => post(table, path, members).await,
+            Ok(members) => match with_prefix(members, below) {
+                Err(refusal) => Err(refusal),
+                Ok(members) => post(table, path, members).await,
+            },
         },
-        (&Method::GET | &Method::HEAD, SESSION) => show(table, prefix).await,
+        (&Method::GET | &Method::HEAD, SESSION) => match prefix {
+            Err(refusal) => Err(refusal),
+            Ok(prefix) => show(table, prefix).await,
+        },
         (&Method::GET | &Method::HEAD, SESSIONS) => Ok((StatusCode::OK, table.to_json().await)),
-        (&Method::GET | &Method::HEAD, ENVIRONMENT) => Ok(environment(table, prefix.as_deref())),
+        (&Method::GET | &Method::HEAD, ENVIRONMENT) => {
+            prefix.map(|prefix| environment(table, prefix.as_deref()))
+        }
         _ => {
             let why = "this endpoint does not take this method";
             Err(SessionRefusal::new(StatusCode::METHOD_NOT_ALLOWED, why))
@@ -78,6 +68,41 @@ pub(crate) async fn answer(
         Ok((status, value)) => json_reply(status, &value),
         Err(refusal) => refuse(&refusal),
     }
+}
+
+/// Returns the prefix that a request names: in its path, or as `named` otherwise.
+///
+/// # Errors
+/// It names two different ones.
+fn one_prefix(
+    below: Option<&str>,
+    named: Option<String>,
+) -> Result<Option<String>, SessionRefusal> {
+    match (below, named) {
+        (Some(below), Some(named)) if below != named => {
+            let why = format!("prefix: the path names {below:?}, and the request {named:?}");
+            Err(SessionRefusal::new(StatusCode::BAD_REQUEST, why))
+        }
+        (Some(below), _) => Ok(Some(below.to_owned())),
+        (None, named) => Ok(named),
+    }
+}
+
+/// Adds the prefix of the request's path to its members, which may leave it out.
+///
+/// # Errors
+/// The members name another prefix.
+fn with_prefix(
+    mut members: Map<String, Value>,
+    below: Option<&str>,
+) -> Result<Map<String, Value>, SessionRefusal> {
+    let named = members.get("prefix").and_then(Value::as_str).map(str::to_owned);
+    if let Some(prefix) = one_prefix(below, named)?
+        && members.get("prefix").is_none_or(Value::is_null)
+    {
+        members.insert("prefix".to_owned(), prefix.into());
+    }
+    Ok(members)
 }
 
 /// The status and the body of an answer.

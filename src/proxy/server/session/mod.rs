@@ -8,6 +8,8 @@
 
 mod call_entry;
 mod control;
+mod endpoint;
+mod limits;
 mod open_session;
 mod request;
 mod table;
@@ -21,11 +23,14 @@ use serde_json::{Value, json};
 
 use super::Proxy;
 
-pub(super) use control::{ENDPOINTS, answer, health, is_session_path};
+pub(super) use call_entry::take_control_prefix;
+pub(super) use control::{answer, health};
+pub(super) use endpoint::{ENDPOINTS, is_session_path};
+pub use limits::{OutsideCalls, SessionLimits};
 pub(super) use open_session::{OpenSession, SessionLink};
 pub use request::{SessionBegin, SessionMode, SessionRequest};
 pub(super) use table::EntryRefusal;
-pub use table::{ListedSession, SessionLimits, SessionTable, SessionTotals};
+pub use table::{ListedSession, SessionTable, SessionTotals};
 
 /// Returns the base URL of the calls with this prefix, for a server with this URL.
 pub fn prefix_url(server: &str, prefix: &str) -> String {

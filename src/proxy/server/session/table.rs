@@ -1,6 +1,7 @@
 //! The table of open sessions.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -8,6 +9,7 @@ use http::StatusCode;
 use serde_json::{Value, json};
 use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
 
+use super::limits::{OutsideCalls, SessionLimits};
 use super::open_session::OpenSession;
 use super::{
     SessionBegin, SessionHost, SessionInfo, SessionRefusal, SessionReport, SessionRequest,
@@ -19,27 +21,16 @@ pub(super) const VERSION: u64 = 1;
 
 /// How long the calls of a session that ends have to end.
 const GRACE: Duration = Duration::from_secs(10);
-/// How long a session that a control call began may have no call: its test may be in a debugger.
-const FORGOTTEN: Duration = Duration::from_secs(86_400);
 /// How many ended sessions are listed.
 const MOST_LISTED: usize = 1000;
-
-/// The limits of a server's sessions.
-#[derive(Clone, Copy, Debug)]
-pub struct SessionLimits {
-    /// How many may be open at the same time.
-    pub most: usize,
-    /// How long a session may have no call.
-    pub idle: Duration,
-    /// Whether only control calls begin sessions.
-    pub by_control: bool,
-}
 
 /// The sessions of a server.
 pub struct SessionTable {
     host: Arc<dyn SessionHost>,
     limits: SessionLimits,
     open: Mutex<HashMap<String, Arc<SessionSlot>>>,
+    /// How many slots there are, for calls that need no session.
+    slots: AtomicUsize,
     totals: Mutex<SessionTotals>,
 }
 
@@ -91,7 +82,8 @@ pub(super) struct SessionEnd {
 impl SessionTable {
     /// Creates an empty table.
     pub fn new(host: Arc<dyn SessionHost>, limits: SessionLimits) -> Self {
-        Self { host, limits, open: Mutex::default(), totals: Mutex::default() }
+        let (open, slots, totals) = (Mutex::default(), AtomicUsize::new(0), Mutex::default());
+        Self { host, limits, open, slots, totals }
     }
 
     /// Returns what the command line does for sessions.
@@ -145,6 +137,7 @@ impl SessionTable {
             let text = format!("{most} sessions are open, which is the limit; see --max-sessions");
             return Err(SessionRefusal::new(StatusCode::SERVICE_UNAVAILABLE, text));
         }
+        self.slots.store(open.len() + 1, Ordering::Relaxed);
         Ok(Arc::clone(open.entry(prefix.to_owned()).or_default()))
     }
 
@@ -155,14 +148,28 @@ impl SessionTable {
 
     /// Removes the slot of a prefix. The caller holds its lock.
     fn remove(&self, prefix: &str) {
-        self.open().remove(prefix);
+        let mut open = self.open();
+        open.remove(prefix);
+        self.slots.store(open.len(), Ordering::Relaxed);
     }
 
-    /// Returns the session of a call, and opens it if calls may.
+    /// Whether the run answers every call: it answers those outside of open sessions, and no
+    /// session is open.
+    pub(super) fn leaves_all_to_run(&self) -> bool {
+        let is_empty = self.slots.load(Ordering::Relaxed) == 0;
+        is_empty && self.limits.outside == OutsideCalls::AnswerInRun
+    }
+
+    /// Returns what becomes of calls whose session is not open.
+    pub(super) fn outside(&self) -> OutsideCalls {
+        self.limits.outside
+    }
+
+    /// Returns the session of a call, and opens it if calls may. `None` if the run answers the call.
     pub(super) async fn session_of_call(
         &self,
         prefix: &str,
-    ) -> Result<Arc<OpenSession>, EntryRefusal> {
+    ) -> Result<Option<Arc<OpenSession>>, EntryRefusal> {
         let refuse = |refusal: SessionRefusal| {
             let SessionRefusal { status, message } = refusal;
             // A recording that cannot be read is no fault of the program.
@@ -170,22 +177,25 @@ impl SessionTable {
             let status = if is_busy { status } else { StatusCode::BAD_REQUEST };
             EntryRefusal { status, message: format!("session {prefix}: {message}") }
         };
-        if self.limits.by_control {
+        if self.limits.outside != OutsideCalls::OpenSession {
             let open = self.lock_known(prefix).await.and_then(|place| place.clone());
+            if open.is_some() || self.limits.outside == OutsideCalls::AnswerInRun {
+                return Ok(open);
+            }
             let message = format!(
                 "no session is open for the prefix {prefix:?}: the test framework has to begin one \
                  before this call"
             );
-            return open.ok_or(EntryRefusal { status: StatusCode::BAD_REQUEST, message });
+            return Err(EntryRefusal { status: StatusCode::BAD_REQUEST, message });
         }
         let mut place = self.lock_slot(prefix).await.map_err(refuse)?;
         if let Some(session) = &*place {
-            return Ok(Arc::clone(session));
+            return Ok(Some(Arc::clone(session)));
         }
         let opened = self.open_session(SessionRequest::by_call(prefix)).await;
         let session = opened.inspect_err(|_| self.remove(prefix)).map_err(refuse)?;
         *place = Some(Arc::clone(&session));
-        Ok(session)
+        Ok(Some(session))
     }
 
     /// Begins a session for a control call.
@@ -298,7 +308,7 @@ impl SessionTable {
                 SessionBegin::Call if idle >= self.limits.idle => {
                     drop(self.end(&session.info.prefix, true).await);
                 }
-                SessionBegin::Control if idle >= self.limits.idle.max(FORGOTTEN) => {
+                SessionBegin::Control if idle >= self.limits.control_idle => {
                     self.abandon(&session).await;
                 }
                 SessionBegin::Call | SessionBegin::Control => {}
@@ -319,7 +329,13 @@ impl SessionTable {
 
     /// Ends a session that its framework has left, and leaves what it recorded where it is.
     async fn abandon(&self, session: &OpenSession) {
-        self.remove(&session.info.prefix);
+        let prefix = &session.info.prefix;
+        if let Some(mut place) = self.lock_known(prefix).await
+            && place.as_ref().is_some_and(|open| std::ptr::eq(&**open, session))
+        {
+            *place = None;
+            self.remove(prefix);
+        }
         if let Some(close) = session.end(Duration::ZERO).await {
             drop(close);
             if let Some(record) = session.proxy.engine.record() {

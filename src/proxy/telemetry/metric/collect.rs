@@ -26,7 +26,8 @@ const REPLAYS: &str = "Calls that were not answered live, by what matched them";
 #[derive(Debug)]
 pub(super) struct ScrapeOutput {
     pub(super) metrics: Arc<Metrics>,
-    pub(super) counters: Arc<RunCounters>,
+    /// Those of the run, and those that its sessions add up in, if it does not count their calls.
+    pub(super) counters: Vec<Arc<RunCounters>>,
     pub(super) input: ScrapeInput,
 }
 
@@ -97,11 +98,11 @@ impl Metrics {
     /// `input`.
     pub fn scrape(
         self: &Arc<Self>,
-        counters: &Arc<RunCounters>,
+        counters: Vec<Arc<RunCounters>>,
         input: ScrapeInput,
         open_metrics: bool,
     ) -> String {
-        let (metrics, counters) = (Arc::clone(self), Arc::clone(counters));
+        let metrics = Arc::clone(self);
         let mut registry = Registry::default();
         registry.register_collector(Box::new(ScrapeOutput { metrics, counters, input }));
         let mut text = String::new();
@@ -126,6 +127,11 @@ impl Collector for ScrapeOutput {
 }
 
 impl ScrapeOutput {
+    /// Returns the sum of a count.
+    fn sum(&self, count: impl Fn(&RunCounters) -> &AtomicU64) -> u64 {
+        self.counters.iter().map(|one| RunCounters::read(count(one))).sum()
+    }
+
     /// Writes the metrics of calls and their outcomes.
     fn calls(&self, out: &mut Families<'_>) -> Result {
         let metrics = &*self.metrics;
@@ -143,11 +149,12 @@ impl ScrapeOutput {
             Ok(())
         })?;
         self.replays(out)?;
-        let missed = self.counters.missed_by_reason();
+        let missed: Vec<_> = self.counters.iter().map(|one| one.missed_by_reason()).collect();
         out.counters("loomrec_mismatches", "Calls without a recorded answer", |add| {
             MissReason::ALL.iter().try_for_each(|reason| {
                 let reason = reason.as_str();
-                add(&[("reason", reason)], missed.get(reason).copied().unwrap_or(0))
+                let count = missed.iter().filter_map(|one| one.get(reason)).sum();
+                add(&[("reason", reason)], count)
             })
         })?;
         out.timings(
@@ -209,7 +216,8 @@ impl ScrapeOutput {
         let help = "US dollars spent, or saved by replaying";
         let mut cost =
             out.out.encode_descriptor("loomrec_cost_usd", help, None, MetricType::Counter)?;
-        cost.encode_counter::<NoLabelSet, f64, f64>(&self.counters.cost_usd(), None)
+        let spent: f64 = self.counters.iter().map(|one| one.cost_usd()).sum();
+        cost.encode_counter::<NoLabelSet, f64, f64>(&spent, None)
     }
 
     fn captures(&self, out: &mut Families<'_>, name: &str, models: &[&ModelMetrics]) -> Result {
@@ -259,7 +267,7 @@ impl ScrapeOutput {
         let help = "Takes that were loaded, and exchanges kept since";
         out.gauge("loomrec_recording_entries", help, &[], entries)?;
         out.counters("loomrec_lost", "Exchanges that could not be kept", |add| {
-            add(&[], RunCounters::read(&self.counters.unkept))
+            add(&[], self.sum(|one| &one.unkept))
         })?;
         let spans = &metrics.spans;
         out.counters("loomrec_spans_sent", "Spans that a collector accepted", |add| {
@@ -273,7 +281,7 @@ impl ScrapeOutput {
     }
 
     fn entries(&self) -> u64 {
-        self.input.loaded + RunCounters::read(&self.counters.recorded)
+        self.input.loaded + self.sum(|one| &one.recorded)
     }
 
     /// Writes some of the metrics under AgentLoom's and aimock's own names.

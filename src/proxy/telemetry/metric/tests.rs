@@ -97,7 +97,7 @@ fn value(text: &str, series: &str) -> f64 {
 fn scrape_tells_what_was_counted() {
     let (metrics, counters) = metrics(false);
     fill(&metrics, &counters);
-    let text = metrics.scrape(&counters, input(41), false);
+    let text = metrics.scrape(vec![Arc::clone(&counters)], input(41), false);
     for (series, expected) in [
         ("loomrec_journal_lost_total", 3.0),
         ("loomrec_requests_total{mode=\"replay\",source=\"recording\",status=\"200\"}", 2.0),
@@ -132,7 +132,7 @@ fn scrape_tells_what_was_counted() {
     }
     let others = ["\nagentloom_", "\naimock_"];
     assert!(!others.iter().any(|name| text.contains(name)), "{text}");
-    assert!(metrics.scrape(&counters, input(41), true).ends_with("\n# EOF\n"));
+    assert!(metrics.scrape(vec![Arc::clone(&counters)], input(41), true).ends_with("\n# EOF\n"));
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn other_names_stand_beside_ours_when_they_are_asked_for() {
     let mut sent = seen(Provider::OPEN_AI, "gpt", CallOutcome::Served { entry: None }, Some(200));
     (sent.end, sent.total) = (SendEnd::Complete, Duration::from_millis(30));
     metrics.record(&sent);
-    let text = metrics.scrape(&counters, input(0), false);
+    let text = metrics.scrape(vec![Arc::clone(&counters)], input(0), false);
     for (series, expected) in [
         ("agentloom_mock_replays_total{workflow=\"agent\",matched_by=\"step_id\"}", 1.0),
         ("agentloom_mock_replays_total{workflow=\"agent\",matched_by=\"prompt_hash\"}", 1.0),

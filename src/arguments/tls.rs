@@ -1,0 +1,17 @@
+//! The flags for TLS on the listener.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// The certificate and the key of the listener.
+#[derive(Clone, Debug, Default, Args)]
+pub struct TlsArgs {
+    /// Serve https with this certificate, in PEM, with the certificates between it and the authority
+    #[arg(long, value_name = "FILE", env = "LOOMREC_TLS_CERT")]
+    pub tls_cert: Option<PathBuf>,
+
+    /// The private key of the certificate, in PEM
+    #[arg(long, value_name = "FILE", env = "LOOMREC_TLS_KEY")]
+    pub tls_key: Option<PathBuf>,
+}

@@ -1,0 +1,66 @@
+//! The takes of all sources, as they were loaded, and how far the run has come in them.
+
+use std::collections::BTreeSet;
+
+use super::adapter_entries::AdapterEntries;
+use super::bound_requests::BoundRequests;
+use super::entry_texts::EntryTexts;
+use super::exact_requests::ExactRequests;
+use super::group::{KeyedGroups, TakeGroup};
+use super::name_ids::NameIds;
+use super::pool::Repeat;
+use super::step_index::StepIndex;
+use super::take::ReplayTake;
+use loomrec_identity::IdentityRules;
+use loomrec_recording::interned::InternedBytes;
+use loomrec_store::Recording;
+
+/// One recording to answer from.
+#[derive(Debug)]
+pub struct ReplaySource {
+    /// Its path, as the user gave it.
+    pub label: String,
+    /// The open recording. What is not kept of it in memory is read again when it is needed.
+    pub recording: Recording,
+}
+
+/// All takes of all sources.
+#[derive(Debug, Default)]
+pub struct LoadedTakes {
+    pub(super) sources: Vec<ReplaySource>,
+    /// The labels of the sources.
+    pub(super) labels: Vec<String>,
+    pub(super) rules: Vec<IdentityRules>,
+    /// The index of those that misses are explained by.
+    pub(super) explaining_rules: usize,
+    pub(super) takes: Vec<ReplayTake>,
+    /// The texts of small entries of large recordings.
+    pub(super) texts: EntryTexts,
+    pub(super) groups_by_key: KeyedGroups,
+    /// Takes by the step's id, and the groups of entries without a hash, which are served
+    /// unchecked.
+    pub(super) steps: StepIndex,
+    pub(super) groups: Vec<TakeGroup>,
+    /// The group of each take.
+    pub(super) homes: Vec<u32>,
+    /// What repeats, for each source.
+    pub(super) repeat: Vec<Repeat>,
+    /// The hashes that entries state for their requests, unless a key under the default rules is
+    /// the same.
+    pub(super) hashes: InternedBytes,
+    /// The ids of steps, sessions, upstreams and mounts of paths.
+    pub(super) names: NameIds,
+    pub(super) upstreams: BTreeSet<String>,
+    /// The requests that hold values of their run.
+    pub(super) bound: BoundRequests,
+    /// The entries that AgentLoom's hashes can find.
+    pub(super) adapter: AdapterEntries,
+    /// Whether any entry declares a fault.
+    pub(super) has_declared_fault: bool,
+    /// Whether a fault of an entry that does not end its call with an error uses up the take.
+    pub(super) faults_use_takes: bool,
+    /// Whether it answers a session.
+    pub(super) is_of_session: bool,
+    /// The recorded requests, if all keys are made under one set of rules.
+    pub(super) recalled: ExactRequests,
+}

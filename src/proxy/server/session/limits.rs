@@ -1,0 +1,27 @@
+//! The limits of a server's sessions.
+
+use std::time::Duration;
+
+/// The limits of a server's sessions.
+#[derive(Clone, Copy, Debug)]
+pub struct SessionLimits {
+    /// How many may be open at the same time.
+    pub most: usize,
+    /// How long a session that a call opened may have no call.
+    pub idle: Duration,
+    /// How long a session that a control call began may have no call.
+    pub control_idle: Duration,
+    /// What becomes of calls of other sessions.
+    pub outside: OutsideCalls,
+}
+
+/// What becomes of a call whose session is not open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutsideCalls {
+    /// It opens the session.
+    OpenSession,
+    /// The run answers it.
+    AnswerInRun,
+    /// It is refused: only control calls begin sessions.
+    Refuse,
+}
