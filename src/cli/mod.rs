@@ -263,7 +263,7 @@ async fn dispatch(
     settings: &Settings,
     line: &clap::Command,
 ) -> Result<u8, CommandFailure> {
-    remote_names::refuse_changes(&mut command)?;
+    remote_names::refuse_local_use(&mut command)?;
     remote::localize(&mut command).await?;
     match command {
         Command::Record(args) => session::record(args, settings).await,

@@ -23,9 +23,14 @@ pub(super) fn read_recordings(command: &mut Command) -> Vec<&mut RecordingLocati
     }
 }
 
-/// Refuses flags that change a recording, for one in an object store.
-pub(super) fn refuse_changes(command: &mut Command) -> Result<(), CommandFailure> {
+/// Refuses what is for recordings of this machine, for one in an object store: flags that change a
+/// recording, and a recording for each session.
+pub(super) fn refuse_local_use(command: &mut Command) -> Result<(), CommandFailure> {
     let flag = match command {
+        Command::Record(args) if args.recording.is_url() => {
+            return refuse_sessions(&args.recording);
+        }
+        Command::Replay(args) => return args.recordings.iter().try_for_each(refuse_sessions),
         Command::Verify(args) if args.fix => "--fix",
         Command::Noise(args) if args.apply => "--apply",
         _ => return Ok(()),
@@ -36,6 +41,17 @@ pub(super) fn refuse_changes(command: &mut Command) -> Result<(), CommandFailure
             "{flag}: a state of a remote recording never changes: get a file with `loomrec pull {} \
              -o FILE`, change that, and `loomrec push` it",
             location.display()
+        ))),
+    }
+}
+
+fn refuse_sessions(location: &RecordingLocation) -> Result<(), CommandFailure> {
+    let text = location.display().to_string();
+    match location.is_remote() && text.contains("{session}") {
+        false => Ok(()),
+        true => Err(CommandFailure::usage(format!(
+            "{text}: a recording for each session is a file of this machine; an object store has \
+             one recording under a name"
         ))),
     }
 }

@@ -93,7 +93,7 @@ impl Receipt {
 }
 
 fn recordings_json(recordings: &[(RecordingLocation, Option<String>)]) -> Value {
-    let shown = |(path, sha): &(RecordingLocation, Option<String>)| json!({ "path": path.as_path().to_string_lossy(), "sha256": sha });
+    let shown = |(path, sha): &(RecordingLocation, Option<String>)| json!({ "path": path.display().to_string(), "sha256": sha });
     recordings.iter().map(shown).collect()
 }
 
