@@ -30,6 +30,8 @@ class Crate:
 def load_metadata(targets: Iterable[str], manifest: Path = ROOT / "Cargo.toml") -> dict:
     """Returns what `cargo metadata` says of the locked crates for these targets."""
     words = ["cargo", "metadata", "--format-version", "1", "--locked", "--manifest-path", manifest]
+    # What is shipped has all features.
+    words += ["--all-features"]
     for target in targets:
         words += ["--filter-platform", target]
     return json.loads(run(words))

@@ -163,12 +163,12 @@ impl RecordingBucket {
         Ok(states)
     }
 
-    /// Creates the object of an entry, if it is not there.
+    /// Creates the object of an entry, if it is not there, or is old.
     ///
     /// # Errors
     /// The store fails.
     pub async fn put_entry(&self, hash: &ContentHash, packed: Vec<u8>) -> Result<(), RemoteError> {
-        self.objects.create(&self.entry_path(hash), packed).await.map(drop)
+        self.objects.ensure(&self.entry_path(hash), packed).await
     }
 
     /// Reads the object of an entry, as it is stored.
@@ -185,7 +185,7 @@ impl RecordingBucket {
         self.objects.path(&format!("objects/{}/{digits}", &digits[..2]))
     }
 
-    /// Creates the object of a manifest, if it is not there.
+    /// Creates the object of a manifest, if it is not there, or is old.
     ///
     /// # Errors
     /// The store fails.
@@ -194,7 +194,7 @@ impl RecordingBucket {
         hash: &ContentHash,
         packed: Vec<u8>,
     ) -> Result<(), RemoteError> {
-        self.objects.create(&self.manifest_path(hash), packed).await.map(drop)
+        self.objects.ensure(&self.manifest_path(hash), packed).await
     }
 
     /// Reads the object of a manifest, as it is stored. `None` if there is no such state.

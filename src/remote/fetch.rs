@@ -19,6 +19,9 @@ use super::packed_text::unpack_text;
 use super::remote_error::RemoteError;
 use super::state_loader::{load_manifest, read_meta, takes_in_order};
 
+/// The most bytes of an entry's text, whatever its manifest says.
+const LARGEST_ENTRY: u64 = 1 << 30;
+
 /// The callback for progress: how many objects are there, and how many are needed.
 pub type OnFetchProgress = Arc<dyn Fn(u64, u64) + Send + Sync>;
 
@@ -209,10 +212,12 @@ impl StateFetcher {
             .cache
             .object(&take.object)
             .ok_or_else(|| failed("it has gone from the cache".to_owned()))?;
-        let text = unpack_text(&packed, &take.object, take.bytes).map_err(|problem| {
-            self.cache.drop_object(&take.object);
-            failed(format!("in the cache of this machine, {problem}; try again"))
-        })?;
+        let text = unpack_text(&packed, &take.object, take.bytes.min(LARGEST_ENTRY)).map_err(
+            |problem| {
+                self.cache.drop_object(&take.object);
+                failed(format!("in the cache of this machine, {problem}; try again"))
+            },
+        )?;
         let entry = Entry::read(&text).map_err(|error| match error {
             EntryReadError::Json(error) => failed(error.to_string()),
             EntryReadError::Entry(error) => failed(error.to_string()),
@@ -250,10 +255,12 @@ async fn download(
     bytes: u64,
 ) -> Result<(), RemoteError> {
     let packed = bucket.get_entry(hash).await?;
-    unpack_text(&packed, hash, bytes).map_err(|problem| RemoteError::Object {
-        path: bucket.entry_path(hash).to_string(),
-        url: bucket.url().to_owned(),
-        problem,
+    unpack_text(&packed, hash, bytes.min(LARGEST_ENTRY)).map_err(|problem| {
+        RemoteError::Object {
+            path: bucket.entry_path(hash).to_string(),
+            url: bucket.url().to_owned(),
+            problem,
+        }
     })?;
     cache.put_object(hash, &packed)
 }

@@ -5,6 +5,8 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use loomrec_os::FileId;
+use rand::RngExt as _;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -14,7 +16,7 @@ use super::remote_error::RemoteError;
 use super::whole_file::write_whole;
 
 /// The most bytes of a manifest's text.
-pub(crate) const LARGEST_MANIFEST: u64 = 1 << 30;
+pub(crate) const LARGEST_MANIFEST: u64 = 512 << 20;
 
 /// The folder of the cache. It can be deleted at any time.
 #[derive(Clone, Debug)]
@@ -99,8 +101,17 @@ impl LocalCache {
     pub fn recording(&self, hash: &ContentHash) -> Option<PathBuf> {
         let path = self.recording_path(hash);
         let noted = fs::read_to_string(sum_path(&path)).ok()?;
-        let found = hash_file(&path).ok()?;
-        (noted.trim_end() == found).then_some(path)
+        let (sum, version) = noted.split_once('\n')?;
+        if version.trim_end() == version_of(&path).ok()? {
+            return Some(path);
+        }
+        // It was changed, or only copied: then its bytes are the same.
+        let is_same = hash_file(&path).ok()? == sum;
+        is_same.then(|| {
+            // If this fails, the next start hashes it again.
+            let _ = note_sum(&path, sum);
+            path
+        })
     }
 
     /// Returns a path to compose the recording of a state at, before [`Self::keep_recording`].
@@ -110,7 +121,7 @@ impl LocalCache {
     pub fn stage_recording(&self, hash: &ContentHash) -> Result<PathBuf, RemoteError> {
         let folder = self.folder.join("recordings");
         fs::create_dir_all(&folder).map_err(RemoteError::at(&folder))?;
-        let name = format!(".{}.{}.json", hash.digits(), std::process::id());
+        let name = format!(".{}.{:016x}.json", hash.digits(), rand::rng().random::<u64>());
         Ok(folder.join(name))
     }
 
@@ -126,8 +137,7 @@ impl LocalCache {
         let path = self.recording_path(hash);
         let sum = hash_file(staged).map_err(RemoteError::at(staged))?;
         fs::rename(staged, &path).map_err(RemoteError::at(&path))?;
-        let noted = sum_path(&path);
-        write_whole(&noted, format!("{sum}\n").as_bytes()).map_err(RemoteError::at(noted))?;
+        note_sum(&path, &sum).map_err(RemoteError::at(sum_path(&path)))?;
         Ok(path)
     }
 
@@ -183,6 +193,22 @@ impl LocalCache {
 
 fn sum_path(recording: &Path) -> PathBuf {
     recording.with_extension("sha256")
+}
+
+/// Notes the hash of a recording, and the version of the file that has it.
+fn note_sum(recording: &Path, sum: &str) -> io::Result<()> {
+    let text = format!("{sum}\n{}\n", version_of(recording)?);
+    write_whole(&sum_path(recording), text.as_bytes())
+}
+
+/// Returns a text that changes when a file is written or replaced: its length, its time and its
+/// number in the file system.
+fn version_of(path: &Path) -> io::Result<String> {
+    let file = fs::File::open(path)?;
+    let metadata = file.metadata()?;
+    let changed = metadata.modified()?.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let FileId { device, inode } = FileId::from_file(&file)?;
+    Ok(format!("{} {} {device} {inode}", metadata.len(), changed.as_nanos()))
 }
 
 fn hash_file(path: &Path) -> io::Result<String> {

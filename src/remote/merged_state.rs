@@ -111,6 +111,18 @@ async fn merge_listed(
     Ok(Some(MergedState { from, manifest, text, hash, new, merged, objects, other_rules }))
 }
 
+/// Returns how many segments a state does not have.
+///
+/// # Errors
+/// The store fails.
+pub(crate) async fn count_unmerged(
+    bucket: &RecordingBucket,
+    manifest: &StateManifest,
+) -> Result<usize, RemoteError> {
+    let (_, next) = next_segments(manifest, bucket.list_segments().await?);
+    Ok(next.len())
+}
+
 /// Returns the segments that are merged, and those to merge next: for each recorder those without
 /// a gap, because a listing may miss one that was created while it was made.
 fn next_segments(

@@ -5,6 +5,7 @@ mod connect;
 mod failure;
 
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use futures_util::{StreamExt as _, TryStreamExt as _};
@@ -17,6 +18,10 @@ use serde::{Deserialize, Serialize};
 use super::address::RemoteAddress;
 use super::remote_error::RemoteError;
 use failure::StoreFailure;
+
+/// An object that is older than this is written again if it is needed again. A collection of
+/// garbage removes only objects that are much older.
+const RENEWED: Duration = Duration::from_secs(24 * 3600);
 
 /// How many requests are sent at the same time.
 pub(crate) const PARALLEL: usize = 32;
@@ -87,6 +92,29 @@ impl ObjectAccess {
     /// Returns the path of a part of the recording.
     pub(crate) fn path(&self, part: &str) -> Path {
         Path::from(format!("{}/{part}", self.root))
+    }
+
+    /// Makes sure that an object is there whose name is the hash of its text. One that is old is
+    /// written again, so that a collection of garbage finds it young.
+    pub(crate) async fn ensure(&self, path: &Path, bytes: Vec<u8>) -> Result<(), RemoteError> {
+        let bytes = Bytes::from(bytes);
+        if self.create(path, bytes.clone()).await? {
+            return Ok(());
+        }
+        let found = self.store.head(path).await;
+        match found {
+            Ok(found) => {
+                let age = SystemTime::now().duration_since(found.last_modified.into());
+                if age.is_ok_and(|age| age < RENEWED) {
+                    return Ok(());
+                }
+            }
+            // It has just been removed.
+            Err(Error::NotFound { .. }) => {}
+            Err(error) => return Err(self.failed("read", &error)),
+        }
+        let written = self.store.put(path, bytes.into()).await;
+        written.map(drop).map_err(|error| self.failed("write to", &error))
     }
 
     /// Creates an object. Returns false if it is there already.

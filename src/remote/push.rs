@@ -13,6 +13,7 @@ use super::content_hash::ContentHash;
 use super::fetch::OnFetchProgress;
 use super::local_cache::LocalCache;
 use super::manifest::StateManifest;
+use super::merged_state::count_unmerged;
 use super::object_access::PARALLEL;
 use super::packed_text::pack_text;
 use super::remote_error::RemoteError;
@@ -81,6 +82,13 @@ pub async fn push(
         PushBase::Any => true,
         PushBase::State(base) => base.as_ref() == found,
     };
+    let segments = match base {
+        PushBase::Any => 0,
+        PushBase::State(_) => count_unmerged(bucket, &earlier).await?,
+    };
+    if segments > 0 {
+        return Err(RemoteError::Unmerged { url: bucket.url().to_owned(), segments });
+    }
     let uploaded = upload(bucket, recording, &known, &mut manifest, on_progress).await?;
     let text = manifest.to_text();
     let hash = ContentHash::from_bytes(&text);

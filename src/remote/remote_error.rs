@@ -123,14 +123,26 @@ pub enum RemoteError {
     },
     /// Others have changed the newest state.
     #[error(
-        "push to {url}: its newest state is {found}, not the one that the pointer file names; \
-         pull it, merge it (loomrec merge) and push again, or give --force"
+        "push to {url}: its newest state is {found}, and the pointer file beside the recording does \
+         not name it; pull it, merge it (loomrec merge) and push again, or give --force"
     )]
     Moved {
         /// The recording.
         url: String,
         /// The newest state.
         found: String,
+    },
+    /// Recorders have uploaded calls that are not merged.
+    #[error(
+        "push to {url}: recorders have uploaded calls that no state has yet (segments: \
+         {segments}), which would change what is pushed; run `loomrec compact {url}` and pull \
+         again, or give --force"
+    )]
+    Unmerged {
+        /// The recording.
+        url: String,
+        /// How many segments.
+        segments: usize,
     },
     /// A tag names another state already.
     #[error("give {url} the tag {tag}: it names another state already, and tags never move")]
