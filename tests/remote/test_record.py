@@ -1,0 +1,237 @@
+"""Many recorders record into one recording at the same time."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from itertools import chain
+
+from machine import contents, entries, expected, prompt_of
+from process import wait_until
+from proxy import Answer
+from upstream import answer_text
+
+
+def labels(count):
+    return [f"shard-{number}" for number in range(count)]
+
+
+def record_at_once(make_machine, url, *flags, count=4, calls=5):
+    """Starts a recorder on each of several machines, and lets all of them make calls at the same time."""
+    machines = [make_machine() for _ in range(count)]
+    half = str(calls // 2)
+    running = [machine.start_recorder(url, *flags, client=["--label", label, "--calls", str(calls), "--pause-after", half])
+               for machine, label in zip(machines, labels(count), strict=True)]
+    for recorder in running:
+        recorder.wait_for_pause()
+    for recorder in running:
+        recorder.go_on()
+    for recorder in running:
+        outcome = recorder.wait()
+        assert outcome.code == 0, outcome.stderr
+    return machines
+
+
+def everything(count=4, calls=5):
+    return dict(chain.from_iterable(expected(label, range(calls)).items() for label in labels(count)))
+
+
+def assert_in_order_of_times(recording):
+    times = [entry["recorded_at"] for entry in entries(recording)]
+    assert times == sorted(times)
+
+
+def answers_to(prompt, recording):
+    """Returns the answers of the takes of one call, in order."""
+    return [entry["content"] for entry in entries(recording) if prompt_of(entry) == prompt]
+
+
+def test_recorders_without_a_run_leave_one_merged_state(make_machine, bucket):
+    url = bucket.url()
+    record_at_once(make_machine, url)
+    assert bucket.segments() == []
+    reader = make_machine()
+    recording = reader.pull(url)
+    assert contents(recording) == everything()
+    assert_in_order_of_times(recording)
+    manifest = bucket.manifest(bucket.manifest_hash())
+    assert len(manifest["recorders"]) == 4
+    assert all(recorder["run"] is None and recorder["segments"] >= 1 for recorder in manifest["recorders"])
+
+
+def test_recorders_of_a_run_leave_segments_until_compact(make_machine, bucket):
+    url = bucket.url()
+    record_at_once(make_machine, url, "--run", "pipeline-7")
+    assert bucket.segments() != []
+    assert "agent/ref" not in bucket.keys()
+    for key in bucket.keys("agent/runs/"):
+        if key.endswith("recorder.json"):
+            recorder = json.loads(bucket.get(key))
+            assert (recorder["format"], recorder["run"]) == ("loomrec-recorder/1", "pipeline-7")
+            assert recorder["started_at"]
+    # Readers do not wait for the compaction.
+    before = make_machine()
+    listed = json.loads(before.run("ls", url, "--json").stdout)
+    assert contents(before.pull(url)) == everything()
+
+    outcome = make_machine().run("compact", url)
+    assert outcome.code == 0, outcome.stderr
+    assert bucket.segments() == []
+    assert bucket.ref()["generation"] >= 1
+    after = make_machine()
+    assert json.loads(after.run("ls", url, "--json").stdout) == listed
+    assert len(listed) == 20
+    assert contents(after.pull(url)) == everything()
+
+
+def test_compact_again_changes_nothing(make_machine, bucket):
+    url = bucket.url()
+    machine = make_machine()
+    assert machine.record(url, "--run", "r").code == 0
+    assert machine.run("compact", url).code == 0
+    before = bucket.contents()
+    outcome = make_machine().run("compact", url)
+    assert outcome.code == 0, outcome.stderr
+    assert bucket.contents() == before
+
+
+def test_receipt_counts_the_uploaded_segments(machine, bucket):
+    receipt = machine.path("receipt.json")
+    assert machine.record(bucket.url(), "--receipt", str(receipt)).code == 0
+    member = json.loads(receipt.read_bytes())["remote"][0]
+    assert member["name"] == member["url"] == bucket.url()
+    assert member["segments"] >= 1
+    assert member["left"] == 0
+    assert member["manifest"] == bucket.ref()["manifest"]
+
+
+def test_replay_of_segments_that_are_not_merged(machine, make_machine, bucket):
+    recorder = machine.start_recorder(bucket.url(), "--run", "r")
+    assert recorder.wait().code == 0
+    replayed = make_machine().replay(bucket.url())
+    assert replayed.code == 0, replayed.stderr
+    assert replayed.acks == recorder.acks
+
+
+def test_a_live_recorder_can_be_read(machine, make_machine, bucket):
+    """Segments are uploaded while the recorder runs."""
+    recorder = machine.start_recorder(bucket.url(), client=["--calls", "2", "--pause-after", "1"])
+    recorder.wait_for_pause()
+    reader = make_machine()
+    wait_until(lambda: bucket.segments() != [], "the first segment")
+    assert contents(reader.pull(bucket.url())) == expected("call", range(1))
+    recorder.go_on()
+    assert recorder.wait().code == 0
+    assert contents(reader.pull(bucket.url())) == expected("call", range(2))
+
+
+def test_mode_all_replaces_the_takes_of_earlier_runs(make_machine, bucket, upstream):
+    url = bucket.url()
+    assert make_machine().record(url, client=["--calls", "4"]).code == 0
+    upstream.edition = 2
+    assert make_machine().record(url, client=["--calls", "2"]).code == 0
+    recording = make_machine().pull(url)
+    assert contents(recording) == {**expected("call", range(4)), **expected("call", range(2), 2)}
+
+
+def test_recorders_of_one_run_do_not_replace_each_other(make_machine, bucket, upstream):
+    """The first run has two takes of each call; the next one, with one take, replaces the first of them."""
+    url = bucket.url()
+    for edition in (1, 2):
+        upstream.edition = edition
+        outcome = make_machine().record(url, "--run", "first", client=["--calls", "2"])
+        assert outcome.code == 0, outcome.stderr
+    assert make_machine().run("compact", url).code == 0
+    assert answers_to("call 1", make_machine().pull(url)) == [
+        answer_text("call 1", 1), answer_text("call 1", 2)]
+    upstream.edition = 3
+    assert make_machine().record(url, "--run", "second", client=["--calls", "2"]).code == 0
+    for compact in (False, True):
+        if compact:
+            assert make_machine().run("compact", url).code == 0
+        assert answers_to("call 1", make_machine().pull(url)) == [
+            answer_text("call 1", 3), answer_text("call 1", 2)]
+
+
+def test_segment_that_arrives_late_is_merged_as_if_it_had_been_early(make_machine, bucket, proxy, upstream):
+    """A machine records first and uploads last: the later run still replaces its takes."""
+    url = bucket.url()
+    early, late = make_machine(), make_machine()
+    recorder = early.start_recorder(url, "--run", "early", "--flush-timeout", "0", client=["--calls", "3", "--pause-after", "0"])
+    recorder.wait_for_pause()
+    proxy.stop()
+    recorder.go_on()
+    assert recorder.wait().code == 5
+    proxy.start()
+    upstream.edition = 2
+    assert late.record(url, "--run", "late", client=["--calls", "2"]).code == 0
+    assert late.run("compact", url).code == 0
+    assert contents(late.pull(url)) == expected("call", range(2), 2)
+    assert early.run("compact", url).code == 0
+    assert contents(late.pull(url)) == {**expected("call", range(3)), **expected("call", range(2), 2)}
+
+
+def test_new_episodes_forwards_only_what_is_not_recorded(make_machine, bucket, upstream):
+    url = bucket.url()
+    assert make_machine().record(url, client=["--calls", "3"]).code == 0
+    upstream.edition, upstream.prompts = 2, []
+    recorder = make_machine().start_recorder(url, "--mode", "new_episodes", client=["--calls", "5"])
+    outcome = recorder.wait()
+    assert outcome.code == 0, outcome.stderr
+    assert upstream.prompts == ["call 3", "call 4"]
+    together = {**expected("call", range(3)), **expected("call", range(3, 5), 2)}
+    assert {ack["prompt"]: ack["answer"] for ack in recorder.acks} == together
+    assert contents(make_machine().pull(url)) == together
+
+
+def test_once_records_once(make_machine, bucket, upstream):
+    url = bucket.url()
+    first = make_machine().start_recorder(url, "--mode", "once", client=["--calls", "3"])
+    outcome = first.wait()
+    assert outcome.code == 0, outcome.stderr
+    assert len(upstream.prompts) == 3
+    upstream.edition, upstream.prompts = 2, []
+    second = make_machine().start_recorder(url, "--mode", "once", client=["--calls", "3"])
+    outcome = second.wait()
+    assert outcome.code == 0, outcome.stderr
+    assert upstream.prompts == []
+    assert second.acks == first.acks
+    assert contents(make_machine().pull(url)) == expected("call", range(3))
+
+
+def test_mode_none_records_nothing(make_machine, bucket, proxy, upstream):
+    url = bucket.url()
+    assert make_machine().record(url, client=["--calls", "3"]).code == 0
+    before = bucket.ref()
+    upstream.prompts = []
+    outcome = make_machine().record(url, "--mode", "none", client=["--calls", "3"])
+    assert outcome.code == 0, outcome.stderr
+    assert upstream.prompts == []
+    assert bucket.ref()["manifest"] == before["manifest"]
+
+
+def test_record_into_a_pushed_recording_keeps_what_it_has(make_machine, bucket):
+    url = bucket.url()
+    pusher = make_machine()
+    assert pusher.record("agent.json", client=["--label", "pushed"]).code == 0
+    assert pusher.run("push", "agent.json", url).code == 0
+    assert make_machine().record(url, client=["--label", "recorded"]).code == 0
+    assert contents(make_machine().pull(url)) == {**expected("pushed", range(3)), **expected("recorded", range(3))}
+
+
+def test_record_warns_of_a_clock_that_is_wrong(machine, bucket, proxy):
+    """The proxy shifts the store's clock, as the answers tell it."""
+    def shift(by):
+        def change(_, answer):
+            date = ("date", format_datetime(datetime.now(UTC) + timedelta(seconds=by), usegmt=True))
+            return Answer(answer.status, [date, *(each for each in answer.headers if each[0].lower() != "date")], answer.body)
+
+        return change
+
+    outcome = machine.record(bucket.url())
+    assert "clock" not in outcome.stderr
+    proxy.rules.change.append(shift(60))
+    outcome = machine.record(bucket.url())
+    assert outcome.code == 0, outcome.stderr
+    assert "clock" in outcome.stderr
