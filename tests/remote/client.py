@@ -12,6 +12,7 @@ import http.client
 import json
 import os
 import sys
+import time
 from urllib.parse import urlsplit
 
 
@@ -26,6 +27,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--steps", action="store_true", help="send a step id with each call")
     parser.add_argument("--pause-after", type=int, action="append", default=[], metavar="N",
                         help="after N calls print `paused`, and wait for a line on stdin")
+    parser.add_argument("--pace", type=float, default=0, metavar="SECONDS", help="the time between two calls")
     return parser.parse_args()
 
 
@@ -43,6 +45,7 @@ def main() -> int:
             if not sys.stdin.readline():
                 return 1
         number = options.first + done
+        time.sleep(options.pace)
         try:
             good &= call(connection, base.path, f"{options.label} {number}", number, options, acks)
         except (OSError, http.client.HTTPException) as error:

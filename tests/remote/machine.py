@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -57,7 +58,7 @@ class Machine:
                              "AWS_REGION": REGION, "OPENAI_API_KEY": "key-of-the-program"}
         self.identify(keys)
         self._started: list[Running] = []
-        self._count = 0
+        self._numbers = itertools.count(1)  # several threads may start recorders
 
     def identify(self, keys: Keys | None) -> None:
         """Sets the credentials of the store, or removes them."""
@@ -72,7 +73,6 @@ class Machine:
 
     def start(self, *arguments: str | Path, **variables: str) -> Running:
         """Starts loomrec in a process group of its own."""
-        self._count += 1
         running = Running([LOOMREC, *map(str, arguments)], self.work, {**self.environment, **variables})
         self._started.append(running)
         return running
@@ -83,7 +83,7 @@ class Machine:
 
     def start_recorder(self, url: str, *flags: str, client: Iterable[str] = ("--calls", "3"), **variables: str) -> Running:
         """Starts a recorder. What its client gets is in the `acks` of the result."""
-        acks = self.folder / f"acks-{self._count}"
+        acks = self.folder / f"acks-{next(self._numbers)}"
         running = self.start("record", "-r", url, "--upstream", f"openai={self.upstream_url}", *flags, "--",
                              *CLIENT, "--acks", acks, *client, **variables)
         running.acks_file = acks
@@ -91,7 +91,8 @@ class Machine:
 
     def replay(self, name: str | Path, *flags: str, client: Iterable[str] = ("--calls", "3"), **variables: str) -> Replayed:
         """Replays strictly, with a client that leaves a marker when it starts."""
-        acks, receipt, marker = (self.folder / f"{what}-{self._count}" for what in ("acks", "receipt", "marker"))
+        number = next(self._numbers)
+        acks, receipt, marker = (self.folder / f"{what}-{number}" for what in ("acks", "receipt", "marker"))
         outcome = self.run("replay", "--strict", "-r", name, "--receipt", receipt, *flags, "--",
                            *CLIENT, "--acks", acks, "--marker", marker, *client, **variables)
         remote = json.loads(receipt.read_bytes()).get("remote", []) if receipt.exists() else []
@@ -99,7 +100,7 @@ class Machine:
 
     def pull(self, name: str | Path, **variables: str) -> dict:
         """Returns the recording with this name."""
-        path = self.folder / f"pulled-{self._count}.json"
+        path = self.folder / f"pulled-{next(self._numbers)}.json"
         outcome = self.run("pull", name, "-o", path, **variables)
         assert outcome.code == 0, outcome.stderr
         return json.loads(path.read_bytes())
