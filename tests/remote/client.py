@@ -61,7 +61,8 @@ def call(connection, path, prompt, number, options, acks) -> bool:
     body = {"model": "gpt-4o-mini", "messages": [{"role": "user", "content": prompt}]}
     if options.stream:
         body["stream"] = True
-    headers = {"content-type": "application/json", "authorization": f"Bearer {os.environ.get('OPENAI_API_KEY', 'none')}"}
+    key = os.environ.get("OPENAI_API_KEY", "none")
+    headers = {"content-type": "application/json", "authorization": f"Bearer {key}"}
     if options.steps:
         headers["x-loomrec-step-id"] = f"step-{number % 3}"
     connection.request("POST", f"{path}/chat/completions", json.dumps(body), headers)

@@ -21,8 +21,17 @@ from upstream import answer_text
 HERE = Path(__file__).parent
 CLIENT = [sys.executable, "-S", str(HERE / "client.py")]
 LOOMREC = os.environ.get("LOOMREC", str(HERE.parents[1] / "target/debug/loomrec"))
+THREE_CALLS = ("--calls", "3")
 #: Variables of this run that loomrec must not see.
-_OURS = re.compile(r"LOOMREC|AWS_|GOOGLE_|AZURE_|XDG_|PYTEST_|CI$|GITHUB_|.*_API_KEY$|.*_BASE_URL$|.*_PROXY$|.*_proxy$")
+_OURS = re.compile(r"LOOMREC|AWS_|GOOGLE_|AZURE_|XDG_|PYTEST_|CI$|GITHUB_|"
+                   r".*_API_KEY$|.*_BASE_URL$|.*_PROXY$|.*_proxy$")
+
+
+def calls(label: str = "call", count: int = 3, *more: str, first: int = 0,
+          pause: Iterable[int] = ()) -> list[str]:
+    """Returns the arguments of a client that makes these calls, and pauses after so many of them."""
+    pauses = [word for number in pause for word in ("--pause-after", str(number))]
+    return ["--label", label, "--calls", str(count), "--first", str(first), *pauses, *more]
 
 
 @dataclass
@@ -77,11 +86,12 @@ class Machine:
         self._started.append(running)
         return running
 
-    def record(self, url: str, *flags: str, client: Iterable[str] = ("--calls", "3"), **variables: str) -> Outcome:
+    def record(self, url: str, *flags: str, client: Iterable[str] = THREE_CALLS, **variables: str) -> Outcome:
         """Records the calls of a client to their end."""
         return self.start_recorder(url, *flags, client=client, **variables).wait()
 
-    def start_recorder(self, url: str, *flags: str, client: Iterable[str] = ("--calls", "3"), **variables: str) -> Running:
+    def start_recorder(self, url: str, *flags: str, client: Iterable[str] = THREE_CALLS,
+                       **variables: str) -> Running:
         """Starts a recorder. What its client gets is in the `acks` of the result."""
         acks = self.folder / f"acks-{next(self._numbers)}"
         running = self.start("record", "-r", url, "--upstream", f"openai={self.upstream_url}", *flags, "--",
@@ -89,7 +99,8 @@ class Machine:
         running.acks_file = acks
         return running
 
-    def replay(self, name: str | Path, *flags: str, client: Iterable[str] = ("--calls", "3"), **variables: str) -> Replayed:
+    def replay(self, name: str | Path, *flags: str, client: Iterable[str] = THREE_CALLS,
+               **variables: str) -> Replayed:
         """Replays strictly, with a client that leaves a marker when it starts."""
         number = next(self._numbers)
         acks, receipt, marker = (self.folder / f"{what}-{number}" for what in ("acks", "receipt", "marker"))
@@ -139,7 +150,8 @@ class Running:
         except subprocess.TimeoutExpired:
             self.kill_group()
             stdout, stderr = self.process.communicate()
-            raise AssertionError(f"{self.process.args} did not end within {patience} s: {stdout}{stderr}") from None
+            message = f"{self.process.args} did not end within {patience} s: {stdout}{stderr}"
+            raise AssertionError(message) from None
         return Outcome(self.process.returncode, stdout, stderr)
 
     def wait_for_pause(self) -> None:

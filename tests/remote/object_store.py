@@ -38,8 +38,8 @@ class Moto:
 
     def __init__(self, folder: Path) -> None:
         self.port = free_port()
-        self._process = start_process([sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(self.port)],
-                                      folder / "moto.log")
+        line = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(self.port)]
+        self._process = start_process(line, folder / "moto.log")
         wait_until(lambda: is_listening(self.port), "moto", process=self._process)
 
     def close(self) -> None:
@@ -118,7 +118,8 @@ class SeaweedFs:
 
 
 def _identity(name: str, keys: Keys, actions: list[str]) -> dict:
-    return {"name": name, "credentials": [{"accessKey": keys.access, "secretKey": keys.secret}], "actions": actions}
+    credentials = {"accessKey": keys.access, "secretKey": keys.secret}
+    return {"name": name, "credentials": [credentials], "actions": actions}
 
 
 def s3_client(port: int, keys: Keys = WRITER):

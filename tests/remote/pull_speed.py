@@ -22,6 +22,7 @@ from object_store import Bucket, Moto, SeaweedFs, s3_client
 from upstream import Upstream
 
 NAME = "speed/agent"
+WORDS = ("the", "weather", "tomorrow", "is", "rain", "and", "wind", "at", "sea", "cold", "light", "from")
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -73,7 +74,8 @@ def measure(options: argparse.Namespace, machine: Machine, bucket: Bucket, port:
                 shutil.rmtree(machine.cache, ignore_errors=True)
             figures.setdefault(what, []).append(timed(action))
     for what, seconds in figures.items():
-        print(f"{what}: {statistics.median(seconds):.2f} s (median of {len(seconds)}: {', '.join(f'{each:.2f}' for each in seconds)})")
+        each = ", ".join(f"{second:.2f}" for second in seconds)
+        print(f"{what}: {statistics.median(seconds):.2f} s (median of {len(seconds)}: {each})")
     for what in ("boto3, one after the other", "boto3, 10 threads"):
         ratio = statistics.median(figures[what]) / statistics.median(figures["pull, cold"])
         print(f"{what}, by a cold pull: {ratio:.2f}")
@@ -97,7 +99,7 @@ def write_recording(machine: Machine, count: int, answer_bytes: int) -> None:
     for number in range(count):
         prompt = f"prompt {number} of {count}"
         # Words, not noise: texts of models compress.
-        words = " ".join(source.choices(("the", "weather", "tomorrow", "is", "rain", "and", "wind", "at", "sea", "cold"), k=answer_bytes // 6 + 1))
+        words = " ".join(source.choices(WORDS, k=answer_bytes // 3 + 1))
         key, copied = multiply(entry, prompt, words[:answer_bytes], number)
         made[key] = copied
     # As loomrec writes it: the formatting of what follows from the template.

@@ -10,6 +10,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -31,9 +32,11 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--calls", type=int, default=20_000, help="the calls of all recorders together")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--engine", choices=("moto", "seaweedfs"), default="seaweedfs")
-    parser.add_argument("--cut", type=int, default=0, metavar="N", help="cut the answer of every Nth write to the store")
-    parser.add_argument("--pace", type=float, default=0.3, metavar="SECONDS", help="the time between two calls of a recorder")
-    parser.add_argument("--store-kills", type=int, default=2, help="how often the store is killed, or with moto cut off")
+    parser.add_argument("--cut", type=int, default=0, metavar="N", help="cut the answer of every Nth write")
+    parser.add_argument("--pace", type=float, default=0.3, metavar="SECONDS",
+                        help="the time between two calls of a recorder")
+    parser.add_argument("--store-kills", type=int, default=2,
+                        help="how often the store is killed, or with moto cut off")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep all files in FOLDER")
     return parser.parse_args()
 
@@ -112,7 +115,8 @@ class Recorder:
             self.codes[outcome.code] += 1
             # 1 is the client's code: it was killed, or loomrec was gone before it.
             if outcome.code not in EXPECTED_CODES or self.attempt > 200:
-                self.unexpected.append(f"attempt {self.attempt} ended with {outcome.code}: {outcome.stderr[-2000:]}")
+                ended = f"attempt {self.attempt} ended with {outcome.code}"
+                self.unexpected.append(f"{ended}: {outcome.stderr[-2000:]}")
                 return
 
 
@@ -142,9 +146,10 @@ class Soak:
 
     def run(self) -> None:
         began = time.monotonic()
-        workers = [threading.Thread(target=recorder.work, args=(self.url, self.store.endpoints, self.options.pace, self.options.seed))
-                   for recorder in self.recorders]
-        others = [threading.Thread(target=each) for each in (self.kill_recorders, self.kill_compactions, self.kill_store)]
+        arguments = (self.url, self.store.endpoints, self.options.pace, self.options.seed)
+        workers = [threading.Thread(target=recorder.work, args=arguments) for recorder in self.recorders]
+        killers = (self.kill_recorders, self.kill_compactions, self.kill_store)
+        others = [threading.Thread(target=each) for each in killers]
         for thread in workers + others:
             thread.start()
         for thread in workers:
@@ -152,8 +157,9 @@ class Soak:
         self.done.set()
         for thread in others:
             thread.join()
-        print(f"recorded in {time.monotonic() - began:.0f} s: {sum(len(recorder.acks) for recorder in self.recorders)} calls "
-              f"acknowledged, {len(self.upstream.prompts)} answered by the upstream")
+        acknowledged = sum(len(recorder.acks) for recorder in self.recorders)
+        print(f"recorded in {time.monotonic() - began:.0f} s: {acknowledged} calls acknowledged, "
+              f"{len(self.upstream.prompts)} answered by the upstream")
         codes = sum((recorder.codes for recorder in self.recorders), Counter())
         print(f"killed: {self.kills['recorder']} recorders, {self.kills['compaction']} of "
               f"{self.kills['compactions']} compactions, the store {len(self.store_away)} times "
@@ -175,7 +181,8 @@ class Soak:
         while not self.done.wait(chance.uniform(2, 8)):
             running = machine.start("compact", self.url)
             self.kills["compactions"] += 1
-            if chance.random() < 0.5 and not self.done.wait(chance.uniform(0.05, 1.0)) and running.process.poll() is None:
+            is_due = chance.random() < 0.5 and not self.done.wait(chance.uniform(0.05, 1.0))
+            if is_due and running.process.poll() is None:
                 running.process.kill()
                 self.kills["compaction"] += 1
             running.wait(300)
@@ -192,34 +199,42 @@ class Soak:
     def check(self) -> None:
         self.store.stop_cutting()
         for recorder in self.recorders:
-            self.expect(not recorder.unexpected, f"recorder {recorder.number} ends as it should", *recorder.unexpected)
-        rounds = self.compact_until_clean()
-        print(f"compacted until clean in {rounds} rounds")
+            what = f"recorder {recorder.number} ends as it should"
+            self.expect(not recorder.unexpected, what, *recorder.unexpected)
+        print(f"compacted until clean in {self.compact_until_clean()} rounds")
         self.expect(self.store.bucket.segments(NAME) == [], "no segment is left")
         reader = self.make_machine("reader")
         began = time.monotonic()
         recording = reader.pull(self.url)
         found = entries(recording)
         print(f"pulled {len(found)} calls in {time.monotonic() - began:.1f} s")
-        counts = Counter(map(prompt_of, found))
-        answers = {prompt_of(entry): entry["content"] for entry in found}
         acks = [ack for recorder in self.recorders for ack in recorder.acks]
-        self.expect(len(acks) == len({ack["prompt"] for ack in acks}) == self.options.calls, "every call was acknowledged once",
-                    f"{len(acks)} of {self.options.calls}")
-        self.expect_none("every acknowledged call is in the recording", [ack["prompt"] for ack in acks if ack["prompt"] not in counts])
-        self.expect_none("no call is in the recording twice", [prompt for prompt, count in counts.items() if count > 1])
-        self.expect_none("every acknowledged call has its answer", [ack["prompt"] for ack in acks if answers.get(ack["prompt"]) != ack["answer"]])
-        self.expect_none("every recorded answer is the upstream's", [prompt for prompt, text in answers.items() if text != answer_text(prompt)])
-        sent = set(self.upstream.prompts)
-        self.expect_none("nothing else is in the recording", [prompt for prompt in counts if prompt not in sent])
+        self.check_calls(found, acks)
+        print(f"{len(acks)} calls that were acknowledged, {len(found) - len(acks)} that were recorded only")
         times = [entry["recorded_at"] for entry in found]
         self.expect(times == sorted(times), "the takes are in the order of their times")
         for line in (["verify", "--quiet", self.url], ["gc", self.url]):
             outcome = reader.start(*line).wait(300)
             self.expect(outcome.code == 0, f"loomrec {line[0]} ends with 0", outcome.stderr[-2000:])
-        second = self.make_machine("second-reader").pull(f"{self.url}@sha256:{self.store.bucket.manifest_hash(NAME)}")
+        pinned = f"{self.url}@sha256:{self.store.bucket.manifest_hash(NAME)}"
+        second = self.make_machine("second-reader").pull(pinned)
         self.expect(second == recording, "another machine pulls the same recording by its hash")
-        print(f"{len(acks)} acknowledged calls, {len(found) - len(acks)} more that were recorded and not acknowledged")
+
+    def check_calls(self, found: list[dict], acks: list[dict]) -> None:
+        counts = Counter(map(prompt_of, found))
+        answers = {prompt_of(entry): entry["content"] for entry in found}
+        acknowledged = {ack["prompt"]: ack["answer"] for ack in acks}
+        sent = set(self.upstream.prompts)
+        self.expect(len(acks) == len(acknowledged) == self.options.calls, "every call was acknowledged once",
+                    f"{len(acks)} of {self.options.calls}")
+        self.expect_none("every acknowledged call is in the recording", acknowledged.keys() - counts.keys())
+        self.expect_none("no call is in the recording twice",
+                         [prompt for prompt, count in counts.items() if count > 1])
+        self.expect_none("every acknowledged call has its answer",
+                         [prompt for prompt, text in acknowledged.items() if answers.get(prompt, text) != text])
+        self.expect_none("every recorded answer is the upstream's",
+                         [prompt for prompt, answer in answers.items() if answer != answer_text(prompt)])
+        self.expect_none("nothing else is in the recording", counts.keys() - sent)
 
     def compact_until_clean(self) -> int:
         """Compacts on every machine, until each ends with 0 and the last one changes nothing."""
@@ -227,10 +242,11 @@ class Soak:
             outcomes = [machine.start("compact", self.url).wait(600) for machine in self.machines]
             if all(outcome.code == 0 for outcome in outcomes):
                 return round_number
-        self.expect(False, "compactions end with 0", *(outcome.stderr[-1000:] for outcome in outcomes if outcome.code))
+        self.expect(False, "compactions end with 0", *(each.stderr[-1000:] for each in outcomes if each.code))
         return round_number
 
-    def expect_none(self, what: str, wrong: list[str]) -> None:
+    def expect_none(self, what: str, wrong: Iterable[str]) -> None:
+        wrong = sorted(wrong)
         self.expect(not wrong, what, f"{len(wrong)}: {wrong[:5]}")
 
     def expect(self, holds: bool, what: str, *details: str) -> None:
@@ -255,7 +271,8 @@ def main() -> int:
     options = parse_arguments()
     sys.stdout.reconfigure(line_buffering=True)
     folder = options.keep or Path(tempfile.mkdtemp(prefix="loomrec-soak-"))
-    print(f"{options.recorders} recorders, {options.calls} calls, {options.engine}, seed {options.seed}, cut {options.cut or 'none'}")
+    print(f"{options.recorders} recorders, {options.calls} calls, {options.engine}, seed {options.seed}"
+          + (f", every {options.cut}th answer to a write cut" if options.cut else ""))
     soak = Soak(options, folder)
     try:
         soak.run()

@@ -143,7 +143,8 @@ def test_damaged_segment_is_not_merged_silently(machine, make_machine, bucket, h
     key = bucket.segments()[0]
     content = bucket.get(key)
     middle = len(content) // 2
-    bucket.put(key, content[:middle] if how == "truncated" else content[:middle] + b"\0\0\0\0" + content[middle + 4:])
+    rest = b"" if how == "truncated" else b"\0\0\0\0" + content[middle + 4:]
+    bucket.put(key, content[:middle] + rest)
     outcome = make_machine().run("compact", bucket.url())
     assert outcome.code != 0, outcome.stderr
     assert key.rpartition("/")[2] in outcome.stderr

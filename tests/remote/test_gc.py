@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from machine import contents, entries, expected
+from machine import calls, contents, entries, expected
 from proxy import make_old
 
 
@@ -14,7 +14,7 @@ def url(machine, bucket, upstream):
     url = bucket.url()
     for edition, tag in ((1, ["--tag", "kept"]), (2, []), (3, [])):
         upstream.edition = edition
-        assert machine.record("agent.json", client=["--calls", "3"]).code == 0
+        assert machine.record("agent.json").code == 0
         outcome = machine.run("push", "agent.json", url, *tag)
         assert outcome.code == 0, outcome.stderr
     assert len(bucket.keys("agent/objects/")) == 9
@@ -90,7 +90,7 @@ def test_replaced_takes_of_recorders_go_and_the_newest_state_stays(make_machine,
     url = bucket.url()
     for edition in (1, 2, 3):
         upstream.edition = edition
-        assert make_machine().record(url, client=["--calls", "3"]).code == 0
+        assert make_machine().record(url).code == 0
     assert len(bucket.keys("agent/objects/")) == 9
     proxy.rules.change.append(make_old)
     for _ in range(2):
@@ -101,7 +101,7 @@ def test_replaced_takes_of_recorders_go_and_the_newest_state_stays(make_machine,
     outcome = make_machine().run("verify", url)
     assert outcome.code == 0, outcome.stderr
     upstream.edition = 4
-    assert make_machine().record(url, client=["--calls", "3"]).code == 0
+    assert make_machine().record(url).code == 0
     assert contents(make_machine().pull(url)) == expected("call", range(3), 4)
 
 

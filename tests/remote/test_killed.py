@@ -8,17 +8,17 @@ import subprocess
 
 import pytest
 
-from machine import CLIENT, assert_holds, contents, expected, read_acks
+from machine import CLIENT, assert_holds, calls, contents, expected, read_acks
 from process import wait_until
 from proxy import puts
 
 
-def kill_recorder(machine, url, *flags, label="killed", calls=8):
+def kill_recorder(machine, url, *flags, label="killed", count=8):
     """Kills a recorder after some calls, and returns what its client had been told."""
-    recorder = machine.start_recorder(url, *flags, client=["--label", label, "--calls", str(calls + 1), "--pause-after", str(calls)])
+    recorder = machine.start_recorder(url, *flags, client=calls(label, count + 1, pause=[count]))
     recorder.wait_for_pause()
     recorder.kill()
-    assert len(recorder.acks) == calls
+    assert len(recorder.acks) == count
     return recorder.acks
 
 
@@ -37,15 +37,16 @@ def test_killed_recorder_then_compact_on_the_same_machine(machine, make_machine,
 
 def test_next_record_with_the_address_uploads_what_a_killed_recorder_left(machine, make_machine, bucket):
     kill_recorder(machine, bucket.url())
-    outcome = machine.record(bucket.url(), client=["--label", "next"])
+    outcome = machine.record(bucket.url(), client=calls("next"))
     assert outcome.code == 0, outcome.stderr
-    assert contents(make_machine().pull(bucket.url())) == {**expected("killed", range(8)), **expected("next", range(3))}
+    both = {**expected("killed", range(8)), **expected("next", range(3))}
+    assert contents(make_machine().pull(bucket.url())) == both
 
 
 def test_recorder_killed_during_an_upload(machine, make_machine, bucket, proxy):
     """The store has the segment, and the recorder was killed before it knew."""
     for number, rules in enumerate((proxy.rules.before, proxy.rules.after)):
-        recorder = machine.start_recorder(bucket.url(), client=["--label", f"try{number}", "--calls", "2", "--pause-after", "1"])
+        recorder = machine.start_recorder(bucket.url(), client=calls(f"try{number}", 2, pause=[1]))
 
         def kill(request, recorder=recorder):
             if puts(r"runs/.*/\d+$")(request):
@@ -61,11 +62,12 @@ def test_recorder_killed_during_an_upload(machine, make_machine, bucket, proxy):
         outcome = machine.run("compact", bucket.url())
         assert outcome.code == 0, outcome.stderr
         assert_holds(make_machine().pull(bucket.url()), recorder.acks)
-    assert contents(make_machine().pull(bucket.url())) == {**expected("try0", range(1)), **expected("try1", range(1))}
+    both = {**expected("try0", range(1)), **expected("try1", range(1))}
+    assert contents(make_machine().pull(bucket.url())) == both
 
 
 def test_compact_leaves_a_live_recorder_of_this_machine_alone(machine, make_machine, bucket):
-    recorder = machine.start_recorder(bucket.url(), client=["--label", "live", "--calls", "4", "--pause-after", "2"])
+    recorder = machine.start_recorder(bucket.url(), client=calls("live", 4, pause=[2]))
     recorder.wait_for_pause()
     outcome = machine.run("compact", bucket.url())
     assert outcome.code == 0, outcome.stderr
@@ -87,7 +89,7 @@ PLACES = {
 @pytest.mark.parametrize("applied", [False, True], ids=["not applied", "applied"])
 def test_compaction_killed_at_any_place(machine, make_machine, bucket, proxy, place, applied):
     for label in ("a", "b"):
-        assert machine.record(bucket.url(), "--run", "r", client=["--label", label]).code == 0
+        assert machine.record(bucket.url(), "--run", "r", client=calls(label)).code == 0
     both = {**expected("a", range(3)), **expected("b", range(3))}
     reached = []
 
@@ -113,7 +115,7 @@ def test_compactions_at_the_same_time(machine, make_machine, bucket):
     everything = {}
     for number in range(4):
         label = f"recorder{number}"
-        assert machine.record(bucket.url(), "--run", "r", client=["--label", label]).code == 0
+        assert machine.record(bucket.url(), "--run", "r", client=calls(label)).code == 0
         everything |= expected(label, range(3))
     running = [make_machine().start("compact", bucket.url()) for _ in range(4)]
     for compaction in running:
@@ -126,7 +128,8 @@ def test_compactions_at_the_same_time(machine, make_machine, bucket):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted_server_loses_nothing(machine, make_machine, bucket, upstream, number):
     """A recorder without a command serves until a signal."""
-    server = machine.start("record", "-r", bucket.url(), "--listen", "127.0.0.1:0", "--upstream", f"openai={upstream.url}")
+    server = machine.start("record", "-r", bucket.url(), "--listen", "127.0.0.1:0",
+                           "--upstream", f"openai={upstream.url}")
     address = server.wait_for_line(r"listening on (http://\S+)")[1]
     acks = machine.path("acks")
     client = subprocess.run([*CLIENT, "--calls", "6", "--acks", str(acks)], timeout=60, check=False,

@@ -70,21 +70,25 @@ def test_pointer_with_unknown_members_is_read(machine, bucket):
     assert machine.record("agent.json").code == 0
     assert machine.run("push", "agent.json", bucket.url()).code == 0
     path = machine.path("agent.remote.json")
-    path.write_text(json.dumps({**json.loads(path.read_bytes()), "comment": "ours", "more": [1]}), encoding="utf-8")
+    more = {**json.loads(path.read_bytes()), "comment": "ours", "more": [1]}
+    path.write_text(json.dumps(more), encoding="utf-8")
     outcome = machine.replay("agent.remote.json")
     assert outcome.code == 0, outcome.stderr
 
 
-NAMES = ["s3://", "s3:///", "s3://bucket", "s3://bucket/", "s3:///agent", "s3://bucket//agent", "s3://bucket/a//b", "s3://bucket/a/",
-         "s3://bucket/../agent", "s3://bucket/a/../b", "s3://bucket/./a", "s3://bucket/a/..", "s3://bucket/a b", "s3://bucket/ä",
-         "s3://bucket/a%2e%2e", "s3://bucket/a?b=c", "s3://bucket/a#b", "s3://bucket/a@", "s3://bucket/a@sha256:", "s3://bucket/a@sha256:zz",
-         "s3://bucket/a@../b", "s3://bucket/a@b@c", "s3://user:word@bucket/a", "s3://bucket:80/a", "s3://bucket/a\\b", "s3://bucket/a\nb",
-         "gs://", "az://", "gs://bucket", "S3://", "file:///tmp/agent", "memory:///agent", "http://127.0.0.1:1/agent", "ftp://bucket/agent"]
+NAMES = [
+    "s3://", "s3:///", "s3://bucket", "s3://bucket/", "s3:///agent", "s3://bucket//agent", "s3://bucket/a//b",
+    "s3://bucket/a/", "s3://bucket/../agent", "s3://bucket/a/../b", "s3://bucket/./a", "s3://bucket/a/..",
+    "s3://bucket/a b", "s3://bucket/ä", "s3://bucket/a%2e%2e", "s3://bucket/a?b=c", "s3://bucket/a#b",
+    "s3://bucket/a@", "s3://bucket/a@sha256:", "s3://bucket/a@sha256:zz", "s3://bucket/a@../b", "s3://bucket/a@b@c",
+    "s3://user:word@bucket/a", "s3://bucket:80/a", "s3://bucket/a\\b", "s3://bucket/a\nb", "gs://", "az://",
+    "gs://bucket", "S3://", "file:///tmp/agent", "memory:///agent", "http://127.0.0.1:1/agent", "ftp://bucket/agent",
+]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_malformed_name(machine, proxy, name):
-    for line in (["ls", name], ["replay", "-r", name, "--", "touch", "marker"], ["record", "-r", name, "--", "touch", "marker"]):
+    for line in (["ls", name], *([word, "-r", name, "--", "touch", "marker"] for word in ("replay", "record"))):
         outcome = machine.run(*line)
         assert outcome.code == 2, (line, outcome.code, outcome.stderr)
         assert "word" not in outcome.stderr
@@ -94,9 +98,10 @@ def test_malformed_name(machine, proxy, name):
 
 
 @pytest.mark.parametrize("command", ["push", "compact", "gc"])
-@pytest.mark.parametrize("name", ["s3://bucket", "s3://bucket/a/../b", "s3://bucket/a@v1", "s3://bucket/a@" + HASH, "https://bucket/a", "agent"])
+@pytest.mark.parametrize("name", ["s3://bucket", "s3://bucket/a/../b", "s3://bucket/a@v1", "s3://bucket/a@" + HASH,
+                                  "https://bucket/a", "agent"])
 def test_malformed_url_of_a_command(machine, proxy, command, name):
-    assert machine.record("agent.json", client=["--calls", "1"]).code == 0
+    assert machine.record("agent.json", client=calls(count=1)).code == 0
     outcome = machine.run(*(["push", "agent.json", name] if command == "push" else [command, name]))
     assert outcome.code == 2, outcome.stderr
     assert proxy.requests == []
@@ -105,7 +110,7 @@ def test_malformed_url_of_a_command(machine, proxy, command, name):
 
 @pytest.mark.parametrize("tag", ["", "a/b", "..", "sha256:" + "ab" * 32, "a b", "a@b", "ä", "x" * 300, "-v"])
 def test_malformed_tag(machine, bucket, tag):
-    assert machine.record("agent.json", client=["--calls", "1"]).code == 0
+    assert machine.record("agent.json", client=calls(count=1)).code == 0
     outcome = machine.run("push", "agent.json", bucket.url(), f"--tag={tag}")
     assert outcome.code == 2, (outcome.code, outcome.stderr)
     assert bucket.keys() == []
@@ -127,8 +132,9 @@ REFS = {
 def test_malformed_ref(machine, bucket, kind):
     bucket.put("agent/ref", REFS[kind])
     marker = machine.path("marker")
-    for line in (["replay", "-r", bucket.url(), "--", "touch", str(marker)], ["ls", bucket.url()], ["compact", bucket.url()],
-                 ["record", "-r", bucket.url(), "--", "touch", str(marker)], ["gc", bucket.url(), "--apply"]):
+    for line in (["replay", "-r", bucket.url(), "--", "touch", str(marker)], ["ls", bucket.url()],
+                 ["record", "-r", bucket.url(), "--", "touch", str(marker)], ["compact", bucket.url()],
+                 ["gc", bucket.url(), "--apply"]):
         outcome = machine.run(*line)
         assert outcome.code in (4, 5), (line, outcome.code, outcome.stderr)
         assert not marker.exists()
@@ -174,7 +180,8 @@ def test_malformed_manifest(machine, bucket, kind):
     text = content if isinstance(content, bytes) else content.encode()
     digest = hashlib.sha256(text).hexdigest()
     bucket.put(f"agent/manifests/{digest}", gzip.compress(text))
-    bucket.put("agent/ref", json.dumps({"format": "loomrec-ref/1", "manifest": f"sha256:{digest}", "generation": 1}).encode())
+    ref = {"format": "loomrec-ref/1", "manifest": f"sha256:{digest}", "generation": 1}
+    bucket.put("agent/ref", json.dumps(ref).encode())
     before = bucket.contents()
     for name in (bucket.url(), f"{bucket.url()}@sha256:{digest}"):
         outcome = machine.replay(name)
@@ -184,10 +191,11 @@ def test_malformed_manifest(machine, bucket, kind):
     assert bucket.contents() == before
 
 
+FOLDER = "agent/runs/20260101000000-0123456789abcdef"
 SEGMENTS = {
-    "junk": {"agent/runs/0123456789abcdef/000001": b"junk" * 100},
-    "empty": {"agent/runs/0123456789abcdef/000001": b""},
-    "a bad recorder.json": {"agent/runs/0123456789abcdef/recorder.json": b"{", "agent/runs/0123456789abcdef/000001": b"x"},
+    "junk": {f"{FOLDER}/000001": b"junk" * 100},
+    "empty": {f"{FOLDER}/000001": b""},
+    "a bad recorder.json": {f"{FOLDER}/recorder.json": b"{", f"{FOLDER}/000001": b"x"},
     "strange names": {"agent/runs/../x/000001": b"x", "agent/runs/ä/zzz": b"y", "agent/runs/0/-1": b"z"},
 }
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from machine import contents, expected
+from machine import calls, contents, expected
 from proxy import is_write, s3_error
 
 
@@ -14,7 +14,7 @@ def record_through_an_outage(machine, bucket, proxy, *flags, label="outage"):
     """Records six calls, turns the store off after two of them, and returns how the recorder ended."""
     receipt = machine.path(f"{label}.receipt.json")
     recorder = machine.start_recorder(bucket.url(), "--flush-timeout", "1", "--receipt", str(receipt), *flags,
-                                      client=["--label", label, "--calls", "6", "--pause-after", "2"])
+                                      client=calls(label, 6, pause=[2]))
     recorder.wait_for_pause()
     proxy.stop()
     recorder.go_on()
@@ -43,13 +43,14 @@ def test_compact_uploads_what_an_outage_kept_back(machine, make_machine, bucket,
 def test_next_record_uploads_what_an_outage_kept_back(machine, make_machine, bucket, proxy):
     record_through_an_outage(machine, bucket, proxy)
     proxy.start()
-    outcome = machine.record(bucket.url(), client=["--label", "later"])
+    outcome = machine.record(bucket.url(), client=calls("later"))
     assert outcome.code == 0, outcome.stderr
-    assert contents(make_machine().pull(bucket.url())) == {**expected("outage", range(6)), **expected("later", range(3))}
+    both = {**expected("outage", range(6)), **expected("later", range(3))}
+    assert contents(make_machine().pull(bucket.url())) == both
 
 
 def test_outage_that_ends_in_time_is_no_failure(machine, make_machine, bucket, proxy):
-    recorder = machine.start_recorder(bucket.url(), "--flush-timeout", "30", client=["--calls", "6", "--pause-after", "2", "--pause-after", "4"])
+    recorder = machine.start_recorder(bucket.url(), "--flush-timeout", "30", client=calls(count=6, pause=[2, 4]))
     recorder.wait_for_pause()
     proxy.stop()
     recorder.go_on()
@@ -62,7 +63,7 @@ def test_outage_that_ends_in_time_is_no_failure(machine, make_machine, bucket, p
 
 
 def test_permission_that_is_lost_while_recording(machine, make_machine, bucket, proxy):
-    recorder = machine.start_recorder(bucket.url(), "--flush-timeout", "1", client=["--calls", "6", "--pause-after", "2"])
+    recorder = machine.start_recorder(bucket.url(), "--flush-timeout", "1", client=calls(count=6, pause=[2]))
     recorder.wait_for_pause()
     proxy.refuse(s3_error(403, "ExpiredToken", "The provided token has expired."), is_write)
     recorder.go_on()
@@ -78,7 +79,8 @@ def test_permission_that_is_lost_while_recording(machine, make_machine, bucket, 
 def test_code_of_the_command_goes_first(machine, bucket, proxy):
     """The receipt still says what is left."""
     receipt = machine.path("receipt.json")
-    recorder = machine.start_recorder(bucket.url(), "--flush-timeout", "0", "--receipt", str(receipt), client=["--calls", "3", "--pause-after", "2"])
+    recorder = machine.start_recorder(bucket.url(), "--flush-timeout", "0", "--receipt", str(receipt),
+                                      client=calls(pause=[2]))
     recorder.wait_for_pause()
     proxy.stop()
     outcome = recorder.wait()  # closes stdin: the client ends with 1

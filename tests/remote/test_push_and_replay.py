@@ -8,14 +8,14 @@ import shutil
 
 import pytest
 
-from machine import entries, expected
+from machine import CLIENT, calls, entries, expected
 from object_store import unzip_checked
 
 
 @pytest.fixture
 def pushed(machine, bucket):
     """A machine with a recording of three calls that it has pushed."""
-    assert machine.record("agent.json", client=["--calls", "3"]).code == 0
+    assert machine.record("agent.json").code == 0
     outcome = machine.run("push", "agent.json", bucket.url("team/agent"))
     assert outcome.code == 0, outcome.stderr
     return machine
@@ -69,10 +69,11 @@ def test_manifest_has_a_take_in_each_line(pushed, bucket):
         assert [line for line in lines if line.startswith("{") and line.endswith("}") and json.loads(line) == take]
 
 
-def test_replay_by_pointer_serves_the_recorded_bytes_then_needs_no_store(pushed, bucket, proxy, upstream, make_machine):
-    recorded = pushed.start_recorder("again.json", client=["--calls", "3"])
+def test_replay_by_pointer_serves_the_recorded_bytes_then_needs_no_store(
+        pushed, bucket, proxy, upstream, make_machine):
+    recorded = pushed.start_recorder("again.json")
     assert recorded.wait().code == 0
-    calls = len(upstream.prompts)
+    answered = len(upstream.prompts)
     other = make_machine()
     take_pointer(pushed, other)
     proxy.forget()
@@ -87,7 +88,7 @@ def test_replay_by_pointer_serves_the_recorded_bytes_then_needs_no_store(pushed,
     assert member["offline"] is False
     assert member["fetched"] >= 3
     assert proxy.writes == []
-    assert len(upstream.prompts) == calls
+    assert len(upstream.prompts) == answered
 
     # A full cache needs no network and no credentials.
     proxy.forget()
@@ -102,6 +103,25 @@ def test_replay_by_pointer_serves_the_recorded_bytes_then_needs_no_store(pushed,
         assert outcome.acks == recorded.acks
         assert outcome.remote[0]["offline"] is True
         assert outcome.remote[0]["fetched"] == 0
+
+
+def test_replays_at_the_same_time_share_a_cold_cache(pushed, make_machine):
+    other = make_machine()
+    take_pointer(pushed, other)
+    running = [other.start("replay", "-r", "agent.remote.json", "--", *CLIENT, "--calls", "3") for _ in range(4)]
+    for replay in running:
+        outcome = replay.wait()
+        assert outcome.code == 0, outcome.stderr
+
+
+def test_settings_may_name_a_remote_recording(pushed, bucket):
+    """A command without a FILE reads the recording that loomrec.toml or a variable names."""
+    listed = pushed.run("ls", "agent.json", "--json").stdout
+    pushed.path("loomrec.toml").write_text('recording = "agent.remote.json"\n', encoding="utf-8")
+    outcome = pushed.run("ls", "--json")
+    assert (outcome.code, outcome.stdout) == (0, listed), outcome.stderr
+    outcome = pushed.run("ls", "--json", LOOMREC_RECORDING=bucket.url("team/agent"))
+    assert (outcome.code, outcome.stdout) == (0, listed), outcome.stderr
 
 
 def test_cache_can_be_deleted_at_any_time(pushed):
@@ -148,11 +168,10 @@ def test_stale_ok_replays_the_state_that_was_seen_last(pushed, bucket, proxy, ma
 
 def test_pull_gives_the_very_bytes_that_were_pushed(machine, bucket, make_machine):
     """Steps, streams and repeated calls included."""
-    client = ["--calls", "4", "--label"]
-    assert machine.record("agent.json", client=[*client, "whole"]).code == 0
-    assert machine.record("agent.json", "--run", "r", client=[*client, "streamed", "--stream"]).code == 0
-    assert machine.record("agent.json", "--run", "r", client=[*client, "streamed", "--stream"]).code == 0
-    assert machine.record("agent.json", client=[*client, "step", "--steps"]).code == 0
+    assert machine.record("agent.json", client=calls("whole", 4)).code == 0
+    for _ in range(2):
+        assert machine.record("agent.json", "--run", "r", client=calls("streamed", 4, "--stream")).code == 0
+    assert machine.record("agent.json", client=calls("step", 4, "--steps")).code == 0
     content = machine.path("agent.json").read_bytes()
     assert b"#2" in content
     outcome = machine.run("push", "agent.json", bucket.url("a/b.c-d_e+f=g,h"))
@@ -177,7 +196,7 @@ def test_pull_without_output_fills_the_cache(pushed, proxy, make_machine):
 
 
 def test_second_push_uploads_only_what_is_new(pushed, bucket, proxy):
-    assert pushed.record("agent.json", client=["--first", "3"]).code == 0
+    assert pushed.record("agent.json", client=calls(first=3)).code == 0
     proxy.forget()
     outcome = pushed.run("push", "agent.json")
     assert outcome.code == 0, outcome.stderr
@@ -192,7 +211,7 @@ def test_push_refuses_to_replace_a_state_that_it_does_not_know(pushed, bucket, m
     other = make_machine()
     take_pointer(pushed, other)
     for machine in (pushed, other):
-        assert machine.record("agent.json", client=["--first", "10", "--label", machine.folder.name]).code == 0
+        assert machine.record("agent.json", client=calls(machine.folder.name, first=10)).code == 0
     assert other.run("push", "agent.json").code == 0
     ref, pointer = bucket.ref("team/agent"), pointer_of(pushed)
     refused = pushed.run("push", "agent.json")
@@ -210,7 +229,7 @@ def test_pull_merge_push_brings_both_changes_together(pushed, bucket, make_machi
     other = make_machine()
     take_pointer(pushed, other)
     for machine in (pushed, other):
-        assert machine.record("mine.json", client=["--label", machine.folder.name]).code == 0
+        assert machine.record("mine.json", client=calls(machine.folder.name)).code == 0
     assert other.run("merge", "-o", "agent.json", "agent.remote.json", "mine.json").code == 0
     assert other.run("push", "agent.json").code == 0
     assert pushed.run("merge", "--force", "-o", "agent.json", "agent.json", "mine.json").code == 0
@@ -226,7 +245,7 @@ def test_pull_merge_push_brings_both_changes_together(pushed, bucket, make_machi
 def test_pull_update_moves_the_pointer_to_the_newest_state(pushed, bucket, make_machine):
     other = make_machine()
     take_pointer(pushed, other)
-    assert pushed.record("agent.json", client=["--first", "3"]).code == 0
+    assert pushed.record("agent.json", client=calls(first=3)).code == 0
     assert pushed.run("push", "agent.json").code == 0
     old = pointer_of(other)
     assert other.run("pull", "agent.remote.json").code == 0
@@ -255,17 +274,17 @@ def test_push_of_what_is_no_recording_uploads_nothing(machine, bucket):
 
 
 def test_push_of_the_same_bytes_changes_nothing(pushed, bucket):
-    before, pointer = bucket.contents(), pushed.path("agent.remote.json").read_bytes()
+    before, pointer = bucket.keys(), pushed.path("agent.remote.json").read_bytes()
     outcome = pushed.run("push", "agent.json")
     assert outcome.code == 0, outcome.stderr
     assert pushed.path("agent.remote.json").read_bytes() == pointer
-    assert {key for key in bucket.keys() if not key.endswith("/ref")} == {key for key in before if not key.endswith("/ref")}
+    assert set(bucket.keys()) == set(before)
     assert bucket.ref("team/agent")["manifest"] == pointer_of(pushed)["manifest"]
 
 
 def test_replay_takes_pointers_and_files_together(pushed, make_machine):
-    assert pushed.record("more.json", client=["--first", "3"]).code == 0
-    outcome = pushed.replay("agent.remote.json", "-r", "more.json", client=["--calls", "6"])
+    assert pushed.record("more.json", client=calls(first=3)).code == 0
+    outcome = pushed.replay("agent.remote.json", "-r", "more.json", client=calls(count=6))
     assert outcome.code == 0, outcome.stderr
     assert {ack["prompt"]: ack["answer"] for ack in outcome.acks} == expected("call", range(6))
     assert len(outcome.remote) == 1

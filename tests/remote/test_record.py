@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from itertools import chain
 
-from machine import contents, entries, expected, prompt_of
+from machine import calls, contents, entries, expected, prompt_of
 from process import wait_until
 from proxy import Answer
 from upstream import answer_text
@@ -17,11 +17,10 @@ def labels(count):
     return [f"shard-{number}" for number in range(count)]
 
 
-def record_at_once(make_machine, url, *flags, count=4, calls=5):
+def record_at_once(make_machine, url, *flags, count=4, each=5):
     """Starts a recorder on each of several machines, and lets all of them make calls at the same time."""
     machines = [make_machine() for _ in range(count)]
-    half = str(calls // 2)
-    running = [machine.start_recorder(url, *flags, client=["--label", label, "--calls", str(calls), "--pause-after", half])
+    running = [machine.start_recorder(url, *flags, client=calls(label, each, pause=[each // 2]))
                for machine, label in zip(machines, labels(count), strict=True)]
     for recorder in running:
         recorder.wait_for_pause()
@@ -33,8 +32,8 @@ def record_at_once(make_machine, url, *flags, count=4, calls=5):
     return machines
 
 
-def everything(count=4, calls=5):
-    return dict(chain.from_iterable(expected(label, range(calls)).items() for label in labels(count)))
+def everything(count=4, each=5):
+    return dict(chain.from_iterable(expected(label, range(each)).items() for label in labels(count)))
 
 
 def assert_in_order_of_times(recording):
@@ -58,6 +57,20 @@ def test_recorders_without_a_run_leave_one_merged_state(make_machine, bucket):
     manifest = bucket.manifest(bucket.manifest_hash())
     assert len(manifest["recorders"]) == 4
     assert all(recorder["run"] is None and recorder["segments"] >= 1 for recorder in manifest["recorders"])
+
+
+def test_recorders_of_one_machine(machine, make_machine, bucket):
+    """They share its folders, and each uploads only its own."""
+    running = [machine.start_recorder(bucket.url(), client=calls(label, 5, pause=[2])) for label in labels(4)]
+    for recorder in running:
+        recorder.wait_for_pause()
+    for recorder in running:
+        recorder.go_on()
+    for recorder in running:
+        outcome = recorder.wait()
+        assert outcome.code == 0, outcome.stderr
+    assert contents(make_machine().pull(bucket.url())) == everything()
+    assert bucket.segments() == []
 
 
 def test_recorders_of_a_run_leave_segments_until_compact(make_machine, bucket):
@@ -116,7 +129,7 @@ def test_replay_of_segments_that_are_not_merged(machine, make_machine, bucket):
 
 def test_a_live_recorder_can_be_read(machine, make_machine, bucket):
     """Segments are uploaded while the recorder runs."""
-    recorder = machine.start_recorder(bucket.url(), client=["--calls", "2", "--pause-after", "1"])
+    recorder = machine.start_recorder(bucket.url(), client=calls(count=2, pause=[1]))
     recorder.wait_for_pause()
     reader = make_machine()
     wait_until(lambda: bucket.segments() != [], "the first segment")
@@ -128,9 +141,9 @@ def test_a_live_recorder_can_be_read(machine, make_machine, bucket):
 
 def test_mode_all_replaces_the_takes_of_earlier_runs(make_machine, bucket, upstream):
     url = bucket.url()
-    assert make_machine().record(url, client=["--calls", "4"]).code == 0
+    assert make_machine().record(url, client=calls(count=4)).code == 0
     upstream.edition = 2
-    assert make_machine().record(url, client=["--calls", "2"]).code == 0
+    assert make_machine().record(url, client=calls(count=2)).code == 0
     recording = make_machine().pull(url)
     assert contents(recording) == {**expected("call", range(4)), **expected("call", range(2), 2)}
 
@@ -140,13 +153,13 @@ def test_recorders_of_one_run_do_not_replace_each_other(make_machine, bucket, up
     url = bucket.url()
     for edition in (1, 2):
         upstream.edition = edition
-        outcome = make_machine().record(url, "--run", "first", client=["--calls", "2"])
+        outcome = make_machine().record(url, "--run", "first", client=calls(count=2))
         assert outcome.code == 0, outcome.stderr
     assert make_machine().run("compact", url).code == 0
     assert answers_to("call 1", make_machine().pull(url)) == [
         answer_text("call 1", 1), answer_text("call 1", 2)]
     upstream.edition = 3
-    assert make_machine().record(url, "--run", "second", client=["--calls", "2"]).code == 0
+    assert make_machine().record(url, "--run", "second", client=calls(count=2)).code == 0
     for compact in (False, True):
         if compact:
             assert make_machine().run("compact", url).code == 0
@@ -158,14 +171,14 @@ def test_segment_that_arrives_late_is_merged_as_if_it_had_been_early(make_machin
     """A machine records first and uploads last: the later run still replaces its takes."""
     url = bucket.url()
     early, late = make_machine(), make_machine()
-    recorder = early.start_recorder(url, "--run", "early", "--flush-timeout", "0", client=["--calls", "3", "--pause-after", "0"])
+    recorder = early.start_recorder(url, "--run", "early", "--flush-timeout", "0", client=calls(pause=[0]))
     recorder.wait_for_pause()
     proxy.stop()
     recorder.go_on()
     assert recorder.wait().code == 5
     proxy.start()
     upstream.edition = 2
-    assert late.record(url, "--run", "late", client=["--calls", "2"]).code == 0
+    assert late.record(url, "--run", "late", client=calls(count=2)).code == 0
     assert late.run("compact", url).code == 0
     assert contents(late.pull(url)) == expected("call", range(2), 2)
     assert early.run("compact", url).code == 0
@@ -174,9 +187,9 @@ def test_segment_that_arrives_late_is_merged_as_if_it_had_been_early(make_machin
 
 def test_new_episodes_forwards_only_what_is_not_recorded(make_machine, bucket, upstream):
     url = bucket.url()
-    assert make_machine().record(url, client=["--calls", "3"]).code == 0
+    assert make_machine().record(url).code == 0
     upstream.edition, upstream.prompts = 2, []
-    recorder = make_machine().start_recorder(url, "--mode", "new_episodes", client=["--calls", "5"])
+    recorder = make_machine().start_recorder(url, "--mode", "new_episodes", client=calls(count=5))
     outcome = recorder.wait()
     assert outcome.code == 0, outcome.stderr
     assert upstream.prompts == ["call 3", "call 4"]
@@ -187,12 +200,12 @@ def test_new_episodes_forwards_only_what_is_not_recorded(make_machine, bucket, u
 
 def test_once_records_once(make_machine, bucket, upstream):
     url = bucket.url()
-    first = make_machine().start_recorder(url, "--mode", "once", client=["--calls", "3"])
+    first = make_machine().start_recorder(url, "--mode", "once")
     outcome = first.wait()
     assert outcome.code == 0, outcome.stderr
     assert len(upstream.prompts) == 3
     upstream.edition, upstream.prompts = 2, []
-    second = make_machine().start_recorder(url, "--mode", "once", client=["--calls", "3"])
+    second = make_machine().start_recorder(url, "--mode", "once")
     outcome = second.wait()
     assert outcome.code == 0, outcome.stderr
     assert upstream.prompts == []
@@ -202,10 +215,10 @@ def test_once_records_once(make_machine, bucket, upstream):
 
 def test_mode_none_records_nothing(make_machine, bucket, proxy, upstream):
     url = bucket.url()
-    assert make_machine().record(url, client=["--calls", "3"]).code == 0
+    assert make_machine().record(url).code == 0
     before = bucket.ref()
     upstream.prompts = []
-    outcome = make_machine().record(url, "--mode", "none", client=["--calls", "3"])
+    outcome = make_machine().record(url, "--mode", "none")
     assert outcome.code == 0, outcome.stderr
     assert upstream.prompts == []
     assert bucket.ref()["manifest"] == before["manifest"]
@@ -214,9 +227,9 @@ def test_mode_none_records_nothing(make_machine, bucket, proxy, upstream):
 def test_record_into_a_pushed_recording_keeps_what_it_has(make_machine, bucket):
     url = bucket.url()
     pusher = make_machine()
-    assert pusher.record("agent.json", client=["--label", "pushed"]).code == 0
+    assert pusher.record("agent.json", client=calls("pushed")).code == 0
     assert pusher.run("push", "agent.json", url).code == 0
-    assert make_machine().record(url, client=["--label", "recorded"]).code == 0
+    assert make_machine().record(url, client=calls("recorded")).code == 0
     assert contents(make_machine().pull(url)) == {**expected("pushed", range(3)), **expected("recorded", range(3))}
 
 
@@ -225,7 +238,8 @@ def test_record_warns_of_a_clock_that_is_wrong(machine, bucket, proxy):
     def shift(by):
         def change(_, answer):
             date = ("date", format_datetime(datetime.now(UTC) + timedelta(seconds=by), usegmt=True))
-            return Answer(answer.status, [date, *(each for each in answer.headers if each[0].lower() != "date")], answer.body)
+            others = [header for header in answer.headers if header[0].lower() != "date"]
+            return Answer(answer.status, [date, *others], answer.body)
 
         return change
 

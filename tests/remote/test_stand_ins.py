@@ -20,9 +20,10 @@ def code_of(call) -> str:
 def test_moto_has_conditional_writes(bucket, proxy):
     client = s3_client(proxy.port)
     etag = client.put_object(Bucket=bucket.name, Key="a/b", Body=b"1", IfNoneMatch="*")["ETag"]
-    assert code_of(lambda: client.put_object(Bucket=bucket.name, Key="a/b", Body=b"2", IfNoneMatch="*")) == "PreconditionFailed"
+    again = {"Bucket": bucket.name, "Key": "a/b", "Body": b"2"}
+    assert code_of(lambda: client.put_object(**again, IfNoneMatch="*")) == "PreconditionFailed"
     client.put_object(Bucket=bucket.name, Key="a/b", Body=b"3", IfMatch=etag)
-    assert code_of(lambda: client.put_object(Bucket=bucket.name, Key="a/b", Body=b"4", IfMatch=etag)) == "PreconditionFailed"
+    assert code_of(lambda: client.put_object(**again, IfMatch=etag)) == "PreconditionFailed"
     assert bucket.contents() == {"a/b": b"3"}
 
 
