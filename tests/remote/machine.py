@@ -64,7 +64,9 @@ class Machine:
         self.environment = {name: value for name, value in os.environ.items() if not _OURS.match(name)}
         self.environment |= {"LOOMREC_CACHE": str(self.cache), "LOOMREC_STATE": str(self.state), "NO_COLOR": "1",
                              "HOME": str(folder), "AWS_ENDPOINT_URL": endpoint, "AWS_ALLOW_HTTP": "true",
-                             "AWS_REGION": REGION, "OPENAI_API_KEY": "key-of-the-program"}
+                             "AWS_REGION": REGION, "OPENAI_API_KEY": "key-of-the-program",
+                             # Where EC2 gives its roles: nowhere, so that no test leaves this machine.
+                             "AWS_METADATA_ENDPOINT": "http://127.0.0.1:1"}
         self.identify(keys)
         self._started: list[Running] = []
         self._numbers = itertools.count(1)  # several threads may start recorders

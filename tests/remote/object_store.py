@@ -154,6 +154,12 @@ class Bucket:
     def delete(self, key: str) -> None:
         self.client.delete_object(Bucket=self.name, Key=key)
 
+    def publish(self) -> None:
+        """Lets everyone list the bucket and read what is in it now."""
+        self.client.put_bucket_acl(Bucket=self.name, ACL="public-read")
+        for key in self.keys():
+            self.client.put_object_acl(Bucket=self.name, Key=key, ACL="public-read")
+
     def contents(self) -> dict[str, bytes]:
         """Returns every object."""
         return {key: self.get(key) for key in self.keys()}

@@ -135,7 +135,7 @@ def test_identity_that_may_only_read_can_replay_and_list(prepared, make_machine,
 
 
 def test_without_credentials_it_is_said_which_are_missing(prepared, bucket):
-    """The address of the roles of EC2 is no one's here: the wait for it is bounded."""
+    """Nobody answers where EC2 gives its roles."""
     prepared.identify(None)
     for name in ("record", "replay"):
         outcome = run_refused(prepared, bucket, name)
@@ -146,6 +146,7 @@ def test_without_credentials_it_is_said_which_are_missing(prepared, bucket):
 
 def test_public_bucket_needs_no_credentials(prepared, make_machine, bucket, proxy):
     assert prepared.run("push", "agent.json", bucket.url()).code == 0
+    bucket.publish()
     proxy.requests = []
     outcome = make_machine(keys=None).replay(bucket.url(), client=calls(count=1), AWS_SKIP_SIGNATURE="true")
     assert outcome.code == 0, outcome.stderr

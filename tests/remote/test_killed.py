@@ -45,7 +45,7 @@ def test_next_record_with_the_address_uploads_what_a_killed_recorder_left(machin
 
 def test_recorder_killed_during_an_upload(machine, make_machine, bucket, proxy):
     """The store has the segment, and the recorder was killed before it knew."""
-    for number, rules in enumerate((proxy.rules.before, proxy.rules.after)):
+    for number, when in enumerate(("before", "after")):
         recorder = machine.start_recorder(bucket.url(), client=calls(f"try{number}", 2, pause=[1]))
 
         def kill(request, recorder=recorder):
@@ -53,7 +53,7 @@ def test_recorder_killed_during_an_upload(machine, make_machine, bucket, proxy):
                 recorder.process.kill()
             return recorder.process.poll() is not None
 
-        rules.append(kill)
+        getattr(proxy.rules, when).append(kill)
         recorder.wait_for_pause()
         wait_until(lambda recorder=recorder: recorder.process.poll() is not None, "the first upload")
         recorder.kill_group()

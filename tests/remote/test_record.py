@@ -56,7 +56,7 @@ def test_recorders_without_a_run_leave_one_merged_state(make_machine, bucket):
     assert_in_order_of_times(recording)
     manifest = bucket.manifest(bucket.manifest_hash())
     assert len(manifest["recorders"]) == 4
-    assert all(recorder["run"] is None and recorder["segments"] >= 1 for recorder in manifest["recorders"])
+    assert all(recorder.get("run") is None and recorder["segments"] >= 1 for recorder in manifest["recorders"])
 
 
 def test_recorders_of_one_machine(machine, make_machine, bucket):
