@@ -22,8 +22,10 @@ from upstream import Upstream, answer_text
 NAME = "soak/agent"
 RUN = "soak"
 RECORDERS_OF_A_MACHINE = 5
-#: What a recorder may end with besides 0: it was killed, or the store was away for too long.
-EXPECTED_CODES = {0, 5, -9}
+#: How a recorder may end: well, or killed.
+EXPECTED_CODES = {0, -9}
+#: The same if the store was away: at its beginning, or at its end for longer than it waits.
+CODES_WITHOUT_STORE = {4, 5}
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -53,10 +55,15 @@ class Store:
             proxy.cut_every(cut, is_write)
         self.endpoints = [proxy.url for proxy in self._proxies] or [f"http://127.0.0.1:{port}" for port in ports]
         self.bucket = Bucket(self._engine.port, "loomrec-soak")
+        self.is_there = threading.Event()
+        self.is_there.set()
+        self.losses = 0
 
     def lose_and_restart(self) -> float:
         """Kills the store and starts it again. Returns for how many seconds it was away."""
         began = time.monotonic()
+        self.losses += 1
+        self.is_there.clear()
         if isinstance(self._engine, SeaweedFs):
             self._engine.kill()
             self._engine.start()
@@ -66,6 +73,7 @@ class Store:
             time.sleep(15)  # about what SeaweedFS takes to start again
             for proxy in self._proxies:
                 proxy.start()
+        self.is_there.set()
         return time.monotonic() - began
 
     def stop_cutting(self) -> None:
@@ -92,16 +100,16 @@ class Recorder:
     codes: Counter = field(default_factory=Counter)
     unexpected: list[str] = field(default_factory=list)
 
-    def work(self, url: str, endpoints: list[str], pace: float, seed: int) -> None:
+    def work(self, store: Store, url: str, pace: float, seed: int) -> None:
         """Records until every call has been acknowledged. Each attempt has prompts of its own."""
         chance = random.Random(f"{seed}/{self.number}")
         while self.left > 0:
             self.attempt += 1
             label = f"recorder {self.number} attempt {self.attempt} call"
-            # A process that is never killed would say nothing about those that start again.
+            losses = store.losses
             client = ["--label", label, "--calls", str(self.left), "--pace", str(pace)]
             self.running = self.machine.start_recorder(url, "--run", RUN, "--flush-timeout", "60", client=client,
-                                                       AWS_ENDPOINT_URL=chance.choice(endpoints))
+                                                       AWS_ENDPOINT_URL=chance.choice(store.endpoints))
             try:
                 outcome = self.running.wait(900)
             except AssertionError as error:
@@ -113,8 +121,9 @@ class Recorder:
             self.sent[label] = self.left
             self.left -= len(acks)
             self.codes[outcome.code] += 1
-            # 1 is the client's code: it was killed, or loomrec was gone before it.
-            if outcome.code not in EXPECTED_CODES or self.attempt > 200:
+            if outcome.code in CODES_WITHOUT_STORE and (store.losses > losses or not store.is_there.is_set()):
+                store.is_there.wait(120)
+            elif outcome.code not in EXPECTED_CODES or self.attempt > 200:
                 ended = f"attempt {self.attempt} ended with {outcome.code}"
                 self.unexpected.append(f"{ended}: {outcome.stderr[-2000:]}")
                 return
@@ -146,7 +155,7 @@ class Soak:
 
     def run(self) -> None:
         began = time.monotonic()
-        arguments = (self.url, self.store.endpoints, self.options.pace, self.options.seed)
+        arguments = (self.store, self.url, self.options.pace, self.options.seed)
         workers = [threading.Thread(target=recorder.work, args=arguments) for recorder in self.recorders]
         killers = (self.kill_recorders, self.kill_compactions, self.kill_store)
         others = [threading.Thread(target=each) for each in killers]
@@ -201,7 +210,9 @@ class Soak:
         for recorder in self.recorders:
             what = f"recorder {recorder.number} ends as it should"
             self.expect(not recorder.unexpected, what, *recorder.unexpected)
-        print(f"compacted until clean in {self.compact_until_clean()} rounds")
+        began = time.monotonic()
+        rounds = self.compact_until_clean()
+        print(f"compacted until clean in {rounds} rounds and {time.monotonic() - began:.1f} s")
         self.expect(self.store.bucket.segments(NAME) == [], "no segment is left")
         reader = self.make_machine("reader")
         began = time.monotonic()
