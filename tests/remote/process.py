@@ -19,7 +19,7 @@ _PR_SET_PDEATHSIG = 1
 
 def start_process(line: list[str], log: Path, environment: Mapping[str, str] | None = None,
                   folder: Path | None = None) -> subprocess.Popen[bytes]:
-    """Starts a server in a process group of its own. Linux kills it if this process dies."""
+    """Starts a server in a process group of its own. Linux kills it if this thread ends."""
     with open(log, "ab") as output:
         return subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
                                 env=environment, cwd=folder, start_new_session=True,

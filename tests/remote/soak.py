@@ -157,10 +157,10 @@ class Soak:
         began = time.monotonic()
         arguments = (self.store, self.url, self.options.pace, self.options.seed)
         workers = [threading.Thread(target=recorder.work, args=arguments) for recorder in self.recorders]
-        killers = (self.kill_recorders, self.kill_compactions, self.kill_store)
-        others = [threading.Thread(target=each) for each in killers]
+        others = [threading.Thread(target=each) for each in (self.kill_recorders, self.kill_compactions)]
         for thread in workers + others:
             thread.start()
+        self.kill_store(workers)  # in this thread: Linux ends the store with the thread that has started it
         for thread in workers:
             thread.join()
         self.done.set()
@@ -196,20 +196,19 @@ class Soak:
                 self.kills["compaction"] += 1
             running.wait(300)
 
-    def kill_store(self) -> None:
+    def kill_store(self, workers: list[threading.Thread]) -> None:
         """Kills the store after equal parts of the calls."""
         parts = self.options.store_kills + 1
         for part in range(1, parts):
             while len(self.upstream.prompts) < self.options.calls * part // parts:
-                if self.done.wait(0.2):
+                if self.done.wait(0.2) or not any(thread.is_alive() for thread in workers):
                     return
             self.store_away.append(self.store.lose_and_restart())
 
     def check(self) -> None:
         self.store.stop_cutting()
-        for recorder in self.recorders:
-            what = f"recorder {recorder.number} ends as it should"
-            self.expect(not recorder.unexpected, what, *recorder.unexpected)
+        unexpected = [ending for recorder in self.recorders for ending in recorder.unexpected]
+        self.expect_none("every recorder ends as it should", unexpected)
         began = time.monotonic()
         rounds = self.compact_until_clean()
         print(f"compacted until clean in {rounds} rounds and {time.monotonic() - began:.1f} s")
@@ -258,7 +257,7 @@ class Soak:
 
     def expect_none(self, what: str, wrong: Iterable[str]) -> None:
         wrong = sorted(wrong)
-        self.expect(not wrong, what, f"{len(wrong)}: {wrong[:5]}")
+        self.expect(not wrong, what, f"{len(wrong)} are not:", *wrong[:5])
 
     def expect(self, holds: bool, what: str, *details: str) -> None:
         """Counts a check, and says which one failed."""

@@ -14,22 +14,22 @@ from proxy import any_request, is_write, s3_error
 
 @dataclass(frozen=True)
 class Refusal:
-    """What the store answers, and a word that the message must have."""
+    """What the store answers, and the words of which the message must have one."""
 
     status: int
     code: str
     message: str
-    word: str
+    words: tuple[str, ...]
 
 
 REFUSALS = [
     Refusal(403, "SignatureDoesNotMatch", "The request signature we calculated does not match the signature you "
-            "provided. Check your key and signing method.", "AWS_SECRET_ACCESS_KEY"),
+            "provided. Check your key and signing method.", ("AWS_SECRET_ACCESS_KEY",)),
     Refusal(403, "InvalidAccessKeyId", "The AWS Access Key Id you provided does not exist in our records.",
-            "AWS_ACCESS_KEY_ID"),
-    Refusal(400, "ExpiredToken", "The provided token has expired.", "expired"),
-    Refusal(403, "AccessDenied", "Access Denied", "denied|may not|not allowed|permission"),
-    Refusal(404, "NoSuchBucket", "The specified bucket does not exist", "bucket"),
+            ("AWS_ACCESS_KEY_ID",)),
+    Refusal(400, "ExpiredToken", "The provided token has expired.", ("expired",)),
+    Refusal(403, "AccessDenied", "Access Denied", ("denied", "may not", "not allowed", "permission")),
+    Refusal(404, "NoSuchBucket", "The specified bucket does not exist", ("bucket",)),
 ]
 
 
@@ -47,6 +47,8 @@ def commands(bucket):
 
 
 NAMES = ["replay", "record", "push", "pull", "ls", "compact", "gc"]
+#: Commands of which docs/remote.md does not say which code they end with if the store refuses.
+WRITING = ["push", "compact", "gc"]
 
 
 def run_refused(machine, bucket, name):
@@ -69,10 +71,6 @@ def run_refused(machine, bucket, name):
     return outcome
 
 
-def assert_has_word(outcome, words):
-    assert any(word.lower() in outcome.stderr.lower() for word in words.split("|")), outcome.stderr
-
-
 @pytest.fixture
 def prepared(machine):
     assert machine.record("agent.json", client=calls(count=1)).code == 0
@@ -80,39 +78,37 @@ def prepared(machine):
 
 
 @pytest.mark.parametrize("refusal", REFUSALS, ids=lambda refusal: refusal.code)
-@pytest.mark.parametrize("name", NAMES)
-def test_store_that_refuses_everything(prepared, bucket, proxy, refusal, name):
+def test_store_that_refuses_everything(prepared, bucket, proxy, refusal):
     proxy.refuse(s3_error(refusal.status, refusal.code, refusal.message), any_request)
-    outcome = run_refused(prepared, bucket, name)
-    assert outcome.code in (4, 5), outcome.stderr
-    if name in ("replay", "pull", "ls"):
-        assert outcome.code == 4, outcome.stderr
-    assert_has_word(outcome, refusal.word)
+    for name in NAMES:
+        outcome = run_refused(prepared, bucket, name)
+        assert outcome.code == 4 or (outcome.code == 5 and name in WRITING), (name, outcome.stderr)
+        assert any(word.lower() in outcome.stderr.lower() for word in refusal.words), (name, outcome.stderr)
     assert bucket.keys() == []
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_bucket_that_does_not_exist(prepared, bucket, name):
+def test_bucket_that_does_not_exist(prepared, bucket):
     bucket.client.delete_bucket(Bucket=bucket.name)
-    outcome = run_refused(prepared, bucket, name)
-    assert outcome.code in (4, 5), outcome.stderr
-    assert bucket.name in outcome.stderr
+    for name in NAMES:
+        outcome = run_refused(prepared, bucket, name)
+        assert outcome.code == 4 or (outcome.code == 5 and name in WRITING), (name, outcome.stderr)
+        assert bucket.name in outcome.stderr
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_store_that_cannot_be_reached(prepared, bucket, proxy, name):
     proxy.stop()
     outcome = run_refused(prepared, bucket, name)
-    assert outcome.code == (5 if name in ("push", "compact", "gc") and outcome.code == 5 else 4), outcome.stderr
+    assert outcome.code == 4 or (outcome.code == 5 and name in WRITING), outcome.stderr
     assert f"127.0.0.1:{proxy.port}" in outcome.stderr
     assert "AWS_ENDPOINT_URL" in outcome.stderr
 
 
-@pytest.mark.parametrize("name", ["record", "push"])
-def test_identity_that_may_only_read(prepared, bucket, proxy, name):
+def test_identity_that_may_only_read(prepared, bucket, proxy):
     proxy.refuse(s3_error(403, "AccessDenied", "Access Denied"), is_write)
-    outcome = run_refused(prepared, bucket, name)
-    assert outcome.code == 5, outcome.stderr
+    for name in ("record", "push"):
+        outcome = run_refused(prepared, bucket, name)
+        assert outcome.code == 5, outcome.stderr
     assert bucket.keys() == []
 
 

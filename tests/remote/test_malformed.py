@@ -88,33 +88,33 @@ NAMES = [
 ]
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_malformed_name(machine, proxy, name):
-    for line in (["ls", name], *([word, "-r", name, "--", "touch", "marker"] for word in ("replay", "record"))):
+@pytest.mark.parametrize("command", ["ls", "replay", "record"])
+def test_malformed_name(machine, proxy, command):
+    for name in NAMES:
+        line = ["ls", name] if command == "ls" else [command, "-r", name, "--", "touch", "marker"]
         outcome = machine.run(*line)
         assert outcome.code == 2, (line, outcome.code, outcome.stderr)
         assert "word" not in outcome.stderr
-        assert not machine.path("marker").exists()
-    assert sorted(path.name for path in machine.work.iterdir()) == []
+    assert list(machine.work.iterdir()) == []
     assert proxy.requests == []
 
 
-@pytest.mark.parametrize("command", ["push", "compact", "gc"])
-@pytest.mark.parametrize("name", ["s3://bucket", "s3://bucket/a/../b", "s3://bucket/a@v1", "s3://bucket/a@" + HASH,
-                                  "https://bucket/a", "agent"])
-def test_malformed_url_of_a_command(machine, proxy, command, name):
+def test_malformed_url_of_a_command(machine, proxy):
     assert machine.record("agent.json", client=calls(count=1)).code == 0
-    outcome = machine.run(*(["push", "agent.json", name] if command == "push" else [command, name]))
-    assert outcome.code == 2, outcome.stderr
+    for name in ("s3://bucket", "s3://bucket/a/../b", "s3://bucket/a@v1", "s3://bucket/a@" + HASH, "https://bucket/a",
+                 "agent"):
+        for line in (["push", "agent.json", name], ["compact", name], ["gc", name]):
+            outcome = machine.run(*line)
+            assert outcome.code == 2, (line, outcome.stderr)
     assert proxy.requests == []
     assert not machine.path("agent.remote.json").exists()
 
 
-@pytest.mark.parametrize("tag", ["", "a/b", "..", "sha256:" + "ab" * 32, "a b", "a@b", "ä", "x" * 300])
-def test_malformed_tag(machine, bucket, tag):
+def test_malformed_tag(machine, bucket):
     assert machine.record("agent.json", client=calls(count=1)).code == 0
-    outcome = machine.run("push", "agent.json", bucket.url(), f"--tag={tag}")
-    assert outcome.code == 2, (outcome.code, outcome.stderr)
+    for tag in ("", "a/b", "..", "sha256:" + "ab" * 32, "a b", "a@b", "ä", "x" * 300):
+        outcome = machine.run("push", "agent.json", bucket.url(), f"--tag={tag}")
+        assert outcome.code == 2, (tag, outcome.code, outcome.stderr)
     assert bucket.keys() == []
 
 

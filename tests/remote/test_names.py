@@ -113,31 +113,32 @@ def test_diff_shows_what_a_recorder_has_changed(machine, make_machine, url, upst
     assert (summary["changed"], summary["only_a"], summary["only_b"]) == (3, 0, 0)
 
 
-CHANGING = {
-    "prune": ["prune", "NAME", "--older-than", "1d", "--apply"],
-    "redact": ["redact", "NAME", "--redact", "edition", "--apply"],
-    "review": ["review", "NAME"],
-    "accept": ["accept", "NAME"],
-    "reject": ["reject", "NAME"],
-    "rerecord": ["rerecord", "NAME", "--yes"],
-    "verify --fix": ["verify", "--fix", "NAME"],
-    "noise --apply": ["noise", "NAME", "agent.json", "--apply"],
-    "import --into": ["import", "agent.json", "--into", "NAME"],
-    "merge -o": ["merge", "-o", "NAME", "agent.json", "agent.json"],
-    "convert to": ["convert", "agent.json", "NAME"],
-}
+CHANGING = [
+    ["prune", "NAME", "--older-than", "1d", "--apply"],
+    ["redact", "NAME", "--redact", "edition", "--apply"],
+    ["review", "NAME"],
+    ["accept", "NAME"],
+    ["reject", "NAME"],
+    ["rerecord", "NAME", "--yes"],
+    ["verify", "--fix", "NAME"],
+    ["noise", "NAME", "agent.json", "--apply"],
+    ["import", "agent.json", "--into", "NAME"],
+    ["merge", "-o", "NAME", "agent.json", "agent.json"],
+    ["convert", "agent.json", "NAME"],
+]
 
 
-@pytest.mark.parametrize("command", CHANGING)
-def test_commands_that_change_a_recording_refuse_names_of_states(machine, bucket, proxy, url, command):
-    """Hidden reads are refused as well: the store sees no write, and the pointer file stays."""
+def test_commands_that_change_a_recording_refuse_names_of_states(machine, bucket, proxy, url):
+    """The store sees no write, and the pointer file stays as it is."""
     before, pointer = bucket.contents(), machine.path("agent.remote.json").read_bytes()
     proxy.forget()
+    accepted = []
     for name in (url, f"{url}@v1.0", "agent.remote.json"):
-        line = [name if word == "NAME" else word for word in CHANGING[command]]
-        outcome = machine.run(*line)
-        assert outcome.code == 2, (line, outcome.code, outcome.stderr)
-        assert outcome.error_lines
+        for line in CHANGING:
+            outcome = machine.run(*(name if word == "NAME" else word for word in line))
+            if outcome.code != 2 or not outcome.error_lines:
+                accepted.append((" ".join(line), name, outcome.code, outcome.stderr))
+    assert accepted == []
     assert proxy.writes == []
     assert bucket.contents() == before
     assert machine.path("agent.remote.json").read_bytes() == pointer
