@@ -25,6 +25,8 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--marker", help="a file to create at the start")
     parser.add_argument("--stream", action="store_true")
     parser.add_argument("--steps", action="store_true", help="send a step id with each call")
+    parser.add_argument("--session", help="the session of all calls")
+    parser.add_argument("--bear-failures", action="store_true", help="go on, and exit with 0, if calls fail")
     parser.add_argument("--pause-after", type=int, action="append", default=[], metavar="N",
                         help="after N calls print `paused`, and wait for a line on stdin")
     parser.add_argument("--pace", type=float, default=0, metavar="SECONDS", help="the time between two calls")
@@ -65,10 +67,14 @@ def call(connection, path, prompt, number, options, acks) -> bool:
     headers = {"content-type": "application/json", "authorization": f"Bearer {key}"}
     if options.steps:
         headers["x-loomrec-step-id"] = f"step-{number % 3}"
+    if options.session:
+        headers["x-loomrec-session"] = options.session
     connection.request("POST", f"{path}/chat/completions", json.dumps(body), headers)
     response = connection.getresponse()
     answer = response.read()
     if response.status != 200:
+        if options.bear_failures:
+            return True
         print(f"call {number}: status {response.status}: {answer[:300]!r}", file=sys.stderr)
         return False
     text = read_stream(answer) if options.stream else json.loads(answer)["choices"][0]["message"]["content"]

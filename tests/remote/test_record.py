@@ -87,6 +87,7 @@ def test_recorders_of_a_run_leave_segments_until_compact(make_machine, bucket):
     before = make_machine()
     listed = json.loads(before.run("ls", url, "--json").stdout)
     assert contents(before.pull(url)) == everything()
+    assert before.run("pull", url, "-o", "before.json").code == 0
 
     outcome = make_machine().run("compact", url)
     assert outcome.code == 0, outcome.stderr
@@ -96,6 +97,8 @@ def test_recorders_of_a_run_leave_segments_until_compact(make_machine, bucket):
     assert json.loads(after.run("ls", url, "--json").stdout) == listed
     assert len(listed) == 20
     assert contents(after.pull(url)) == everything()
+    assert after.run("pull", url, "-o", "after.json").code == 0
+    assert after.path("after.json").read_bytes() == before.path("before.json").read_bytes()
 
 
 def test_compact_again_changes_nothing(make_machine, bucket):

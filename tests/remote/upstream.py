@@ -19,6 +19,8 @@ class Upstream:
 
     def __init__(self) -> None:
         self.edition = 1
+        self.is_failing = False
+        self.padding = 0  # how many characters each answer has at its end
         self.prompts: list[str] = []
         self._server = _Server(("127.0.0.1", 0), _Handler)
         self._server.upstream = self
@@ -49,10 +51,11 @@ class _Handler(BaseHTTPRequestHandler):
         prompt = body["messages"][-1]["content"]
         upstream = self.server.upstream
         upstream.prompts.append(prompt)
-        text = answer_text(prompt, upstream.edition)
+        text = answer_text(prompt, upstream.edition) + "." * upstream.padding
+        status = "500 Internal Server Error" if upstream.is_failing else "200 OK"
         answer = _stream(text) if body.get("stream") else _whole(text)
         kind = "text/event-stream" if body.get("stream") else "application/json"
-        head = f"HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {len(answer)}\r\n\r\n"
+        head = f"HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncontent-length: {len(answer)}\r\n\r\n"
         self.wfile.write(head.encode() + answer)
 
     def log_message(self, *_: object) -> None:
