@@ -100,8 +100,17 @@ class Recorder:
     codes: Counter = field(default_factory=Counter)
     unexpected: list[str] = field(default_factory=list)
 
-    def work(self, store: Store, url: str, pace: float, seed: int) -> None:
-        """Records until every call has been acknowledged. Each attempt has prompts of its own."""
+    def work(self, *arguments) -> None:
+        """Records until every call has been acknowledged, and notes what goes wrong."""
+        try:
+            self.record(*arguments)
+        except Exception as error:  # a thread that dies would only print it
+            self.unexpected.append(f"{type(error).__name__}: {error}"[-2000:])
+
+    def record(self, store: Store, url: str, pace: float, seed: int) -> None:
+        """Records until every call has been acknowledged. Each attempt has prompts of its own: a call that
+        was recorded and not acknowledged is made again by the next one, as another call.
+        """
         chance = random.Random(f"{seed}/{self.number}")
         while self.left > 0:
             self.attempt += 1
@@ -110,11 +119,7 @@ class Recorder:
             client = ["--label", label, "--calls", str(self.left), "--pace", str(pace)]
             self.running = self.machine.start_recorder(url, "--run", RUN, "--flush-timeout", "60", client=client,
                                                        AWS_ENDPOINT_URL=chance.choice(store.endpoints))
-            try:
-                outcome = self.running.wait(900)
-            except AssertionError as error:
-                self.unexpected.append(str(error)[-2000:])
-                return
+            outcome = self.running.wait(900)
             self.running.kill_group()
             acks = self.running.acks
             self.acks += acks
@@ -170,10 +175,10 @@ class Soak:
         print(f"recorded in {time.monotonic() - began:.0f} s: {acknowledged} calls acknowledged, "
               f"{len(self.upstream.prompts)} answered by the upstream")
         codes = sum((recorder.codes for recorder in self.recorders), Counter())
+        away = ", ".join(f"{seconds:.0f} s" for seconds in self.store_away) or "never"
         print(f"killed: {self.kills['recorder']} recorders, {self.kills['compaction']} of "
               f"{self.kills['compactions']} compactions, the store {len(self.store_away)} times "
-              f"(away for {', '.join(f'{seconds:.0f} s' for seconds in self.store_away)}); "
-              f"exit codes of recorders: {dict(sorted(codes.items()))}")
+              f"(away: {away}); exit codes of recorders: {dict(sorted(codes.items()))}")
 
     def kill_recorders(self) -> None:
         chance = random.Random(f"{self.options.seed}/kills")
