@@ -9,10 +9,10 @@ import re
 import socket
 import struct
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
+from email.utils import format_datetime, parsedate_to_datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import unquote, urlsplit
 
@@ -85,16 +85,47 @@ class Rules:
     change: list[Callable[[Request, Answer], Answer]] = field(default_factory=list)
 
 
-def make_old(_: Request, answer: Answer) -> Answer:
-    """Changes an answer: every object was last changed 200 days ago."""
-    past = datetime.now(UTC) - timedelta(days=200)
-    # Each time in a listing has the same length, so content-length stays right.
-    time = past.strftime("%Y-%m-%dT%H:%M:%S.000Z").encode()
-    body = re.sub(rb"(?<=<LastModified>)[^<]{24}", time, answer.body)
-    headers = [(name, format_datetime(past, usegmt=True) if name.lower() == "last-modified" else value)
-               for name, value in answer.headers]
-    assert len(body) == len(answer.body)
-    return Answer(answer.status, headers, body)
+class OldObjects:
+    """A change of answers: these objects were last changed 200 days ago, until they are written again."""
+
+    def __init__(self, keys: Iterable[str]) -> None:
+        self._keys = set(keys)
+        self._time = datetime.now(UTC) - timedelta(days=200)
+
+    def __call__(self, request: Request, answer: Answer) -> Answer:
+        if request.method == "PUT" and answer.status == 200:
+            self._keys.discard(request.key)
+        body, headers = answer.body, answer.headers
+        if not request.key:
+            body = re.sub(rb"<Contents>.*?</Contents>", self._change_listed, body, flags=re.DOTALL)
+        elif request.key in self._keys:
+            headers = [(name, format_datetime(self._time, usegmt=True) if name.lower() == "last-modified" else value)
+                       for name, value in headers]
+        return Answer(answer.status, headers, body)
+
+    def _change_listed(self, listed: re.Match[bytes]) -> bytes:
+        key = re.search(rb"<Key>(.*?)</Key>", listed[0])[1].decode()
+        if unquote(key) not in self._keys:
+            return listed[0]
+        # Each time has the same length, so content-length stays right.
+        time = self._time.strftime("%Y-%m-%dT%H:%M:%S.000Z").encode()
+        return re.sub(rb"(?<=<LastModified>)[^<]{24}", time, listed[0])
+
+
+def shift_clock(seconds: int) -> Callable[[Request, Answer], Answer]:
+    """Returns a change of answers: the clock of the store is ahead by so many seconds."""
+    shift = timedelta(seconds=seconds)
+
+    def shift_listed(found: re.Match[bytes]) -> bytes:
+        return (datetime.fromisoformat(found[0].decode()) + shift).strftime("%Y-%m-%dT%H:%M:%S.000Z").encode()
+
+    def change(_: Request, answer: Answer) -> Answer:
+        body = re.sub(rb"(?<=<LastModified>)[^<]{24}", shift_listed, answer.body)
+        headers = [(name, format_datetime(parsedate_to_datetime(value) + shift, usegmt=True)
+                    if name.lower() in ("date", "last-modified") else value) for name, value in answer.headers]
+        return Answer(answer.status, headers, body)
+
+    return change
 
 
 class Proxy:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from machine import calls, contents, entries, expected
-from proxy import make_old
+from proxy import OldObjects, puts
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def test_young_objects_are_kept(machine, make_machine, bucket, proxy, url):
 
 def test_dry_run_shows_and_changes_nothing(machine, bucket, proxy, url):
     before = bucket.contents()
-    proxy.rules.change.append(make_old)
+    proxy.rules.change.append(OldObjects(bucket.keys()))
     proxy.requests = []
     outcome = machine.run("gc", url)
     assert outcome.code == 0, outcome.stderr
@@ -52,7 +52,7 @@ def test_dry_run_shows_and_changes_nothing(machine, bucket, proxy, url):
 
 
 def test_old_objects_that_no_state_needs_are_removed(machine, make_machine, bucket, proxy, url):
-    proxy.rules.change.append(make_old)
+    proxy.rules.change.append(OldObjects(bucket.keys()))
     outcome = machine.run("gc", url, "--apply")
     assert outcome.code == 0, outcome.stderr
     assert len(bucket.keys("agent/objects/")) == 6
@@ -66,7 +66,7 @@ def test_old_objects_that_no_state_needs_are_removed(machine, make_machine, buck
 def test_states_younger_than_keep_are_kept(machine, make_machine, bucket, proxy, url):
     """They are 200 days old here."""
     before = bucket.contents()
-    proxy.rules.change.append(make_old)
+    proxy.rules.change.append(OldObjects(bucket.keys()))
     outcome = machine.run("gc", url, "--apply", "--keep", "300d")
     assert outcome.code == 0, outcome.stderr
     assert bucket.contents() == before
@@ -77,7 +77,7 @@ def test_segments_that_are_not_merged_are_kept(machine, make_machine, bucket, pr
     """However old: they are the only copy of what was recorded."""
     assert machine.record(bucket.url(), "--run", "r").code == 0
     segments = bucket.segments()
-    proxy.rules.change.append(make_old)
+    proxy.rules.change.append(OldObjects(bucket.keys()))
     outcome = machine.run("gc", bucket.url(), "--apply", "--keep", "0d")
     assert outcome.code == 0, outcome.stderr
     assert bucket.segments() == segments
@@ -92,7 +92,7 @@ def test_replaced_takes_of_recorders_go_and_the_newest_state_stays(make_machine,
         upstream.edition = edition
         assert make_machine().record(url).code == 0
     assert len(bucket.keys("agent/objects/")) == 9
-    proxy.rules.change.append(make_old)
+    proxy.rules.change.append(OldObjects(bucket.keys()))
     for _ in range(2):
         outcome = make_machine().run("gc", url, "--apply", "--keep", "0d")
         assert outcome.code == 0, outcome.stderr
@@ -112,7 +112,7 @@ def test_other_recordings_in_the_bucket_are_left_alone(machine, make_machine, bu
     bucket.put("agent/notes.txt", b"not loomrec's")
     others = {key: content for key, content in bucket.contents().items()
               if not key.startswith("agent/") or key.startswith("agent/below/") or key == "agent/notes.txt"}
-    proxy.rules.change.append(make_old)
+    proxy.rules.change.append(OldObjects(bucket.keys()))
     assert machine.run("gc", url, "--apply", "--keep", "0d").code == 0
     after = bucket.contents()
     assert {key: after.get(key) for key in others} == others
@@ -130,3 +130,31 @@ def test_gc_of_nothing_says_so(machine, bucket):
 def test_keep_that_is_no_time_is_wrong_usage(machine, bucket, keep):
     outcome = machine.run("gc", bucket.url(), f"--keep={keep}")
     assert outcome.code == 2, outcome.stderr
+
+
+@pytest.mark.parametrize("how", ["push", "compact"])
+def test_gc_during_a_push_that_needs_an_old_object_again(machine, make_machine, bucket, proxy, url, how):
+    """The object is there, so it is not uploaded; gc finds it old and needed by nobody, just before it is."""
+    assert machine.run("pull", f"{url}@kept", "-o", "first.json").code == 0
+    bucket.delete("agent/tags/kept")
+    proxy.rules.change.append(OldObjects(bucket.keys()))
+    collected = []
+
+    def collect(request):
+        if puts("/ref$")(request) and not collected:
+            collected.append(make_machine().run("gc", url, "--apply", "--keep", "0d"))
+
+    proxy.rules.before.append(collect)
+    if how == "push":
+        outcome = machine.run("push", "--force", "first.json", url)
+    else:
+        outcome = machine.record(url, client=calls("new"))
+    assert collected and collected[0].code == 0
+    proxy.forget()
+    if outcome.code == 0:
+        recording = make_machine().pull(url)
+        recorded = {**expected("call", range(3), 3), **expected("new", range(3), 3)}
+        assert contents(recording) == (expected("call", range(3), 1) if how == "push" else recorded)
+    else:
+        # Refused: the newest state is still a whole one.
+        assert contents(make_machine().pull(url)) == expected("call", range(3), 3)

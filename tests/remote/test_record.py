@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
 from itertools import chain
+
+import pytest
 
 from machine import calls, contents, entries, expected, prompt_of
 from process import wait_until
-from proxy import Answer
+from proxy import shift_clock
 from upstream import answer_text
 
 
@@ -236,19 +236,27 @@ def test_record_into_a_pushed_recording_keeps_what_it_has(make_machine, bucket):
     assert contents(make_machine().pull(url)) == {**expected("pushed", range(3)), **expected("recorded", range(3))}
 
 
-def test_record_warns_of_a_clock_that_is_wrong(machine, bucket, proxy):
-    """The proxy shifts the store's clock, as the answers tell it."""
-    def shift(by):
-        def change(_, answer):
-            date = ("date", format_datetime(datetime.now(UTC) + timedelta(seconds=by), usegmt=True))
-            others = [header for header in answer.headers if header[0].lower() != "date"]
-            return Answer(answer.status, [date, *others], answer.body)
-
-        return change
-
-    outcome = machine.record(bucket.url())
-    assert "clock" not in outcome.stderr
-    proxy.rules.change.append(shift(60))
+@pytest.mark.parametrize("seconds", [60, -60])
+def test_record_warns_of_a_clock_that_is_wrong(machine, bucket, proxy, seconds):
+    proxy.rules.change.append(shift_clock(seconds))
     outcome = machine.record(bucket.url())
     assert outcome.code == 0, outcome.stderr
     assert "clock" in outcome.stderr
+
+
+def test_record_says_nothing_of_a_clock_that_is_right(machine, bucket):
+    assert "clock" not in machine.record(bucket.url()).stderr
+
+
+def test_manifest_names_the_recorder_of_each_take(make_machine, bucket):
+    assert make_machine().record(bucket.url(), "--run", "r").code == 0
+    assert make_machine().record(bucket.url(), client=calls("other")).code == 0
+    manifest = bucket.manifest(bucket.manifest_hash())
+    recorders = {recorder["id"]: recorder for recorder in manifest["recorders"]}
+    assert sorted(recorder.get("run") or "" for recorder in recorders.values()) == ["", "r"]
+    assert all(take["recorder"] in recorders for take in manifest["takes"])
+    for recorder in recorders.values():
+        times = [take["recorded_at"] for take in manifest["takes"] if take["recorder"] == recorder["id"]]
+        assert len(times) == 3
+        assert recorder["started_at"] <= min(times)
+        assert recorder["last_at"] == max(times)

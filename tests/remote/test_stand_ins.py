@@ -8,7 +8,7 @@ import pytest
 from botocore.exceptions import BotoCoreError, ClientError
 
 from object_store import READER, WRITER, Keys, s3_client
-from proxy import is_put, make_old, puts, s3_error
+from proxy import OldObjects, is_put, puts, s3_error, shift_clock
 
 
 def code_of(call) -> str:
@@ -53,15 +53,28 @@ def test_proxy_refuses_in_the_place_of_the_store(bucket, proxy):
     assert bucket.keys() == []
 
 
-def test_proxy_makes_objects_old(bucket, proxy):
-    bucket.put("1", b"<Body>1</Body>")
-    proxy.rules.change.append(make_old)
+def test_proxy_makes_objects_old_until_they_are_written_again(bucket, proxy):
+    for key in ("1", "2"):
+        bucket.put(key, b"<Body>1</Body>")
+    proxy.rules.change.append(OldObjects(["1", "2"]))
     client = s3_client(proxy.port)
+    client.put_object(Bucket=bucket.name, Key="2", Body=b"2")
     long_ago = datetime.now(UTC) - timedelta(days=199)
-    assert client.list_objects_v2(Bucket=bucket.name)["Contents"][0]["LastModified"] < long_ago
+    listed = client.list_objects_v2(Bucket=bucket.name)["Contents"]
+    assert [each["LastModified"] < long_ago for each in listed] == [True, False]
     answer = client.get_object(Bucket=bucket.name, Key="1")
     assert answer["LastModified"] < long_ago
     assert answer["Body"].read() == b"<Body>1</Body>"
+    assert client.get_object(Bucket=bucket.name, Key="2")["LastModified"] > long_ago
+
+
+def test_proxy_shifts_the_clock_of_the_store(bucket, proxy):
+    bucket.put("1", b"1")
+    proxy.rules.change.append(shift_clock(600))
+    client = s3_client(proxy.port)
+    soon = datetime.now(UTC) + timedelta(seconds=500)
+    assert client.list_objects_v2(Bucket=bucket.name)["Contents"][0]["LastModified"] > soon
+    assert client.head_object(Bucket=bucket.name, Key="1")["LastModified"] > soon
 
 
 def test_stopped_proxy_is_unreachable_until_it_starts_again(bucket, proxy):
