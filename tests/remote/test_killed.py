@@ -1,0 +1,143 @@
+"""Recorders and compactions are killed or interrupted: no acknowledged call is lost or doubled."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+
+import pytest
+
+from machine import CLIENT, assert_holds, calls, contents, expected, read_acks
+from process import wait_until
+from proxy import puts
+
+
+def kill_recorder(machine, url, *flags, label="killed", count=8):
+    """Kills a recorder after some calls, and returns what its client had been told."""
+    recorder = machine.start_recorder(url, *flags, client=calls(label, count + 1, pause=[count]))
+    recorder.wait_for_pause()
+    recorder.kill()
+    assert len(recorder.acks) == count
+    return recorder.acks
+
+
+@pytest.mark.parametrize("flags", [(), ("--run", "r")], ids=["alone", "run"])
+def test_killed_recorder_then_compact_on_the_same_machine(machine, make_machine, bucket, flags):
+    acks = kill_recorder(machine, bucket.url(), *flags)
+    outcome = machine.run("compact", bucket.url())
+    assert outcome.code == 0, outcome.stderr
+    assert contents(make_machine().pull(bucket.url())) == expected("killed", range(8))
+    assert_holds(make_machine().pull(bucket.url()), acks)
+    assert bucket.segments() == []
+    again = machine.run("compact", bucket.url())
+    assert again.code == 0, again.stderr
+    assert contents(make_machine().pull(bucket.url())) == expected("killed", range(8))
+
+
+def test_next_record_with_the_address_uploads_what_a_killed_recorder_left(machine, make_machine, bucket):
+    kill_recorder(machine, bucket.url())
+    outcome = machine.record(bucket.url(), client=calls("next"))
+    assert outcome.code == 0, outcome.stderr
+    both = {**expected("killed", range(8)), **expected("next", range(3))}
+    assert contents(make_machine().pull(bucket.url())) == both
+
+
+def test_recorder_killed_during_an_upload(machine, make_machine, bucket, proxy):
+    """The store has the segment, and the recorder was killed before it knew."""
+    for number, when in enumerate(("before", "after")):
+        recorder = machine.start_recorder(bucket.url(), client=calls(f"try{number}", 2, pause=[1]))
+
+        def kill(request, recorder=recorder):
+            if puts(r"runs/.*/\d+$")(request):
+                recorder.process.kill()
+            return recorder.process.poll() is not None
+
+        getattr(proxy.rules, when).append(kill)
+        recorder.wait_for_pause()
+        wait_until(lambda recorder=recorder: recorder.process.poll() is not None, "the first upload")
+        recorder.kill_group()
+        proxy.forget()
+        assert len(recorder.acks) == 1
+        outcome = machine.run("compact", bucket.url())
+        assert outcome.code == 0, outcome.stderr
+        assert_holds(make_machine().pull(bucket.url()), recorder.acks)
+    both = {**expected("try0", range(1)), **expected("try1", range(1))}
+    assert contents(make_machine().pull(bucket.url())) == both
+
+
+def test_compact_leaves_a_live_recorder_of_this_machine_alone(machine, make_machine, bucket):
+    recorder = machine.start_recorder(bucket.url(), client=calls("live", 4, pause=[2]))
+    recorder.wait_for_pause()
+    outcome = machine.run("compact", bucket.url())
+    assert outcome.code == 0, outcome.stderr
+    recorder.go_on()
+    outcome = recorder.wait()
+    assert outcome.code == 0, outcome.stderr
+    assert contents(make_machine().pull(bucket.url())) == expected("live", range(4))
+
+
+PLACES = {
+    "first object": puts("/objects/"),
+    "manifest": puts("/manifests/"),
+    "ref": puts("/ref$"),
+    "first removal": lambda request: request.method in ("DELETE", "POST"),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("applied", [False, True], ids=["not applied", "applied"])
+def test_compaction_killed_at_any_place(machine, make_machine, bucket, proxy, place, applied):
+    for label in ("a", "b"):
+        assert machine.record(bucket.url(), "--run", "r", client=calls(label)).code == 0
+    both = {**expected("a", range(3)), **expected("b", range(3))}
+    reached = []
+
+    def kill(request):
+        if PLACES[place](request) and not reached:
+            reached.append(request)
+            compaction.process.kill()
+        return bool(reached)
+
+    (proxy.rules.after if applied else proxy.rules.before).append(kill)
+    compaction = make_machine().start("compact", bucket.url())
+    assert compaction.wait().code == -signal.SIGKILL
+    assert reached
+    proxy.forget()
+    assert contents(make_machine().pull(bucket.url())) == both
+    outcome = make_machine().run("compact", bucket.url())
+    assert outcome.code == 0, outcome.stderr
+    assert bucket.segments() == []
+    assert contents(make_machine().pull(bucket.url())) == both
+
+
+def test_compactions_at_the_same_time(machine, make_machine, bucket):
+    everything = {}
+    for number in range(4):
+        label = f"recorder{number}"
+        assert machine.record(bucket.url(), "--run", "r", client=calls(label)).code == 0
+        everything |= expected(label, range(3))
+    running = [make_machine().start("compact", bucket.url()) for _ in range(4)]
+    for compaction in running:
+        outcome = compaction.wait()
+        assert outcome.code == 0, outcome.stderr
+    assert bucket.segments() == []
+    assert contents(make_machine().pull(bucket.url())) == everything
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted_server_loses_nothing(machine, make_machine, bucket, upstream, number):
+    """A recorder without a command serves until a signal."""
+    server = machine.start("record", "-r", bucket.url(), "--listen", "127.0.0.1:0",
+                           "--upstream", f"openai={upstream.url}")
+    address = server.wait_for_line(r"listening on (http://\S+)")[1]
+    acks = machine.path("acks")
+    client = subprocess.run([*CLIENT, "--calls", "6", "--acks", str(acks)], timeout=60, check=False,
+                            env={**os.environ, "OPENAI_BASE_URL": f"{address}/openai/v1"})
+    assert client.returncode == 0
+    server.process.send_signal(number)
+    outcome = server.wait()
+    assert outcome.code == 0, outcome.stderr
+    assert len(read_acks(acks)) == 6
+    assert contents(make_machine().pull(bucket.url())) == expected("call", range(6))
+    assert bucket.segments() == []
