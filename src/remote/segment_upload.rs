@@ -31,6 +31,8 @@ pub enum UploadEvent {
     Interrupted(String),
     /// An upload succeeded again.
     Resumed,
+    /// The recorder has ended and waits for the store, for up to this time.
+    Waiting(Duration),
     /// An event of the log.
     Log(StoreEvent),
 }
@@ -81,47 +83,66 @@ impl SegmentUploader {
         &self.recorder
     }
 
-    /// Uploads the rest, once the recorder has closed its log. Tries again for up to `patience` if
-    /// the store cannot be used.
-    pub async fn finish(self, patience: Duration) -> UploadResult {
+    /// Uploads the rest, once the recorder has closed its log. If the store cannot be used, reports
+    /// that and tries again, for up to `patience` or until `interrupted` returns.
+    pub async fn finish(
+        self,
+        patience: Duration,
+        on_event: &OnUploadEvent,
+        interrupted: impl Future<Output = ()>,
+    ) -> UploadResult {
         // The task is gone only if it panicked, which it has printed.
         let _ = self.stop.send(true);
-        let uploaded = |more: u64| self.uploaded.load(Ordering::Relaxed) + more;
+        let before = self.uploaded;
+        let mut result = UploadResult::default();
         let spool = match self.task.await {
             Ok(spool) => spool,
             Err(error) => {
-                let problem = Some(format!("the upload has ended: {error}"));
-                return UploadResult { uploaded: uploaded(0), left: 1, problem };
+                let problem = Some(format!("go on with the upload: {error}"));
+                return UploadResult { left: 1, problem, ..result };
             }
         };
-        let deadline = Instant::now() + patience;
-        let mut pause = PAUSES[0];
-        let mut more = 0;
-        loop {
-            let done = tokio::time::timeout_at(
-                (deadline + PAUSES[0]).into(),
-                upload_all(&self.bucket, &spool, &mut more),
-            );
-            let problem = match done.await {
-                Ok(Ok(())) => return finished(spool, uploaded(more)),
-                Ok(Err(error)) => error.chain(),
-                Err(_) => "send the segments: the store does not answer".to_owned(),
-            };
-            if Instant::now() + pause > deadline {
-                let left = spool.waiting().map_or(1, |waiting| waiting.len() as u64);
-                return UploadResult { uploaded: uploaded(more), left, problem: Some(problem) };
-            }
-            tokio::time::sleep(pause).await;
-            pause = (pause * 2).min(PAUSES[1]);
+        let done = tokio::select! {
+            done = upload_patiently(&self.bucket, &spool, patience, on_event, &mut result) => done,
+            () = interrupted => false,
+        };
+        result.uploaded += before.load(Ordering::Relaxed);
+        if done {
+            // What is left of it is removed by the next recorder, which finds nothing to upload.
+            let _ = spool.remove();
+            return UploadResult { left: 0, problem: None, ..result };
         }
+        result.left = spool.waiting().map_or(1, |waiting| waiting.len() as u64).max(1);
+        result
     }
 }
 
-/// Removes the spool of a recorder whose log is in the store.
-fn finished(spool: UploadSpool, uploaded: u64) -> UploadResult {
-    // What is left of it is removed by the next recorder, which finds nothing to upload.
-    let _ = spool.remove();
-    UploadResult { uploaded, left: 0, problem: None }
+/// Uploads what a recorder has left. Returns whether all of it is in the store.
+async fn upload_patiently(
+    bucket: &RecordingBucket,
+    spool: &UploadSpool,
+    patience: Duration,
+    on_event: &OnUploadEvent,
+    result: &mut UploadResult,
+) -> bool {
+    let deadline = Instant::now() + patience;
+    let mut pause = PAUSES[0];
+    loop {
+        let attempt = upload_all(bucket, spool, &mut result.uploaded);
+        let problem = match tokio::time::timeout_at((deadline + PAUSES[0]).into(), attempt).await {
+            Ok(Ok(())) => return true,
+            Ok(Err(error)) => error.chain(),
+            Err(_) => "send the segments: the store does not answer".to_owned(),
+        };
+        if result.problem.replace(problem).is_none() {
+            on_event(UploadEvent::Waiting(patience));
+        }
+        if Instant::now() + pause > deadline {
+            return false;
+        }
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(PAUSES[1]);
+    }
 }
 
 /// The state of the background task.

@@ -37,7 +37,7 @@ install_tools() {
 find_binary() {
     LOOMREC=${LOOMREC:-${LOOMREC_BIN:-}}
     if [ -z "$LOOMREC" ]; then
-        cargo build --quiet --locked --features remote --manifest-path "$root/Cargo.toml"
+        (cd "$root" && cargo build-all --quiet --locked)
         LOOMREC=${CARGO_TARGET_DIR:-$root/target}/debug/loomrec
     fi
     [ -x "$LOOMREC" ] || die "no binary at $LOOMREC"

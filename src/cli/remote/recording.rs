@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use loomrec_remote::{
-    RecorderFile, RecordingBucket, RemoteError, RemoteName, SegmentUploader, StateFetcher,
-    StateSelector, UploadEvent, UploadResult, UploadSpool, compact, newest_rules, upload_leftovers,
+    OnUploadEvent, RecorderFile, RecordingBucket, RemoteError, RemoteName, SegmentUploader,
+    StateFetcher, StateSelector, UploadEvent, UploadResult, UploadSpool, compact, newest_rules,
+    upload_leftovers,
 };
 
 use super::failure::{reading, writing};
@@ -16,6 +17,7 @@ use crate::cli::args::{RecordArgs, RecordMode};
 use crate::cli::exit::CommandFailure;
 use crate::cli::output::Output;
 use crate::cli::receipt::UploadReceipt;
+use crate::cli::stop_signals::StopSignals;
 use crate::cli::store_note::store_note;
 use crate::engine::upstream::install_crypto_provider;
 use crate::identity::IdentityRules;
@@ -35,6 +37,7 @@ pub(in crate::cli) struct RemoteRecording {
     bucket: RecordingBucket,
     fetcher: StateFetcher,
     uploader: SegmentUploader,
+    on_event: OnUploadEvent,
     patience: Duration,
     /// Whether the recorder merges the segments in the end.
     merges: bool,
@@ -81,10 +84,11 @@ impl RemoteRecording {
         };
         args.recording =
             RecordingLocation::from_remote(spool.location().as_path().to_owned(), origin);
-        let uploader = SegmentUploader::start(bucket.clone(), spool, on_event(output, &bucket));
+        let on_event = on_event(output, &bucket);
+        let uploader = SegmentUploader::start(bucket.clone(), spool, Arc::clone(&on_event));
         let patience = Duration::from_secs(args.flush_timeout);
         let merges = args.run.is_none();
-        Ok(Some(Self { rules, answers, bucket, fetcher, uploader, patience, merges }))
+        Ok(Some(Self { rules, answers, bucket, fetcher, uploader, on_event, patience, merges }))
     }
 
     /// Returns the secrets of the store, which no entry may hold.
@@ -96,7 +100,14 @@ impl RemoteRecording {
     pub(in crate::cli) async fn finish(self) -> UploadReceipt {
         let url = self.bucket.url().to_owned();
         let recorder = self.uploader.recorder().to_owned();
-        let UploadResult { uploaded, left, problem } = self.uploader.finish(self.patience).await;
+        let interrupted = async {
+            match StopSignals::watch() {
+                Ok(mut signals) => signals.first().await,
+                Err(_) => std::future::pending().await,
+            }
+        };
+        let finished = self.uploader.finish(self.patience, &self.on_event, interrupted);
+        let UploadResult { uploaded, left, problem } = finished.await;
         let mut receipt = UploadReceipt { url, uploaded, left, problem, ..Default::default() };
         if receipt.left > 0 || !self.merges {
             return receipt;
@@ -175,11 +186,15 @@ async fn warn_of_clock(bucket: &RecordingBucket, spool: &UploadSpool, output: &O
 }
 
 /// Returns the callback that tells people what happens to the uploads.
-fn on_event(output: &Output, bucket: &RecordingBucket) -> loomrec_remote::OnUploadEvent {
+fn on_event(output: &Output, bucket: &RecordingBucket) -> OnUploadEvent {
     let (output, url) = (output.clone(), bucket.url().to_owned());
     Arc::new(move |event| match event {
         UploadEvent::Interrupted(problem) => output.warning(&format!(
             "calls stay on this machine for now: failed to {problem}; loomrec tries again"
+        )),
+        UploadEvent::Waiting(patience) => output.info(&format!(
+            "waiting up to {} s for the store of {url}; Ctrl-C stops now, and loses nothing",
+            patience.as_secs()
         )),
         UploadEvent::Resumed => output.info(&format!("{url}: uploads go on")),
         UploadEvent::Log(note) => output.warning(&store_note(&note)),
