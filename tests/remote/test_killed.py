@@ -141,3 +141,55 @@ def test_interrupted_server_loses_nothing(machine, make_machine, bucket, upstrea
     assert len(read_acks(acks)) == 6
     assert contents(make_machine().pull(bucket.url())) == expected("call", range(6))
     assert bucket.segments() == []
+
+
+@pytest.mark.parametrize("count", [1, 3, 6])
+def test_killed_pull_leaves_no_file_and_a_cache_that_works(machine, make_machine, bucket, proxy, count):
+    assert machine.record("agent.json", client=calls(count=6)).code == 0
+    assert machine.run("push", "agent.json", bucket.url()).code == 0
+    other = make_machine()
+    seen = []
+
+    def kill(request):
+        if "/objects/" in request.key:
+            seen.append(request)
+            if len(seen) == count:
+                pull.process.kill()
+        return len(seen) >= count
+
+    proxy.rules.after.append(kill)
+    pull = other.start("pull", bucket.url(), "-o", "pulled.json")
+    assert pull.wait().code == -signal.SIGKILL
+    proxy.forget()
+    assert not other.path("pulled.json").exists()
+    assert other.run("pull", bucket.url(), "-o", "pulled.json").code == 0
+    assert other.path("pulled.json").read_bytes() == machine.path("agent.json").read_bytes()
+    proxy.stop()
+    replayed = other.replay(machine.path("agent.remote.json"), client=calls(count=6))
+    assert replayed.code == 0, replayed.stderr
+
+
+def test_killed_push_is_repeated(machine, make_machine, bucket, proxy):
+    assert machine.record("agent.json").code == 0
+    for number, place in enumerate(("first object", "manifest", "ref")):
+        reached = []
+
+        def kill(request, place=place, reached=reached):
+            if PLACES[place](request) and not reached:
+                reached.append(request)
+                push.process.kill()
+            return bool(reached)
+
+        proxy.rules.after.append(kill)
+        push = machine.start("push", "agent.json", bucket.url(f"agent{number}"))
+        assert push.wait().code == -signal.SIGKILL
+        assert reached
+        proxy.forget()
+        assert not machine.path("agent.remote.json").exists()
+        outcome = machine.run("push", "agent.json", bucket.url(f"agent{number}"))
+        if place == "ref":  # the newest state is this file's, although no pointer file says so
+            assert outcome.code in (0, 5), outcome.stderr
+        else:
+            assert outcome.code == 0, outcome.stderr
+        machine.path("agent.remote.json").unlink(missing_ok=True)
+        assert contents(make_machine().pull(bucket.url(f"agent{number}"))) == expected("call", range(3))
