@@ -40,9 +40,9 @@ DAMAGES = {
     "other bytes": other_answer,
     "a flipped bit": lambda content: content[:-9] + bytes([content[-9] ^ 1]) + content[-8:],
     "truncated": lambda content: content[: len(content) // 2],
-    "empty": lambda content: b"",
+    "empty": lambda _: b"",
     "not gzip": lambda content: gzip.decompress(content),
-    "a bomb": lambda content: gzip.compress(bytes(100_000_000), 1),
+    "a bomb": lambda _: gzip.compress(bytes(100_000_000), 1),
     "deleted": None,
 }
 
@@ -119,7 +119,7 @@ def spoil(path, how):
 
 
 @pytest.mark.parametrize("how", ["a flipped bit", "truncated", "empty", "removed"])
-def test_damaged_file_of_the_cache_is_fetched_again(pushed, make_machine, bucket, proxy, how):
+def test_damaged_file_of_the_cache_is_fetched_again(pushed, make_machine, proxy, how):
     other = make_machine()
     pointer = pushed.path("agent.remote.json")
     assert replay(other, pointer).code == 0
