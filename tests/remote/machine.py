@@ -9,13 +9,15 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from object_store import REGION, WRITER, Keys
 from process import PATIENCE, kill_group
+from proxy import Request
 from upstream import answer_text
 
 HERE = Path(__file__).parent
@@ -185,6 +187,31 @@ class Running:
     @property
     def acks(self) -> list[dict]:
         return read_acks(self.acks_file)
+
+
+class KillAt:
+    """A rule of a proxy: kills loomrec when a request meets a condition, and cuts that and all later ones."""
+
+    def __init__(self, condition: Callable[[Request], bool]) -> None:
+        self.is_reached = False
+        self._condition = condition
+        self._has_started = threading.Event()
+        self._running: Running | None = None
+
+    def __call__(self, request: Request) -> bool:
+        if not self.is_reached and self._condition(request):
+            self._has_started.wait(PATIENCE)
+            self.is_reached = True
+            self._running.process.kill()
+        return self.is_reached
+
+    def wait_for_end_of(self, running: Running) -> None:
+        """Returns when this rule has killed the process."""
+        self._running = running
+        self._has_started.set()
+        assert running.process.wait(PATIENCE) == -signal.SIGKILL
+        running.kill_group()
+        assert self.is_reached
 
 
 def read_acks(path: Path | None) -> list[dict]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gzip
 import hashlib
 import json
@@ -122,6 +123,7 @@ def _identity(name: str, keys: Keys, actions: list[str]) -> dict:
     return {"name": name, "credentials": [credentials], "actions": actions}
 
 
+@functools.cache  # boto3 takes longer to make a client than a test takes to use it
 def s3_client(port: int, keys: Keys = WRITER):
     """Returns a client of the store on this port."""
     config = Config(retries={"total_max_attempts": 1}, connect_timeout=5, read_timeout=20, max_pool_connections=20,

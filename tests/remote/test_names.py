@@ -105,7 +105,7 @@ def test_commands_that_read_take_every_kind_of_name(machine, make_machine, url):
         assert json.loads(other.path("converted.json").read_bytes()) == json.loads(file.read_bytes())
 
 
-def test_diff_shows_what_a_recorder_has_changed(machine, make_machine, url, upstream):
+def test_diff_shows_what_a_recorder_has_changed(make_machine, url, upstream):
     record_edition(make_machine(), url, upstream, 2)
     outcome = make_machine().run("diff", f"{url}@v1.0", url, "--json")
     assert outcome.code == 1, outcome.stderr

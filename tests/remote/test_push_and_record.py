@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from machine import calls, contents, entries, expected, prompts
+from machine import KillAt, calls, contents, entries, expected, prompts
 from proxy import puts
 
 
@@ -46,18 +46,9 @@ def test_pushed_change_survives_segments_that_were_not_merged(make_machine, url)
 
 def test_pushed_change_survives_segments_whose_removal_was_interrupted(make_machine, url, bucket, proxy):
     assert make_machine().record(url, "--run", "r").code == 0
-    reached = []
-
-    def kill(request):
-        if request.method in ("DELETE", "POST"):
-            reached.append(request)
-            compaction.process.kill()
-        return bool(reached)
-
+    kill = KillAt(lambda request: request.method in ("DELETE", "POST"))
     proxy.rules.before.append(kill)
-    compaction = make_machine().start("compact", url)
-    compaction.wait()
-    assert reached
+    kill.wait_for_end_of(make_machine().start("compact", url))
     proxy.forget()
     assert bucket.segments() != []
     outcome = take_over(make_machine(), url, REDACT, "--force")
@@ -89,7 +80,7 @@ def test_push_without_pointer_to_a_recording_that_exists_is_refused(machine, mak
     assert not machine.path("agent.remote.json").exists()
 
 
-def test_push_is_refused_if_recorders_have_added_calls(machine, make_machine, url, bucket):
+def test_push_is_refused_if_recorders_have_added_calls(machine, make_machine, url):
     """Segments that are not merged are a change that the pointer file does not know, too."""
     assert machine.record("agent.json").code == 0
     assert machine.run("push", "agent.json", url).code == 0
@@ -117,7 +108,7 @@ def test_rerecording_after_a_push_replaces_what_was_pushed(machine, make_machine
     assert contents(make_machine().pull(url)) == {**expected("call", range(3)), **expected("call", range(2), 2)}
 
 
-def test_two_pushes_at_the_same_time_do_not_lose_one(machine, make_machine, url, bucket, proxy):
+def test_two_pushes_at_the_same_time_do_not_lose_one(machine, make_machine, url, proxy):
     """The second one comes between the first one's look at the newest state and its write."""
     assert machine.record("agent.json").code == 0
     assert machine.run("push", "agent.json", url).code == 0

@@ -242,7 +242,7 @@ def test_pull_merge_push_brings_both_changes_together(pushed, bucket, make_machi
     assert pointer_of(pushed)["takes"] == 9
 
 
-def test_pull_update_moves_the_pointer_to_the_newest_state(pushed, bucket, make_machine):
+def test_pull_update_moves_the_pointer_to_the_newest_state(pushed, make_machine):
     other = make_machine()
     take_pointer(pushed, other)
     assert pushed.record("agent.json", client=calls(first=3)).code == 0
@@ -282,7 +282,7 @@ def test_push_of_the_same_bytes_changes_nothing(pushed, bucket):
     assert bucket.ref("team/agent")["manifest"] == pointer_of(pushed)["manifest"]
 
 
-def test_replay_takes_pointers_and_files_together(pushed, make_machine):
+def test_replay_takes_pointers_and_files_together(pushed):
     assert pushed.record("more.json", client=calls(first=3)).code == 0
     outcome = pushed.replay("agent.remote.json", "-r", "more.json", client=calls(count=6))
     assert outcome.code == 0, outcome.stderr

@@ -216,7 +216,7 @@ def test_once_records_once(make_machine, bucket, upstream):
     assert contents(make_machine().pull(url)) == expected("call", range(3))
 
 
-def test_mode_none_records_nothing(make_machine, bucket, proxy, upstream):
+def test_mode_none_records_nothing(make_machine, bucket, upstream):
     url = bucket.url()
     assert make_machine().record(url).code == 0
     before = bucket.ref()

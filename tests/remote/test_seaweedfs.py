@@ -30,7 +30,8 @@ def test_record_compact_replay_and_identities(seaweedfs, make_machine):
     before = bucket.contents()
     wrong = make_machine(Keys(WRITER.access, "wrong"), endpoint)
     unknown = make_machine(Keys("AKIANOBODY0000000001", "wrong"), endpoint)
-    for machine, code, word in ((reader, 5, ""), (wrong, 4, "AWS_SECRET_ACCESS_KEY"), (unknown, 4, "AWS_ACCESS_KEY_ID")):
+    for machine, code, word in ((reader, 5, ""), (wrong, 4, "AWS_SECRET_ACCESS_KEY"),
+                                (unknown, 4, "AWS_ACCESS_KEY_ID")):
         marker = machine.path("marker")
         outcome = machine.run("record", "-r", url, "--", "touch", str(marker))
         assert outcome.code == code, outcome.stderr

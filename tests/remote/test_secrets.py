@@ -14,7 +14,10 @@ from object_store import Keys
 
 SECRET = "q7Vd0Kx+Store/Secret9canary2Bw8nZr4Tt6Yy1"
 TOKEN = "FwoGZXIvYXdzEStoreToken/canary+5Hh3Jj7Ll9Pp1Rr0Ss2Uu4Ww6==" * 3
-NEEDLES = [form for text in (SECRET, TOKEN) for form in (text, json.dumps(text)[1:-1].replace("/", "\\/"))]
+#: Keys of stores that are set and not used.
+OTHERS = {"AZURE_STORAGE_ACCOUNT_KEY": "azure0Account/Key+canary7Cc3Dd9Ff2Gg5Kk==",
+          "AZURE_STORAGE_SAS_TOKEN": "sv=2026-01-01&sig=azureSasToken0canary4Mm6Nn8Qq"}
+NEEDLES = [form for text in (SECRET, TOKEN, *OTHERS.values()) for form in (text, json.dumps(text)[1:-1].replace("/", "\\/"))]
 
 #: How compressed streams begin: gzip, and three levels of zlib.
 BEGINNINGS = (b"\x1f\x8b\x08", b"\x78\x01", b"\x78\x9c", b"\x78\xda")
@@ -23,7 +26,7 @@ BEGINNINGS = (b"\x1f\x8b\x08", b"\x78\x01", b"\x78\x9c", b"\x78\xda")
 @pytest.fixture
 def keeper(make_machine) -> Machine:
     machine = make_machine(keys=Keys("AKIALOOMRECCANARY001", SECRET))
-    machine.environment["AWS_SESSION_TOKEN"] = TOKEN
+    machine.environment |= {"AWS_SESSION_TOKEN": TOKEN, **OTHERS}
     return machine
 
 
@@ -81,14 +84,16 @@ def test_layers_see_into_what_is_compressed():
 
 
 LABELS = {"innocent": "innocent", "secret": f"the secret is {SECRET} and", "token": f"token={TOKEN}",
-          "both": f"both: {SECRET} {TOKEN}"}
+          "both": f"both: {SECRET} {TOKEN}", "others": " ".join(OTHERS.values())}
 
 
+@pytest.mark.parametrize("stream", [(), ("--stream",)], ids=["whole", "stream"])
 @pytest.mark.parametrize("label", LABELS.values(), ids=LABELS)
-def test_recorded_run_holds_no_credential_of_the_store(keeper, bucket, upstream, label):
+def test_recorded_run_holds_no_credential_of_the_store(keeper, bucket, upstream, label, stream):
+    """A stream repeats the prompt in two pieces."""
     receipt, journal, summary = (keeper.path(name) for name in ("receipt.json", "journal.jsonl", "summary.md"))
     reports = ["--receipt", str(receipt), "--journal", str(journal), "--summary", str(summary)]
-    recorder = keeper.start_recorder(bucket.url(), *reports, "-v", "--log", "debug", client=calls(label, 3))
+    recorder = keeper.start_recorder(bucket.url(), *reports, "-v", "--log", "debug", client=calls(label, 3, *stream))
     outcome = recorder.wait()
     assert outcome.code in (0, 5), outcome.stderr
     assert len(upstream.prompts) == 3

@@ -40,6 +40,9 @@ class _Server(ThreadingHTTPServer):
     request_queue_size = 256
     upstream: Upstream
 
+    def handle_error(self, request: object, client_address: object) -> None:
+        pass  # recorders are killed during calls
+
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
