@@ -46,7 +46,7 @@ mod remote;
 #[cfg(not(feature = "remote"))]
 #[path = "remote_absent.rs"]
 mod remote;
-mod remote_names;
+mod remote_arguments;
 mod replay;
 mod rerecord;
 mod review;
@@ -263,7 +263,7 @@ async fn dispatch(
     settings: &Settings,
     line: &clap::Command,
 ) -> Result<u8, CommandFailure> {
-    remote_names::refuse_local_use(&mut command)?;
+    remote_arguments::refuse_local_use(&mut command)?;
     remote::localize(&mut command).await?;
     match command {
         Command::Record(args) => session::record(args, settings).await,

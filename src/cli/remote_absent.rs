@@ -46,7 +46,7 @@ impl RemoteRecording {
 /// Refuses a command that names a recording in an object store.
 #[expect(clippy::unused_async, reason = "the same calls as with the feature")]
 pub(super) async fn localize(command: &mut Command) -> Result<(), CommandFailure> {
-    let is_remote = super::remote_names::read_recordings(command)
+    let is_remote = super::remote_arguments::read_recordings(command)
         .into_iter()
         .any(|location| location.is_remote());
     if is_remote { Err(absent()) } else { Ok(()) }

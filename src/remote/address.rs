@@ -2,10 +2,9 @@
 
 use std::fmt;
 
-use super::content_hash::ContentHash;
+use loomrec_store::REMOTE_SCHEMES;
 
-/// The schemes of the stores.
-pub const SCHEMES: [&str; 3] = ["s3", "gs", "az"];
+use super::content_hash::ContentHash;
 
 /// The longest name of a recording within its bucket, in bytes.
 const LONGEST: usize = 512;
@@ -72,7 +71,7 @@ impl RemoteAddress {
         let known = |scheme: &&&'static str| {
             text.strip_prefix(**scheme).is_some_and(|rest| rest.starts_with("://"))
         };
-        let scheme = SCHEMES
+        let scheme = REMOTE_SCHEMES
             .iter()
             .find(known)
             .ok_or_else(|| failed("it must begin with s3://, gs:// or az://"))?;

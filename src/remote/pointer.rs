@@ -4,15 +4,13 @@ use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
+use loomrec_store::POINTER_SUFFIX;
 use serde::{Deserialize, Serialize};
 
 use super::address::RemoteAddress;
 use super::content_hash::ContentHash;
 use super::remote_error::RemoteError;
 use super::whole_file::write_whole;
-
-/// The end of the name of every pointer file.
-pub const SUFFIX: &str = ".remote.json";
 
 /// The format that this version writes and reads.
 const FORMAT: &str = "loomrec-pointer/1";
@@ -46,7 +44,7 @@ struct PointerText {
 impl PointerFile {
     /// Whether a path is that of a pointer file: its name ends in `.remote.json`.
     pub fn is_at(path: &Path) -> bool {
-        path.as_os_str().as_encoded_bytes().ends_with(SUFFIX.as_bytes())
+        path.as_os_str().as_encoded_bytes().ends_with(POINTER_SUFFIX.as_bytes())
     }
 
     /// Returns the path of the pointer file beside a recording.
@@ -58,7 +56,7 @@ impl PointerFile {
             false => plain.file_name().unwrap_or_default(),
         };
         let mut name = stem.to_owned();
-        name.push(SUFFIX);
+        name.push(POINTER_SUFFIX);
         plain.with_file_name(name)
     }
 

@@ -58,7 +58,9 @@ pub use backend::parts::{files, is_folder, is_other_folder, misnamed};
 pub use error::{ErrorClass, StoreError};
 pub use frame_encoder::{EncodedFrame, FrameEncoder, LogItem};
 pub use inspect::{InspectedFile, LeftoverFile, leftovers};
-pub use location::{RecordingLocation, RemoteOrigin, UrlSchemeError};
+pub use location::{
+    POINTER_SUFFIX, REMOTE_SCHEMES, RecordingLocation, RemoteOrigin, UrlSchemeError,
+};
 pub use log_appender::Durability;
 pub use merge::TakeReplacement;
 pub use reader::{EntryIter, Recording, StoredEntry, TakeRef, load};

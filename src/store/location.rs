@@ -6,10 +6,10 @@ use std::sync::Arc;
 use super::paths::beside_recording;
 
 /// The schemes of stores that recordings can be in.
-const REMOTE_SCHEMES: [&str; 3] = ["s3", "gs", "az"];
+pub const REMOTE_SCHEMES: [&str; 3] = ["s3", "gs", "az"];
 
 /// The end of the name of a file that points to a remote recording.
-const POINTER_SUFFIX: &str = ".remote.json";
+pub const POINTER_SUFFIX: &str = ".remote.json";
 
 /// Where a recording is: the path of a file or a folder. A user's text is parsed once
 /// ([`RecordingLocation::parse`]) and passed on. A path that the program made is a location as it

@@ -8,7 +8,7 @@ use super::fetcher::fetcher;
 use crate::cli::args::{Command, LogFormat};
 use crate::cli::exit::CommandFailure;
 use crate::cli::output::Output;
-use crate::cli::remote_names::read_recordings;
+use crate::cli::remote_arguments::read_recordings;
 use crate::engine::upstream::install_crypto_provider;
 use crate::store::{RecordingLocation, RemoteOrigin};
 
