@@ -48,7 +48,7 @@ def proxy(moto: Moto) -> Iterator[Proxy]:
     """The address of the store that machines have."""
     proxy = Proxy(moto.port)
     yield proxy
-    proxy.stop()
+    proxy.close()
 
 
 @pytest.fixture

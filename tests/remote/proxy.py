@@ -139,6 +139,7 @@ class Proxy:
         self._lock = threading.Lock()
         self._connections: set[socket.socket] = set()
         self._server: _Server | None = None
+        self._reserved: socket.socket | None = None
         self.start()
 
     @property
@@ -154,6 +155,7 @@ class Proxy:
         self._server = _Server(("127.0.0.1", self.port), _Handler)
         self._server.proxy = self
         self.port = self._server.server_port
+        self._free_port()
         threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
 
     def stop(self) -> None:
@@ -162,10 +164,24 @@ class Proxy:
             self._server.shutdown()
             self._server.server_close()
             self._server = None
+            # Bound and not listening: connections are refused, and nobody else gets the port.
+            self._reserved = socket.socket()
+            self._reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            self._reserved.bind(("127.0.0.1", self.port))
         with self._lock:
             connections = list(self._connections)
         for connection in connections:
             _reset(connection)
+
+    def close(self) -> None:
+        """Stops for good."""
+        self.stop()
+        self._free_port()
+
+    def _free_port(self) -> None:
+        if self._reserved is not None:
+            self._reserved.close()
+            self._reserved = None
 
     def refuse(self, answer: Answer, when: Callable[[Request], bool] = any_request) -> None:
         """From now on gives this answer to the requests that meet the condition."""

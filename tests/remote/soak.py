@@ -82,7 +82,7 @@ class Store:
 
     def close(self) -> None:
         for proxy in self._proxies:
-            proxy.stop()
+            proxy.close()
         self._engine.close()
 
 
@@ -287,7 +287,7 @@ def main() -> int:
     sys.stdout.reconfigure(line_buffering=True)
     folder = options.keep or Path(tempfile.mkdtemp(prefix="loomrec-soak-"))
     print(f"{options.recorders} recorders, {options.calls} calls, {options.engine}, seed {options.seed}"
-          + (f", every {options.cut}th answer to a write cut" if options.cut else ""))
+          + (f", one of {options.cut} answers to writes cut" if options.cut else ""))
     soak = Soak(options, folder)
     try:
         soak.run()

@@ -17,7 +17,7 @@ TOKEN = "FwoGZXIvYXdzEStoreToken/canary+5Hh3Jj7Ll9Pp1Rr0Ss2Uu4Ww6==" * 3
 #: Keys of stores that are set and not used.
 OTHERS = {"AZURE_STORAGE_ACCOUNT_KEY": "azure0Account/Key+canary7Cc3Dd9Ff2Gg5Kk==",
           "AZURE_STORAGE_SAS_TOKEN": "sv=2026-01-01&sig=azureSasToken0canary4Mm6Nn8Qq"}
-NEEDLES = [form for text in (SECRET, TOKEN, *OTHERS.values()) for form in (text, json.dumps(text)[1:-1].replace("/", "\\/"))]
+NEEDLES = [form for text in (SECRET, TOKEN, *OTHERS.values()) for form in (text, text.replace("/", "\\/"))]
 
 #: How compressed streams begin: gzip, and three levels of zlib.
 BEGINNINGS = (b"\x1f\x8b\x08", b"\x78\x01", b"\x78\x9c", b"\x78\xda")
