@@ -9,6 +9,8 @@ use crate::identity::IdentityRules;
 use crate::recording::redact::CallCredentials;
 use crate::store::RecordingLocation;
 
+pub(super) use AbsentRecording as RemoteRecording;
+
 fn absent() -> CommandFailure {
     CommandFailure::usage(
         "this loomrec was built without recordings in object stores: install a released build, or \
@@ -17,7 +19,7 @@ fn absent() -> CommandFailure {
 }
 
 /// A recording in an object store that a run records into. There is none.
-pub(super) struct RemoteRecording {
+pub(super) struct AbsentRecording {
     /// The rules of the recording.
     pub(super) rules: Option<IdentityRules>,
     /// The recording that calls are answered from.
@@ -26,7 +28,7 @@ pub(super) struct RemoteRecording {
 }
 
 #[expect(clippy::unused_async, reason = "the same calls as with the feature")]
-impl RemoteRecording {
+impl AbsentRecording {
     pub(super) async fn begin(
         args: &mut RecordArgs,
         _output: &Output,

@@ -189,7 +189,7 @@ fn noted(recording: Recording, output: &Output) -> Recording {
 /// The errors of [`open`]; a log that has not been merged; a file of requests that wait for
 /// answers.
 pub fn source(path: &RecordingLocation) -> Result<ReplaySource, CommandFailure> {
-    let label = path.as_path().to_string_lossy().into_owned();
+    let label = path.display().to_string();
     let recording = Recording::open_reviewed(path)?;
     if recording.meta().waits_for() == Some(PendingKind::Answers) {
         return Err(CommandFailure::usage(format!(

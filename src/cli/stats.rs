@@ -118,7 +118,7 @@ impl Stats {
             Value::Object(group)
         };
         let out = json!({
-            "recordings": files.iter().map(|file| file.as_path().to_string_lossy()).collect::<Vec<_>>(),
+            "recordings": files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>(),
             "by": names,
             "groups": self.groups.iter().map(group).collect::<Vec<_>>(),
             "all": self.all.to_json(),

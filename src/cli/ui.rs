@@ -57,12 +57,14 @@ fn open(args: &UiArgs, output: &Output) -> Result<ShownFile, CommandFailure> {
             return Err(CommandFailure::usage(text));
         }
         return Ok(ShownFile::recording(
-            file.as_path().to_owned(),
+            file.display().to_string().into(),
             serve_setup::open_to_read(file, output)?,
         )?);
     }
     let recording = match &args.recording {
-        Some(path) => Some((path.as_path().to_owned(), serve_setup::open_to_read(path, output)?)),
+        Some(path) => {
+            Some((path.display().to_string().into(), serve_setup::open_to_read(path, output)?))
+        }
         None => None,
     };
     let journal = JournalParts::open(file.as_path()).map_err(|error| {

@@ -174,13 +174,19 @@ impl StateFetcher {
             tokio::spawn(async move { download(&bucket, &cache, &hash, bytes).await })
         });
         let mut downloads = futures_util::stream::iter(downloads).buffer_unordered(PARALLEL);
-        let mut done = 0;
+        let (mut done, mut damaged) = (0, Vec::new());
         while let Some(downloaded) = downloads.next().await {
-            downloaded
-                .map_err(|error| std::io::Error::other(error.to_string()))
-                .map_err(RemoteError::at(std::path::Path::new("the download of an object")))??;
+            let ended = downloaded.map_err(|error| std::io::Error::other(error.to_string()));
+            match ended.map_err(RemoteError::at("the download of an object"))? {
+                // All of them are found, so that `verify` can name them.
+                Err(error @ RemoteError::Object { .. }) => damaged.push(error),
+                downloaded => downloaded?,
+            }
             done += 1;
             (self.on_progress)(done, total);
+        }
+        if let Some(error) = RemoteError::join_objects(damaged) {
+            return Err(error);
         }
         Ok(done)
     }

@@ -112,6 +112,16 @@ pub enum RemoteError {
         /// What is wrong with it.
         problem: String,
     },
+    /// Several objects are not what their names say.
+    #[error("use {count} objects of {url}: {problems}; {hint}", hint = OBJECT_HINT)]
+    Objects {
+        /// How many.
+        count: usize,
+        /// The recording.
+        url: String,
+        /// The path of each, and what is wrong with it: at most 20 of them.
+        problems: String,
+    },
     /// A manifest cannot be read.
     #[error("read the manifest of {url}")]
     Manifest {
@@ -192,6 +202,9 @@ pub enum RemoteError {
     Store(#[from] StoreError),
 }
 
+/// How many objects that cannot be used are named.
+const NAMED_OBJECTS: usize = 20;
+
 /// What to do about an object that cannot be used.
 const OBJECT_HINT: &str = "nothing of this state was used; push the recording again, or name \
                            another state";
@@ -212,6 +225,25 @@ impl RemoteError {
             cause = error.source();
         }
         text
+    }
+
+    /// Returns one error for objects that cannot be used. `None` if there are none.
+    pub(crate) fn join_objects(mut errors: Vec<Self>) -> Option<Self> {
+        let count = errors.len();
+        if count < 2 {
+            return errors.pop();
+        }
+        let mut recording = String::new();
+        let mut problems = Vec::new();
+        for error in errors {
+            if let Self::Object { path, url, problem } = error {
+                problems.push(format!("{path}: {problem}"));
+                recording = url;
+            }
+        }
+        problems.sort();
+        problems.truncate(NAMED_OBJECTS);
+        Some(Self::Objects { count, url: recording, problems: problems.join("; ") })
     }
 
     /// Whether the store could not be reached, so that a later attempt may succeed.

@@ -65,7 +65,7 @@ fn damaged_frame_is_set_aside_and_the_others_are_cut() {
     let scanned = log::scan(&File::open(&log).unwrap()).unwrap();
     bytes[scanned.frames[1].at as usize + 40] ^= 1;
     // A call that was being written when the recorder was killed.
-    bytes.extend_from_slice(&bytes[..20].to_vec());
+    bytes.extend_from_within(..20);
     fs::write(&log, &bytes).unwrap();
     let notes = cut_segment(&RecordingLocation::from(&recording), &segment).unwrap().unwrap();
     assert_eq!(notes.len(), 2, "{notes:?}");

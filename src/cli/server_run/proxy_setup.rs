@@ -25,7 +25,7 @@ impl RunContext {
         let observer = observer.with_addresses(self.upstreams.routes.addresses());
         let (rules, has_fault) = (engines.rules(), engines.has_declared_fault());
         let recordings: Vec<PathBuf> =
-            self.recordings.iter().map(|at| at.as_path().to_owned()).collect();
+            self.recordings.iter().map(|at| at.display().to_string().into()).collect();
         let faults = FaultContext::new(engines.decider, rules, has_fault);
         let (session_calls, run_counters) = match role {
             ProxyRole::Run => (None, None),
