@@ -80,11 +80,24 @@ fn a_recording_that_is_named_by_a_url_is_refused_and_nothing_is_made() {
         &["replay", "-r", url, "--", "true"],
         &["verify", url],
         &["merge", "-o", url, "a.json", "b.json"],
-        &["convert", "s3://bucket/agent", "r/"],
+        &["convert", url, "r/"],
     ] {
         let outcome = run(scene.dir(), args).expect(2);
-        let why = "recordings are read from files and folders, not from ";
+        let why =
+            "recordings are in files, folders and object stores (s3://, gs://, az://), not in ";
         assert!(outcome.stderr.contains(why), "{}", outcome.stderr);
+    }
+    for args in [
+        &["convert", "r.json", "s3://bucket/agent"][..],
+        &["merge", "-o", "gs://bucket/agent", "a.json", "b.json"],
+        &["prune", "agent.remote.json"],
+        &["verify", "--fix", "az://box/agent"],
+        &["record", "-r", "s3://bucket/agent/{session}", "--", "true"],
+        &["record", "-r", "s3://bucket/agent@v1", "--", "true"],
+        &["replay", "-r", "s3://bucket", "--", "true"],
+    ] {
+        let outcome = run(scene.dir(), args).expect(2);
+        assert!(!outcome.stderr.contains("listening"), "{}", outcome.stderr);
     }
     std::fs::write(scene.path("loomrec.toml"), format!("recording = \"{url}\"")).unwrap();
     let outcome = run(scene.dir(), &["replay", "--", "true"]).expect(2);
