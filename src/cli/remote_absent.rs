@@ -18,11 +18,11 @@ fn absent() -> CommandFailure {
     )
 }
 
-/// A recording in an object store that a run records into. There is none.
+/// Stands in for a recording in an object store. No value of this type exists.
 pub(super) struct AbsentRecording {
     /// The rules of the recording.
     pub(super) rules: Option<IdentityRules>,
-    /// The recording that calls are answered from.
+    /// The recording that answers calls.
     pub(super) answers: Option<RecordingLocation>,
     never: std::convert::Infallible,
 }

@@ -227,7 +227,7 @@ impl RemoteError {
         text
     }
 
-    /// Returns one error for objects that cannot be used. `None` if there are none.
+    /// Joins the errors of objects that cannot be used into one. Returns `None` if the list is empty.
     pub(crate) fn join_objects(mut errors: Vec<Self>) -> Option<Self> {
         let count = errors.len();
         if count < 2 {

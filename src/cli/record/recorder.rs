@@ -1,4 +1,5 @@
-//! The recorder of a run: the recording that it adds to, its rules, and what people are told of it.
+//! The recorder of a run: the recording that it adds to, the rules of that recording, and the
+//! messages about its events.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -32,7 +32,7 @@ const CLOCK_DIFFERENCE: u64 = 5;
 pub(in crate::cli) struct RemoteRecording {
     /// The rules of the recording; `None` if there is no recording yet.
     pub(in crate::cli) rules: Option<IdentityRules>,
-    /// The recording that calls are answered from, if the mode is one that answers.
+    /// The recording that answers calls, if the mode uses one.
     pub(in crate::cli) answers: Option<RecordingLocation>,
     bucket: RecordingBucket,
     fetcher: StateFetcher,
@@ -124,8 +124,8 @@ impl RemoteRecording {
     }
 }
 
-/// Fetches the recording that calls are answered from; `None` if there is none, or if every call
-/// goes to its upstream.
+/// Fetches the recording that answers calls. Returns `None` if the store has no recording yet, or if
+/// the mode sends every call to its upstream.
 async fn answers(
     args: &RecordArgs,
     name: &RemoteName,
@@ -185,7 +185,7 @@ async fn warn_of_clock(bucket: &RecordingBucket, spool: &UploadSpool, output: &O
     }
 }
 
-/// Returns the callback that tells people what happens to the uploads.
+/// Returns the callback that reports the uploads to the user.
 fn on_event(output: &Output, bucket: &RecordingBucket) -> OnUploadEvent {
     let (output, url) = (output.clone(), bucket.url().to_owned());
     Arc::new(move |event| match event {

@@ -101,7 +101,7 @@ fn root_cause(error: &Error) -> String {
         text = next.to_string();
         cause = next.source();
     }
-    // The client of the store tells how often it has tried before this.
+    // The client of the store puts the number of its attempts before the cause.
     match text.split_once("retry_timeout: ").and_then(|(_, rest)| rest.split_once(" - ")) {
         Some((_, rest)) => rest.to_owned(),
         None => text,
