@@ -51,7 +51,7 @@ pub async fn compact(
         let merged = merge_new(bucket, cache).await?;
         let size = state_size(&merged.manifest);
         if merged.new.is_empty() {
-            remove_merged(bucket, &merged, &merged.merged).await?;
+            bucket.remove_segments(&merged.merged, &[]).await?;
             refuse_other_rules(bucket, &merged)?;
             let manifest = merged.from.map(|from| from.state.manifest);
             return Ok(CompactedState { manifest, size, segments: 0 });
@@ -63,7 +63,8 @@ pub async fn compact(
             continue;
         }
         let done: Vec<ListedSegment> = merged.merged.iter().chain(&merged.new).cloned().collect();
-        remove_merged(bucket, &merged, &done).await?;
+        // The files of their recorders stay: a recorder may go on.
+        bucket.remove_segments(&done, &[]).await?;
         refuse_other_rules(bucket, &merged)?;
         let segments = merged.new.len() as u64;
         return Ok(CompactedState { manifest: Some(merged.hash), size, segments });
@@ -97,17 +98,6 @@ async fn upload_new(
     futures_util::stream::iter(uploads).buffer_unordered(PARALLEL).try_collect::<()>().await?;
     let packed = pack_text(&merged.text).map_err(RemoteError::at("the text of a manifest"))?;
     bucket.put_manifest(&merged.hash, packed).await
-}
-
-/// Removes segments that the newest state has. The files of their recorders stay: a recorder may
-/// go on.
-async fn remove_merged(
-    bucket: &RecordingBucket,
-    merged: &MergedState,
-    segments: &[ListedSegment],
-) -> Result<(), RemoteError> {
-    debug_assert!(segments.len() <= merged.merged.len() + merged.new.len());
-    bucket.remove_segments(segments, &[]).await
 }
 
 #[cfg(test)]

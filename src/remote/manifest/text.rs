@@ -25,7 +25,6 @@ pub enum ManifestError {
 
 #[derive(Deserialize)]
 struct ManifestText {
-    format: String,
     about: Map<String, Value>,
     recorders: Vec<ManifestRecorder>,
     takes: Vec<ManifestTake>,
@@ -47,7 +46,6 @@ impl StateManifest {
             return Err(ManifestError::Format { found: format });
         }
         let read: ManifestText = serde_json::from_slice(text)?;
-        debug_assert_eq!(read.format, FORMAT);
         let mut manifest = Self { about: read.about, recorders: read.recorders, takes: Vec::new() };
         manifest.recorders.sort_by(|one, other| one.id.cmp(&other.id));
         let (pushed, recorded): (Vec<_>, Vec<_>) =
