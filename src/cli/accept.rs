@@ -10,8 +10,8 @@ use super::review::{ReviewDesk, Verdict, command, key, summary, typed};
 use super::show::quoted;
 use super::show::take_choice::{self, Choice, NoChoice};
 use super::terminal;
-use crate::recording::EntryName;
-use crate::recording::pending::ReplacedTake;
+use loomrec_recording::EntryName;
+use loomrec_recording::pending::ReplacedTake;
 
 /// How many changes an error message names.
 const NAMED: usize = 10;

@@ -6,7 +6,7 @@ use super::args::{ConvertArgs, LogFormat};
 use super::exit::{CommandFailure, UNEXPECTED};
 use super::output::{Output, stdout};
 use super::{output_target, serve_setup, terminal};
-use crate::store::{self, StoreError};
+use loomrec_store::StoreError;
 
 /// Runs the command.
 ///
@@ -23,7 +23,7 @@ pub(super) fn run(args: &ConvertArgs) -> Result<u8, CommandFailure> {
         names.insert(stored.name.clone());
         Ok::<_, StoreError>((stored.name, stored.entry))
     });
-    let count = store::create(&args.to, from.meta(), entries, args.force)?;
+    let count = loomrec_store::create(&args.to, from.meta(), entries, args.force)?;
     let some = |count: usize, one: &str, more: &str| match count {
         1 => format!("1 {one}"),
         _ => format!("{count} {more}"),

@@ -20,10 +20,10 @@ use super::args::DemoArgs;
 use super::exit::CommandFailure;
 use super::ls::print;
 use super::terminal;
-use crate::store::{self, RecordingLocation};
-use crate::telemetry::run_counters::RunCounters;
 use agent::{AgentCall, AgentRun, DemoAgent, KEY};
 use demo_check::{broken, check};
+use loomrec_store::RecordingLocation;
+use loomrec_telemetry::run_counters::RunCounters;
 use stage::DemoServer;
 use upstream::DemoUpstream;
 
@@ -84,7 +84,7 @@ async fn record(file: &RecordingLocation) -> Result<AgentRun, CommandFailure> {
     if let Some(reason) = more.keep_errors.keys().next() {
         return Err(broken(&format!("a call could not be kept: {reason}")));
     }
-    let cassette = store::load(file)?;
+    let cassette = loomrec_store::load(file)?;
     let text =
         std::fs::read_to_string(file.as_path()).map_err(|error| broken(&error.to_string()))?;
     let (kept, calls) = (cassette.len(), run.turns.len());

@@ -18,12 +18,12 @@ use super::exit::{CommandFailure, NO, UNEXPECTED};
 use super::output::Output;
 use super::pager::Pager;
 use super::serve_setup;
-use crate::comparison::{self, CallPair, ComparedSide, ComparisonRow, DiffScope, rows};
-use crate::recording::Entry;
-use crate::recording::redact::Redactor;
-use crate::store::StoreError;
 pub(super) use block::{Block, raw};
 use call::{CallState, ComparedCall};
+use loomrec_curation::comparison::{self, CallPair, ComparedSide, ComparisonRow, DiffScope, rows};
+use loomrec_recording::Entry;
+use loomrec_recording::redact::Redactor;
+use loomrec_store::StoreError;
 pub(super) use opened_recording::{OpenedRecording, paired};
 use total::DiffTotals;
 

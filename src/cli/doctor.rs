@@ -14,8 +14,8 @@ use super::exit::{CommandFailure, NO};
 use super::ls::print;
 use super::settings::{Settings, default_recordings};
 use super::{serve_setup, terminal};
-use crate::store::RecordingLocation;
 use finding::{DoctorFinding, FindingLevel};
+use loomrec_store::RecordingLocation;
 
 /// Runs the command.
 ///

@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use crate::replay::LoadError;
-use crate::store::{ErrorClass, StoreError};
+use loomrec_engine::replay::LoadError;
+use loomrec_store::{ErrorClass, StoreError};
 
 /// The answer is "no": a mismatch, a replay that served nothing.
 pub const NO: u8 = 1;

@@ -8,7 +8,7 @@ use super::amount::{age, span};
 use super::args::ExpiryArgs;
 use super::exit::CommandFailure;
 use super::terminal;
-use crate::replay::ReplaySource;
+use loomrec_engine::replay::ReplaySource;
 
 /// How many takes are named.
 const NAMED: usize = 5;

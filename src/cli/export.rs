@@ -10,10 +10,10 @@ use super::ls::print;
 use super::output::Output;
 use super::transfer_report::TransferTotals;
 use super::{output_target, serve_setup, terminal};
-use crate::interchange::{
+use loomrec_curation::interchange::{
     EntryToWrite, ExportWriter, ForeignFormat, SkippedItem, UpstreamAddresses,
 };
-use crate::store::{Recording, StoreError, StoredEntry};
+use loomrec_store::{Recording, StoreError, StoredEntry};
 
 /// Runs the command.
 ///

@@ -15,14 +15,15 @@ use super::output::Output;
 use super::score::journal::Reading;
 use super::score::{self, ScoredFaults};
 use super::{run_time_chaos, script};
-use crate::engine::route::{RouteTable, UNNAMED};
-use crate::fault::{
+use loomrec_engine::replay::Matcher;
+use loomrec_engine::route::{RouteTable, UNNAMED};
+use loomrec_fault::recovery::RecoveryBudget;
+use loomrec_fault::{
     ChaosChanges, ChaosRates, FaultDecider, FaultPlan, FaultRule, FaultSource, RuleCount,
 };
-use crate::recovery::RecoveryBudget;
-use crate::replay::{Matcher, script as scripts};
-use crate::server::fault::FaultContext;
-use crate::spelling;
+use loomrec_identity::spelling;
+use loomrec_proxy::server::fault::FaultContext;
+use loomrec_script as scripts;
 
 /// All planned faults, and the file of each rule.
 #[derive(Debug, Default)]

@@ -12,7 +12,6 @@ use clap_mangen::Man;
 use super::args::{GenerateArgs, GenerateKind};
 use super::exit::{CommandFailure, UNEXPECTED};
 use super::ls;
-use crate::store;
 
 /// Runs the command. `line` is the definition of the command line, without any settings.
 ///
@@ -48,7 +47,7 @@ fn pages(folder: &Path, line: &Command) -> Result<(), CommandFailure> {
     for command in commands(&line) {
         let path = folder.join(format!("{}.1", command.get_name()));
         let text = page(&command)?;
-        let file = store::open_output(&path, 0o666).and_then(|file| {
+        let file = loomrec_store::open_output(&path, 0o666).and_then(|file| {
             file.set_len(0)?;
             Ok(file)
         });

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::args::ServeArgs;
 use super::exit::{CommandFailure, UNUSABLE};
-use crate::engine::route::RouteTable;
-use crate::guard::{Escape, EscapePolicy, RunningGuard};
+use loomrec_engine::route::RouteTable;
+use loomrec_proxy::guard::{Escape, EscapePolicy, RunningGuard};
 
 /// The variables that name the proxy for `https` addresses.
 const VARIABLES: [&str; 2] = ["HTTPS_PROXY", "https_proxy"];

@@ -3,8 +3,6 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::os;
-
 /// How many messages wait. The rest is counted.
 const MOST_MESSAGES: usize = 100;
 /// How many bytes of messages wait.
@@ -40,8 +38,8 @@ impl HeldMessages {
     /// Begins to watch the terminal on stderr. `None` if stderr is no terminal, or if the terminal
     /// is in raw mode already: then that says nothing about the command.
     pub(super) fn begin() -> Option<Self> {
-        let is_usual = os::is_terminal_raw() == Some(false);
-        is_usual.then(|| Self::new(|| os::is_terminal_raw() == Some(true)))
+        let is_usual = loomrec_os::is_terminal_raw() == Some(false);
+        is_usual.then(|| Self::new(|| loomrec_os::is_terminal_raw() == Some(true)))
     }
 
     fn new(is_raw: fn() -> bool) -> Self {

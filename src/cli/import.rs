@@ -17,15 +17,15 @@ use super::ls::print;
 use super::output::Output;
 use super::transfer_report::TransferTotals;
 use super::{prices, serve_setup};
-use crate::identity::IdentityRules;
-use crate::interchange::{
+use loomrec_curation::interchange::{
     self, CompanionFiles, EntryImporter, FixtureList, ForeignFormat, FoundItem, ImportRefusal,
     PlacedBy, SkippedItem, UpstreamAddresses,
 };
-use crate::recording::entry_maker::EntryMaker;
-use crate::recording::{Entry, EntryName, RecordingMeta, encoding};
-use crate::store::{
-    self, Recording, RecordingChanges, RecordingLocation, StoreError, TakeChange, TakeRef,
+use loomrec_identity::IdentityRules;
+use loomrec_recording::entry_maker::EntryMaker;
+use loomrec_recording::{Entry, EntryName, RecordingMeta, encoding};
+use loomrec_store::{
+    Recording, RecordingChanges, RecordingLocation, StoreError, TakeChange, TakeRef,
 };
 
 /// How many bytes of a file are used to detect its format.
@@ -149,7 +149,7 @@ fn make(
 ) -> Result<(), CommandFailure> {
     let Some(first) = incoming.next() else { return Ok(()) };
     let entries = std::iter::once(first).chain(incoming);
-    store::create(path, &RecordingMeta::new(rules), entries, force)?;
+    loomrec_store::create(path, &RecordingMeta::new(rules), entries, force)?;
     Ok(())
 }
 

@@ -6,8 +6,9 @@ use serde_json::{Value, json};
 use super::args::{RecordArgs, ReplayArgs, ServeArgs, ToolResultPolicy};
 use super::set_aside::{NORMALIZE, PARAMETER};
 use super::terminal;
-use crate::identity::NormalizeRule;
-use crate::replay::{FaultyTake, Matcher, Repeat, Script, SourceTerms};
+use loomrec_engine::replay::{FaultyTake, Matcher, Repeat, SourceTerms};
+use loomrec_identity::NormalizeRule;
+use loomrec_script::Script;
 
 /// The prefixes of a rule that leaves a header out of identity, and of one that adds it.
 const WITHOUT: &str = "header ";
@@ -31,7 +32,7 @@ const FAULTS_LISTED: usize = 10_000;
 #[derive(Clone, Debug, Default)]
 pub struct InForce {
     strict: bool,
-    /// Each identity rule, as [`crate::identity::IdentityRules::words`] formats it, and its source.
+    /// Each identity rule, as [`loomrec_identity::IdentityRules::words`] formats it, and its source.
     rules: Vec<(String, String)>,
     /// How many patterns are redacted before requests are compared.
     redact: usize,

@@ -20,7 +20,7 @@ use super::exit::{CommandFailure, UNEXPECTED};
 use super::ls::print;
 use super::output::Output;
 use super::terminal;
-use crate::telemetry::journal::parts;
+use loomrec_telemetry::journal::parts;
 use read::{FollowedFile, NextLine};
 use row::{JournalRow, RowFilter};
 use sum::JournalTotals;
@@ -102,7 +102,7 @@ fn follow(
 ) -> Result<u8, CommandFailure> {
     loop {
         std::thread::sleep(CHECK_INTERVAL);
-        if crate::os::is_stdout_closed() {
+        if loomrec_os::is_stdout_closed() {
             return Ok(0);
         }
         for (file, tail) in &mut tails {

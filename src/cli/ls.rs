@@ -10,9 +10,9 @@ use super::output::{Output, stdout};
 use super::pricing::{PriceSource, sum_words};
 use super::table::{Table, TableColumn};
 use super::{prices, serve_setup, terminal};
-use crate::inspection::LONGEST_QUESTION;
-use crate::recording::RecordingMeta;
-use crate::store::{Recording, RecordingLocation, StoreError};
+use loomrec_curation::inspection::LONGEST_QUESTION;
+use loomrec_recording::RecordingMeta;
+use loomrec_store::{Recording, RecordingLocation, StoreError};
 pub(super) use row::{Row, end_words, media_type, question_of, short_key};
 
 /// How many rows are held in memory. For a longer listing, the recording is read twice: for the

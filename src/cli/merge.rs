@@ -8,8 +8,8 @@ use super::args::{LogFormat, MergeArgs, OnConflict};
 use super::exit::{CommandFailure, NO, USAGE};
 use super::output::Output;
 use super::{ls, output_target, terminal};
-use crate::identity::IdentityRules;
-use crate::merge::{self, ConflictChoice};
+use loomrec_curation::merge::{self, ConflictChoice};
+use loomrec_identity::IdentityRules;
 use report::MergeReport;
 use side::{MergeSide, MergeSides, SideNames};
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::server_run::RunResult;
 use super::wrapped_command::CommandEnvironment;
-use crate::provider::directory::KnownUpstream;
+use loomrec_provider::directory::KnownUpstream;
 
 /// The most variables that are named.
 const SHOWN: usize = 6;

@@ -14,13 +14,13 @@ use super::review::is_there;
 use super::serve_setup;
 use super::show::quoted;
 use super::{ls, terminal};
-use crate::identity::{IdentityRules, NormalizeRule};
-use crate::noise::NoiseProposal;
-use crate::recording::redact::Redactor;
-use crate::recording::{PendingKind, RecordingMeta};
-use crate::replay::{Matcher, ReplaySource, ReplayTerms};
-use crate::store::{Recording, RecordingChanges, RecordingLocation};
 use compared_calls::ComparedCalls;
+use loomrec_curation::noise::NoiseProposal;
+use loomrec_engine::replay::{Matcher, ReplaySource, ReplayTerms};
+use loomrec_identity::{IdentityRules, NormalizeRule};
+use loomrec_recording::redact::Redactor;
+use loomrec_recording::{PendingKind, RecordingMeta};
+use loomrec_store::{Recording, RecordingChanges, RecordingLocation};
 use report::NoiseReport;
 
 /// Runs the command.

@@ -1,8 +1,7 @@
 //! The system's limit on open files, and the number of connections that it leaves room for.
 
 use super::args::ServeArgs;
-use crate::os;
-use crate::server::limit::ConnectionLimit;
+use loomrec_proxy::server::limit::ConnectionLimit;
 
 /// The number of files that are open besides connections: recordings, locks, logs, the journal,
 /// those of the runtime.
@@ -15,7 +14,7 @@ const MOST: u64 = 20_000;
 /// started, so that the command keeps the lower limit: some programs go through every file
 /// descriptor that they could have open.
 pub fn raise() {
-    os::raise_open_file_limit();
+    loomrec_os::raise_open_file_limit();
 }
 
 /// Returns the limit on connections: the configured one, or as many as the file limit leaves room
@@ -23,7 +22,7 @@ pub fn raise() {
 pub fn limit(args: &ServeArgs, goes_upstream: bool) -> ConnectionLimit {
     let asked = args.limits.max_connections.map(u64::from);
     let most = asked.unwrap_or_else(|| {
-        let limit = os::open_file_maximum().unwrap_or(u64::MAX);
+        let limit = loomrec_os::open_file_maximum().unwrap_or(u64::MAX);
         let files = if goes_upstream { 2 } else { 1 };
         (limit.saturating_sub(OTHERS) / files).clamp(1, MOST)
     });

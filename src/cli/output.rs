@@ -12,10 +12,10 @@ use serde_json::{Map, Value, json};
 use super::args::LogFormat;
 use super::held_messages::{HeldMessages, ReleasedMessages};
 use super::terminal;
-use crate::replay::RecordingMismatchError;
-use crate::server::UserNotice;
-use crate::telemetry::journal::line;
-use crate::telemetry::log;
+use loomrec_engine::replay::RecordingMismatchError;
+use loomrec_proxy::server::UserNotice;
+use loomrec_telemetry::journal::line;
+use loomrec_telemetry::log;
 
 /// Writes messages to stderr, in colour on a terminal, and above the live line if there is one.
 #[derive(Clone, Debug)]

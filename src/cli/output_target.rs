@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use super::exit::CommandFailure;
-use crate::store::{self, RecordingLocation};
+use loomrec_store::RecordingLocation;
 
 /// Resolves a path as far as it exists. Two equal results name the same file, which need not exist
 /// yet.
@@ -65,7 +65,7 @@ pub(super) fn refuse_folder(
     path: &RecordingLocation,
     what: &str,
 ) -> Result<(), CommandFailure> {
-    if !store::is_folder(path) {
+    if !loomrec_store::is_folder(path) {
         return Ok(());
     }
     Err(CommandFailure::usage(format!(

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use anstream::AutoStream;
 
-use crate::os::{ProcessSignal, SignalStream};
+use loomrec_os::{ProcessSignal, SignalStream};
 
 /// The output of a long result. Colours are removed if stdout is not a terminal.
 pub(super) struct Pager {

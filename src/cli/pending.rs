@@ -13,10 +13,10 @@ use super::output::Output;
 use super::review::{ReviewDesk, View, command, is_there};
 use super::show::quoted;
 use super::{serve_setup, terminal};
-use crate::recording::pending::{PendingChange, ReplacedTake};
-use crate::recording::{Entry, EntryName, PendingKind};
-use crate::review::ChangeStanding;
-use crate::store::{Recording, RecordingLocation};
+use loomrec_curation::review::ChangeStanding;
+use loomrec_recording::pending::{PendingChange, ReplacedTake};
+use loomrec_recording::{Entry, EntryName, PendingKind};
+use loomrec_store::{Recording, RecordingLocation};
 
 /// Where recordings are looked for if none is named.
 const FOLDERS: [&str; 2] = ["", "recordings"];

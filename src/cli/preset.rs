@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use super::args::ServeArgs;
 use super::exit::{CommandFailure, UNEXPECTED};
-use crate::identity::NormalizeRule;
+use loomrec_identity::NormalizeRule;
 
 /// What a program needs, as data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

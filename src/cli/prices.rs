@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::exit::CommandFailure;
-use crate::recording::cost::PriceTable;
+use loomrec_recording::cost::PriceTable;
 
 /// Loads the price table: the built-in one, or the built-in one as changed by `file`.
 ///

@@ -1,8 +1,8 @@
 //! The cost of recorded calls: recorded, computed from a price table, or unknown.
 
 use super::amount::dollars;
-use crate::recording::Entry;
-use crate::recording::cost::PriceTable;
+use loomrec_recording::Entry;
+use loomrec_recording::cost::PriceTable;
 
 /// Shown for a call with an unknown cost.
 pub(super) const UNKNOWN: &str = "unknown";

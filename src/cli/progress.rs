@@ -6,7 +6,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::amount::dollars;
-use crate::telemetry::run_counters::RunCounters;
+use loomrec_telemetry::run_counters::RunCounters;
 
 /// How often the line is redrawn.
 const REDRAW: Duration = Duration::from_millis(200);

@@ -15,9 +15,9 @@ use super::ls::{self, Row, short_key};
 use super::output::Output;
 use super::table::{Table, TableColumn};
 use super::{serve_setup, terminal};
-use crate::recording::EntryName;
-use crate::recording::take_identity::{self, TakeIdentity};
-use crate::store::{Recording, RecordingChanges, StoredEntry, TakeChange, TakeRef};
+use loomrec_recording::EntryName;
+use loomrec_recording::take_identity::{self, TakeIdentity};
+use loomrec_store::{Recording, RecordingChanges, StoredEntry, TakeChange, TakeRef};
 use used::UsedTakes;
 
 /// Runs the command.

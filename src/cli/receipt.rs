@@ -19,12 +19,12 @@ use super::guard;
 use super::in_force::InForce;
 use super::score::ScoredFaults;
 use super::serve_setup::UnusedTakes;
-use crate::guard::{Escape, EscapePolicy};
-use crate::recovery::RecoveryBudget;
-use crate::replay::MissReason;
-use crate::server::fault::FaultContext;
-use crate::store::{self, RecordingLocation};
-use crate::telemetry::run_counters::{CounterDetail, RunCounters};
+use loomrec_engine::replay::MissReason;
+use loomrec_fault::recovery::RecoveryBudget;
+use loomrec_proxy::guard::{Escape, EscapePolicy};
+use loomrec_proxy::server::fault::FaultContext;
+use loomrec_store::RecordingLocation;
+use loomrec_telemetry::run_counters::{CounterDetail, RunCounters};
 
 /// The beginning of every receipt.
 pub const BEGINNING: &[u8] = b"{\n  \"loomrec\": \"";
@@ -135,7 +135,7 @@ pub type HashedRecording = (RecordingLocation, Option<String>);
 impl Receipt {
     /// Returns recordings with their hashes. Reads their files.
     pub fn hashed(recordings: &[RecordingLocation]) -> Vec<HashedRecording> {
-        recordings.iter().map(|path| (path.clone(), store::sha256(path))).collect()
+        recordings.iter().map(|path| (path.clone(), loomrec_store::sha256(path))).collect()
     }
 
     /// Creates a receipt from the counters.

@@ -17,13 +17,13 @@ use super::remote::RemoteRecording;
 use super::server_run::{RunContext, RunEngines, RunResult};
 use super::settings::Settings;
 use super::{fault, no_call, serve_setup, server_run};
-use crate::engine::{Engine, MissPolicy};
-use crate::guard::EscapePolicy;
-use crate::identity::IdentityRules;
-use crate::record::RecordEngine;
-use crate::replay::{Latency, Matcher, ReplayEngine, ReplayTerms};
-use crate::store::{self, RecordingLocation};
-use crate::telemetry::run_counters::EarlierTakes;
+use loomrec_engine::record::RecordEngine;
+use loomrec_engine::replay::{Latency, Matcher, ReplayEngine, ReplayTerms};
+use loomrec_engine::{Engine, MissPolicy};
+use loomrec_identity::IdentityRules;
+use loomrec_proxy::guard::EscapePolicy;
+use loomrec_store::RecordingLocation;
+use loomrec_telemetry::run_counters::EarlierTakes;
 pub(super) use recorder::on_appender_event;
 use recorder::{existing, recorder};
 
@@ -116,7 +116,7 @@ pub(super) fn engines(
 /// as one.
 fn refuse_other_folder(args: &RecordArgs) -> Result<(), CommandFailure> {
     let path = &args.recording;
-    if args.mode == RecordMode::None || !store::is_other_folder(path) {
+    if args.mode == RecordMode::None || !loomrec_store::is_other_folder(path) {
         return Ok(());
     }
     let text = format!(

@@ -11,7 +11,7 @@ use super::args::{LogFormat, RedactArgs};
 use super::exit::{CommandFailure, NO};
 use super::output::Output;
 use super::{ls, serve_setup, terminal};
-use crate::recording::redact::Redactor;
+use loomrec_recording::redact::Redactor;
 use report::RedactReport;
 use scanned_recording::ScannedRecording;
 

@@ -5,9 +5,9 @@ use super::args::{Command, CompactArgs, GcArgs, PullArgs, PushArgs, RecordArgs};
 use super::exit::CommandFailure;
 use super::output::Output;
 use super::receipt::UploadReceipt;
-use crate::identity::IdentityRules;
-use crate::recording::redact::CallCredentials;
-use crate::store::RecordingLocation;
+use loomrec_identity::IdentityRules;
+use loomrec_recording::redact::CallCredentials;
+use loomrec_store::RecordingLocation;
 
 pub(super) use AbsentRecording as RemoteRecording;
 

@@ -2,7 +2,7 @@
 
 use super::args::Command;
 use super::exit::CommandFailure;
-use crate::store::RecordingLocation;
+use loomrec_store::RecordingLocation;
 
 /// Returns the recordings that a command reads and does not change.
 pub(super) fn read_recordings(command: &mut Command) -> Vec<&mut RecordingLocation> {

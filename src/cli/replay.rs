@@ -15,14 +15,14 @@ use super::receipt::{Receipt, ScriptReceipt, SessionsReceipt};
 use super::server_run::{RunContext, RunEngines, RunResult, SessionTerms, StartSessions};
 use super::settings::Settings;
 use super::{fault, no_call, script, serve_setup, server_run, set_aside, usage_hint};
-use crate::engine::{Engine, MissPolicy};
-use crate::guard::EscapePolicy;
-use crate::replay::{
+use loomrec_engine::replay::{
     GaussSequence, Latency, Matcher, MissedRequests, Repeat, ReplayEngine, ReplaySource,
     ReplayTerms,
 };
-use crate::store::RecordingLocation;
-use crate::telemetry::run_counters::RunCounters;
+use loomrec_engine::{Engine, MissPolicy};
+use loomrec_proxy::guard::EscapePolicy;
+use loomrec_store::RecordingLocation;
+use loomrec_telemetry::run_counters::RunCounters;
 
 /// The longest wait that may be configured.
 const LONGEST_WAIT_MS: f64 = 86_400_000.0;

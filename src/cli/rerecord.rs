@@ -30,19 +30,19 @@ use super::ls::print;
 use super::output::Output;
 use super::stop_signals::StopSignals;
 use super::{prices, terminal};
-use crate::engine::clock::{arrival, timestamp_of};
-use crate::record::rerecord::{RerecordLimits, RerecordSender};
-use crate::record::writer::{KeepPolicy, RecordWriter};
-use crate::record::{RecordConfig, RecordEngine, RecordOutcome};
-use crate::recording::redact::Redactor;
-use crate::server::{OnNotice, UserNotice, report_exchange};
-use crate::store::{self, RecordingLocation};
-use crate::telemetry::metric::{Metrics, RunInfo};
-use crate::telemetry::run_counters::RunCounters;
-use crate::upstream::UpstreamClient;
 use collect::{CallToSend, CollectedCalls, RequestSources};
 use confirmation::confirm;
 use filter::RerecordFilter;
+use loomrec_engine::clock::{arrival, timestamp_of};
+use loomrec_engine::record::rerecord::{RerecordLimits, RerecordSender};
+use loomrec_engine::record::writer::{KeepPolicy, RecordWriter};
+use loomrec_engine::record::{RecordConfig, RecordEngine, RecordOutcome};
+use loomrec_engine::upstream::UpstreamClient;
+use loomrec_proxy::server::{OnNotice, UserNotice, report_exchange};
+use loomrec_recording::redact::Redactor;
+use loomrec_store::RecordingLocation;
+use loomrec_telemetry::metric::{Metrics, RunInfo};
+use loomrec_telemetry::run_counters::RunCounters;
 use new_answers::NewAnswersFile;
 use origin::OriginFiles;
 use plan::RerecordPlan;
@@ -228,7 +228,7 @@ fn finish(
 
 /// Removes a file of new answers that contains none.
 fn remove_empty(path: &RecordingLocation) {
-    let empty = store::Recording::open(path).is_ok_and(|new| new.names().next().is_none());
+    let empty = loomrec_store::Recording::open(path).is_ok_and(|new| new.names().next().is_none());
     if empty {
         // An empty file that cannot be removed does no harm.
         let _ = std::fs::remove_file(path.as_path());
@@ -294,7 +294,7 @@ impl Work {
         self: &Arc<Self>,
         args: &RerecordArgs,
         path: &RecordingLocation,
-        lanes: Vec<crate::record::rerecord::RequestLane<CallToSend>>,
+        lanes: Vec<loomrec_engine::record::rerecord::RequestLane<CallToSend>>,
         progress: &Arc<RerecordProgress>,
         counters: &Arc<RunCounters>,
     ) -> Result<u64, CommandFailure> {
@@ -349,7 +349,8 @@ impl Work {
     ) -> Result<(Arc<RecordEngine>, usize), CommandFailure> {
         let unexpected = |text: String| CommandFailure::new(UNEXPECTED, text);
         let rules = self.maker.rules.clone();
-        let recording = store::RecordingAppender::open(path, &store::RunChoice::New, &rules)?;
+        let recording =
+            loomrec_store::RecordingAppender::open(path, &loomrec_store::RunChoice::New, &rules)?;
         recording.watch(&self.maker.all_secrets());
         let place = recording.place();
         let counts = (Arc::clone(counters), Arc::clone(metrics));

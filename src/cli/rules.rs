@@ -6,7 +6,7 @@ use super::args::RulesArgs;
 use super::exit::CommandFailure;
 use super::ls;
 use super::preset::{PRESETS, Preset};
-use crate::spelling;
+use loomrec_identity::spelling;
 
 /// Runs the command.
 ///

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::fault::{ChaosChange, ChaosChanges, ChaosScope};
+use loomrec_fault::{ChaosChange, ChaosChanges, ChaosScope};
 
 /// How many changes are shown to people.
 const SHOWN: usize = 20;
@@ -56,7 +56,7 @@ fn names(scope: &ChaosScope) -> (Option<&str>, Option<&str>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fault::{ChaosRates, RunTimeChaos};
+    use loomrec_fault::{ChaosRates, RunTimeChaos};
 
     #[test]
     fn changes_are_told_in_order_and_the_rest_is_counted() {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::args::SalvageArgs;
 use super::exit::{CommandFailure, NO, RECORDING, UNEXPECTED};
 use super::{output, output_target, terminal};
-use crate::store::{LostBytes, SalvageResult, create};
+use loomrec_store::{LostBytes, SalvageResult, create};
 
 /// Runs the command.
 ///

@@ -16,8 +16,8 @@ use super::ls::print;
 use super::output::Output;
 use super::output_target::real;
 use super::{script, terminal};
-use crate::recovery::RecoveryBudget;
-use crate::replay::script as scripts;
+use loomrec_fault::recovery::RecoveryBudget;
+use loomrec_script as scripts;
 
 use journal::Incident;
 pub(super) use junit::write_junit;

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::args::{ReplayArgs, ServeArgs};
 use super::exit::CommandFailure;
 use super::output_target;
-use crate::replay::{Script, ScriptNotation};
+use loomrec_script::{Script, ScriptNotation};
 
 /// Reads a script: as YAML if the file's extension says so, otherwise as JSON.
 ///

@@ -23,15 +23,15 @@ use super::exit::{CommandFailure, RECORDING, UNUSABLE};
 use super::output::Output;
 use super::output_target;
 use super::store_note::store_note;
-use crate::engine::observe::STEP_HEADER;
-use crate::recording::PendingKind;
-use crate::recording::redact::{self, CallCredentials, Redactor};
-use crate::replay::{ReplayEngine, ReplaySource};
-use crate::server::access::AccessPolicy;
-use crate::server::{OnNotice, UserNotice};
-use crate::store::{self, Recording, RecordingLocation};
-use crate::telemetry::journal::{self, Journal, JournalRotation};
-use crate::telemetry::metric::RunInfo;
+use loomrec_engine::observe::STEP_HEADER;
+use loomrec_engine::replay::{ReplayEngine, ReplaySource};
+use loomrec_proxy::server::access::AccessPolicy;
+use loomrec_proxy::server::{OnNotice, UserNotice};
+use loomrec_recording::PendingKind;
+use loomrec_recording::redact::{self, CallCredentials, Redactor};
+use loomrec_store::{Recording, RecordingLocation};
+use loomrec_telemetry::journal::{self, Journal, JournalRotation};
+use loomrec_telemetry::metric::RunInfo;
 
 pub use identity::rules;
 pub use listener_tls::listener_tls;
@@ -320,8 +320,8 @@ pub fn journal(args: &ServeArgs, notify: OnNotice) -> Result<Journal, CommandFai
 /// # Errors
 /// A file that cannot be written, or that has other content.
 pub fn create(path: &Path, beginning: &[u8]) -> Result<std::fs::File, CommandFailure> {
-    let opened = store::open_output(path, 0o600).and_then(|file| {
-        store::accept_replacing(&file, path, &[beginning])?;
+    let opened = loomrec_store::open_output(path, 0o600).and_then(|file| {
+        loomrec_store::accept_replacing(&file, path, &[beginning])?;
         // A pipe or a device has no length.
         if file.metadata()?.is_file() {
             file.set_len(0)?;
@@ -336,7 +336,7 @@ pub fn create(path: &Path, beginning: &[u8]) -> Result<std::fs::File, CommandFai
 /// # Errors
 /// A file that cannot be written.
 pub fn append(path: &Path, text: &str) -> Result<(), CommandFailure> {
-    let appended = store::open_output(path, 0o600).and_then(|mut file| {
+    let appended = loomrec_store::open_output(path, 0o600).and_then(|mut file| {
         // A pipe or a device has no end.
         if file.metadata()?.is_file() {
             file.seek(SeekFrom::End(0))?;
@@ -347,7 +347,7 @@ pub fn append(path: &Path, text: &str) -> Result<(), CommandFailure> {
 }
 
 fn unwritable(path: &Path, error: &std::io::Error) -> CommandFailure {
-    if error.get_ref().is_some_and(|inner| inner.is::<store::UnsafeFileError>()) {
+    if error.get_ref().is_some_and(|inner| inner.is::<loomrec_store::UnsafeFileError>()) {
         let text = format!("failed to write {error}: delete it, or name another file");
         return CommandFailure::new(RECORDING, text);
     }

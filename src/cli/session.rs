@@ -17,13 +17,13 @@ use super::replay::SharedReplay;
 use super::server_run::{RunContext, RunEngines, SessionTerms, StartSessions};
 use super::settings::Settings;
 use super::{fault, record, replay, serve_setup, server_run, set_aside};
-use crate::engine::{Engine, MissPolicy};
-use crate::guard::EscapePolicy;
-use crate::replay::{Latency, Matcher, ReplayEngine, ReplayTerms};
-use crate::server::session::{OutsideCalls, SessionHost, SessionLimits, SessionTable};
-use crate::store::RecordingLocation;
 use command::SessionCommand;
 use host::CommandHost;
+use loomrec_engine::replay::{Latency, Matcher, ReplayEngine, ReplayTerms};
+use loomrec_engine::{Engine, MissPolicy};
+use loomrec_proxy::guard::EscapePolicy;
+use loomrec_proxy::server::session::{OutsideCalls, SessionHost, SessionLimits, SessionTable};
+use loomrec_store::RecordingLocation;
 use shared_host::SharedHost;
 use template::SessionTemplate;
 

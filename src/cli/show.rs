@@ -16,10 +16,10 @@ use super::ls::{self, Row, print};
 use super::output::Output;
 use super::pager::Pager;
 use super::{serve_setup, terminal};
-use crate::identity::IdentityRules;
-use crate::recording::redact::Redactor;
-use crate::store::{Recording, RecordingLocation, StoredEntry};
 use contents::RecordingContents;
+use loomrec_identity::IdentityRules;
+use loomrec_recording::redact::Redactor;
+use loomrec_store::{Recording, RecordingLocation, StoredEntry};
 use take_choice::{Choice, NoChoice};
 
 /// How many keys an error names.

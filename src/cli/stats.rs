@@ -15,7 +15,7 @@ use super::output::Output;
 use super::pricing::PriceSource;
 use super::table::{Table, TableColumn};
 use super::{prices, serve_setup, terminal};
-use crate::store::{Recording, RecordingLocation, StoreError};
+use loomrec_store::{Recording, RecordingLocation, StoreError};
 use measure::{CallSample, GroupStats};
 
 /// Runs the command.

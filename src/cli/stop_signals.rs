@@ -1,6 +1,6 @@
 //! The signals that end a run: SIGINT and SIGTERM.
 
-use crate::os::{ProcessSignal, SignalStream};
+use loomrec_os::{ProcessSignal, SignalStream};
 
 /// Both signals.
 pub(super) struct StopSignals {

@@ -1,6 +1,6 @@
 //! The text of a store's event, as people name its files: relative to the working directory.
 
-use crate::store::StoreEvent;
+use loomrec_store::StoreEvent;
 
 /// Returns an event as a sentence.
 pub(super) fn store_note(event: &StoreEvent) -> String {

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-use crate::os::terminal_size;
-pub(super) use crate::printable::{block, json, line, message, styled};
+pub(super) use loomrec_identity::printable::{block, json, line, message, styled};
+use loomrec_os::terminal_size;
 
 /// Returns the width of the terminal if stdout is one.
 pub(super) fn width() -> Option<usize> {

@@ -18,10 +18,10 @@ use url::Url;
 use super::args::ServeArgs;
 use super::exit::CommandFailure;
 use super::serve_setup::without_secrets;
-use crate::engine::route::{RouteTable, UNNAMED};
-use crate::server::{OnNotice, UserNotice};
-use crate::telemetry::metric::Metrics;
-use crate::telemetry::span::{SpanConfig, SpanDetails, SpanProtocol, Spans, TlsIdentity};
+use loomrec_engine::route::{RouteTable, UNNAMED};
+use loomrec_proxy::server::{OnNotice, UserNotice};
+use loomrec_telemetry::metric::Metrics;
+use loomrec_telemetry::span::{SpanConfig, SpanDetails, SpanProtocol, Spans, TlsIdentity};
 
 /// The path for traces over HTTP, below the endpoint for all signals.
 const PATH: &str = "v1/traces";

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::terminal;
-use crate::interchange::{SkipCause, SkippedItem};
+use loomrec_curation::interchange::{SkipCause, SkippedItem};
 
 /// How many items are reported individually. The rest is only counted.
 const TOLD: usize = 1000;

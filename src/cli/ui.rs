@@ -12,9 +12,9 @@ use super::exit::{CommandFailure, RECORDING, UNEXPECTED, UNUSABLE};
 use super::output::Output;
 use super::serve_setup;
 use super::stop_signals::StopSignals;
-use crate::inspector::file::{JournalParts, ShownFile, is_journal};
-use crate::os::PAGE_OPENERS;
-use crate::server::file_inspector;
+use loomrec_os::PAGE_OPENERS;
+use loomrec_proxy::inspector::file::{JournalParts, ShownFile, is_journal};
+use loomrec_proxy::server::file_inspector;
 
 /// Runs the command.
 ///

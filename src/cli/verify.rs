@@ -13,8 +13,8 @@ use std::io;
 use super::args::VerifyArgs;
 use super::exit::{CommandFailure, UNEXPECTED};
 use super::output;
-use crate::store::RecordingLocation;
-use crate::verification::EntryChecker;
+use loomrec_curation::verification::EntryChecker;
+use loomrec_store::RecordingLocation;
 use verify_report::VerifyReport;
 
 /// Runs the command.

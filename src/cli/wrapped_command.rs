@@ -11,8 +11,8 @@ use url::Url;
 
 use super::exit::{CANNOT_RUN, CommandFailure, NOT_FOUND, UNEXPECTED};
 use super::preset::AppliedPreset;
-use crate::os::{self, ProcessSignal, SignalStream};
-use crate::provider::directory::{self, BaseUrlVariable, SAME_KEY, UPSTREAMS};
+use loomrec_os::{ProcessSignal, SignalStream};
+use loomrec_provider::directory::{self, BaseUrlVariable, SAME_KEY, UPSTREAMS};
 
 /// LiteLLM fetches prices from the network when it is loaded, unless this is set.
 const NO_FETCHING: (&str, &str) = ("LITELLM_LOCAL_MODEL_COST_MAP", "True");
@@ -252,7 +252,7 @@ impl WrappedCommand {
             .args(arguments)
             .envs(environment.variables.iter().chain(&environment.guard).cloned());
         if own_group {
-            os::lead_process_group(&mut command);
+            loomrec_os::lead_process_group(&mut command);
         }
         let child = Command::from(command).spawn().map_err(|error| {
             let code = match error.kind() {
@@ -289,16 +289,16 @@ impl WrappedCommand {
     fn pass(&self, signal: ProcessSignal) {
         let Some(id) = self.child.id() else { return };
         let _gone = if self.own_group {
-            os::signal_process_group(id, signal)
+            loomrec_os::signal_process_group(id, signal)
         } else {
-            os::signal_process(id, signal)
+            loomrec_os::signal_process(id, signal)
         };
     }
 }
 
 /// Returns the exit code as shells report it.
 fn code_of(status: ExitStatus) -> u8 {
-    let code = match (status.code(), os::exit_signal(status)) {
+    let code = match (status.code(), loomrec_os::exit_signal(status)) {
         (Some(code), _) => code,
         (None, signal) => 128 + signal.unwrap_or(0),
     };

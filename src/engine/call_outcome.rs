@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use http::HeaderValue;
 
-use crate::replay::{MatchedBy, RecordingMismatchError, ScriptTurn};
+use crate::replay::{MatchedBy, RecordingMismatchError};
 use loomrec_identity::BoundValues;
+use loomrec_script::ScriptTurn;
 
 /// What a call was answered with.
 #[derive(Clone, Debug)]

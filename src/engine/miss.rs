@@ -11,12 +11,11 @@ use super::error_response;
 use super::forwarding::Forwarding;
 use super::incoming_call::IncomingCall;
 use super::live_call;
-use crate::replay::{
-    NoScriptedResponse, RecordingMismatchError, ReplayEngine, ScriptAnswer, UnexplainedMiss,
-};
+use crate::replay::{RecordingMismatchError, ReplayEngine, ScriptAnswer, UnexplainedMiss};
 use crate::upstream::UpstreamClient;
 use loomrec_recording::normalized_request::NormalizedRequest;
 use loomrec_recording::redact::CallCredentials;
+use loomrec_script::NoScriptedResponse;
 
 /// What a call gets if the recording does not answer it.
 #[derive(Clone)]

@@ -4,7 +4,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use loomrec::identity::{IdentityRules, KeyForm, RequestKey, RequestParts};
+use loomrec_identity::{IdentityRules, KeyForm, RequestKey, RequestParts};
 use serde_json::json;
 
 use crate::quantile::median;

@@ -2,8 +2,8 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use loomrec::provider::Framing;
-use loomrec::provider::framing::{EventFrame, events};
+use loomrec_provider::Framing;
+use loomrec_provider::framing::{EventFrame, events};
 use serde_json::{Value, json};
 
 use crate::support::shape::{chat, chat_answer, chat_body, chat_events, message_events};

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use loomrec::identity::{IdentityRules, KeyForm, RequestKey, RequestParts};
+use loomrec_identity::{IdentityRules, KeyForm, RequestKey, RequestParts};
 use regex::Regex;
 
 const COMMANDS: [&str; 31] = [

@@ -3,8 +3,8 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use loomrec::provider::Framing;
-use loomrec::provider::framing::EventFrame;
+use loomrec_provider::Framing;
+use loomrec_provider::framing::EventFrame;
 use serde_json::{Value, json};
 
 use crate::support::shape::{chat, chat_answer, chat_streamed};

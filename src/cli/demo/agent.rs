@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 
 use super::super::exit::CommandFailure;
 use super::demo_check::broken;
-use crate::engine::upstream::install_crypto_provider;
-use crate::provider::framing::events;
-use crate::provider::{self, Answer, Framing, Operation};
+use loomrec_engine::upstream::install_crypto_provider;
+use loomrec_provider::framing::events;
+use loomrec_provider::{Answer, Framing, Operation};
 
 /// The made-up key that it sends, as every program sends one.
 pub(super) const KEY: &str = "made-up-key-of-the-demo-0123456789";
@@ -147,8 +147,8 @@ impl DemoAgent {
         }
         let last_ms = since(started);
         let framing = media.starts_with("text/event-stream").then_some(Framing::Sse);
-        let answer =
-            provider::read(Operation::CHAT_COMPLETIONS, framing, &body).filter(|_| status == 200);
+        let answer = loomrec_provider::read(Operation::CHAT_COMPLETIONS, framing, &body)
+            .filter(|_| status == 200);
         turns.push(AgentCall {
             asked,
             status,

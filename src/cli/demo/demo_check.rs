@@ -1,6 +1,6 @@
 //! The checks of what the demo shows, and its failure.
 
-use crate::cli::exit::{CommandFailure, UNEXPECTED};
+use crate::exit::{CommandFailure, UNEXPECTED};
 
 /// Fails the demo if something that it shows does not hold.
 pub(super) fn check(holds: bool, otherwise: &str) -> Result<(), CommandFailure> {

@@ -12,29 +12,29 @@ use url::Url;
 use super::super::exit::CommandFailure;
 use super::super::{record, serve_setup};
 use super::demo_check::broken;
-use crate::engine::observe::RequestObserver;
-use crate::engine::route::{MountedUpstream, RouteTable};
-use crate::engine::{Engine, Forwarding, MissPolicy};
-use crate::identity::IdentityRules;
-use crate::inspector::Inspector;
-use crate::provider::Provider;
-use crate::record::writer::{KeepPolicy, RecordWriter};
-use crate::record::{RecordConfig, RecordEngine};
-use crate::recording::cost::PriceTable;
-use crate::recording::redact::Redactor;
-use crate::replay::{Latency, Matcher, ReplayEngine, ReplaySource, ReplayTerms};
-use crate::server::access::AccessPolicy;
-use crate::server::fault::FaultContext;
-use crate::server::limit::ConnectionLimit;
-use crate::server::{self, ConnectionProxy, OnNotice, Proxy, RunningServer, ServerThreads};
-use crate::store::{self, RecordingLocation};
-use crate::telemetry::Telemetry;
-use crate::telemetry::aimock_journal::AimockJournal;
-use crate::telemetry::journal::Journal;
-use crate::telemetry::metric::{Metrics, RunInfo};
-use crate::telemetry::run_counters::RunCounters;
-use crate::telemetry::span::Spans;
-use crate::upstream::UpstreamClient;
+use loomrec_engine::observe::RequestObserver;
+use loomrec_engine::record::writer::{KeepPolicy, RecordWriter};
+use loomrec_engine::record::{RecordConfig, RecordEngine};
+use loomrec_engine::replay::{Latency, Matcher, ReplayEngine, ReplaySource, ReplayTerms};
+use loomrec_engine::route::{MountedUpstream, RouteTable};
+use loomrec_engine::upstream::UpstreamClient;
+use loomrec_engine::{Engine, Forwarding, MissPolicy};
+use loomrec_identity::IdentityRules;
+use loomrec_provider::Provider;
+use loomrec_proxy::inspector::Inspector;
+use loomrec_proxy::server::access::AccessPolicy;
+use loomrec_proxy::server::fault::FaultContext;
+use loomrec_proxy::server::limit::ConnectionLimit;
+use loomrec_proxy::server::{self, ConnectionProxy, OnNotice, Proxy, RunningServer, ServerThreads};
+use loomrec_recording::cost::PriceTable;
+use loomrec_recording::redact::Redactor;
+use loomrec_store::RecordingLocation;
+use loomrec_telemetry::Telemetry;
+use loomrec_telemetry::aimock_journal::AimockJournal;
+use loomrec_telemetry::journal::Journal;
+use loomrec_telemetry::metric::{Metrics, RunInfo};
+use loomrec_telemetry::run_counters::RunCounters;
+use loomrec_telemetry::span::Spans;
 
 /// A size limit far above anything that the demo sends.
 const LIMIT: usize = 1 << 20;
@@ -64,7 +64,8 @@ impl DemoServer {
         let counters = Arc::new(RunCounters::default());
         let redactor = redactor()?;
         let rules = IdentityRules::default();
-        let recording = store::RecordingAppender::open(file, &store::RunChoice::New, &rules)?;
+        let recording =
+            loomrec_store::RecordingAppender::open(file, &loomrec_store::RunChoice::New, &rules)?;
         let (place, prices) = (recording.place(), PriceTable::builtin());
         let counts = (Arc::clone(&counters), metrics());
         let on_event = record::on_appender_event(counts, silent());
@@ -89,7 +90,7 @@ impl DemoServer {
 
     /// Starts a server that answers strictly from `file`.
     pub(super) async fn replay(file: &RecordingLocation) -> Result<Self, CommandFailure> {
-        let recording = store::Recording::open(file)?;
+        let recording = loomrec_store::Recording::open(file)?;
         let source = ReplaySource { label: "demo.json".to_owned(), recording };
         let replayer =
             ReplayEngine::new(Matcher::new(vec![source], ReplayTerms::default())?, Latency::None);

@@ -1,5 +1,5 @@
 use super::*;
-use crate::cli::exit::UNEXPECTED;
+use crate::exit::UNEXPECTED;
 
 #[tokio::test]
 async fn every_scene_shows_what_it_says() {
@@ -38,7 +38,7 @@ async fn a_file_that_is_there_is_not_touched() {
     let file = folder.path().join("mine.json");
     std::fs::write(&file, "{}").unwrap();
     let failure = run(DemoArgs { keep: Some(file.clone()) }).await.unwrap_err();
-    assert_eq!(failure.code, crate::cli::exit::USAGE);
+    assert_eq!(failure.code, crate::exit::USAGE);
     assert_eq!(std::fs::read_to_string(file).unwrap(), "{}");
 }
 

@@ -2,21 +2,21 @@
 
 use super::call::{CallState, CallSummary, ComparedCall};
 use super::human::{HumanDiff, shown};
-use crate::comparison::text::{LineKind, lines};
-use crate::comparison::{self, CallDigest, CallHalf, ComparedSide, DiffScope};
-use crate::identity::IdentityRules;
-use crate::recording::redact::{CallCredentials, Redactor};
-use crate::recording::{Entry, EntryName};
+use loomrec_curation::comparison::text::{LineKind, lines};
+use loomrec_curation::comparison::{self, CallDigest, CallHalf, ComparedSide, DiffScope};
+use loomrec_identity::IdentityRules;
+use loomrec_recording::redact::{CallCredentials, Redactor};
+use loomrec_recording::{Entry, EntryName};
 
 /// One side of the comparison: name, take number and entry.
-pub(in crate::cli) type Take<'e> = (&'e EntryName, usize, &'e Entry);
+pub(crate) type Take<'e> = (&'e EntryName, usize, &'e Entry);
 
 /// A compared call, without secrets.
-pub(in crate::cli) struct Block(ComparedCall);
+pub(crate) struct Block(ComparedCall);
 
 impl Block {
     /// Compares two entries that belong to the same call. Without `old`, the call is new.
-    pub(in crate::cli) fn of(
+    pub(crate) fn of(
         old: Option<Take<'_>>,
         new: Take<'_>,
         scope: &DiffScope,
@@ -37,22 +37,22 @@ impl Block {
     }
 
     /// Whether the new answer says the same as the old one.
-    pub(in crate::cli) fn has_same_answer(&self) -> bool {
+    pub(crate) fn has_same_answer(&self) -> bool {
         self.0.old.is_some() && self.0.count(CallHalf::Answer) == 0
     }
 
     /// Returns the key, or the old and the new key if they differ.
-    pub(in crate::cli) fn keys(&self) -> String {
+    pub(crate) fn keys(&self) -> String {
         self.0.keys()
     }
 
     /// Describes the call: upstream, operation, model.
-    pub(in crate::cli) fn words(&self) -> &str {
+    pub(crate) fn words(&self) -> &str {
         self.0.words()
     }
 
     /// Formats the block for people, as `diff` does it for two recordings with these names.
-    pub(in crate::cli) fn text(&self, old: &str, new: &str) -> String {
+    pub(crate) fn text(&self, old: &str, new: &str) -> String {
         HumanDiff::new(old, new).block(&self.0)
     }
 }
@@ -62,7 +62,7 @@ fn summarize(take: Take<'_>, side: &ComparedSide<'_>, rules: &IdentityRules) -> 
 }
 
 /// Compares two texts line by line, with likely secrets removed.
-pub(in crate::cli) fn raw(old: &str, new: &str, redactor: &Redactor) -> String {
+pub(crate) fn raw(old: &str, new: &str, redactor: &Redactor) -> String {
     let clean = |text: &str| {
         let clean = redactor.redact(text.as_bytes(), &CallCredentials::default());
         String::from_utf8_lossy(&clean).into_owned()

@@ -4,10 +4,10 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use crate::comparison::{CallDifference, CallDigest, CallHalf, ComparedSide, PairedBy};
-use crate::provider::Operation;
-use crate::recording::EntryName;
-use crate::recording::redact::{CallCredentials, Redactor};
+use loomrec_curation::comparison::{CallDifference, CallDigest, CallHalf, ComparedSide, PairedBy};
+use loomrec_provider::Operation;
+use loomrec_recording::EntryName;
+use loomrec_recording::redact::{CallCredentials, Redactor};
 
 /// The result of comparing a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,8 +6,8 @@ use super::super::terminal;
 use super::call::{CallState, CallSummary, ComparedCall, brief};
 use super::total::DiffTotals;
 use super::value::{ValueChange, change, name, uncounted};
-use crate::comparison::text::{DiffLine, LineKind};
-use crate::comparison::{CallDifference, CallHalf, PairedBy};
+use loomrec_curation::comparison::text::{DiffLine, LineKind};
+use loomrec_curation::comparison::{CallDifference, CallHalf, PairedBy};
 
 /// At most this many characters are shown of an answer that only one side has.
 const BRIEF: usize = 100;

@@ -6,8 +6,8 @@ use super::super::terminal;
 use super::call::{CallState, CallSummary, ComparedCall};
 use super::total::DiffTotals;
 use super::value::{ValueChange, change};
-use crate::comparison::text::LineKind;
-use crate::comparison::{CallDifference, CallHalf};
+use loomrec_curation::comparison::text::LineKind;
+use loomrec_curation::comparison::{CallDifference, CallHalf};
 
 /// Writes the object.
 pub(super) struct JsonDiff {
@@ -83,7 +83,7 @@ fn difference(difference: &CallDifference) -> Value {
     if let (Some(Value::String(_)), Some(Value::String(_)), ValueChange::Lines(lines)) =
         (&difference.old, &difference.new, change(difference))
     {
-        let signed = |line: crate::comparison::text::DiffLine| {
+        let signed = |line: loomrec_curation::comparison::text::DiffLine| {
             let sign = match line.kind {
                 LineKind::Old => '-',
                 LineKind::New => '+',

@@ -6,8 +6,8 @@ use super::super::terminal;
 use super::call::{CallState, ComparedCall, brief};
 use super::total::DiffTotals;
 use super::value::{ValueChange, change, uncounted};
-use crate::comparison::CallDifference;
-use crate::comparison::text::LineKind;
+use loomrec_curation::comparison::CallDifference;
+use loomrec_curation::comparison::text::LineKind;
 
 /// The most characters of a comment: GitHub refuses more than 65,536.
 const LONGEST: usize = 60_000;

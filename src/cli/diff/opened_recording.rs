@@ -1,25 +1,25 @@
 //! A recording that is compared with another one, and the calls of both that belong together.
 
-use crate::comparison::{CallDigest, CallPair, pairs};
-use crate::identity::{self, IdentityRules};
-use crate::recording::Entry;
-use crate::store::{Recording, RecordingLocation, StoreError, TakeRef};
+use loomrec_curation::comparison::{CallDigest, CallPair, pairs};
+use loomrec_identity::IdentityRules;
+use loomrec_recording::Entry;
+use loomrec_store::{Recording, RecordingLocation, StoreError, TakeRef};
 
 /// A recording with digests of its calls.
-pub(in crate::cli) struct OpenedRecording {
+pub(crate) struct OpenedRecording {
     /// How the user named it.
-    pub(in crate::cli) label: String,
+    pub(crate) label: String,
     /// The recording.
-    pub(in crate::cli) recording: Recording,
+    pub(crate) recording: Recording,
     /// The digest of each call.
-    pub(in crate::cli) known: Vec<CallDigest>,
+    pub(crate) known: Vec<CallDigest>,
     /// Where each call is.
     places: Vec<TakeRef>,
 }
 
 impl OpenedRecording {
     /// Reads all calls once.
-    pub(in crate::cli) fn of(
+    pub(crate) fn of(
         path: &RecordingLocation,
         recording: Recording,
         rules: &IdentityRules,
@@ -34,13 +34,13 @@ impl OpenedRecording {
     }
 
     /// Reads one call again.
-    pub(in crate::cli) fn entry(&self, at: usize) -> Result<Entry, StoreError> {
+    pub(crate) fn entry(&self, at: usize) -> Result<Entry, StoreError> {
         self.recording.entry(&self.places[at])
     }
 }
 
 /// Returns which calls of two recordings belong together.
-pub(in crate::cli) fn paired(
+pub(crate) fn paired(
     old: &OpenedRecording,
     new: &OpenedRecording,
     rules: &IdentityRules,
@@ -66,7 +66,7 @@ fn apart(old: &Entry, new: &Entry, rules: &IdentityRules) -> Option<u64> {
     let (asked, asks) = (old.recognise(), new.recognise());
     let (old, new) = (old.parts(&asked), new.parts(&asks));
     match (old.json(), new.json()) {
-        (Some(one), Some(other)) => Some(identity::distance(&one, &other, rules)),
+        (Some(one), Some(other)) => Some(loomrec_identity::distance(&one, &other, rules)),
         _ if old.body == new.body => Some(0),
         _ => None,
     }

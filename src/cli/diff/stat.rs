@@ -4,7 +4,7 @@ use super::super::table::{Table, TableColumn};
 use super::super::terminal;
 use super::call::{CallState, ComparedCall};
 use super::total::DiffTotals;
-use crate::comparison::CallHalf;
+use loomrec_curation::comparison::CallHalf;
 
 /// Collects the lines.
 pub(super) struct DiffStat {

@@ -4,8 +4,8 @@
 use serde_json::Value;
 
 use super::super::amount::{dollars, milliseconds};
-use crate::comparison::CallDifference;
-use crate::comparison::text::{DiffLine, LineKind, LinePiece, lines};
+use loomrec_curation::comparison::CallDifference;
+use loomrec_curation::comparison::text::{DiffLine, LineKind, LinePiece, lines};
 
 /// The most characters of both values that are shown on one line.
 const SHORT: usize = 60;

@@ -8,7 +8,7 @@ use std::path::Path;
 use url::Url;
 
 use super::finding::DoctorFinding;
-use crate::provider::directory::UPSTREAMS;
+use loomrec_provider::directory::UPSTREAMS;
 
 type Environment = BTreeMap<String, String>;
 
@@ -117,7 +117,7 @@ pub(super) fn machine(current: &Environment, findings: &mut Vec<DoctorFinding>) 
             findings.push(DoctorFinding::wrong(name, format!("there is no {path}"), remedy));
         }
     }
-    let port = crate::cli::serve_setup::PORT;
+    let port = crate::serve_setup::PORT;
     match TcpListener::bind(("127.0.0.1", port)) {
         Ok(_) => findings.push(DoctorFinding::fine("listener", format!("127.0.0.1:{port} is free"))),
         Err(error) => findings.push(DoctorFinding::warning(
@@ -135,7 +135,7 @@ pub(super) fn set<'a>(current: &'a Environment, name: &str) -> Option<&'a str> {
 /// Whether this is the address of a loomrec server on this machine.
 pub(super) fn is_ours(url: &Url) -> bool {
     let local = matches!(url.host_str(), Some("127.0.0.1" | "localhost" | "[::1]"));
-    local && url.port() == Some(crate::cli::serve_setup::PORT)
+    local && url.port() == Some(crate::serve_setup::PORT)
 }
 
 /// Returns an address without its credentials and its query.

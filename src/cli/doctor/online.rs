@@ -9,11 +9,11 @@ use url::Url;
 
 use super::environment::{is_ours, set};
 use super::finding::DoctorFinding;
-use crate::cli::settings::Settings;
-use crate::cli::wrapped_command;
-use crate::provider::credential::KeyCarrier;
-use crate::provider::directory::{KnownUpstream, UPSTREAMS};
-use crate::upstream::{UpstreamClient, UpstreamRequest};
+use crate::settings::Settings;
+use crate::wrapped_command;
+use loomrec_engine::upstream::{UpstreamClient, UpstreamRequest};
+use loomrec_provider::credential::KeyCarrier;
+use loomrec_provider::directory::{KnownUpstream, UPSTREAMS};
 
 /// How long an upstream has to answer.
 const PATIENCE: Duration = Duration::from_secs(10);

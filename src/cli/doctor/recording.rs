@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use super::finding::DoctorFinding;
-use crate::cli::store_note::store_note;
-use crate::recording::entry::ResponseEnd;
-use crate::store::{Recording, RecordingLocation, StoreError};
+use crate::store_note::store_note;
+use loomrec_recording::entry::ResponseEnd;
+use loomrec_store::{Recording, RecordingLocation, StoreError};
 
 /// How many rules are named.
 const NAMED: usize = 5;

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::environment::set;
 use super::finding::DoctorFinding;
-use crate::cli::serve_setup::misspelled_name;
-use crate::cli::settings::Settings;
+use crate::serve_setup::misspelled_name;
+use crate::settings::Settings;
 
 /// Reports misspelled names of upstreams in the settings file and in the environment.
 pub(super) fn names(

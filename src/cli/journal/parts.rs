@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use super::super::exit::CommandFailure;
 use super::super::terminal::path_line;
 use super::read::{FollowedFile, NextLine};
-use crate::telemetry::journal::parts;
+use loomrec_telemetry::journal::parts;
 
 /// The result of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::cli) enum Read {
+pub(crate) enum Read {
     /// A line, which [`WholeJournal::line`] returns.
     Line,
     /// The incomplete last line of a file whose run was killed.
@@ -19,7 +19,7 @@ pub(in crate::cli) enum Read {
 }
 
 /// A journal that is being read.
-pub(in crate::cli) struct WholeJournal {
+pub(crate) struct WholeJournal {
     tail: FollowedFile,
     later: std::vec::IntoIter<PathBuf>,
     /// Whether the current file has been read to its end.
@@ -31,7 +31,7 @@ impl WholeJournal {
     ///
     /// # Errors
     /// A file that cannot be read.
-    pub(in crate::cli) fn open(path: &Path) -> Result<Self, CommandFailure> {
+    pub(crate) fn open(path: &Path) -> Result<Self, CommandFailure> {
         let mut files = parts(path).into_iter();
         let first = files.next().unwrap_or_else(|| path.to_owned());
         Ok(Self { tail: FollowedFile::open(&first)?, later: files, over: false })
@@ -41,7 +41,7 @@ impl WholeJournal {
     ///
     /// # Errors
     /// A file that cannot be read; a line that is too long.
-    pub(in crate::cli) fn read(&mut self) -> Result<Read, CommandFailure> {
+    pub(crate) fn read(&mut self) -> Result<Read, CommandFailure> {
         loop {
             if self.over {
                 let Some(path) = self.later.next() else { return Ok(Read::End) };
@@ -60,17 +60,17 @@ impl WholeJournal {
     }
 
     /// Returns the line that was read last.
-    pub(in crate::cli) fn line(&self) -> &[u8] {
+    pub(crate) fn line(&self) -> &[u8] {
         self.tail.line()
     }
 
     /// Returns the place of that line.
-    pub(in crate::cli) fn place(&self) -> String {
+    pub(crate) fn place(&self) -> String {
         format!("{}, line {}", path_line(self.tail.path()), self.tail.number())
     }
 
     /// Returns the error for a line that is not a journal record.
-    pub(in crate::cli) fn no_line(&self, why: &str) -> CommandFailure {
+    pub(crate) fn no_line(&self, why: &str) -> CommandFailure {
         self.tail.no_line(why)
     }
 }

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use super::super::exit::{CommandFailure, RECORDING};
 use super::super::terminal::path_line;
-use crate::os::{FileId, FileStatus};
-use crate::telemetry::journal::parts;
+use loomrec_os::{FileId, FileStatus};
+use loomrec_telemetry::journal::parts;
 
 /// The longest line that is read.
 const LONGEST: u64 = 16 << 20;

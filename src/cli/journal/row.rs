@@ -8,7 +8,7 @@ use time::format_description::well_known::Rfc3339;
 use super::super::amount::{dollars, milliseconds};
 use super::super::args::{JournalArgs, SourceArgument};
 use super::super::terminal::{cut, line};
-use crate::engine::AnswerSource;
+use loomrec_engine::AnswerSource;
 
 /// The fields that are read of a line. Lines of an older loomrec have fewer.
 #[derive(Debug, Default, Deserialize)]
@@ -62,7 +62,7 @@ impl JournalRow {
             return Err("it has no outcome".to_owned());
         }
         match line.v {
-            Some(version) if version > crate::telemetry::journal::line::VERSION => {
+            Some(version) if version > loomrec_telemetry::journal::line::VERSION => {
                 Err(format!("it is of version {version}: read it with a newer loomrec"))
             }
             _ => Ok(line),

@@ -5,62 +5,62 @@ use serde_json::{Value, json};
 use super::super::amount::{dollars, milliseconds};
 use super::super::pricing::UNKNOWN;
 use super::super::terminal;
-use crate::inspection::{LONGEST_QUESTION, question};
-use crate::provider::{Operation, RecognisedCall};
-use crate::recording::{Entry, EntryName, RecordedCut, RecordedResponse, ResponseEnd};
-use crate::store::StoredEntry;
+use loomrec_curation::inspection::{LONGEST_QUESTION, question};
+use loomrec_provider::{Operation, RecognisedCall};
+use loomrec_recording::{Entry, EntryName, RecordedCut, RecordedResponse, ResponseEnd};
+use loomrec_store::StoredEntry;
 
 /// Shown for a value that is not recorded.
 const NOTHING: &str = "-";
 
 /// One take of a recording.
 #[derive(Debug)]
-pub(in crate::cli) struct Row {
+pub(crate) struct Row {
     /// The name of its entry.
-    pub(in crate::cli) name: EntryName,
+    pub(crate) name: EntryName,
     /// The number of the take under that name, from 1.
-    pub(in crate::cli) take: usize,
+    pub(crate) take: usize,
     /// The number of takes under that name.
-    pub(in crate::cli) takes: usize,
+    pub(crate) takes: usize,
     /// The entry.
-    pub(in crate::cli) entry: Entry,
+    pub(crate) entry: Entry,
     /// What its request asks for, if the request is recorded.
-    pub(in crate::cli) call: Option<RecognisedCall>,
+    pub(crate) call: Option<RecognisedCall>,
 }
 
 impl Row {
     /// Creates the row of a take, which is one of `takes`.
-    pub(in crate::cli) fn of(stored: StoredEntry, takes: usize) -> Self {
+    pub(crate) fn of(stored: StoredEntry, takes: usize) -> Self {
         let StoredEntry { name, take, entry, .. } = stored;
         let call = entry.request.as_ref().map(|request| request.recognise());
         Self { name, take, takes, entry, call }
     }
 
     /// Returns the full key, as `show` takes it.
-    pub(in crate::cli) fn key(&self) -> String {
+    pub(crate) fn key(&self) -> String {
         self.name.take_key(self.take)
     }
 
     /// Returns the key for people: a hash is cut to its first digits.
-    pub(in crate::cli) fn short_key(&self) -> String {
+    pub(crate) fn short_key(&self) -> String {
         short_key(&self.name, self.take)
     }
 
     /// Whether the answer was a stream. `None` if that is not recorded.
-    pub(in crate::cli) fn streamed(&self) -> Option<bool> {
+    pub(crate) fn streamed(&self) -> Option<bool> {
         let response = self.entry.response.as_ref()?;
         let asked = self.call.as_ref().is_some_and(|call| call.streamed);
         Some(asked || media_type(response).eq_ignore_ascii_case("text/event-stream"))
     }
 
     /// Returns the type of the fault that the entry declares instead of a response.
-    pub(in crate::cli) fn fault(&self) -> Option<&str> {
+    pub(crate) fn fault(&self) -> Option<&str> {
         let fault = self.entry.fault.as_ref()?;
         Some(fault.get("type").and_then(Value::as_str).unwrap_or("unknown"))
     }
 
     /// Whether the take deserves attention: it has no complete, successful answer.
-    pub(in crate::cli) fn is_trouble(&self) -> bool {
+    pub(crate) fn is_trouble(&self) -> bool {
         let bad = |response: &RecordedResponse| {
             response.status >= 400 || response.end != ResponseEnd::Complete
         };
@@ -68,7 +68,7 @@ impl Row {
     }
 
     /// Returns where the call went and what it asked for.
-    pub(in crate::cli) fn call_words(&self) -> String {
+    pub(crate) fn call_words(&self) -> String {
         let upstream = self.entry.upstream.as_deref().or(self.entry.provider.as_deref());
         let mut words = upstream.unwrap_or(NOTHING).to_owned();
         match (&self.call, &self.entry.request) {
@@ -86,7 +86,7 @@ impl Row {
 
     /// Returns the beginning of what the call asks, in at most this many columns. `None` if that is
     /// not recorded.
-    pub(in crate::cli) fn question(&self, columns: usize) -> Option<String> {
+    pub(crate) fn question(&self, columns: usize) -> Option<String> {
         question_of(&self.entry, columns)
     }
 
@@ -130,7 +130,7 @@ impl Row {
     }
 
     /// Returns the model that answered, or else the requested one.
-    pub(in crate::cli) fn model(&self) -> Option<&str> {
+    pub(crate) fn model(&self) -> Option<&str> {
         let asked = || self.call.as_ref().and_then(|call| call.model.as_deref());
         self.entry.model.as_deref().or_else(asked)
     }
@@ -182,14 +182,14 @@ impl Row {
 
 /// Returns the beginning of what a recorded call asks, in at most this many columns of a terminal.
 /// `None` if that is not recorded.
-pub(in crate::cli) fn question_of(entry: &Entry, columns: usize) -> Option<String> {
+pub(crate) fn question_of(entry: &Entry, columns: usize) -> Option<String> {
     // Some characters take no column.
     let text = question(entry.request.as_ref()?, columns.saturating_mul(2))?;
     Some(terminal::cut(&terminal::line(&text), columns).into_owned())
 }
 
 /// Returns the key of a take for people: a hash is cut to its first digits.
-pub(in crate::cli) fn short_key(name: &EntryName, take: usize) -> String {
+pub(crate) fn short_key(name: &EntryName, take: usize) -> String {
     match name {
         EntryName::Step(_) => terminal::line(&name.take_key(take)).into_owned(),
         EntryName::Hash(hash) if take > 1 => format!("{}#{take}", hash.short()),
@@ -198,7 +198,7 @@ pub(in crate::cli) fn short_key(name: &EntryName, take: usize) -> String {
 }
 
 /// Returns the media type of a response, without parameters. Empty if it has none.
-pub(in crate::cli) fn media_type(response: &RecordedResponse) -> &str {
+pub(crate) fn media_type(response: &RecordedResponse) -> &str {
     let header = response.headers.iter().find(|(name, _)| name == "content-type");
     header.map_or("", |(_, value)| value.split(';').next().unwrap_or_default().trim())
 }
@@ -223,7 +223,7 @@ fn cut_name(end: ResponseEnd) -> Option<&'static str> {
 }
 
 /// Formats how a response ended, in the words of recordings.
-pub(in crate::cli) fn end_words(end: ResponseEnd) -> String {
+pub(crate) fn end_words(end: ResponseEnd) -> String {
     match cut_name(end) {
         Some(cut) => format!("{} {cut}", end_name(end)),
         None => end_name(end).to_owned(),

@@ -1,7 +1,7 @@
 use serde_json::Value;
 
 use super::*;
-use crate::cli::show::contents::tests::recording as parsed;
+use crate::show::contents::tests::recording as parsed;
 
 fn at(path: &str) -> RecordingLocation {
     std::path::PathBuf::from(path).into()

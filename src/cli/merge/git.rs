@@ -11,12 +11,12 @@ use serde_json::Map;
 use super::report::{MergeReport, counted};
 use super::side::{MergeSide, MergeSides, SideNames};
 use super::{prefer, same_purpose};
-use crate::cli::args::{GitMergeArgs, LogFormat, OnConflict};
-use crate::cli::exit::{CommandFailure, NO};
-use crate::cli::output::Output;
-use crate::cli::terminal;
-use crate::identity::IdentityRules;
-use crate::merge::{self, ConflictChoice};
+use crate::args::{GitMergeArgs, LogFormat, OnConflict};
+use crate::exit::{CommandFailure, NO};
+use crate::output::Output;
+use crate::terminal;
+use loomrec_curation::merge::{self, ConflictChoice};
+use loomrec_identity::IdentityRules;
 
 /// The indexes of our side, their side and the base in `MergeSides`.
 const OURS: usize = 0;
@@ -28,7 +28,7 @@ const BASE: usize = 2;
 /// # Errors
 /// Rules that both sides have changed (1); a side that is damaged or too new (4); our side cannot
 /// be written (5).
-pub(in crate::cli) fn run(args: &GitMergeArgs) -> Result<u8, CommandFailure> {
+pub(crate) fn run(args: &GitMergeArgs) -> Result<u8, CommandFailure> {
     let output = Output::new(LogFormat::Human, false, false);
     let label = args.path.as_deref().unwrap_or(args.ours.as_path()).display().to_string();
     for side in [&args.base, &args.ours, &args.theirs] {

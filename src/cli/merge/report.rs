@@ -5,10 +5,10 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::side::{MergeSides, SideNames};
-use crate::cli::ls::short_key;
-use crate::cli::terminal;
-use crate::merge::{MergeConflict, MergedName};
-use crate::recording::EntryName;
+use crate::ls::short_key;
+use crate::terminal;
+use loomrec_curation::merge::{MergeConflict, MergedName};
+use loomrec_recording::EntryName;
 
 /// How many conflicts are shown to people.
 const NAMED: usize = 20;

@@ -5,18 +5,18 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use crate::cli::exit::{CommandFailure, RECORDING};
-use crate::cli::ls::{QUESTION, question_of};
-use crate::cli::output::Output;
-use crate::cli::output_target::is_same_file;
-use crate::cli::serve_setup;
-use crate::comparison::{self, DiffScope};
-use crate::identity::IdentityRules;
-use crate::merge::{MergeTake, TakePosition};
-use crate::recording::rekey::NoRequest;
-use crate::recording::{Entry, EntryName, RecordingMeta};
-use crate::store::{Recording, RecordingLocation, StoreError, TakeRef};
-use crate::store::{RecordingChanges, TakeChange, create};
+use crate::exit::{CommandFailure, RECORDING};
+use crate::ls::{QUESTION, question_of};
+use crate::output::Output;
+use crate::output_target::is_same_file;
+use crate::serve_setup;
+use loomrec_curation::comparison::{self, DiffScope};
+use loomrec_curation::merge::{MergeTake, TakePosition};
+use loomrec_identity::IdentityRules;
+use loomrec_recording::rekey::NoRequest;
+use loomrec_recording::{Entry, EntryName, RecordingMeta};
+use loomrec_store::{Recording, RecordingLocation, StoreError, TakeRef};
+use loomrec_store::{RecordingChanges, TakeChange, create};
 
 /// Names with their takes, in order.
 #[derive(Clone, Debug, Default)]
@@ -278,7 +278,7 @@ fn no_request(label: &str, error: &NoRequest) -> CommandFailure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::{RecordingAppender, RunChoice};
+    use loomrec_store::{RecordingAppender, RunChoice};
 
     #[test]
     fn calls_that_are_recorded_while_recordings_are_merged_are_not_overwritten() {

@@ -5,10 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::super::diff::OpenedRecording;
 use super::super::exit::CommandFailure;
 use super::super::ls::{QUESTION, question_of};
-use crate::comparison::{CallDigest, CallPair, PairedBy};
-use crate::identity::{IdentityRules, RunValues};
-use crate::noise::{CarriedIds, NoiseRefusal, PairedRequest, RequestPair, UnexplainedDifference};
-use crate::recording::EntryName;
+use loomrec_curation::comparison::{CallDigest, CallPair, PairedBy};
+use loomrec_curation::noise::{
+    CarriedIds, NoiseRefusal, PairedRequest, RequestPair, UnexplainedDifference,
+};
+use loomrec_identity::{IdentityRules, RunValues};
+use loomrec_recording::EntryName;
 
 /// The most bytes of requests that differ.
 const MOST_BYTES: usize = 512 << 20;

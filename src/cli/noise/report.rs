@@ -6,9 +6,9 @@ use super::super::preset::{PRESETS, Preset};
 use super::super::show::quoted;
 use super::super::terminal;
 use super::compared_calls::ComparedCalls;
-use crate::identity::NormalizeRule;
-use crate::noise::{NoiseProposal, ProposedRule, UnexplainedDifference};
-use crate::recording::redact::{CallCredentials, Redactor};
+use loomrec_curation::noise::{NoiseProposal, ProposedRule, UnexplainedDifference};
+use loomrec_identity::NormalizeRule;
+use loomrec_recording::redact::{CallCredentials, Redactor};
 
 /// How many characters of a text are shown.
 const SHOWN: usize = 60;

@@ -8,13 +8,13 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::cli::args::PruneArgs;
-use crate::cli::exit::{CommandFailure, RECORDING};
-use crate::cli::journal::parts::{Read, WholeJournal};
-use crate::cli::terminal::path_line;
-use crate::recording::{Entry, EntryName};
-use crate::store::Recording;
-use crate::store::sha256;
+use crate::args::PruneArgs;
+use crate::exit::{CommandFailure, RECORDING};
+use crate::journal::parts::{Read, WholeJournal};
+use crate::terminal::path_line;
+use loomrec_recording::{Entry, EntryName};
+use loomrec_store::Recording;
+use loomrec_store::sha256;
 
 /// The most bytes that are read of a receipt.
 const LARGEST: u64 = 256 << 20;

@@ -10,9 +10,9 @@ use super::super::fault::FaultReceipt;
 use super::super::guard;
 use super::super::score::ScoredFaults;
 use super::{BoundReceipt, Receipt, ScriptReceipt, SessionsReceipt, remote};
-use crate::record::CallFailure;
-use crate::store::RecordingLocation;
-use crate::telemetry::run_counters::{EarlierTakes, UpstreamFailure};
+use loomrec_engine::record::CallFailure;
+use loomrec_store::RecordingLocation;
+use loomrec_telemetry::run_counters::{EarlierTakes, UpstreamFailure};
 
 impl Receipt {
     /// Returns the receipt as JSON.

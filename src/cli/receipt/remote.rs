@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::store::RecordingLocation;
+use loomrec_store::RecordingLocation;
 
 /// What a run has uploaded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

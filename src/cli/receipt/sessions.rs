@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::server::session::{SessionInfo, SessionTotals};
-use crate::telemetry::run_counters::RunCounters;
+use loomrec_proxy::server::session::{SessionInfo, SessionTotals};
+use loomrec_telemetry::run_counters::RunCounters;
 
 /// How many sessions are named to people.
 const NAMED: usize = 10;

@@ -5,7 +5,7 @@ use super::super::fault::FaultReceipt;
 use super::super::markdown::{code, fenced};
 use super::super::terminal;
 use super::Receipt;
-use crate::replay::RecordingMismatchError;
+use loomrec_engine::replay::RecordingMismatchError;
 
 /// The most mismatches that are shown.
 const MISMATCHES: usize = 20;

@@ -7,8 +7,8 @@ use super::super::fault::FaultReceipt;
 use super::super::in_force::InForce;
 use super::super::terminal;
 use super::{BoundReceipt, Receipt, ScriptReceipt, SessionsReceipt};
-use crate::record::CallFailure;
-use crate::store::RecordingLocation;
+use loomrec_engine::record::CallFailure;
+use loomrec_store::RecordingLocation;
 
 impl Receipt {
     /// Returns the additional lines of the receipt for people.

@@ -4,30 +4,28 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::cli::args::{DurableAt, RecordArgs, RecordMode};
-use crate::cli::exit::{CommandFailure, UNEXPECTED};
-use crate::cli::remote::RemoteRecording;
-use crate::cli::server_run::RunContext;
-use crate::cli::store_note::store_note;
-use crate::cli::{prices, serve_setup};
-use crate::identity::{IdentityRules, RunValueFinder};
-use crate::record::writer::{KeepPolicy, RecordWriter};
-use crate::record::{RecordConfig, RecordEngine};
-use crate::recording::EntryName;
-use crate::server::{OnNotice, UserNotice};
-use crate::store::{
-    self, AppenderEvent, OnAppenderEvent, RecordingLocation, StoreError, StoreEvent,
-};
-use crate::telemetry::metric::Metrics;
-use crate::telemetry::run_counters::RunCounters;
+use crate::args::{DurableAt, RecordArgs, RecordMode};
+use crate::exit::{CommandFailure, UNEXPECTED};
+use crate::remote::RemoteRecording;
+use crate::server_run::RunContext;
+use crate::store_note::store_note;
+use crate::{prices, serve_setup};
+use loomrec_engine::record::writer::{KeepPolicy, RecordWriter};
+use loomrec_engine::record::{RecordConfig, RecordEngine};
+use loomrec_identity::{IdentityRules, RunValueFinder};
+use loomrec_proxy::server::{OnNotice, UserNotice};
+use loomrec_recording::EntryName;
+use loomrec_store::{AppenderEvent, OnAppenderEvent, RecordingLocation, StoreError, StoreEvent};
+use loomrec_telemetry::metric::Metrics;
+use loomrec_telemetry::run_counters::RunCounters;
 
 /// Opens the recording, if there is one. It may be only a log, of a recorder that was killed or has
 /// not compacted yet.
 pub(super) fn existing(
     path: &RecordingLocation,
     ground: &RunContext,
-) -> Result<Option<store::Recording>, CommandFailure> {
-    match store::Recording::open_merged(path) {
+) -> Result<Option<loomrec_store::Recording>, CommandFailure> {
+    match loomrec_store::Recording::open_merged(path) {
         Ok(recording) => {
             let notify = ground.notify();
             recording.notes().iter().for_each(|note| report_event(note, &ground.counters, &notify));
@@ -55,17 +53,17 @@ pub(super) fn recorder(
     let earlier = earlier.or_else(|| remote?.rules.clone());
     let rules = rules_to_record(earlier, asked, args, remote)?;
     let run = match &args.run {
-        Some(id) => store::RunChoice::Named(id.clone()),
-        None => store::RunChoice::New,
+        Some(id) => loomrec_store::RunChoice::Named(id.clone()),
+        None => loomrec_store::RunChoice::New,
     };
-    let mut recording = store::RecordingAppender::open(path, &run, &rules)?;
+    let mut recording = loomrec_store::RecordingAppender::open(path, &run, &rules)?;
     if remote.is_some() {
         recording.leave_log();
         recording.watch(&RemoteRecording::secrets());
     }
     recording.set_durability(match args.durability {
-        DurableAt::Process => store::Durability::Process,
-        DurableAt::Power => store::Durability::Power,
+        DurableAt::Process => loomrec_store::Durability::Process,
+        DurableAt::Power => loomrec_store::Durability::Power,
     });
     let unexpected = |text: String| CommandFailure::new(UNEXPECTED, text);
     let place = recording.place();
@@ -127,10 +125,7 @@ fn rules_to_record(
 type Counts = (Arc<RunCounters>, Arc<Metrics>);
 
 /// Returns the callback that passes events of the recording on to people, counters and metrics.
-pub(in crate::cli) fn on_appender_event(
-    (counters, metrics): Counts,
-    notify: OnNotice,
-) -> OnAppenderEvent {
+pub(crate) fn on_appender_event((counters, metrics): Counts, notify: OnNotice) -> OnAppenderEvent {
     Arc::new(move |event: AppenderEvent<'_>| match event {
         AppenderEvent::Note(note) => report_event(note, &counters, &notify),
         AppenderEvent::CompactionFailed(reason) => notify(UserNotice::Warning(&format!(

@@ -2,12 +2,12 @@
 
 use time::OffsetDateTime;
 
-use crate::cli::args::{RecordArgs, RecordMode};
-use crate::cli::exit::CommandFailure;
-use crate::identity::RunValues;
-use crate::recording::{Entry, timestamp};
-use crate::replay;
-use crate::store::{Recording, RecordingChanges, TakeChange};
+use crate::args::{RecordArgs, RecordMode};
+use crate::exit::CommandFailure;
+use loomrec_engine::replay;
+use loomrec_identity::RunValues;
+use loomrec_recording::{Entry, timestamp};
+use loomrec_store::{Recording, RecordingChanges, TakeChange};
 
 /// Removes the earlier takes of calls that this run, which began at `began`, recorded again in
 /// another directory or on another day. Returns their number. `any` says whether a call of the run
@@ -15,7 +15,7 @@ use crate::store::{Recording, RecordingChanges, TakeChange};
 ///
 /// # Errors
 /// The recording cannot be read or written.
-pub(in crate::cli) fn remove(
+pub(crate) fn remove(
     args: &RecordArgs,
     here: &RunValues,
     began: OffsetDateTime,

@@ -4,10 +4,10 @@
 use serde_json::{Value, json};
 
 use super::scanned_recording::ScannedRecording;
-use crate::cli::args::RedactArgs;
-use crate::cli::terminal;
-use crate::recording::EntryName;
-use crate::recording::redact::EntryPart;
+use crate::args::RedactArgs;
+use crate::terminal;
+use loomrec_recording::EntryName;
+use loomrec_recording::redact::EntryPart;
 
 /// The result for one recording.
 pub(super) struct RedactReport {

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
-use crate::cli::exit::{CommandFailure, RECORDING};
-use crate::recording::redact::{CallCredentials, EntryPart, Placeholders, Redactor, UnkeptReason};
-use crate::recording::{Entry, EntryName, RecordingMeta};
-use crate::store::{Recording, RecordingChanges, RecordingLocation, TakeChange, TakeRef};
+use crate::exit::{CommandFailure, RECORDING};
+use loomrec_recording::redact::{CallCredentials, EntryPart, Placeholders, Redactor, UnkeptReason};
+use loomrec_recording::{Entry, EntryName, RecordingMeta};
+use loomrec_store::{Recording, RecordingChanges, RecordingLocation, TakeChange, TakeRef};
 
 /// A scanned take.
 pub(super) struct ScannedTake {
@@ -170,8 +170,8 @@ fn beside(path: &RecordingLocation) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::identity::IdentityRules;
-    use crate::store::{RecordingAppender, RunChoice};
+    use loomrec_identity::IdentityRules;
+    use loomrec_store::{RecordingAppender, RunChoice};
 
     #[test]
     fn calls_that_are_recorded_while_metadata_are_redacted_are_not_overwritten() {

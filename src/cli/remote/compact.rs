@@ -5,16 +5,16 @@ use loomrec_remote::{RecordingBucket, RemoteAddress, upload_leftovers};
 
 use super::failure::writing;
 use super::folders;
-use crate::cli::args::{CompactArgs, LogFormat};
-use crate::cli::exit::CommandFailure;
-use crate::cli::output::Output;
-use crate::engine::upstream::install_crypto_provider;
+use crate::args::{CompactArgs, LogFormat};
+use crate::exit::CommandFailure;
+use crate::output::Output;
+use loomrec_engine::upstream::install_crypto_provider;
 
 /// Runs the command.
 ///
 /// # Errors
 /// A name that is wrong (2), or a store that cannot be used (5).
-pub(in crate::cli) async fn run(args: &CompactArgs) -> Result<u8, CommandFailure> {
+pub(crate) async fn run(args: &CompactArgs) -> Result<u8, CommandFailure> {
     let output = Output::new(LogFormat::Human, false, false);
     let usage = |error: loomrec_remote::address::AddressError| {
         CommandFailure::usage(format!("failed to {error}"))

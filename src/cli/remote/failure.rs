@@ -2,7 +2,7 @@
 
 use loomrec_remote::RemoteError;
 
-use crate::cli::exit::{CommandFailure, NOT_KEPT, RECORDING};
+use crate::exit::{CommandFailure, NOT_KEPT, RECORDING};
 
 /// The failure of a command that reads a remote recording.
 pub(super) fn reading(error: RemoteError) -> CommandFailure {

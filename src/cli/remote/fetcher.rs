@@ -6,8 +6,8 @@ use indicatif::ProgressBar;
 use loomrec_remote::{OnFetchProgress, StateFetcher};
 
 use super::folders;
-use crate::cli::output::Output;
-use crate::cli::progress;
+use crate::output::Output;
+use crate::progress;
 
 /// How many objects there must be before their progress is shown.
 const SHOWN: u64 = 20;

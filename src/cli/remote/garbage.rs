@@ -4,17 +4,17 @@ use loomrec_remote::{RecordingBucket, RemoteAddress, find_garbage};
 
 use super::failure::writing;
 use super::folders;
-use crate::cli::args::{GcArgs, LogFormat};
-use crate::cli::exit::{CommandFailure, UNEXPECTED};
-use crate::cli::output::{Output, stdout};
-use crate::cli::terminal;
-use crate::engine::upstream::install_crypto_provider;
+use crate::args::{GcArgs, LogFormat};
+use crate::exit::{CommandFailure, UNEXPECTED};
+use crate::output::{Output, stdout};
+use crate::terminal;
+use loomrec_engine::upstream::install_crypto_provider;
 
 /// Runs the command.
 ///
 /// # Errors
 /// A name that is wrong (2), or a store that cannot be used (5).
-pub(in crate::cli) async fn run(args: &GcArgs) -> Result<u8, CommandFailure> {
+pub(crate) async fn run(args: &GcArgs) -> Result<u8, CommandFailure> {
     let output = Output::new(LogFormat::Human, false, false);
     let address = RemoteAddress::parse(&args.url)
         .map_err(|error| CommandFailure::usage(format!("failed to {error}")))?;

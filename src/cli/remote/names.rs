@@ -5,19 +5,19 @@ use loomrec_remote::{FetchedState, PointerFile, RemoteName, StateFetcher, StateS
 
 use super::failure::reading;
 use super::fetcher::fetcher;
-use crate::cli::args::{Command, LogFormat};
-use crate::cli::exit::CommandFailure;
-use crate::cli::output::Output;
-use crate::cli::remote_arguments::read_recordings;
-use crate::engine::upstream::install_crypto_provider;
-use crate::store::{RecordingLocation, RemoteOrigin};
+use crate::args::{Command, LogFormat};
+use crate::exit::CommandFailure;
+use crate::output::Output;
+use crate::remote_arguments::read_recordings;
+use loomrec_engine::upstream::install_crypto_provider;
+use loomrec_store::{RecordingLocation, RemoteOrigin};
 
 /// Fetches the remote recordings that a command reads, and puts their places on this machine into
 /// its arguments.
 ///
 /// # Errors
 /// A name is wrong (2), or a recording cannot be fetched (4).
-pub(in crate::cli) async fn localize(command: &mut Command) -> Result<(), CommandFailure> {
+pub(crate) async fn localize(command: &mut Command) -> Result<(), CommandFailure> {
     let is_stale_ok = match command {
         Command::Replay(args) => args.remote.stale_ok,
         _ => false,

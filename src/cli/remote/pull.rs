@@ -5,19 +5,19 @@ use loomrec_remote::{PointerFile, RecordingBucket, StateSelector};
 use super::failure::{reading, writing};
 use super::fetcher::fetcher;
 use super::names;
-use crate::cli::args::{LogFormat, PullArgs};
-use crate::cli::exit::CommandFailure;
-use crate::cli::output::Output;
-use crate::cli::{output_target, serve_setup};
-use crate::engine::upstream::install_crypto_provider;
-use crate::store::{self, RecordingLocation, StoreError};
+use crate::args::{LogFormat, PullArgs};
+use crate::exit::CommandFailure;
+use crate::output::Output;
+use crate::{output_target, serve_setup};
+use loomrec_engine::upstream::install_crypto_provider;
+use loomrec_store::{RecordingLocation, StoreError};
 
 /// Runs the command.
 ///
 /// # Errors
 /// A name that is wrong, or an output that exists (2); a state that cannot be fetched (4); a file
 /// that cannot be written (5).
-pub(in crate::cli) async fn run(args: &PullArgs) -> Result<u8, CommandFailure> {
+pub(crate) async fn run(args: &PullArgs) -> Result<u8, CommandFailure> {
     let output = Output::new(LogFormat::Human, false, false);
     if !args.recording.is_remote() {
         return Err(CommandFailure::usage(format!(
@@ -74,7 +74,7 @@ fn write(
         let stored = stored?;
         Ok::<_, StoreError>((stored.name, stored.entry))
     });
-    let takes = store::create(to, from.meta(), entries, args.force)?;
+    let takes = loomrec_store::create(to, from.meta(), entries, args.force)?;
     output.info(&format!("{} -> {}: takes: {takes}", here.display(), to.display()));
     Ok(())
 }

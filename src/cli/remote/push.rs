@@ -8,18 +8,18 @@ use loomrec_remote::{PointerFile, PushBase, RecordingBucket, RemoteAddress, Secr
 use super::failure::writing;
 use super::fetcher::fetcher;
 use super::secrets::store_secrets;
-use crate::cli::args::{LogFormat, PushArgs};
-use crate::cli::exit::CommandFailure;
-use crate::cli::output::Output;
-use crate::cli::serve_setup;
-use crate::engine::upstream::install_crypto_provider;
+use crate::args::{LogFormat, PushArgs};
+use crate::exit::CommandFailure;
+use crate::output::Output;
+use crate::serve_setup;
+use loomrec_engine::upstream::install_crypto_provider;
 
 /// Runs the command.
 ///
 /// # Errors
 /// A recording that cannot be read (4), a name that is wrong (2), a store that cannot be used or a
 /// newest state that the pointer file does not name (5).
-pub(in crate::cli) async fn run(args: &PushArgs) -> Result<u8, CommandFailure> {
+pub(crate) async fn run(args: &PushArgs) -> Result<u8, CommandFailure> {
     let output = Output::new(LogFormat::Human, false, false);
     let path = match &args.pointer {
         Some(path) if !PointerFile::is_at(path) => {

@@ -13,27 +13,27 @@ use super::failure::{reading, writing};
 use super::fetcher::fetcher;
 use super::secrets::store_secrets;
 use super::{folders, names};
-use crate::cli::args::{RecordArgs, RecordMode};
-use crate::cli::exit::CommandFailure;
-use crate::cli::output::Output;
-use crate::cli::receipt::UploadReceipt;
-use crate::cli::stop_signals::StopSignals;
-use crate::cli::store_note::store_note;
-use crate::engine::upstream::install_crypto_provider;
-use crate::identity::IdentityRules;
-use crate::recording::redact::CallCredentials;
-use crate::recording::timestamp;
-use crate::store::{RecordingLocation, RemoteOrigin};
+use crate::args::{RecordArgs, RecordMode};
+use crate::exit::CommandFailure;
+use crate::output::Output;
+use crate::receipt::UploadReceipt;
+use crate::stop_signals::StopSignals;
+use crate::store_note::store_note;
+use loomrec_engine::upstream::install_crypto_provider;
+use loomrec_identity::IdentityRules;
+use loomrec_recording::redact::CallCredentials;
+use loomrec_recording::timestamp;
+use loomrec_store::{RecordingLocation, RemoteOrigin};
 
 /// The clocks of this machine and of the store may differ by this many seconds.
 const CLOCK_DIFFERENCE: u64 = 5;
 
 /// The uploads of a run, and what it found in the store.
-pub(in crate::cli) struct RemoteRecording {
+pub(crate) struct RemoteRecording {
     /// The rules of the recording; `None` if there is no recording yet.
-    pub(in crate::cli) rules: Option<IdentityRules>,
+    pub(crate) rules: Option<IdentityRules>,
     /// The recording that answers calls, if the mode uses one.
-    pub(in crate::cli) answers: Option<RecordingLocation>,
+    pub(crate) answers: Option<RecordingLocation>,
     bucket: RecordingBucket,
     fetcher: StateFetcher,
     uploader: SegmentUploader,
@@ -50,7 +50,7 @@ impl RemoteRecording {
     ///
     /// # Errors
     /// A name that is wrong (2); a store that cannot be read (4) or written to (5).
-    pub(in crate::cli) async fn begin(
+    pub(crate) async fn begin(
         args: &mut RecordArgs,
         output: &Output,
     ) -> Result<Option<Self>, CommandFailure> {
@@ -92,12 +92,12 @@ impl RemoteRecording {
     }
 
     /// Returns the secrets of the store, which no entry may hold.
-    pub(in crate::cli) fn secrets() -> CallCredentials {
+    pub(crate) fn secrets() -> CallCredentials {
         store_secrets()
     }
 
     /// Uploads the rest, once the recorder has ended, and merges what all recorders have uploaded.
-    pub(in crate::cli) async fn finish(self) -> UploadReceipt {
+    pub(crate) async fn finish(self) -> UploadReceipt {
         let url = self.bucket.url().to_owned();
         let recorder = self.uploader.recorder().to_owned();
         let interrupted = async {

@@ -1,6 +1,6 @@
 //! The secrets of the store, which no entry may hold.
 
-use crate::recording::redact::CallCredentials;
+use loomrec_recording::redact::CallCredentials;
 
 /// The variables whose values are secrets of the store.
 const SECRETS: [&str; 10] = [

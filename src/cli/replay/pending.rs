@@ -4,15 +4,15 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::cli::args::ReplayArgs;
-use crate::cli::exit::CommandFailure;
-use crate::cli::output_target;
-use crate::cli::receipt::Receipt;
-use crate::engine::{Engine, MissPolicy};
-use crate::replay::missed::MissedError;
-use crate::replay::{Matcher, MissedRequests};
-use crate::server::Proxy;
-use crate::store::RecordingLocation;
+use crate::args::ReplayArgs;
+use crate::exit::CommandFailure;
+use crate::output_target;
+use crate::receipt::Receipt;
+use loomrec_engine::replay::missed::MissedError;
+use loomrec_engine::replay::{Matcher, MissedRequests};
+use loomrec_engine::{Engine, MissPolicy};
+use loomrec_proxy::server::Proxy;
+use loomrec_store::RecordingLocation;
 
 /// Creates the pending file, if one is requested.
 ///

@@ -2,12 +2,12 @@
 //! such takes.
 
 use super::pending::quoted;
-use crate::cli::args::ReplayArgs;
-use crate::cli::ls::short_key;
-use crate::cli::receipt::Receipt;
-use crate::cli::serve_setup::UnusedTakes;
-use crate::recording::EntryName;
-use crate::store::RecordingLocation;
+use crate::args::ReplayArgs;
+use crate::ls::short_key;
+use crate::receipt::Receipt;
+use crate::serve_setup::UnusedTakes;
+use loomrec_recording::EntryName;
+use loomrec_store::RecordingLocation;
 
 /// How many unused takes, or rules, a complaint names.
 const NAMED: usize = 5;

@@ -12,12 +12,12 @@ use super::new_answers::NewAnswersFile;
 use super::plan::RerecordPlan;
 use super::request::{RequestMaker, UnsendableCall};
 use super::route::NoRoute;
-use crate::cli::exit::CommandFailure;
-use crate::identity::{RequestKey, RunValueFinder};
-use crate::record::rerecord::{RequestLane, RerecordRequest};
-use crate::recording::pending::ReplacedTake;
-use crate::recording::{Entry, EntryName, PendingChange};
-use crate::store::{Recording, StoredEntry, TakeRef};
+use crate::exit::CommandFailure;
+use loomrec_engine::record::rerecord::{RequestLane, RerecordRequest};
+use loomrec_identity::{RequestKey, RunValueFinder};
+use loomrec_recording::pending::ReplacedTake;
+use loomrec_recording::{Entry, EntryName, PendingChange};
+use loomrec_store::{Recording, StoredEntry, TakeRef};
 
 /// The reason that is noted for a recorded call that was sent again.
 const RERECORDED: &str = "rerecorded";

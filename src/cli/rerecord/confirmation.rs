@@ -3,9 +3,9 @@
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 
 use super::collect::CollectedCalls;
-use crate::cli::args::RerecordArgs;
-use crate::cli::exit::{CommandFailure, NO, UNEXPECTED};
-use crate::cli::output::Output;
+use crate::args::RerecordArgs;
+use crate::exit::{CommandFailure, NO, UNEXPECTED};
+use crate::output::Output;
 
 /// Asks the user whether to go on, unless `--yes` is given.
 pub(super) fn confirm(

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 use url::Url;
 
-use crate::cli::{serve_setup, terminal};
-use crate::engine::route::UNNAMED;
-use crate::provider::directory::KnownUpstream;
-use crate::recording::Entry;
+use crate::{serve_setup, terminal};
+use loomrec_engine::route::UNNAMED;
+use loomrec_provider::directory::KnownUpstream;
+use loomrec_recording::Entry;
 
 /// How many addresses are named for one upstream.
 const NAMED: usize = 3;

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
 
-use crate::cli::amount::age;
-use crate::cli::args::RerecordArgs;
-use crate::cli::args::duration::duration;
-use crate::cli::exit::{CommandFailure, NO};
-use crate::recording::{Entry, EntryName};
+use crate::amount::age;
+use crate::args::RerecordArgs;
+use crate::args::duration::duration;
+use crate::exit::{CommandFailure, NO};
+use loomrec_recording::{Entry, EntryName};
 
 /// With fewer digits, a hash could be a typing error.
 const LEAST_DIGITS: usize = 4;
@@ -161,7 +161,7 @@ impl Only {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::identity::RequestKey;
+    use loomrec_identity::RequestKey;
 
     #[test]
     fn key_means_a_step_a_hash_or_a_take() {

@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use crate::cli::exit::CommandFailure;
-use crate::cli::output::Output;
-use crate::cli::serve_setup;
-use crate::identity::{IdentityRules, RequestKey};
-use crate::recording::pending::ReplacedTake;
-use crate::recording::{EntryName, PendingChange, PendingKind, RecordingMeta};
-use crate::store::{
-    self, Recording, RecordingChanges, RecordingLocation, StoreError, TakeChange, TakeRef,
+use crate::exit::CommandFailure;
+use crate::output::Output;
+use crate::serve_setup;
+use loomrec_identity::{IdentityRules, RequestKey};
+use loomrec_recording::pending::ReplacedTake;
+use loomrec_recording::{EntryName, PendingChange, PendingKind, RecordingMeta};
+use loomrec_store::{
+    Recording, RecordingChanges, RecordingLocation, StoreError, TakeChange, TakeRef,
 };
 
 /// The file of new answers.
@@ -109,7 +109,7 @@ impl NewAnswersFile {
         let Some(recording) = &self.recording else {
             let meta = RecordingMeta::waiting(rules, PendingKind::Review);
             let none = std::iter::empty::<Result<_, StoreError>>();
-            store::create(&self.path, &meta, none, false)?;
+            loomrec_store::create(&self.path, &meta, none, false)?;
             return Ok(true);
         };
         if in_the_way.is_empty() {

@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::collect::RequestSources;
-use crate::cli::args::RerecordArgs;
-use crate::cli::exit::{CommandFailure, RECORDING};
-use crate::cli::output::Output;
-use crate::cli::{output_target, serve_setup};
-use crate::recording::PendingKind;
-use crate::store::{Recording, RecordingLocation};
+use crate::args::RerecordArgs;
+use crate::exit::{CommandFailure, RECORDING};
+use crate::output::Output;
+use crate::{output_target, serve_setup};
+use loomrec_recording::PendingKind;
+use loomrec_store::{Recording, RecordingLocation};
 
 /// The most bytes that are read of a receipt.
 const RECEIPT: u64 = 64 << 20;

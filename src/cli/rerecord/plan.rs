@@ -8,12 +8,12 @@ use std::time::SystemTime;
 use serde_json::{Value, json};
 
 use super::request::SendableRequest;
-use crate::cli::amount::{age, dollars, rounded, span};
-use crate::cli::table::{Table, TableColumn};
-use crate::cli::terminal;
-use crate::provider::TokenUsage;
-use crate::recording::Entry;
-use crate::recording::cost::PriceTable;
+use crate::amount::{age, dollars, rounded, span};
+use crate::table::{Table, TableColumn};
+use crate::terminal;
+use loomrec_provider::TokenUsage;
+use loomrec_recording::Entry;
+use loomrec_recording::cost::PriceTable;
 
 /// The calls of one model.
 #[derive(Clone, Copy, Debug, Default)]

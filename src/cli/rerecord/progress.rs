@@ -4,11 +4,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use indicatif::ProgressBar;
 
-use crate::cli::amount::dollars;
-use crate::cli::output::Output;
-use crate::cli::{progress, terminal};
-use crate::record::rerecord::{AnswerChange, RerecordOutcome};
-use crate::telemetry::run_counters::RunCounters;
+use crate::amount::dollars;
+use crate::output::Output;
+use crate::{progress, terminal};
+use loomrec_engine::record::rerecord::{AnswerChange, RerecordOutcome};
+use loomrec_telemetry::run_counters::RunCounters;
 
 /// How many failures are printed individually.
 const TOLD: usize = 20;

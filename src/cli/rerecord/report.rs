@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 
 use super::collect::CollectedCalls;
 use super::progress::RerecordCounts;
-use crate::cli::amount::{dollars, rounded};
-use crate::cli::{show, terminal};
-use crate::store::RecordingLocation;
-use crate::telemetry::run_counters::CounterDetail;
+use crate::amount::{dollars, rounded};
+use crate::{show, terminal};
+use loomrec_store::RecordingLocation;
+use loomrec_telemetry::run_counters::CounterDetail;
 
 /// The result of a run.
 pub(super) struct RerecordReport<'a> {

@@ -9,13 +9,13 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method};
 
 use super::request_override::{self, RequestOverride};
 use super::route::{self, NoRoute, RerecordRoute, RerecordUpstreams};
-use crate::engine::route::UNNAMED;
-use crate::identity::{IdentityRules, RequestKey, header};
-use crate::record::capture::header_list;
-use crate::recording::normalized_request::NormalizedRequest;
-use crate::recording::redact::{CallCredentials, MARK, Placeholders, Redactor};
-use crate::recording::{Entry, EntryName, RecordedRequest};
-use crate::upstream::UpstreamRequest;
+use loomrec_engine::record::capture::header_list;
+use loomrec_engine::route::UNNAMED;
+use loomrec_engine::upstream::UpstreamRequest;
+use loomrec_identity::{IdentityRules, RequestKey, header};
+use loomrec_recording::normalized_request::NormalizedRequest;
+use loomrec_recording::redact::{CallCredentials, MARK, Placeholders, Redactor};
+use loomrec_recording::{Entry, EntryName, RecordedRequest};
 
 /// The user agent that upstreams see.
 const AGENT: &str = concat!("loomrec/", env!("CARGO_PKG_VERSION"));

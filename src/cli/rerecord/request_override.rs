@@ -5,8 +5,8 @@ use std::fmt;
 use bytes::Bytes;
 use serde_json::Value;
 
-use crate::cli::exit::CommandFailure;
-use crate::recording::RecordedRequest;
+use crate::exit::CommandFailure;
+use loomrec_recording::RecordedRequest;
 
 /// A place in a request, and its new value.
 #[derive(Clone, Debug, PartialEq)]

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use url::Url;
 
-use crate::cli::args::RerecordArgs;
-use crate::cli::exit::CommandFailure;
-use crate::cli::serve_setup::{self, UpstreamSettings};
-use crate::cli::wrapped_command;
-use crate::provider::credential::{self, KeyCarrier};
-use crate::provider::{Provider, directory};
+use crate::args::RerecordArgs;
+use crate::exit::CommandFailure;
+use crate::serve_setup::{self, UpstreamSettings};
+use crate::wrapped_command;
+use loomrec_provider::credential::{self, KeyCarrier};
+use loomrec_provider::{Provider, directory};
 
 /// The headers that OpenAI's SDKs send besides the key if these variables are set.
 const ACCOUNT: [(&str, &str); 2] =

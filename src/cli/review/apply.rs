@@ -12,14 +12,14 @@ use super::super::output::Output;
 use super::super::{serve_setup, terminal};
 use super::changes::{ReviewDesk, is_there};
 use super::view::command;
-use crate::recording::pending::{PendingChange, PendingKind, ReplacedTake};
-use crate::recording::{Entry, EntryName};
-use crate::review::{ChangeStanding, ReviewOutcome, ReviewSource, outcome};
-use crate::store::{Recording, RecordingChanges, StoreError, TakeChange};
+use loomrec_curation::review::{ChangeStanding, ReviewOutcome, ReviewSource, outcome};
+use loomrec_recording::pending::{PendingChange, PendingKind, ReplacedTake};
+use loomrec_recording::{Entry, EntryName};
+use loomrec_store::{Recording, RecordingChanges, StoreError, TakeChange};
 
 /// A decision about a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::cli) enum Verdict {
+pub(crate) enum Verdict {
     /// The change goes into the recording.
     Accept,
     /// The change is dropped.
@@ -28,18 +28,18 @@ pub(in crate::cli) enum Verdict {
 
 /// The result of applying decisions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::cli) struct AppliedReview {
-    pub(in crate::cli) accepted: usize,
-    pub(in crate::cli) rejected: usize,
+pub(crate) struct AppliedReview {
+    pub(crate) accepted: usize,
+    pub(crate) rejected: usize,
     /// Changes that still wait.
-    pub(in crate::cli) left: usize,
+    pub(crate) left: usize,
     /// Changes that had been made before, and are now removed.
-    pub(in crate::cli) made: usize,
+    pub(crate) made: usize,
 }
 
 /// Why decisions were not applied.
 #[derive(Debug)]
-pub(in crate::cli) enum ReviewFailure {
+pub(crate) enum ReviewFailure {
     /// None of them was applied.
     Whole(CommandFailure),
     /// The recording has the accepted changes, but they still wait.
@@ -60,7 +60,7 @@ impl ReviewDesk {
     /// # Errors
     /// A recording that is being recorded into, or has changed since it was opened; a storage
     /// failure. Each file is either unchanged or complete.
-    pub(in crate::cli) fn apply(
+    pub(crate) fn apply(
         &self,
         verdicts: &[Option<Verdict>],
     ) -> Result<AppliedReview, ReviewFailure> {

@@ -7,35 +7,35 @@ use super::super::exit::CommandFailure;
 use super::super::output::Output;
 use super::super::serve_setup;
 use super::super::show::contents::RecordingContents;
-use crate::recording::pending::{PendingChange, PendingKind, ReplacedTake};
-use crate::recording::{Entry, RecordingMeta};
-use crate::review::{ChangeStanding, ReviewChange, standings};
-use crate::store::{Recording, RecordingLocation, StoreError, TakeRef};
+use loomrec_curation::review::{ChangeStanding, ReviewChange, standings};
+use loomrec_recording::pending::{PendingChange, PendingKind, ReplacedTake};
+use loomrec_recording::{Entry, RecordingMeta};
+use loomrec_store::{Recording, RecordingLocation, StoreError, TakeRef};
 
 /// The reason that is shown for a change without one.
 const NO_REASON: &str = "unsaid";
 
 /// A recording and the changes that wait for review.
 #[derive(Debug)]
-pub(in crate::cli) struct ReviewDesk {
+pub(crate) struct ReviewDesk {
     /// The recording, as the user named it.
-    pub(in crate::cli) file: RecordingLocation,
+    pub(crate) file: RecordingLocation,
     /// The file in which the changes wait.
-    pub(in crate::cli) new: RecordingLocation,
+    pub(crate) new: RecordingLocation,
     /// Whether that is not the default file.
-    pub(in crate::cli) is_elsewhere: bool,
+    pub(crate) is_elsewhere: bool,
     pub(super) recording: Recording,
     pub(super) waiting: Recording,
     /// The takes of the recording.
-    pub(in crate::cli) held: Vec<ReplacedTake>,
+    pub(crate) held: Vec<ReplacedTake>,
     pub(super) held_at: Vec<TakeRef>,
     /// The changes.
-    pub(in crate::cli) changes: Vec<ReviewChange>,
+    pub(crate) changes: Vec<ReviewChange>,
     /// The reason for each change.
-    pub(in crate::cli) reasons: Vec<String>,
+    pub(crate) reasons: Vec<String>,
     pub(super) changes_at: Vec<TakeRef>,
     /// The state of each change in relation to the recording.
-    pub(in crate::cli) standings: Vec<ChangeStanding>,
+    pub(crate) standings: Vec<ChangeStanding>,
     failed: Failed,
 }
 
@@ -52,7 +52,7 @@ impl ReviewDesk {
     /// # Errors
     /// A file that is missing, damaged or too new (4); one that is of the wrong kind, or whose keys
     /// were made under other rules (2).
-    pub(in crate::cli) fn look(
+    pub(crate) fn look(
         file: &RecordingLocation,
         new: Option<&RecordingLocation>,
         output: &Output,
@@ -65,7 +65,7 @@ impl ReviewDesk {
     ///
     /// # Errors
     /// The errors of [`Self::look`].
-    pub(in crate::cli) fn open(
+    pub(crate) fn open(
         file: &RecordingLocation,
         new: Option<&RecordingLocation>,
         output: &Output,
@@ -138,31 +138,31 @@ impl ReviewDesk {
     }
 
     /// Returns the changes that can still be decided.
-    pub(in crate::cli) fn open_changes(&self) -> Vec<usize> {
+    pub(crate) fn open_changes(&self) -> Vec<usize> {
         let is_open = |at: &usize| self.standings[*at] != ChangeStanding::Made;
         (0..self.changes.len()).filter(is_open).collect()
     }
 
     /// Whether a change's call failed, but the call of the take that it would replace succeeded.
-    pub(in crate::cli) fn replaces_success_by_failure(&self, change: usize) -> bool {
+    pub(crate) fn replaces_success_by_failure(&self, change: usize) -> bool {
         let replaced = self.standings[change].replaced();
         self.failed.changes[change] && replaced.is_some_and(|at| !self.failed.held[at])
     }
 
     /// Whether a change is the answer to a pending request.
-    pub(in crate::cli) fn answers(&self, change: usize, asked: &ReplacedTake) -> bool {
+    pub(crate) fn answers(&self, change: usize, asked: &ReplacedTake) -> bool {
         let answer = &self.changes[change].entry;
         let hash = &answer.request_hash;
         answer.name == asked.name && (hash.is_none() || *hash == asked.request_hash)
     }
 
     /// Returns the entry of a change, as it will be in the recording.
-    pub(in crate::cli) fn entry(&self, change: usize) -> Result<Entry, StoreError> {
+    pub(crate) fn entry(&self, change: usize) -> Result<Entry, StoreError> {
         self.waiting.entry(&self.changes_at[change]).map(unmarked)
     }
 
     /// Returns the take that a change would replace, and its entry.
-    pub(in crate::cli) fn replaced(
+    pub(crate) fn replaced(
         &self,
         change: usize,
     ) -> Result<Option<(&ReplacedTake, Entry)>, StoreError> {
@@ -171,18 +171,18 @@ impl ReviewDesk {
     }
 
     /// Returns the names of the changes, to look up a key.
-    pub(in crate::cli) fn waiting_contents(&self) -> RecordingContents {
+    pub(crate) fn waiting_contents(&self) -> RecordingContents {
         let entries = self.changes.iter().map(|change| &change.entry);
         contents(entries.zip(&self.changes_at))
     }
 
     /// Returns the names of the recording, to look up a key.
-    pub(in crate::cli) fn recorded_contents(&self) -> RecordingContents {
+    pub(crate) fn recorded_contents(&self) -> RecordingContents {
         contents(self.held.iter().zip(&self.held_at))
     }
 
     /// Returns the metadata of the recording.
-    pub(in crate::cli) fn meta(&self) -> &RecordingMeta {
+    pub(crate) fn meta(&self) -> &RecordingMeta {
         self.recording.meta()
     }
 }
@@ -202,13 +202,13 @@ fn unmarked(mut entry: Entry) -> Entry {
 }
 
 /// Whether a recording exists at this path, or a log that recorders have left of one.
-pub(in crate::cli) fn is_there(path: &RecordingLocation) -> bool {
+pub(crate) fn is_there(path: &RecordingLocation) -> bool {
     let exists = |path: &RecordingLocation| path.as_path().symlink_metadata().is_ok();
     exists(path) || exists(&path.beside(".log")) || exists(&path.beside(".folding"))
 }
 
 /// Refuses a file of pending items if a recording is expected.
-pub(in crate::cli) fn refuse_waiting(
+pub(crate) fn refuse_waiting(
     file: &RecordingLocation,
     meta: &RecordingMeta,
 ) -> Result<(), CommandFailure> {

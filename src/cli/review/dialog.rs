@@ -15,8 +15,8 @@ use super::lines::wrap;
 use super::screen::ReviewScreen;
 use super::session::{NextStep, ReviewItem, ReviewState};
 use super::view::View;
-use crate::cli::terminal::fit;
-use crate::os::{ProcessSignal, SignalStream, read_typed, suspend_process};
+use crate::terminal::fit;
+use loomrec_os::{ProcessSignal, SignalStream, read_typed, suspend_process};
 
 const HELP: &str = "\
 a  accept this change: the new entry has the place of the old one

@@ -54,7 +54,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::cli::terminal::fit;
+    use crate::terminal::fit;
 
     fn bare(lines: &[String]) -> String {
         lines.iter().map(|line| anstream::adapter::strip_str(line).to_string()).collect()

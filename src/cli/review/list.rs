@@ -10,8 +10,8 @@ use super::super::pager::Pager;
 use super::super::{serve_setup, show, terminal};
 use super::changes::{ReviewDesk, is_there};
 use super::view::{View, command, typed};
-use crate::recording::PendingKind;
-use crate::store::RecordingLocation;
+use loomrec_recording::PendingKind;
+use loomrec_store::RecordingLocation;
 
 /// Prints all changes. They are read one after the other.
 ///

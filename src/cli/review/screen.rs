@@ -2,7 +2,7 @@
 
 use std::io::{self, Write as _};
 
-use crate::os::{TerminalModes, terminal_size};
+use loomrec_os::{TerminalModes, terminal_size};
 
 /// Enters the alternate screen, hides the cursor, and turns off line wrapping.
 const ENTER: &str = "\u{1b}[?1049h\u{1b}[?25l\u{1b}[?7l";

@@ -8,20 +8,20 @@ use super::super::ls::{QUESTION, Row};
 use super::super::show::review::text as review_text;
 use super::super::{show, terminal};
 use super::changes::ReviewDesk;
-use crate::comparison::DiffScope;
-use crate::identity::RequestKey;
-use crate::inspection::{LONGEST_QUESTION, question};
-use crate::recording::pending::ReplacedTake;
-use crate::recording::redact::{CallCredentials, Redactor};
-use crate::recording::{Entry, EntryName};
-use crate::review::ChangeStanding;
-use crate::store::{RecordingLocation, StoredEntry};
+use loomrec_curation::comparison::DiffScope;
+use loomrec_curation::inspection::{LONGEST_QUESTION, question};
+use loomrec_curation::review::ChangeStanding;
+use loomrec_identity::RequestKey;
+use loomrec_recording::pending::ReplacedTake;
+use loomrec_recording::redact::{CallCredentials, Redactor};
+use loomrec_recording::{Entry, EntryName};
+use loomrec_store::{RecordingLocation, StoredEntry};
 
 /// How many columns stand before a question.
 const INDENT: usize = 8;
 
 /// Shows changes.
-pub(in crate::cli) struct View<'d> {
+pub(crate) struct View<'d> {
     desk: &'d ReviewDesk,
     scope: DiffScope,
     redactor: Redactor,
@@ -34,7 +34,7 @@ impl<'d> View<'d> {
     ///
     /// # Errors
     /// A redactor that cannot be created, which does not happen without patterns.
-    pub(in crate::cli) fn of(desk: &'d ReviewDesk) -> Result<Self, CommandFailure> {
+    pub(crate) fn of(desk: &'d ReviewDesk) -> Result<Self, CommandFailure> {
         let redactor = Redactor::new(&[])
             .map_err(|error| CommandFailure::new(UNEXPECTED, format!("failed to {error}")))?;
         let mut scope = DiffScope::default();
@@ -47,11 +47,7 @@ impl<'d> View<'d> {
     ///
     /// # Errors
     /// An entry that cannot be read.
-    pub(in crate::cli) fn text(
-        &self,
-        change: usize,
-        as_json: bool,
-    ) -> Result<String, CommandFailure> {
+    pub(crate) fn text(&self, change: usize, as_json: bool) -> Result<String, CommandFailure> {
         let (desk, standing) = (self.desk, self.desk.standings[change]);
         let waiting = &desk.changes[change];
         let entry = desk.entry(change)?;
@@ -90,7 +86,7 @@ impl<'d> View<'d> {
     ///
     /// # Errors
     /// An entry that cannot be read.
-    pub(in crate::cli) fn asks(&self, change: usize) -> Result<Option<String>, CommandFailure> {
+    pub(crate) fn asks(&self, change: usize) -> Result<Option<String>, CommandFailure> {
         Ok(self.question(&self.desk.entry(change)?))
     }
 
@@ -124,7 +120,7 @@ impl<'d> View<'d> {
     ///
     /// # Errors
     /// An entry that cannot be read.
-    pub(in crate::cli) fn line(&self, change: usize) -> Result<String, CommandFailure> {
+    pub(crate) fn line(&self, change: usize) -> Result<String, CommandFailure> {
         let desk = self.desk;
         let entry = desk.entry(change)?;
         let replaced = desk.replaced(change)?;
@@ -141,7 +137,7 @@ impl<'d> View<'d> {
 }
 
 /// Returns a take's key, with a hash cut to its first digits.
-pub(in crate::cli) fn key(take: &ReplacedTake) -> String {
+pub(crate) fn key(take: &ReplacedTake) -> String {
     match &take.name {
         EntryName::Hash(hash) if take.take > 1 => format!("{}#{}", hash.short(), take.take),
         EntryName::Hash(hash) => hash.short().to_owned(),
@@ -150,7 +146,7 @@ pub(in crate::cli) fn key(take: &ReplacedTake) -> String {
 }
 
 /// Returns a key that means only this change, quoted for a shell.
-pub(in crate::cli) fn typed(desk: &ReviewDesk, change: usize) -> String {
+pub(crate) fn typed(desk: &ReviewDesk, change: usize) -> String {
     let entry = &desk.changes[change].entry;
     let names = || desk.changes.iter().map(|change| &change.entry.name);
     let others = names().filter(|name| **name == entry.name).count();
@@ -168,7 +164,7 @@ pub(in crate::cli) fn typed(desk: &ReviewDesk, change: usize) -> String {
 }
 
 /// Returns a command for this recording, as the user types it.
-pub(in crate::cli) fn command(desk: &ReviewDesk, name: &str) -> String {
+pub(crate) fn command(desk: &ReviewDesk, name: &str) -> String {
     let quoted = |path: &RecordingLocation| {
         terminal::line(&show::quoted(&path.display().to_string())).into_owned()
     };

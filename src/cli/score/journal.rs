@@ -7,38 +7,38 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use crate::cli::exit::CommandFailure;
-use crate::cli::journal::parts::{Read, WholeJournal};
-use crate::recovery::score::milliseconds;
-use crate::recovery::{FaultTimeline, RecoveryMeans};
+use crate::exit::CommandFailure;
+use crate::journal::parts::{Read, WholeJournal};
+use loomrec_fault::recovery::score::milliseconds;
+use loomrec_fault::recovery::{FaultTimeline, RecoveryMeans};
 
 /// One fault that happened.
 #[derive(Clone, Debug, PartialEq)]
-pub(in crate::cli) struct Incident {
+pub(crate) struct Incident {
     /// The number of the fault in the run.
-    pub(in crate::cli) id: u64,
+    pub(crate) id: u64,
     /// The type of the fault.
-    pub(in crate::cli) kind: String,
+    pub(crate) kind: String,
     /// The rule that declared it.
-    pub(in crate::cli) rule: Option<String>,
+    pub(crate) rule: Option<String>,
     /// Where it was declared.
-    pub(in crate::cli) source: Option<String>,
+    pub(crate) source: Option<String>,
     /// The key of its call.
-    pub(in crate::cli) key: Option<String>,
+    pub(crate) key: Option<String>,
     /// The step id of its call.
-    pub(in crate::cli) step: Option<String>,
+    pub(crate) step: Option<String>,
     /// The session of its call.
-    pub(in crate::cli) session: Option<String>,
+    pub(crate) session: Option<String>,
     /// The number of the call under its key.
-    pub(in crate::cli) call: Option<u64>,
+    pub(crate) call: Option<u64>,
     /// The attempt number of the call.
-    pub(in crate::cli) attempt: Option<u64>,
+    pub(crate) attempt: Option<u64>,
     /// How the program noticed the fault.
-    pub(in crate::cli) by: Option<String>,
+    pub(crate) by: Option<String>,
     /// By what means the program recovered from it. `None` if that is not known.
-    pub(in crate::cli) means: Option<RecoveryMeans>,
+    pub(crate) means: Option<RecoveryMeans>,
     /// The times of the fault.
-    pub(in crate::cli) marks: FaultTimeline,
+    pub(crate) marks: FaultTimeline,
 }
 
 impl Incident {
@@ -86,7 +86,7 @@ impl Incident {
 
 /// The reader of a journal's lines.
 #[derive(Debug, Default)]
-pub(in crate::cli) struct Reading {
+pub(crate) struct Reading {
     faults: BTreeMap<u64, Incident>,
     /// Times by fault. A mark may come before the line of the call it belongs to.
     fired: BTreeMap<u64, Duration>,
@@ -102,7 +102,7 @@ impl Reading {
     ///
     /// # Errors
     /// Says why it is not a line of a journal.
-    pub(in crate::cli) fn add(&mut self, line: &Value) -> Result<(), String> {
+    pub(crate) fn add(&mut self, line: &Value) -> Result<(), String> {
         let Value::Object(line) = line else { return Err("it is not an object".to_owned()) };
         let outcome = line.get("outcome").and_then(Value::as_str);
         let outcome = outcome.ok_or_else(|| "it has no outcome".to_owned())?;
@@ -166,7 +166,7 @@ impl Reading {
     }
 
     /// Combines all lines.
-    pub(in crate::cli) fn finish(self) -> JournalFaults {
+    pub(crate) fn finish(self) -> JournalFaults {
         let Self { faults, mut fired, mut noticed, mut recovered, given_up, .. } = self;
         let mut found = JournalFaults::default();
         for (id, mut fault) in faults {
@@ -197,13 +197,13 @@ impl Reading {
 
 /// The faults of a journal.
 #[derive(Debug, Default, PartialEq)]
-pub(in crate::cli) struct JournalFaults {
+pub(crate) struct JournalFaults {
     /// The faults that happened, by number.
-    pub(in crate::cli) incidents: Vec<Incident>,
+    pub(crate) incidents: Vec<Incident>,
     /// How many faults were decided for a call but did not happen.
-    pub(in crate::cli) unfired: usize,
+    pub(crate) unfired: usize,
     /// How many marks belong to no call.
-    pub(in crate::cli) strays: usize,
+    pub(crate) strays: usize,
 }
 
 fn twice(id: u64) -> String {

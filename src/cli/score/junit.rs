@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use super::journal::Incident;
 use super::scored_faults::{ScoredFaults, reasons};
-use crate::cli::exit::{CommandFailure, UNEXPECTED};
-use crate::cli::serve_setup;
-use crate::recovery::FaultScore;
+use crate::exit::{CommandFailure, UNEXPECTED};
+use crate::serve_setup;
+use loomrec_fault::recovery::FaultScore;
 
 /// The beginning of every report.
 const BEGINNING: &[u8] =
@@ -18,10 +18,7 @@ const BEGINNING: &[u8] =
 ///
 /// # Errors
 /// A file that cannot be written.
-pub(in crate::cli) fn write_junit(
-    judged: &ScoredFaults,
-    path: &Path,
-) -> Result<(), CommandFailure> {
+pub(crate) fn write_junit(judged: &ScoredFaults, path: &Path) -> Result<(), CommandFailure> {
     let written = serve_setup::create(path, BEGINNING)?.write_all(report(judged).as_bytes());
     written.map_err(|error| {
         CommandFailure::new(UNEXPECTED, format!("failed to write {}: {error}", path.display()))

@@ -4,10 +4,10 @@ use std::io::Read as _;
 use std::path::Path;
 
 use super::journal::{Incident, Reading};
-use crate::cli::exit::{CommandFailure, RECORDING};
-use crate::cli::script;
-use crate::recovery::FaultMarks;
-use crate::replay::script::{self as scripts, ScriptNotation};
+use crate::exit::{CommandFailure, RECORDING};
+use crate::script;
+use loomrec_fault::recovery::FaultMarks;
+use loomrec_script::{self as scripts, ScriptNotation};
 
 /// The most bytes of a list of marks, and of what is read from stdin.
 const MOST: u64 = 64 << 20;

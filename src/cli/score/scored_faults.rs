@@ -3,17 +3,17 @@
 use serde_json::{Map, Value, json};
 
 use super::journal::Incident;
-use crate::cli::amount::{self, plural};
-use crate::cli::table::{Table, TableColumn};
-use crate::cli::terminal;
-use crate::recovery::score::milliseconds;
-use crate::recovery::{
+use crate::amount::{self, plural};
+use crate::table::{Table, TableColumn};
+use crate::terminal;
+use loomrec_fault::recovery::score::milliseconds;
+use loomrec_fault::recovery::{
     self, FaultScore, RecoveryBudget, RecoveryMeans, RecoveryOutcome, RecoveryVerdict,
 };
 
 /// Faults, with the score of each.
 #[derive(Debug)]
-pub(in crate::cli) struct ScoredFaults {
+pub(crate) struct ScoredFaults {
     incidents: Vec<Incident>,
     pub(super) verdict: RecoveryVerdict,
     /// Whether a budget that no fault put to the test passes.
@@ -22,28 +22,28 @@ pub(in crate::cli) struct ScoredFaults {
 
 impl ScoredFaults {
     /// Scores each fault against a budget.
-    pub(in crate::cli) fn of(incidents: Vec<Incident>, budget: Option<&RecoveryBudget>) -> Self {
+    pub(crate) fn of(incidents: Vec<Incident>, budget: Option<&RecoveryBudget>) -> Self {
         let verdict = recovery::judge(incidents.iter().map(|incident| incident.marks), budget);
         Self { incidents, verdict, permits_none: false }
     }
 
     /// Lets a budget pass that no fault put to the test, if `permitted`.
-    pub(in crate::cli) fn permitting_none(self, permitted: bool) -> Self {
+    pub(crate) fn permitting_none(self, permitted: bool) -> Self {
         Self { permits_none: permitted, ..self }
     }
 
     /// Whether no fault put the budget to the test.
-    pub(in crate::cli) fn is_untested(&self) -> bool {
+    pub(crate) fn is_untested(&self) -> bool {
         self.verdict.outcome() == Some(RecoveryOutcome::NotTested)
     }
 
     /// Whether the program kept within the budget, or may do without a test of it.
-    pub(in crate::cli) fn passed(&self) -> bool {
+    pub(crate) fn passed(&self) -> bool {
         self.verdict.passed() || (self.permits_none && self.is_untested())
     }
 
     /// Returns the complaint about a missed budget.
-    pub(in crate::cli) fn complaint(&self) -> String {
+    pub(crate) fn complaint(&self) -> String {
         let total = &self.verdict.total;
         match total.faults {
             0 => "no fault happened that needs a recovery, so the budget was not put to the test \
@@ -57,7 +57,7 @@ impl ScoredFaults {
     }
 
     /// Returns the JSON for programs.
-    pub(in crate::cli) fn to_json(&self) -> Value {
+    pub(crate) fn to_json(&self) -> Value {
         let faults: Vec<Value> =
             self.each().map(|(incident, score)| row(incident, score)).collect();
         let mut total = self.verdict.total.to_json();
@@ -74,7 +74,7 @@ impl ScoredFaults {
     }
 
     /// Formats the scores for people, no wider than `width` if possible.
-    pub(in crate::cli) fn text(&self, width: Option<usize>) -> String {
+    pub(crate) fn text(&self, width: Option<usize>) -> String {
         let mut text = String::new();
         if !self.incidents.is_empty() {
             text.push_str(&self.table().text(width));

@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use super::journal::{Incident, JournalFaults, Reading};
 use super::*;
-use crate::recovery::score::milliseconds;
+use loomrec_fault::recovery::score::milliseconds;
 
 /// A journal with a bit of everything, including marks that come before the line of their call.
 const SAMPLE: &str = include_str!("sample.jsonl");

@@ -2,9 +2,9 @@
 
 use super::upstream::UpstreamSettings;
 use super::upstream_address::without_secrets;
-use crate::engine::route::MountedUpstream;
-use crate::provider::directory::KnownUpstream;
-use crate::spelling;
+use loomrec_engine::route::MountedUpstream;
+use loomrec_identity::spelling;
+use loomrec_provider::directory::KnownUpstream;
 
 impl UpstreamSettings {
     /// Returns where calls go, if the user gave an address.

@@ -2,8 +2,8 @@
 
 use super::super::args::{IdentityArgs, ToolResultPolicy};
 use super::super::exit::CommandFailure;
-use crate::identity::{IdentityRules, NormalizeError, NormalizeRule, PlacePattern};
-use crate::recording::redact;
+use loomrec_identity::{IdentityRules, NormalizeError, NormalizeRule, PlacePattern};
+use loomrec_recording::redact;
 
 /// Reads `--ignore`.
 ///

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::cli::args::TlsArgs;
-use crate::cli::exit::CommandFailure;
-use crate::server::ListenerTls;
+use crate::args::TlsArgs;
+use crate::exit::CommandFailure;
+use loomrec_proxy::server::ListenerTls;
 
 /// Reads the files of `--tls-cert` and `--tls-key`, once. `None` without these flags.
 ///

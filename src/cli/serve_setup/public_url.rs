@@ -6,8 +6,8 @@ use tokio::net::TcpListener;
 use url::Url;
 
 use super::upstream_address::without_secrets;
-use crate::cli::args::ServeArgs;
-use crate::cli::exit::{CommandFailure, UNEXPECTED};
+use crate::args::ServeArgs;
+use crate::exit::{CommandFailure, UNEXPECTED};
 
 /// The value of `--public-url`.
 #[derive(Clone, Debug)]

@@ -5,11 +5,10 @@ use std::sync::OnceLock;
 
 use time::{Date, OffsetDateTime, UtcOffset};
 
-use crate::cli::args::RunValueArgs;
-use crate::cli::exit::CommandFailure;
-use crate::identity::RunValues;
-use crate::identity::run_values::{CWD, DAY, HOME, SHORTEST, UTC_DAY};
-use crate::os;
+use crate::args::RunValueArgs;
+use crate::exit::CommandFailure;
+use loomrec_identity::RunValues;
+use loomrec_identity::run_values::{CWD, DAY, HOME, SHORTEST, UTC_DAY};
 
 /// The names of the values that are read from the system.
 const NAMES: [&str; 10] =
@@ -78,7 +77,7 @@ fn of_system(environment: &BTreeMap<String, String>) -> RunValues {
     let pwd = variable("PWD").filter(|pwd| Some(pwd) != cwd.as_ref() && is_here(pwd));
     let tmpdir =
         variable("TMPDIR").or_else(|| std::env::temp_dir().into_os_string().into_string().ok());
-    let system = os::system_names();
+    let system = loomrec_os::system_names();
     let now = OffsetDateTime::now_utc();
     let all = [
         (CWD, cwd),

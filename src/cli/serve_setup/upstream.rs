@@ -7,13 +7,13 @@ use url::Url;
 
 use super::check_names;
 use super::upstream_address::{is_name, parse_address, without_secrets};
-use crate::cli::args::ServeArgs;
-use crate::cli::exit::{CommandFailure, UNEXPECTED};
-use crate::cli::wrapped_command;
-use crate::engine::route::{MountedUpstream, RouteTable, UNNAMED};
-use crate::provider::Provider;
-use crate::provider::directory::UPSTREAMS;
-use crate::upstream::UpstreamClient;
+use crate::args::ServeArgs;
+use crate::exit::{CommandFailure, UNEXPECTED};
+use crate::wrapped_command;
+use loomrec_engine::route::{MountedUpstream, RouteTable, UNNAMED};
+use loomrec_engine::upstream::UpstreamClient;
+use loomrec_provider::Provider;
+use loomrec_provider::directory::UPSTREAMS;
 
 /// The upstreams from the flags and the environment.
 #[derive(Clone, Debug)]

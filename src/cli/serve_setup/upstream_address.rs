@@ -2,7 +2,7 @@
 
 use url::Url;
 
-use crate::cli::exit::CommandFailure;
+use crate::exit::CommandFailure;
 
 /// Whether a text can be the first segment of a path.
 pub(super) fn is_name(text: &str) -> bool {

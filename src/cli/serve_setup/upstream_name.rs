@@ -1,9 +1,9 @@
 //! The check of upstream names: one that is almost the name of a known upstream is a typo.
 
 use super::upstream_address::{is_name, without_secrets};
-use crate::cli::exit::CommandFailure;
-use crate::provider::directory::{KnownUpstream, UPSTREAMS};
-use crate::spelling;
+use crate::exit::CommandFailure;
+use loomrec_identity::spelling;
+use loomrec_provider::directory::{KnownUpstream, UPSTREAMS};
 
 /// Refuses a name in `--upstream` that is one edit away from that of a known upstream, unless
 /// `--new-upstream` declares it. With a misspelled name, the calls that were meant would go to the

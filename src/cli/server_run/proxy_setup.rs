@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use super::shared_run::{ProxyRole, SharedRun};
 use super::{RunContext, RunEngines, server_config};
-use crate::cli::args::ServeArgs;
-use crate::inspector::Inspector;
-use crate::server::Proxy;
-use crate::server::fault::FaultContext;
-use crate::telemetry::aimock_journal::AimockJournal;
-use crate::telemetry::{SessionCalls, Telemetry};
+use crate::args::ServeArgs;
+use loomrec_proxy::inspector::Inspector;
+use loomrec_proxy::server::Proxy;
+use loomrec_proxy::server::fault::FaultContext;
+use loomrec_telemetry::aimock_journal::AimockJournal;
+use loomrec_telemetry::{SessionCalls, Telemetry};
 
 impl RunContext {
     /// Creates the proxy that answers calls with these engines.

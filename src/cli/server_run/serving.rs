@@ -10,19 +10,19 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
 use super::shared_run::SharedRun;
-use crate::cli::args::ServeArgs;
-use crate::cli::exit::{CommandFailure, UNEXPECTED};
-use crate::cli::output::Output;
-use crate::cli::stop_signals::StopSignals;
-use crate::cli::wrapped_command::{CommandEnvironment, WrappedCommand};
-use crate::cli::{open_files, progress};
-use crate::engine::blocking;
-use crate::server::session::SessionTable;
-use crate::server::{
+use crate::args::ServeArgs;
+use crate::exit::{CommandFailure, UNEXPECTED};
+use crate::output::Output;
+use crate::stop_signals::StopSignals;
+use crate::wrapped_command::{CommandEnvironment, WrappedCommand};
+use crate::{open_files, progress};
+use loomrec_engine::blocking;
+use loomrec_proxy::server::session::SessionTable;
+use loomrec_proxy::server::{
     self, ConnectionProxy, ListenerTls, OpenConnections, Proxy, RunningServer, ServerConfig,
     ServerThreads,
 };
-use crate::telemetry::run_counters::RunCounters;
+use loomrec_telemetry::run_counters::RunCounters;
 
 /// How long open answers are awaited when a run ends.
 const GRACE: Duration = Duration::from_secs(30);

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use super::session_terms::SessionTerms;
 use super::{RunContext, RunResult};
-use crate::cli::args::ServeArgs;
-use crate::cli::exit::CommandFailure;
-use crate::cli::serve_setup;
-use crate::cli::wrapped_command::{CommandEnvironment, EnvironmentSource};
-use crate::recovery::RecoveryBudget;
-use crate::server::Proxy;
-use crate::store::RecordingLocation;
-use crate::telemetry::run_counters::RunCounters;
+use crate::args::ServeArgs;
+use crate::exit::CommandFailure;
+use crate::serve_setup;
+use crate::wrapped_command::{CommandEnvironment, EnvironmentSource};
+use loomrec_fault::recovery::RecoveryBudget;
+use loomrec_proxy::server::Proxy;
+use loomrec_store::RecordingLocation;
+use loomrec_telemetry::run_counters::RunCounters;
 
 impl RunContext {
     /// Returns the context of a session with these flags.

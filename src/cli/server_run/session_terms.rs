@@ -1,8 +1,8 @@
 //! What a session adds to its run.
 
-use crate::fault::FaultPlan;
-use crate::store::RecordingLocation;
-use crate::upstream::UpstreamClient;
+use loomrec_engine::upstream::UpstreamClient;
+use loomrec_fault::FaultPlan;
+use loomrec_store::RecordingLocation;
 
 /// What a session adds to its run.
 #[derive(Clone, Default)]

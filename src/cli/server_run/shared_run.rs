@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 
-use crate::server::access::AccessPolicy;
-use crate::server::limit::ConnectionLimit;
-use crate::server::session::SessionTable;
-use crate::telemetry::journal::Journal;
-use crate::telemetry::run_counters::RunCounters;
-use crate::telemetry::span::Spans;
+use loomrec_proxy::server::access::AccessPolicy;
+use loomrec_proxy::server::limit::ConnectionLimit;
+use loomrec_proxy::server::session::SessionTable;
+use loomrec_telemetry::journal::Journal;
+use loomrec_telemetry::run_counters::RunCounters;
+use loomrec_telemetry::span::Spans;
 
 /// What the proxies of a server share.
 #[derive(Clone)]

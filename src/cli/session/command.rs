@@ -1,8 +1,8 @@
 //! The command that has a recording for each session, and the flags that it does not take.
 
-use crate::cli::args::{RecordArgs, RecordMode, ReplayArgs, ServeArgs};
-use crate::cli::exit::CommandFailure;
-use crate::guard::EscapePolicy;
+use crate::args::{RecordArgs, RecordMode, ReplayArgs, ServeArgs};
+use crate::exit::CommandFailure;
+use loomrec_proxy::guard::EscapePolicy;
 
 /// The command that has a recording for each session.
 #[derive(Clone, Debug)]

@@ -11,21 +11,21 @@ use super::command::SessionCommand;
 use super::recording::{RecordedSession, Staging};
 use super::report;
 use super::template::SessionTemplate;
-use crate::cli::args::{OnExpired, RecordArgs, RecordMode, ReplayArgs, ServeArgs};
-use crate::cli::exit::{CommandFailure, NOT_KEPT, RECORDING, USAGE};
-use crate::cli::in_force::InForce;
-use crate::cli::server_run::{ProxyRole, RunContext, RunEngines, SessionTerms, SharedRun};
-use crate::cli::{fault, record, replay};
-use crate::fault::FaultPlan;
-use crate::recovery::RecoveryBudget;
-use crate::server::Proxy;
-use crate::server::session::{
+use crate::args::{OnExpired, RecordArgs, RecordMode, ReplayArgs, ServeArgs};
+use crate::exit::{CommandFailure, NOT_KEPT, RECORDING, USAGE};
+use crate::in_force::InForce;
+use crate::server_run::{ProxyRole, RunContext, RunEngines, SessionTerms, SharedRun};
+use crate::{fault, record, replay};
+use loomrec_engine::upstream::UpstreamClient;
+use loomrec_fault::FaultPlan;
+use loomrec_fault::recovery::RecoveryBudget;
+use loomrec_proxy::server::Proxy;
+use loomrec_proxy::server::session::{
     CloseSession, OpenedSession, ReportSession, SessionBegin, SessionHost, SessionInfo,
     SessionMode, SessionRefusal, SessionRequest, prefix_url,
 };
-use crate::store::RecordingLocation;
-use crate::telemetry::run_counters::RunCounters;
-use crate::upstream::UpstreamClient;
+use loomrec_store::RecordingLocation;
+use loomrec_telemetry::run_counters::RunCounters;
 
 /// Opens the sessions of a command.
 pub(super) struct CommandHost {

@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use time::OffsetDateTime;
 
-use crate::cli::args::RecordArgs;
-use crate::cli::exit::{CommandFailure, RECORDING};
-use crate::cli::record::superseded;
-use crate::engine::blocking;
-use crate::identity::RunValues;
-use crate::server::Proxy;
-use crate::server::session::{CloseResult, SessionMode};
-use crate::store::{self, Recording, RecordingLocation, StoreError};
-use crate::telemetry::run_counters::RunCounters;
+use crate::args::RecordArgs;
+use crate::exit::{CommandFailure, RECORDING};
+use crate::record::superseded;
+use loomrec_engine::blocking;
+use loomrec_identity::RunValues;
+use loomrec_proxy::server::Proxy;
+use loomrec_proxy::server::session::{CloseResult, SessionMode};
+use loomrec_store::{Recording, RecordingLocation, StoreError};
+use loomrec_telemetry::run_counters::RunCounters;
 
 /// How long exchanges that are on their way have to end.
 const GRACE: Duration = Duration::from_secs(10);
@@ -36,9 +36,9 @@ impl Staging {
     ) -> Result<Self, CommandFailure> {
         refuse_other_file(place)?;
         let unfinished = place.beside(".unfinished");
-        store::discard(&unfinished)?;
+        loomrec_store::discard(&unfinished)?;
         if mode == SessionMode::New {
-            store::copy_to(place, &unfinished)?;
+            loomrec_store::copy_to(place, &unfinished)?;
         }
         Ok(Self { place: place.clone(), unfinished })
     }
@@ -52,10 +52,10 @@ impl Staging {
     pub(super) fn end(&self, keep: bool) -> Result<(), CommandFailure> {
         if keep {
             refuse_other_file(&self.place)?;
-            store::put_in_place(&self.unfinished, &self.place)?;
+            loomrec_store::put_in_place(&self.unfinished, &self.place)?;
         }
         // What is left of it: nothing, after it was put in its place.
-        Ok(store::discard(&self.unfinished)?)
+        Ok(loomrec_store::discard(&self.unfinished)?)
     }
 }
 

@@ -1,9 +1,9 @@
 //! The receipts of sessions, and that of a run which sums them up.
 
-use crate::cli::receipt::{Receipt, SessionsReceipt};
-use crate::cli::server_run::RunResult;
-use crate::guard::EscapePolicy;
-use crate::server::session::{SessionBegin, SessionReport, SessionTotals};
+use crate::receipt::{Receipt, SessionsReceipt};
+use crate::server_run::RunResult;
+use loomrec_proxy::guard::EscapePolicy;
+use loomrec_proxy::server::session::{SessionBegin, SessionReport, SessionTotals};
 
 /// How many sessions are named to people.
 const NAMED: usize = 10;
@@ -77,7 +77,7 @@ fn complaints_of(totals: &SessionTotals) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::server::session::{ListedSession, SessionInfo, SessionMode};
+    use loomrec_proxy::server::session::{ListedSession, SessionInfo, SessionMode};
 
     fn ended(name: &str, begun_by: SessionBegin, complaint: &str) -> ListedSession {
         let info = SessionInfo {

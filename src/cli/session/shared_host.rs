@@ -6,21 +6,21 @@ use http::StatusCode;
 
 use super::host::{add_request, refusal_of, refuse_connection_rules};
 use super::report;
-use crate::cli::args::ReplayArgs;
-use crate::cli::exit::CommandFailure;
-use crate::cli::receipt::{HashedRecording, Receipt};
-use crate::cli::replay::{self, SharedReplay};
-use crate::cli::server_run::{ProxyRole, RunContext, RunEngines, SessionTerms, SharedRun};
-use crate::cli::{fault, serve_setup};
-use crate::engine::{Engine, MissPolicy};
-use crate::fault::FaultPlan;
-use crate::recovery::RecoveryBudget;
-use crate::server::Proxy;
-use crate::server::session::{
+use crate::args::ReplayArgs;
+use crate::exit::CommandFailure;
+use crate::receipt::{HashedRecording, Receipt};
+use crate::replay::{self, SharedReplay};
+use crate::server_run::{ProxyRole, RunContext, RunEngines, SessionTerms, SharedRun};
+use crate::{fault, serve_setup};
+use loomrec_engine::{Engine, MissPolicy};
+use loomrec_fault::FaultPlan;
+use loomrec_fault::recovery::RecoveryBudget;
+use loomrec_proxy::server::Proxy;
+use loomrec_proxy::server::session::{
     CloseSession, OpenedSession, ReportSession, SessionHost, SessionInfo, SessionMode,
     SessionRefusal, SessionRequest, prefix_url,
 };
-use crate::store::RecordingLocation;
+use loomrec_store::RecordingLocation;
 
 /// Opens the sessions of a replay.
 pub(super) struct SharedHost {

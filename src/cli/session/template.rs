@@ -2,8 +2,8 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use crate::cli::exit::CommandFailure;
-use crate::store::{self, RecordingLocation};
+use crate::exit::CommandFailure;
+use loomrec_store::RecordingLocation;
 
 /// What stands for the name of a session.
 const PLACE: &str = "{session}";
@@ -76,7 +76,7 @@ impl SessionTemplate {
 
     /// Returns the recording of the session of this name.
     pub fn recording(&self, session: &str) -> PathBuf {
-        let name = store::safe_file_name(session, &self.after);
+        let name = loomrec_store::safe_file_name(session, &self.after);
         self.folder.join(format!("{}{name}", self.before))
     }
 

@@ -8,8 +8,8 @@ use clap::{ArgMatches, Command};
 
 use super::Settings;
 use super::setting::Setting;
-use crate::cli::args;
-use crate::store::RecordingLocation;
+use crate::args;
+use loomrec_store::RecordingLocation;
 
 /// The commands whose recording may be left out, with the name of that argument.
 const READERS: [(&str, &str); 13] = [

@@ -11,7 +11,7 @@ use clap::parser::ValueSource;
 use super::Settings;
 use super::default_recording::{changes_default, recording_setting};
 use super::setting::Setting;
-use crate::cli::exit::CommandFailure;
+use crate::exit::CommandFailure;
 
 /// The settings that name output files, each with the command whose output it is. `None` means all
 /// commands.

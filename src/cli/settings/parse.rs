@@ -11,9 +11,9 @@ use super::preset_table;
 use super::setting::Setting;
 use super::setting_type::{SettingType, kind, settable};
 use super::settings_text::{Key, SettingsText, hint, line_of};
-use crate::cli::exit::CommandFailure;
-use crate::cli::preset::Preset;
-use crate::store::RecordingLocation;
+use crate::exit::CommandFailure;
+use crate::preset::Preset;
+use loomrec_store::RecordingLocation;
 
 /// The commands whose settings may be at the top of the file.
 const SERVING: [&str; 2] = ["record", "replay"];

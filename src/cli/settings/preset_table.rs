@@ -7,9 +7,9 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::settings_text::{Key, SettingsText, hint};
-use crate::cli::exit::CommandFailure;
-use crate::cli::preset::Preset;
-use crate::identity::NormalizeRule;
+use crate::exit::CommandFailure;
+use crate::preset::Preset;
+use loomrec_identity::NormalizeRule;
 
 /// The members of a preset.
 const MEMBERS: [&str; 3] = ["programs", "rules", "note"];

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use toml::Spanned;
 
-use crate::cli::exit::CommandFailure;
-use crate::spelling::nearest;
+use crate::exit::CommandFailure;
+use loomrec_identity::spelling::nearest;
 
 /// A name in the file.
 pub(super) type Key<'a> = Spanned<std::borrow::Cow<'a, str>>;

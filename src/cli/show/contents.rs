@@ -1,30 +1,30 @@
 //! An index of a recording: the names in order, and for each take its position and the hash of its
 //! request.
 
-use crate::identity::RequestKey;
-use crate::recording::EntryName;
-use crate::store::{Recording, StoreError, TakeRef};
+use loomrec_identity::RequestKey;
+use loomrec_recording::EntryName;
+use loomrec_store::{Recording, StoreError, TakeRef};
 
 /// The names of a recording, in order.
 #[derive(Debug, Default)]
-pub(in crate::cli) struct RecordingContents {
+pub(crate) struct RecordingContents {
     names: Vec<ListedEntry>,
 }
 
 /// A name with its takes.
 #[derive(Debug)]
-pub(in crate::cli) struct ListedEntry {
+pub(crate) struct ListedEntry {
     /// The name.
-    pub(in crate::cli) name: EntryName,
+    pub(crate) name: EntryName,
     /// The takes, in order.
-    pub(in crate::cli) takes: Vec<NumberedTake>,
+    pub(crate) takes: Vec<NumberedTake>,
 }
 
 /// The position of a take.
 #[derive(Debug)]
-pub(in crate::cli) struct NumberedTake {
+pub(crate) struct NumberedTake {
     /// The position from which the entry is read.
-    pub(in crate::cli) place: TakeRef,
+    pub(crate) place: TakeRef,
     /// The hash of the request, as stored in the entry.
     hash: Option<RequestKey>,
 }
@@ -34,7 +34,7 @@ impl RecordingContents {
     ///
     /// # Errors
     /// The first entry that cannot be read or used.
-    pub(in crate::cli) fn of(recording: &Recording) -> Result<Self, StoreError> {
+    pub(crate) fn of(recording: &Recording) -> Result<Self, StoreError> {
         let mut contents = Self::default();
         for stored in recording.entries() {
             let stored = stored?;
@@ -44,12 +44,7 @@ impl RecordingContents {
     }
 
     /// Adds the next take. The takes of one name are adjacent.
-    pub(in crate::cli) fn add(
-        &mut self,
-        name: &EntryName,
-        place: TakeRef,
-        hash: Option<RequestKey>,
-    ) {
+    pub(crate) fn add(&mut self, name: &EntryName, place: TakeRef, hash: Option<RequestKey>) {
         let standing = NumberedTake { place, hash };
         match self.names.last_mut().filter(|last| last.name == *name) {
             Some(last) => last.takes.push(standing),
@@ -58,17 +53,17 @@ impl RecordingContents {
     }
 
     /// Whether there are no entries.
-    pub(in crate::cli) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.names.is_empty()
     }
 
     /// Returns the names in the recording's order.
-    pub(in crate::cli) fn names(&self) -> impl Iterator<Item = &ListedEntry> {
+    pub(crate) fn names(&self) -> impl Iterator<Item = &ListedEntry> {
         self.names.iter()
     }
 
     /// Returns the takes whose request hash fulfils a condition, each with its number.
-    pub(in crate::cli) fn requests(
+    pub(crate) fn requests(
         &self,
         such: impl Fn(&RequestKey) -> bool,
     ) -> impl Iterator<Item = (&ListedEntry, usize)> {
@@ -89,11 +84,11 @@ impl ListedEntry {
 }
 
 #[cfg(test)]
-pub(in crate::cli) mod tests {
+pub(crate) mod tests {
     use super::*;
 
     /// Opens a recording with this text.
-    pub(in crate::cli) fn recording(text: &str) -> Recording {
+    pub(crate) fn recording(text: &str) -> Recording {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("run.json");
         std::fs::write(&path, text).unwrap();

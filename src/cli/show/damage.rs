@@ -3,9 +3,9 @@
 
 use serde::de::IgnoredAny;
 
-use crate::inspection::event as message;
-use crate::provider::framing::{self, StreamEvent};
-use crate::provider::{Framing, Operation};
+use loomrec_curation::inspection::event as message;
+use loomrec_provider::framing::{self, StreamEvent};
+use loomrec_provider::{Framing, Operation};
 
 /// How many are described.
 const NAMED: usize = 3;
@@ -80,7 +80,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::provider::framing::EventFrame;
+    use loomrec_provider::framing::EventFrame;
 
     const STREAM: &str = "application/vnd.amazon.eventstream";
 

@@ -7,8 +7,8 @@ use super::super::ls::{Row, end_words, media_type};
 use super::super::pricing::{PriceSource, UNKNOWN};
 use super::super::terminal;
 use super::{damage, pretty, timeline};
-use crate::provider::{Framing, Operation, TokenUsage};
-use crate::recording::{
+use loomrec_provider::{Framing, Operation, TokenUsage};
+use loomrec_recording::{
     Entry, RecordedCut, RecordedRequest, RecordedResponse, ResponseEnd, encoding,
 };
 

@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::super::terminal;
-use crate::inspection::pretty::BodyLayout;
+use loomrec_curation::inspection::pretty::BodyLayout;
 
 /// A text of more than this many characters is cut (an image in base64 is far longer), and so is an
 /// array of more than this many numbers (an embedding has hundreds).

@@ -8,16 +8,16 @@ use sha2::{Digest as _, Sha256};
 use super::super::amount::dollars;
 use super::super::ls::{Row, end_words};
 use super::super::terminal;
-use crate::identity::{self, pointer_token};
-use crate::provider::ToolCall;
-use crate::recording::redact::{CallCredentials, Redactor};
-use crate::recording::{Entry, RecordedRequest, RecordedResponse};
+use loomrec_identity::pointer_token;
+use loomrec_provider::ToolCall;
+use loomrec_recording::redact::{CallCredentials, Redactor};
+use loomrec_recording::{Entry, RecordedRequest, RecordedResponse};
 
 /// The most characters that are shown of a text without blanks. A longer one is shown as its hash.
 const SHOWN: usize = 200;
 
 /// Formats one take.
-pub(in crate::cli) fn text(row: &Row, redactor: &Redactor) -> String {
+pub(crate) fn text(row: &Row, redactor: &Redactor) -> String {
     let mut page = Page { out: String::new(), redactor };
     let entry = &row.entry;
     page.line("", &format!("== {}", row.key()));
@@ -90,7 +90,8 @@ impl Page<'_> {
     /// Adds a body according to its type.
     fn body(&mut self, bytes: &[u8]) {
         // Only JSON that all parsers understand in the same way is split into leaves.
-        let value = identity::parse(bytes).ok().and_then(|_| serde_json::from_slice(bytes).ok());
+        let value =
+            loomrec_identity::parse(bytes).ok().and_then(|_| serde_json::from_slice(bytes).ok());
         match (value, std::str::from_utf8(bytes)) {
             _ if bytes.is_empty() => {}
             (Some(value), _) => self.leaves("", &value),

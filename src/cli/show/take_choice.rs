@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use super::contents::{ListedEntry, RecordingContents};
-use crate::identity::RequestKey;
-use crate::recording::EntryName;
+use loomrec_identity::RequestKey;
+use loomrec_recording::EntryName;
 
 /// With fewer digits, a hash could be a typing error.
 const LEAST_DIGITS: usize = 4;
@@ -14,16 +14,16 @@ const NEAR: usize = 3;
 
 /// The take that a key means. The take itself may not exist.
 #[derive(Debug)]
-pub(in crate::cli) struct Choice<'a> {
+pub(crate) struct Choice<'a> {
     /// The name and its takes.
-    pub(in crate::cli) named: &'a ListedEntry,
+    pub(crate) named: &'a ListedEntry,
     /// The number of the take, from 1.
-    pub(in crate::cli) take: usize,
+    pub(crate) take: usize,
 }
 
 /// Why a key does not mean exactly one name. Keys are in a form that can be typed.
 #[derive(Debug, PartialEq)]
-pub(in crate::cli) enum NoChoice {
+pub(crate) enum NoChoice {
     /// The recording has no entries.
     Empty,
     /// No key was given, and there are several names.
@@ -56,7 +56,7 @@ pub(in crate::cli) enum NoChoice {
 ///
 /// # Errors
 /// [`NoChoice`]
-pub(in crate::cli) fn choose<'a>(
+pub(crate) fn choose<'a>(
     contents: &'a RecordingContents,
     key: Option<&str>,
 ) -> Result<Choice<'a>, NoChoice> {

@@ -306,7 +306,7 @@ fn json_is_the_entry_as_in_the_file_with_its_place() {
 
 #[test]
 fn hundreds_of_chunks_are_folded_in_the_middle() {
-    let chunk = |at: u32| crate::recording::Chunk {
+    let chunk = |at: u32| loomrec_recording::Chunk {
         at_ms: f64::from(at),
         data: format!("data: {at}\n\n").into(),
     };
@@ -320,7 +320,7 @@ fn hundreds_of_chunks_are_folded_in_the_middle() {
 
 #[test]
 fn chunks_that_are_no_text_are_shown_as_bytes() {
-    let chunk = |data: &[u8]| crate::recording::Chunk { at_ms: 1.0, data: data.to_vec().into() };
+    let chunk = |data: &[u8]| loomrec_recording::Chunk { at_ms: 1.0, data: data.to_vec().into() };
     let audio: Vec<u8> = (128..=255).collect();
     let text = timeline::text(
         &[chunk(&audio), chunk("é".as_bytes()), chunk(&"é".as_bytes()[1..])],

@@ -4,9 +4,9 @@
 use owo_colors::OwoColorize as _;
 
 use super::super::terminal;
-use crate::inspection::event;
-use crate::provider::Framing;
-use crate::recording::Chunk;
+use loomrec_curation::inspection::event;
+use loomrec_provider::Framing;
+use loomrec_recording::Chunk;
 
 /// Up to this many chunks are all shown.
 const SHOWN: usize = 40;

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::super::amount::{milliseconds, rounded};
 use super::super::pricing::sum_words;
-use crate::provider::TokenUsage;
+use loomrec_provider::TokenUsage;
 
 /// The percentiles that are shown.
 pub(super) const PERCENTILES: [u8; 3] = [50, 90, 99];

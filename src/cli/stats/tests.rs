@@ -1,6 +1,6 @@
 use super::*;
-use crate::cli::show::contents::tests::recording as parsed;
-use crate::recording::cost::PriceTable;
+use crate::show::contents::tests::recording as parsed;
+use loomrec_recording::cost::PriceTable;
 
 fn at(path: &str) -> RecordingLocation {
     std::path::PathBuf::from(path).into()

@@ -6,9 +6,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::verify_report::VerifyReport;
-use crate::recording::FormatError;
-use crate::store::{InspectedFile, StoreError};
-use crate::verification::{EntryChecker, EntryPlaces, FileLayout, check};
+use loomrec_curation::verification::{EntryChecker, EntryPlaces, FileLayout, check};
+use loomrec_recording::FormatError;
+use loomrec_store::{InspectedFile, StoreError};
 
 /// How many bytes of a file are read at once, unless an entry is longer.
 const RUN: u64 = 1024 * 1024;

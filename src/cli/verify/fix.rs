@@ -6,11 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::super::exit::CommandFailure;
 use super::super::store_note::store_note;
 use super::verify_report::{MendStep, VerifyReport};
-use crate::recording::EntryName;
-use crate::store::{
+use loomrec_curation::verification::{EntryChecker, Problem, ProblemKind, Severity, mend};
+use loomrec_recording::EntryName;
+use loomrec_store::{
     Recording, RecordingChanges, RecordingLocation, StoreEvent, TakeChange, TakeRef,
 };
-use crate::verification::{EntryChecker, Problem, ProblemKind, Severity, mend};
 
 /// The decision about one entry.
 struct EntryPlan {

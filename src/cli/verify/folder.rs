@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use super::file::{entries, on_all_cores, unreadable};
 use super::verify_report::VerifyReport;
-use crate::identity::IdentityRules;
-use crate::recording::PendingKind;
-use crate::store::{self, InspectedFile, StoreError};
-use crate::verification::{EntryChecker, Problem, ProblemKind, Severity, gaps};
+use loomrec_curation::verification::{EntryChecker, Problem, ProblemKind, Severity, gaps};
+use loomrec_identity::IdentityRules;
+use loomrec_recording::PendingKind;
+use loomrec_store::{InspectedFile, StoreError};
 
 /// The result for one file.
 #[derive(Default)]
@@ -97,7 +97,7 @@ fn read(path: &Path, checker: &EntryChecker, part: &mut Part) -> Result<(), Stor
 
 /// Reports a file whose name does not fit its key.
 fn misnamed(path: &Path, key: &str) -> Option<Problem> {
-    let name = store::misnamed(path, key)?;
+    let name = loomrec_store::misnamed(path, key)?;
     let text = format!("the file is not called as its key is: {name}");
     let problem = Problem::of_file(ProblemKind::Name, Severity::Warning, text).within(key);
     Some(problem.helped("--fix renames it").mendable())

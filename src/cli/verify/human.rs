@@ -7,7 +7,7 @@ use owo_colors::OwoColorize as _;
 
 use super::super::terminal;
 use super::verify_report::VerifyReport;
-use crate::verification::{Problem, Severity};
+use loomrec_curation::verification::{Problem, Severity};
 
 /// Formats the report of one file. With `quiet`, shows only errors.
 pub(super) fn file(report: &VerifyReport, quiet: bool) -> String {

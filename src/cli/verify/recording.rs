@@ -3,8 +3,8 @@
 use super::file::{entries, unreadable};
 use super::folder;
 use super::verify_report::VerifyReport;
-use crate::store::{self, InspectedFile, LeftoverFile, RecordingLocation, StoreError};
-use crate::verification::{EntryChecker, Problem, ProblemKind, Severity};
+use loomrec_curation::verification::{EntryChecker, Problem, ProblemKind, Severity};
+use loomrec_store::{InspectedFile, LeftoverFile, RecordingLocation, StoreError};
 
 /// Returns everything that is wrong with a recording.
 pub(super) fn verify(path: &RecordingLocation, checker: &EntryChecker) -> VerifyReport {
@@ -28,7 +28,7 @@ fn check(
     checker: &EntryChecker,
     report: &mut VerifyReport,
 ) -> Result<(), StoreError> {
-    if let Some(files) = store::files(path)? {
+    if let Some(files) = loomrec_store::files(path)? {
         beside(path, report)?;
         folder::check(&files, checker, report);
     } else {
@@ -86,7 +86,7 @@ fn spelling(report: &mut VerifyReport) {
 
 /// Reports the sidecar files of the recording. Returns the number of logs.
 fn beside(path: &RecordingLocation, report: &mut VerifyReport) -> Result<usize, StoreError> {
-    let found = store::leftovers(path)?;
+    let found = loomrec_store::leftovers(path)?;
     found.iter().for_each(|leftover| report.add(left(path, leftover)));
     Ok(found.iter().filter(|leftover| matches!(leftover, LeftoverFile::Log { .. })).count())
 }

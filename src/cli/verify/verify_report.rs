@@ -1,8 +1,8 @@
 //! The report on one recording or file: its problems, and what was repaired.
 
-use crate::cli::exit::{NO, RECORDING};
-use crate::identity::IdentityRules;
-use crate::verification::{Problem, Severity};
+use crate::exit::{NO, RECORDING};
+use loomrec_curation::verification::{Problem, Severity};
+use loomrec_identity::IdentityRules;
 
 /// One step of a repair.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -13,9 +13,9 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::latency::DeliverySchedule;
 use super::ready_response::ReadyResponse;
-use super::response_draft::ResponseDraft;
 use loomrec_recording::body::Chunk;
 use loomrec_recording::entry::{RecordedCut, ResponseEnd};
+use loomrec_script::ResponseDraft;
 
 /// The largest frame of a body whose length is announced. Such a body has no boundaries on the
 /// wire, so a larger piece is sent in several frames, and no connection buffers all of it.

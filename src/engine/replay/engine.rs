@@ -17,16 +17,16 @@ use super::matched_by::MatchedBy;
 use super::matcher::{Matcher, TakeMatch};
 use super::mismatch::RecordingMismatchError;
 use super::mode::RequestedMode;
-use super::plain_answer;
 use super::ready_response::{BOUND, MATCHED_BY, ReadyResponse};
 use super::reason::MissReason;
-use super::script::{NoScriptedResponse, RuleLookup, Script, ScriptTurn};
 use super::take::TakeDelivery;
 use crate::blocking;
 use loomrec_identity::BoundValues;
 use loomrec_provider::{Answer, Provider, TokenUsage};
 use loomrec_recording::entry::RecordedCut;
 use loomrec_recording::normalized_request::NormalizedRequest;
+use loomrec_script::plain_answer;
+use loomrec_script::{NoScriptedResponse, RuleLookup, Script, ScriptTurn};
 
 /// The text of the placeholder answer unless the user gives another, as in AgentLoom.
 const PLACEHOLDER: &str = "Mock response";

@@ -4,9 +4,9 @@ use super::matcher::{Matcher, TakeMatch};
 use super::mismatch::{NearestCall, RecordingMismatchError};
 use super::nearest_call;
 use super::reason::MissReason;
-use super::script::{RuleClaim, RuleLookup};
 use super::take_answer::NO_ANSWER;
 use loomrec_recording::normalized_request::NormalizedRequest;
+use loomrec_script::{RuleClaim, RuleLookup};
 
 /// Why a call gets no recorded answer, before it is explained.
 #[derive(Clone, Debug)]

@@ -16,7 +16,6 @@ mod adapter_match;
 mod binding;
 pub mod body;
 mod bound_requests;
-mod declared_fault;
 mod decode_room;
 pub mod engine;
 mod entry_texts;
@@ -36,14 +35,11 @@ pub mod missed;
 mod mode;
 mod name_ids;
 mod nearest_call;
-mod plain_answer;
 mod pool;
 mod ready_response;
 pub mod reason;
 mod remedy;
 mod replay_terms;
-mod response_draft;
-pub mod script;
 mod session_usage;
 mod step_index;
 mod superseded;
@@ -55,7 +51,6 @@ mod take_usage;
 mod tool_results;
 
 pub use body::ReplayBody;
-pub use declared_fault::DeclaredFault;
 pub use engine::{ReplayAnswer, ReplayEngine, ScriptAnswer, WithheldAnswer};
 pub use explain::UnexplainedMiss;
 pub use gauss_sequence::GaussSequence;
@@ -71,9 +66,5 @@ pub use pool::Repeat;
 pub use ready_response::ENTRY;
 pub use reason::MissReason;
 pub use replay_terms::ReplayTerms;
-pub use script::{
-    NoScriptedResponse, RuleClaim, RuleLookup, Script, ScriptCursor, ScriptError, ScriptNotation,
-    ScriptTurn,
-};
 pub use superseded::superseded_takes;
 pub use take::ReplayTake;

@@ -8,13 +8,13 @@ use http::header::CONTENT_LENGTH;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
 use super::decode_room::ReservedRoom;
-use super::response_draft::ResponseDraft;
 use loomrec_identity::ValueReplacer;
 use loomrec_provider::Operation;
 use loomrec_recording::body::Chunk;
 use loomrec_recording::encoding::coding_of;
 use loomrec_recording::entry::{RecordedCut, ResponseEnd};
 use loomrec_recording::redact;
+use loomrec_script::ResponseDraft;
 
 /// The header that says how the answer was found.
 pub(super) const MATCHED_BY: HeaderName = HeaderName::from_static("x-loomrec-matched-by");

@@ -7,13 +7,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use super::declared_fault::DeclaredFault;
 use super::decode_room::{DecodeRoom, DeliveryError};
 use super::entry_texts::{EntryTexts, TextPlace};
 use super::form_change::{ChangeKind, FormChange};
 use super::mode::{RecordedMode, RequestedMode};
 use super::name_ids::NameId;
-use super::plain_answer;
 use super::ready_response::ReadyResponse;
 use super::take_answer::{PlainAnswer, TakeAnswer};
 use loomrec_provider::TokenUsage;
@@ -21,6 +19,8 @@ use loomrec_recording::entry::Entry;
 use loomrec_recording::normalized_request::NormalizedRequest;
 use loomrec_recording::similarity::RequestSketch;
 use loomrec_recording::{EntryName, encoding};
+use loomrec_script::DeclaredFault;
+use loomrec_script::plain_answer;
 use loomrec_store::{Recording, TakeRef};
 
 /// A take of a recording: one entry under one name.

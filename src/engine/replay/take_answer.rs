@@ -5,10 +5,10 @@ use std::sync::Arc;
 use http::HeaderValue;
 
 use super::ready_response::ReadyResponse;
-use super::response_draft::ResponseDraft;
 use loomrec_provider::Answer;
 use loomrec_recording::entry::{Entry, ResponseEnd};
 use loomrec_recording::{EntryName, RecordedResponse};
+use loomrec_script::ResponseDraft;
 
 /// Why an entry that holds a fault and no answer does not answer a call.
 pub(super) const NO_ANSWER: &str = "its entry holds a fault and no answer, and this fault needs \

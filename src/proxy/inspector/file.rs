@@ -15,10 +15,10 @@ use time::format_description::well_known::Rfc3339;
 
 use super::questions::{LineNumbers, short};
 use super::{CallError, CallSelector, Subject};
-use crate::telemetry::journal::follow::JournalQuery;
 pub use journal::{JournalParts, is_journal};
 use loomrec_curation::inspection::{InspectedCall, line};
 use loomrec_store::{Recording, StoreError};
+use loomrec_telemetry::journal::follow::JournalQuery;
 use take::TakeList;
 
 /// About how many bytes of lines are returned at once.

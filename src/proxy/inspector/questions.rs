@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
 use super::run::{RunView, find_recorded, is_of_call, name_of_recorded};
-use crate::telemetry::call_record::CallRecord;
 use loomrec_curation::inspection::{line, question};
 use loomrec_engine::CallOutcome;
 use loomrec_recording::{EntryName, RecordedRequest};
 use loomrec_store::Recording;
+use loomrec_telemetry::call_record::CallRecord;
 
 /// At most this many calls are named in a query.
 const MOST: usize = 100;

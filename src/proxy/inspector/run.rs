@@ -6,14 +6,14 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::{CallError, CallSelector, Inspector, Subject};
-use crate::telemetry::call_record::CallRecord;
-use crate::telemetry::journal::Journal;
 use loomrec_curation::inspection::{InspectedCall, line};
 use loomrec_engine::CallOutcome;
 use loomrec_engine::replay::Matcher;
 use loomrec_recording::timestamp::timestamp;
 use loomrec_recording::{Entry, EntryName, RecordedRequest};
 use loomrec_store::{Recording, StoreError};
+use loomrec_telemetry::call_record::CallRecord;
+use loomrec_telemetry::journal::Journal;
 
 /// How many takes of one name are searched for an exchange that was just recorded.
 const LOOKED_THROUGH: usize = 2000;

@@ -25,7 +25,7 @@ use super::session::SessionTable;
 use super::side_poll::SidePoll;
 use super::socket::{ClientSocket, ClientStream};
 use super::{Proxy, fault, handler, keep_awake, refused_connection};
-use crate::telemetry::log;
+use loomrec_telemetry::log;
 
 /// How long open responses may go on after the signal to stop.
 const GRACE: Duration = Duration::from_secs(10);

@@ -5,9 +5,9 @@ use std::borrow::Cow;
 
 use http::{HeaderMap, HeaderName};
 
-use crate::telemetry::journaled_request::JournaledRequest;
 use loomrec_engine::IncomingCall;
 use loomrec_recording::redact::is_clean;
+use loomrec_telemetry::journaled_request::JournaledRequest;
 
 /// The header that names the test.
 const HEADER: HeaderName = HeaderName::from_static("x-test-id");

@@ -11,8 +11,8 @@ use super::aimock_request::{InvalidTestName, test_of_control};
 use super::chaos_route::{MOST_BYTES, clear, in_force, set};
 use super::control_reply::read_body;
 use super::respond::{self, ResponseBody};
-use crate::telemetry::aimock_journal::AimockEntry;
 use loomrec_fault::{ChaosRates, ChaosScope};
+use loomrec_telemetry::aimock_journal::AimockEntry;
 
 /// The path prefix of aimock's control endpoints.
 const PREFIX: &str = "/__aimock/";

@@ -17,11 +17,11 @@ use super::respond::{self, ResponseBody};
 use super::{Proxy, aimock_route, chaos_route, session};
 use crate::inspector;
 use crate::inspector::questions::{self, LineNumbers};
-use crate::telemetry::journal::follow::{JournalFollower, JournalQuery};
-use crate::telemetry::run_counters::RunCounters;
-use crate::telemetry::{log, metric};
 use loomrec_engine::Engine;
-use loomrec_engine::replay::{Script, ScriptCursor};
+use loomrec_script::{Script, ScriptCursor};
+use loomrec_telemetry::journal::follow::{JournalFollower, JournalQuery};
+use loomrec_telemetry::run_counters::RunCounters;
+use loomrec_telemetry::{log, metric};
 
 /// The path prefix of the control endpoints.
 const PREFIX: &str = "/__loomrec/";

@@ -1,10 +1,10 @@
 //! Reports of recorded exchanges: counted, with a notice if one was not kept in full.
 
 use super::notice::{OnNotice, UserNotice};
-use crate::telemetry::metric::Metrics;
-use crate::telemetry::run_counters::RunCounters;
 use loomrec_engine::record::RecordOutcome;
 use loomrec_recording::entry::ResponseEnd;
+use loomrec_telemetry::metric::Metrics;
+use loomrec_telemetry::run_counters::RunCounters;
 
 /// Counts the outcome of an exchange. Sends a notice if it was not kept, or not in full.
 pub fn report_exchange(

@@ -6,9 +6,9 @@
 use std::sync::{Mutex, PoisonError};
 
 use super::Proxy;
-use crate::telemetry::call_record::{CallRecord, TokenCounts};
 use loomrec_engine::clip;
 use loomrec_engine::record::RecordOutcome;
+use loomrec_telemetry::call_record::{CallRecord, TokenCounts};
 
 /// The meeting point of the end of an answer and the end of its recorded exchange.
 #[derive(Default)]

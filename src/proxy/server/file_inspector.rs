@@ -24,8 +24,8 @@ use super::respond::ResponseBody;
 use crate::inspector::file::ShownFile;
 use crate::inspector::questions::{LineNumbers, read_questions};
 use crate::inspector::{AT_ONCE, look_up};
-use crate::telemetry::journal::follow::JournalQuery;
 use loomrec_recording::entry::RecordedCut;
+use loomrec_telemetry::journal::follow::JournalQuery;
 
 /// How long a client may take to send the head of a request, or to read lines.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -46,8 +46,6 @@ use http::HeaderName;
 
 use crate::inspector::Inspector;
 use crate::inspector::run::RunView;
-use crate::telemetry::Telemetry;
-use crate::telemetry::call_record::CallRecord;
 pub use accept::{ConnectionProxy, OpenConnections, RunningServer, start};
 use access::AccessPolicy;
 pub use exchange_report::report_exchange;
@@ -58,6 +56,8 @@ use loomrec_engine::Engine;
 use loomrec_engine::observe::RequestObserver;
 use loomrec_engine::route::RouteTable;
 use loomrec_recording::redact::Redactor;
+use loomrec_telemetry::Telemetry;
+use loomrec_telemetry::call_record::CallRecord;
 pub use miss_sink::miss_sink;
 pub use notice::{OnNotice, UserNotice};
 pub use server_threads::ServerThreads;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::telemetry::call_record::CallRecord;
 use loomrec_engine::replay::RecordingMismatchError;
+use loomrec_telemetry::call_record::CallRecord;
 
 /// An event that the person at the terminal should see at once.
 #[derive(Debug)]

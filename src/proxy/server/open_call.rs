@@ -16,13 +16,14 @@ use super::exchange_slot::ExchangeSlot;
 use super::fault::{self, FaultBodyEnd, FaultSettlement};
 use super::protocol_upgrade::WEBSOCKET_NOTICE;
 use super::{Proxy, UserNotice};
-use crate::telemetry::call_record::{CallRecord, SendEnd, TokenCounts};
-use crate::telemetry::span::parent::ParentSpan;
 use loomrec_engine::record::OnRecorded;
-use loomrec_engine::replay::{RecordingMismatchError, ScriptTurn};
+use loomrec_engine::replay::RecordingMismatchError;
 use loomrec_engine::upstream::AmbiguousFraming;
 use loomrec_engine::{AnswerBody, CallOutcome, CallResult, Engine, RequestSummary};
 use loomrec_recording::redact::CallCredentials;
+use loomrec_script::ScriptTurn;
+use loomrec_telemetry::call_record::{CallRecord, SendEnd, TokenCounts};
+use loomrec_telemetry::span::parent::ParentSpan;
 
 /// The header in which SDKs count the retries of a call, from 0.
 const RETRIES: HeaderName = HeaderName::from_static("x-stainless-retry-count");

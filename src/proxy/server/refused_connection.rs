@@ -8,8 +8,8 @@ use hyper::body::Incoming;
 use super::request_body;
 use super::respond::{self, ResponseBody};
 use super::{Proxy, UserNotice};
-use crate::telemetry::run_counters::RunCounters;
 use loomrec_provider::Provider;
+use loomrec_telemetry::run_counters::RunCounters;
 
 /// The most bytes of a request body that are read and discarded before the refusal is sent.
 const LISTENED_TO: u64 = 1 << 20;

@@ -14,10 +14,10 @@ use tokio::time::{Sleep, sleep};
 use super::fault::FaultBody;
 use super::open_call::OpenCall;
 use super::response_control::{FlushMark, ResponseControl};
-use crate::telemetry::journal::follow::JournalFollower;
 use loomrec_engine::{AnswerBody, error_response};
 use loomrec_provider::Provider;
 use loomrec_recording::entry::RecordedCut;
+use loomrec_telemetry::journal::follow::JournalFollower;
 
 /// How long a reset waits after the last bytes. A client that finds both at once may see the end
 /// and not the reset (Node does). Upstreams leave it that time, so loomrec must too.

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::{Corpus, fuzz_target};
-use loomrec::provider::{
+use loomrec_provider::{
     Framing, Operation, ResponseFormat, TranscriptFormat, VectorTypes, has_ended, read, reframe,
     to_complete, to_stream, write,
 };

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::{Corpus, fuzz_target};
-use loomrec::identity::{IdentityRules, canonical, deltas, distance, parse};
+use loomrec_identity::{IdentityRules, canonical, deltas, distance, parse};
 
 /// More differences than an input has values.
 const MOST: usize = 100_000;

@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::{Corpus, fuzz_target};
-use loomrec::recording::encoding::{decode, decode_available, decode_pieces};
+use loomrec_recording::encoding::{decode, decode_available, decode_pieces};
 
 const NAMES: [&str; 7] = ["gzip", "deflate", "br", "zstd", "x-gzip", "gzip, gzip", "br, zstd"];
 const MOST: usize = 1 << 20;

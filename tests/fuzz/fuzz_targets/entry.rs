@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::{Corpus, fuzz_target};
-use loomrec::recording::{Entry, EntryName, log_codec};
+use loomrec_recording::{Entry, EntryName, log_codec};
 use serde_json::Value;
 
 fuzz_target!(|data: &[u8]| -> Corpus {

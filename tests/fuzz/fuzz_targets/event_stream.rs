@@ -6,9 +6,9 @@
 use std::borrow::Cow;
 
 use libfuzzer_sys::{Corpus, fuzz_target};
-use loomrec::provider::Framing;
-use loomrec::provider::framing::{events, messages};
 use loomrec_fuzz::framing;
+use loomrec_provider::Framing;
+use loomrec_provider::framing::{events, messages};
 
 fuzz_target!(|data: &[u8]| -> Corpus {
     let Some((&kind, rest)) = data.split_first() else { return Corpus::Reject };

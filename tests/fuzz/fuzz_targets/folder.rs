@@ -7,7 +7,6 @@
 use std::collections::BTreeMap;
 
 use libfuzzer_sys::{Corpus, fuzz_target};
-use loomrec::store;
 use loomrec_fuzz::{commands, scratch, verifying};
 
 const NAME: &str = "agent";
@@ -22,7 +21,7 @@ fuzz_target!(|data: &[u8]| -> Corpus {
         files.iter().map(|(name, bytes)| (name.as_str(), *bytes)).collect();
     let path = scratch::lay_out(&files).join(NAME);
     let listed = commands::run("ls", NAME) == 0;
-    let loaded = store::load(&path);
+    let loaded = loomrec_store::load(&path);
     assert_eq!(listed, loaded.is_ok(), "what is listed can be read whole: {:?}", loaded.err());
     commands::run("show --text", NAME);
     let verified = commands::run("verify", NAME) == 0;

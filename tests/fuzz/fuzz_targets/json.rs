@@ -3,11 +3,11 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use loomrec::identity::{
-    IdentityRules, JsonError, KeyForm, RequestKey, RequestParts, canonical, parse,
-};
 use loomrec_fuzz::python::{self, Verdict};
 use loomrec_fuzz::spelling::respelled;
+use loomrec_identity::{
+    IdentityRules, JsonError, KeyForm, RequestKey, RequestParts, canonical, parse,
+};
 
 fuzz_target!(|data: &[u8]| {
     let read = parse(data);

@@ -4,10 +4,10 @@
 #![no_main]
 
 use libfuzzer_sys::{Corpus, fuzz_target};
-use loomrec::identity::IdentityRules;
-use loomrec::recording::{Entry, EntryName, RecordingDocument, log_codec};
-use loomrec::store::{self, Recording, RecordingAppender, RunChoice, SalvageResult, StoreError};
 use loomrec_fuzz::{scratch, verifying};
+use loomrec_identity::IdentityRules;
+use loomrec_recording::{Entry, EntryName, RecordingDocument, log_codec};
+use loomrec_store::{Recording, RecordingAppender, RunChoice, SalvageResult, StoreError};
 
 const NAME: &str = "recording.json";
 const LOG: &str = "recording.json.log";
@@ -40,7 +40,7 @@ fuzz_target!(|data: &[u8]| -> Corpus {
         if seen.is_empty() && !path.exists() {
             return Corpus::Keep;
         }
-        let filed = store::load(&path).expect("what a recorder wrote can be read");
+        let filed = loomrec_store::load(&path).expect("what a recorder wrote can be read");
         assert_eq!(shown(&seen), shown(&filed), "a recorder keeps what readers saw");
     }
     Corpus::Keep

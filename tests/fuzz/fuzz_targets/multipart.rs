@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::{Corpus, fuzz_target};
-use loomrec::identity::multipart::{MultipartPart, parse};
+use loomrec_identity::multipart::{MultipartPart, parse};
 
 const TYPE: &str = "multipart/form-data; boundary=";
 

@@ -4,8 +4,8 @@
 #![no_main]
 
 use libfuzzer_sys::{Corpus, fuzz_target};
-use loomrec::recording::{PendingChange, format};
 use loomrec_fuzz::{commands, scratch, verifying};
+use loomrec_recording::{PendingChange, format};
 
 const NAME: &str = "recording.json";
 const RECORDING: &[u8] = include_bytes!("../corpus/recording/chat");

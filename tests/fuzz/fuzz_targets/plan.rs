@@ -4,14 +4,14 @@
 #![no_main]
 
 use libfuzzer_sys::{Corpus, fuzz_target};
-use loomrec::fault::{
+use loomrec_fault::{
     CallFacts, CallKey, ChaosRates, Fault, FaultDecider, FaultDeclarations, FaultPlan, LazyBody,
     RuleMatch,
 };
-use loomrec::identity::RequestKey;
-use loomrec::replay::ScriptNotation;
-use loomrec::replay::script::value;
 use loomrec_fuzz::trouble;
+use loomrec_identity::RequestKey;
+use loomrec_script::ScriptNotation;
+use loomrec_script::value;
 
 fuzz_target!(|data: &[u8]| -> Corpus {
     let Some((&kind, text)) = data.split_first() else { return Corpus::Reject };

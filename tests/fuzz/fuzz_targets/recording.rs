@@ -3,8 +3,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use loomrec::recording::{RecordingDocument, format};
 use loomrec_fuzz::{commands, scratch, verifying};
+use loomrec_recording::{RecordingDocument, format};
 
 const NAME: &str = "recording.json";
 

@@ -7,10 +7,10 @@ use std::sync::LazyLock;
 
 use bytes::Bytes;
 use libfuzzer_sys::{Corpus, fuzz_target};
-use loomrec::provider::framing::events;
-use loomrec::provider::{Framing, Operation, read};
-use loomrec::recording::Chunk;
-use loomrec::recording::redact::{CallCredentials, Placeholders, Redactor};
+use loomrec_provider::framing::events;
+use loomrec_provider::{Framing, Operation, read};
+use loomrec_recording::Chunk;
+use loomrec_recording::redact::{CallCredentials, Placeholders, Redactor};
 use serde_json::Value;
 
 const SECRET: &str = "hush-ab12cd34";
@@ -72,7 +72,7 @@ fn check_body(media: &str, body: &[u8]) {
     }
     let (before, after) = (serde_json::from_slice(body), serde_json::from_slice(&clean));
     let Ok(before): Result<Value, _> = before else { return };
-    if media == "application/json" && loomrec::identity::parse(body).is_ok() {
+    if media == "application/json" && loomrec_identity::parse(body).is_ok() {
         compare(&before, &after.expect("JSON stays JSON"));
     }
 }
@@ -111,7 +111,7 @@ fn check_named(body: &[u8]) {
     let clean = named(body);
     assert_eq!(text(&named(&clean)), text(&clean), "what is clean stays as it is");
     let (before, after) = (serde_json::from_slice(body), serde_json::from_slice(&clean));
-    let (Ok(Value::Array(before)), true) = (before, loomrec::identity::parse(body).is_ok()) else {
+    let (Ok(Value::Array(before)), true) = (before, loomrec_identity::parse(body).is_ok()) else {
         return;
     };
     let Ok(Value::Array(after)) = after else { panic!("an array stays one") };

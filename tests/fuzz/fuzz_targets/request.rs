@@ -5,10 +5,10 @@
 #![no_main]
 
 use libfuzzer_sys::{Corpus, fuzz_target};
-use loomrec::identity::query::QueryRules;
-use loomrec::identity::{IdentityRules, canonical_text, parse};
-use loomrec::provider::ResponseFormat;
-use loomrec::recording::{Entry, RecordedRequest};
+use loomrec_identity::query::QueryRules;
+use loomrec_identity::{IdentityRules, canonical_text, parse};
+use loomrec_provider::ResponseFormat;
+use loomrec_recording::{Entry, RecordedRequest};
 
 fuzz_target!(|data: &[u8]| -> Corpus {
     let Some(request) = request(data) else { return Corpus::Reject };

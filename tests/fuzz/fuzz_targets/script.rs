@@ -4,10 +4,11 @@
 #![no_main]
 
 use libfuzzer_sys::{Corpus, fuzz_target};
-use loomrec::identity::IdentityRules;
-use loomrec::recording::RecordedRequest;
-use loomrec::recording::normalized_request::NormalizedRequest;
-use loomrec::replay::{Latency, Matcher, ReplayEngine, Script, ScriptNotation};
+use loomrec_engine::replay::{Latency, Matcher, ReplayEngine};
+use loomrec_identity::IdentityRules;
+use loomrec_recording::RecordedRequest;
+use loomrec_recording::normalized_request::NormalizedRequest;
+use loomrec_script::{Script, ScriptNotation};
 
 const ASKED: [(&str, &str); 8] = [
     ("/v1/chat/completions", r#"{"model":"m","messages":[{"role":"user","content":"a"}]}"#),

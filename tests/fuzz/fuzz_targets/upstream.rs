@@ -7,9 +7,9 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use libfuzzer_sys::{Corpus, fuzz_target};
-use loomrec::store::Recording;
 use loomrec_fuzz::server::Server;
 use loomrec_fuzz::upstream;
+use loomrec_store::Recording;
 
 /// The recording is read once in this many inputs.
 const READ: u64 = 128;

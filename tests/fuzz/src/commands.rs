@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use loomrec::cli::exit::CommandFailure;
-use loomrec::cli::fuzzing;
+use loomrec_cli::exit::CommandFailure;
+use loomrec_cli::fuzzing;
 
 use crate::scratch;
 

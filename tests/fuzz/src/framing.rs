@@ -1,7 +1,7 @@
 //! Properties that hold for every framing of a stream.
 
-use loomrec::provider::framing::{StreamEvent, events};
-use loomrec::provider::{EventFrame, Framing};
+use loomrec_provider::framing::{StreamEvent, events};
+use loomrec_provider::{EventFrame, Framing};
 
 /// Checks the events of a buffer, and those that are written from them.
 pub fn check(framing: Framing, bytes: &[u8]) {

@@ -3,15 +3,15 @@
 use std::ops::ControlFlow;
 use std::sync::LazyLock;
 
-use loomrec::identity::IdentityRules;
-use loomrec::interchange::{
+use loomrec_curation::interchange::{
     EntryImporter, EntryToWrite, ExportWriter, ForeignExchange, ForeignFormat, FoundItem,
     ImportedEntry, UpstreamAddresses, read, read_requests,
 };
-use loomrec::recording::cost::PriceTable;
-use loomrec::recording::entry_maker::EntryMaker;
-use loomrec::recording::redact::{CallCredentials, Redactor, is_clean};
-use loomrec::recording::{Entry, EntryName};
+use loomrec_identity::IdentityRules;
+use loomrec_recording::cost::PriceTable;
+use loomrec_recording::entry_maker::EntryMaker;
+use loomrec_recording::redact::{CallCredentials, Redactor, is_clean};
+use loomrec_recording::{Entry, EntryName};
 use serde_json::Value;
 
 static REDACTOR: LazyLock<Redactor> =

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use loomrec::cli::fuzzing;
+use loomrec_cli::fuzzing;
 
 use crate::{scratch, upstream};
 
@@ -64,7 +64,7 @@ impl Server {
 
     /// Starts a server, and waits until it can be reached.
     fn start(
-        serve: impl FnOnce(&str) -> Result<u8, loomrec::cli::exit::CommandFailure> + Send + 'static,
+        serve: impl FnOnce(&str) -> Result<u8, loomrec_cli::exit::CommandFailure> + Send + 'static,
     ) -> Self {
         let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
         let address = free.local_addr().expect("an address");

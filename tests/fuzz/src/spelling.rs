@@ -1,6 +1,6 @@
 //! Other spellings of a JSON text, with the same value.
 
-use loomrec::identity::Json;
+use loomrec_identity::Json;
 
 /// Writes the value with its members in reverse order, needless escapes in its strings, and white
 /// space everywhere. Numbers keep their digits.

@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
-use loomrec::fault::{BodyStep, BodyTransform, Fault, rewrite, substitute_for};
-use loomrec::provider::{
+use loomrec_fault::{BodyStep, BodyTransform, Fault, rewrite, substitute_for};
+use loomrec_provider::{
     Framing, Operation, Provider, ResponseFormat, TranscriptFormat, VectorTypes,
 };
 

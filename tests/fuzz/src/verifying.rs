@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::sync::LazyLock;
 
-use loomrec::replay::{Matcher, ReplaySource, ReplayTerms};
-use loomrec::store::{InspectedFile, Recording};
-use loomrec::verification::{EntryChecker, EntryPlace, Problem, Severity, check};
+use loomrec_curation::verification::{EntryChecker, EntryPlace, Problem, Severity, check};
+use loomrec_engine::replay::{Matcher, ReplaySource, ReplayTerms};
+use loomrec_store::{InspectedFile, Recording};
 
 static CHECKER: LazyLock<EntryChecker> =
     LazyLock::new(|| EntryChecker::new(None).expect("the checker's own patterns"));

@@ -23,8 +23,7 @@ fn refused(sources: &[(&str, &str)], saying: &str) {
 #[test]
 fn a_sound_house_passes() {
     let found = house(&[
-        ("lib.rs", "pub mod cli; pub use loomrec_proxy::server;"),
-        ("main.rs", "fn main() { loomrec::cli::run() }"),
+        ("main.rs", "fn main() { loomrec_cli::run() }"),
         IDENTITY,
         KEY,
         ("provider/mod.rs", "use loomrec_identity::Key; mod sse; pub struct Answer;"),
@@ -35,7 +34,7 @@ fn a_sound_house_passes() {
         ("engine/record/mod.rs", "use crate::upstream::Client; pub(crate) fn f() {}"),
         ("engine/miss.rs", "use crate::{record::Tee, route::Route};"),
         ("proxy/server/mod.rs", "pub(in crate::server) use loomrec_engine::record::Tee;"),
-        ("cli/mod.rs", "use crate::server::serve;"),
+        ("cli/lib.rs", "use loomrec_proxy::server::serve;"),
     ]);
     assert!(found.is_empty(), "{found:?}");
 }
@@ -44,8 +43,8 @@ fn a_sound_house_passes() {
 fn an_upward_import_is_refused_however_it_is_written() {
     for text in [
         "use crate::server::Handler;",
-        "use crate::{telemetry::Key, server};",
-        "use crate::{telemetry::{self, Key}, server::{Handler, respond::*}};",
+        "use crate::{inspector::Key, server};",
+        "use crate::{inspector::{self, Key}, server::{Handler, respond::*}};",
         "fn f() { crate::server::stop(); }",
         "use super::server::Handler;",
         "mod inner { use super::super::server::Handler; }",
@@ -53,16 +52,16 @@ fn an_upward_import_is_refused_however_it_is_written() {
         "/* a */ use /* b */ crate :: server :: Handler ; // c",
     ] {
         let server = ("proxy/server/mod.rs", "pub struct Handler;");
-        let telemetry = ("proxy/telemetry/mod.rs", text);
-        refused(&[server, telemetry], "telemetry may not import server");
+        let inspector = ("proxy/inspector/mod.rs", text);
+        refused(&[server, inspector], "inspector may not import server");
     }
 }
 
 #[test]
 fn an_escape_by_super_is_refused_from_a_deeper_file() {
     let server = ("proxy/server/mod.rs", "");
-    let deep = ("proxy/telemetry/span/clock.rs", "use super::super::super::server::Handler;");
-    refused(&[server, deep], "telemetry may not import server");
+    let deep = ("proxy/inspector/span/clock.rs", "use super::super::super::server::Handler;");
+    refused(&[server, deep], "inspector may not import server");
 }
 
 #[test]
@@ -93,20 +92,19 @@ fn readers_of_recordings_stand_apart() {
 }
 
 #[test]
-fn a_member_is_named_by_its_crate_or_as_the_root_passes_it_on() {
-    let root = ("lib.rs", "pub mod cli; pub use loomrec_identity as identity;");
-    let cli = ("cli/mod.rs", "use crate::identity::Key; use loomrec_identity::Json;");
-    assert!(house(&[root, cli]).is_empty());
-    refused(&[cli], "reaches the crate's root");
+fn the_root_package_is_an_entry_point_only() {
+    let main = ("main.rs", "use loomrec_identity::Json; fn main() {}");
+    assert!(house(&[main]).is_empty());
+    refused(&[("main.rs", "use crate::identity::Key;")], "reaches the crate's root");
+    refused(&[("attic/a.rs", "")], "stands on no floor");
 }
 
 #[test]
 fn the_crate_root_is_no_back_door() {
-    refused(&[("proxy/telemetry/a.rs", "use crate::*;")], "reaches the crate's root");
-    refused(&[("proxy/telemetry/a.rs", "use crate as root;")], "imports the crate's root");
-    refused(&[("proxy/telemetry/a.rs", "use crate::{self as root};")], "imports the crate's root");
-    refused(&[("proxy/telemetry/a.rs", "use crate::Everything;")], "reaches the crate's root");
-    refused(&[("attic/a.rs", "")], "stands on no floor");
+    refused(&[("proxy/inspector/a.rs", "use crate::*;")], "reaches the crate's root");
+    refused(&[("proxy/inspector/a.rs", "use crate as root;")], "imports the crate's root");
+    refused(&[("proxy/inspector/a.rs", "use crate::{self as root};")], "imports the crate's root");
+    refused(&[("proxy/inspector/a.rs", "use crate::Everything;")], "reaches the crate's root");
 }
 
 #[test]

@@ -137,7 +137,6 @@ impl<'a> ModuleTree<'a> {
         let first = path.segments.first()?;
         let (start, rest) = match first.as_str() {
             "crate" => (here[..1].to_vec(), &path.segments[1..]),
-            "loomrec" if file.path == "main.rs" => (here[..1].to_vec(), &path.segments[1..]),
             "self" => (here, &path.segments[1..]),
             "super" => (here, &path.segments[..]),
             name => (vec![self.member_crate(name)?], &path.segments[1..]),
@@ -148,13 +147,6 @@ impl<'a> ModuleTree<'a> {
     fn member_crate(&self, name: &str) -> Option<String> {
         let mut names = self.members.iter().map(|member| crate_of(member));
         names.find(|known| known == name)
-    }
-
-    /// Whether the root library re-exports a member, or a module of one, under this name.
-    pub(crate) fn is_member_at_root(&self, name: &str) -> bool {
-        let root = self.scopes.get(&["loomrec".to_owned()][..]);
-        let imports = root.and_then(|root| root.imports.get(name)).into_iter().flatten();
-        imports.filter_map(|path| path.first()).any(|first| self.member_crate(first).is_some())
     }
 
     /// The other files whose items this file uses, by index: only those of its own crate.

@@ -201,7 +201,7 @@ rules:
     fault: http_error:504
     times: 1
 ";
-    let operation = loomrec::provider::Operation::CHAT_COMPLETIONS.as_str();
+    let operation = loomrec_provider::Operation::CHAT_COMPLETIONS.as_str();
     for (name, text) in [("plan.json", json), ("plan.yaml", yaml), ("plan.yml", yaml)] {
         let scene = recorded();
         let before = scene.text();

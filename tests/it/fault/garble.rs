@@ -2,8 +2,8 @@
 
 use std::io::Read as _;
 
-use loomrec::provider::Framing;
-use loomrec::provider::framing::events;
+use loomrec_provider::Framing;
+use loomrec_provider::framing::events;
 use serde_json::Value;
 
 use super::stage::{Sample, Stage, complete, sample, samples, streams};

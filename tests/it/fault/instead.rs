@@ -317,8 +317,7 @@ fn a_malformed_response_is_a_200_that_no_parser_takes() {
     let whole =
         stage.call(&sample("converse stream").with("malformed_response")).expect(200).body();
     let events: Vec<_> =
-        loomrec::provider::framing::events(loomrec::provider::Framing::EventStream, &whole)
-            .collect();
+        loomrec_provider::framing::events(loomrec_provider::Framing::EventStream, &whole).collect();
     assert_eq!(events.len(), 1);
     assert_eq!(
         events[0].data.as_deref(),

@@ -1,7 +1,7 @@
 //! Tests of changed answers: cut off by their length, or with a broken tool call.
 
-use loomrec::provider::framing::events;
-use loomrec::provider::{self, Answer as ProviderAnswer, Framing, Operation};
+use loomrec_provider::framing::events;
+use loomrec_provider::{Answer as ProviderAnswer, Framing, Operation};
 use serde_json::{Value, json};
 
 use super::stage::{Sample, Stage, complete, sample, samples, streams};
@@ -21,7 +21,7 @@ fn operation(sample: &Sample) -> Operation {
 /// The content of an answer.
 #[track_caller]
 fn read_answer(sample: &Sample, body: &[u8]) -> ProviderAnswer {
-    let answer = provider::read(operation(sample), sample.framing, body);
+    let answer = loomrec_provider::read(operation(sample), sample.framing, body);
     answer.unwrap_or_else(|| panic!("{}: {}", sample.name, String::from_utf8_lossy(body)))
 }
 

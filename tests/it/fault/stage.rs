@@ -4,8 +4,8 @@
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use loomrec::provider::Framing;
-use loomrec::provider::framing::EventFrame;
+use loomrec_provider::Framing;
+use loomrec_provider::framing::EventFrame;
 use serde_json::{Value, json};
 
 use crate::support::Upstream;

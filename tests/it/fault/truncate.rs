@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use loomrec::provider::Framing;
-use loomrec::provider::framing::{EventFrame, events};
+use loomrec_provider::Framing;
+use loomrec_provider::framing::{EventFrame, events};
 use serde_json::{Value, json};
 
 use super::stage::{Sample, Stage, WORDS, complete, sample, streams};

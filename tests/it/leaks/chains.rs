@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use loomrec::recording::redact::{CallCredentials, Placeholders, Redactor};
+use loomrec_recording::redact::{CallCredentials, Placeholders, Redactor};
 use serde_json::json;
 
 use super::Chance;

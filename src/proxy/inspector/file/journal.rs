@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::telemetry::journal::parts;
 use loomrec_os::{FileId, FileStatus, read_at, read_exact_at};
+use loomrec_telemetry::journal::parts;
 
 /// The longest line that is shown.
 const LONGEST: usize = 16 << 20;

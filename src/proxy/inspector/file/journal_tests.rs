@@ -1,7 +1,7 @@
 use std::io::Write as _;
 
 use super::*;
-use crate::telemetry::journal::{JournalFile, JournalRotation};
+use loomrec_telemetry::journal::{JournalFile, JournalRotation};
 
 fn line(seq: u64) -> String {
     format!("{{\"v\":1,\"seq\":{seq},\"outcome\":\"served\"}}\n")

@@ -7,9 +7,9 @@ use tokio::net::TcpStream;
 
 use super::super::{Proxy, socket};
 use super::recovery_tracker;
-use crate::telemetry::journal::ConnectionFault;
 use loomrec_engine::clock::arrival;
 use loomrec_fault::{CallFault, CallKey, DecidedFault, Fault};
+use loomrec_telemetry::journal::ConnectionFault;
 
 /// Applies a fault to `stream` before any request on it was read.
 pub(in crate::server) async fn apply_to_connection(

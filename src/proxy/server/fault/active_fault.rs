@@ -8,8 +8,8 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use super::super::Proxy;
 use super::open_faults::TrackedCall;
 use super::recovery_tracker;
-use crate::telemetry::log;
 use loomrec_fault::{CallFault, CallKey, DecidedFault, Fault};
+use loomrec_telemetry::log;
 
 /// The header of an answer that names its fault.
 const FAULT: HeaderName = HeaderName::from_static("x-loomrec-fault");

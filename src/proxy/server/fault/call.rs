@@ -18,13 +18,14 @@ use super::no_response::AbandonedCall;
 use super::recovery_tracker;
 use super::settlement::{DelayedAnswer, FaultSettlement, TakeLease};
 use super::substitute::{replace_answer, substitute};
-use crate::telemetry::journaled_request::JournaledChaos;
-use loomrec_engine::replay::{DeclaredFault, ScriptTurn, UnexplainedMiss};
+use loomrec_engine::replay::UnexplainedMiss;
 use loomrec_engine::{AnswerBody, CallOutcome, FoundTake, IncomingCall, error_response};
 use loomrec_fault::{
     CallFacts, CallKey, ChaosRates, DecidedFault, EntryFault, Fault, FaultDeclarations,
     FaultSource, LazyBody,
 };
+use loomrec_script::{DeclaredFault, ScriptTurn};
+use loomrec_telemetry::journaled_request::JournaledChaos;
 
 /// Answers a call, with the fault that is decided for it.
 ///

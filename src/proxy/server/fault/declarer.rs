@@ -2,7 +2,8 @@
 
 use super::super::Proxy;
 use loomrec_engine::FoundTake;
-use loomrec_engine::replay::{DeclaredFault, UnexplainedMiss};
+use loomrec_engine::replay::UnexplainedMiss;
+use loomrec_script::DeclaredFault;
 
 /// The take that answers a call, or the miss if no take does.
 pub(super) type Found<'a> = Result<FoundTake<'a>, UnexplainedMiss>;

@@ -7,12 +7,12 @@ use serde_json::json;
 
 use super::super::Proxy;
 use super::open_faults::{FaultProgress, TrackedCall};
-use crate::telemetry::journal::FaultMark;
 use loomrec_engine::IncomingCall;
 use loomrec_engine::clock::arrival;
 use loomrec_fault::recovery::{RecoveryMeans, WorkFacts, WorkIdentity};
 use loomrec_fault::{CallFault, CallKey};
 use loomrec_recording::normalized_request::NormalizedRequest;
+use loomrec_telemetry::journal::FaultMark;
 
 /// Notes that a fault has happened to a call on this connection, or to the connection itself.
 pub(super) fn note_fault(proxy: &Proxy, connection: u64, fault: &CallFault, call: &TrackedCall) {

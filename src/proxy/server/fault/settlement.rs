@@ -8,8 +8,8 @@ use super::super::Proxy;
 use super::open_faults::TrackedCall;
 use super::recovery_tracker;
 use loomrec_engine::FoundTake;
-use loomrec_engine::replay::ScriptTurn;
 use loomrec_fault::CallKey;
+use loomrec_script::ScriptTurn;
 
 /// What is to be settled when the answer of a call is over.
 pub(in crate::server) struct FaultSettlement {

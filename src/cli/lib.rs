@@ -1,0 +1,379 @@
+//! The command line: flags and environment in, exit codes, messages and progress out. Only this
+//! crate reads flags or the environment.
+
+// The receipt has more members than the `json!` macro takes by default.
+#![recursion_limit = "256"]
+
+mod accept;
+mod amount;
+mod command_definition;
+mod config;
+mod convert;
+mod demo;
+mod diff;
+mod doctor;
+pub mod exit;
+mod expiry;
+mod export;
+mod fault;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
+mod generate;
+mod guard;
+mod held_messages;
+mod import;
+mod in_force;
+mod journal;
+mod log;
+mod ls;
+mod markdown;
+mod merge;
+mod no_call;
+mod noise;
+mod open_files;
+mod output;
+mod output_target;
+mod pager;
+mod pending;
+mod preset;
+mod prices;
+mod pricing;
+mod progress;
+mod prune;
+mod receipt;
+mod record;
+mod redact;
+#[cfg(feature = "remote")]
+mod remote;
+#[cfg(not(feature = "remote"))]
+#[path = "remote_absent.rs"]
+mod remote;
+mod remote_arguments;
+mod replay;
+mod rerecord;
+mod review;
+mod rules;
+mod run_time_chaos;
+mod salvage;
+mod score;
+mod script;
+mod serve_setup;
+mod server_run;
+mod session;
+mod set_aside;
+mod settings;
+mod show;
+mod stats;
+mod stop_signals;
+mod store_note;
+mod table;
+mod terminal;
+mod trace;
+mod transfer_report;
+mod ui;
+mod usage_hint;
+mod verify;
+mod wrapped_command;
+
+use std::process::ExitCode;
+
+use clap::FromArgMatches;
+use clap::parser::ValueSource;
+
+pub use loomrec_arguments as args;
+
+use args::{Cli, Command, LogFormat};
+use command_definition::{without_empty_variables, without_values_in_help};
+use exit::{CommandFailure, UNEXPECTED, USAGE};
+use output::Output;
+use settings::Settings;
+
+/// Runs the command line of this process.
+pub fn run() -> ExitCode {
+    let plain = args::command();
+    let settings = match settings(&plain) {
+        Ok(settings) => settings,
+        Err(failure) => {
+            // Help and version must work even if the settings file is invalid.
+            let asked = without_empty_variables(plain).try_get_matches();
+            if let Some(told) = asked.err().filter(|told| !told.use_stderr()) {
+                told.exit();
+            }
+            return fail(&failure);
+        }
+    };
+    let command = without_values_in_help(settings::into_command(&settings, plain.clone()));
+    let mut command = without_empty_variables(command);
+    let matches = match command.try_get_matches_from_mut(std::env::args_os()) {
+        Ok(matches) => matches,
+        Err(error) => return refuse_with_hint(&error, &mut command, &settings),
+    };
+    let mut cli = match Cli::from_arg_matches(&matches) {
+        Ok(cli) => cli,
+        Err(error) => refuse(&error, &settings),
+    };
+    add_up(&mut cli.command, &settings);
+    settings::add_default_recording(&mut cli.command, &matches, &settings);
+    if let Err(failure) = refuse_contradictions(&matches) {
+        return fail(&failure);
+    }
+    if let Some((name, matches)) = matches.subcommand() {
+        let folder = std::env::current_dir().unwrap_or_default();
+        if let Err(failure) = settings::refuse_outside(&settings, name, matches, &folder) {
+            return fail(&failure);
+        }
+    }
+    if let Command::Replay(args) = &mut cli.command {
+        give_way_to_flags(args, &matches);
+        if let Some((_, replay)) = matches.subcommand() {
+            set_aside::set_aside(args, replay, &settings);
+        }
+    }
+    let runtime = match runtime() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            let text = format!("failed to start the runtime: {error}");
+            return fail(&CommandFailure::new(UNEXPECTED, text));
+        }
+    };
+    let outcome = runtime.block_on(async {
+        loomrec_os::survive_file_size_limit();
+        dispatch(cli.command, &settings, &plain).await
+    });
+    // Connections that ignored the stop signal end with the process.
+    runtime.shutdown_background();
+    match outcome {
+        Ok(code) => ExitCode::from(code),
+        Err(failure) => {
+            let code = fail(&failure);
+            if failure.code == USAGE {
+                hint_at(&settings);
+            }
+            code
+        }
+    }
+}
+
+/// Reads the project's settings file.
+fn settings(command: &clap::Command) -> Result<Settings, CommandFailure> {
+    let words: Vec<_> = std::env::args_os().collect();
+    let folder = std::env::current_dir().unwrap_or_default();
+    Settings::find(settings::named(&words).as_deref(), &folder, command)
+}
+
+/// Prints a hint for an invalid command line, if there is one, or else exits with its error.
+fn refuse_with_hint(
+    error: &clap::Error,
+    command: &mut clap::Command,
+    settings: &Settings,
+) -> ExitCode {
+    let words: Vec<_> = std::env::args_os().collect();
+    match usage_hint::find(error, &words, command, settings) {
+        Some(hint) => fail(&CommandFailure::usage(hint)),
+        None => refuse(error, settings),
+    }
+}
+
+/// Exits with the error of an invalid command line, and names the settings file that it may come
+/// from.
+fn refuse(error: &clap::Error, settings: &Settings) -> ! {
+    if error.use_stderr() && settings.path.is_some() {
+        let _ = error.print();
+        hint_at(settings);
+        std::process::exit(error.exit_code());
+    }
+    error.exit()
+}
+
+/// Prints that a value may come from the settings file, if there is one.
+fn hint_at(settings: &Settings) {
+    if let Some(path) = &settings.path {
+        let hint = format!("settings were read from {}; see loomrec config", path.display());
+        Output::new(LogFormat::Human, false, false).info(&hint);
+    }
+}
+
+/// Adds the rules and upstreams of the settings file to those that were given. If both have an
+/// address for one upstream, the given one wins.
+fn add_up(command: &mut Command, settings: &Settings) {
+    let (name, upstream, lists) = match command {
+        Command::Record(args) => lists_of("record", &mut args.serve),
+        Command::Replay(args) => lists_of("replay", &mut args.serve),
+        Command::Rerecord(args) => {
+            let lists =
+                vec![(&mut args.redact, "redact"), (&mut args.new_upstream, "new-upstream")];
+            ("rerecord", &mut args.upstream, lists)
+        }
+        Command::Import(args) => {
+            let mut lists = rules_of(&mut args.identity);
+            lists.push((&mut args.redact, "redact"));
+            lists.push((&mut args.new_upstream, "new-upstream"));
+            ("import", &mut args.upstream, lists)
+        }
+        Command::Redact(args) => {
+            let rules = settings.of("redact", "redact").map_or(&[][..], |entry| &entry.values);
+            return args.redact.extend(rules.iter().cloned());
+        }
+        _ => return,
+    };
+    let of = |flag| settings.of(name, flag).map_or(&[][..], |entry| &entry.values);
+    let named = |text: &str| text.split_once('=').map(|(name, _)| name.to_owned());
+    let given: Vec<_> = upstream.iter().map(|text| named(text)).collect();
+    upstream.extend(of("upstream").iter().filter(|text| !given.contains(&named(text))).cloned());
+    for (list, flag) in lists {
+        list.extend(of(flag).iter().cloned());
+    }
+}
+
+/// Returns the upstreams and rules of a command that serves.
+fn lists_of<'a>(name: &'static str, serve: &'a mut args::ServeArgs) -> Lists<'a> {
+    let args::ServeArgs { upstream, identity, access, .. } = serve;
+    let mut lists = rules_of(identity);
+    lists.extend([
+        (&mut serve.redact, "redact"),
+        (&mut serve.no_env, "no-env"),
+        (&mut serve.new_upstream, "new-upstream"),
+        (&mut access.allow_host, "allow-host"),
+        (&mut access.allow_origin, "allow-origin"),
+    ]);
+    (name, upstream, lists)
+}
+
+/// Starts the runtime, whose threads are the first of the process beside the main one.
+fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    serve_setup::read_local_time();
+    tokio::runtime::Builder::new_multi_thread().enable_all().build()
+}
+
+/// Returns the identity rules, with the names of their flags.
+fn rules_of(identity: &mut args::IdentityArgs) -> Vec<(&mut Vec<String>, &'static str)> {
+    vec![
+        (&mut identity.ignore, "ignore"),
+        (&mut identity.identity_header, "identity-header"),
+        (&mut identity.ignore_header, "ignore-header"),
+        (&mut identity.credential_param, "credential-param"),
+        (&mut identity.normalize, "normalize"),
+        (&mut identity.normalize_text, "normalize-text"),
+    ]
+}
+
+/// A command's name, its upstreams, and its rules with the names of their flags.
+type Lists<'a> = (&'static str, &'a mut Vec<String>, Vec<(&'a mut Vec<String>, &'static str)>);
+
+async fn dispatch(
+    mut command: Command,
+    settings: &Settings,
+    line: &clap::Command,
+) -> Result<u8, CommandFailure> {
+    remote_arguments::refuse_local_use(&mut command)?;
+    remote::localize(&mut command).await?;
+    match command {
+        Command::Record(args) => session::record(args, settings).await,
+        Command::Replay(args) => session::replay(args, settings).await,
+        Command::Ls(args) => ls::run(&args),
+        Command::Show(args) => show::run(&args),
+        Command::Diff(args) => diff::run(&args),
+        Command::Noise(args) => noise::run(&args),
+        Command::Stats(args) => stats::run(&args),
+        Command::Rerecord(args) => rerecord::run(&args).await,
+        Command::Review(args) => review::run(&args).await,
+        Command::Accept(args) => accept::accept(&args),
+        Command::Reject(args) => accept::reject(&args),
+        Command::Pending(args) => pending::run(&args),
+        Command::Verify(args) => verify::run(&args),
+        Command::Salvage(args) => salvage::run(&args),
+        Command::Merge(args) => merge::run(&args),
+        Command::GitMerge(args) => merge::git::run(&args),
+        Command::Prune(args) => prune::run(&args),
+        Command::Redact(args) => redact::run(&args),
+        Command::Convert(args) => convert::run(&args),
+        Command::Push(args) => remote::push(&args).await,
+        Command::Pull(args) => remote::pull(&args).await,
+        Command::Compact(args) => remote::compact(&args).await,
+        Command::Gc(args) => remote::gc(&args).await,
+        Command::Import(args) => import::run(&args),
+        Command::Export(args) => export::run(&args),
+        Command::Journal(args) => journal::run(&args),
+        Command::Ui(args) => ui::run(&args).await,
+        Command::Rules(args) => rules::run(&args, &settings.presets),
+        Command::Score(args) => score::run(&args),
+        Command::Config(args) => config::run(&args, settings, line),
+        Command::Doctor(args) => doctor::run(&args, settings).await,
+        Command::Demo(args) => demo::run(args).await,
+        Command::Generate(args) => generate::run(&args, line),
+    }
+}
+
+/// Refuses flags that contradict each other on one command line. A contradicting value from the
+/// environment gives way to the flag instead.
+fn refuse_contradictions(matches: &clap::ArgMatches) -> Result<(), CommandFailure> {
+    let replay = match matches.subcommand() {
+        Some(("replay", replay)) => replay,
+        Some(("import", import)) => return refuse_rules_beside_into(import),
+        _ => return Ok(()),
+    };
+    let typed = |name: &str| replay.value_source(name) == Some(ValueSource::CommandLine);
+    for (one, other) in [
+        ("strict", "on_miss"),
+        ("strict", "allow_default_fallback"),
+        ("on_miss", "allow_default_fallback"),
+        ("strict", "repeat"),
+        ("strict", "default_response"),
+    ] {
+        let same = match (one, other) {
+            ("strict", "on_miss") => {
+                replay.get_one::<args::OnMissFlag>(other) == Some(&args::OnMissFlag::Error)
+            }
+            ("strict", "repeat") => {
+                replay.get_one::<args::RepeatPolicy>(other) == Some(&args::RepeatPolicy::Error)
+            }
+            _ => false,
+        };
+        if typed(one) && typed(other) && !same {
+            let flag = |name: &str| format!("--{}", name.replace('_', "-"));
+            return Err(CommandFailure::usage(format!(
+                "{} and {} contradict each other: give one of them",
+                flag(one),
+                flag(other)
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses typed rules together with `--into`: the recording has its own rules, under which its
+/// keys were made.
+fn refuse_rules_beside_into(import: &clap::ArgMatches) -> Result<(), CommandFailure> {
+    if import.value_source("into").is_none() {
+        return Ok(());
+    }
+    let rules = ["ignore", "identity_header", "ignore_header", "normalize", "normalize_text"];
+    for name in rules.into_iter().chain(["tool_results"]) {
+        if import.value_source(name) == Some(ValueSource::CommandLine) {
+            let flag = name.replace('_', "-");
+            return Err(CommandFailure::usage(format!(
+                "--{flag} cannot be used with --into: calls are kept under the rules of the \
+                 recording; leave --{flag} out"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Lets typed flags win: the short form of a miss policy on the command line overrides the
+/// environment's policy.
+fn give_way_to_flags(args: &mut args::ReplayArgs, matches: &clap::ArgMatches) {
+    let source = |name: &str| matches.subcommand().and_then(|(_, sub)| sub.value_source(name));
+    if source("allow_default_fallback") == Some(ValueSource::CommandLine)
+        && source("on_miss") == Some(ValueSource::EnvVariable)
+    {
+        args.on_miss = None;
+    }
+}
+
+/// Prints why a command failed, and returns its exit code.
+fn fail(failure: &CommandFailure) -> ExitCode {
+    Output::new(LogFormat::Human, false, false).error(&failure.message);
+    failure.exit_code()
+}

@@ -1,0 +1,163 @@
+//! aimock's fixture files as rules of a script.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value, json};
+
+use super::notation::ScriptError;
+use super::read;
+use super::rule::{RuleAnswer, RuleOrder, ScriptRule};
+use super::rule_condition::RuleCondition;
+use crate::declared_fault::DeclaredFault;
+use loomrec_curation::interchange::{AimockFixture, FixtureBlock, FixtureMatch, TextAnswer};
+use loomrec_identity::typed_field::{FieldError, quoted};
+use loomrec_provider::{Answer, ToolCall, conversation};
+
+/// The most fixtures of a file.
+const MOST_FIXTURES: usize = 100_000;
+
+/// The rules of a fixture file.
+#[derive(Debug, Default)]
+pub(super) struct FixtureRules {
+    pub(super) rules: Vec<ScriptRule>,
+    /// What of the file is not played, one thing each.
+    pub(super) notes: Vec<String>,
+}
+
+/// Reads the fixtures of a file.
+///
+/// # Errors
+/// If a fixture has the wrong shape, or its answer cannot be said.
+pub(super) fn read(file: &Map<String, Value>) -> Result<FixtureRules, ScriptError> {
+    let Some(Value::Array(fixtures)) = file.get("fixtures") else {
+        return Err(FieldError::other("fixtures", "expected a list of fixtures").into());
+    };
+    if fixtures.len() > MOST_FIXTURES {
+        let why = format!("a file has at most {MOST_FIXTURES} fixtures");
+        return Err(FieldError::other("fixtures", why).into());
+    }
+    let mut read = FixtureRules::default();
+    let others = file.keys().filter(|name| *name != "fixtures" && !name.starts_with('$'));
+    read.notes.extend(others.map(|name| format!("{} of the file", quoted(name))));
+    let mut groups = HashMap::new();
+    for (index, value) in fixtures.iter().enumerate() {
+        let place = format!("fixture {}", index + 1);
+        let refuse = |why: String| ScriptError {
+            place: format!("{place}: "),
+            problem: FieldError::other("", why),
+        };
+        let fixture = AimockFixture::read(value).map_err(refuse)?;
+        if let Some(why) = unplayable(&fixture, value) {
+            read.notes.push(format!("{place} ({why})"));
+            continue;
+        }
+        if !fixture.unplayed.is_empty() {
+            read.notes.push(format!("{} of {place}", fixture.unplayed.join(", ")));
+        }
+        let order = order(&fixture.rule, &mut groups);
+        let name = format!("fixture#{}", index + 1).into();
+        let faults = DeclaredFault::of_rule(None, true, fixture.chaos.clone());
+        let answer = Some(answer(&place, &fixture)?);
+        let when = RuleCondition::Fixture(Box::new(fixture.rule));
+        read.rules.push(ScriptRule { name, when, order, times: None, answer, faults });
+    }
+    Ok(read)
+}
+
+/// Returns why a fixture answers no call here.
+fn unplayable(fixture: &AimockFixture, value: &Value) -> Option<String> {
+    if let Err(why) = &fixture.said {
+        return Some(why.clone());
+    }
+    if fixture.rule.context.is_some() {
+        return Some("its context is in a header, which rules do not look at".to_owned());
+    }
+    if value.get("response").is_some_and(|said| said.get("transcription").is_some()) {
+        return Some("requests for transcriptions hold no text to match".to_owned());
+    }
+    match fixture.rule.endpoint.as_deref() {
+        None | Some("chat" | "embedding") => None,
+        Some(other) => Some(format!("its endpoint is {}", quoted(other))),
+    }
+}
+
+/// Returns the place of a fixture among those that differ from it in their sequence index alone.
+fn order(rule: &FixtureMatch, groups: &mut HashMap<FixtureMatch, usize>) -> RuleOrder {
+    let Some(index) = rule.sequence else { return RuleOrder::Any };
+    let alike = FixtureMatch { sequence: None, ..rule.clone() };
+    let next = groups.len();
+    let group = *groups.entry(alike).or_insert(next);
+    RuleOrder::Sequence { group, index }
+}
+
+fn answer(place: &str, fixture: &AimockFixture) -> Result<RuleAnswer, ScriptError> {
+    let (said, model) = match &fixture.said {
+        Ok(TextAnswer::Answer(answer)) if !answer.embeddings.is_empty() => {
+            return Ok(RuleAnswer::Vectors(Box::new(answer.clone())));
+        }
+        Ok(TextAnswer::Answer(answer)) => (spoken(answer, fixture), answer.model.clone()),
+        Ok(TextAnswer::Error { status, kind, message }) => {
+            let mut error = Map::new();
+            error.insert("status".to_owned(), (*status).into());
+            for (name, word) in [("type", kind), ("message", message)] {
+                let word = word.clone().map(Value::String);
+                word.and_then(|word| error.insert(name.to_owned(), word));
+            }
+            (vec![json!({ "error": error })], None)
+        }
+        Err(_) => (Vec::new(), None),
+    };
+    let entries = read::entries(place, Value::Array(said))?;
+    Ok(RuleAnswer::Paced { entries, model, pace: fixture.pace.clone() })
+}
+
+/// Returns the entries of an answer, its texts in pieces of the fixture's size.
+fn spoken(answer: &Answer, fixture: &AimockFixture) -> Vec<Value> {
+    let mut entries = Vec::new();
+    let size = fixture.pace.chunk_size;
+    if fixture.blocks.is_empty() {
+        entries.extend(pieces(&answer.content, size));
+        entries.extend(answer.tool_calls.iter().map(call));
+    }
+    for block in &fixture.blocks {
+        match block {
+            FixtureBlock::Text(text) => entries.extend(pieces(text, size)),
+            FixtureBlock::Call(tool) => entries.push(call(tool)),
+        }
+    }
+    if let Some(usage) = &answer.usage {
+        entries.push(json!({ "usage": {
+            "prompt_tokens": usage.prompt_tokens,
+            "completion_tokens": usage.completion_tokens,
+            "total_tokens": usage.total_tokens,
+            "reasoning_tokens": usage.reasoning_tokens,
+            "cached_tokens": usage.cached_tokens,
+        } }));
+    }
+    let finish = answer.finish_reason.as_ref().map(|reason| json!({ "finish": reason }));
+    entries.extend(finish);
+    entries
+}
+
+/// Cuts a text into pieces of this many UTF-16 code units, as aimock does, but never within a
+/// character.
+fn pieces(text: &str, size: usize) -> impl Iterator<Item = Value> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let mut units = 0;
+        let end = rest.char_indices().find(|(_, next)| {
+            let is_full = units >= size;
+            units += next.len_utf16();
+            is_full
+        });
+        let end = end.map_or(rest.len(), |(at, _)| at);
+        let (piece, left) = rest.split_at(end);
+        rest = left;
+        (!piece.is_empty()).then(|| json!({ "text": piece }))
+    })
+}
+
+fn call(call: &ToolCall) -> Value {
+    let arguments = conversation::arguments(call);
+    json!({ "tool_call": { "id": call.id, "name": call.name, "arguments": arguments } })
+}

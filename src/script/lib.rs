@@ -1,0 +1,209 @@
+//! Scripts: answers that are given call by call, or by rules.
+//!
+//! A script is a list of calls, each a list of entries, or a list of rules, or both; the rules are
+//! tried first. [`Script::parse`] reads one, and rejects what it does not know. Each session walks
+//! through the calls with its own cursor, which moves on at every call before the entries are looked
+//! at. The answer takes the shape that the client's API needs.
+
+mod aimock_fixture;
+mod declared_fault;
+mod entry;
+mod failure;
+mod notation;
+pub mod plain_answer;
+mod progress;
+mod read;
+mod render;
+mod response_draft;
+mod rule;
+mod rule_answer;
+mod rule_condition;
+mod rule_reader;
+mod rule_report;
+mod turn;
+
+use std::sync::{Mutex, PoisonError};
+
+pub use declared_fault::DeclaredFault;
+pub use notation::{ScriptError, ScriptNotation};
+pub use progress::ScriptCursor;
+pub use read::value;
+pub use render::RenderedResponse;
+pub use response_draft::{ResponseDraft, response_format_of};
+pub use rule::{RuleClaim, RuleLookup};
+pub use turn::{NoScriptedResponse, ScriptTurn};
+
+use aimock_fixture::FixtureRules;
+use entry::{RetryPhase, ScriptEntry};
+use loomrec_provider::Provider;
+use loomrec_recording::normalized_request::NormalizedRequest;
+use progress::{CallLayout, Progress, Turn};
+use read::ScriptParts;
+use rule::ScriptRules;
+
+/// A script, and how far each session has come in it.
+#[derive(Debug)]
+pub struct Script {
+    calls: Vec<Vec<ScriptEntry>>,
+    layout: CallLayout,
+    retry: Option<RetryPhase>,
+    rules: ScriptRules,
+    /// What of the text is not played.
+    notes: Vec<String>,
+    progress: Mutex<Progress>,
+}
+
+/// An answer of a script.
+#[derive(Debug)]
+pub struct ScriptedResponse {
+    /// The response.
+    pub rendered: RenderedResponse,
+    /// What of the script answers; `None` for a temporary failure.
+    pub turn: Option<ScriptTurn>,
+}
+
+impl Script {
+    /// Reads a script.
+    ///
+    /// # Errors
+    /// The text is not a script. The error says which call and entry is wrong, and what was
+    /// expected.
+    pub fn parse(text: &[u8], notation: ScriptNotation) -> Result<Self, ScriptError> {
+        let ScriptParts { calls, streams_from, retry, rules, fixtures } =
+            read::script(text, notation)?;
+        let FixtureRules { rules, notes } = match fixtures {
+            Some(file) => aimock_fixture::read(&file)?,
+            None => FixtureRules { rules: rule_reader::rules(&rules)?, notes: Vec::new() },
+        };
+        let rules = ScriptRules::new(rules);
+        let layout = CallLayout { calls: calls.len(), streams_from };
+        Ok(Self { calls, layout, retry, rules, notes, progress: Mutex::default() })
+    }
+
+    /// Returns the number of its calls.
+    pub fn len(&self) -> usize {
+        self.calls.len()
+    }
+
+    /// Whether it has no calls.
+    pub fn is_empty(&self) -> bool {
+        self.calls.is_empty()
+    }
+
+    /// Returns how many of its calls no session has reached.
+    pub fn left(&self) -> usize {
+        self.with(|progress| self.calls.len() - progress.reached())
+    }
+
+    /// Starts over, for one session or for all.
+    pub fn reset(&self, session: Option<&str>) {
+        self.rules.reset(session);
+        self.with(|progress| progress.reset(session));
+    }
+
+    /// Returns how far the sessions have come, `most` of them at most, and how many are left out.
+    pub fn cursors(&self, most: usize) -> (Vec<ScriptCursor>, usize) {
+        self.with(|progress| progress.cursors(most, self.layout))
+    }
+
+    /// Returns how far a session has come; `None` if it has made no call.
+    pub fn cursor(&self, session: &str) -> Option<ScriptCursor> {
+        self.with(|progress| progress.cursor_of(session, self.layout))
+    }
+
+    /// Returns the answer to `observed`: of the rule that `rule` names, or that is found now, else
+    /// of the next call. `shape` is the shape of its errors.
+    ///
+    /// # Errors
+    /// The script is used up, no rule holds, or the scripted call or the rule cannot answer this
+    /// request. The call is used up all the same.
+    pub fn answer(
+        &self,
+        observed: &NormalizedRequest,
+        shape: Provider,
+        rule: RuleLookup,
+    ) -> Result<ScriptedResponse, NoScriptedResponse> {
+        let rule = match rule {
+            RuleLookup::Pending => self.claim(observed),
+            known => known,
+        };
+        if let RuleLookup::Claimed(claim) = rule {
+            return self.answer_by_rule(claim, observed, shape);
+        }
+        let (session, streamed) = (observed.session.as_deref(), observed.call.streamed);
+        let until = self.retry.as_ref().map(|retry| retry.until);
+        let turn = self.with(|progress| progress.turn(session, streamed, until, self.layout));
+        let index = match (turn, &self.retry) {
+            (Turn::Later, Some(retry)) => {
+                let rendered = RenderedResponse::failure(&retry.failure, observed, shape);
+                return Ok(ScriptedResponse { rendered, turn: None });
+            }
+            (Turn::Call(index), _) => index,
+            _ => return Err(self.no_response(observed)),
+        };
+        let call = index + 1;
+        let seed = format!("script#{call}");
+        match RenderedResponse::of(&self.calls[index], None, observed, shape, &seed) {
+            Ok(rendered) => Ok(ScriptedResponse { rendered, turn: Some(ScriptTurn::Call(call)) }),
+            Err(why) => Err(NoScriptedResponse::Unfit { call, why }),
+        }
+    }
+
+    /// Returns why neither the calls nor the rules have an answer.
+    fn no_response(&self, observed: &NormalizedRequest) -> NoScriptedResponse {
+        let streamed = observed.call.streamed;
+        if self.rules.len() > 0 {
+            let (rules, why) = (self.rules.len(), self.rules.describe_miss(observed));
+            return NoScriptedResponse::NoRule { rules, why };
+        }
+        match self.layout.streams_from == Some(0) && !streamed {
+            true => NoScriptedResponse::OnlyStreams,
+            false => NoScriptedResponse::UsedUp { calls: self.layout.count(streamed) },
+        }
+    }
+
+    /// Returns the answer of a rule to `observed`.
+    fn answer_by_rule(
+        &self,
+        claim: RuleClaim,
+        observed: &NormalizedRequest,
+        shape: Provider,
+    ) -> Result<ScriptedResponse, NoScriptedResponse> {
+        let seed = format!("{} {}", claim.label(), claim.nth);
+        let gone = || Err("it is not in the script".to_owned());
+        let rendered = self.rules.get(&claim);
+        let rendered = rendered.map_or_else(gone, |rule| rule.render(observed, shape, &seed));
+        match rendered {
+            Ok(rendered) => Ok(ScriptedResponse { rendered, turn: Some(ScriptTurn::Rule(claim)) }),
+            Err(why) => Err(NoScriptedResponse::UnfitRule { rule: claim.name().to_owned(), why }),
+        }
+    }
+
+    /// Gives back what answers a call of a session, because it was not answered after all. A call
+    /// of the list is the next one again, unless the session has gone on since.
+    pub fn release(&self, session: Option<&str>, turn: &ScriptTurn) {
+        match turn {
+            ScriptTurn::Call(call) => {
+                self.with(|progress| progress.release(session, *call, self.layout));
+            }
+            ScriptTurn::Rule(claim) => self.rules.release(session, claim),
+        }
+    }
+
+    /// Undoes [`Script::release`].
+    pub fn consume(&self, session: Option<&str>, turn: &ScriptTurn) {
+        match turn {
+            ScriptTurn::Call(call) => {
+                self.with(|progress| progress.consume(session, *call, self.layout));
+            }
+            ScriptTurn::Rule(claim) => self.rules.consume(session, claim),
+        }
+    }
+
+    fn with<T>(&self, work: impl FnOnce(&mut Progress) -> T) -> T {
+        work(&mut self.progress.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,359 @@
+//! The encoding of a run's metrics: each family with its name and its series.
+
+use std::collections::BTreeMap;
+use std::fmt::{Error, Result};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::text::{encode_eof, encode_registry};
+use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::registry::Registry;
+
+use super::aimock::AimockRequests;
+use super::label::{ENDS, MATCHED_BY, SOURCES, STATUSES, agentlooms_matched_by};
+use super::model::ModelMetrics;
+use super::time_histogram::TimeHistogram;
+use super::{Metrics, ScrapeInput, text};
+use crate::run_counters::RunCounters;
+use loomrec_engine::replay::MissReason;
+
+/// The help of the counters of replays.
+const REPLAYS: &str = "Calls that were not answered live, by what matched them";
+
+/// The input of one scrape.
+#[derive(Debug)]
+pub(super) struct ScrapeOutput {
+    pub(super) metrics: Arc<Metrics>,
+    /// Those of the run, and those that its sessions add up in, if it does not count their calls.
+    pub(super) counters: Vec<Arc<RunCounters>>,
+    pub(super) input: ScrapeInput,
+}
+
+type Labels<'a> = [(&'static str, &'a str)];
+
+/// Writes metric families, one after the other.
+struct Families<'a> {
+    out: DescriptorEncoder<'a>,
+}
+
+impl Families<'_> {
+    /// Writes a family of counters. `each` adds its series.
+    fn counters(
+        &mut self,
+        name: &str,
+        help: &str,
+        each: impl FnOnce(&mut dyn FnMut(&Labels<'_>, u64) -> Result) -> Result,
+    ) -> Result {
+        let mut family = self.out.encode_descriptor(name, help, None, MetricType::Counter)?;
+        each(&mut |labels, value| {
+            series(&mut family, labels, |one| {
+                one.encode_counter::<NoLabelSet, u64, f64>(&value, None)
+            })
+        })
+    }
+
+    fn gauge(&mut self, name: &str, help: &str, labels: &Labels<'_>, value: i64) -> Result {
+        let mut family = self.out.encode_descriptor(name, help, None, MetricType::Gauge)?;
+        series(&mut family, labels, |one| one.encode_gauge(&value))
+    }
+
+    /// Writes a family of histograms.
+    fn timings<'t>(
+        &mut self,
+        name: &str,
+        help: &str,
+        each: impl IntoIterator<Item = (Vec<(&'static str, &'t str)>, &'t TimeHistogram)>,
+    ) -> Result {
+        let mut family = self.out.encode_descriptor(name, help, None, MetricType::Histogram)?;
+        for (labels, timing) in each {
+            let read = timing.read();
+            series(&mut family, &labels, |one| {
+                one.encode_histogram::<NoLabelSet>(read.sum, read.count, &read.buckets, None)
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes one series of a family. Without labels there are no braces.
+fn series(
+    family: &mut MetricEncoder<'_>,
+    labels: &Labels<'_>,
+    write: impl FnOnce(&mut MetricEncoder<'_>) -> Result,
+) -> Result {
+    match labels {
+        [] => write(family),
+        labels => write(&mut family.encode_family(&labels)?),
+    }
+}
+
+fn value(counter: &AtomicU64) -> u64 {
+    counter.load(Ordering::Relaxed)
+}
+
+impl Metrics {
+    /// Returns all metrics as text, including those that the receipt reports too and those in
+    /// `input`.
+    pub fn scrape(
+        self: &Arc<Self>,
+        counters: Vec<Arc<RunCounters>>,
+        input: ScrapeInput,
+        open_metrics: bool,
+    ) -> String {
+        let metrics = Arc::clone(self);
+        let mut registry = Registry::default();
+        registry.register_collector(Box::new(ScrapeOutput { metrics, counters, input }));
+        let mut text = String::new();
+        // Writing to a string never fails.
+        let written = encode_registry(&mut text, &registry).and_then(|()| encode_eof(&mut text));
+        match written {
+            Ok(()) if open_metrics => text,
+            _ => text::plain(&text),
+        }
+    }
+}
+
+impl Collector for ScrapeOutput {
+    fn encode(&self, encoder: DescriptorEncoder) -> Result {
+        let mut out = Families { out: encoder };
+        self.calls(&mut out)?;
+        self.models(&mut out)?;
+        self.faults(&mut out)?;
+        self.store(&mut out)?;
+        if self.metrics.about.compat { self.compat(&mut out) } else { Ok(()) }
+    }
+}
+
+impl ScrapeOutput {
+    /// Returns the sum of a count.
+    fn sum(&self, count: impl Fn(&RunCounters) -> &AtomicU64) -> u64 {
+        self.counters.iter().map(|one| RunCounters::read(count(one))).sum()
+    }
+
+    /// Writes the metrics of calls and their outcomes.
+    fn calls(&self, out: &mut Families<'_>) -> Result {
+        let metrics = &*self.metrics;
+        let version = [("version", env!("CARGO_PKG_VERSION")), ("mode", self.input.mode)];
+        out.gauge("loomrec_build_info", "Which loomrec this is, and what it does", &version, 1)?;
+        out.counters("loomrec_requests", "Calls, by where their answer came from", |add| {
+            for (source, statuses) in SOURCES.iter().zip(metrics.requests.chunks(STATUSES)) {
+                for (status, calls) in statuses.iter().enumerate().filter(|(_, c)| value(c) > 0) {
+                    let status = if status == 0 { "none".to_owned() } else { status.to_string() };
+                    let labels =
+                        [("mode", self.input.mode), ("source", source), ("status", &status)];
+                    add(&labels, value(calls))?;
+                }
+            }
+            Ok(())
+        })?;
+        self.replays(out)?;
+        let missed: Vec<_> = self.counters.iter().map(|one| one.missed_by_reason()).collect();
+        out.counters("loomrec_mismatches", "Calls without a recorded answer", |add| {
+            MissReason::ALL.iter().try_for_each(|reason| {
+                let reason = reason.as_str();
+                let count = missed.iter().filter_map(|one| one.get(reason)).sum();
+                add(&[("reason", reason)], count)
+            })
+        })?;
+        out.timings(
+            "loomrec_request_overhead_seconds",
+            "Time that loomrec itself added to a call",
+            [(Vec::new(), &metrics.overhead)],
+        )?;
+        let open = metrics.open.load(Ordering::Relaxed);
+        out.gauge("loomrec_streams_open", "Streamed answers on their way", &[], open)?;
+        out.counters("loomrec_streams_ended", "Streamed answers, by how they ended", |add| {
+            let mut ends = ENDS.iter().zip(&metrics.ended);
+            ends.try_for_each(|(how, ended)| add(&[("how", how)], value(ended)))
+        })
+    }
+
+    fn replays(&self, out: &mut Families<'_>) -> Result {
+        out.counters("loomrec_replays", REPLAYS, |add| {
+            MATCHED_BY
+                .iter()
+                .zip(&self.metrics.replays)
+                .try_for_each(|(by, replays)| add(&[("matched_by", *by)], value(replays)))
+        })
+    }
+
+    /// Writes the same under AgentLoom's name. It has one word for several of ours.
+    fn agentloom_replays(&self, out: &mut Families<'_>, workflow: &str) -> Result {
+        let mut by_word: BTreeMap<&str, u64> = BTreeMap::new();
+        for (by, replays) in MATCHED_BY.iter().zip(&self.metrics.replays) {
+            *by_word.entry(agentlooms_matched_by(by)).or_default() += value(replays);
+        }
+        out.counters("agentloom_mock_replays", REPLAYS, |add| {
+            by_word.into_iter().try_for_each(|(by, replays)| {
+                add(&[("workflow", workflow), ("matched_by", by)], replays)
+            })
+        })
+    }
+
+    /// Writes the metrics by provider and model.
+    fn models(&self, out: &mut Families<'_>) -> Result {
+        let models = self.metrics.models();
+        self.captures(out, "loomrec_captures", &models)?;
+        latencies(out, "loomrec_upstream_latency_seconds", &models)?;
+        out.timings(
+            "loomrec_upstream_first_byte_seconds",
+            "From sending to an upstream to the first byte of its answer",
+            timed(&models, |model| &model.first_byte),
+        )?;
+        out.counters("loomrec_tokens", "Tokens spent, or saved by replaying", |add| {
+            for model in &models {
+                for (kind, tokens) in [("input", &model.input), ("output", &model.output)] {
+                    let [provider, name] = labels(model);
+                    if value(&model.input) + value(&model.output) > 0 {
+                        add(&[provider, name, ("kind", kind)], value(tokens))?;
+                    }
+                }
+            }
+            Ok(())
+        })?;
+        let help = "US dollars spent, or saved by replaying";
+        let mut cost =
+            out.out.encode_descriptor("loomrec_cost_usd", help, None, MetricType::Counter)?;
+        let spent: f64 = self.counters.iter().map(|one| one.cost_usd()).sum();
+        cost.encode_counter::<NoLabelSet, f64, f64>(&spent, None)
+    }
+
+    fn captures(&self, out: &mut Families<'_>, name: &str, models: &[&ModelMetrics]) -> Result {
+        out.counters(name, "Exchanges kept", |add| {
+            let kept = models.iter().filter(|model| value(&model.captures) > 0);
+            kept.into_iter().try_for_each(|model| add(&labels(model), value(&model.captures)))
+        })
+    }
+
+    /// Writes the metrics of faults.
+    fn faults(&self, out: &mut Families<'_>) -> Result {
+        let metrics = &*self.metrics;
+        out.counters("loomrec_faults", "Faults that happened", |add| {
+            let faults = metrics.faults.all();
+            faults.iter().try_for_each(|([kind, source], count)| {
+                add(&[("type", kind), ("source", source)], *count)
+            })
+        })?;
+        let triggered = metrics.triggered.sum(|[action, source, _]| [action, source]);
+        out.counters("loomrec_chaos_triggered", "Actions of chaos that happened", |add| {
+            triggered.iter().try_for_each(|([action, source], count)| {
+                add(&[("action", action), ("source", source)], *count)
+            })
+        })?;
+        let bypassed = metrics.bypassed.sum(|[action, source, _, why]| [action, source, why]);
+        out.counters("loomrec_chaos_bypassed", "Actions of chaos that could not happen", |add| {
+            bypassed.iter().try_for_each(|([action, source, why], count)| {
+                add(&[("action", action), ("source", source), ("reason", why)], *count)
+            })
+        })
+    }
+
+    /// Writes the metrics of what was stored or lost.
+    fn store(&self, out: &mut Families<'_>) -> Result {
+        let metrics = &*self.metrics;
+        out.timings(
+            "loomrec_store_append_seconds",
+            "Time until an exchange was on disk",
+            [(Vec::new(), &metrics.append)],
+        )?;
+        out.timings(
+            "loomrec_store_fold_seconds",
+            "Time to fold the log into the recording",
+            [(Vec::new(), &metrics.fold)],
+        )?;
+        let entries = i64::try_from(self.entries()).map_err(|_| Error)?;
+        let help = "Takes that were loaded, and exchanges kept since";
+        out.gauge("loomrec_recording_entries", help, &[], entries)?;
+        out.counters("loomrec_lost", "Exchanges that could not be kept", |add| {
+            add(&[], self.sum(|one| &one.unkept))
+        })?;
+        let spans = &metrics.spans;
+        out.counters("loomrec_spans_sent", "Spans that a collector accepted", |add| {
+            add(&[], spans.sent())
+        })?;
+        out.counters("loomrec_spans_lost", "Spans that no collector accepted", |add| {
+            add(&[], spans.lost())
+        })?;
+        let help = "Lines missing from the journal's file";
+        out.counters("loomrec_journal_lost", help, |add| add(&[], self.input.journal_lost))
+    }
+
+    fn entries(&self) -> u64 {
+        self.input.loaded + self.sum(|one| &one.recorded)
+    }
+
+    /// Writes some of the metrics under AgentLoom's and aimock's own names.
+    fn compat(&self, out: &mut Families<'_>) -> Result {
+        let metrics = &*self.metrics;
+        self.agentloom_replays(out, &metrics.about.workflow)?;
+        let models = metrics.models();
+        self.captures(out, "agentloom_recording_captures", &models)?;
+        latencies(out, "agentloom_recording_latency_seconds", &models)?;
+        let faults = metrics.faults.sum(|[kind, _]| [kind]);
+        out.counters("agentloom_mock_faults", "Faults that happened", |add| {
+            faults.iter().try_for_each(|([kind], count)| {
+                add(&[("workflow", &metrics.about.workflow), ("fault_type", kind)], *count)
+            })
+        })?;
+        let theirs = |action: &str| match action {
+            "rate_limit" => "rateLimit".to_owned(),
+            other => other.to_owned(),
+        };
+        // aimock's latency is no action.
+        let triggered = metrics.triggered.sum(|[action, _, front]| [action, front]);
+        let triggered = triggered.into_iter().filter(|([action, _], _)| action != "latency");
+        let triggered: Vec<_> = triggered.collect();
+        out.counters("aimock_chaos_triggered", "Actions of chaos that happened", |add| {
+            triggered.iter().try_for_each(|([action, front], count)| {
+                add(&[("action", &theirs(action)), ("source", front)], *count)
+            })
+        })?;
+        let bypassed = metrics.bypassed.sum(|[action, _, front, why]| [action, front, why]);
+        out.counters("aimock_chaos_bypassed", "Actions of chaos that could not happen", |add| {
+            bypassed.iter().try_for_each(|([action, front, why], count)| {
+                let labels = [("action", &*theirs(action)), ("source", front), ("reason", why)];
+                add(&labels, *count)
+            })
+        })?;
+        let entries = i64::try_from(self.entries()).map_err(|_| Error)?;
+        out.gauge("aimock_fixtures_loaded", "Takes that were loaded or kept", &[], entries)?;
+        metrics.aimock.as_ref().map_or(Ok(()), |requests| requested(out, requests))
+    }
+}
+
+/// Writes calls as aimock counts them.
+fn requested(out: &mut Families<'_>, requests: &AimockRequests) -> Result {
+    let all = requests.all();
+    out.counters("aimock_requests", "Calls, by what they were for", |add| {
+        all.iter().try_for_each(|series| {
+            let [method, path] = series.labels;
+            let statuses = series.statuses();
+            let mut statuses = statuses.iter();
+            statuses
+                .try_for_each(|(status, calls)| add(&[method, path, ("status", status)], *calls))
+        })
+    })?;
+    let help = "From a call's arrival to the end of its answer";
+    let timed = all.iter().map(|series| (series.labels.to_vec(), series.took));
+    out.timings("aimock_request_duration_seconds", help, timed)
+}
+
+fn labels(model: &ModelMetrics) -> [(&'static str, &str); 2] {
+    [("provider", model.provider.name()), ("model", &model.name)]
+}
+
+fn latencies(out: &mut Families<'_>, name: &str, models: &[&ModelMetrics]) -> Result {
+    let help = "From sending to an upstream to the last byte of its answer";
+    out.timings(name, help, timed(models, |model| &model.latency))
+}
+
+/// Returns the models that have durations.
+fn timed<'m>(
+    models: &[&'m ModelMetrics],
+    which: impl Fn(&'m ModelMetrics) -> &'m TimeHistogram,
+) -> Vec<(Vec<(&'static str, &'m str)>, &'m TimeHistogram)> {
+    let timed = models.iter().map(|model| (labels(model).to_vec(), which(model)));
+    timed.filter(|(_, timing)| timing.read().count > 0).collect()
+}

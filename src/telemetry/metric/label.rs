@@ -1,0 +1,40 @@
+//! Fixed label values, which are counted by their index, and the counting of them.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The source of misses and refusals.
+pub(super) const OURSELVES: &str = "loomrec";
+
+/// The sources of answers, in the order of [`AnswerSource`](loomrec_engine::AnswerSource).
+pub(super) const SOURCES: [&str; 6] =
+    ["recording", "upstream", "script", "default", "fault", OURSELVES];
+
+/// How an answer that was not live was found.
+pub(super) const MATCHED_BY: [&str; 7] = [
+    "step_id",
+    "request_hash",
+    "bound",
+    "agentloom_hash",
+    "agentloom_messages",
+    "script",
+    "default",
+];
+
+/// AgentLoom's word for a value of [`MATCHED_BY`].
+pub(crate) fn agentlooms_matched_by(matched_by: &'static str) -> &'static str {
+    match matched_by {
+        "request_hash" | "bound" | "agentloom_hash" | "agentloom_messages" => "prompt_hash",
+        other => other,
+    }
+}
+
+/// How streams end.
+pub(super) const ENDS: [&str; 3] = ["complete", "client_left", "aborted"];
+
+/// One more than the highest possible status.
+pub(super) const STATUSES: usize = 1000;
+
+/// Adds one to a counter.
+pub(super) fn count(counter: &AtomicU64) {
+    counter.fetch_add(1, Ordering::Relaxed);
+}

@@ -1,0 +1,173 @@
+//! Tests of what a scrape returns.
+
+use super::label::OURSELVES;
+use super::*;
+use crate::call_record::TokenCounts;
+use crate::run_counters::RunCounters;
+use http::StatusCode;
+use loomrec_engine::record::UpstreamTimes;
+use loomrec_engine::replay::MatchedBy;
+use loomrec_engine::{AnswerOrigin, AnswerSource, RequestSummary, ServedTake};
+use loomrec_fault::{CallFault, CallKey, FaultSource};
+use loomrec_provider::Provider;
+
+/// The labels of a model with a name that has to be escaped.
+const CLAUDE: &str = "provider=\"anthropic\",model=\"claude \\\"x\\\"\\n日本\"";
+
+/// aimock's labels for those calls.
+const AIMOCKS: &str = "method=\"POST\",path=\"{unknown}\"";
+
+fn metrics(compat: bool) -> (Arc<Metrics>, Arc<RunCounters>) {
+    let about = RunInfo { workflow: "agent".to_owned(), compat };
+    (Arc::new(Metrics::new(about)), Arc::default())
+}
+
+fn input(loaded: u64) -> ScrapeInput {
+    ScrapeInput { mode: "replay", loaded, journal_lost: 3 }
+}
+
+/// Returns a call for a model, with this outcome and status.
+fn seen(provider: Provider, model: &str, outcome: CallOutcome, status: Option<u16>) -> CallRecord {
+    let mut facts = RequestSummary::refused("POST", "/v1/x", provider);
+    facts.model = Some(model.to_owned());
+    let mut seen = CallRecord::new(0, Arc::new(facts), "replay");
+    (seen.outcome, seen.status) =
+        (outcome, status.map(|status| StatusCode::from_u16(status).unwrap()));
+    (seen.head, seen.waited) = (Duration::from_millis(9), Duration::from_micros(8_920));
+    seen
+}
+
+fn fill(metrics: &Metrics, counters: &RunCounters) {
+    let take = |matched_by| {
+        AnswerOrigin::Take(ServedTake { matched_by, number: 1, index: 0, bound: None })
+    };
+    let mut served = seen(Provider::OPEN_AI, "gpt", CallOutcome::Served { entry: None }, Some(200));
+    served.origin = Some(take(MatchedBy::StepId));
+    served.tokens = Some(TokenCounts { input: 7, output: 5 });
+    metrics.record(&served);
+    served.origin = Some(take(MatchedBy::RequestHash));
+    served.tokens = None;
+    metrics.record(&served);
+    let mut faulted = seen(Provider::OPEN_AI, "gpt", CallOutcome::Faulted, None);
+    faulted.fault = Some(Arc::new(CallFault {
+        id: 1,
+        kind: "hang",
+        rule: "hang".into(),
+        source: FaultSource::Plan,
+        key: CallKey::Connection,
+        call: 1,
+        attempt: 1,
+        only_delays: false,
+        exception: None,
+    }));
+    metrics.record(&faulted);
+    let missed = CallOutcome::Missed(Arc::new(crate::journal::tests::mismatch("")));
+    metrics.record(&seen(Provider::OPEN_AI, "gpt", missed, Some(422)));
+    let mut recorded =
+        seen(Provider::ANTHROPIC, "claude \"x\"\n日本", CallOutcome::Recorded, Some(200));
+    let times = [5, 250, 305, 2_605].map(Duration::from_millis);
+    let [sent, head, first, last] = times;
+    let times = UpstreamTimes { sent, head, first: Some(first), last };
+    recorded.exchange = Some(Box::new(crate::journal::tests::exchange(times, None)));
+    metrics.record(&recorded);
+    let mut forwarded = seen(Provider::COHERE, "command", CallOutcome::Forwarded, Some(200));
+    (forwarded.waited, forwarded.total) = (Duration::from_millis(7), Duration::from_millis(102));
+    metrics.record(&forwarded);
+    metrics.fault("hang", "plan");
+    metrics.chaos("rate_limit", "header", "fixture");
+    metrics.chaos("rate_limit", "header", "proxy");
+    metrics.bypass("malformed", "plan", "proxy", "too_short");
+    metrics.stream_begins();
+    metrics.stream_begins();
+    metrics.stream_ends(SendEnd::ClientLeft);
+    metrics.append(Duration::from_micros(30));
+    metrics.compaction(Duration::from_millis(30));
+    counters.spend(7, 5, 0.25);
+    RunCounters::count(&counters.recorded);
+    counters.unkept("disk full");
+}
+
+/// Returns the value of a series.
+fn value(text: &str, series: &str) -> f64 {
+    let line = text.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
+    line.unwrap_or_else(|| panic!("no {series} in\n{text}")).parse().unwrap()
+}
+
+#[test]
+fn scrape_tells_what_was_counted() {
+    let (metrics, counters) = metrics(false);
+    fill(&metrics, &counters);
+    let text = metrics.scrape(vec![Arc::clone(&counters)], input(41), false);
+    for (series, expected) in [
+        ("loomrec_journal_lost_total", 3.0),
+        ("loomrec_requests_total{mode=\"replay\",source=\"recording\",status=\"200\"}", 2.0),
+        ("loomrec_requests_total{mode=\"replay\",source=\"fault\",status=\"none\"}", 1.0),
+        ("loomrec_requests_total{mode=\"replay\",source=\"loomrec\",status=\"422\"}", 1.0),
+        ("loomrec_replays_total{matched_by=\"step_id\"}", 1.0),
+        ("loomrec_replays_total{matched_by=\"default\"}", 0.0),
+        ("loomrec_mismatches_total{reason=\"drifted\"}", 0.0),
+        (&format!("loomrec_captures_total{{{CLAUDE}}}"), 1.0),
+        ("loomrec_upstream_latency_seconds_count{provider=\"cohere\",model=\"command\"}", 1.0),
+        ("loomrec_upstream_latency_seconds_sum{provider=\"cohere\",model=\"command\"}", 0.1),
+        (&format!("loomrec_upstream_latency_seconds_sum{{{CLAUDE}}}"), 2.6),
+        (&format!("loomrec_upstream_first_byte_seconds_bucket{{le=\"0.25\",{CLAUDE}}}"), 0.0),
+        (&format!("loomrec_upstream_first_byte_seconds_bucket{{le=\"0.5\",{CLAUDE}}}"), 1.0),
+        ("loomrec_tokens_total{provider=\"openai\",model=\"gpt\",kind=\"output\"}", 5.0),
+        ("loomrec_cost_usd_total", 0.25),
+        ("loomrec_request_overhead_seconds_count", 5.0),
+        ("loomrec_faults_total{type=\"hang\",source=\"plan\"}", 1.0),
+        ("loomrec_chaos_triggered_total{action=\"rate_limit\",source=\"header\"}", 2.0),
+        (
+            "loomrec_chaos_bypassed_total{action=\"malformed\",source=\"plan\",reason=\"too_short\"}",
+            1.0,
+        ),
+        ("loomrec_streams_open", 1.0),
+        ("loomrec_streams_ended_total{how=\"client_left\"}", 1.0),
+        ("loomrec_store_append_seconds_bucket{le=\"+Inf\"}", 1.0),
+        ("loomrec_store_fold_seconds_count", 1.0),
+        ("loomrec_recording_entries", 42.0),
+        ("loomrec_lost_total", 1.0),
+    ] {
+        assert_eq!(value(&text, series), expected, "{series}");
+    }
+    let others = ["\nagentloom_", "\naimock_"];
+    assert!(!others.iter().any(|name| text.contains(name)), "{text}");
+    assert!(metrics.scrape(vec![Arc::clone(&counters)], input(41), true).ends_with("\n# EOF\n"));
+}
+
+#[test]
+fn other_names_stand_beside_ours_when_they_are_asked_for() {
+    let (metrics, counters) = metrics(true);
+    fill(&metrics, &counters);
+    let mut sent = seen(Provider::OPEN_AI, "gpt", CallOutcome::Served { entry: None }, Some(200));
+    (sent.end, sent.total) = (SendEnd::Complete, Duration::from_millis(30));
+    metrics.record(&sent);
+    let text = metrics.scrape(vec![Arc::clone(&counters)], input(0), false);
+    for (series, expected) in [
+        ("agentloom_mock_replays_total{workflow=\"agent\",matched_by=\"step_id\"}", 1.0),
+        ("agentloom_mock_replays_total{workflow=\"agent\",matched_by=\"prompt_hash\"}", 1.0),
+        ("loomrec_replays_total{matched_by=\"request_hash\"}", 1.0),
+        ("agentloom_mock_faults_total{workflow=\"agent\",fault_type=\"hang\"}", 1.0),
+        (&format!("agentloom_recording_latency_seconds_count{{{CLAUDE}}}"), 1.0),
+        ("aimock_chaos_triggered_total{action=\"rateLimit\",source=\"proxy\"}", 1.0),
+        (
+            "aimock_chaos_bypassed_total{action=\"malformed\",source=\"proxy\",reason=\"too_short\"}",
+            1.0,
+        ),
+        ("loomrec_replays_total{matched_by=\"step_id\"}", 1.0),
+        ("aimock_requests_total{method=\"POST\",path=\"{unknown}\",status=\"200\"}", 1.0),
+        ("aimock_requests_total{method=\"POST\",path=\"{unknown}\",status=\"destroyed\"}", 6.0),
+        (&format!("aimock_request_duration_seconds_bucket{{le=\"0.05\",{AIMOCKS}}}"), 6.0),
+        (&format!("aimock_request_duration_seconds_count{{{AIMOCKS}}}"), 7.0),
+    ] {
+        assert_eq!(value(&text, series), expected, "{series}");
+    }
+}
+
+#[test]
+fn sources_are_named_as_the_journal_names_them() {
+    use AnswerSource::{Default, Fault, Nowhere, Recording, Script, Upstream};
+    for source in [Recording, Upstream, Script, Default, Fault, Nowhere] {
+        assert_eq!(SOURCES[source as usize], source.as_str().unwrap_or(OURSELVES));
+    }
+}
