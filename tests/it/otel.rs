@@ -103,8 +103,9 @@ fn recorded_call_is_told_as_the_conventions_have_it() {
     assert_eq!(received.header("tracestate"), Some("a=1,b=2"));
 }
 
+#[cfg(feature = "otel-grpc")]
 #[test]
-fn served_missed_and_faulted_calls_are_told_over_grpc() {
+fn served_missed_and_faulted_calls_are_sent_over_grpc() {
     let (scene, collector) = (Scene::new(), Collector::grpc());
     scene.recorded(&upstream(), &[chat("hi"), message("hi").header("x-loomrec-step-id: greet")]);
     let args = scene.replay_args(&["--fault", "greet=http_error:503"]);

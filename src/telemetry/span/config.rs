@@ -77,4 +77,11 @@ pub enum SpanError {
     /// This binary was built without tracing.
     #[error("set up the traces: this loomrec was built without the feature otel")]
     NotBuilt,
+    /// This binary was built without gRPC.
+    #[error(
+        "set up the traces: this loomrec was built without gRPC: set OTEL_EXPORTER_OTLP_PROTOCOL \
+         to http/protobuf and OTEL_EXPORTER_OTLP_ENDPOINT to an HTTP endpoint (usually port 4318), \
+         install a released build, or run `cargo install loomrec --features otel-grpc`"
+    )]
+    GrpcNotBuilt,
 }

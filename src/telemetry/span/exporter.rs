@@ -6,9 +6,12 @@
 
 use loomrec_engine::upstream::install_crypto_provider;
 use opentelemetry::Key;
+#[cfg(feature = "otel-grpc")]
+use opentelemetry_otlp::WithTonicConfig as _;
+#[cfg(feature = "otel-grpc")]
 use opentelemetry_otlp::tonic_types::transport::{Certificate, ClientTlsConfig, Identity};
 use opentelemetry_otlp::{
-    Protocol as Otlp, SpanExporter, WithExportConfig, WithHttpConfig, WithTonicConfig,
+    ExporterBuildError, Protocol as Otlp, SpanExporter, WithExportConfig as _, WithHttpConfig as _,
 };
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::trace::SpanExporter as _;
@@ -18,34 +21,45 @@ use super::config::{SpanConfig, SpanError, SpanProtocol};
 /// Builds the exporter. Must be called within a runtime.
 ///
 /// # Errors
-/// [`SpanError::Setup`] if it cannot be built.
+/// [`SpanError::Setup`] if it cannot be built; [`SpanError::GrpcNotBuilt`].
 pub(super) fn build(config: &SpanConfig, resource: &Resource) -> Result<SpanExporter, SpanError> {
-    let setup = |detail: String| SpanError::Setup { detail };
-    let builder = SpanExporter::builder();
-    let endpoint = config.endpoint.as_str();
-    let built = match config.protocol {
-        SpanProtocol::Grpc => {
-            let builder = builder.with_tonic().with_endpoint(endpoint).with_timeout(config.timeout);
-            match config.endpoint.scheme() {
-                "https" => builder.with_tls_config(tls(config)).build(),
-                _ => builder.build(),
-            }
-        }
-        SpanProtocol::Protobuf | SpanProtocol::Json => {
-            let client = client(config).map_err(|error| setup(chain(&error)))?;
-            let protocol = match config.protocol {
-                SpanProtocol::Json => Otlp::HttpJson,
-                _ => Otlp::HttpBinary,
-            };
-            let builder = builder.with_http().with_http_client(client).with_protocol(protocol);
-            builder.with_endpoint(endpoint).with_timeout(config.timeout).build()
-        }
+    let mut exporter = match config.protocol {
+        SpanProtocol::Grpc => grpc_exporter(config)?,
+        SpanProtocol::Protobuf => http_exporter(config, Otlp::HttpBinary)?,
+        SpanProtocol::Json => http_exporter(config, Otlp::HttpJson)?,
     };
-    let mut exporter = built.map_err(|error| setup(error.to_string()))?;
     exporter.set_resource(resource);
     Ok(exporter)
 }
 
+fn http_exporter(config: &SpanConfig, protocol: Otlp) -> Result<SpanExporter, SpanError> {
+    let client = client(config).map_err(|error| SpanError::Setup { detail: chain(&error) })?;
+    let builder = SpanExporter::builder().with_http().with_http_client(client);
+    let builder = builder.with_protocol(protocol).with_endpoint(config.endpoint.as_str());
+    builder.with_timeout(config.timeout).build().map_err(|error| refused(&error))
+}
+
+#[cfg(not(feature = "otel-grpc"))]
+fn grpc_exporter(_: &SpanConfig) -> Result<SpanExporter, SpanError> {
+    Err(SpanError::GrpcNotBuilt)
+}
+
+#[cfg(feature = "otel-grpc")]
+fn grpc_exporter(config: &SpanConfig) -> Result<SpanExporter, SpanError> {
+    let builder = SpanExporter::builder().with_tonic();
+    let builder = builder.with_endpoint(config.endpoint.as_str()).with_timeout(config.timeout);
+    let built = match config.endpoint.scheme() {
+        "https" => builder.with_tls_config(tls(config)).build(),
+        _ => builder.build(),
+    };
+    built.map_err(|error| refused(&error))
+}
+
+fn refused(error: &ExporterBuildError) -> SpanError {
+    SpanError::Setup { detail: error.to_string() }
+}
+
+#[cfg(feature = "otel-grpc")]
 fn tls(config: &SpanConfig) -> ClientTlsConfig {
     let tls = match &config.roots {
         Some(roots) => ClientTlsConfig::new().ca_certificate(Certificate::from_pem(roots)),

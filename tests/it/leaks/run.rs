@@ -40,7 +40,7 @@ impl Spans {
         let protobuf = || Answer::whole(200, &["content-type: application/x-protobuf"], b"");
         match turn % 3 {
             0 => Self::Http(Upstream::always(Answer::json(200, "{}")), "http/json"),
-            1 => Self::Grpc(Collector::grpc()),
+            1 if cfg!(feature = "otel-grpc") => Self::Grpc(Collector::grpc()),
             _ => Self::Http(Upstream::always(protobuf()), "http/protobuf"),
         }
     }

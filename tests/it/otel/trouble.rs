@@ -38,13 +38,31 @@ fn says_once(said: &str, lost: &str) {
     assert!(lines[0].contains(lost), "{said}");
 }
 
+/// The protocols of this build.
+fn protocols() -> impl Iterator<Item = &'static str> {
+    ["http/protobuf"].into_iter().chain(cfg!(feature = "otel-grpc").then_some("grpc"))
+}
+
+#[cfg(not(feature = "otel-grpc"))]
+#[test]
+fn build_without_grpc_says_what_to_do() {
+    let scene = Scene::new();
+    scene.recorded(&upstream(), &[chat("hi")]);
+    let args = scene.replay_args(&["--otel", "--", "true"]);
+    let mut command = command(scene.dir(), &args);
+    finish(command.env("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"), b"").expect(2).says(&[
+        "built without gRPC: set OTEL_EXPORTER_OTLP_PROTOCOL to http/protobuf",
+        "cargo install loomrec --features otel-grpc",
+    ]);
+}
+
 #[test]
 fn calls_are_answered_and_the_end_comes_when_there_is_no_collector() {
     // No process listens there: the port has just been freed.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
-    for protocol in ["grpc", "http/protobuf"] {
+    for protocol in protocols() {
         let said = replayed(&[
             ("OTEL_EXPORTER_OTLP_ENDPOINT", &url),
             ("OTEL_EXPORTER_OTLP_PROTOCOL", protocol),
@@ -58,7 +76,7 @@ fn calls_are_answered_and_the_end_comes_when_the_collector_never_answers() {
     let gate = Gate::new();
     let rest = gate.clone();
     let silent = Upstream::start(move |_| Answer::default().wait(&rest));
-    for protocol in ["grpc", "http/protobuf"] {
+    for protocol in protocols() {
         let said = replayed(&[
             ("OTEL_EXPORTER_OTLP_ENDPOINT", &silent.url()),
             ("OTEL_EXPORTER_OTLP_PROTOCOL", protocol),
@@ -87,7 +105,7 @@ fn calls_are_answered_when_the_collector_fails_or_talks_nonsense() {
 fn calls_are_answered_when_the_collector_speaks_no_tls() {
     let plain = Upstream::always(Answer::json(200, "{}"));
     let url = plain.url().replace("http://", "https://");
-    for protocol in ["grpc", "http/protobuf"] {
+    for protocol in protocols() {
         let said = replayed(&[
             ("OTEL_EXPORTER_OTLP_ENDPOINT", &url),
             ("OTEL_EXPORTER_OTLP_PROTOCOL", protocol),
