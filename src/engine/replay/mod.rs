@@ -5,7 +5,8 @@
 //! [`UnexplainedMiss`], which [`ReplayEngine::explain`] turns into a [`RecordingMismatchError`]
 //! that says why.
 //!
-//! With a [`Script`], [`ReplayEngine::scripted`] answers what the recordings do not.
+//! With a [`Script`](loomrec_script::Script), [`ReplayEngine::scripted`] answers what the recordings
+//! do not.
 //!
 //! Of each entry, only what matching and serving need is kept in memory, with its answer ready to
 //! be sent. The rest is read again from the recording when a miss is explained. Small entries of a
