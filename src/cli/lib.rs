@@ -81,7 +81,7 @@ use std::process::ExitCode;
 use clap::FromArgMatches;
 use clap::parser::ValueSource;
 
-pub use loomrec_arguments as args;
+use loomrec_arguments as args;
 
 use args::{Cli, Command, LogFormat};
 use command_definition::{without_empty_variables, without_values_in_help};

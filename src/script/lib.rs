@@ -1,4 +1,7 @@
-//! Scripts: answers that are given call by call, or by rules.
+//! Scripts: answers that are given call by call, or by rules. Also what scripts and recordings have
+//! in common when they answer: the form of an answer that a client needs ([`ResponseDraft`]), an
+//! answer made from what was said alone ([`plain_answer`]), and the fault that an entry or a rule
+//! declares for its answer ([`DeclaredFault`]).
 //!
 //! A script is a list of calls, each a list of entries, or a list of rules, or both; the rules are
 //! tried first. [`Script::parse`] reads one, and rejects what it does not know. Each session walks

@@ -1,8 +1,8 @@
 use serde_json::{Value, json};
 
+use crate::tests::observed;
 use crate::{RuleLookup, Script, ScriptNotation, ScriptTurn};
-use loomrec_identity::IdentityRules;
-use loomrec_recording::entry::{RecordedRequest, ResponseEnd};
+use loomrec_recording::entry::ResponseEnd;
 use loomrec_recording::normalized_request::NormalizedRequest;
 
 fn try_script(value: &Value) -> Result<Script, String> {
@@ -22,20 +22,8 @@ fn refused(rule: Value, parts: &[&str]) {
     }
 }
 
-fn request(path: &str, body: &Value) -> NormalizedRequest {
-    let request = RecordedRequest {
-        method: "POST".to_owned(),
-        path: path.to_owned(),
-        query: String::new(),
-        headers: vec![("content-type".to_owned(), "application/json".to_owned())],
-        other_headers: Default::default(),
-        body: body.to_string().into(),
-    };
-    NormalizedRequest::new("openai".to_owned(), request, &[IdentityRules::default()])
-}
-
 fn messages(messages: Value) -> NormalizedRequest {
-    request("/v1/chat/completions", &json!({ "model": "gpt-4o", "messages": messages }))
+    observed("/v1/chat/completions", &json!({ "model": "gpt-4o", "messages": messages }))
 }
 
 fn user(text: &str) -> NormalizedRequest {
@@ -77,10 +65,10 @@ fn the_first_rule_whose_conditions_hold_answers() {
     assert_eq!(said(&script, &messages(other)).unwrap(), "result");
     let body =
         json!({ "model": "c", "max_tokens": 1, "messages": [{ "role": "user", "content": "x" }] });
-    assert_eq!(said(&script, &request("/v1/messages", &body)).unwrap(), "other");
+    assert_eq!(said(&script, &observed("/v1/messages", &body)).unwrap(), "other");
     let body = json!({ "model": "x", "messages": [{ "role": "user", "content": "x" }],
         "tools": [{ "type": "function", "function": { "name": "weather" } }] });
-    assert_eq!(said(&script, &request("/v1/chat/completions", &body)).unwrap(), "busy");
+    assert_eq!(said(&script, &observed("/v1/chat/completions", &body)).unwrap(), "busy");
     assert_eq!(script.unused_rules(), Vec::<String>::new());
 }
 
@@ -232,7 +220,7 @@ fn a_fixtures_stream_has_its_pieces_its_times_and_its_end() {
     let stream = |one: &Value| {
         let script = fixtures(json!([one]));
         let body = json!({ "model": "m", "stream": true, "messages": [{ "role": "user", "content": "a" }] });
-        let request = request("/v1/chat/completions", &body);
+        let request = observed("/v1/chat/completions", &body);
         let answered = script.answer(&request, request.call.provider, RuleLookup::Pending).unwrap();
         answered.rendered.delivery
     };
@@ -287,7 +275,7 @@ fn what_of_a_fixture_file_is_not_played_is_named() {
 fn a_vector_is_given_to_each_text() {
     let script =
         fixtures(json!([{ "match": { "inputText": "a" }, "response": { "embedding": [0.5, 1] } }]));
-    let asked = request("/v1/embeddings", &json!({ "model": "m", "input": ["a", "b"] }));
+    let asked = observed("/v1/embeddings", &json!({ "model": "m", "input": ["a", "b"] }));
     let answered = script.answer(&asked, asked.call.provider, RuleLookup::Pending).unwrap();
     let body: Value = serde_json::from_slice(&answered.rendered.delivery.chunks[0].data).unwrap();
     assert_eq!(body["data"][1]["embedding"], json!([0.5, 1.0]));

@@ -10,7 +10,8 @@ fn script(text: &str) -> Script {
     Script::parse(text.as_bytes(), ScriptNotation::Json).unwrap()
 }
 
-fn observed(path: &str, body: &Value) -> NormalizedRequest {
+/// Returns the request of an OpenAI client with this path and body.
+pub(crate) fn observed(path: &str, body: &Value) -> NormalizedRequest {
     let request = RecordedRequest {
         method: "POST".to_owned(),
         path: path.to_owned(),
