@@ -17,7 +17,7 @@ use url::Url;
 
 use super::args::ServeArgs;
 use super::exit::CommandFailure;
-use super::serve_setup::without_secrets;
+use super::serve_setup::{parse_url, without_secrets};
 use loomrec_engine::route::{RouteTable, UNNAMED};
 use loomrec_proxy::server::{OnNotice, UserNotice};
 use loomrec_telemetry::metric::Metrics;
@@ -207,7 +207,7 @@ fn endpoint<'v>(
             "{name}: {shown}: {why}; give an address such as http://localhost:4318"
         ))
     };
-    let url = Url::parse(&text).map_err(|error| wrong(&error.to_string()))?;
+    let url = parse_url(&text).map_err(|why| wrong(&why))?;
     if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
         return Err(wrong("it is neither http:// nor https://"));
     }

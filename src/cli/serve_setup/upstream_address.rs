@@ -1,6 +1,6 @@
 //! Names and addresses of upstreams, as `--upstream` gives them.
 
-use url::Url;
+use url::{ParseError, Url};
 
 use crate::exit::CommandFailure;
 
@@ -48,7 +48,7 @@ pub(super) fn parse_address(flag: &str, address: &str) -> Result<Url, CommandFai
             without_secrets(flag)
         ))
     };
-    let url = Url::parse(address).map_err(|error| wrong(&error.to_string()))?;
+    let url = parse_url(address).map_err(|why| wrong(&why))?;
     if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
         return Err(wrong("the address is neither http:// nor https://"));
     }
@@ -56,4 +56,32 @@ pub(super) fn parse_address(flag: &str, address: &str) -> Result<Url, CommandFai
         return Err(wrong("the address may not have a query or a fragment"));
     }
     Ok(url)
+}
+
+/// Parses a URL.
+///
+/// # Errors
+/// Why the text is no URL, for a message.
+pub fn parse_url(text: &str) -> Result<Url, String> {
+    Url::parse(text).map_err(|error| match error {
+        // The tables for other letters are not built in (docs/decisions/0090-default-build.md).
+        ParseError::IdnaError if !text.is_ascii() => {
+            "the host has letters beyond ASCII; write it as DNS has it, xn--…".to_owned()
+        }
+        error => error.to_string(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn host_beyond_ascii_is_refused_with_the_form_to_write() {
+        let failure = parse_address("x=https://bücher.example", "https://bücher.example");
+        let message = failure.unwrap_err().message;
+        assert!(message.contains("write it as DNS has it, xn--"), "{message}");
+        let url = parse_url("https://xn--bcher-kva.example/v1").unwrap();
+        assert_eq!(url.host_str(), Some("xn--bcher-kva.example"));
+    }
 }
