@@ -6,7 +6,9 @@
 //!
 //! | member | what lives there |
 //! |---|---|
-//! | `cli` | the command line: commands, settings, output, exit codes, progress, the wrapped command |
+//! | `file_commands` | commands on files: they show, check, compare, change and convert recordings and journals |
+//! | `run_commands` | commands that answer, send or transfer calls |
+//! | `cli` | what all commands share: parsing, settings, output, exit codes, setup of a server, the wrapped command |
 //! | `arguments` | the definition of the command line: commands, flags, the types of their values |
 //! | `proxy` | the server in front of the engines: connections, faults, control endpoints, the inspector |
 //! | `telemetry` | what observes calls: the record of a finished call, counters, metrics, the journal, spans, the log |
@@ -23,11 +25,66 @@
 
 use std::process::ExitCode;
 
+use loomrec_arguments::Command;
+use loomrec_cli::CommandFuture;
+use loomrec_cli::settings::Settings;
+use loomrec_file_commands::{
+    accept, config, convert, diff, export, generate, import, journal, ls, merge, noise, pending,
+    prune, redact, review, rules, salvage, show, stats, verify,
+};
+use loomrec_run_commands::commands as run;
+
 /// Requests are handled on several threads: memory that one thread frees is taken by another. The
 /// system's allocator is slow at this.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    loomrec_cli::run()
+    loomrec_cli::run(dispatch)
+}
+
+/// Runs a command. `line` is the definition of the command line.
+fn dispatch<'a>(
+    mut command: Command,
+    settings: &'a Settings,
+    line: &'a clap::Command,
+) -> CommandFuture<'a> {
+    Box::pin(async move {
+        run::localize(&mut command).await?;
+        match command {
+            Command::Record(args) => run::record(args, settings).await,
+            Command::Replay(args) => run::replay(args, settings).await,
+            Command::Ls(args) => ls::run(&args),
+            Command::Show(args) => show::run(&args),
+            Command::Diff(args) => diff::run(&args),
+            Command::Noise(args) => noise::run(&args),
+            Command::Stats(args) => stats::run(&args),
+            Command::Rerecord(args) => run::rerecord(&args).await,
+            Command::Review(args) => review::run(&args).await,
+            Command::Accept(args) => accept::accept(&args),
+            Command::Reject(args) => accept::reject(&args),
+            Command::Pending(args) => pending::run(&args),
+            Command::Verify(args) => verify::run(&args),
+            Command::Salvage(args) => salvage::run(&args),
+            Command::Merge(args) => merge::run(&args),
+            Command::GitMerge(args) => merge::git::run(&args),
+            Command::Prune(args) => prune::run(&args),
+            Command::Redact(args) => redact::run(&args),
+            Command::Convert(args) => convert::run(&args),
+            Command::Push(args) => run::push(&args).await,
+            Command::Pull(args) => run::pull(&args).await,
+            Command::Compact(args) => run::compact(&args).await,
+            Command::Gc(args) => run::gc(&args).await,
+            Command::Import(args) => import::run(&args),
+            Command::Export(args) => export::run(&args),
+            Command::Journal(args) => journal::run(&args),
+            Command::Ui(args) => run::ui(&args).await,
+            Command::Rules(args) => rules::run(&args, &settings.presets),
+            Command::Score(args) => run::score(&args),
+            Command::Config(args) => config::run(&args, settings, line),
+            Command::Doctor(args) => run::doctor(&args, settings).await,
+            Command::Demo(args) => run::demo(args).await,
+            Command::Generate(args) => generate::run(&args, line),
+        }
+    })
 }

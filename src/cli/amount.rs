@@ -9,14 +9,14 @@ use super::args::duration::DURATION_UNITS;
 
 /// Returns how long before `now` an entry was recorded, according to its `recorded_at`. Zero for a
 /// time in the future, `None` for a text that is not a timestamp.
-pub(super) fn age(recorded_at: &str, now: SystemTime) -> Option<Duration> {
+pub fn age(recorded_at: &str, now: SystemTime) -> Option<Duration> {
     let at = OffsetDateTime::parse(recorded_at, &Rfc3339).ok()?;
     let age = OffsetDateTime::from(now) - at;
     Some(Duration::try_from(age).unwrap_or_default())
 }
 
 /// Formats a long duration in its largest unit, rounded down.
-pub(super) fn span(time: Duration) -> String {
+pub fn span(time: Duration) -> String {
     let seconds = time.as_secs();
     let fits = DURATION_UNITS.iter().rev().filter(|(unit, _)| *unit != "w");
     match fits.into_iter().find(|(_, size)| seconds >= *size) {
@@ -26,7 +26,7 @@ pub(super) fn span(time: Duration) -> String {
 }
 
 /// Formats dollars with a useful number of digits.
-pub(super) fn dollars(dollars: f64) -> String {
+pub fn dollars(dollars: f64) -> String {
     match dollars {
         0.0 => "$0".to_owned(),
         small if small.abs() < 0.01 => format!("${small:.6}"),
@@ -36,12 +36,12 @@ pub(super) fn dollars(dollars: f64) -> String {
 }
 
 /// Rounds a sum of dollars to remove the noise of binary fractions.
-pub(super) fn rounded(dollars: f64) -> f64 {
+pub fn rounded(dollars: f64) -> f64 {
     (dollars * 1e10).round() / 1e10
 }
 
 /// Formats a duration with a useful number of digits.
-pub(super) fn milliseconds(ms: f64) -> String {
+pub fn milliseconds(ms: f64) -> String {
     match ms {
         short if short < 10.0 => format!("{short:.1} ms"),
         middle if middle < 999.5 => format!("{middle:.0} ms"),
@@ -50,7 +50,7 @@ pub(super) fn milliseconds(ms: f64) -> String {
 }
 
 /// Formats a count of things: `1 fault`, `2 faults`.
-pub(super) fn plural(count: usize, what: &str) -> String {
+pub fn plural(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 

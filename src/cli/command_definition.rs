@@ -4,7 +4,7 @@ use super::args;
 
 /// Returns the command without the environment variables that are set but empty. CI systems set
 /// variables in this way if they have no value.
-pub(super) fn without_empty_variables(command: clap::Command) -> clap::Command {
+pub fn without_empty_variables(command: clap::Command) -> clap::Command {
     let names: Vec<String> =
         command.get_subcommands().map(|subcommand| subcommand.get_name().to_owned()).collect();
     let is_empty =
@@ -22,7 +22,7 @@ pub(super) fn without_empty_variables(command: clap::Command) -> clap::Command {
 /// Returns the command with the values of environment variables hidden in its help: an address may
 /// contain a password, and help goes into logs. The brief help of `record` and `replay` does not
 /// name the variables either.
-pub(super) fn without_values_in_help(command: clap::Command) -> clap::Command {
+pub fn without_values_in_help(command: clap::Command) -> clap::Command {
     let brief = |name: &str| {
         matches!(name, "record" | "replay")
             && !std::env::args_os().any(|word| word == args::HELP_ALL)

@@ -10,7 +10,7 @@ const MOST_BYTES: usize = 1 << 20;
 
 /// The messages that wait, if any do.
 #[derive(Debug)]
-pub(super) struct HeldMessages {
+pub struct HeldMessages {
     /// Whether the terminal is in raw mode.
     is_raw: fn() -> bool,
     waiting: Mutex<Waiting>,
@@ -27,17 +27,17 @@ struct Waiting {
 
 /// Messages that waited, and are to be printed now.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct ReleasedMessages {
+pub struct ReleasedMessages {
     /// The first of them.
-    pub(super) messages: Vec<String>,
+    pub messages: Vec<String>,
     /// How many more there were.
-    pub(super) left_out: usize,
+    pub left_out: usize,
 }
 
 impl HeldMessages {
     /// Begins to watch the terminal on stderr. `None` if stderr is no terminal, or if the terminal
     /// is in raw mode already: then that says nothing about the command.
-    pub(super) fn begin() -> Option<Self> {
+    pub fn begin() -> Option<Self> {
         let is_usual = loomrec_os::is_terminal_raw() == Some(false);
         is_usual.then(|| Self::new(|| loomrec_os::is_terminal_raw() == Some(true)))
     }
@@ -48,7 +48,7 @@ impl HeldMessages {
 
     /// Keeps a message if the terminal is held, and returns `None`. Otherwise returns what waited
     /// before it, which has to be printed first.
-    pub(super) fn hold(&self, message: &str) -> Option<ReleasedMessages> {
+    pub fn hold(&self, message: &str) -> Option<ReleasedMessages> {
         let mut waiting = self.waiting();
         if waiting.is_over || !(self.is_raw)() {
             return Some(waiting.release());
@@ -64,18 +64,18 @@ impl HeldMessages {
     }
 
     /// Whether messages wait although the terminal is free.
-    pub(super) fn can_release(&self) -> bool {
+    pub fn can_release(&self) -> bool {
         let waiting = self.waiting();
         !waiting.messages.is_empty() && !(self.is_raw)()
     }
 
     /// Returns what waits.
-    pub(super) fn release(&self) -> ReleasedMessages {
+    pub fn release(&self) -> ReleasedMessages {
         self.waiting().release()
     }
 
     /// Returns what waits; no message waits from now on.
-    pub(super) fn end(&self) -> ReleasedMessages {
+    pub fn end(&self) -> ReleasedMessages {
         let mut waiting = self.waiting();
         waiting.is_over = true;
         waiting.release()

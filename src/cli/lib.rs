@@ -1,81 +1,29 @@
-//! The command line: flags and environment in, exit codes, messages and progress out. Only this
-//! crate reads flags or the environment.
+//! The command line: flags and environment in, exit codes, messages and progress out. This crate
+//! parses the command line, and holds what several commands share.
 
-// The receipt has more members than the `json!` macro takes by default.
-#![recursion_limit = "256"]
-
-mod accept;
-mod amount;
-mod command_definition;
-mod config;
-mod convert;
-mod demo;
-mod diff;
-mod doctor;
+pub mod amount;
+pub mod command_definition;
 pub mod exit;
-mod expiry;
-mod export;
-mod fault;
-#[cfg(feature = "fuzzing")]
-#[doc(hidden)]
-pub mod fuzzing;
-mod generate;
-mod guard;
 mod held_messages;
-mod import;
-mod in_force;
-mod journal;
-mod log;
-mod ls;
-mod markdown;
-mod merge;
-mod no_call;
-mod noise;
-mod open_files;
-mod output;
-mod output_target;
-mod pager;
-mod pending;
-mod preset;
-mod prices;
-mod pricing;
-mod progress;
-mod prune;
-mod receipt;
-mod record;
-mod redact;
-#[cfg(feature = "remote")]
-mod remote;
-#[cfg(not(feature = "remote"))]
-#[path = "remote_absent.rs"]
-mod remote;
-mod remote_arguments;
-mod replay;
-mod rerecord;
-mod review;
-mod rules;
-mod run_time_chaos;
-mod salvage;
-mod score;
-mod script;
-mod serve_setup;
-mod server_run;
-mod session;
-mod set_aside;
-mod settings;
-mod show;
-mod stats;
-mod stop_signals;
-mod store_note;
-mod table;
-mod terminal;
-mod trace;
-mod transfer_report;
-mod ui;
-mod usage_hint;
-mod verify;
-mod wrapped_command;
+pub mod journal_lines;
+pub mod markdown;
+pub mod output;
+pub mod output_target;
+pub mod pager;
+pub mod preset;
+pub mod prices;
+pub mod pricing;
+pub mod serve_setup;
+pub mod set_aside;
+pub mod settings;
+pub mod short_key;
+pub mod store_note;
+pub mod table;
+pub mod terminal;
+pub mod usage_hint;
+pub mod wrapped_command;
 
+use std::pin::Pin;
 use std::process::ExitCode;
 
 use clap::FromArgMatches;
@@ -89,8 +37,14 @@ use exit::{CommandFailure, UNEXPECTED, USAGE};
 use output::Output;
 use settings::Settings;
 
-/// Runs the command line of this process.
-pub fn run() -> ExitCode {
+/// A command that runs once it is awaited, with the exit code as its result.
+pub type CommandFuture<'a, T = u8> = Pin<Box<dyn Future<Output = Result<T, CommandFailure>> + 'a>>;
+
+/// Runs the command line of this process: parses it, and has `dispatch` run the command, with the
+/// settings and the definition of the command line.
+pub fn run(
+    dispatch: for<'a> fn(Command, &'a Settings, &'a clap::Command) -> CommandFuture<'a>,
+) -> ExitCode {
     let plain = args::command();
     let settings = match settings(&plain) {
         Ok(settings) => settings,
@@ -260,50 +214,6 @@ fn rules_of(identity: &mut args::IdentityArgs) -> Vec<(&mut Vec<String>, &'stati
 
 /// A command's name, its upstreams, and its rules with the names of their flags.
 type Lists<'a> = (&'static str, &'a mut Vec<String>, Vec<(&'a mut Vec<String>, &'static str)>);
-
-async fn dispatch(
-    mut command: Command,
-    settings: &Settings,
-    line: &clap::Command,
-) -> Result<u8, CommandFailure> {
-    remote_arguments::refuse_local_use(&mut command)?;
-    remote::localize(&mut command).await?;
-    match command {
-        Command::Record(args) => session::record(args, settings).await,
-        Command::Replay(args) => session::replay(args, settings).await,
-        Command::Ls(args) => ls::run(&args),
-        Command::Show(args) => show::run(&args),
-        Command::Diff(args) => diff::run(&args),
-        Command::Noise(args) => noise::run(&args),
-        Command::Stats(args) => stats::run(&args),
-        Command::Rerecord(args) => rerecord::run(&args).await,
-        Command::Review(args) => review::run(&args).await,
-        Command::Accept(args) => accept::accept(&args),
-        Command::Reject(args) => accept::reject(&args),
-        Command::Pending(args) => pending::run(&args),
-        Command::Verify(args) => verify::run(&args),
-        Command::Salvage(args) => salvage::run(&args),
-        Command::Merge(args) => merge::run(&args),
-        Command::GitMerge(args) => merge::git::run(&args),
-        Command::Prune(args) => prune::run(&args),
-        Command::Redact(args) => redact::run(&args),
-        Command::Convert(args) => convert::run(&args),
-        Command::Push(args) => remote::push(&args).await,
-        Command::Pull(args) => remote::pull(&args).await,
-        Command::Compact(args) => remote::compact(&args).await,
-        Command::Gc(args) => remote::gc(&args).await,
-        Command::Import(args) => import::run(&args),
-        Command::Export(args) => export::run(&args),
-        Command::Journal(args) => journal::run(&args),
-        Command::Ui(args) => ui::run(&args).await,
-        Command::Rules(args) => rules::run(&args, &settings.presets),
-        Command::Score(args) => score::run(&args),
-        Command::Config(args) => config::run(&args, settings, line),
-        Command::Doctor(args) => doctor::run(&args, settings).await,
-        Command::Demo(args) => demo::run(args).await,
-        Command::Generate(args) => generate::run(&args, line),
-    }
-}
 
 /// Refuses flags that contradict each other on one command line. A contradicting value from the
 /// environment gives way to the flag instead.

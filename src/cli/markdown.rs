@@ -8,7 +8,7 @@ fn longest_run(text: &str) -> usize {
 }
 
 /// Formats a text on one line as code, also for a table cell.
-pub(super) fn code(text: &str) -> String {
+pub fn code(text: &str) -> String {
     let line = terminal::line(text).replace('|', "\\|");
     let fence = "`".repeat(longest_run(&line) + 1);
     let blank = if line.starts_with('`') || line.ends_with('`') { " " } else { "" };
@@ -19,13 +19,13 @@ pub(super) fn code(text: &str) -> String {
 }
 
 /// Escapes a text on one line for HTML.
-pub(super) fn html(text: &str) -> String {
+pub fn html(text: &str) -> String {
     let line = terminal::line(text);
     line.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 /// Formats lines as a block of code. Each line ends with a line break.
-pub(super) fn fenced(language: &str, lines: &str) -> String {
+pub fn fenced(language: &str, lines: &str) -> String {
     let fence = "`".repeat(longest_run(lines).max(2) + 1);
     format!("{fence}{language}\n{lines}{fence}\n")
 }

@@ -10,6 +10,7 @@ use owo_colors::OwoColorize;
 use serde_json::{Map, Value, json};
 
 use super::args::LogFormat;
+use super::exit::{CommandFailure, UNEXPECTED};
 use super::held_messages::{HeldMessages, ReleasedMessages};
 use super::terminal;
 use loomrec_engine::replay::RecordingMismatchError;
@@ -263,4 +264,17 @@ pub fn stdout(text: &str) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         other => other,
     }
+}
+
+/// Writes a result.
+///
+/// # Errors
+/// A stdout that cannot be written.
+pub fn print(text: &str) -> Result<u8, CommandFailure> {
+    stdout(text).map(|()| 0).map_err(|error| unwritten(&error))
+}
+
+/// Returns the failure for a stdout that cannot be written.
+pub fn unwritten(error: &io::Error) -> CommandFailure {
+    CommandFailure::new(UNEXPECTED, format!("failed to write to stdout: {error}"))
 }

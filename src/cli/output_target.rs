@@ -8,7 +8,7 @@ use loomrec_store::RecordingLocation;
 
 /// Resolves a path as far as it exists. Two equal results name the same file, which need not exist
 /// yet.
-pub(super) fn real(path: &Path) -> PathBuf {
+pub fn real(path: &Path) -> PathBuf {
     if let Ok(place) = std::fs::canonicalize(path) {
         return place;
     }
@@ -20,7 +20,7 @@ pub(super) fn real(path: &Path) -> PathBuf {
 }
 
 /// Whether two paths lead to the same existing file.
-pub(super) fn is_same_file(one: &Path, other: &Path) -> bool {
+pub fn is_same_file(one: &Path, other: &Path) -> bool {
     let place = |path: &Path| std::fs::canonicalize(path).ok();
     place(one).is_some_and(|one| Some(one) == place(other))
 }
@@ -30,7 +30,7 @@ pub(super) fn is_same_file(one: &Path, other: &Path) -> bool {
 ///
 /// # Errors
 /// Names the recording that the file would be in.
-pub(super) fn refuse_within<'a>(
+pub fn refuse_within<'a>(
     flag: &str,
     path: &Path,
     recordings: impl IntoIterator<Item = &'a RecordingLocation>,
@@ -60,7 +60,7 @@ pub(super) fn refuse_within<'a>(
 ///
 /// # Errors
 /// A path that names a folder.
-pub(super) fn refuse_folder(
+pub fn refuse_folder(
     flag: &str,
     path: &RecordingLocation,
     what: &str,

@@ -10,7 +10,7 @@ use anstream::AutoStream;
 use loomrec_os::{ProcessSignal, SignalStream};
 
 /// The output of a long result. Colours are removed if stdout is not a terminal.
-pub(super) struct Pager {
+pub struct Pager {
     out: AutoStream<Box<dyn Write>>,
     child: Option<Child>,
     /// Keeps Ctrl-C for the pager while one is running.
@@ -21,7 +21,7 @@ impl Pager {
     /// Opens the pager that `PAGER` names if stdout is a terminal and `wanted` is set, otherwise
     /// stdout itself. The default is `less`. An empty `PAGER` or `cat` means no pager. If the pager
     /// does not start, stdout is used.
-    pub(super) fn open(wanted: bool) -> Self {
+    pub fn open(wanted: bool) -> Self {
         let choice = AutoStream::choice(&io::stdout());
         let wanted = wanted && io::stdout().is_terminal();
         let started = if wanted { command() } else { None };
@@ -39,7 +39,7 @@ impl Pager {
     ///
     /// # Errors
     /// Any other failure to write.
-    pub(super) fn write(&mut self, text: &str) -> io::Result<bool> {
+    pub fn write(&mut self, text: &str) -> io::Result<bool> {
         match self.out.write_all(text.as_bytes()) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
@@ -51,7 +51,7 @@ impl Pager {
     ///
     /// # Errors
     /// A failure to write, except that the reader has gone.
-    pub(super) fn finish(mut self) -> io::Result<()> {
+    pub fn finish(mut self) -> io::Result<()> {
         let flushed = self.out.flush();
         // The pager sees the end of its input.
         drop(self.out);

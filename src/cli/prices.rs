@@ -10,7 +10,7 @@ use loomrec_recording::cost::PriceTable;
 /// # Errors
 /// A file that cannot be read, or is not a price table, with the model and the field that are wrong
 /// and what is expected.
-pub(super) fn load(file: Option<&Path>) -> Result<PriceTable, CommandFailure> {
+pub fn load(file: Option<&Path>) -> Result<PriceTable, CommandFailure> {
     let Some(path) = file else { return Ok(PriceTable::builtin()) };
     let wrong = |why: String| CommandFailure::usage(format!("--prices {}: {why}", path.display()));
     let text = std::fs::read_to_string(path)

@@ -5,24 +5,25 @@ use loomrec_recording::Entry;
 use loomrec_recording::cost::PriceTable;
 
 /// Shown for a call with an unknown cost.
-pub(super) const UNKNOWN: &str = "unknown";
+pub const UNKNOWN: &str = "unknown";
 
 /// How the cost of a call is determined.
 #[derive(Clone, Debug, Default)]
-pub(super) struct PriceSource {
-    pub(super) table: PriceTable,
+pub struct PriceSource {
+    /// The prices of models.
+    pub table: PriceTable,
     /// Whether it is computed anew, whatever was recorded.
-    pub(super) anew: bool,
+    pub anew: bool,
 }
 
 impl PriceSource {
     /// Uses the built-in prices for calls without a recorded cost.
-    pub(super) fn builtin() -> Self {
+    pub fn builtin() -> Self {
         Self { table: PriceTable::builtin(), anew: false }
     }
 
     /// Returns the cost of a call, or `None` if it is unknown. `model` is the model that answered.
-    pub(super) fn cost(&self, entry: &Entry, model: Option<&str>) -> Option<f64> {
+    pub fn cost(&self, entry: &Entry, model: Option<&str>) -> Option<f64> {
         let recorded = entry.cost_usd.filter(|_| !self.anew);
         if let Some(cost) = recorded.filter(|cost| *cost != 0.0) {
             return Some(cost);
@@ -48,7 +49,7 @@ fn is_free(entry: &Entry, model: Option<&str>) -> bool {
 }
 
 /// Formats a sum of costs, of which this many are unknown.
-pub(super) fn sum_words(known: f64, unknown: u64) -> String {
+pub fn sum_words(known: f64, unknown: u64) -> String {
     match (known, unknown) {
         (_, 0) => dollars(known),
         (0.0, _) => UNKNOWN.to_owned(),

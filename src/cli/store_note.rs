@@ -3,7 +3,7 @@
 use loomrec_store::StoreEvent;
 
 /// Returns an event as a sentence.
-pub(super) fn store_note(event: &StoreEvent) -> String {
+pub fn store_note(event: &StoreEvent) -> String {
     let folder = std::env::current_dir().unwrap_or_default();
     event.relative_to(&folder).to_string()
 }

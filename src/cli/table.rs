@@ -10,7 +10,7 @@ const GAP: usize = 2;
 
 /// One column.
 #[derive(Debug)]
-pub(super) struct TableColumn {
+pub struct TableColumn {
     head: &'static str,
     right: bool,
     /// The width down to which its cells may be cut.
@@ -22,29 +22,29 @@ pub(super) struct TableColumn {
 
 impl TableColumn {
     /// Creates a column of text.
-    pub(super) fn left(head: &'static str) -> Self {
+    pub fn left(head: &'static str) -> Self {
         Self { head, right: false, least: None, goes: None }
     }
 
     /// Creates a column of numbers.
-    pub(super) fn right(head: &'static str) -> Self {
+    pub fn right(head: &'static str) -> Self {
         Self { right: true, ..Self::left(head) }
     }
 
     /// Allows its cells to be cut to `least` characters.
-    pub(super) fn shrinks_to(self, least: usize) -> Self {
+    pub fn shrinks_to(self, least: usize) -> Self {
         Self { least: Some(least), ..self }
     }
 
     /// Allows it to be left out, the lowest `turn` first.
-    pub(super) fn goes(self, turn: u8) -> Self {
+    pub fn goes(self, turn: u8) -> Self {
         Self { goes: Some(turn), ..self }
     }
 }
 
 /// Columns and their rows.
 #[derive(Debug)]
-pub(super) struct Table {
+pub struct Table {
     columns: Vec<TableColumn>,
     /// The width that each column needs. 0 for a column that has no content.
     needed: Vec<usize>,
@@ -54,7 +54,7 @@ pub(super) struct Table {
 
 /// The layout of a table's lines.
 #[derive(Debug)]
-pub(super) struct TableLayout {
+pub struct TableLayout {
     widths: Vec<usize>,
     /// The columns that did not fit.
     gone: Vec<&'static str>,
@@ -62,18 +62,18 @@ pub(super) struct TableLayout {
 
 impl Table {
     /// Creates a table without rows.
-    pub(super) fn new(columns: Vec<TableColumn>) -> Self {
+    pub fn new(columns: Vec<TableColumn>) -> Self {
         Self { needed: vec![0; columns.len()], columns, rows: Vec::new() }
     }
 
     /// Adds a row, a cell for each column.
-    pub(super) fn add(&mut self, marked: bool, cells: Vec<String>) {
+    pub fn add(&mut self, marked: bool, cells: Vec<String>) {
         self.measure(&cells);
         self.rows.push((marked, cells));
     }
 
     /// Measures a row that is written later: see [`Table::layout`].
-    pub(super) fn measure(&mut self, cells: &[String]) {
+    pub fn measure(&mut self, cells: &[String]) {
         for ((needed, column), cell) in self.needed.iter_mut().zip(&self.columns).zip(cells) {
             if cell != "-" {
                 *needed = (*needed).max(columns(cell)).max(column.head.len());
@@ -83,7 +83,7 @@ impl Table {
 
     /// Formats the table, no wider than `limit` if possible. Columns without content in any row are
     /// left out. Columns that did not fit are named below.
-    pub(super) fn text(&self, limit: Option<usize>) -> String {
+    pub fn text(&self, limit: Option<usize>) -> String {
         let layout = self.layout(limit);
         let mut out = self.head(&layout);
         for (marked, cells) in &self.rows {
@@ -95,7 +95,7 @@ impl Table {
 
     /// Returns the layout for the rows that were added or measured, no wider than `limit` if
     /// possible.
-    pub(super) fn layout(&self, limit: Option<usize>) -> TableLayout {
+    pub fn layout(&self, limit: Option<usize>) -> TableLayout {
         let mut widths = self.needed.clone();
         let mut gone = Vec::new();
         if let Some(limit) = limit {
@@ -109,19 +109,19 @@ impl Table {
     }
 
     /// Returns the line with the names of the columns.
-    pub(super) fn head(&self, layout: &TableLayout) -> String {
+    pub fn head(&self, layout: &TableLayout) -> String {
         let heads = self.columns.iter().map(|column| column.head);
         format!("{}\n", self.line(heads, &layout.widths).dimmed())
     }
 
     /// Returns the line of a row.
-    pub(super) fn row(&self, layout: &TableLayout, marked: bool, cells: &[String]) -> String {
+    pub fn row(&self, layout: &TableLayout, marked: bool, cells: &[String]) -> String {
         let line = self.line(cells.iter().map(String::as_str), &layout.widths);
         if marked { format!("{}\n", line.red()) } else { format!("{line}\n") }
     }
 
     /// Returns the line that names the columns that did not fit. Empty if all fit.
-    pub(super) fn foot(layout: &TableLayout) -> String {
+    pub fn foot(layout: &TableLayout) -> String {
         if layout.gone.is_empty() {
             return String::new();
         }

@@ -6,11 +6,11 @@ use std::path::Path;
 
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-pub(super) use loomrec_identity::printable::{block, json, line, message, styled};
+pub use loomrec_identity::printable::{block, json, line, message, styled};
 use loomrec_os::terminal_size;
 
 /// Returns the width of the terminal if stdout is one.
-pub(super) fn width() -> Option<usize> {
+pub fn width() -> Option<usize> {
     if !io::stdout().is_terminal() {
         return None;
     }
@@ -23,7 +23,7 @@ pub(super) fn width() -> Option<usize> {
 /// The position of the cursor is not known. Blanks that fill a line less one column stay on it if
 /// the cursor is at its beginning, and otherwise go on in the next line. Shells do the same before
 /// their prompts.
-pub(super) fn fresh_line() -> String {
+pub fn fresh_line() -> String {
     let can_move = std::env::var("TERM").is_ok_and(|name| !name.is_empty() && name != "dumb");
     match width().filter(|_| can_move && io::stderr().is_terminal()) {
         Some(width) => format!("{}\r\x1b[K", " ".repeat(width - 1)),
@@ -32,17 +32,17 @@ pub(super) fn fresh_line() -> String {
 }
 
 /// Returns the number of columns that a text takes on a terminal: a Chinese character takes two.
-pub(super) fn columns(text: &str) -> usize {
+pub fn columns(text: &str) -> usize {
     text.width()
 }
 
 /// Formats a path on one line.
-pub(super) fn path_line(path: &Path) -> String {
+pub fn path_line(path: &Path) -> String {
     line(&path.display().to_string()).into_owned()
 }
 
 /// Returns the beginning of a text that takes at most `limit` columns.
-pub(super) fn fit(text: &str, limit: usize) -> &str {
+pub fn fit(text: &str, limit: usize) -> &str {
     let mut used = 0;
     let end = text.char_indices().find(|(_, character)| {
         used += character.width().unwrap_or(0);
@@ -52,7 +52,7 @@ pub(super) fn fit(text: &str, limit: usize) -> &str {
 }
 
 /// Returns the end of a text that takes at most `limit` columns.
-pub(super) fn fit_end(text: &str, limit: usize) -> &str {
+pub fn fit_end(text: &str, limit: usize) -> &str {
     let mut used = 0;
     let begin = text.char_indices().rev().find(|(_, character)| {
         used += character.width().unwrap_or(0);
@@ -62,7 +62,7 @@ pub(super) fn fit_end(text: &str, limit: usize) -> &str {
 }
 
 /// Cuts a text to at most `limit` columns, the last of them a `…` if something is cut.
-pub(super) fn cut(text: &str, limit: usize) -> Cow<'_, str> {
+pub fn cut(text: &str, limit: usize) -> Cow<'_, str> {
     if columns(text) <= limit {
         return text.into();
     }
@@ -70,8 +70,17 @@ pub(super) fn cut(text: &str, limit: usize) -> Cow<'_, str> {
 }
 
 /// Returns the blanks that fill a text up to this many columns.
-pub(super) fn padding(text: &str, width: usize) -> String {
+pub fn padding(text: &str, width: usize) -> String {
     " ".repeat(width.saturating_sub(columns(text)))
+}
+
+/// Quotes a word for the shell.
+pub fn quoted(key: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:@,+".contains(&byte);
+    match !key.is_empty() && key.bytes().all(plain) {
+        true => key.to_owned(),
+        false => format!("'{}'", key.replace('\'', r"'\''")),
+    }
 }
 
 #[cfg(test)]

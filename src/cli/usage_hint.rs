@@ -9,7 +9,7 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Command};
 
 use super::settings::Settings;
-use super::show::quoted;
+use super::terminal::quoted;
 
 /// The commands that run a command.
 const RUNNERS: [&str; 2] = ["record", "replay"];
@@ -41,7 +41,7 @@ impl Correction {
 
 /// Returns a hint for the command line `words`, which `command` refused with `error`. Returns `None`
 /// if the error's own message is better.
-pub(super) fn find(
+pub fn find(
     error: &clap::Error,
     words: &[OsString],
     command: &mut Command,
@@ -67,7 +67,7 @@ pub(super) fn find(
 
 /// Returns the line of this process with the recording that is probably meant. Returns `None` if
 /// none is known.
-pub(super) fn with_known_recording(settings: &Settings) -> Option<String> {
+pub fn with_known_recording(settings: &Settings) -> Option<String> {
     let words: Vec<OsString> = std::env::args_os().collect();
     Some(shell_line(&with_recording(&words, &found_recording(settings)?)?))
 }

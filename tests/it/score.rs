@@ -7,7 +7,7 @@ use crate::support::loomrec::{Finished, command, finish};
 use crate::support::shape::{chat, chat_answer};
 use crate::support::{Scene, Upstream};
 
-const JOURNAL: &str = include_str!("../../src/cli/score/sample.jsonl");
+const JOURNAL: &str = include_str!("../../src/run_commands/score/sample.jsonl");
 const BUDGET: &str = "max_detection_ms=3000,max_recovery_ms=5000";
 
 /// A scene with a journal in it.

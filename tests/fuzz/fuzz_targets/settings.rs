@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use loomrec_cli::fuzzing::CommandLine;
+use loomrec_fuzz::command_line::CommandLine;
 use loomrec_fuzz::scratch;
 
 const COMMANDS: [&[&str]; 3] = [

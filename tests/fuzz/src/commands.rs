@@ -4,17 +4,22 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use clap::Parser as _;
+use loomrec_arguments::{Cli, Command};
 use loomrec_cli::exit::CommandFailure;
-use loomrec_cli::fuzzing;
+use loomrec_file_commands::{
+    diff, journal, ls, noise, pending, prune, redact, salvage, show, stats, verify,
+};
+use loomrec_run_commands::commands::score;
 
 use crate::scratch;
 
-/// A command that can be run repeatedly.
-type Command = Rc<dyn Fn() -> Result<u8, CommandFailure>>;
+/// A command line that has been parsed.
+type ParsedCommand = Rc<Command>;
 
 thread_local! {
     /// Commands by their command line, parsed once.
-    static COMMANDS: RefCell<HashMap<String, Command>> = RefCell::default();
+    static COMMANDS: RefCell<HashMap<String, ParsedCommand>> = RefCell::default();
 }
 
 /// Runs `words` on a file. Returns the exit code. Checks that a failure has a message of a bounded
@@ -26,18 +31,37 @@ pub fn run(words: &str, file: &str) -> u8 {
     let path = scratch::folder().join(file);
     let line = format!("loomrec {words} {}", path.display());
     let command = COMMANDS.with_borrow_mut(|commands| {
-        let parse = || -> Command {
-            let words: Vec<&str> = line.split(' ').collect();
-            Rc::new(fuzzing::command(&words).expect("a command that a target can run"))
+        let parse = || {
+            let cli = Cli::try_parse_from(line.split(' ')).expect("a valid command line");
+            Rc::new(cli.command)
         };
         Rc::clone(commands.entry(line.clone()).or_insert_with(parse))
     });
-    match command() {
+    match run_parsed(&command) {
         Ok(code) => code,
         Err(failure) => {
             assert!((1..=6).contains(&failure.code), "an exit code of the table");
             assert!(!failure.message.is_empty() && failure.message.len() < 4096);
             failure.code
         }
+    }
+}
+
+/// Runs a command that ends by itself and needs no runtime: only those can be run repeatedly.
+fn run_parsed(command: &Command) -> Result<u8, CommandFailure> {
+    match command {
+        Command::Ls(args) => ls::run(args),
+        Command::Show(args) => show::run(args),
+        Command::Diff(args) => diff::run(args),
+        Command::Noise(args) => noise::run(args),
+        Command::Stats(args) => stats::run(args),
+        Command::Pending(args) => pending::run(args),
+        Command::Verify(args) => verify::run(args),
+        Command::Salvage(args) => salvage::run(args),
+        Command::Prune(args) => prune::run(args),
+        Command::Redact(args) => redact::run(args),
+        Command::Journal(args) => journal::run(args),
+        Command::Score(args) => score(args),
+        other => panic!("not run by a target: {other:?}"),
     }
 }

@@ -3,6 +3,7 @@
 //!
 //! A target panics if a property does not hold. libFuzzer then keeps the input.
 
+pub mod command_line;
 pub mod commands;
 pub mod framing;
 pub mod import;

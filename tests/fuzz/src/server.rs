@@ -6,7 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use loomrec_cli::fuzzing;
+use clap::Parser as _;
+use loomrec_arguments::{Cli, Command};
+use loomrec_cli::exit::CommandFailure;
+use loomrec_cli::settings::Settings;
+use loomrec_run_commands::commands::{record, replay};
 
 use crate::{scratch, upstream};
 
@@ -34,7 +38,7 @@ impl Server {
             Self::start(move |listen| {
                 let words =
                     ["loomrec", "replay", "-r", &path, "--repeat", "last", "--listen", listen];
-                fuzzing::serve(&[&words[..], &["--quiet"]].concat())
+                serve(&[&words[..], &["--quiet"]].concat())
             })
         })
     }
@@ -55,7 +59,7 @@ impl Server {
                     let address = upstream::address();
                     words.extend(["--upstream".into(), format!("{name}=http://{address}")]);
                 }
-                fuzzing::serve(&words.iter().map(String::as_str).collect::<Vec<_>>())
+                serve(&words.iter().map(String::as_str).collect::<Vec<_>>())
             });
             (server, path)
         });
@@ -63,9 +67,7 @@ impl Server {
     }
 
     /// Starts a server, and waits until it can be reached.
-    fn start(
-        serve: impl FnOnce(&str) -> Result<u8, loomrec_cli::exit::CommandFailure> + Send + 'static,
-    ) -> Self {
+    fn start(serve: impl FnOnce(&str) -> Result<u8, CommandFailure> + Send + 'static) -> Self {
         let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
         let address = free.local_addr().expect("an address");
         drop(free);
@@ -103,4 +105,22 @@ impl Server {
             _ => answer,
         }
     }
+}
+
+/// Runs a command that serves, on a runtime of its own, until it ends.
+fn serve(words: &[&str]) -> Result<u8, CommandFailure> {
+    let cli = Cli::try_parse_from(words).expect("a valid command line");
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    let settings = Settings::default();
+    runtime.block_on(async {
+        match cli.command {
+            Command::Record(args) => record(args, &settings).await,
+            Command::Replay(args) => replay(args, &settings).await,
+            other => panic!("not served by a target: {other:?}"),
+        }
+    })
 }

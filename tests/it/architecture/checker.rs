@@ -23,7 +23,7 @@ fn refused(sources: &[(&str, &str)], saying: &str) {
 #[test]
 fn a_sound_house_passes() {
     let found = house(&[
-        ("main.rs", "fn main() { loomrec_cli::run() }"),
+        ("main.rs", "fn main() { loomrec_cli::run(dispatch) }"),
         IDENTITY,
         KEY,
         ("provider/mod.rs", "use loomrec_identity::Key; mod sse; pub struct Answer;"),

@@ -1,0 +1,200 @@
+//! The `loomrec accept` and `loomrec reject` commands: decisions about changes by key.
+
+use std::collections::BTreeSet;
+
+use super::args::{AcceptArgs, DecideArgs, LogFormat, RejectArgs};
+use super::review::{ReviewDesk, Verdict, command, key, summary, typed};
+use super::show::take_choice::{self, Choice, NoChoice};
+use loomrec_cli::exit::{CommandFailure, NO};
+use loomrec_cli::output::{Output, print};
+use loomrec_cli::terminal;
+use loomrec_cli::terminal::quoted;
+use loomrec_recording::EntryName;
+use loomrec_recording::pending::ReplacedTake;
+
+/// How many changes an error message names.
+const NAMED: usize = 10;
+
+/// Runs `accept`.
+///
+/// # Errors
+/// A key that names no change (2); a conflict, or a failed call that would replace one that
+/// succeeded (1); files that cannot be used (4) or are in use (5).
+pub fn accept(args: &AcceptArgs) -> Result<u8, CommandFailure> {
+    let permit = Permit { conflicts: args.force, failures: args.keep_failures };
+    run(&args.decide, Verdict::Accept, permit)
+}
+
+/// Runs `reject`.
+///
+/// # Errors
+/// As [`accept`].
+pub fn reject(args: &RejectArgs) -> Result<u8, CommandFailure> {
+    run(&args.decide, Verdict::Reject, Permit { conflicts: true, failures: true })
+}
+
+/// What is decided without a question.
+#[derive(Clone, Copy)]
+struct Permit {
+    /// Changes whose replaced takes have changed since.
+    conflicts: bool,
+    /// Failed calls that would replace takes that succeeded.
+    failures: bool,
+}
+
+fn run(args: &DecideArgs, verdict: Verdict, permit: Permit) -> Result<u8, CommandFailure> {
+    let output = Output::new(LogFormat::Human, false, false);
+    let Some(desk) = ReviewDesk::open(&args.file, args.new.as_ref(), &output)? else {
+        let file = args.file.display();
+        let text = format!("nothing waits for a review of {file}");
+        // Without keys, having nothing to decide is not an error.
+        return match args.keys.is_empty() {
+            true => print(&format!("{}\n", terminal::line(&text))),
+            false => Err(CommandFailure::usage(text)),
+        };
+    };
+    let mut meant = chosen(&desk, &args.keys)?;
+    let conflicts: Vec<usize> =
+        meant.iter().copied().filter(|at| desk.standings[*at].is_conflict()).collect();
+    if !permit.conflicts && !conflicts.is_empty() {
+        return Err(refusal(&desk, &conflicts));
+    }
+    let is_failure = |at: &usize| !permit.failures && desk.replaces_success_by_failure(*at);
+    let failed: Vec<usize> = meant.iter().copied().filter(is_failure).collect();
+    meant.retain(|at| !is_failure(at));
+    if meant.is_empty() && !failed.is_empty() {
+        return Err(failure_refusal(&desk, &failed)?);
+    }
+    let mut verdicts = vec![None; desk.changes.len()];
+    for at in meant {
+        verdicts[at] = Some(verdict);
+    }
+    let done = desk.apply(&verdicts)?;
+    let code = print(&summary(&desk, done))?;
+    if failed.is_empty() { Ok(code) } else { Err(failure_refusal(&desk, &failed)?) }
+}
+
+/// Returns the refusal of failed calls that would replace takes that succeeded.
+fn failure_refusal(desk: &ReviewDesk, failed: &[usize]) -> Result<CommandFailure, CommandFailure> {
+    let (count, file) = (failed.len(), desk.file.display());
+    let are = if count == 1 { "change is" } else { "changes are" };
+    let text = format!(
+        "{count} {are} not accepted: the new call failed, and the one recorded in {file} \
+         succeeded. --keep-failures accepts it anyway, reject drops it"
+    );
+    let mut lines = Vec::new();
+    for &at in failed {
+        let status = desk.entry(at)?.response.map(|response| response.status);
+        let how = status.filter(|status| *status >= 400);
+        let how = how.map_or_else(|| "cut".to_owned(), |status| format!("status {status}"));
+        lines.push(format!("{}: {how}", typed(desk, at)));
+    }
+    Ok(refused(&text, &lines))
+}
+
+/// Returns the changes that the keys name. Without keys, returns all changes.
+fn chosen(desk: &ReviewDesk, keys: &[String]) -> Result<BTreeSet<usize>, CommandFailure> {
+    if keys.is_empty() {
+        return Ok(desk.open_changes().into_iter().collect());
+    }
+    let (waiting, recorded) = (desk.waiting_contents(), desk.recorded_contents());
+    let mut meant = BTreeSet::new();
+    for key in keys {
+        let new = take_choice::choose(&waiting, Some(key));
+        let mut found = match &new {
+            Ok(choice) => {
+                let is_meant = meaning(key, choice);
+                changes(desk, |at| is_meant(&desk.changes[at].entry))
+            }
+            Err(_) => Vec::new(),
+        };
+        if found.is_empty()
+            && let Ok(choice) = take_choice::choose(&recorded, Some(key))
+        {
+            let is_meant = meaning(key, &choice);
+            found = changes(desk, |at| {
+                let replaced = desk.standings[at].replaced().map(|held| &desk.held[held]);
+                replaced.or(desk.changes[at].replaces.as_ref()).is_some_and(&is_meant)
+            });
+        }
+        if found.is_empty() {
+            let none = || NoChoice::Unknown { key: key.clone(), near: Vec::new() };
+            return Err(unknown(desk, &new.err().unwrap_or_else(none)));
+        }
+        meant.extend(found);
+    }
+    Ok(meant)
+}
+
+/// Returns the open changes that fulfil a condition.
+fn changes(desk: &ReviewDesk, is_such: impl Fn(usize) -> bool) -> Vec<usize> {
+    desk.open_changes().into_iter().filter(|at| is_such(*at)).collect()
+}
+
+/// Returns a test whether a take is meant. All takes of a name are meant, unless the key gives a
+/// number.
+fn meaning(key: &str, choice: &Choice<'_>) -> impl Fn(&ReplacedTake) -> bool {
+    let name = choice.named.name.clone();
+    let number = key.rsplit_once('#').is_some_and(|(_, number)| number.parse::<usize>().is_ok());
+    let is_whole = match &name {
+        EntryName::Step(id) => id == key,
+        EntryName::Hash(_) => !number,
+    };
+    let take = choice.take;
+    move |other| other.name == name && (is_whole || other.take == take)
+}
+
+/// Returns the refusal of changes in conflict.
+fn refusal(desk: &ReviewDesk, conflicts: &[usize]) -> CommandFailure {
+    let many = if conflicts.len() == 1 { "1 change is" } else { "changes are" };
+    let count = if conflicts.len() == 1 { String::new() } else { format!("{} ", conflicts.len()) };
+    let file = desk.file.display();
+    let text = format!(
+        "{count}{many} in conflict: what was to be replaced in {file} has changed since, or is \
+         gone; nothing was accepted. --force accepts them anyway, reject drops them"
+    );
+    let lines = conflicts.iter().map(|at| {
+        let replaced = desk.changes[*at].replaces.as_ref().map_or_else(String::new, key);
+        format!("{} for {replaced}", typed(desk, *at))
+    });
+    refused(&text, &lines.collect::<Vec<_>>())
+}
+
+/// Returns a refusal that names the first of the changes.
+fn refused(text: &str, changes: &[String]) -> CommandFailure {
+    let mut text = terminal::line(text).into_owned();
+    for line in changes.iter().take(NAMED) {
+        text.push_str(&format!("\n  {}", terminal::line(line)));
+    }
+    if changes.len() > NAMED {
+        text.push_str(&format!("\n  and {} more", changes.len() - NAMED));
+    }
+    CommandFailure::new(NO, text)
+}
+
+/// Returns the error for a key that names no change.
+fn unknown(desk: &ReviewDesk, error: &NoChoice) -> CommandFailure {
+    let new = desk.new.display();
+    let (text, keys): (String, &[String]) = match error {
+        NoChoice::Empty | NoChoice::Needed { .. } => (format!("no change waits in {new}"), &[]),
+        NoChoice::Ambiguous { key, keys } => {
+            (format!("{key:?} means {} keys of {new}: add digits", keys.len()), keys)
+        }
+        NoChoice::Short { key } => (
+            format!(
+                "{key:?} is not a step id of {new}, and the beginning of a hash needs 4 digits"
+            ),
+            &[],
+        ),
+        NoChoice::Unknown { key, near } => {
+            let what = if near.is_empty() { "" } else { "; near it" };
+            (format!("no change {key:?} waits in {new}{what}"), near)
+        }
+    };
+    let mut text = terminal::line(&text).into_owned();
+    for key in keys.iter().take(NAMED) {
+        text.push_str(&format!("\n  {}", terminal::line(&quoted(key))));
+    }
+    text.push_str(&format!("\n  {} lists them", command(desk, "pending")));
+    CommandFailure::usage(text)
+}

@@ -1,0 +1,158 @@
+//! The `loomrec config` command: the settings in force, and where each value comes from.
+
+use std::fmt::Write as _;
+
+use clap::{Arg, Command};
+use serde_json::{Value, json};
+
+use super::args::ConfigArgs;
+use loomrec_cli::exit::CommandFailure;
+use loomrec_cli::output::print;
+use loomrec_cli::settings::{Settings, adds_up, settable};
+use loomrec_cli::{serve_setup, terminal};
+
+/// The source of a value that neither the environment nor the settings file sets.
+const DEFAULT: &str = "default";
+
+/// One setting of one command.
+struct Row {
+    name: String,
+    value: Vec<String>,
+    /// Where it comes from, in words for people: one place for all values, or one for each.
+    from: Vec<String>,
+    source: &'static str,
+}
+
+impl Row {
+    /// Returns the row of values that come from these places. Equal places are combined.
+    fn from_places(
+        name: String,
+        value: Vec<String>,
+        mut from: Vec<String>,
+        source: &'static str,
+    ) -> Self {
+        if from.windows(2).all(|places| places[0] == places[1]) {
+            from.truncate(1);
+        }
+        Self { name, value, from, source }
+    }
+
+    /// Returns its lines in the table, as name, values and place. Values of one place share a line.
+    fn lines(&self) -> Vec<(&str, String, &str)> {
+        let shown = |value: &str| terminal::line(value).into_owned();
+        match self.from.as_slice() {
+            [from] if self.value.is_empty() => vec![(&self.name, "–".to_owned(), from)],
+            [from] => vec![(&self.name, shown(&self.value.join(" ")), from)],
+            places => {
+                let names = std::iter::once(self.name.as_str()).chain(std::iter::repeat(""));
+                let values = self.value.iter().zip(places).zip(names);
+                values.map(|((value, from), name)| (name, shown(value), from.as_str())).collect()
+            }
+        }
+    }
+
+    /// Whether the environment or the settings file sets it.
+    fn is_set(&self) -> bool {
+        self.source != DEFAULT
+    }
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// A stdout that cannot be written.
+pub fn run(
+    args: &ConfigArgs,
+    settings: &Settings,
+    command: &Command,
+) -> Result<u8, CommandFailure> {
+    let mut document = serde_json::Map::new();
+    let mut text = match &settings.path {
+        Some(path) => format!("settings  {}\n", path.display()),
+        None => "settings  no loomrec.toml here or above\n".to_owned(),
+    };
+    let mut is_any_set = false;
+    for sub in command.get_subcommands().filter(|sub| args.wants(sub.get_name())) {
+        let name = sub.get_name();
+        let rows: Vec<Row> = sub
+            .get_arguments()
+            .filter(|arg| arg.get_env().is_some())
+            .map(|arg| without_secrets(row(settings, name, arg)))
+            .collect();
+        let told = rows.iter().map(|row| {
+            let value =
+                json!({ "value": row.value, "source": row.source, "from": row.from.join(", ") });
+            (row.name.clone(), value)
+        });
+        document.insert(name.to_owned(), Value::Object(told.collect()));
+        let shown: Vec<&Row> = rows.iter().filter(|row| args.all || row.is_set()).collect();
+        is_any_set |= rows.iter().any(Row::is_set);
+        if !shown.is_empty() {
+            table(&mut text, name, &shown);
+        }
+    }
+    text.push_str(match (args.all, is_any_set) {
+        (true, _) => "",
+        (false, true) => "\nall other flags have their defaults: loomrec config --all lists them\n",
+        (false, false) => {
+            "nothing is set: all flags have their defaults; loomrec config --all lists them\n"
+        }
+    });
+    if args.json {
+        let path = settings.path.as_ref().map(|path| path.display().to_string());
+        let whole = json!({ "file": path, "commands": document });
+        text = terminal::json(&format!("{whole:#}\n")).into_owned();
+    }
+    print(&text)
+}
+
+/// Returns a row without the passwords that an upstream's address may contain.
+fn without_secrets(mut row: Row) -> Row {
+    if row.name == "upstream" {
+        row.value = row.value.iter().map(|value| serve_setup::without_secrets(value)).collect();
+    }
+    row
+}
+
+/// Returns the value that a flag has when it is not given on the command line.
+fn row(settings: &Settings, command: &str, arg: &Arg) -> Row {
+    let name = arg.get_long().unwrap_or_default().to_owned();
+    let variable = arg.get_env().map(|name| name.to_string_lossy().into_owned());
+    let variable = variable.unwrap_or_default();
+    let entry = settings.of(command, &name).filter(|_| settable(arg));
+    let given = std::env::var(&variable).ok().filter(|value| !value.is_empty());
+    let told =
+        given.map(|value| if arg.is_hide_env_values_set() { "set".to_owned() } else { value });
+    match (told, entry) {
+        (Some(value), Some(entry)) if adds_up(&name) => {
+            let values = std::iter::once(value).chain(entry.values.iter().cloned()).collect();
+            let places = std::iter::once(variable).chain(settings.places(entry)).collect();
+            Row::from_places(name, values, places, "environment and file")
+        }
+        (Some(value), _) => {
+            Row { name, value: vec![value], from: vec![variable], source: "environment" }
+        }
+        (None, Some(entry)) => {
+            let places = settings.places(entry).collect();
+            Row::from_places(name, entry.values.clone(), places, "file")
+        }
+        (None, None) => {
+            let value = arg.get_default_values();
+            let value = value.iter().map(|value| value.to_string_lossy().into_owned()).collect();
+            Row { name, value, from: vec![DEFAULT.to_owned()], source: DEFAULT }
+        }
+    }
+}
+
+fn table(text: &mut String, command: &str, rows: &[&Row]) {
+    // Writing to a string never fails.
+    let _ = writeln!(text, "\n{command}");
+    let lines: Vec<(&str, String, &str)> = rows.iter().flat_map(|row| row.lines()).collect();
+    let widest = |widths: &mut dyn Iterator<Item = usize>| widths.max().unwrap_or(0);
+    let width = widest(&mut lines.iter().map(|(name, _, _)| name.len()));
+    let value = widest(&mut lines.iter().map(|(_, value, _)| terminal::columns(value))).min(48);
+    for (name, shown, from) in &lines {
+        let padding = terminal::padding(shown, value);
+        let _ = writeln!(text, "  {name:width$}  {shown}{padding}  {}", terminal::line(from));
+    }
+}

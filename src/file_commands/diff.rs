@@ -1,0 +1,200 @@
+//! The `loomrec diff` command: what changed between two recordings, call by call.
+//!
+//! Both recordings are read once for digests of their calls. Paired calls are then read again, one
+//! pair at a time, so that memory use does not grow with the size of the entries.
+
+mod block;
+mod call;
+mod human;
+mod json;
+mod markdown;
+mod opened_recording;
+mod stat;
+mod total;
+mod value;
+
+use super::args::{DiffArgs, LogFormat};
+pub(super) use block::{Block, raw};
+use call::{CallState, ComparedCall};
+use loomrec_cli::exit::{CommandFailure, NO, UNEXPECTED};
+use loomrec_cli::output::Output;
+use loomrec_cli::pager::Pager;
+use loomrec_cli::serve_setup;
+use loomrec_curation::comparison::{self, CallPair, ComparedSide, ComparisonRow, DiffScope, rows};
+use loomrec_recording::Entry;
+use loomrec_recording::redact::Redactor;
+use loomrec_store::StoreError;
+pub(super) use opened_recording::{OpenedRecording, paired};
+use total::DiffTotals;
+
+/// Runs the command.
+///
+/// # Errors
+/// An `--ignore` that is not a valid place (2); a recording that is missing, damaged or too new
+/// (4); a stdout that cannot be written.
+pub fn run(args: &DiffArgs) -> Result<u8, CommandFailure> {
+    let mut scope = DiffScope::default();
+    scope.requests = !args.answers_only;
+    scope.answers = !args.requests_only;
+    scope.times = args.times;
+    for place in &args.ignore {
+        let failure =
+            |error| CommandFailure::usage(format!("failed to read --ignore: failed to {error}"));
+        scope.leave_out(place).map_err(failure)?;
+    }
+    let output = Output::new(LogFormat::Human, false, false);
+    let (old, new) = (
+        serve_setup::open_to_read(&args.old, &output)?,
+        serve_setup::open_to_read(&args.new, &output)?,
+    );
+    scope.rules = scope.rules.united(old.meta().rules()).united(new.meta().rules());
+    let redactor = Redactor::new(&[])
+        .map_err(|error| CommandFailure::new(UNEXPECTED, format!("failed to {error}")))?;
+    let old = OpenedRecording::of(&args.old, old, &scope.rules)?;
+    let new = OpenedRecording::of(&args.new, new, &scope.rules)?;
+    let work = Work { old, new, scope, redactor };
+    let form = match (args.json, args.markdown, args.stat) {
+        (true, ..) => Form::Json,
+        (_, true, _) => Form::Markdown,
+        (_, _, true) => Form::Stat,
+        _ => Form::Human,
+    };
+    work.show(form, Pager::open(matches!(form, Form::Human | Form::Stat) && !args.no_pager))
+}
+
+/// The format of the result.
+#[derive(Clone, Copy, Debug)]
+enum Form {
+    Human,
+    Json,
+    Markdown,
+    Stat,
+}
+
+/// The comparison of two recordings.
+struct Work {
+    old: OpenedRecording,
+    new: OpenedRecording,
+    scope: DiffScope,
+    redactor: Redactor,
+}
+
+impl Work {
+    /// Writes the changes. Returns the exit code, which says whether there are any.
+    fn show(&self, form: Form, mut pager: Pager) -> Result<u8, CommandFailure> {
+        let unwritten = |error: std::io::Error| {
+            CommandFailure::new(UNEXPECTED, format!("failed to write to stdout: {error}"))
+        };
+        let mut writer = Writer::new(form, &self.old.label, &self.new.label);
+        let mut total = DiffTotals::default();
+        let mut goes_on = pager.write(&writer.head()).map_err(unwritten)?;
+        let pairs = paired(&self.old, &self.new, &self.scope.rules)?;
+        for row in rows(self.old.known.len(), self.new.known.len(), &pairs) {
+            let call = self.call(row)?;
+            total.add(&call);
+            // After the reader has closed stdout, the comparison goes on for the exit code.
+            if goes_on && let Some(text) = writer.call(&call) {
+                goes_on = pager.write(&text).map_err(unwritten)?;
+            }
+        }
+        if goes_on {
+            pager.write(&writer.end(&total)).map_err(unwritten)?;
+        }
+        pager.finish().map_err(unwritten)?;
+        Ok(if total.is_same() { 0 } else { NO })
+    }
+
+    /// Compares one call.
+    fn call(&self, row: ComparisonRow) -> Result<ComparedCall, StoreError> {
+        let (old, new) = match row {
+            ComparisonRow::Both(CallPair { old, new, .. }) => (Some(old), Some(new)),
+            ComparisonRow::Old(old) => (Some(old), None),
+            ComparisonRow::New(new) => (None, Some(new)),
+        };
+        let read =
+            |opened: &OpenedRecording, at: Option<usize>| at.map(|at| opened.entry(at)).transpose();
+        let (one, other) = (read(&self.old, old)?, read(&self.new, new)?);
+        let side = |opened: &OpenedRecording, at: Option<usize>, entry: &Option<Entry>| {
+            let known = &opened.known[at?];
+            Some(call::CallSummary::of(known, &ComparedSide::of(&known.name, entry.as_ref()?)))
+        };
+        let (old_summary, new_summary) = (side(&self.old, old, &one), side(&self.new, new, &other));
+        let state = match row {
+            ComparisonRow::Both(CallPair { old, new, by }) => {
+                let (Some(one), Some(other)) = (&one, &other) else {
+                    return Ok(ComparedCall::new(
+                        CallState::Same,
+                        old_summary,
+                        new_summary,
+                        None,
+                        Vec::new(),
+                    ));
+                };
+                let (old, new) = (&self.old.known[old], &self.new.known[new]);
+                let (old, new) =
+                    (ComparedSide::of(&old.name, one), ComparedSide::of(&new.name, other));
+                let found = comparison::differences(&old, &new, &self.scope);
+                let state = CallState::of(&found);
+                return Ok(ComparedCall::new(state, old_summary, new_summary, Some(by), found)
+                    .clean(&self.redactor));
+            }
+            ComparisonRow::Old(_) => CallState::OnlyOld,
+            ComparisonRow::New(_) => CallState::OnlyNew,
+        };
+        Ok(ComparedCall::new(state, old_summary, new_summary, None, Vec::new())
+            .clean(&self.redactor))
+    }
+}
+
+/// The writer for each format of the result.
+enum Writer {
+    Human(human::HumanDiff),
+    Json(json::JsonDiff),
+    Markdown(markdown::MarkdownDiff),
+    Stat(stat::DiffStat),
+}
+
+impl Writer {
+    fn new(form: Form, old: &str, new: &str) -> Self {
+        match form {
+            Form::Human => Self::Human(human::HumanDiff::new(old, new)),
+            Form::Json => Self::Json(json::JsonDiff::new(old, new)),
+            Form::Markdown => Self::Markdown(markdown::MarkdownDiff::new(old, new)),
+            Form::Stat => Self::Stat(stat::DiffStat::new(old, new)),
+        }
+    }
+
+    /// Returns the text before all calls.
+    fn head(&self) -> String {
+        match self {
+            Self::Human(_) | Self::Markdown(_) | Self::Stat(_) => String::new(),
+            Self::Json(json) => json.head(),
+        }
+    }
+
+    /// Returns the text of one call, or `None` if the format writes everything at the end.
+    fn call(&mut self, call: &ComparedCall) -> Option<String> {
+        match self {
+            Self::Human(human) => human.call(call),
+            Self::Json(json) => json.call(call),
+            Self::Markdown(markdown) => {
+                markdown.add(call);
+                None
+            }
+            Self::Stat(stat) => {
+                stat.add(call);
+                None
+            }
+        }
+    }
+
+    /// Returns the text after all calls.
+    fn end(&self, total: &DiffTotals) -> String {
+        match self {
+            Self::Human(human) => human.end(total),
+            Self::Json(json) => json.end(total),
+            Self::Markdown(markdown) => markdown.text(total),
+            Self::Stat(stat) => stat.text(total),
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! The comparison for people: a block for each call that changed.
+
+use owo_colors::OwoColorize as _;
+
+use super::call::{CallState, CallSummary, ComparedCall, brief};
+use super::total::DiffTotals;
+use super::value::{ValueChange, change, name, uncounted};
+use loomrec_cli::terminal;
+use loomrec_curation::comparison::text::{DiffLine, LineKind};
+use loomrec_curation::comparison::{CallDifference, CallHalf, PairedBy};
+
+/// At most this many characters are shown of an answer that only one side has.
+const BRIEF: usize = 100;
+/// At most this many differences are shown for one half of a call.
+const SHOWN: usize = 40;
+
+/// Writes the blocks.
+pub(super) struct HumanDiff {
+    old: String,
+    new: String,
+    any: bool,
+}
+
+impl HumanDiff {
+    pub(super) fn new(old: &str, new: &str) -> Self {
+        let safe = |label: &str| terminal::line(label).into_owned();
+        Self { old: safe(old), new: safe(new), any: false }
+    }
+
+    /// Returns the block of a call. The first block is preceded by the names of the recordings.
+    /// Returns `None` for a call without differences that count.
+    pub(super) fn call(&mut self, call: &ComparedCall) -> Option<String> {
+        if call.state == CallState::Same {
+            return None;
+        }
+        let mut out = String::new();
+        if !std::mem::replace(&mut self.any, true) {
+            out.push_str(&format!("{} {}\n", "---".red(), self.old.bold()));
+            out.push_str(&format!("{} {}\n", "+++".green(), self.new.bold()));
+        }
+        out.push('\n');
+        out.push_str(&self.block(call));
+        Some(out)
+    }
+
+    /// Formats the block of a call.
+    pub(super) fn block(&self, call: &ComparedCall) -> String {
+        let mut out = String::new();
+        let keys = terminal::line(&call.keys()).into_owned();
+        let words = terminal::line(call.words()).into_owned();
+        match call.state {
+            CallState::OnlyOld => {
+                let only = format!("only in {}", self.old);
+                out.push_str(&format!("{} {}  {words}  {}\n", "-".red(), keys.red(), only.red()));
+            }
+            CallState::OnlyNew => {
+                let only = format!("only in {}", self.new);
+                let sign = "+".green();
+                out.push_str(&format!("{sign} {}  {words}  {}\n", keys.green(), only.green()));
+            }
+            _ => {
+                let by = match call.by {
+                    Some(PairedBy::Nearest) => "  (nearest request)",
+                    Some(PairedBy::Place) => "  (at the same place)",
+                    _ => "",
+                };
+                out.push_str(&format!(
+                    "{} {}  {words}{}\n",
+                    "~".yellow(),
+                    keys.bold(),
+                    by.dimmed()
+                ));
+            }
+        }
+        if let (CallState::OnlyOld | CallState::OnlyNew, Some(summary)) =
+            (call.state, call.summary())
+        {
+            out.push_str(&only(summary));
+        }
+        for (part, title) in [(CallHalf::Request, "request"), (CallHalf::Answer, "answer")] {
+            let mut found = call.of(part).peekable();
+            if found.peek().is_some() {
+                out.push_str(&format!("  {}\n", title.cyan()));
+            }
+            let counted = found.filter(|difference| difference.counts);
+            counted.take(SHOWN).for_each(|difference| block(&mut out, difference));
+            let more = call.count(part).saturating_sub(SHOWN);
+            if more > 0 {
+                let line = format!("… and {more} more places; --json has them");
+                out.push_str(&format!("    {}\n", line.dimmed()));
+            }
+            if let Some(values) = uncounted(call.of(part)) {
+                let line = format!("(not counted: {})", terminal::line(&values));
+                out.push_str(&format!("    {}\n", line.dimmed()));
+            }
+        }
+        out
+    }
+
+    /// Returns the last line.
+    pub(super) fn end(&self, total: &DiffTotals) -> String {
+        let before = if self.any { "\n" } else { "" };
+        format!("{before}{}\n", total.words(&self.old, &self.new).bold())
+    }
+}
+
+/// Formats a call that only one side has.
+fn only(summary: &CallSummary) -> String {
+    let answer = terminal::line(&brief(&summary.answer, BRIEF)).into_owned();
+    format!("    {}\n", answer.dimmed())
+}
+
+/// Formats one difference in a few lines.
+fn block(out: &mut String, difference: &CallDifference) {
+    let place = terminal::line(name(difference)).into_owned();
+    match change(difference) {
+        ValueChange::Short(old, new) => {
+            let (old, new) = (terminal::line(&old), terminal::line(&new));
+            out.push_str(&format!("    {place}: {} → {}\n", old.red(), new.green()));
+        }
+        ValueChange::Lines(lines) => {
+            out.push_str(&format!("    {place}\n"));
+            lines.iter().for_each(|line| out.push_str(&shown(line)));
+        }
+    }
+}
+
+/// Formats a line with its sign. Changed parts are highlighted by reversed colours.
+pub(super) fn shown(line: &DiffLine) -> String {
+    let mut text = String::new();
+    for piece in &line.pieces {
+        let words = terminal::line(&piece.text).into_owned();
+        text.push_str(&match (line.kind, piece.changed) {
+            (LineKind::Old, true) => words.red().reversed().to_string(),
+            (LineKind::Old, false) => words.red().to_string(),
+            (LineKind::New, true) => words.green().reversed().to_string(),
+            (LineKind::New, false) => words.green().to_string(),
+            (LineKind::Same, _) => words,
+            (LineKind::Gap, _) => words.dimmed().to_string(),
+        });
+    }
+    let sign = match line.kind {
+        LineKind::Old => "-".red().to_string(),
+        LineKind::New => "+".green().to_string(),
+        LineKind::Same | LineKind::Gap => " ".to_owned(),
+    };
+    format!("      {sign} {text}\n").replace(" \n", "\n")
+}

@@ -1,0 +1,142 @@
+//! The comparison for a comment on a pull request: a table, and collapsed details of each changed
+//! call.
+
+use super::call::{CallState, ComparedCall, brief};
+use super::total::DiffTotals;
+use super::value::{ValueChange, change, uncounted};
+use loomrec_cli::markdown::{code, fenced, html};
+use loomrec_cli::terminal;
+use loomrec_curation::comparison::CallDifference;
+use loomrec_curation::comparison::text::LineKind;
+
+/// The most characters of a comment: GitHub refuses more than 65,536.
+const LONGEST: usize = 60_000;
+/// The most characters for the changes of a single call.
+const LONGEST_CALL: usize = 20_000;
+/// The most rows of the table.
+const ROWS: usize = 100;
+
+/// Collects the table and the details.
+pub(super) struct MarkdownDiff {
+    old: String,
+    new: String,
+    table: Vec<String>,
+    details: String,
+    left_out: usize,
+}
+
+impl MarkdownDiff {
+    pub(super) fn new(old: &str, new: &str) -> Self {
+        let (table, details) = Default::default();
+        Self { old: old.to_owned(), new: new.to_owned(), table, details, left_out: 0 }
+    }
+
+    pub(super) fn add(&mut self, call: &ComparedCall) {
+        let what = match call.state {
+            CallState::Same => return,
+            CallState::Changed => "changed".to_owned(),
+            CallState::OnlyOld => format!("only in {}", code(&self.old)),
+            CallState::OnlyNew => format!("only in {}", code(&self.new)),
+        };
+        if self.table.len() <= ROWS {
+            let summary = call.summary();
+            let answer = match call.state {
+                CallState::Changed => places(call),
+                _ => summary.map_or_else(String::new, |summary| code(&brief(&summary.answer, 60))),
+            };
+            self.table.push(format!(
+                "| {} | {} | {what} | {answer} |",
+                code(&call.keys()),
+                code(call.words())
+            ));
+        } else {
+            self.table.push(String::new());
+        }
+        if call.state != CallState::Changed {
+            return;
+        }
+        let details = details(call);
+        if self.details.len() + details.len() > LONGEST - ROWS * 200 {
+            self.left_out += 1;
+        } else {
+            self.details.push_str(&details);
+        }
+    }
+
+    pub(super) fn text(&self, total: &DiffTotals) -> String {
+        let (old, new) = (code(&self.old), code(&self.new));
+        let mut out = format!("### {old} → {new}\n\n{}\n", total.words(&old, &new));
+        if !self.table.is_empty() {
+            out.push_str("\n| call | | | |\n|---|---|---|---|\n");
+            for row in self.table.iter().take(ROWS) {
+                out.push_str(&format!("{row}\n"));
+            }
+        }
+        if self.table.len() > ROWS {
+            out.push_str(&format!("\n… and {} more calls\n", self.table.len() - ROWS));
+        }
+        out.push_str(&self.details);
+        if self.left_out > 0 {
+            out.push_str(&format!(
+                "\n{} more changed calls are not shown here: {} shows them\n",
+                self.left_out,
+                code(&format!("loomrec diff {} {}", self.old, self.new))
+            ));
+        }
+        out
+    }
+}
+
+/// Returns the places that differ, few enough for a table cell.
+fn places(call: &ComparedCall) -> String {
+    let counted: Vec<&str> = call
+        .differences
+        .iter()
+        .filter(|difference| difference.counts)
+        .map(|difference| difference.place.as_str())
+        .collect();
+    let mut shown: Vec<String> =
+        counted.iter().take(4).map(|place| code(&brief(place, 60))).collect();
+    if counted.len() > 4 {
+        shown.push(format!("{} more", counted.len() - 4));
+    }
+    shown.join(", ")
+}
+
+/// Returns the collapsed details of what changed in a call.
+fn details(call: &ComparedCall) -> String {
+    let mut body = String::new();
+    for difference in call.differences.iter().filter(|difference| difference.counts) {
+        changed(&mut body, difference);
+    }
+    if let Some(values) = uncounted(call.differences.iter()) {
+        body.push_str(&format!("@@ not counted @@\n {}\n", terminal::line(&values)));
+    }
+    if body.chars().count() > LONGEST_CALL {
+        body = body.chars().take(LONGEST_CALL).collect();
+        body.push_str("\n… cut\n");
+    }
+    let title = html(&format!("{} {}", call.keys(), call.words()));
+    let block = fenced("diff", &body);
+    format!("\n<details><summary><code>{title}</code></summary>\n\n{block}\n</details>\n")
+}
+
+/// Adds one difference.
+fn changed(body: &mut String, difference: &CallDifference) {
+    body.push_str(&format!("@@ {} @@\n", terminal::line(&difference.place)));
+    match change(difference) {
+        ValueChange::Short(old, new) => {
+            body.push_str(&format!("-{}\n+{}\n", terminal::line(&old), terminal::line(&new)));
+        }
+        ValueChange::Lines(lines) => {
+            for line in lines {
+                let sign = match line.kind {
+                    LineKind::Old => '-',
+                    LineKind::New => '+',
+                    LineKind::Same | LineKind::Gap => ' ',
+                };
+                body.push_str(&format!("{sign}{}\n", terminal::line(&line.text())));
+            }
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! The totals of a comparison.
+
+use serde_json::{Value, json};
+
+use super::call::{CallState, ComparedCall};
+use loomrec_cli::amount::{dollars, rounded};
+
+/// Counts of calls, and the tokens and costs of both sides.
+#[derive(Debug, Default)]
+pub(super) struct DiffTotals {
+    pub(super) same: usize,
+    /// Of these, calls in which something differs that does not count.
+    pub(super) near: usize,
+    pub(super) changed: usize,
+    pub(super) only_old: usize,
+    pub(super) only_new: usize,
+    tokens: (u64, u64),
+    cost: (f64, f64),
+}
+
+impl DiffTotals {
+    pub(super) fn add(&mut self, call: &ComparedCall) {
+        match call.state {
+            CallState::Same => self.same += 1,
+            CallState::Changed => self.changed += 1,
+            CallState::OnlyOld => self.only_old += 1,
+            CallState::OnlyNew => self.only_new += 1,
+        }
+        self.near += usize::from(call.state == CallState::Same && !call.differences.is_empty());
+        if let Some(old) = &call.old {
+            self.tokens.0 = self.tokens.0.saturating_add(old.tokens);
+            self.cost.0 += old.cost;
+        }
+        if let Some(new) = &call.new {
+            self.tokens.1 = self.tokens.1.saturating_add(new.tokens);
+            self.cost.1 += new.cost;
+        }
+    }
+
+    /// Whether nothing that counts differs.
+    pub(super) fn is_same(&self) -> bool {
+        self.changed + self.only_old + self.only_new == 0
+    }
+
+    /// Formats the counts in one line.
+    pub(super) fn words(&self, old: &str, new: &str) -> String {
+        let calls = |count: usize| if count == 1 { "1 call" } else { "calls" };
+        let counted = |count: usize| match count {
+            1 => calls(1).to_owned(),
+            more => format!("{more} {}", calls(more)),
+        };
+        let mut parts = Vec::new();
+        if self.changed > 0 {
+            parts.push(format!("{} changed", counted(self.changed)));
+        }
+        if self.only_old > 0 {
+            parts.push(format!("{} only in {old}", counted(self.only_old)));
+        }
+        if self.only_new > 0 {
+            parts.push(format!("{} only in {new}", counted(self.only_new)));
+        }
+        let near = match self.near {
+            0 => String::new(),
+            near => format!(" ({near} with other times or chunks)"),
+        };
+        match parts.is_empty() {
+            true => parts.push(format!("no difference: {} the same{near}", counted(self.same))),
+            false => parts.push(format!("{} the same{near}", self.same)),
+        }
+        let (before, after) = self.tokens;
+        if before != after {
+            parts.push(format!("tokens {before} → {after}"));
+        }
+        let (before, after) = (dollars(self.cost.0), dollars(self.cost.1));
+        if before != after {
+            parts.push(format!("cost {before} → {after}"));
+        }
+        parts.join(" · ")
+    }
+
+    /// Returns the counts for programs.
+    pub(super) fn to_json(&self) -> Value {
+        json!({
+            "same": self.same,
+            "same_but_times": self.near,
+            "changed": self.changed,
+            "only_a": self.only_old,
+            "only_b": self.only_new,
+            "tokens": { "a": self.tokens.0, "b": self.tokens.1 },
+            "cost_usd": { "a": rounded(self.cost.0), "b": rounded(self.cost.1) },
+        })
+    }
+}

@@ -1,0 +1,161 @@
+//! The `loomrec export` command: writes a recording in the format of another tool.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use super::args::{ExportArgs, LogFormat};
+use super::transfer_report::TransferTotals;
+use loomrec_cli::exit::{CommandFailure, NO, UNEXPECTED};
+use loomrec_cli::output::{Output, print};
+use loomrec_cli::{output_target, serve_setup, terminal};
+use loomrec_curation::interchange::{
+    EntryToWrite, ExportWriter, ForeignFormat, SkippedItem, UpstreamAddresses,
+};
+use loomrec_store::{Recording, StoreError, StoredEntry};
+
+/// Runs the command.
+///
+/// # Errors
+/// Invalid flags, or an output file that exists already (2); a recording that cannot be read (4);
+/// an output that cannot be written.
+pub fn run(args: &ExportArgs) -> Result<u8, CommandFailure> {
+    let format = ForeignFormat::named(&args.to);
+    let format =
+        format.map_err(|error| CommandFailure::usage(format!("--to: failed to {error}")))?;
+    let addresses = UpstreamAddresses::new(serve_setup::addresses(&args.upstream)?);
+    let output = Output::new(LogFormat::Human, false, false);
+    if let Some(path) = &args.output {
+        output_target::refuse_within("-o", path, [&args.file])?;
+        output_target::refuse_folder("-o", &path.into(), "an export is one file")?;
+    }
+    let recording = serve_setup::open(&args.file, &output)?;
+    let writer = ExportWriter::new(format, &addresses);
+    let writer = match (args.answers, format) {
+        (false, _) => writer,
+        (true, ForeignFormat::OpenAiBatch) => writer.answers(),
+        (true, _) => {
+            return Err(CommandFailure::usage(
+                "--answers: only openai-batch has answers in a file of their own",
+            ));
+        }
+    };
+    let (transfer, target) = match &args.output {
+        Some(path) => (to_file(path, args.force, &recording, writer)?, path.display().to_string()),
+        None => (to_stdout(&recording, writer)?, "stdout".to_owned()),
+    };
+    if args.json {
+        print(&transfer.to_json(&target))?;
+    } else {
+        output.info(&transfer.text(&target));
+    }
+    Ok(if transfer.count() == 0 { NO } else { 0 })
+}
+
+/// Writes a file that only its owner may read, either completely or not at all.
+fn to_file(
+    path: &Path,
+    force: bool,
+    recording: &Recording,
+    writer: ExportWriter<'_>,
+) -> Result<TransferTotals, CommandFailure> {
+    let label = path.display();
+    let failed = |error: io::Error| {
+        CommandFailure::new(UNEXPECTED, format!("failed to write {label}: {error}"))
+    };
+    let exists = || {
+        CommandFailure::usage(format!(
+            "{label} is there already; name another file, or use --force"
+        ))
+    };
+    if !force && path.exists() {
+        return Err(exists());
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let file = tempfile::Builder::new()
+        .prefix(".export.")
+        // The suffix of all temporary files, so that one line of `.gitignore` covers what a kill
+        // leaves behind.
+        .suffix(".loomrec-tmp")
+        .tempfile_in(folder.unwrap_or(Path::new(".")))
+        .map_err(failed)?;
+    let transfer = write(BufWriter::new(file.as_file()), recording, writer, |text| text.into())?
+        .map_err(failed)?;
+    File::sync_all(file.as_file()).map_err(failed)?;
+    match force {
+        true => file.persist(path).map(drop).map_err(|error| failed(error.error))?,
+        false => match file.persist_noclobber(path) {
+            Ok(_) => {}
+            Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {
+                return Err(exists());
+            }
+            Err(error) => return Err(failed(error.error)),
+        },
+    }
+    Ok(transfer)
+}
+
+/// Writes to stdout, without characters that a terminal would act on. All of these are in JSON
+/// strings, where an escape means the same.
+fn to_stdout(
+    recording: &Recording,
+    writer: ExportWriter<'_>,
+) -> Result<TransferTotals, CommandFailure> {
+    let out = BufWriter::new(io::stdout().lock());
+    match write(out, recording, writer, terminal::json)? {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(TransferTotals::default()),
+        written => written.map_err(|error| {
+            CommandFailure::new(UNEXPECTED, format!("failed to write to stdout: {error}"))
+        }),
+    }
+}
+
+/// Writes all entries. The inner error is that of the output.
+fn write(
+    mut out: impl Write,
+    recording: &Recording,
+    mut writer: ExportWriter<'_>,
+    form: impl for<'a> Fn(&'a str) -> std::borrow::Cow<'a, str>,
+) -> Result<io::Result<TransferTotals>, CommandFailure> {
+    let mut transfer = TransferTotals::default();
+    let mut put = |text: &str| out.write_all(form(text).as_bytes());
+    if let Err(error) = put(&writer.head()) {
+        return Ok(Err(error));
+    }
+    for stored in in_order(recording, &mut writer)? {
+        let stored = stored?;
+        let key = stored.name.take_key(stored.take);
+        let sent = EntryToWrite { key: &key, step: stored.name.step_id(), entry: &stored.entry };
+        match writer.entry(&sent) {
+            Ok(written) => {
+                if let Err(error) = put(&written.text) {
+                    return Ok(Err(error));
+                }
+                transfer.brought(&written.lost);
+            }
+            Err(reason) => transfer.left(SkippedItem::no_call(key, reason)),
+        }
+    }
+    let ended = put(&writer.end()).and_then(|()| out.flush());
+    Ok(ended.map(|()| transfer))
+}
+
+/// Returns the entries in the order that the format requires. If that is not the order of the
+/// recording, their positions are held in memory.
+fn in_order<'a>(
+    recording: &'a Recording,
+    writer: &mut ExportWriter<'_>,
+) -> Result<Box<dyn Iterator<Item = Result<StoredEntry, StoreError>> + 'a>, StoreError> {
+    if !writer.is_ordered() {
+        return Ok(Box::new(recording.entries()));
+    }
+    let mut places = Vec::new();
+    for stored in recording.entries() {
+        let StoredEntry { name, take, entry, place } = stored?;
+        places.push((writer.survey(&entry), name, take, place));
+    }
+    places.sort_by_key(|(rank, ..)| std::cmp::Reverse(*rank));
+    Ok(Box::new(places.into_iter().map(|(_, name, take, place)| {
+        Ok(StoredEntry { name, take, entry: recording.entry(&place)?, place })
+    })))
+}

@@ -1,0 +1,212 @@
+//! A line of a journal as the `journal` command reads it, and the filter of lines.
+
+use serde::Deserialize;
+use serde_json::Value;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+use super::super::args::{JournalArgs, SourceArgument};
+use loomrec_cli::amount::{dollars, milliseconds};
+use loomrec_cli::terminal::{cut, line};
+use loomrec_engine::AnswerSource;
+
+/// The fields that are read of a line. Lines of an older loomrec have fewer.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct JournalRow {
+    v: Option<u64>,
+    pub(super) at: Option<String>,
+    pub(super) outcome: Option<String>,
+    pub(super) status: Option<u16>,
+    source: Option<String>,
+    pub(super) method: Option<String>,
+    path: Option<String>,
+    pub(super) upstream: Option<String>,
+    pub(super) model: Option<String>,
+    session: Option<String>,
+    connection: Option<u64>,
+    pub(super) head_ms: Option<f64>,
+    pub(super) first_byte_ms: Option<f64>,
+    pub(super) total_ms: Option<f64>,
+    pub(super) end: Option<String>,
+    pub(super) input_tokens: Option<u64>,
+    pub(super) output_tokens: Option<u64>,
+    pub(super) cost_usd: Option<f64>,
+    kept: Option<bool>,
+    attempt: Option<u64>,
+    pub(super) fault: Option<Value>,
+    mismatch: Option<Mismatch>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Mismatch {
+    reason: Option<String>,
+}
+
+impl JournalRow {
+    /// Parses a line.
+    ///
+    /// # Errors
+    /// Says what is wrong with it.
+    pub(super) fn parse(text: &[u8]) -> Result<Self, String> {
+        if text.trim_ascii_start().first() != Some(&b'{') {
+            let is_json = serde_json::from_slice::<serde::de::IgnoredAny>(text).is_ok();
+            return Err(if is_json { "it is not an object" } else { "it is not JSON" }.to_owned());
+        }
+        let line: Self = serde_json::from_slice(text).map_err(|error| match error.classify() {
+            serde_json::error::Category::Data => format!("{error}").replace(" at line 1", ","),
+            _ => "it is not JSON".to_owned(),
+        })?;
+        if line.outcome.is_none() {
+            return Err("it has no outcome".to_owned());
+        }
+        match line.v {
+            Some(version) if version > loomrec_telemetry::journal::line::VERSION => {
+                Err(format!("it is of version {version}: read it with a newer loomrec"))
+            }
+            _ => Ok(line),
+        }
+    }
+
+    /// Whether it is the line of a call, or of a connection fault.
+    fn is_call(&self) -> bool {
+        self.method.is_some() || self.connection.is_some()
+    }
+
+    /// Returns the outcome of the call.
+    pub(super) fn outcome(&self) -> &str {
+        self.outcome.as_deref().unwrap_or_default()
+    }
+
+    /// Returns where the answer came from.
+    pub(super) fn source(&self) -> Option<&str> {
+        self.source.as_deref().or_else(|| AnswerSource::of(self.outcome()).as_str())
+    }
+
+    /// Whether the call failed: an error, no answer, or one that was not sent to its end.
+    pub(super) fn failed(&self) -> bool {
+        let ended = self.end.as_deref().is_none_or(|end| end == "complete");
+        !ended || self.kept == Some(false) || self.status.is_none_or(|status| status >= 400)
+    }
+
+    /// Returns the reason of the miss.
+    pub(super) fn reason(&self) -> Option<&str> {
+        self.mismatch.as_ref()?.reason.as_deref()
+    }
+
+    /// Returns the type of the call's fault.
+    pub(super) fn fault_type(&self) -> Option<&str> {
+        self.fault.as_ref()?.get("type")?.as_str()
+    }
+
+    /// Formats the call on one line, for people.
+    pub(super) fn row(&self, width: Option<usize>) -> String {
+        let at = self.at.as_deref().unwrap_or("-");
+        let at = at.get(..23).unwrap_or(at).replace('T', " ");
+        let text = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
+        let status = self.status.map_or_else(|| "---".to_owned(), |status| status.to_string());
+        let time = self.total_ms.or(self.head_ms).map_or_else(String::new, milliseconds);
+        let call = match self.connection {
+            Some(number) => format!("connection {number}"),
+            None => format!("{} {}", text(&self.method), text(&self.path)),
+        };
+        let row = format!(
+            "{at}  {status:>3} {:<11}  {:<10}  {:<24}  {time:>9}  {call}{}",
+            self.outcome(),
+            text(&self.upstream),
+            cut(&text(&self.model), 24),
+            self.notes(),
+        );
+        let row = line(&row);
+        let row = row.trim_end();
+        width.map_or_else(|| row.to_owned(), |width| cut(row, width).into_owned())
+    }
+
+    /// Formats the other noteworthy facts about the call.
+    fn notes(&self) -> String {
+        let mut notes = String::new();
+        let mut note = |text: &str| {
+            notes.push_str("  · ");
+            notes.push_str(text);
+        };
+        if let (Some(input), Some(output)) = (self.input_tokens, self.output_tokens)
+            && (input, output) != (0, 0)
+        {
+            note(&format!("{input}+{output} tokens"));
+        }
+        if let Some(cost) = self.cost_usd.filter(|cost| *cost > 0.0) {
+            note(&dollars(cost));
+        }
+        if let Some(reason) = self.reason() {
+            note(reason);
+        }
+        if let Some(fault) = self.fault_type() {
+            note(&format!("fault {fault}"));
+        }
+        if let Some(end) = self.end.as_deref().filter(|end| *end != "complete") {
+            note(&end.replace('_', " "));
+        }
+        if let Some(attempt) = self.attempt.filter(|attempt| *attempt > 1) {
+            note(&format!("try {attempt}"));
+        }
+        if self.kept == Some(false) {
+            note("NOT kept");
+        }
+        notes
+    }
+}
+
+/// The filter of lines.
+pub(super) struct RowFilter<'a> {
+    args: &'a JournalArgs,
+    /// Microseconds since 1970.
+    from: Option<i64>,
+}
+
+impl<'a> RowFilter<'a> {
+    /// Creates the filter of `args`, for calls of this time or later.
+    pub(super) fn new(args: &'a JournalArgs, from: Option<i64>) -> Self {
+        Self { args, from }
+    }
+
+    /// Whether a line is a call that matches the filter.
+    pub(super) fn finds(&self, line: &JournalRow) -> bool {
+        let args = self.args;
+        let is =
+            |sought: &Option<String>, there: &Option<String>| sought.is_none() || sought == there;
+        let source = || match args.source {
+            None => true,
+            Some(SourceArgument::None) => line.source().is_none(),
+            Some(sought) => line.source() == Some(word(sought)),
+        };
+        let time = || {
+            let at = line.at.as_deref().and_then(micros);
+            self.from.is_none_or(|from| at.is_some_and(|at| at >= from))
+        };
+        line.is_call()
+            && (!args.failed || line.failed())
+            && is(&args.model, &line.model)
+            && is(&args.upstream, &line.upstream)
+            && is(&args.session, &line.session)
+            && source()
+            && time()
+    }
+}
+
+fn word(source: SourceArgument) -> &'static str {
+    match source {
+        SourceArgument::Recording => "recording",
+        SourceArgument::Upstream => "upstream",
+        SourceArgument::Script => "script",
+        SourceArgument::Default => "default",
+        SourceArgument::Fault => "fault",
+        SourceArgument::None => "none",
+    }
+}
+
+/// Parses the time of a line into microseconds since 1970.
+fn micros(text: &str) -> Option<i64> {
+    let time = OffsetDateTime::parse(text, &Rfc3339).ok()?;
+    i64::try_from(time.unix_timestamp_nanos() / 1000).ok()
+}

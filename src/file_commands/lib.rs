@@ -1,0 +1,26 @@
+//! Commands on files: they show, check, compare, change and convert recordings, journals and
+//! settings. None of them answers a call.
+
+pub mod accept;
+pub mod config;
+pub mod convert;
+pub mod diff;
+pub mod export;
+pub mod generate;
+pub mod import;
+pub mod journal;
+pub mod ls;
+pub mod merge;
+pub mod noise;
+pub mod pending;
+pub mod prune;
+pub mod redact;
+pub mod review;
+pub mod rules;
+pub mod salvage;
+pub mod show;
+pub mod stats;
+mod transfer_report;
+pub mod verify;
+
+use loomrec_arguments as args;

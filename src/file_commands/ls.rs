@@ -1,0 +1,227 @@
+//! The `loomrec ls` command: one line for each take of a recording, and their sum.
+
+mod row;
+
+use std::io::{self, BufWriter, Write};
+
+use super::args::{LogFormat, LsArgs};
+use loomrec_cli::exit::CommandFailure;
+use loomrec_cli::output::{Output, unwritten};
+use loomrec_cli::pricing::{PriceSource, sum_words};
+use loomrec_cli::table::{Table, TableColumn};
+use loomrec_cli::{prices, serve_setup, terminal};
+use loomrec_curation::inspection::LONGEST_QUESTION;
+use loomrec_recording::RecordingMeta;
+use loomrec_store::{Recording, RecordingLocation, StoreError};
+pub(super) use row::{Row, end_words, media_type, question_of};
+
+/// How many rows are held in memory. For a longer listing, the recording is read twice: for the
+/// widths of the columns, and for the lines.
+const HELD: usize = 10_000;
+/// How many of them if the questions are not shortened.
+const HELD_WIDE: usize = 500;
+/// How many columns a question takes at most where the width of the terminal is unknown.
+pub(super) const QUESTION: usize = 60;
+
+/// Runs the command.
+///
+/// # Errors
+/// A recording that is missing, damaged or too new; an invalid price table; a stdout that cannot be
+/// written.
+pub fn run(args: &LsArgs) -> Result<u8, CommandFailure> {
+    let recording =
+        serve_setup::open_to_read(&args.file, &Output::new(LogFormat::Human, false, false))?;
+    let table = prices::load(args.prices.as_deref())?;
+    let pricing = PriceSource { table, anew: args.prices.is_some() };
+    let mut out = BufWriter::new(anstream::stdout().lock());
+    let listed = match args.json {
+        true => json(&recording, &pricing, &mut out),
+        false => {
+            let (recording, pricing) = (&recording, &pricing);
+            let (width, held, question) = match (args.wide, terminal::width()) {
+                (true, _) => (None, HELD_WIDE, LONGEST_QUESTION),
+                (false, width) => (width, HELD, width.unwrap_or(QUESTION)),
+            };
+            let listing = Listing { recording, pricing, held, question };
+            listing.write(&args.file, width, &mut out)
+        }
+    };
+    match listed.and_then(|()| Ok(out.flush()?)) {
+        Ok(()) => Ok(0),
+        Err(Unlisted::Read(error)) => Err(error.into()),
+        // The reader has closed stdout.
+        Err(Unlisted::Write(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(0),
+        Err(Unlisted::Write(error)) => Err(unwritten(&error)),
+    }
+}
+
+/// Why a listing ended early.
+#[derive(Debug)]
+enum Unlisted {
+    Read(StoreError),
+    Write(io::Error),
+}
+
+impl From<StoreError> for Unlisted {
+    fn from(error: StoreError) -> Self {
+        Self::Read(error)
+    }
+}
+
+impl From<io::Error> for Unlisted {
+    fn from(error: io::Error) -> Self {
+        Self::Write(error)
+    }
+}
+
+/// Writes the listing for programs: an object for each take, each written as it is read.
+fn json(recording: &Recording, pricing: &PriceSource, out: &mut dyn Write) -> Result<(), Unlisted> {
+    let mut entries = recording.entries();
+    let mut before = "[\n  ";
+    while let Some(stored) = entries.next() {
+        let row = Row::of(stored?, entries.takes());
+        let json = row.to_json(pricing.cost(&row.entry, row.model()));
+        // A JSON string contains no raw line feed.
+        let text = format!("{json:#}").replace('\n', "\n  ");
+        write!(out, "{before}{}", terminal::json(&text))?;
+        before = ",\n  ";
+    }
+    out.write_all(if before.starts_with('[') { b"[]\n" } else { b"\n]\n" })?;
+    Ok(())
+}
+
+/// The listing for people.
+struct Listing<'a> {
+    recording: &'a Recording,
+    pricing: &'a PriceSource,
+    /// How many rows are held in memory.
+    held: usize,
+    /// How many columns a question takes at most.
+    question: usize,
+}
+
+impl Listing<'_> {
+    /// Writes the listing, no wider than `width` if possible.
+    fn write(
+        &self,
+        file: &RecordingLocation,
+        width: Option<usize>,
+        out: &mut dyn Write,
+    ) -> Result<(), Unlisted> {
+        let (table, sum) = self.measured()?;
+        if sum.calls == 0 {
+            writeln!(out, "{}: an empty recording, no call was kept", file.display())?;
+            return Ok(());
+        }
+        if sum.calls <= self.held {
+            out.write_all(table.text(width).as_bytes())?;
+        } else {
+            let layout = table.layout(width);
+            out.write_all(table.head(&layout).as_bytes())?;
+            for stored in self.recording.entries() {
+                let row = Row::of(stored?, 0);
+                let cells = self.cells(&row, self.pricing.cost(&row.entry, row.model()));
+                out.write_all(table.row(&layout, row.is_trouble(), &cells).as_bytes())?;
+            }
+            out.write_all(Table::foot(&layout).as_bytes())?;
+        }
+        out.write_all(summary(&sum, self.recording.meta()).as_bytes())?;
+        Ok(())
+    }
+
+    fn cells(&self, row: &Row, cost: Option<f64>) -> Vec<String> {
+        let mut cells = row.cells(cost);
+        cells.push(row.question(self.question).unwrap_or_else(|| "-".to_owned()));
+        cells
+    }
+
+    /// Returns the table and the sum. The table has its rows if there are not too many.
+    fn measured(&self) -> Result<(Table, Sum), StoreError> {
+        let mut table = Table::new(columns());
+        let mut sum = Sum::default();
+        for stored in self.recording.entries() {
+            let row = Row::of(stored?, 0);
+            let cost = self.pricing.cost(&row.entry, row.model());
+            sum.add(&row, cost);
+            let cells = self.cells(&row, cost);
+            match sum.calls <= self.held {
+                true => table.add(row.is_trouble(), cells),
+                false => table.measure(&cells),
+            }
+        }
+        Ok((table, sum))
+    }
+}
+
+fn columns() -> Vec<TableColumn> {
+    vec![
+        TableColumn::left("KEY").shrinks_to(15),
+        TableColumn::left("CALL").shrinks_to(12),
+        TableColumn::left("MODEL").shrinks_to(12),
+        TableColumn::right("IN"),
+        TableColumn::right("OUT"),
+        TableColumn::right("COST").goes(3),
+        TableColumn::left("MODE").goes(4),
+        TableColumn::right("TIME").goes(2),
+        TableColumn::left("STATUS"),
+        TableColumn::left("END").shrinks_to(14).goes(5),
+        TableColumn::left("SESSION").shrinks_to(8).goes(1),
+        TableColumn::left("ASKS").shrinks_to(14),
+    ]
+}
+
+/// The sum of all calls.
+#[derive(Default)]
+struct Sum {
+    calls: usize,
+    keys: usize,
+    input: u64,
+    output: u64,
+    cost: f64,
+    /// How many calls have an unknown cost.
+    unknown: u64,
+}
+
+impl Sum {
+    fn add(&mut self, row: &Row, cost: Option<f64>) {
+        let usage = row.entry.usage.unwrap_or_default();
+        self.calls += 1;
+        // The takes of a name are adjacent.
+        self.keys += usize::from(row.take == 1);
+        self.input = self.input.saturating_add(usage.prompt_tokens);
+        self.output = self.output.saturating_add(usage.completion_tokens);
+        self.cost += cost.unwrap_or(0.0);
+        self.unknown += u64::from(cost.is_none());
+    }
+}
+
+/// Returns the last line: calls, tokens, cost, and the identity rules.
+fn summary(sum: &Sum, meta: &RecordingMeta) -> String {
+    let Sum { calls, keys, input, output, cost, unknown } = *sum;
+    let under = match keys {
+        _ if keys == calls => String::new(),
+        1 => " under 1 key".to_owned(),
+        _ => format!(" under {keys} keys"),
+    };
+    let mut parts = vec![format!("{calls} {}{under}", if calls == 1 { "call" } else { "calls" })];
+    parts.push(format!("{input} tokens in, {output} out"));
+    parts.push(sum_words(cost, unknown));
+    parts.push(identity(meta));
+    format!("\n{}\n", parts.join(" · "))
+}
+
+/// Returns what makes up the keys.
+fn identity(meta: &RecordingMeta) -> String {
+    if !meta.is_loomrec() {
+        return "not written by loomrec".to_owned();
+    }
+    let ignored = meta.rules().without_normalize().words();
+    match ignored.is_empty() {
+        true => "identity: the whole request".to_owned(),
+        false => terminal::line(&format!("identity: ignores {}", ignored.join(", "))).into_owned(),
+    }
+}
+
+#[cfg(test)]
+#[path = "ls/tests.rs"]
+mod tests;

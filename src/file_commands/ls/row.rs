@@ -1,0 +1,222 @@
+//! One take as a row: the few facts that distinguish it from the others.
+
+use serde_json::{Value, json};
+
+use loomrec_cli::amount::{dollars, milliseconds};
+use loomrec_cli::pricing::UNKNOWN;
+use loomrec_cli::terminal;
+use loomrec_curation::inspection::{LONGEST_QUESTION, question};
+use loomrec_provider::{Operation, RecognisedCall};
+use loomrec_recording::{Entry, EntryName, RecordedCut, RecordedResponse, ResponseEnd};
+use loomrec_store::StoredEntry;
+
+/// Shown for a value that is not recorded.
+const NOTHING: &str = "-";
+
+/// One take of a recording.
+#[derive(Debug)]
+pub(crate) struct Row {
+    /// The name of its entry.
+    pub(crate) name: EntryName,
+    /// The number of the take under that name, from 1.
+    pub(crate) take: usize,
+    /// The number of takes under that name.
+    pub(crate) takes: usize,
+    /// The entry.
+    pub(crate) entry: Entry,
+    /// What its request asks for, if the request is recorded.
+    pub(crate) call: Option<RecognisedCall>,
+}
+
+impl Row {
+    /// Creates the row of a take, which is one of `takes`.
+    pub(crate) fn of(stored: StoredEntry, takes: usize) -> Self {
+        let StoredEntry { name, take, entry, .. } = stored;
+        let call = entry.request.as_ref().map(|request| request.recognise());
+        Self { name, take, takes, entry, call }
+    }
+
+    /// Returns the full key, as `show` takes it.
+    pub(crate) fn key(&self) -> String {
+        self.name.take_key(self.take)
+    }
+
+    /// Returns the key for people: a hash is cut to its first digits.
+    pub(crate) fn short_key(&self) -> String {
+        loomrec_cli::short_key::short_key(&self.name, self.take)
+    }
+
+    /// Whether the answer was a stream. `None` if that is not recorded.
+    pub(crate) fn streamed(&self) -> Option<bool> {
+        let response = self.entry.response.as_ref()?;
+        let asked = self.call.as_ref().is_some_and(|call| call.streamed);
+        Some(asked || media_type(response).eq_ignore_ascii_case("text/event-stream"))
+    }
+
+    /// Returns the type of the fault that the entry declares instead of a response.
+    pub(crate) fn fault(&self) -> Option<&str> {
+        let fault = self.entry.fault.as_ref()?;
+        Some(fault.get("type").and_then(Value::as_str).unwrap_or("unknown"))
+    }
+
+    /// Whether the take deserves attention: it has no complete, successful answer.
+    pub(crate) fn is_trouble(&self) -> bool {
+        let bad = |response: &RecordedResponse| {
+            response.status >= 400 || response.end != ResponseEnd::Complete
+        };
+        self.entry.fault.is_some() || self.entry.response.as_ref().is_some_and(bad)
+    }
+
+    /// Returns where the call went and what it asked for.
+    pub(crate) fn call_words(&self) -> String {
+        let upstream = self.entry.upstream.as_deref().or(self.entry.provider.as_deref());
+        let mut words = upstream.unwrap_or(NOTHING).to_owned();
+        match (&self.call, &self.entry.request) {
+            (Some(call), Some(request)) if call.operation == Operation::OTHER => {
+                words.push_str(&format!(" {} {}", request.method, request.path));
+            }
+            (Some(call), _) => {
+                words.push(' ');
+                words.push_str(call.operation.as_str());
+            }
+            _ => {}
+        }
+        terminal::line(&words).into_owned()
+    }
+
+    /// Returns the beginning of what the call asks, in at most this many columns. `None` if that is
+    /// not recorded.
+    pub(crate) fn question(&self, columns: usize) -> Option<String> {
+        question_of(&self.entry, columns)
+    }
+
+    /// Whether neither a cost nor token usage is recorded.
+    fn tells_no_cost(&self) -> bool {
+        self.entry.cost_usd.is_none() && self.entry.usage.is_none()
+    }
+
+    /// Returns the cells of the row. `cost` is `None` if it is unknown.
+    pub(super) fn cells(&self, cost: Option<f64>) -> Vec<String> {
+        let entry = &self.entry;
+        let text = |text: Option<&str>| terminal::line(text.unwrap_or(NOTHING)).into_owned();
+        let or_nothing = |text: Option<String>| text.unwrap_or_else(|| NOTHING.to_owned());
+        let usage = entry.usage;
+        let response = entry.response.as_ref();
+        let mode = self.streamed().map(|streamed| match (streamed, response) {
+            (true, Some(response)) => format!("stream {}", response.payload.chunks().len()),
+            _ => "whole".to_owned(),
+        });
+        let end = match (self.fault(), response) {
+            (Some(fault), _) => Some(terminal::line(&format!("fault {fault}")).into_owned()),
+            (None, response) => response.map(|response| end_words(response.end)),
+        };
+        vec![
+            self.short_key(),
+            self.call_words(),
+            text(self.model()),
+            or_nothing(usage.map(|usage| usage.prompt_tokens.to_string())),
+            or_nothing(usage.map(|usage| usage.completion_tokens.to_string())),
+            match cost {
+                None => UNKNOWN.to_owned(),
+                Some(0.0) if self.tells_no_cost() => NOTHING.to_owned(),
+                Some(cost) => dollars(cost),
+            },
+            or_nothing(mode),
+            or_nothing(entry.latency_ms.map(milliseconds)),
+            or_nothing(response.map(|response| response.status.to_string())),
+            or_nothing(end),
+            text(entry.session.as_deref()),
+        ]
+    }
+
+    /// Returns the model that answered, or else the requested one.
+    pub(crate) fn model(&self) -> Option<&str> {
+        let asked = || self.call.as_ref().and_then(|call| call.model.as_deref());
+        self.entry.model.as_deref().or_else(asked)
+    }
+
+    /// Returns the row for programs. All members are always present. `cost` is `None` if it is
+    /// unknown.
+    pub(super) fn to_json(&self, cost: Option<f64>) -> Value {
+        let entry = &self.entry;
+        let response = entry.response.as_ref();
+        let request = entry.request.as_ref();
+        let hash = match &self.name {
+            EntryName::Hash(hash) => Some(hash),
+            EntryName::Step(_) => entry.request_hash.as_ref(),
+        };
+        let (end, cut) = match response.map(|response| response.end) {
+            Some(end) => (Some(end_name(end)), cut_name(end)),
+            None => (None, None),
+        };
+        json!({
+            "key": self.key(),
+            "step_id": self.name.step_id(),
+            "request_hash": hash.map(|hash| hash.as_str()),
+            "take": self.take,
+            "takes": self.takes,
+            "provider": entry.provider,
+            "upstream": entry.upstream,
+            "operation": self.call.as_ref().map(|call| call.operation.as_str()),
+            "method": request.map(|request| &request.method),
+            "path": request.map(|request| &request.path),
+            "model": self.model(),
+            "input_tokens": entry.usage.map(|usage| usage.prompt_tokens),
+            "output_tokens": entry.usage.map(|usage| usage.completion_tokens),
+            "cost_usd": cost.filter(|cost| *cost != 0.0 || !self.tells_no_cost()),
+            "streamed": self.streamed(),
+            "chunks": response.map(|response| response.payload.chunks().len()),
+            "bytes": response.map(|response| response.payload.len()),
+            "status": response.map(|response| response.status),
+            "latency_ms": entry.latency_ms,
+            "finish_reason": entry.finish_reason,
+            "end": end,
+            "cut": cut,
+            "fault": self.fault(),
+            "session": entry.session,
+            "asks": request.and_then(|request| question(request, LONGEST_QUESTION)),
+            "recorded_at": entry.recorded_at,
+        })
+    }
+}
+
+/// Returns the beginning of what a recorded call asks, in at most this many columns of a terminal.
+/// `None` if that is not recorded.
+pub(crate) fn question_of(entry: &Entry, columns: usize) -> Option<String> {
+    // Some characters take no column.
+    let text = question(entry.request.as_ref()?, columns.saturating_mul(2))?;
+    Some(terminal::cut(&terminal::line(&text), columns).into_owned())
+}
+
+/// Returns the media type of a response, without parameters. Empty if it has none.
+pub(crate) fn media_type(response: &RecordedResponse) -> &str {
+    let header = response.headers.iter().find(|(name, _)| name == "content-type");
+    header.map_or("", |(_, value)| value.split(';').next().unwrap_or_default().trim())
+}
+
+/// Returns the word for an end, as recordings use it.
+fn end_name(end: ResponseEnd) -> &'static str {
+    match end {
+        ResponseEnd::Complete => "complete",
+        ResponseEnd::UpstreamAbort(_) => "upstream_abort",
+        ResponseEnd::ClientAbort => "client_abort",
+        ResponseEnd::Truncated => "truncated",
+    }
+}
+
+/// Returns the word for a cut, as recordings use it.
+fn cut_name(end: ResponseEnd) -> Option<&'static str> {
+    match end {
+        ResponseEnd::UpstreamAbort(RecordedCut::Close) => Some("close"),
+        ResponseEnd::UpstreamAbort(RecordedCut::Reset) => Some("reset"),
+        _ => None,
+    }
+}
+
+/// Formats how a response ended, in the words of recordings.
+pub(crate) fn end_words(end: ResponseEnd) -> String {
+    match cut_name(end) {
+        Some(cut) => format!("{} {cut}", end_name(end)),
+        None => end_name(end).to_owned(),
+    }
+}

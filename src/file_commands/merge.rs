@@ -1,0 +1,136 @@
+//! The `loomrec merge` command: merges several recordings into one, call by call.
+
+pub mod git;
+mod report;
+mod side;
+
+use super::args::{LogFormat, MergeArgs, OnConflict};
+use loomrec_cli::exit::{CommandFailure, NO, USAGE};
+use loomrec_cli::output::{Output, print};
+use loomrec_cli::{output_target, terminal};
+use loomrec_curation::merge::{self, ConflictChoice};
+use loomrec_identity::IdentityRules;
+use report::MergeReport;
+use side::{MergeSide, MergeSides, SideNames};
+
+/// Runs the command.
+///
+/// # Errors
+/// Rules that differ, or an output that exists (2); a recording that is missing, damaged or too new
+/// (4); an output that cannot be written, or that is being recorded into (5).
+pub fn run(args: &MergeArgs) -> Result<u8, CommandFailure> {
+    let output = Output::new(LogFormat::Human, false, false);
+    output_target::refuse_within("-o", args.output.as_path(), &args.files)?;
+    let opened: Result<Vec<MergeSide>, CommandFailure> = args
+        .files
+        .iter()
+        .map(|path| match output_target::is_same_file(path.as_path(), args.output.as_path()) {
+            true => MergeSide::open_to_change(path, &output),
+            false => MergeSide::open(path, &output),
+        })
+        .collect();
+    let opened = opened?;
+    let rules = rules(&opened, args.unite_rules)?;
+    same_purpose(&opened)?;
+    let sides = MergeSides::new(opened, rules)?;
+    let mut report = MergeReport::new(args.output.as_path(), &sides);
+    let mut names = sides.names(0).clone();
+    let mut meta = sides.meta(0).keys().clone();
+    for file in 1..args.files.len() {
+        names = together(&sides, names, file, prefer(args.on_conflict), &mut report)?;
+        let (merged, conflicts) =
+            merge::keys(&serde_json::Map::new(), &meta, sides.meta(file).keys());
+        report.meta(conflicts);
+        meta = merged;
+    }
+    report.count(&names);
+    let failed = args.on_conflict == OnConflict::Fail && report.has_conflicts();
+    if !failed {
+        let over = args.force
+            || args
+                .files
+                .iter()
+                .any(|file| output_target::is_same_file(file.as_path(), args.output.as_path()));
+        sides.write(&args.output, &names, meta, over)?;
+        report.written = true;
+    }
+    if args.json {
+        print(&terminal::json(&format!("{:#}\n", report.to_json())))?;
+    }
+    match failed {
+        true => output.error(&format!(
+            "{}\nnothing was written; --on-conflict first, last or both decides",
+            report.text()
+        )),
+        false if !args.json => output.info(&report.text()),
+        false => {}
+    }
+    Ok(if failed { NO } else { 0 })
+}
+
+/// Merges the names of the first recordings with those of another one.
+fn together(
+    sides: &MergeSides,
+    mut names: SideNames,
+    file: usize,
+    prefer: ConflictChoice,
+    report: &mut MergeReport,
+) -> Result<SideNames, CommandFailure> {
+    for (name, takes) in sides.names(file).iter() {
+        let ours = names.of(name);
+        let merged = merge::merge_name(&[], ours, takes, prefer, |a, b| sides.same(name, a, b))?;
+        report.add(name, &merged, || sides.question(ours.first().or(takes.first())?));
+        names.set(name, merged.takes);
+    }
+    Ok(names)
+}
+
+/// Returns how conflicts are decided. A merge that is to fail on conflicts goes on all the same, so
+/// that all conflicts are reported.
+fn prefer(on_conflict: OnConflict) -> ConflictChoice {
+    match on_conflict {
+        OnConflict::Fail | OnConflict::First => ConflictChoice::First,
+        OnConflict::Last => ConflictChoice::Last,
+        OnConflict::Both => ConflictChoice::Both,
+    }
+}
+
+/// Returns the rules for the keys of all recordings.
+fn rules(sides: &[MergeSide], unite: bool) -> Result<IdentityRules, CommandFailure> {
+    let mut rules = IdentityRules::default();
+    let mut first: Option<&MergeSide> = None;
+    for side in sides {
+        let Some(meta) = side.meta() else { continue };
+        rules = rules.united(meta.rules());
+        match first {
+            Some(other) if side.words() != other.words() && !unite => {
+                return Err(CommandFailure::new(
+                    USAGE,
+                    format!(
+                        "{} and {} were recorded under different --ignore rules ({}; {}): \
+                         --unite-rules recomputes all keys under all of them",
+                        other.label(),
+                        side.label(),
+                        other.words(),
+                        side.words(),
+                    ),
+                ));
+            }
+            _ => first = first.or(Some(side)),
+        }
+    }
+    Ok(rules)
+}
+
+/// Refuses to merge recordings with pending changes.
+fn same_purpose(sides: &[MergeSide]) -> Result<(), CommandFailure> {
+    let waits = |side: &MergeSide| side.meta().and_then(|meta| meta.waits_for());
+    let odd = sides.iter().find(|side| waits(side) != waits(&sides[0]));
+    odd.map_or(Ok(()), |odd| {
+        Err(CommandFailure::usage(format!(
+            "{} and {} cannot be merged: one of them holds changes that wait for their review",
+            sides[0].label(),
+            odd.label()
+        )))
+    })
+}

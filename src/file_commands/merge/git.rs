@@ -1,0 +1,152 @@
+//! The `loomrec git-merge` command: merges the two sides of a recording in git, against their
+//! common base.
+//!
+//! The result goes into our side's file. In a conflict that no flag decides, our side's answer is
+//! kept, and the exit code makes git mark the file.
+
+use std::path::Path;
+
+use serde_json::Map;
+
+use super::report::{MergeReport, counted};
+use super::side::{MergeSide, MergeSides, SideNames};
+use super::{prefer, same_purpose};
+use crate::args::{GitMergeArgs, LogFormat, OnConflict};
+use loomrec_cli::exit::{CommandFailure, NO};
+use loomrec_cli::output::Output;
+use loomrec_cli::terminal;
+use loomrec_curation::merge::{self, ConflictChoice};
+use loomrec_identity::IdentityRules;
+
+/// The indexes of our side, their side and the base in `MergeSides`.
+const OURS: usize = 0;
+const THEIRS: usize = 1;
+const BASE: usize = 2;
+
+/// Runs the command.
+///
+/// # Errors
+/// Rules that both sides have changed (1); a side that is damaged or too new (4); our side cannot
+/// be written (5).
+pub fn run(args: &GitMergeArgs) -> Result<u8, CommandFailure> {
+    let output = Output::new(LogFormat::Human, false, false);
+    let label = args.path.as_deref().unwrap_or(args.ours.as_path()).display().to_string();
+    for side in [&args.base, &args.ours, &args.theirs] {
+        if side.as_path().is_dir() {
+            return Err(CommandFailure::usage(format!(
+                "{}: git merges the files of a folder one by one; loomrec merge takes folders",
+                side.display()
+            )));
+        }
+    }
+    let named = |side: Result<MergeSide, CommandFailure>,
+                 word: &str|
+     -> Result<MergeSide, CommandFailure> {
+        let label = format!("{label} ({word})");
+        let told = |failure: CommandFailure| CommandFailure {
+            message: format!("{label}: {}", failure.message),
+            ..failure
+        };
+        Ok(side.map_err(told)?.named(label.clone()))
+    };
+    let opened = vec![
+        named(MergeSide::open(&args.ours, &output), "ours")?,
+        named(MergeSide::open(&args.theirs, &output), "theirs")?,
+        named(MergeSide::open_base(&args.base, &output), "base")?,
+    ];
+    same_purpose(&opened[..BASE])?;
+    let rules = rules(&label, &opened)?;
+    let sides = MergeSides::new(opened, rules)?;
+    let mut report = MergeReport::new(Path::new(&label), &sides);
+    let names = names(&sides, prefer(args.on_conflict), &mut report)?;
+    report.count(&names);
+    let (base, theirs) = match sides.is_empty(BASE) {
+        true => (Map::new(), sides.meta(THEIRS).keys().clone()),
+        false => (sides.meta(BASE).keys().clone(), sides.meta(THEIRS).keys().clone()),
+    };
+    let (keys, conflicts) = merge::keys(&base, sides.meta(OURS).keys(), &theirs);
+    report.meta(conflicts);
+    let named = |failure: CommandFailure| CommandFailure {
+        message: format!("{label}: {}", failure.message),
+        ..failure
+    };
+    sides.write(&args.ours, &names, keys, true).map_err(named)?;
+    report.written = true;
+    let failed = args.on_conflict == OnConflict::Fail && report.has_conflicts();
+    report_merge(&label, &report, failed, &output);
+    Ok(if failed { NO } else { 0 })
+}
+
+/// Merges every name, call by call.
+fn names(
+    sides: &MergeSides,
+    prefer: ConflictChoice,
+    report: &mut MergeReport,
+) -> Result<SideNames, CommandFailure> {
+    let mut names = sides.names(OURS).clone();
+    let only_theirs =
+        sides.names(THEIRS).iter().filter(|(name, _)| sides.names(OURS).of(name).is_empty());
+    for (name, _) in sides.names(OURS).iter().chain(only_theirs) {
+        let of = |file: usize| sides.names(file).of(name);
+        let same = |a: &_, b: &_| sides.same(name, a, b);
+        let merged = merge::merge_name(of(BASE), of(OURS), of(THEIRS), prefer, same)?;
+        let any = || of(OURS).first().or(of(THEIRS).first());
+        report.add(name, &merged, || sides.question(any()?));
+        names.set(name, merged.takes);
+    }
+    Ok(names)
+}
+
+/// Returns the rules of the side that changed them.
+fn rules(label: &str, sides: &[MergeSide]) -> Result<IdentityRules, CommandFailure> {
+    let of = |side: usize| sides[side].meta().map(|meta| meta.rules().clone());
+    let (ours, theirs, base) = (of(OURS), of(THEIRS), of(BASE));
+    match (ours, theirs) {
+        (ours, theirs) if ours == theirs => Ok(ours.unwrap_or_default()),
+        (Some(ours), theirs) if theirs.is_none() || theirs == base => Ok(ours),
+        (ours, Some(theirs)) if ours.is_none() || ours == base => Ok(theirs),
+        _ => Err(CommandFailure::new(
+            NO,
+            format!(
+                "{label}: both sides changed its --ignore rules (ours: {}; theirs: {}), and ours \
+                 was left as it is; write both out (git show :2:{label}, :3:{label}) and merge \
+                 them with loomrec merge --unite-rules",
+                sides[OURS].words(),
+                sides[THEIRS].words()
+            ),
+        )),
+    }
+}
+
+/// Prints the result.
+fn report_merge(label: &str, report: &MergeReport, failed: bool, output: &Output) {
+    let label = terminal::line(label);
+    let ((_, gone), (came, _)) = (report.of(OURS), report.of(THEIRS));
+    let mut text = format!("loomrec: {label}: {} of theirs merged", counted(came));
+    if gone > 0 {
+        text.push_str(&format!(", {gone} of ours dropped"));
+    }
+    if let Some(names) = report.appended() {
+        text.push_str(&format!(
+            "\n  both sides added takes, which follow each other, ours first: {names}"
+        ));
+    }
+    let is_all = report.has_conflicts() && came + gone == 0 && report.appended().is_none();
+    if !is_all {
+        output.info(&text);
+    }
+    if !report.has_conflicts() {
+        return;
+    }
+    let conflicts = format!("{}{}", report.counted(), report.conflicts());
+    if !failed {
+        return output.warning(&format!("{label}: decided as asked: {conflicts}"));
+    }
+    output.error(&format!(
+        "{label}: {conflicts}\n  the file has ours for now. Take it with: git add {label}\n  \
+         take theirs with:        LOOMREC_ON_CONFLICT=last git checkout --merge {label} && \
+         git add {label}\n  \
+         keep both as takes with: LOOMREC_ON_CONFLICT=both git checkout --merge {label} && \
+         git add {label}"
+    ));
+}

@@ -1,0 +1,278 @@
+//! The `loomrec pending` command: lists what waits beside recordings, which are requests for
+//! answers and answers for review.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::args::{LogFormat, PendingArgs};
+use super::ls::{QUESTION, question_of};
+use super::review::{ReviewDesk, View, command, is_there};
+use loomrec_cli::exit::{CommandFailure, NO};
+use loomrec_cli::output::{Output, print};
+use loomrec_cli::terminal::quoted;
+use loomrec_cli::{serve_setup, terminal};
+use loomrec_curation::review::ChangeStanding;
+use loomrec_recording::pending::{PendingChange, ReplacedTake};
+use loomrec_recording::{Entry, EntryName, PendingKind};
+use loomrec_store::{Recording, RecordingLocation};
+
+/// Where recordings are looked for if none is named.
+const FOLDERS: [&str; 2] = ["", "recordings"];
+/// How many lines of one kind are shown to people for a file.
+const SHOWN: usize = 20;
+
+/// Runs the command.
+///
+/// # Errors
+/// A recording, or the file of pending items beside it, that is missing, damaged or too new (4), or
+/// that is not of the expected kind (2).
+pub fn run(args: &PendingArgs) -> Result<u8, CommandFailure> {
+    if args.new.is_some() && args.files.len() != 1 {
+        return Err(CommandFailure::usage(
+            "--new names the changes of one FILE: name just that one",
+        ));
+    }
+    let output = Output::new(LogFormat::Human, false, false);
+    let files = match args.files.is_empty() {
+        true => found(args.configured.as_ref(), &output),
+        false => args.files.clone(),
+    };
+    let (mut count, mut text, mut all) = (0, String::new(), Vec::new());
+    for file in &files {
+        let waits = Waits::of(file, args.new.as_ref(), &output)?;
+        count += waits.changes.len() + waits.requests.len();
+        match args.json {
+            true => all.push(waits.to_json()),
+            false => text.push_str(&waits.text()),
+        }
+    }
+    if args.json {
+        let value = json!({ "files": all, "pending": count });
+        text = terminal::json(&format!("{value:#}\n")).into_owned();
+    } else if count == 0 {
+        text = "nothing is pending\n".to_owned();
+    }
+    print(&text)?;
+    Ok(if args.check && count > 0 { NO } else { 0 })
+}
+
+/// Returns the recordings with pending items in the default folders, and that of the settings.
+fn found(configured: Option<&RecordingLocation>, output: &Output) -> Vec<RecordingLocation> {
+    let mut files = BTreeSet::new();
+    files.extend(configured.filter(|file| is_there(file)).cloned());
+    for folder in FOLDERS {
+        let place = if folder.is_empty() { Path::new(".") } else { Path::new(folder) };
+        let Ok(entries) = std::fs::read_dir(place) else { continue };
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            let Some(name) = name.to_str() else { continue };
+            let of = [".new", ".pending"].iter().find_map(|suffix| name.strip_suffix(suffix));
+            let Some(of) = of.filter(|of| !of.is_empty()) else { continue };
+            let file = RecordingLocation::from(Path::new(folder).join(of));
+            match Recording::open(entry.path()) {
+                Ok(waiting) if waiting.meta().waits_for().is_none() => {}
+                Ok(_) if !is_there(&file) => output.warning(&format!(
+                    "{} holds pending items for a missing recording: {} does not exist",
+                    entry.path().display(),
+                    file.display()
+                )),
+                Ok(_) => drop(files.insert(file)),
+                // Files of other programs may have such names. Beside a recording of loomrec, the
+                // file is taken for loomrec's, and reported as damaged.
+                Err(_) if is_ours(&file) => drop(files.insert(file)),
+                Err(_) => {}
+            }
+        }
+    }
+    files.into_iter().collect()
+}
+
+/// Whether a file is a recording of loomrec.
+fn is_ours(path: &RecordingLocation) -> bool {
+    Recording::open(path).is_ok_and(|recording| recording.meta().is_loomrec())
+}
+
+/// The pending items beside one recording.
+struct Waits {
+    file: RecordingLocation,
+    new: RecordingLocation,
+    pending: RecordingLocation,
+    changes: Vec<Waited>,
+    requests: Vec<Waited>,
+    /// The command that reviews the changes.
+    review: String,
+}
+
+/// One pending item.
+struct Waited {
+    key: String,
+    reason: String,
+    replaces: Option<String>,
+    /// The state of a change in relation to the recording.
+    standing: Option<ChangeStanding>,
+    /// Key and call, for people.
+    line: String,
+    /// The beginning of what the call asks.
+    asks: Option<String>,
+}
+
+impl Waits {
+    fn of(
+        file: &RecordingLocation,
+        new: Option<&RecordingLocation>,
+        output: &Output,
+    ) -> Result<Self, CommandFailure> {
+        let desk = ReviewDesk::look(file, new, output)?;
+        let mut changes = Vec::new();
+        let mut review = String::new();
+        if let Some(desk) = &desk {
+            let view = View::of(desk)?;
+            for at in desk.open_changes() {
+                let change = &desk.changes[at];
+                let replaces = change.replaces.as_ref();
+                changes.push(Waited {
+                    key: change.entry.name.take_key(change.entry.take),
+                    reason: desk.reasons[at].clone(),
+                    replaces: replaces.map(|replaced| replaced.name.take_key(replaced.take)),
+                    standing: Some(desk.standings[at]),
+                    line: view.line(at)?,
+                    asks: view.asks(at)?,
+                });
+            }
+            review = command(desk, "review");
+        }
+        let pending = file.beside(".pending");
+        let mut requests = requests(&pending, output)?;
+        if let Some(desk) = &desk {
+            // Requests whose answers have arrived no longer wait.
+            let mut answers: Vec<usize> = desk.open_changes();
+            requests.retain(|(asked, _)| {
+                let answer = answers.iter().position(|at| desk.answers(*at, asked));
+                answer.map(|at| answers.swap_remove(at)).is_none()
+            });
+        }
+        let requests = requests.into_iter().map(|(_, waited)| waited).collect();
+        let new = new.map_or_else(|| file.beside(".new"), RecordingLocation::clone);
+        Ok(Self { file: file.to_owned(), new, pending, changes, requests, review })
+    }
+
+    fn text(&self) -> String {
+        let shown = |path: &RecordingLocation| {
+            terminal::line(&quoted(&path.display().to_string())).into_owned()
+        };
+        let (file, pending) = (shown(&self.file), shown(&self.pending));
+        let fetch = format!("loomrec rerecord --pending {pending} {file}");
+        let mut out = String::new();
+        for (all, one, many, next) in [
+            (
+                &self.changes,
+                "change waits for its review",
+                "changes wait for their review",
+                &self.review,
+            ),
+            (
+                &self.requests,
+                "request waits for its answer",
+                "requests wait for their answers",
+                &fetch,
+            ),
+        ] {
+            if all.is_empty() {
+                continue;
+            }
+            let what = if all.len() == 1 { one } else { many };
+            out.push_str(&format!("{file}: {} {what}: {next}\n", all.len()));
+            for waited in all.iter().take(SHOWN) {
+                let conflict = waited.standing.is_some_and(ChangeStanding::is_conflict);
+                let conflict = if conflict { ", in conflict" } else { "" };
+                let reason = terminal::line(&waited.reason);
+                let asks = waited.asks.as_ref().map(|asks| format!(": {asks}"));
+                let asks = asks.unwrap_or_default();
+                out.push_str(&format!("  {}  {reason}{conflict}{asks}\n", waited.line));
+            }
+            if all.len() > SHOWN {
+                let more = all.len() - SHOWN;
+                out.push_str(&format!("  … and {more} more; --json has them\n"));
+            }
+        }
+        out
+    }
+
+    fn to_json(&self) -> Value {
+        let path = |path: &RecordingLocation| path.display().to_string();
+        let change = |waited: &Waited| {
+            json!({
+                "key": waited.key,
+                "reason": waited.reason,
+                "replaces": waited.replaces,
+                "state": waited.standing.map(ChangeStanding::as_str),
+                "asks": waited.asks,
+            })
+        };
+        let request = |waited: &Waited| {
+            json!({
+                "key": waited.key,
+                "reason": waited.reason,
+                "replaces": waited.replaces,
+                "asks": waited.asks,
+            })
+        };
+        json!({
+            "file": path(&self.file),
+            "new": path(&self.new),
+            "changes": self.changes.iter().map(change).collect::<Vec<_>>(),
+            "pending": path(&self.pending),
+            "requests": self.requests.iter().map(request).collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// Returns the requests that wait for answers. Empty if there is no such file.
+fn requests(
+    path: &RecordingLocation,
+    output: &Output,
+) -> Result<Vec<(ReplacedTake, Waited)>, CommandFailure> {
+    if !is_there(path) {
+        return Ok(Vec::new());
+    }
+    let recording = serve_setup::open(path, output)?;
+    if recording.meta().waits_for() != Some(PendingKind::Answers) {
+        return Err(CommandFailure::usage(format!(
+            "{} holds no requests that wait for their answers: it is another kind of file",
+            path.display()
+        )));
+    }
+    let mut all = Vec::new();
+    for stored in recording.entries() {
+        let stored = stored?;
+        let pending = PendingChange::of(&stored.entry);
+        let replaces = pending.as_ref().and_then(|pending| pending.replaces.as_ref());
+        let replaces = replaces.map(|replaced| replaced.name.take_key(replaced.take));
+        let waited = Waited {
+            key: stored.name.take_key(stored.take),
+            line: line(&stored.name, stored.take, &stored.entry),
+            asks: question_of(&stored.entry, QUESTION),
+            replaces,
+            standing: None,
+            reason: pending.map_or_else(|| "unsaid".to_owned(), |pending| pending.reason),
+        };
+        all.push((ReplacedTake::of(&stored.name, stored.take, &stored.entry), waited));
+    }
+    Ok(all)
+}
+
+/// Formats a request on one line.
+fn line(name: &EntryName, take: usize, entry: &Entry) -> String {
+    let key = match name {
+        EntryName::Hash(hash) if take <= 1 => hash.short().to_owned(),
+        name => name.take_key(take),
+    };
+    let call = entry.request.as_ref().map(|request| request.recognise());
+    let upstream = entry.upstream.as_deref().or(entry.provider.as_deref());
+    let operation = call.as_ref().map(|call| call.operation.as_str());
+    let model = entry.model.as_deref().or(call.as_ref().and_then(|call| call.model.as_deref()));
+    let words: Vec<&str> = [upstream, operation, model].into_iter().flatten().collect();
+    terminal::line(&format!("{key}  {}", words.join(" "))).into_owned()
+}

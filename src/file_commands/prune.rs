@@ -1,0 +1,265 @@
+//! The `loomrec prune` command: removes takes from a recording that are no longer needed.
+//!
+//! The entries are read once to decide which ones go. The others keep their exact text.
+
+mod used;
+
+use std::time::SystemTime;
+
+use serde_json::{Value, json};
+
+use super::args::{LogFormat, PruneArgs};
+use super::ls::{self, Row};
+use loomrec_cli::amount::{age, span};
+use loomrec_cli::exit::CommandFailure;
+use loomrec_cli::output::{Output, print};
+use loomrec_cli::short_key::short_key;
+use loomrec_cli::table::{Table, TableColumn};
+use loomrec_cli::{serve_setup, terminal};
+use loomrec_recording::EntryName;
+use loomrec_recording::take_identity::{self, TakeIdentity};
+use loomrec_store::{Recording, RecordingChanges, StoredEntry, TakeChange, TakeRef};
+use used::UsedTakes;
+
+/// Runs the command.
+///
+/// # Errors
+/// No criterion given, or a receipt or journal without the needed data (2); a recording that is
+/// missing, damaged or too new (4); one that cannot be written, or that is being recorded into (5).
+pub fn run(args: &PruneArgs) -> Result<u8, CommandFailure> {
+    let asked = !args.unused.is_empty() || !args.journal.is_empty() || args.older_than.is_some();
+    if !asked && args.upstream.is_none() && args.model.is_none() {
+        return Err(CommandFailure::usage(
+            "say which takes to prune: those not used in a run (--unused RECEIPT, --journal \
+             JOURNAL), old ones (--older-than 90d), those of an --upstream or a --model",
+        ));
+    }
+    let output = Output::new(LogFormat::Human, false, false);
+    let recording = match args.apply {
+        true => serve_setup::open_to_change(&args.file, &output)?,
+        false => serve_setup::open(&args.file, &output)?,
+    };
+    let used = UsedTakes::read(args, &recording)?;
+    let pruned = Pruned::of(&recording, args, &used)?;
+    if args.apply && pruned.count() > 0 {
+        recording.rewrite(&pruned.changes()?)?;
+    }
+    match args.json {
+        true => print(&terminal::json(&format!("{:#}\n", pruned.to_json(args)))),
+        false => print(&pruned.text(args)),
+    }
+}
+
+/// A take, and what is reported about it.
+struct Take {
+    number: usize,
+    place: TakeRef,
+    question: TakeIdentity,
+    unwanted: bool,
+    /// Whether it would go, but a later take of its call stays.
+    held: bool,
+    goes: bool,
+    call: String,
+    model: String,
+    asks: Option<String>,
+    recorded_at: Option<String>,
+}
+
+/// The takes of each name.
+struct Pruned {
+    names: Vec<(EntryName, Vec<Take>)>,
+    /// How many takes have no time of recording, if the time matters.
+    undated: usize,
+    now: SystemTime,
+}
+
+impl Pruned {
+    /// Decides about each take.
+    fn of(
+        recording: &Recording,
+        args: &PruneArgs,
+        used: &UsedTakes,
+    ) -> Result<Self, CommandFailure> {
+        let mut names: Vec<(EntryName, Vec<Take>)> = Vec::new();
+        let (mut undated, mut any_used, now) = (0, false, SystemTime::now());
+        for stored in recording.entries() {
+            let stored = stored?;
+            let (name, place) = (stored.name.clone(), stored.place);
+            any_used |= used.has(&name, stored.take, &stored.entry);
+            let take = Take::of(stored, place, args, used, now, &mut undated);
+            match names.last_mut() {
+                Some((last, takes)) if *last == name => takes.push(take),
+                _ => names.push((name, vec![take])),
+            }
+        }
+        if used.has_journal() && !any_used {
+            return Err(CommandFailure::usage(format!(
+                "--journal: no call in it was answered from {}; name the journal of a replay of it",
+                terminal::path_line(args.file.as_path())
+            )));
+        }
+        for (_, takes) in &mut names {
+            let asked: Vec<_> = takes.iter().map(|take| (take.question, take.unwanted)).collect();
+            for (take, goes) in takes.iter_mut().zip(take_identity::can_go(&asked)) {
+                (take.goes, take.held) = (goes, take.unwanted && !goes);
+            }
+        }
+        Ok(Self { names, undated, now })
+    }
+
+    fn takes(&self) -> impl Iterator<Item = (&EntryName, &Take)> {
+        self.names.iter().flat_map(|(name, takes)| takes.iter().map(move |take| (name, take)))
+    }
+
+    fn going(&self) -> impl Iterator<Item = (&EntryName, &Take)> {
+        self.takes().filter(|(_, take)| take.goes)
+    }
+
+    fn held(&self) -> impl Iterator<Item = (&EntryName, &Take)> {
+        self.takes().filter(|(_, take)| take.held)
+    }
+
+    fn count(&self) -> usize {
+        self.going().count()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.going().map(|(_, take)| take.place.bytes()).sum()
+    }
+
+    /// Returns the changes: the names that lose a take, with the takes that they keep.
+    fn changes(&self) -> Result<RecordingChanges, CommandFailure> {
+        let mut changes = RecordingChanges::new()?;
+        for (name, takes) in &self.names {
+            if takes.iter().any(|take| take.goes) {
+                let kept = takes.iter().filter(|take| !take.goes);
+                changes
+                    .set(name.clone(), kept.map(|take| TakeChange::Place(take.place)).collect())?;
+            }
+        }
+        Ok(changes)
+    }
+
+    /// Formats the result for people.
+    fn text(&self, args: &PruneArgs) -> String {
+        let mut table = Table::new(vec![
+            TableColumn::left("KEY").shrinks_to(15),
+            TableColumn::left("CALL").shrinks_to(12),
+            TableColumn::left("MODEL").shrinks_to(12),
+            TableColumn::right("AGE"),
+            TableColumn::right("BYTES"),
+            TableColumn::left("ASKS").shrinks_to(14),
+        ]);
+        for (name, take) in self.going() {
+            let age = self.age(take).map(span);
+            table.add(
+                false,
+                vec![
+                    short_key(name, take.number),
+                    take.call.clone(),
+                    terminal::line(&take.model).into_owned(),
+                    age.unwrap_or_else(|| "-".to_owned()),
+                    take.place.bytes().to_string(),
+                    take.asks.clone().unwrap_or_else(|| "-".to_owned()),
+                ],
+            );
+        }
+        let (count, all) = (self.count(), self.takes().count());
+        let mut text = match count {
+            0 => String::new(),
+            _ => format!("{}\n", table.text(terminal::width())),
+        };
+        let file = args.file.display().to_string();
+        let file = terminal::line(&file);
+        let bytes = self.bytes();
+        text.push_str(&match (count, args.apply) {
+            (0, _) => format!("{file}: none of its {all} takes would be pruned\n"),
+            (_, true) => format!("{file}: {count} of {all} takes pruned, {bytes} bytes\n"),
+            (_, false) => format!(
+                "{file}: {count} of {all} takes would be pruned, {bytes} bytes; nothing is changed \
+                 without --apply\n"
+            ),
+        });
+        let held: Vec<String> =
+            self.held().map(|(name, take)| short_key(name, take.number)).collect();
+        if !held.is_empty() {
+            text.push_str(&format!(
+                "stays, since a later take of the same call does: {}\n",
+                held.join(", ")
+            ));
+        }
+        if self.undated > 0 {
+            text.push_str(&format!(
+                "stays, since it does not say when it was recorded: {} takes\n",
+                self.undated
+            ));
+        }
+        text
+    }
+
+    /// Returns the JSON for programs.
+    fn to_json(&self, args: &PruneArgs) -> Value {
+        let take = |(name, take): (&EntryName, &Take)| {
+            json!({
+                "key": name.take_key(take.number),
+                "call": take.call,
+                "model": take.model,
+                "recorded_at": take.recorded_at,
+                "bytes": take.place.bytes(),
+            })
+        };
+        json!({
+            "recording": args.file.display().to_string(),
+            "applied": args.apply && self.count() > 0,
+            "takes": self.takes().count(),
+            "pruned": self.going().map(take).collect::<Vec<_>>(),
+            "bytes": self.bytes(),
+            "held": self.held().map(take).collect::<Vec<_>>(),
+            "undated": self.undated,
+        })
+    }
+
+    fn age(&self, take: &Take) -> Option<std::time::Duration> {
+        age(take.recorded_at.as_deref()?, self.now)
+    }
+}
+
+impl Take {
+    fn of(
+        stored: StoredEntry,
+        place: TakeRef,
+        args: &PruneArgs,
+        used: &UsedTakes,
+        now: SystemTime,
+        undated: &mut usize,
+    ) -> Self {
+        let number = stored.take;
+        let row = Row::of(stored, 0);
+        let entry = &row.entry;
+        let asked = row.call.as_ref().and_then(|call| call.model.as_deref());
+        let is_model =
+            |model: &String| entry.model.as_ref() == Some(model) || asked == Some(model.as_str());
+        let others = !used.has(&row.name, number, entry)
+            && args.upstream.as_ref().is_none_or(|name| entry.upstream.as_ref() == Some(name))
+            && args.model.as_ref().is_none_or(is_model);
+        let is_old = args.older_than.map(|limit| {
+            let age = entry.recorded_at.as_deref().and_then(|at| age(at, now));
+            age.map(|age| age > limit)
+        });
+        if others && is_old == Some(None) {
+            *undated += 1;
+        }
+        Self {
+            number,
+            place,
+            question: TakeIdentity::of(entry),
+            unwanted: others && is_old.is_none_or(|old| old == Some(true)),
+            held: false,
+            goes: false,
+            call: row.call_words(),
+            model: row.model().unwrap_or("-").to_owned(),
+            asks: row.question(ls::QUESTION),
+            recorded_at: entry.recorded_at.clone(),
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! A scanned recording: the decision about each of its takes, and the rewriting of the recording.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::Path;
+
+use loomrec_cli::exit::{CommandFailure, RECORDING};
+use loomrec_recording::redact::{CallCredentials, EntryPart, Placeholders, Redactor, UnkeptReason};
+use loomrec_recording::{Entry, EntryName, RecordingMeta};
+use loomrec_store::{Recording, RecordingChanges, RecordingLocation, TakeChange, TakeRef};
+
+/// A scanned take.
+pub(super) struct ScannedTake {
+    pub(super) was: EntryName,
+    pub(super) number: usize,
+    pub(super) name: EntryName,
+    place: TakeRef,
+    pub(super) changed: Vec<EntryPart>,
+    pub(super) left: Option<UnkeptReason>,
+}
+
+/// A scanned recording.
+pub(super) struct ScannedRecording {
+    pub(super) path: RecordingLocation,
+    recording: Recording,
+    pub(super) takes: Vec<ScannedTake>,
+    /// Its metadata, if that is changed.
+    pub(super) meta: Option<RecordingMeta>,
+    /// Files beside it that may contain the same values, and are not scanned.
+    pub(super) beside: Vec<String>,
+}
+
+impl ScannedRecording {
+    pub(super) fn of(
+        path: &RecordingLocation,
+        recording: Recording,
+        redactor: &Redactor,
+    ) -> Result<Self, CommandFailure> {
+        let rules = recording.meta().rules().clone();
+        let mut takes = Vec::new();
+        for stored in recording.entries() {
+            let stored = stored?;
+            let clean = redactor.redact_entry(&stored.name, &stored.entry, &rules);
+            takes.push(ScannedTake {
+                was: stored.name,
+                number: stored.take,
+                name: clean.name,
+                place: stored.place,
+                changed: clean.changed,
+                left: clean.left,
+            });
+        }
+        let meta = meta(path, recording.meta(), redactor)?;
+        Ok(Self { path: path.to_owned(), takes, meta, beside: beside(path), recording })
+    }
+
+    pub(super) fn changes_something(&self) -> bool {
+        self.meta.is_some() || self.takes.iter().any(|take| !take.changed.is_empty())
+    }
+
+    /// Returns the future names, in the order of their first takes.
+    fn names(&self) -> Vec<(&EntryName, Vec<&ScannedTake>)> {
+        let mut names: Vec<(&EntryName, Vec<&ScannedTake>)> = Vec::new();
+        let mut known = HashMap::new();
+        for take in &self.takes {
+            let at = *known.entry(&take.name).or_insert(names.len());
+            if at == names.len() {
+                names.push((&take.name, Vec::new()));
+            }
+            names[at].1.push(take);
+        }
+        names
+    }
+
+    /// Returns the names that become one, by their future name.
+    pub(super) fn merged(&self) -> BTreeMap<&EntryName, Vec<&EntryName>> {
+        let mut merged = BTreeMap::new();
+        for (name, takes) in self.names() {
+            let mut old: Vec<&EntryName> = takes.iter().map(|take| &take.was).collect();
+            old.dedup();
+            if old.len() > 1 {
+                merged.insert(name, old);
+            }
+        }
+        merged
+    }
+
+    fn clean(&self, take: &ScannedTake, redactor: &Redactor) -> Result<Entry, CommandFailure> {
+        let entry = self.recording.entry(&take.place)?;
+        let rules = self.recording.meta().rules();
+        Ok(redactor.redact_entry(&take.was, &entry, rules).entry)
+    }
+
+    /// Writes the redacted recording.
+    pub(super) fn apply(&self, redactor: &Redactor) -> Result<(), CommandFailure> {
+        if let Some(meta) = &self.meta {
+            let entries = self.names().into_iter().flat_map(|(name, takes)| {
+                takes.into_iter().map(move |take| Ok((name.clone(), self.clean(take, redactor)?)))
+            });
+            return self.recording.replace(meta, entries).map(drop);
+        }
+        let mut changes = RecordingChanges::new()?;
+        let mut before: HashMap<&EntryName, usize> = HashMap::new();
+        self.takes.iter().for_each(|take| *before.entry(&take.was).or_default() += 1);
+        let after: HashSet<&EntryName> = self.takes.iter().map(|take| &take.name).collect();
+        let gone = self.takes.iter().map(|take| &take.was).filter(|was| !after.contains(was));
+        for name in gone {
+            changes.set(name.clone(), Vec::new())?;
+        }
+        for (name, takes) in self.names() {
+            let is_whole = |take: &&ScannedTake| take.changed.is_empty() && take.was == *name;
+            if takes.iter().all(is_whole) && before.get(name) == Some(&takes.len()) {
+                continue;
+            }
+            let first = takes.first().filter(|take| !after.contains(&take.was));
+            match first.filter(|_| !before.contains_key(name)) {
+                Some(first) => changes.rename(first.was.clone(), name.clone(), Vec::new())?,
+                None => changes.set(name.clone(), Vec::new())?,
+            }
+            for take in takes {
+                let kept = match take.changed.is_empty() {
+                    true => TakeChange::Place(take.place),
+                    false => TakeChange::Entry(Box::new(self.clean(take, redactor)?)),
+                };
+                changes.push(name, kept)?;
+            }
+        }
+        self.recording.rewrite(&changes)?;
+        Ok(())
+    }
+}
+
+/// Returns the metadata without credentials, or `None` if it contains none.
+fn meta(
+    path: &RecordingLocation,
+    meta: &RecordingMeta,
+    redactor: &Redactor,
+) -> Result<Option<RecordingMeta>, CommandFailure> {
+    let mut keys = meta.keys().clone();
+    let others =
+        keys.iter_mut().filter(|(name, _)| !matches!(name.as_str(), "_version" | "_loomrec"));
+    let none = &mut Placeholders::default();
+    others.for_each(|(_, value)| redactor.redact_json(value, &CallCredentials::default(), none));
+    if keys == *meta.keys() {
+        return Ok(None);
+    }
+    RecordingMeta::parse(keys).map(Some).map_err(|error| {
+        CommandFailure::new(RECORDING, format!("failed to read {}: {error}", path.display()))
+    })
+}
+
+/// Returns the files beside a recording that may contain the same requests and answers.
+fn beside(path: &RecordingLocation) -> Vec<String> {
+    let path = path.beside("");
+    let path = path.as_path();
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let files = std::fs::read_dir(folder.unwrap_or(Path::new(".")));
+    let names = files.into_iter().flatten().flatten();
+    let names = names.map(|file| file.file_name().to_string_lossy().into_owned());
+    let holds = |other: &String| {
+        other.strip_prefix(&name).is_some_and(|rest| {
+            matches!(rest, ".pending" | ".new") || rest.starts_with(".log.torn-")
+        })
+    };
+    let mut found: Vec<String> = names.filter(holds).collect();
+    found.sort_unstable();
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use loomrec_identity::IdentityRules;
+    use loomrec_store::{RecordingAppender, RunChoice};
+
+    #[test]
+    fn calls_that_are_recorded_while_metadata_are_redacted_are_not_overwritten() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.json");
+        let text = r#"{"_version": 2, "_note": "a secret", "a": {"content": "one"}}"#;
+        std::fs::write(&path, text).unwrap();
+        let redactor = Redactor::new(&["secret".to_owned()]).unwrap();
+        let recording = Recording::open(&path).unwrap();
+        let work = ScannedRecording::of(&path.as_path().into(), recording, &redactor).unwrap();
+        let mut recorder =
+            RecordingAppender::open(&path, &RunChoice::New, &IdentityRules::default()).unwrap();
+        let entry = Entry { content: Some("two".to_owned()), ..Entry::default() };
+        recorder.append(vec![(EntryName::step("b").unwrap(), entry)], true).unwrap();
+        recorder.close().unwrap();
+        assert_eq!(work.apply(&redactor).unwrap_err().code, 5);
+        assert_eq!(Recording::open(&path).unwrap().names().count(), 2);
+    }
+}

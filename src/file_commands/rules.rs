@@ -1,0 +1,83 @@
+//! The `loomrec rules` command: the presets for coding agents.
+
+use serde_json::{Value, json};
+
+use super::args::RulesArgs;
+use loomrec_cli::exit::CommandFailure;
+use loomrec_cli::output::print;
+use loomrec_cli::preset::{PRESETS, Preset};
+use loomrec_identity::spelling;
+
+/// Runs the command.
+///
+/// # Errors
+/// A name that no preset has.
+pub fn run(args: &RulesArgs, of_project: &[Preset]) -> Result<u8, CommandFailure> {
+    let all: Vec<Preset> = of_project.iter().copied().chain(PRESETS).collect();
+    let Some(name) = &args.preset else {
+        let text = match args.json {
+            true => format!("{:#}\n", all.iter().map(to_json).collect::<Value>()),
+            false => all.iter().map(line).collect(),
+        };
+        return print(&text);
+    };
+    let Some(preset) = all.iter().find(|preset| preset.name == name) else {
+        return Err(unknown(name, &all));
+    };
+    print(&match args.json {
+        true => format!("{:#}\n", to_json(preset)),
+        false => page(preset),
+    })
+}
+
+fn unknown(name: &str, all: &[Preset]) -> CommandFailure {
+    let names: Vec<&str> = all.iter().map(|preset| preset.name).collect();
+    let meant = spelling::nearest(name, &names);
+    let meant = meant.map(|meant| format!("did you mean {meant}? ")).unwrap_or_default();
+    CommandFailure::usage(format!(
+        "there is no preset {name}: {meant}the presets are {}",
+        names.join(", ")
+    ))
+}
+
+/// Returns the line of a preset in the list.
+fn line(preset: &Preset) -> String {
+    let Preset { name, programs, rules, .. } = preset;
+    let version = preset.version_text();
+    format!("{name:12}  {version}  for {:9}  rules: {}\n", programs.join(", "), rules.len())
+}
+
+/// Returns everything that a preset does, for people.
+fn page(preset: &Preset) -> String {
+    let Preset { name, programs, .. } = preset;
+    let mut text = format!("{name} {}, for {}\n", preset.version_text(), programs.join(", "));
+    let mut list = |title: &str, lines: Vec<String>| {
+        if !lines.is_empty() {
+            text.push_str(&format!("\n{title}\n"));
+            lines.iter().for_each(|line| text.push_str(&format!("  {line}\n")));
+        }
+    };
+    let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+    list("Rules, as --normalize and --normalize-text take them:", owned(preset.rules));
+    let variables = preset.variables.iter();
+    list("Variables:", variables.map(|(name, value)| format!("{name}={value}")).collect());
+    list("Arguments, before the program's own:", owned(preset.arguments));
+    let file = preset.file.into_iter();
+    list("A file:", file.map(|(name, text)| format!("{name}: {}", text.trim_end())).collect());
+    list("By hand:", preset.note.into_iter().map(str::to_owned).collect());
+    text
+}
+
+fn to_json(preset: &Preset) -> Value {
+    let variables = preset.variables.iter().map(|(name, value)| json!([name, value]));
+    json!({
+        "name": preset.name,
+        "version": preset.version,
+        "programs": preset.programs,
+        "rules": preset.rules,
+        "variables": variables.collect::<Value>(),
+        "arguments": preset.arguments,
+        "file": preset.file.map(|(variable, text)| json!({ "variable": variable, "text": text })),
+        "note": preset.note,
+    })
+}

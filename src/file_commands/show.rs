@@ -1,0 +1,187 @@
+//! The `loomrec show` command: one entry of a recording in full.
+
+pub(super) mod contents;
+mod damage;
+mod page;
+mod pretty;
+pub(super) mod review;
+pub(super) mod take_choice;
+mod timeline;
+
+use serde_json::{Map, Value};
+
+use super::args::{LogFormat, ShowArgs};
+use super::ls::{self, Row};
+use contents::RecordingContents;
+use loomrec_cli::exit::{CommandFailure, NO, UNEXPECTED, USAGE};
+use loomrec_cli::output::{Output, print};
+use loomrec_cli::pager::Pager;
+use loomrec_cli::{serve_setup, terminal};
+use loomrec_identity::IdentityRules;
+use loomrec_recording::redact::Redactor;
+use loomrec_store::{Recording, RecordingLocation, StoredEntry};
+use take_choice::{Choice, NoChoice};
+
+/// How many keys an error names.
+const NAMED: usize = 10;
+
+/// Runs the command.
+///
+/// # Errors
+/// A recording that is missing, damaged or too new (4); a key that is not in it (1); a key that
+/// matches several entries, or that is required and missing (2).
+pub fn run(args: &ShowArgs) -> Result<u8, CommandFailure> {
+    let recording =
+        serve_setup::open_to_read(&args.file, &Output::new(LogFormat::Human, false, false))?;
+    if args.text && args.key.is_none() {
+        return review(&recording);
+    }
+    let row = pick(&args.file, &recording, args.key.as_deref())?;
+    let outside_key = outside_key(&row, recording.meta().rules());
+    print(&match (args.json, args.text) {
+        (true, _) => json(&row, &outside_key),
+        (_, true) => review::text(&row, &redactor()?),
+        _ => page::text(&row, &outside_key, terminal::width()),
+    })
+}
+
+/// Prints every take as text for comparison.
+fn review(recording: &Recording) -> Result<u8, CommandFailure> {
+    let redactor = redactor()?;
+    let unwritten = |error: std::io::Error| {
+        CommandFailure::new(UNEXPECTED, format!("failed to write to stdout: {error}"))
+    };
+    let mut out = Pager::open(false);
+    for stored in recording.entries() {
+        let text = review::text(&Row::of(stored?, 0), &redactor);
+        if !out.write(&text).map_err(unwritten)? {
+            break;
+        }
+    }
+    out.finish().map_err(unwritten)?;
+    Ok(0)
+}
+
+/// Creates the redactor that removes likely secrets from the output.
+fn redactor() -> Result<Redactor, CommandFailure> {
+    Redactor::new(&[])
+        .map_err(|error| CommandFailure::new(UNEXPECTED, format!("failed to {error}")))
+}
+
+/// Returns the take that the key names.
+fn pick(
+    file: &RecordingLocation,
+    recording: &Recording,
+    key: Option<&str>,
+) -> Result<Row, CommandFailure> {
+    let contents = RecordingContents::of(recording)?;
+    let Choice { named, take } = take_choice::choose(&contents, key).map_err(|error| {
+        failure(file, &error, |key, columns| question(recording, &contents, key, columns))
+    })?;
+    let (name, takes) = (&named.name, named.takes.len());
+    let missing = || {
+        let key = name.take_key(take);
+        let are = if takes == 1 { "is 1 take" } else { "are takes 1 to" };
+        let count = if takes == 1 { String::new() } else { format!(" {takes}") };
+        let text = format!("there is no {key} in {}: there {are}{count} of it", file.display());
+        CommandFailure::new(NO, terminal::line(&text))
+    };
+    let standing = take.checked_sub(1).and_then(|at| named.takes.get(at)).ok_or_else(missing)?;
+    let (name, place) = (name.clone(), standing.place);
+    let entry = recording.entry(&place)?;
+    Ok(Row::of(StoredEntry { name, take, entry, place }, takes))
+}
+
+/// Returns the beginning of what the take of a key asks, in at most this many columns.
+fn question(
+    recording: &Recording,
+    contents: &RecordingContents,
+    key: &str,
+    columns: usize,
+) -> Option<String> {
+    let Choice { named, take } = take_choice::choose(contents, Some(key)).ok()?;
+    let place = named.takes.get(take.checked_sub(1)?)?.place;
+    ls::question_of(&recording.entry(&place).ok()?, columns)
+}
+
+/// Returns the error for a key that names no entry. `question` returns what a key asks, in at most
+/// so many columns.
+fn failure(
+    file: &RecordingLocation,
+    error: &NoChoice,
+    question: impl Fn(&str, usize) -> Option<String>,
+) -> CommandFailure {
+    let shown = file.display();
+    let (code, text, keys) = match error {
+        NoChoice::Empty => {
+            (NO, format!("{shown} is an empty recording: there is nothing to show"), &[][..])
+        }
+        NoChoice::Needed { keys } => {
+            let count = keys.len();
+            (USAGE, format!("{shown} holds {count} keys: say which one to show"), &keys[..])
+        }
+        NoChoice::Ambiguous { key, keys } => {
+            (USAGE, format!("{key:?} means {} keys of {shown}: add digits", keys.len()), &keys[..])
+        }
+        NoChoice::Short { key } => (
+            USAGE,
+            format!(
+                "{key:?} is not a step id of {shown}, and the beginning of a hash needs 4 digits"
+            ),
+            &[][..],
+        ),
+        NoChoice::Unknown { key, near } => {
+            let what = if near.is_empty() { "" } else { "; near it" };
+            (NO, format!("there is no {key:?} in {shown}{what}"), &near[..])
+        }
+    };
+    let mut text = terminal::line(&text).into_owned();
+    let command =
+        |key: &String| format!("  loomrec show {shown} {}", terminal::line(&terminal::quoted(key)));
+    let commands: Vec<String> = keys.iter().take(NAMED).map(command).collect();
+    let widest = commands.iter().map(|command| terminal::columns(command)).max().unwrap_or(0);
+    let room = terminal::width().map_or(ls::QUESTION, |width| width.saturating_sub(widest + 4));
+    for (command, key) in commands.iter().zip(keys) {
+        let padding = terminal::padding(command, widest);
+        text.push_str(&match question(key, room) {
+            Some(asks) => format!("\n{command}{padding}  # {asks}"),
+            None => format!("\n{command}"),
+        });
+    }
+    if keys.len() > NAMED || keys.is_empty() {
+        let more = keys.len().saturating_sub(NAMED);
+        let more = if more > 0 { format!("{more} more: ") } else { String::new() };
+        text.push_str(&format!("\n  {more}loomrec ls {shown} lists them"));
+    }
+    CommandFailure::new(code, text)
+}
+
+/// Returns the names of the request's headers that are not part of its key.
+fn outside_key(row: &Row, rules: &IdentityRules) -> Vec<String> {
+    match (&row.entry.request, &row.call) {
+        (Some(request), Some(call)) => request.headers_outside_key(call, rules),
+        _ => Vec::new(),
+    }
+}
+
+/// Formats the entry for programs: as in the file, with its key and position.
+fn json(row: &Row, outside_key: &[String]) -> String {
+    let mut out = Map::new();
+    out.insert("key".into(), row.key().into());
+    out.insert("take".into(), row.take.into());
+    out.insert("takes".into(), row.takes.into());
+    if !outside_key.is_empty() {
+        out.insert("headers_not_in_key".into(), outside_key.into());
+    }
+    if let Value::Object(entry) = row.entry.to_json() {
+        for (name, value) in entry {
+            // Unknown fields of the entry with one of these names are dropped.
+            out.entry(name).or_insert(value);
+        }
+    }
+    terminal::json(&format!("{:#}\n", Value::Object(out))).into_owned()
+}
+
+#[cfg(test)]
+#[path = "show/tests.rs"]
+mod tests;

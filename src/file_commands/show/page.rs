@@ -1,0 +1,230 @@
+//! One entry as a page of text: what it is, request, answer, response, timeline.
+
+use owo_colors::OwoColorize as _;
+
+use super::super::ls::{Row, end_words, media_type};
+use super::{damage, pretty, timeline};
+use loomrec_cli::amount::{dollars, milliseconds};
+use loomrec_cli::pricing::{PriceSource, UNKNOWN};
+use loomrec_cli::terminal;
+use loomrec_provider::{Framing, Operation, TokenUsage};
+use loomrec_recording::{
+    Entry, RecordedCut, RecordedRequest, RecordedResponse, ResponseEnd, encoding,
+};
+
+/// The most bytes that a compressed body is decompressed to.
+const DECODED: usize = encoding::LARGEST;
+
+/// Formats the page. Its timeline is no wider than `width`. `outside_key` has the names of the
+/// request's headers that are not part of its key.
+pub(super) fn text(row: &Row, outside_key: &[String], width: Option<usize>) -> String {
+    let entry = &row.entry;
+    let mut page = Page::default();
+    head(&mut page, row);
+    if let Some(request) = &entry.request {
+        page.title("Request");
+        show_request(&mut page, request, outside_key);
+    }
+    page.title("Answer");
+    answer(&mut page, entry);
+    if let Some(fault) = &entry.fault {
+        page.title("Fault, served in place of the response");
+        page.block(&pretty::json(fault));
+    }
+    match &entry.response {
+        Some(response) => {
+            page.title("Response");
+            show_response(&mut page, row, response);
+            times(&mut page, response, width);
+        }
+        None if entry.fault.is_none() => {
+            page.title("Response");
+            page.line("not recorded: generated from the answer above, as AgentLoom does");
+        }
+        None => {}
+    }
+    page.out
+}
+
+/// The text so far.
+#[derive(Default)]
+struct Page {
+    out: String,
+}
+
+impl Page {
+    /// Adds the heading of a section.
+    fn title(&mut self, title: &str) {
+        self.out.push_str(&format!("\n{}\n", title.bold()));
+    }
+
+    /// Adds an indented line.
+    fn line(&mut self, text: &str) {
+        self.out.push_str(&format!("  {}\n", terminal::line(text)));
+    }
+
+    /// Adds indented lines that are already safe for a terminal.
+    fn block(&mut self, text: &str) {
+        for line in text.lines() {
+            let indent = if line.is_empty() { "" } else { "  " };
+            self.out.push_str(&format!("{indent}{line}\n"));
+        }
+    }
+
+    /// Adds a fact with its name. Adds nothing if it is unknown.
+    fn fact(&mut self, name: &str, value: Option<&str>) {
+        if let Some(value) = value {
+            let name = format!("{name:<10}");
+            self.out.push_str(&format!("  {} {}\n", name.dimmed(), terminal::line(value)));
+        }
+    }
+
+    /// Adds headers as they are sent over the wire.
+    fn headers(&mut self, headers: &[(String, String)]) {
+        for (name, value) in headers {
+            self.line(&format!("{name}: {value}"));
+        }
+    }
+
+    /// Adds a body, after a blank line.
+    fn body(&mut self, bytes: &[u8]) {
+        self.out.push('\n');
+        self.block(&pretty::body(bytes));
+    }
+}
+
+/// Adds what the entry is and where it comes from.
+fn head(page: &mut Page, row: &Row) {
+    let entry = &row.entry;
+    let name = terminal::line(&row.name.to_string()).into_owned();
+    page.out.push_str(&format!("{}\n", name.bold()));
+    page.fact("take", Some(&format!("{} of {}", row.take, row.takes)));
+    page.fact("provider", entry.provider.as_deref());
+    page.fact("upstream", entry.upstream.as_deref());
+    let operation = row.call.as_ref().map(|call| call.operation);
+    let known = operation.filter(|operation| *operation != Operation::OTHER);
+    page.fact("operation", known.map(Operation::name));
+    page.fact("model", row.model());
+    page.fact("session", entry.session.as_deref());
+    page.fact("recorded", entry.recorded_at.as_deref());
+    let hash = entry.request_hash.as_ref().filter(|_| row.name.step_id().is_some());
+    page.fact("request", hash.map(|hash| hash.as_str()));
+}
+
+fn show_request(page: &mut Page, request: &RecordedRequest, outside_key: &[String]) {
+    let query = if request.query.is_empty() { "" } else { "?" };
+    page.line(&format!("{} {}{query}{}", request.method, request.path, request.query));
+    page.headers(&request.headers);
+    if !outside_key.is_empty() {
+        page.line(&format!("(not part of the key: {})", outside_key.join(", ")));
+    }
+    page.body(&request.body);
+}
+
+/// Adds the answer, combined from the form in which it arrived.
+fn answer(page: &mut Page, entry: &Entry) {
+    let start = page.out.len();
+    if let Some(content) = entry.content.as_deref().filter(|content| !content.is_empty()) {
+        page.block(&terminal::block(&pretty::cut(content)));
+    }
+    for call in &entry.tool_calls {
+        let id = if call.id.is_empty() { String::new() } else { format!(" ({})", call.id) };
+        page.line(&format!("calls {}{id}", call.name));
+        let arguments = pretty::json(&call.arguments);
+        let indented: Vec<String> = arguments.lines().map(|line| format!("  {line}")).collect();
+        page.block(&indented.join("\n"));
+    }
+    if let Some(first) = entry.embeddings.first() {
+        let (count, length) = (entry.embeddings.len(), first.len());
+        let vectors = if count == 1 { "vector" } else { "vectors" };
+        page.line(&format!("{count} {vectors} of {length} numbers"));
+    }
+    if page.out.len() == start {
+        page.line("(no text)");
+    }
+    page.fact("finish", entry.finish_reason.as_deref());
+    page.fact("tokens", entry.usage.map(tokens).as_deref());
+    let cost = match (entry.cost_usd, entry.usage) {
+        (None, None) if entry.response.is_none() => None,
+        _ => Some(PriceSource::builtin().cost(entry, entry.model.as_deref())),
+    };
+    // A failed call used no tokens, so its cost of zero is not shown.
+    let cost = cost.filter(|cost| *cost != Some(0.0) || entry.usage.is_some());
+    let cost = cost.map(|cost| cost.map_or_else(|| UNKNOWN.to_owned(), dollars));
+    page.fact("cost", cost.as_deref());
+    page.fact("time", entry.latency_ms.map(milliseconds).as_deref());
+}
+
+/// Formats token counts.
+fn tokens(usage: TokenUsage) -> String {
+    let note = |parts: &[(u64, &str)]| {
+        let parts: Vec<String> = parts
+            .iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, word)| format!("{count} {word}"))
+            .collect();
+        if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
+    };
+    let input =
+        note(&[(usage.cached_tokens, "from cache"), (usage.cache_write_tokens, "to cache")]);
+    let output = note(&[(usage.reasoning_tokens, "reasoning")]);
+    let (prompt, completion) = (usage.prompt_tokens, usage.completion_tokens);
+    format!("{prompt} in{input}, {completion} out{output}, {} in all", usage.total_tokens)
+}
+
+/// Adds status and headers, the body if the timeline does not show it whole, and notes about what
+/// does not decode.
+fn show_response(page: &mut Page, row: &Row, response: &RecordedResponse) {
+    let status = http::StatusCode::from_u16(response.status).ok();
+    let reason = status.and_then(|status| status.canonical_reason()).unwrap_or_default();
+    page.line(format!("{} {reason}", response.status).trim_end());
+    page.headers(&response.headers);
+    let media = media_type(response).to_ascii_lowercase();
+    let bytes = response.payload.bytes();
+    let coding = encoding::coding_in(&response.headers);
+    let decoded = coding.as_ref().and_then(|coding| encoding::decode(coding, &bytes, DECODED));
+    let plain = decoded.as_deref().unwrap_or(&bytes);
+    let framing = Framing::of_media(&media);
+    // In this case the timeline shows the body.
+    let told = matches!(framing, Some(Framing::Sse | Framing::EventStream));
+    if row.streamed() != Some(true) || !told {
+        page.body(plain);
+    }
+    let operation = row.call.as_ref().map_or(Operation::OTHER, |call| call.operation);
+    // Compressed bytes that do not decode are not checked for events.
+    if let (Some(coding), None, false) = (&coding, &decoded, bytes.is_empty()) {
+        page.fact("damage", Some(&format!("the body does not decode as {coding}")));
+    }
+    if (200..300).contains(&response.status) && (coding.is_none() || decoded.is_some()) {
+        for note in damage::notes(operation, &media, plain) {
+            page.fact("damage", Some(&note));
+        }
+    }
+}
+
+/// Adds when the bytes arrived and how they ended.
+fn times(page: &mut Page, response: &RecordedResponse, width: Option<usize>) {
+    let chunks = response.payload.chunks();
+    let coded = encoding::coding_in(&response.headers).is_some();
+    let media = media_type(response).to_ascii_lowercase();
+    let framing = Framing::of_media(&media).filter(|_| !coded);
+    page.title("Timeline");
+    if !chunks.is_empty() {
+        page.block(&timeline::text(chunks, framing, width));
+    }
+    let count = chunks.len();
+    let noun = if count == 1 { "chunk" } else { "chunks" };
+    let meaning = match response.end {
+        ResponseEnd::Complete => "",
+        ResponseEnd::UpstreamAbort(RecordedCut::Close) => {
+            ": the upstream closed the connection before the end; replay does the same"
+        }
+        ResponseEnd::UpstreamAbort(RecordedCut::Reset) => {
+            ": the upstream reset the connection; replay does the same"
+        }
+        ResponseEnd::ClientAbort => ": the client left and the rest did not come; never served",
+        ResponseEnd::Truncated => ": larger than the limit of --max-copy; never served",
+    };
+    let bytes = response.payload.len();
+    page.line(&format!("{count} {noun}, {bytes} bytes; end: {}{meaning}", end_words(response.end)));
+}

@@ -1,0 +1,36 @@
+//! Bodies for people at a terminal: indented JSON, with long arrays and texts cut and noted. A body
+//! that is not text is described.
+
+use serde_json::Value;
+
+use loomrec_cli::terminal;
+use loomrec_curation::inspection::pretty::BodyLayout;
+
+/// A text of more than this many characters is cut (an image in base64 is far longer), and so is an
+/// array of more than this many numbers (an embedding has hundreds).
+const LAYOUT: BodyLayout =
+    BodyLayout { body: usize::MAX, text: 4000, row: 8, clean: terminal::json };
+
+/// Formats a body as indented lines, or describes it if it is not text.
+pub(super) fn body(bytes: &[u8]) -> String {
+    if bytes.is_empty() {
+        return "(no body)".to_owned();
+    }
+    if let Some(laid_out) = LAYOUT.body(bytes) {
+        return laid_out;
+    }
+    match std::str::from_utf8(bytes) {
+        Ok(text) => terminal::block(&cut(text)).into_owned(),
+        Err(_) => format!("({} bytes that are not text)", bytes.len()),
+    }
+}
+
+/// Formats a JSON value as indented lines.
+pub(super) fn json(value: &Value) -> String {
+    LAYOUT.json(value)
+}
+
+/// Cuts the end off a very long text.
+pub(super) fn cut(text: &str) -> String {
+    LAYOUT.cut(text)
+}

@@ -1,0 +1,164 @@
+//! A recording as text for line-by-line comparison, as `git diff` compares the output of a
+//! `textconv` command: one line for each leaf of a request, texts split into lines, and nothing
+//! that differs each time the same call is recorded.
+
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use super::super::ls::{Row, end_words};
+use loomrec_cli::amount::dollars;
+use loomrec_cli::terminal;
+use loomrec_identity::pointer_token;
+use loomrec_provider::ToolCall;
+use loomrec_recording::redact::{CallCredentials, Redactor};
+use loomrec_recording::{Entry, RecordedRequest, RecordedResponse};
+
+/// The most characters that are shown of a text without blanks. A longer one is shown as its hash.
+const SHOWN: usize = 200;
+
+/// Formats one take.
+pub(crate) fn text(row: &Row, redactor: &Redactor) -> String {
+    let mut page = Page { out: String::new(), redactor };
+    let entry = &row.entry;
+    page.line("", &format!("== {}", row.key()));
+    let operation = row.call.as_ref().map(|call| call.operation.as_str());
+    let words = [entry.upstream.as_deref().or(entry.provider.as_deref()), operation, row.model()];
+    page.line("  ", &words.into_iter().flatten().collect::<Vec<_>>().join(" "));
+    if let Some(session) = &entry.session {
+        page.line("  ", &format!("session {session}"));
+    }
+    if let Some(request) = &entry.request {
+        add_request(&mut page, request);
+    }
+    let has_answer = add_answer(&mut page, entry);
+    if let Some(fault) = &entry.fault {
+        page.line("  ", "fault");
+        page.leaves("fault", fault);
+    }
+    if let Some(response) = &entry.response {
+        add_response(&mut page, row, response, has_answer);
+    }
+    page.out.push('\n');
+    page.out
+}
+
+/// The text so far.
+struct Page<'r> {
+    out: String,
+    redactor: &'r Redactor,
+}
+
+impl Page<'_> {
+    /// Adds a line.
+    fn line(&mut self, indent: &str, text: &str) {
+        let clean = self.redactor.redact(text.as_bytes(), &CallCredentials::default());
+        let clean = String::from_utf8_lossy(&clean);
+        self.out.push_str(&format!("{indent}{}\n", terminal::line(&clean)));
+    }
+
+    /// Adds a text line by line. A long line without blanks is shown as its hash.
+    fn words(&mut self, indent: &str, text: &str) {
+        for line in text.split('\n') {
+            self.line(indent, &bounded(line));
+        }
+    }
+
+    /// Adds a line for each leaf of a value, with its place.
+    fn leaves(&mut self, place: &str, value: &Value) {
+        match value {
+            Value::Object(members) if !members.is_empty() => {
+                for (name, member) in members {
+                    self.leaves(&format!("{place}{}", pointer_token(name)), member);
+                }
+            }
+            Value::Array(items) if items.iter().any(|item| !item.is_number()) => {
+                for (at, item) in items.iter().enumerate() {
+                    self.leaves(&format!("{place}/{at}"), item);
+                }
+            }
+            Value::String(text) if text.contains('\n') => {
+                self.line("    ", &format!("{place}: |"));
+                self.words("      ", text);
+            }
+            Value::String(text) => {
+                self.line("    ", &format!("{place}: {}", Value::from(bounded(text))));
+            }
+            other => self.line("    ", &format!("{place}: {}", bounded(&other.to_string()))),
+        }
+    }
+
+    /// Adds a body according to its type.
+    fn body(&mut self, bytes: &[u8]) {
+        // Only JSON that all parsers understand in the same way is split into leaves.
+        let value =
+            loomrec_identity::parse(bytes).ok().and_then(|_| serde_json::from_slice(bytes).ok());
+        match (value, std::str::from_utf8(bytes)) {
+            _ if bytes.is_empty() => {}
+            (Some(value), _) => self.leaves("", &value),
+            (None, Ok(text)) => self.words("    ", text),
+            (None, Err(_)) => {
+                self.line("    ", &format!("({} bytes, sha256 {})", bytes.len(), digest(bytes)));
+            }
+        }
+    }
+}
+
+fn add_request(page: &mut Page<'_>, request: &RecordedRequest) {
+    let query = if request.query.is_empty() { "" } else { "?" };
+    let target = format!("{} {}{query}{}", request.method, request.path, request.query);
+    page.line("  ", &format!("request {target}"));
+    for (name, value) in &request.headers {
+        page.line("    ", &format!("{name}: {value}"));
+    }
+    page.body(&request.body);
+}
+
+/// Adds what the answer says. Returns `false` if the entry does not say it.
+fn add_answer(page: &mut Page<'_>, entry: &Entry) -> bool {
+    let content = entry.content.as_deref().filter(|content| !content.is_empty());
+    let has_answer = content.is_some() || !entry.tool_calls.is_empty() || entry.usage.is_some();
+    if !has_answer {
+        return false;
+    }
+    page.line("  ", "answer");
+    if let Some(content) = content {
+        page.words("    ", content);
+    }
+    for ToolCall { name, arguments, .. } in &entry.tool_calls {
+        page.line("    ", &format!("calls {name}"));
+        page.leaves(name, arguments);
+    }
+    if let Some(finish) = &entry.finish_reason {
+        page.line("    ", &format!("finish {finish}"));
+    }
+    if let Some(usage) = entry.usage {
+        let (input, output) = (usage.prompt_tokens, usage.completion_tokens);
+        let cost = entry.cost_usd.map_or_else(String::new, |cost| format!(", {}", dollars(cost)));
+        page.line("    ", &format!("tokens {input} in, {output} out{cost}"));
+    }
+    true
+}
+
+fn add_response(page: &mut Page<'_>, row: &Row, response: &RecordedResponse, has_answer: bool) {
+    let mode = if row.streamed() == Some(true) { "stream" } else { "whole" };
+    let end = end_words(response.end);
+    page.line("  ", &format!("response {} {mode} {end}", response.status));
+    if !has_answer {
+        page.body(&response.payload.bytes());
+    }
+}
+
+/// Returns a text unchanged, or the beginning and the hash of a long one without blanks.
+fn bounded(text: &str) -> String {
+    if text.len() <= SHOWN || text.contains(' ') {
+        return text.to_owned();
+    }
+    let start: String = text.chars().take(SHOWN / 4).collect();
+    format!("{start}… ({} bytes, sha256 {})", text.len(), digest(text.as_bytes()))
+}
+
+/// Returns the first digits of the SHA-256.
+fn digest(bytes: &[u8]) -> String {
+    let hash = Sha256::digest(bytes);
+    hash.iter().take(6).map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,194 @@
+//! The `loomrec stats` command: sums of the calls in recordings, by upstream and model.
+//!
+//! Entries are read one after the other. Only the times of each are kept.
+
+mod measure;
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::args::{LogFormat, StatsArgs, StatsBy};
+use super::ls::Row;
+use loomrec_cli::exit::CommandFailure;
+use loomrec_cli::output::{Output, print};
+use loomrec_cli::pricing::PriceSource;
+use loomrec_cli::table::{Table, TableColumn};
+use loomrec_cli::{prices, serve_setup, terminal};
+use loomrec_store::{Recording, RecordingLocation, StoreError};
+use measure::{CallSample, GroupStats};
+
+/// Runs the command.
+///
+/// # Errors
+/// A recording that is missing, damaged or too new; an invalid price table; a stdout that cannot be
+/// written.
+pub fn run(args: &StatsArgs) -> Result<u8, CommandFailure> {
+    let table = prices::load(args.prices.as_deref())?;
+    let mut stats = Stats::new(args.by, PriceSource { table, anew: args.prices.is_some() });
+    let output = Output::new(LogFormat::Human, false, false);
+    for file in &args.files {
+        stats.add(&serve_setup::open_to_read(file, &output)?)?;
+    }
+    print(&match args.json {
+        true => stats.json(&args.files),
+        false => stats.text(&args.files, terminal::width()),
+    })
+}
+
+/// The sums of the calls in recordings.
+struct Stats {
+    by: Option<StatsBy>,
+    pricing: PriceSource,
+    /// The groups, by the values that their calls share, one for each of [`Stats::names`].
+    groups: BTreeMap<Vec<Option<String>>, GroupStats>,
+    all: GroupStats,
+    /// Models without a price, with the number of calls that they answered.
+    unpriced: BTreeMap<String, u64>,
+}
+
+impl Stats {
+    fn new(by: Option<StatsBy>, pricing: PriceSource) -> Self {
+        let (groups, all, unpriced) = Default::default();
+        Self { by, pricing, groups, all, unpriced }
+    }
+
+    /// Returns the names of the values by which calls are grouped.
+    fn names(&self) -> &'static [&'static str] {
+        match self.by {
+            None => &["upstream", "model"],
+            Some(StatsBy::Model) => &["model"],
+            Some(StatsBy::Upstream) => &["upstream"],
+            Some(StatsBy::Step) => &["step"],
+            Some(StatsBy::Session) => &["session"],
+        }
+    }
+
+    /// Adds every call of a recording.
+    fn add(&mut self, recording: &Recording) -> Result<(), StoreError> {
+        for stored in recording.entries() {
+            self.add_row(&Row::of(stored?, 0));
+        }
+        Ok(())
+    }
+
+    fn add_row(&mut self, row: &Row) {
+        let sample = self.sample(row);
+        if sample.cost.is_none() && row.entry.usage.is_some() {
+            let model = row.model().unwrap_or("a call that names no model");
+            *self.unpriced.entry(model.to_owned()).or_default() += 1;
+        }
+        let entry = &row.entry;
+        let value = |name: &&str| match *name {
+            "upstream" => entry.upstream.as_deref().or(entry.provider.as_deref()),
+            "model" => row.model(),
+            "step" => row.name.step_id(),
+            _ => entry.session.as_deref(),
+        };
+        let group = self.names().iter().map(|name| value(name).map(str::to_owned)).collect();
+        self.groups.entry(group).or_default().add(&sample);
+        self.all.add(&sample);
+    }
+
+    fn sample(&self, row: &Row) -> CallSample {
+        let entry = &row.entry;
+        let streamed = row.streamed() == Some(true);
+        let chunks = entry.response.as_ref().map(|response| response.payload.chunks());
+        let first = chunks.and_then(|chunks| chunks.first()).map(|chunk| chunk.at_ms);
+        CallSample {
+            failed: row.is_trouble(),
+            streamed,
+            usage: entry.usage.unwrap_or_default(),
+            cost: self.pricing.cost(&row.entry, row.model()),
+            latency: entry.latency_ms,
+            first_chunk: first.filter(|_| streamed),
+        }
+    }
+
+    /// Returns the sums for programs.
+    fn json(&self, files: &[RecordingLocation]) -> String {
+        let names = self.names();
+        let group = |(values, measure): (&Vec<Option<String>>, &GroupStats)| {
+            let named =
+                names.iter().zip(values).map(|(name, value)| ((*name).to_owned(), json!(value)));
+            let mut group: Map<String, Value> = named.collect();
+            if let Value::Object(measure) = measure.to_json() {
+                group.extend(measure);
+            }
+            Value::Object(group)
+        };
+        let out = json!({
+            "recordings": files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>(),
+            "by": names,
+            "groups": self.groups.iter().map(group).collect::<Vec<_>>(),
+            "all": self.all.to_json(),
+            "unpriced_models": self.unpriced,
+        });
+        terminal::json(&format!("{out:#}\n")).into_owned()
+    }
+
+    /// Formats the sums for people, no wider than `width` if possible.
+    fn text(&self, files: &[RecordingLocation], width: Option<usize>) -> String {
+        if self.all.calls == 0 {
+            return match files {
+                [file] => format!("{}: an empty recording, no call was kept\n", file.display()),
+                _ => "empty recordings, no call was kept\n".to_owned(),
+            };
+        }
+        let mut table = Table::new(self.columns());
+        for (values, measure) in &self.groups {
+            let value = |value: &Option<String>| {
+                terminal::line(value.as_deref().unwrap_or("-")).into_owned()
+            };
+            let cells = values.iter().map(value).chain(measure.cells()).collect();
+            table.add(measure.failed == measure.calls, cells);
+        }
+        if self.groups.len() > 1 {
+            let mut name = vec!["all".to_owned()];
+            name.resize(self.names().len(), String::new());
+            table.add(false, name.into_iter().chain(self.all.cells()).collect());
+        }
+        let mut text = format!("{}\n{}", table.text(width), self.all.words());
+        if files.len() > 1 {
+            text.push_str(&format!(" · {} recordings", files.len()));
+        }
+        text.push('\n');
+        for (model, calls) in &self.unpriced {
+            text.push_str(&format!(
+                "no price is known for {} (calls: {calls}): its cost is unknown; see --prices\n",
+                terminal::line(model)
+            ));
+        }
+        text
+    }
+
+    fn columns(&self) -> Vec<TableColumn> {
+        let name = |name: &&'static str| match *name {
+            "upstream" => TableColumn::left("UPSTREAM").shrinks_to(9),
+            "model" => TableColumn::left("MODEL").shrinks_to(12),
+            "step" => TableColumn::left("STEP").shrinks_to(12),
+            _ => TableColumn::left("SESSION").shrinks_to(12),
+        };
+        let mut columns: Vec<TableColumn> = self.names().iter().map(name).collect();
+        columns.extend([
+            TableColumn::right("CALLS"),
+            TableColumn::right("FAILED"),
+            TableColumn::right("IN"),
+            TableColumn::right("OUT"),
+            TableColumn::right("CACHED").goes(5),
+            TableColumn::right("REASONING").goes(4),
+            TableColumn::right("COST"),
+            TableColumn::right("P50").goes(8),
+            TableColumn::right("P90").goes(2),
+            TableColumn::right("P99").goes(7),
+            TableColumn::right("FIRST P50").goes(6),
+            TableColumn::right("FIRST P90").goes(1),
+            TableColumn::right("FIRST P99").goes(3),
+        ]);
+        columns
+    }
+}
+
+#[cfg(test)]
+#[path = "stats/tests.rs"]
+mod tests;

@@ -1,0 +1,186 @@
+//! The report at the end of an import or an export: how much was transferred, what was left out and
+//! why, and what was lost.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use loomrec_cli::terminal;
+use loomrec_curation::interchange::{SkipCause, SkippedItem};
+
+/// How many items are reported individually. The rest is only counted.
+const TOLD: usize = 1000;
+
+/// How many of them are shown to people.
+const SHOWN: usize = 10;
+
+/// The sums of an import or an export.
+#[derive(Debug, Default)]
+pub(super) struct TransferTotals {
+    /// Calls that were transferred.
+    brought: usize,
+    /// Items that were left out, with their file if there are several.
+    left: Vec<SkippedItem>,
+    left_count: usize,
+    /// How many of these are calls that are lost.
+    damaged: usize,
+    /// Calls to hosts that belong to no upstream.
+    hosts: BTreeMap<String, usize>,
+    foreign: usize,
+    /// Calls whose upstream was chosen by the form of their path: host and upstream.
+    shaped: BTreeMap<(String, String), usize>,
+    lost: BTreeMap<&'static str, usize>,
+}
+
+impl TransferTotals {
+    /// Counts a call that was transferred without these parts.
+    pub(super) fn brought(&mut self, lost: &[&'static str]) {
+        self.brought += 1;
+        for part in lost {
+            *self.lost.entry(part).or_default() += 1;
+        }
+    }
+
+    /// Counts a call whose upstream was chosen by the form of its path.
+    pub(super) fn shaped(&mut self, host: String, upstream: &str) {
+        let key = (host, upstream.to_owned());
+        if self.shaped.len() < TOLD || self.shaped.contains_key(&key) {
+            *self.shaped.entry(key).or_default() += 1;
+        }
+    }
+
+    /// Notes an item that was left out.
+    pub(super) fn left(&mut self, left: SkippedItem) {
+        self.left_count += 1;
+        self.damaged += usize::from(left.cause == SkipCause::Damaged);
+        if self.left.len() < TOLD {
+            self.left.push(left);
+        }
+    }
+
+    /// Counts a call that was left out because its host belongs to no upstream.
+    pub(super) fn foreign(&mut self, host: String) {
+        self.foreign += 1;
+        if self.hosts.len() < TOLD || self.hosts.contains_key(&host) {
+            *self.hosts.entry(host).or_default() += 1;
+        }
+    }
+
+    /// Returns how many calls were transferred.
+    pub(super) fn count(&self) -> usize {
+        self.brought
+    }
+
+    /// Returns how many calls are lost because their bodies could not be recovered exactly.
+    pub(super) fn damaged(&self) -> usize {
+        self.damaged
+    }
+
+    /// Returns the JSON for programs.
+    pub(super) fn to_json(&self, out: &str) -> String {
+        let left = self.left.iter();
+        let left = left.map(|left| {
+            let damaged = left.cause == SkipCause::Damaged;
+            json!({ "place": left.place, "reason": left.reason, "damaged": damaged })
+        });
+        let hosts = self.hosts.iter().map(|(host, calls)| json!({ "host": host, "calls": calls }));
+        let shaped = self.shaped.iter().map(|((host, upstream), calls)| {
+            json!({ "host": host, "upstream": upstream, "calls": calls })
+        });
+        let lost = self.lost.iter().map(|(what, calls)| json!({ "what": what, "calls": calls }));
+        let value = json!({
+            "output": out,
+            "calls": self.brought,
+            "left_out": left.collect::<Value>(),
+            "left_out_count": self.left_count,
+            "damaged_count": self.damaged,
+            "other_hosts": hosts.collect::<Value>(),
+            "other_hosts_count": self.foreign,
+            "by_shape": shaped.collect::<Value>(),
+            "lost": lost.collect::<Value>(),
+        });
+        format!("{}\n", terminal::json(&format!("{value:#}")))
+    }
+
+    /// Formats the report for people.
+    pub(super) fn text(&self, out: &str) -> String {
+        let mut text = format!("{} to {out}", calls(self.brought));
+        let mut line = |line: String| {
+            text.push_str("\n  ");
+            text.push_str(&terminal::line(&line));
+        };
+        for ((host, upstream), count) in self.shaped.iter().take(SHOWN) {
+            line(format!(
+                "{} to {host} taken for {upstream}, by the shape of the path; --upstream NAME=URL \
+                 overrides that",
+                calls(*count)
+            ));
+        }
+        if self.foreign > 0 {
+            let hosts: Vec<&str> = self.hosts.keys().take(SHOWN).map(String::as_str).collect();
+            let more = if self.hosts.len() > SHOWN { ", …" } else { "" };
+            line(format!(
+                "left out: {} to other hosts ({}{more}); --all imports them, --upstream NAME=URL \
+                 names their upstream",
+                calls(self.foreign),
+                hosts.join(", ")
+            ));
+        }
+        // Each lost call is named.
+        let (damaged, others): (Vec<&SkippedItem>, Vec<&SkippedItem>) =
+            self.left.iter().partition(|left| left.cause == SkipCause::Damaged);
+        let named = damaged.len() + others.len().min(SHOWN);
+        for left in damaged.into_iter().chain(others.into_iter().take(SHOWN)) {
+            line(format!("left out: {}: {}", left.place, left.reason));
+        }
+        if self.left_count > named {
+            line(format!("left out: {} more; --json lists each", self.left_count - named));
+        }
+        for (part, count) in &self.lost {
+            line(format!("lost: {part} ({})", calls(*count)));
+        }
+        text
+    }
+}
+
+fn calls(count: usize) -> String {
+    if count == 1 { "1 call".to_owned() } else { format!("{count} calls") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn receipt_tells_what_came_and_what_did_not() {
+        let mut transfer = TransferTotals::default();
+        transfer.brought(&["times"]);
+        transfer.brought(&[]);
+        transfer.shaped("10.0.0.1:8000".to_owned(), "openai");
+        transfer.foreign("example.com".to_owned());
+        let left = SkippedItem::no_call("entry 3".to_owned(), "a\u{1b}[31m");
+        transfer.left(left);
+        let text = transfer.text("r.json");
+        assert!(text.starts_with("2 calls to r.json\n"), "{text}");
+        assert!(text.contains("1 call to 10.0.0.1:8000 taken for openai"), "{text}");
+        assert!(text.contains("left out: entry 3: a\\u{1b}[31m"), "{text}");
+        assert!(text.contains("1 call to other hosts (example.com)"), "{text}");
+        assert!(text.ends_with("lost: times (1 call)"), "{text}");
+        let value: Value = serde_json::from_str(&transfer.to_json("r.json")).unwrap();
+        assert_eq!(value["calls"], 2);
+        assert_eq!(value["left_out"][0]["place"], "entry 3");
+        assert_eq!(value["other_hosts"][0]["calls"], 1);
+    }
+
+    #[test]
+    fn what_is_told_one_by_one_has_an_end_and_the_count_has_none() {
+        let mut transfer = TransferTotals::default();
+        for number in 0..TOLD + 5 {
+            let place = format!("entry {number}");
+            transfer.left(SkippedItem::no_call(place, ""));
+            transfer.foreign(format!("h{number}"));
+        }
+        assert_eq!((transfer.left.len(), transfer.hosts.len()), (TOLD, TOLD));
+        assert_eq!((transfer.left_count, transfer.foreign), (TOLD + 5, TOLD + 5));
+    }
+}

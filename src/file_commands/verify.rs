@@ -1,0 +1,71 @@
+//! The `loomrec verify` command: everything that is wrong with recordings, and what to do about it.
+
+mod file;
+mod fix;
+mod folder;
+mod human;
+mod json;
+mod recording;
+mod verify_report;
+
+use std::io;
+
+use super::args::VerifyArgs;
+use loomrec_cli::exit::{CommandFailure, UNEXPECTED};
+use loomrec_cli::output;
+use loomrec_curation::verification::EntryChecker;
+use loomrec_store::RecordingLocation;
+use verify_report::VerifyReport;
+
+/// Runs the command.
+///
+/// # Errors
+/// A stdout that cannot be written. Problems of a file are a result, not an error.
+pub fn run(args: &VerifyArgs) -> Result<u8, CommandFailure> {
+    let checker = EntryChecker::new(None)
+        .map_err(|error| CommandFailure::new(UNEXPECTED, format!("failed to {error}")))?;
+    let mut code = 0;
+    let mut json = json::VerifyDocument::default();
+    for path in &args.files {
+        let mut report = check(path, args, &checker);
+        if args.strict {
+            report.be_strict();
+        }
+        code = code.max(report.code());
+        let text = if args.json { json.file(&report) } else { human::file(&report, args.quiet) };
+        write(&text)?;
+    }
+    if args.json {
+        write(&json.end(code))?;
+    }
+    Ok(code)
+}
+
+fn write(text: &str) -> Result<(), CommandFailure> {
+    let unwritten = |error: io::Error| {
+        CommandFailure::new(UNEXPECTED, format!("failed to write to stdout: {error}"))
+    };
+    output::stdout(text).map_err(unwritten)
+}
+
+/// Checks one file. With `--fix`, checks it before and after the repair.
+fn check(path: &RecordingLocation, args: &VerifyArgs, checker: &EntryChecker) -> VerifyReport {
+    let before = recording::verify(path, checker);
+    if !args.fix || before.unreadable.is_some() {
+        return before;
+    }
+    let outcome = fix::fix(path, &before, checker, args.rehash);
+    match outcome {
+        Ok(fixed) if fixed.done.is_empty() => before,
+        Ok(fixed) => {
+            let mut report =
+                VerifyReport { mended: fixed.done, ..recording::verify(path, checker) };
+            fixed.lost.into_iter().for_each(|problem| report.add(problem));
+            report
+        }
+        Err(failure) => {
+            let unmended = format!("nothing was fixed: {}", failure.message);
+            VerifyReport { unmended: Some((unmended, failure.code)), ..before }
+        }
+    }
+}

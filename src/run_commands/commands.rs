@@ -1,0 +1,76 @@
+//! The commands of this crate, as the root package calls them.
+//!
+//! The compiler generates the code of a future where it is polled. In a box, the commands are
+//! generated in this crate, at its optimization level, and not in the root package.
+
+use super::args::{
+    Command, CompactArgs, DemoArgs, DoctorArgs, GcArgs, PullArgs, PushArgs, RecordArgs, ReplayArgs,
+    RerecordArgs, UiArgs,
+};
+use super::{demo, doctor, remote, remote_arguments, rerecord, session, ui};
+use loomrec_cli::CommandFuture;
+use loomrec_cli::settings::Settings;
+
+pub use super::score::run as score;
+
+/// Makes the recordings in object stores that a command reads available as files, or refuses them
+/// where they cannot be used.
+///
+/// # Errors
+/// A command that must not name such a recording; one that cannot be fetched.
+pub fn localize(command: &mut Command) -> CommandFuture<'_, ()> {
+    Box::pin(async {
+        remote_arguments::refuse_local_use(command)?;
+        remote::localize(command).await
+    })
+}
+
+/// Runs `loomrec record`.
+pub fn record(args: RecordArgs, settings: &Settings) -> CommandFuture<'_> {
+    Box::pin(session::run_record(args, settings))
+}
+
+/// Runs `loomrec replay`.
+pub fn replay(args: ReplayArgs, settings: &Settings) -> CommandFuture<'_> {
+    Box::pin(session::run_replay(args, settings))
+}
+
+/// Runs `loomrec rerecord`.
+pub fn rerecord(args: &RerecordArgs) -> CommandFuture<'_> {
+    Box::pin(rerecord::run(args))
+}
+
+/// Runs `loomrec push`.
+pub fn push(args: &PushArgs) -> CommandFuture<'_> {
+    Box::pin(remote::push(args))
+}
+
+/// Runs `loomrec pull`.
+pub fn pull(args: &PullArgs) -> CommandFuture<'_> {
+    Box::pin(remote::pull(args))
+}
+
+/// Runs `loomrec compact`.
+pub fn compact(args: &CompactArgs) -> CommandFuture<'_> {
+    Box::pin(remote::compact(args))
+}
+
+/// Runs `loomrec gc`.
+pub fn gc(args: &GcArgs) -> CommandFuture<'_> {
+    Box::pin(remote::gc(args))
+}
+
+/// Runs `loomrec ui`.
+pub fn ui(args: &UiArgs) -> CommandFuture<'_> {
+    Box::pin(ui::run(args))
+}
+
+/// Runs `loomrec doctor`.
+pub fn doctor<'a>(args: &'a DoctorArgs, settings: &'a Settings) -> CommandFuture<'a> {
+    Box::pin(doctor::run(args, settings))
+}
+
+/// Runs `loomrec demo`.
+pub fn demo(args: DemoArgs) -> CommandFuture<'static> {
+    Box::pin(demo::run(args))
+}

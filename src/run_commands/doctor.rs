@@ -1,0 +1,106 @@
+//! The `loomrec doctor` command: finds what keeps loomrec from working on this machine.
+
+mod environment;
+mod finding;
+mod online;
+mod recording;
+mod upstream_names;
+
+use owo_colors::OwoColorize as _;
+use serde_json::json;
+
+use super::args::DoctorArgs;
+use finding::{DoctorFinding, FindingLevel};
+use loomrec_cli::exit::{CommandFailure, NO};
+use loomrec_cli::output::print;
+use loomrec_cli::settings::{Settings, default_recordings};
+use loomrec_cli::{serve_setup, terminal};
+use loomrec_store::RecordingLocation;
+
+/// Runs the command.
+///
+/// # Errors
+/// A stdout that cannot be written.
+pub async fn run(args: &DoctorArgs, settings: &Settings) -> Result<u8, CommandFailure> {
+    let current = serve_setup::environment();
+    let mut findings = vec![match &settings.path {
+        Some(path) => DoctorFinding::fine("settings", format!("{} is read", path.display())),
+        None => DoctorFinding::fine("settings", "no loomrec.toml here or above; none is needed"),
+    }];
+    let files = files(args, settings)?;
+    if files.is_empty() {
+        findings.push(DoctorFinding::fine(
+            "recording",
+            "none is named: loomrec doctor FILE checks one",
+        ));
+    }
+    for file in &files {
+        recording::check(file, &mut findings);
+    }
+    upstream_names::names(settings, &current, &mut findings);
+    environment::variables(&current, &mut findings);
+    environment::keys(&current, &mut findings);
+    environment::proxies(&current, &mut findings);
+    environment::machine(&current, &mut findings);
+    if args.online {
+        online::ask(settings, &current, &mut findings).await;
+    }
+    let wrong = findings.iter().any(|finding| finding.level == FindingLevel::Wrong);
+    let text = if args.json { document(&findings) } else { page(&findings) };
+    print(&text)?;
+    Ok(if wrong { NO } else { 0 })
+}
+
+/// Returns the recordings to check.
+fn files(args: &DoctorArgs, settings: &Settings) -> Result<Vec<RecordingLocation>, CommandFailure> {
+    if !args.files.is_empty() {
+        return Ok(args.files.clone());
+    }
+    let refused = |why| CommandFailure::usage(format!("LOOMREC_RECORDING: {why}"));
+    let named = default_recordings(settings).into_iter();
+    named.map(|path| RecordingLocation::parse(path).map_err(refused)).collect()
+}
+
+/// Formats a line for each finding, with its remedy below it.
+fn page(findings: &[DoctorFinding]) -> String {
+    let mut text = String::new();
+    for finding in findings {
+        let mark = match finding.level {
+            FindingLevel::Fine => format!("{}", "ok  ".green()),
+            FindingLevel::Warning => format!("{}", "warn".yellow()),
+            FindingLevel::Wrong => format!("{}", "FAIL".red()),
+        };
+        let line = |text: &str| terminal::line(text).into_owned();
+        text += &format!("{mark}  {}: {}\n", line(&finding.about), line(&finding.text));
+        if let Some(remedy) = &finding.remedy {
+            text += &format!("      → {}\n", line(remedy));
+        }
+    }
+    let count = |level| findings.iter().filter(|finding| finding.level == level).count();
+    match (count(FindingLevel::Wrong), count(FindingLevel::Warning)) {
+        (0, 0) => text += "\nnothing is wrong\n",
+        (wrong, warnings) => text += &format!("\n{wrong} wrong, {warnings} to know about\n"),
+    }
+    text
+}
+
+fn document(findings: &[DoctorFinding]) -> String {
+    let list: Vec<_> = findings
+        .iter()
+        .map(|finding| {
+            let level = match finding.level {
+                FindingLevel::Fine => "ok",
+                FindingLevel::Warning => "warning",
+                FindingLevel::Wrong => "wrong",
+            };
+            json!({
+                "level": level, "about": finding.about, "text": finding.text,
+                "remedy": finding.remedy
+            })
+        })
+        .collect();
+    terminal::json(&format!("{:#}\n", json!({ "findings": list }))).into_owned()
+}
+
+#[cfg(test)]
+mod tests;

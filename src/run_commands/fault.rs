@@ -1,0 +1,363 @@
+//! Faults on the command line: from flags and plans to the decider, and the receipt's part about
+//! faults.
+
+use std::collections::BTreeSet;
+use std::fmt::Display;
+use std::hash::{BuildHasher as _, Hasher as _};
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::args::{FaultArgs, ServeArgs};
+use super::score::journal::Reading;
+use super::score::{self, ScoredFaults};
+use super::{run_time_chaos, script};
+use loomrec_cli::exit::CommandFailure;
+use loomrec_cli::output::Output;
+use loomrec_engine::replay::Matcher;
+use loomrec_engine::route::{RouteTable, UNNAMED};
+use loomrec_fault::recovery::RecoveryBudget;
+use loomrec_fault::{
+    ChaosChanges, ChaosRates, FaultDecider, FaultPlan, FaultRule, FaultSource, RuleCount,
+};
+use loomrec_identity::spelling;
+use loomrec_proxy::server::fault::FaultContext;
+use loomrec_script as scripts;
+
+/// All planned faults, and the file of each rule.
+#[derive(Debug, Default)]
+pub struct PlannedFaults {
+    /// The plan.
+    pub plan: FaultPlan,
+    /// For each rule, the file that declares it, as the beginning of a message. Empty for rules of
+    /// flags.
+    places: Vec<String>,
+}
+
+impl PlannedFaults {
+    fn rules(&self) -> impl Iterator<Item = (&str, &FaultRule)> {
+        self.places.iter().map(String::as_str).zip(&self.plan.rules)
+    }
+}
+
+/// Reads the plans and the fault flags. They are added to the plan of the session, if there is one.
+///
+/// # Errors
+/// A file that cannot be read or is not a plan; a flag that is not a fault; two rules with the same
+/// name.
+pub fn plan(
+    args: &ServeArgs,
+    of_session: Option<&FaultPlan>,
+) -> Result<PlannedFaults, CommandFailure> {
+    let flags = &args.trouble;
+    let mut plan = of_session.cloned().unwrap_or_default();
+    let mut places = vec!["faults: ".to_owned(); plan.rules.len()];
+    for path in &flags.faults {
+        let one = file(path, args)?;
+        plan.seed = plan.seed.or(one.seed);
+        plan.chaos = plan.chaos.layered_over(&one.chaos);
+        if let Some(recovery) = one.recovery
+            && plan.recovery.replace(recovery).is_some_and(|known| known != recovery)
+        {
+            return Err(CommandFailure::usage(format!(
+                "failed to read the plan {}: another plan has a `recovery` that differs; a run is \
+                 judged by one: keep one of them, or give --recovery",
+                path.display()
+            )));
+        }
+        for rule in one.rules {
+            if plan.rules.iter().any(|known| known.name == rule.name) {
+                return Err(CommandFailure::usage(format!(
+                    "failed to read the plan {}: another plan has a rule {:?} as well; give each a \
+                     name of its own",
+                    path.display(),
+                    rule.name
+                )));
+            }
+            plan.rules.push(rule);
+            places.push(format!("the plan {}: ", path.display()));
+        }
+    }
+    for (number, text) in (1..).zip(flags.fault.iter().filter(|text| !declares_none(text))) {
+        let wrong = |why: &dyn Display| CommandFailure::usage(format!("--fault {text}: {why}"));
+        let name = match plan.rules.iter().any(|rule| rule.name == format!("--fault {text}")) {
+            true => format!("--fault {text} (number {number})"),
+            false => format!("--fault {text}"),
+        };
+        plan.rules.push(FaultRule::from_flag(name, text).map_err(|error| wrong(&error))?);
+        places.push(String::new());
+    }
+    plan.chaos = chaos(flags)?.layered_over(&plan.chaos);
+    Ok(PlannedFaults { plan, places })
+}
+
+/// Whether the text of a `--fault` declares no fault: it is empty, or mcptest's word `none`, perhaps
+/// for a step.
+fn declares_none(text: &str) -> bool {
+    let step = text.split_once('=').filter(|(step, _)| !step.contains([':', ';']));
+    let fault = step.map_or(text, |(_, fault)| fault);
+    text.is_empty() || fault.trim() == "none"
+}
+
+/// Reads one plan: as YAML if the file's extension says so, otherwise as JSON.
+fn file(path: &Path, args: &ServeArgs) -> Result<FaultPlan, CommandFailure> {
+    script::refuse_overwriting(path, "--faults", args)?;
+    let failed = |why: &dyn Display| {
+        CommandFailure::usage(format!("failed to read the plan {}: {why}", path.display()))
+    };
+    let text = std::fs::read(path).map_err(|error| failed(&error))?;
+    let value = scripts::value(&text, script::notation(path)).map_err(|why| failed(&why))?;
+    FaultPlan::parse(&value).map_err(|error| failed(&error))
+}
+
+/// Returns the chaos rates of the flags.
+fn chaos(flags: &FaultArgs) -> Result<ChaosRates, CommandFailure> {
+    let rates = [
+        ("drop", flags.chaos_drop),
+        ("malformed", flags.chaos_malformed),
+        ("disconnect", flags.chaos_disconnect),
+        ("rate_limit", flags.chaos_rate_limit),
+        ("latency", flags.chaos_latency),
+    ];
+    let mut members = serde_json::Map::new();
+    for (name, rate) in rates {
+        let Some(rate) = rate else { continue };
+        if !(0.0..=1.0).contains(&rate) {
+            let flag = name.replace('_', "-");
+            return Err(CommandFailure::usage(format!(
+                "--chaos-{flag} {rate}: it takes a rate from 0 to 1"
+            )));
+        }
+        members.insert(name.to_owned(), json!(rate));
+    }
+    let wrong = |error| CommandFailure::usage(format!("--chaos: {error}"));
+    let mut all = ChaosRates::read(&Value::Object(members)).map_err(wrong)?;
+    for text in flags.chaos.iter().filter(|text| !text.is_empty()) {
+        let (rate, fault) = ChaosRates::parse_named(text)
+            .map_err(|error| CommandFailure::usage(format!("--chaos {text}: {error}")))?;
+        all.add(rate, fault);
+    }
+    Ok(all)
+}
+
+/// Creates the decider for a plan. If a seed is needed and none is given, draws one and prints it.
+/// `needs_seed` says whether the run needs one beyond the plan.
+pub fn decider(
+    PlannedFaults { plan, .. }: PlannedFaults,
+    given: Option<u64>,
+    needs_seed: bool,
+    output: &Output,
+) -> FaultDecider {
+    let seed = given.or(plan.seed);
+    let left = plan.rules.iter().any(|rule| rule.probability.is_some()) || !plan.chaos.is_empty();
+    let seed = seed.unwrap_or_else(|| {
+        if !left && !needs_seed {
+            return 0;
+        }
+        // Each state of the standard library's hasher has other random keys.
+        let drawn = std::collections::hash_map::RandomState::new().build_hasher().finish() >> 32;
+        output.info(&format!(
+            "loomrec: seed {drawn} was drawn; --seed {drawn} repeats this run's random decisions"
+        ));
+        drawn
+    });
+    FaultDecider::new(plan, seed)
+}
+
+/// Returns what decides that no call gets a fault.
+pub fn no_faults() -> FaultDecider {
+    FaultDecider::new(FaultPlan::default(), 0)
+}
+
+/// Finds the upstreams and steps that the faults of suites are to strike. Refuses a plan that names
+/// an upstream which does not exist.
+///
+/// # Errors
+/// A rule that would never apply for that reason.
+pub fn check_upstreams(
+    planned: &mut PlannedFaults,
+    routes: &RouteTable,
+) -> Result<(), CommandFailure> {
+    let mut known: Vec<&str> = routes.named.iter().map(|known| known.name.as_str()).collect();
+    known.push(UNNAMED);
+    for FaultRule { when, target, .. } in &mut planned.plan.rules {
+        target.iter().for_each(|target| target.restrict(when, |name| known.contains(&name)));
+    }
+    let mut rules = planned.rules();
+    rules.try_for_each(|rule| among(rule, "upstream", &rule.1.when.upstream, &known))
+}
+
+/// Refuses a plan that names entries which are in none of the recordings. If the recordings have no
+/// step ids, the program may still send some, so those are not checked.
+///
+/// # Errors
+/// A rule with a step id or request hash that no take has.
+pub fn check(
+    planned: &PlannedFaults,
+    matcher: &Matcher,
+    output: &Output,
+) -> Result<(), CommandFailure> {
+    // There may be a million step ids.
+    let is_asked_for = planned.rules().any(|(_, rule)| !rule.when.step_id.is_empty());
+    let steps = if is_asked_for { matcher.steps() } else { BTreeSet::new() };
+    let steps: Vec<&str> = steps.into_iter().collect();
+    for (place, rule) in planned.rules() {
+        match (rule.when.step_id.first(), steps.is_empty()) {
+            (Some(step), true) => output.warning(&format!(
+                "{place}rule {:?} is for the step {step:?}, but no recorded call has a step id: it \
+                 applies only if the program sends one, {HOW_TO_SEND}",
+                rule.name
+            )),
+            _ => among((place, rule), "recorded step id", &rule.when.step_id, &steps)?,
+        }
+        let hashes = &rule.when.request_hash;
+        if let Some(hash) = hashes.iter().find(|hash| !matcher.knows_hash(hash)) {
+            return Err(CommandFailure::usage(format!(
+                "{place}rule {:?} would never apply: no recorded call has a request_hash that \
+                 begins with {hash}; `loomrec ls` lists them",
+                rule.name
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// How a program sends a step id.
+const HOW_TO_SEND: &str = "in the header x-loomrec-step-id or in that of --step-id-header";
+
+/// At most this many names are listed in an error.
+const SHOWN: usize = 20;
+
+/// Refuses a rule with a name that is not among the known ones.
+fn among(
+    (place, rule): (&str, &FaultRule),
+    what: &str,
+    given: &[String],
+    known: &[&str],
+) -> Result<(), CommandFailure> {
+    let Some(unknown) = given.iter().find(|given| !known.contains(&given.as_str())) else {
+        return Ok(());
+    };
+    let hint = match spelling::nearest(unknown, known) {
+        Some(near) => format!("did you mean {near:?}?"),
+        None if known.len() > SHOWN => {
+            let more = known.len() - SHOWN;
+            format!("there are: {} and {more} more", known[..SHOWN].join(", "))
+        }
+        None => format!("there are: {}", known.join(", ")),
+    };
+    let name = &rule.name;
+    Err(CommandFailure::usage(format!(
+        "{place}rule {name:?} would never apply: there is no {what} {unknown:?}; {hint}"
+    )))
+}
+
+/// Returns the budget: that of `--recovery`, else that of a plan.
+///
+/// # Errors
+/// A text that is not a budget; a report that is requested without a budget.
+pub fn budget(
+    flags: &FaultArgs,
+    planned: &PlannedFaults,
+) -> Result<Option<RecoveryBudget>, CommandFailure> {
+    let text = flags.recovery.as_deref().filter(|text| !text.is_empty());
+    let budget = text.map(score::budget_text).transpose()?.or(planned.plan.recovery);
+    if budget.is_none() && flags.junit.is_some() {
+        return Err(CommandFailure::usage(
+            "--junit reports on recovery: give --recovery a budget, or use loomrec score",
+        ));
+    }
+    Ok(budget)
+}
+
+/// Judges the recovery from each fault.
+pub fn recovery(faults: &FaultContext, budget: &RecoveryBudget) -> ScoredFaults {
+    let mut reading = Reading::default();
+    for line in faults.lines() {
+        // loomrec wrote these lines itself, so they are valid.
+        drop(reading.add(&line));
+    }
+    ScoredFaults::of(reading.finish().incidents, Some(budget))
+}
+
+/// The receipt's part about faults.
+#[derive(Debug)]
+pub struct FaultReceipt {
+    seed: u64,
+    counts: Vec<(FaultSource, String, RuleCount)>,
+    warnings: Vec<(String, u64)>,
+    /// The rates that were set while the run went on.
+    run_time: ChaosChanges,
+    /// Rules of the plan that never applied.
+    pub unfired: Vec<String>,
+    /// Those of them that could not apply, because no call named a step.
+    waiting_for_steps: Vec<String>,
+}
+
+impl FaultReceipt {
+    /// Reads the results of `faults`. Returns `None` if no faults were declared.
+    pub fn of(faults: &FaultContext) -> Option<Self> {
+        let decider = faults.decider();
+        let counts = decider.counts().into_iter();
+        let counts: Vec<_> =
+            counts.map(|((source, name), count)| (source, name.to_string(), count)).collect();
+        let run_time = faults.run_time().changes();
+        let warnings: Vec<_> = faults.warnings().into_iter().collect();
+        let is_declared = !counts.is_empty() || !decider.is_idle() || run_time.count > 0;
+        let names = |rules: Vec<Arc<str>>| rules.iter().map(|name| name.to_string()).collect();
+        (is_declared || !warnings.is_empty()).then(|| Self {
+            seed: decider.seed(),
+            counts,
+            warnings,
+            run_time,
+            unfired: names(decider.unfired()),
+            waiting_for_steps: names(decider.waiting_for_steps()),
+        })
+    }
+
+    /// Returns the number of faults that happened.
+    pub fn fired(&self) -> u64 {
+        self.counts.iter().map(|(_, _, count)| count.fired).sum()
+    }
+
+    /// Returns what helps rules to apply that are for steps, if no call named a step.
+    pub fn step_hint(&self) -> Option<String> {
+        let names = self.waiting_for_steps.join(", ");
+        (!names.is_empty())
+            .then(|| format!("no call sent a step id, which {names} needs: send it {HOW_TO_SEND}"))
+    }
+
+    /// Returns it as JSON.
+    pub fn to_json(&self) -> Value {
+        let rule = |(source, name, count): &(FaultSource, String, RuleCount)| {
+            json!({
+                "rule": name,
+                "source": source.as_str(),
+                "matched": count.matched,
+                "fired": count.fired,
+            })
+        };
+        let warning = |(text, calls): &(String, u64)| json!({ "text": text, "calls": calls });
+        json!({
+            "seed": self.seed,
+            "fired": self.fired(),
+            "rules": self.counts.iter().map(rule).collect::<Vec<_>>(),
+            "unfired": self.unfired,
+            "run_time_chaos": run_time_chaos::to_json(&self.run_time),
+            "warnings": self.warnings.iter().map(warning).collect::<Vec<_>>(),
+        })
+    }
+
+    /// Returns one line for each rule, for people.
+    pub fn lines(&self) -> Vec<String> {
+        let rule = |(source, name, count): &(FaultSource, String, RuleCount)| {
+            let (fired, matched) = (count.fired, count.matched);
+            format!("fault {name} ({}): fired {fired} of {matched} matching calls", source.as_str())
+        };
+        let warning = |(text, calls): &(String, u64)| format!("warning: {text} (calls: {calls})");
+        let run_time = run_time_chaos::lines(&self.run_time);
+        let rules = self.counts.iter().map(rule);
+        rules.chain(run_time).chain(self.warnings.iter().map(warning)).collect()
+    }
+}

@@ -1,0 +1,79 @@
+//! The guard of a wrapped command: its set-up, and what the receipt says of connections that went
+//! around loomrec.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::args::ServeArgs;
+use loomrec_cli::exit::{CommandFailure, UNUSABLE};
+use loomrec_engine::route::RouteTable;
+use loomrec_proxy::guard::{Escape, EscapePolicy, RunningGuard};
+
+/// The variables that name the proxy for `https` addresses.
+const VARIABLES: [&str; 2] = ["HTTPS_PROXY", "https_proxy"];
+
+/// Starts the guard of CMD, if the run has one, on the interface of the listener.
+///
+/// # Errors
+/// A port that cannot be opened.
+pub(super) async fn start(
+    policy: Option<EscapePolicy>,
+    args: &ServeArgs,
+    listener: SocketAddr,
+    routes: &Arc<RouteTable>,
+) -> Result<Option<RunningGuard>, CommandFailure> {
+    let Some(policy) = policy.filter(|_| !args.cmd.is_empty()) else { return Ok(None) };
+    let loopback = Some(listener.ip()).filter(|ip| ip.is_loopback());
+    let address = (loopback.unwrap_or(Ipv4Addr::LOCALHOST.into()), 0).into();
+    let started = RunningGuard::start(address, policy, Arc::clone(routes)).await;
+    started.map(Some).map_err(|error| {
+        let hint = match policy {
+            EscapePolicy::Refuse => "; --no-guard runs CMD without it",
+            EscapePolicy::Count => "; leave --guard out",
+        };
+        CommandFailure::new(UNUSABLE, format!("failed to open the guard's port: {error}{hint}"))
+    })
+}
+
+/// Returns the variables that lead CMD's `https` connections to the guard, except for those in
+/// `skip`.
+pub(super) fn variables(guard: Option<&RunningGuard>, skip: &[String]) -> Vec<(String, String)> {
+    let Some(guard) = guard else { return Vec::new() };
+    let names = VARIABLES.iter().filter(|name| !skip.iter().any(|it| it == *name));
+    names.map(|name| ((*name).to_owned(), guard.url().to_owned())).collect()
+}
+
+/// Ends the guard, if there is one. Returns the connections that went around loomrec.
+pub(super) async fn end(guard: Option<RunningGuard>) -> Vec<Escape> {
+    match guard {
+        Some(guard) => guard.end().await,
+        None => Vec::new(),
+    }
+}
+
+/// Returns a sentence for each host that CMD contacted.
+pub(super) fn explain(escapes: &[Escape], policy: EscapePolicy) -> Vec<String> {
+    let sentence = |escape: &Escape| {
+        let Escape { host, count, base_url } = escape;
+        let (connections, were) = match count {
+            1 => ("connection", "was"),
+            _ => ("connections", "were"),
+        };
+        let refused = match policy {
+            EscapePolicy::Refuse => "got 403".to_owned(),
+            EscapePolicy::Count => format!("{were} not recorded"),
+        };
+        format!(
+            "{count} {connections} to {host} went around loomrec, and {refused}: have the program use \
+             {base_url} as its base URL"
+        )
+    };
+    escapes.iter().map(sentence).collect()
+}
+
+/// Returns the escapes for the receipt.
+pub(super) fn to_json(escapes: &[Escape]) -> Value {
+    escapes.iter().map(|escape| json!({ "host": escape.host, "count": escape.count })).collect()
+}

@@ -1,0 +1,315 @@
+//! The settings in force for replayed calls, besides the recorded requests themselves: for the line
+//! after the listening message, for the verdict and for the receipt.
+
+use serde_json::{Value, json};
+
+use super::args::{RecordArgs, ReplayArgs, ServeArgs, ToolResultPolicy};
+use loomrec_cli::set_aside::{NORMALIZE, PARAMETER};
+use loomrec_cli::terminal;
+use loomrec_engine::replay::{FaultyTake, Matcher, Repeat, SourceTerms};
+use loomrec_identity::NormalizeRule;
+use loomrec_script::Script;
+
+/// The prefixes of a rule that leaves a header out of identity, and of one that adds it.
+const WITHOUT: &str = "header ";
+const WITH: &str = "+header ";
+
+/// The reason why takes repeat if no flag asks for it.
+const DEFAULT_REPEAT: &str = "it has no _loomrec";
+
+/// How many rules are shown to people: as many as one recording may have.
+const NAMED: usize = 256;
+
+/// How many rules for what clients make anew are shown to people. Presets have more, and `ls --json`
+/// and the receipt have all of them.
+const RENAMES_NAMED: usize = 3;
+
+/// How many entries with faults are shown to people, and how many are listed for programs.
+const FAULTS_NAMED: usize = 100;
+const FAULTS_LISTED: usize = 10_000;
+
+/// The rules, repeats and unchecked entries in force.
+#[derive(Clone, Debug, Default)]
+pub struct InForce {
+    strict: bool,
+    /// Each identity rule, as [`loomrec_identity::IdentityRules::words`] formats it, and its source.
+    rules: Vec<(String, String)>,
+    /// How many patterns are redacted before requests are compared.
+    redact: usize,
+    /// Each recording whose takes repeat, how they repeat, and the source of that setting.
+    repeat: Vec<(String, &'static str, &'static str)>,
+    /// How many entries declare faults.
+    faults: usize,
+    /// The first of them: the entry, its fault, and its recording.
+    faulty: Vec<(String, String, String)>,
+    /// The first pairs of entries that this run's values are not put into, and how many there are.
+    unbound: (Vec<[String; 2]>, usize),
+    /// How many entries cannot be checked.
+    unchecked: usize,
+    /// How many entries may answer calls that have only their messages in common.
+    by_messages: usize,
+    /// What is said of the script, in parts.
+    script: Vec<String>,
+    /// What `--strict` set aside.
+    set_aside: Vec<String>,
+}
+
+impl InForce {
+    /// Returns what is in force when `matcher` answers a replay.
+    pub fn of_replay(args: &ReplayArgs, matcher: &Matcher) -> Self {
+        let said = if args.repeat.is_some() { "--repeat" } else { DEFAULT_REPEAT };
+        Self {
+            strict: args.strict,
+            set_aside: Self::set_aside(args, matcher),
+            ..Self::of_serve(&args.serve, said, matcher)
+        }
+    }
+
+    /// Returns the same, with a script that answers what the recordings do not.
+    #[must_use]
+    pub fn with_script(mut self, script: Option<&Script>) -> Self {
+        let Some(script) = script.filter(|script| script.rule_count() > 0 || self.strict) else {
+            return self;
+        };
+        let (rules, calls) = (script.rule_count(), script.len());
+        self.script.push(format!("a script written by hand: {rules} rules, {calls} calls"));
+        let faulty = script.faulty_rules().map(|(name, declared)| format!("{name} ({declared})"));
+        let faulty: Vec<String> = faulty.collect();
+        if !faulty.is_empty() {
+            self.script.push(format!("faults of rules: {}", listed(&faulty)));
+        }
+        if !script.notes().is_empty() {
+            self.script.push(format!("not played: {}", listed(script.notes())));
+        }
+        self
+    }
+
+    /// Returns what is in force when `matcher` answers calls of a recording run.
+    pub fn of_record(args: &RecordArgs, matcher: &Matcher) -> Self {
+        Self::of_serve(&args.serve, DEFAULT_REPEAT, matcher)
+    }
+
+    /// `said` is the source of the setting that takes repeat.
+    fn of_serve(serve: &ServeArgs, said: &'static str, matcher: &Matcher) -> Self {
+        let typed = |flags: &[String], before: &str, flag: &str| {
+            let given = flags.iter().filter(|text| !text.is_empty());
+            let rule = |text: &String| {
+                // Header names are case-insensitive. JSON pointers are not.
+                let name = if before.is_empty() { text.clone() } else { text.to_ascii_lowercase() };
+                (format!("{before}{name}"), flag.to_owned())
+            };
+            given.map(rule).collect::<Vec<_>>()
+        };
+        let identity = &serve.identity;
+        let mut rules = typed(&identity.ignore, "", "--ignore");
+        rules.extend(typed(&identity.ignore_header, WITHOUT, "--ignore-header"));
+        rules.extend(typed(&identity.identity_header, WITH, "--identity-header"));
+        rules.extend(typed_as_is(&identity.normalize, "--normalize"));
+        rules.extend(typed_as_is(&identity.normalize_text, "--normalize-text"));
+        if identity.tool_results == Some(ToolResultPolicy::ByCall) {
+            let rule = NormalizeRule::tool_results_by_call();
+            rules.push((format!("{NORMALIZE}{rule}"), "--tool-results".to_owned()));
+        }
+        let params = identity.credential_param.iter().filter(|name| !name.is_empty());
+        let from = || "--credential-param".to_owned();
+        rules.extend(params.map(|name| (format!("{PARAMETER}{name}"), from())));
+        for terms in matcher.terms() {
+            let words = terms.rules.words().into_iter();
+            rules.extend(words.map(|rule| (rule, terms.label.to_owned())));
+        }
+        let repeat = |terms: SourceTerms<'_>| {
+            let word = match terms.repeat {
+                Repeat::Error => return None,
+                Repeat::Last => "last",
+                Repeat::Cycle => "cycle",
+            };
+            Some((terms.label.to_owned(), word, said))
+        };
+        Self {
+            strict: false,
+            redact: serve.redact.len(),
+            repeat: matcher.terms().filter_map(repeat).collect(),
+            faults: matcher.faulty().count(),
+            faulty: matcher.faulty().take(FAULTS_LISTED).map(named_fault).collect(),
+            unbound: (matcher.unbound().take(FAULTS_NAMED).collect(), matcher.unbound().count()),
+            unchecked: matcher.unchecked().count(),
+            by_messages: matcher.known_by_messages(),
+            script: Vec::new(),
+            set_aside: Vec::new(),
+            rules,
+        }
+    }
+
+    /// Returns what `--strict` set aside, without the rules that the recordings put in force
+    /// anyway.
+    fn set_aside(args: &ReplayArgs, matcher: &Matcher) -> Vec<String> {
+        let mut told = args.set_aside.settings.clone();
+        for (rule, from) in &args.set_aside.rules {
+            let stands = |terms: SourceTerms<'_>| terms.rules.words().contains(rule);
+            if !matcher.terms().all(stands) {
+                let word = if rule.starts_with(NORMALIZE) { "" } else { "ignore " };
+                told.push(format!("{word}{rule} ({from})"));
+            }
+        }
+        told
+    }
+
+    /// Returns how many entries cannot be checked.
+    pub fn unchecked(&self) -> usize {
+        self.unchecked
+    }
+
+    /// Returns how many entries may answer calls that have only their messages in common.
+    pub fn by_messages(&self) -> usize {
+        self.by_messages
+    }
+
+    /// Returns the parts of the line that name rules.
+    fn rule_parts(&self) -> Vec<String> {
+        let mut parts = Vec::new();
+        let adds = |(rule, _): &&(String, String)| rule.starts_with(WITH);
+        let by_call = format!("{NORMALIZE}{}", NormalizeRule::tool_results_by_call());
+        let is_by_call = |(rule, _): &&(String, String)| *rule == by_call;
+        let renames = |rule: &&(String, String)| rule.0.starts_with(NORMALIZE) && !is_by_call(rule);
+        let others = |rule: &&(String, String)| !adds(rule) && !rule.0.starts_with(NORMALIZE);
+        let of = |is: &dyn Fn(&&(String, String)) -> bool| -> Vec<_> {
+            self.rules.iter().filter(|rule| is(rule)).collect()
+        };
+        parts.extend(named("ignored", &of(&others)));
+        parts.extend(named("also compared", &of(&adds)));
+        let renamed = of(&renames);
+        let title = "renamed if no recorded call is exactly the same";
+        match renamed.as_slice() {
+            few if few.len() <= RENAMES_NAMED => parts.extend(named(title, few)),
+            many => parts.push(format!("{title}: what {} rules find", many.len())),
+        }
+        if let [(_, from), ..] = of(&is_by_call).as_slice() {
+            parts.push(format!("results of tools compared by their calls ({from})"));
+        }
+        parts
+    }
+
+    /// Returns the line for people, or `None` if there is nothing to say.
+    pub fn text(&self) -> Option<String> {
+        let mut parts = self.rule_parts();
+        if self.redact > 0 {
+            let s = if self.redact == 1 { "" } else { "s" };
+            parts.push(format!("{} redaction pattern{s}", self.redact));
+        }
+        for (label, word, from) in self.repeat.iter().take(NAMED) {
+            parts.push(format!("{label} repeats: {word} ({from})"));
+        }
+        if self.faults > 0 {
+            let shown = self.faulty.iter().take(FAULTS_NAMED);
+            let shown: Vec<_> =
+                shown.map(|(entry, declared, _)| format!("{entry} ({declared})")).collect();
+            let more = more(self.faults, FAULTS_NAMED);
+            parts.push(format!("faults of entries: {}{more}", shown.join(", ")));
+        }
+        let (unbound, count) = &self.unbound;
+        if *count > 0 {
+            let pairs: Vec<_> =
+                unbound.iter().map(|[one, other]| format!("{one} and {other}")).collect();
+            parts.push(format!(
+                "entries that answer only exactly the same call, because this run's values would \
+                 make them one call with different answers: {}{}",
+                pairs.join(", "),
+                more(*count, unbound.len())
+            ));
+        }
+        if self.unchecked > 0 {
+            parts.push(format!("entries that cannot be checked: {}", self.unchecked));
+        }
+        if self.by_messages > 0 {
+            parts.push(format!(
+                "entries that answer by the messages of a call alone, as AgentLoom 0.4.0 does: {} \
+                 (--allow-unchecked)",
+                self.by_messages
+            ));
+        }
+        parts.extend(self.script.iter().cloned());
+        if !self.set_aside.is_empty() {
+            parts.push(format!("set aside by --strict: {}", self.set_aside.join(", ")));
+        }
+        let line = format!("loomrec: in force: {}", parts.join(" · "));
+        (!parts.is_empty()).then(|| terminal::line(&line).into_owned())
+    }
+
+    /// Returns the same as JSON. `unchecked_calls` is the number of calls that were answered by
+    /// unchecked entries, `by_messages` the number of those that were found by their messages alone.
+    pub fn to_json(&self, unchecked_calls: u64, by_messages: u64) -> Value {
+        let of = |is: fn(&str) -> Option<&str>, member: &str| {
+            let rules = self.rules.iter();
+            let rules = rules.filter_map(|(rule, from)| Some((is(rule)?, from)));
+            rules.map(|(rule, from)| json!({ member: rule, "from": from })).collect::<Vec<_>>()
+        };
+        let repeat = self.repeat.iter();
+        json!({
+            "strict": self.strict,
+            "ignore": of(|rule| Some(rule).filter(|rule| rule.starts_with('/')), "pointer"),
+            "ignore_headers": of(|rule| rule.strip_prefix(WITHOUT), "name"),
+            "identity_headers": of(|rule| rule.strip_prefix(WITH), "name"),
+            "normalize": of(|rule| rule.strip_prefix(NORMALIZE), "rule"),
+            "credential_params": of(|rule| rule.strip_prefix(PARAMETER), "name"),
+            "redact": self.redact,
+            "repeat": repeat
+                .map(|(label, word, from)| json!({
+                    "recording": label, "policy": word, "from": from,
+                }))
+                .collect::<Vec<_>>(),
+            "faults": {
+                "entries": self.faults,
+                "named": self.faulty.iter().map(|(entry, declared, recording)| json!({
+                    "entry": entry, "recording": recording, "declared": declared,
+                })).collect::<Vec<_>>(),
+            },
+            "unbound": self.unbound.0,
+            "unchecked": { "entries": self.unchecked, "calls": unchecked_calls },
+            "by_messages": { "entries": self.by_messages, "calls": by_messages },
+            "script": self.script,
+            "set_aside": self.set_aside,
+        })
+    }
+}
+
+/// Lists the first rules and the source of each. Returns `None` for an empty list.
+fn named(what: &str, rules: &[&(String, String)]) -> Option<String> {
+    let shown = rules.iter().take(NAMED);
+    let shown: Vec<_> =
+        shown.map(|(rule, from)| format!("{} ({from})", plain_rule(rule))).collect();
+    let more = more(rules.len(), NAMED);
+    (!rules.is_empty()).then(|| format!("{what}: {}{more}", shown.join(", ")))
+}
+
+/// Returns a rule without the prefix that says what it does.
+fn plain_rule(rule: &str) -> &str {
+    rule.strip_prefix(NORMALIZE).unwrap_or(rule).trim_start_matches('+')
+}
+
+/// Returns typed rules for what clients make anew, each with its flag.
+fn typed_as_is<'a>(
+    flags: &'a [String],
+    flag: &'a str,
+) -> impl Iterator<Item = (String, String)> + 'a {
+    let given = flags.iter().filter(|text| !text.is_empty());
+    given.map(move |text| (format!("{NORMALIZE}{text}"), flag.to_owned()))
+}
+
+/// Lists the first of these.
+fn listed(words: &[String]) -> String {
+    let shown = words.iter().take(FAULTS_NAMED).cloned().collect::<Vec<_>>();
+    format!("{}{}", shown.join("; "), more(words.len(), FAULTS_NAMED))
+}
+
+/// Returns how many of `count` were not named, as text.
+fn more(count: usize, named: usize) -> String {
+    match count.saturating_sub(named) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    }
+}
+
+/// Returns the entry with a fault, the fault, and the recording.
+fn named_fault(take: FaultyTake<'_>) -> (String, String, String) {
+    (take.entry, take.declared, take.label.to_owned())
+}

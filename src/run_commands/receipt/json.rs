@@ -1,0 +1,117 @@
+//! The receipt as JSON.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::super::expiry::ExpiredTakes;
+use super::super::fault::FaultReceipt;
+use super::super::guard;
+use super::super::score::ScoredFaults;
+use super::{BoundReceipt, Receipt, ScriptReceipt, SessionsReceipt, remote};
+use loomrec_cli::amount::rounded;
+use loomrec_engine::record::CallFailure;
+use loomrec_store::RecordingLocation;
+use loomrec_telemetry::run_counters::{EarlierTakes, UpstreamFailure};
+
+impl Receipt {
+    /// Returns the receipt as JSON.
+    pub fn to_json(&self) -> Value {
+        let more = &self.more;
+        let pending = self
+            .pending
+            .as_ref()
+            .map(|(path, count)| json!({ "path": path.to_string_lossy(), "calls": count }));
+        let locations = self.recordings.iter().map(|(location, _)| location);
+        let remote = remote::to_json(locations, self.upload.as_ref());
+        let calls = (self.unchecked_calls, self.by_messages);
+        let in_force = self.in_force.as_ref().map(|it| it.to_json(calls.0, calls.1));
+        let unused = self.unused.as_ref();
+        let (unused, named) = unused.map_or((0, &[][..]), |it| (it.count, &it.named[..]));
+        json!({
+            "loomrec": env!("CARGO_PKG_VERSION"),
+            "receipt_version": 1,
+            "command": self.command,
+            "verdict": self.verdict(),
+            "complaints": self.complaints,
+            "notes": self.notes,
+            "served": self.served,
+            "bound": self.bound_json(),
+            "defaulted": self.defaulted,
+            "forwarded": self.forwarded,
+            "recorded": self.recorded,
+            "failed_calls": failed_json(&more.failed_calls),
+            "incomplete": self.incomplete,
+            "not_kept": self.unkept,
+            "earlier_takes": earlier_json(&more.earlier_takes),
+            "missed": self.missed,
+            "missed_by_reason": more.missed,
+            "drifted": self.drifted,
+            "exhausted": self.exhausted,
+            "unreachable": self.unreachable,
+            "refused": self.refused,
+            "refused_upgrades": self.refused_upgrades,
+            "escapes": guard::to_json(&self.escapes),
+            "sessions": self.sessions.as_ref().map(SessionsReceipt::to_json),
+            "takes": self.takes,
+            "in_force": in_force,
+            "unused": unused,
+            "unused_entries": named,
+            "script": self.script.as_ref().map(ScriptReceipt::to_json),
+            "faulted": self.faulted,
+            "faults": self.faults.as_ref().map(FaultReceipt::to_json),
+            "recovery": self.recovery.as_ref().map(ScoredFaults::to_json),
+            "expired": self.expired.as_ref().map(ExpiredTakes::to_json),
+            "recorded_ms": rounded(self.recorded_ms),
+            "upstream_connections": self.upstream_connections,
+            "tokens": { "input": more.input_tokens, "output": more.output_tokens },
+            "cost_usd": rounded(more.cost_usd),
+            "unpriced_models": more.unpriced,
+            "upstream_failures": failures_json(&more.upstream_failures),
+            "keep_errors": more.keep_errors,
+            "unfolded": more.unfolded,
+            "recordings": recordings_json(&self.recordings),
+            "remote": remote,
+            "pending": pending,
+            "cmd_exit": self.cmd_exit,
+            "mismatches": more.mismatches.iter().map(|it| it.to_json()).collect::<Value>(),
+        })
+    }
+
+    fn bound_json(&self) -> Value {
+        let BoundReceipt { calls, values, rules, tool_results } = &self.bound;
+        let value = |(name, calls, places): &(String, u64, u64)| json!({ "name": name, "calls": calls, "places": places });
+        let rule = |(rule, calls): &(String, u64)| json!({ "rule": rule, "calls": calls });
+        let values: Vec<Value> = values.iter().map(value).collect();
+        json!({
+            "calls": calls,
+            "values": values,
+            "rules": rules.iter().map(rule).collect::<Vec<_>>(),
+            "tool_results": tool_results,
+        })
+    }
+}
+
+fn recordings_json(recordings: &[(RecordingLocation, Option<String>)]) -> Value {
+    let shown = |(path, sha): &(RecordingLocation, Option<String>)| json!({ "path": path.display().to_string(), "sha256": sha });
+    recordings.iter().map(shown).collect()
+}
+
+fn failures_json(failures: &BTreeMap<String, UpstreamFailure>) -> Value {
+    failures.values().map(|it| json!({ "message": it.message, "calls": it.calls })).collect()
+}
+
+/// Sums up what became of the takes of earlier runs.
+fn earlier_json(earlier: &BTreeMap<String, EarlierTakes>) -> Value {
+    let sum = |count: fn(&EarlierTakes) -> u64| earlier.values().map(count).sum::<u64>();
+    json!({ "replaced": sum(|takes| takes.replaced), "kept": sum(|takes| takes.kept) })
+}
+
+fn failed_json(failed: &BTreeMap<CallFailure, u64>) -> Value {
+    let members = failed.iter().map(|(failure, calls)| match failure {
+        CallFailure::Status(status) => (status.to_string(), Value::from(*calls)),
+        CallFailure::Cut => ("cut".to_owned(), Value::from(*calls)),
+        CallFailure::Incomplete => ("incomplete".to_owned(), Value::from(*calls)),
+    });
+    Value::Object(members.collect())
+}

@@ -1,0 +1,102 @@
+//! The receipt as Markdown, for the page of a CI job.
+
+use super::super::fault::FaultReceipt;
+use super::Receipt;
+use loomrec_cli::amount::dollars;
+use loomrec_cli::markdown::{code, fenced};
+use loomrec_cli::terminal;
+use loomrec_engine::replay::RecordingMismatchError;
+
+/// The most mismatches that are shown.
+const MISMATCHES: usize = 20;
+/// The most differences that are shown of one mismatch.
+const DIFFERENCES: usize = 8;
+
+impl Receipt {
+    /// Formats the receipt as Markdown: a table of counts, what is wrong, what to do, and what
+    /// differs in each call that was missed.
+    pub fn summary(&self) -> String {
+        let mut out = format!("### loomrec {}: {}\n\n", self.command, self.verdict());
+        let (names, values): (Vec<&str>, Vec<String>) = self.counts().into_iter().unzip();
+        out.push_str(&format!("| {} |\n", names.join(" | ")));
+        out.push_str(&format!("|{}\n", "--:|".repeat(names.len())));
+        out.push_str(&format!("| {} |\n", values.join(" | ")));
+        for (title, lines) in [
+            ("What is wrong", &self.complaints),
+            ("What to do", &self.next),
+            ("Notes", &self.notes),
+        ] {
+            if !lines.is_empty() {
+                out.push_str(&format!("\n**{title}**\n\n"));
+                lines.iter().for_each(|line| out.push_str(&format!("* {}\n", code(line))));
+            }
+        }
+        let mismatches = &self.more.mismatches;
+        for mismatch in mismatches.iter().take(MISMATCHES) {
+            add_mismatch(&mut out, mismatch);
+        }
+        if mismatches.len() > MISMATCHES {
+            out.push_str(&format!("\n… and {} more\n", mismatches.len() - MISMATCHES));
+        }
+        if !self.recordings.is_empty() {
+            let names = self.recordings.iter().map(|(path, _)| code(&path.display().to_string()));
+            out.push_str(&format!("\n{}\n", names.collect::<Vec<_>>().join(", ")));
+        }
+        out.push('\n');
+        out
+    }
+
+    /// Returns the columns of the table, each with its value.
+    fn counts(&self) -> Vec<(&'static str, String)> {
+        let mut counts = Vec::new();
+        let mut count = |name, number: u64, always: bool| {
+            if always || number > 0 {
+                counts.push((name, number.to_string()));
+            }
+        };
+        let replays = self.unused.is_some();
+        count("served", self.served, replays);
+        count("recorded", self.recorded, self.command == "record");
+        count("missed", self.missed, replays);
+        count("of these drifted", self.drifted, false);
+        count("refused", self.refused, false);
+        count("refused as WebSocket", self.refused_upgrades, false);
+        count("unreachable", self.unreachable, false);
+        count("not kept", self.unkept, false);
+        let fired = self.faults.as_ref().map_or(0, FaultReceipt::fired);
+        count("faults fired", fired, self.faults.is_some());
+        if let Some(unused) = &self.unused {
+            counts.push(("takes unused", format!("{} of {}", unused.count, self.takes)));
+        }
+        counts.push(("upstream connections", self.upstream_connections.to_string()));
+        if self.more.input_tokens + self.more.output_tokens > 0 {
+            let (input, output) = (self.more.input_tokens, self.more.output_tokens);
+            counts.push(("tokens in, out", format!("{input}, {output}")));
+            let spent = if self.recorded > 0 { "spent" } else { "saved" };
+            counts.push((spent, dollars(self.more.cost_usd)));
+        }
+        counts
+    }
+}
+
+/// Adds a call that was missed, with what differs from the nearest recorded call.
+fn add_mismatch(out: &mut String, mismatch: &RecordingMismatchError) {
+    let call = format!("{} {} to {}", mismatch.method, mismatch.path, mismatch.upstream);
+    out.push_str(&format!("\n**{}**: {}\n", mismatch.reason.as_str(), code(&call)));
+    let Some(nearest) = &mismatch.nearest else { return };
+    out.push_str(&format!("\nThe nearest recorded call is {}\n", code(&nearest.label())));
+    let mut lines = String::new();
+    for difference in nearest.differences.iter().take(DIFFERENCES) {
+        let (recorded, now) = difference.shortened();
+        let [place, recorded, now] =
+            [&difference.place, &recorded, &now].map(|it| terminal::line(it));
+        lines.push_str(&format!("@@ {place} @@\n-{recorded}\n+{now}\n"));
+    }
+    if nearest.differences.len() > DIFFERENCES {
+        let more = nearest.differences.len() - DIFFERENCES;
+        lines.push_str(&format!("@@ and {more} more @@\n"));
+    }
+    if !lines.is_empty() {
+        out.push_str(&format!("\n{}", fenced("diff", &lines)));
+    }
+}

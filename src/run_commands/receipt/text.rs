@@ -1,0 +1,142 @@
+//! The receipt as text for people.
+
+use std::collections::BTreeMap;
+
+use super::super::fault::FaultReceipt;
+use super::super::in_force::InForce;
+use super::{BoundReceipt, Receipt, ScriptReceipt, SessionsReceipt};
+use loomrec_cli::amount::dollars;
+use loomrec_cli::terminal;
+use loomrec_engine::record::CallFailure;
+use loomrec_store::RecordingLocation;
+
+impl Receipt {
+    /// Returns the additional lines of the receipt for people.
+    fn lines(&self) -> Vec<String> {
+        let unpriced = self.more.unpriced.iter().map(|(model, calls)| {
+            format!(
+                "no price is known for {model} (calls: {calls}): its cost is unknown; see --prices"
+            )
+        });
+        let faults = self.faults.iter().flat_map(FaultReceipt::lines);
+        let in_force = self.in_force.as_ref().and_then(InForce::text);
+        let in_force = in_force.iter().filter_map(|line| line.strip_prefix("loomrec: "));
+        let unneeded = self.unneeded_rules();
+        let notes =
+            unneeded.iter().chain(&self.notes).chain(&self.complaints).chain(&self.next).cloned();
+        unpriced.chain(faults).chain(in_force.map(str::to_owned)).chain(notes).collect()
+    }
+
+    /// Names the rules for what clients make anew that no call needed, if calls needed others.
+    fn unneeded_rules(&self) -> Option<String> {
+        let BoundReceipt { calls, rules, .. } = &self.bound;
+        let unneeded = rules.iter().filter(|(_, calls)| *calls == 0).map(|(rule, _)| rule.as_str());
+        let unneeded: Vec<&str> = unneeded.collect();
+        (*calls > 0 && !unneeded.is_empty())
+            .then(|| format!("no call needed the rules {}", unneeded.join(", ")))
+    }
+
+    /// Formats a recording with its SHA-256, or says why it has none.
+    fn recording(&self, path: &RecordingLocation, sha: Option<&str>) -> String {
+        let path = path.display().to_string();
+        let path = terminal::line(&path);
+        if let Some(upload) = &self.upload {
+            return format!("{path}: segments uploaded: {}", upload.uploaded);
+        }
+        match sha {
+            Some(sha) => format!("{path} sha256 {}", &sha[..12]),
+            None if self.command == "record" && self.recorded == 0 => {
+                format!("{path}: not written, because nothing was recorded")
+            }
+            None => format!("{path}: not there"),
+        }
+    }
+
+    /// Formats the receipt for people: one line, and one more for each note and complaint.
+    pub fn text(&self) -> String {
+        let more = &self.more;
+        let mut parts: Vec<String> = self.sessions.iter().map(SessionsReceipt::text).collect();
+        let mut count = |number: u64, word: &str, always: bool| {
+            if always || number > 0 {
+                parts.push(format!("{number} {word}"));
+            }
+        };
+        let replays =
+            self.unused.is_some() || (self.sessions.is_some() && self.command == "replay");
+        let bound = bound_words(&self.bound);
+        count(self.served, &format!("served{bound}"), replays);
+        let recorded = format!("recorded{}", failed_words(&more.failed_calls));
+        count(self.recorded, &recorded, self.command == "record");
+        count(self.missed, "missed", replays);
+        count(self.drifted, "drifted", false);
+        count(self.exhausted, "exhausted", false);
+        count(self.defaulted, "answered by default", false);
+        count(self.forwarded, "forwarded", false);
+        let fired = self.faults.as_ref().map_or(0, FaultReceipt::fired);
+        let faults = if fired == 1 { "fault fired" } else { "faults fired" };
+        count(fired, faults, self.faults.is_some());
+        count(self.incomplete, "recorded incomplete", false);
+        count(self.unkept, "NOT KEPT", false);
+        count(self.unreachable, "unreachable", false);
+        count(self.refused, "refused", false);
+        count(self.refused_upgrades, "refused as WebSocket", false);
+        if let Some(unused) = &self.unused {
+            parts.push(format!("{} of {} takes unused", unused.count, self.takes));
+        }
+        let unchecked = self.in_force.as_ref().map_or(0, InForce::unchecked);
+        if unchecked > 0 {
+            let calls = self.unchecked_calls;
+            parts.push(format!("{calls} answered by {unchecked} entries that cannot be checked"));
+        }
+        if self.in_force.as_ref().is_some_and(|it| it.by_messages() > 0) {
+            let calls = self.by_messages;
+            parts.push(format!("{calls} answered by their messages alone (AgentLoom 0.4.0)"));
+        }
+        parts.extend(self.script.iter().flat_map(ScriptReceipt::text));
+        parts.push(format!("upstream connections: {}", self.upstream_connections));
+        if more.input_tokens + more.output_tokens > 0 {
+            let verb = if self.recorded > 0 { "spent" } else { "saved" };
+            let (input, output, cost) = (more.input_tokens, more.output_tokens, more.cost_usd);
+            parts.push(format!("{input} tokens in, {output} out, {} {verb}", dollars(cost)));
+        }
+        parts
+            .extend(self.recordings.iter().map(|(path, sha)| self.recording(path, sha.as_deref())));
+        let mut text =
+            format!("loomrec {}: {}: {}", self.command, self.verdict(), parts.join(" · "));
+        for line in self.lines() {
+            text.push_str(&format!("\n  {}", terminal::line(&line)));
+        }
+        if let Some(judged) = &self.recovery {
+            text.push_str(&format!("\n{}", judged.text(None).trim_end()));
+        }
+        text
+    }
+}
+
+/// Formats how many calls differ from the recorded ones, and in what.
+fn bound_words(bound: &BoundReceipt) -> String {
+    let names: Vec<&str> = bound.values.iter().map(|(name, ..)| name.as_str()).collect();
+    let is_of_ids = |(rule, calls): &(String, u64)| *calls > 0 && rule.starts_with('/');
+    let ids = bound.rules.iter().any(is_of_ids).then_some("ids");
+    let names: Vec<&str> = names.into_iter().chain(ids).collect();
+    let calls = match (bound.calls, names.as_slice()) {
+        (0, _) | (_, []) => String::new(),
+        (calls, names) => format!(", {calls} of them with this run's {}", names.join(", ")),
+    };
+    match bound.tool_results {
+        0 => calls,
+        1 => format!("{calls}, 1 tool result not compared"),
+        results => format!("{calls}, {results} tool results not compared"),
+    }
+}
+
+/// Formats how many of the recorded calls failed, and how.
+fn failed_words(failed: &BTreeMap<CallFailure, u64>) -> String {
+    let words = failed.iter().map(|(failure, calls)| match failure {
+        CallFailure::Status(status) => format!(", {calls} of them answered {status}"),
+        CallFailure::Cut => format!(", {calls} of them cut"),
+        // These have a count of their own.
+        CallFailure::Incomplete => String::new(),
+    });
+    words.collect()
+}

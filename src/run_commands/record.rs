@@ -1,0 +1,292 @@
+//! The `loomrec record` command.
+
+mod recorder;
+pub(super) mod superseded;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use time::OffsetDateTime;
+
+use super::args::{RecordArgs, RecordMode};
+use super::in_force::InForce;
+use super::receipt::Receipt;
+use super::remote::RemoteRecording;
+use super::server_run::{RunContext, RunEngines, RunResult};
+use super::{fault, no_call, server_run};
+use loomrec_cli::exit::{CommandFailure, NO, NOT_KEPT, UNUSABLE, USAGE};
+use loomrec_cli::preset::Preset;
+use loomrec_cli::serve_setup;
+use loomrec_cli::settings::Settings;
+use loomrec_engine::record::RecordEngine;
+use loomrec_engine::replay::{Latency, Matcher, ReplayEngine, ReplayTerms};
+use loomrec_engine::{Engine, MissPolicy};
+use loomrec_identity::IdentityRules;
+use loomrec_proxy::guard::EscapePolicy;
+use loomrec_store::RecordingLocation;
+use loomrec_telemetry::run_counters::EarlierTakes;
+pub(super) use recorder::on_appender_event;
+use recorder::{existing, recorder};
+
+/// Runs the command.
+///
+/// # Errors
+/// Anything that keeps the run from starting.
+pub async fn run(mut args: RecordArgs, settings: &Settings) -> Result<u8, CommandFailure> {
+    let preset = Preset::of(&args.serve, &settings.presets);
+    let recordings = std::slice::from_ref(&args.recording);
+    let ground = RunContext::read(&args.serve, recordings, preset)?;
+    if args.serve.print_env {
+        return ground.print_environment(&args.serve, false);
+    }
+    let output = ground.output.clone();
+    let remote = RemoteRecording::begin(&mut args, &output).await?;
+    let (engines, in_force) = engines(&args, &ground, remote.as_ref())?;
+    let (run_values, began) = (ground.run_values.clone(), OffsetDateTime::now_utc());
+    let ran = ground.run(&args.serve, engines, None).await?;
+    // A recorder that joined others cannot tell their takes from earlier ones by their time.
+    let is_first = |record: &RecordEngine| record.place() == 0 && args.run.is_none();
+    let record = ran.proxy.engine.record();
+    let has_values = record.is_some_and(|record| record.has_run_values() && is_first(record));
+    // In an object store, takes are replaced by the rules for runs alone.
+    let has_values = has_values && remote.is_none();
+    let superseded = superseded::remove(&args, &run_values, began, has_values)?;
+    let mut receipt = Receipt { in_force, ..receipt(&args, &ran) };
+    receipt.notes.extend(superseded::note(superseded));
+    if let Some(remote) = remote {
+        receipt.add_upload(remote.finish().await);
+    }
+    server_run::write_receipt(&receipt, &args.serve, &output)?;
+    Ok(match ran.cmd_exit {
+        Some(code) if code != 0 => code,
+        _ if receipt.unkept > 0 || receipt.more.unfolded.is_some() => NOT_KEPT,
+        _ if receipt.upload.as_ref().is_some_and(|upload| upload.left > 0) => NOT_KEPT,
+        _ if receipt.unreachable > 0 && receipt.recorded == 0 => UNUSABLE,
+        _ if receipt.missed > 0 || receipt.failed_faults || receipt.all_failed => NO,
+        Some(0) if receipt.calls == 0 && !args.allow_empty => NO,
+        _ => 0,
+    })
+}
+
+/// Returns the engine for the recording mode, and the settings in force if recorded calls are
+/// answered.
+pub(super) fn engines(
+    args: &RecordArgs,
+    ground: &RunContext,
+    remote: Option<&RemoteRecording>,
+) -> Result<(RunEngines, Option<InForce>), CommandFailure> {
+    let path = remote.and_then(|remote| remote.answers.as_ref()).unwrap_or(&args.recording);
+    refuse_other_folder(args)?;
+    // What an earlier recorder left in the log is merged before anything is answered from it.
+    let exists = args.mode != RecordMode::All && existing(path, ground)?.is_some();
+    let rules = ground.rules(&args.serve)?;
+    let mut plan = fault::plan(&args.serve, ground.session.plan.as_ref())?;
+    let budget = fault::budget(&args.serve.trouble, &plan)?;
+    fault::check_upstreams(&mut plan, &ground.upstreams.routes)?;
+    let forwarding = ground.forwarding(args.keep_encoding);
+    let engine = match (args.mode, exists) {
+        (RecordMode::All, _) | (RecordMode::NewEpisodes | RecordMode::Once, false) => {
+            Engine::Record { record: recorder(args, ground, rules, remote)?, forwarding }
+        }
+        (RecordMode::NewEpisodes, true) => {
+            let replay = replay(path, &rules, ground)?;
+            let record = recorder(args, ground, rules, remote)?;
+            Engine::NewEpisodes { replay, record, forwarding }
+        }
+        (RecordMode::Once, true) | (RecordMode::None, _) => Engine::Replay {
+            replay: replay(path, &rules, ground)?,
+            on_miss: MissPolicy::Error,
+            on_explained: ground.miss_sink(None),
+        },
+    };
+    let in_force = engine.replay().map(|replay| InForce::of_record(args, replay.matcher()));
+    // If nothing is recorded, nothing is sent upstream, so no key is needed.
+    let stand_in_keys = !engine.goes_upstream();
+    let engines = RunEngines {
+        engine,
+        stand_in_keys,
+        budget,
+        decider: fault::decider(plan, args.serve.trouble.seed, false, &ground.output),
+        notice: in_force.as_ref().and_then(InForce::text),
+        guard: args.guard.then_some(EscapePolicy::Count),
+    };
+    Ok((engines, in_force))
+}
+
+/// Refuses to record into a folder that holds something else than a recording, unless it is named
+/// as one.
+fn refuse_other_folder(args: &RecordArgs) -> Result<(), CommandFailure> {
+    let path = &args.recording;
+    if args.mode == RecordMode::None || !loomrec_store::is_other_folder(path) {
+        return Ok(());
+    }
+    let text = format!(
+        "{0} is a folder that holds other files: name a file in it, such as -r {0}/agent.json, or \
+         write -r {0}/ to record one file per call into the folder",
+        path.display()
+    );
+    Err(CommandFailure::new(USAGE, text))
+}
+
+/// Creates the engine that answers from the recording.
+fn replay(
+    path: &RecordingLocation,
+    rules: &IdentityRules,
+    ground: &RunContext,
+) -> Result<Arc<ReplayEngine>, CommandFailure> {
+    let terms = ReplayTerms {
+        rules: Some(rules),
+        run_values: Some(&ground.run_values),
+        is_of_session: ground.session.may_lack_recording,
+        ..ReplayTerms::default()
+    };
+    let is_lacking = ground.session.may_lack_recording && !path.as_path().exists();
+    let sources = if is_lacking { Vec::new() } else { vec![serve_setup::source(path)?] };
+    let matcher = Matcher::new(sources, terms)?;
+    Ok(Arc::new(ReplayEngine::new(matcher, Latency::None)))
+}
+
+/// Returns how many calls arrived, however they ended.
+fn count_calls(receipt: &Receipt, ran: &RunResult) -> u64 {
+    // Includes the faults of connections, whose calls were never read.
+    let counts = ran.proxy.faults.decider().counts();
+    let fired = counts.values().map(|count| count.fired).sum::<u64>();
+    let answered = receipt.recorded + receipt.faulted + receipt.served;
+    let refused = receipt.refused + receipt.refused_upgrades;
+    answered + receipt.unkept + receipt.missed + refused + receipt.unreachable + fired
+}
+
+/// Adds a complaint if every call failed, unless that is allowed, and one if nothing was recorded
+/// because calls were refused.
+fn add_failures(receipt: &mut Receipt, allowed: bool) {
+    let failed: u64 = receipt.more.failed_calls.values().sum();
+    let all = failed > 0 && failed == receipt.recorded && receipt.served == 0;
+    if all && !allowed {
+        receipt.all_failed = true;
+        let text = "every call failed: fix the cause and record again (--keep-failures permits \
+                    that)";
+        receipt.complaints.push(text.to_owned());
+    }
+    if receipt.refused > 0 && receipt.recorded + receipt.served == 0 {
+        receipt.all_failed = true;
+        let text = format!("nothing was recorded, since calls were refused: {}", receipt.refused);
+        receipt.complaints.push(text);
+    }
+}
+
+/// How many requests with takes that the run did not reach are named.
+const NAMED: usize = 3;
+
+/// Adds notes about takes of earlier runs that the run did not reach.
+fn add_earlier_takes(receipt: &mut Receipt, recording: &RecordingLocation) {
+    let is_partial = |earlier: &EarlierTakes| earlier.replaced > 0 && earlier.kept > 0;
+    let partial: Vec<_> =
+        receipt.more.earlier_takes.iter().filter(|(_, earlier)| is_partial(earlier)).collect();
+    if partial.is_empty() {
+        return;
+    }
+    let mut notes: Vec<String> = Vec::new();
+    for (name, EarlierTakes { replaced, kept }) in partial.iter().take(NAMED) {
+        notes.push(format!(
+            "{name}: {replaced} of {} earlier takes replaced; {kept} kept, which this run did not \
+             reach",
+            replaced + kept
+        ));
+    }
+    if partial.len() > NAMED {
+        notes.push(format!("the same holds for {} more requests", partial.len() - NAMED));
+    }
+    notes.push(format!(
+        "if the program makes fewer of these calls now, remove the kept takes: `loomrec replay -r \
+         {0} --receipt run.receipt -- CMD`, then `loomrec prune {0} --unused run.receipt --apply`",
+        recording.display()
+    ));
+    receipt.notes.extend(notes);
+}
+
+/// Adds messages about upstreams, and about calls that reached none.
+fn add_upstreams(receipt: &mut Receipt) {
+    if receipt.unreachable > 0 {
+        let text = receipt.unreachable_text();
+        match receipt.recorded {
+            0 => receipt.complaints.push(text),
+            _ => receipt.notes.push(text),
+        }
+    }
+    if receipt.refused > 0 {
+        receipt
+            .notes
+            .push(format!("calls refused, which the recording does not hold: {}", receipt.refused));
+    }
+    for (upstream, answers) in &receipt.more.ambiguous {
+        receipt.notes.push(format!(
+            "answers of {upstream} that are recorded as cut, since their framing can be read in \
+             two ways: {answers}"
+        ));
+    }
+}
+
+/// Returns the upstreams that the program should have called: those of the flags, and of the
+/// recording if calls are answered from it.
+fn expected_upstreams(args: &RecordArgs, ran: &RunResult) -> BTreeSet<String> {
+    let names = args.serve.upstream.iter().filter_map(|text| Some(text.split_once('=')?.0));
+    let flags = names.filter(|name| !name.contains('/'));
+    let matcher = ran.proxy.engine.replay().map(|replay| replay.matcher());
+    let recorded = matcher.into_iter().flat_map(Matcher::upstreams);
+    flags.chain(recorded).map(str::to_owned).collect()
+}
+
+/// Returns the receipt of the run.
+pub(super) fn receipt(args: &RecordArgs, ran: &RunResult) -> Receipt {
+    let proxy = &ran.proxy;
+    let recordings = [args.recording.clone()];
+    let mut receipt = Receipt::of("record", &proxy.telemetry.counters, &recordings);
+    receipt.cmd_exit = ran.cmd_exit;
+    receipt.upstream_connections = proxy.engine.upstream_connections();
+    if let Some(replay) = proxy.engine.replay() {
+        receipt.takes = replay.matcher().len();
+        receipt.recorded_ms = replay.matcher().recorded_ms();
+        receipt.unused = Some(serve_setup::unused(replay, args.serve.receipt.is_some()));
+    }
+    receipt.add_faults(&proxy.faults, &args.serve.trouble, ran.budget.as_ref());
+    receipt.calls = count_calls(&receipt, ran);
+    if ran.cmd_exit.is_some() && receipt.calls == 0 {
+        let (upstreams, is_allowed) = (expected_upstreams(args, ran), args.allow_empty);
+        let why = no_call::explain("nothing was recorded", ran, &upstreams, is_allowed);
+        let list = if is_allowed { &mut receipt.notes } else { &mut receipt.complaints };
+        list.push(why);
+    }
+    if ran.cmd_exit.is_none() && receipt.calls == 0 {
+        receipt.notes.push("nothing was recorded: no call came to this address".to_owned());
+    }
+    if let Some(matcher) = proxy.engine.replay().map(|replay| replay.matcher()) {
+        receipt.unchecked_calls = matcher.unchecked_calls();
+    }
+    receipt.notes.extend(serve_setup::ineffective_rules(&proxy.redactor));
+    receipt.notes.extend(ran.unused_upstreams());
+    receipt.add_escapes(&ran.escapes, EscapePolicy::Count);
+    if receipt.unkept > 0 {
+        receipt.complaints.push(format!(
+            "{} exchanges are NOT in {}: fix the cause and record again",
+            receipt.unkept,
+            args.recording.display()
+        ));
+    }
+    if let Some(reason) = &receipt.more.unfolded {
+        receipt.complaints.push(format!(
+            "{path} is not up to date: failed to {reason}; the missing calls are safe in {log} or \
+             {folding}: fix the cause, then run `loomrec verify --fix {path}`",
+            path = args.recording.display(),
+            log = args.recording.beside(".log").display(),
+            folding = args.recording.beside(".folding").display(),
+        ));
+    }
+    add_failures(&mut receipt, args.keep_failures);
+    receipt.add_refused_upgrades("nothing was recorded", args.allow_empty);
+    add_upstreams(&mut receipt);
+    add_earlier_takes(&mut receipt, &args.recording);
+    if receipt.missed > 0 {
+        receipt.complaints.push(format!("calls without a recorded answer: {}", receipt.missed));
+    }
+    receipt
+}

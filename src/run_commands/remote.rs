@@ -1,0 +1,19 @@
+//! Recordings in object stores, as commands use them.
+
+mod compact;
+mod failure;
+mod fetcher;
+mod folders;
+mod garbage;
+mod names;
+mod pull;
+mod push;
+mod recording;
+mod secrets;
+
+pub use compact::run as compact;
+pub use garbage::run as gc;
+pub use names::localize;
+pub use pull::run as pull;
+pub use push::run as push;
+pub(super) use recording::RemoteRecording;

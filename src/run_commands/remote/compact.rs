@@ -1,0 +1,44 @@
+//! The `loomrec compact` command.
+
+use loomrec_remote::address::parse_tag;
+use loomrec_remote::{RecordingBucket, RemoteAddress, upload_leftovers};
+
+use super::failure::writing;
+use super::folders;
+use crate::args::{CompactArgs, LogFormat};
+use loomrec_cli::exit::CommandFailure;
+use loomrec_cli::output::Output;
+use loomrec_engine::upstream::install_crypto_provider;
+
+/// Runs the command.
+///
+/// # Errors
+/// A name that is wrong (2), or a store that cannot be used (5).
+pub async fn run(args: &CompactArgs) -> Result<u8, CommandFailure> {
+    let output = Output::new(LogFormat::Human, false, false);
+    let usage = |error: loomrec_remote::address::AddressError| {
+        CommandFailure::usage(format!("failed to {error}"))
+    };
+    let address = RemoteAddress::parse(&args.url).map_err(usage)?;
+    let tag = args.tag.as_deref().map(parse_tag).transpose().map_err(usage)?;
+    install_crypto_provider();
+    let bucket = RecordingBucket::connect(&address).map_err(writing)?;
+    let left = upload_leftovers(&bucket, &folders::state()).await.map_err(writing)?;
+    if left > 0 {
+        output
+            .info(&format!("{address}: segments uploaded that ended recorders left here: {left}"));
+    }
+    let done = loomrec_remote::compact(&bucket, &folders::cache()).await.map_err(writing)?;
+    let Some(manifest) = done.manifest else {
+        output.info(&format!("{address}: there is nothing to merge"));
+        return Ok(0);
+    };
+    if let Some(tag) = tag {
+        bucket.write_tag(&tag, &manifest).await.map_err(writing)?;
+    }
+    let (segments, takes) = (done.segments, done.size.takes);
+    output.info(&format!(
+        "{address}: segments merged: {segments}; takes: {takes}; newest state: {manifest}"
+    ));
+    Ok(0)
+}

@@ -1,0 +1,92 @@
+//! The names of remote recordings on a command line: each is fetched, and becomes a recording of
+//! this machine.
+
+use loomrec_remote::{FetchedState, PointerFile, RemoteName, StateFetcher, StateSelector};
+
+use super::failure::reading;
+use super::fetcher::fetcher;
+use crate::args::{Command, LogFormat};
+use crate::remote_arguments::read_recordings;
+use loomrec_cli::exit::CommandFailure;
+use loomrec_cli::output::Output;
+use loomrec_engine::upstream::install_crypto_provider;
+use loomrec_store::{RecordingLocation, RemoteOrigin};
+
+/// Fetches the remote recordings that a command reads, and puts their places on this machine into
+/// its arguments.
+///
+/// # Errors
+/// A name is wrong (2), or a recording cannot be fetched (4).
+pub async fn localize(command: &mut Command) -> Result<(), CommandFailure> {
+    let is_stale_ok = match command {
+        Command::Replay(args) => args.remote.stale_ok,
+        _ => false,
+    };
+    let (format, is_quiet) = match command {
+        Command::Replay(args) => (args.serve.log_format, args.serve.quiet),
+        _ => (LogFormat::Human, false),
+    };
+    let output = Output::new(format, is_quiet, false);
+    let fetcher = fetcher(&output, is_stale_ok);
+    for location in read_recordings(command) {
+        if location.is_remote() {
+            *location = fetch(location, &fetcher).await?;
+            report(location, &output);
+        }
+    }
+    Ok(())
+}
+
+/// Reads the name of a remote recording: a URL, or the path of a pointer file.
+///
+/// # Errors
+/// It is neither, or the pointer file cannot be used.
+pub(super) fn read_name(location: &RecordingLocation) -> Result<RemoteName, CommandFailure> {
+    if location.is_url() {
+        let text = location.display().to_string();
+        return RemoteName::parse(&text)
+            .map_err(|error| CommandFailure::usage(format!("failed to {error}")));
+    }
+    let pointer = PointerFile::read(location.as_path()).map_err(reading)?;
+    let state = StateSelector::Manifest(pointer.manifest);
+    Ok(RemoteName { address: pointer.address, state })
+}
+
+/// Fetches a remote recording.
+pub(super) async fn fetch(
+    location: &RecordingLocation,
+    fetcher: &StateFetcher,
+) -> Result<RecordingLocation, CommandFailure> {
+    let name = read_name(location)?;
+    install_crypto_provider();
+    let state = fetcher.fetch(&name).await.map_err(reading)?;
+    Ok(located(location.display().to_string(), &name, state))
+}
+
+/// Returns the location of a state that was fetched.
+pub(super) fn located(text: String, name: &RemoteName, state: FetchedState) -> RecordingLocation {
+    let origin = RemoteOrigin {
+        name: text,
+        url: name.address.to_string(),
+        manifest: Some(state.manifest.to_string()),
+        is_offline: state.is_offline,
+        age_seconds: state.age.map(|age| age.as_secs()),
+        fetched: state.fetched,
+    };
+    RecordingLocation::from_remote(state.recording, origin)
+}
+
+/// Says what was fetched, and what is old.
+fn report(location: &RecordingLocation, output: &Output) {
+    let Some(origin) = location.origin() else { return };
+    if let Some(age) = origin.age_seconds {
+        output.warning(&format!(
+            "the store of {} cannot be reached: this is the newest state that this machine has \
+             seen, {age} seconds ago",
+            origin.name
+        ));
+    }
+    if origin.fetched > 0 {
+        output.info(&format!("{}: objects fetched: {}", origin.name, origin.fetched));
+    }
+}

@@ -1,0 +1,80 @@
+//! The `loomrec pull` command.
+
+use loomrec_remote::{PointerFile, RecordingBucket, StateSelector};
+
+use super::failure::{reading, writing};
+use super::fetcher::fetcher;
+use super::names;
+use crate::args::{LogFormat, PullArgs};
+use loomrec_cli::exit::CommandFailure;
+use loomrec_cli::output::Output;
+use loomrec_cli::{output_target, serve_setup};
+use loomrec_engine::upstream::install_crypto_provider;
+use loomrec_store::{RecordingLocation, StoreError};
+
+/// Runs the command.
+///
+/// # Errors
+/// A name that is wrong, or an output that exists (2); a state that cannot be fetched (4); a file
+/// that cannot be written (5).
+pub async fn run(args: &PullArgs) -> Result<u8, CommandFailure> {
+    let output = Output::new(LogFormat::Human, false, false);
+    if !args.recording.is_remote() {
+        return Err(CommandFailure::usage(format!(
+            "{} is on this machine: pull takes a pointer file (NAME.remote.json) or a URL",
+            args.recording.display()
+        )));
+    }
+    let mut name = names::read_name(&args.recording)?;
+    if args.update {
+        if args.recording.is_url() {
+            return Err(CommandFailure::usage("--update needs a pointer file (NAME.remote.json)"));
+        }
+        name.state = StateSelector::Newest;
+    }
+    install_crypto_provider();
+    let fetcher = fetcher(&output, false);
+    let mut state = fetcher.fetch(&name).await.map_err(reading)?;
+    let text = args.recording.display().to_string();
+    if args.update {
+        let bucket = RecordingBucket::connect(&name.address).map_err(reading)?;
+        // A pointer names a state that is in the store, so what is not merged is merged first.
+        let merged = loomrec_remote::compact(&bucket, &fetcher.cache).await.map_err(writing)?;
+        if let Some(manifest) = merged.manifest {
+            let name = loomrec_remote::RemoteName {
+                state: StateSelector::Manifest(manifest.clone()),
+                ..name.clone()
+            };
+            state = fetcher.fetch(&name).await.map_err(reading)?;
+            let size = merged.size;
+            let address = name.address;
+            let pointer = PointerFile { address, manifest, takes: size.takes, bytes: size.bytes };
+            pointer.write(args.recording.as_path()).map_err(writing)?;
+        }
+    }
+    let manifest = state.manifest.to_string();
+    let here = names::located(text.clone(), &name, state);
+    match &args.output {
+        Some(to) => write(&here, to, args, &output)?,
+        None => output.info(&format!("{text}: {manifest} is in the cache")),
+    }
+    Ok(0)
+}
+
+/// Writes the recording where the user wants it.
+fn write(
+    here: &RecordingLocation,
+    to: &RecordingLocation,
+    args: &PullArgs,
+    output: &Output,
+) -> Result<(), CommandFailure> {
+    output_target::refuse_within("-o", to.as_path(), [here])?;
+    let from = serve_setup::open(here, output)?;
+    let entries = from.entries().map(|stored| {
+        let stored = stored?;
+        Ok::<_, StoreError>((stored.name, stored.entry))
+    });
+    let takes = loomrec_store::create(to, from.meta(), entries, args.force)?;
+    output.info(&format!("{} -> {}: takes: {takes}", here.display(), to.display()));
+    Ok(())
+}

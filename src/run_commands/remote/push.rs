@@ -1,0 +1,89 @@
+//! The `loomrec push` command.
+
+use std::path::Path;
+
+use loomrec_remote::address::parse_tag;
+use loomrec_remote::{PointerFile, PushBase, RecordingBucket, RemoteAddress, SecretFree, push};
+
+use super::failure::writing;
+use super::fetcher::fetcher;
+use super::secrets::store_secrets;
+use crate::args::{LogFormat, PushArgs};
+use loomrec_cli::exit::CommandFailure;
+use loomrec_cli::output::Output;
+use loomrec_cli::serve_setup;
+use loomrec_engine::upstream::install_crypto_provider;
+
+/// Runs the command.
+///
+/// # Errors
+/// A recording that cannot be read (4), a name that is wrong (2), a store that cannot be used or a
+/// newest state that the pointer file does not name (5).
+pub async fn run(args: &PushArgs) -> Result<u8, CommandFailure> {
+    let output = Output::new(LogFormat::Human, false, false);
+    let path = match &args.pointer {
+        Some(path) if !PointerFile::is_at(path) => {
+            return Err(CommandFailure::usage(
+                "--pointer: the name of a pointer file ends in .remote.json",
+            ));
+        }
+        Some(path) => path.clone(),
+        None => PointerFile::beside(args.recording.as_path()),
+    };
+    let tag = args.tag.as_deref().map(parse_tag).transpose();
+    let tag = tag.map_err(|error| CommandFailure::usage(format!("failed to {error}")))?;
+    let recording = serve_setup::open(&args.recording, &output)?;
+    serve_setup::refuse_waiting(&args.recording, &recording)?;
+    let pointer = match path.exists() {
+        true => Some(PointerFile::read(&path).map_err(writing)?),
+        false => None,
+    };
+    let address = address(args, &path, pointer.as_ref())?;
+    let known = pointer.filter(|pointer| pointer.address == address);
+    let base = match args.force {
+        true => PushBase::Any,
+        false => PushBase::State(known.map(|pointer| pointer.manifest)),
+    };
+    install_crypto_provider();
+    let bucket = RecordingBucket::connect(&address).map_err(writing)?;
+    let fetcher = fetcher(&output, false);
+    let secrets = store_secrets();
+    let recording = SecretFree { recording: &recording, secrets: &secrets };
+    let pushed =
+        push(&bucket, &fetcher.cache, &recording, &base, tag.as_deref(), &fetcher.on_progress)
+            .await
+            .map_err(writing)?;
+    let pointer = PointerFile {
+        address,
+        manifest: pushed.manifest.clone(),
+        takes: pushed.size.takes,
+        bytes: pushed.size.bytes,
+    };
+    pointer.write(&path).map_err(writing)?;
+    output.info(&format!(
+        "{} -> {}: takes: {}; objects uploaded: {}; {} points to it",
+        args.recording.display(),
+        bucket.url(),
+        pushed.size.takes,
+        pushed.uploaded,
+        path.display()
+    ));
+    Ok(0)
+}
+
+/// Returns where to push: the URL that was given, or that of the pointer file.
+fn address(
+    args: &PushArgs,
+    path: &Path,
+    pointer: Option<&PointerFile>,
+) -> Result<RemoteAddress, CommandFailure> {
+    match (&args.url, pointer) {
+        (Some(url), _) => RemoteAddress::parse(url)
+            .map_err(|error| CommandFailure::usage(format!("failed to {error}"))),
+        (None, Some(pointer)) => Ok(pointer.address.clone()),
+        (None, None) => Err(CommandFailure::usage(format!(
+            "there is no pointer file {}: say where to push to, such as s3://BUCKET/NAME",
+            path.display()
+        ))),
+    }
+}

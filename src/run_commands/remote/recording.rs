@@ -1,0 +1,202 @@
+//! A recording in an object store that a run records into.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use loomrec_remote::{
+    OnUploadEvent, RecorderFile, RecordingBucket, RemoteError, RemoteName, SegmentUploader,
+    StateFetcher, StateSelector, UploadEvent, UploadResult, UploadSpool, compact, newest_rules,
+    upload_leftovers,
+};
+
+use super::failure::{reading, writing};
+use super::fetcher::fetcher;
+use super::secrets::store_secrets;
+use super::{folders, names};
+use crate::args::{RecordArgs, RecordMode};
+use crate::receipt::UploadReceipt;
+use crate::stop_signals::StopSignals;
+use loomrec_cli::exit::CommandFailure;
+use loomrec_cli::output::Output;
+use loomrec_cli::store_note::store_note;
+use loomrec_engine::upstream::install_crypto_provider;
+use loomrec_identity::IdentityRules;
+use loomrec_recording::redact::CallCredentials;
+use loomrec_recording::timestamp;
+use loomrec_store::{RecordingLocation, RemoteOrigin};
+
+/// The clocks of this machine and of the store may differ by this many seconds.
+const CLOCK_DIFFERENCE: u64 = 5;
+
+/// The uploads of a run, and what it found in the store.
+pub(crate) struct RemoteRecording {
+    /// The rules of the recording; `None` if there is no recording yet.
+    pub(crate) rules: Option<IdentityRules>,
+    /// The recording that answers calls, if the mode uses one.
+    pub(crate) answers: Option<RecordingLocation>,
+    bucket: RecordingBucket,
+    fetcher: StateFetcher,
+    uploader: SegmentUploader,
+    on_event: OnUploadEvent,
+    patience: Duration,
+    /// Whether the recorder merges the segments in the end.
+    merges: bool,
+}
+
+impl RemoteRecording {
+    /// Begins to record into a remote recording: `args` then name the log on this machine. Returns
+    /// `None` if nothing will be recorded into one. In a mode that only answers, `args` name the
+    /// newest state.
+    ///
+    /// # Errors
+    /// A name that is wrong (2); a store that cannot be read (4) or written to (5).
+    pub(crate) async fn begin(
+        args: &mut RecordArgs,
+        output: &Output,
+    ) -> Result<Option<Self>, CommandFailure> {
+        if !args.recording.is_remote() {
+            return Ok(None);
+        }
+        let name = names::read_name(&args.recording)?;
+        if name.state != StateSelector::Newest {
+            return Err(CommandFailure::usage(format!(
+                "{} is one state, which never changes: record into {}",
+                args.recording.display(),
+                name.address
+            )));
+        }
+        install_crypto_provider();
+        let bucket = RecordingBucket::connect(&name.address).map_err(writing)?;
+        let fetcher = fetcher(output, false);
+        let rules = newest_rules(&bucket, &fetcher.cache).await.map_err(reading)?;
+        let answers = answers(args, &name, &bucket, &fetcher).await?;
+        if let Some(answers) = &answers
+            && matches!(args.mode, RecordMode::None | RecordMode::Once)
+        {
+            args.recording = answers.clone();
+            return Ok(None);
+        }
+        let spool = begin_spool(args, &bucket, output).await?;
+        let origin = RemoteOrigin {
+            name: args.recording.display().to_string(),
+            url: name.address.to_string(),
+            ..RemoteOrigin::default()
+        };
+        args.recording =
+            RecordingLocation::from_remote(spool.location().as_path().to_owned(), origin);
+        let on_event = on_event(output, &bucket);
+        let uploader = SegmentUploader::start(bucket.clone(), spool, Arc::clone(&on_event));
+        let patience = Duration::from_secs(args.flush_timeout);
+        let merges = args.run.is_none();
+        Ok(Some(Self { rules, answers, bucket, fetcher, uploader, on_event, patience, merges }))
+    }
+
+    /// Returns the secrets of the store, which no entry may hold.
+    pub(crate) fn secrets() -> CallCredentials {
+        store_secrets()
+    }
+
+    /// Uploads the rest, once the recorder has ended, and merges what all recorders have uploaded.
+    pub(crate) async fn finish(self) -> UploadReceipt {
+        let url = self.bucket.url().to_owned();
+        let recorder = self.uploader.recorder().to_owned();
+        let interrupted = async {
+            match StopSignals::watch() {
+                Ok(mut signals) => signals.first().await,
+                Err(_) => std::future::pending().await,
+            }
+        };
+        let finished = self.uploader.finish(self.patience, &self.on_event, interrupted);
+        let UploadResult { uploaded, left, problem } = finished.await;
+        let mut receipt = UploadReceipt { url, uploaded, left, problem, ..Default::default() };
+        if receipt.left > 0 || !self.merges {
+            return receipt;
+        }
+        match compact(&self.bucket, &self.fetcher.cache).await {
+            Ok(done) => {
+                receipt.manifest = done.manifest.map(|hash| hash.to_string());
+                // Its segments are merged, and it creates no more. If it stays, gc removes it.
+                let _ = self.bucket.remove_segments(&[], &[recorder]).await;
+            }
+            Err(error) => receipt.unmerged = Some(error.chain()),
+        }
+        receipt
+    }
+}
+
+/// Fetches the recording that answers calls. Returns `None` if the store has no recording yet, or if
+/// the mode sends every call to its upstream.
+async fn answers(
+    args: &RecordArgs,
+    name: &RemoteName,
+    bucket: &RecordingBucket,
+    fetcher: &StateFetcher,
+) -> Result<Option<RecordingLocation>, CommandFailure> {
+    if args.mode == RecordMode::All {
+        return Ok(None);
+    }
+    match fetcher.fetch_newest(bucket).await {
+        Ok(state) => Ok(Some(names::located(args.recording.display().to_string(), name, state))),
+        Err(RemoteError::NotFound { .. }) if args.mode != RecordMode::None => Ok(None),
+        Err(error) => Err(reading(error)),
+    }
+}
+
+/// Creates the folder of the recorder, shows it in the store, and uploads what ended recorders left
+/// on this machine.
+async fn begin_spool(
+    args: &RecordArgs,
+    bucket: &RecordingBucket,
+    output: &Output,
+) -> Result<UploadSpool, CommandFailure> {
+    let state = folders::state();
+    let now = time::OffsetDateTime::now_utc().unix_timestamp_nanos() / 1000;
+    let now = timestamp::timestamp(i64::try_from(now).unwrap_or_default());
+    let file = RecorderFile::new(args.run.clone(), now);
+    let spool = UploadSpool::create(&state, bucket.url(), file).map_err(writing)?;
+    if let Err(error) = bucket.put_recorder(&spool.recorder, &spool.file).await {
+        // Nothing is in it yet.
+        let _ = spool.remove();
+        return Err(writing(error));
+    }
+    warn_of_clock(bucket, &spool, output).await;
+    match upload_leftovers(bucket, &state).await {
+        Ok(0) => {}
+        Ok(left) => output.info(&format!(
+            "{}: segments uploaded that ended recorders left here: {left}",
+            bucket.url()
+        )),
+        Err(error) => output.warning(&format!("failed to {}", error.chain())),
+    }
+    Ok(spool)
+}
+
+/// Warns if the clocks of this machine and of the store differ: takes are ordered by time.
+async fn warn_of_clock(bucket: &RecordingBucket, spool: &UploadSpool, output: &Output) {
+    // If the store fails now, the uploads say so.
+    let ahead = bucket.clock_difference(&spool.recorder).await.unwrap_or(0);
+    if ahead.unsigned_abs() > CLOCK_DIFFERENCE {
+        let seconds = ahead.unsigned_abs();
+        let side = if ahead > 0 { "behind" } else { "ahead of" };
+        output.warning(&format!(
+            "the clock of this machine is {seconds} s {side} that of the store: the takes of \
+             several machines may be in the wrong order"
+        ));
+    }
+}
+
+/// Returns the callback that reports the uploads to the user.
+fn on_event(output: &Output, bucket: &RecordingBucket) -> OnUploadEvent {
+    let (output, url) = (output.clone(), bucket.url().to_owned());
+    Arc::new(move |event| match event {
+        UploadEvent::Interrupted(problem) => output.warning(&format!(
+            "calls stay on this machine for now: failed to {problem}; loomrec tries again"
+        )),
+        UploadEvent::Waiting(patience) => output.info(&format!(
+            "waiting up to {} s for the store of {url}; Ctrl-C stops now, and loses nothing",
+            patience.as_secs()
+        )),
+        UploadEvent::Resumed => output.info(&format!("{url}: uploads go on")),
+        UploadEvent::Log(note) => output.warning(&store_note(&note)),
+    })
+}

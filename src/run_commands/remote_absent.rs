@@ -1,0 +1,94 @@
+//! Stands in for the module `remote` in builds without the feature of that name: recordings in
+//! object stores are refused.
+
+use super::args::{Command, CompactArgs, GcArgs, PullArgs, PushArgs, RecordArgs};
+use super::receipt::UploadReceipt;
+use loomrec_cli::exit::CommandFailure;
+use loomrec_cli::output::Output;
+use loomrec_identity::IdentityRules;
+use loomrec_recording::redact::CallCredentials;
+use loomrec_store::RecordingLocation;
+
+pub(super) use AbsentRecording as RemoteRecording;
+
+fn absent() -> CommandFailure {
+    CommandFailure::usage(
+        "this loomrec was built without recordings in object stores: install a released build, or \
+         run `cargo install loomrec --features remote`",
+    )
+}
+
+/// Stands in for a recording in an object store. No value of this type exists.
+pub(super) struct AbsentRecording {
+    /// The rules of the recording.
+    pub(super) rules: Option<IdentityRules>,
+    /// The recording that answers calls.
+    pub(super) answers: Option<RecordingLocation>,
+    never: std::convert::Infallible,
+}
+
+#[expect(clippy::unused_async, reason = "the same calls as with the feature")]
+impl AbsentRecording {
+    pub(super) async fn begin(
+        args: &mut RecordArgs,
+        _output: &Output,
+    ) -> Result<Option<Self>, CommandFailure> {
+        if args.recording.is_remote() { Err(absent()) } else { Ok(None) }
+    }
+
+    pub(super) fn secrets() -> CallCredentials {
+        CallCredentials::default()
+    }
+
+    pub(super) async fn finish(self) -> UploadReceipt {
+        match self.never {}
+    }
+}
+
+/// Refuses a command that names a recording in an object store.
+///
+/// # Errors
+/// Such a recording.
+#[expect(clippy::unused_async, reason = "the same calls as with the feature")]
+pub async fn localize(command: &mut Command) -> Result<(), CommandFailure> {
+    let is_remote = super::remote_arguments::read_recordings(command)
+        .into_iter()
+        .any(|location| location.is_remote());
+    if is_remote { Err(absent()) } else { Ok(()) }
+}
+
+/// Refuses `loomrec push`.
+///
+/// # Errors
+/// Always.
+#[expect(clippy::unused_async, reason = "the same calls as with the feature")]
+pub async fn push(_args: &PushArgs) -> Result<u8, CommandFailure> {
+    Err(absent())
+}
+
+/// Refuses `loomrec pull`.
+///
+/// # Errors
+/// Always.
+#[expect(clippy::unused_async, reason = "the same calls as with the feature")]
+pub async fn pull(_args: &PullArgs) -> Result<u8, CommandFailure> {
+    Err(absent())
+}
+
+/// Refuses `loomrec compact`.
+///
+/// # Errors
+/// Always.
+#[expect(clippy::unused_async, reason = "the same calls as with the feature")]
+pub async fn compact(_args: &CompactArgs) -> Result<u8, CommandFailure> {
+    Err(absent())
+}
+
+/// Refuses `loomrec gc`.
+///
+/// # Errors
+/// Always.
+#[expect(clippy::unused_async, reason = "the same calls as with the feature")]
+pub async fn gc(_args: &GcArgs) -> Result<u8, CommandFailure> {
+    Err(absent())
+}

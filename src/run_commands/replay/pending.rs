@@ -1,0 +1,104 @@
+//! The `--pending` flag: requests that a replay missed are kept to be sent live, with instructions
+//! for the next step.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::args::ReplayArgs;
+use crate::receipt::Receipt;
+use loomrec_cli::exit::CommandFailure;
+use loomrec_cli::output_target;
+use loomrec_engine::replay::missed::MissedError;
+use loomrec_engine::replay::{Matcher, MissedRequests};
+use loomrec_engine::{Engine, MissPolicy};
+use loomrec_proxy::server::Proxy;
+use loomrec_store::RecordingLocation;
+
+/// Creates the pending file, if one is requested.
+///
+/// # Errors
+/// A path that cannot be used; a miss policy that answers misses; no recording.
+pub(super) fn begin(
+    args: &ReplayArgs,
+    on_miss: &MissPolicy,
+    matcher: &Matcher,
+) -> Result<Option<Arc<MissedRequests>>, CommandFailure> {
+    let Some(path) = &args.pending else { return Ok(None) };
+    if !matches!(on_miss, MissPolicy::Error) || args.recordings.is_empty() {
+        return Err(CommandFailure::usage(
+            "--pending keeps the requests that are refused since no recording (-r) answers them: \
+             leave --on-miss and --allow-default-fallback out, and name a recording",
+        ));
+    }
+    output_target::refuse_within("--pending", path.as_path(), &args.recordings)?;
+    let outputs = args.serve.journal.iter().chain(&args.serve.receipt).map(PathBuf::as_path);
+    let mut others = args.recordings.iter().map(RecordingLocation::as_path).chain(outputs);
+    if others.any(|other| output_target::real(other) == output_target::real(path.as_path())) {
+        return Err(CommandFailure::usage(format!(
+            "--pending {}: this is another file of this run; name one of its own, such as \
+             FILE.pending",
+            path.display()
+        )));
+    }
+    output_target::refuse_folder("--pending", path, "pending requests go into one file")?;
+    match MissedRequests::begin(path.as_path(), matcher) {
+        Ok(missed) => Ok(Some(Arc::new(missed))),
+        Err(MissedError::Store(error)) => Err(error.into()),
+        Err(error) => Err(CommandFailure::usage(format!("failed to {error}"))),
+    }
+}
+
+/// Completes the pending file, and adds the next steps to the receipt.
+pub(super) fn end(
+    args: &ReplayArgs,
+    proxy: &Proxy,
+    missed: Option<&MissedRequests>,
+    receipt: &mut Receipt,
+) {
+    let Some(recording) = args.recordings.first() else { return };
+    let (Some(missed), Some(replayer)) = (missed, proxy.engine.replay()) else {
+        let is_refused = matches!(proxy.engine, Engine::Replay { on_miss: MissPolicy::Error, .. });
+        if receipt.missed > 0 && is_refused {
+            let (file, pending) =
+                (quoted(recording.as_path()), quoted(recording.beside(".pending").as_path()));
+            receipt.next.extend([
+                format!("if the change is meant, replay with --pending {pending}, then:"),
+                format!("  loomrec rerecord --pending {pending}"),
+                format!("  loomrec review {file}"),
+            ]);
+        }
+        return;
+    };
+    let count = match missed.finish(replayer.matcher()) {
+        Ok(count) => count,
+        Err(error) => {
+            let path = missed.path().display();
+            receipt.complaints.push(format!("{path} is not whole: failed to {}", error.chain()));
+            return;
+        }
+    };
+    if count == 0 {
+        return;
+    }
+    receipt.pending = Some((missed.path().to_owned(), count));
+    let (file, pending) = (quoted(recording.as_path()), quoted(missed.path()));
+    let calls = if count == 1 { "1 call waits" } else { &format!("{count} calls wait") };
+    receipt.next.push(format!("{calls} in {pending}; if the change is meant:"));
+    receipt.next.push(format!("  loomrec rerecord --pending {pending} {file}"));
+    receipt.next.push(format!("  loomrec review {file}"));
+    receipt.next.push(match recording.as_path().is_dir() {
+        // New files in a folder are committed only after `git add`.
+        true => format!("  git add {file} && git commit"),
+        false => format!("  git commit {file}"),
+    });
+}
+
+/// Quotes a path for the shell.
+pub(super) fn quoted(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./=:@%+,".contains(&byte);
+    match !text.is_empty() && text.bytes().all(plain) && !text.starts_with('-') {
+        true => text.into_owned(),
+        false => format!("'{}'", text.replace('\'', r"'\''")),
+    }
+}

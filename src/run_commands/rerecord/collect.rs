@@ -1,0 +1,286 @@
+//! The calls of one run. They are read once to see what there is to do, and again when each call's
+//! turn comes.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::destination::{CallDestinations, RecordedOrigins};
+use super::filter::RerecordFilter;
+use super::new_answers::NewAnswersFile;
+use super::plan::RerecordPlan;
+use super::request::{RequestMaker, UnsendableCall};
+use super::route::NoRoute;
+use loomrec_cli::exit::CommandFailure;
+use loomrec_engine::record::rerecord::{RequestLane, RerecordRequest};
+use loomrec_identity::{RequestKey, RunValueFinder};
+use loomrec_recording::pending::ReplacedTake;
+use loomrec_recording::{Entry, EntryName, PendingChange};
+use loomrec_store::{Recording, StoredEntry, TakeRef};
+
+/// The reason that is noted for a recorded call that was sent again.
+const RERECORDED: &str = "rerecorded";
+
+/// The files that requests are read from.
+pub(super) struct RequestSources {
+    /// The recording.
+    pub(super) file: Recording,
+    /// The requests that a replay missed. `None` if recorded calls are sent again.
+    pub(super) pending: Option<Recording>,
+}
+
+/// A call that is to be sent.
+#[derive(Clone, Debug)]
+pub(super) struct CallToSend {
+    /// The position of its request: in the pending file if there is one.
+    place: TakeRef,
+    /// Its name in that file.
+    name: EntryName,
+    /// Its name for messages.
+    pub(super) label: String,
+    /// The metadata of its new answer.
+    pending: PendingChange,
+    /// The take of the recording that it is compared with.
+    before: Option<(EntryName, TakeRef)>,
+}
+
+/// The calls of a run, sorted by what can be done with them.
+#[derive(Default)]
+pub(super) struct CollectedCalls {
+    /// The calls to send, by upstream and name.
+    pub(super) lanes: Vec<RequestLane<CallToSend>>,
+    /// Calls that cannot be sent, by reason.
+    pub(super) unsendable: BTreeMap<UnsendableCall, Vec<String>>,
+    /// Calls that no longer fit the recording: it has changed since the replay.
+    pub(super) stale: Vec<String>,
+    /// The number of calls that have a new answer already.
+    pub(super) done: usize,
+    /// Calls whose place another new answer has already taken.
+    pub(super) taken: Vec<String>,
+    /// New answers in the places of the chosen calls, by their index.
+    pub(super) in_the_way: BTreeSet<usize>,
+    /// The plan for the calls that will be sent.
+    pub(super) plan: RerecordPlan,
+    /// Where they will be sent.
+    pub(super) destinations: CallDestinations,
+    /// The keys that sending them needs, if nothing is sent.
+    pub(super) missing_keys: BTreeSet<NoRoute>,
+}
+
+impl CollectedCalls {
+    /// Formats the plan for people: where calls go, how many, and their cost.
+    pub(super) fn text(&self) -> String {
+        format!("{}{}", self.destinations.text(), self.plan.text())
+    }
+
+    /// Returns the plan as JSON.
+    pub(super) fn plan_json(&self) -> Value {
+        let mut plan = self.plan.to_json();
+        plan["upstreams"] = self.destinations.to_json();
+        plan["missing_keys"] = self.missing_keys.iter().map(NoRoute::to_string).collect();
+        plan
+    }
+}
+
+impl RequestSources {
+    /// Builds the request of an item again, with everything that is needed to send it.
+    ///
+    /// # Errors
+    /// The reason why that is impossible, in words.
+    pub(super) fn order(
+        &self,
+        item: &CallToSend,
+        maker: &RequestMaker,
+    ) -> Result<RerecordRequest, String> {
+        let read = |recording: &Recording, place: &TakeRef| {
+            recording.entry(place).map_err(|error| format!("failed to {}", error.chain()))
+        };
+        let entry = read(self.pending.as_ref().unwrap_or(&self.file), &item.place)?;
+        let before = match &item.before {
+            Some((name, place)) => Some((name.clone(), read(&self.file, place)?)),
+            None => None,
+        };
+        let made = maker.make(&item.name, &entry).map_err(|why| why.to_string())?;
+        Ok(RerecordRequest {
+            observed: made.observed,
+            key: made.key,
+            name: made.name,
+            forward: made.forward,
+            secrets: made.secrets,
+            run_values: Arc::new(RunValueFinder::new(entry.run_values)),
+            pending: item.pending.clone(),
+            before,
+        })
+    }
+
+    /// Collects the calls to send.
+    ///
+    /// # Errors
+    /// An entry that cannot be read; an `--only` that matches no name, or several.
+    pub(super) fn collect(
+        &self,
+        maker: &RequestMaker,
+        choice: &mut RerecordFilter,
+        new: &NewAnswersFile,
+        plan: RerecordPlan,
+        again: bool,
+    ) -> Result<CollectedCalls, CommandFailure> {
+        let mut gathering = Gathering {
+            maker,
+            new,
+            again,
+            collected: CollectedCalls { plan, ..CollectedCalls::default() },
+            lanes: HashMap::new(),
+        };
+        match &self.pending {
+            None => {
+                let mut recorded = RecordedOrigins::default();
+                for stored in self.file.entries() {
+                    let stored = stored?;
+                    recorded.add(&stored.entry);
+                    if !choice.takes(&stored.name, stored.take, &stored.entry) {
+                        continue;
+                    }
+                    let replaced = ReplacedTake::of(&stored.name, stored.take, &stored.entry);
+                    let pending =
+                        PendingChange { reason: RERECORDED.to_owned(), replaces: Some(replaced) };
+                    let before = Some((stored.name.clone(), stored.place));
+                    gathering.add(&stored, pending, before, &stored.entry);
+                }
+                gathering.collected.destinations.set_recorded(recorded);
+            }
+            Some(pending) => self.collect_pending(pending, choice, &mut gathering)?,
+        }
+        choice.check()?;
+        Ok(gathering.collected)
+    }
+
+    fn collect_pending(
+        &self,
+        pending: &Recording,
+        choice: &mut RerecordFilter,
+        gathering: &mut Gathering<'_>,
+    ) -> Result<(), CommandFailure> {
+        let mut known = Known::of(&self.file)?;
+        let recorded = std::mem::take(&mut known.recorded);
+        gathering.collected.destinations.set_recorded(recorded);
+        for stored in pending.entries() {
+            let stored = stored?;
+            let said = PendingChange::of(&stored.entry)
+                .unwrap_or_else(|| PendingChange { reason: "unknown".to_owned(), replaces: None });
+            let chosen = choice.takes(&stored.name, stored.take, &stored.entry);
+            if !chosen || !choice.takes_reason(&said.reason) {
+                continue;
+            }
+            let Some(replaces) = &said.replaces else {
+                if said.reason != "exhausted" && known.has(&stored) {
+                    gathering.collected.stale.push(stored.name.take_key(stored.take));
+                } else {
+                    gathering.add(&stored, said, None, &stored.entry);
+                }
+                continue;
+            };
+            let place = known.takes.get(&(replaces.name.clone(), replaces.take));
+            let Some(place) = place else {
+                gathering.collected.stale.push(stored.name.take_key(stored.take));
+                continue;
+            };
+            let old = self.file.entry(place)?;
+            if !replaces.is_same_take(&replaces.name, replaces.take, &old) {
+                gathering.collected.stale.push(stored.name.take_key(stored.take));
+                continue;
+            }
+            let before = Some((replaces.name.clone(), *place));
+            gathering.add(&stored, said, before, &old);
+        }
+        Ok(())
+    }
+}
+
+/// What a recording holds.
+struct Known {
+    takes: HashMap<(EntryName, usize), TakeRef>,
+    keys: HashSet<(EntryName, RequestKey)>,
+    recorded: RecordedOrigins,
+}
+
+impl Known {
+    fn of(file: &Recording) -> Result<Self, CommandFailure> {
+        let (mut takes, mut keys) = (HashMap::new(), HashSet::new());
+        let mut recorded = RecordedOrigins::default();
+        for stored in file.entries() {
+            let StoredEntry { name, take, entry, place } = stored?;
+            recorded.add(&entry);
+            keys.extend(entry.request_hash.map(|hash| (name.clone(), hash)));
+            takes.insert((name, take), place);
+        }
+        Ok(Self { takes, keys, recorded })
+    }
+
+    /// Whether a missed call has been recorded meanwhile.
+    fn has(&self, stored: &StoredEntry) -> bool {
+        let hash = stored.entry.request_hash.clone();
+        hash.is_some_and(|hash| self.keys.contains(&(stored.name.clone(), hash)))
+    }
+}
+
+/// The state of collecting.
+struct Gathering<'a> {
+    maker: &'a RequestMaker,
+    new: &'a NewAnswersFile,
+    again: bool,
+    collected: CollectedCalls,
+    /// The index of each name's lane.
+    lanes: HashMap<EntryName, usize>,
+}
+
+impl Gathering<'_> {
+    /// Adds a call. `old` is the entry from which the number of tokens is estimated.
+    fn add(
+        &mut self,
+        stored: &StoredEntry,
+        pending: PendingChange,
+        before: Option<(EntryName, TakeRef)>,
+        old: &Entry,
+    ) {
+        let collected = &mut self.collected;
+        let label = label(&stored.name, stored.take);
+        let made = match self.maker.make(&stored.name, &stored.entry) {
+            Ok(made) => made,
+            Err(why) => return collected.unsendable.entry(why).or_default().push(label),
+        };
+        let (same, other) = self.new.waiting(&pending, &made.name, &made.key);
+        match (same.is_empty() && other.is_empty(), self.again) {
+            (true, _) => {}
+            (false, true) => collected.in_the_way.extend(same.into_iter().chain(other)),
+            (false, false) if !same.is_empty() => {
+                collected.done += 1;
+                return;
+            }
+            (false, false) => return collected.taken.push(label),
+        }
+        collected.plan.add(&made, old);
+        collected.missing_keys.extend(made.missing_key);
+        let upstream = made.observed.upstream;
+        let is_explicit = self.maker.gateways.is_explicit(&upstream);
+        collected.destinations.add(&upstream, &made.forward.base, is_explicit);
+        let (place, name) = (stored.place, stored.name.clone());
+        let item = CallToSend { place, name: name.clone(), label, pending, before };
+        let next = collected.lanes.len();
+        let lane = *self.lanes.entry(name).or_insert(next);
+        if lane == next {
+            collected.lanes.push(RequestLane { upstream, items: Vec::new() });
+        }
+        collected.lanes[lane].items.push(item);
+    }
+}
+
+/// Returns a short name of a take for messages.
+pub(super) fn label(name: &EntryName, take: usize) -> String {
+    let short = match name {
+        EntryName::Step(id) => id.clone(),
+        EntryName::Hash(hash) => hash.short().to_owned(),
+    };
+    if take > 1 { format!("{short}#{take}") } else { short }
+}

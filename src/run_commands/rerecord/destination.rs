@@ -1,0 +1,209 @@
+//! Where calls are sent, and where the recording has them from.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+use url::Url;
+
+use loomrec_cli::{serve_setup, terminal};
+use loomrec_engine::route::UNNAMED;
+use loomrec_provider::directory::KnownUpstream;
+use loomrec_recording::Entry;
+
+/// How many addresses are named for one upstream.
+const NAMED: usize = 3;
+
+/// The addresses at which the calls of each upstream were recorded.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RecordedOrigins(BTreeMap<String, BTreeSet<String>>);
+
+impl RecordedOrigins {
+    /// Adds a recorded call. An entry without an origin was recorded at its upstream's public
+    /// address, or by another program.
+    pub(super) fn add(&mut self, entry: &Entry) {
+        let upstream = entry.upstream.as_deref().unwrap_or(UNNAMED);
+        let public = || KnownUpstream::find(upstream)?.base.map(str::to_owned);
+        let Some(origin) = entry.upstream_origin.clone().or_else(public) else { return };
+        if entry.request.is_some() {
+            self.0.entry(upstream.to_owned()).or_default().insert(origin);
+        }
+    }
+}
+
+/// Where the calls of one upstream go.
+#[derive(Clone, Debug)]
+struct Destination {
+    base: Url,
+    /// Whether `--upstream` gives the address.
+    is_explicit: bool,
+}
+
+/// Where the calls of each upstream go.
+#[derive(Clone, Debug, Default)]
+pub(super) struct CallDestinations {
+    recorded: RecordedOrigins,
+    sent: BTreeMap<String, Destination>,
+}
+
+impl CallDestinations {
+    /// Adds a call that is to be sent to this address.
+    pub(super) fn add(&mut self, upstream: &str, base: &Url, is_explicit: bool) {
+        if !self.sent.contains_key(upstream) {
+            let destination = Destination { base: base.clone(), is_explicit };
+            self.sent.insert(upstream.to_owned(), destination);
+        }
+    }
+
+    /// Sets the addresses at which calls were recorded.
+    pub(super) fn set_recorded(&mut self, recorded: RecordedOrigins) {
+        self.recorded = recorded;
+    }
+
+    /// Returns the other addresses at which an upstream's calls were recorded.
+    fn others(&self, upstream: &str, destination: &Destination) -> Vec<&str> {
+        let own = destination.base.origin().ascii_serialization();
+        let recorded = self.recorded.0.get(upstream).into_iter().flatten();
+        recorded.map(String::as_str).filter(|origin| *origin != own).collect()
+    }
+
+    /// Returns the upstreams whose calls go to an address at which they were not recorded, and
+    /// which `--upstream` does not give.
+    fn moved(&self) -> impl Iterator<Item = (&str, &Destination, Vec<&str>)> {
+        let all = self.sent.iter().filter(|(_, destination)| !destination.is_explicit);
+        let with = all.map(|(upstream, destination)| {
+            (upstream.as_str(), destination, self.others(upstream, destination))
+        });
+        with.filter(|(_, _, others)| !others.is_empty())
+    }
+
+    /// Describes the calls that go to another address than they were recorded at, unless
+    /// `--upstream` gives that address. Returns `None` if all calls go where they were recorded.
+    pub(super) fn difference(&self) -> Option<String> {
+        let part = |(upstream, destination, others): (&str, &Destination, Vec<&str>)| {
+            let (upstream, others) = (terminal::line(upstream), listed(&others));
+            format!("{upstream} goes to {}, but was recorded at {others}", shown(&destination.base))
+        };
+        let parts: Vec<String> = self.moved().map(part).collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
+    }
+
+    /// Returns the flags that would send calls where they were recorded.
+    pub(super) fn flags(&self) -> String {
+        let flag = |(upstream, _, others): (&str, &Destination, Vec<&str>)| {
+            let upstream = terminal::line(upstream);
+            format!("--upstream {upstream}={}", terminal::line(others.first().unwrap_or(&"URL")))
+        };
+        self.moved().map(flag).collect::<Vec<_>>().join(" ")
+    }
+
+    /// Formats a line for each upstream.
+    pub(super) fn text(&self) -> String {
+        let line = |(upstream, destination): (&String, &Destination)| {
+            let others = self.others(upstream, destination);
+            let known = self.recorded.0.contains_key(upstream);
+            let recorded = match (known, others.is_empty()) {
+                (false, _) => "where it was recorded is not known".to_owned(),
+                (true, true) => "where it was recorded".to_owned(),
+                (true, false) => format!("it was recorded at {}", listed(&others)),
+            };
+            format!("{} → {}, {recorded}\n", terminal::line(upstream), shown(&destination.base))
+        };
+        self.sent.iter().map(line).collect()
+    }
+
+    /// Returns the destinations as JSON.
+    pub(super) fn to_json(&self) -> Value {
+        let row = |(upstream, destination): (&String, &Destination)| {
+            json!({
+                "upstream": upstream,
+                "url": shown(&destination.base),
+                "recorded_at": self.recorded.0.get(upstream),
+                "differs": !self.others(upstream, destination).is_empty(),
+            })
+        };
+        self.sent.iter().map(row).collect()
+    }
+}
+
+/// Returns the first of some addresses.
+fn listed(origins: &[&str]) -> String {
+    let named: Vec<_> = origins.iter().take(NAMED).map(|origin| terminal::line(origin)).collect();
+    match origins.len().saturating_sub(NAMED) {
+        0 => named.join(" and "),
+        more => format!("{} and {more} more", named.join(", ")),
+    }
+}
+
+/// Returns an address without its secret parts.
+fn shown(base: &Url) -> String {
+    let text = serve_setup::without_secrets(base.as_str());
+    terminal::line(text.trim_end_matches('/')).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn url(text: &str) -> Url {
+        Url::parse(text).unwrap()
+    }
+
+    fn entry(upstream: &str, origin: Option<&str>) -> Entry {
+        let request = serde_json::json!({"method": "POST", "path": "/v1/x", "headers": {}});
+        let mut value = serde_json::json!({"upstream": upstream, "request": request});
+        if let Some(origin) = origin {
+            value["upstream_origin"] = origin.into();
+        }
+        Entry::parse(&value).unwrap()
+    }
+
+    fn destinations(sent: &[(&str, &str, bool)]) -> CallDestinations {
+        let mut recorded = RecordedOrigins::default();
+        recorded.add(&entry("openai", Some("http://127.0.0.1:9")));
+        recorded.add(&entry("openai", Some("http://gate")));
+        recorded.add(&entry("anthropic", None));
+        recorded.add(&entry("mine", None));
+        recorded.add(&Entry { upstream: Some("groq".to_owned()), ..Entry::default() });
+        let mut destinations = CallDestinations::default();
+        destinations.set_recorded(recorded);
+        for (upstream, base, is_explicit) in sent {
+            destinations.add(upstream, &url(base), *is_explicit);
+        }
+        destinations
+    }
+
+    #[test]
+    fn upstreams_that_go_elsewhere_are_named_with_both_addresses() {
+        let public = destinations(&[
+            ("openai", "https://api.openai.com", false),
+            ("anthropic", "https://api.anthropic.com", false),
+            ("mine", "http://u:p@mine/x", true),
+            ("groq", "https://api.groq.com", false),
+        ]);
+        assert_eq!(
+            public.text(),
+            "anthropic → https://api.anthropic.com, where it was recorded\n\
+             groq → https://api.groq.com, where it was recorded is not known\n\
+             mine → http://…@mine/x, where it was recorded is not known\n\
+             openai → https://api.openai.com, it was recorded at http://127.0.0.1:9 and \
+             http://gate\n"
+        );
+        assert_eq!(
+            public.difference().unwrap(),
+            "openai goes to https://api.openai.com, but was recorded at http://127.0.0.1:9 and \
+             http://gate"
+        );
+        assert_eq!(public.flags(), "--upstream openai=http://127.0.0.1:9");
+        let rows = public.to_json();
+        assert_eq!(rows[3]["recorded_at"], json!(["http://127.0.0.1:9", "http://gate"]));
+        assert_eq!((&rows[0]["differs"], &rows[3]["differs"]), (&json!(false), &json!(true)));
+        assert_eq!(rows[1]["recorded_at"], Value::Null);
+    }
+
+    #[test]
+    fn address_that_was_given_is_no_surprise() {
+        let given = destinations(&[("openai", "http://other/v1", true)]);
+        assert_eq!(given.difference(), None);
+        assert!(given.text().contains("it was recorded at"), "{}", given.text());
+    }
+}

@@ -1,0 +1,154 @@
+//! The files of a run: the recording, the requests that a replay missed, and the new answers.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::collect::RequestSources;
+use crate::args::RerecordArgs;
+use loomrec_cli::exit::{CommandFailure, RECORDING};
+use loomrec_cli::output::Output;
+use loomrec_cli::{output_target, serve_setup};
+use loomrec_recording::PendingKind;
+use loomrec_store::{Recording, RecordingLocation};
+
+/// The most bytes that are read of a receipt.
+const RECEIPT: u64 = 64 << 20;
+
+/// The files of a run.
+#[derive(Debug, PartialEq)]
+pub(super) struct OriginFiles {
+    /// The recording.
+    pub(super) file: RecordingLocation,
+    /// The requests that a replay missed.
+    pending: Option<RecordingLocation>,
+    /// The file for new answers.
+    pub(super) new: RecordingLocation,
+}
+
+impl OriginFiles {
+    /// Returns the files that the flags name, or `None` if nothing drifted according to the
+    /// receipt.
+    ///
+    /// # Errors
+    /// A receipt that cannot be used; no recording; one file in two roles.
+    pub(super) fn of(args: &RerecordArgs) -> Result<Option<Self>, CommandFailure> {
+        let pending = match (&args.pending, &args.drifted) {
+            (Some(pending), _) => Some(pending.clone()),
+            (None, Some(receipt)) => match drifted(receipt)? {
+                Some(pending) => Some(pending),
+                None => return Ok(None),
+            },
+            (None, None) => None,
+        };
+        let beside = || {
+            let pending = pending.as_ref()?.as_path();
+            let stem = pending
+                .file_stem()
+                .filter(|_| pending.extension() == Some(OsStr::new("pending")))?;
+            Some(RecordingLocation::from(pending.with_file_name(stem)))
+        };
+        let Some(file) = args.file.clone().or_else(beside) else {
+            return Err(CommandFailure::usage(match &pending {
+                Some(_) => {
+                    "name the recording as well: loomrec rerecord --pending FILE.pending FILE"
+                }
+                None => {
+                    "name the recording: loomrec rerecord FILE (or set `recording` in loomrec.toml)"
+                }
+            }));
+        };
+        let new = args.output.clone().unwrap_or_else(|| file.beside(".new"));
+        let taken = [Some(&file), pending.as_ref()].into_iter().flatten();
+        for other in taken {
+            if output_target::real(other.as_path()) == output_target::real(new.as_path()) {
+                return Err(CommandFailure::usage(format!(
+                    "-o {}: the new answers go into a file of their own",
+                    new.display()
+                )));
+            }
+        }
+        output_target::refuse_within("-o", new.as_path(), [&file])?;
+        output_target::refuse_folder("-o", &new, "new answers wait in one file")?;
+        Ok(Some(Self { file, pending, new }))
+    }
+
+    /// Opens the recording and the pending file.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or that does not fit its role.
+    pub(super) fn open(&self, output: &Output) -> Result<RequestSources, CommandFailure> {
+        let file = serve_setup::open(&self.file, output)?;
+        let path = self.file.display();
+        match file.meta().waits_for() {
+            None => {}
+            Some(PendingKind::Answers) => {
+                return Err(CommandFailure::usage(format!(
+                    "{path} holds requests that a replay missed: name it with --pending {path}, \
+                     and the recording itself"
+                )));
+            }
+            Some(PendingKind::Review) => {
+                return Err(CommandFailure::usage(format!(
+                    "{path} holds new answers that wait for their review: name the recording itself"
+                )));
+            }
+        }
+        let pending =
+            self.pending.as_ref().map(|path| Self::open_pending(path, output)).transpose()?;
+        Ok(RequestSources { file, pending })
+    }
+
+    fn open_pending(
+        path: &RecordingLocation,
+        output: &Output,
+    ) -> Result<Recording, CommandFailure> {
+        let pending = serve_setup::open(path, output)?;
+        if pending.meta().waits_for() != Some(PendingKind::Answers) {
+            return Err(CommandFailure::usage(format!(
+                "--pending {path}: it was not written by loomrec replay --pending {path}",
+                path = path.display()
+            )));
+        }
+        Ok(pending)
+    }
+}
+
+/// Returns the pending file that a receipt names, or `None` if nothing drifted.
+fn drifted(path: &Path) -> Result<Option<RecordingLocation>, CommandFailure> {
+    let wrong = |why: String| {
+        CommandFailure::new(
+            RECORDING,
+            format!("failed to read the receipt {}: {why}", path.display()),
+        )
+    };
+    let file = File::open(path).map_err(|error| wrong(error.to_string()))?;
+    let mut text = Vec::new();
+    file.take(RECEIPT + 1).read_to_end(&mut text).map_err(|error| wrong(error.to_string()))?;
+    if text.len() as u64 > RECEIPT {
+        return Err(wrong(format!("it has more than {RECEIPT} bytes, as no receipt has")));
+    }
+    let receipt: Value = serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))?;
+    if receipt.get("command").and_then(Value::as_str) != Some("replay") {
+        let why = "it is not a receipt of loomrec replay (--receipt)";
+        return Err(wrong(why.to_owned()));
+    }
+    match receipt.get("drifted").and_then(Value::as_u64) {
+        None => return Err(wrong("it does not say how many calls drifted".to_owned())),
+        Some(0) => return Ok(None),
+        Some(_) => {}
+    }
+    // A receipt contains no requests. Those are in the file that it names.
+    let pending = receipt.pointer("/pending/path").and_then(Value::as_str);
+    let pending = pending.filter(|pending| !pending.is_empty()).ok_or_else(|| {
+        CommandFailure::usage(format!(
+            "{}: the requests that drifted were not kept; replay with --pending FILE.pending, \
+             then loomrec rerecord --pending FILE.pending FILE",
+            path.display()
+        ))
+    })?;
+    Ok(Some(PathBuf::from(pending).into()))
+}

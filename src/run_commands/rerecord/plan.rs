@@ -1,0 +1,142 @@
+//! The plan of a run before anything is sent: how many calls for which model, and their cost as
+//! estimated from the tokens of earlier answers.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use serde_json::{Value, json};
+
+use super::request::SendableRequest;
+use loomrec_cli::amount::{age, dollars, rounded, span};
+use loomrec_cli::table::{Table, TableColumn};
+use loomrec_cli::terminal;
+use loomrec_provider::TokenUsage;
+use loomrec_recording::Entry;
+use loomrec_recording::cost::PriceTable;
+
+/// The calls of one model.
+#[derive(Clone, Copy, Debug, Default)]
+struct Row {
+    calls: u64,
+    input: u64,
+    output: u64,
+    cost: f64,
+    /// Calls with unknown tokens or an unknown price.
+    unknown: u64,
+}
+
+/// The plan of a run.
+#[derive(Clone, Default)]
+pub(super) struct RerecordPlan {
+    prices: Arc<PriceTable>,
+    rows: BTreeMap<(String, String), Row>,
+    oldest: Option<String>,
+}
+
+impl RerecordPlan {
+    /// Creates an empty plan with these prices.
+    pub(super) fn at(prices: Arc<PriceTable>) -> Self {
+        Self { prices, ..Self::default() }
+    }
+
+    /// Adds a call. `old` is an earlier answer to it, or the missed request itself.
+    pub(super) fn add(&mut self, made: &SendableRequest, old: &Entry) {
+        let upstream = &made.observed.upstream;
+        let asked = made.observed.call.model.clone();
+        let was = old.request.as_ref().and_then(|request| request.recognise().model);
+        // The name of the model that answered has a date, and so its own price.
+        let priced = if asked == was { old.model.clone().or(was) } else { asked.clone() };
+        let model = asked.or_else(|| old.model.clone()).unwrap_or_else(|| "-".to_owned());
+        let row = self.rows.entry((upstream.clone(), model)).or_default();
+        row.calls += 1;
+        let usage = old.usage.filter(|usage| *usage != TokenUsage::default());
+        let cost = usage
+            .zip(priced)
+            .and_then(|(usage, priced)| self.prices.cost(Some(upstream), &priced, &usage));
+        if let Some(usage) = usage {
+            row.input += usage.prompt_tokens;
+            row.output += usage.completion_tokens;
+        }
+        match cost {
+            Some(cost) => row.cost += cost,
+            None => row.unknown += 1,
+        }
+        if let Some(time) = &old.recorded_at
+            && self.oldest.as_ref().is_none_or(|oldest| time < oldest)
+        {
+            self.oldest = Some(time.clone());
+        }
+    }
+
+    fn sum(&self) -> Row {
+        self.rows.values().fold(Row::default(), |sum, row| Row {
+            calls: sum.calls + row.calls,
+            input: sum.input + row.input,
+            output: sum.output + row.output,
+            cost: sum.cost + row.cost,
+            unknown: sum.unknown + row.unknown,
+        })
+    }
+
+    /// Formats the cost in a few words.
+    pub(super) fn cost(&self) -> String {
+        let sum = self.sum();
+        match (sum.calls, sum.unknown) {
+            (calls, unknown) if calls == unknown => "cost not known".to_owned(),
+            (_, 0) => format!("about {}", dollars(sum.cost)),
+            (_, unknown) => {
+                format!("about {}, and the unknown cost of {unknown} of them", dollars(sum.cost))
+            }
+        }
+    }
+
+    /// Formats the table for people.
+    pub(super) fn text(&self) -> String {
+        let mut table = Table::new(vec![
+            TableColumn::left("UPSTREAM"),
+            TableColumn::left("MODEL"),
+            TableColumn::right("CALLS"),
+            TableColumn::right("IN"),
+            TableColumn::right("OUT"),
+            TableColumn::right("COST"),
+        ]);
+        for ((upstream, model), row) in &self.rows {
+            let number = |count: u64| if count == 0 { "-".to_owned() } else { count.to_string() };
+            let cost = match (row.unknown == row.calls, row.unknown) {
+                (true, _) => "-".to_owned(),
+                (_, 0) => dollars(row.cost),
+                (_, unknown) => format!("{} + {unknown} unknown", dollars(row.cost)),
+            };
+            let names = [upstream, model].map(|text| terminal::line(text).into_owned());
+            let [upstream, model] = names;
+            let numbers = [number(row.calls), number(row.input), number(row.output), cost];
+            table.add(false, [upstream, model].into_iter().chain(numbers).collect());
+        }
+        let sum = self.sum();
+        let calls =
+            if sum.calls == 1 { "1 call".to_owned() } else { format!("{} calls", sum.calls) };
+        let age = self.oldest.as_deref().and_then(|time| age(time, SystemTime::now()));
+        let oldest = age.map(|age| format!(" · the oldest answer is {} old", span(age)));
+        format!("{}{calls} · {}{}", table.text(None), self.cost(), oldest.unwrap_or_default())
+    }
+
+    /// Returns the plan as JSON.
+    pub(super) fn to_json(&self) -> Value {
+        let row = |((upstream, model), row): (&(String, String), &Row)| {
+            json!({
+                "upstream": upstream, "model": model, "calls": row.calls,
+                "tokens": { "input": row.input, "output": row.output },
+                "cost_usd": rounded(row.cost), "cost_not_known": row.unknown,
+            })
+        };
+        let sum = self.sum();
+        json!({
+            "calls": sum.calls,
+            "oldest": self.oldest,
+            "cost_usd": rounded(sum.cost),
+            "cost_not_known": sum.unknown,
+            "models": self.rows.iter().map(row).collect::<Vec<_>>(),
+        })
+    }
+}

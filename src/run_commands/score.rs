@@ -1,0 +1,106 @@
+//! The `loomrec score` command: how well the program recovered from the faults in a journal, or in
+//! marks of one's own, and whether that is within a budget.
+
+pub(super) mod journal;
+mod junit;
+mod marks;
+mod scored_faults;
+
+use std::fmt::Display;
+use std::path::Path;
+
+use super::args::{LogFormat, ScoreArgs};
+use super::script;
+use loomrec_cli::amount::plural;
+use loomrec_cli::exit::{CommandFailure, NO};
+use loomrec_cli::output::{Output, print};
+use loomrec_cli::output_target::real;
+use loomrec_cli::terminal;
+use loomrec_fault::recovery::RecoveryBudget;
+use loomrec_script as scripts;
+
+use journal::Incident;
+pub(super) use junit::write_junit;
+use marks::ScoredInput;
+pub(super) use scored_faults::ScoredFaults;
+
+/// Runs the command. Returns 1 if the budget was missed.
+///
+/// # Errors
+/// A budget that is invalid; a journal that cannot be read, or is not a journal; a result that
+/// cannot be written.
+pub fn run(args: &ScoreArgs) -> Result<u8, CommandFailure> {
+    let budget = match (&args.budget, &args.recovery) {
+        (Some(file), _) => Some(budget_file(file)?),
+        (None, Some(text)) => Some(budget_text(text)?),
+        (None, None) => None,
+    };
+    for taken in [Some(&args.journal), args.budget.as_ref()].into_iter().flatten() {
+        if args.junit.as_ref().is_some_and(|junit| real(junit) == real(taken)) {
+            let name = taken.display();
+            return Err(CommandFailure::usage(format!(
+                "--junit would write over {name}: name another"
+            )));
+        }
+    }
+    let incidents = incidents(&args.journal)?;
+    let judged = ScoredFaults::of(incidents, budget.as_ref()).permitting_none(args.allow_unfired);
+    if let Some(path) = &args.junit {
+        write_junit(&judged, path)?;
+    }
+    print(&match args.json {
+        true => terminal::json(&format!("{:#}\n", judged.to_json())).into_owned(),
+        false => judged.text(terminal::width()),
+    })?;
+    Ok(if judged.passed() { 0 } else { NO })
+}
+
+/// Reads the faults of a journal or of marks, and warns of what is left out.
+fn incidents(path: &Path) -> Result<Vec<Incident>, CommandFailure> {
+    let reading = match marks::read(path)? {
+        ScoredInput::Marks(incidents) => return Ok(incidents),
+        ScoredInput::Lines(reading) => reading,
+        ScoredInput::Journal => journal::read(path)?,
+    };
+    let output = Output::new(LogFormat::Human, false, false);
+    if reading.is_cut() {
+        output.warning(&format!(
+            "the last line of {} is cut off, and left out: the run did not end well",
+            path.display()
+        ));
+    }
+    let found = reading.finish();
+    if found.strays > 0 {
+        let lines = plural(found.strays, "line");
+        output.warning(&format!("{lines} left out: no call in this journal got that fault"));
+    }
+    if found.unfired > 0 {
+        let faults = plural(found.unfired, "fault");
+        output.info(&format!("{faults} left out: planned for a call, but did not happen"));
+    }
+    Ok(found.incidents)
+}
+
+/// Reads `--recovery`.
+///
+/// # Errors
+/// A text that is not a budget.
+pub(super) fn budget_text(text: &str) -> Result<RecoveryBudget, CommandFailure> {
+    RecoveryBudget::parse(text)
+        .map_err(|error| CommandFailure::usage(format!("--recovery {text}: {error}")))
+}
+
+/// Reads `--budget`: as YAML if the file's extension says so, otherwise as JSON.
+///
+/// # Errors
+/// A file that cannot be read, or is not a budget.
+pub(super) fn budget_file(path: &Path) -> Result<RecoveryBudget, CommandFailure> {
+    let wrong =
+        |why: &dyn Display| CommandFailure::usage(format!("--budget {}: {why}", path.display()));
+    let text = std::fs::read(path).map_err(|error| wrong(&error))?;
+    let value = scripts::value(&text, script::notation(path)).map_err(|why| wrong(&why))?;
+    RecoveryBudget::read(&value).map_err(|error| wrong(&error))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,386 @@
+//! One run of the server: from the bound socket to the last response, until a wrapped command ends
+//! or a signal comes.
+
+mod proxy_setup;
+mod serving;
+mod session_context;
+mod session_terms;
+mod shared_run;
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use http::HeaderName;
+use indicatif::ProgressBar;
+use tokio::net::TcpListener;
+
+use super::args::ServeArgs;
+use super::receipt::{self, Receipt};
+use super::score::write_junit;
+use super::{guard, log, open_files, progress, trace};
+use loomrec_cli::exit::{CommandFailure, UNEXPECTED};
+use loomrec_cli::output::{Output, stdout};
+use loomrec_cli::preset::{AppliedPreset, Preset};
+use loomrec_cli::serve_setup::{PublicUrl, UpstreamSettings, UrlScheme};
+use loomrec_cli::wrapped_command::{CommandEnvironment, EnvironmentSource};
+use loomrec_cli::{serve_setup, terminal};
+use loomrec_engine::observe::RequestObserver;
+use loomrec_engine::replay::MissedRequests;
+use loomrec_engine::{Engine, Forwarding, OnExplainedMiss};
+use loomrec_fault::FaultDecider;
+use loomrec_fault::recovery::RecoveryBudget;
+use loomrec_identity::{IdentityRules, RunValues};
+use loomrec_proxy::guard::{Escape, EscapePolicy};
+use loomrec_proxy::inspector::RecentMisses;
+use loomrec_proxy::server::access::AccessPolicy;
+use loomrec_proxy::server::session::SessionTable;
+use loomrec_proxy::server::{self, ListenerTls, OnNotice, Proxy, ServerThreads, UserNotice};
+use loomrec_recording::redact::Redactor;
+use loomrec_store::RecordingLocation;
+use loomrec_telemetry::metric::Metrics;
+use loomrec_telemetry::run_counters::RunCounters;
+use serving::{Opening, ServerParts, close_telemetry, serve, server_config, with_live_line};
+pub use session_terms::SessionTerms;
+pub use shared_run::{ProxyRole, SharedRun, StartSessions};
+
+/// What every run needs before its engine is built.
+pub struct RunContext {
+    /// The user's environment.
+    current: Arc<BTreeMap<String, String>>,
+    address: SocketAddr,
+    /// The URL under which clients reach the listener, if the user gave it.
+    public_url: Option<PublicUrl>,
+    /// TLS on the listener.
+    tls: Option<ListenerTls>,
+    /// The access policy.
+    access: AccessPolicy,
+    /// The upstreams of requests.
+    pub upstreams: UpstreamSettings,
+    /// Removes what must never be stored or shown.
+    pub redactor: Arc<Redactor>,
+    /// The values of this run.
+    pub run_values: RunValues,
+    /// The preset of CMD.
+    preset: Option<Arc<AppliedPreset>>,
+    /// The program's own header for step ids.
+    step_header: Option<HeaderName>,
+    /// The counters.
+    pub counters: Arc<RunCounters>,
+    /// The counters that sessions add up in, if `counters` does not include them.
+    pub session_counters: Option<Arc<RunCounters>>,
+    /// The metrics.
+    pub metrics: Arc<Metrics>,
+    /// The output for messages.
+    pub output: Output,
+    bar: Option<Arc<ProgressBar>>,
+    /// The requests of the latest misses, for the inspector.
+    recent_misses: Arc<RecentMisses>,
+    /// The run's recordings.
+    recordings: Vec<RecordingLocation>,
+    /// What a session adds to the run. Empty outside of sessions.
+    pub session: SessionTerms,
+}
+
+/// The engine of a run, and its settings.
+pub struct RunEngines {
+    /// Answers calls.
+    pub engine: Engine,
+    /// Decides about faults.
+    pub decider: FaultDecider,
+    /// How soon the program has to recover from faults.
+    pub budget: Option<RecoveryBudget>,
+    /// Whether missing API keys get a stand-in.
+    pub stand_in_keys: bool,
+    /// A message to print once the listener is ready.
+    pub notice: Option<String>,
+    /// What happens to connections of CMD that go around loomrec. `None` without a guard.
+    pub guard: Option<EscapePolicy>,
+}
+
+impl RunEngines {
+    /// Creates the observer that parses requests for the engine.
+    fn observer(&self, redactor: &Arc<Redactor>, args: &ServeArgs) -> RequestObserver {
+        RequestObserver::new(Arc::clone(redactor), self.engine.rules().cloned().collect())
+            .with_credential_params(&args.identity.credential_param)
+            .with_step_header(args.step_id_header.as_deref())
+    }
+
+    /// Returns the identity rules of calls: those of the first engine.
+    fn rules(&self) -> IdentityRules {
+        self.engine.rules().next().cloned().unwrap_or_default()
+    }
+
+    /// Whether a recording or a script declares faults.
+    fn has_declared_fault(&self) -> bool {
+        let Some(replay) = self.engine.replay() else { return false };
+        let script = replay.script();
+        replay.matcher().has_declared_fault()
+            || script.is_some_and(|script| script.faulty_rules().next().is_some())
+    }
+}
+
+/// The result of a run that has ended.
+pub struct RunResult {
+    /// The state that the run used.
+    pub proxy: Arc<Proxy>,
+    /// The upstreams of requests.
+    upstreams: UpstreamSettings,
+    /// The environment that was set for CMD.
+    pub environment: CommandEnvironment,
+    /// The exit code of CMD.
+    pub cmd_exit: Option<u8>,
+    /// How soon the program had to recover from faults.
+    pub budget: Option<RecoveryBudget>,
+    /// The connections of CMD that went around loomrec.
+    pub escapes: Vec<Escape>,
+    /// The sessions, if each has a recording.
+    pub sessions: Option<Arc<SessionTable>>,
+    /// The threads that served it, with the connections that ignored the signal to stop: these
+    /// end with the process.
+    _threads: Option<Arc<ServerThreads>>,
+}
+
+impl RunResult {
+    /// Returns a note about upstreams that got no call, if calls were sent upstream.
+    pub fn unused_upstreams(&self) -> Option<String> {
+        self.proxy.engine.goes_upstream().then(|| self.upstreams.unused()).flatten()
+    }
+}
+
+impl RunContext {
+    /// Reads the flags that all runs share, for a CMD with this preset.
+    ///
+    /// # Errors
+    /// Flags that are invalid.
+    pub fn read(
+        args: &ServeArgs,
+        recordings: &[RecordingLocation],
+        preset: Option<Preset>,
+    ) -> Result<Self, CommandFailure> {
+        serve_setup::refuse_overwriting(args, recordings)?;
+        let current = serve_setup::environment();
+        let output = Output::new(args.log_format, args.quiet, args.verbose);
+        let bar =
+            (args.cmd.is_empty() && output.may_draw() && !args.print_env).then(progress::line);
+        let output = bar.iter().fold(output, |output, bar| output.above(Arc::clone(bar)));
+        let output = if args.cmd.is_empty() { output } else { output.beside_command() };
+        log::start(args.log.as_deref(), &output)?;
+        let run_values = serve_setup::run_values(&args.run_values, &current)?;
+        let counters = RunCounters::default();
+        counters.bound.start(run_values.iter().map(|(name, _)| name));
+        let public_url = PublicUrl::read(args)?;
+        let tls = serve_setup::listener_tls(&args.tls)?;
+        let is_https = tls.is_some();
+        Ok(Self {
+            address: serve_setup::address(args)?,
+            tls,
+            access: serve_setup::access(args, public_url.as_ref())?.over_tls(is_https),
+            public_url,
+            upstreams: serve_setup::upstreams(args, &current)?,
+            redactor: serve_setup::redactor(&args.redact)?,
+            run_values,
+            preset: AppliedPreset::new(preset)?.map(Arc::new),
+            step_header: serve_setup::step_header(args)?,
+            counters: Arc::new(counters),
+            session_counters: None,
+            metrics: Arc::new(Metrics::new(serve_setup::about(args, recordings))),
+            current: Arc::new(current),
+            output,
+            bar,
+            recent_misses: Arc::default(),
+            recordings: recordings.to_vec(),
+            session: SessionTerms::default(),
+        })
+    }
+
+    /// Returns the rules for calls: those of flags, and those of the preset.
+    ///
+    /// # Errors
+    /// A flag that is not a rule.
+    pub fn rules(&self, args: &ServeArgs) -> Result<IdentityRules, CommandFailure> {
+        let preset = self.preset.iter().flat_map(|applied| applied.preset.rules());
+        Ok(serve_setup::rules(&args.identity)?.with_normalize(preset))
+    }
+
+    /// Returns the callback for notices to the person at the terminal.
+    pub fn notify(&self) -> OnNotice {
+        let output = self.output.clone();
+        Arc::new(move |notice: UserNotice<'_>| output.notice(&notice))
+    }
+
+    /// Returns what builds the requests that go upstream.
+    pub fn forwarding(&self, keep_encoding: bool) -> Forwarding {
+        let (routes, redactor) = (Arc::clone(&self.upstreams.routes), Arc::clone(&self.redactor));
+        Forwarding { routes, redactor, keep_encoding }
+    }
+
+    /// Returns the callback that keeps explained misses, also in `missed` if they are to be sent
+    /// again.
+    pub fn miss_sink(&self, missed: Option<Arc<MissedRequests>>) -> OnExplainedMiss {
+        server::miss_sink(Arc::clone(&self.recent_misses), missed, self.notify())
+    }
+
+    /// Returns the URL under which clients reach the listener.
+    fn origin(&self, listener: &TcpListener) -> Result<String, CommandFailure> {
+        match &self.public_url {
+            Some(public) => Ok(public.as_str().to_owned()),
+            None => serve_setup::origin(listener, self.scheme()),
+        }
+    }
+
+    /// Returns the scheme of the listener's URLs.
+    fn scheme(&self) -> UrlScheme {
+        if self.tls.is_some() { UrlScheme::Https } else { UrlScheme::Http }
+    }
+
+    /// Returns the messages to print once the listener is ready.
+    fn notices(&self, engines: &RunEngines) -> Vec<String> {
+        let upstreams = engines.engine.goes_upstream().then(|| self.upstreams.destinations());
+        let local = serve_setup::local_note(self.address, self.public_url.as_ref());
+        let preset = self.preset.as_deref().map(AppliedPreset::text);
+        [preset, engines.notice.clone(), upstreams.flatten(), local].into_iter().flatten().collect()
+    }
+
+    /// Returns the environment of a command.
+    fn environment(
+        &self,
+        args: &ServeArgs,
+        origin: &str,
+        stand_in_keys: bool,
+    ) -> CommandEnvironment {
+        let routes = &self.upstreams.routes;
+        let environment = CommandEnvironment::of(&EnvironmentSource {
+            origin,
+            current: &self.current,
+            skip: &args.no_env,
+            stand_in_keys,
+            single: routes.single.is_some() || routes.unnamed,
+            known: &self.upstreams.given,
+        });
+        match &self.preset {
+            None => environment,
+            Some(preset) => environment.with_preset(preset, &self.current, &args.no_env),
+        }
+    }
+
+    /// Prints the variables as shell commands.
+    ///
+    /// # Errors
+    /// A stdout that cannot be written.
+    pub fn print_environment(
+        &self,
+        args: &ServeArgs,
+        stand_in_keys: bool,
+    ) -> Result<u8, CommandFailure> {
+        let origin = match &self.public_url {
+            Some(public) => public.as_str().to_owned(),
+            None => serve_setup::local_url(self.address, self.scheme()),
+        };
+        let note = serve_setup::local_note(self.address, self.public_url.as_ref());
+        note.iter().for_each(|note| self.output.info(note));
+        stdout(&self.environment(args, &origin, stand_in_keys).shell()).map(|()| 0).map_err(
+            |error| CommandFailure::new(UNEXPECTED, format!("failed to write to stdout: {error}")),
+        )
+    }
+
+    /// Binds the listener, serves until CMD ends or a signal comes, and closes what was opened.
+    ///
+    /// # Errors
+    /// A port in use, a journal that cannot be written, a command that cannot be run.
+    pub async fn run(
+        self,
+        args: &ServeArgs,
+        engines: RunEngines,
+        sessions: Option<StartSessions>,
+    ) -> Result<RunResult, CommandFailure> {
+        let journal = serve_setup::journal(args, self.notify())?;
+        // Done now, not when the run is over: a receipt that cannot be written is an error at once,
+        // and a run that dies leaves no receipt of an older run behind. A pipe is left alone: its
+        // reader would take the closing for the end.
+        let plain = |path: &&PathBuf| !path.exists() || path.is_file();
+        if let Some(path) = args.receipt.as_ref().filter(plain) {
+            serve_setup::create(path, receipt::BEGINNING)?;
+        }
+        let threads = Arc::new(ServerThreads::start().map_err(no_threads)?);
+        let listener = serve_setup::listener(self.address).await?;
+        let origin = self.origin(&listener)?;
+        let routes = &self.upstreams.routes;
+        let guard = guard::start(engines.guard, args, self.address, routes).await?;
+        let mut environment = self.environment(args, &origin, engines.stand_in_keys);
+        environment.guard = guard::variables(guard.as_ref(), &args.no_env);
+        let place = (&*self.upstreams.routes, &*self.metrics);
+        let own = listener.local_addr().ok();
+        let spans = trace::start(args, &self.current, place, own, self.notify())?;
+        let shared = SharedRun {
+            journal: Arc::new(journal),
+            spans: Arc::new(spans),
+            access: self.access.clone().listening_at(own),
+            connections: Arc::new(open_files::limit(args, engines.engine.goes_upstream())),
+            clock: Arc::default(),
+            origin: origin.clone(),
+        };
+        let (notices, budget) = (self.notices(&engines), engines.budget);
+        let sessions = sessions.map(|start| start(shared.clone()));
+        let proxy = Arc::new(self.proxy(args, engines, &shared, ProxyRole::Run));
+        let output = &self.output;
+        let tls = self.tls.clone();
+        let server = ServerParts {
+            listener,
+            tls,
+            proxy: &proxy,
+            threads: &threads,
+            sessions: sessions.as_ref(),
+        };
+        let work = serve(server, Opening { origin: &origin, notices }, args, &environment, output);
+        let cmd_exit = with_live_line(self.bar, self.counters, work).await?;
+        let escapes = guard::end(guard).await;
+        close_telemetry(&proxy, output).await;
+        Ok(RunResult {
+            proxy,
+            upstreams: self.upstreams,
+            environment,
+            cmd_exit,
+            budget,
+            escapes,
+            sessions,
+            _threads: Some(threads),
+        })
+    }
+}
+
+/// The failure of a run whose threads do not start.
+fn no_threads(error: std::io::Error) -> CommandFailure {
+    CommandFailure::new(UNEXPECTED, format!("failed to start the threads of the server: {error}"))
+}
+
+/// Prints the receipt, and writes it to a file if that was requested.
+///
+/// # Errors
+/// A receipt or report that cannot be written.
+pub fn write_receipt(
+    receipt: &Receipt,
+    args: &ServeArgs,
+    output: &Output,
+) -> Result<(), CommandFailure> {
+    match receipt.verdict() {
+        "ok" => output.report(&receipt.text()),
+        _ => output.failed_report(&receipt.text()),
+    }
+    if let (Some(judged), Some(path)) = (&receipt.recovery, &args.trouble.junit) {
+        write_junit(judged, path)?;
+    }
+    let failed = |message: String| CommandFailure::new(UNEXPECTED, message);
+    if let Some(path) = &args.summary {
+        let appended = serve_setup::append(path, &receipt.summary());
+        appended.map_err(|failure| failed(failure.message))?;
+    }
+    let Some(path) = &args.receipt else { return Ok(()) };
+    let text = terminal::json(&format!("{:#}\n", receipt.to_json())).into_owned();
+    let created = serve_setup::create(path, receipt::BEGINNING);
+    let mut file = created.map_err(|failure| failed(failure.message))?;
+    file.write_all(text.as_bytes())
+        .map_err(|error| failed(format!("failed to write {}: {error}", path.display())))
+}

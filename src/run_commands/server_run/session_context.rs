@@ -1,0 +1,84 @@
+//! The context of a session: that of its run, with counters, values and a recording of its own.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::session_terms::SessionTerms;
+use super::{RunContext, RunResult};
+use crate::args::ServeArgs;
+use loomrec_cli::exit::CommandFailure;
+use loomrec_cli::serve_setup;
+use loomrec_cli::wrapped_command::{CommandEnvironment, EnvironmentSource};
+use loomrec_fault::recovery::RecoveryBudget;
+use loomrec_proxy::server::Proxy;
+use loomrec_store::RecordingLocation;
+use loomrec_telemetry::run_counters::RunCounters;
+
+impl RunContext {
+    /// Returns the context of a session with these flags.
+    ///
+    /// # Errors
+    /// A value of the run that is invalid.
+    pub fn for_session(
+        &self,
+        args: &ServeArgs,
+        recording: &RecordingLocation,
+        session: SessionTerms,
+    ) -> Result<Self, CommandFailure> {
+        let run_values = serve_setup::run_values(&args.run_values, &self.current)?;
+        let counters = RunCounters::default();
+        counters.bound.start(run_values.iter().map(|(name, _)| name));
+        Ok(Self {
+            current: Arc::clone(&self.current),
+            address: self.address,
+            tls: None,
+            public_url: self.public_url.clone(),
+            access: self.access.clone(),
+            upstreams: self.upstreams.clone(),
+            redactor: Arc::clone(&self.redactor),
+            run_values,
+            preset: self.preset.clone(),
+            step_header: self.step_header.clone(),
+            counters: Arc::new(counters),
+            session_counters: None,
+            metrics: Arc::clone(&self.metrics),
+            output: self.output.clone(),
+            bar: None,
+            recent_misses: Arc::default(),
+            recordings: vec![recording.clone()],
+            session,
+        })
+    }
+
+    /// Returns the variables that point SDKs to `origin`.
+    pub fn variables(
+        &self,
+        args: &ServeArgs,
+        origin: &str,
+        stand_in_keys: bool,
+    ) -> Vec<(String, String)> {
+        self.environment(args, origin, stand_in_keys).variables
+    }
+
+    /// Returns the result of a session so far, for its receipt.
+    pub fn session_result(&self, proxy: &Arc<Proxy>, budget: Option<RecoveryBudget>) -> RunResult {
+        let environment = CommandEnvironment::of(&EnvironmentSource {
+            origin: "",
+            current: &BTreeMap::new(),
+            skip: &[],
+            stand_in_keys: false,
+            single: false,
+            known: &[],
+        });
+        RunResult {
+            proxy: Arc::clone(proxy),
+            upstreams: self.upstreams.clone(),
+            environment,
+            cmd_exit: None,
+            budget,
+            escapes: Vec::new(),
+            sessions: None,
+            _threads: None,
+        }
+    }
+}

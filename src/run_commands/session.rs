@@ -1,0 +1,165 @@
+//! A recording for each session: `-r 'FOLDER/{session}.json'`. docs/sessions.md describes it.
+
+mod command;
+mod host;
+mod recording;
+mod report;
+mod shared_host;
+mod template;
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use super::args::{RecordArgs, ReplayArgs};
+use super::replay::SharedReplay;
+use super::server_run::{RunContext, RunEngines, SessionTerms, StartSessions};
+use super::{fault, record, replay, server_run};
+use command::SessionCommand;
+use host::CommandHost;
+use loomrec_cli::exit::{CommandFailure, NO, NOT_KEPT};
+use loomrec_cli::preset::Preset;
+use loomrec_cli::settings::Settings;
+use loomrec_cli::{serve_setup, set_aside};
+use loomrec_engine::replay::{Latency, Matcher, ReplayEngine, ReplayTerms};
+use loomrec_engine::{Engine, MissPolicy};
+use loomrec_proxy::guard::EscapePolicy;
+use loomrec_proxy::server::session::{OutsideCalls, SessionHost, SessionLimits, SessionTable};
+use loomrec_store::RecordingLocation;
+use shared_host::SharedHost;
+use template::SessionTemplate;
+
+/// How long a session that a control call began may have no call, if it has a recording of its own:
+/// its test may be in a debugger.
+const FORGOTTEN: Duration = Duration::from_secs(86_400);
+
+/// Creates the table of sessions that have a recording each.
+fn start(host: CommandHost) -> Arc<SessionTable> {
+    let args = host.command.serve().sessions.clone();
+    let idle = Duration::from_secs(args.session_idle);
+    let most = usize::try_from(args.max_sessions).unwrap_or(usize::MAX);
+    let outside = match args.sessions_by_control {
+        true => OutsideCalls::Refuse,
+        false => OutsideCalls::OpenSession,
+    };
+    let limits = SessionLimits { most, idle, control_idle: idle.max(FORGOTTEN), outside };
+    start_table(Arc::new(host), limits)
+}
+
+/// Returns what creates the table of sessions that share the recordings of a replay.
+fn start_shared(replay: SharedReplay) -> StartSessions {
+    let args = replay.args.serve.sessions.clone();
+    let idle = Duration::from_secs(args.session_idle);
+    let most = usize::try_from(args.max_sessions).unwrap_or(usize::MAX);
+    let outside = match args.sessions_by_control {
+        true => OutsideCalls::Refuse,
+        false => OutsideCalls::AnswerInRun,
+    };
+    let limits = SessionLimits { most, idle, control_idle: idle, outside };
+    Box::new(move |shared| {
+        start_table(Arc::new(SharedHost { replay, shared, hashed: Arc::default() }), limits)
+    })
+}
+
+/// Creates a table of sessions, and starts the task that ends idle ones.
+fn start_table(host: Arc<dyn SessionHost>, limits: SessionLimits) -> Arc<SessionTable> {
+    let table = Arc::new(SessionTable::new(host, limits));
+    tokio::spawn(end_idle(Arc::downgrade(&table), limits.idle));
+    table
+}
+
+/// Ends idle sessions, until the table is dropped.
+async fn end_idle(table: Weak<SessionTable>, idle: Duration) {
+    let pause = (idle / 4).clamp(Duration::from_millis(250), Duration::from_secs(5));
+    loop {
+        tokio::time::sleep(pause).await;
+        let Some(table) = table.upgrade() else { return };
+        table.end_idle().await;
+    }
+}
+
+/// Runs `loomrec record`, with one recording or with one for each session.
+///
+/// # Errors
+/// As for `record::run`; a template that is invalid.
+pub async fn run_record(args: RecordArgs, settings: &Settings) -> Result<u8, CommandFailure> {
+    match SessionTemplate::of(&args.recording)? {
+        None if args.serve.sessions.sessions_by_control => Err(CommandFailure::usage(
+            "--sessions-by-control: record with -r 'FOLDER/{session}.json', so that each session \
+             has a recording",
+        )),
+        None => record::run(args, settings).await,
+        Some(template) => run(SessionCommand::Record(args), template, settings).await,
+    }
+}
+
+/// Runs `loomrec replay`, with one recording or with one for each session.
+///
+/// # Errors
+/// As for `replay::run`; a template that is invalid.
+pub async fn run_replay(args: ReplayArgs, settings: &Settings) -> Result<u8, CommandFailure> {
+    match SessionTemplate::of_all(&args.recordings)? {
+        None => replay::run(args, settings, start_shared).await,
+        Some(template) => run(SessionCommand::Replay(args), template, settings).await,
+    }
+}
+
+/// Runs a command that has a recording for each session.
+///
+/// # Errors
+/// Anything that keeps the run from starting.
+async fn run(
+    mut command: SessionCommand,
+    template: SessionTemplate,
+    settings: &Settings,
+) -> Result<u8, CommandFailure> {
+    command.refuse_flags()?;
+    let preset = Preset::of(command.serve(), &settings.presets);
+    let preset = match &mut command {
+        SessionCommand::Record(_) => preset,
+        SessionCommand::Replay(args) => preset.map(|preset| set_aside::preset_aside(args, preset)),
+    };
+    let args = command.serve().clone();
+    let location = RecordingLocation::from(template.as_path());
+    let ground = RunContext::read(&args, std::slice::from_ref(&location), preset)?;
+    let is_replay = matches!(command, SessionCommand::Replay(_));
+    if args.print_env {
+        return ground.print_environment(&args, is_replay);
+    }
+    let client = if is_replay { None } else { Some(serve_setup::upstream_client()?) };
+    let context = ground.for_session(&args, &location, SessionTerms::default())?;
+    let (name, run_counters) = (command.name(), Arc::clone(&ground.counters));
+    let (guard, allow_empty) = (command.guard(), command.allows_no_call());
+    let engines = no_engines(&ground, guard, is_replay)?;
+    let output = ground.output.clone();
+    let start_sessions: StartSessions = Box::new(|shared| {
+        start(CommandHost { command, template, context, run_counters, client, shared })
+    });
+    let ran = ground.run(&args, engines, Some(start_sessions)).await?;
+    let receipt = report::of_run(name, &ran, guard, allow_empty);
+    server_run::write_receipt(&receipt, &args, &output)?;
+    Ok(match ran.cmd_exit {
+        Some(code) if code != 0 => code,
+        _ if receipt.unkept > 0 || receipt.more.unfolded.is_some() => NOT_KEPT,
+        _ if receipt.complaints.is_empty() => 0,
+        _ => NO,
+    })
+}
+
+/// Returns the engine of the run itself, which answers no call.
+fn no_engines(
+    ground: &RunContext,
+    guard: Option<EscapePolicy>,
+    stand_in_keys: bool,
+) -> Result<RunEngines, CommandFailure> {
+    let matcher = Matcher::new(Vec::new(), ReplayTerms::default())?;
+    let replay = Arc::new(ReplayEngine::new(matcher, Latency::None));
+    let on_explained = ground.miss_sink(None);
+    Ok(RunEngines {
+        engine: Engine::Replay { replay, on_miss: MissPolicy::Error, on_explained },
+        decider: fault::no_faults(),
+        budget: None,
+        stand_in_keys,
+        notice: None,
+        guard,
+    })
+}

@@ -1,0 +1,72 @@
+//! The command that has a recording for each session, and the flags that it does not take.
+
+use crate::args::{RecordArgs, RecordMode, ReplayArgs, ServeArgs};
+use loomrec_cli::exit::CommandFailure;
+use loomrec_proxy::guard::EscapePolicy;
+
+/// The command that has a recording for each session.
+#[derive(Clone, Debug)]
+pub enum SessionCommand {
+    /// `loomrec record`.
+    Record(RecordArgs),
+    /// `loomrec replay`.
+    Replay(ReplayArgs),
+}
+
+impl SessionCommand {
+    /// Returns the flags that both commands have.
+    pub(super) fn serve(&self) -> &ServeArgs {
+        match self {
+            Self::Record(args) => &args.serve,
+            Self::Replay(args) => &args.serve,
+        }
+    }
+
+    /// Returns its name.
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Self::Record(_) => "record",
+            Self::Replay(_) => "replay",
+        }
+    }
+
+    /// Returns what happens to connections of CMD that go around loomrec. `None` without a guard.
+    pub(super) fn guard(&self) -> Option<EscapePolicy> {
+        match self {
+            Self::Record(args) => args.guard.then_some(EscapePolicy::Count),
+            Self::Replay(args) => (!args.no_guard).then_some(EscapePolicy::Refuse),
+        }
+    }
+
+    /// Whether a run without a call is a success.
+    pub(super) fn allows_no_call(&self) -> bool {
+        match self {
+            Self::Record(args) => args.allow_empty,
+            Self::Replay(args) => args.allow_empty,
+        }
+    }
+
+    /// Refuses flags that are for one recording.
+    pub(super) fn refuse_flags(&self) -> Result<(), CommandFailure> {
+        let trouble = &self.serve().trouble;
+        let mut given =
+            vec![("--junit", trouble.junit.is_some()), ("--recovery", trouble.recovery.is_some())];
+        match self {
+            Self::Record(args) => {
+                given.push(("--run", args.run.is_some()));
+                given.push(("--mode none", args.mode == RecordMode::None));
+            }
+            Self::Replay(args) => {
+                given.push(("--script", args.script.is_some()));
+                given.push(("--pending", args.pending.is_some()));
+            }
+        }
+        match given.into_iter().find(|(_, is_given)| *is_given) {
+            None => Ok(()),
+            Some((flag, _)) => Err(CommandFailure::usage(format!(
+                "{flag} is for one recording: leave it out, or name one recording without \
+                 {{session}}"
+            ))),
+        }
+    }
+}

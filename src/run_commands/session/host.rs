@@ -1,0 +1,276 @@
+//! What opens sessions: it makes the flags of a session from those of the command and from the
+//! request, and a proxy from them.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use http::StatusCode;
+use time::OffsetDateTime;
+
+use super::command::SessionCommand;
+use super::recording::{RecordedSession, Staging};
+use super::report;
+use super::template::SessionTemplate;
+use crate::args::{OnExpired, RecordArgs, RecordMode, ReplayArgs, ServeArgs};
+use crate::in_force::InForce;
+use crate::server_run::{ProxyRole, RunContext, RunEngines, SessionTerms, SharedRun};
+use crate::{fault, record, replay};
+use loomrec_cli::exit::{CommandFailure, NOT_KEPT, RECORDING, USAGE};
+use loomrec_engine::upstream::UpstreamClient;
+use loomrec_fault::FaultPlan;
+use loomrec_fault::recovery::RecoveryBudget;
+use loomrec_proxy::server::Proxy;
+use loomrec_proxy::server::session::{
+    CloseSession, OpenedSession, ReportSession, SessionBegin, SessionHost, SessionInfo,
+    SessionMode, SessionRefusal, SessionRequest, prefix_url,
+};
+use loomrec_store::RecordingLocation;
+use loomrec_telemetry::run_counters::RunCounters;
+
+/// Opens the sessions of a command.
+pub(super) struct CommandHost {
+    pub(super) command: SessionCommand,
+    pub(super) template: SessionTemplate,
+    /// The context that those of sessions are made from.
+    pub(super) context: RunContext,
+    /// The counters of the run.
+    pub(super) run_counters: Arc<RunCounters>,
+    /// The client that recording sessions share. `None` if the command replays.
+    pub(super) client: Option<UpstreamClient>,
+    /// What the proxies of the server share.
+    pub(super) shared: SharedRun,
+}
+
+/// A session that is being opened.
+struct OpeningSession<'a> {
+    request: &'a SessionRequest,
+    mode: SessionMode,
+    /// The recording.
+    path: PathBuf,
+    plan: Option<FaultPlan>,
+}
+
+impl SessionHost for CommandHost {
+    fn open(&self, request: &SessionRequest) -> Result<OpenedSession, SessionRefusal> {
+        let invalid = |why: String| SessionRefusal::new(StatusCode::BAD_REQUEST, why);
+        let path = match &request.recording {
+            Some(named) => self.template.named_recording(named).map_err(invalid)?,
+            None => self.template.recording(&request.name),
+        };
+        let plan = request.faults.as_ref().map(FaultPlan::parse).transpose();
+        let plan = plan.map_err(|error| invalid(format!("faults: {error}")))?;
+        let mode = self.mode(request)?;
+        let opening = OpeningSession { request, mode, path, plan };
+        let opened = match &self.command {
+            SessionCommand::Replay(args) => self.open_replay(args.clone(), &opening),
+            SessionCommand::Record(args) => self.open_record(args.clone(), &opening),
+        };
+        opened.map_err(refusal_of)
+    }
+
+    fn environment(&self, prefix: Option<&str>) -> Vec<(String, String)> {
+        let origin = match prefix {
+            Some(prefix) => prefix_url(&self.url(), prefix),
+            None => self.url(),
+        };
+        let is_replay = matches!(self.command, SessionCommand::Replay(_));
+        self.context.variables(self.command.serve(), &origin, is_replay)
+    }
+
+    fn url(&self) -> String {
+        self.shared.origin.clone()
+    }
+}
+
+/// Returns the refusal for a failure of the command line.
+pub(super) fn refusal_of(failure: CommandFailure) -> SessionRefusal {
+    let status = match failure.code {
+        USAGE => StatusCode::BAD_REQUEST,
+        RECORDING => StatusCode::UNPROCESSABLE_ENTITY,
+        // Another process records there.
+        NOT_KEPT => StatusCode::CONFLICT,
+        _ => StatusCode::INTERNAL_SERVER_ERROR,
+    };
+    SessionRefusal::new(status, failure.message)
+}
+
+impl CommandHost {
+    /// Returns the mode of a session.
+    fn mode(&self, request: &SessionRequest) -> Result<SessionMode, SessionRefusal> {
+        let own = match &self.command {
+            SessionCommand::Replay(_) => SessionMode::Replay,
+            SessionCommand::Record(args) => match args.mode {
+                RecordMode::All => SessionMode::Record,
+                RecordMode::NewEpisodes | RecordMode::Once | RecordMode::None => SessionMode::New,
+            },
+        };
+        let mode = request.mode.unwrap_or(own);
+        if mode.records() && own == SessionMode::Replay {
+            let why = "mode: this server was started with `loomrec replay`, which records nothing";
+            return Err(SessionRefusal::new(StatusCode::FORBIDDEN, why));
+        }
+        Ok(mode)
+    }
+
+    fn open_replay(
+        &self,
+        mut args: ReplayArgs,
+        opening: &OpeningSession<'_>,
+    ) -> Result<OpenedSession, CommandFailure> {
+        add_request(&mut args.serve, opening.request);
+        refuse_connection_rules(&args.serve, opening.plan.as_ref())?;
+        args.recordings = vec![opening.location()];
+        let terms = self.terms(opening, None);
+        let mut ground = self.context.for_session(&args.serve, &opening.location(), terms)?;
+        // `None` stands for a run that only prints its environment.
+        let unexpected = || CommandFailure::usage("--print-env: there is no session");
+        let parts = replay::parts(&args, &mut ground)?.ok_or_else(unexpected)?;
+        let (budget, in_force, expired) =
+            (parts.engines.budget, parts.in_force.clone(), parts.expired);
+        let proxy = self.proxy(&ground, &args.serve, parts.engines, opening);
+        let of_proxy = Arc::clone(&proxy);
+        let report: ReportSession = Arc::new(move || {
+            let mut receipt = replay::receipt(&args, &ground.session_result(&of_proxy, budget));
+            receipt.in_force = Some(in_force.clone());
+            receipt.add_expired(expired.clone(), args.expiry.on_expired == OnExpired::Fail);
+            report::of_session(receipt)
+        });
+        let close: CloseSession = Box::new(|_keep| Box::pin(std::future::ready(Ok(false))));
+        Ok(OpenedSession { info: opening.info(), proxy, close, report })
+    }
+
+    fn open_record(
+        &self,
+        mut args: RecordArgs,
+        opening: &OpeningSession<'_>,
+    ) -> Result<OpenedSession, CommandFailure> {
+        add_request(&mut args.serve, opening.request);
+        refuse_connection_rules(&args.serve, opening.plan.as_ref())?;
+        let place = opening.location();
+        make_folder(place.as_path())?;
+        args.mode = match (opening.mode, args.mode) {
+            (SessionMode::Record, _) => RecordMode::All,
+            (SessionMode::Replay, _) => RecordMode::None,
+            (SessionMode::New, RecordMode::Once) => RecordMode::Once,
+            (SessionMode::New, _) => RecordMode::NewEpisodes,
+        };
+        let is_staged = opening.mode.records() && opening.request.begun_by == SessionBegin::Control;
+        let staging = is_staged.then(|| Staging::begin(&place, opening.mode)).transpose()?;
+        args.recording = staging.as_ref().map_or(&place, Staging::location).clone();
+        let rules_of = staging.as_ref().map(|_| place.clone());
+        let terms = self.terms(opening, rules_of);
+        let ground = self.context.for_session(&args.serve, &place, terms)?;
+        let engines = record::engines(&args, &ground, None);
+        if engines.is_err() {
+            // The error that counts is that of the engines.
+            staging.iter().for_each(|staging| drop(staging.end(false)));
+        }
+        let (engines, in_force) = engines?;
+        let budget = engines.budget;
+        let proxy = self.proxy(&ground, &args.serve, engines, opening);
+        let recorded = RecordedSession {
+            args: args.clone(),
+            run_values: ground.run_values.clone(),
+            proxy: Arc::clone(&proxy),
+            staging,
+            began: OffsetDateTime::now_utc(),
+        };
+        let close: CloseSession = Box::new(|keep| Box::pin(recorded.close(keep)));
+        // The receipt is about the recording, not about the unfinished one.
+        args.recording = place;
+        let report = report_of_record(args, ground, in_force, Arc::clone(&proxy), budget);
+        Ok(OpenedSession { info: opening.info(), proxy, close, report })
+    }
+
+    fn terms(
+        &self,
+        opening: &OpeningSession<'_>,
+        rules_of: Option<RecordingLocation>,
+    ) -> SessionTerms {
+        let (plan, client) = (opening.plan.clone(), self.client.clone());
+        SessionTerms { plan, rules_of, client, may_lack_recording: true }
+    }
+
+    fn proxy(
+        &self,
+        ground: &RunContext,
+        args: &ServeArgs,
+        engines: RunEngines,
+        opening: &OpeningSession<'_>,
+    ) -> Arc<Proxy> {
+        let role = ProxyRole::Session(&opening.request.name, Arc::clone(&self.run_counters));
+        Arc::new(ground.proxy(args, engines, &self.shared, role))
+    }
+}
+
+impl OpeningSession<'_> {
+    fn location(&self) -> RecordingLocation {
+        RecordingLocation::from(self.path.clone())
+    }
+
+    fn info(&self) -> SessionInfo {
+        SessionInfo {
+            prefix: self.request.prefix.clone(),
+            name: self.request.name.clone(),
+            recording: self.path.display().to_string(),
+            mode: self.mode,
+            begun_by: self.request.begun_by,
+            exists: self.path.exists(),
+        }
+    }
+}
+
+fn report_of_record(
+    args: RecordArgs,
+    ground: RunContext,
+    in_force: Option<InForce>,
+    proxy: Arc<Proxy>,
+    budget: Option<RecoveryBudget>,
+) -> ReportSession {
+    Arc::new(move || {
+        let mut receipt = record::receipt(&args, &ground.session_result(&proxy, budget));
+        receipt.in_force.clone_from(&in_force);
+        report::of_session(receipt)
+    })
+}
+
+/// Adds what a request asks for to the flags of a session.
+pub(super) fn add_request(args: &mut ServeArgs, request: &SessionRequest) {
+    // Those of the run are written once, at its end.
+    (args.receipt, args.summary, args.journal) = (None, None, None);
+    args.cmd.clear();
+    args.trouble.fault.extend(request.fault.iter().cloned());
+    args.trouble.seed = request.seed.or(args.trouble.seed);
+    args.trouble.recovery.clone_from(&request.recovery);
+    args.identity.ignore.extend(request.ignore.iter().cloned());
+    args.identity.ignore_header.extend(request.ignore_headers.iter().cloned());
+    args.identity.normalize.extend(request.normalize.iter().cloned());
+    args.identity.normalize_text.extend(request.normalize_text.iter().cloned());
+    args.run_values.vars.extend(request.vars.iter().cloned());
+}
+
+/// Refuses rules for connections: those are accepted before their session is known.
+pub(super) fn refuse_connection_rules(
+    args: &ServeArgs,
+    plan: Option<&FaultPlan>,
+) -> Result<(), CommandFailure> {
+    let planned = fault::plan(args, plan)?;
+    match planned.plan.rules.iter().find(|rule| rule.is_at_accept()) {
+        None => Ok(()),
+        Some(rule) => Err(CommandFailure::usage(format!(
+            "the fault {:?} is for connections before their first request, whose session is not \
+             known yet: use connection_reset or connection_drop for a call",
+            rule.name
+        ))),
+    }
+}
+
+/// Makes the folder of a recording.
+fn make_folder(recording: &Path) -> Result<(), CommandFailure> {
+    let Some(folder) = recording.parent().filter(|folder| !folder.as_os_str().is_empty()) else {
+        return Ok(());
+    };
+    std::fs::create_dir_all(folder).map_err(|error| {
+        CommandFailure::new(RECORDING, format!("failed to make {}: {error}", folder.display()))
+    })
+}

@@ -1,0 +1,120 @@
+//! The recording of a session: kept beside its place until the session has ended, and then put there
+//! or discarded.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use time::OffsetDateTime;
+
+use crate::args::RecordArgs;
+use crate::record::superseded;
+use loomrec_cli::exit::{CommandFailure, RECORDING};
+use loomrec_engine::blocking;
+use loomrec_identity::RunValues;
+use loomrec_proxy::server::Proxy;
+use loomrec_proxy::server::session::{CloseResult, SessionMode};
+use loomrec_store::{Recording, RecordingLocation, StoreError};
+use loomrec_telemetry::run_counters::RunCounters;
+
+/// How long exchanges that are on their way have to end.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// A recording that is not in its place yet.
+pub(super) struct Staging {
+    place: RecordingLocation,
+    unfinished: RecordingLocation,
+}
+
+impl Staging {
+    /// Begins a recording beside its place: empty, or as a copy of what is there.
+    ///
+    /// # Errors
+    /// Another process records there, or what is there cannot be read.
+    pub(super) fn begin(
+        place: &RecordingLocation,
+        mode: SessionMode,
+    ) -> Result<Self, CommandFailure> {
+        refuse_other_file(place)?;
+        let unfinished = place.beside(".unfinished");
+        loomrec_store::discard(&unfinished)?;
+        if mode == SessionMode::New {
+            loomrec_store::copy_to(place, &unfinished)?;
+        }
+        Ok(Self { place: place.clone(), unfinished })
+    }
+
+    /// Returns where the calls are recorded.
+    pub(super) fn location(&self) -> &RecordingLocation {
+        &self.unfinished
+    }
+
+    /// Puts the recording in its place if `keep`, otherwise discards it.
+    pub(super) fn end(&self, keep: bool) -> Result<(), CommandFailure> {
+        if keep {
+            refuse_other_file(&self.place)?;
+            loomrec_store::put_in_place(&self.unfinished, &self.place)?;
+        }
+        // What is left of it: nothing, after it was put in its place.
+        Ok(loomrec_store::discard(&self.unfinished)?)
+    }
+}
+
+/// Refuses to replace a file that is no recording of loomrec: a control call names it.
+fn refuse_other_file(place: &RecordingLocation) -> Result<(), CommandFailure> {
+    match Recording::open_to_inspect(place) {
+        Ok(recording) if recording.meta().is_loomrec() => Ok(()),
+        Err(StoreError::Missing { .. }) => Ok(()),
+        Err(error) => Err(error.into()),
+        Ok(_) => Err(CommandFailure::new(
+            RECORDING,
+            format!(
+                "{} is no recording of loomrec, so it is not replaced: name another file",
+                place.display()
+            ),
+        )),
+    }
+}
+
+/// A session that may record.
+pub(super) struct RecordedSession {
+    pub(super) args: RecordArgs,
+    pub(super) run_values: RunValues,
+    pub(super) proxy: Arc<Proxy>,
+    pub(super) staging: Option<Staging>,
+    /// When the session began.
+    pub(super) began: OffsetDateTime,
+}
+
+impl RecordedSession {
+    /// Closes the recording. Returns whether it was written.
+    ///
+    /// # Errors
+    /// What was recorded is not in its place.
+    pub(super) async fn close(self, keep: bool) -> CloseResult {
+        let Some(record) = self.proxy.engine.record() else { return Ok(false) };
+        let finished = record.finish(GRACE).await;
+        if let Err(reason) = &finished {
+            self.proxy.telemetry.counters.unfolded(reason);
+        }
+        finished.map_err(|reason| format!("failed to {reason}"))?;
+        let kept = RunCounters::read(&self.proxy.telemetry.counters.recorded) > 0;
+        blocking::run_blocking(move || self.settle(keep, kept)).await
+    }
+
+    /// Puts the recording in its place, or discards it.
+    fn settle(&self, keep: bool, has_calls: bool) -> CloseResult {
+        let settled = match &self.staging {
+            Some(staging) => staging.end(keep && has_calls),
+            None => self.remove_superseded(),
+        };
+        settled.map_err(|failure| failure.message)?;
+        Ok(has_calls && (keep || self.staging.is_none()))
+    }
+
+    /// Removes the earlier takes that this session recorded again with other values of the run.
+    fn remove_superseded(&self) -> Result<(), CommandFailure> {
+        let record = self.proxy.engine.record();
+        let has_values = record.is_some_and(|record| record.has_run_values());
+        superseded::remove(&self.args, &self.run_values, self.began, has_values).map(drop)
+    }
+}

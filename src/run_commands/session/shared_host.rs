@@ -1,0 +1,173 @@
+//! What opens sessions of a replay's own recordings: they share the takes that the run has loaded.
+
+use std::sync::{Arc, OnceLock};
+
+use http::StatusCode;
+
+use super::host::{add_request, refusal_of, refuse_connection_rules};
+use super::report;
+use crate::args::ReplayArgs;
+use crate::fault;
+use crate::receipt::{HashedRecording, Receipt};
+use crate::replay::{self, SharedReplay};
+use crate::server_run::{ProxyRole, RunContext, RunEngines, SessionTerms, SharedRun};
+use loomrec_cli::exit::CommandFailure;
+use loomrec_cli::serve_setup;
+use loomrec_engine::{Engine, MissPolicy};
+use loomrec_fault::FaultPlan;
+use loomrec_fault::recovery::RecoveryBudget;
+use loomrec_proxy::server::Proxy;
+use loomrec_proxy::server::session::{
+    CloseSession, OpenedSession, ReportSession, SessionHost, SessionInfo, SessionMode,
+    SessionRefusal, SessionRequest, prefix_url,
+};
+use loomrec_store::RecordingLocation;
+
+/// Opens the sessions of a replay.
+pub(super) struct SharedHost {
+    pub(super) replay: SharedReplay,
+    /// What the proxies of the server share.
+    pub(super) shared: SharedRun,
+    /// The recordings with their hashes, read for the first receipt.
+    pub(super) hashed: Arc<OnceLock<Vec<HashedRecording>>>,
+}
+
+impl SessionHost for SharedHost {
+    fn open(&self, request: &SessionRequest) -> Result<OpenedSession, SessionRefusal> {
+        refuse_members(request)?;
+        let invalid = |why: String| SessionRefusal::new(StatusCode::BAD_REQUEST, why);
+        let plan = request.faults.as_ref().map(FaultPlan::parse).transpose();
+        let plan = plan.map_err(|error| invalid(format!("faults: {error}")))?;
+        self.open_replay(request, plan).map_err(refusal_of)
+    }
+
+    fn environment(&self, prefix: Option<&str>) -> Vec<(String, String)> {
+        let origin = match prefix {
+            Some(prefix) => prefix_url(&self.url(), prefix),
+            None => self.url(),
+        };
+        self.replay.context.variables(&self.replay.args.serve, &origin, true)
+    }
+
+    fn url(&self) -> String {
+        self.shared.origin.clone()
+    }
+}
+
+/// Refuses what needs takes that are loaded for the session alone.
+fn refuse_members(request: &SessionRequest) -> Result<(), SessionRefusal> {
+    let refuse = |status, text: String| Err(SessionRefusal::new(status, text));
+    if request.mode.is_some_and(SessionMode::records) {
+        let why = "mode: this server was started with `loomrec replay`, which records nothing";
+        return refuse(StatusCode::BAD_REQUEST, why.to_owned());
+    }
+    let given = [
+        ("recording", request.recording.is_some()),
+        ("ignore", !request.ignore.is_empty()),
+        ("ignore_headers", !request.ignore_headers.is_empty()),
+        ("normalize", !request.normalize.is_empty()),
+        ("normalize_text", !request.normalize_text.is_empty()),
+        ("vars", !request.vars.is_empty()),
+    ];
+    match given.into_iter().find(|(_, is_given)| *is_given) {
+        None => Ok(()),
+        Some((member, _)) => refuse(
+            StatusCode::BAD_REQUEST,
+            format!(
+                "{member}: the sessions of this server share the recording that it was started \
+                 with: give this to the server, or start it with -r 'FOLDER/{{session}}.json'"
+            ),
+        ),
+    }
+}
+
+impl SharedHost {
+    fn open_replay(
+        &self,
+        request: &SessionRequest,
+        plan: Option<FaultPlan>,
+    ) -> Result<OpenedSession, CommandFailure> {
+        let SharedReplay { args, context, counters, .. } = &self.replay;
+        let mut args = args.clone();
+        add_request(&mut args.serve, request);
+        refuse_connection_rules(&args.serve, plan.as_ref())?;
+        // A session may use a part of the recording. The run is judged by the takes that none used.
+        args.fail_unused = false;
+        let terms = SessionTerms { plan, ..SessionTerms::default() };
+        let ground = context.for_session(&args.serve, &self.recording(), terms)?;
+        let engines = self.engines(request, &args, &ground)?;
+        let budget = engines.budget;
+        let role = ProxyRole::Session(&request.name, Arc::clone(counters));
+        let proxy = Arc::new(ground.proxy(&args.serve, engines, &self.shared, role));
+        let report = self.report(args, ground, Arc::clone(&proxy), budget);
+        let close: CloseSession = Box::new(|_keep| Box::pin(std::future::ready(Ok(false))));
+        Ok(OpenedSession { info: self.info(request), proxy, close, report })
+    }
+
+    /// Returns an engine over the shared takes, and faults for the session alone.
+    fn engines(
+        &self,
+        request: &SessionRequest,
+        args: &ReplayArgs,
+        ground: &RunContext,
+    ) -> Result<RunEngines, CommandFailure> {
+        let (shared, on_miss) = (&self.replay.engine, self.replay.on_miss.clone());
+        let mut plan = fault::plan(&args.serve, ground.session.plan.as_ref())?;
+        let budget = fault::budget(&args.serve.trouble, &plan)?;
+        fault::check_upstreams(&mut plan, &ground.upstreams.routes)?;
+        if matches!(on_miss, MissPolicy::Error) {
+            fault::check(&plan, shared.matcher(), &ground.output)?;
+        }
+        let draws_waits = replay::draws_waits(args);
+        let decider = fault::decider(plan, args.serve.trouble.seed, draws_waits, &ground.output);
+        let latency = replay::latency(args, decider.seed());
+        let replay = Arc::new(shared.for_session(&request.prefix, latency));
+        let on_explained = ground.miss_sink(None);
+        Ok(RunEngines {
+            engine: Engine::Replay { replay, on_miss, on_explained },
+            decider,
+            budget,
+            stand_in_keys: true,
+            notice: None,
+            guard: None,
+        })
+    }
+
+    fn report(
+        &self,
+        mut args: ReplayArgs,
+        ground: RunContext,
+        proxy: Arc<Proxy>,
+        budget: Option<RecoveryBudget>,
+    ) -> ReportSession {
+        let (recordings, hashed) = (std::mem::take(&mut args.recordings), Arc::clone(&self.hashed));
+        let (in_force, expired) = (self.replay.in_force.clone(), self.replay.expired.clone());
+        Arc::new(move || {
+            let mut receipt = replay::receipt(&args, &ground.session_result(&proxy, budget));
+            // Hashed once for all sessions.
+            receipt.recordings = hashed.get_or_init(|| Receipt::hashed(&recordings)).clone();
+            let engine = proxy.engine.replay();
+            receipt.unused = engine.map(|replay| serve_setup::unused(replay, false));
+            receipt.in_force = Some(in_force.clone());
+            receipt.add_expired(expired.clone(), false);
+            report::of_session(receipt)
+        })
+    }
+
+    /// Returns the first recording.
+    fn recording(&self) -> RecordingLocation {
+        let first = self.replay.args.recordings.first().cloned();
+        first.unwrap_or_else(|| RecordingLocation::from(std::path::PathBuf::new()))
+    }
+
+    fn info(&self, request: &SessionRequest) -> SessionInfo {
+        SessionInfo {
+            prefix: request.prefix.clone(),
+            name: request.name.clone(),
+            recording: self.recording().display().to_string(),
+            mode: SessionMode::Replay,
+            begun_by: request.begun_by,
+            exists: true,
+        }
+    }
+}
