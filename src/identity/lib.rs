@@ -9,6 +9,7 @@ mod adapter_inputs;
 mod bound_text;
 pub mod canonical;
 mod digest;
+mod error_chain;
 pub mod header;
 pub mod json;
 mod json_pointer;
@@ -38,6 +39,7 @@ mod tests;
 
 pub use adapter_inputs::{AdapterInputs, MOST_HASHES};
 pub use canonical::python_float;
+pub use error_chain::error_chain;
 pub use json::{Json, JsonError, JsonMember};
 pub use json_pointer::{JsonPointer, PointerError, pointer_token};
 pub use json_text::JsonStr;

@@ -218,13 +218,7 @@ impl RemoteError {
 
     /// Returns the message and those of its causes.
     pub fn chain(&self) -> String {
-        let mut text = self.to_string();
-        let mut cause = std::error::Error::source(self);
-        while let Some(error) = cause {
-            text.push_str(&format!(": {error}"));
-            cause = error.source();
-        }
-        text
+        loomrec_identity::error_chain(self)
     }
 
     /// Joins the errors of objects that cannot be used into one. Returns `None` if the list is empty.

@@ -354,13 +354,7 @@ impl StoreError {
 
     /// Returns the error and its causes on one line.
     pub fn chain(&self) -> String {
-        let mut text = self.to_string();
-        let mut source = std::error::Error::source(self);
-        while let Some(cause) = source {
-            text.push_str(&format!(": {cause}"));
-            source = cause.source();
-        }
-        text
+        loomrec_identity::error_chain(self)
     }
 
     /// Returns the class of the failure.

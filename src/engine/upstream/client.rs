@@ -1,6 +1,5 @@
 //! The HTTP client: for each runtime that sends, a pool of connections to all upstreams.
 
-use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -16,6 +15,7 @@ use super::proxy::ProxySettings;
 use super::request::UpstreamRequest;
 use super::tls::{self, TlsSetup};
 use super::{framing, target, tls_error};
+use loomrec_identity::error_chain;
 
 /// A client with its connection pools.
 #[derive(Clone, Debug)]
@@ -37,7 +37,7 @@ impl UpstreamClient {
     pub fn new() -> Result<Self, UpstreamError> {
         tls::install_crypto_provider();
         let tls = TlsSetup::from_environment()
-            .map_err(|error| UpstreamError::Setup { detail: chain(&error) })?;
+            .map_err(|error| UpstreamError::Setup { detail: error_chain(&error) })?;
         let proxies = Arc::new(ProxySettings::from_environment());
         let tls = Arc::new(tls);
         Ok(Self::with(tls, proxies))
@@ -123,25 +123,10 @@ impl UpstreamClient {
 /// Returns why a request had no answer. Failures of TLS are explained; others keep their text.
 fn describe(error: &legacy::Error) -> String {
     let Some(words) = tls_error::explain(error, &tls::trusted_source()) else {
-        return format!("error sending request: {}", chain(error));
+        return format!("error sending request: {}", error_chain(error));
     };
     match ProxyError::find(error) {
         Some(proxy) => format!("{proxy}: {words}"),
         None => words,
     }
-}
-
-/// Returns an error and its causes on one line, without repetitions.
-pub(super) fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let part = cause.to_string();
-        if !text.contains(&part) {
-            text.push_str(": ");
-            text.push_str(&part);
-        }
-        source = cause.source();
-    }
-    text
 }

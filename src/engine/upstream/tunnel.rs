@@ -6,11 +6,11 @@ use std::sync::Arc;
 use http::Uri;
 use http::uri::{Authority, Scheme};
 
-use super::client::chain;
 use super::connect::{UpstreamConnector, in_time};
 use super::proxy::ProxySettings;
 use super::stream::UpstreamStream;
 use super::tls::TlsSetup;
+use loomrec_identity::error_chain;
 
 /// Makes connections to `https` addresses, through the proxy that loomrec's own environment names
 /// for them.
@@ -81,5 +81,5 @@ fn address(host: &Authority) -> Result<Uri, http::Error> {
 }
 
 fn failed(host: &Authority, error: &(dyn std::error::Error + 'static)) -> TunnelError {
-    TunnelError { host: host.clone(), detail: chain(error) }
+    TunnelError { host: host.clone(), detail: error_chain(error) }
 }

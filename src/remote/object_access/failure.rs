@@ -2,6 +2,8 @@
 
 use object_store::Error;
 
+use loomrec_identity::error_chain;
+
 /// The meaning of a store's error.
 pub(super) enum StoreFailure {
     /// The bucket does not exist.
@@ -46,7 +48,7 @@ const LONGEST: usize = 300;
 
 impl StoreFailure {
     pub(super) fn from_error(error: &Error) -> Self {
-        let text = chain(error);
+        let text = error_chain(error);
         let code = code_in(&text).unwrap_or_default();
         let known = |codes: &[&str]| codes.contains(&code.as_str());
         if known(&NO_BUCKET) {
@@ -79,18 +81,6 @@ impl StoreFailure {
 
 fn word(code: String, status: &str) -> String {
     if code.is_empty() { status.to_owned() } else { code }
-}
-
-/// Returns the error and its causes as one text.
-fn chain(error: &Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(next) = cause {
-        text.push_str(": ");
-        text.push_str(&next.to_string());
-        cause = next.source();
-    }
-    text
 }
 
 /// Returns what is wrong in the end, without the words of the clients in between.

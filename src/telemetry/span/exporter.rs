@@ -5,6 +5,7 @@
 //! used: it may well be this very process.
 
 use loomrec_engine::upstream::install_crypto_provider;
+use loomrec_identity::error_chain;
 use opentelemetry::Key;
 #[cfg(feature = "otel-grpc")]
 use opentelemetry_otlp::WithTonicConfig as _;
@@ -33,7 +34,8 @@ pub(super) fn build(config: &SpanConfig, resource: &Resource) -> Result<SpanExpo
 }
 
 fn http_exporter(config: &SpanConfig, protocol: Otlp) -> Result<SpanExporter, SpanError> {
-    let client = client(config).map_err(|error| SpanError::Setup { detail: chain(&error) })?;
+    let client =
+        client(config).map_err(|error| SpanError::Setup { detail: error_chain(&error) })?;
     let builder = SpanExporter::builder().with_http().with_http_client(client);
     let builder = builder.with_protocol(protocol).with_endpoint(config.endpoint.as_str());
     builder.with_timeout(config.timeout).build().map_err(|error| refused(&error))
@@ -83,12 +85,6 @@ fn client(config: &SpanConfig) -> reqwest::Result<reqwest::Client> {
         builder = builder.identity(reqwest::Identity::from_pem(&both)?);
     }
     builder.build()
-}
-
-/// Returns the text of an error and its sources.
-fn chain(error: &dyn std::error::Error) -> String {
-    let behind = std::iter::successors(error.source(), |error| error.source());
-    behind.fold(error.to_string(), |text, error| format!("{text}: {error}"))
 }
 
 /// Returns the resource of all spans: the service name of the environment, or `loomrec`.
