@@ -1,8 +1,9 @@
 //! loomrec, a proxy between a program and the LLM APIs it calls: it records every call exactly and
 //! replays it strictly.
 //!
-//! This is the entry point of the binary. Everything is in members of the workspace, crates of their
-//! own in `src/NAME`. The compiler enforces what each may import:
+//! This is the entry point of the binary, which names the function of each command. Everything else
+//! is in members of the workspace, crates of their own in `src/NAME`. The compiler enforces what each
+//! may import:
 //!
 //! | member | what lives there |
 //! |---|---|

@@ -271,10 +271,10 @@ pub fn stdout(text: &str) -> io::Result<()> {
 /// # Errors
 /// A stdout that cannot be written.
 pub fn print(text: &str) -> Result<u8, CommandFailure> {
-    stdout(text).map(|()| 0).map_err(|error| unwritten(&error))
+    stdout(text).map(|()| 0).map_err(stdout_failure)
 }
 
 /// Returns the failure for a stdout that cannot be written.
-pub fn unwritten(error: &io::Error) -> CommandFailure {
+pub fn stdout_failure(error: io::Error) -> CommandFailure {
     CommandFailure::new(UNEXPECTED, format!("failed to write to stdout: {error}"))
 }

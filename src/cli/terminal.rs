@@ -75,11 +75,11 @@ pub fn padding(text: &str, width: usize) -> String {
 }
 
 /// Quotes a word for the shell.
-pub fn quoted(key: &str) -> String {
+pub fn quoted(word: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:@,+".contains(&byte);
-    match !key.is_empty() && key.bytes().all(plain) {
-        true => key.to_owned(),
-        false => format!("'{}'", key.replace('\'', r"'\''")),
+    match !word.is_empty() && word.bytes().all(plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
     }
 }
 

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use super::args::{ConvertArgs, LogFormat};
-use loomrec_cli::exit::{CommandFailure, UNEXPECTED};
-use loomrec_cli::output::{Output, stdout};
+use loomrec_cli::exit::CommandFailure;
+use loomrec_cli::output::{Output, print};
 use loomrec_cli::{output_target, serve_setup, terminal};
 use loomrec_store::StoreError;
 
@@ -35,7 +35,5 @@ pub fn run(args: &ConvertArgs) -> Result<u8, CommandFailure> {
         some(count, "call", "calls"),
         some(names.len(), "request or step", "requests and steps"),
     );
-    stdout(&terminal::block(&text)).map(|()| 0).map_err(|error| {
-        CommandFailure::new(UNEXPECTED, format!("failed to write to stdout: {error}"))
-    })
+    print(&terminal::block(&text))
 }

@@ -17,7 +17,7 @@ use super::args::{DiffArgs, LogFormat};
 pub(super) use block::{Block, raw};
 use call::{CallState, ComparedCall};
 use loomrec_cli::exit::{CommandFailure, NO, UNEXPECTED};
-use loomrec_cli::output::Output;
+use loomrec_cli::output::{Output, stdout_failure};
 use loomrec_cli::pager::Pager;
 use loomrec_cli::serve_setup;
 use loomrec_curation::comparison::{self, CallPair, ComparedSide, ComparisonRow, DiffScope, rows};
@@ -82,25 +82,22 @@ struct Work {
 impl Work {
     /// Writes the changes. Returns the exit code, which says whether there are any.
     fn show(&self, form: Form, mut pager: Pager) -> Result<u8, CommandFailure> {
-        let unwritten = |error: std::io::Error| {
-            CommandFailure::new(UNEXPECTED, format!("failed to write to stdout: {error}"))
-        };
         let mut writer = Writer::new(form, &self.old.label, &self.new.label);
         let mut total = DiffTotals::default();
-        let mut goes_on = pager.write(&writer.head()).map_err(unwritten)?;
+        let mut goes_on = pager.write(&writer.head()).map_err(stdout_failure)?;
         let pairs = paired(&self.old, &self.new, &self.scope.rules)?;
         for row in rows(self.old.known.len(), self.new.known.len(), &pairs) {
             let call = self.call(row)?;
             total.add(&call);
             // After the reader has closed stdout, the comparison goes on for the exit code.
             if goes_on && let Some(text) = writer.call(&call) {
-                goes_on = pager.write(&text).map_err(unwritten)?;
+                goes_on = pager.write(&text).map_err(stdout_failure)?;
             }
         }
         if goes_on {
-            pager.write(&writer.end(&total)).map_err(unwritten)?;
+            pager.write(&writer.end(&total)).map_err(stdout_failure)?;
         }
-        pager.finish().map_err(unwritten)?;
+        pager.finish().map_err(stdout_failure)?;
         Ok(if total.is_same() { 0 } else { NO })
     }
 

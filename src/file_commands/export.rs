@@ -7,7 +7,7 @@ use std::path::Path;
 use super::args::{ExportArgs, LogFormat};
 use super::transfer_report::TransferTotals;
 use loomrec_cli::exit::{CommandFailure, NO, UNEXPECTED};
-use loomrec_cli::output::{Output, print};
+use loomrec_cli::output::{Output, print, stdout_failure};
 use loomrec_cli::{output_target, serve_setup, terminal};
 use loomrec_curation::interchange::{
     EntryToWrite, ExportWriter, ForeignFormat, SkippedItem, UpstreamAddresses,
@@ -104,9 +104,7 @@ fn to_stdout(
     let out = BufWriter::new(io::stdout().lock());
     match write(out, recording, writer, terminal::json)? {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(TransferTotals::default()),
-        written => written.map_err(|error| {
-            CommandFailure::new(UNEXPECTED, format!("failed to write to stdout: {error}"))
-        }),
+        written => written.map_err(stdout_failure),
     }
 }
 

@@ -14,9 +14,9 @@ use std::time::Duration;
 use time::OffsetDateTime;
 
 use super::args::{JournalArgs, LogFormat, TimeArgument};
-use loomrec_cli::exit::{CommandFailure, UNEXPECTED};
+use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::journal_lines::{FollowedFile, NextLine};
-use loomrec_cli::output::{Output, print};
+use loomrec_cli::output::{Output, print, stdout_failure};
 use loomrec_cli::terminal;
 use loomrec_telemetry::journal::parts;
 use row::{JournalRow, RowFilter};
@@ -82,12 +82,12 @@ fn all_of(
         };
         match shown {
             Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(false),
-            other => other.map_err(|error| unwritable(&error))?,
+            other => other.map_err(stdout_failure)?,
         }
     }
     match show.out.flush() {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
-        other => other.map(|()| true).map_err(|error| unwritable(&error)),
+        other => other.map(|()| true).map_err(stdout_failure),
     }
 }
 
@@ -117,10 +117,6 @@ fn follow(
             }
         }
     }
-}
-
-fn unwritable(error: &io::Error) -> CommandFailure {
-    CommandFailure::new(UNEXPECTED, format!("failed to write to stdout: {error}"))
 }
 
 /// The filter and the output of lines.

@@ -6,7 +6,7 @@ use std::io::{self, BufWriter, Write};
 
 use super::args::{LogFormat, LsArgs};
 use loomrec_cli::exit::CommandFailure;
-use loomrec_cli::output::{Output, unwritten};
+use loomrec_cli::output::{Output, stdout_failure};
 use loomrec_cli::pricing::{PriceSource, sum_words};
 use loomrec_cli::table::{Table, TableColumn};
 use loomrec_cli::{prices, serve_setup, terminal};
@@ -51,7 +51,7 @@ pub fn run(args: &LsArgs) -> Result<u8, CommandFailure> {
         Err(Unlisted::Read(error)) => Err(error.into()),
         // The reader has closed stdout.
         Err(Unlisted::Write(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(0),
-        Err(Unlisted::Write(error)) => Err(unwritten(&error)),
+        Err(Unlisted::Write(error)) => Err(stdout_failure(error)),
     }
 }
 

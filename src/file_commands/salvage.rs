@@ -4,8 +4,9 @@
 use serde_json::{Value, json};
 
 use super::args::SalvageArgs;
-use loomrec_cli::exit::{CommandFailure, NO, RECORDING, UNEXPECTED};
-use loomrec_cli::{output, output_target, terminal};
+use loomrec_cli::exit::{CommandFailure, NO, RECORDING};
+use loomrec_cli::output::print;
+use loomrec_cli::{output_target, terminal};
 use loomrec_store::{LostBytes, SalvageResult, create};
 
 /// Runs the command.
@@ -33,9 +34,7 @@ pub fn run(args: &SalvageArgs) -> Result<u8, CommandFailure> {
     }
     create(&args.output, salvage.meta(), salvage.entries(), args.force)?;
     let text = if args.json { as_json(args, &salvage) } else { as_text(args, &salvage) };
-    output::stdout(&text).map_err(|error| {
-        CommandFailure::new(UNEXPECTED, format!("failed to write to stdout: {error}"))
-    })?;
+    print(&text)?;
     Ok(if salvage.lost().is_empty() { 0 } else { NO })
 }
 

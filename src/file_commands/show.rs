@@ -14,7 +14,7 @@ use super::args::{LogFormat, ShowArgs};
 use super::ls::{self, Row};
 use contents::RecordingContents;
 use loomrec_cli::exit::{CommandFailure, NO, UNEXPECTED, USAGE};
-use loomrec_cli::output::{Output, print};
+use loomrec_cli::output::{Output, print, stdout_failure};
 use loomrec_cli::pager::Pager;
 use loomrec_cli::{serve_setup, terminal};
 use loomrec_identity::IdentityRules;
@@ -48,17 +48,14 @@ pub fn run(args: &ShowArgs) -> Result<u8, CommandFailure> {
 /// Prints every take as text for comparison.
 fn review(recording: &Recording) -> Result<u8, CommandFailure> {
     let redactor = redactor()?;
-    let unwritten = |error: std::io::Error| {
-        CommandFailure::new(UNEXPECTED, format!("failed to write to stdout: {error}"))
-    };
     let mut out = Pager::open(false);
     for stored in recording.entries() {
         let text = review::text(&Row::of(stored?, 0), &redactor);
-        if !out.write(&text).map_err(unwritten)? {
+        if !out.write(&text).map_err(stdout_failure)? {
             break;
         }
     }
-    out.finish().map_err(unwritten)?;
+    out.finish().map_err(stdout_failure)?;
     Ok(0)
 }
 

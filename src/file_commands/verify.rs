@@ -8,11 +8,9 @@ mod json;
 mod recording;
 mod verify_report;
 
-use std::io;
-
 use super::args::VerifyArgs;
 use loomrec_cli::exit::{CommandFailure, UNEXPECTED};
-use loomrec_cli::output;
+use loomrec_cli::output::print;
 use loomrec_curation::verification::EntryChecker;
 use loomrec_store::RecordingLocation;
 use verify_report::VerifyReport;
@@ -33,19 +31,12 @@ pub fn run(args: &VerifyArgs) -> Result<u8, CommandFailure> {
         }
         code = code.max(report.code());
         let text = if args.json { json.file(&report) } else { human::file(&report, args.quiet) };
-        write(&text)?;
+        print(&text)?;
     }
     if args.json {
-        write(&json.end(code))?;
+        print(&json.end(code))?;
     }
     Ok(code)
-}
-
-fn write(text: &str) -> Result<(), CommandFailure> {
-    let unwritten = |error: io::Error| {
-        CommandFailure::new(UNEXPECTED, format!("failed to write to stdout: {error}"))
-    };
-    output::stdout(text).map_err(unwritten)
 }
 
 /// Checks one file. With `--fix`, checks it before and after the repair.

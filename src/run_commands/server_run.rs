@@ -22,7 +22,7 @@ use super::receipt::{self, Receipt};
 use super::score::write_junit;
 use super::{guard, log, open_files, progress, trace};
 use loomrec_cli::exit::{CommandFailure, UNEXPECTED};
-use loomrec_cli::output::{Output, stdout};
+use loomrec_cli::output::{Output, print};
 use loomrec_cli::preset::{AppliedPreset, Preset};
 use loomrec_cli::serve_setup::{PublicUrl, UpstreamSettings, UrlScheme};
 use loomrec_cli::wrapped_command::{CommandEnvironment, EnvironmentSource};
@@ -281,9 +281,7 @@ impl RunContext {
         };
         let note = serve_setup::local_note(self.address, self.public_url.as_ref());
         note.iter().for_each(|note| self.output.info(note));
-        stdout(&self.environment(args, &origin, stand_in_keys).shell()).map(|()| 0).map_err(
-            |error| CommandFailure::new(UNEXPECTED, format!("failed to write to stdout: {error}")),
-        )
+        print(&self.environment(args, &origin, stand_in_keys).shell())
     }
 
     /// Binds the listener, serves until CMD ends or a signal comes, and closes what was opened.

@@ -1,13 +1,11 @@
 //! The list of pending changes as text, each with the commands that decide about it.
 
-use std::io;
-
 use owo_colors::OwoColorize as _;
 
 use super::changes::{ReviewDesk, is_there};
 use super::view::{View, command, typed};
-use loomrec_cli::exit::{CommandFailure, UNEXPECTED};
-use loomrec_cli::output::Output;
+use loomrec_cli::exit::CommandFailure;
+use loomrec_cli::output::{Output, stdout_failure};
 use loomrec_cli::pager::Pager;
 use loomrec_cli::{serve_setup, terminal};
 use loomrec_recording::PendingKind;
@@ -18,9 +16,6 @@ use loomrec_store::RecordingLocation;
 /// # Errors
 /// An entry that cannot be read; a stdout that cannot be written.
 pub(super) fn print(desk: &ReviewDesk) -> Result<(), CommandFailure> {
-    let unwritten = |error: io::Error| {
-        CommandFailure::new(UNEXPECTED, format!("failed to write to stdout: {error}"))
-    };
     let view = View::of(desk)?;
     let all = desk.open_changes();
     let mut out = Pager::open(false);
@@ -42,7 +37,7 @@ pub(super) fn print(desk: &ReviewDesk) -> Result<(), CommandFailure> {
             command(desk, "accept"),
             command(desk, "reject"),
         );
-        if !out.write(&text).map_err(unwritten)? {
+        if !out.write(&text).map_err(stdout_failure)? {
             return Ok(());
         }
     }
@@ -61,8 +56,8 @@ pub(super) fn print(desk: &ReviewDesk) -> Result<(), CommandFailure> {
     if takes {
         text.push_str("several takes of one key: name them in one command, KEY#1 KEY#2\n");
     }
-    out.write(&text).map_err(unwritten)?;
-    out.finish().map_err(unwritten)
+    out.write(&text).map_err(stdout_failure)?;
+    out.finish().map_err(stdout_failure)
 }
 
 /// Returns how many requests beside a recording wait for answers.

@@ -5,8 +5,8 @@ use loomrec_remote::{RecordingBucket, RemoteAddress, find_garbage};
 use super::failure::writing;
 use super::folders;
 use crate::args::{GcArgs, LogFormat};
-use loomrec_cli::exit::{CommandFailure, UNEXPECTED};
-use loomrec_cli::output::{Output, stdout};
+use loomrec_cli::exit::CommandFailure;
+use loomrec_cli::output::{Output, print};
 use loomrec_cli::terminal;
 use loomrec_engine::upstream::install_crypto_provider;
 
@@ -23,9 +23,7 @@ pub async fn run(args: &GcArgs) -> Result<u8, CommandFailure> {
     let garbage = find_garbage(&bucket, &folders::cache(), args.keep).await.map_err(writing)?;
     let paths: String = garbage.paths().map(|path| format!("{path}\n")).collect();
     let (count, bytes, states) = (garbage.paths().len(), garbage.bytes, garbage.states);
-    stdout(&terminal::block(&paths)).map_err(|error| {
-        CommandFailure::new(UNEXPECTED, format!("failed to write to stdout: {error}"))
-    })?;
+    print(&terminal::block(&paths))?;
     let what = format!("objects: {count}, of {bytes} bytes; states that are kept: {states}");
     if args.apply {
         garbage.remove(&bucket).await.map_err(writing)?;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::args::ReplayArgs;
 use crate::receipt::Receipt;
 use loomrec_cli::exit::CommandFailure;
-use loomrec_cli::output_target;
+use loomrec_cli::{output_target, terminal};
 use loomrec_engine::replay::missed::MissedError;
 use loomrec_engine::replay::{Matcher, MissedRequests};
 use loomrec_engine::{Engine, MissPolicy};
@@ -95,10 +95,5 @@ pub(super) fn end(
 
 /// Quotes a path for the shell.
 pub(super) fn quoted(path: &Path) -> String {
-    let text = path.to_string_lossy();
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./=:@%+,".contains(&byte);
-    match !text.is_empty() && text.bytes().all(plain) && !text.starts_with('-') {
-        true => text.into_owned(),
-        false => format!("'{}'", text.replace('\'', r"'\''")),
-    }
+    terminal::quoted(&path.to_string_lossy())
 }
