@@ -2,16 +2,30 @@
 
 use clap::Args;
 
+use super::StrictEffect;
+
 /// What may call, beside programs on this machine.
 #[derive(Clone, Debug, Default, Args)]
 pub struct AccessArgs {
     /// Accept calls to this host name, besides localhost and IP addresses: NAME or NAME:PORT,
     /// such as a container's name (repeatable)
-    #[arg(long, value_name = "NAME", env = "LOOMREC_ALLOW_HOST", value_delimiter = ' ')]
+    #[arg(
+        long,
+        value_name = "NAME",
+        env = "LOOMREC_ALLOW_HOST",
+        value_delimiter = ' ',
+        add = StrictEffect::Named
+    )]
     pub allow_host: Vec<String>,
 
     /// Accept calls from web pages of this origin, such as http://localhost:3000 for a web app
     /// under test (repeatable)
-    #[arg(long, value_name = "ORIGIN", env = "LOOMREC_ALLOW_ORIGIN", value_delimiter = ' ')]
+    #[arg(
+        long,
+        value_name = "ORIGIN",
+        env = "LOOMREC_ALLOW_ORIGIN",
+        value_delimiter = ' ',
+        add = StrictEffect::Named
+    )]
     pub allow_origin: Vec<String>,
 }

@@ -4,17 +4,30 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
+use super::StrictEffect;
 use super::duration::duration;
 
 /// When a recording is too old.
 #[derive(Clone, Debug, Args)]
 pub struct ExpiryArgs {
     /// Report takes that were recorded longer ago than this: 12h, 30d, 8w
-    #[arg(long, value_name = "TIME", env = "LOOMREC_MAX_AGE", value_parser = duration)]
+    #[arg(
+        long,
+        value_name = "TIME",
+        env = "LOOMREC_MAX_AGE",
+        value_parser = duration,
+        add = StrictEffect::Harmless
+    )]
     pub max_age: Option<Duration>,
 
     /// What to do about takes older than --max-age
-    #[arg(long, value_enum, default_value_t = OnExpired::Warn, env = "LOOMREC_ON_EXPIRED")]
+    #[arg(
+        long,
+        value_enum,
+        default_value_t = OnExpired::Warn,
+        env = "LOOMREC_ON_EXPIRED",
+        add = StrictEffect::Harmless
+    )]
     pub on_expired: OnExpired,
 }
 

@@ -5,25 +5,45 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::FalseyValueParser;
 
+use super::StrictEffect;
+
 /// The faults of a run.
 #[derive(Clone, Debug, Default, Args)]
 pub struct FaultArgs {
     /// A fault plan: which calls fail, and how
     ///
     /// The file is JSON or YAML. Repeatable.
-    #[arg(long, value_name = "FILE", env = "LOOMREC_FAULTS", help_heading = "Faults")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "LOOMREC_FAULTS",
+        help_heading = "Faults",
+        add = StrictEffect::WEAKENS
+    )]
     pub faults: Vec<PathBuf>,
 
     /// One fault: 429, STEP=timeout:5000
     ///
     /// Without a step, it applies to every call. Repeatable.
-    #[arg(long, value_name = "[STEP=]FAULT", env = "LOOMREC_FAULT", help_heading = "Faults")]
+    #[arg(
+        long,
+        value_name = "[STEP=]FAULT",
+        env = "LOOMREC_FAULT",
+        help_heading = "Faults",
+        add = StrictEffect::WEAKENS
+    )]
     pub fault: Vec<String>,
 
     /// Seed for random decisions
     ///
     /// [default: chosen at random and printed, if faults need one]
-    #[arg(long, value_name = "N", env = "LOOMREC_SEED", help_heading = "Faults")]
+    #[arg(
+        long,
+        value_name = "N",
+        env = "LOOMREC_SEED",
+        help_heading = "Faults",
+        add = StrictEffect::Harmless
+    )]
     pub seed: Option<u64>,
 
     /// Answer this fraction of calls (0.1 or 10%) with status 500 and the code `chaos_drop`
@@ -32,7 +52,8 @@ pub struct FaultArgs {
         value_name = "RATE",
         env = "LOOMREC_CHAOS_DROP",
         value_parser = rate,
-        help_heading = "Faults"
+        help_heading = "Faults",
+        add = StrictEffect::WEAKENS
     )]
     pub chaos_drop: Option<f64>,
 
@@ -42,7 +63,8 @@ pub struct FaultArgs {
         value_name = "RATE",
         env = "LOOMREC_CHAOS_MALFORMED",
         value_parser = rate,
-        help_heading = "Faults"
+        help_heading = "Faults",
+        add = StrictEffect::WEAKENS
     )]
     pub chaos_malformed: Option<f64>,
 
@@ -52,7 +74,8 @@ pub struct FaultArgs {
         value_name = "RATE",
         env = "LOOMREC_CHAOS_DISCONNECT",
         value_parser = rate,
-        help_heading = "Faults"
+        help_heading = "Faults",
+        add = StrictEffect::WEAKENS
     )]
     pub chaos_disconnect: Option<f64>,
 
@@ -62,7 +85,8 @@ pub struct FaultArgs {
         value_name = "RATE",
         env = "LOOMREC_CHAOS_RATE_LIMIT",
         value_parser = rate,
-        help_heading = "Faults"
+        help_heading = "Faults",
+        add = StrictEffect::WEAKENS
     )]
     pub chaos_rate_limit: Option<f64>,
 
@@ -72,14 +96,21 @@ pub struct FaultArgs {
         value_name = "RATE",
         env = "LOOMREC_CHAOS_LATENCY",
         value_parser = rate,
-        help_heading = "Faults"
+        help_heading = "Faults",
+        add = StrictEffect::WEAKENS
     )]
     pub chaos_latency: Option<f64>,
 
     /// Faults for some calls: 0.1=http_error:500
     ///
     /// RATE is a fraction of the calls, 0 to 1, or a percentage. Repeatable.
-    #[arg(long, value_name = "RATE=FAULT", env = "LOOMREC_CHAOS", help_heading = "Faults")]
+    #[arg(
+        long,
+        value_name = "RATE=FAULT",
+        env = "LOOMREC_CHAOS",
+        help_heading = "Faults",
+        add = StrictEffect::WEAKENS
+    )]
     pub chaos: Vec<String>,
 
     /// Do not fail if a rule of the plan never applied to a call, or no fault tested the budget
@@ -87,18 +118,31 @@ pub struct FaultArgs {
         long,
         env = "LOOMREC_ALLOW_UNFIRED",
         value_parser = FalseyValueParser::new(),
-        help_heading = "Faults"
+        help_heading = "Faults",
+        add = StrictEffect::WEAKENS
     )]
     pub allow_unfired: bool,
 
     /// Fail unless the program recovers in time
     ///
     /// A budget: 'max_detection_ms=3000,max_recovery_ms=5000,require_clean_timeout'
-    #[arg(long, value_name = "BUDGET", env = "LOOMREC_RECOVERY", help_heading = "Faults")]
+    #[arg(
+        long,
+        value_name = "BUDGET",
+        env = "LOOMREC_RECOVERY",
+        help_heading = "Faults",
+        add = StrictEffect::Harmless
+    )]
     pub recovery: Option<String>,
 
     /// With --recovery: write a JUnit report with one test case per fault
-    #[arg(long, value_name = "FILE", env = "LOOMREC_JUNIT", help_heading = "Faults")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "LOOMREC_JUNIT",
+        help_heading = "Faults",
+        add = StrictEffect::Harmless
+    )]
     pub junit: Option<PathBuf>,
 }
 

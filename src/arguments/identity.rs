@@ -2,6 +2,9 @@
 
 use clap::{Args, ValueEnum};
 
+use super::StrictEffect;
+use super::set_aside::{HEADER, NORMALIZE, PARAMETER};
+
 /// The parts of requests that are compared.
 #[derive(Clone, Debug, Default, Args)]
 pub struct IdentityArgs {
@@ -9,15 +12,33 @@ pub struct IdentityArgs {
     ///
     /// POINTER is a JSON pointer, such as /metadata/run_id or '/messages/*/id', where * is every
     /// member or element. Repeatable.
-    #[arg(long, value_name = "POINTER", env = "LOOMREC_IGNORE", value_delimiter = ' ')]
+    #[arg(
+        long,
+        value_name = "POINTER",
+        env = "LOOMREC_IGNORE",
+        value_delimiter = ' ',
+        add = StrictEffect::adds_rule("")
+    )]
     pub ignore: Vec<String>,
 
     /// Also compare this request header, and record its value (repeatable)
-    #[arg(long, value_name = "NAME", env = "LOOMREC_IDENTITY_HEADER", value_delimiter = ' ')]
+    #[arg(
+        long,
+        value_name = "NAME",
+        env = "LOOMREC_IDENTITY_HEADER",
+        value_delimiter = ' ',
+        add = StrictEffect::Harmless
+    )]
     pub identity_header: Vec<String>,
 
     /// Ignore this request header when comparing requests (repeatable)
-    #[arg(long, value_name = "NAME", env = "LOOMREC_IGNORE_HEADER", value_delimiter = ' ')]
+    #[arg(
+        long,
+        value_name = "NAME",
+        env = "LOOMREC_IGNORE_HEADER",
+        value_delimiter = ' ',
+        add = StrictEffect::adds_rule(HEADER)
+    )]
     pub ignore_header: Vec<String>,
 
     /// Rename ids, times and the like that the program makes anew in each run (repeatable)
@@ -26,7 +47,13 @@ pub struct IdentityArgs {
     /// uuid, hex32, hex40, hex64, epoch, date, time, duration, pid, port or id(PREFIX). It applies
     /// only if no recorded request is exactly the same: what it finds is renamed by first
     /// appearance, so ids that are equal in one request must be equal in the other.
-    #[arg(long, value_name = "PLACE: KIND", env = "LOOMREC_NORMALIZE", value_delimiter = '\n')]
+    #[arg(
+        long,
+        value_name = "PLACE: KIND",
+        env = "LOOMREC_NORMALIZE",
+        value_delimiter = '\n',
+        add = StrictEffect::adds_rule(NORMALIZE)
+    )]
     pub normalize: Vec<String>,
 
     /// Rename what is between two texts, as --normalize does (repeatable)
@@ -36,7 +63,8 @@ pub struct IdentityArgs {
         long,
         value_name = "PLACE: LEFT(…)RIGHT",
         env = "LOOMREC_NORMALIZE_TEXT",
-        value_delimiter = '\n'
+        value_delimiter = '\n',
+        add = StrictEffect::adds_rule(NORMALIZE)
     )]
     pub normalize_text: Vec<String>,
 
@@ -45,12 +73,23 @@ pub struct IdentityArgs {
     /// With by-call, a tool's result in a request is not compared if its call, with name and
     /// arguments, is in the same request: for tools whose results are never the same, such as a
     /// listing with times. The rule applies only if no recorded request is exactly the same.
-    #[arg(long, value_name = "HOW", env = "LOOMREC_TOOL_RESULTS")]
+    #[arg(
+        long,
+        value_name = "HOW",
+        env = "LOOMREC_TOOL_RESULTS",
+        add = StrictEffect::weakens_unless("exact")
+    )]
     pub tool_results: Option<ToolResultPolicy>,
 
     /// A query parameter that holds a credential: never record its value, and ignore it when
     /// comparing requests (repeatable)
-    #[arg(long, value_name = "NAME", env = "LOOMREC_CREDENTIAL_PARAM", value_delimiter = ' ')]
+    #[arg(
+        long,
+        value_name = "NAME",
+        env = "LOOMREC_CREDENTIAL_PARAM",
+        value_delimiter = ' ',
+        add = StrictEffect::adds_rule(PARAMETER)
+    )]
     pub credential_param: Vec<String>,
 }
 

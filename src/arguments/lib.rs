@@ -31,6 +31,7 @@ mod salvage;
 mod serve;
 mod session;
 mod set_aside;
+mod strict_effect;
 mod tls;
 mod ui;
 mod verify;
@@ -68,7 +69,8 @@ pub use run_value::RunValueArgs;
 pub use salvage::SalvageArgs;
 pub use serve::ServeArgs;
 pub use session::SessionArgs;
-pub use set_aside::SetAside;
+pub use set_aside::{HEADER, NORMALIZE, PARAMETER, SetAside};
+pub use strict_effect::StrictEffect;
 pub use tls::TlsArgs;
 pub use ui::UiArgs;
 pub use verify::VerifyArgs;
@@ -100,7 +102,8 @@ pub struct Cli {
         global = true,
         value_name = "FILE",
         env = "LOOMREC_CONFIG",
-        hide_short_help = true
+        hide_short_help = true,
+        add = StrictEffect::Harmless
     )]
     pub config: Option<PathBuf>,
 

@@ -2,6 +2,8 @@
 
 use clap::Args;
 
+use super::StrictEffect;
+
 /// The limits for clients.
 #[derive(Clone, Debug, Default, Args)]
 pub struct LimitArgs {
@@ -11,7 +13,8 @@ pub struct LimitArgs {
         long,
         value_name = "N",
         env = "LOOMREC_MAX_CONNECTIONS",
-        value_parser = clap::value_parser!(u32).range(1..=1_000_000)
+        value_parser = clap::value_parser!(u32).range(1..=1_000_000),
+        add = StrictEffect::Harmless
     )]
     pub max_connections: Option<u32>,
 
@@ -21,7 +24,8 @@ pub struct LimitArgs {
         value_name = "SECONDS",
         default_value_t = 60,
         env = "LOOMREC_CLIENT_TIMEOUT",
-        value_parser = clap::value_parser!(u64).range(1..=86_400)
+        value_parser = clap::value_parser!(u64).range(1..=86_400),
+        add = StrictEffect::Harmless
     )]
     pub client_timeout: u64,
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::builder::FalseyValueParser;
 use clap::{Args, ValueHint};
 
+use super::StrictEffect;
 use super::duration::duration;
 use super::location::{local_location, location};
 use loomrec_store::RecordingLocation;
@@ -101,6 +102,11 @@ pub struct GcArgs {
 #[derive(Clone, Debug, Default, Args)]
 pub struct RemoteArgs {
     /// If the store cannot be reached: use the newest state that this machine has seen
-    #[arg(long, env = "LOOMREC_STALE_OK", value_parser = FalseyValueParser::new())]
+    #[arg(
+        long,
+        env = "LOOMREC_STALE_OK",
+        value_parser = FalseyValueParser::new(),
+        add = StrictEffect::WEAKENS
+    )]
     pub stale_ok: bool,
 }

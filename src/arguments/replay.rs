@@ -6,7 +6,7 @@ use clap::builder::FalseyValueParser;
 use clap::{Args, ValueEnum, ValueHint};
 
 use super::location::{local_location, location};
-use super::{ExpiryArgs, RemoteArgs, ServeArgs, SetAside};
+use super::{ExpiryArgs, RemoteArgs, ServeArgs, SetAside, StrictEffect};
 use loomrec_store::RecordingLocation;
 
 /// `loomrec replay`.
@@ -31,13 +31,14 @@ pub struct ReplayArgs {
         env = "LOOMREC_RECORDING",
         value_parser = location(),
         value_hint = ValueHint::AnyPath,
+        add = StrictEffect::Reported
     )]
     pub recordings: Vec<RecordingLocation>,
 
     /// Answer calls that are not recorded from FILE
     ///
     /// FILE is a script in JSON or YAML. It answers in order or by rules. A fixture file of aimock is a script too.
-    #[arg(long, value_name = "FILE", env = "LOOMREC_SCRIPT")]
+    #[arg(long, value_name = "FILE", env = "LOOMREC_SCRIPT", add = StrictEffect::WEAKENS)]
     pub script: Option<PathBuf>,
 
     /// Nothing may weaken the replay: for CI
@@ -45,50 +46,96 @@ pub struct ReplayArgs {
     /// Calls that are not recorded are refused without it, too. With it, each take is served once,
     /// entries that cannot be checked are refused, and no environment variable, setting or
     /// recording can weaken this.
-    #[arg(long)]
+    #[arg(long, add = StrictEffect::Harmless)]
     pub strict: bool,
 
     /// Answer from entries that cannot be checked, with --strict too, and from those that AgentLoom
     /// 0.4.0 keyed by their messages alone, and report how many
-    #[arg(long)]
+    #[arg(long, add = StrictEffect::WEAKENS)]
     pub allow_unchecked: bool,
 
     /// With --strict and recordings: also answer from a script what they do not hold
-    #[arg(long, requires = "strict")]
+    #[arg(long, requires = "strict", add = StrictEffect::WEAKENS)]
     pub allow_script: bool,
 
+    /// With --strict: let control calls and headers of calls change answers, rules or progress, and
+    /// report each
+    ///
+    /// Without it, the control endpoints refuse what would weaken the replay, and a call whose
+    /// headers ask for a fault is refused.
+    #[arg(long, requires = "strict", add = StrictEffect::WEAKENS)]
+    pub allow_control: bool,
+
     /// The answer to a call that is not recorded [default: error]
-    #[arg(long, value_enum, env = "LOOMREC_ON_MISS")]
+    #[arg(
+        long,
+        value_enum,
+        env = "LOOMREC_ON_MISS",
+        add = StrictEffect::contradicts_unless("error")
+    )]
     pub on_miss: Option<OnMissFlag>,
 
     /// Same as --on-miss default
-    #[arg(long, env = "LOOMREC_ALLOW_DEFAULT_FALLBACK", value_parser = FalseyValueParser::new())]
+    #[arg(
+        long,
+        env = "LOOMREC_ALLOW_DEFAULT_FALLBACK",
+        value_parser = FalseyValueParser::new(),
+        add = StrictEffect::CONTRADICTS
+    )]
     pub allow_default_fallback: bool,
 
     /// The text of --on-miss default, in place of "Mock response"
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", add = StrictEffect::CONTRADICTS)]
     pub default_response: Option<String>,
 
     /// What a call gets when all its takes are used up
     ///
     /// The default is error, or last for a file that AgentLoom wrote.
-    #[arg(long, value_enum, env = "LOOMREC_REPEAT")]
+    #[arg(
+        long,
+        value_enum,
+        env = "LOOMREC_REPEAT",
+        add = StrictEffect::contradicts_unless("error")
+    )]
     pub repeat: Option<RepeatPolicy>,
 
     /// When to send answers and chunks
-    #[arg(long, value_enum, default_value_t = LatencyModel::None, env = "LOOMREC_LATENCY")]
+    #[arg(
+        long,
+        value_enum,
+        default_value_t = LatencyModel::None,
+        env = "LOOMREC_LATENCY",
+        add = StrictEffect::Harmless
+    )]
     pub latency: LatencyModel,
 
     /// Milliseconds for the models constant, normal and agentloom, and for entries without recorded times
-    #[arg(long, value_name = "MS", default_value_t = 0.0, env = "LOOMREC_LATENCY_MS")]
+    #[arg(
+        long,
+        value_name = "MS",
+        default_value_t = 0.0,
+        env = "LOOMREC_LATENCY_MS",
+        add = StrictEffect::Harmless
+    )]
     pub latency_ms: f64,
 
     /// Divide recorded times by this factor
-    #[arg(long, value_name = "X", default_value_t = 1.0, env = "LOOMREC_SPEED")]
+    #[arg(
+        long,
+        value_name = "X",
+        default_value_t = 1.0,
+        env = "LOOMREC_SPEED",
+        add = StrictEffect::Harmless
+    )]
     pub speed: f64,
 
     /// Fail if a recorded take was never requested
-    #[arg(long, env = "LOOMREC_FAIL_UNUSED", value_parser = FalseyValueParser::new())]
+    #[arg(
+        long,
+        env = "LOOMREC_FAIL_UNUSED",
+        value_parser = FalseyValueParser::new(),
+        add = StrictEffect::Harmless
+    )]
     pub fail_unused: bool,
 
     /// Write calls that are not recorded to FILE
@@ -100,18 +147,29 @@ pub struct ReplayArgs {
         env = "LOOMREC_PENDING",
         value_parser = local_location(),
         value_hint = ValueHint::AnyPath,
+        add = StrictEffect::Harmless
     )]
     pub pending: Option<RecordingLocation>,
 
     /// Do not fail if CMD makes no call
-    #[arg(long, env = "LOOMREC_ALLOW_EMPTY", value_parser = FalseyValueParser::new())]
+    #[arg(
+        long,
+        env = "LOOMREC_ALLOW_EMPTY",
+        value_parser = FalseyValueParser::new(),
+        add = StrictEffect::WeakensCommand
+    )]
     pub allow_empty: bool,
 
     /// Do not look for connections of CMD that go to a known provider and not to loomrec
     ///
     /// Without this flag, loomrec is CMD's proxy for https connections (HTTPS_PROXY). It refuses
     /// those to providers, which fails the run, and passes all others on.
-    #[arg(long, env = "LOOMREC_NO_GUARD", value_parser = FalseyValueParser::new())]
+    #[arg(
+        long,
+        env = "LOOMREC_NO_GUARD",
+        value_parser = FalseyValueParser::new(),
+        add = StrictEffect::WeakensCommand
+    )]
     pub no_guard: bool,
 
     /// When a recording is too old.

@@ -9,8 +9,8 @@ use clap::builder::FalseyValueParser;
 
 use super::listen::listen_address;
 use super::{
-    AccessArgs, FaultArgs, IdentityArgs, LimitArgs, LogFormat, RunValueArgs, SessionArgs, TlsArgs,
-    journal,
+    AccessArgs, FaultArgs, IdentityArgs, LimitArgs, LogFormat, RunValueArgs, SessionArgs,
+    StrictEffect, TlsArgs, journal,
 };
 
 /// Flags of every command that serves.
@@ -19,15 +19,26 @@ pub struct ServeArgs {
     /// The address to listen on, or its port
     ///
     /// [default: 127.0.0.1:4141, or a free port with CMD]
-    #[arg(long, value_name = "ADDR", env = "LOOMREC_LISTEN", value_parser = listen_address)]
+    #[arg(
+        long,
+        value_name = "ADDR",
+        env = "LOOMREC_LISTEN",
+        value_parser = listen_address,
+        add = StrictEffect::Harmless
+    )]
     pub listen: Option<SocketAddr>,
 
     /// Allow an address that other machines can reach
-    #[arg(long, env = "LOOMREC_ALLOW_REMOTE", value_parser = FalseyValueParser::new())]
+    #[arg(
+        long,
+        env = "LOOMREC_ALLOW_REMOTE",
+        value_parser = FalseyValueParser::new(),
+        add = StrictEffect::Named
+    )]
     pub allow_remote: bool,
 
     /// The URL that clients use for loomrec, if it is not its address: http://loomrec:4141
-    #[arg(long, value_name = "URL", env = "LOOMREC_PUBLIC_URL")]
+    #[arg(long, value_name = "URL", env = "LOOMREC_PUBLIC_URL", add = StrictEffect::WeakensCommand)]
     pub public_url: Option<String>,
 
     /// TLS on the listener.
@@ -41,11 +52,23 @@ pub struct ServeArgs {
     /// An upstream's address, or one for everything
     ///
     /// Repeatable.
-    #[arg(long, value_name = "[NAME=]URL", env = "LOOMREC_UPSTREAM", value_delimiter = ' ')]
+    #[arg(
+        long,
+        value_name = "[NAME=]URL",
+        env = "LOOMREC_UPSTREAM",
+        value_delimiter = ' ',
+        add = StrictEffect::Harmless
+    )]
     pub upstream: Vec<String>,
 
     /// Accept this upstream name although it is almost that of a known provider (repeatable)
-    #[arg(long, value_name = "NAME", env = "LOOMREC_NEW_UPSTREAM", value_delimiter = ' ')]
+    #[arg(
+        long,
+        value_name = "NAME",
+        env = "LOOMREC_NEW_UPSTREAM",
+        value_delimiter = ' ',
+        add = StrictEffect::Harmless
+    )]
     pub new_upstream: Vec<String>,
 
     /// When two requests are the same.
@@ -59,15 +82,15 @@ pub struct ServeArgs {
     /// Replace matching text before it is recorded
     ///
     /// The text is replaced before hashing, too. Repeatable.
-    #[arg(long, value_name = "REGEX", env = "LOOMREC_REDACT")]
+    #[arg(long, value_name = "REGEX", env = "LOOMREC_REDACT", add = StrictEffect::Named)]
     pub redact: Vec<String>,
 
     /// The header in which the program sends a call's step id, besides x-loomrec-step-id
-    #[arg(long, value_name = "NAME", env = "LOOMREC_STEP_ID_HEADER")]
+    #[arg(long, value_name = "NAME", env = "LOOMREC_STEP_ID_HEADER", add = StrictEffect::Named)]
     pub step_id_header: Option<String>,
 
     /// Write one JSON line for each call to FILE
-    #[arg(long, value_name = "FILE", env = "LOOMREC_JOURNAL")]
+    #[arg(long, value_name = "FILE", env = "LOOMREC_JOURNAL", add = StrictEffect::Harmless)]
     pub journal: Option<PathBuf>,
 
     /// Start a new journal file above this size, such as 64MiB; older ones are FILE.1, FILE.2, …
@@ -76,26 +99,39 @@ pub struct ServeArgs {
         value_name = "SIZE",
         env = "LOOMREC_JOURNAL_MAX_SIZE",
         value_parser = journal::size,
-        requires = "journal"
+        requires = "journal",
+        add = StrictEffect::Harmless
     )]
     pub journal_max_size: Option<u64>,
 
     /// How many older files of the journal to keep
-    #[arg(long, value_name = "N", default_value_t = 3, env = "LOOMREC_JOURNAL_KEEP")]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 3,
+        env = "LOOMREC_JOURNAL_KEEP",
+        add = StrictEffect::Harmless
+    )]
     pub journal_keep: u32,
 
     /// Write the receipt as JSON to FILE
-    #[arg(long, value_name = "FILE", env = "LOOMREC_RECEIPT")]
+    #[arg(long, value_name = "FILE", env = "LOOMREC_RECEIPT", add = StrictEffect::Harmless)]
     pub receipt: Option<PathBuf>,
 
     /// Append the receipt as Markdown to FILE
     ///
     /// This is for the page of a CI job: --summary "$GITHUB_STEP_SUMMARY"
-    #[arg(long, value_name = "FILE", env = "LOOMREC_SUMMARY")]
+    #[arg(long, value_name = "FILE", env = "LOOMREC_SUMMARY", add = StrictEffect::Harmless)]
     pub summary: Option<PathBuf>,
 
     /// Refuse request bodies larger than this many bytes
-    #[arg(long, value_name = "BYTES", default_value_t = 64 << 20, env = "LOOMREC_MAX_BODY")]
+    #[arg(
+        long,
+        value_name = "BYTES",
+        default_value_t = 64 << 20,
+        env = "LOOMREC_MAX_BODY",
+        add = StrictEffect::Harmless
+    )]
     pub max_body: usize,
 
     /// The limits for clients.
@@ -107,15 +143,31 @@ pub struct ServeArgs {
     pub sessions: SessionArgs,
 
     /// Allow callers with this token to use /__loomrec/ from anywhere (header x-loomrec-token)
-    #[arg(long, value_name = "TOKEN", env = "LOOMREC_CONTROL_TOKEN", hide_env_values = true)]
+    #[arg(
+        long,
+        value_name = "TOKEN",
+        env = "LOOMREC_CONTROL_TOKEN",
+        hide_env_values = true,
+        add = StrictEffect::Harmless
+    )]
     pub control_token: Option<String>,
 
     /// Also give /metrics the metric names of AgentLoom and aimock, and serve aimock's control paths
-    #[arg(long, env = "LOOMREC_METRICS_COMPAT", value_parser = FalseyValueParser::new())]
+    #[arg(
+        long,
+        env = "LOOMREC_METRICS_COMPAT",
+        value_parser = FalseyValueParser::new(),
+        add = StrictEffect::Harmless
+    )]
     pub metrics_compat: bool,
 
     /// Send a span for each call to the OpenTelemetry collector that the OTEL_… variables name
-    #[arg(long, env = "LOOMREC_OTEL", value_parser = FalseyValueParser::new())]
+    #[arg(
+        long,
+        env = "LOOMREC_OTEL",
+        value_parser = FalseyValueParser::new(),
+        add = StrictEffect::Harmless
+    )]
     pub otel: bool,
 
     /// The faults of a run.
@@ -127,25 +179,38 @@ pub struct ServeArgs {
         long,
         env = "LOOMREC_STOP_WITH_STDIN",
         conflicts_with = "cmd",
-        value_parser = FalseyValueParser::new()
+        value_parser = FalseyValueParser::new(),
+        add = StrictEffect::Harmless
     )]
     pub stop_with_stdin: bool,
 
     /// Do not set this variable for CMD (repeatable)
-    #[arg(long, value_name = "NAME", env = "LOOMREC_NO_ENV", value_delimiter = ' ')]
+    #[arg(
+        long,
+        value_name = "NAME",
+        env = "LOOMREC_NO_ENV",
+        value_delimiter = ' ',
+        add = StrictEffect::WeakensCommand
+    )]
     pub no_env: Vec<String>,
 
     /// Print the variables for your shell, and exit
-    #[arg(long, conflicts_with = "cmd")]
+    #[arg(long, conflicts_with = "cmd", add = StrictEffect::Harmless)]
     pub print_env: bool,
 
     /// The format of messages on stderr
-    #[arg(long, value_enum, default_value_t = LogFormat::Human, env = "LOOMREC_LOG_FORMAT")]
+    #[arg(
+        long,
+        value_enum,
+        default_value_t = LogFormat::Human,
+        env = "LOOMREC_LOG_FORMAT",
+        add = StrictEffect::Harmless
+    )]
     pub log_format: LogFormat,
 
     /// Log to stderr: a level (info logs each call), or a level per target, such as
     /// 'loomrec::call=info,loomrec::store=debug' [default: off]
-    #[arg(long, value_name = "FILTER", env = "LOOMREC_LOG")]
+    #[arg(long, value_name = "FILTER", env = "LOOMREC_LOG", add = StrictEffect::Harmless)]
     pub log: Option<String>,
 
     /// Print only errors
@@ -154,15 +219,22 @@ pub struct ServeArgs {
         long,
         env = "LOOMREC_QUIET",
         conflicts_with = "verbose",
-        value_parser = FalseyValueParser::new()
+        value_parser = FalseyValueParser::new(),
+        add = StrictEffect::WEAKENS
     )]
     pub quiet: bool,
 
     /// Print a line for each call
-    #[arg(short, long, env = "LOOMREC_VERBOSE", value_parser = FalseyValueParser::new())]
+    #[arg(
+        short,
+        long,
+        env = "LOOMREC_VERBOSE",
+        value_parser = FalseyValueParser::new(),
+        add = StrictEffect::Harmless
+    )]
     pub verbose: bool,
 
     /// The program to run, with its SDKs pointed at loomrec; without it, loomrec serves until Ctrl-C
-    #[arg(last = true, value_name = "CMD")]
+    #[arg(last = true, value_name = "CMD", add = StrictEffect::Harmless)]
     pub cmd: Vec<OsString>,
 }

@@ -3,6 +3,8 @@
 use clap::Args;
 use clap::builder::FalseyValueParser;
 
+use super::StrictEffect;
+
 /// The flags for sessions that have a receipt of their own.
 #[derive(Clone, Debug, Default, Args)]
 pub struct SessionArgs {
@@ -12,7 +14,8 @@ pub struct SessionArgs {
         value_name = "N",
         default_value_t = 1000,
         env = "LOOMREC_MAX_SESSIONS",
-        value_parser = clap::value_parser!(u32).range(1..=100_000)
+        value_parser = clap::value_parser!(u32).range(1..=100_000),
+        add = StrictEffect::Harmless
     )]
     pub max_sessions: u32,
 
@@ -22,11 +25,17 @@ pub struct SessionArgs {
         value_name = "SECONDS",
         default_value_t = 3600,
         env = "LOOMREC_SESSION_IDLE",
-        value_parser = clap::value_parser!(u64).range(1..=86_400)
+        value_parser = clap::value_parser!(u64).range(1..=86_400),
+        add = StrictEffect::WEAKENS
     )]
     pub session_idle: u64,
 
     /// Refuse calls of sessions that no control call has begun: for test frameworks and hubs
-    #[arg(long, env = "LOOMREC_SESSIONS_BY_CONTROL", value_parser = FalseyValueParser::new())]
+    #[arg(
+        long,
+        env = "LOOMREC_SESSIONS_BY_CONTROL",
+        value_parser = FalseyValueParser::new(),
+        add = StrictEffect::WEAKENS
+    )]
     pub sessions_by_control: bool,
 }

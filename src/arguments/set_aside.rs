@@ -1,10 +1,25 @@
-//! The values that `--strict` sets aside, and their sources.
+//! What `--strict` made of the values of flags, with their sources.
 
-/// What was set aside, each with its source.
+/// The prefix of a rule that leaves a header out of identity.
+pub const HEADER: &str = "header ";
+
+/// The prefix of a rule that treats a query parameter as a credential, and so leaves it out of
+/// identity.
+pub const PARAMETER: &str = "parameter ";
+
+/// The prefix of a rule for what clients make anew.
+pub const NORMALIZE: &str = "normalize ";
+
+/// What `--strict` made of the values of flags. Empty without `--strict`.
 #[derive(Clone, Debug, Default)]
 pub struct SetAside {
-    /// Rules in words. A rule that the recording has too remains in force.
+    /// The rules that were set aside, in words, each with its source. A rule that the recording has
+    /// too remains in force.
     pub rules: Vec<(String, String)>,
-    /// All other settings, in words.
+    /// All other settings that were set aside, in words.
     pub settings: Vec<String>,
+    /// The flags that were typed and weaken the replay.
+    pub typed: Vec<String>,
+    /// What counts although it was not typed, in words.
+    pub untyped: Vec<String>,
 }

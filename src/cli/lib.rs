@@ -35,6 +35,7 @@ use args::{Cli, Command, LogFormat};
 use command_definition::{without_empty_variables, without_values_in_help};
 use exit::{CommandFailure, UNEXPECTED, USAGE};
 use output::Output;
+use set_aside::StrictFlags;
 use settings::Settings;
 
 /// A command that runs once it is awaited, with the exit code as its result.
@@ -58,20 +59,29 @@ pub fn run(
         }
     };
     let command = without_values_in_help(settings::into_command(&settings, plain.clone()));
-    let mut command = without_empty_variables(command);
-    let matches = match command.try_get_matches_from_mut(std::env::args_os()) {
+    let command = without_empty_variables(command);
+    let mut built = command.clone();
+    let all = match built.try_get_matches_from_mut(std::env::args_os()) {
         Ok(matches) => matches,
-        Err(error) => return refuse_with_hint(&error, &mut command, &settings),
+        Err(error) => return refuse_with_hint(&error, &mut built, &settings),
     };
-    let mut cli = match Cli::from_arg_matches(&matches) {
-        Ok(cli) => cli,
-        Err(error) => refuse(&error, &settings),
-    };
-    add_up(&mut cli.command, &settings);
-    settings::add_default_recording(&mut cli.command, &matches, &settings);
-    if let Err(failure) = refuse_contradictions(&matches) {
+    let strict = StrictFlags::of(&plain, &all, &settings);
+    let refused = strict.as_ref().map_or(Ok(()), StrictFlags::refuse_contradictions);
+    if let Err(failure) = refused.and_then(|()| refuse_contradictions(&all)) {
         return fail(&failure);
     }
+    // Parsed again, so that a strict replay has nothing of what was set aside.
+    let typed_only = strict.as_ref().map(|flags| flags.typed_only(command));
+    let parsed = typed_only
+        .map_or(Ok(all.clone()), |command| command.try_get_matches_from(std::env::args_os()));
+    let read = parsed.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
+    let (mut cli, matches) = match read {
+        Ok(read) => read,
+        Err(error) => refuse(&error, &settings),
+    };
+    let is_taken = |name: &str| !strict.as_ref().is_some_and(|flags| flags.takes_no_setting(name));
+    add_up(&mut cli.command, &settings, is_taken);
+    settings::add_default_recording(&mut cli.command, &matches, &settings);
     if let Some((name, matches)) = matches.subcommand() {
         let folder = std::env::current_dir().unwrap_or_default();
         if let Err(failure) = settings::refuse_outside(&settings, name, matches, &folder) {
@@ -80,9 +90,7 @@ pub fn run(
     }
     if let Command::Replay(args) = &mut cli.command {
         give_way_to_flags(args, &matches);
-        if let Some((_, replay)) = matches.subcommand() {
-            set_aside::set_aside(args, replay, &settings);
-        }
+        args.set_aside = strict.as_ref().map(StrictFlags::set_aside).unwrap_or_default();
     }
     let runtime = match runtime() {
         Ok(runtime) => runtime,
@@ -149,8 +157,9 @@ fn hint_at(settings: &Settings) {
 }
 
 /// Adds the rules and upstreams of the settings file to those that were given. If both have an
-/// address for one upstream, the given one wins.
-fn add_up(command: &mut Command, settings: &Settings) {
+/// address for one upstream, the given one wins. `is_taken` says whether the settings of a flag
+/// count.
+fn add_up(command: &mut Command, settings: &Settings, is_taken: impl Fn(&str) -> bool) {
     let (name, upstream, lists) = match command {
         Command::Record(args) => lists_of("record", &mut args.serve),
         Command::Replay(args) => lists_of("replay", &mut args.serve),
@@ -175,7 +184,7 @@ fn add_up(command: &mut Command, settings: &Settings) {
     let named = |text: &str| text.split_once('=').map(|(name, _)| name.to_owned());
     let given: Vec<_> = upstream.iter().map(|text| named(text)).collect();
     upstream.extend(of("upstream").iter().filter(|text| !given.contains(&named(text))).cloned());
-    for (list, flag) in lists {
+    for (list, flag) in lists.into_iter().filter(|(_, flag)| is_taken(flag)) {
         list.extend(of(flag).iter().cloned());
     }
 }
@@ -215,8 +224,8 @@ fn rules_of(identity: &mut args::IdentityArgs) -> Vec<(&mut Vec<String>, &'stati
 /// A command's name, its upstreams, and its rules with the names of their flags.
 type Lists<'a> = (&'static str, &'a mut Vec<String>, Vec<(&'a mut Vec<String>, &'static str)>);
 
-/// Refuses flags that contradict each other on one command line. A contradicting value from the
-/// environment gives way to the flag instead.
+/// Refuses flags that contradict each other on one command line, beside those that contradict
+/// `--strict`. A contradicting value from the environment gives way to the flag instead.
 fn refuse_contradictions(matches: &clap::ArgMatches) -> Result<(), CommandFailure> {
     let replay = match matches.subcommand() {
         Some(("replay", replay)) => replay,
@@ -224,32 +233,12 @@ fn refuse_contradictions(matches: &clap::ArgMatches) -> Result<(), CommandFailur
         _ => return Ok(()),
     };
     let typed = |name: &str| replay.value_source(name) == Some(ValueSource::CommandLine);
-    for (one, other) in [
-        ("strict", "on_miss"),
-        ("strict", "allow_default_fallback"),
-        ("on_miss", "allow_default_fallback"),
-        ("strict", "repeat"),
-        ("strict", "default_response"),
-    ] {
-        let same = match (one, other) {
-            ("strict", "on_miss") => {
-                replay.get_one::<args::OnMissFlag>(other) == Some(&args::OnMissFlag::Error)
-            }
-            ("strict", "repeat") => {
-                replay.get_one::<args::RepeatPolicy>(other) == Some(&args::RepeatPolicy::Error)
-            }
-            _ => false,
-        };
-        if typed(one) && typed(other) && !same {
-            let flag = |name: &str| format!("--{}", name.replace('_', "-"));
-            return Err(CommandFailure::usage(format!(
-                "{} and {} contradict each other: give one of them",
-                flag(one),
-                flag(other)
-            )));
-        }
+    match typed("on_miss") && typed("allow_default_fallback") {
+        false => Ok(()),
+        true => Err(CommandFailure::usage(
+            "--on-miss and --allow-default-fallback contradict each other: give one of them",
+        )),
     }
-    Ok(())
 }
 
 /// Refuses typed rules together with `--into`: the recording has its own rules, under which its

@@ -1,51 +1,206 @@
-//! The settings that `--strict` sets aside: those from the environment or the settings file that
-//! would let an unrecorded call be answered, or leave a run untested. Typed flags that contradict
-//! `--strict` are refused earlier.
+//! The values of flags under `--strict`, by the attribute of each flag ([`StrictEffect`]): what
+//! weakens the replay counts only if it was typed. Values from the environment and from the settings
+//! file are set aside and named.
 
-use clap::ArgMatches;
 use clap::parser::ValueSource;
+use clap::{Arg, ArgAction, ArgMatches, Command};
 
-use super::args::{FaultArgs, OnMissFlag, RepeatPolicy, ReplayArgs, SetAside, ToolResultPolicy};
+use super::exit::CommandFailure;
 use super::preset::Preset;
-use super::settings::Settings;
+use super::settings::{self, Settings};
+use loomrec_arguments::{HEADER, NORMALIZE, ReplayArgs, SetAside, StrictEffect};
 
-/// The prefix of a rule that treats a query parameter as a credential, and so leaves it out of
-/// identity.
-pub const PARAMETER: &str = "parameter ";
+/// The name of the command.
+const REPLAY: &str = "replay";
 
-/// The prefix of a rule for what clients make anew.
-pub const NORMALIZE: &str = "normalize ";
+/// The values of a strict replay's flags.
+pub(super) struct StrictFlags<'a> {
+    /// The definition of the command, without settings.
+    plain: &'a Command,
+    matches: &'a ArgMatches,
+    settings: &'a Settings,
+}
 
-/// Sets aside what weakens `--strict` and was not typed. `matches` are those of the `replay`
-/// command.
-pub fn set_aside(args: &mut ReplayArgs, matches: &ArgMatches, settings: &Settings) {
-    if !args.strict {
-        return;
+/// A value that was not typed.
+struct UntypedValue {
+    value: String,
+    /// The variable, or the line of the settings file.
+    from: String,
+    is_variable: bool,
+}
+
+impl<'a> StrictFlags<'a> {
+    /// Returns the flags of a command line that asks for a strict replay. `plain` is the definition
+    /// without the settings of the project, `matches` what was parsed with them.
+    pub(super) fn of(
+        plain: &'a Command,
+        matches: &'a ArgMatches,
+        settings: &'a Settings,
+    ) -> Option<Self> {
+        let (_, matches) = matches.subcommand().filter(|(name, _)| *name == REPLAY)?;
+        let plain = plain.find_subcommand(REPLAY).filter(|_| matches.get_flag("strict"))?;
+        Some(Self { plain, matches, settings })
     }
-    let from = |name: &str| origin(matches, settings, name);
-    let mut removed = answers_aside(args, from);
-    removed.extend(faults_aside(&mut args.serve.trouble, from));
-    let names = untyped(&mut args.serve.no_env, matches, settings, "no_env");
-    removed.extend(names.into_iter().map(|(name, at)| format!("no-env {name} ({at})")));
-    let identity = &mut args.serve.identity;
-    let mut rules = untyped(&mut identity.ignore, matches, settings, "ignore");
-    let headers = untyped(&mut identity.ignore_header, matches, settings, "ignore_header");
-    rules.extend(
-        headers.into_iter().map(|(name, at)| (format!("header {}", name.to_ascii_lowercase()), at)),
-    );
-    for (list, name) in
-        [(&mut identity.normalize, "normalize"), (&mut identity.normalize_text, "normalize_text")]
-    {
-        let untyped = untyped(list, matches, settings, name);
-        rules.extend(untyped.into_iter().map(|(rule, at)| (format!("{NORMALIZE}{rule}"), at)));
+
+    /// Refuses a typed flag that says the opposite of `--strict`.
+    ///
+    /// # Errors
+    /// Names the flag.
+    pub(super) fn refuse_contradictions(&self) -> Result<(), CommandFailure> {
+        let contradicts = |arg: &&Arg| {
+            matches!(StrictEffect::of(arg), StrictEffect::Contradicts { .. })
+                && self.typed(arg).iter().any(|value| weakens(arg, value))
+        };
+        match self.arguments().find(contradicts) {
+            None => Ok(()),
+            Some(arg) => Err(CommandFailure::usage(format!(
+                "--strict and --{} contradict each other: give one of them",
+                long(arg)
+            ))),
+        }
     }
-    let params = untyped(&mut identity.credential_param, matches, settings, "credential_param");
-    rules.extend(params.into_iter().map(|(name, at)| (format!("{PARAMETER}{name}"), at)));
-    if args.serve.identity.tool_results == Some(ToolResultPolicy::ByCall) {
-        let from = from("tool_results");
-        removed.extend(from.inspect(|_| args.serve.identity.tool_results = None));
+
+    /// Returns the command line without the variables and the settings that have to be typed.
+    /// `command` is the definition with the settings of the project.
+    pub(super) fn typed_only(&self, command: Command) -> Command {
+        command.mut_subcommand(REPLAY, |sub| {
+            sub.mut_args(|arg| match self.must_be_typed(&arg) {
+                true => self.without_other_sources(arg),
+                false => arg,
+            })
+        })
     }
-    args.set_aside = SetAside { rules, settings: removed };
+
+    /// Whether the values of the flag with this long name have to be typed.
+    pub(super) fn takes_no_setting(&self, name: &str) -> bool {
+        self.arguments().any(|arg| arg.get_long() == Some(name) && self.must_be_typed(arg))
+    }
+
+    /// Returns what is to be said of the flags.
+    pub(super) fn set_aside(&self) -> SetAside {
+        let mut told = SetAside::default();
+        for arg in self.arguments() {
+            let effect = StrictEffect::of(arg);
+            let untyped = self.untyped(arg);
+            if effect == StrictEffect::Named {
+                told.untyped.extend(untyped.first().map(|value| shown(arg, value)));
+            } else if let StrictEffect::AddsRule { prefix } = effect {
+                // Names of headers have no case, and pointers have.
+                let rule = |value: String| match prefix == HEADER {
+                    true => format!("{prefix}{}", value.to_ascii_lowercase()),
+                    false => format!("{prefix}{value}"),
+                };
+                told.rules.extend(untyped.into_iter().map(|it| (rule(it.value), it.from)));
+            } else if self.must_be_typed(arg) {
+                let is_typed = self.typed(arg).iter().any(|value| weakens(arg, value));
+                told.typed.extend(is_typed.then(|| format!("--{}", long(arg))));
+                match is_of_names(arg) {
+                    true => told.settings.extend(untyped.iter().map(|it| shown_name(arg, it))),
+                    false => told.settings.extend(untyped.first().map(|it| shown(arg, it))),
+                }
+            }
+        }
+        told
+    }
+
+    /// Returns the arguments that have a value.
+    fn arguments(&self) -> impl Iterator<Item = &'a Arg> {
+        let is_asked = |arg: &&Arg| {
+            !matches!(
+                arg.get_action(),
+                ArgAction::Help | ArgAction::HelpShort | ArgAction::HelpLong | ArgAction::Version
+            )
+        };
+        self.plain.get_arguments().filter(is_asked)
+    }
+
+    fn must_be_typed(&self, arg: &Arg) -> bool {
+        StrictEffect::of(arg).must_be_typed(self.matches.contains_id("cmd"))
+    }
+
+    /// Returns an argument as it is defined, without its variable.
+    fn without_other_sources(&self, arg: Arg) -> Arg {
+        let defined = self.plain.get_arguments().find(|known| known.get_id() == arg.get_id());
+        defined.cloned().unwrap_or(arg).env(None::<&str>)
+    }
+
+    /// Returns the values of an argument, if they come from this source.
+    fn values(&self, arg: &Arg, source: ValueSource) -> Vec<String> {
+        let id = arg.get_id().as_str();
+        if self.matches.value_source(id) != Some(source) {
+            return Vec::new();
+        }
+        if is_switch(arg) {
+            return vec![self.matches.get_flag(id).to_string()];
+        }
+        let raw = self.matches.get_raw(id).into_iter().flatten();
+        raw.map(|value| value.to_string_lossy().into_owned()).collect()
+    }
+
+    /// Returns the typed values of an argument.
+    fn typed(&self, arg: &Arg) -> Vec<String> {
+        self.values(arg, ValueSource::CommandLine)
+    }
+
+    /// Returns the values of an argument that were not typed and mean something.
+    fn untyped(&self, arg: &Arg) -> Vec<UntypedValue> {
+        let typed = self.typed(arg);
+        let variable = arg.get_env().map(|name| name.to_string_lossy().into_owned());
+        let of_environment = self.values(arg, ValueSource::EnvVariable).into_iter().map(|value| {
+            let from = variable.clone().unwrap_or_default();
+            UntypedValue { value, from, is_variable: true }
+        });
+        let in_file = self.settings.of(REPLAY, long(arg)).filter(|_| {
+            let source = self.matches.value_source(arg.get_id().as_str());
+            let is_default = source.is_none_or(|source| source == ValueSource::DefaultValue);
+            settings::settable(arg) && (is_default || settings::adds_up(long(arg)))
+        });
+        let of_file = in_file.into_iter().flat_map(|entry| {
+            let values = entry.values.iter().zip(self.settings.places(entry));
+            values.map(|(value, from)| UntypedValue {
+                value: value.clone(),
+                from,
+                is_variable: false,
+            })
+        });
+        let all = of_environment.chain(of_file);
+        all.filter(|it| weakens(arg, &it.value) && !typed.contains(&it.value)).collect()
+    }
+}
+
+/// Whether a value of an argument has its effect: not one that strict has anyway, and not the value
+/// of a switch that is off.
+fn weakens(arg: &Arg, value: &str) -> bool {
+    match is_switch(arg) {
+        true => value == "true",
+        false => !value.is_empty() && StrictEffect::of(arg).strict_value() != Some(value),
+    }
+}
+
+fn is_switch(arg: &Arg) -> bool {
+    matches!(arg.get_action(), ArgAction::SetTrue)
+}
+
+/// Whether the values of a flag are names, which are shown.
+fn is_of_names(arg: &Arg) -> bool {
+    matches!(arg.get_action(), ArgAction::Append)
+        && arg.get_value_names().is_some_and(|names| names.iter().eq(["NAME"]))
+}
+
+fn long(arg: &Arg) -> &str {
+    arg.get_long().unwrap_or_else(|| arg.get_id().as_str())
+}
+
+/// Returns a setting and its source, without its value, which may hold more than a name.
+fn shown(arg: &Arg, value: &UntypedValue) -> String {
+    match value.is_variable {
+        true => value.from.clone(),
+        false => format!("{} ({})", long(arg), value.from),
+    }
+}
+
+fn shown_name(arg: &Arg, UntypedValue { value, from, .. }: &UntypedValue) -> String {
+    format!("{} {value} ({from})", long(arg))
 }
 
 /// Sets the rules of a preset of the project aside if the replay is strict. Returns what is left of
@@ -58,99 +213,4 @@ pub fn preset_aside(args: &mut ReplayArgs, preset: Preset) -> Preset {
     let rules = preset.rules.iter().map(|rule| (format!("{NORMALIZE}{rule}"), from.clone()));
     args.set_aside.rules.extend(rules);
     Preset { rules: &[], ..preset }
-}
-
-/// Sets aside what answers calls that are not recorded, leads them elsewhere, or lets a run pass
-/// that tests nothing.
-fn answers_aside(args: &mut ReplayArgs, from: impl Fn(&str) -> Option<String>) -> Vec<String> {
-    let mut removed = Vec::new();
-    if args.repeat.is_some_and(|repeat| repeat != RepeatPolicy::Error) {
-        removed.extend(from("repeat").inspect(|_| args.repeat = None));
-    }
-    if args.on_miss.is_some_and(|policy| policy != OnMissFlag::Error) {
-        removed.extend(from("on_miss").inspect(|_| args.on_miss = None));
-    }
-    if args.allow_default_fallback {
-        let from = from("allow_default_fallback");
-        removed.extend(from.inspect(|_| args.allow_default_fallback = false));
-    }
-    if args.allow_empty {
-        removed.extend(from("allow_empty").inspect(|_| args.allow_empty = false));
-    }
-    if args.no_guard {
-        removed.extend(from("no_guard").inspect(|_| args.no_guard = false));
-    }
-    if args.script.is_some() {
-        removed.extend(from("script").inspect(|_| args.script = None));
-    }
-    // CMD would send its calls there.
-    if args.serve.public_url.is_some() && !args.serve.cmd.is_empty() {
-        removed.extend(from("public_url").inspect(|_| args.serve.public_url = None));
-    }
-    removed
-}
-
-/// Sets aside faults, which send unrecorded answers, and the permission for rules that never apply.
-fn faults_aside(flags: &mut FaultArgs, from: impl Fn(&str) -> Option<String>) -> Vec<String> {
-    let mut removed = Vec::new();
-    if !flags.faults.is_empty() {
-        removed.extend(from("faults").inspect(|_| flags.faults.clear()));
-    }
-    if !flags.fault.is_empty() {
-        removed.extend(from("fault").inspect(|_| flags.fault.clear()));
-    }
-    if !flags.chaos.is_empty() {
-        removed.extend(from("chaos").inspect(|_| flags.chaos.clear()));
-    }
-    let rates = [
-        ("chaos_drop", &mut flags.chaos_drop),
-        ("chaos_malformed", &mut flags.chaos_malformed),
-        ("chaos_disconnect", &mut flags.chaos_disconnect),
-        ("chaos_rate_limit", &mut flags.chaos_rate_limit),
-        ("chaos_latency", &mut flags.chaos_latency),
-    ];
-    for (name, rate) in rates.into_iter().filter(|(_, rate)| rate.is_some()) {
-        removed.extend(from(name).inspect(|_| *rate = None));
-    }
-    if flags.allow_unfired {
-        removed.extend(from("allow_unfired").inspect(|_| flags.allow_unfired = false));
-    }
-    removed
-}
-
-/// Removes the values from a list that were not typed. Returns them, each with its source.
-fn untyped(
-    list: &mut Vec<String>,
-    matches: &ArgMatches,
-    settings: &Settings,
-    name: &str,
-) -> Vec<(String, String)> {
-    let typed: Vec<String> = match matches.value_source(name) {
-        Some(ValueSource::CommandLine) => {
-            matches.get_many(name).into_iter().flatten().cloned().collect()
-        }
-        _ => Vec::new(),
-    };
-    let file = settings.of("replay", &name.replace('_', "-"));
-    let place = |value: &String| match file.filter(|entry| entry.values.contains(value)) {
-        Some(entry) => settings.place(entry),
-        None => format!("LOOMREC_{}", name.to_ascii_uppercase()),
-    };
-    let given = std::mem::replace(list, typed);
-    let untyped = given.into_iter().filter(|value| !value.is_empty() && !list.contains(value));
-    untyped.map(|value| (place(&value), value)).map(|(at, value)| (value, at)).collect()
-}
-
-/// Returns the variable or the line of the settings file that a value comes from, or `None` if it
-/// was typed.
-fn origin(matches: &ArgMatches, settings: &Settings, name: &str) -> Option<String> {
-    let flag = name.replace('_', "-");
-    match matches.value_source(name)? {
-        ValueSource::EnvVariable => Some(format!("LOOMREC_{}", name.to_ascii_uppercase())),
-        ValueSource::DefaultValue => {
-            let entry = settings.of("replay", &flag)?;
-            Some(format!("{flag} ({})", settings.place(entry)))
-        }
-        _ => None,
-    }
 }

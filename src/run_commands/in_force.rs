@@ -3,15 +3,15 @@
 
 use serde_json::{Value, json};
 
-use super::args::{RecordArgs, ReplayArgs, ServeArgs, ToolResultPolicy};
-use loomrec_cli::set_aside::{NORMALIZE, PARAMETER};
+use super::args::{
+    HEADER as WITHOUT, NORMALIZE, PARAMETER, RecordArgs, ReplayArgs, ServeArgs, ToolResultPolicy,
+};
 use loomrec_cli::terminal;
 use loomrec_engine::replay::{FaultyTake, Matcher, Repeat, SourceTerms};
 use loomrec_identity::NormalizeRule;
 use loomrec_script::Script;
 
-/// The prefixes of a rule that leaves a header out of identity, and of one that adds it.
-const WITHOUT: &str = "header ";
+/// The prefix of a rule that adds a header to identity.
 const WITH: &str = "+header ";
 
 /// The reason why takes repeat if no flag asks for it.
@@ -52,6 +52,10 @@ pub struct InForce {
     script: Vec<String>,
     /// What `--strict` set aside.
     set_aside: Vec<String>,
+    /// The typed flags that weaken a strict replay.
+    typed: Vec<String>,
+    /// What counts in a strict replay although it was not typed.
+    untyped: Vec<String>,
 }
 
 impl InForce {
@@ -61,6 +65,8 @@ impl InForce {
         Self {
             strict: args.strict,
             set_aside: Self::set_aside(args, matcher),
+            typed: args.set_aside.typed.clone(),
+            untyped: args.set_aside.untyped.clone(),
             ..Self::of_serve(&args.serve, said, matcher)
         }
     }
@@ -136,6 +142,8 @@ impl InForce {
             by_messages: matcher.known_by_messages(),
             script: Vec::new(),
             set_aside: Vec::new(),
+            typed: Vec::new(),
+            untyped: Vec::new(),
             rules,
         }
     }
@@ -228,6 +236,12 @@ impl InForce {
             ));
         }
         parts.extend(self.script.iter().cloned());
+        if !self.typed.is_empty() {
+            parts.push(format!("weakened by flags: {}", self.typed.join(", ")));
+        }
+        if !self.untyped.is_empty() {
+            parts.push(format!("not typed, and counts: {}", self.untyped.join(", ")));
+        }
         if !self.set_aside.is_empty() {
             parts.push(format!("set aside by --strict: {}", self.set_aside.join(", ")));
         }
@@ -268,6 +282,8 @@ impl InForce {
             "by_messages": { "entries": self.by_messages, "calls": by_messages },
             "script": self.script,
             "set_aside": self.set_aside,
+            "typed": self.typed,
+            "untyped": self.untyped,
         })
     }
 }

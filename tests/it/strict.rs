@@ -219,8 +219,8 @@ fn no_variable_weakens_strict() {
     let calls = [(chat("hi"), 200), (chat("hi"), 422), (changed, 422), (chat("new"), 422)];
     let (ended, receipt) = replayed(&scene, &["--strict"], &environment, &calls);
     ended.expect(1).says(&[
-        "set aside by --strict: LOOMREC_REPEAT, LOOMREC_ON_MISS, LOOMREC_ALLOW_DEFAULT_FALLBACK, \
-         LOOMREC_SCRIPT, ignore /user (LOOMREC_IGNORE)",
+        "set aside by --strict: LOOMREC_SCRIPT, LOOMREC_ON_MISS, LOOMREC_ALLOW_DEFAULT_FALLBACK, \
+         LOOMREC_REPEAT, ignore /user (LOOMREC_IGNORE)",
     ]);
     assert_eq!(receipt["in_force"]["set_aside"].as_array().unwrap().len(), 5);
     let mut empty = command(scene.dir(), &scene.replay_args(&["--strict", "--", "true"]));
