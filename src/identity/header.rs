@@ -6,9 +6,11 @@
 
 use std::borrow::Cow;
 
+use super::accept::{self, BEDROCK_ACCEPT};
 use super::digest::{self, sha256_hex};
 use super::request_parts::{KeyForm, RequestParts};
 use super::rules::IdentityRules;
+use super::version_header::selects_version;
 
 /// How the value of a header is stored and hashed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,6 +88,18 @@ const TABLE: [(&str, Value, &str); 56] = [
     ("x-vertex-ai-llm-shared-request-type", Clear, "Vertex: how the model is run"),
 ];
 
+/// Headers that are part of keys since their third version, sorted. They select a part of what is
+/// asked for, or make the answer depend on what the client has already: an answer without a body.
+/// Headers that [select a version](selects_version) belong to them.
+const CONDITIONS: [&str; 6] = [
+    "if-match",
+    "if-modified-since",
+    "if-none-match",
+    "if-range",
+    "if-unmodified-since",
+    "last-event-id",
+];
+
 /// The prefix of Portkey's headers. Any that is neither in the table nor below is stored as a
 /// digest, because it may decide who answers, and many name an account.
 const PORTKEY: &str = "x-portkey-";
@@ -108,8 +122,9 @@ const PORTKEY_OTHERS: [&str; 13] = [
     "trace-id",
 ];
 
-/// Bedrock's header for the format of a streamed answer. For a complete answer that is `accept`.
-const BEDROCK_ACCEPT: &str = "x-amzn-bedrock-accept";
+/// Portkey's headers, without the prefix, in which its SDKs report themselves. They were part of
+/// keys in the second version.
+const PORTKEY_REPORTS: [&str; 4] = ["lang", "package-version", "runtime", "runtime-version"];
 
 /// The prefix of a digest.
 pub const DIGEST: &str = "sha256:";
@@ -119,6 +134,21 @@ const DIGITS: usize = 16;
 /// How the value of a header of this name, in lower case, is stored; `None` if the header changes
 /// no answer.
 fn value_of(name: &str) -> Option<Value> {
+    if is_new_in_third(name) {
+        return Some(Clear);
+    }
+    let is_report = |rest: &str| PORTKEY_REPORTS.contains(&rest);
+    value_in_second(name).filter(|_| !name.strip_prefix(PORTKEY).is_some_and(is_report))
+}
+
+/// Whether a header of this name is part of keys since their third version.
+fn is_new_in_third(name: &str) -> bool {
+    CONDITIONS.binary_search(&name).is_ok()
+        || selects_version(name) && value_in_second(name).is_none()
+}
+
+/// As [`value_of`], in the second version of keys.
+fn value_in_second(name: &str) -> Option<Value> {
     // The first letters exclude most headers of most requests.
     let begins =
         matches!(name.as_bytes().first()?, b'a' | b'c' | b'e' | b'g' | b'h' | b'o' | b'p' | b'r')
@@ -136,6 +166,12 @@ fn value_of(name: &str) -> Option<Value> {
 /// Whether a header of this name, in lower case, is part of a key by itself.
 pub fn changes_answers(name: &str) -> bool {
     value_of(name).is_some()
+}
+
+/// Whether a header of this name, in lower case, is part of keys, and was neither part of them nor
+/// stored in earlier versions.
+pub fn is_of_later_keys(name: &str) -> bool {
+    is_new_in_third(name)
 }
 
 /// Whether a header of this name, in lower case, is stored because it changes the answer.
@@ -185,29 +221,39 @@ pub fn is_digest(value: &str) -> bool {
 pub(super) enum HeaderGeneration {
     /// The set before the table existed: three headers, and none for chat completions.
     First,
-    /// The headers of the table and of the rules.
+    /// The headers of the table and of the rules, and `accept` of two operations.
     Second,
+    /// These, conditions, headers that select a version, and `accept` with a single media type.
+    Third,
 }
 
 impl HeaderGeneration {
+    /// The set of this version of loomrec.
+    pub(super) const CURRENT: Self = Self::Third;
+    /// The sets of earlier versions.
+    pub(super) const EARLIER: [Self; 2] = [Self::First, Self::Second];
+
     /// Whether a header of this name is part of the key, whatever the request.
     fn counts(self, name: &str, rules: &IdentityRules) -> bool {
-        match self {
-            Self::First => matches!(name, "anthropic-beta" | "anthropic-version" | "openai-beta"),
-            Self::Second => {
-                !matches!(name, "content-type" | "accept")
-                    && (changes_answers(name) && !rules.ignores_header(name)
-                        || rules.names_header(name))
-                    || name == "accept" && rules.names_header(name)
+        let changes_answers = match self {
+            Self::First => {
+                return matches!(name, "anthropic-beta" | "anthropic-version" | "openai-beta");
             }
-        }
+            Self::Second => value_in_second(name).is_some(),
+            Self::Third => changes_answers(name),
+        };
+        !matches!(name, "content-type" | "accept")
+            && (changes_answers && !rules.ignores_header(name) || rules.names_header(name))
+            || name == "accept" && rules.names_header(name)
     }
 
     /// Whether a chat completion has only headers that its plain text does not need to hold.
     pub(super) fn is_plain(self, parts: &RequestParts<'_>, rules: &IdentityRules) -> bool {
         // Anthropic's version does not affect chat completions, not even Anthropic's own.
         let counts = |name: &str| name != "anthropic-version" && self.counts(name, rules);
-        self == Self::First || !parts.headers.iter().any(|(name, _)| counts(name))
+        self == Self::First
+            || !parts.headers.iter().any(|(name, _)| counts(name))
+                && self.format(parts, rules).is_none()
     }
 
     /// The headers that enter the key, sorted by name, each once.
@@ -230,12 +276,22 @@ impl HeaderGeneration {
             }
         }
         kept.extend(parts.media_type().map(|media| ("content-type", media)));
-        if self == Self::Second && !rules.names_header("accept") && !rules.ignores_header("accept")
-        {
-            kept.extend(form_of_answer(parts).map(|form| ("accept", form)));
-        }
+        kept.extend(self.format(parts, rules).map(|format| ("accept", format)));
         kept.sort_unstable();
         kept
+    }
+
+    /// The format of the answer that a request selects. `None` if it selects none, or if the rules
+    /// name `accept`.
+    fn format(self, parts: &RequestParts<'_>, rules: &IdentityRules) -> Option<String> {
+        if rules.names_header("accept") || rules.ignores_header("accept") {
+            return None;
+        }
+        match self {
+            Self::First => None,
+            Self::Second => accept::chosen_format(parts),
+            Self::Third => accept::chosen_format(parts).or_else(|| accept::only_type(parts)),
+        }
     }
 }
 
@@ -243,7 +299,7 @@ impl HeaderGeneration {
 /// `rules`. If a chat completion has its plain key, these are all of them. Headers that every
 /// client sends (`content-type`, `accept`) are not listed.
 pub fn stored_outside_key<'a>(parts: &RequestParts<'a>, rules: &IdentityRules) -> Vec<&'a str> {
-    let now = HeaderGeneration::Second;
+    let now = HeaderGeneration::CURRENT;
     let is_plain = matches!(parts.form, KeyForm::Chat) && now.is_plain(parts, rules);
     let names = parts.headers.iter().map(|(name, _)| name.as_str());
     let listed = |name: &&str| {
@@ -253,32 +309,13 @@ pub fn stored_outside_key<'a>(parts: &RequestParts<'a>, rules: &IdentityRules) -
     names.filter(listed).collect()
 }
 
-/// The format of the answer that a request selects by a header. `None` if the operation has no such
-/// choice, or if the format is the default.
-fn form_of_answer(parts: &RequestParts<'_>) -> Option<String> {
-    let KeyForm::Tagged { target, .. } = parts.form else { return None };
-    let bedrock = target.starts_with("/model/") && target.ends_with("/invoke");
-    if !bedrock && !target.ends_with("/audio/speech") {
-        return None;
-    }
-    let own = parts.values(BEDROCK_ACCEPT).next().filter(|_| bedrock);
-    let form = own.or_else(|| parts.values("accept").next())?.trim().to_ascii_lowercase();
-    // The default, and media types that request a stream: those only choose the mode of delivery.
-    let usual = match form.as_str() {
-        "" | "*/*" => true,
-        "application/json" | "application/vnd.amazon.eventstream" | "text/event-stream" => bedrock,
-        _ => false,
-    };
-    (!usual).then_some(form)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn table_is_sorted_and_its_names_are_in_lower_case() {
-        assert!(TABLE.is_sorted_by(|a, b| a.0 < b.0));
+        assert!(TABLE.is_sorted_by(|a, b| a.0 < b.0) && CONDITIONS.is_sorted());
         for (name, _, why) in TABLE {
             assert!(changes_answers(name), "{name}");
             assert!(!why.is_empty() && name == name.to_ascii_lowercase());
@@ -299,6 +336,8 @@ mod tests {
             "x-stainless-os",
             "x-portkey-trace-id",
             "x-portkey-api-key",
+            "x-portkey-runtime-version",
+            "x-fern-sdk-version",
             "x-amzn-bedrock-request-metadata",
             "http-referer",
             "x-title",

@@ -49,14 +49,15 @@ impl RequestKey {
         body: Option<&Json<'_>>,
         rules: &IdentityRules,
     ) -> Self {
-        Self(sha256_hex(&text_of(parts, body, rules, HeaderGeneration::Second)))
+        Self(sha256_hex(&text_of(parts, body, rules, HeaderGeneration::CURRENT)))
     }
 
-    /// The key that this request had before keys covered all headers that change an answer.
-    /// Recordings of that time use it.
-    pub fn of_first_generation(parts: &RequestParts<'_>, rules: &IdentityRules) -> Self {
+    /// The keys that this request had before keys covered all headers that change an answer.
+    /// Recordings of that time use them.
+    pub fn of_earlier_versions(parts: &RequestParts<'_>, rules: &IdentityRules) -> [Self; 2] {
         let body = parts.json();
-        Self(sha256_hex(&text_of(parts, body.as_ref(), rules, HeaderGeneration::First)))
+        HeaderGeneration::EARLIER
+            .map(|version| Self(sha256_hex(&text_of(parts, body.as_ref(), rules, version))))
     }
 
     /// The key with these 64 lower-case hex digits; `None` for any other text.
@@ -113,7 +114,7 @@ impl fmt::Debug for RequestKey {
 
 /// The text that a request's key is the SHA-256 of: one line of ASCII.
 pub fn canonical_text(parts: &RequestParts<'_>, rules: &IdentityRules) -> Vec<u8> {
-    text_of(parts, parts.json().as_ref(), rules, HeaderGeneration::Second)
+    text_of(parts, parts.json().as_ref(), rules, HeaderGeneration::CURRENT)
 }
 
 fn text_of(
@@ -135,7 +136,7 @@ fn text_of(
 
 /// Whether the key is AgentLoom's, made of the body alone.
 pub(super) fn is_chat(parts: &RequestParts<'_>, body: &Json<'_>, rules: &IdentityRules) -> bool {
-    has_chat_body(parts, body) && HeaderGeneration::Second.is_plain(parts, rules)
+    has_chat_body(parts, body) && HeaderGeneration::CURRENT.is_plain(parts, rules)
 }
 
 fn has_chat_body(parts: &RequestParts<'_>, body: &Json<'_>) -> bool {
@@ -228,7 +229,7 @@ pub(super) fn headers<'a>(
     parts: &RequestParts<'a>,
     rules: &IdentityRules,
 ) -> Vec<(&'a str, String)> {
-    HeaderGeneration::Second.headers(parts, rules)
+    HeaderGeneration::CURRENT.headers(parts, rules)
 }
 
 /// The part of the query that enters the key.

@@ -5,6 +5,7 @@
 //! request, never a substring. Nothing here reads a clock, a file or the network. [`request_delta`]
 //! explains, after a miss, what was different.
 
+mod accept;
 mod adapter_inputs;
 mod bound_text;
 pub mod canonical;
@@ -33,6 +34,7 @@ pub mod run_values;
 pub mod spelling;
 pub mod typed_field;
 mod value_finder;
+mod version_header;
 
 #[cfg(test)]
 mod tests;

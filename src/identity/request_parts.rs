@@ -18,6 +18,9 @@ pub enum KeyForm<'a> {
         /// Whether the body's top-level `stream` and `stream_options` and the
         /// query's `alt` only choose the mode of delivery, and so are left out.
         delivery: bool,
+        /// Whether the operation is known. Then it answers in JSON, or in the format that its path
+        /// or body selects, and `accept: application/json` selects nothing.
+        known: bool,
     },
 }
 

@@ -11,8 +11,7 @@ use super::redact::{self, CallCredentials, Placeholders, Redactor};
 use loomrec_identity::{
     BoundRequest, IdentityRules, Json, KeyForm, RequestKey, RequestParts, RunBinding, header,
 };
-use loomrec_provider::RecognisedCall;
-use loomrec_provider::{RequestHead, recognise};
+use loomrec_provider::{Operation, RecognisedCall, RequestHead, recognise};
 
 /// One request on its way to an engine.
 #[derive(Clone, Debug)]
@@ -176,9 +175,11 @@ impl RecordedRequest {
     pub fn parts<'a>(&'a self, call: &'a RecognisedCall) -> RequestParts<'a> {
         let form = match &call.target {
             None => KeyForm::Chat,
-            Some(target) => {
-                KeyForm::Tagged { target, delivery: loomrec_provider::delivery(call.operation) }
-            }
+            Some(target) => KeyForm::Tagged {
+                target,
+                delivery: loomrec_provider::delivery(call.operation),
+                known: call.operation != Operation::OTHER,
+            },
         };
         RequestParts {
             form,
@@ -201,10 +202,16 @@ impl RecordedRequest {
         names
     }
 
-    /// Returns the key that this request had in versions whose keys did not include all headers
+    /// Returns the keys that this request had in versions whose keys did not include all headers
     /// that change an answer.
-    pub fn first_generation_key(&self, rules: &IdentityRules) -> RequestKey {
-        RequestKey::of_first_generation(&self.parts(&self.recognise()), rules)
+    pub fn earlier_keys(&self, rules: &IdentityRules) -> [RequestKey; 2] {
+        RequestKey::of_earlier_versions(&self.parts(&self.recognise()), rules)
+    }
+
+    /// Returns the headers that this request was sent with, and whose values were not stored,
+    /// because keys did not include them then.
+    pub fn headers_of_later_keys(&self) -> impl Iterator<Item = &str> {
+        self.other_headers.iter().filter(|name| header::is_of_later_keys(name))
     }
 
     /// Returns the key of this request under `rules`. A stored request has the key that it was

@@ -84,8 +84,8 @@ impl Entry {
         };
         let mut others = under.into_iter().chain(said).filter(|key| *key != real).peekable();
         if others.peek().is_some() {
-            let first = request.first_generation_key(rules);
-            if others.any(|key| *key != first) {
+            let earlier = request.earlier_keys(rules);
+            if others.any(|key| !earlier.contains(key)) {
                 return Some(UncheckedReason::OtherRequest);
             }
         }

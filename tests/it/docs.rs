@@ -361,7 +361,7 @@ fn worked_examples_of_keys_give_the_keys_they_name() {
     let keys = [
         (KeyForm::Chat, "gpt-4o-mini", "Do I need an umbrella in Paris?", ""),
         (
-            KeyForm::Tagged { target: "anthropic.messages", delivery: true },
+            KeyForm::Tagged { target: "anthropic.messages", delivery: true, known: false },
             "claude-sonnet-4-5",
             "Hi",
             "\"max_tokens\":100,",

@@ -160,6 +160,8 @@ mod second_spelling;
 #[cfg(test)]
 mod secrets;
 #[cfg(test)]
+mod selecting_headers;
+#[cfg(test)]
 mod sessions;
 #[cfg(test)]
 mod setting;

@@ -244,9 +244,10 @@ pub(super) fn key_of_its_time(
     let Some(said) = under.or(entry.request_hash.as_ref()).filter(|said| *said != key) else {
         return key.clone();
     };
-    let first = entry.request.as_ref().zip(checker.rules.as_ref());
-    let first = first.map(|(request, rules)| request.first_generation_key(rules));
-    first.filter(|first| first == said).unwrap_or_else(|| key.clone())
+    let request = entry.request.as_ref().zip(checker.rules.as_ref());
+    let earlier = request.map(|(request, rules)| request.earlier_keys(rules));
+    let is_earlier = earlier.is_some_and(|keys| keys.contains(said));
+    if is_earlier { said.clone() } else { key.clone() }
 }
 
 /// Adds the mismatches of an entry's key, its hash, and the hash of its request.

@@ -8,12 +8,13 @@ use loomrec_fault::{DecidedFault, FaultSource};
 use loomrec_identity::IdentityRules;
 
 /// The terms that one recording is replayed under.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct SourceTerms<'a> {
     /// The recording, as the user named it.
     pub label: &'a str,
-    /// The rules that it holds.
-    pub rules: &'a IdentityRules,
+    /// The rules that it holds. They leave out headers that are part of keys now, and whose values
+    /// the version that made it did not store.
+    pub rules: IdentityRules,
     /// What a further identical call gets.
     pub repeat: Repeat,
     /// Whether loomrec wrote it.
@@ -42,11 +43,12 @@ impl Matcher {
 
     /// Returns the terms of each recording, in the order they were given.
     pub fn terms(&self) -> impl Iterator<Item = SourceTerms<'_>> {
-        self.sources.iter().zip(&self.repeat).map(|(source, repeat)| {
+        let sources = self.sources.iter().zip(&self.repeat).enumerate();
+        sources.map(|(index, (source, repeat))| {
             let meta = source.recording.meta();
             SourceTerms {
                 label: &source.label,
-                rules: meta.rules(),
+                rules: meta.rules().with_headers(&[], &self.not_stored_in(index)),
                 repeat: *repeat,
                 is_loomrec: meta.is_loomrec(),
             }

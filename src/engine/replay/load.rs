@@ -197,6 +197,8 @@ impl LoadedTakes {
     ) -> Result<(), LoadError> {
         let Loaded { stored, name: at, text } = loaded;
         let StoredEntry { name, take: number, entry, place } = stored;
+        let effective = self.rules_for(source, &entry, rules.effective);
+        let rules = Rules { effective, ..rules };
         let (call, made) = self.recognise(&entry, rules).unzip();
         let made = made.flatten();
         let unchecked = self.why_unchecked(&name, &entry, call.as_ref(), made.as_ref(), rules);
@@ -325,12 +327,12 @@ impl LoadedTakes {
         };
         let index = rules.effective;
         let key = made.unwrap_or_else(|| request.key(call, &self.rules[index]));
-        // A recorded hash that differs from the request's key is used, unless it is the key that
+        // A recorded hash that differs from the request's key is used, unless it is a key that
         // older versions made from fewer headers. Then the key of the request is used.
         let believed = recorded.filter(|recorded| {
             index == rules.stored
                 && *recorded != key
-                && *recorded != request.first_generation_key(&self.rules[index])
+                && !request.earlier_keys(&self.rules[index]).contains(recorded)
         });
         Some((index, believed.unwrap_or(key)))
     }
@@ -363,7 +365,7 @@ impl LoadedTakes {
         }
     }
 
-    fn rule_index(&mut self, rules: &IdentityRules) -> usize {
+    pub(super) fn rule_index(&mut self, rules: &IdentityRules) -> usize {
         self.rules.iter().position(|known| known == rules).unwrap_or_else(|| {
             self.rules.push(rules.clone());
             self.rules.len() - 1

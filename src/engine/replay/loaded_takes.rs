@@ -31,6 +31,9 @@ pub struct LoadedTakes {
     /// The labels of the sources.
     pub(super) labels: Vec<String>,
     pub(super) rules: Vec<IdentityRules>,
+    /// The headers that are not compared with entries of a source, because the version that
+    /// recorded these did not store their values. At most a few sets.
+    pub(super) not_stored: Vec<(usize, Vec<String>)>,
     /// The index of those that misses are explained by.
     pub(super) explaining_rules: usize,
     pub(super) takes: Vec<ReplayTake>,

@@ -36,6 +36,7 @@ pub mod missed;
 mod mode;
 mod name_ids;
 mod nearest_call;
+mod not_stored;
 mod pool;
 mod ready_response;
 pub mod reason;

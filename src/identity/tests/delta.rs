@@ -128,7 +128,7 @@ fn request_deltas_name_the_field_when_it_is_not_the_body() {
         headers(&[("anthropic-version", "1"), ("x-other", "a")]),
         headers(&[("anthropic-beta", "b"), ("x-other", "c")]),
     );
-    let form = |target| KeyForm::Tagged { target, delivery: true };
+    let form = |target| KeyForm::Tagged { target, delivery: true, known: false };
     let recorded = RequestParts {
         form: form("/a"),
         method: "POST",
@@ -160,7 +160,7 @@ fn request_deltas_name_the_field_when_it_is_not_the_body() {
 #[test]
 fn request_deltas_name_the_body_when_it_is_bytes() {
     let list = headers(&[("content-type", "application/octet-stream")]);
-    let form = KeyForm::Tagged { target: "/a", delivery: false };
+    let form = KeyForm::Tagged { target: "/a", delivery: false, known: false };
     let parts = |body| RequestParts { form, method: "POST", query: "", headers: &list, body };
     let found = request_deltas(&parts(b"ab"), &parts(b"abc"), &rules(&[]), 100);
     let places: Vec<_> = found.iter().map(|delta| delta.pointer.as_str()).collect();

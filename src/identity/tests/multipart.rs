@@ -21,7 +21,7 @@ fn body(boundary: &str, end: &str, audio: &[u8]) -> Vec<u8> {
 
 fn key(content_type: &str, body: &[u8]) -> RequestKey {
     let list = headers(&[("content-type", content_type)]);
-    let form = KeyForm::Tagged { target: "/audio/transcriptions", delivery: true };
+    let form = KeyForm::Tagged { target: "/audio/transcriptions", delivery: true, known: false };
     let parts = RequestParts { form, method: "POST", query: "", headers: &list, body };
     RequestKey::of(&parts, &IdentityRules::default())
 }

@@ -104,7 +104,7 @@ impl CallCredentials {
     pub fn may_be_in(header: &str) -> bool {
         matches!(header, "cookie" | "sec-websocket-protocol")
             || PRIVATE.contains(&header)
-            || names_a_credential(header)
+            || header_names_a_credential(header)
     }
 
     /// Adds the credentials of another request.
@@ -179,7 +179,7 @@ impl CallCredentials {
             }
         } else if PRIVATE.contains(&name) {
             self.add(value);
-        } else if names_a_credential(name) {
+        } else if header_names_a_credential(name) {
             self.add_authorization(value);
         }
     }
@@ -251,6 +251,12 @@ impl CallCredentials {
             self.search = OnceLock::new();
         }
     }
+}
+
+/// Whether a header with this name (in lower case) carries a credential. A version, as that of
+/// `x-token-version`, is none.
+fn header_names_a_credential(name: &str) -> bool {
+    names_a_credential(name) && !header::is_of_later_keys(name)
 }
 
 /// Whether a header or a field with this name (in lower case) carries a credential.

@@ -36,7 +36,7 @@ fuzz_target!(|data: &[u8]| {
         Err(error) => assert!(ours.contains("Infinity"), "{error}: {ours}"),
     }
     let other = respelled(&value);
-    for form in [KeyForm::Chat, KeyForm::Tagged { target: "/v1/x", delivery: true }] {
+    for form in [KeyForm::Chat, KeyForm::Tagged { target: "/v1/x", delivery: true, known: false }] {
         assert_eq!(key(form, data), key(form, other.as_bytes()), "{other}");
     }
 });
