@@ -31,7 +31,7 @@ use loomrec_cli::CommandFuture;
 use loomrec_cli::settings::Settings;
 use loomrec_file_commands::{
     accept, config, convert, diff, export, generate, import, journal, ls, merge, noise, pending,
-    prune, redact, review, rules, salvage, show, stats, verify,
+    prune, redact, review, rules, salvage, show, stats, trust, verify,
 };
 use loomrec_run_commands::commands as run;
 
@@ -82,6 +82,7 @@ fn dispatch<'a>(
             Command::Ui(args) => run::ui(&args).await,
             Command::Rules(args) => rules::run(&args, &settings.presets),
             Command::Score(args) => run::score(&args),
+            Command::Trust(args) => trust::run(&args, settings, line),
             Command::Config(args) => config::run(&args, settings, line),
             Command::Doctor(args) => run::doctor(&args, settings).await,
             Command::Demo(args) => run::demo(args).await,

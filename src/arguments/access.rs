@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::StrictEffect;
+use super::{SettingScope, StrictEffect};
 
 /// What may call, beside programs on this machine.
 #[derive(Clone, Debug, Default, Args)]
@@ -16,6 +16,7 @@ pub struct AccessArgs {
         value_delimiter = ' ',
         add = StrictEffect::Named
     )]
+    #[arg(add = SettingScope::OUTSIDE)]
     pub allow_host: Vec<String>,
 
     /// Accept calls from web pages of this origin, such as http://localhost:3000 for a web app
@@ -27,5 +28,6 @@ pub struct AccessArgs {
         value_delimiter = ' ',
         add = StrictEffect::Named
     )]
+    #[arg(add = SettingScope::OUTSIDE)]
     pub allow_origin: Vec<String>,
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::StrictEffect;
 use super::duration::duration;
+use super::{SettingScope, StrictEffect};
 
 /// When a recording is too old.
 #[derive(Clone, Debug, Args)]
@@ -18,6 +18,7 @@ pub struct ExpiryArgs {
         value_parser = duration,
         add = StrictEffect::Harmless
     )]
+    #[arg(add = SettingScope::Run)]
     pub max_age: Option<Duration>,
 
     /// What to do about takes older than --max-age
@@ -28,6 +29,7 @@ pub struct ExpiryArgs {
         env = "LOOMREC_ON_EXPIRED",
         add = StrictEffect::Harmless
     )]
+    #[arg(add = SettingScope::Run)]
     pub on_expired: OnExpired,
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::FalseyValueParser;
 
-use super::StrictEffect;
+use super::{SettingScope, StrictEffect};
 
 /// The faults of a run.
 #[derive(Clone, Debug, Default, Args)]
@@ -20,6 +20,7 @@ pub struct FaultArgs {
         help_heading = "Faults",
         add = StrictEffect::WEAKENS
     )]
+    #[arg(add = SettingScope::InputFile)]
     pub faults: Vec<PathBuf>,
 
     /// One fault: 429, STEP=timeout:5000
@@ -32,6 +33,7 @@ pub struct FaultArgs {
         help_heading = "Faults",
         add = StrictEffect::WEAKENS
     )]
+    #[arg(add = SettingScope::Run)]
     pub fault: Vec<String>,
 
     /// Seed for random decisions
@@ -44,6 +46,7 @@ pub struct FaultArgs {
         help_heading = "Faults",
         add = StrictEffect::Harmless
     )]
+    #[arg(add = SettingScope::Run)]
     pub seed: Option<u64>,
 
     /// Answer this fraction of calls (0.1 or 10%) with status 500 and the code `chaos_drop`
@@ -55,6 +58,7 @@ pub struct FaultArgs {
         help_heading = "Faults",
         add = StrictEffect::WEAKENS
     )]
+    #[arg(add = SettingScope::Run)]
     pub chaos_drop: Option<f64>,
 
     /// Answer this fraction of calls with a body that cannot be parsed
@@ -66,6 +70,7 @@ pub struct FaultArgs {
         help_heading = "Faults",
         add = StrictEffect::WEAKENS
     )]
+    #[arg(add = SettingScope::Run)]
     pub chaos_malformed: Option<f64>,
 
     /// Reset the connection of this fraction of calls
@@ -77,6 +82,7 @@ pub struct FaultArgs {
         help_heading = "Faults",
         add = StrictEffect::WEAKENS
     )]
+    #[arg(add = SettingScope::Run)]
     pub chaos_disconnect: Option<f64>,
 
     /// Answer this fraction of calls with status 429
@@ -88,6 +94,7 @@ pub struct FaultArgs {
         help_heading = "Faults",
         add = StrictEffect::WEAKENS
     )]
+    #[arg(add = SettingScope::Run)]
     pub chaos_rate_limit: Option<f64>,
 
     /// Delay the answer of this fraction of calls by one second
@@ -99,6 +106,7 @@ pub struct FaultArgs {
         help_heading = "Faults",
         add = StrictEffect::WEAKENS
     )]
+    #[arg(add = SettingScope::Run)]
     pub chaos_latency: Option<f64>,
 
     /// Faults for some calls: 0.1=http_error:500
@@ -111,6 +119,7 @@ pub struct FaultArgs {
         help_heading = "Faults",
         add = StrictEffect::WEAKENS
     )]
+    #[arg(add = SettingScope::Run)]
     pub chaos: Vec<String>,
 
     /// Do not fail if a rule of the plan never applied to a call, or no fault tested the budget
@@ -121,6 +130,7 @@ pub struct FaultArgs {
         help_heading = "Faults",
         add = StrictEffect::WEAKENS
     )]
+    #[arg(add = SettingScope::Run)]
     pub allow_unfired: bool,
 
     /// Fail unless the program recovers in time
@@ -133,6 +143,7 @@ pub struct FaultArgs {
         help_heading = "Faults",
         add = StrictEffect::Harmless
     )]
+    #[arg(add = SettingScope::Run)]
     pub recovery: Option<String>,
 
     /// With --recovery: write a JUnit report with one test case per fault
@@ -143,6 +154,7 @@ pub struct FaultArgs {
         help_heading = "Faults",
         add = StrictEffect::Harmless
     )]
+    #[arg(add = SettingScope::OUTPUT_FILE)]
     pub junit: Option<PathBuf>,
 }
 

@@ -2,8 +2,8 @@
 
 use clap::{Args, ValueEnum};
 
-use super::StrictEffect;
 use super::set_aside::{HEADER, NORMALIZE, PARAMETER};
+use super::{SettingScope, StrictEffect};
 
 /// The parts of requests that are compared.
 #[derive(Clone, Debug, Default, Args)]
@@ -19,6 +19,7 @@ pub struct IdentityArgs {
         value_delimiter = ' ',
         add = StrictEffect::adds_rule("")
     )]
+    #[arg(add = SettingScope::Run)]
     pub ignore: Vec<String>,
 
     /// Also compare this request header, and record its value (repeatable)
@@ -29,6 +30,7 @@ pub struct IdentityArgs {
         value_delimiter = ' ',
         add = StrictEffect::Harmless
     )]
+    #[arg(add = SettingScope::Run)]
     pub identity_header: Vec<String>,
 
     /// Ignore this request header when comparing requests (repeatable)
@@ -39,6 +41,7 @@ pub struct IdentityArgs {
         value_delimiter = ' ',
         add = StrictEffect::adds_rule(HEADER)
     )]
+    #[arg(add = SettingScope::Run)]
     pub ignore_header: Vec<String>,
 
     /// Rename ids, times and the like that the program makes anew in each run (repeatable)
@@ -54,6 +57,7 @@ pub struct IdentityArgs {
         value_delimiter = '\n',
         add = StrictEffect::adds_rule(NORMALIZE)
     )]
+    #[arg(add = SettingScope::Run)]
     pub normalize: Vec<String>,
 
     /// Rename what is between two texts, as --normalize does (repeatable)
@@ -66,6 +70,7 @@ pub struct IdentityArgs {
         value_delimiter = '\n',
         add = StrictEffect::adds_rule(NORMALIZE)
     )]
+    #[arg(add = SettingScope::Run)]
     pub normalize_text: Vec<String>,
 
     /// How results of tools are compared
@@ -79,6 +84,7 @@ pub struct IdentityArgs {
         env = "LOOMREC_TOOL_RESULTS",
         add = StrictEffect::weakens_unless("exact")
     )]
+    #[arg(add = SettingScope::Run)]
     pub tool_results: Option<ToolResultPolicy>,
 
     /// A query parameter that holds a credential: never record its value, and ignore it when
@@ -90,6 +96,7 @@ pub struct IdentityArgs {
         value_delimiter = ' ',
         add = StrictEffect::adds_rule(PARAMETER)
     )]
+    #[arg(add = SettingScope::Run)]
     pub credential_param: Vec<String>,
 }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 
 use super::IdentityArgs;
+use super::SettingScope;
 use super::location::{local_location, location};
 use loomrec_store::RecordingLocation;
 
@@ -78,18 +79,22 @@ pub struct ImportArgs {
     pub any_length: bool,
     /// The address of an upstream: NAME=URL, or one URL for everything (repeatable)
     #[arg(long, value_name = "[NAME=]URL", env = "LOOMREC_UPSTREAM", value_delimiter = ' ')]
+    #[arg(add = SettingScope::Run)]
     pub upstream: Vec<String>,
     /// Accept this upstream name although it is almost that of a known provider (repeatable)
     #[arg(long, value_name = "NAME", env = "LOOMREC_NEW_UPSTREAM", value_delimiter = ' ')]
+    #[arg(add = SettingScope::Run)]
     pub new_upstream: Vec<String>,
     /// What makes two requests the same.
     #[command(flatten)]
     pub identity: IdentityArgs,
     /// Replace text that matches this regular expression, before hashing and recording (repeatable)
     #[arg(long, value_name = "REGEX", env = "LOOMREC_REDACT")]
+    #[arg(add = SettingScope::Run)]
     pub redact: Vec<String>,
     /// Prices per model (JSON): override the built-in prices, or replace them if the file says so
     #[arg(long, value_name = "FILE", env = "LOOMREC_PRICES")]
+    #[arg(add = SettingScope::InputFile)]
     pub prices: Option<PathBuf>,
     /// Print the receipt as JSON on stdout
     #[arg(long)]
@@ -128,6 +133,7 @@ pub struct ExportArgs {
     /// The address to write for an upstream's calls: NAME=URL, or one URL for everything
     /// (repeatable)
     #[arg(long, value_name = "[NAME=]URL", env = "LOOMREC_UPSTREAM", value_delimiter = ' ')]
+    #[arg(add = SettingScope::Run)]
     pub upstream: Vec<String>,
     /// Print the receipt as JSON on stdout
     #[arg(long, requires = "output")]

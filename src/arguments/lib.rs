@@ -6,6 +6,7 @@ mod diff;
 pub mod duration;
 mod expiry;
 mod fault;
+mod from_settings;
 mod generate;
 mod help;
 mod identity;
@@ -31,8 +32,10 @@ mod salvage;
 mod serve;
 mod session;
 mod set_aside;
+mod setting_scope;
 mod strict_effect;
 mod tls;
+mod trust;
 mod ui;
 mod verify;
 
@@ -45,6 +48,7 @@ pub use convert::ConvertArgs;
 pub use diff::DiffArgs;
 pub use expiry::{ExpiryArgs, OnExpired};
 pub use fault::FaultArgs;
+pub use from_settings::{FromSettings, TrustedSetting};
 pub use generate::{GenerateArgs, GenerateKind};
 pub use help::HELP_ALL;
 pub use identity::{IdentityArgs, ToolResultPolicy};
@@ -70,8 +74,10 @@ pub use salvage::SalvageArgs;
 pub use serve::ServeArgs;
 pub use session::SessionArgs;
 pub use set_aside::{HEADER, NORMALIZE, PARAMETER, SetAside};
+pub use setting_scope::{SUMMARY_BEGINNING, SettingScope};
 pub use strict_effect::StrictEffect;
 pub use tls::TlsArgs;
+pub use trust::TrustArgs;
 pub use ui::UiArgs;
 pub use verify::VerifyArgs;
 
@@ -105,7 +111,22 @@ pub struct Cli {
         hide_short_help = true,
         add = StrictEffect::Harmless
     )]
+    #[arg(add = SettingScope::CommandLine)]
     pub config: Option<PathBuf>,
+
+    /// Trust the settings file if this is its SHA-256, as loomrec trust prints it: for CI
+    /// (repeatable)
+    #[arg(
+        long,
+        global = true,
+        value_name = "HASH",
+        env = "LOOMREC_TRUST_SETTINGS",
+        value_parser = trust::settings_hash,
+        value_delimiter = ' ',
+        hide_short_help = true
+    )]
+    #[arg(add = SettingScope::CommandLine)]
+    pub trust_settings: Vec<String>,
 
     /// The command.
     #[command(subcommand)]
@@ -173,6 +194,8 @@ pub enum Command {
     Score(ScoreArgs),
     /// List the presets for coding agents, or show one.
     Rules(RulesArgs),
+    /// Trust the project's settings file, after a look at what it asks for.
+    Trust(TrustArgs),
     /// Show which settings are in effect, and where each of them comes from.
     Config(ConfigArgs),
     /// Check for problems that keep loomrec from working here, and suggest a fix for each.

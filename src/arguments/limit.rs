@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::StrictEffect;
+use super::{SettingScope, StrictEffect};
 
 /// The limits for clients.
 #[derive(Clone, Debug, Default, Args)]
@@ -16,6 +16,7 @@ pub struct LimitArgs {
         value_parser = clap::value_parser!(u32).range(1..=1_000_000),
         add = StrictEffect::Harmless
     )]
+    #[arg(add = SettingScope::Run)]
     pub max_connections: Option<u32>,
 
     /// Seconds that a client may pause within a request, or keep a connection idle
@@ -27,5 +28,6 @@ pub struct LimitArgs {
         value_parser = clap::value_parser!(u64).range(1..=86_400),
         add = StrictEffect::Harmless
     )]
+    #[arg(add = SettingScope::Run)]
     pub client_timeout: u64,
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
 
+use super::SettingScope;
 use super::location::{local_location, location};
 use loomrec_store::RecordingLocation;
 
@@ -40,6 +41,7 @@ pub struct MergeArgs {
     pub files: Vec<RecordingLocation>,
     /// What to keep for a call if recordings have different answers
     #[arg(long, value_enum, default_value_t = OnConflict::Fail, env = "LOOMREC_ON_CONFLICT")]
+    #[arg(add = SettingScope::Run)]
     pub on_conflict: OnConflict,
     /// If --ignore rules differ, recompute all keys with the rules of all recordings
     #[arg(long)]
@@ -80,6 +82,7 @@ pub struct GitMergeArgs {
     pub path: Option<PathBuf>,
     /// What to keep for a call if both sides changed it in different ways
     #[arg(long, value_enum, default_value_t = OnConflict::Fail, env = "LOOMREC_ON_CONFLICT")]
+    #[arg(add = SettingScope::Run)]
     pub on_conflict: OnConflict,
 }
 

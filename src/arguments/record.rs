@@ -6,6 +6,7 @@ use clap::builder::FalseyValueParser;
 use clap::{Args, ValueEnum, ValueHint};
 
 use super::ServeArgs;
+use super::SettingScope;
 use super::location::location;
 use loomrec_store::RecordingLocation;
 
@@ -31,10 +32,12 @@ pub struct RecordArgs {
         value_parser = location(),
         value_hint = ValueHint::AnyPath,
     )]
+    #[arg(add = SettingScope::Recording)]
     pub recording: RecordingLocation,
 
     /// Which calls go to the upstream
     #[arg(long, value_enum, default_value_t = RecordMode::All, env = "LOOMREC_MODE")]
+    #[arg(add = SettingScope::Run)]
     pub mode: RecordMode,
 
     /// Let failed calls replace takes that succeeded
@@ -42,46 +45,56 @@ pub struct RecordArgs {
     /// Without it, a failed call is only reported if an earlier take succeeded, and the run fails if
     /// every call failed.
     #[arg(long, env = "LOOMREC_KEEP_FAILURES", value_parser = FalseyValueParser::new())]
+    #[arg(add = SettingScope::Run)]
     pub keep_failures: bool,
 
     /// Join the run with this ID, instead of the active run or a new one
     #[arg(long, value_name = "ID", env = "LOOMREC_RUN")]
+    #[arg(add = SettingScope::Run)]
     pub run: Option<String>,
 
     /// Forward the client's accept-encoding, so that answers may be recorded compressed
     #[arg(long, env = "LOOMREC_KEEP_ENCODING", value_parser = FalseyValueParser::new())]
+    #[arg(add = SettingScope::Run)]
     pub keep_encoding: bool,
 
     /// How safely an exchange must be stored before the client gets the last byte
     #[arg(long, value_enum, default_value_t = DurableAt::Process, env = "LOOMREC_DURABILITY")]
+    #[arg(add = SettingScope::Run)]
     pub durability: DurableAt,
 
     /// With a recording in an object store: seconds to wait at the end for a store that cannot be
     /// reached
     #[arg(long, value_name = "SECONDS", default_value_t = 30, env = "LOOMREC_FLUSH_TIMEOUT")]
+    #[arg(add = SettingScope::Run)]
     pub flush_timeout: u64,
 
     /// Prices per model (JSON): override the built-in prices, or replace them if the file says so
     #[arg(long, value_name = "FILE", env = "LOOMREC_PRICES")]
+    #[arg(add = SettingScope::InputFile)]
     pub prices: Option<PathBuf>,
 
     /// Record at most this many bytes of one answer; larger answers still reach the client, and are
     /// marked as truncated
     #[arg(long, value_name = "BYTES", default_value_t = 64 << 20, env = "LOOMREC_MAX_COPY")]
+    #[arg(add = SettingScope::Run)]
     pub max_copy: usize,
 
     /// Seconds to wait for an answer, or the rest of it, after the client has disconnected
     #[arg(long, value_name = "SECONDS", default_value_t = 60, env = "LOOMREC_DRAIN")]
+    #[arg(add = SettingScope::Run)]
     pub drain: u64,
 
     /// Do not fail if CMD makes no call
     #[arg(long, env = "LOOMREC_ALLOW_EMPTY", value_parser = FalseyValueParser::new())]
+    #[arg(add = SettingScope::Run)]
     pub allow_empty: bool,
 
     /// Report connections of CMD that go to a known provider and not to loomrec
     ///
     /// loomrec is CMD's proxy for https connections (HTTPS_PROXY), and passes all of them on.
     #[arg(long, env = "LOOMREC_GUARD", value_parser = FalseyValueParser::new())]
+    #[arg(add = SettingScope::Run)]
     pub guard: bool,
 
     /// The flags of every command that serves.

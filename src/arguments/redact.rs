@@ -2,6 +2,7 @@
 
 use clap::{Args, ValueHint};
 
+use super::SettingScope;
 use super::location::local_location;
 use loomrec_store::RecordingLocation;
 
@@ -29,6 +30,7 @@ pub struct RedactArgs {
     pub files: Vec<RecordingLocation>,
     /// Also replace text that matches this regular expression (repeatable)
     #[arg(long, value_name = "REGEX", env = "LOOMREC_REDACT")]
+    #[arg(add = SettingScope::Run)]
     pub redact: Vec<String>,
     /// Change the recordings
     #[arg(long)]

@@ -6,9 +6,9 @@ use std::time::Duration;
 use clap::builder::FalseyValueParser;
 use clap::{Args, ValueHint};
 
-use super::StrictEffect;
 use super::duration::duration;
 use super::location::{local_location, location};
+use super::{SettingScope, StrictEffect};
 use loomrec_store::RecordingLocation;
 
 /// `loomrec push`.
@@ -108,5 +108,6 @@ pub struct RemoteArgs {
         value_parser = FalseyValueParser::new(),
         add = StrictEffect::WEAKENS
     )]
+    #[arg(add = SettingScope::Run)]
     pub stale_ok: bool,
 }

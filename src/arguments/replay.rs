@@ -6,7 +6,7 @@ use clap::builder::FalseyValueParser;
 use clap::{Args, ValueEnum, ValueHint};
 
 use super::location::{local_location, location};
-use super::{ExpiryArgs, RemoteArgs, ServeArgs, SetAside, StrictEffect};
+use super::{ExpiryArgs, RemoteArgs, ServeArgs, SetAside, SettingScope, StrictEffect};
 use loomrec_store::RecordingLocation;
 
 /// `loomrec replay`.
@@ -33,12 +33,14 @@ pub struct ReplayArgs {
         value_hint = ValueHint::AnyPath,
         add = StrictEffect::Reported
     )]
+    #[arg(add = SettingScope::Recording)]
     pub recordings: Vec<RecordingLocation>,
 
     /// Answer calls that are not recorded from FILE
     ///
     /// FILE is a script in JSON or YAML. It answers in order or by rules. A fixture file of aimock is a script too.
     #[arg(long, value_name = "FILE", env = "LOOMREC_SCRIPT", add = StrictEffect::WEAKENS)]
+    #[arg(add = SettingScope::InputFile)]
     pub script: Option<PathBuf>,
 
     /// Nothing may weaken the replay: for CI
@@ -73,6 +75,7 @@ pub struct ReplayArgs {
         env = "LOOMREC_ON_MISS",
         add = StrictEffect::contradicts_unless("error")
     )]
+    #[arg(add = SettingScope::Outside { unless: Some("error") })]
     pub on_miss: Option<OnMissFlag>,
 
     /// Same as --on-miss default
@@ -82,6 +85,7 @@ pub struct ReplayArgs {
         value_parser = FalseyValueParser::new(),
         add = StrictEffect::CONTRADICTS
     )]
+    #[arg(add = SettingScope::OUTSIDE)]
     pub allow_default_fallback: bool,
 
     /// The text of --on-miss default, in place of "Mock response"
@@ -97,6 +101,7 @@ pub struct ReplayArgs {
         env = "LOOMREC_REPEAT",
         add = StrictEffect::contradicts_unless("error")
     )]
+    #[arg(add = SettingScope::Run)]
     pub repeat: Option<RepeatPolicy>,
 
     /// When to send answers and chunks
@@ -107,6 +112,7 @@ pub struct ReplayArgs {
         env = "LOOMREC_LATENCY",
         add = StrictEffect::Harmless
     )]
+    #[arg(add = SettingScope::Run)]
     pub latency: LatencyModel,
 
     /// Milliseconds for the models constant, normal and agentloom, and for entries without recorded times
@@ -117,6 +123,7 @@ pub struct ReplayArgs {
         env = "LOOMREC_LATENCY_MS",
         add = StrictEffect::Harmless
     )]
+    #[arg(add = SettingScope::Run)]
     pub latency_ms: f64,
 
     /// Divide recorded times by this factor
@@ -127,6 +134,7 @@ pub struct ReplayArgs {
         env = "LOOMREC_SPEED",
         add = StrictEffect::Harmless
     )]
+    #[arg(add = SettingScope::Run)]
     pub speed: f64,
 
     /// Fail if a recorded take was never requested
@@ -136,6 +144,7 @@ pub struct ReplayArgs {
         value_parser = FalseyValueParser::new(),
         add = StrictEffect::Harmless
     )]
+    #[arg(add = SettingScope::Run)]
     pub fail_unused: bool,
 
     /// Write calls that are not recorded to FILE
@@ -149,6 +158,7 @@ pub struct ReplayArgs {
         value_hint = ValueHint::AnyPath,
         add = StrictEffect::Harmless
     )]
+    #[arg(add = SettingScope::OUTPUT_FILE)]
     pub pending: Option<RecordingLocation>,
 
     /// Do not fail if CMD makes no call
@@ -158,6 +168,7 @@ pub struct ReplayArgs {
         value_parser = FalseyValueParser::new(),
         add = StrictEffect::WeakensCommand
     )]
+    #[arg(add = SettingScope::Run)]
     pub allow_empty: bool,
 
     /// Do not look for connections of CMD that go to a known provider and not to loomrec
@@ -170,6 +181,7 @@ pub struct ReplayArgs {
         value_parser = FalseyValueParser::new(),
         add = StrictEffect::WeakensCommand
     )]
+    #[arg(add = SettingScope::OUTSIDE)]
     pub no_guard: bool,
 
     /// When a recording is too old.

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::builder::FalseyValueParser;
 use clap::{Args, ValueHint};
 
-use super::LogFormat;
 use super::location::local_location;
+use super::{FromSettings, LogFormat, SettingScope};
 use loomrec_store::RecordingLocation;
 
 /// `loomrec rerecord`.
@@ -62,15 +62,18 @@ pub struct RerecordArgs {
     pub set: Vec<String>,
     /// The address of an upstream: NAME=URL, or one URL for everything (repeatable)
     #[arg(long, value_name = "[NAME=]URL", env = "LOOMREC_UPSTREAM", value_delimiter = ' ')]
+    #[arg(add = SettingScope::UpstreamAddress)]
     pub upstream: Vec<String>,
     /// Accept this upstream name although it is almost that of a known provider (repeatable)
     #[arg(long, value_name = "NAME", env = "LOOMREC_NEW_UPSTREAM", value_delimiter = ' ')]
+    #[arg(add = SettingScope::Run)]
     pub new_upstream: Vec<String>,
     /// The variable that holds an upstream's API key, if it is not the usual one (repeatable)
     #[arg(long, value_name = "NAME=VARIABLE")]
     pub key: Vec<String>,
     /// Replace text that matches this regular expression, before hashing and recording (repeatable)
     #[arg(long, value_name = "REGEX", env = "LOOMREC_REDACT")]
+    #[arg(add = SettingScope::Run)]
     pub redact: Vec<String>,
     /// Send requests even if a secret in them was redacted
     #[arg(long)]
@@ -94,25 +97,32 @@ pub struct RerecordArgs {
 
     /// Maximum number of concurrent requests to one upstream
     #[arg(long, value_name = "N", default_value_t = 4, env = "LOOMREC_CONCURRENCY")]
+    #[arg(add = SettingScope::Run)]
     pub concurrency: usize,
     /// How often to send one request at most, while its upstream is busy
     #[arg(long, value_name = "N", default_value_t = 6, env = "LOOMREC_TRIES")]
+    #[arg(add = SettingScope::Run)]
     pub tries: u32,
     /// Maximum wait before sending a request again, whatever Retry-After says
     #[arg(long, value_name = "SECONDS", default_value_t = 120, env = "LOOMREC_MAX_WAIT")]
+    #[arg(add = SettingScope::Run)]
     pub max_wait: u64,
     /// Maximum time for a complete answer
     #[arg(long, value_name = "SECONDS", default_value_t = 600, env = "LOOMREC_TIMEOUT")]
+    #[arg(add = SettingScope::Run)]
     pub timeout: u64,
     /// Prices per model (JSON): override the built-in prices, or replace them if the file says so
     #[arg(long, value_name = "FILE", env = "LOOMREC_PRICES")]
+    #[arg(add = SettingScope::InputFile)]
     pub prices: Option<PathBuf>,
     /// Maximum bytes of one answer; larger answers are not kept
     #[arg(long, value_name = "BYTES", default_value_t = 64 << 20, env = "LOOMREC_MAX_COPY")]
+    #[arg(add = SettingScope::Run)]
     pub max_copy: usize,
 
     /// Send without asking; required if there is no terminal
     #[arg(short, long, env = "LOOMREC_YES", value_parser = FalseyValueParser::new())]
+    #[arg(add = SettingScope::OUTSIDE)]
     pub yes: bool,
     /// Print what would be sent and what it may cost, and exit
     #[arg(long)]
@@ -122,8 +132,14 @@ pub struct RerecordArgs {
     pub json: bool,
     /// The format of messages on stderr
     #[arg(long, value_enum, default_value_t = LogFormat::Human, env = "LOOMREC_LOG_FORMAT")]
+    #[arg(add = SettingScope::Run)]
     pub log_format: LogFormat,
     /// Print only errors
     #[arg(short, long, env = "LOOMREC_QUIET", value_parser = FalseyValueParser::new())]
+    #[arg(add = SettingScope::Run)]
     pub quiet: bool,
+
+    /// What comes from the settings file.
+    #[arg(skip)]
+    pub from_settings: FromSettings,
 }

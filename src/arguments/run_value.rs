@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::StrictEffect;
+use super::{SettingScope, StrictEffect};
 
 /// The values of a run.
 #[derive(Clone, Debug, Default, Args)]
@@ -19,6 +19,7 @@ pub struct RunValueArgs {
         value_delimiter = '\n',
         add = StrictEffect::WEAKENS
     )]
+    #[arg(add = SettingScope::Run)]
     pub vars: Vec<String>,
 
     /// Do not use this value of the run, such as cwd, home, day, user or host (repeatable)
@@ -29,6 +30,7 @@ pub struct RunValueArgs {
         value_delimiter = ' ',
         add = StrictEffect::Harmless
     )]
+    #[arg(add = SettingScope::Run)]
     pub no_run_value: Vec<String>,
 
     /// Do not apply loomrec's preset for the program that CMD runs
@@ -38,5 +40,6 @@ pub struct RunValueArgs {
         value_parser = clap::builder::FalseyValueParser::new(),
         add = StrictEffect::Harmless
     )]
+    #[arg(add = SettingScope::Run)]
     pub no_preset: bool,
 }

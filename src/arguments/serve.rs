@@ -9,8 +9,8 @@ use clap::builder::FalseyValueParser;
 
 use super::listen::listen_address;
 use super::{
-    AccessArgs, FaultArgs, IdentityArgs, LimitArgs, LogFormat, RunValueArgs, SessionArgs,
-    StrictEffect, TlsArgs, journal,
+    AccessArgs, FaultArgs, FromSettings, IdentityArgs, LimitArgs, LogFormat, RunValueArgs,
+    SessionArgs, SettingScope, StrictEffect, TlsArgs, journal,
 };
 
 /// Flags of every command that serves.
@@ -26,6 +26,7 @@ pub struct ServeArgs {
         value_parser = listen_address,
         add = StrictEffect::Harmless
     )]
+    #[arg(add = SettingScope::OUTSIDE)]
     pub listen: Option<SocketAddr>,
 
     /// Allow an address that other machines can reach
@@ -35,10 +36,12 @@ pub struct ServeArgs {
         value_parser = FalseyValueParser::new(),
         add = StrictEffect::Named
     )]
+    #[arg(add = SettingScope::OUTSIDE)]
     pub allow_remote: bool,
 
     /// The URL that clients use for loomrec, if it is not its address: http://loomrec:4141
     #[arg(long, value_name = "URL", env = "LOOMREC_PUBLIC_URL", add = StrictEffect::WeakensCommand)]
+    #[arg(add = SettingScope::OUTSIDE)]
     pub public_url: Option<String>,
 
     /// TLS on the listener.
@@ -59,6 +62,7 @@ pub struct ServeArgs {
         value_delimiter = ' ',
         add = StrictEffect::Harmless
     )]
+    #[arg(add = SettingScope::UpstreamAddress)]
     pub upstream: Vec<String>,
 
     /// Accept this upstream name although it is almost that of a known provider (repeatable)
@@ -69,6 +73,7 @@ pub struct ServeArgs {
         value_delimiter = ' ',
         add = StrictEffect::Harmless
     )]
+    #[arg(add = SettingScope::Run)]
     pub new_upstream: Vec<String>,
 
     /// When two requests are the same.
@@ -83,14 +88,17 @@ pub struct ServeArgs {
     ///
     /// The text is replaced before hashing, too. Repeatable.
     #[arg(long, value_name = "REGEX", env = "LOOMREC_REDACT", add = StrictEffect::Named)]
+    #[arg(add = SettingScope::Redaction)]
     pub redact: Vec<String>,
 
     /// The header in which the program sends a call's step id, besides x-loomrec-step-id
     #[arg(long, value_name = "NAME", env = "LOOMREC_STEP_ID_HEADER", add = StrictEffect::Named)]
+    #[arg(add = SettingScope::Run)]
     pub step_id_header: Option<String>,
 
     /// Write one JSON line for each call to FILE
     #[arg(long, value_name = "FILE", env = "LOOMREC_JOURNAL", add = StrictEffect::Harmless)]
+    #[arg(add = SettingScope::OUTPUT_FILE)]
     pub journal: Option<PathBuf>,
 
     /// Start a new journal file above this size, such as 64MiB; older ones are FILE.1, FILE.2, …
@@ -102,6 +110,7 @@ pub struct ServeArgs {
         requires = "journal",
         add = StrictEffect::Harmless
     )]
+    #[arg(add = SettingScope::Run)]
     pub journal_max_size: Option<u64>,
 
     /// How many older files of the journal to keep
@@ -112,16 +121,19 @@ pub struct ServeArgs {
         env = "LOOMREC_JOURNAL_KEEP",
         add = StrictEffect::Harmless
     )]
+    #[arg(add = SettingScope::Run)]
     pub journal_keep: u32,
 
     /// Write the receipt as JSON to FILE
     #[arg(long, value_name = "FILE", env = "LOOMREC_RECEIPT", add = StrictEffect::Harmless)]
+    #[arg(add = SettingScope::OUTPUT_FILE)]
     pub receipt: Option<PathBuf>,
 
     /// Append the receipt as Markdown to FILE
     ///
     /// This is for the page of a CI job: --summary "$GITHUB_STEP_SUMMARY"
     #[arg(long, value_name = "FILE", env = "LOOMREC_SUMMARY", add = StrictEffect::Harmless)]
+    #[arg(add = SettingScope::SUMMARY_FILE)]
     pub summary: Option<PathBuf>,
 
     /// Refuse request bodies larger than this many bytes
@@ -132,6 +144,7 @@ pub struct ServeArgs {
         env = "LOOMREC_MAX_BODY",
         add = StrictEffect::Harmless
     )]
+    #[arg(add = SettingScope::Run)]
     pub max_body: usize,
 
     /// The limits for clients.
@@ -150,6 +163,7 @@ pub struct ServeArgs {
         hide_env_values = true,
         add = StrictEffect::Harmless
     )]
+    #[arg(add = SettingScope::CommandLine)]
     pub control_token: Option<String>,
 
     /// Also give /metrics the metric names of AgentLoom and aimock, and serve aimock's control paths
@@ -159,6 +173,7 @@ pub struct ServeArgs {
         value_parser = FalseyValueParser::new(),
         add = StrictEffect::Harmless
     )]
+    #[arg(add = SettingScope::Run)]
     pub metrics_compat: bool,
 
     /// Send a span for each call to the OpenTelemetry collector that the OTEL_… variables name
@@ -168,6 +183,7 @@ pub struct ServeArgs {
         value_parser = FalseyValueParser::new(),
         add = StrictEffect::Harmless
     )]
+    #[arg(add = SettingScope::OUTSIDE)]
     pub otel: bool,
 
     /// The faults of a run.
@@ -182,6 +198,7 @@ pub struct ServeArgs {
         value_parser = FalseyValueParser::new(),
         add = StrictEffect::Harmless
     )]
+    #[arg(add = SettingScope::Run)]
     pub stop_with_stdin: bool,
 
     /// Do not set this variable for CMD (repeatable)
@@ -192,6 +209,7 @@ pub struct ServeArgs {
         value_delimiter = ' ',
         add = StrictEffect::WeakensCommand
     )]
+    #[arg(add = SettingScope::OUTSIDE)]
     pub no_env: Vec<String>,
 
     /// Print the variables for your shell, and exit
@@ -206,11 +224,13 @@ pub struct ServeArgs {
         env = "LOOMREC_LOG_FORMAT",
         add = StrictEffect::Harmless
     )]
+    #[arg(add = SettingScope::Run)]
     pub log_format: LogFormat,
 
     /// Log to stderr: a level (info logs each call), or a level per target, such as
     /// 'loomrec::call=info,loomrec::store=debug' [default: off]
     #[arg(long, value_name = "FILTER", env = "LOOMREC_LOG", add = StrictEffect::Harmless)]
+    #[arg(add = SettingScope::Run)]
     pub log: Option<String>,
 
     /// Print only errors
@@ -222,6 +242,7 @@ pub struct ServeArgs {
         value_parser = FalseyValueParser::new(),
         add = StrictEffect::WEAKENS
     )]
+    #[arg(add = SettingScope::Run)]
     pub quiet: bool,
 
     /// Print a line for each call
@@ -232,9 +253,14 @@ pub struct ServeArgs {
         value_parser = FalseyValueParser::new(),
         add = StrictEffect::Harmless
     )]
+    #[arg(add = SettingScope::Run)]
     pub verbose: bool,
 
     /// The program to run, with its SDKs pointed at loomrec; without it, loomrec serves until Ctrl-C
     #[arg(last = true, value_name = "CMD", add = StrictEffect::Harmless)]
     pub cmd: Vec<OsString>,
+
+    /// What comes from the settings file.
+    #[arg(skip)]
+    pub from_settings: FromSettings,
 }

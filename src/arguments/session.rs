@@ -3,7 +3,7 @@
 use clap::Args;
 use clap::builder::FalseyValueParser;
 
-use super::StrictEffect;
+use super::{SettingScope, StrictEffect};
 
 /// The flags for sessions that have a receipt of their own.
 #[derive(Clone, Debug, Default, Args)]
@@ -17,6 +17,7 @@ pub struct SessionArgs {
         value_parser = clap::value_parser!(u32).range(1..=100_000),
         add = StrictEffect::Harmless
     )]
+    #[arg(add = SettingScope::Run)]
     pub max_sessions: u32,
 
     /// Seconds without a call after which a session ends
@@ -28,6 +29,7 @@ pub struct SessionArgs {
         value_parser = clap::value_parser!(u64).range(1..=86_400),
         add = StrictEffect::WEAKENS
     )]
+    #[arg(add = SettingScope::Run)]
     pub session_idle: u64,
 
     /// Refuse calls of sessions that no control call has begun: for test frameworks and hubs
@@ -37,5 +39,6 @@ pub struct SessionArgs {
         value_parser = FalseyValueParser::new(),
         add = StrictEffect::WEAKENS
     )]
+    #[arg(add = SettingScope::Run)]
     pub sessions_by_control: bool,
 }

@@ -9,13 +9,12 @@ pub fn without_empty_variables(command: clap::Command) -> clap::Command {
         command.get_subcommands().map(|subcommand| subcommand.get_name().to_owned()).collect();
     let is_empty =
         |name: &std::ffi::OsStr| std::env::var_os(name).is_some_and(|value| value.is_empty());
-    names.into_iter().fold(command, |command, name| {
-        command.mut_subcommand(name, |subcommand| {
-            subcommand.mut_args(|arg| match arg.get_env().is_some_and(is_empty) {
-                true => arg.env(None::<&str>),
-                false => arg,
-            })
-        })
+    let without_empty = |arg: clap::Arg| match arg.get_env().is_some_and(is_empty) {
+        true => arg.env(None::<&str>),
+        false => arg,
+    };
+    names.into_iter().fold(command.mut_args(without_empty), |command, name| {
+        command.mut_subcommand(name, |subcommand| subcommand.mut_args(without_empty))
     })
 }
 

@@ -20,7 +20,9 @@ pub mod short_key;
 pub mod store_note;
 pub mod table;
 pub mod terminal;
+pub mod trust_store;
 pub mod usage_hint;
+pub mod user_folder;
 pub mod wrapped_command;
 
 use std::pin::Pin;
@@ -36,7 +38,7 @@ use command_definition::{without_empty_variables, without_values_in_help};
 use exit::{CommandFailure, UNEXPECTED, USAGE};
 use output::Output;
 use set_aside::StrictFlags;
-use settings::Settings;
+use settings::{CommandLine, Settings};
 
 /// A command that runs once it is awaited, with the exit code as its result.
 pub type CommandFuture<'a, T = u8> = Pin<Box<dyn Future<Output = Result<T, CommandFailure>> + 'a>>;
@@ -47,7 +49,7 @@ pub fn run(
     dispatch: for<'a> fn(Command, &'a Settings, &'a clap::Command) -> CommandFuture<'a>,
 ) -> ExitCode {
     let plain = args::command();
-    let settings = match settings(&plain) {
+    let mut settings = match settings(&plain) {
         Ok(settings) => settings,
         Err(failure) => {
             // Help and version must work even if the settings file is invalid.
@@ -65,6 +67,7 @@ pub fn run(
         Ok(matches) => matches,
         Err(error) => return refuse_with_hint(&error, &mut built, &settings),
     };
+    settings.trust_given(&all);
     let strict = StrictFlags::of(&plain, &all, &settings);
     let refused = strict.as_ref().map_or(Ok(()), StrictFlags::refuse_contradictions);
     if let Err(failure) = refused.and_then(|()| refuse_contradictions(&all)) {
@@ -82,15 +85,15 @@ pub fn run(
     let is_taken = |name: &str| !strict.as_ref().is_some_and(|flags| flags.takes_no_setting(name));
     add_up(&mut cli.command, &settings, is_taken);
     settings::add_default_recording(&mut cli.command, &matches, &settings);
-    if let Some((name, matches)) = matches.subcommand() {
-        let folder = std::env::current_dir().unwrap_or_default();
-        if let Err(failure) = settings::refuse_outside(&settings, name, matches, &folder) {
-            return fail(&failure);
-        }
-    }
     if let Command::Replay(args) = &mut cli.command {
         give_way_to_flags(args, &matches);
         args.set_aside = strict.as_ref().map(StrictFlags::set_aside).unwrap_or_default();
+    }
+    if let Some((name, matches)) = matches.subcommand() {
+        let line = CommandLine { definition: &plain, name, matches };
+        if let Err(failure) = check_settings(&mut cli, &settings, &line) {
+            return fail(&failure);
+        }
     }
     let runtime = match runtime() {
         Ok(runtime) => runtime,
@@ -115,6 +118,18 @@ pub fn run(
             code
         }
     }
+}
+
+/// Checks what the settings file asks for on this command line: files within the project, and
+/// settings that need trust.
+fn check_settings(
+    cli: &mut Cli,
+    settings: &Settings,
+    line: &CommandLine<'_>,
+) -> Result<(), CommandFailure> {
+    let folder = std::env::current_dir().unwrap_or_default();
+    settings::check_files(settings, line, &folder)?;
+    settings::require_trust(&mut cli.command, settings, line)
 }
 
 /// Reads the project's settings file.

@@ -24,6 +24,8 @@ pub struct Output {
     format: LogFormat,
     quiet: bool,
     verbose: bool,
+    /// Whether statements about where calls go are printed although it is quiet.
+    discloses: bool,
     live: Option<Arc<ProgressBar>>,
     /// Whether a command writes to the same terminal.
     shares_terminal: bool,
@@ -39,7 +41,14 @@ impl Output {
     /// Creates an output of this format. `quiet` leaves only errors, `verbose` adds a line for each
     /// call.
     pub fn new(format: LogFormat, quiet: bool, verbose: bool) -> Self {
-        Self { format, quiet, verbose, live: None, shares_terminal: false, held: None }
+        let discloses = false;
+        Self { format, quiet, verbose, discloses, live: None, shares_terminal: false, held: None }
+    }
+
+    /// Returns the same output, which prints [`Self::disclose`]d text even if it is quiet: if only
+    /// the settings file makes it so.
+    pub fn disclosing(self, is_quiet_by_settings: bool) -> Self {
+        Self { discloses: is_quiet_by_settings, ..self }
     }
 
     /// Returns the same output, which prints messages above `live`.
@@ -98,6 +107,13 @@ impl Output {
         }
     }
 
+    /// Prints where calls go, what is in force, or what is uploaded. A settings file cannot hide it.
+    pub fn disclose(&self, text: &str) {
+        if !self.quiet || self.discloses {
+            self.emit("info", &terminal::message(text), text);
+        }
+    }
+
     /// Prints a warning about something harmless.
     pub fn warning(&self, text: &str) {
         let human = format!("{} {}", "loomrec:".yellow().bold(), terminal::message(text));
@@ -114,13 +130,20 @@ impl Output {
     /// [`terminal::line`].
     pub fn report(&self, text: &str) {
         if !self.quiet {
-            self.emit("info", text, &anstream::adapter::strip_str(text).to_string());
+            self.emit_report("info", text);
+        }
+    }
+
+    /// Prints a report, as [`Self::report`] does, that a settings file cannot hide.
+    pub fn disclose_report(&self, text: &str) {
+        if !self.quiet || self.discloses {
+            self.emit_report("info", text);
         }
     }
 
     /// Prints a report even in quiet mode.
     pub fn failed_report(&self, text: &str) {
-        self.emit("error", text, &anstream::adapter::strip_str(text).to_string());
+        self.emit_report("error", text);
     }
 
     /// Prints a notice of the server.
@@ -216,6 +239,10 @@ impl Output {
         }
         text.push_str(&format!("\n  {}", terminal::line(&error.remedy())));
         self.human_line(&text);
+    }
+
+    fn emit_report(&self, level: &str, text: &str) {
+        self.emit(level, text, &anstream::adapter::strip_str(text).to_string());
     }
 
     fn emit(&self, level: &str, human: &str, plain: &str) {

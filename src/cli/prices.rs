@@ -5,6 +5,9 @@ use std::path::Path;
 use super::exit::CommandFailure;
 use loomrec_recording::cost::PriceTable;
 
+/// The most bytes of a price table.
+const LARGEST: u64 = 16 << 20;
+
 /// Loads the price table: the built-in one, or the built-in one as changed by `file`.
 ///
 /// # Errors
@@ -13,7 +16,8 @@ use loomrec_recording::cost::PriceTable;
 pub fn load(file: Option<&Path>) -> Result<PriceTable, CommandFailure> {
     let Some(path) = file else { return Ok(PriceTable::builtin()) };
     let wrong = |why: String| CommandFailure::usage(format!("--prices {}: {why}", path.display()));
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| wrong(format!("failed to read it: {error}")))?;
+    let unreadable = |error: &dyn std::fmt::Display| wrong(format!("failed to read it: {error}"));
+    let bytes = loomrec_os::read_input(path, LARGEST).map_err(|error| unreadable(&error))?;
+    let text = String::from_utf8(bytes).map_err(|error| unreadable(&error))?;
     PriceTable::with_user_prices(&text).map_err(|error| wrong(format!("failed to {error}")))
 }

@@ -8,25 +8,35 @@
 mod apply;
 mod default_recording;
 mod output_path;
+mod outward;
 mod parse;
 mod preset_table;
 mod setting;
 mod setting_type;
 mod settings_text;
+mod trust;
 
 use std::path::{Path, PathBuf};
 
 pub use apply::{adds_up, into_command};
 pub use default_recording::{add_default_recording, default_recordings};
-pub use output_path::refuse_outside;
+pub use output_path::check_files;
+pub use outward::{CommandLine, OutwardSetting, outward_settings};
 pub use setting::Setting;
 pub use setting_type::settable;
+pub use trust::{SettingsTrust, require_trust, trusted_text};
+
+use sha2::{Digest as _, Sha256};
 
 use super::exit::CommandFailure;
 use super::preset::Preset;
+use super::trust_store::hex;
 
 /// The file's name.
 const NAME: &str = "loomrec.toml";
+
+/// The most bytes of a settings file.
+const LARGEST: u64 = 1 << 20;
 
 /// The contents of a settings file.
 #[derive(Debug, Default)]
@@ -36,6 +46,10 @@ pub struct Settings {
     /// The presets of the project.
     pub presets: Vec<Preset>,
     entries: Vec<Setting>,
+    /// The path of the file without links, and the SHA-256 of its content in hex.
+    identity: Option<(PathBuf, String)>,
+    /// The hashes of settings files that the command line and the environment trust.
+    trusted_hashes: Vec<String>,
 }
 
 impl Settings {
@@ -56,14 +70,45 @@ impl Settings {
                 None => return Ok(Self::default()),
             },
         };
-        let text = std::fs::read_to_string(&path).map_err(|error| {
-            CommandFailure::usage(format!(
-                "failed to read the settings in {}: {error}",
-                path.display()
-            ))
-        })?;
+        let failed = |error: &dyn std::fmt::Display| {
+            let path = path.display();
+            CommandFailure::usage(format!("failed to read the settings in {path}: {error}"))
+        };
+        let bytes = loomrec_os::read_input(&path, LARGEST).map_err(|error| failed(&error))?;
+        let sha256 = hex(&Sha256::digest(&bytes));
+        let text = String::from_utf8(bytes).map_err(|error| failed(&error))?;
         let (entries, presets) = parse::parse(&path, &text, command)?;
-        Ok(Self { path: Some(path), presets, entries })
+        let absolute = folder.join(&path);
+        let place = absolute.canonicalize().unwrap_or(absolute);
+        Ok(Self {
+            path: Some(path),
+            presets,
+            entries,
+            identity: Some((place, sha256)),
+            ..Self::default()
+        })
+    }
+
+    /// Adds the hashes of settings files that the command line and the environment trust.
+    pub fn trust_given(&mut self, matches: &clap::ArgMatches) {
+        let given = matches.try_get_many::<String>("trust_settings").ok().flatten();
+        self.trusted_hashes = given.into_iter().flatten().cloned().collect();
+    }
+
+    /// Returns the path of the file, without links, and the SHA-256 of its content, in hex.
+    pub fn identity(&self) -> Option<(&Path, &str)> {
+        self.identity.as_ref().map(|(path, sha256)| (path.as_path(), sha256.as_str()))
+    }
+
+    /// Returns all settings, in the order of the file.
+    fn entries(&self) -> &[Setting] {
+        &self.entries
+    }
+
+    /// Returns the settings that give addresses to `record` and `replay`, each with its command.
+    pub fn upstreams(&self) -> impl Iterator<Item = (&'static str, &Setting)> {
+        let of = |name| Some((name, self.of(name, "upstream")?));
+        ["replay", "record"].into_iter().filter_map(of)
     }
 
     /// Returns the setting for a flag of a command: from the command's own table, or else from the

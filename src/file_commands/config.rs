@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::args::ConfigArgs;
 use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::output::print;
-use loomrec_cli::settings::{Settings, adds_up, settable};
+use loomrec_cli::settings::{Settings, SettingsTrust, adds_up, outward_settings, settable};
 use loomrec_cli::{serve_setup, terminal};
 
 /// The source of a value that neither the environment nor the settings file sets.
@@ -71,6 +71,11 @@ pub fn run(
         Some(path) => format!("settings  {}\n", path.display()),
         None => "settings  no loomrec.toml here or above\n".to_owned(),
     };
+    let trust = (!outward_settings(settings, command).is_empty())
+        .then(|| SettingsTrust::of(settings).word());
+    if let Some(word) = trust {
+        text.push_str(&format!("trust     {word}: loomrec trust shows what the file asks for\n"));
+    }
     let mut is_any_set = false;
     for sub in command.get_subcommands().filter(|sub| args.wants(sub.get_name())) {
         let name = sub.get_name();
@@ -100,7 +105,7 @@ pub fn run(
     });
     if args.json {
         let path = settings.path.as_ref().map(|path| path.display().to_string());
-        let whole = json!({ "file": path, "commands": document });
+        let whole = json!({ "file": path, "trust": trust, "commands": document });
         text = terminal::json(&format!("{whole:#}\n")).into_owned();
     }
     print(&text)

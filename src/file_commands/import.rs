@@ -4,7 +4,6 @@
 //! on one at a time, and they become entries on demand.
 
 use std::collections::{BTreeMap, HashSet};
-use std::fs::File;
 use std::io::{self, Cursor, Read};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -294,7 +293,7 @@ impl Reader<'_> {
         }
         let mut input: Box<dyn Read> = match path.to_str() {
             Some("-") => Box::new(io::stdin().lock()),
-            _ => Box::new(File::open(path).map_err(|error| failed(error.to_string()))?),
+            _ => Box::new(loomrec_os::open_input(path).map_err(|error| failed(error.to_string()))?),
         };
         let mut beginning = Vec::new();
         let read = input.by_ref().take(BEGINNING).read_to_end(&mut beginning);
@@ -317,7 +316,7 @@ impl Reader<'_> {
             }
             if format == ForeignFormat::OpenAiBatch && beside.requests.is_none() {
                 let label = requests.display().to_string();
-                let file = File::open(requests);
+                let file = loomrec_os::open_input(requests);
                 let mut file = file.map_err(|error| unreadable(&label, &error.to_string()))?;
                 let read = interchange::read_requests(&mut file);
                 beside.requests = Some(read.map_err(|error| read_failure(&label, &error))?);

@@ -21,6 +21,7 @@ pub mod salvage;
 pub mod show;
 pub mod stats;
 mod transfer_report;
+pub mod trust;
 pub mod verify;
 
 use loomrec_arguments as args;

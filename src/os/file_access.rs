@@ -1,8 +1,11 @@
 //! Access to files: reads and writes at offsets, options for opening, permissions.
 
-use std::fs::{File, OpenOptions, Permissions};
+use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io;
-use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{
+    DirBuilderExt as _, FileExt as _, OpenOptionsExt as _, PermissionsExt as _,
+};
+use std::path::Path;
 
 use rustix::fs::OFlags;
 
@@ -45,6 +48,15 @@ pub fn refuse_links_and_waits(options: &mut OpenOptions) -> &mut OpenOptions {
 /// Sets the permissions of a file that opening creates, as in `0o600`.
 pub fn set_creation_mode(options: &mut OpenOptions, mode: u32) -> &mut OpenOptions {
     options.mode(mode)
+}
+
+/// Creates a folder that only its owner may enter, and the folders above it that do not exist. It
+/// is no error if there is one.
+///
+/// # Errors
+/// If it cannot be created.
+pub fn create_private_folder(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
 /// Sets the permissions of a file, as in `0o600`.

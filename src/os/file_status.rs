@@ -8,6 +8,9 @@ use std::path::Path;
 /// The permission bits that let others than the owner read or write a file.
 const OTHERS: u32 = 0o066;
 
+/// The permission bits that let others than the owner write a file.
+const WRITTEN_BY_OTHERS: u32 = 0o022;
+
 /// The identity of a file, whatever its names are. Equal ids mean the same file, as long as it
 /// exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,6 +34,8 @@ pub struct FileStatus {
     pub names: u64,
     /// Its permissions, as in `0o600`.
     pub mode: u32,
+    /// The number of the user that owns it.
+    pub owner: u32,
     /// When its bytes last changed, in nanoseconds since 1970.
     pub modified: i128,
 }
@@ -103,6 +108,13 @@ impl FileStatus {
         self.mode & OTHERS == 0
     }
 
+    /// Whether only this user and the administrator can have written it, by its owner and its
+    /// permissions.
+    pub fn is_written_by_user(&self) -> bool {
+        let user = rustix::process::geteuid().as_raw();
+        (self.owner == user || self.owner == 0) && self.mode & WRITTEN_BY_OTHERS == 0
+    }
+
     fn found(looked: io::Result<Metadata>) -> io::Result<Option<Self>> {
         match looked {
             Ok(metadata) => Ok(Some(Self::from_metadata(&metadata))),
@@ -119,6 +131,7 @@ impl FileStatus {
             length: metadata.len(),
             names: metadata.nlink(),
             mode: metadata.mode() & 0o777,
+            owner: metadata.uid(),
             modified: seconds * 1_000_000_000 + i128::from(metadata.mtime_nsec()),
         }
     }
@@ -170,6 +183,7 @@ mod tests {
             let status = FileStatus::at_path(&path).unwrap().unwrap();
             assert_eq!((status.mode, status.is_private()), (mode, is_private));
             assert_eq!((status.kind, status.length), (FileKind::Regular, 4));
+            assert_eq!(status.is_written_by_user(), mode & 0o022 == 0, "{mode:o}");
         }
         let kind = |path: &Path| FileStatus::at_path(path).unwrap().unwrap().kind;
         assert_eq!(kind(dir.path()), FileKind::Directory);

@@ -4,17 +4,19 @@
 mod file_access;
 mod file_status;
 mod file_system;
+mod input_file;
 mod process;
 mod signal;
 mod system_names;
 mod terminal;
 
 pub use file_access::{
-    read_at, read_exact_at, refuse_links, refuse_links_and_waits, set_creation_mode, set_mode,
-    write_all_at,
+    create_private_folder, read_at, read_exact_at, refuse_links, refuse_links_and_waits,
+    set_creation_mode, set_mode, write_all_at,
 };
 pub use file_status::{FileId, FileKind, FileStatus};
 pub use file_system::{CAN_SYNC_FILE_SYSTEM, network_file_system, sync_file_system};
+pub use input_file::{open_input, read_input};
 pub use process::{
     PAGE_OPENERS, exit_signal, lead_process_group, lower_thread_priority, open_file_maximum,
     raise_open_file_limit, signal_process, signal_process_group, suspend_process,

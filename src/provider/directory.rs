@@ -7,6 +7,7 @@
 mod host;
 mod key_form;
 mod known_upstream;
+mod provider_host;
 mod upstreams;
 
 use super::credential::{KeyPlacement, UpstreamCredential, bearer, needed};
@@ -14,6 +15,7 @@ pub use host::upstream_at;
 pub use key_form::ApiKeyForm;
 pub use known_upstream::{BaseUrlVariable, KnownUpstream};
 use loomrec_identity::QueryRules;
+pub use provider_host::is_provider_host;
 use upstreams::GEMINI;
 pub use upstreams::UPSTREAMS;
 

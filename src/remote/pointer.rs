@@ -1,7 +1,7 @@
 //! Pointer files: a state of a remote recording, named in a file that is kept in git.
 
 use std::fs;
-use std::io::{self, Read as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use loomrec_store::POINTER_SUFFIX;
@@ -66,15 +66,10 @@ impl PointerFile {
     /// The file cannot be read, or is no pointer file of this format.
     pub fn read(path: &Path) -> Result<Self, RemoteError> {
         let failed = |problem: String| RemoteError::Pointer { path: path.to_owned(), problem };
-        let mut text = String::new();
-        fs::File::open(path)
-            .and_then(|file| file.take(LARGEST + 1).read_to_string(&mut text))
-            .map_err(|error| failed(error.to_string()))?;
-        if text.len() as u64 > LARGEST {
-            return Err(failed(format!("it has more than {LARGEST} bytes")));
-        }
+        let text =
+            loomrec_os::read_input(path, LARGEST).map_err(|error| failed(error.to_string()))?;
         let pointer: PointerText =
-            serde_json::from_str(&text).map_err(|error| failed(error.to_string()))?;
+            serde_json::from_slice(&text).map_err(|error| failed(error.to_string()))?;
         if pointer.format != FORMAT {
             let found = &pointer.format;
             return Err(failed(format!("its format is {found:?}; this version reads {FORMAT:?}")));

@@ -9,11 +9,11 @@ mod upstream_names;
 use owo_colors::OwoColorize as _;
 use serde_json::json;
 
-use super::args::DoctorArgs;
+use super::args::{self, DoctorArgs};
 use finding::{DoctorFinding, FindingLevel};
 use loomrec_cli::exit::{CommandFailure, NO};
 use loomrec_cli::output::print;
-use loomrec_cli::settings::{Settings, default_recordings};
+use loomrec_cli::settings::{Settings, SettingsTrust, default_recordings, outward_settings};
 use loomrec_cli::{serve_setup, terminal};
 use loomrec_store::RecordingLocation;
 
@@ -27,6 +27,7 @@ pub async fn run(args: &DoctorArgs, settings: &Settings) -> Result<u8, CommandFa
         Some(path) => DoctorFinding::fine("settings", format!("{} is read", path.display())),
         None => DoctorFinding::fine("settings", "no loomrec.toml here or above; none is needed"),
     }];
+    findings.extend(trust(settings));
     let files = files(args, settings)?;
     if files.is_empty() {
         findings.push(DoctorFinding::fine(
@@ -49,6 +50,25 @@ pub async fn run(args: &DoctorArgs, settings: &Settings) -> Result<u8, CommandFa
     let text = if args.json { document(&findings) } else { page(&findings) };
     print(&text)?;
     Ok(if wrong { NO } else { 0 })
+}
+
+/// Returns whether the user trusts the settings file, if it asks for what needs trust.
+fn trust(settings: &Settings) -> Option<DoctorFinding> {
+    let outward = outward_settings(settings, &args::command());
+    let names: Vec<&str> = outward.iter().map(|it| it.setting.name.as_str()).collect();
+    let names = names.join(", ");
+    let about = "trust";
+    Some(match SettingsTrust::of(settings) {
+        _ if outward.is_empty() => return None,
+        SettingsTrust::Trusted => {
+            DoctorFinding::fine(about, format!("the settings file is trusted with {names}"))
+        }
+        SettingsTrust::Changed | SettingsTrust::Untrusted => DoctorFinding::warning(
+            about,
+            format!("the settings file is not trusted, and asks for {names}"),
+            "loomrec trust shows what it asks for, and asks you",
+        ),
+    })
 }
 
 /// Returns the recordings to check.

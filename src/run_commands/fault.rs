@@ -25,6 +25,9 @@ use loomrec_identity::spelling;
 use loomrec_proxy::server::fault::FaultContext;
 use loomrec_script as scripts;
 
+/// The most bytes of a fault plan.
+const LARGEST_PLAN: u64 = 16 << 20;
+
 /// All planned faults, and the file of each rule.
 #[derive(Debug, Default)]
 pub struct PlannedFaults {
@@ -106,7 +109,7 @@ fn file(path: &Path, args: &ServeArgs) -> Result<FaultPlan, CommandFailure> {
     let failed = |why: &dyn Display| {
         CommandFailure::usage(format!("failed to read the plan {}: {why}", path.display()))
     };
-    let text = std::fs::read(path).map_err(|error| failed(&error))?;
+    let text = loomrec_os::read_input(path, LARGEST_PLAN).map_err(|error| failed(&error))?;
     let value = scripts::value(&text, script::notation(path)).map_err(|why| failed(&why))?;
     FaultPlan::parse(&value).map_err(|error| failed(&error))
 }

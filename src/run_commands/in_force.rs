@@ -5,7 +5,9 @@ use serde_json::{Value, json};
 
 use super::args::{
     HEADER as WITHOUT, NORMALIZE, PARAMETER, RecordArgs, ReplayArgs, ServeArgs, ToolResultPolicy,
+    TrustedSetting,
 };
+use loomrec_cli::settings::trusted_text;
 use loomrec_cli::terminal;
 use loomrec_engine::replay::{FaultyTake, Matcher, Repeat, SourceTerms};
 use loomrec_identity::NormalizeRule;
@@ -56,6 +58,8 @@ pub struct InForce {
     typed: Vec<String>,
     /// What counts in a strict replay although it was not typed.
     untyped: Vec<String>,
+    /// The settings of a file that hold because the user trusts it.
+    trusted: Vec<TrustedSetting>,
 }
 
 impl InForce {
@@ -93,6 +97,12 @@ impl InForce {
     /// Returns what is in force when `matcher` answers calls of a recording run.
     pub fn of_record(args: &RecordArgs, matcher: &Matcher) -> Self {
         Self::of_serve(&args.serve, DEFAULT_REPEAT, matcher)
+    }
+
+    /// Returns what is in force of a settings file that the user trusts. `None` if there is none.
+    pub fn of_settings(serve: &ServeArgs) -> Option<Self> {
+        let trusted = serve.from_settings.trusted.clone();
+        (!trusted.is_empty()).then(|| Self { trusted, ..Self::default() })
     }
 
     /// `said` is the source of the setting that takes repeat.
@@ -144,6 +154,7 @@ impl InForce {
             set_aside: Vec::new(),
             typed: Vec::new(),
             untyped: Vec::new(),
+            trusted: serve.from_settings.trusted.clone(),
             rules,
         }
     }
@@ -242,6 +253,7 @@ impl InForce {
         if !self.untyped.is_empty() {
             parts.push(format!("not typed, and counts: {}", self.untyped.join(", ")));
         }
+        parts.extend(trusted_text(&self.trusted));
         if !self.set_aside.is_empty() {
             parts.push(format!("set aside by --strict: {}", self.set_aside.join(", ")));
         }
@@ -284,6 +296,9 @@ impl InForce {
             "set_aside": self.set_aside,
             "typed": self.typed,
             "untyped": self.untyped,
+            "trusted_settings": self.trusted.iter().map(|it| json!({
+                "name": it.name, "value": it.value, "from": it.place,
+            })).collect::<Vec<_>>(),
         })
     }
 }

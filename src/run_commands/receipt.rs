@@ -133,6 +133,12 @@ pub struct BoundReceipt {
 pub type HashedRecording = (RecordingLocation, Option<String>);
 
 impl Receipt {
+    /// Whether it says what no settings file may hide: what is in force, or what was uploaded.
+    pub fn discloses(&self) -> bool {
+        let is_in_force = self.in_force.as_ref().and_then(InForce::text).is_some();
+        is_in_force || self.upload.is_some()
+    }
+
     /// Returns recordings with their hashes. Reads their files.
     pub fn hashed(recordings: &[RecordingLocation]) -> Vec<HashedRecording> {
         recordings.iter().map(|path| (path.clone(), loomrec_store::sha256(path))).collect()

@@ -100,6 +100,7 @@ pub(super) fn engines(
         },
     };
     let in_force = engine.replay().map(|replay| InForce::of_record(args, replay.matcher()));
+    let in_force = in_force.or_else(|| InForce::of_settings(&args.serve));
     // If nothing is recorded, nothing is sent upstream, so no key is needed.
     let stand_in_keys = !engine.goes_upstream();
     let engines = RunEngines {

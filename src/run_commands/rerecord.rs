@@ -31,6 +31,7 @@ use confirmation::confirm;
 use filter::RerecordFilter;
 use loomrec_cli::exit::{CommandFailure, NO, NOT_KEPT, UNEXPECTED};
 use loomrec_cli::output::{Output, print};
+use loomrec_cli::settings::trusted_text;
 use loomrec_cli::{prices, terminal};
 use loomrec_engine::clock::{arrival, timestamp_of};
 use loomrec_engine::record::rerecord::{RerecordLimits, RerecordSender};
@@ -62,7 +63,11 @@ const NAMED: usize = 5;
 /// A call that cannot be sent. This is found before any call is sent.
 pub async fn run(args: &RerecordArgs) -> Result<u8, CommandFailure> {
     check(args)?;
-    let output = Output::new(args.log_format, args.quiet || args.json, false);
+    let output = Output::new(args.log_format, args.quiet || args.json, false)
+        .disclosing(args.from_settings.is_quiet && !args.json);
+    if let Some(text) = trusted_text(&args.from_settings.trusted) {
+        output.disclose(&format!("loomrec: in force: {text}"));
+    }
     let Some(origin) = OriginFiles::of(args)? else {
         output.info("nothing drifted in that replay: there is nothing to send");
         return Ok(0);

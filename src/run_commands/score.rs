@@ -24,6 +24,9 @@ pub(super) use junit::write_junit;
 use marks::ScoredInput;
 pub(super) use scored_faults::ScoredFaults;
 
+/// The most bytes of a budget.
+const LARGEST_BUDGET: u64 = 1 << 20;
+
 /// Runs the command. Returns 1 if the budget was missed.
 ///
 /// # Errors
@@ -97,7 +100,7 @@ pub(super) fn budget_text(text: &str) -> Result<RecoveryBudget, CommandFailure> 
 pub(super) fn budget_file(path: &Path) -> Result<RecoveryBudget, CommandFailure> {
     let wrong =
         |why: &dyn Display| CommandFailure::usage(format!("--budget {}: {why}", path.display()));
-    let text = std::fs::read(path).map_err(|error| wrong(&error))?;
+    let text = loomrec_os::read_input(path, LARGEST_BUDGET).map_err(|error| wrong(&error))?;
     let value = scripts::value(&text, script::notation(path)).map_err(|why| wrong(&why))?;
     RecoveryBudget::read(&value).map_err(|error| wrong(&error))
 }

@@ -7,6 +7,9 @@ use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::output_target;
 use loomrec_script::{Script, ScriptNotation};
 
+/// The most bytes of a script.
+const LARGEST: u64 = 64 << 20;
+
 /// Reads a script: as YAML if the file's extension says so, otherwise as JSON.
 ///
 /// # Errors
@@ -16,7 +19,7 @@ pub fn read(path: &Path, args: &ServeArgs) -> Result<Script, CommandFailure> {
     let failed = |why: &dyn std::fmt::Display| {
         CommandFailure::usage(format!("failed to read the script {}: {why}", path.display()))
     };
-    let text = std::fs::read(path).map_err(|error| failed(&error))?;
+    let text = loomrec_os::read_input(path, LARGEST).map_err(|error| failed(&error))?;
     Script::parse(&text, notation(path)).map_err(|error| failed(&error))
 }
 

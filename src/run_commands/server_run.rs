@@ -162,7 +162,8 @@ impl RunContext {
     ) -> Result<Self, CommandFailure> {
         serve_setup::refuse_overwriting(args, recordings)?;
         let current = serve_setup::environment();
-        let output = Output::new(args.log_format, args.quiet, args.verbose);
+        let output = Output::new(args.log_format, args.quiet, args.verbose)
+            .disclosing(args.from_settings.is_quiet);
         let bar =
             (args.cmd.is_empty() && output.may_draw() && !args.print_env).then(progress::line);
         let output = bar.iter().fold(output, |output, bar| output.above(Arc::clone(bar)));
@@ -364,6 +365,7 @@ pub fn write_receipt(
     output: &Output,
 ) -> Result<(), CommandFailure> {
     match receipt.verdict() {
+        "ok" if receipt.discloses() => output.disclose_report(&receipt.text()),
         "ok" => output.report(&receipt.text()),
         _ => output.failed_report(&receipt.text()),
     }

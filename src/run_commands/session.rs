@@ -11,6 +11,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use super::args::{RecordArgs, ReplayArgs};
+use super::in_force::InForce;
 use super::replay::SharedReplay;
 use super::server_run::{RunContext, RunEngines, SessionTerms, StartSessions};
 use super::{fault, record, replay, server_run};
@@ -129,13 +130,16 @@ async fn run(
     let context = ground.for_session(&args, &location, SessionTerms::default())?;
     let (name, run_counters) = (command.name(), Arc::clone(&ground.counters));
     let (guard, allow_empty) = (command.guard(), command.allows_no_call());
-    let engines = no_engines(&ground, guard, is_replay)?;
+    let in_force = InForce::of_settings(&args);
+    let notice = in_force.as_ref().and_then(InForce::text);
+    let engines = RunEngines { notice, ..no_engines(&ground, guard, is_replay)? };
     let output = ground.output.clone();
     let start_sessions: StartSessions = Box::new(|shared| {
         start(CommandHost { command, template, context, run_counters, client, shared })
     });
     let ran = ground.run(&args, engines, Some(start_sessions)).await?;
-    let receipt = report::of_run(name, &ran, guard, allow_empty);
+    let mut receipt = report::of_run(name, &ran, guard, allow_empty);
+    receipt.in_force = in_force;
     server_run::write_receipt(&receipt, &args, &output)?;
     Ok(match ran.cmd_exit {
         Some(code) if code != 0 => code,

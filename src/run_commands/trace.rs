@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,6 +26,8 @@ use loomrec_telemetry::span::{SpanConfig, SpanDetails, SpanProtocol, Spans, TlsI
 
 /// The path for traces over HTTP, below the endpoint for all signals.
 const PATH: &str = "v1/traces";
+/// The most bytes of a certificate or a key.
+const LARGEST_PEM: u64 = 1 << 20;
 /// How long the end of a run waits, unless `OTEL_BSP_EXPORT_TIMEOUT` is set.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -306,7 +309,7 @@ fn no_pem((name, path): &Given<'_>, what: &str) -> CommandFailure {
 
 /// Reads the file that a variable names.
 fn read((name, path): &Given<'_>) -> Result<Vec<u8>, CommandFailure> {
-    std::fs::read(path)
+    loomrec_os::read_input(Path::new(path), LARGEST_PEM)
         .map_err(|error| CommandFailure::usage(format!("{name}: failed to read {path}: {error}")))
 }
 

@@ -98,6 +98,7 @@ fn a_request_without_one_plain_host_is_malformed() {
 fn a_host_named_by_allow_host_is_served_and_addresses_are() {
     let (scene, upstream) = (Scene::new(), upstream());
     std::fs::write(scene.path("loomrec.toml"), "allow-host = \"gateway.test\"\n").unwrap();
+    scene.run(&["trust", "--yes"]).expect(0);
     let server = scene.record(&upstream, &["--allow-host", "loomrec:4141"]);
     for host in ["loomrec:4141", "Gateway.Test", "10.9.8.7:4141", "[::1]"] {
         server.call(&chat("hi").header(&format!("host: {host}"))).expect(200);

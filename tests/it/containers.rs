@@ -248,6 +248,7 @@ fn a_port_alone_is_one_of_this_machine() {
     let printed = printed.expect(0).stdout;
     assert!(printed.contains("export LOOMREC_URL='http://127.0.0.1:4242'\n"), "{printed}");
     std::fs::write(scene.path("loomrec.toml"), "listen = 4343\n").unwrap();
+    scene.run(&["trust", "--yes"]).expect(0);
     let printed = scene.run(&["replay", "-r", "run.json", "--print-env"]).expect(0).stdout;
     assert!(printed.contains("export LOOMREC_URL='http://127.0.0.1:4343'\n"), "{printed}");
     scene

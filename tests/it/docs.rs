@@ -8,7 +8,7 @@ use std::process::Command;
 use loomrec_identity::{IdentityRules, KeyForm, RequestKey, RequestParts};
 use regex::Regex;
 
-const COMMANDS: [&str; 31] = [
+const COMMANDS: [&str; 32] = [
     "record",
     "replay",
     "ls",
@@ -19,6 +19,7 @@ const COMMANDS: [&str; 31] = [
     "stats",
     "score",
     "config",
+    "trust",
     "doctor",
     "demo",
     "import",

@@ -181,13 +181,13 @@ fn only_a_guarded_command_gets_a_proxy() {
 fn settings_choose_the_guard_and_strict_sets_them_aside() {
     let scene = recorded();
     std::fs::write(scene.path("loomrec.toml"), "guard = true\nno-guard = true\n").unwrap();
+    scene.run(&["trust", "--yes"]).expect(0);
     let openai = "https://nowhere.openai.azure.com/";
     replay_around(&scene, &[], &[openai]).expect(0);
     let ended = replay_around(&scene, &["--strict"], &[openai]).expect(1);
     ended.says(&["no-guard (loomrec.toml:2)", "1 connection to nowhere.openai.azure.com"]);
     std::fs::remove_file(scene.path("loomrec.toml")).unwrap();
-    let words = ["python3", "-c", AROUND, openai];
-    let mut replay = replaying(&scene, &["--strict"], &words);
+    let mut replay = replaying(&scene, &["--strict"], &["python3", "-c", AROUND, openai]);
     finish(replay.env("LOOMREC_NO_GUARD", "1"), b"").expect(1).says(&["LOOMREC_NO_GUARD"]);
     replay_around(&scene, &["--strict", "--no-guard"], &[openai]).expect(0);
 }

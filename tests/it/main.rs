@@ -196,6 +196,8 @@ mod torn;
 #[cfg(test)]
 mod transport;
 #[cfg(test)]
+mod trust;
+#[cfg(test)]
 mod unfolded;
 #[cfg(test)]
 mod upstream_names;

@@ -42,11 +42,8 @@ impl FollowedFile {
     /// # Errors
     /// A file that cannot be read.
     pub fn open(path: &Path) -> Result<Self, CommandFailure> {
-        let file = File::open(path).and_then(|file| match file.metadata()?.is_dir() {
-            true => Err(io::ErrorKind::IsADirectory.into()),
-            false => Ok(BufReader::with_capacity(64 << 10, file)),
-        });
-        let file = file.map_err(|error| unreadable(path, &error))?;
+        let file = loomrec_os::open_input(path).map_err(|error| unreadable(path, &error))?;
+        let file = BufReader::with_capacity(64 << 10, file);
         Ok(Self { path: path.to_owned(), file, number: 1, line: Vec::new(), told: false })
     }
 

@@ -6,6 +6,9 @@ use crate::args::TlsArgs;
 use crate::exit::CommandFailure;
 use loomrec_proxy::server::ListenerTls;
 
+/// The most bytes of a certificate or a key.
+const LARGEST: u64 = 1 << 20;
+
 /// Reads the files of `--tls-cert` and `--tls-key`, once. `None` without these flags.
 ///
 /// # Errors
@@ -35,7 +38,7 @@ fn alone(given: &str, missing: &str) -> CommandFailure {
 }
 
 fn read(flag: &str, path: &Path) -> Result<Vec<u8>, CommandFailure> {
-    std::fs::read(path).map_err(|error| {
+    loomrec_os::read_input(path, LARGEST).map_err(|error| {
         CommandFailure::usage(format!("{flag}: failed to read {}: {error}", path.display()))
     })
 }

@@ -93,7 +93,7 @@ pub(super) fn with_default_recording(settings: &Settings, command: Command) -> C
 
 /// Whether a command changes a recording that only the settings file names.
 pub(super) fn changes_default(command: &str, matches: &ArgMatches) -> bool {
-    if std::env::var_os("LOOMREC_RECORDING").is_some_and(|path| !path.is_empty()) {
+    if is_named_by_environment() {
         return false;
     }
     let source = |name: &str| matches.value_source(name);
@@ -110,6 +110,22 @@ pub(super) fn changes_default(command: &str, matches: &ArgMatches) -> bool {
         Writes::Without(flags) => !flags.iter().any(is_set),
     });
     writes && argument.is_some_and(|name| source(name) == Some(ValueSource::DefaultValue))
+}
+
+/// Whether a command reads the recording that only the settings file names.
+pub(super) fn is_default_used(command: &str, matches: &ArgMatches) -> bool {
+    let reader = READERS.iter().find(|(reader, _)| *reader == command);
+    let Some((_, argument)) = reader.filter(|_| !is_named_by_environment()) else { return false };
+    // The first word may be a key of the recording that the settings name.
+    let is_key = ["show", "accept", "reject"].contains(&command)
+        && matches
+            .get_one::<RecordingLocation>(argument)
+            .is_some_and(|word| !is_recording(word.as_path()));
+    is_key || matches.value_source(argument) != Some(ValueSource::CommandLine)
+}
+
+fn is_named_by_environment() -> bool {
+    std::env::var_os("LOOMREC_RECORDING").is_some_and(|path| !path.is_empty())
 }
 
 /// Completes a parsed command line with the recording of the settings: for the commands that take a

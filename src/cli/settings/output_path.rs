@@ -1,8 +1,10 @@
-//! The check of output paths in settings: they must stay within the project.
+//! The check of files that settings name: what is written stays within the project and replaces
+//! nothing else, and what is read is a regular file.
 //!
 //! A settings file may come with a repository, so the user of loomrec may not have chosen these
 //! paths.
 
+use std::io::Read as _;
 use std::path::{Component, Path, PathBuf};
 
 use clap::ArgMatches;
@@ -10,61 +12,177 @@ use clap::parser::ValueSource;
 
 use super::Settings;
 use super::default_recording::{changes_default, recording_setting};
+use super::outward::CommandLine;
 use super::setting::Setting;
+use crate::args::SettingScope;
 use crate::exit::CommandFailure;
+use loomrec_os::{FileKind, FileStatus};
+use loomrec_store::RecordingLocation;
 
-/// The settings that name output files, each with the command whose output it is. `None` means all
-/// commands.
-const OUTPUTS: [(Option<&str>, &str); 6] = [
-    (None, "journal"),
-    (None, "receipt"),
-    (None, "summary"),
-    (None, "junit"),
-    (None, "pending"),
-    (Some("record"), "recording"),
-];
+/// The folders of version control systems, in lower case.
+const VERSION_CONTROL: [&str; 9] =
+    [".git", ".hg", ".svn", ".jj", ".sl", ".bzr", ".pijul", "_darcs", "cvs"];
+
+/// What is written.
+#[derive(Clone, Copy)]
+enum Output {
+    /// A file, and how it begins if its writer does not check that.
+    File(Option<&'static str>),
+    /// A recording, which may be a folder.
+    Recording,
+}
+
+/// The folders in which a settings file may name output files.
+struct ProjectFolders {
+    /// The working directory.
+    current: PathBuf,
+    /// The folder of the settings file and the working directory, without links.
+    roots: Vec<PathBuf>,
+}
 
 /// Refuses an output file of the settings that is outside of the settings file's folder and the
-/// working directory.
+/// working directory, within a folder of version control, or something else than loomrec writes
+/// there; and an input file that is no regular file.
 ///
 /// # Errors
 /// Names the setting and its value.
-pub fn refuse_outside(
+pub fn check_files(
     settings: &Settings,
-    command: &str,
-    matches: &ArgMatches,
+    line: &CommandLine<'_>,
     folder: &Path,
 ) -> Result<(), CommandFailure> {
     let Some(path) = &settings.path else { return Ok(()) };
     let own = folder.join(path);
     let roots = [own.parent().unwrap_or(folder), folder];
-    let roots: Vec<PathBuf> = roots.iter().filter_map(|root| root.canonicalize().ok()).collect();
-    let here = |only: Option<&str>| only.is_none_or(|only| only == command);
-    let is_set = |name: &&str| {
-        matches.try_contains_id(name).is_ok()
-            && matches.value_source(name) == Some(ValueSource::DefaultValue)
-    };
-    let names = OUTPUTS.iter().filter(|(only, _)| here(*only)).map(|(_, name)| *name);
-    let mut outputs: Vec<&Setting> =
-        names.filter(is_set).filter_map(|name| settings.of(command, name)).collect();
-    if changes_default(command, matches) {
-        outputs.extend(recording_setting(settings));
+    let roots = roots.iter().filter_map(|root| root.canonicalize().ok()).collect();
+    let project = ProjectFolders { current: folder.to_owned(), roots };
+    let Some(command) = line.definition.find_subcommand(line.name) else { return Ok(()) };
+    for arg in command.get_arguments().filter(|arg| is_default(line.matches, arg)) {
+        let Some(entry) = settings.of(line.name, arg.get_long().unwrap_or_default()) else {
+            continue;
+        };
+        match SettingScope::of(arg) {
+            SettingScope::OutputFile { beginning } => {
+                project.check_output(settings, entry, Output::File(beginning))?;
+            }
+            SettingScope::Recording if line.name == "record" => {
+                project.check_output(settings, entry, Output::Recording)?;
+            }
+            SettingScope::InputFile => project.check_input(settings, entry)?,
+            _ => {}
+        }
     }
-    for entry in outputs {
-        for value in &entry.values {
-            let end = destination(&folder.join(value));
-            if !end.is_some_and(|end| roots.iter().any(|root| end.starts_with(root))) {
+    match recording_setting(settings) {
+        Some(entry) if changes_default(line.name, line.matches) => {
+            project.check_output(settings, entry, Output::Recording)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether neither the command line nor the environment gives a flag a value.
+fn is_default(matches: &ArgMatches, arg: &clap::Arg) -> bool {
+    let id = arg.get_id().as_str();
+    matches.try_contains_id(id).is_ok()
+        && matches.value_source(id) == Some(ValueSource::DefaultValue)
+}
+
+impl ProjectFolders {
+    fn check_output(
+        &self,
+        settings: &Settings,
+        entry: &Setting,
+        output: Output,
+    ) -> Result<(), CommandFailure> {
+        let files = entry.values.iter().filter(|value| {
+            // A recording in an object store needs the user's trust instead.
+            !RecordingLocation::from(Path::new(value)).is_url()
+        });
+        for value in files {
+            if let Some(why) = self.problem(&self.current.join(value), output) {
+                let root = self.roots.first().unwrap_or(&self.current);
                 return Err(CommandFailure::usage(format!(
-                    "{}: {} = {value:?} leads out of the project: name a file below {}, or \
-                     give the path on the command line",
+                    "{}: {} = {value:?} {why}: name a file below {}, or give the path on the \
+                     command line",
                     settings.place(entry),
                     entry.name,
-                    roots.first().map_or(folder, PathBuf::as_path).display(),
+                    root.display(),
                 )));
             }
         }
+        Ok(())
     }
-    Ok(())
+
+    /// Returns what is wrong with a path for an output.
+    fn problem(&self, path: &Path, output: Output) -> Option<&'static str> {
+        let end = destination(path);
+        let within = |end: &PathBuf| self.roots.iter().filter(|root| end.starts_with(root)).min();
+        let Some((root, end)) = end.and_then(|end| Some((within(&end)?, end))) else {
+            return Some("leads out of the project");
+        };
+        if is_below_version_control(root, &end) {
+            return Some("is in a folder of version control");
+        }
+        if path.ancestors().any(|at| self.is_link_within(at)) {
+            return Some("leads through a link");
+        }
+        let Ok(Some(status)) = FileStatus::at_path(path) else { return None };
+        let is_plain = status.kind == FileKind::Regular && status.names == 1;
+        match output {
+            Output::Recording if is_plain || status.kind == FileKind::Directory => None,
+            Output::Recording | Output::File(_) if !is_plain => Some("is not a regular file"),
+            Output::File(Some(beginning)) if status.length > 0 && !begins(path, beginning) => {
+                Some("names a file that loomrec has not written")
+            }
+            Output::Recording | Output::File(_) => None,
+        }
+    }
+
+    /// Whether a path names a link that is within the project.
+    fn is_link_within(&self, path: &Path) -> bool {
+        let folder = || path.parent()?.canonicalize().ok();
+        let is_within = |folder: PathBuf| self.roots.iter().any(|root| folder.starts_with(root));
+        path.is_symlink() && folder().is_some_and(is_within)
+    }
+
+    fn check_input(&self, settings: &Settings, entry: &Setting) -> Result<(), CommandFailure> {
+        for value in entry.values.iter().filter(|value| !value.is_empty()) {
+            let status = FileStatus::at_target(&self.current.join(value)).ok().flatten();
+            if status.is_some_and(|status| status.kind != FileKind::Regular) {
+                return Err(CommandFailure::usage(format!(
+                    "{}: {} = {value:?} is not a regular file: name one, or give the path on the \
+                     command line",
+                    settings.place(entry),
+                    entry.name,
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a path below a root is within what a version control system keeps for itself.
+fn is_below_version_control(root: &Path, end: &Path) -> bool {
+    let Ok(rest) = end.strip_prefix(root) else { return false };
+    let is_known = |part: Component<'_>| {
+        let name = part.as_os_str().to_string_lossy().to_ascii_lowercase();
+        VERSION_CONTROL.contains(&name.as_str())
+    };
+    // The folder of a repository may have any name.
+    let is_repository = |folder: &Path| {
+        folder.join("HEAD").is_file()
+            && (folder.join("objects").is_dir() || folder.join("commondir").is_file())
+    };
+    rest.components().any(is_known)
+        || end.ancestors().skip(1).take_while(|at| *at != root).any(is_repository)
+}
+
+/// Whether a file begins with this text.
+fn begins(path: &Path, beginning: &str) -> bool {
+    let mut start = Vec::new();
+    let read = loomrec_os::open_input(path)
+        .and_then(|file| file.take(beginning.len() as u64).read_to_end(&mut start));
+    read.is_ok() && start == beginning.as_bytes()
 }
 
 /// Resolves a path, following links as far as it exists. Returns `None` if it goes upward from a
@@ -100,5 +218,45 @@ mod tests {
         ] {
             assert_eq!(destination(&root.join(path)), end.map(|end| root.join(end)), "{path}");
         }
+    }
+
+    #[test]
+    fn output_is_a_plain_file_of_loomrec_outside_of_version_control_and_links() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let at = |name: &str| root.join(name);
+        for folder in [".git/hooks", "sub/.GIT", "store.data/objects", "out", "_darcs"] {
+            std::fs::create_dir_all(at(folder)).unwrap();
+        }
+        std::fs::write(at("store.data/HEAD"), "ref: refs/heads/main\n").unwrap();
+        std::fs::write(at("foreign.md"), "# Readme\n").unwrap();
+        std::fs::write(at("own.md"), "### loomrec replay: ok\n").unwrap();
+        std::fs::write(at("empty.md"), "").unwrap();
+        std::fs::hard_link(at("own.md"), at("second.md")).unwrap();
+        std::fs::write(at("single.md"), "### loomrec replay: ok\n").unwrap();
+        std::os::unix::fs::symlink("out", at("link")).unwrap();
+        std::os::unix::fs::symlink("single.md", at("link.md")).unwrap();
+        let project = ProjectFolders { current: root.clone(), roots: vec![root.clone()] };
+        let output = Output::File(Some("### loomrec "));
+        for (path, problem) in [
+            (".git/hooks/pre-commit", Some("is in a folder of version control")),
+            ("sub/.GIT/new", Some("is in a folder of version control")),
+            ("new/.git/hooks/new", Some("is in a folder of version control")),
+            ("store.data/new", Some("is in a folder of version control")),
+            ("_darcs/new", Some("is in a folder of version control")),
+            (".git", Some("is in a folder of version control")),
+            ("link/new.md", Some("leads through a link")),
+            ("link.md", Some("leads through a link")),
+            ("second.md", Some("is not a regular file")),
+            ("out", Some("is not a regular file")),
+            ("foreign.md", Some("names a file that loomrec has not written")),
+            ("single.md", None),
+            ("empty.md", None),
+            ("out/new.md", None),
+            (".cache/new.md", None),
+        ] {
+            assert_eq!(project.problem(&at(path), output), problem, "{path}");
+        }
+        assert_eq!(project.problem(&at("out"), Output::Recording), None);
     }
 }

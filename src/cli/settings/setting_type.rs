@@ -2,6 +2,8 @@
 
 use clap::{Arg, ArgAction};
 
+use crate::args::SettingScope;
+
 /// What kind of value a setting takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SettingType {
@@ -13,10 +15,10 @@ pub(super) enum SettingType {
     Many,
 }
 
-/// Whether a flag can be set in a file: it has an environment variable, and it is not a secret.
+/// Whether a flag can be set in a file: it has an environment variable, and its scope permits it.
 pub fn settable(arg: &Arg) -> bool {
-    let named = arg.get_long().is_some_and(|long| long != "config");
-    named && arg.get_env().is_some() && !arg.is_hide_env_values_set()
+    let is_named = arg.get_long().is_some() && arg.get_env().is_some();
+    is_named && SettingScope::of(arg) != SettingScope::CommandLine
 }
 
 pub(super) fn kind(arg: &Arg) -> SettingType {

@@ -1,8 +1,6 @@
 //! The takes that a whole replay used, according to its receipt or its journal.
 
 use std::collections::HashSet;
-use std::fs::File;
-use std::io::Read as _;
 use std::path::Path;
 
 use serde::Deserialize;
@@ -187,9 +185,7 @@ fn receipt(
     file: &Path,
     hash: Option<&str>,
 ) -> Result<HashSet<String>, CommandFailure> {
-    let mut bytes = Vec::new();
-    let opened = File::open(path).map_err(|error| unreadable(path, &error))?;
-    opened.take(LARGEST).read_to_end(&mut bytes).map_err(|error| unreadable(path, &error))?;
+    let bytes = loomrec_os::read_input(path, LARGEST).map_err(|error| unreadable(path, &error))?;
     let wrong = |why: &str| CommandFailure::usage(format!("{}: {why}", path_line(path)));
     let receipt: ReceiptFields = serde_json::from_slice(&bytes).map_err(|error| {
         wrong(&format!("this is not a receipt ({error}); name the file that --receipt wrote"))

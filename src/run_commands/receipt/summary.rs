@@ -1,5 +1,6 @@
 //! The receipt as Markdown, for the page of a CI job.
 
+use super::super::args::SUMMARY_BEGINNING;
 use super::super::fault::FaultReceipt;
 use super::Receipt;
 use loomrec_cli::amount::dollars;
@@ -16,7 +17,7 @@ impl Receipt {
     /// Formats the receipt as Markdown: a table of counts, what is wrong, what to do, and what
     /// differs in each call that was missed.
     pub fn summary(&self) -> String {
-        let mut out = format!("### loomrec {}: {}\n\n", self.command, self.verdict());
+        let mut out = format!("{SUMMARY_BEGINNING}{}: {}\n\n", self.command, self.verdict());
         let (names, values): (Vec<&str>, Vec<String>) = self.counts().into_iter().unzip();
         out.push_str(&format!("| {} |\n", names.join(" | ")));
         out.push_str(&format!("|{}\n", "--:|".repeat(names.len())));

@@ -162,7 +162,7 @@ async fn begin_spool(
     warn_of_clock(bucket, &spool, output).await;
     match upload_leftovers(bucket, &state).await {
         Ok(0) => {}
-        Ok(left) => output.info(&format!(
+        Ok(left) => output.disclose(&format!(
             "{}: segments uploaded that ended recorders left here: {left}",
             bucket.url()
         )),

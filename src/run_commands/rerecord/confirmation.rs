@@ -14,7 +14,7 @@ pub(super) fn confirm(
     total: usize,
     output: &Output,
 ) -> Result<(), CommandFailure> {
-    output.report(&collected.text());
+    output.disclose_report(&collected.text());
     let difference = collected.destinations.difference();
     if args.yes {
         difference.iter().for_each(|text| output.warning(text));

@@ -1,8 +1,6 @@
 //! The files of a run: the recording, the requests that a replay missed, and the new answers.
 
 use std::ffi::OsStr;
-use std::fs::File;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -125,12 +123,7 @@ fn drifted(path: &Path) -> Result<Option<RecordingLocation>, CommandFailure> {
             format!("failed to read the receipt {}: {why}", path.display()),
         )
     };
-    let file = File::open(path).map_err(|error| wrong(error.to_string()))?;
-    let mut text = Vec::new();
-    file.take(RECEIPT + 1).read_to_end(&mut text).map_err(|error| wrong(error.to_string()))?;
-    if text.len() as u64 > RECEIPT {
-        return Err(wrong(format!("it has more than {RECEIPT} bytes, as no receipt has")));
-    }
+    let text = loomrec_os::read_input(path, RECEIPT).map_err(|error| wrong(error.to_string()))?;
     let receipt: Value = serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))?;
     if receipt.get("command").and_then(Value::as_str) != Some("replay") {
         let why = "it is not a receipt of loomrec replay (--receipt)";

@@ -40,7 +40,7 @@ pub(super) fn read(path: &Path) -> Result<ScoredInput, CommandFailure> {
     match is_stdin {
         true => std::io::stdin().lock().take(MOST + 1).read_to_end(&mut text),
         false => {
-            std::fs::File::open(path).and_then(|file| file.take(MOST + 1).read_to_end(&mut text))
+            loomrec_os::open_input(path).and_then(|file| file.take(MOST + 1).read_to_end(&mut text))
         }
     }
     .map_err(failed)?;
@@ -64,7 +64,7 @@ fn begins_like_a_list(path: &Path) -> std::io::Result<bool> {
         return Ok(false);
     }
     let mut beginning = Vec::new();
-    std::fs::File::open(path)?.take(4096).read_to_end(&mut beginning)?;
+    loomrec_os::open_input(path)?.take(4096).read_to_end(&mut beginning)?;
     Ok(beginning.trim_ascii_start().starts_with(b"["))
 }
 

@@ -61,7 +61,7 @@ pub(super) async fn serve(
     let answering = ConnectionProxy { proxy: Arc::clone(proxy), sessions: sessions.cloned(), tls };
     let serving = server::start(listener, answering, Arc::clone(threads), stopped);
     output.info(&format!("loomrec listening on {origin}"));
-    notices.iter().for_each(|text| output.info(text));
+    notices.iter().for_each(|text| output.disclose(text));
     if args.verbose {
         output.info(&format!("loomrec: look at the calls at {origin}/__loomrec/"));
     }

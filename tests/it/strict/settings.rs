@@ -94,6 +94,7 @@ fn redaction_that_leaves_nothing_of_a_question_is_refused_under_strict() {
     for pattern in [".+", r"\S+", "TEXT=.+"] {
         let scene = recorded(&["--redact", pattern]);
         std::fs::write(scene.path("loomrec.toml"), format!("redact = ['{pattern}']\n")).unwrap();
+        scene.run(&["trust", "--yes"]).expect(0);
         let says = ["answers any question", "redaction"];
         scene.run(&["replay", "--strict", "-r", "run.json", "--", "true"]).expect(4).says(&says);
         let verified = scene.run(&["verify", "--strict", "run.json"]).expect(1);
