@@ -255,6 +255,18 @@ pub enum StoreError {
         /// Who holds it, in words.
         holder: String,
     },
+    /// Another session records it anew.
+    #[error(
+        "record a session into {}: another session records there ({holder}); end that session \
+         first, or name another file",
+        path.display()
+    )]
+    Leased {
+        /// The recording.
+        path: PathBuf,
+        /// Who holds the lease, in words.
+        holder: String,
+    },
     /// The recording's keys were made under other identity rules.
     #[error(
         "record into {} with `--ignore` {ours}: its requests were hashed with {theirs}; \
@@ -383,6 +395,7 @@ impl StoreError {
             | Self::WouldBeTooLarge { .. }
             | Self::Lock { .. }
             | Self::Held { .. }
+            | Self::Leased { .. }
             | Self::Gone { .. }
             | Self::Secret { .. } => ErrorClass::NotKept,
             Self::NotAFolder { .. } | Self::OtherRules { .. } | Self::Exists { .. } => {

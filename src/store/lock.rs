@@ -268,7 +268,8 @@ fn signature() -> Vec<u8> {
     text
 }
 
-fn holder(path: &Path) -> String {
+/// Returns who has signed a lock, in words.
+pub(super) fn holder(path: &Path) -> String {
     let mut text = [0; SIGNATURE];
     let file = regular_file::open_to_read(path).ok().flatten();
     let read = file.map(|file| read_at(&file, &mut text, 0));

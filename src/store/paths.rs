@@ -25,6 +25,8 @@ pub(super) struct RecordingPaths {
     pub(super) log: PathBuf,
     /// The log that is being compacted; always older than `log`.
     pub(super) folding: PathBuf,
+    /// Locked by a session that records the recording anew.
+    pub(super) session: PathBuf,
 }
 
 impl RecordingPaths {
@@ -53,6 +55,7 @@ impl RecordingPaths {
             run: beside(".run"),
             log: beside(".log"),
             folding: beside(".folding"),
+            session: beside(".session"),
             target,
         })
     }

@@ -15,8 +15,8 @@ use loomrec_os::{FileKind, FileStatus};
 pub(super) const TEMPORARY: &str = ".loomrec-tmp";
 
 /// The endings of the names of the files that loomrec keeps beside a recording.
-const ENDINGS: [&str; 8] =
-    [".log", ".folding", ".lock", ".run", ".new", ".pending", ".unfinished", TEMPORARY];
+const ENDINGS: [&str; 9] =
+    [".log", ".folding", ".lock", ".run", ".new", ".pending", ".unfinished", ".session", TEMPORARY];
 
 /// The error of a path that names something other than a regular file with one name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

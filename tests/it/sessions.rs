@@ -2,6 +2,7 @@
 
 mod begun;
 mod bounds;
+mod exclusive;
 mod faults;
 
 use std::fs;

@@ -57,6 +57,7 @@ impl SessionHost for CommandHost {
             Some(named) => self.template.named_recording(named).map_err(invalid)?,
             None => self.template.recording(&request.name),
         };
+        refuse_link(&path)?;
         let plan = request.faults.as_ref().map(FaultPlan::parse).transpose();
         let plan = plan.map_err(|error| invalid(format!("faults: {error}")))?;
         let mode = self.mode(request)?;
@@ -155,6 +156,9 @@ impl CommandHost {
             (SessionMode::New, _) => RecordMode::NewEpisodes,
         };
         let is_staged = opening.mode.records() && opening.request.begun_by == SessionBegin::Control;
+        if opening.mode.records() && !is_staged {
+            loomrec_store::refuse_leased(&place)?;
+        }
         let staging = is_staged.then(|| Staging::begin(&place, opening.mode)).transpose()?;
         args.recording = staging.as_ref().map_or(&place, Staging::location).clone();
         let rules_of = staging.as_ref().map(|_| place.clone());
@@ -262,6 +266,20 @@ pub(super) fn refuse_connection_rules(
              known yet: use connection_reset or connection_drop for a call",
             rule.name
         ))),
+    }
+}
+
+/// Refuses a link in the place of a recording: a session's recordings are the files of its folder.
+fn refuse_link(path: &Path) -> Result<(), SessionRefusal> {
+    match path.is_symlink() {
+        false => Ok(()),
+        true => Err(SessionRefusal::new(
+            StatusCode::UNPROCESSABLE_ENTITY,
+            format!(
+                "{} is a symbolic link, which no session follows: put the recording there itself",
+                path.display()
+            ),
+        )),
     }
 }
 

@@ -13,7 +13,7 @@ use loomrec_engine::blocking;
 use loomrec_identity::RunValues;
 use loomrec_proxy::server::Proxy;
 use loomrec_proxy::server::session::{CloseResult, SessionMode};
-use loomrec_store::{Recording, RecordingLocation, StoreError};
+use loomrec_store::{Recording, RecordingLocation, SessionLease, StoreError};
 use loomrec_telemetry::run_counters::RunCounters;
 
 /// How long exchanges that are on their way have to end.
@@ -23,24 +23,28 @@ const GRACE: Duration = Duration::from_secs(10);
 pub(super) struct Staging {
     place: RecordingLocation,
     unfinished: RecordingLocation,
+    /// Held until the session has ended: no other session records into the same place.
+    _lease: SessionLease,
 }
 
 impl Staging {
     /// Begins a recording beside its place: empty, or as a copy of what is there.
     ///
     /// # Errors
-    /// Another process records there, or what is there cannot be read.
+    /// Another session or process records there, what is there cannot be read, or it is no file that
+    /// a session may replace.
     pub(super) fn begin(
         place: &RecordingLocation,
         mode: SessionMode,
     ) -> Result<Self, CommandFailure> {
         refuse_other_file(place)?;
+        let lease = SessionLease::acquire(place)?;
         let unfinished = place.beside(".unfinished");
         loomrec_store::discard(&unfinished)?;
         if mode == SessionMode::New {
             loomrec_store::copy_to(place, &unfinished)?;
         }
-        Ok(Self { place: place.clone(), unfinished })
+        Ok(Self { place: place.clone(), unfinished, _lease: lease })
     }
 
     /// Returns where the calls are recorded.
@@ -59,8 +63,18 @@ impl Staging {
     }
 }
 
-/// Refuses to replace a file that is no recording of loomrec: a control call names it.
+/// Refuses to replace a folder, and a file that is no recording of loomrec: a control call names
+/// it.
 fn refuse_other_file(place: &RecordingLocation) -> Result<(), CommandFailure> {
+    if place.as_path().is_dir() {
+        return Err(CommandFailure::new(
+            RECORDING,
+            format!(
+                "{} is a folder, which no session replaces: name another file",
+                place.display()
+            ),
+        ));
+    }
     match Recording::open_to_inspect(place) {
         Ok(recording) if recording.meta().is_loomrec() => Ok(()),
         Err(StoreError::Missing { .. }) => Ok(()),
