@@ -23,15 +23,41 @@ const COOKIE: [&str; 2] = ["set-cookie", "set-cookie2"];
 /// * `strict-transport-security` makes a browser refuse plain HTTP on all of localhost;
 /// * `clear-site-data` makes it delete what other programs store for localhost;
 /// * `refresh` makes it open another page;
-/// * `nel`, `report-to` and `reporting-endpoints` make it send reports to another server.
-const BINDING: [&str; 7] = [
+/// * `nel`, `report-to` and `reporting-endpoints` make it send reports to another server;
+/// * `service-worker-allowed` lets a page's worker answer for more of localhost;
+/// * `speculation-rules` makes it load other pages;
+/// * `accept-ch`, `critical-ch`, `expect-ct` and `public-key-pins` change its later requests;
+/// * `timing-allow-origin` lets other pages measure it.
+const BINDING: [&str; 14] = [
+    "accept-ch",
     "alt-svc",
     "clear-site-data",
+    "critical-ch",
+    "expect-ct",
     "nel",
+    "public-key-pins",
     "refresh",
     "report-to",
     "reporting-endpoints",
+    "service-worker-allowed",
+    "speculation-rules",
     "strict-transport-security",
+    "timing-allow-origin",
+];
+
+/// The prefix of the headers that let web pages read an answer. Which pages may read a replayed
+/// one is for its user to say, not for the upstream or the recording.
+const READING: &str = "access-control-";
+
+/// Headers with an address that clients send their next request to, often with body and keys:
+/// of redirects and created resources, of operations that go on (Azure), of uploads (Google).
+const ADDRESSES: [&str; 6] = [
+    "azure-asyncoperation",
+    "content-location",
+    "location",
+    "operation-location",
+    "x-goog-upload-control-url",
+    "x-goog-upload-url",
 ];
 
 /// Headers with the time to wait before the next attempt, each with an hour in its unit. SDKs wait
@@ -62,13 +88,13 @@ pub fn is_never_recorded(name: &str) -> bool {
 
 /// Whether a replay sends a header with this name (in lower case) to its client.
 pub fn is_replayed(name: &str) -> bool {
-    !is_never_recorded(name) && !BINDING.contains(&name)
+    !is_never_recorded(name) && !BINDING.contains(&name) && !name.starts_with(READING)
 }
 
-/// Whether a redirect leads to another server. The client would send its next request, often with
-/// body and keys, to a host that the recording chose.
-pub fn leads_away(status: u16, name: &str, value: &str) -> bool {
-    if !(300..400).contains(&status) || name != "location" {
+/// Whether a header (its name in lower case) leads to another server, whatever the status of the
+/// answer. The client would send its next request to a host that the recording chose.
+pub fn leads_away(name: &str, value: &str) -> bool {
+    if !ADDRESSES.contains(&name) {
         return false;
     }
     // Browsers skip white space and control characters, and read a backslash as a slash.
@@ -113,16 +139,17 @@ mod tests {
         {
             assert!(is_replayed(name), "{name}");
         }
-        for name in HOP_BY_HOP.iter().chain(&COOKIE).chain(&BINDING).chain(&["x-loomrec-error"]) {
+        let others = ["x-loomrec-error", "access-control-allow-origin", "access-control-max-age"];
+        for name in HOP_BY_HOP.iter().chain(&COOKIE).chain(&BINDING).chain(&others) {
             assert!(!is_replayed(name), "{name}");
         }
         assert!(!is_never_recorded("strict-transport-security") && !is_never_recorded("alt-svc"));
     }
 
     #[test]
-    fn redirects_stay_here_only_by_a_path() {
+    fn addresses_stay_here_only_by_a_path() {
         for stays in ["/v1/x", "?a=b", "", "x/y", "./x", "/v1/x?to=https://a"] {
-            assert!(!leads_away(307, "location", stays), "{stays}");
+            assert!(!leads_away("location", stays), "{stays}");
         }
         for away in [
             "https://evil.example/",
@@ -135,9 +162,10 @@ mod tests {
             "javascript:x",
             "HTTP:x",
         ] {
-            assert!(leads_away(307, "location", away), "{away}");
+            assert!(leads_away("location", away), "{away}");
+            assert!(leads_away("operation-location", away), "{away}");
         }
-        assert!(!leads_away(201, "location", "https://a") && !leads_away(302, "link", "https://a"));
+        assert!(!leads_away("link", "https://a"));
     }
 
     #[test]

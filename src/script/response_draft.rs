@@ -41,8 +41,9 @@ impl ResponseDraft {
         }
         let mut headers = HeaderMap::with_capacity(response.headers.len() + 4);
         for (name, value) in &response.headers {
-            let misleads = leads_away(response.status, name, value)
-                || keeps_waiting(name, value, OffsetDateTime::now_utc);
+            let lower = name.to_ascii_lowercase();
+            let misleads =
+                leads_away(&lower, value) || keeps_waiting(&lower, value, OffsetDateTime::now_utc);
             let name = HeaderName::from_bytes(name.as_bytes());
             let value = HeaderValue::from_bytes(value.as_bytes());
             if let (Ok(name), Ok(value)) = (name, value)

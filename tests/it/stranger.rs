@@ -59,7 +59,7 @@ fn collect(value: &Value, kind: &str, places: &mut Vec<String>) {
 }
 
 /// Headers that affect more than their own answer.
-const BINDING: [(&str, &str); 17] = [
+const BINDING: [(&str, &str); 22] = [
     ("connection", "upgrade, close"),
     ("keep-alive", "timeout=1"),
     ("proxy-authenticate", "Basic"),
@@ -76,6 +76,11 @@ const BINDING: [(&str, &str); 17] = [
     ("refresh", "0; url=https://evil.example"),
     ("nel", "{}"),
     ("report-to", "{}"),
+    ("access-control-allow-origin", "*"),
+    ("Access-Control-Allow-Credentials", "true"),
+    ("access-control-expose-headers", "x-request-id"),
+    ("accept-ch", "sec-ch-ua-model"),
+    ("service-worker-allowed", "/"),
     ("x-loomrec-error", "spoofed"),
 ];
 
@@ -194,6 +199,23 @@ fn a_redirect_to_another_server_is_replayed_without_its_address() {
         let answer = served(&scene, &[]).expect(307);
         assert_eq!(answer.header("location"), stays.then_some(target));
         assert_eq!(found(&scene, "header").is_empty(), stays);
+    }
+}
+
+#[test]
+fn an_address_on_another_server_is_left_out_whatever_the_status_is() {
+    for status in [200, 201, 202, 303] {
+        for name in ["location", "Location", "operation-location", "x-goog-upload-url"] {
+            for (target, stays) in [("https://evil.example/next", false), ("/openai/v1/next", true)]
+            {
+                let scene = recording(|entry| {
+                    entry["response"]["status"] = status.into();
+                    entry["response"]["headers"][name] = target.into();
+                });
+                let answer = served(&scene, &[]).expect(status);
+                assert_eq!(answer.header(name), stays.then_some(target), "{status} {name}");
+            }
+        }
     }
 }
 

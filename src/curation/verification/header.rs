@@ -25,12 +25,13 @@ pub(super) fn check(entry: &Entry, found: &mut Vec<Problem>) {
         let time = time.and_then(|time| OffsetDateTime::parse(time, &Rfc3339).ok());
         time.unwrap_or(OffsetDateTime::UNIX_EPOCH)
     };
-    for (name, value) in &response.headers {
+    for (written, value) in &response.headers {
+        let name = &*written.to_ascii_lowercase();
         let (severity, text) = if !is_sendable(name, value) {
             (Severity::Error, "a header that cannot be sent: a replay leaves it out")
         } else if is_never_recorded(name) {
             (Severity::Error, "a header that is not the answer's own: a replay leaves it out")
-        } else if leads_away(response.status, name, value) {
+        } else if leads_away(name, value) {
             (
                 Severity::Warning,
                 "the answer sends its client to another server: a replay leaves the address out",
@@ -45,7 +46,7 @@ pub(super) fn check(entry: &Entry, found: &mut Vec<Problem>) {
             continue;
         };
         let problem = Problem::of_file(ProblemKind::Header, severity, text);
-        let pointer = format!("/response/headers{}", pointer_token(name));
+        let pointer = format!("/response/headers{}", pointer_token(written));
         found.push(problem.at(pointer, None).helped("remove the header, or record the call again"));
     }
 }

@@ -14,7 +14,7 @@ use super::settlement::FaultSettlement;
 use loomrec_engine::replay::UnexplainedMiss;
 use loomrec_engine::{AnswerBody, CallOutcome, IncomingCall};
 use loomrec_fault::{AnswerSubstitute, Fault, SyntheticResponse};
-use loomrec_recording::response_header::is_replayed;
+use loomrec_recording::response_header::{is_replayed, leads_away};
 
 /// Returns what is sent in place of the answer, if the fault does not need the answer. `is_live`
 /// says whether an upstream answers the call: aimock breaks that answer once it is there.
@@ -73,8 +73,11 @@ fn response(synthetic: SyntheticResponse) -> Response<AnswerBody> {
     let mut response = Response::new(AnswerBody::Full(Bytes::from(synthetic.body).into()));
     *response.status_mut() =
         StatusCode::from_u16(synthetic.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let is_sent = |name: &str| is_replayed(&name.to_ascii_lowercase());
-    for (name, value) in synthetic.headers.iter().filter(|(name, _)| is_sent(name)) {
+    let is_sent = |(name, value): &&(String, String)| {
+        let name = name.to_ascii_lowercase();
+        is_replayed(&name) && !leads_away(&name, value)
+    };
+    for (name, value) in synthetic.headers.iter().filter(is_sent) {
         let name = HeaderName::try_from(name.as_str());
         if let (Ok(name), Ok(value)) = (name, HeaderValue::from_str(value)) {
             response.headers_mut().append(name, value);
