@@ -13,6 +13,8 @@ use loomrec_script::ScriptTurn;
 pub enum CallOutcome {
     /// Nothing: its client left first.
     Left,
+    /// Nothing, or not all of it, and not because its client left: loomrec had no answer in time.
+    Unanswered,
     /// A take of a recording.
     Served {
         /// The header that names the entry.
@@ -60,6 +62,7 @@ impl CallOutcome {
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Left => "left",
+            Self::Unanswered => "unanswered",
             Self::Served { .. } => "served",
             Self::Recorded => "recorded",
             Self::Forwarded => "forwarded",
@@ -105,7 +108,7 @@ pub enum AnswerSource {
     Default,
     /// A fault instead of an answer.
     Fault,
-    /// Nowhere: the call was missed or refused, or its client left first.
+    /// Nowhere: the call was missed, refused or never answered, or its client left first.
     Nowhere,
 }
 

@@ -8,6 +8,7 @@ mod input_file;
 mod process;
 mod signal;
 mod system_names;
+mod tcp_peer;
 mod terminal;
 
 pub use file_access::{
@@ -23,6 +24,7 @@ pub use process::{
 };
 pub use signal::{ProcessSignal, SignalStream, survive_file_size_limit};
 pub use system_names::{SystemNames, system_names};
+pub use tcp_peer::{SUPERUSER, TcpPeer, current_user, tcp_peer};
 pub use terminal::{
     TerminalModes, TerminalSize, is_stdout_closed, is_terminal_raw, read_typed, terminal_size,
 };

@@ -44,7 +44,8 @@ pub struct Receipt {
     pub forwarded: u64,
     /// Exchanges kept.
     pub recorded: u64,
-    /// Whether every call failed or was refused, so that the run counts as failed.
+    /// Whether every call failed or was refused, or one was never answered, so that the run counts
+    /// as failed.
     pub all_failed: bool,
     /// Of these, exchanges that were not kept in full.
     pub incomplete: u64,
@@ -52,6 +53,8 @@ pub struct Receipt {
     pub unkept: u64,
     /// Calls that no upstream answered.
     pub unreachable: u64,
+    /// Calls that were read and never answered.
+    pub unanswered: u64,
     /// Calls that were refused.
     pub refused: u64,
     /// Requests for a WebSocket, which were refused too.
@@ -166,6 +169,7 @@ impl Receipt {
             incomplete: RunCounters::read(&counters.incomplete),
             unkept: RunCounters::read(&counters.unkept),
             unreachable: RunCounters::read(&counters.unreachable),
+            unanswered: RunCounters::read(&counters.unanswered),
             refused: RunCounters::read(&counters.refused),
             refused_upgrades: RunCounters::read(&counters.refused_upgrades),
             missed: counters.missed(),
@@ -259,6 +263,16 @@ impl Receipt {
             "{nothing}: the program asked for a WebSocket (requests: {count}), got 426, and made no \
              call over HTTP; switch its WebSocket transport off"
         ));
+    }
+
+    /// Adds the calls that were read and never answered: a run that hung is no good run.
+    pub fn add_unanswered(&mut self) {
+        self.calls += self.unanswered;
+        if self.unanswered > 0 {
+            self.all_failed = true;
+            let text = format!("calls that got no answer from loomrec: {}", self.unanswered);
+            self.complaints.push(text);
+        }
     }
 
     /// Adds the connections of CMD that went around loomrec: as complaints if they were refused,

@@ -251,6 +251,7 @@ pub(super) fn receipt(args: &RecordArgs, ran: &RunResult) -> Receipt {
     }
     receipt.add_faults(&proxy.faults, &args.serve.trouble, ran.budget.as_ref());
     receipt.calls = count_calls(&receipt, ran);
+    receipt.add_unanswered();
     if ran.cmd_exit.is_some() && receipt.calls == 0 {
         let (upstreams, is_allowed) = (expected_upstreams(args, ran), args.allow_empty);
         let why = no_call::explain("nothing was recorded", ran, &upstreams, is_allowed);

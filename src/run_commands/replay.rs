@@ -333,6 +333,7 @@ pub(super) fn receipt(args: &ReplayArgs, ran: &RunResult) -> Receipt {
         + unscripted
         // Includes the faults of connections, whose calls were never read.
         + proxy.faults.decider().counts().values().map(|count| count.fired).sum::<u64>();
+    receipt.add_unanswered();
     // Connections that went around loomrec say already where the calls went.
     let sessions = ran.sessions.as_ref().map_or(0, |table| table.totals().opened);
     let is_empty = receipt.calls == 0 && receipt.escapes.is_empty() && sessions == 0;

@@ -7,7 +7,7 @@ use time::OffsetDateTime;
 
 use loomrec_provider::{Framing, ResponseFormat};
 use loomrec_recording::body::Chunk;
-use loomrec_recording::encoding::{self, DecodeError, LARGEST};
+use loomrec_recording::encoding::{self, DecodeError};
 use loomrec_recording::entry::{RecordedResponse, ResponseEnd};
 use loomrec_recording::normalized_request::NormalizedRequest;
 use loomrec_recording::response_header::{MOST_HEADERS, is_replayed, keeps_waiting, leads_away};
@@ -95,14 +95,18 @@ impl ResponseDraft {
     /// the chunk that completed them.
     ///
     /// # Errors
-    /// A body that decodes to too many bytes.
-    pub fn decode_unless_accepted(&mut self, accept: Option<&str>) -> Result<(), DecodeError> {
+    /// A body that decodes to more than `max` bytes.
+    pub fn decode_unless_accepted(
+        &mut self,
+        accept: Option<&str>,
+        max: usize,
+    ) -> Result<(), DecodeError> {
         let Some(coding) = encoding::coding_of(&self.headers) else { return Ok(()) };
         if encoding::accepts(accept, &coding) || self.chunks.is_empty() {
             return Ok(());
         }
         let pieces: Vec<&[u8]> = self.chunks.iter().map(|chunk| &*chunk.data).collect();
-        let plain = match encoding::try_decode_pieces(&coding, &pieces, LARGEST) {
+        let plain = match encoding::try_decode_pieces(&coding, &pieces, max) {
             Ok(plain) => plain,
             // A small file may hold a body that decodes to any size.
             Err(why @ DecodeError::TooLarge) => return Err(why),
@@ -325,7 +329,7 @@ mod tests {
         let headers = headers.into_iter().collect();
         let mut delivery =
             ResponseDraft { status: StatusCode::OK, headers, chunks, end: ResponseEnd::Complete };
-        delivery.decode_unless_accepted(None).unwrap();
+        delivery.decode_unless_accepted(None, 1 << 20).unwrap();
         let expected = [(1.0, "data: {\"a\":1}\n\n"), (2.0, "data: {\"b\":2}\n\n")];
         assert_eq!(sent(&delivery), expected);
         let request = RecordedRequest {

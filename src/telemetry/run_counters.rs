@@ -52,6 +52,10 @@ pub struct RunCounters {
     pub unkept: AtomicU64,
     /// Calls that no upstream answered.
     pub unreachable: AtomicU64,
+    /// Calls that were read and never answered. They fail the run.
+    pub unanswered: AtomicU64,
+    /// Calls that were read and are not over.
+    pub open: AtomicU64,
     /// Calls refused before they reached an engine (too large, no upstream named).
     pub refused: AtomicU64,
     /// Requests for a WebSocket, all of them refused. They are not among `refused`.
@@ -154,6 +158,11 @@ impl RunCounters {
         self.with(|more| more.missed.values().sum())
     }
 
+    /// Counts calls that are still open at the end as never answered.
+    pub fn leave_unanswered(&self, calls: u64) {
+        self.unanswered.fetch_add(calls, Ordering::Relaxed);
+    }
+
     /// Adds a call that is over.
     pub fn record(&self, call: &CallRecord) {
         match &call.outcome {
@@ -164,6 +173,7 @@ impl RunCounters {
             CallOutcome::Faulted => Self::count(&self.faulted),
             CallOutcome::Missed(error) => self.add_mismatch(error),
             CallOutcome::Refused { .. } => Self::count(&self.refused),
+            CallOutcome::Unanswered => Self::count(&self.unanswered),
             CallOutcome::Left
             | CallOutcome::Served { .. }
             | CallOutcome::Recorded

@@ -58,6 +58,8 @@ mod git;
 #[cfg(test)]
 mod guard;
 #[cfg(test)]
+mod half_close;
+#[cfg(test)]
 mod header;
 #[cfg(test)]
 mod held;
@@ -106,7 +108,11 @@ mod order;
 #[cfg(test)]
 mod otel;
 #[cfg(test)]
+mod other_form;
+#[cfg(test)]
 mod other_headers;
+#[cfg(test)]
+mod other_user;
 #[cfg(test)]
 mod output_files;
 #[cfg(test)]
@@ -197,6 +203,8 @@ mod torn;
 mod transport;
 #[cfg(test)]
 mod trust;
+#[cfg(test)]
+mod unanswered;
 #[cfg(test)]
 mod unfolded;
 #[cfg(test)]

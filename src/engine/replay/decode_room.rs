@@ -1,25 +1,35 @@
-//! The memory limit for decoded answers, all of them together.
+//! The memory limit for answers whose form is changed, all of them together.
 //!
 //! A compressed answer of a few kilobytes may decode to many megabytes, which stay in memory until
 //! the client has read them. Each answer is bounded alone, but with slow clients they would add up.
+//!
+//! A reservation waits in line: the permits that it waited for are the ones that it keeps. No call
+//! holds a reservation while it waits for another one.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, timeout_at};
 
-use loomrec_recording::encoding::{DecodeError, LARGEST};
+use loomrec_recording::encoding::DecodeError;
 
-/// The most bytes that all decoded answers may take at one time.
-const ROOM: usize = 512 << 20;
+/// The most bytes that small answers may take at one time.
+const SMALL_ROOM: usize = 128 << 20;
+/// The most bytes that all other answers may take at one time.
+const LARGE_ROOM: usize = 384 << 20;
+/// An answer of at most this many bytes is small. It never waits for larger ones.
+pub(super) const SMALL: usize = 256 << 10;
 /// The unit of reservations, in bytes.
 const UNIT: usize = 1024;
-/// How many times a body is in memory while it is decoded, at most: in a growing buffer, and in its
-/// copy.
-const WHILE_DECODING: usize = 3;
-/// The most that a byte of deflate decodes to.
-const DEFLATE_RATIO: usize = 1032;
-/// How long an answer waits for room.
+/// How many times a body is in memory while its form is changed, at most: in a growing buffer, and
+/// in its copy.
+const WHILE_CHANGING: usize = 3;
+/// The most threads that work on small answers, and on others. A decoder holds a window of its own.
+const MOST_WORKERS: usize = 4;
+/// How long a call waits for room, in all.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Why an answer is not delivered.
@@ -31,12 +41,12 @@ pub(super) enum DeliveryError {
     /// Its body decodes to too many bytes.
     #[error("the body {}, and the caller asks for it in another form", DecodeError::TooLarge)]
     TooLarge,
-    /// There is no room for it now. It needs this many units.
+    /// There was no room for it in time.
     #[error(
-        "no memory for decoded answers was free for a minute: let clients read their answers, or \
-         accept the encoding that was recorded"
+        "no memory for answers in another form was free for a minute: let clients read their \
+         answers, or accept the encoding that was recorded"
     )]
-    NoRoom(u32),
+    NoRoom,
 }
 
 impl From<String> for DeliveryError {
@@ -45,70 +55,106 @@ impl From<String> for DeliveryError {
     }
 }
 
-/// The memory for decoded answers.
+/// The memory for answers whose form is changed. Small answers have a part of their own.
 #[derive(Clone, Debug)]
 pub(super) struct DecodeRoom {
-    free: Arc<Semaphore>,
-    units: u32,
+    small: RoomPart,
+    large: RoomPart,
 }
 
-/// A reserved part of the room. Dropping it gives the part back.
+/// A part of the room, and the threads that may work in it.
+#[derive(Clone, Debug)]
+struct RoomPart {
+    free: Arc<Semaphore>,
+    units: u32,
+    workers: Arc<Semaphore>,
+}
+
+/// How long a call waits for room. All of its reservations share it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RoomPatience(Instant);
+
+/// A reserved part of the room, and the turn of a thread to work in it. Dropping it gives both
+/// back.
 #[derive(Debug)]
-pub(super) struct ReservedRoom(OwnedSemaphorePermit);
+pub(super) struct ReservedRoom {
+    held: OwnedSemaphorePermit,
+    /// Whether it is all that there is.
+    is_all: bool,
+    worker: Option<OwnedSemaphorePermit>,
+}
 
 impl Default for DecodeRoom {
     fn default() -> Self {
-        Self::new(ROOM)
+        Self::new(SMALL_ROOM, LARGE_ROOM)
+    }
+}
+
+impl RoomPatience {
+    /// Begins to wait.
+    pub(super) fn start() -> Self {
+        Self(Instant::now() + PATIENCE)
     }
 }
 
 impl DecodeRoom {
-    /// Returns room for `bytes` bytes.
-    pub(super) fn new(bytes: usize) -> Self {
-        let units = units(bytes);
-        Self { free: Arc::new(Semaphore::new(units as usize)), units }
+    /// Returns room for this many bytes of small answers, and of all others.
+    pub(super) fn new(small: usize, large: usize) -> Self {
+        Self { small: RoomPart::new(small), large: RoomPart::new(large) }
     }
 
-    /// Reserves the most that decoding `length` bytes of this coding can take.
+    /// Reserves what it takes to make an answer of at most `bytes` bytes, and the turn to make it.
+    /// Calls get them in the order in which they ask.
     ///
     /// # Errors
-    /// [`DeliveryError::NoRoom`] if that much is not free.
-    pub(super) fn reserve(
+    /// [`DeliveryError::NoRoom`] if that takes longer than the patience of the call.
+    pub(super) async fn reserve(
         &self,
-        coding: &str,
-        length: usize,
+        bytes: usize,
+        patience: RoomPatience,
     ) -> Result<ReservedRoom, DeliveryError> {
-        let needed = units(WHILE_DECODING * most_decoded(coding, length)).min(self.units);
-        let permit = Arc::clone(&self.free).try_acquire_many_owned(needed);
-        permit.map(ReservedRoom).map_err(|_| DeliveryError::NoRoom(needed))
+        let part = if bytes <= SMALL { &self.small } else { &self.large };
+        let needed = units(WHILE_CHANGING.saturating_mul(bytes)).min(part.units);
+        let held = acquire(&part.free, needed, patience).await?;
+        let worker = acquire(&part.workers, 1, patience).await?;
+        Ok(ReservedRoom { held, is_all: needed == part.units, worker: Some(worker) })
     }
+}
 
-    /// Waits until `units` units were free. Returns `false` if that takes too long.
-    pub(super) async fn wait(&self, units: u32) -> bool {
-        let free = tokio::time::timeout(PATIENCE, self.free.acquire_many(units)).await;
-        matches!(free, Ok(Ok(_)))
+impl RoomPart {
+    fn new(bytes: usize) -> Self {
+        let units = units(bytes);
+        let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let workers = Arc::new(Semaphore::new(cores.min(MOST_WORKERS)));
+        Self { free: Arc::new(Semaphore::new(units as usize)), units, workers }
     }
 }
 
 impl ReservedRoom {
-    /// Keeps what `bytes` bytes need, and gives the rest back.
-    pub(super) fn shrink_to(&mut self, bytes: usize) {
-        let rest = self.0.num_permits().saturating_sub(units(bytes) as usize);
-        drop(self.0.split(rest));
+    /// Whether an answer of this many bytes fits, or no larger reservation exists.
+    pub(super) fn fits(&self, bytes: usize) -> bool {
+        self.is_all || units(bytes) as usize <= self.held.num_permits()
     }
+
+    /// Ends the work, keeps what an answer of `bytes` bytes needs, and gives the rest back.
+    pub(super) fn shrink_to(&mut self, bytes: usize) {
+        self.worker = None;
+        let rest = self.held.num_permits().saturating_sub(units(bytes) as usize);
+        drop(self.held.split(rest));
+    }
+}
+
+async fn acquire(
+    from: &Arc<Semaphore>,
+    units: u32,
+    patience: RoomPatience,
+) -> Result<OwnedSemaphorePermit, DeliveryError> {
+    let acquired = timeout_at(patience.0, Arc::clone(from).acquire_many_owned(units)).await;
+    acquired.ok().and_then(Result::ok).ok_or(DeliveryError::NoRoom)
 }
 
 fn units(bytes: usize) -> u32 {
     u32::try_from(bytes.div_ceil(UNIT)).unwrap_or(u32::MAX)
-}
-
-fn most_decoded(coding: &str, length: usize) -> usize {
-    let is_deflate =
-        ["gzip", "x-gzip", "deflate"].iter().any(|name| coding.eq_ignore_ascii_case(name));
-    match is_deflate {
-        true => LARGEST.min(length.saturating_mul(DEFLATE_RATIO)),
-        false => LARGEST,
-    }
 }
 
 #[cfg(test)]

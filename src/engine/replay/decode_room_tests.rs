@@ -18,26 +18,67 @@ fn poll<T>(future: Pin<&mut impl Future<Output = T>>) -> Poll<T> {
     future.poll(&mut Context::from_waker(Waker::noop()))
 }
 
+/// The smallest size that is not small.
+const LARGE: usize = SMALL + UNIT;
+
 #[tokio::test]
-async fn room_is_reserved_for_the_most_and_kept_for_what_it_was() {
-    let room = DecodeRoom::new(WHILE_DECODING * LARGEST + LARGEST);
-    let mut first = room.reserve("br", 10).unwrap();
-    let Err(DeliveryError::NoRoom(units)) = room.reserve("gzip, gzip", 10) else { panic!() };
-    assert_eq!(units as usize * UNIT, WHILE_DECODING * LARGEST);
-    // A small body of gzip needs little.
-    let small = room.reserve("gzip", 1000).unwrap();
-    let mut waits = pin!(room.wait(units));
-    assert!(poll(waits.as_mut()).is_pending());
-    first.shrink_to(LARGEST);
-    assert!(poll(waits.as_mut()).is_pending());
-    drop(small);
-    assert!(waits.await);
+async fn a_call_keeps_the_permits_that_it_waited_for() {
+    let room = DecodeRoom::new(UNIT, WHILE_CHANGING * LARGE);
+    let patience = RoomPatience::start();
+    let mut first = room.reserve(LARGE, patience).await.unwrap();
+    let mut second = pin!(room.reserve(LARGE, patience));
+    let mut third = pin!(room.reserve(LARGE, patience));
+    assert!(poll(second.as_mut()).is_pending());
+    assert!(poll(third.as_mut()).is_pending());
+    first.shrink_to(UNIT);
+    assert!(poll(second.as_mut()).is_pending());
     drop(first);
-    assert_eq!(room.free.available_permits(), room.units as usize);
+    let second = second.await.unwrap();
+    assert!(poll(third.as_mut()).is_pending());
+    drop(second);
+    drop(third.await.unwrap());
+    assert_eq!(room.large.free.available_permits(), room.large.units as usize);
 }
 
-/// Returns an engine with an answer that decodes to `length` bytes, and `room` bytes for decoding.
-fn replayer(length: usize, room: usize) -> (ReplayEngine, NormalizedRequest) {
+#[tokio::test]
+async fn a_small_answer_never_waits_for_a_large_one() {
+    let room = DecodeRoom::new(WHILE_CHANGING * SMALL, WHILE_CHANGING * LARGE);
+    let patience = RoomPatience::start();
+    let _held = room.reserve(LARGE, patience).await.unwrap();
+    let mut large = pin!(room.reserve(LARGE, patience));
+    assert!(poll(large.as_mut()).is_pending());
+    let mut small = pin!(room.reserve(SMALL, patience));
+    assert!(poll(small.as_mut()).is_ready());
+}
+
+#[tokio::test]
+async fn patience_that_is_over_is_not_renewed_by_another_wait() {
+    let room = DecodeRoom::new(UNIT, WHILE_CHANGING * LARGE);
+    let _held = room.reserve(LARGE, RoomPatience::start()).await.unwrap();
+    let over = RoomPatience(Instant::now());
+    for _ in 0..2 {
+        let refused = room.reserve(LARGE, over).await;
+        assert!(matches!(refused, Err(DeliveryError::NoRoom)));
+    }
+}
+
+#[tokio::test]
+async fn no_more_than_a_few_threads_work_at_one_time() {
+    let room = DecodeRoom::default();
+    let patience = RoomPatience::start();
+    let mut reserved = Vec::new();
+    for _ in 0..room.small.workers.available_permits() {
+        reserved.push(room.reserve(UNIT, patience).await.unwrap());
+    }
+    let mut next = pin!(room.reserve(UNIT, patience));
+    assert!(poll(next.as_mut()).is_pending());
+    // What is kept until the client has read it is no work.
+    reserved[0].shrink_to(UNIT);
+    assert!(poll(next.as_mut()).is_ready());
+}
+
+/// Returns an engine with an answer that decodes to `length` bytes, and this room for decoding.
+fn replayer(length: usize, room: DecodeRoom) -> (ReplayEngine, NormalizedRequest) {
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
     gzip.write_all(&vec![b'0'; length]).unwrap();
     let body = r#"{"model":"m","messages":[{"role":"user","content":"hi"}]}"#;
@@ -62,14 +103,15 @@ fn replayer(length: usize, room: usize) -> (ReplayEngine, NormalizedRequest) {
         other_headers: Default::default(),
         body: body.into(),
     };
-    let replayer = ReplayEngine::new(matcher, Latency::None).with_room(DecodeRoom::new(room));
+    let replayer = ReplayEngine::new(matcher, Latency::None).with_room(room);
     (replayer, NormalizedRequest::new("openai".into(), request, &[]))
 }
 
 #[tokio::test]
 async fn a_decoded_answer_waits_until_an_earlier_one_has_been_read() {
     let length = 1 << 20;
-    let (replayer, observed) = replayer(length, WHILE_DECODING * length + length / 2);
+    let room = DecodeRoom::new(WHILE_CHANGING * SMALL, WHILE_CHANGING * length + length / 2);
+    let (replayer, observed) = replayer(length, room);
     let first = replayer.answer(&observed, None, Instant::now()).await.unwrap();
     assert!(!first.response.headers().contains_key("content-encoding"));
     let mut second = pin!(replayer.answer(&observed, None, Instant::now()));
@@ -82,7 +124,7 @@ async fn a_decoded_answer_waits_until_an_earlier_one_has_been_read() {
 
 #[tokio::test]
 async fn an_answer_that_is_accepted_as_it_is_needs_no_room() {
-    let (replayer, observed) = replayer(1 << 20, UNIT);
+    let (replayer, observed) = replayer(1 << 20, DecodeRoom::new(UNIT, UNIT));
     for _ in 0..2 {
         let answered = replayer.answer(&observed, Some("gzip"), Instant::now()).await.unwrap();
         assert!(answered.response.headers().contains_key("content-encoding"));

@@ -8,10 +8,9 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 
 use super::body::ReplayBody;
-use super::bound_requests::RequestBinding;
 use super::decode_room::{DecodeRoom, DeliveryError};
 use super::explain::UnexplainedMiss;
-use super::form_change::{FormChange, QUICK};
+use super::form_change::FormChange;
 use super::latency::{DeliverySchedule, Latency, LatencyDraw};
 use super::matched_by::MatchedBy;
 use super::matcher::{Matcher, TakeMatch};
@@ -20,7 +19,6 @@ use super::mode::RequestedMode;
 use super::ready_response::{BOUND, MATCHED_BY, ReadyResponse};
 use super::reason::MissReason;
 use super::take::TakeDelivery;
-use crate::blocking;
 use loomrec_identity::BoundValues;
 use loomrec_provider::{Answer, Provider, TokenUsage};
 use loomrec_recording::entry::RecordedCut;
@@ -200,33 +198,45 @@ impl ReplayEngine {
     ) -> Result<ReplayAnswer, UnexplainedMiss> {
         // Values are put into the decoded answer.
         let accept_encoding = accept_encoding.filter(|_| hit.bound.is_none());
-        let ready = loop {
-            let why = match self.ready(hit, observed, accept_encoding) {
-                Ok(TakeDelivery::Ready(ready)) => break ready,
-                Ok(TakeDelivery::Change(change)) => match Box::pin(apply(change, observed)).await {
-                    Ok(ready) => break ready,
-                    Err(why) => why,
-                },
-                Err(DeliveryError::NoRoom(units)) if Box::pin(self.room.wait(units)).await => {
-                    continue;
+        let delivered = match self.ready(hit, observed, accept_encoding) {
+            Ok(TakeDelivery { answer, change: kind }) => {
+                let replacer = hit.bound.as_ref().and_then(|bound| bound.replacer.clone());
+                match kind.is_some() || replacer.is_some() {
+                    false => Ok(answer),
+                    true => {
+                        let change = FormChange { answer, kind, replacer };
+                        Box::pin(self.change(hit, change, observed)).await
+                    }
                 }
-                Err(why) => why,
-            };
-            if matches!(why, DeliveryError::TooLarge) {
-                hit.take.mark_too_large();
             }
-            let refused = Some((hit.index, why.to_string()));
-            let (reason, rule) = (MissReason::OtherForm, RuleLookup::Pending);
-            return Err(UnexplainedMiss { reason, refused, rule });
+            Err(why) => Err(why),
         };
-        let ready = match &hit.bound {
-            None => ready,
-            Some(bound) => put_values(bound, ready, observed).await,
-        };
+        let ready = delivered.map_err(|why| UnexplainedMiss {
+            reason: MissReason::OtherForm,
+            refused: Some((hit.index, why.to_string())),
+            rule: RuleLookup::Pending,
+        })?;
         Ok(self.paced(hit, ready, arrived))
     }
 
-    /// Returns the answer of a take, or the change that its form needs.
+    /// Changes the form of the answer of a take.
+    async fn change(
+        &self,
+        hit: &TakeMatch<'_>,
+        change: FormChange,
+        observed: &NormalizedRequest,
+    ) -> Result<Arc<ReadyResponse>, DeliveryError> {
+        let bound = hit.take.decoded_bound().unwrap_or_default();
+        let changed = change.run(observed, &self.room, bound).await;
+        match &changed {
+            Ok(changed) => hit.take.set_decoded_bound(Some(changed.bound)),
+            Err(DeliveryError::TooLarge) => hit.take.set_decoded_bound(None),
+            Err(_) => {}
+        }
+        changed.map(|changed| changed.answer)
+    }
+
+    /// Returns the answer of a take, and the change that its form needs.
     fn ready(
         &self,
         hit: &TakeMatch<'_>,
@@ -236,7 +246,7 @@ impl ReplayEngine {
         let name = self.matcher.take_name(hit.take);
         let (texts, wanted) = (&self.matcher.texts, RequestedMode::of(observed));
         let entry_name = || name.entry_name();
-        hit.take.deliver(texts, &entry_name, observed, wanted, accept_encoding, &self.room)
+        hit.take.deliver(texts, &entry_name, observed, wanted, accept_encoding)
     }
 
     /// Returns the answer as a response that follows the run's latency from `arrived` on.
@@ -347,37 +357,6 @@ impl ReplayEngine {
         response.headers_mut().insert(MATCHED_BY, HeaderValue::from_static("default"));
         Ok(response)
     }
-}
-
-/// Changes the form of an answer. A change that may take long runs on a thread that serves no
-/// calls.
-///
-/// # Errors
-/// Why the answer has no such form.
-async fn apply(
-    change: Box<FormChange>,
-    observed: &NormalizedRequest,
-) -> Result<Arc<ReadyResponse>, DeliveryError> {
-    if change.is_quick() {
-        return change.apply(observed);
-    }
-    let observed = observed.clone();
-    blocking::run_blocking(move || change.apply(&observed)).await
-}
-
-/// Puts the values of this run into an answer. Work on a large answer runs on a thread that serves
-/// no calls.
-async fn put_values(
-    bound: &RequestBinding,
-    answer: Arc<ReadyResponse>,
-    observed: &NormalizedRequest,
-) -> Arc<ReadyResponse> {
-    let Some(replacer) = bound.replacer.clone() else { return answer };
-    let operation = observed.call.operation;
-    if answer.bytes.len() <= QUICK {
-        return answer.with_values(&replacer, operation);
-    }
-    blocking::run_blocking(move || answer.with_values(&replacer, operation)).await
 }
 
 /// Returns an answer as a response whose body follows `schedule`.

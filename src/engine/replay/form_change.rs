@@ -1,23 +1,34 @@
-//! Changes of an answer's form: its content encoding, its mode of delivery, its framing.
+//! Changes of an answer's form: its content encoding, its mode of delivery, its framing, the values
+//! of this run in it.
 
 use std::sync::Arc;
 
-use super::decode_room::{DeliveryError, ReservedRoom};
+use super::decode_room::{DecodeRoom, DeliveryError, ReservedRoom, RoomPatience, SMALL};
 use super::ready_response::ReadyResponse;
-use loomrec_recording::encoding::DecodeError;
+use crate::blocking;
+use loomrec_identity::ValueReplacer;
+use loomrec_recording::encoding::{DecodeError, LARGEST};
 use loomrec_recording::normalized_request::NormalizedRequest;
 
 /// An answer of at most this many bytes, uncompressed, is changed on the thread that serves it.
-pub(super) const QUICK: usize = 64 << 10;
+const QUICK: usize = 64 << 10;
+
+/// The most plain bytes that a body is decoded to, tried one after the other: most bodies are
+/// small, and memory is reserved for no more than that.
+const DECODED_BOUNDS: [usize; 5] = [SMALL, 1 << 20, 4 << 20, 16 << 20, LARGEST];
+
+/// The most that a byte of deflate decodes to.
+const DEFLATE_RATIO: usize = 1032;
 
 /// The change that a call needs in the form of its answer.
 #[derive(Debug)]
 pub(super) struct FormChange {
     /// The recorded answer.
     pub(super) answer: Arc<ReadyResponse>,
-    pub(super) kind: ChangeKind,
-    /// The memory reserved for the decoded body, if the body is compressed.
-    pub(super) room: Option<ReservedRoom>,
+    /// What changes; `None` if only values do.
+    pub(super) kind: Option<ChangeKind>,
+    /// What puts the values of this run in the place of recorded ones.
+    pub(super) replacer: Option<Arc<ValueReplacer>>,
 }
 
 /// The parts of an answer that change.
@@ -34,33 +45,150 @@ pub(super) enum ChangeKind {
     },
 }
 
+/// An answer whose form was changed.
+pub(super) struct ChangedAnswer {
+    pub(super) answer: Arc<ReadyResponse>,
+    /// The bound that its decoded body kept to: where the next call of the same take begins.
+    pub(super) bound: DecodedBound,
+}
+
+/// One of the bounds of decoded bodies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct DecodedBound(pub(super) u8);
+
+/// The result of a change that was tried within a reservation.
+enum Attempt {
+    /// The answer, which holds what it needs of the reservation.
+    Made(Arc<ReadyResponse>),
+    /// It has this many bytes, which is more than was reserved.
+    IsLarger(usize),
+}
+
+impl DecodedBound {
+    /// Returns the most bytes.
+    fn bytes(self) -> usize {
+        DECODED_BOUNDS.get(usize::from(self.0)).copied().unwrap_or(LARGEST)
+    }
+
+    /// Returns the next larger one.
+    fn next(self) -> Option<Self> {
+        (usize::from(self.0) + 1 < DECODED_BOUNDS.len()).then_some(Self(self.0 + 1))
+    }
+}
+
 impl FormChange {
+    /// Returns the answer in the form that `observed` asks for. A change that may take long waits
+    /// for room, and runs on a thread that serves no calls. Decoding begins with `bound`.
+    ///
+    /// # Errors
+    /// [`DeliveryError::TooLarge`] for a body that decodes to too many bytes,
+    /// [`DeliveryError::NoRoom`] if there is no room in time, and [`DeliveryError::OtherForm`] for
+    /// an answer that has no such form.
+    pub(super) async fn run(
+        self,
+        observed: &NormalizedRequest,
+        room: &DecodeRoom,
+        mut bound: DecodedBound,
+    ) -> Result<ChangedAnswer, DeliveryError> {
+        if self.is_quick() {
+            let made = self.make(observed, LARGEST)?;
+            return Ok(ChangedAnswer { answer: made.map_or(self.answer, Arc::new), bound });
+        }
+        let patience = RoomPatience::start();
+        let mut bytes = self.most_bytes(bound);
+        let work = Arc::new((self, observed.clone()));
+        loop {
+            let reserved = room.reserve(bytes, patience).await?;
+            let (own, max) = (Arc::clone(&work), bound.bytes());
+            let attempt = move || own.0.attempt(&own.1, max, reserved);
+            match blocking::run_blocking(attempt).await {
+                Ok(Attempt::Made(answer)) => return Ok(ChangedAnswer { answer, bound }),
+                Ok(Attempt::IsLarger(needed)) => bytes = needed,
+                Err(DeliveryError::TooLarge) => {
+                    bound = bound.next().ok_or(DeliveryError::TooLarge)?;
+                    bytes = work.0.most_bytes(bound);
+                }
+                Err(why) => return Err(why),
+            }
+        }
+    }
+
     /// Whether the change is quick enough for the thread that serves the call.
-    pub(super) fn is_quick(&self) -> bool {
+    fn is_quick(&self) -> bool {
         self.answer.coding().is_none() && self.answer.bytes.len() <= QUICK
     }
 
-    /// Returns the answer in the form that `observed` asks for.
+    /// Returns the most bytes of the body that is changed, if it decodes to at most `bound`.
+    fn most_bytes(&self, bound: DecodedBound) -> usize {
+        let length = self.answer.bytes.len();
+        let is_deflate = |coding: &str| {
+            ["gzip", "x-gzip", "deflate"].iter().any(|name| coding.eq_ignore_ascii_case(name))
+        };
+        match self.answer.coding() {
+            None => length,
+            Some(coding) if is_deflate(&coding) => {
+                bound.bytes().min(length.saturating_mul(DEFLATE_RATIO))
+            }
+            Some(_) => bound.bytes(),
+        }
+    }
+
+    /// Makes the changed answer within a reservation.
+    fn attempt(
+        &self,
+        observed: &NormalizedRequest,
+        max: usize,
+        mut reserved: ReservedRoom,
+    ) -> Result<Attempt, DeliveryError> {
+        let Some(made) = self.make(observed, max)? else {
+            return Ok(Attempt::Made(Arc::clone(&self.answer)));
+        };
+        let length = made.bytes.len();
+        if !reserved.fits(length) {
+            return Ok(Attempt::IsLarger(length));
+        }
+        reserved.shrink_to(length);
+        Ok(Attempt::Made(Arc::new(made.within(reserved))))
+    }
+
+    /// Makes the answer in the form that `observed` asks for, of a body that decodes to at most
+    /// `max` bytes. `None` if nothing changes.
     ///
     /// # Errors
-    /// [`DeliveryError::TooLarge`] for a body that decodes to too many bytes, and
+    /// [`DeliveryError::TooLarge`] for a body that decodes to more, and
     /// [`DeliveryError::OtherForm`] for an answer that has no such form.
-    pub(super) fn apply(
-        self,
+    fn make(
+        &self,
         observed: &NormalizedRequest,
-    ) -> Result<Arc<ReadyResponse>, DeliveryError> {
+        max: usize,
+    ) -> Result<Option<ReadyResponse>, DeliveryError> {
+        let changed =
+            self.kind.as_ref().map(|kind| self.in_form(kind, observed, max)).transpose()?;
+        let Some(replacer) = &self.replacer else { return Ok(changed) };
+        let answer = changed.as_ref().unwrap_or(&self.answer);
+        let replaced = answer.with_values(replacer, observed.call.operation);
+        Ok(replaced.or(changed))
+    }
+
+    fn in_form(
+        &self,
+        kind: &ChangeKind,
+        observed: &NormalizedRequest,
+        max: usize,
+    ) -> Result<ReadyResponse, DeliveryError> {
         let mut draft = self.answer.delivery();
-        let accepted = match &self.kind {
+        let accepted = match kind {
             ChangeKind::Encoding { accepted } => accepted.as_deref(),
             ChangeKind::Mode | ChangeKind::Framing => None,
         };
-        draft.decode_unless_accepted(accepted).map_err(|_: DecodeError| DeliveryError::TooLarge)?;
-        match self.kind {
+        let decoded = draft.decode_unless_accepted(accepted, max);
+        decoded.map_err(|_: DecodeError| DeliveryError::TooLarge)?;
+        match kind {
             ChangeKind::Mode => draft.change_mode(observed)?,
             ChangeKind::Framing => draft.reframe(observed)?,
             ChangeKind::Encoding { .. } => {}
         }
         draft.frame();
-        Ok(Arc::new(ReadyResponse::of(draft, None).within(self.room)))
+        Ok(ReadyResponse::of(draft, None))
     }
 }

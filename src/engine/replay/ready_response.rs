@@ -1,8 +1,6 @@
 //! A recorded answer, prepared once so that serving it only shares bytes: status, headers with
 //! their framing and labels, the body in one piece, and where its chunks end.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use http::header::CONTENT_LENGTH;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
@@ -37,7 +35,7 @@ pub(super) struct ReadyResponse {
     pub(super) end: ResponseEnd,
     /// The body's length, if the headers announce one.
     pub(super) announced: Option<u64>,
-    /// The room that its body takes, if it was decoded for one call.
+    /// The room that its body takes, if it was made for one call.
     _room: Option<ReservedRoom>,
 }
 
@@ -73,25 +71,24 @@ impl ReadyResponse {
     }
 
     /// Returns the same answer, with the room that was reserved for it.
-    pub(super) fn within(self, mut room: Option<ReservedRoom>) -> Self {
-        room.iter_mut().for_each(|room| room.shrink_to(self.bytes.len()));
-        Self { _room: room, ..self }
+    pub(super) fn within(self, room: ReservedRoom) -> Self {
+        Self { _room: Some(room), ..self }
     }
 
-    /// Returns the answer with this run's values in the place of recorded ones. It is the same one
-    /// if it holds none.
+    /// Returns the answer with this run's values in the place of recorded ones; `None` if it holds
+    /// none.
     pub(super) fn with_values(
-        self: Arc<Self>,
+        &self,
         replacer: &ValueReplacer,
         operation: Operation,
-    ) -> Arc<Self> {
+    ) -> Option<Self> {
         let mut draft = self.delivery();
         let media = draft.media().to_owned();
         if !redact::replace_values(operation, &media, &mut draft.chunks, replacer) {
-            return self;
+            return None;
         }
         draft.frame();
-        Arc::new(Self::of(draft, None))
+        Some(Self::of(draft, None))
     }
 
     /// Returns the answer as chunks again, so that its form can be changed.

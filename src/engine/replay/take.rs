@@ -5,11 +5,11 @@
 //! answer is made from that when a call gets it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
-use super::decode_room::{DecodeRoom, DeliveryError};
+use super::decode_room::DeliveryError;
 use super::entry_texts::{EntryTexts, TextPlace};
-use super::form_change::{ChangeKind, FormChange};
+use super::form_change::{ChangeKind, DecodedBound};
 use super::mode::{RecordedMode, RequestedMode};
 use super::name_ids::NameId;
 use super::ready_response::ReadyResponse;
@@ -22,6 +22,9 @@ use loomrec_recording::{EntryName, encoding};
 use loomrec_script::DeclaredFault;
 use loomrec_script::plain_answer;
 use loomrec_store::{Recording, TakeRef};
+
+/// What stands for the bound of a body that decodes to too many bytes.
+const TOO_LARGE: u8 = u8::MAX;
 
 /// A take of a recording: one entry under one name.
 #[derive(Debug)]
@@ -39,8 +42,8 @@ pub struct ReplayTake {
     unchecked: bool,
     is_success: bool,
     is_plain: bool,
-    /// Whether its body was seen to decode to too many bytes.
-    is_too_large: AtomicBool,
+    /// The bound that its decoded body kept to, or [`TOO_LARGE`].
+    decoded_bound: AtomicU8,
     /// The ids of the names it was recorded under. A name that its entry does not state is `None`.
     pub(super) under: TakeLabels,
     /// Fields that only some takes have.
@@ -49,12 +52,11 @@ pub struct ReplayTake {
     served: AtomicU32,
 }
 
-/// The answer of a take to one call.
-pub(super) enum TakeDelivery {
-    /// The answer, in the form that the call asks for.
-    Ready(Arc<ReadyResponse>),
-    /// The answer in another form.
-    Change(Box<FormChange>),
+/// The answer of a take, and what of its form has to change for a call.
+pub(super) struct TakeDelivery {
+    pub(super) answer: Arc<ReadyResponse>,
+    /// `None` if it has the form that the call asks for.
+    pub(super) change: Option<ChangeKind>,
 }
 
 /// What an entry may state beside its answer.
@@ -135,7 +137,7 @@ impl ReplayTake {
             unchecked: false,
             is_success,
             is_plain,
-            is_too_large: AtomicBool::new(false),
+            decoded_bound: AtomicU8::new(DecodedBound::default().0),
             under,
             details: (!details.is_empty()).then(|| Box::new(details)),
             held: match text {
@@ -184,12 +186,12 @@ impl ReplayTake {
         }
     }
 
-    /// Returns the answer to `observed`, or the change that gives it the mode and encoding
-    /// that `observed` asks for. `texts` holds the texts of small entries, `name` makes the name
-    /// of the take, and `room` has the memory that a decoded answer takes.
+    /// Returns the answer to `observed`, and the change that gives it the mode and encoding that
+    /// `observed` asks for. `texts` holds the texts of small entries, and `name` makes the name of
+    /// the take.
     ///
     /// # Errors
-    /// The reason why the recorded answer cannot be sent in that form, or not yet.
+    /// The reason why the recorded answer cannot be sent in that form.
     pub(super) fn deliver(
         &self,
         texts: &EntryTexts,
@@ -197,7 +199,6 @@ impl ReplayTake {
         observed: &NormalizedRequest,
         wanted: RequestedMode,
         accept_encoding: Option<&str>,
-        room: &DecodeRoom,
     ) -> Result<TakeDelivery, DeliveryError> {
         let read;
         let answer = match &self.held {
@@ -208,49 +209,55 @@ impl ReplayTake {
             }
         };
         match answer {
-            TakeAnswer::Wire(answer) => self.in_form(answer, wanted, accept_encoding, room),
+            TakeAnswer::Wire(answer) => {
+                let change = self.change(answer, wanted, accept_encoding);
+                if change.is_some() && self.decoded_bound().is_none() {
+                    return Err(DeliveryError::TooLarge);
+                }
+                Ok(TakeDelivery { answer: Arc::clone(answer), change })
+            }
             TakeAnswer::Words(words) => {
-                Ok(TakeDelivery::Ready(self.render_plain_answer(words, name, observed)?))
+                let answer = self.render_plain_answer(words, name, observed)?;
+                Ok(TakeDelivery { answer, change: None })
             }
             TakeAnswer::Nothing(why) => Err((*why).to_owned().into()),
             TakeAnswer::Unusable(why) => Err(why.to_string().into()),
         }
     }
 
-    /// Returns the recorded answer if it has the form that the call asks for, else the change
-    /// that it needs.
-    fn in_form(
+    /// Returns what has to change in the form of the recorded answer.
+    fn change(
         &self,
-        answer: &Arc<ReadyResponse>,
+        answer: &ReadyResponse,
         wanted: RequestedMode,
         accept_encoding: Option<&str>,
-        room: &DecodeRoom,
-    ) -> Result<TakeDelivery, DeliveryError> {
-        let kind = if self.form.must_change_mode(wanted) {
-            ChangeKind::Mode
-        } else if self.form.must_reframe(wanted) {
-            ChangeKind::Framing
-        } else {
-            let accepted = |coding: String| encoding::accepts(accept_encoding, &coding);
-            if answer.coding().is_none_or(accepted) {
-                return Ok(TakeDelivery::Ready(Arc::clone(answer)));
-            }
-            ChangeKind::Encoding { accepted: accept_encoding.map(str::to_owned) }
-        };
-        if self.is_too_large.load(Ordering::Relaxed) {
-            return Err(DeliveryError::TooLarge);
+    ) -> Option<ChangeKind> {
+        if self.form.must_change_mode(wanted) {
+            return Some(ChangeKind::Mode);
         }
-        let room = match answer.coding() {
-            Some(coding) => Some(room.reserve(&coding, answer.bytes.len())?),
-            None => None,
-        };
-        let answer = Arc::clone(answer);
-        Ok(TakeDelivery::Change(Box::new(FormChange { answer, kind, room })))
+        if self.form.must_reframe(wanted) {
+            return Some(ChangeKind::Framing);
+        }
+        let accepted = |coding: String| encoding::accepts(accept_encoding, &coding);
+        let is_sent_as_it_is = answer.coding().is_none_or(accepted);
+        (!is_sent_as_it_is)
+            .then(|| ChangeKind::Encoding { accepted: accept_encoding.map(str::to_owned) })
     }
 
-    /// Remembers that its body decodes to too many bytes: later calls fail at once.
-    pub(super) fn mark_too_large(&self) {
-        self.is_too_large.store(true, Ordering::Relaxed);
+    /// Returns the bound with which decoding its body begins; `None` if its body decodes to too many
+    /// bytes.
+    pub(super) fn decoded_bound(&self) -> Option<DecodedBound> {
+        match self.decoded_bound.load(Ordering::Relaxed) {
+            TOO_LARGE => None,
+            bound => Some(DecodedBound(bound)),
+        }
+    }
+
+    /// Remembers the bound that its decoded body kept to. `None` if it decodes to too many bytes:
+    /// later calls fail at once.
+    pub(super) fn set_decoded_bound(&self, bound: Option<DecodedBound>) {
+        let bound = bound.map_or(TOO_LARGE, |bound| bound.0);
+        self.decoded_bound.store(bound, Ordering::Relaxed);
     }
 
     /// Returns what was said, in the shape of the call's operation.

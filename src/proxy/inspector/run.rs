@@ -142,6 +142,7 @@ fn why_none(outcome: &CallOutcome) -> &'static str {
         CallOutcome::Unreachable { .. } => "no upstream answered; nothing is kept of the call",
         CallOutcome::Refused { .. } => "the request was refused",
         CallOutcome::UpgradeRefused => "the request for a WebSocket was refused",
+        CallOutcome::Unanswered => "loomrec never answered it; nothing is kept of the call",
         CallOutcome::Left => {
             "its client left before there was an answer; nothing is kept of the call"
         }

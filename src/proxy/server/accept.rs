@@ -17,8 +17,10 @@ use tokio::time::Sleep;
 
 use super::connection_activity::{ConnectionActivity, ConnectionVerdict};
 use super::connection_context::ConnectionContext;
+use super::half_close::client_left;
 use super::limit::Admission;
 use super::listener_tls::ListenerTls;
+use super::peer::ConnectionPeer;
 use super::response_control::ResponseControl;
 use super::server_threads::ServerThreads;
 use super::session::SessionTable;
@@ -29,6 +31,8 @@ use loomrec_telemetry::log;
 
 /// How long open responses may go on after the signal to stop.
 const GRACE: Duration = Duration::from_secs(10);
+/// How long connections that are cut at the end of the run have to end.
+const CUT_GRACE: Duration = Duration::from_secs(2);
 /// How often the state of a connection is checked.
 const CHECK_INTERVAL: Duration = Duration::from_secs(2);
 /// How long a client above the limit of connections has to receive its refusal.
@@ -43,7 +47,13 @@ pub struct RunningServer {
 
 /// The connections of a server. Each of them listens for the end of the run.
 #[derive(Clone, Debug)]
-pub struct OpenConnections(Arc<watch::Sender<bool>>);
+pub struct OpenConnections {
+    /// Set when the server ends: answers that are on their way are finished. Each connection has a
+    /// receiver.
+    closing: Arc<watch::Sender<bool>>,
+    /// Set when every connection ends at once.
+    over: Arc<watch::Sender<bool>>,
+}
 
 impl RunningServer {
     /// Returns its connections.
@@ -62,7 +72,14 @@ impl OpenConnections {
     /// Returns how many are open. Once the server has been told to stop, these are the ones with an
     /// answer on its way.
     pub fn count(&self) -> usize {
-        self.0.receiver_count()
+        self.closing.receiver_count()
+    }
+
+    /// Ends those that are still open. Their calls are reported as not answered.
+    pub async fn cut(&self) {
+        self.over.send_replace(true);
+        // A connection whose thread hangs stays, and its call stays open.
+        drop(tokio::time::timeout(CUT_GRACE, self.closing.closed()).await);
     }
 }
 
@@ -85,10 +102,11 @@ pub fn start(
     threads: Arc<ServerThreads>,
     stop: oneshot::Receiver<()>,
 ) -> RunningServer {
-    let closing = Arc::new(watch::channel(false).0);
-    let connections = OpenConnections(Arc::clone(&closing));
+    let [closing, over] = [(); 2].map(|()| Arc::new(watch::channel(false).0));
+    let connections = OpenConnections { closing, over };
+    let own = connections.clone();
     let task = tokio::spawn(async move {
-        run(listener, &answering, &threads, (&closing, stop)).await;
+        run(listener, &answering, &threads, (&own, stop)).await;
     });
     RunningServer { task, connections }
 }
@@ -97,12 +115,12 @@ async fn run(
     listener: TcpListener,
     answering: &ConnectionProxy,
     threads: &ServerThreads,
-    (closing, mut stop): (&watch::Sender<bool>, oneshot::Receiver<()>),
+    (connections, mut stop): (&OpenConnections, oneshot::Receiver<()>),
 ) {
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
-                Ok((stream, peer)) => accept((stream, peer), answering, threads, closing),
+                Ok((stream, peer)) => accept((stream, peer), answering, threads, connections),
                 // Out of file descriptors, or a client that left before it was accepted. Neither is
                 // a reason to stop. Both are a reason to pause.
                 Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
@@ -114,9 +132,9 @@ async fn run(
     answering.proxy.faults.stop();
     drop(listener);
     answering.proxy.telemetry.journal.end_following();
-    // Clients still connected after the grace time are cut off when the run ends.
-    closing.send_replace(true);
-    drop(tokio::time::timeout(GRACE, closing.closed()).await);
+    // Connections that are open after the grace time are cut when the run ends.
+    connections.closing.send_replace(true);
+    drop(tokio::time::timeout(GRACE, connections.closing.closed()).await);
 }
 
 /// Assigns a connection to a thread, or closes it if there are too many.
@@ -124,7 +142,7 @@ fn accept(
     (stream, peer): (TcpStream, SocketAddr),
     answering: &ConnectionProxy,
     threads: &ServerThreads,
-    closing: &watch::Sender<bool>,
+    connections: &OpenConnections,
 ) {
     let proxy = &answering.proxy;
     let Some(admission) = proxy.connections.admit() else {
@@ -135,12 +153,13 @@ fn accept(
     let number = proxy.faults.accepted();
     log::accepted(number);
     let (Ok(stream), Some(place)) = (stream.into_std(), threads.assign()) else { return };
-    let (answering, closing) = (answering.clone(), closing.subscribe());
+    let answering = answering.clone();
+    let phase = (connections.closing.subscribe(), Arc::clone(&connections.over));
     let runtime = place.runtime().clone();
     runtime.spawn(async move {
         // A socket that the thread cannot watch is closed: the client sees the connection end.
         if let Ok(stream) = TcpStream::from_std(stream) {
-            serve((stream, peer), number, admission, answering, closing).await;
+            serve((stream, peer), number, admission, answering, phase).await;
         }
         drop(place);
     });
@@ -153,14 +172,15 @@ async fn serve(
     number: u64,
     admission: Admission,
     answering: ConnectionProxy,
-    mut closing: watch::Receiver<bool>,
+    (mut closing, over): (watch::Receiver<bool>, Arc<watch::Sender<bool>>),
 ) {
     let proxy = &answering.proxy;
     if let Some(decided) = proxy.faults.decider().at_accept(number) {
         return fault::apply_to_connection(Arc::clone(proxy), stream, number, decided).await;
     }
+    let peer = ConnectionPeer::new(peer, stream.local_addr().ok());
     let Some(tls) = answering.tls.clone() else {
-        return serve_stream((stream, peer), number, admission, answering, closing).await;
+        return serve_stream((stream, peer), number, admission, answering, (closing, over)).await;
     };
     let mut time = (!admission.is_served()).then(|| Box::pin(tokio::time::sleep(REFUSAL_TIMEOUT)));
     let shaken = tokio::select! {
@@ -169,28 +189,35 @@ async fn serve(
         () = expired(&mut time) => None,
     };
     match shaken {
-        Some(stream) => serve_stream((stream, peer), number, admission, answering, closing).await,
+        Some(stream) => {
+            serve_stream((stream, peer), number, admission, answering, (closing, over)).await;
+        }
         None => log::closed(number),
     }
 }
 
 /// Serves the requests of one connection until it is over.
 async fn serve_stream<S: ClientStream>(
-    (stream, peer): (S, SocketAddr),
+    (stream, peer): (S, ConnectionPeer),
     number: u64,
     admission: Admission,
     answering: ConnectionProxy,
-    closing: watch::Receiver<bool>,
+    (closing, over): (watch::Receiver<bool>, Arc<watch::Sender<bool>>),
 ) {
     let ConnectionProxy { proxy, sessions, .. } = answering;
     let socket = ClientSocket::new(stream);
     let connection = socket.connection();
     let is_served = admission.is_served();
-    let caller =
-        ConnectionContext::new(Arc::clone(&proxy), (peer, number), socket.connection(), is_served);
+    let caller = ConnectionContext::new(
+        Arc::clone(&proxy),
+        (Arc::new(peer), number),
+        connection.clone(),
+        is_served,
+    );
     let caller = Arc::new(caller.with_sessions(sessions));
     let mut open = proxy.telemetry.journal.open();
     let silence = proxy.config.client_timeout;
+    let mut over = over.subscribe();
     let mut task = tokio::spawn(converse(socket, Arc::clone(&caller), silence, closing));
     let mut time = (!is_served).then(|| Box::pin(tokio::time::sleep(REFUSAL_TIMEOUT)));
     // The connection has a separate task: each of these happens once, so they need not be polled
@@ -198,6 +225,13 @@ async fn serve_stream<S: ClientStream>(
     tokio::select! {
         _ = &mut task => {}
         () = connection.abandoned() => end(task).await,
+        () = client_left(&connection, &caller.peer, proxy.engine.goes_upstream()) => {
+            end(task).await;
+        }
+        () = closed(&mut over) => {
+            connection.end_with_run();
+            end(task).await;
+        }
         () = expired(&mut time) => {
             connection.cut();
             end(task).await;
@@ -323,7 +357,7 @@ async fn is_heard<S: ClientStream>(
     }
 }
 
-/// Returns once the run ends.
+/// Returns once this is set: the run ends.
 async fn closed(closing: &mut watch::Receiver<bool>) {
     // A dropped sender also means that the run has ended.
     drop(closing.wait_for(|closing| *closing).await.map(|closing| *closing));

@@ -3,12 +3,12 @@
 //!
 //! A request increments a reference count on this, not one that all connections share.
 
-use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use http::HeaderMap;
 
 use super::Proxy;
+use super::peer::ConnectionPeer;
 use super::session::{OpenSession, SessionLink, SessionTable};
 use super::socket::ConnectionHandle;
 use loomrec_engine::observe::ParsedHead;
@@ -20,8 +20,8 @@ use loomrec_recording::redact::CallCredentials;
 pub struct ConnectionContext {
     /// Answers the requests.
     pub(super) proxy: Arc<Proxy>,
-    /// The address of the client.
-    pub(super) peer: SocketAddr,
+    /// The other end.
+    pub(super) peer: Arc<ConnectionPeer>,
     /// The number of the connection, from 1.
     pub(super) number: u64,
     /// The handle of its socket.
@@ -54,7 +54,7 @@ impl ConnectionContext {
     /// Creates the context of `connection`.
     pub(super) fn new(
         proxy: Arc<Proxy>,
-        (peer, number): (SocketAddr, u64),
+        (peer, number): (Arc<ConnectionPeer>, u64),
         connection: Arc<ConnectionHandle>,
         is_served: bool,
     ) -> Self {
@@ -79,7 +79,7 @@ impl ConnectionContext {
 
     /// Returns the connection as a session sees it: the session's proxy answers its requests.
     pub(super) fn for_session(&self, proxy: Arc<Proxy>, link: Arc<SessionLink>) -> Self {
-        let place = (self.peer, self.number);
+        let place = (Arc::clone(&self.peer), self.number);
         let connection = Arc::clone(&self.connection);
         Self { session: Some(link), ..Self::new(proxy, place, connection, self.is_served) }
     }

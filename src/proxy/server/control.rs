@@ -82,7 +82,7 @@ pub(super) async fn handle(
         Some(asked) => inspect(caller, asked, &request).await,
         None if is_probe(&request, LIVE) => json_reply(StatusCode::OK, &json!({ "status": "ok" })),
         None if is_probe(&request, READY) => readiness(caller.proxy.faults.is_stopping()),
-        None => match refusal(caller, &request) {
+        None => match refusal(caller, &request).await {
             Some(refusal) => {
                 // A connection whose request was not read to its end cannot be used again.
                 request_body::discard(body, REFUSED, caller.proxy.config.client_timeout).await;
@@ -113,7 +113,8 @@ async fn inspect(
 ) -> Response<ResponseBody> {
     let proxy = &caller.proxy;
     let query = request.uri().query().unwrap_or_default();
-    let from = route::RequestOrigin { access: access(proxy), peer: caller.peer };
+    let who = caller.peer.control_caller().await;
+    let from = route::RequestOrigin { access: access(proxy), caller: who };
     match route::admit(from, asked, request.method(), request.headers()) {
         Some(reply) => reply,
         None if asked == InspectorPage::Run => route::data(&inspector::run::about(proxy.view())),
@@ -161,8 +162,12 @@ fn is_about_chaos(request: &Request<()>) -> bool {
 }
 
 /// Returns the refusal of a caller that may not use the control endpoints.
-fn refusal(caller: &ConnectionContext, request: &Request<()>) -> Option<Response<ResponseBody>> {
-    let admitted = access(&caller.proxy).admit(request.method(), request.headers(), caller.peer);
+async fn refusal(
+    caller: &ConnectionContext,
+    request: &Request<()>,
+) -> Option<Response<ResponseBody>> {
+    let who = caller.peer.control_caller().await;
+    let admitted = access(&caller.proxy).admit(request.method(), request.headers(), who);
     let why = admitted.err()?;
     Some(json_reply(StatusCode::FORBIDDEN, &json!({ "error": why })))
 }

@@ -1,21 +1,31 @@
 //! Access to the control paths.
 //!
-//! Callers on this machine whose `Host` is one that loomrec serves (a web page must not reach the
-//! paths through a name of its own), or callers that hold the control token. Among web pages only
-//! loomrec's own: another port of this machine is another origin, and anybody's page may run there.
-
-use std::net::SocketAddr;
+//! Callers that hold the control token. Without a token, callers on this machine of the same user
+//! whose `Host` is one that loomrec serves: a web page must not reach the paths through a name of
+//! its own. Among web pages only loomrec's own: another port of this machine is another origin, and
+//! anybody's page may run there.
 
 use http::{HeaderMap, HeaderValue, Method, header};
+use subtle::ConstantTimeEq as _;
 
 use super::access::{AccessPolicy, SEC_FETCH_SITE};
 use super::authority;
+use super::peer::{CallerStanding, ControlCaller};
 
 /// The prefix of a token in `authorization`.
 const BEARER: &[u8] = b"bearer ";
 
 /// The reason given when a page of another origin is refused.
 const FOREIGN: &str = "web pages of another origin may not use the control paths";
+
+/// The reason given when a caller of another user is refused.
+const OTHER_USER: &str = "the control paths answer the user that runs loomrec, and the superuser: \
+                          another user's program needs the token of a run that was started with \
+                          --control-token";
+
+/// The reason given when nobody can say whose call it is.
+const GONE: &str = "the caller has closed its connection, so its user cannot be found: wait for the \
+                    answer, or send the token of a run that was started with --control-token";
 
 /// The access check of the control paths of one listener.
 #[derive(Clone, Copy, Debug)]
@@ -36,9 +46,9 @@ impl ControlAccess<'_> {
         self,
         method: &Method,
         headers: &HeaderMap,
-        peer: SocketAddr,
+        caller: ControlCaller,
     ) -> Result<(), &'static str> {
-        self.admit_caller(headers, peer)?;
+        self.admit_caller(headers, caller)?;
         if !self.is_own_page(headers) {
             return Err(FOREIGN);
         }
@@ -59,10 +69,10 @@ impl ControlAccess<'_> {
     pub(super) fn admit_to_page(
         self,
         headers: &HeaderMap,
-        peer: SocketAddr,
+        caller: ControlCaller,
     ) -> Result<(), &'static str> {
         if self.token.is_none() {
-            return self.admit(&Method::GET, headers, peer);
+            return self.admit(&Method::GET, headers, caller);
         }
         // A foreign page cannot make an address lead here, as it can a name.
         let is_ours = |text: &str| {
@@ -79,17 +89,19 @@ impl ControlAccess<'_> {
         }
     }
 
-    /// Checks that the caller holds the token, or is on this machine if there is no token.
-    fn admit_caller(self, headers: &HeaderMap, peer: SocketAddr) -> Result<(), &'static str> {
+    /// Checks that the caller holds the token, or is the same user on this machine if there is no
+    /// token.
+    fn admit_caller(self, headers: &HeaderMap, caller: ControlCaller) -> Result<(), &'static str> {
         if let Some(expected) = self.token {
             return match token(headers) {
-                Some(given) if given == expected.as_bytes() => Ok(()),
+                // The time that it takes says nothing of the bytes.
+                Some(given) if given.ct_eq(expected.as_bytes()).into() => Ok(()),
                 _ => Err(
                     "the control paths need this run's token in x-loomrec-token, or as a bearer's",
                 ),
             };
         }
-        is_here(peer)?;
+        is_here(caller)?;
         // A Host that is not text is not ours. A request without a Host passes.
         let mut hosts = headers.get_all(header::HOST).iter();
         match hosts.all(|host| host.to_str().is_ok_and(names_this_machine)) {
@@ -131,10 +143,12 @@ fn token(headers: &HeaderMap) -> Option<&[u8]> {
     })
 }
 
-fn is_here(peer: SocketAddr) -> Result<(), &'static str> {
-    match peer.ip().to_canonical().is_loopback() {
-        true => Ok(()),
-        false => Err("the control paths answer this machine only; see --control-token"),
+fn is_here(caller: ControlCaller) -> Result<(), &'static str> {
+    match (caller.address.ip().to_canonical().is_loopback(), caller.standing) {
+        (false, _) => Err("the control paths answer this machine only; see --control-token"),
+        (true, CallerStanding::OtherUser) => Err(OTHER_USER),
+        (true, CallerStanding::Gone) => Err(GONE),
+        (true, CallerStanding::SameUser | CallerStanding::Unknown) => Ok(()),
     }
 }
 
@@ -156,6 +170,30 @@ mod tests {
     use http::HeaderName;
 
     use super::*;
+
+    /// A caller at this address.
+    fn caller(address: &str, standing: CallerStanding) -> ControlCaller {
+        ControlCaller { address: address.parse().unwrap(), standing }
+    }
+
+    #[test]
+    fn caller_of_another_user_needs_the_token() {
+        let admits = |token: Option<&str>, given: Option<&str>, standing: CallerStanding| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::HOST, HeaderValue::from_static("127.0.0.1:4141"));
+            let given = given.map(|given| HeaderValue::from_str(given).unwrap());
+            given.map(|given| headers.insert("x-loomrec-token", given));
+            let access = ControlAccess { token, policy: None };
+            access.admit(&Method::GET, &headers, caller("127.0.0.1:9", standing)).is_ok()
+        };
+        for refused in [CallerStanding::OtherUser, CallerStanding::Gone] {
+            assert!(!admits(None, None, refused) && !admits(None, Some("t"), refused));
+            assert!(!admits(Some("t"), Some("u"), refused) && !admits(Some("t"), None, refused));
+            assert!(admits(Some("t"), Some("t"), refused));
+        }
+        assert!(admits(None, None, CallerStanding::SameUser));
+        assert!(admits(None, None, CallerStanding::Unknown));
+    }
 
     #[test]
     fn only_names_of_the_loopback_interface_are_ours() {
@@ -190,9 +228,9 @@ mod tests {
         let given = |host: &str| {
             let mut headers = HeaderMap::new();
             headers.insert(header::HOST, HeaderValue::from_str(host).unwrap());
-            let peer = "10.0.0.9:1".parse().unwrap();
+            let caller = caller("10.0.0.9:1", CallerStanding::Unknown);
             let access = ControlAccess { token: Some("t"), policy: Some(&policy) };
-            access.admit_to_page(&headers, peer).is_ok()
+            access.admit_to_page(&headers, caller).is_ok()
         };
         assert!(given("10.0.0.1:4141") && given("[fe80::1]:4141") && given("localhost:4141"));
         assert!(!given("evil.example:4141") && !given("127.0.0.1.evil.example"));
@@ -207,7 +245,7 @@ mod tests {
         };
         let headers: HeaderMap = headers.iter().map(pair).collect();
         ControlAccess { token, policy: None }
-            .admit(method, &headers, "127.0.0.1:9".parse().unwrap())
+            .admit(method, &headers, caller("127.0.0.1:9", CallerStanding::SameUser))
             .is_ok()
     }
 
@@ -219,7 +257,7 @@ mod tests {
             let given = given.map(|given| HeaderValue::from_str(given).unwrap());
             given.map(|given| headers.insert("x-loomrec-token", given));
             let access = ControlAccess { token, policy: None };
-            access.admit(&Method::POST, &headers, peer.parse().unwrap()).is_ok()
+            access.admit(&Method::POST, &headers, caller(peer, CallerStanding::Unknown)).is_ok()
         };
         for far in ["10.0.0.9:1", "[2001:db8::1]:1", "[::ffff:10.0.0.9]:1", "0.0.0.0:1"] {
             assert!(!admits(None, None, far) && !admits(None, Some("t"), far), "{far}");
@@ -236,7 +274,8 @@ mod tests {
             headers.insert(header::ORIGIN, HeaderValue::from_str(origin).unwrap());
             let policy = AccessPolicy::default().over_tls(is_https);
             let access = ControlAccess { token: None, policy: Some(&policy) };
-            access.admit(&Method::GET, &headers, "127.0.0.1:9".parse().unwrap()).is_ok()
+            let caller = caller("127.0.0.1:9", CallerStanding::SameUser);
+            access.admit(&Method::GET, &headers, caller).is_ok()
         };
         let [plain, tls] = ["http://127.0.0.1:4141", "https://127.0.0.1:4141"];
         assert!(admits(true, tls) && !admits(true, plain));

@@ -1,6 +1,5 @@
 //! The inspector server for files: shows recordings and journals to a browser on this machine.
 
-use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -20,6 +19,7 @@ use tokio::time::timeout;
 
 use super::control_access::ControlAccess;
 use super::inspector_route::{self as route, InspectorPage, RequestOrigin};
+use super::peer::ConnectionPeer;
 use super::respond::ResponseBody;
 use crate::inspector::file::ShownFile;
 use crate::inspector::questions::{LineNumbers, read_questions};
@@ -62,6 +62,7 @@ pub async fn serve(listener: TcpListener, shown: ShownFile) {
             continue;
         };
         let (state, stuck) = (Arc::clone(&state), Arc::<Notify>::default());
+        let peer = Arc::new(ConnectionPeer::new(peer, stream.local_addr().ok()));
         let caller = Caller { peer, stuck: Arc::clone(&stuck) };
         let service = service_fn(move |request: Request<Incoming>| {
             let (state, caller, request) = (Arc::clone(&state), caller.clone(), request.map(drop));
@@ -85,7 +86,7 @@ pub async fn serve(listener: TcpListener, shown: ShownFile) {
 /// The client of a request.
 #[derive(Clone)]
 struct Caller {
-    peer: SocketAddr,
+    peer: Arc<ConnectionPeer>,
     /// Notified when its connection must end because the client does not read.
     stuck: Arc<Notify>,
 }
@@ -96,8 +97,8 @@ async fn answer(state: &UiState, caller: &Caller, request: Request<()>) -> Respo
         let why = "there is nothing here: see /__loomrec/";
         return route::wrong(StatusCode::NOT_FOUND, why).map(InspectorBody::Whole);
     };
-    let from =
-        RequestOrigin { access: ControlAccess { token: None, policy: None }, peer: caller.peer };
+    let access = ControlAccess { token: None, policy: None };
+    let from = RequestOrigin { access, caller: caller.peer.control_caller().await };
     if let Some(reply) = route::admit(from, asked, request.method(), request.headers()) {
         return reply.map(InspectorBody::Whole);
     }

@@ -11,6 +11,7 @@ use hyper::body::{Body as _, Incoming};
 use super::connection_context::ConnectionContext;
 use super::fault::{self, AbandonedCall};
 use super::open_call::{CallArrival, OpenCall};
+use super::peer::CallerStanding;
 use super::request_body::{self, BodyReadError, SLOWEST_RATE};
 use super::respond::{self, OutBody, ResponseBody};
 use super::response_control::ResponseControl;
@@ -18,7 +19,6 @@ use super::session::{self, EntryRefusal};
 use super::{
     Proxy, aimock_request, browser_request, control, cors, protocol_upgrade, refused_connection,
 };
-use loomrec_engine::blocking;
 use loomrec_engine::clock::arrival;
 use loomrec_engine::observe::{ParsedHead, STEP_HEADER};
 use loomrec_engine::replay::WithheldAnswer;
@@ -26,6 +26,7 @@ use loomrec_engine::route::{Route, RouteError};
 use loomrec_engine::{
     CachedRequest, CallOutcome, IncomingCall, ParsedRequest, RequestRef, RequestSummary,
 };
+use loomrec_engine::{blocking, error_response};
 use loomrec_identity::QueryRules;
 use loomrec_provider::Provider;
 
@@ -111,7 +112,9 @@ async fn answer(
             if caller.proxy.telemetry.metrics.is_compat() {
                 open.record().journaled = Some(aimock_request::journaled(&call));
             }
+            let shape = call.error_shape();
             let response = fault::answer(caller, &response_control, call, &mut open).await?;
+            let response = withhold_mismatch(caller, &mut open, shape, response).await;
             if let Some(WithheldAnswer { cut }) = response.extensions().get() {
                 return Err(fault::withhold(&response_control, &mut open, *cut));
             }
@@ -123,6 +126,25 @@ async fn answer(
         cors::allow_reading(response.headers_mut(), origin);
     }
     Ok(respond::send(response, response_control, Some(call)))
+}
+
+/// Leaves out of a miss what the recording holds, for callers of another user of this machine.
+async fn withhold_mismatch(
+    caller: &ConnectionContext,
+    open: &mut OpenCall,
+    shape: Provider,
+    response: Response<ResponseBody>,
+) -> Response<ResponseBody> {
+    if open.record().mismatch().is_none() {
+        return response;
+    }
+    if Box::pin(caller.peer.control_caller()).await.standing != CallerStanding::OtherUser {
+        return response;
+    }
+    let why = "no recorded answer for this call; what the recording holds is shown to the user \
+               that runs loomrec only";
+    let kind = "RecordingMismatchError";
+    error_response::final_error(shape, response.status(), kind, why).map(ResponseBody::Answer)
 }
 
 /// Admits a request, and returns the allowed web origin that it comes from, if any.

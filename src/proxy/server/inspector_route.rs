@@ -1,11 +1,10 @@
 //! Routes of the inspector, and the headers that every answer to them shares.
 
-use std::net::SocketAddr;
-
 use http::{HeaderMap, Method, Response, StatusCode, header};
 use serde_json::{Value, json};
 
 use super::control_access::ControlAccess;
+use super::peer::ControlCaller;
 use super::respond::{self, ResponseBody};
 use crate::inspector::CallError;
 use crate::inspector::document::{SentDocument, guarded};
@@ -50,7 +49,7 @@ pub(super) type Reply = Response<ResponseBody>;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RequestOrigin<'a> {
     pub(super) access: ControlAccess<'a>,
-    pub(super) peer: SocketAddr,
+    pub(super) caller: ControlCaller,
 }
 
 /// Answers a request that needs no data: refusals, and the page itself. Returns `None` if the
@@ -61,13 +60,13 @@ pub(super) fn admit(
     method: &Method,
     headers: &HeaderMap,
 ) -> Option<Reply> {
-    let RequestOrigin { access, peer } = from;
+    let RequestOrigin { access, caller } = from;
     let admitted = match asked {
-        InspectorPage::Page | InspectorPage::Redirect => access.admit_to_page(headers, peer),
+        InspectorPage::Page | InspectorPage::Redirect => access.admit_to_page(headers, caller),
         InspectorPage::Run
         | InspectorPage::Call
         | InspectorPage::Questions
-        | InspectorPage::Journal => access.admit(method, headers, peer),
+        | InspectorPage::Journal => access.admit(method, headers, caller),
     };
     if let Err(why) = admitted {
         return Some(refuse(StatusCode::FORBIDDEN, why, access.token.is_some()));

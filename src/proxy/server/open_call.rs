@@ -7,6 +7,7 @@
 //! concluded as such.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use http::{HeaderMap, HeaderName, Response, StatusCode};
@@ -23,6 +24,7 @@ use loomrec_engine::{AnswerBody, CallOutcome, CallResult, Engine, RequestSummary
 use loomrec_recording::redact::CallCredentials;
 use loomrec_script::ScriptTurn;
 use loomrec_telemetry::call_record::{CallRecord, SendEnd, TokenCounts};
+use loomrec_telemetry::run_counters::RunCounters;
 use loomrec_telemetry::span::parent::ParentSpan;
 
 /// The header in which SDKs count the retries of a call, from 0.
@@ -79,6 +81,7 @@ impl OpenCall {
             parent: parent.map(Box::new),
             ..CallRecord::new(arrival.micros, request, proxy.engine.mode())
         };
+        RunCounters::count(&proxy.telemetry.counters.open);
         context.session.iter().for_each(|session| session.call_begins());
         Box::new(Self {
             context: Arc::clone(context),
@@ -261,6 +264,9 @@ impl OpenCall {
         let elapsed = self.elapsed().max(Duration::from_nanos(1));
         self.record.total = self.sending.as_ref().and_then(|it| it.total).unwrap_or(elapsed);
         self.record.end = self.send_end();
+        if self.is_unanswered() {
+            self.record.outcome = CallOutcome::Unanswered;
+        }
         if self.sending.is_some() && self.record.facts.streamed {
             self.proxy().telemetry.metrics.stream_ends(self.record.end);
         }
@@ -275,7 +281,23 @@ impl OpenCall {
             fault::note_over(self.proxy(), fault, self.record.end == SendEnd::ClientLeft);
         }
         self.report();
+        self.proxy().telemetry.counters.open.fetch_sub(1, Ordering::Relaxed);
         self.context.session.iter().for_each(|session| session.call_ends());
+    }
+
+    /// Whether loomrec owes the answer: it failed, the run ended before the answer was sent, or the
+    /// client left while a replay had not made it yet. A client that leaves while the upstream works, while an answer is
+    /// not due, or during a fault leaves on its own account.
+    fn is_unanswered(&self) -> bool {
+        if std::thread::panicking() {
+            return true;
+        }
+        let has_nothing = matches!(self.record.outcome, CallOutcome::Left);
+        if !has_nothing || self.record.fault.is_some() {
+            return false;
+        }
+        let is_made = self.record.origin.is_some() || self.context.proxy.engine.goes_upstream();
+        !is_made || self.context.connection.is_ended_with_run()
     }
 
     /// Reports the call, or has it reported once its exchange is over.

@@ -29,6 +29,8 @@ pub struct ConnectionHandle {
     reset: AtomicBool,
     /// Whether loomrec, not the client, ends the connection.
     cut: AtomicBool,
+    /// Whether it ends because the run is over.
+    ended_with_run: AtomicBool,
     /// The bytes that are sent after the last response.
     behind: Mutex<Option<Bytes>>,
     flushes: AtomicU64,
@@ -38,6 +40,12 @@ pub struct ConnectionHandle {
     full: AtomicBool,
     /// Whether the last request was for a text of loomrec's own.
     ours: AtomicBool,
+    /// Whether the client has closed the side that it sends on, while it was being answered.
+    half_closed: AtomicBool,
+    /// Notified when that happens.
+    half_close: Notify,
+    /// The reader that is to learn of it once the answer is over.
+    reader: Mutex<Option<Waker>>,
     /// Notified when the connection must end at once.
     abandoned: Notify,
     waiting: Mutex<Option<Waker>>,
@@ -52,6 +60,24 @@ impl ConnectionHandle {
     /// Notes that the response to a request was sent, or never will be.
     pub fn end(&self) {
         self.ended.fetch_add(1, Ordering::Relaxed);
+        if self.half_closed.load(Ordering::Acquire) {
+            let reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner).take();
+            reader.into_iter().for_each(Waker::wake);
+        }
+    }
+
+    /// Notes that the client has closed the side that it sends on, while it is being answered. Its
+    /// reader is woken when the answer is over.
+    fn half_close(&self, cx: &mut Context<'_>) {
+        *self.reader.lock().unwrap_or_else(PoisonError::into_inner) = Some(cx.waker().clone());
+        if !self.half_closed.swap(true, Ordering::AcqRel) {
+            self.half_close.notify_one();
+        }
+    }
+
+    /// Returns once the client has closed the side that it sends on, while it was being answered.
+    pub async fn half_closed(&self) {
+        self.half_close.notified().await;
     }
 
     /// Returns how many requests have arrived, if none is being answered.
@@ -112,6 +138,17 @@ impl ConnectionHandle {
     /// Whether loomrec ended the connection.
     pub fn is_cut(&self) -> bool {
         self.cut.load(Ordering::Acquire)
+    }
+
+    /// Notes that loomrec ends the connection because the run is over.
+    pub fn end_with_run(&self) {
+        self.ended_with_run.store(true, Ordering::Release);
+        self.cut();
+    }
+
+    /// Whether the connection ends because the run is over.
+    pub fn is_ended_with_run(&self) -> bool {
+        self.ended_with_run.load(Ordering::Acquire)
     }
 
     /// Ends the connection at once, even if it is busy.
@@ -247,7 +284,15 @@ impl<S: ClientStream> AsyncRead for ClientSocket<S> {
             buffer.put_slice(&self.unread.split_to(part));
             return Poll::Ready(Ok(()));
         }
-        Pin::new(&mut self.stream).poll_read(cx, buffer)
+        let before = buffer.filled().len();
+        ready!(Pin::new(&mut self.stream).poll_read(cx, buffer))?;
+        let is_end = buffer.filled().len() == before && buffer.remaining() > 0;
+        if is_end && self.connection.is_answering() {
+            // HTTP would take the end for the client's leave, and drop the answer.
+            self.connection.half_close(cx);
+            return Poll::Pending;
+        }
+        Poll::Ready(Ok(()))
     }
 }
 

@@ -49,6 +49,7 @@ impl Receipt {
             "drifted": self.drifted,
             "exhausted": self.exhausted,
             "unreachable": self.unreachable,
+            "unanswered": self.unanswered,
             "refused": self.refused,
             "refused_upgrades": self.refused_upgrades,
             "escapes": guard::to_json(&self.escapes),

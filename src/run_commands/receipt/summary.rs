@@ -60,6 +60,7 @@ impl Receipt {
         count("recorded", self.recorded, self.command == "record");
         count("missed", self.missed, replays);
         count("of these drifted", self.drifted, false);
+        count("unanswered", self.unanswered, false);
         count("refused", self.refused, false);
         count("refused as WebSocket", self.refused_upgrades, false);
         count("unreachable", self.unreachable, false);

@@ -78,6 +78,7 @@ impl Receipt {
         count(self.incomplete, "recorded incomplete", false);
         count(self.unkept, "NOT KEPT", false);
         count(self.unreachable, "unreachable", false);
+        count(self.unanswered, "never answered", false);
         count(self.refused, "refused", false);
         count(self.refused_upgrades, "refused as WebSocket", false);
         if let Some(unused) = &self.unused {

@@ -119,6 +119,10 @@ async fn finish(
         () = hurry.first() => close(proxy, sessions, Duration::ZERO).await,
         never = announce_wait(&connections, proxy, output, was_signalled) => match never {},
     }
+    // Calls that are still open were never answered, which the receipt and the journal say.
+    connections.cut().await;
+    let counters = &proxy.telemetry.counters;
+    counters.leave_unanswered(RunCounters::read(&counters.open));
     Ok(())
 }
 

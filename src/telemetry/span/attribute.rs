@@ -74,6 +74,7 @@ fn failure(seen: &CallRecord) -> Option<Failure> {
         (
             outcome @ (CallOutcome::Unreachable { .. }
             | CallOutcome::Refused { .. }
+            | CallOutcome::Unanswered
             | CallOutcome::Unscripted { .. }),
             ..,
         ) => ours(outcome.as_str().into()),

@@ -2,7 +2,7 @@
 //! connection ended.
 
 use std::io::Write;
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::Duration;
 
 use super::gate::PATIENCE;
@@ -165,6 +165,11 @@ impl Client {
         self.no_body = call.method == "HEAD";
         self.write(call.head());
         self.write(call.body.as_deref().unwrap_or_default());
+    }
+
+    /// Closes the side that sends. Answers can still come.
+    pub(crate) fn close_sending(&mut self) {
+        self.wire.get_ref().shutdown(Shutdown::Write).unwrap();
     }
 
     pub(crate) fn write(&mut self, bytes: impl AsRef<[u8]>) {

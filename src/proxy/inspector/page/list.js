@@ -21,6 +21,7 @@ const OUTCOMES = {
   refused: ["cross", "refused"],
   upgrade_refused: ["cross", "a WebSocket, refused"],
   left: ["cross", "its client left before there was an answer"],
+  unanswered: ["cross", "loomrec never answered it"],
 };
 
 const list = { rows: null, stick: true, slowest: 1, newest: 0 };

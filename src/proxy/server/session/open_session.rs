@@ -161,6 +161,8 @@ impl OpenSession {
             drop(tokio::time::timeout(grace - soon, self.link.no_calls()).await);
         }
         self.connections.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        let left = self.link.calls.load(Ordering::Acquire);
+        self.proxy.telemetry.counters.leave_unanswered(left as u64);
         Some(close)
     }
 }
