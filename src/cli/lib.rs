@@ -43,11 +43,12 @@ use settings::{CommandLine, Settings};
 /// A command that runs once it is awaited, with the exit code as its result.
 pub type CommandFuture<'a, T = u8> = Pin<Box<dyn Future<Output = Result<T, CommandFailure>> + 'a>>;
 
+/// The function that runs a command, with the settings and the definition of the command line.
+pub type Dispatch = for<'a> fn(Command, &'a Settings, &'a clap::Command) -> CommandFuture<'a>;
+
 /// Runs the command line of this process: parses it, and has `dispatch` run the command, with the
 /// settings and the definition of the command line.
-pub fn run(
-    dispatch: for<'a> fn(Command, &'a Settings, &'a clap::Command) -> CommandFuture<'a>,
-) -> ExitCode {
+pub fn run(dispatch: Dispatch) -> ExitCode {
     let plain = args::command();
     let mut settings = match settings(&plain) {
         Ok(settings) => settings,
@@ -95,6 +96,16 @@ pub fn run(
             return fail(&failure);
         }
     }
+    execute(cli.command, &settings, &plain, dispatch)
+}
+
+/// Runs a command to its end, and returns the exit code of the process.
+fn execute(
+    command: Command,
+    settings: &Settings,
+    plain: &clap::Command,
+    dispatch: Dispatch,
+) -> ExitCode {
     let runtime = match runtime() {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -104,7 +115,7 @@ pub fn run(
     };
     let outcome = runtime.block_on(async {
         loomrec_os::survive_file_size_limit();
-        dispatch(cli.command, &settings, &plain).await
+        dispatch(command, settings, plain).await
     });
     // Connections that ignored the stop signal end with the process.
     runtime.shutdown_background();
@@ -113,7 +124,7 @@ pub fn run(
         Err(failure) => {
             let code = fail(&failure);
             if failure.code == USAGE {
-                hint_at(&settings);
+                hint_at(settings);
             }
             code
         }
@@ -196,9 +207,9 @@ fn add_up(command: &mut Command, settings: &Settings, is_taken: impl Fn(&str) ->
         _ => return,
     };
     let of = |flag| settings.of(name, flag).map_or(&[][..], |entry| &entry.values);
-    let named = |text: &str| text.split_once('=').map(|(name, _)| name.to_owned());
-    let given: Vec<_> = upstream.iter().map(|text| named(text)).collect();
-    upstream.extend(of("upstream").iter().filter(|text| !given.contains(&named(text))).cloned());
+    let name_of = |text: &String| settings::upstream_name(text).map(str::to_owned);
+    let given: Vec<_> = upstream.iter().map(name_of).collect();
+    upstream.extend(of("upstream").iter().filter(|text| !given.contains(&name_of(text))).cloned());
     for (list, flag) in lists.into_iter().filter(|(_, flag)| is_taken(flag)) {
         list.extend(of(flag).iter().cloned());
     }

@@ -18,7 +18,7 @@ mod trust;
 
 use std::path::{Path, PathBuf};
 
-pub use apply::{adds_up, into_command};
+pub use apply::{adds_up, into_command, upstream_name};
 pub use default_recording::{add_default_recording, default_recordings};
 pub use output_path::check_files;
 pub use outward::{CommandLine, OutwardSetting, outward_settings};
@@ -100,7 +100,7 @@ impl Settings {
         self.identity.as_ref().map(|(path, sha256)| (path.as_path(), sha256.as_str()))
     }
 
-    /// Returns all settings, in the order of the file.
+    /// Returns all settings, in no particular order.
     fn entries(&self) -> &[Setting] {
         &self.entries
     }

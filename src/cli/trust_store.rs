@@ -141,10 +141,11 @@ impl TrustStore {
         Ok(forgotten)
     }
 
-    /// Whether no other user can have written to the folder.
+    /// Whether the folder is the user's alone. One that came with a repository is not: git creates
+    /// no folder of this mode, unless the user has set such a mask.
     fn is_private(&self) -> bool {
         let status = FileStatus::at_target(&self.folder).ok().flatten();
-        status.is_some_and(|status| status.is_written_by_user())
+        status.is_some_and(|status| status.is_private_of_user())
     }
 
     fn create_folder(&self) -> io::Result<()> {
@@ -153,7 +154,7 @@ impl TrustStore {
             true => Ok(()),
             false => Err(io::Error::new(
                 ErrorKind::PermissionDenied,
-                "other users can write to the folder; its mode must be 0700",
+                "the folder must be yours, with mode 0700",
             )),
         }
     }
@@ -193,14 +194,13 @@ impl TrustStore {
         Ok(names)
     }
 
-    /// Reads the file of this name. Returns `None` if it is not a file that the user alone can have
-    /// written, or does not hold the item of its name.
+    /// Reads the file of this name. Returns `None` if it is not the user's alone, or does not hold the item of its name.
     fn read(&self, name: &str) -> Option<TrustedSettings> {
         let path = self.folder.join(name);
         let mut options = OpenOptions::new();
         let file = loomrec_os::refuse_links_and_waits(options.read(true)).open(path).ok()?;
         let status = FileStatus::from_file(&file).ok()?;
-        if status.kind != FileKind::Regular || !status.is_written_by_user() {
+        if status.kind != FileKind::Regular || !status.is_private_of_user() {
             return None;
         }
         let mut text = Vec::new();

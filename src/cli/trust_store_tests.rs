@@ -31,7 +31,7 @@ fn item_is_held_for_its_path_and_content_alone_until_it_is_forgotten() {
 }
 
 #[test]
-fn only_what_the_user_alone_can_have_written_counts() {
+fn only_what_is_the_users_alone_counts() {
     let dir = tempfile::tempdir().unwrap();
     let store = store(dir.path());
     let item = settings(1);
@@ -39,7 +39,7 @@ fn only_what_the_user_alone_can_have_written_counts() {
     let mode = |path: &Path| FileStatus::at_path(path).unwrap().unwrap().mode;
     let file = store.folder.join(item.file_name());
     assert_eq!((mode(&file), mode(&store.folder)), (0o600, 0o700));
-    for (path, open) in [(&file, 0o602), (&store.folder, 0o777)] {
+    for (path, open) in [(&file, 0o602), (&file, 0o644), (&store.folder, 0o755)] {
         let closed = mode(path);
         loomrec_os::set_mode(&File::open(path).unwrap(), open).unwrap();
         assert!(!store.holds(&item), "{}", path.display());
@@ -51,9 +51,15 @@ fn only_what_the_user_alone_can_have_written_counts() {
     std::os::unix::fs::symlink(&elsewhere, &file).unwrap();
     assert!(!store.holds(&item), "a link is not followed");
     fs::remove_file(&file).unwrap();
-    fs::write(&file, settings(2).to_json().to_string()).unwrap();
+    let private = |text: &str| {
+        fs::write(&file, text).unwrap();
+        loomrec_os::set_mode(&File::open(&file).unwrap(), 0o600).unwrap();
+    };
+    private(&item.to_json().to_string());
+    assert!(store.holds(&item));
+    private(&settings(2).to_json().to_string());
     assert!(!store.holds(&item), "the content decides, and not the name");
-    fs::write(&file, " ".repeat(1 << 20)).unwrap();
+    private(&" ".repeat(1 << 20));
     assert!(!store.holds(&item));
 }
 

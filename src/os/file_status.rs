@@ -8,8 +8,8 @@ use std::path::Path;
 /// The permission bits that let others than the owner read or write a file.
 const OTHERS: u32 = 0o066;
 
-/// The permission bits that let others than the owner write a file.
-const WRITTEN_BY_OTHERS: u32 = 0o022;
+/// All permission bits of others than the owner.
+const ALL_OTHERS: u32 = 0o077;
 
 /// The identity of a file, whatever its names are. Equal ids mean the same file, as long as it
 /// exists.
@@ -108,11 +108,9 @@ impl FileStatus {
         self.mode & OTHERS == 0
     }
 
-    /// Whether only this user and the administrator can have written it, by its owner and its
-    /// permissions.
-    pub fn is_written_by_user(&self) -> bool {
-        let user = rustix::process::geteuid().as_raw();
-        (self.owner == user || self.owner == 0) && self.mode & WRITTEN_BY_OTHERS == 0
+    /// Whether only its owner may use it, and its owner is the user of this process.
+    pub fn is_private_of_user(&self) -> bool {
+        self.owner == rustix::process::geteuid().as_raw() && self.mode & ALL_OTHERS == 0
     }
 
     fn found(looked: io::Result<Metadata>) -> io::Result<Option<Self>> {
@@ -183,7 +181,7 @@ mod tests {
             let status = FileStatus::at_path(&path).unwrap().unwrap();
             assert_eq!((status.mode, status.is_private()), (mode, is_private));
             assert_eq!((status.kind, status.length), (FileKind::Regular, 4));
-            assert_eq!(status.is_written_by_user(), mode & 0o022 == 0, "{mode:o}");
+            assert_eq!(status.is_private_of_user(), mode & 0o077 == 0, "{mode:o}");
         }
         let kind = |path: &Path| FileStatus::at_path(path).unwrap().unwrap().kind;
         assert_eq!(kind(dir.path()), FileKind::Directory);

@@ -55,7 +55,8 @@ pub async fn run(args: &DoctorArgs, settings: &Settings) -> Result<u8, CommandFa
 /// Returns whether the user trusts the settings file, if it asks for what needs trust.
 fn trust(settings: &Settings) -> Option<DoctorFinding> {
     let outward = outward_settings(settings, &args::command());
-    let names: Vec<&str> = outward.iter().map(|it| it.setting.name.as_str()).collect();
+    let mut names: Vec<&str> = outward.iter().map(|it| it.setting.name.as_str()).collect();
+    names.dedup();
     let names = names.join(", ");
     let about = "trust";
     Some(match SettingsTrust::of(settings) {

@@ -118,6 +118,8 @@ def test_settings_may_name_a_remote_recording(pushed, bucket):
     """A command without a FILE reads the recording that loomrec.toml or a variable names."""
     listed = pushed.run("ls", "agent.json", "--json").stdout
     pushed.path("loomrec.toml").write_text('recording = "agent.remote.json"\n', encoding="utf-8")
+    assert pushed.run("ls", "--json").code == 2
+    assert pushed.run("trust", "--yes").code == 0
     outcome = pushed.run("ls", "--json")
     assert (outcome.code, outcome.stdout) == (0, listed), outcome.stderr
     outcome = pushed.run("ls", "--json", LOOMREC_RECORDING=bucket.url("team/agent"))

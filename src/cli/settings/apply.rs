@@ -15,6 +15,12 @@ pub fn adds_up(name: &str) -> bool {
         || matches!(name, "upstream" | "new-upstream" | "no-env" | "allow-host" | "allow-origin")
 }
 
+/// Returns the name in `NAME=URL`; `None` if there is none, as in an address for everything. An
+/// address that is given replaces the file's address of the same name.
+pub fn upstream_name(text: &str) -> Option<&str> {
+    text.split_once('=').map(|(name, _)| name)
+}
+
 /// Returns the command line with the file's settings as the defaults of its flags.
 pub fn into_command(settings: &Settings, command: Command) -> Command {
     let command = with_default_recording(settings, command);

@@ -7,7 +7,7 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
 
 use super::Settings;
-use super::apply::adds_up;
+use super::apply::{adds_up, upstream_name};
 use super::default_recording::{is_default_used, recording_setting};
 use super::setting::Setting;
 use super::setting_type::{SettingType, kind, settable};
@@ -52,10 +52,23 @@ pub struct OutwardSetting {
     pub help: String,
 }
 
+/// The settings that need trust, while they are collected.
+struct OutwardSettings<'a> {
+    settings: &'a Settings,
+    /// Whether they are for a strict replay.
+    is_strict: bool,
+    /// The names of upstreams whose addresses replace those of the file.
+    given: Vec<Option<&'a str>>,
+    found: Vec<OutwardSetting>,
+}
+
 /// Returns all settings of the file that need trust, for any command, in the order of the file.
 pub fn outward_settings(settings: &Settings, definition: &Command) -> Vec<OutwardSetting> {
-    let mut found = Vec::new();
-    for entry in settings.entries() {
+    let mut all =
+        OutwardSettings { settings, is_strict: true, given: Vec::new(), found: Vec::new() };
+    let mut entries: Vec<&Setting> = settings.entries().iter().collect();
+    entries.sort_by_key(|entry| entry.lines.first());
+    for entry in entries {
         let commands = definition.get_subcommands().filter(|sub| match &entry.command {
             Some(name) => sub.get_name() == name,
             None => true,
@@ -63,10 +76,10 @@ pub fn outward_settings(settings: &Settings, definition: &Command) -> Vec<Outwar
         let mut args = commands.flat_map(Command::get_arguments).filter(|arg| is_of(arg, entry));
         let needs = |arg: &&Arg| entry.values.iter().any(|value| needs_trust(arg, value, true));
         if let Some(arg) = args.find(needs) {
-            add(&mut found, settings, entry, arg, true);
+            all.add(entry, arg);
         }
     }
-    found
+    all.found
 }
 
 /// Returns the settings of the file that need trust and are in force on this command line.
@@ -75,21 +88,23 @@ pub fn outward_settings_in_force(
     line: &CommandLine<'_>,
 ) -> Vec<OutwardSetting> {
     let Some(command) = line.definition.find_subcommand(line.name) else { return Vec::new() };
-    let is_strict = is_given(line.matches, "strict");
-    let mut found = Vec::new();
-    for arg in command.get_arguments().filter(|arg| settable(arg)) {
-        let Some(entry) = settings.of(line.name, arg.get_long().unwrap_or_default()) else {
-            continue;
-        };
-        if is_in_force(arg, line) {
-            add(&mut found, settings, entry, arg, is_strict);
+    let given = line.matches.try_get_many::<String>("upstream").ok().flatten();
+    let mut all = OutwardSettings {
+        settings,
+        is_strict: is_given(line.matches, "strict"),
+        given: given.into_iter().flatten().map(|text| upstream_name(text)).collect(),
+        found: Vec::new(),
+    };
+    for arg in command.get_arguments().filter(|arg| settable(arg) && is_in_force(arg, line)) {
+        if let Some(entry) = settings.of(line.name, arg.get_long().unwrap_or_default()) {
+            all.add(entry, arg);
         }
     }
     // These commands use settings of others.
     if line.name == "doctor" && is_given(line.matches, "online") {
         for (name, entry) in settings.upstreams() {
             if let Some(arg) = argument(line.definition, name, &entry.name) {
-                add(&mut found, settings, entry, arg, is_strict);
+                all.add(entry, arg);
             }
         }
     }
@@ -97,29 +112,25 @@ pub fn outward_settings_in_force(
         && let Some(entry) = recording_setting(settings)
         && let Some(arg) = argument(line.definition, "replay", &entry.name)
     {
-        add(&mut found, settings, entry, arg, is_strict);
+        all.add(entry, arg);
     }
-    found
+    all.found
 }
 
-/// Adds the values of a setting that need trust.
-fn add(
-    found: &mut Vec<OutwardSetting>,
-    settings: &Settings,
-    entry: &Setting,
-    arg: &Arg,
-    is_strict: bool,
-) {
-    for (value, place) in entry.values.iter().zip(settings.places(entry)) {
-        if needs_trust(arg, value, is_strict) {
-            let value = match SettingScope::of(arg) {
-                SettingScope::UpstreamAddress => without_secrets(value),
-                _ => value.clone(),
-            };
+impl OutwardSettings<'_> {
+    /// Adds the values of a setting that need trust.
+    fn add(&mut self, entry: &Setting, arg: &Arg) {
+        let is_address = SettingScope::of(arg) == SettingScope::UpstreamAddress;
+        for (value, place) in entry.values.iter().zip(self.settings.places(entry)) {
+            let is_replaced = is_address && self.given.contains(&upstream_name(value));
+            if is_replaced || !needs_trust(arg, value, self.is_strict) {
+                continue;
+            }
+            let value = if is_address { without_secrets(value) } else { value.clone() };
             let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
             let setting = TrustedSetting { name: entry.name.clone(), value, place };
-            if !found.iter().any(|known| known.setting == setting) {
-                found.push(OutwardSetting { setting, help });
+            if !self.found.iter().any(|known| known.setting == setting) {
+                self.found.push(OutwardSetting { setting, help });
             }
         }
     }

@@ -61,8 +61,8 @@ fn trust_is_kept_for_the_user_alone_and_outside_of_the_project() {
     let files: Vec<_> = fs::read_dir(project.store()).unwrap().map(|it| it.unwrap()).collect();
     assert_eq!(files.len(), 1);
     assert_eq!((mode(&project.store()), mode(&files[0].path())), (0o700, 0o600));
-    // A file that others can write is no trust of the user.
-    fs::set_permissions(files[0].path(), fs::Permissions::from_mode(0o666)).unwrap();
+    // A file that others can use, as a checkout creates it, is no trust of the user.
+    fs::set_permissions(files[0].path(), fs::Permissions::from_mode(0o644)).unwrap();
     project.refuses(&REPLAY, "on-miss");
 }
 

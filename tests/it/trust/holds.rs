@@ -65,6 +65,13 @@ fn addresses_of_providers_and_of_this_machine_need_no_trust() {
     project.run(&[&["record", "-r", "new.json"][..], &calling()].concat()).expect(0);
     assert_eq!(upstream.requests(), 1);
     project.run(&["trust"]).expect(0);
+    // An address that is typed replaces that of the file.
+    project.settings(&upstreams(&project));
+    let typed = format!("openai={}", upstream.url());
+    let line = [&["record", "-r", "new.json", "--upstream", &typed][..], &calling()].concat();
+    project.run(&line).expect(0);
+    let other = [&["record", "-r", "new.json", "--upstream", "groq=http://x.test"][..], &calling()];
+    project.refuses(&other.concat(), "upstream");
 }
 
 #[test]
