@@ -42,10 +42,11 @@ impl PriceSource {
 }
 
 /// Whether a call without a cost and without tokens was free: it names no model, its recorded
-/// usage is zero, or it has no successful response.
+/// usage is zero, or it has no response, or one that says nothing.
 fn is_free(entry: &Entry, model: Option<&str>) -> bool {
-    let answered = entry.response.as_ref().is_some_and(|response| response.status < 400);
-    model.is_none() || entry.usage.is_some() || !answered
+    let said_nothing = entry.content.as_deref().is_none_or(str::is_empty);
+    let is_refused = || said_nothing && entry.outcome().is_refusal();
+    model.is_none() || entry.usage.is_some() || entry.response.is_none() || is_refused()
 }
 
 /// Formats a sum of costs, of which this many are unknown.

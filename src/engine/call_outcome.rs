@@ -6,6 +6,7 @@ use http::HeaderValue;
 
 use crate::replay::{MatchedBy, RecordingMismatchError};
 use loomrec_identity::BoundValues;
+use loomrec_provider::AnswerOutcome;
 use loomrec_script::ScriptTurn;
 
 /// What a call was answered with.
@@ -148,6 +149,8 @@ pub struct ServedTake {
     pub number: usize,
     /// The index of the take in the matcher.
     pub index: usize,
+    /// The outcome of its answer.
+    pub outcome: AnswerOutcome,
     /// The values of this run that were put in the place of recorded ones.
     pub bound: Option<Arc<BoundValues>>,
 }

@@ -84,10 +84,10 @@ pub(super) async fn deliver(
 }
 
 fn served(answer: ReplayAnswer) -> CallResult {
-    let ReplayAnswer { response, usage, cost_usd, by, take, index, bound } = answer;
+    let ReplayAnswer { response, usage, cost_usd, by, take, index, outcome, bound } = answer;
     let due = response.body().first_due();
     let entry = response.headers().get(ENTRY).cloned();
-    let take = ServedTake { matched_by: by, number: take, index, bound };
+    let take = ServedTake { matched_by: by, number: take, index, outcome, bound };
     CallResult {
         origin: Some(AnswerOrigin::Take(take)),
         spent: Some(RecordedUsage { tokens: usage, cost_usd }),

@@ -84,10 +84,7 @@ fn failure_refusal(desk: &ReviewDesk, failed: &[usize]) -> Result<CommandFailure
     );
     let mut lines = Vec::new();
     for &at in failed {
-        let status = desk.entry(at)?.response.map(|response| response.status);
-        let how = status.filter(|status| *status >= 400);
-        let how = how.map_or_else(|| "cut".to_owned(), |status| format!("status {status}"));
-        lines.push(format!("{}: {how}", typed(desk, at)));
+        lines.push(format!("{}: {}", typed(desk, at), desk.entry(at)?.judge().description()));
     }
     Ok(refused(&text, &lines))
 }

@@ -13,7 +13,7 @@ use loomrec_cli::{prices, serve_setup, terminal};
 use loomrec_curation::inspection::LONGEST_QUESTION;
 use loomrec_recording::RecordingMeta;
 use loomrec_store::{Recording, RecordingLocation, StoreError};
-pub(super) use row::{Row, end_words, media_type, question_of};
+pub(super) use row::{Row, question_of};
 
 /// How many rows are held in memory. For a longer listing, the recording is read twice: for the
 /// widths of the columns, and for the lines.

@@ -16,6 +16,7 @@ mod adapter;
 mod answer;
 mod answer_draft;
 mod answer_form;
+mod answer_outcome;
 mod answer_shape;
 mod anthropic;
 mod bedrock;
@@ -26,6 +27,7 @@ pub mod directory;
 mod error_body;
 mod error_reason;
 mod error_request;
+mod error_text;
 mod event_text;
 pub mod framing;
 mod gemini;
@@ -51,13 +53,17 @@ mod voyage;
 
 pub use answer::{Answer, TokenUsage, ToolCall};
 pub use answer_form::{ModeError, TranscriptFormat, VectorTypes};
+pub use answer_outcome::{
+    AnswerOutcome, JudgedAnswer, ReceivedAnswer, ReceivedBody, TransportEnd, judge_answer,
+};
 pub use answer_shape::{AnswerShape, CallSlot};
 pub use directory::{KnownUpstream, upstream_for};
 pub use error_body::{error_body, error_headers};
 pub use error_reason::{ErrorReason, ReasonedError};
 pub use error_request::request_id_headers;
+pub use error_text::{error_text, stated_error};
 pub use framing::{EventFrame, Framing};
-pub use mode::{has_ended, reframe, to_complete, to_stream, write};
+pub use mode::{reframe, to_complete, to_stream, write};
 pub use operation::{Operation, ResponseFormat, StreamError, UsageNames};
 pub use provider_error::{ProviderError, natural_error, natural_error_after};
 pub use provider_row::{ErrorRequest, Provider, RecognisedCall};

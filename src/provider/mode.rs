@@ -35,12 +35,6 @@ pub fn to_complete(
     whole(format, Value::Object(merged.body))
 }
 
-/// Whether this stream has the end that streams of the operation always have; `None` if that is
-/// unknown.
-pub fn has_ended(operation: Operation, framing: Framing, stream: &[u8]) -> Option<bool> {
-    Some(operation.row().merge?(framing, stream)?.ended)
-}
-
 /// Whether a stream was cut after the end of one choice and before the start of the next. The
 /// number of choices is the only sign of that, unless the stream has an end marker.
 fn lacks_choices(

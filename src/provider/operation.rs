@@ -10,6 +10,7 @@ use super::adapter::AdapterRow;
 use super::answer::Answer;
 use super::answer_draft::{AnswerDraft, FinishWords};
 use super::answer_form::{ModeError, TranscriptFormat, VectorTypes};
+use super::answer_outcome::OutcomeRules;
 use super::answer_shape::AnswerShape;
 use super::conversation::Conversation;
 use super::framing::{EventFrame, Framing};
@@ -132,6 +133,8 @@ pub(super) struct OperationRow {
     pub(super) finish: Option<&'static FinishWords>,
     /// The names of the token counts in an answer.
     pub(super) usage_names: UsageNames,
+    /// How its answers end and fail.
+    pub(super) outcome: OutcomeRules,
 }
 
 /// The names that an answer gives its token counts.

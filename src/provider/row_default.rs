@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::answer_form::TranscriptFormat;
+use super::answer_outcome::OutcomeRules;
 use super::credential::KeyCarrier;
 use super::framing::Framing;
 use super::operation::{OperationRow, UsageNames};
@@ -75,6 +76,7 @@ impl OperationRow {
             output: "completion_tokens",
             total: Some("total_tokens"),
         },
+        outcome: OutcomeRules::HTTP_ONLY,
     };
 }
 

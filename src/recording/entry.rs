@@ -73,14 +73,6 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Whether the call failed: its answer is an error, or is incomplete.
-    pub fn is_failure(&self) -> bool {
-        let failed = |response: &RecordedResponse| {
-            response.status >= 400 || response.end != ResponseEnd::Complete
-        };
-        self.fault.is_none() && self.response.as_ref().is_some_and(failed)
-    }
-
     /// Returns the approximate number of bytes it holds: its bodies, and the texts that may be
     /// long.
     pub fn weight(&self) -> usize {

@@ -8,9 +8,13 @@ use super::body::{Chunk, ChunkLayout, ResponsePayload};
 use super::cost::PriceTable;
 use super::entry::{Entry, RecordedResponse, ResponseEnd};
 use super::normalized_request::NormalizedRequest;
-use super::redact::{CallCredentials, RawResponse, Redactor, UnkeptReason};
+use super::redact::{
+    CallCredentials, RawResponse, RedactedAnswer, Redactor, UnkeptReason, media_type,
+};
 use loomrec_identity::{RequestKey, RunValueFinder, RunValues};
-use loomrec_provider::Answer;
+use loomrec_provider::{
+    Answer, JudgedAnswer, ReceivedAnswer, ReceivedBody, TransportEnd, judge_answer,
+};
 
 /// A completed exchange.
 #[derive(Debug)]
@@ -59,19 +63,29 @@ pub struct EntryMaker<'a> {
     pub max: usize,
 }
 
+/// The entry of an exchange, and what is known of it beside.
+#[derive(Debug)]
+pub struct MadeEntry {
+    /// The entry.
+    pub entry: Entry,
+    /// Its cost, if a price is known. The entry does not distinguish an unknown price from none.
+    pub cost_usd: Option<f64>,
+    /// The outcome of its answer.
+    pub judged: JudgedAnswer,
+}
+
 impl EntryMaker<'_> {
-    /// Returns the entry, and its cost if a price is known. The entry of a call that cannot have
-    /// cost anything (an error, no model) has a cost of 0. If the price is not known, the entry has
-    /// no cost.
+    /// Returns the entry of an exchange. That of a call that cannot have cost anything (an error, no
+    /// model) has a cost of 0. If the price is not known, the entry has no cost.
     ///
     /// # Errors
     /// [`UnkeptReason`] if credentials cannot be removed from the answer.
-    pub fn entry(&self, exchange: CompletedExchange) -> Result<(Entry, Option<f64>), UnkeptReason> {
+    pub fn entry(&self, exchange: CompletedExchange) -> Result<MadeEntry, UnkeptReason> {
         let CompletedExchange { mut observed, key, secrets, recorded_at, latency_ms, .. } =
             exchange;
         let (mut reply, origin) = (exchange.reply, exchange.upstream_origin);
         let run_values = self.stored_run_values(&exchange.run_values, &observed, &secrets);
-        let answer = self.read_and_redact(&mut reply, &mut observed, &secrets)?;
+        let (answer, judged) = self.read_and_redact(&mut reply, &mut observed, &secrets)?;
         let end = if reply.over { ResponseEnd::Truncated } else { reply.end };
         let layout = ChunkLayout::choose(
             header(&reply.headers, "content-type").unwrap_or_default(),
@@ -83,7 +97,10 @@ impl EntryMaker<'_> {
             .usage
             .as_ref()
             .and_then(|usage| self.prices.cost(Some(&observed.upstream), model?, usage));
-        let is_free = model.is_none() || reply.status >= 400 || observed.call.operation.is_free();
+        let said_nothing = answer.content.is_empty() && answer.tool_calls.is_empty();
+        let is_free = model.is_none()
+            || observed.call.operation.is_free()
+            || said_nothing && judged.outcome.is_refusal();
         let placeholders = &mut observed.placeholders;
         let headers = self.redactor.stored_response_headers(&reply.headers, &secrets, placeholders);
         let response = RecordedResponse {
@@ -114,7 +131,7 @@ impl EntryMaker<'_> {
             extra: serde_json::Map::new(),
             is_ambiguous: false,
         };
-        Ok((entry, cost))
+        Ok(MadeEntry { entry, cost_usd: cost, judged })
     }
 
     /// Returns the values of a run that are in a request, without those that hold a secret.
@@ -129,14 +146,15 @@ impl EntryMaker<'_> {
         found
     }
 
-    /// Removes secrets from the chunks, and reads the answer from what is left. A body that is too
-    /// large to be searched is not kept.
+    /// Removes secrets from the chunks, and reads and judges the answer that is left. A body that is
+    /// too large to be searched is not kept.
     fn read_and_redact(
         &self,
         reply: &mut UpstreamReply,
         observed: &mut NormalizedRequest,
         secrets: &CallCredentials,
-    ) -> Result<Answer, UnkeptReason> {
+    ) -> Result<(Answer, JudgedAnswer), UnkeptReason> {
+        let media = media_type(&reply.headers).to_owned();
         let came = RawResponse {
             operation: observed.call.operation,
             status: reply.status,
@@ -144,12 +162,33 @@ impl EntryMaker<'_> {
             chunks: &mut reply.chunks,
             placeholders: &mut observed.placeholders,
         };
-        match self.redactor.redact_answer(came, secrets, self.max) {
+        let read = self.redactor.redact_answer(came, secrets, self.max);
+        if matches!(read, Err(UnkeptReason::TooLarge)) {
+            reply.over = true;
+        }
+        let judge = |body, is_read| {
+            judge_answer(&ReceivedAnswer {
+                operation: observed.call.operation,
+                method: &observed.request.method,
+                status: reply.status,
+                media: &media,
+                body,
+                is_read,
+                end: if reply.over { TransportEnd::TooLarge } else { reply.end.into() },
+            })
+        };
+        match read {
             Err(UnkeptReason::TooLarge) => {
-                reply.over = true;
-                Ok(Answer::default())
+                Ok((Answer::default(), judge(ReceivedBody::Unread, false)))
             }
-            read => read,
+            Err(unkept) => Err(unkept),
+            Ok(RedactedAnswer { answer, text, is_document, is_cut_coding }) => {
+                let body = match is_cut_coding {
+                    true => ReceivedBody::CutCoding,
+                    false => ReceivedBody::Plain(&text),
+                };
+                Ok((answer, judge(body, is_document)))
+            }
         }
     }
 }

@@ -5,6 +5,7 @@
 //! that wait for their review. [`redact`] removes secrets before anything is stored.
 
 mod adapter_hashes;
+mod answer_outcome;
 pub mod body;
 pub mod cost;
 pub mod document;
@@ -39,6 +40,7 @@ pub mod timestamp;
 mod typed_reader;
 pub mod unchecked;
 
+pub use answer_outcome::PlainBody;
 pub use body::{Chunk, ChunkLayout, ResponsePayload};
 pub use document::RecordingDocument;
 pub use entry::{Entry, EntryError, RecordedCut, RecordedRequest, RecordedResponse, ResponseEnd};

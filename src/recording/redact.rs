@@ -61,7 +61,8 @@ pub use header::{HOP_BY_HOP, identity_name, ignorable_name, stores};
 pub use json_tokens::is_json;
 use loomrec_identity::multipart;
 pub use placeholder::Placeholders;
-pub use response::{RawResponse, UnkeptReason};
+pub(crate) use response::media_type;
+pub use response::{RawResponse, RedactedAnswer, UnkeptReason};
 pub use value_replacement::replace_values;
 
 use edit::{

@@ -22,6 +22,15 @@ pub struct LogItem {
     pub entry: Entry,
     /// The credentials that its request carried.
     pub secrets: Arc<CallCredentials>,
+    /// Whether its call failed, if that is known already.
+    pub is_failure: Option<bool>,
+}
+
+impl LogItem {
+    /// Returns an exchange that was not judged yet.
+    pub fn new(name: EntryName, entry: Entry, secrets: Arc<CallCredentials>) -> Self {
+        Self { name, entry, secrets, is_failure: None }
+    }
 }
 
 /// Encodes exchanges for one recorder's log.
@@ -67,9 +76,10 @@ impl FrameEncoder {
     /// [`StoreError::Secret`] if it holds a credential of this run, [`StoreError::Write`] if it is
     /// too large for a log.
     pub fn encode(&self, item: &LogItem) -> Result<EncodedFrame, StoreError> {
-        let LogItem { name, entry, secrets } = item;
+        let LogItem { name, entry, secrets, is_failure } = item;
         let mut frame = vec![0; log::HEAD];
-        let failed = self.replace && !self.keep_failures && entry.is_failure();
+        let is_failure = || is_failure.unwrap_or_else(|| entry.is_failure());
+        let failed = self.replace && !self.keep_failures && is_failure();
         let precedence = precedence(self.replace, failed, RecordedTakes::default());
         log_codec::pack_to(&mut frame, name, precedence, entry);
         if !self.secret_guard.is_clean(&frame[log::HEAD..], secrets) {

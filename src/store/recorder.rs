@@ -130,7 +130,7 @@ impl RecordingAppender {
         let mut encoded = Vec::with_capacity(batch.len());
         let mut secret = Vec::new();
         for (name, entry) in batch {
-            match encoder.encode(&LogItem { name, entry, secrets: Arc::default() }) {
+            match encoder.encode(&LogItem::new(name, entry, Arc::default())) {
                 Ok(frame) => encoded.push(frame),
                 Err(StoreError::Secret { names, .. }) => secret.extend(names),
                 Err(other) => return Err(other),

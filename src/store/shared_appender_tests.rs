@@ -31,7 +31,7 @@ fn start(path: &Path, plan: &Plan) -> (SharedAppender, Receiver<String>) {
 fn append(appender: &SharedAppender, step: &str) {
     let entry = Entry { content: Some(step.to_owned()), ..Entry::default() };
     let name = EntryName::step(step).unwrap();
-    let item = LogItem { name, entry, secrets: Arc::default() };
+    let item = LogItem::new(name, entry, Arc::default());
     let frame = appender.encoder(true).encode(&item).unwrap();
     appender.append_now(&mut [frame]).expect("nobody is in the way").unwrap();
 }

@@ -16,6 +16,7 @@ use loomrec_engine::record::RecordOutcome;
 use loomrec_engine::replay::RecordingMismatchError;
 use loomrec_engine::{AnswerOrigin, AnswerSource, CallOutcome, RequestSummary, ServedTake};
 use loomrec_fault::CallFault;
+use loomrec_provider::AnswerOutcome;
 
 /// How the sending of an answer ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,6 +151,22 @@ impl CallRecord {
     /// Whether the exchange was kept. `None` if it was not to be recorded.
     pub fn is_kept(&self) -> Option<bool> {
         self.exchange.as_ref().map(|exchange| exchange.outcome.is_ok())
+    }
+
+    /// Returns the outcome of a recorded or served answer. `None` if none of these was sent, or it
+    /// cannot be looked into.
+    pub fn answer(&self) -> Option<AnswerOutcome> {
+        match (&self.exchange, &self.outcome) {
+            (Some(exchange), _) => Some(exchange.judged.as_ref()?.outcome),
+            (None, CallOutcome::Served { .. }) => Some(self.take()?.outcome),
+            (None, _) => None,
+        }
+    }
+
+    /// Returns why a recorded answer failed.
+    pub fn answer_reason(&self) -> Option<&str> {
+        let judged = self.exchange.as_ref()?.judged.as_ref()?;
+        Some(&*judged.reason).filter(|reason| !reason.is_empty())
     }
 
     /// Returns where the answer came from.

@@ -4,7 +4,7 @@ use loomrec_engine::replay::{MissReason, RecordingMismatchError};
 use loomrec_engine::{CallOutcome, RequestSummary};
 use loomrec_fault::{CallFault, CallKey, FaultSource};
 use loomrec_identity::RequestKey;
-use loomrec_provider::Provider;
+use loomrec_provider::{JudgedAnswer, Provider};
 use loomrec_recording::timestamp::timestamp;
 
 pub(super) fn seen(at: i64) -> CallRecord {
@@ -44,6 +44,7 @@ pub(crate) fn exchange(times: UpstreamTimes, model: Option<String>) -> RecordOut
         model,
         tokens: (0, 0),
         cost_usd: None,
+        judged: Some(JudgedAnswer::COMPLETE),
         failure: None,
         times,
         append: Duration::ZERO,

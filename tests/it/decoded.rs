@@ -273,7 +273,8 @@ fn a_secret_that_a_stream_says_in_pieces_is_removed_from_each_of_them() {
             let scene = Scene::new();
             let upstream = Upstream::always(streamed(media, &chunks));
             let cohere = format!("cohere={}", upstream.url());
-            let server = scene.record(&upstream, &["--redact", RULE, "--upstream", &cohere]);
+            let flags = ["--redact", RULE, "--upstream", &cohere, "--keep-failures"];
+            let server = scene.record(&upstream, &flags);
             // The client gets the bytes that the upstream sent.
             assert_eq!(server.call(&call).expect(200).body(), chunks.concat());
             server.stop().expect(0);
@@ -297,7 +298,7 @@ fn verify_and_redact_find_what_a_stream_says_in_pieces() {
         let scene = Scene::new();
         let upstream = Upstream::always(streamed(media, &chunks));
         let cohere = format!("cohere={}", upstream.url());
-        let server = scene.record(&upstream, &["--upstream", &cohere]);
+        let server = scene.record(&upstream, &["--upstream", &cohere, "--keep-failures"]);
         server.call(&call).expect(200);
         server.stop().expect(0);
         let mut file = scene.json();

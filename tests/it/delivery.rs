@@ -238,7 +238,8 @@ fn a_take_that_cannot_be_given_in_one_form_is_still_owed_in_its_own() {
     // A stream without its end is not a complete answer.
     let events = gemini_answer("hello").replace("finishReason", "unfinished");
     let upstream = Upstream::always(Answer::events(&[format!("data: {events}\n\n")]));
-    let recorded = scene.record(&upstream, &["--upstream", &format!("gemini={}", upstream.url())]);
+    let gemini = format!("gemini={}", upstream.url());
+    let recorded = scene.record(&upstream, &["--upstream", &gemini, "--keep-failures"]);
     let live = recorded.call(&streamed).expect(200).text();
     recorded.stop().expect(0);
     let answers = scene.replayed(&[], &[whole, streamed], 1);

@@ -42,6 +42,8 @@ mod docs;
 #[cfg(test)]
 mod expiry;
 #[cfg(test)]
+mod failed_answers;
+#[cfg(test)]
 mod failing;
 #[cfg(test)]
 mod fault;

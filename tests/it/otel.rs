@@ -78,7 +78,7 @@ fn recorded_call_is_told_as_the_conventions_have_it() {
             "loomrec.mode": "record", "loomrec.outcome": "recorded", "loomrec.source": "upstream",
             "loomrec.upstream": "openai", "loomrec.operation": "chat", "loomrec.key": "a hash",
             "loomrec.step_id": "greet", "loomrec.cost_usd": "a number", "loomrec.kept": true,
-            "loomrec.end": "complete", "loomrec.bytes": chat_answer("Hello.").len(),
+            "loomrec.answer": "complete", "loomrec.end": "complete", "loomrec.bytes": chat_answer("Hello.").len(),
             "loomrec.chunks": 1,
         }),
     );
@@ -135,7 +135,7 @@ fn served_missed_and_faulted_calls_are_sent_over_grpc() {
             "loomrec.mode": "replay", "loomrec.outcome": "faulted", "loomrec.source": "fault",
             "loomrec.upstream": "anthropic", "loomrec.operation": "messages",
             "loomrec.key": "a hash", "loomrec.step_id": "greet", "loomrec.attempt": 1,
-            "loomrec.end": "complete", "loomrec.bytes": "a number", "loomrec.chunks": 1,
+            "loomrec.answer": "complete", "loomrec.end": "complete", "loomrec.bytes": "a number", "loomrec.chunks": 1,
             "loomrec.fault_type": "http_error", "loomrec.fault_source": "flag",
         }),
     );

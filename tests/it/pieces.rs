@@ -26,7 +26,7 @@ fn events(values: impl Iterator<Item = String>) -> String {
 fn assert_is_removed(what: &str, path: &str, head: &str, body: &str, rules: &[&str]) -> Scene {
     let scene = Scene::new();
     let upstream = Upstream::always(Answer::whole(200, &[head], body));
-    let server = scene.record(&upstream, rules);
+    let server = scene.record(&upstream, &[rules, &["--keep-failures"]].concat());
     assert_eq!(server.call(&asked(path)).expect(200).text(), body, "{what}");
     server.stop().expect(0);
     let text = scene.text();

@@ -6,12 +6,9 @@ use super::block::{BlockKind, MessageBlock};
 use super::request::READ;
 use super::stream;
 use super::talk::{self, ChatMessage};
-use super::text::{BodyText, bounded};
-use loomrec_provider::{Framing, RecognisedCall, ResponseFormat};
+use super::text::BodyText;
+use loomrec_provider::{Framing, RecognisedCall, ResponseFormat, stated_error};
 use loomrec_recording::{Entry, RecordedCut, RecordedResponse, ResponseEnd, encoding};
-
-/// The most bytes of an error's message.
-const MESSAGE: usize = 2000;
 
 /// Returns the answer of an entry as JSON; `None` if it holds none.
 pub(super) fn to_json(entry: &Entry, call: Option<&RecognisedCall>) -> Option<Value> {
@@ -45,7 +42,7 @@ pub(super) fn to_json(entry: &Entry, call: Option<&RecognisedCall>) -> Option<Va
         "messages": messages.map(|said| talk::to_json(&said)),
         "finish": entry.finish_reason,
         "chunks": is_stream.then(|| stream::to_json(chunks, framing, coding)),
-        "error": error(response, body),
+        "error": error(entry, response, body),
     }))
 }
 
@@ -95,8 +92,9 @@ fn summary(entry: &Entry) -> Option<Vec<ChatMessage>> {
     (!parts.is_empty()).then(|| vec![ChatMessage { role: "assistant".to_owned(), parts }])
 }
 
-/// Returns the error of a response: how it was cut, or the message in an error body.
-fn error(response: &RecordedResponse, body: &[u8]) -> Option<String> {
+/// Returns the error of a response: how it was cut, the message in an error body, or why it is no
+/// success.
+fn error(entry: &Entry, response: &RecordedResponse, body: &[u8]) -> Option<String> {
     let cut = match response.end {
         ResponseEnd::Complete => None,
         ResponseEnd::UpstreamAbort(RecordedCut::Close) => {
@@ -108,7 +106,10 @@ fn error(response: &RecordedResponse, body: &[u8]) -> Option<String> {
         ResponseEnd::ClientAbort => Some("the client left and the rest did not come; never served"),
         ResponseEnd::Truncated => Some("larger than the limit of --max-copy; never served"),
     };
-    cut.map(str::to_owned).or_else(|| message(response.status, body))
+    cut.map(str::to_owned).or_else(|| message(response.status, body)).or_else(|| {
+        let judged = entry.judge();
+        judged.is_failure().then(|| judged.description().into_owned())
+    })
 }
 
 /// Returns the message of an error response.
@@ -116,10 +117,7 @@ fn message(status: u16, body: &[u8]) -> Option<String> {
     if status < 400 || body.len() > READ {
         return None;
     }
-    let body: Value = serde_json::from_slice(body).ok()?;
-    let places = ["/error/message", "/message", "/error", "/detail", "/0/error/message"];
-    let found = places.iter().find_map(|place| body.pointer(place)?.as_str());
-    found.map(|text| bounded(text, MESSAGE))
+    stated_error(body)
 }
 
 /// Returns the first value of a header.

@@ -23,6 +23,7 @@ pub fn of(seq: Option<u64>, name: &EntryName, take: usize, entry: &Entry) -> Val
     };
     let chunks = response.map(|response| response.payload.chunks());
     let at = |chunk: Option<&loomrec_recording::Chunk>| chunk.map(|chunk| rounded(chunk.at_ms));
+    let judged = response.map(|_| entry.judge());
     let asked = call.as_ref().and_then(|call| call.model.as_deref());
     json!({
         "v": 1,
@@ -58,6 +59,8 @@ pub fn of(seq: Option<u64>, name: &EntryName, take: usize, entry: &Entry) -> Val
         "cost_usd": entry.cost_usd,
         "answered_by": entry.model,
         "kept": true,
+        "answer": judged.as_ref().map(|judged| judged.outcome.as_str()),
+        "answer_reason": judged.map(|judged| judged.reason).filter(|reason| !reason.is_empty()),
         "attempt": null,
         "fault": entry.fault,
         "mismatch": null,

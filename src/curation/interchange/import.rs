@@ -16,7 +16,7 @@ use super::header_list::{find_value, in_lower_case};
 use super::length::other_length;
 use loomrec_identity::{IdentityRules, RunValueFinder};
 use loomrec_provider::{Framing, directory, framing};
-use loomrec_recording::entry_maker::{CompletedExchange, EntryMaker, UpstreamReply};
+use loomrec_recording::entry_maker::{CompletedExchange, EntryMaker, MadeEntry, UpstreamReply};
 use loomrec_recording::normalized_request::NormalizedRequest;
 use loomrec_recording::redact::{self, CallCredentials, Placeholders};
 use loomrec_recording::request_text::{RequestText, request_text};
@@ -132,7 +132,7 @@ impl EntryImporter<'_> {
             run_values: Arc::new(RunValueFinder::new(run_values)),
             reply,
         };
-        let (entry, _) =
+        let MadeEntry { entry, .. } =
             self.maker.entry(over).map_err(|unkept| ImportRefusal::Damaged(unkept.to_string()))?;
         if !secrets.is_empty() && !redact::is_clean(&entry.to_text(), &secrets) {
             let reason = "a credential in it could not be taken out";

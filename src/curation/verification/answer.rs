@@ -1,65 +1,38 @@
 //! Compares the recorded bytes of an answer with the summary in its entry.
 
-use bytes::Bytes;
-
 use super::{Problem, ProblemKind, Severity};
 use loomrec_provider::{Answer, Framing, Operation, RecognisedCall};
-use loomrec_recording::encoding::DecodeError::{Damaged, Unknown};
-use loomrec_recording::encoding::{self, DecodableBody, DecodeError, LARGEST};
 use loomrec_recording::redact::{CallCredentials, MARK, Placeholders, Redactor};
-use loomrec_recording::{Entry, RecordedResponse};
+use loomrec_recording::{Entry, PlainBody, RecordedResponse};
 
 /// The decoded bytes of an answer.
 pub(super) struct DecodedBody<'a> {
     pub(super) media: &'a str,
-    pub(super) bytes: Bytes,
+    pub(super) plain: PlainBody,
     /// Its framing, if it is a stream.
     pub(super) framing: Option<Framing>,
-    /// Whether the bytes differ from the recorded ones.
-    pub(super) decoded: bool,
-    /// Why not all of the recorded bytes were decoded.
-    pub(super) problem: Option<DecodeError>,
 }
 
 impl<'a> DecodedBody<'a> {
     /// Decodes the body of a response to a call of `operation`, as far as possible.
     pub(super) fn of(operation: Operation, response: &'a RecordedResponse) -> Self {
-        let recorded = response.payload.bytes();
-        let decodable = encoding::coding_in(&response.headers)
-            .map(|coding| encoding::decode_available(&coding, &recorded, LARGEST));
-        let (bytes, decoded, problem) = match decodable {
-            None => (recorded, false, None),
-            // A plain text that was sent with the header of a coding by mistake.
-            Some(DecodableBody { problem: problem @ Some(Damaged | Unknown), .. })
-                if std::str::from_utf8(&recorded).is_ok() =>
-            {
-                (recorded, false, problem)
-            }
-            Some(DecodableBody { plain, problem }) => (plain.into(), true, problem),
-        };
-        let media = header(response, "content-type").unwrap_or_default();
-        let media = media.split(';').next().unwrap_or_default().trim();
-        let framing = Framing::answered(operation, media, &bytes);
-        Self { media, bytes, framing, decoded, problem }
+        let (media, plain) = (response.media(), PlainBody::of(response));
+        let framing = Framing::answered(operation, media, &plain.bytes);
+        Self { media, plain, framing }
     }
 
     /// Returns the body if all of it was decoded.
     pub(super) fn whole(&self) -> Option<&Self> {
-        self.problem.is_none().then_some(self)
+        self.plain.problem.is_none().then_some(self)
     }
 
     /// Reads the answer.
     pub(super) fn read(&self, call: &RecognisedCall) -> Option<Answer> {
         match self.framing {
-            None => loomrec_provider::read_complete(call.operation, self.media, &self.bytes),
-            framing => loomrec_provider::read(call.operation, framing, &self.bytes),
+            None => loomrec_provider::read_complete(call.operation, self.media, &self.plain.bytes),
+            framing => loomrec_provider::read(call.operation, framing, &self.plain.bytes),
         }
     }
-}
-
-/// Returns the first value of a header.
-pub(super) fn header<'a>(response: &'a RecordedResponse, name: &str) -> Option<&'a str> {
-    response.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
 }
 
 /// Returns the entry with a summary made from the recorded answer, and the names of the fields that

@@ -174,7 +174,7 @@ fn examine(
     broken_by_redaction(entry, found);
     let operation = call.map_or(Operation::OTHER, |call| call.operation);
     let body = entry.response.as_ref().map(|response| DecodedBody::of(operation, response));
-    if let Some(why) = body.as_ref().and_then(|body| body.problem) {
+    if let Some(why) = body.as_ref().and_then(|body| body.plain.problem) {
         let text = format!("the body {why}");
         let remedy = "record the call again, or remove the entry";
         let severity = match why {

@@ -72,6 +72,8 @@ pub enum ProblemKind {
     Header,
     /// An incomplete answer.
     End,
+    /// An answer under a good status that is no success.
+    Failed,
     /// A declared fault that cannot be read.
     Fault,
     /// A credential of a known shape.
@@ -103,6 +105,7 @@ impl ProblemKind {
             Self::Time => "time",
             Self::Header => "header",
             Self::End => "end",
+            Self::Failed => "failed",
             Self::Fault => "fault",
             Self::Secret => "secret",
             Self::Entropy => "entropy",

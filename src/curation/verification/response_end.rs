@@ -1,33 +1,14 @@
 //! Checks whether an answer is complete, and whether the times of its chunks are in order.
 
-use serde_json::Value;
-
 use super::answer::DecodedBody;
 use super::{Problem, ProblemKind, Severity};
-use loomrec_provider::{Framing, RecognisedCall, framing};
+use loomrec_provider::{AnswerOutcome, RecognisedCall};
 use loomrec_recording::body::{LONGEST_MS, is_plausible_time};
-use loomrec_recording::{Entry, ResponseEnd};
-
-/// An end marker is within this many bytes of a stream's end.
-const TAIL: usize = 2048;
+use loomrec_recording::{Entry, RecordedResponse, ResponseEnd};
 
 /// Shown for a time that a replay does not wait for.
 const TOO_LONG: &str = "the time is below 0 or above an hour: a replay does not wait for it";
 const TOO_LONG_HELP: &str = "correct the time, or record the call again";
-
-/// Markers of the last event of a stream, for all framings and operations. A stream without any of
-/// them is parsed completely.
-const MARKERS: [&[u8]; 9] = [
-    b"[DONE]",
-    b"message_stop",
-    b"response.completed",
-    b"response.incomplete",
-    b"response.failed",
-    b"\"finishReason\"",
-    b"\"done\":true",
-    b"message-end",
-    b"messageStop",
-];
 
 /// Adds the problems of an answer's end and of its times.
 pub(super) fn check(
@@ -67,36 +48,45 @@ pub(super) fn check(
             "the answer was larger than the copy's limit: it is never replayed"
         }
         ResponseEnd::UpstreamAbort(_) => return,
-        ResponseEnd::Complete if (200..300).contains(&response.status) && lacks_end(call, body) => {
-            let text = "it is marked complete, but the stream has no end";
-            let remedy = "record the call again; if the cut is intended, set `end` to \
-                          \"upstream_abort\"";
-            let problem = Problem::of_file(ProblemKind::End, Severity::Warning, text);
-            return found.push(problem.at("/response/end", None).helped(remedy));
+        ResponseEnd::Complete => {
+            let judged = entry.fault.is_none().then(|| judge(entry, response, call, body));
+            return found.extend(judged.flatten());
         }
-        ResponseEnd::Complete => return,
     };
     let problem = Problem::of_file(ProblemKind::End, Severity::Warning, told);
     let remedy = "record the call again, or remove the entry";
     found.push(problem.at("/response/end", None).helped(remedy));
 }
 
-fn lacks_end(call: Option<&RecognisedCall>, body: Option<&DecodedBody<'_>>) -> bool {
-    let (Some(call), Some(body)) = (call, body) else { return false };
-    let Some(framing) = body.framing else { return false };
-    let tail = &body.bytes[body.bytes.len().saturating_sub(TAIL)..];
-    if MARKERS.iter().any(|marker| memchr::memmem::find(tail, marker).is_some()) {
-        return false;
+/// Returns the problem of an answer that arrived completely and is no success, unless its status says
+/// so. A failure may be meant, and replay serves it: it is a note.
+fn judge(
+    entry: &Entry,
+    response: &RecordedResponse,
+    call: Option<&RecognisedCall>,
+    body: Option<&DecodedBody<'_>>,
+) -> Option<Problem> {
+    if response.status >= 400 {
+        return None;
     }
-    loomrec_provider::has_ended(call.operation, framing, &body.bytes) == Some(false)
-        && !ends_in_error(framing, &body.bytes)
-}
-
-/// Whether a stream's last event is an error, which also ends the stream.
-fn ends_in_error(framing: Framing, bytes: &[u8]) -> bool {
-    let events = framing::events(framing, bytes).filter(|event| event.data.is_some());
-    events.last().is_some_and(|event| {
-        let is_error = |value: &Value| value["type"] == "error" || value.get("error").is_some();
-        event.finished && (event.failed || event.json().as_ref().is_some_and(is_error))
-    })
+    let operation = call?.operation;
+    let method = entry.request.as_ref().map_or("", |request| request.method.as_str());
+    let judged = response.judge_body(operation, method, body?.plain.received());
+    let reason = judged.description();
+    match judged.outcome {
+        AnswerOutcome::Complete => None,
+        AnswerOutcome::Unfinished => {
+            let text = format!("it is marked complete, but {reason}");
+            let remedy = "record the call again; if the cut is intended, set `end` to \
+                          \"upstream_abort\"";
+            let problem = Problem::of_file(ProblemKind::End, Severity::Warning, text);
+            Some(problem.at("/response/end", None).helped(remedy))
+        }
+        AnswerOutcome::FailedByProvider | AnswerOutcome::NotAnAnswer => {
+            let text = format!("the call failed: {reason}");
+            let problem = Problem::of_file(ProblemKind::Failed, Severity::Note, text);
+            let remedy = "record the call again, unless the failure is intended";
+            Some(problem.at("/response", None).helped(remedy))
+        }
+    }
 }

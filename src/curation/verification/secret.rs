@@ -123,14 +123,14 @@ impl<'a> SecretSearch<'a> {
         }
         let whole = response.payload.layout() != ChunkLayout::Chunks;
         let Some(body) = body else { return };
-        if whole && !body.decoded && body.framing.is_none() {
-            return self.body("/response", body.media, &body.bytes, text, false);
+        if whole && !body.plain.is_decoded && body.framing.is_none() {
+            return self.body("/response", body.media, &body.plain.bytes, text, false);
         }
         if self.is_clean {
             return;
         }
-        for secret in self.redactor.find_in_payload(body.framing, body.media, &body.bytes) {
-            let pointer = match (body.decoded, whole) {
+        for secret in self.redactor.find_in_payload(body.framing, body.media, &body.plain.bytes) {
+            let pointer = match (body.plain.is_decoded, whole) {
                 (true, _) | (_, true) => "/response".to_owned(),
                 (false, false) => {
                     let chunk = chunk_at(response.payload.chunks(), secret.at);

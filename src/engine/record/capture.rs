@@ -11,10 +11,11 @@ use http::response::Parts;
 use super::active_exchange::RecordContext;
 use super::record_job::{KeepFilter, OnRecorded, RecordJob};
 use super::record_outcome::{CallFailure, RecordOutcome, UpstreamTimes};
+use loomrec_provider::JudgedAnswer;
 use loomrec_recording::EntryName;
 use loomrec_recording::body::Chunk;
 use loomrec_recording::entry::{Entry, ResponseEnd};
-use loomrec_recording::entry_maker::{CompletedExchange, EntryMaker, UpstreamReply};
+use loomrec_recording::entry_maker::{CompletedExchange, EntryMaker, MadeEntry, UpstreamReply};
 use loomrec_recording::redact::CallCredentials;
 
 /// The copy of one exchange while it is being made.
@@ -93,12 +94,12 @@ impl ExchangeCapture {
         };
         let (redactor, prices) = (&*shared.redactor, &shared.config.prices);
         let (entry, kept) = match (EntryMaker { redactor, prices, max }).entry(exchange) {
-            Ok((entry, cost)) => {
-                let kept = kept(&entry, cost, times);
+            Ok(MadeEntry { entry, cost_usd, judged }) => {
+                let kept = kept(&entry, cost_usd, Some(judged), times);
                 (Some((job.name, entry)), kept)
             }
             Err(unkept) => {
-                let mut kept = kept(&Entry::default(), None, times);
+                let mut kept = kept(&Entry::default(), None, None, times);
                 kept.outcome = Err(format!("{label} is not kept: {unkept}"));
                 (None, kept)
             }
@@ -119,7 +120,12 @@ pub(super) struct FinishedExchange {
 
 /// Returns the report on an exchange that is to be stored. The cost is passed in, because the entry
 /// does not distinguish an unknown price from none.
-fn kept(entry: &Entry, cost_usd: Option<f64>, times: UpstreamTimes) -> RecordOutcome {
+fn kept(
+    entry: &Entry,
+    cost_usd: Option<f64>,
+    judged: Option<JudgedAnswer>,
+    times: UpstreamTimes,
+) -> RecordOutcome {
     let usage = entry.usage.unwrap_or_default();
     let incomplete = entry.response.as_ref().map(|response| response.end);
     let incomplete =
@@ -133,15 +139,9 @@ fn kept(entry: &Entry, cost_usd: Option<f64>, times: UpstreamTimes) -> RecordOut
         tokens: (usage.prompt_tokens, usage.completion_tokens),
         cost_usd,
         failure: entry.response.as_ref().and_then(|response| {
-            match (response.status, response.end) {
-                (status @ 400.., _) => Some(CallFailure::Status(status)),
-                (_, ResponseEnd::UpstreamAbort(_)) => Some(CallFailure::Cut),
-                (_, ResponseEnd::ClientAbort | ResponseEnd::Truncated) => {
-                    Some(CallFailure::Incomplete)
-                }
-                (_, ResponseEnd::Complete) => None,
-            }
+            CallFailure::new(judged.as_ref()?.outcome, response.status, response.end)
         }),
+        judged,
         times,
         append: Duration::ZERO,
     }

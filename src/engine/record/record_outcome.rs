@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use loomrec_provider::{AnswerOutcome, JudgedAnswer};
 use loomrec_recording::entry::ResponseEnd;
 
 /// The times of the upstream's part of a call, counted from the call's arrival.
@@ -26,6 +27,29 @@ pub enum CallFailure {
     Cut,
     /// Its answer was not recorded in full: see [`RecordOutcome::incomplete`].
     Incomplete,
+    /// The provider reported an error under a good status.
+    Provider,
+    /// Its answer lacks the end mark of its protocol.
+    Unfinished,
+    /// What arrived is no answer of its operation.
+    NotAnAnswer,
+}
+
+impl CallFailure {
+    /// Returns how a call with this outcome failed; `None` if it did not.
+    pub(super) fn new(outcome: AnswerOutcome, status: u16, end: ResponseEnd) -> Option<Self> {
+        Some(match (outcome, end) {
+            (AnswerOutcome::Complete, _) => return None,
+            (AnswerOutcome::FailedByProvider, _) if status >= 400 => Self::Status(status),
+            (AnswerOutcome::FailedByProvider, _) => Self::Provider,
+            (AnswerOutcome::NotAnAnswer, _) => Self::NotAnAnswer,
+            (AnswerOutcome::Unfinished, ResponseEnd::UpstreamAbort(_)) => Self::Cut,
+            (AnswerOutcome::Unfinished, ResponseEnd::ClientAbort | ResponseEnd::Truncated) => {
+                Self::Incomplete
+            }
+            (AnswerOutcome::Unfinished, ResponseEnd::Complete) => Self::Unfinished,
+        })
+    }
 }
 
 /// The outcome of one recorded exchange, for the receipt.
@@ -43,6 +67,8 @@ pub struct RecordOutcome {
     pub tokens: (u64, u64),
     /// Cost in US dollars; `None` if the model's price is not known.
     pub cost_usd: Option<f64>,
+    /// The outcome of the answer; `None` if it cannot be looked into.
+    pub judged: Option<JudgedAnswer>,
     /// How the call failed; `None` if it did not.
     pub failure: Option<CallFailure>,
     /// The times of the upstream's part.
@@ -56,6 +82,12 @@ impl RecordOutcome {
     pub fn weight(&self) -> usize {
         let reason = self.outcome.as_ref().err().map_or(0, String::len);
         let model = self.model.as_ref().map_or(0, String::len);
-        size_of::<Self>() + reason + model + self.label.len()
+        let judged = self.judged.as_ref().map_or(0, |judged| judged.description().len());
+        size_of::<Self>() + reason + model + self.label.len() + judged
+    }
+
+    /// Whether the call failed.
+    pub fn is_failure(&self) -> bool {
+        self.judged.as_ref().is_some_and(JudgedAnswer::is_failure)
     }
 }

@@ -25,6 +25,7 @@ use super::capture::{ExchangeCapture, FinishedExchange};
 use super::record_outcome::RecordOutcome;
 use crate::{blocking, upstream};
 use loomrec_recording::entry::{RecordedCut, ResponseEnd};
+use loomrec_store::LogItem;
 
 /// How many bytes a slow client may lag behind once the copy no longer holds them.
 const HIGH_WATER: usize = 1 << 20;
@@ -319,7 +320,9 @@ async fn keep(mut capture: ExchangeCapture, end: ResponseEnd, busy: &ActiveExcha
     }
     let alone = shared.busy.load(Ordering::Relaxed) <= 1;
     let began = Instant::now();
-    let outcome = shared.writer.keep(name, entry, secrets, alone).await;
+    let is_failure = Some(kept.is_failure());
+    let item = LogItem { name, entry, secrets, is_failure };
+    let outcome = shared.writer.keep(item, alone).await;
     let kept = RecordOutcome { outcome, append: began.elapsed(), ..kept };
     on_recorded.report(kept);
 }

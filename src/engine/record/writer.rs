@@ -17,9 +17,6 @@ use std::thread::JoinHandle;
 use tokio::sync::oneshot;
 
 use crate::blocking;
-use loomrec_recording::EntryName;
-use loomrec_recording::entry::Entry;
-use loomrec_recording::redact::CallCredentials;
 use loomrec_store::{
     EncodedFrame, FrameEncoder, LogItem, OnAppenderEvent, RecordingAppender, SharedAppender,
 };
@@ -94,19 +91,12 @@ impl RecordWriter {
         Ok(Self { recording, encoder, queue, waits, tasks, thread })
     }
 
-    /// Writes the exchange, and returns once it is on disk. None of `secrets` is written. `alone`
-    /// says that no other call is open.
+    /// Writes the exchange, and returns once it is on disk. None of its credentials is written.
+    /// `alone` says that no other call is open.
     ///
     /// # Errors
     /// The text of the store's error.
-    pub async fn keep(
-        &self,
-        name: EntryName,
-        entry: Entry,
-        secrets: Arc<CallCredentials>,
-        alone: bool,
-    ) -> KeepResult {
-        let item = LogItem { name, entry, secrets };
+    pub async fn keep(&self, item: LogItem, alone: bool) -> KeepResult {
         let frame = match blocking::is_large(item.entry.weight()) {
             false => self.encoder.encode(&item),
             true => {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::*;
 use loomrec_identity::IdentityRules;
+use loomrec_recording::{Entry, EntryName};
 use loomrec_store::RunChoice;
 
 struct Scene {
@@ -39,7 +40,9 @@ impl Scene {
         let writer = Arc::clone(&self.writer);
         let name = EntryName::step(name).unwrap();
         let entry = Entry { content: Some(content.to_owned()), ..Entry::default() };
-        tokio::spawn(async move { writer.keep(name, entry, Arc::default(), false).await })
+        tokio::spawn(
+            async move { writer.keep(LogItem::new(name, entry, Arc::default()), false).await },
+        )
     }
 }
 
@@ -100,7 +103,7 @@ async fn calls_whose_tasks_are_gone_are_written_at_the_close() {
     let encoder = scene.writer.encoder.clone();
     let entry = Entry { content: Some("left".to_owned()), ..Entry::default() };
     let name = EntryName::step("step").unwrap();
-    let frame = encoder.encode(&LogItem { name, entry, secrets: Arc::default() }).unwrap();
+    let frame = encoder.encode(&LogItem::new(name, entry, Arc::default())).unwrap();
     let (done, result) = oneshot::channel();
     scene.writer.queue().waiting.push(WaitingExchange { frame, done });
     scene.writer.close().await.unwrap();
@@ -124,7 +127,7 @@ impl Scene {
     fn lay_mine(&self) -> oneshot::Receiver<KeepResult> {
         let entry = Entry { content: Some("mine".to_owned()), ..Entry::default() };
         let name = EntryName::step("mine").unwrap();
-        let item = LogItem { name, entry, secrets: Arc::default() };
+        let item = LogItem::new(name, entry, Arc::default());
         let frame = self.writer.encoder.encode(&item).unwrap();
         let (done, mut result) = oneshot::channel();
         let waker = Waker::from(Arc::new(Panics));

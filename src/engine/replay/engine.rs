@@ -20,7 +20,7 @@ use super::ready_response::{BOUND, MATCHED_BY, ReadyResponse};
 use super::reason::MissReason;
 use super::take::TakeDelivery;
 use loomrec_identity::BoundValues;
-use loomrec_provider::{Answer, Provider, TokenUsage};
+use loomrec_provider::{Answer, AnswerOutcome, Provider, TokenUsage};
 use loomrec_recording::entry::RecordedCut;
 use loomrec_recording::normalized_request::NormalizedRequest;
 use loomrec_script::plain_answer;
@@ -61,6 +61,8 @@ pub struct ReplayAnswer {
     pub take: usize,
     /// The same take, as [`TakeMatch::index`] has it.
     pub index: usize,
+    /// The outcome of the recorded answer.
+    pub outcome: AnswerOutcome,
     /// The values of this run that were put in the place of recorded ones.
     pub bound: Option<Arc<BoundValues>>,
 }
@@ -274,7 +276,8 @@ impl ReplayEngine {
         let (usage, cost_usd) = (take.usage(), take.cost_usd());
         let (by, index) = (hit.by, hit.index);
         let bound = hit.bound.as_ref().map(|bound| Arc::clone(&bound.values));
-        ReplayAnswer { response, usage, cost_usd, by, take: number, index, bound }
+        let outcome = take.outcome();
+        ReplayAnswer { response, usage, cost_usd, by, take: number, index, outcome, bound }
     }
 
     /// Returns the script's answer to `observed`, due from `arrived` on; `None` if there is no

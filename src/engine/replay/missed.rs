@@ -133,8 +133,7 @@ impl MissedRequests {
             ..Entry::default()
         };
         PendingChange { reason: reason.to_owned(), replaces: None }.mark(&mut entry);
-        let mut frame =
-            self.encoder.encode(&LogItem { name, entry, secrets: Arc::clone(secrets) })?;
+        let mut frame = self.encoder.encode(&LogItem::new(name, entry, Arc::clone(secrets)))?;
         copies.count += 1;
         copies.sessions.insert(observed.session.clone());
         match &mut state.recorder {

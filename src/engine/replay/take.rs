@@ -14,7 +14,7 @@ use super::mode::{RecordedMode, RequestedMode};
 use super::name_ids::NameId;
 use super::ready_response::ReadyResponse;
 use super::take_answer::{PlainAnswer, TakeAnswer};
-use loomrec_provider::TokenUsage;
+use loomrec_provider::{AnswerOutcome, TokenUsage};
 use loomrec_recording::entry::Entry;
 use loomrec_recording::normalized_request::NormalizedRequest;
 use loomrec_recording::similarity::RequestSketch;
@@ -40,7 +40,8 @@ pub struct ReplayTake {
     pub(super) servable: bool,
     /// Whether it may answer another request than its entry shows.
     unchecked: bool,
-    is_success: bool,
+    /// The outcome of its answer.
+    outcome: AnswerOutcome,
     is_plain: bool,
     /// The bound that its decoded body kept to, or [`TOO_LARGE`].
     decoded_bound: AtomicU8,
@@ -125,8 +126,13 @@ impl ReplayTake {
             sketch,
             declared_fault,
         };
+        let outcome = entry.outcome();
         let answer = TakeAnswer::of(name, entry);
-        let (is_success, is_plain) = (answer.is_success(), matches!(answer, TakeAnswer::Words(_)));
+        let (outcome, is_plain) = match answer {
+            TakeAnswer::Wire(_) => (outcome, false),
+            TakeAnswer::Words(_) => (outcome, true),
+            TakeAnswer::Nothing(_) | TakeAnswer::Unusable(_) => (AnswerOutcome::NotAnAnswer, false),
+        };
         let TakeOrigin { source, name, place, text } = origin;
         Ok(Self {
             name,
@@ -135,7 +141,7 @@ impl ReplayTake {
             form,
             servable,
             unchecked: false,
-            is_success,
+            outcome,
             is_plain,
             decoded_bound: AtomicU8::new(DecodedBound::default().0),
             under,
@@ -285,9 +291,14 @@ impl ReplayTake {
         self.details.as_ref()?.declared_fault.as_ref()
     }
 
-    /// Whether its answer is a good one: not an error, and not cut.
+    /// Returns the outcome of its answer.
+    pub fn outcome(&self) -> AnswerOutcome {
+        self.outcome
+    }
+
+    /// Whether its answer is a good one.
     pub fn is_success(&self) -> bool {
-        self.is_success
+        !self.outcome.is_failure()
     }
 
     /// Returns the same take, marked as one of an entry that cannot be checked.

@@ -61,15 +61,6 @@ impl TakeAnswer {
             Err(why) => Self::Unusable(why.into()),
         }
     }
-
-    /// Whether it is a good answer: not an error, and not cut.
-    pub(super) fn is_success(&self) -> bool {
-        match self {
-            Self::Wire(prepared) => prepared.status.as_u16() < 400 && prepared.cut().is_none(),
-            Self::Words(_) => true,
-            Self::Nothing(_) | Self::Unusable(_) => false,
-        }
-    }
 }
 
 /// Whether this response is never served. Its bytes need not be kept then.

@@ -33,6 +33,8 @@ pub(super) struct JournalRow {
     pub(super) output_tokens: Option<u64>,
     pub(super) cost_usd: Option<f64>,
     kept: Option<bool>,
+    answer: Option<String>,
+    answer_reason: Option<String>,
     attempt: Option<u64>,
     pub(super) fault: Option<Value>,
     mismatch: Option<Mismatch>,
@@ -84,10 +86,19 @@ impl JournalRow {
         self.source.as_deref().or_else(|| AnswerSource::of(self.outcome()).as_str())
     }
 
-    /// Whether the call failed: an error, no answer, or one that was not sent to its end.
+    /// Whether the call failed: an error, no answer, one that was not sent to its end, or one that
+    /// was no success.
     pub(super) fn failed(&self) -> bool {
         let ended = self.end.as_deref().is_none_or(|end| end == "complete");
-        !ended || self.kept == Some(false) || self.status.is_none_or(|status| status >= 400)
+        !ended
+            || self.failed_answer().is_some()
+            || self.kept == Some(false)
+            || self.status.is_none_or(|status| status >= 400)
+    }
+
+    /// Returns the outcome of an answer that is no success.
+    fn failed_answer(&self) -> Option<&str> {
+        self.answer.as_deref().filter(|answer| *answer != "complete")
     }
 
     /// Returns the reason of the miss.
@@ -146,6 +157,16 @@ impl JournalRow {
         }
         if let Some(end) = self.end.as_deref().filter(|end| *end != "complete") {
             note(&end.replace('_', " "));
+        }
+        // An error status says the same.
+        let hidden =
+            self.failed_answer().filter(|_| self.status.is_some_and(|status| status < 400));
+        if let Some(answer) = hidden {
+            let answer = answer.replace('_', " ");
+            match &self.answer_reason {
+                Some(reason) => note(&format!("{answer}: {reason}")),
+                None => note(&answer),
+            }
         }
         if let Some(attempt) = self.attempt.filter(|attempt| *attempt > 1) {
             note(&format!("try {attempt}"));

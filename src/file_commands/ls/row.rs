@@ -6,7 +6,7 @@ use loomrec_cli::amount::{dollars, milliseconds};
 use loomrec_cli::pricing::UNKNOWN;
 use loomrec_cli::terminal;
 use loomrec_curation::inspection::{LONGEST_QUESTION, question};
-use loomrec_provider::{Operation, RecognisedCall};
+use loomrec_provider::{AnswerOutcome, JudgedAnswer, Operation, RecognisedCall};
 use loomrec_recording::{Entry, EntryName, RecordedCut, RecordedResponse, ResponseEnd};
 use loomrec_store::StoredEntry;
 
@@ -26,6 +26,8 @@ pub(crate) struct Row {
     pub(crate) entry: Entry,
     /// What its request asks for, if the request is recorded.
     pub(crate) call: Option<RecognisedCall>,
+    /// The outcome of its answer.
+    pub(crate) judged: JudgedAnswer,
 }
 
 impl Row {
@@ -33,7 +35,8 @@ impl Row {
     pub(crate) fn of(stored: StoredEntry, takes: usize) -> Self {
         let StoredEntry { name, take, entry, .. } = stored;
         let call = entry.request.as_ref().map(|request| request.recognise());
-        Self { name, take, takes, entry, call }
+        let judged = entry.judge();
+        Self { name, take, takes, entry, call, judged }
     }
 
     /// Returns the full key, as `show` takes it.
@@ -50,7 +53,7 @@ impl Row {
     pub(crate) fn streamed(&self) -> Option<bool> {
         let response = self.entry.response.as_ref()?;
         let asked = self.call.as_ref().is_some_and(|call| call.streamed);
-        Some(asked || media_type(response).eq_ignore_ascii_case("text/event-stream"))
+        Some(asked || response.media().eq_ignore_ascii_case("text/event-stream"))
     }
 
     /// Returns the type of the fault that the entry declares instead of a response.
@@ -61,10 +64,7 @@ impl Row {
 
     /// Whether the take deserves attention: it has no complete, successful answer.
     pub(crate) fn is_trouble(&self) -> bool {
-        let bad = |response: &RecordedResponse| {
-            response.status >= 400 || response.end != ResponseEnd::Complete
-        };
-        self.entry.fault.is_some() || self.entry.response.as_ref().is_some_and(bad)
+        self.entry.fault.is_some() || self.judged.is_failure()
     }
 
     /// Returns where the call went and what it asked for.
@@ -108,7 +108,7 @@ impl Row {
         });
         let end = match (self.fault(), response) {
             (Some(fault), _) => Some(terminal::line(&format!("fault {fault}")).into_owned()),
-            (None, response) => response.map(|response| end_words(response.end)),
+            (None, response) => response.map(|response| self.end_words(response)),
         };
         vec![
             self.short_key(),
@@ -127,6 +127,18 @@ impl Row {
             or_nothing(end),
             text(entry.session.as_deref()),
         ]
+    }
+
+    /// Formats how the response ended. A failure that neither the status nor the transport shows is
+    /// named.
+    pub(crate) fn end_words(&self, response: &RecordedResponse) -> String {
+        let is_hidden = response.status < 400 && response.end == ResponseEnd::Complete;
+        match self.judged.outcome {
+            AnswerOutcome::FailedByProvider if is_hidden => "failed".to_owned(),
+            AnswerOutcome::Unfinished if is_hidden => "unfinished".to_owned(),
+            AnswerOutcome::NotAnAnswer if is_hidden => "no answer".to_owned(),
+            _ => end_words(response.end),
+        }
     }
 
     /// Returns the model that answered, or else the requested one.
@@ -172,6 +184,8 @@ impl Row {
             "finish_reason": entry.finish_reason,
             "end": end,
             "cut": cut,
+            "answer": response.map(|_| self.judged.outcome.as_str()),
+            "answer_reason": Some(self.judged.description()).filter(|reason| !reason.is_empty()),
             "fault": self.fault(),
             "session": entry.session,
             "asks": request.and_then(|request| question(request, LONGEST_QUESTION)),
@@ -186,12 +200,6 @@ pub(crate) fn question_of(entry: &Entry, columns: usize) -> Option<String> {
     // Some characters take no column.
     let text = question(entry.request.as_ref()?, columns.saturating_mul(2))?;
     Some(terminal::cut(&terminal::line(&text), columns).into_owned())
-}
-
-/// Returns the media type of a response, without parameters. Empty if it has none.
-pub(crate) fn media_type(response: &RecordedResponse) -> &str {
-    let header = response.headers.iter().find(|(name, _)| name == "content-type");
-    header.map_or("", |(_, value)| value.split(';').next().unwrap_or_default().trim())
 }
 
 /// Returns the word for an end, as recordings use it.
@@ -214,7 +222,7 @@ fn cut_name(end: ResponseEnd) -> Option<&'static str> {
 }
 
 /// Formats how a response ended, in the words of recordings.
-pub(crate) fn end_words(end: ResponseEnd) -> String {
+fn end_words(end: ResponseEnd) -> String {
     match cut_name(end) {
         Some(cut) => format!("{} {cut}", end_name(end)),
         None => end_name(end).to_owned(),

@@ -119,6 +119,8 @@ fn json_has_the_same_names_for_every_take() {
       "finish_reason": "tool_calls",
       "end": "complete",
       "cut": null,
+      "answer": "complete",
+      "answer_reason": null,
       "fault": null,
       "session": "agent-7",
       "asks": "weather?",

@@ -2,15 +2,13 @@
 
 use owo_colors::OwoColorize as _;
 
-use super::super::ls::{Row, end_words, media_type};
+use super::super::ls::Row;
 use super::{damage, pretty, timeline};
 use loomrec_cli::amount::{dollars, milliseconds};
 use loomrec_cli::pricing::{PriceSource, UNKNOWN};
 use loomrec_cli::terminal;
-use loomrec_provider::{Framing, Operation, TokenUsage};
-use loomrec_recording::{
-    Entry, RecordedCut, RecordedRequest, RecordedResponse, ResponseEnd, encoding,
-};
+use loomrec_provider::{Framing, JudgedAnswer, Operation, TokenUsage};
+use loomrec_recording::{RecordedCut, RecordedRequest, RecordedResponse, ResponseEnd, encoding};
 
 /// The most bytes that a compressed body is decompressed to.
 const DECODED: usize = encoding::LARGEST;
@@ -26,7 +24,7 @@ pub(super) fn text(row: &Row, outside_key: &[String], width: Option<usize>) -> S
         show_request(&mut page, request, outside_key);
     }
     page.title("Answer");
-    answer(&mut page, entry);
+    answer(&mut page, row);
     if let Some(fault) = &entry.fault {
         page.title("Fault, served in place of the response");
         page.block(&pretty::json(fault));
@@ -35,7 +33,7 @@ pub(super) fn text(row: &Row, outside_key: &[String], width: Option<usize>) -> S
         Some(response) => {
             page.title("Response");
             show_response(&mut page, row, response);
-            times(&mut page, response, width);
+            times(&mut page, row, response, width);
         }
         None if entry.fault.is_none() => {
             page.title("Response");
@@ -122,7 +120,8 @@ fn show_request(page: &mut Page, request: &RecordedRequest, outside_key: &[Strin
 }
 
 /// Adds the answer, combined from the form in which it arrived.
-fn answer(page: &mut Page, entry: &Entry) {
+fn answer(page: &mut Page, row: &Row) {
+    let entry = &row.entry;
     let start = page.out.len();
     if let Some(content) = entry.content.as_deref().filter(|content| !content.is_empty()) {
         page.block(&terminal::block(&pretty::cut(content)));
@@ -143,6 +142,7 @@ fn answer(page: &mut Page, entry: &Entry) {
         page.line("(no text)");
     }
     page.fact("finish", entry.finish_reason.as_deref());
+    page.fact("outcome", outcome(&row.judged).as_deref());
     page.fact("tokens", entry.usage.map(tokens).as_deref());
     let cost = match (entry.cost_usd, entry.usage) {
         (None, None) if entry.response.is_none() => None,
@@ -153,6 +153,12 @@ fn answer(page: &mut Page, entry: &Entry) {
     let cost = cost.map(|cost| cost.map_or_else(|| UNKNOWN.to_owned(), dollars));
     page.fact("cost", cost.as_deref());
     page.fact("time", entry.latency_ms.map(milliseconds).as_deref());
+}
+
+/// Formats the outcome of an answer that is no success.
+fn outcome(judged: &JudgedAnswer) -> Option<String> {
+    let word = judged.outcome.as_str().replace('_', " ");
+    judged.is_failure().then(|| format!("{word}: {}", judged.description()))
 }
 
 /// Formats token counts.
@@ -179,7 +185,7 @@ fn show_response(page: &mut Page, row: &Row, response: &RecordedResponse) {
     let reason = status.and_then(|status| status.canonical_reason()).unwrap_or_default();
     page.line(format!("{} {reason}", response.status).trim_end());
     page.headers(&response.headers);
-    let media = media_type(response).to_ascii_lowercase();
+    let media = response.media().to_ascii_lowercase();
     let bytes = response.payload.bytes();
     let coding = encoding::coding_in(&response.headers);
     let decoded = coding.as_ref().and_then(|coding| encoding::decode(coding, &bytes, DECODED));
@@ -203,10 +209,10 @@ fn show_response(page: &mut Page, row: &Row, response: &RecordedResponse) {
 }
 
 /// Adds when the bytes arrived and how they ended.
-fn times(page: &mut Page, response: &RecordedResponse, width: Option<usize>) {
+fn times(page: &mut Page, row: &Row, response: &RecordedResponse, width: Option<usize>) {
     let chunks = response.payload.chunks();
     let coded = encoding::coding_in(&response.headers).is_some();
-    let media = media_type(response).to_ascii_lowercase();
+    let media = response.media().to_ascii_lowercase();
     let framing = Framing::of_media(&media).filter(|_| !coded);
     page.title("Timeline");
     if !chunks.is_empty() {
@@ -226,5 +232,5 @@ fn times(page: &mut Page, response: &RecordedResponse, width: Option<usize>) {
         ResponseEnd::Truncated => ": larger than the limit of --max-copy; never served",
     };
     let bytes = response.payload.len();
-    page.line(&format!("{count} {noun}, {bytes} bytes; end: {}{meaning}", end_words(response.end)));
+    page.line(&format!("{count} {noun}, {bytes} bytes; end: {}{meaning}", row.end_words(response)));
 }

@@ -5,7 +5,7 @@
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use super::super::ls::{Row, end_words};
+use super::super::ls::Row;
 use loomrec_cli::amount::dollars;
 use loomrec_cli::terminal;
 use loomrec_identity::pointer_token;
@@ -141,7 +141,7 @@ fn add_answer(page: &mut Page<'_>, entry: &Entry) -> bool {
 
 fn add_response(page: &mut Page<'_>, row: &Row, response: &RecordedResponse, has_answer: bool) {
     let mode = if row.streamed() == Some(true) { "stream" } else { "whole" };
-    let end = end_words(response.end);
+    let end = row.end_words(response);
     page.line("  ", &format!("response {} {mode} {end}", response.status));
     if !has_answer {
         page.body(&response.payload.bytes());

@@ -167,6 +167,7 @@ fn an_error_is_shown_with_its_body() {
 
     Answer
       (no text)
+      outcome    failed: status 429: slow down
       time       9.0 ms
 
     Response

@@ -23,6 +23,7 @@ use serde_json::{Map, Value};
 
 use super::error::error as error_body;
 use super::usage_names::USAGE;
+use crate::answer_outcome::{OutcomeRules, typed_events};
 use crate::event_text::holds_text;
 use crate::framing::{EventFrame, Framing, events};
 use crate::json_view::{JsonView, items, says, text, text_or_empty};
@@ -52,6 +53,11 @@ pub(crate) static ROW: OperationRow = OperationRow {
     shape: answer_place::of,
     finish: Some(&FINISH),
     usage_names: USAGE,
+    outcome: OutcomeRules {
+        event: Some(|progress, event| typed_events(progress, event, &["message_stop"])),
+        end_mark: "`message_stop`",
+        ..OutcomeRules::JSON
+    },
     ..OperationRow::UNREAD
 };
 

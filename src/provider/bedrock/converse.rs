@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use super::error::stream_error;
 use crate::answer_draft::{AnswerDraft, FinishWords};
 use crate::answer_form::ModeError;
+use crate::answer_outcome::OutcomeRules;
 use crate::event_text::holds_text;
 use crate::framing::Framing;
 use crate::json_view::{self, JsonView, count, items, nested, says, text, text_or_empty};
@@ -44,6 +45,15 @@ pub(crate) static ROW: OperationRow = OperationRow {
     stream_error,
     shape,
     finish: Some(&FINISH),
+    outcome: OutcomeRules {
+        event: Some(|progress, event| match event.name {
+            Some("messageStop") => progress.end(),
+            Some(_) => progress.known(),
+            None => {}
+        }),
+        end_mark: "`messageStop`",
+        ..OutcomeRules::JSON
+    },
     ..OperationRow::UNREAD
 };
 

@@ -6,6 +6,7 @@
 
 mod answer_place;
 mod chunk;
+mod outcome;
 mod plain;
 mod write;
 
@@ -41,6 +42,7 @@ pub(crate) static ROW: OperationRow = OperationRow {
     first_event: Some("chunk"),
     stream_error,
     shape: answer_place::of,
+    outcome: outcome::OUTCOME,
     ..OperationRow::UNREAD
 };
 

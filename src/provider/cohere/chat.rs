@@ -6,6 +6,7 @@
 
 mod answer_place;
 mod finish;
+mod outcome;
 mod shape;
 mod split;
 mod v1;
@@ -50,6 +51,7 @@ pub(crate) static ROW: OperationRow = OperationRow {
     stream_error: error,
     shape: answer_place::of,
     finish: Some(&FINISH),
+    outcome: outcome::OUTCOME,
     ..OperationRow::UNREAD
 };
 

@@ -7,6 +7,7 @@ use super::{is_first, usage};
 use crate::Answer;
 use crate::answer_draft::AnswerDraft;
 use crate::answer_form::{ModeError, VectorTypes};
+use crate::answer_outcome::OutcomeRules;
 use crate::json_view::{self, JsonView, vectors};
 use crate::operation::OperationRow;
 use crate::operation::ResponseFormat;
@@ -19,6 +20,7 @@ pub(crate) static ROW: OperationRow = OperationRow {
     inputs: Some(inputs),
     read: Some(|bytes| json_view::whole(bytes, |json| read(json), read)),
     write: Some(write),
+    outcome: OutcomeRules::JSON,
     ..OperationRow::UNREAD
 };
 

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{chat, embed};
+use crate::answer_outcome::OutcomeRules;
 use crate::operation::{Operation, OperationRow};
 use crate::provider_row::{ErrorRequest, ErrorRow, PathShape, Provider, ProviderRow};
 use crate::request_head::RequestHead;
@@ -42,6 +43,7 @@ static RERANK: OperationRow = OperationRow {
     name: "Rerank",
     word: "rerank",
     semantic: Some("rerank"),
+    outcome: OutcomeRules::JSON,
     ..OperationRow::UNREAD
 };
 

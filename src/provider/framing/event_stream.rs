@@ -22,6 +22,11 @@ use prelude::{PRELUDE, Prelude, TRAILER, number};
 pub use rewrite::{BufferMessage, kept};
 pub(super) use splitter::MessageSplitter;
 
+/// Whether bytes begin with a message: its lengths have the right checksum.
+pub(crate) fn begins(bytes: &[u8]) -> bool {
+    bytes.first_chunk().and_then(Prelude::read).is_some()
+}
+
 /// The type of a text value in a header.
 const TEXT: u8 = 7;
 

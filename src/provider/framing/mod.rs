@@ -15,6 +15,7 @@ mod sse;
 pub use buffer_events::{BufferEvents, events, messages, sse_lines};
 pub use event::{EventFrame, StreamEvent};
 pub use event_splitter::EventSplitter;
+pub(crate) use event_stream::begins as is_event_stream;
 pub use event_stream::{BufferMessage, kept};
 pub use split_state::{EventEnd, OpenEvent};
 

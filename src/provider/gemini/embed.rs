@@ -7,6 +7,7 @@ use super::generate;
 use super::usage_names::USAGE;
 use crate::answer_draft::AnswerDraft;
 use crate::answer_form::ModeError;
+use crate::answer_outcome::OutcomeRules;
 use crate::json_view::{self, JsonView, items, nested, vectors};
 use crate::operation::OperationRow;
 use crate::operation::ResponseFormat;
@@ -20,6 +21,7 @@ pub(crate) static ROW: OperationRow = OperationRow {
     read: Some(|bytes| json_view::whole(bytes, |json| read(json), read)),
     write: Some(write),
     usage_names: USAGE,
+    outcome: OutcomeRules::JSON,
     ..OperationRow::UNREAD
 };
 

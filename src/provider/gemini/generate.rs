@@ -8,6 +8,7 @@ mod answer_place;
 mod conversation;
 mod finish;
 mod merge;
+mod outcome;
 mod partial;
 mod split;
 mod write;
@@ -56,6 +57,7 @@ pub(crate) static ROW: OperationRow = OperationRow {
     shape: answer_place::of,
     finish: Some(&FINISH),
     usage_names: USAGE,
+    outcome: outcome::OUTCOME,
     ..OperationRow::UNREAD
 };
 

@@ -33,6 +33,7 @@ pub(crate) static ROW: OperationRow = OperationRow {
     stream_error,
     shape: answer_place::of_chat,
     finish: Some(&FINISH),
+    outcome: turn::OUTCOME,
     ..OperationRow::UNREAD
 };
 

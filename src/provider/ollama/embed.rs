@@ -7,6 +7,7 @@ use super::turn;
 use crate::Answer;
 use crate::answer_draft::AnswerDraft;
 use crate::answer_form::ModeError;
+use crate::answer_outcome::OutcomeRules;
 use crate::json_view::{self, JsonView, vectors};
 use crate::openai::embeddings;
 use crate::operation::OperationRow;
@@ -19,6 +20,7 @@ pub(crate) static ROW: OperationRow = OperationRow {
     inputs: Some(embeddings::input_texts),
     read: Some(|bytes| json_view::whole(bytes, |json| read(json), read)),
     write: Some(write),
+    outcome: OutcomeRules::JSON,
     ..OperationRow::UNREAD
 };
 

@@ -30,6 +30,7 @@ pub(crate) static ROW: OperationRow = OperationRow {
     stream_error,
     shape: answer_place::of_generate,
     finish: Some(&FINISH),
+    outcome: turn::OUTCOME,
     ..OperationRow::UNREAD
 };
 

@@ -6,6 +6,8 @@ use std::borrow::Cow;
 use serde_json::{Value, json};
 
 use crate::answer_draft::{AnswerDraft, FinishWords, pieces};
+use crate::answer_outcome::{EventData, JudgedAnswer, OutcomeRules, StreamProgress};
+use crate::error_text::error_in;
 use crate::framing::{self, EventFrame, Framing};
 use crate::json_view::{JsonView, count, text};
 use crate::operation::{MergedStream, ObjectView, StreamError};
@@ -14,6 +16,40 @@ use crate::{Answer, TokenUsage};
 /// Ollama's words for why an answer ended.
 pub(super) static FINISH: FinishWords =
     FinishWords { stop: &["stop"], length: &["length"], tools: &["stop"], filter: &[] };
+
+/// How chat and generate end and fail: the last line, and a complete answer, say that they are done.
+pub(super) const OUTCOME: OutcomeRules = OutcomeRules {
+    words: &["\"error\"", "\"done\":false", "\"done\": false"],
+    document: |json| match error_in(json) {
+        Some(text) => Some(JudgedAnswer::failed(&text)),
+        None => json
+            .get("done")
+            .and_then(|done| done.as_bool())
+            .is_some_and(|is_done| !is_done)
+            .then(|| JudgedAnswer::unfinished("it says that it is not done")),
+    },
+    event: Some(line),
+    end_mark: "a line with `\"done\": true`",
+    ..OutcomeRules::JSON
+};
+
+/// The members of which each line has some.
+const KNOWN: [&str; 4] = ["done", "message", "response", "model"];
+
+/// Takes a line of a stream.
+fn line(progress: &mut StreamProgress, event: &EventData<'_>) {
+    event.read(|json| {
+        if let Some(text) = error_in(json) {
+            return progress.fail(text);
+        }
+        if json.get("done").is_some_and(JsonView::is_true) {
+            progress.end();
+        }
+        if KNOWN.iter().any(|name| json.get(name).is_some()) {
+            progress.known();
+        }
+    });
+}
 
 /// The event for an error in a stream.
 pub(super) fn stream_error(error: &StreamError<'_>) -> EventFrame {

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::stream_error::stream_error;
 use crate::answer_draft::{AnswerDraft, pieces};
 use crate::answer_form::{ModeError, TranscriptFormat};
+use crate::answer_outcome::{AnswerBody, OutcomeRules, typed_events};
 use crate::event_text::holds_text_of;
 use crate::framing::{EventFrame, Framing, events};
 use crate::json_view::{self, JsonView, count, nested, text_or_empty};
@@ -26,6 +27,12 @@ pub(crate) static ROW: OperationRow = OperationRow {
     split: Some(split),
     write: Some(write),
     stream_error,
+    outcome: OutcomeRules {
+        body: AnswerBody::TextOrJson,
+        event: Some(|progress, event| typed_events(progress, event, &[DONE])),
+        end_mark: "`transcript.text.done`",
+        ..OutcomeRules::JSON
+    },
     ..OperationRow::UNREAD
 };
 

@@ -10,6 +10,7 @@ mod adapter;
 mod conversation;
 mod fast_reader;
 mod merge;
+mod outcome;
 mod split;
 mod usage;
 mod write;
@@ -30,6 +31,7 @@ use crate::{Answer, ToolCall, json_view, tool_result};
 use loomrec_identity::Json;
 pub(super) use merge::merge;
 pub(crate) use merge::merge_chunks;
+pub(crate) use outcome::{OUTCOME, chunk};
 pub(super) use split::usage_in_place;
 pub(crate) use split::{complete as completed, stream as split};
 pub(super) use write::{input_details, usage as written_usage};
@@ -57,6 +59,7 @@ pub(crate) static ROW: OperationRow = OperationRow {
     stream_error,
     shape: choices,
     finish: Some(&FINISH),
+    outcome: OUTCOME,
     ..OperationRow::UNREAD
 };
 

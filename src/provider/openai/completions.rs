@@ -33,6 +33,7 @@ pub(crate) static ROW: OperationRow = OperationRow {
     stream_error,
     shape: choices,
     finish: Some(&FINISH),
+    outcome: chat::OUTCOME,
     ..OperationRow::UNREAD
 };
 

@@ -11,6 +11,7 @@ use super::stream_error::stream_error;
 use crate::Answer;
 use crate::answer_draft::AnswerDraft;
 use crate::answer_form::ModeError;
+use crate::answer_outcome::OutcomeRules;
 use crate::json_view::{self, JsonView, text};
 use crate::operation::OperationRow;
 use crate::operation::ResponseFormat;
@@ -25,6 +26,7 @@ pub(crate) static ROW: OperationRow = OperationRow {
     read: Some(|bytes| json_view::whole(bytes, |json| read(json), read)),
     write: Some(write),
     stream_error,
+    outcome: OutcomeRules::JSON,
     ..OperationRow::UNREAD
 };
 

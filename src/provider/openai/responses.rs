@@ -6,6 +6,7 @@ mod conversation;
 mod end;
 mod finish;
 mod merge;
+mod outcome;
 mod split;
 mod write;
 
@@ -45,6 +46,7 @@ pub(crate) static ROW: OperationRow = OperationRow {
     shape: answer_place::of,
     finish: Some(&FINISH),
     usage_names: UsageNames { input: "input_tokens", output: "output_tokens", total: None },
+    outcome: outcome::OUTCOME,
     ..OperationRow::UNREAD
 };
 

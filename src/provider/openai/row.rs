@@ -3,6 +3,7 @@
 use super::path::{deployment, unversioned};
 use super::stream_error::stream_error;
 use super::{audio, chat, completions, embeddings, error, limit, responses};
+use crate::answer_outcome::{AnswerBody, OutcomeRules, typed_events};
 use crate::error_reason::{ErrorReason, ReasonedError};
 use crate::operation::{Operation, OperationRow};
 use crate::provider_row::{ErrorRequest, ErrorRow, HeaderList, PathShape, Provider, ProviderRow};
@@ -71,11 +72,33 @@ pub(crate) const ERRORS: ErrorRow = ErrorRow {
     ..ErrorRow::PLAIN
 };
 
-static SPEECH: OperationRow =
-    OperationRow { name: "Speech", word: "speech", semantic: Some("speech"), ..UNREAD };
+static SPEECH: OperationRow = OperationRow {
+    name: "Speech",
+    word: "speech",
+    semantic: Some("speech"),
+    outcome: OutcomeRules {
+        body: AnswerBody::Bytes,
+        event: Some(|progress, event| typed_events(progress, event, &["speech.audio.done"])),
+        end_mark: "`speech.audio.done`",
+        ..OutcomeRules::JSON
+    },
+    ..UNREAD
+};
 
-static IMAGES: OperationRow =
-    OperationRow { name: "Images", word: "images", semantic: Some("images"), ..UNREAD };
+static IMAGES: OperationRow = OperationRow {
+    name: "Images",
+    word: "images",
+    semantic: Some("images"),
+    outcome: OutcomeRules {
+        event: Some(|progress, event| typed_events(progress, event, &IMAGE_ENDS)),
+        end_mark: "a completed image",
+        ..OutcomeRules::JSON
+    },
+    ..UNREAD
+};
+
+/// The events that end a stream of images.
+const IMAGE_ENDS: [&str; 2] = ["image_generation.completed", "image_edit.completed"];
 
 static FILES: OperationRow = OperationRow { name: "Files", word: "files", ..UNREAD };
 

@@ -30,6 +30,7 @@ pub(crate) static ROW: OperationRow = OperationRow {
     write: chat::ROW.write,
     shape: choices_shape,
     finish: Some(&FINISH),
+    outcome: chat::OUTCOME,
     ..OperationRow::UNREAD
 };
 

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::Answer;
 use crate::answer_draft::AnswerDraft;
 use crate::answer_form::ModeError;
+use crate::answer_outcome::OutcomeRules;
 use crate::json_view::{self, JsonView, text};
 use crate::openai::embeddings;
 use crate::operation::{OperationRow, ResponseFormat};
@@ -23,6 +24,7 @@ pub(crate) static ROW: OperationRow = OperationRow {
     embeds_input: true,
     read: Some(|bytes| json_view::whole(bytes, |json| read(json), read)),
     write: Some(write),
+    outcome: OutcomeRules::JSON,
     ..OperationRow::UNREAD
 };
 

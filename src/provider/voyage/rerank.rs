@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use crate::answer_outcome::OutcomeRules;
 use crate::json_view::{self, JsonView, count, text};
 use crate::operation::OperationRow;
 use crate::{Answer, TokenUsage};
@@ -11,6 +12,7 @@ pub(crate) static ROW: OperationRow = OperationRow {
     word: "voyage_rerank",
     semantic: Some("rerank"),
     read: Some(|bytes| json_view::whole(bytes, |json| read(json), read)),
+    outcome: OutcomeRules::JSON,
     ..OperationRow::UNREAD
 };
 

@@ -176,8 +176,8 @@ impl Redactor {
             Err(unkept) => return Some(unkept),
         };
         if response.payload != before.payload && entry.content.is_some() {
-            entry.content = Some(answer.content);
-            entry.tool_calls = answer.tool_calls;
+            entry.content = Some(answer.answer.content);
+            entry.tool_calls = answer.answer.tool_calls;
         }
         None
     }

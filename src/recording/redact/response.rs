@@ -29,6 +29,18 @@ pub struct RawResponse<'a> {
     pub placeholders: &'a mut Placeholders,
 }
 
+/// An answer without credentials.
+pub struct RedactedAnswer {
+    /// What it says.
+    pub answer: Answer,
+    /// Its plain bytes.
+    pub text: Bytes,
+    /// Whether they were read as one JSON document.
+    pub is_document: bool,
+    /// Whether it is kept compressed, and its compressed bytes end early.
+    pub is_cut_coding: bool,
+}
+
 /// Why an answer cannot be kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnkeptReason {
@@ -56,7 +68,7 @@ impl Redactor {
         response: RawResponse<'_>,
         secrets: &CallCredentials,
         max: usize,
-    ) -> Result<Answer, UnkeptReason> {
+    ) -> Result<RedactedAnswer, UnkeptReason> {
         let RawResponse { operation, status, headers, chunks, placeholders } = response;
         let search = RedactSearch { redactor: self, secrets };
         let media = media_type(headers).to_owned();
@@ -68,14 +80,14 @@ impl Redactor {
             }
         };
         let is_packed = packed.is_some();
-        let mut joined = packed.unwrap_or_else(|| join(chunks));
+        let (mut joined, is_cut_coding) = packed.unwrap_or_else(|| (join(chunks), false));
         let framing = Framing::answered(operation, &media, &joined);
         if !is_packed {
             joined = self.redact_payload(framing, &media, chunks, secrets, placeholders);
         }
-        let said = read(operation, status, &media, &joined);
-        if !search.is_spread(framing, &said.answer, said.is_document, &joined) {
-            return Ok(said.answer);
+        let ReadAnswer { answer, is_document } = read(operation, status, &media, &joined);
+        if !search.is_spread(framing, &answer, is_document, &joined) {
+            return Ok(RedactedAnswer { answer, text: joined, is_document, is_cut_coding });
         }
         if framing.is_none() {
             if is_packed {
@@ -85,9 +97,10 @@ impl Redactor {
             joined = self.remove(chunks, placeholders, |text| {
                 search.in_events(text, std::slice::from_ref(&(0..text.len())))
             });
-            let said = read(operation, status, &media, &joined);
-            if !search.is_spread(framing, &said.answer, said.is_document, &joined) {
-                return Ok(said.answer);
+            let ReadAnswer { answer, is_document } = read(operation, status, &media, &joined);
+            if !search.is_spread(framing, &answer, is_document, &joined) {
+                let is_cut_coding = false;
+                return Ok(RedactedAnswer { answer, text: joined, is_document, is_cut_coding });
             }
         }
         Err(UnkeptReason::Spread)
@@ -187,8 +200,8 @@ impl Redactor {
 }
 
 impl RedactSearch<'_> {
-    /// Returns the plain text of a compressed body that may be kept as it is; `None` for a body
-    /// that is not compressed. A compressed body that holds a credential is replaced by its decoded
+    /// Returns the plain text of a compressed body that may be kept as it is, and whether the body
+    /// ends early; `None` for a body that is not compressed. A compressed body that holds a credential is replaced by its decoded
     /// form, since it cannot be redacted otherwise.
     fn look_into_packed(
         &self,
@@ -197,7 +210,7 @@ impl RedactSearch<'_> {
         headers: &mut Vec<(String, String)>,
         chunks: &mut Vec<Chunk>,
         max: usize,
-    ) -> Result<Option<Bytes>, UnkeptReason> {
+    ) -> Result<Option<(Bytes, bool)>, UnkeptReason> {
         let Some(coding) = coding_in(headers) else { return Ok(None) };
         let packed = join(chunks);
         let DecodableBody { plain, problem } = encoding::decode_available(&coding, &packed, max);
@@ -208,14 +221,14 @@ impl RedactSearch<'_> {
                 let is_clean = self.redactor.is_packed_clean(&packed, self.secrets)
                     && self.is_payload_clean(operation, media, &plain);
                 if is_clean {
-                    return Ok(Some(plain));
+                    return Ok(Some((plain, problem.is_some())));
                 }
                 keep_decoded(headers, chunks, plain);
             }
             // A plain text that was sent with the header of a coding by mistake.
             Some(DecodeError::Damaged) if std::str::from_utf8(&packed).is_ok() => {
                 if self.is_payload_clean(operation, media, &packed) {
-                    return Ok(Some(packed));
+                    return Ok(Some((packed, false)));
                 }
                 keep_decoded(headers, chunks, packed);
             }
@@ -344,7 +357,7 @@ fn keep_decoded(headers: &mut Vec<(String, String)>, chunks: &mut Vec<Chunk>, pl
 }
 
 /// The media type, without parameters.
-fn media_type(headers: &[(String, String)]) -> &str {
+pub(crate) fn media_type(headers: &[(String, String)]) -> &str {
     let found = headers.iter().find(|(name, _)| name == "content-type");
     found.map_or("", |(_, value)| value.split(';').next().unwrap_or("").trim())
 }

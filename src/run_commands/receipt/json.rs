@@ -113,6 +113,9 @@ fn failed_json(failed: &BTreeMap<CallFailure, u64>) -> Value {
         CallFailure::Status(status) => (status.to_string(), Value::from(*calls)),
         CallFailure::Cut => ("cut".to_owned(), Value::from(*calls)),
         CallFailure::Incomplete => ("incomplete".to_owned(), Value::from(*calls)),
+        CallFailure::Provider => ("failed".to_owned(), Value::from(*calls)),
+        CallFailure::Unfinished => ("unfinished".to_owned(), Value::from(*calls)),
+        CallFailure::NotAnAnswer => ("not_an_answer".to_owned(), Value::from(*calls)),
     });
     Value::Object(members.collect())
 }

@@ -136,6 +136,9 @@ fn failed_words(failed: &BTreeMap<CallFailure, u64>) -> String {
     let words = failed.iter().map(|(failure, calls)| match failure {
         CallFailure::Status(status) => format!(", {calls} of them answered {status}"),
         CallFailure::Cut => format!(", {calls} of them cut"),
+        CallFailure::Provider => format!(", {calls} of them failed with an error of the provider"),
+        CallFailure::Unfinished => format!(", {calls} of them ended without an end mark"),
+        CallFailure::NotAnAnswer => format!(", {calls} of them got no answer of their operation"),
         // These have a count of their own.
         CallFailure::Incomplete => String::new(),
     });

@@ -121,7 +121,7 @@ fn failure_replaces_a_success_when_that_is_asked() {
     let mut recorder = open(&path);
     let encoder = recorder.encoder(true).keep_failures(true);
     let (name, entry) = (step("a"), answered("401", 401, 2));
-    let frame = encoder.encode(&LogItem { name, entry, secrets: Arc::default() }).unwrap();
+    let frame = encoder.encode(&LogItem::new(name, entry, Arc::default())).unwrap();
     recorder.keep(&mut [frame]).unwrap();
     recorder.close().unwrap();
     assert_eq!(held(&path), ["a=401"]);

@@ -14,6 +14,7 @@ use loomrec_engine::CallOutcome;
 use loomrec_engine::replay::RecordingMismatchError;
 use loomrec_fault::CallFault;
 use loomrec_identity::printable;
+use loomrec_provider::AnswerOutcome;
 use loomrec_recording::timestamp::letters;
 use loomrec_script::ScriptTurn;
 
@@ -166,6 +167,8 @@ fn answer(seen: &CallRecord, out: &mut Vec<u8>) -> Range<usize> {
         "cost_usd": dollars(seen.cost_usd),
         "answered_by": text(seen.answered_by()),
         "kept": flag(seen.is_kept()),
+        "answer": word(seen.answer().map(AnswerOutcome::as_str)),
+        "answer_reason": text(seen.answer_reason()),
         "attempt": number(seen.attempt()),
         "fault": value(seen.fault.as_deref().map(CallFault::to_json).as_ref()),
         "mismatch": value(seen.mismatch().map(RecordingMismatchError::to_json).as_ref()),

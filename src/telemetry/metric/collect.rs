@@ -12,7 +12,7 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
 
 use super::aimock::AimockRequests;
-use super::label::{ENDS, MATCHED_BY, SOURCES, STATUSES, agentlooms_matched_by};
+use super::label::{ANSWERS, ENDS, MATCHED_BY, SOURCES, STATUSES, agentlooms_matched_by};
 use super::model::ModelMetrics;
 use super::time_histogram::TimeHistogram;
 use super::{Metrics, ScrapeInput, text};
@@ -149,6 +149,12 @@ impl ScrapeOutput {
             Ok(())
         })?;
         self.replays(out)?;
+        out.counters("loomrec_answers", "Recorded and replayed answers, by outcome", |add| {
+            let mut answers = ANSWERS.iter().zip(&metrics.answers);
+            answers.try_for_each(|(outcome, answers)| {
+                add(&[("outcome", outcome.as_str())], value(answers))
+            })
+        })?;
         let missed: Vec<_> = self.counters.iter().map(|one| one.missed_by_reason()).collect();
         out.counters("loomrec_mismatches", "Calls without a recorded answer", |add| {
             MissReason::ALL.iter().try_for_each(|reason| {

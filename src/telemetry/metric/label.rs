@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use loomrec_provider::AnswerOutcome;
+
 /// The source of misses and refusals.
 pub(super) const OURSELVES: &str = "loomrec";
 
@@ -30,6 +32,9 @@ pub(crate) fn agentlooms_matched_by(matched_by: &'static str) -> &'static str {
 
 /// How streams end.
 pub(super) const ENDS: [&str; 3] = ["complete", "client_left", "aborted"];
+
+/// The outcomes of answers.
+pub(super) const ANSWERS: [AnswerOutcome; 4] = AnswerOutcome::ALL;
 
 /// One more than the highest possible status.
 pub(super) const STATUSES: usize = 1000;

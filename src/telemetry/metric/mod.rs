@@ -21,7 +21,7 @@ use super::call_record::{CallRecord, SendEnd};
 use super::span::SpanCounts;
 #[cfg(feature = "otel")]
 pub(super) use label::agentlooms_matched_by;
-use label::{ENDS, MATCHED_BY, SOURCES, STATUSES, count};
+use label::{ANSWERS, ENDS, MATCHED_BY, SOURCES, STATUSES, count};
 use label_counter::LabelCounter;
 use loomrec_engine::CallOutcome;
 use model::{ModelMetrics, ModelTable};
@@ -57,6 +57,8 @@ pub struct Metrics {
     /// Requests by source and status. Status 0 means no status.
     requests: Box<[AtomicU64]>,
     replays: [AtomicU64; MATCHED_BY.len()],
+    /// Recorded and served answers by outcome.
+    answers: [AtomicU64; ANSWERS.len()],
     models: ModelTable,
     overhead: TimeHistogram,
     faults: LabelCounter<2>,
@@ -78,6 +80,7 @@ impl Metrics {
             about,
             requests: (0..SOURCES.len() * STATUSES).map(|_| AtomicU64::default()).collect(),
             replays: Default::default(),
+            answers: Default::default(),
             models: ModelTable::new(),
             overhead: TimeHistogram::new(SHORT),
             faults: LabelCounter::new(),
@@ -106,6 +109,9 @@ impl Metrics {
         count(&self.requests[source * STATUSES + status.min(STATUSES - 1)]);
         if let Some(by) = seen.matched_by().and_then(|by| find(&MATCHED_BY, by)) {
             count(&self.replays[by]);
+        }
+        if let Some(outcome) = seen.answer() {
+            count(&self.answers[outcome as usize]);
         }
         // The delay of a fault does not count as loomrec's own time.
         if seen.status.is_some() && seen.fault.is_none() {

@@ -9,7 +9,7 @@ use loomrec_engine::record::UpstreamTimes;
 use loomrec_engine::replay::MatchedBy;
 use loomrec_engine::{AnswerOrigin, AnswerSource, RequestSummary, ServedTake};
 use loomrec_fault::{CallFault, CallKey, FaultSource};
-use loomrec_provider::Provider;
+use loomrec_provider::{AnswerOutcome, Provider};
 
 /// The labels of a model with a name that has to be escaped.
 const CLAUDE: &str = "provider=\"anthropic\",model=\"claude \\\"x\\\"\\n日本\"";
@@ -39,7 +39,13 @@ fn seen(provider: Provider, model: &str, outcome: CallOutcome, status: Option<u1
 
 fn fill(metrics: &Metrics, counters: &RunCounters) {
     let take = |matched_by| {
-        AnswerOrigin::Take(ServedTake { matched_by, number: 1, index: 0, bound: None })
+        AnswerOrigin::Take(ServedTake {
+            matched_by,
+            number: 1,
+            index: 0,
+            outcome: AnswerOutcome::Complete,
+            bound: None,
+        })
     };
     let mut served = seen(Provider::OPEN_AI, "gpt", CallOutcome::Served { entry: None }, Some(200));
     served.origin = Some(take(MatchedBy::StepId));

@@ -22,6 +22,7 @@ use crate::metric::agentlooms_matched_by;
 use loomrec_engine::replay::RecordingMismatchError;
 use loomrec_engine::{CallOutcome, RequestSummary, clip};
 use loomrec_fault::CallFault;
+use loomrec_provider::AnswerOutcome;
 
 /// Makes the span of a call as a child of its caller's span, and ends it.
 pub(super) fn make(tracer: &SdkTracer, seen: &CallRecord, about: &SpanDetails) {
@@ -84,7 +85,10 @@ fn failure(seen: &CallRecord) -> Option<Failure> {
             Some(Failure { kind: status.to_string().into(), is_ours: status >= 500 })
         }
         _ if seen.end == SendEnd::Aborted => ours("aborted".into()),
-        _ => None,
+        _ => {
+            let outcome = seen.answer().filter(|outcome| outcome.is_failure())?;
+            ours(outcome.as_str().into())
+        }
     }
 }
 
@@ -171,6 +175,8 @@ fn ours(out: &mut Attributes, seen: &CallRecord) {
     out.maybe("loomrec.attempt", seen.attempt().map(whole));
     out.maybe("loomrec.cost_usd", seen.cost_usd);
     out.maybe("loomrec.kept", seen.is_kept());
+    out.maybe("loomrec.answer", seen.answer().map(AnswerOutcome::as_str));
+    out.text("loomrec.answer_reason", seen.answer_reason());
     out.put("loomrec.end", seen.end.as_str());
     out.put("loomrec.bytes", whole(seen.bytes));
     out.put("loomrec.chunks", whole(seen.chunks));

@@ -4,8 +4,8 @@
 
 use libfuzzer_sys::{Corpus, fuzz_target};
 use loomrec_provider::{
-    Framing, Operation, ResponseFormat, TranscriptFormat, VectorTypes, has_ended, read, reframe,
-    to_complete, to_stream, write,
+    Framing, Operation, ReceivedAnswer, ReceivedBody, ResponseFormat, TranscriptFormat,
+    TransportEnd, VectorTypes, judge_answer, read, reframe, to_complete, to_stream, write,
 };
 
 const FRAMINGS: [Framing; 4] = [Framing::Sse, Framing::Lines, Framing::Array, Framing::EventStream];
@@ -38,7 +38,18 @@ fuzz_target!(|data: &[u8]| -> Corpus {
             );
         }
     }
-    let _ = has_ended(asked.operation, asked.framing, body);
+    for media in ["application/json", asked.framing.media()] {
+        let judged = judge_answer(&ReceivedAnswer {
+            operation: asked.operation,
+            method: "POST",
+            status: 200,
+            media: media.split(';').next().unwrap_or_default(),
+            body: ReceivedBody::Plain(body),
+            is_read: false,
+            end: TransportEnd::Complete,
+        });
+        assert_eq!(judged.is_failure(), !judged.reason.is_empty(), "each failure has a reason");
+    }
     if let Ok(complete) = to_complete(&asked, asked.framing, body) {
         assert_eq!(to_complete(&asked, asked.framing, body).ok().as_ref(), Some(&complete));
     }

@@ -159,7 +159,7 @@ impl Attributes {
             }
             _ => lost.push("answers that are not text, or not whole"),
         }
-        response.status >= 400
+        entry.is_failure()
     }
 
     /// Adds the conversation in both conventions.

@@ -2,17 +2,14 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
 use time::OffsetDateTime;
 
 use super::backoff;
 use super::request::RerecordRequest;
 use loomrec_curation::comparison::{ComparedSide, DiffScope, differences};
+use loomrec_provider::{JudgedAnswer, error_text};
 use loomrec_recording::entry::{Entry, ResponseEnd};
 use loomrec_recording::{EntryName, RecordedResponse};
-
-/// How many characters of an upstream's error message are shown.
-const SHOWN: usize = 200;
 
 /// How an answer differs from the take that it replaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,26 +56,18 @@ pub(super) fn judge(
     let Some(response) = &entry.response else {
         return Err(RejectReason::Failed { why: "there was no answer".to_owned() });
     };
-    match response.end {
-        ResponseEnd::Complete => {}
-        ResponseEnd::ClientAbort => return Err(RejectReason::Stopped),
-        ResponseEnd::Truncated => {
-            let why = "the answer is larger than the limit of --max-copy; raise it".to_owned();
-            return Err(RejectReason::Failed { why });
-        }
-        ResponseEnd::UpstreamAbort(cut) => {
-            return Err(RejectReason::Busy {
-                why: format!("the answer was cut: {cut}"),
-                after: None,
-            });
-        }
-    }
     let before = order.before.as_ref().map(|(name, entry)| (name, entry));
-    if !(200..300).contains(&response.status) && !was_so(before, response.status) {
+    let recorded = before.and_then(|(_, entry)| entry.response.as_ref());
+    check_end(response)?;
+    let has_good_status = (200..300).contains(&response.status);
+    if !has_good_status && recorded.is_none_or(|recorded| recorded.status != response.status) {
         return Err(bad_status(response));
     }
-    if ended_in_error(response) && !before.is_some_and(|(_, entry)| has_error(entry)) {
-        let why = "the stream ended with an error in place of the answer".to_owned();
+    let judged = judge_for(order, response);
+    let is_expected =
+        |recorded: &RecordedResponse| judge_for(order, recorded).outcome == judged.outcome;
+    if judged.is_failure() && !recorded.is_some_and(is_expected) {
+        let why = judged.description().into_owned();
         return Err(RejectReason::Busy { why, after: None });
     }
     let change = change(before, &order.name, entry);
@@ -86,37 +75,31 @@ pub(super) fn judge(
     Ok(change)
 }
 
-/// Whether the recorded answer had this status. Then the status is expected.
-fn was_so(before: Option<(&EntryName, &Entry)>, status: u16) -> bool {
-    let before = before.and_then(|(_, entry)| entry.response.as_ref());
-    before.is_some_and(|response| response.status == status)
-}
-
-fn has_error(entry: &Entry) -> bool {
-    entry.response.as_ref().is_some_and(ended_in_error)
-}
-
-/// Whether an event of the stream is an error. Providers send one when they break off.
-fn ended_in_error(response: &RecordedResponse) -> bool {
-    let content_type = response.headers.iter().find(|(name, _)| name == "content-type");
-    if !content_type.is_some_and(|(_, value)| value.starts_with("text/event-stream")) {
-        return false;
+/// Checks that an answer was not cut.
+fn check_end(response: &RecordedResponse) -> Result<(), RejectReason> {
+    match response.end {
+        ResponseEnd::Complete => Ok(()),
+        ResponseEnd::ClientAbort => Err(RejectReason::Stopped),
+        ResponseEnd::Truncated => {
+            let why = "the answer is larger than the limit of --max-copy; raise it".to_owned();
+            Err(RejectReason::Failed { why })
+        }
+        ResponseEnd::UpstreamAbort(cut) => {
+            let why = format!("the answer was cut: {cut}");
+            Err(RejectReason::Busy { why, after: None })
+        }
     }
-    let bytes = response.payload.bytes();
-    let mut lines = bytes.split(|byte| matches!(byte, b'\n' | b'\r'));
-    lines.any(|line| {
-        let field = |name: &[u8]| line.strip_prefix(name).map(<[u8]>::trim_ascii_start);
-        let named = field(b"event:")
-            .is_some_and(|event| matches!(event.trim_ascii_end(), b"error" | b"response.failed"));
-        let said = field(b"data:").and_then(|data| data.strip_prefix(b"{"));
-        named || said.is_some_and(|data| data.trim_ascii_start().starts_with(b"\"error\":"))
-    })
+}
+
+/// Returns the outcome of an answer to this request.
+fn judge_for(order: &RerecordRequest, response: &RecordedResponse) -> JudgedAnswer {
+    response.judge(order.observed.call.operation, &order.observed.request.method)
 }
 
 fn bad_status(response: &RecordedResponse) -> RejectReason {
     let status = response.status;
-    let why = match words(&response.payload.bytes()) {
-        Some(words) => format!("the upstream answered with status {status}: {words}"),
+    let why = match error_text(&response.payload.bytes()) {
+        Some(text) => format!("the upstream answered with status {status}: {text}"),
         None => format!("the upstream answered with status {status}"),
     };
     match status {
@@ -127,25 +110,6 @@ fn bad_status(response: &RecordedResponse) -> RejectReason {
         401 => RejectReason::Refused { why },
         _ => RejectReason::Failed { why },
     }
-}
-
-/// Returns the message of an error, on one line.
-fn words(body: &[u8]) -> Option<String> {
-    let parsed: Option<Value> = serde_json::from_slice(body).ok();
-    let said = parsed.as_ref().and_then(|body| {
-        // Google's error may be in a list.
-        let body = body.get(0).unwrap_or(body);
-        let places = ["/error/message", "/message", "/error", "/detail"];
-        places.iter().find_map(|place| body.pointer(place)?.as_str())
-    });
-    let text = match said {
-        Some(said) => said.to_owned(),
-        None => String::from_utf8_lossy(body).into_owned(),
-    };
-    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let short: String = text.chars().take(SHOWN).collect();
-    let more = if short.len() < text.len() { "…" } else { "" };
-    (!short.is_empty()).then(|| format!("{short}{more}"))
 }
 
 /// Returns how an answer differs from the take before it.

@@ -114,24 +114,6 @@ fn status_is_good_when_it_was_recorded() {
 }
 
 #[test]
-fn words_of_an_error_are_found_in_every_shape() {
-    for (body, said) in [
-        (r#"{"error":{"message":"no\nway"}}"#, "no way"),
-        (r#"[{"error":{"message":"google"}}]"#, "google"),
-        (r#"{"message":"cohere"}"#, "cohere"),
-        (r#"{"error":"ollama"}"#, "ollama"),
-        (r#"{"detail":"a"}"#, "a"),
-        (r#"{"error":{"code":1}}"#, r#"{"error":{"code":1}}"#),
-        ("<html> x </html>", "<html> x </html>"),
-    ] {
-        assert_eq!(words(body.as_bytes()).as_deref(), Some(said));
-    }
-    assert_eq!(words(b"  "), None);
-    let long = words("é".repeat(900).as_bytes()).unwrap();
-    assert_eq!(long.chars().count(), SHOWN + 1);
-}
-
-#[test]
 fn stream_that_breaks_off_with_an_error_is_no_answer() {
     let streamed = |body: &str| {
         let mut entry = answer(200, ResponseEnd::Complete, body, "");

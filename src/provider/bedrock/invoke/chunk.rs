@@ -11,7 +11,7 @@ use crate::framing::{self, EventFrame, Framing};
 use crate::operation::ObjectView;
 
 /// The member with Bedrock's own counts, in the last event.
-const METRICS: &str = "amazon-bedrock-invocationMetrics";
+pub(super) const METRICS: &str = "amazon-bedrock-invocationMetrics";
 
 /// The model's own events.
 pub(super) struct NativeEvents {
@@ -47,7 +47,7 @@ impl NativeEvents {
 }
 
 /// The event in the bytes of a chunk.
-fn inner(chunk: &Value) -> Option<ObjectView> {
+pub(super) fn inner(chunk: &Value) -> Option<ObjectView> {
     let bytes = STANDARD.decode(chunk.get("bytes")?.as_str()?).ok()?;
     serde_json::from_slice(&bytes).ok()
 }

@@ -86,6 +86,7 @@ function drawHead(call, details) {
     fact("tokens", tokens), fact("cost", line.cost_usd ? money(line.cost_usd) : null),
     fact("attempt", line.attempt > 1 ? line.attempt : null),
     fact("end", line.end && line.end !== "complete" ? line.end.replace("_", " ") : null),
+    fact("answer", line.answer && line.answer !== "complete" ? line.answer.replaceAll("_", " ") + (line.answer_reason ? `: ${line.answer_reason}` : "") : null),
     fact("kept", line.kept === false ? "no" : null),
   ));
 }

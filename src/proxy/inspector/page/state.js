@@ -51,10 +51,11 @@ function callOf(line, raw) {
   return call;
 }
 
-/** Whether a call failed: an error, no answer, or one that was not sent to its end. */
+/** Whether a call failed: an error, no answer, one that was not sent to its end, or one that was no success. */
 function failed(line) {
   const cut = line.end !== null && line.end !== undefined && line.end !== "complete";
-  return cut || line.kept === false || typeof line.status !== "number" || line.status >= 400;
+  const failedAnswer = typeof line.answer === "string" && line.answer !== "complete";
+  return cut || failedAnswer || line.kept === false || typeof line.status !== "number" || line.status >= 400;
 }
 
 /** Takes lines in. Returns whether the options of a filter changed. */

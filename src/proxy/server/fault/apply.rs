@@ -18,7 +18,7 @@ use super::settlement::FaultSettlement;
 use loomrec_engine::replay::ReplayBody;
 use loomrec_engine::{AnswerBody, CallOutcome};
 use loomrec_fault::{BodyTransform, Fault};
-use loomrec_provider::{Framing, ResponseFormat};
+use loomrec_provider::{AnswerOutcome, Framing, ResponseFormat};
 use loomrec_recording::encoding;
 use loomrec_recording::normalized_request::NormalizedRequest;
 
@@ -37,6 +37,7 @@ pub(super) fn mark_recovered(
     open: &mut OpenCall,
 ) {
     let is_good = response.status().as_u16() < 400
+        && !open.record().answer().is_some_and(AnswerOutcome::is_failure)
         && !matches!(open.record().outcome, CallOutcome::Placeholder);
     if is_good && proxy.faults.watch.is_open() {
         *open.settlement() = Some(Box::new(FaultSettlement::recovery(call)));

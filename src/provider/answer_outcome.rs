@@ -1,0 +1,71 @@
+//! Whether an answer succeeded: the one definition, which recording, comparing, counting and showing
+//! share.
+//!
+//! [`judge_answer`] decides from what arrived: the status, the media type, the bytes and the end. The
+//! row of each operation says how its streams end and how its errors look ([`OutcomeRules`]). Bytes
+//! take precedence over the media type, because gateways send good answers under other types. Where
+//! nothing certain is known, the answer counts as complete: a protocol without rules is judged by
+//! HTTP alone.
+
+mod document;
+mod form;
+mod judged;
+mod progress;
+mod received;
+mod rules;
+mod stream;
+
+use super::error_text::stated_error;
+pub use judged::{AnswerOutcome, JudgedAnswer};
+pub(super) use progress::{EventData, StreamProgress, typed_events};
+pub use received::{ReceivedAnswer, ReceivedBody, TransportEnd};
+pub(super) use rules::{AnswerBody, ERROR_WORDS, OutcomeRules};
+
+/// Returns the outcome of an answer. It depends on nothing but its argument.
+pub fn judge_answer(answer: &ReceivedAnswer<'_>) -> JudgedAnswer {
+    let ReceivedAnswer { status, end, .. } = *answer;
+    if status >= 400 {
+        return of_status(answer);
+    }
+    if let Some(problem) = end.problem() {
+        return AnswerOutcome::Unfinished.because(problem);
+    }
+    let has_no_body = answer.method == "HEAD" || matches!(status, 100..=199 | 204 | 205 | 304);
+    if has_no_body {
+        return JudgedAnswer::COMPLETE;
+    }
+    let bytes = match answer.body {
+        ReceivedBody::Plain(bytes) => bytes,
+        ReceivedBody::CutCoding => {
+            return AnswerOutcome::Unfinished.because("its compressed bytes end early");
+        }
+        ReceivedBody::DamagedCoding => {
+            return AnswerOutcome::NotAnAnswer.because("its compressed bytes do not decode");
+        }
+        ReceivedBody::Unread => return JudgedAnswer::COMPLETE,
+    };
+    let rules = &answer.operation.row().outcome;
+    if rules.body == AnswerBody::Anything {
+        return JudgedAnswer::COMPLETE;
+    }
+    if status >= 300 {
+        return AnswerOutcome::NotAnAnswer.because(format!("status {status} is a redirect"));
+    }
+    match form::stream_framing(answer.operation, answer.media, bytes) {
+        Some(framing) => stream::judge(rules, framing, bytes),
+        None => document::judge(answer, bytes),
+    }
+}
+
+/// Returns the failure that an error status is.
+fn of_status(answer: &ReceivedAnswer<'_>) -> JudgedAnswer {
+    let text = match answer.body {
+        ReceivedBody::Plain(bytes) => stated_error(bytes),
+        _ => None,
+    };
+    let judged = AnswerOutcome::FailedByProvider.because(format!("status {}", answer.status));
+    judged.quoting(&text.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests;

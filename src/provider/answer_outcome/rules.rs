@@ -1,0 +1,52 @@
+//! How the answers of an operation end and fail, as its row says it.
+
+use super::judged::JudgedAnswer;
+use super::progress::TakeData;
+use crate::error_text::error_in;
+use loomrec_identity::Json;
+
+/// What an operation answers with, beside a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AnswerBody {
+    /// Anything: only HTTP says whether it succeeded.
+    Anything,
+    /// JSON.
+    Json,
+    /// JSON, or text.
+    TextOrJson,
+    /// Bytes, such as sound.
+    Bytes,
+}
+
+/// How the answers of an operation end and fail.
+pub(crate) struct OutcomeRules {
+    /// What it answers with.
+    pub(crate) body: AnswerBody,
+    /// Texts of which an answer that reports a failure holds at least one. An answer without any is
+    /// only searched for its end.
+    pub(crate) words: &'static [&'static str],
+    /// The failure that a complete body reports; `None` if it reports none.
+    pub(crate) document: fn(&Json<'_>) -> Option<JudgedAnswer>,
+    /// Takes the data of an event into the progress of its stream; `None` for operations whose
+    /// streams are not known.
+    pub(crate) event: Option<TakeData>,
+    /// What a stream ends with, for people.
+    pub(crate) end_mark: &'static str,
+}
+
+/// The words of most errors: a member, and the name of an event.
+pub(crate) const ERROR_WORDS: &[&str] = &["\"error\"", "event: error", "event:error"];
+
+impl OutcomeRules {
+    /// Those of an unknown protocol.
+    pub(crate) const HTTP_ONLY: Self = Self {
+        body: AnswerBody::Anything,
+        words: ERROR_WORDS,
+        document: |json| error_in(json).map(|text| JudgedAnswer::failed(&text)),
+        event: None,
+        end_mark: "its end",
+    };
+
+    /// Those of an operation that answers with JSON, and never with a stream.
+    pub(crate) const JSON: Self = Self { body: AnswerBody::Json, ..Self::HTTP_ONLY };
+}

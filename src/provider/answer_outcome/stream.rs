@@ -1,0 +1,74 @@
+//! The outcome of a stream, by the events that end it or report a failure.
+//!
+//! Most streams are neither read nor split again: none of the words of a failure occurs in them, and
+//! their last bytes hold the end mark.
+
+use super::judged::{AnswerOutcome, JudgedAnswer};
+use super::progress::StreamProgress;
+use super::rules::OutcomeRules;
+use crate::framing::{Framing, StreamEvent, events};
+
+/// An end mark of a stream that is not read as a whole is within this many bytes of its end.
+const TAIL: usize = 2048;
+
+/// Returns the outcome of a stream that arrived completely.
+pub(super) fn judge(rules: &OutcomeRules, framing: Framing, bytes: &[u8]) -> JudgedAnswer {
+    let progress = scan(rules, framing, bytes);
+    if let Some(text) = &progress.failure {
+        return JudgedAnswer::failed(text);
+    }
+    // An array without its closing bracket was cut, whatever its last element is.
+    let is_open = framing == Framing::Array && !bytes.trim_ascii_end().ends_with(b"]");
+    if is_open {
+        return AnswerOutcome::Unfinished.because("the array of its stream is not closed");
+    }
+    if progress.has_ended() {
+        return JudgedAnswer::COMPLETE;
+    }
+    if !progress.has_data {
+        return AnswerOutcome::Unfinished.because("its stream has no event");
+    }
+    match progress.is_known {
+        true => {
+            AnswerOutcome::Unfinished.because(format!("its stream ends without {}", rules.end_mark))
+        }
+        // Another protocol, which only HTTP judges.
+        false => JudgedAnswer::COMPLETE,
+    }
+}
+
+fn scan(rules: &OutcomeRules, framing: Framing, bytes: &[u8]) -> StreamProgress {
+    let mut progress = StreamProgress::default();
+    let is_text = matches!(framing, Framing::Sse | Framing::Lines);
+    if is_text {
+        for event in events(framing, tail(bytes)) {
+            progress.take(rules.event, &event);
+        }
+    }
+    let has_word = |bytes: &[u8]| {
+        let holds = |word: &&str| memchr::memmem::find(bytes, word.as_bytes()).is_some();
+        rules.words.iter().any(holds)
+    };
+    let is_ended = progress.is_ended;
+    if is_ended && progress.failure.is_none() && !has_word(bytes) {
+        return progress;
+    }
+    // The end need not be looked for again.
+    let matters = |event: &StreamEvent<'_>| !is_ended || has_word(&bytes[event.range.clone()]);
+    for event in events(framing, bytes).filter(matters) {
+        progress.take(rules.event, &event);
+    }
+    progress
+}
+
+/// The last lines of a stream.
+fn tail(bytes: &[u8]) -> &[u8] {
+    match bytes.len().checked_sub(TAIL) {
+        None => bytes,
+        Some(from) => {
+            let line =
+                memchr::memchr(b'\n', &bytes[from..]).map_or(bytes.len(), |at| from + at + 1);
+            &bytes[line..]
+        }
+    }
+}

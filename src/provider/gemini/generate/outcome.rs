@@ -1,0 +1,34 @@
+//! How Gemini's answers end and fail: each candidate has a finish reason, or the prompt was blocked.
+
+use crate::answer_outcome::{EventData, OutcomeRules, StreamProgress};
+use crate::error_text::error_in;
+use crate::json_view::{count, items, nested, text};
+use loomrec_identity::Json;
+
+pub(super) const OUTCOME: OutcomeRules =
+    OutcomeRules { event: Some(event), end_mark: "a finish reason", ..OutcomeRules::JSON };
+
+/// The members of which each chunk has some.
+const KNOWN: [&str; 4] = ["candidates", "promptFeedback", "usageMetadata", "responseId"];
+
+fn event(progress: &mut StreamProgress, event: &EventData<'_>) {
+    event.read(|json| chunk(progress, json));
+}
+
+fn chunk(progress: &mut StreamProgress, json: &Json<'_>) {
+    if let Some(text) = error_in(json) {
+        return progress.fail(text);
+    }
+    for candidate in items(json, "candidates") {
+        let is_finished = text(candidate, "finishReason").is_some();
+        progress.choice(count(candidate, "index").unwrap_or(0), is_finished);
+    }
+    if nested(json, &["promptFeedback", "blockReason"])
+        .is_some_and(|reason| reason.as_str().is_some())
+    {
+        progress.end();
+    }
+    if KNOWN.iter().any(|name| json.get(name).is_some()) {
+        progress.known();
+    }
+}

@@ -1,0 +1,45 @@
+//! How responses end and fail.
+//!
+//! A response that is incomplete, for a reason, is an answer that has ended. One that failed or was
+//! cancelled is not.
+
+use super::end::is_terminal;
+use crate::answer_outcome::{ERROR_WORDS, EventData, JudgedAnswer, OutcomeRules, StreamProgress};
+use crate::error_text::error_in;
+use crate::json_view::text;
+use loomrec_identity::Json;
+
+pub(super) const OUTCOME: OutcomeRules = OutcomeRules {
+    words: &[ERROR_WORDS[0], ERROR_WORDS[1], ERROR_WORDS[2], "failed\"", "cancelled\""],
+    document: |json| failure(json).map(|text| JudgedAnswer::failed(&text)),
+    event: Some(event),
+    end_mark: "`response.completed`",
+    ..OutcomeRules::JSON
+};
+
+/// Takes an event. A terminal event that is no success has the response with its error.
+fn event(progress: &mut StreamProgress, event: &EventData<'_>) {
+    let kind = event.kind();
+    match &*kind {
+        "error" => progress.fail(event.error()),
+        "response.failed" | "response.cancelled" => {
+            let text = event.read(|json| json.get("response").and_then(failure)).flatten();
+            progress.fail(text.unwrap_or_else(|| kind.clone().into_owned()));
+        }
+        kind if is_terminal(kind) => progress.end(),
+        kind if kind.starts_with("response.") => progress.known(),
+        "" => {
+            if let Some(text) = event.read(error_in).flatten() {
+                progress.fail(text);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The failure that a response reports.
+fn failure(response: &Json<'_>) -> Option<String> {
+    let status = text(response, "status").unwrap_or_default();
+    let is_failed = matches!(&*status, "failed" | "cancelled");
+    error_in(response).or_else(|| is_failed.then(|| format!("status `{status}`")))
+}

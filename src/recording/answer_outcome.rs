@@ -1,0 +1,127 @@
+//! The outcome of a recorded answer. [`judge_answer`] defines it; it is computed from what is stored
+//! and never stored itself, so recordings of any age are judged alike.
+
+use bytes::Bytes;
+
+use super::encoding::{self, DecodableBody, DecodeError, LARGEST};
+use super::entry::{Entry, RecordedCut, RecordedResponse, ResponseEnd};
+use super::redact::media_type;
+use loomrec_provider::{
+    AnswerOutcome, JudgedAnswer, Operation, ReceivedAnswer, ReceivedBody, TransportEnd,
+    judge_answer,
+};
+
+/// The body of a response without its content coding, as far as it can be decoded.
+#[derive(Clone, Debug)]
+pub struct PlainBody {
+    /// The bytes.
+    pub bytes: Bytes,
+    /// Whether they differ from the recorded ones.
+    pub is_decoded: bool,
+    /// Why not all of the recorded bytes were decoded.
+    pub problem: Option<DecodeError>,
+}
+
+impl PlainBody {
+    /// Decodes the body of a response. A text that was sent with the header of a coding by mistake
+    /// is its own plain body.
+    pub fn of(response: &RecordedResponse) -> Self {
+        let recorded = response.payload.bytes();
+        let decodable = encoding::coding_in(&response.headers)
+            .map(|coding| encoding::decode_available(&coding, &recorded, LARGEST));
+        let (bytes, is_decoded, problem) = match decodable {
+            None => (recorded, false, None),
+            Some(DecodableBody { problem: Some(problem), .. })
+                if is_undecodable(problem) && std::str::from_utf8(&recorded).is_ok() =>
+            {
+                (recorded, false, Some(problem))
+            }
+            Some(DecodableBody { plain, problem }) => (plain.into(), true, problem),
+        };
+        Self { bytes, is_decoded, problem }
+    }
+
+    /// The body as it is judged.
+    pub fn received(&self) -> ReceivedBody<'_> {
+        match self.problem {
+            Some(DecodeError::Damaged) if self.is_decoded => ReceivedBody::DamagedCoding,
+            Some(DecodeError::Cut) => ReceivedBody::CutCoding,
+            Some(DecodeError::Unknown) if self.is_decoded => ReceivedBody::Unread,
+            Some(DecodeError::TooLarge) => ReceivedBody::Unread,
+            _ => ReceivedBody::Plain(&self.bytes),
+        }
+    }
+}
+
+fn is_undecodable(problem: DecodeError) -> bool {
+    matches!(problem, DecodeError::Damaged | DecodeError::Unknown)
+}
+
+impl RecordedResponse {
+    /// Returns the outcome of this answer to a request for `operation` with this method.
+    pub fn judge(&self, operation: Operation, method: &str) -> JudgedAnswer {
+        self.judge_body(operation, method, PlainBody::of(self).received())
+    }
+
+    /// As [`Self::judge`], with a body that was decoded already.
+    pub fn judge_body(
+        &self,
+        operation: Operation,
+        method: &str,
+        body: ReceivedBody<'_>,
+    ) -> JudgedAnswer {
+        judge_answer(&ReceivedAnswer {
+            operation,
+            method,
+            status: self.status,
+            media: self.media(),
+            body,
+            is_read: false,
+            end: self.end.into(),
+        })
+    }
+
+    /// The media type, without parameters; empty if there is none.
+    pub fn media(&self) -> &str {
+        media_type(&self.headers)
+    }
+}
+
+impl Entry {
+    /// Returns the outcome of its answer. An entry without a response, and one with a fault in the
+    /// place of its answer, counts as complete.
+    pub fn judge(&self) -> JudgedAnswer {
+        let Some(response) = self.response.as_ref().filter(|_| self.fault.is_none()) else {
+            return JudgedAnswer::COMPLETE;
+        };
+        match &self.request {
+            // The body of a request only tells apart operations that are judged alike.
+            Some(request) => {
+                response.judge(request.recognise_parsed(None).operation, &request.method)
+            }
+            None => response.judge(Operation::OTHER, ""),
+        }
+    }
+
+    /// Returns the outcome of its answer, as [`Self::judge`] does.
+    pub fn outcome(&self) -> AnswerOutcome {
+        self.judge().outcome
+    }
+
+    /// Whether the call failed: its answer is an error, is unfinished, or is none.
+    pub fn is_failure(&self) -> bool {
+        self.outcome().is_failure()
+    }
+}
+
+impl From<ResponseEnd> for TransportEnd {
+    fn from(end: ResponseEnd) -> Self {
+        match end {
+            ResponseEnd::Complete => Self::Complete,
+            ResponseEnd::UpstreamAbort(RecordedCut::Close) => Self::Closed,
+            ResponseEnd::UpstreamAbort(RecordedCut::Reset) => Self::Reset,
+            ResponseEnd::ClientAbort => Self::ClientLeft,
+            ResponseEnd::Truncated => Self::TooLarge,
+        }
+    }
+}
