@@ -123,7 +123,8 @@ pub struct Cli {
         env = "LOOMREC_TRUST_SETTINGS",
         value_parser = trust::settings_hash,
         value_delimiter = ' ',
-        hide_short_help = true
+        hide_short_help = true,
+        add = StrictEffect::Harmless
     )]
     #[arg(add = SettingScope::CommandLine)]
     pub trust_settings: Vec<String>,

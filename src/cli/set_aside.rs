@@ -7,7 +7,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use super::exit::CommandFailure;
 use super::preset::Preset;
-use super::settings::{self, Settings};
+use super::settings::{Settings, adds_up, settable};
 use loomrec_arguments::{HEADER, NORMALIZE, ReplayArgs, SetAside, StrictEffect};
 
 /// The name of the command.
@@ -153,7 +153,7 @@ impl<'a> StrictFlags<'a> {
         let in_file = self.settings.of(REPLAY, long(arg)).filter(|_| {
             let source = self.matches.value_source(arg.get_id().as_str());
             let is_default = source.is_none_or(|source| source == ValueSource::DefaultValue);
-            settings::settable(arg) && (is_default || settings::adds_up(long(arg)))
+            settable(arg) && (is_default || adds_up(long(arg)))
         });
         let of_file = in_file.into_iter().flat_map(|entry| {
             let values = entry.values.iter().zip(self.settings.places(entry));

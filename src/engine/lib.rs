@@ -27,6 +27,7 @@ mod replay_call;
 mod request_cache;
 pub mod request_summary;
 pub mod route;
+mod strictness;
 pub mod upstream;
 
 use std::sync::Arc;
@@ -45,6 +46,7 @@ pub use parsed_request::RedactedRequest;
 pub use replay_call::FoundTake;
 pub use request_cache::CachedRequest;
 pub use request_summary::{LONGEST, RequestSummary, clip};
+pub use strictness::{Admission, ClientEffect, RunStrictness, StrictRefusal, Strictness};
 
 use crate::record::{OnRecorded, RecordEngine};
 use crate::replay::{RecordingMismatchError, ReplayEngine, UnexplainedMiss};

@@ -1,6 +1,11 @@
 //! The settings in force for replayed calls, besides the recorded requests themselves: for the line
 //! after the listening message, for the verdict and for the receipt.
 
+mod clients;
+mod listing;
+
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use super::args::{
@@ -13,21 +18,26 @@ use loomrec_engine::replay::{FaultyTake, Matcher, Repeat, SourceTerms};
 use loomrec_identity::NormalizeRule;
 use loomrec_script::Script;
 
+use clients::ClientChanges;
+use listing::{FAULTS_NAMED, NAMED, listed, more, named};
+
 /// The prefix of a rule that adds a header to identity.
 const WITH: &str = "+header ";
 
 /// The reason why takes repeat if no flag asks for it.
 const DEFAULT_REPEAT: &str = "it has no _loomrec";
 
-/// How many rules are shown to people: as many as one recording may have.
-const NAMED: usize = 256;
+/// The source of what a control call asked for.
+const BY_CONTROL: &str = "control call";
+
+/// The most rules that are kept of sessions.
+const RULES_KEPT: usize = 10_000;
 
 /// How many rules for what clients make anew are shown to people. Presets have more, and `ls --json`
 /// and the receipt have all of them.
 const RENAMES_NAMED: usize = 3;
 
-/// How many entries with faults are shown to people, and how many are listed for programs.
-const FAULTS_NAMED: usize = 100;
+/// How many entries with faults are listed for programs.
 const FAULTS_LISTED: usize = 10_000;
 
 /// The rules, repeats and unchecked entries in force.
@@ -60,6 +70,8 @@ pub struct InForce {
     untyped: Vec<String>,
     /// The settings of a file that hold because the user trusts it.
     trusted: Vec<TrustedSetting>,
+    /// What clients added.
+    clients: ClientChanges,
 }
 
 impl InForce {
@@ -142,7 +154,6 @@ impl InForce {
             Some((terms.label.to_owned(), word, said))
         };
         Self {
-            strict: false,
             redact: serve.redact.len(),
             repeat: matcher.terms().filter_map(repeat).collect(),
             faults: matcher.faulty().count(),
@@ -150,12 +161,9 @@ impl InForce {
             unbound: (matcher.unbound().take(FAULTS_NAMED).collect(), matcher.unbound().count()),
             unchecked: matcher.unchecked().count(),
             by_messages: matcher.known_by_messages(),
-            script: Vec::new(),
-            set_aside: Vec::new(),
-            typed: Vec::new(),
-            untyped: Vec::new(),
             trusted: serve.from_settings.trusted.clone(),
             rules,
+            ..Self::default()
         }
     }
 
@@ -165,12 +173,57 @@ impl InForce {
         let mut told = args.set_aside.settings.clone();
         for (rule, from) in &args.set_aside.rules {
             let stands = |terms: SourceTerms<'_>| terms.rules.words().contains(rule);
-            if !matcher.terms().all(stands) {
+            // The sessions of a run without a recording have theirs.
+            if matcher.terms().next().is_none() || !matcher.terms().all(stands) {
                 let word = if rule.starts_with(NORMALIZE) { "" } else { "ignore " };
                 told.push(format!("{word}{rule} ({from})"));
             }
         }
         told
+    }
+
+    /// Returns the same, where these rules came from a control call and not from flags.
+    #[must_use]
+    pub fn by_control(mut self, rules: &[String]) -> Self {
+        for (rule, from) in &mut self.rules {
+            if from.starts_with("--") && rules.contains(rule) {
+                BY_CONTROL.clone_into(from);
+            }
+        }
+        self
+    }
+
+    /// Returns the same, with what clients changed until now, and the takes that were served more
+    /// than once.
+    #[must_use]
+    pub fn with_clients(
+        mut self,
+        control: BTreeMap<String, u64>,
+        served_again: (u64, u64),
+    ) -> Self {
+        if self.strict {
+            (self.clients.control, self.clients.served_again) = (control, served_again);
+        }
+        self
+    }
+
+    /// Adds what is in force in a session with this recording, for a run that has no recording of
+    /// its own.
+    pub fn add_session(&mut self, recording: &str, session: &Self) {
+        for rule in &session.rules {
+            if self.rules.len() < RULES_KEPT && !self.rules.contains(rule) {
+                self.rules.push(rule.clone());
+            }
+        }
+        if !self.clients.add_recording(recording, self.strict) {
+            return;
+        }
+        self.repeat.extend(session.repeat.iter().cloned());
+        self.faults += session.faults;
+        let free = FAULTS_LISTED.saturating_sub(self.faulty.len());
+        self.faulty.extend(session.faulty.iter().take(free).cloned());
+        self.unchecked += session.unchecked;
+        self.by_messages += session.by_messages;
     }
 
     /// Returns how many entries cannot be checked.
@@ -254,6 +307,7 @@ impl InForce {
             parts.push(format!("not typed, and counts: {}", self.untyped.join(", ")));
         }
         parts.extend(trusted_text(&self.trusted));
+        parts.extend(self.clients.parts());
         if !self.set_aside.is_empty() {
             parts.push(format!("set aside by --strict: {}", self.set_aside.join(", ")));
         }
@@ -299,22 +353,13 @@ impl InForce {
             "trusted_settings": self.trusted.iter().map(|it| json!({
                 "name": it.name, "value": it.value, "from": it.place,
             })).collect::<Vec<_>>(),
+            "control": self.clients.control_json(),
+            "served_again": {
+                "takes": self.clients.served_again.0,
+                "calls": self.clients.served_again.1,
+            },
         })
     }
-}
-
-/// Lists the first rules and the source of each. Returns `None` for an empty list.
-fn named(what: &str, rules: &[&(String, String)]) -> Option<String> {
-    let shown = rules.iter().take(NAMED);
-    let shown: Vec<_> =
-        shown.map(|(rule, from)| format!("{} ({from})", plain_rule(rule))).collect();
-    let more = more(rules.len(), NAMED);
-    (!rules.is_empty()).then(|| format!("{what}: {}{more}", shown.join(", ")))
-}
-
-/// Returns a rule without the prefix that says what it does.
-fn plain_rule(rule: &str) -> &str {
-    rule.strip_prefix(NORMALIZE).unwrap_or(rule).trim_start_matches('+')
 }
 
 /// Returns typed rules for what clients make anew, each with its flag.
@@ -326,21 +371,11 @@ fn typed_as_is<'a>(
     given.map(move |text| (format!("{NORMALIZE}{text}"), flag.to_owned()))
 }
 
-/// Lists the first of these.
-fn listed(words: &[String]) -> String {
-    let shown = words.iter().take(FAULTS_NAMED).cloned().collect::<Vec<_>>();
-    format!("{}{}", shown.join("; "), more(words.len(), FAULTS_NAMED))
-}
-
-/// Returns how many of `count` were not named, as text.
-fn more(count: usize, named: usize) -> String {
-    match count.saturating_sub(named) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    }
-}
-
 /// Returns the entry with a fault, the fault, and the recording.
 fn named_fault(take: FaultyTake<'_>) -> (String, String, String) {
     (take.entry, take.declared, take.label.to_owned())
 }
+
+#[cfg(test)]
+#[path = "in_force_tests.rs"]
+mod tests;

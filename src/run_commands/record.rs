@@ -20,7 +20,7 @@ use loomrec_cli::serve_setup;
 use loomrec_cli::settings::Settings;
 use loomrec_engine::record::RecordEngine;
 use loomrec_engine::replay::{Latency, Matcher, ReplayEngine, ReplayTerms};
-use loomrec_engine::{Engine, MissPolicy};
+use loomrec_engine::{Engine, MissPolicy, Strictness};
 use loomrec_identity::IdentityRules;
 use loomrec_proxy::guard::EscapePolicy;
 use loomrec_store::RecordingLocation;
@@ -99,7 +99,9 @@ pub(super) fn engines(
             on_explained: ground.miss_sink(None),
         },
     };
-    let in_force = engine.replay().map(|replay| InForce::of_record(args, replay.matcher()));
+    let in_force = engine.replay().map(|replay| {
+        InForce::of_record(args, replay.matcher()).by_control(&ground.session.rules_by_control)
+    });
     let in_force = in_force.or_else(|| InForce::of_settings(&args.serve));
     // If nothing is recorded, nothing is sent upstream, so no key is needed.
     let stand_in_keys = !engine.goes_upstream();
@@ -110,6 +112,7 @@ pub(super) fn engines(
         decider: fault::decider(plan, args.serve.trouble.seed, false, &ground.output),
         notice: in_force.as_ref().and_then(InForce::text),
         guard: args.guard.then_some(EscapePolicy::Count),
+        strictness: Strictness::Lenient,
     };
     Ok((engines, in_force))
 }

@@ -1,12 +1,13 @@
 //! The `loomrec replay` command.
 
+mod latency;
 mod pending;
 mod unused;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::args::{LatencyModel, OnExpired, OnMissFlag, RepeatPolicy, ReplayArgs};
+use super::args::{OnExpired, OnMissFlag, RepeatPolicy, ReplayArgs};
 use super::expiry::ExpiredTakes;
 use super::in_force::InForce;
 use super::receipt::{Receipt, ScriptReceipt, SessionsReceipt};
@@ -17,20 +18,14 @@ use loomrec_cli::preset::Preset;
 use loomrec_cli::settings::Settings;
 use loomrec_cli::{serve_setup, set_aside, usage_hint};
 use loomrec_engine::replay::{
-    GaussSequence, Latency, Matcher, MissedRequests, Repeat, ReplayEngine, ReplaySource,
-    ReplayTerms,
+    Matcher, MissedRequests, Repeat, ReplayEngine, ReplaySource, ReplayTerms,
 };
-use loomrec_engine::{Engine, MissPolicy};
+use loomrec_engine::{Engine, MissPolicy, Strictness};
 use loomrec_proxy::guard::EscapePolicy;
 use loomrec_store::RecordingLocation;
 use loomrec_telemetry::run_counters::RunCounters;
 
-/// The longest wait that may be configured.
-const LONGEST_WAIT_MS: f64 = 86_400_000.0;
-
-/// The slowest speed at which recorded times can be replayed: a second takes about seventeen
-/// minutes.
-const SLOWEST: f64 = 0.001;
+pub(super) use latency::{draws_waits, latency};
 
 /// Runs the command.
 ///
@@ -62,11 +57,14 @@ pub async fn run(
         output.warning(&format!("{unshown} more calls had no recorded answer"));
     }
     let mut receipt = receipt(&args, &ran);
-    receipt.in_force = Some(in_force);
+    let again = ran.proxy.engine.replay().map(|replay| replay.matcher().served_again());
+    let control = ran.proxy.strictness.admitted();
+    receipt.in_force = Some(in_force.with_clients(control, again.unwrap_or_default()));
     receipt.sessions = ran.sessions.as_ref().map(|table| table.totals()).and_then(|totals| {
         (totals.opened > 0).then(|| SessionsReceipt::new(totals).with_calls(&counters))
     });
     receipt.notes.extend(receipt.sessions.iter().flat_map(SessionsReceipt::notes));
+    receipt.complaints.extend(receipt.sessions.iter().flat_map(SessionsReceipt::complaints));
     pending::end(&args, &ran.proxy, missed.as_deref(), &mut receipt);
     receipt.add_expired(expired, args.expiry.on_expired == OnExpired::Fail);
     server_run::write_receipt(&receipt, &args.serve, &output)?;
@@ -142,12 +140,13 @@ pub(super) fn parts(
     args: &ReplayArgs,
     ground: &mut RunContext,
 ) -> Result<Option<ReplayParts>, CommandFailure> {
-    check_latency(args)?;
+    latency::check_latency(args)?;
     let script = args.script.as_deref().map(|path| script::read(path, &args.serve)).transpose()?;
     let mut plan = fault::plan(&args.serve, ground.session.plan.as_ref())?;
     let budget = fault::budget(&args.serve.trouble, &plan)?;
     let (matcher, expired) = matcher(args, ground)?;
     let in_force = InForce::of_replay(args, &matcher).with_script(script.as_ref());
+    let in_force = in_force.by_control(&ground.session.rules_by_control);
     let rules: BTreeSet<String> = matcher.normalize_rules().collect();
     ground.counters.bound.start_rules(rules.into_iter());
     let recorded: BTreeSet<String> = matcher.upstreams().map(str::to_owned).collect();
@@ -175,8 +174,18 @@ pub(super) fn parts(
         stand_in_keys: true,
         notice: in_force.text(),
         guard: (!args.no_guard).then_some(EscapePolicy::Refuse),
+        strictness: strictness(args),
     };
     Ok(Some(ReplayParts { engines, in_force, missed, expired }))
+}
+
+/// Returns whether what clients ask for may weaken the replay.
+pub(super) fn strictness(args: &ReplayArgs) -> Strictness {
+    match (args.strict, args.allow_control) {
+        (false, _) => Strictness::Lenient,
+        (true, false) => Strictness::Strict,
+        (true, true) => Strictness::StrictWithControl,
+    }
 }
 
 /// Returns the failure of a replay without a recording and a script.
@@ -253,40 +262,6 @@ fn miss_policy(args: &ReplayArgs, ground: &RunContext) -> Result<MissPolicy, Com
     })
 }
 
-/// Refuses a latency that is out of bounds.
-fn check_latency(args: &ReplayArgs) -> Result<(), CommandFailure> {
-    let ms = args.latency_ms;
-    if !(0.0..=LONGEST_WAIT_MS).contains(&ms) {
-        return Err(CommandFailure::usage(format!(
-            "--latency-ms {ms}: it takes milliseconds, from 0 to {LONGEST_WAIT_MS} (a day)"
-        )));
-    }
-    if !args.speed.is_finite() || args.speed < SLOWEST {
-        let speed = args.speed;
-        return Err(CommandFailure::usage(format!(
-            "--speed {speed}: it takes a factor from {SLOWEST}"
-        )));
-    }
-    Ok(())
-}
-
-/// Whether the latency of answers is drawn at random.
-pub(super) fn draws_waits(args: &ReplayArgs) -> bool {
-    matches!(args.latency, LatencyModel::Normal | LatencyModel::Agentloom)
-}
-
-/// Returns the latency model.
-pub(super) fn latency(args: &ReplayArgs, seed: u64) -> Latency {
-    let ms = args.latency_ms;
-    match args.latency {
-        LatencyModel::None => Latency::None,
-        LatencyModel::Constant => Latency::Constant { ms },
-        LatencyModel::Normal => Latency::Normal { ms, seed },
-        LatencyModel::Agentloom => Latency::Sequence { ms, numbers: GaussSequence::new(seed) },
-        LatencyModel::Replay => Latency::Replay { speed: args.speed, fallback_ms: ms },
-    }
-}
-
 /// Returns the receipt of the run, with its complaints.
 pub(super) fn receipt(args: &ReplayArgs, ran: &RunResult) -> Receipt {
     let (proxy, cmd_exit) = (&ran.proxy, ran.cmd_exit);
@@ -335,8 +310,8 @@ pub(super) fn receipt(args: &ReplayArgs, ran: &RunResult) -> Receipt {
         + proxy.faults.decider().counts().values().map(|count| count.fired).sum::<u64>();
     receipt.add_unanswered();
     // Connections that went around loomrec say already where the calls went.
-    let sessions = ran.sessions.as_ref().map_or(0, |table| table.totals().opened);
-    let is_empty = receipt.calls == 0 && receipt.escapes.is_empty() && sessions == 0;
+    let of_sessions = ran.sessions.as_ref().map_or(0, |table| table.totals().calls);
+    let is_empty = receipt.calls == 0 && receipt.escapes.is_empty() && of_sessions == 0;
     if cmd_exit.is_some() && !args.allow_empty && is_empty {
         let matcher = proxy.engine.replay().map(|replay| replay.matcher());
         let upstreams = matcher.into_iter().flat_map(Matcher::upstreams).map(str::to_owned);

@@ -29,7 +29,7 @@ use loomrec_cli::wrapped_command::{CommandEnvironment, EnvironmentSource};
 use loomrec_cli::{serve_setup, terminal};
 use loomrec_engine::observe::RequestObserver;
 use loomrec_engine::replay::MissedRequests;
-use loomrec_engine::{Engine, Forwarding, OnExplainedMiss};
+use loomrec_engine::{Engine, Forwarding, OnExplainedMiss, RunStrictness, Strictness};
 use loomrec_fault::FaultDecider;
 use loomrec_fault::recovery::RecoveryBudget;
 use loomrec_identity::{IdentityRules, RunValues};
@@ -98,6 +98,8 @@ pub struct RunEngines {
     pub notice: Option<String>,
     /// What happens to connections of CMD that go around loomrec. `None` without a guard.
     pub guard: Option<EscapePolicy>,
+    /// Whether what clients ask for may weaken the replay. A session has that of its run.
+    pub strictness: Strictness,
 }
 
 impl RunEngines {
@@ -318,6 +320,7 @@ impl RunContext {
             spans: Arc::new(spans),
             access: self.access.clone().listening_at(own),
             connections: Arc::new(open_files::limit(args, engines.engine.goes_upstream())),
+            strictness: Arc::new(RunStrictness::new(engines.strictness)),
             clock: Arc::default(),
             origin: origin.clone(),
         };

@@ -7,7 +7,7 @@ mod report;
 mod shared_host;
 mod template;
 
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use super::args::{RecordArgs, ReplayArgs};
@@ -22,9 +22,10 @@ use loomrec_cli::preset::Preset;
 use loomrec_cli::settings::Settings;
 use loomrec_cli::{serve_setup, set_aside};
 use loomrec_engine::replay::{Latency, Matcher, ReplayEngine, ReplayTerms};
-use loomrec_engine::{Engine, MissPolicy};
-use loomrec_proxy::guard::EscapePolicy;
-use loomrec_proxy::server::session::{OutsideCalls, SessionHost, SessionLimits, SessionTable};
+use loomrec_engine::{Engine, MissPolicy, RunStrictness};
+use loomrec_proxy::server::session::{
+    OutsideCalls, SessionHost, SessionJudge, SessionLimits, SessionTable,
+};
 use loomrec_store::RecordingLocation;
 use shared_host::SharedHost;
 use template::SessionTemplate;
@@ -42,8 +43,10 @@ fn start(host: CommandHost) -> Arc<SessionTable> {
         true => OutsideCalls::Refuse,
         false => OutsideCalls::OpenSession,
     };
-    let limits = SessionLimits { most, idle, control_idle: idle.max(FORGOTTEN), outside };
-    start_table(Arc::new(host), limits)
+    let judge = judge(host.shared.strictness.is_strict(), outside);
+    let limits = SessionLimits { most, idle, control_idle: idle.max(FORGOTTEN), outside, judge };
+    let strictness = Arc::clone(&host.shared.strictness);
+    start_table(Arc::new(host), limits, strictness)
 }
 
 /// Returns what creates the table of sessions that share the recordings of a replay.
@@ -55,15 +58,31 @@ fn start_shared(replay: SharedReplay) -> StartSessions {
         true => OutsideCalls::Refuse,
         false => OutsideCalls::AnswerInRun,
     };
-    let limits = SessionLimits { most, idle, control_idle: idle, outside };
+    let judge = judge(replay.args.strict, outside);
+    let limits = SessionLimits { most, idle, control_idle: idle, outside, judge };
     Box::new(move |shared| {
-        start_table(Arc::new(SharedHost { replay, shared, hashed: Arc::default() }), limits)
+        let strictness = Arc::clone(&shared.strictness);
+        let host = SharedHost { replay, shared, hashed: Arc::default() };
+        start_table(Arc::new(host), limits, strictness)
     })
 }
 
+/// Returns who judges sessions that control calls began: in a strict replay the run itself, unless
+/// it was started for a test framework.
+fn judge(is_strict: bool, outside: OutsideCalls) -> SessionJudge {
+    match is_strict && outside != OutsideCalls::Refuse {
+        true => SessionJudge::Run,
+        false => SessionJudge::Framework,
+    }
+}
+
 /// Creates a table of sessions, and starts the task that ends idle ones.
-fn start_table(host: Arc<dyn SessionHost>, limits: SessionLimits) -> Arc<SessionTable> {
-    let table = Arc::new(SessionTable::new(host, limits));
+fn start_table(
+    host: Arc<dyn SessionHost>,
+    limits: SessionLimits,
+    strictness: Arc<RunStrictness>,
+) -> Arc<SessionTable> {
+    let table = Arc::new(SessionTable::new(host, limits, strictness));
     tokio::spawn(end_idle(Arc::downgrade(&table), limits.idle));
     table
 }
@@ -130,16 +149,24 @@ async fn run(
     let context = ground.for_session(&args, &location, SessionTerms::default())?;
     let (name, run_counters) = (command.name(), Arc::clone(&ground.counters));
     let (guard, allow_empty) = (command.guard(), command.allows_no_call());
-    let in_force = InForce::of_settings(&args);
-    let notice = in_force.as_ref().and_then(InForce::text);
-    let engines = RunEngines { notice, ..no_engines(&ground, guard, is_replay)? };
+    let matcher = Matcher::new(Vec::new(), ReplayTerms::default())?;
+    let in_force = command.in_force(&matcher);
+    let engines = no_engines(&ground, matcher, &command, in_force.as_ref());
+    let sessions_in_force = Arc::new(Mutex::new(in_force.clone().unwrap_or_default()));
+    let of_sessions = Arc::clone(&sessions_in_force);
     let output = ground.output.clone();
     let start_sessions: StartSessions = Box::new(|shared| {
-        start(CommandHost { command, template, context, run_counters, client, shared })
+        let in_force = of_sessions;
+        start(CommandHost { command, template, context, run_counters, client, shared, in_force })
     });
     let ran = ground.run(&args, engines, Some(start_sessions)).await?;
     let mut receipt = report::of_run(name, &ran, guard, allow_empty);
     receipt.in_force = in_force;
+    if is_replay {
+        let in_force = sessions_in_force.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let control = ran.proxy.strictness.admitted();
+        receipt.in_force = Some(in_force.with_clients(control, (0, 0)));
+    }
     server_run::write_receipt(&receipt, &args, &output)?;
     Ok(match ran.cmd_exit {
         Some(code) if code != 0 => code,
@@ -152,18 +179,19 @@ async fn run(
 /// Returns the engine of the run itself, which answers no call.
 fn no_engines(
     ground: &RunContext,
-    guard: Option<EscapePolicy>,
-    stand_in_keys: bool,
-) -> Result<RunEngines, CommandFailure> {
-    let matcher = Matcher::new(Vec::new(), ReplayTerms::default())?;
+    matcher: Matcher,
+    command: &SessionCommand,
+    in_force: Option<&InForce>,
+) -> RunEngines {
     let replay = Arc::new(ReplayEngine::new(matcher, Latency::None));
     let on_explained = ground.miss_sink(None);
-    Ok(RunEngines {
+    RunEngines {
         engine: Engine::Replay { replay, on_miss: MissPolicy::Error, on_explained },
         decider: fault::no_faults(),
         budget: None,
-        stand_in_keys,
-        notice: None,
-        guard,
-    })
+        stand_in_keys: matches!(command, SessionCommand::Replay(_)),
+        notice: in_force.and_then(InForce::text),
+        guard: command.guard(),
+        strictness: command.strictness(),
+    }
 }

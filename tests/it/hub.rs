@@ -237,12 +237,35 @@ fn takes_that_were_recorded_in_a_session_come_first_in_the_session_of_that_name(
 #[test]
 fn command_whose_calls_are_all_in_sessions_has_tested_something() {
     let scene = recorded();
-    let script = r#"curl -sf "$U/__loomrec/session" -d '{"prefix":"w"}' &&
-        curl -sf "$U/__loomrec/session/end" -d '{"prefix":"w"}'"#;
-    let script = format!("U=${{OPENAI_BASE_URL%/openai/v1}}; {script}");
-    let mut args = scene.replay_args(&[]);
-    args.extend(["--", "sh", "-c", &script].map(Into::into));
-    finish(&mut command(scene.dir(), &args), b"").expect(0).says(&["1 session "]);
+    let run = |call: &str, more: &[&str], code: i32| {
+        let script = format!(
+            r#"U=${{OPENAI_BASE_URL%/openai/v1}}; post() {{ curl -s "$U$1" -d "$2"; }}
+            post /__loomrec/session '{{"prefix":"w"}}'; {call}
+            post /__loomrec/session/end '{{"prefix":"w"}}'"#
+        );
+        let mut args = scene.replay_args(more);
+        args.extend(["--", "sh", "-c", &script].map(Into::into));
+        finish(&mut command(scene.dir(), &args), b"").expect(code)
+    };
+    let call = |prompt: &str| {
+        let json = "-H 'content-type: application/json'";
+        format!("curl -s $U/@w{CHAT} {json} -d '{}';", chat_body(prompt))
+    };
+    for more in [&[][..], &["--strict"]] {
+        run(&call("One"), more, 0).says(&["1 session (1 served, 0 missed)"]);
+        // A session without a call has tested nothing.
+        run("", more, 1).says(&["1 session (0 served, 0 missed)", "nothing was tested"]);
+    }
+    // In a strict replay, a session that the program has begun is no way around the verdict.
+    run(&call("Other"), &[], 0).says(&["1 session (0 served, 1 missed)"]);
+    let said = run(&call("Other"), &["--strict"], 1);
+    said.says(&["session w: calls without a recorded answer: 1"]);
+    // A test framework judges its sessions itself, if that is typed.
+    let by_control = ["--strict", "--sessions-by-control"];
+    run(&call("Other"), &by_control, 0).says(&["weakened by flags: --sessions-by-control"]);
+    let mut untyped = command(scene.dir(), &scene.replay_args(&["--strict", "--", "true"]));
+    let ended = finish(untyped.env("LOOMREC_SESSIONS_BY_CONTROL", "1"), b"");
+    ended.expect(1).says(&["set aside by --strict: LOOMREC_SESSIONS_BY_CONTROL"]);
 }
 
 #[test]

@@ -4,6 +4,7 @@
 mod faults;
 mod members;
 mod settings;
+mod weakening;
 
 use serde_json::{Value, json};
 
@@ -316,4 +317,49 @@ fn every_rule_of_a_recording_is_named_however_many_there_are() {
     assert_eq!(told.len(), 2, "{said}");
     let named = |line: &&str| pointers.iter().all(|one| line.contains(&format!("{one} (")));
     assert!(told.iter().all(|line| named(line) && !line.contains("more")), "{said}");
+}
+
+#[test]
+fn takes_that_several_sessions_got_are_named_by_a_strict_replay() {
+    let scene = recorded(&[]);
+    let of = |session: &str| chat("hi").header(&format!("x-loomrec-session: {session}"));
+    let calls = [(of("a"), 200), (of("a"), 422), (of("b"), 200), (of("c"), 200)];
+    let (ended, receipt) = replayed(&scene, &["--strict"], &[], &calls);
+    ended.expect(1).says(&["because each session gets each take: 1 (further calls: 2)"]);
+    assert_eq!(receipt["in_force"]["served_again"], json!({ "takes": 1, "calls": 2 }));
+}
+
+#[test]
+fn run_with_recordings_of_sessions_names_what_is_in_force_in_them() {
+    let (scene, upstream) = (Scene::of_sessions(), Upstream::always(Answer::json(200, "{}")));
+    let server = scene.record(&upstream, &["--ignore", "/user"]);
+    let call = chat("hi").header("x-loomrec-session: one");
+    server.call(&call).expect(200);
+    server.stop().expect(0);
+    let begin = json!({ "prefix": "two", "recording": "one.json", "ignore": ["/messages"] });
+    let begin = Call::post("/__loomrec/session", begin.to_string()).header("host: localhost");
+    let other = chat("other").header("x-loomrec-session: two");
+    // Refused, and the call of the session that was not begun misses.
+    let calls = [(call.clone(), 200), (begin.clone(), 403), (other.clone(), 422)];
+    let (ended, receipt) = replayed(&scene, &["--strict"], &[], &calls);
+    ended.expect(1).says(&[
+        "ignored: /user (",
+        "recordings/one.json)",
+        "session two: calls without",
+    ]);
+    assert_eq!(receipt["in_force"]["strict"], true);
+    assert_eq!(receipt["in_force"]["control"], json!([]));
+    // Allowed by a flag, and named.
+    let calls = [(call, 200), (begin, 201), (other, 200)];
+    let (ended, receipt) = replayed(&scene, &["--strict", "--allow-control"], &[], &calls);
+    ended.expect(0).says(&[
+        "weakened by flags: --allow-control",
+        "/messages (control call)",
+        "changed by clients (--allow-control): ignore of a session",
+        "sessions that replayed a recording again: 1",
+    ]);
+    let asked = json!([{ "asked": "ignore of a session", "times": 1 }]);
+    assert_eq!(receipt["in_force"]["control"], asked);
+    let rule = json!({ "pointer": "/messages", "from": "control call" });
+    assert!(receipt["in_force"]["ignore"].as_array().unwrap().contains(&rule));
 }

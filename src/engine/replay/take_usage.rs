@@ -80,6 +80,14 @@ impl Matcher {
         takes.filter(|(index, _)| !self.is_used(*index)).map(|(_, take)| take)
     }
 
+    /// Returns how many takes were served more than once, and by how many further calls.
+    pub fn served_again(&self) -> (u64, u64) {
+        let further = (0..self.takes.len()).map(|take| self.served(take).saturating_sub(1));
+        further
+            .filter(|calls| *calls > 0)
+            .fold((0, 0), |(takes, all), calls| (takes + 1, all + calls))
+    }
+
     /// Starts over, for one session or for all: every take is unused again.
     pub fn reset(&self, session: Option<&str>) {
         match &self.usage {

@@ -11,6 +11,7 @@ use super::aimock_request::{InvalidTestName, test_of_control};
 use super::chaos_route::{MOST_BYTES, clear, in_force, set};
 use super::control_reply::read_body;
 use super::respond::{self, ResponseBody};
+use loomrec_engine::Admission;
 use loomrec_fault::{ChaosRates, ChaosScope};
 use loomrec_telemetry::aimock_journal::AimockEntry;
 
@@ -40,6 +41,7 @@ pub(super) async fn answer(
     proxy: &Proxy,
     request: &Request<()>,
     body: Incoming,
+    admission: Admission,
 ) -> Response<ResponseBody> {
     let path = request.uri().path();
     let query = request.uri().query().unwrap_or_default();
@@ -47,11 +49,11 @@ pub(super) async fn answer(
         (&Method::GET, Some("health")) => Ok(json!({ "status": "ok" })),
         (&Method::GET, Some("fixtures")) => Ok(json!({ "count": loaded(proxy) })),
         (&Method::GET | &Method::DELETE | &Method::POST, Some("chaos")) => {
-            chaos(proxy, request, query, body).await
+            chaos(proxy, request, body, admission).await
         }
         (&Method::GET, Some("journal")) => return journal(proxy, query),
         (&Method::POST, Some("reset" | "reset/fixtures")) => {
-            reset(proxy);
+            reset(proxy, admission);
             Ok(json!({ "reset": true }))
         }
         (&Method::POST, Some("reset/journal")) => {
@@ -76,21 +78,22 @@ pub(super) async fn answer(
 async fn chaos(
     proxy: &Proxy,
     request: &Request<()>,
-    query: &str,
     body: Incoming,
+    admission: Admission,
 ) -> Result<Value, AimockRefusal> {
+    let query = request.uri().query().unwrap_or_default();
     let test = test_of_control(request.headers(), query).map_err(|InvalidTestName| {
         AimockRefusal("Invalid 'X-Test-Id': header is present but empty".to_owned())
     })?;
     let test = test.as_deref();
     let scope = test.map_or(ChaosScope::Run, |test| ChaosScope::Test(test.to_owned()));
     if *request.method() == Method::DELETE {
-        clear(proxy, &scope);
+        clear(proxy, &scope, admission);
     } else if *request.method() == Method::POST {
         let body = read_body(proxy, body, MOST_BYTES)
             .await
             .map_err(|why| AimockRefusal(format!("Failed to read request body: {why}")))?;
-        set(proxy, scope, read_rates(&body)?).map_err(AimockRefusal)?;
+        set(proxy, scope, read_rates(&body)?, admission).map_err(AimockRefusal)?;
     }
     Ok(json!({ "chaos": to_json(&in_force(proxy, None, test).0) }))
 }
@@ -232,9 +235,9 @@ fn requests(proxy: &Proxy, query: &str) -> Response<ResponseBody> {
 
 /// Begins anew: every take is unused, calls are counted anew, the journal is empty, and no rates
 /// are set.
-fn reset(proxy: &Proxy) {
+fn reset(proxy: &Proxy, admission: Admission) {
     if let Some(replay) = proxy.engine.replay() {
-        replay.reset(None);
+        replay.reset(None, admission);
     }
     proxy.faults.decider().reset(None);
     proxy.telemetry.aimock.clear();

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::Proxy;
 use super::control_reply::{json_reply, read_body, session_of};
 use super::respond::ResponseBody;
+use loomrec_engine::Admission;
 use loomrec_fault::{ChaosRates, ChaosScope};
 
 /// The most bytes of rates that are set.
@@ -21,6 +22,7 @@ pub(super) async fn answer(
     method: &Method,
     query: Option<&str>,
     body: Incoming,
+    admission: Admission,
 ) -> Response<ResponseBody> {
     let session = session_of(query);
     let refused = |why: &str| json_reply(StatusCode::BAD_REQUEST, &json!({ "error": why }));
@@ -29,13 +31,13 @@ pub(super) async fn answer(
     }
     let scope = session.clone().map_or(ChaosScope::Run, ChaosScope::Session);
     if *method == Method::DELETE {
-        clear(proxy, &scope);
+        clear(proxy, &scope, admission);
     } else if *method == Method::POST {
         let rates = match read_body(proxy, body, MOST_BYTES).await {
             Ok(body) => read_rates(&body),
             Err(why) => Err(why),
         };
-        if let Err(why) = rates.and_then(|rates| set(proxy, scope, rates)) {
+        if let Err(why) = rates.and_then(|rates| set(proxy, scope, rates, admission)) {
             return refused(&why);
         }
     }
@@ -46,13 +48,18 @@ pub(super) async fn answer(
 ///
 /// # Errors
 /// Why they cannot be set.
-pub(super) fn set(proxy: &Proxy, scope: ChaosScope, rates: ChaosRates) -> Result<(), String> {
+pub(super) fn set(
+    proxy: &Proxy,
+    scope: ChaosScope,
+    rates: ChaosRates,
+    _: Admission,
+) -> Result<(), String> {
     let faults = &proxy.faults;
     faults.run_time().set(scope, rates, faults.now_ms()).map_err(|error| error.to_string())
 }
 
 /// Clears the rates of `scope`.
-pub(super) fn clear(proxy: &Proxy, scope: &ChaosScope) {
+pub(super) fn clear(proxy: &Proxy, scope: &ChaosScope, _: Admission) {
     proxy.faults.run_time().clear(scope, proxy.faults.now_ms());
 }
 

@@ -14,10 +14,10 @@ use super::fault;
 use super::inspector_route::{self as route, InspectorPage};
 use super::request_body;
 use super::respond::{self, ResponseBody};
-use super::{Proxy, aimock_route, chaos_route, session};
+use super::{Proxy, aimock_route, chaos_route, control_endpoint, session};
 use crate::inspector;
 use crate::inspector::questions::{self, LineNumbers};
-use loomrec_engine::Engine;
+use loomrec_engine::{Admission, Engine};
 use loomrec_script::{Script, ScriptCursor};
 use loomrec_telemetry::journal::follow::{JournalFollower, JournalQuery};
 use loomrec_telemetry::run_counters::RunCounters;
@@ -35,24 +35,6 @@ const READY: &str = "/__loomrec/ready";
 
 /// The endpoint of chaos rates.
 const CHAOS: &str = "/__loomrec/chaos";
-
-/// The endpoints, for the answer to an unknown one.
-const ENDPOINTS: [&str; 14] = [
-    "GET /__loomrec/live",
-    "GET /__loomrec/ready",
-    "GET /__loomrec/health",
-    "GET /__loomrec/journal[?since=SEQ|TIME][&follow=1]",
-    "GET /__loomrec/",
-    "GET /__loomrec/run",
-    "GET /__loomrec/call?seq=SEQ",
-    "GET /__loomrec/questions?seq=SEQ,SEQ",
-    "GET /__loomrec/metrics",
-    "GET /metrics",
-    "GET /__loomrec/mismatches",
-    "POST /__loomrec/reset[?session=NAME]",
-    "POST /__loomrec/recovered[?session=NAME][&step_id=STEP]",
-    "GET, POST, DELETE /__loomrec/chaos[?session=NAME]",
-];
 
 /// The most bytes of a refused request that are read.
 const REFUSED: u64 = 1 << 16;
@@ -88,21 +70,40 @@ pub(super) async fn handle(
                 request_body::discard(body, REFUSED, caller.proxy.config.client_timeout).await;
                 refusal
             }
-            None if is_about_chaos(&request) => {
-                let query = request.uri().query();
-                chaos_route::answer(&caller.proxy, request.method(), query, body).await
-            }
-            None if session::is_session_path(request.uri().path()) => {
-                session::answer(caller, &request, body).await
-            }
-            None if aimock_route::is_aimock(request.uri().path()) => {
-                aimock_route::answer(&caller.proxy, &request, body).await
-            }
-            None => answer(caller, &request),
+            None => admitted(caller, &request, body).await,
         },
     };
     log::control(response.status().as_u16());
     response
+}
+
+/// Answers a request of a caller that may use the control endpoints, unless the replay is strict and
+/// the request would weaken it.
+async fn admitted(
+    caller: &ConnectionContext,
+    request: &Request<()>,
+    body: Incoming,
+) -> Response<ResponseBody> {
+    let proxy = &caller.proxy;
+    let path = request.uri().path();
+    let admission = match control_endpoint::admit(proxy, request.method(), path) {
+        Ok(admission) => admission,
+        Err(refusal) => {
+            request_body::discard(body, REFUSED, proxy.config.client_timeout).await;
+            return json_reply(StatusCode::FORBIDDEN, &json!({ "error": refusal.to_string() }));
+        }
+    };
+    if is_about_chaos(request) {
+        let query = request.uri().query();
+        return chaos_route::answer(proxy, request.method(), query, body, admission).await;
+    }
+    if session::is_session_path(path) {
+        return session::answer(caller, request, body).await;
+    }
+    if aimock_route::is_aimock(path) {
+        return aimock_route::answer(proxy, request, body, admission).await;
+    }
+    answer(caller, request, admission)
 }
 
 /// Answers a request of the inspector.
@@ -172,7 +173,11 @@ async fn refusal(
     Some(json_reply(StatusCode::FORBIDDEN, &json!({ "error": why })))
 }
 
-fn answer(caller: &ConnectionContext, request: &Request<()>) -> Response<ResponseBody> {
+fn answer(
+    caller: &ConnectionContext,
+    request: &Request<()>,
+    admission: Admission,
+) -> Response<ResponseBody> {
     let proxy = &*caller.proxy;
     let path = request.uri().path();
     let path = path.strip_prefix(PREFIX).unwrap_or(path);
@@ -200,7 +205,7 @@ fn answer(caller: &ConnectionContext, request: &Request<()>) -> Response<Respons
         (&Method::POST, "reset") => {
             let session = session_of(request.uri().query());
             if let Some(replay) = proxy.engine.replay() {
-                replay.reset(session.as_deref());
+                replay.reset(session.as_deref(), admission);
             }
             proxy.faults.decider().reset(session.as_deref());
             json_reply(
@@ -210,7 +215,7 @@ fn answer(caller: &ConnectionContext, request: &Request<()>) -> Response<Respons
         }
         (&Method::POST, "recovered") => recovered(proxy, request),
         _ => {
-            let endpoints: Vec<&str> = ENDPOINTS.into_iter().chain(session::ENDPOINTS).collect();
+            let endpoints = control_endpoint::endpoint_texts();
             let error = json!({ "error": "no such control endpoint", "endpoints": endpoints });
             json_reply(StatusCode::NOT_FOUND, &error)
         }

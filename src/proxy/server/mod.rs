@@ -10,10 +10,12 @@ mod aimock_route;
 mod authority;
 mod browser_request;
 mod chaos_route;
+mod client_header;
 mod connection_activity;
 mod connection_context;
 pub mod control;
 mod control_access;
+mod control_endpoint;
 mod control_reply;
 mod cors;
 mod exchange_report;
@@ -50,13 +52,15 @@ use crate::inspector::Inspector;
 use crate::inspector::run::RunView;
 pub use accept::{ConnectionProxy, OpenConnections, RunningServer, start};
 use access::AccessPolicy;
+pub use client_header::{CLIENT_HEADERS, ClientHeader};
+pub use control_endpoint::{AIMOCK_ENDPOINTS, CONTROL_ENDPOINTS, ControlEndpoint};
 pub use exchange_report::report_exchange;
 use fault::FaultContext;
 use limit::ConnectionLimit;
 pub use listener_tls::{ListenerTls, ListenerTlsError};
-use loomrec_engine::Engine;
 use loomrec_engine::observe::RequestObserver;
 use loomrec_engine::route::RouteTable;
+use loomrec_engine::{Engine, RunStrictness};
 use loomrec_recording::redact::Redactor;
 use loomrec_telemetry::Telemetry;
 use loomrec_telemetry::call_record::CallRecord;
@@ -96,6 +100,8 @@ pub struct Proxy {
     pub observer: RequestObserver,
     /// Answers calls.
     pub engine: Engine,
+    /// Whether what clients ask for may weaken the replay.
+    pub strictness: Arc<RunStrictness>,
     /// The faults of the run.
     pub faults: Arc<FaultContext>,
     /// Counts calls and writes them to the journal.

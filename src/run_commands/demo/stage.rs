@@ -124,6 +124,7 @@ impl DemoServer {
             observer: RequestObserver::new(Arc::clone(&redactor), rules),
             redactor,
             engine,
+            strictness: Arc::default(),
             faults: Arc::new(FaultContext::none()),
             telemetry: Telemetry {
                 counters,

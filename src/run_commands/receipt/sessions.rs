@@ -61,6 +61,28 @@ impl SessionsReceipt {
         self.totals.left_open.iter().take(NAMED).map(note).collect()
     }
 
+    /// Returns what is wrong with the sessions that the run judges, and with recordings that could
+    /// not be written.
+    pub fn complaints(&self) -> Vec<String> {
+        let totals = &self.totals;
+        let failed = totals
+            .listed
+            .iter()
+            .filter(|(info, _, complaints)| totals.judges(info) && !complaints.is_empty());
+        let named = failed.take(NAMED).map(|(info, _, complaints)| {
+            format!("session {}: {}", info.name, complaints.join("; "))
+        });
+        let mut all: Vec<String> = named.collect();
+        // Not every session that failed is listed.
+        let unnamed = totals.failed.saturating_sub(all.len() as u64);
+        if unnamed > 0 {
+            all.push(format!("further sessions that failed: {unnamed}"));
+        }
+        let errors = totals.close_errors.iter().take(NAMED);
+        all.extend(errors.map(|(name, error)| format!("session {name}: {error}")));
+        all
+    }
+
     /// Returns it as JSON.
     pub fn to_json(&self) -> Value {
         let SessionTotals { opened, ended, failed, listed, left_open, .. } = &self.totals;
@@ -86,5 +108,51 @@ impl SessionsReceipt {
             part["missed"] = missed.into();
         }
         part
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use loomrec_proxy::server::session::{ListedSession, SessionBegin, SessionJudge, SessionMode};
+
+    fn complaints_of(totals: &SessionTotals) -> Vec<String> {
+        SessionsReceipt::new(totals.clone()).complaints()
+    }
+
+    fn ended(name: &str, begun_by: SessionBegin, complaint: &str) -> ListedSession {
+        let info = SessionInfo {
+            prefix: name.to_owned(),
+            name: name.to_owned(),
+            recording: format!("{name}.json"),
+            mode: SessionMode::Replay,
+            begun_by,
+            exists: true,
+        };
+        (
+            info,
+            "failed",
+            Some(complaint.to_owned()).filter(|text| !text.is_empty()).into_iter().collect(),
+        )
+    }
+
+    #[test]
+    fn session_that_failed_is_a_complaint_even_if_it_is_not_listed() {
+        let good = ended("good", SessionBegin::Call, "");
+        let judged = ended("judged", SessionBegin::Control, "missed");
+        let totals = SessionTotals { listed: vec![good, judged], ..SessionTotals::default() };
+        assert_eq!(complaints_of(&totals), Vec::<String>::new());
+        let strict = SessionTotals { judge: SessionJudge::Run, failed: 1, ..totals.clone() };
+        assert_eq!(complaints_of(&strict), ["session judged: missed"]);
+        let late = SessionTotals { failed: 1, ..totals.clone() };
+        assert_eq!(complaints_of(&late), ["further sessions that failed: 1"]);
+        let bad = |number: usize| ended(&format!("s{number}"), SessionBegin::Call, "missed");
+        let many = SessionTotals { failed: 12, listed: (0..12).map(bad).collect(), ..totals };
+        let all = complaints_of(&many);
+        assert_eq!(all.len(), NAMED + 1);
+        assert_eq!(
+            (all[0].as_str(), all[10].as_str()),
+            ("session s0: missed", "further sessions that failed: 2")
+        );
     }
 }

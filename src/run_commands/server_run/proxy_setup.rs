@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::shared_run::{ProxyRole, SharedRun};
 use super::{RunContext, RunEngines, server_config};
 use crate::args::ServeArgs;
+use loomrec_engine::RunStrictness;
 use loomrec_proxy::inspector::Inspector;
 use loomrec_proxy::server::Proxy;
 use loomrec_proxy::server::fault::FaultContext;
@@ -27,9 +28,12 @@ impl RunContext {
         let recordings: Vec<PathBuf> =
             self.recordings.iter().map(|at| at.display().to_string().into()).collect();
         let faults = FaultContext::new(engines.decider, rules, has_fault);
-        let (session_calls, run_counters) = match role {
-            ProxyRole::Run => (None, None),
-            ProxyRole::Session(name, run) => (Some(SessionCalls::new(name)), Some(run)),
+        let (session_calls, run_counters, strictness) = match role {
+            ProxyRole::Run => (None, None, Arc::clone(&shared.strictness)),
+            ProxyRole::Session(name, run) => {
+                let strictness = Arc::new(RunStrictness::for_session(&shared.strictness));
+                (Some(SessionCalls::new(name)), Some(run), strictness)
+            }
         };
         let observer = if session_calls.is_some() { observer.with_small_cache() } else { observer };
         Proxy {
@@ -39,6 +43,7 @@ impl RunContext {
             redactor: Arc::clone(&self.redactor),
             observer,
             engine: engines.engine,
+            strictness,
             faults: Arc::new(match engines.budget {
                 Some(_) => faults.observed(),
                 None => faults,

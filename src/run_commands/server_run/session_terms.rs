@@ -9,6 +9,8 @@ use loomrec_store::RecordingLocation;
 pub struct SessionTerms {
     /// The faults that it was begun with.
     pub plan: Option<FaultPlan>,
+    /// The rules that a control call asked for, in words.
+    pub rules_by_control: Vec<String>,
     /// The recording whose rules it keeps, if it records anew.
     pub rules_of: Option<RecordingLocation>,
     /// The client that the recording sessions of a run share.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 
+use loomrec_engine::RunStrictness;
 use loomrec_proxy::server::access::AccessPolicy;
 use loomrec_proxy::server::limit::ConnectionLimit;
 use loomrec_proxy::server::session::SessionTable;
@@ -21,6 +22,8 @@ pub struct SharedRun {
     pub access: AccessPolicy,
     /// The limit on connections.
     pub connections: Arc<ConnectionLimit>,
+    /// Whether what clients ask for may weaken the replay.
+    pub strictness: Arc<RunStrictness>,
     /// The clock of arrivals.
     pub clock: Arc<AtomicI64>,
     /// The URL under which clients reach the server.

@@ -1,7 +1,11 @@
 //! The command that has a recording for each session, and the flags that it does not take.
 
 use crate::args::{RecordArgs, RecordMode, ReplayArgs, ServeArgs};
+use crate::in_force::InForce;
+use crate::replay;
 use loomrec_cli::exit::CommandFailure;
+use loomrec_engine::Strictness;
+use loomrec_engine::replay::Matcher;
 use loomrec_proxy::guard::EscapePolicy;
 
 /// The command that has a recording for each session.
@@ -35,6 +39,22 @@ impl SessionCommand {
         match self {
             Self::Record(args) => args.guard.then_some(EscapePolicy::Count),
             Self::Replay(args) => (!args.no_guard).then_some(EscapePolicy::Refuse),
+        }
+    }
+
+    /// Returns whether what clients ask for may weaken the replay.
+    pub(super) fn strictness(&self) -> Strictness {
+        match self {
+            Self::Record(_) => Strictness::Lenient,
+            Self::Replay(args) => replay::strictness(args),
+        }
+    }
+
+    /// Returns what flags and settings put in force for every session.
+    pub(super) fn in_force(&self, empty: &Matcher) -> Option<InForce> {
+        match self {
+            Self::Record(args) => InForce::of_settings(&args.serve),
+            Self::Replay(args) => Some(InForce::of_replay(args, empty)),
         }
     }
 

@@ -2,7 +2,7 @@
 //! request, and a proxy from them.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use http::StatusCode;
 use time::OffsetDateTime;
@@ -11,11 +11,12 @@ use super::command::SessionCommand;
 use super::recording::{RecordedSession, Staging};
 use super::report;
 use super::template::SessionTemplate;
-use crate::args::{OnExpired, RecordArgs, RecordMode, ReplayArgs, ServeArgs};
+use crate::args::{HEADER, NORMALIZE, OnExpired, RecordArgs, RecordMode, ReplayArgs, ServeArgs};
 use crate::in_force::InForce;
 use crate::server_run::{ProxyRole, RunContext, RunEngines, SessionTerms, SharedRun};
 use crate::{fault, record, replay};
 use loomrec_cli::exit::{CommandFailure, NOT_KEPT, RECORDING, USAGE};
+use loomrec_engine::Admission;
 use loomrec_engine::upstream::UpstreamClient;
 use loomrec_fault::FaultPlan;
 use loomrec_fault::recovery::RecoveryBudget;
@@ -39,11 +40,14 @@ pub(super) struct CommandHost {
     pub(super) client: Option<UpstreamClient>,
     /// What the proxies of the server share.
     pub(super) shared: SharedRun,
+    /// What is in force in the sessions so far.
+    pub(super) in_force: Arc<Mutex<InForce>>,
 }
 
 /// A session that is being opened.
 struct OpeningSession<'a> {
     request: &'a SessionRequest,
+    admission: Admission,
     mode: SessionMode,
     /// The recording.
     path: PathBuf,
@@ -51,7 +55,11 @@ struct OpeningSession<'a> {
 }
 
 impl SessionHost for CommandHost {
-    fn open(&self, request: &SessionRequest) -> Result<OpenedSession, SessionRefusal> {
+    fn open(
+        &self,
+        request: &SessionRequest,
+        admission: Admission,
+    ) -> Result<OpenedSession, SessionRefusal> {
         let invalid = |why: String| SessionRefusal::new(StatusCode::BAD_REQUEST, why);
         let path = match &request.recording {
             Some(named) => self.template.named_recording(named).map_err(invalid)?,
@@ -61,7 +69,7 @@ impl SessionHost for CommandHost {
         let plan = request.faults.as_ref().map(FaultPlan::parse).transpose();
         let plan = plan.map_err(|error| invalid(format!("faults: {error}")))?;
         let mode = self.mode(request)?;
-        let opening = OpeningSession { request, mode, path, plan };
+        let opening = OpeningSession { request, admission, mode, path, plan };
         let opened = match &self.command {
             SessionCommand::Replay(args) => self.open_replay(args.clone(), &opening),
             SessionCommand::Record(args) => self.open_record(args.clone(), &opening),
@@ -118,7 +126,7 @@ impl CommandHost {
         mut args: ReplayArgs,
         opening: &OpeningSession<'_>,
     ) -> Result<OpenedSession, CommandFailure> {
-        add_request(&mut args.serve, opening.request);
+        add_request(&mut args.serve, opening.request, opening.admission);
         refuse_connection_rules(&args.serve, opening.plan.as_ref())?;
         args.recordings = vec![opening.location()];
         let terms = self.terms(opening, None);
@@ -128,11 +136,13 @@ impl CommandHost {
         let parts = replay::parts(&args, &mut ground)?.ok_or_else(unexpected)?;
         let (budget, in_force, expired) =
             (parts.engines.budget, parts.in_force.clone(), parts.expired);
+        let shown = opening.location().display().to_string();
+        self.in_force.lock().unwrap_or_else(PoisonError::into_inner).add_session(&shown, &in_force);
         let proxy = self.proxy(&ground, &args.serve, parts.engines, opening);
         let of_proxy = Arc::clone(&proxy);
         let report: ReportSession = Arc::new(move || {
             let mut receipt = replay::receipt(&args, &ground.session_result(&of_proxy, budget));
-            receipt.in_force = Some(in_force.clone());
+            receipt.in_force = Some(with_clients(&in_force, &of_proxy));
             receipt.add_expired(expired.clone(), args.expiry.on_expired == OnExpired::Fail);
             report::of_session(receipt)
         });
@@ -145,7 +155,7 @@ impl CommandHost {
         mut args: RecordArgs,
         opening: &OpeningSession<'_>,
     ) -> Result<OpenedSession, CommandFailure> {
-        add_request(&mut args.serve, opening.request);
+        add_request(&mut args.serve, opening.request, opening.admission);
         refuse_connection_rules(&args.serve, opening.plan.as_ref())?;
         let place = opening.location();
         make_folder(place.as_path())?;
@@ -192,7 +202,8 @@ impl CommandHost {
         rules_of: Option<RecordingLocation>,
     ) -> SessionTerms {
         let (plan, client) = (opening.plan.clone(), self.client.clone());
-        SessionTerms { plan, rules_of, client, may_lack_recording: true }
+        let rules_by_control = rules_of_request(opening.request);
+        SessionTerms { plan, rules_by_control, rules_of, client, may_lack_recording: true }
     }
 
     fn proxy(
@@ -238,8 +249,24 @@ fn report_of_record(
     })
 }
 
-/// Adds what a request asks for to the flags of a session.
-pub(super) fn add_request(args: &mut ServeArgs, request: &SessionRequest) {
+/// Returns what is in force in a session, with what its clients changed until now.
+pub(super) fn with_clients(in_force: &InForce, proxy: &Proxy) -> InForce {
+    let again = proxy.engine.replay().map(|replay| replay.matcher().served_again());
+    in_force.clone().with_clients(proxy.strictness.admitted(), again.unwrap_or_default())
+}
+
+/// Returns the rules that a request asks for, in words.
+fn rules_of_request(request: &SessionRequest) -> Vec<String> {
+    let headers = request.ignore_headers.iter().map(|name| name.to_ascii_lowercase());
+    let headers = headers.map(|name| format!("{HEADER}{name}"));
+    let renamed = request.normalize.iter().chain(&request.normalize_text);
+    let renamed = renamed.map(|rule| format!("{NORMALIZE}{rule}"));
+    request.ignore.iter().cloned().chain(headers).chain(renamed).collect()
+}
+
+/// Adds what a request asks for to the flags of a session. The strictness of the run has to let it
+/// through.
+pub(super) fn add_request(args: &mut ServeArgs, request: &SessionRequest, _: Admission) {
     // Those of the run are written once, at its end.
     (args.receipt, args.summary, args.journal) = (None, None, None);
     args.cmd.clear();

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use http::StatusCode;
 
-use super::host::{add_request, refusal_of, refuse_connection_rules};
+use super::host::{add_request, refusal_of, refuse_connection_rules, with_clients};
 use super::report;
 use crate::args::ReplayArgs;
 use crate::fault;
@@ -13,7 +13,7 @@ use crate::replay::{self, SharedReplay};
 use crate::server_run::{ProxyRole, RunContext, RunEngines, SessionTerms, SharedRun};
 use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::serve_setup;
-use loomrec_engine::{Engine, MissPolicy};
+use loomrec_engine::{Admission, Engine, MissPolicy};
 use loomrec_fault::FaultPlan;
 use loomrec_fault::recovery::RecoveryBudget;
 use loomrec_proxy::server::Proxy;
@@ -33,12 +33,16 @@ pub(super) struct SharedHost {
 }
 
 impl SessionHost for SharedHost {
-    fn open(&self, request: &SessionRequest) -> Result<OpenedSession, SessionRefusal> {
+    fn open(
+        &self,
+        request: &SessionRequest,
+        admission: Admission,
+    ) -> Result<OpenedSession, SessionRefusal> {
         refuse_members(request)?;
         let invalid = |why: String| SessionRefusal::new(StatusCode::BAD_REQUEST, why);
         let plan = request.faults.as_ref().map(FaultPlan::parse).transpose();
         let plan = plan.map_err(|error| invalid(format!("faults: {error}")))?;
-        self.open_replay(request, plan).map_err(refusal_of)
+        self.open_replay(request, admission, plan).map_err(refusal_of)
     }
 
     fn environment(&self, prefix: Option<&str>) -> Vec<(String, String)> {
@@ -85,11 +89,12 @@ impl SharedHost {
     fn open_replay(
         &self,
         request: &SessionRequest,
+        admission: Admission,
         plan: Option<FaultPlan>,
     ) -> Result<OpenedSession, CommandFailure> {
         let SharedReplay { args, context, counters, .. } = &self.replay;
         let mut args = args.clone();
-        add_request(&mut args.serve, request);
+        add_request(&mut args.serve, request, admission);
         refuse_connection_rules(&args.serve, plan.as_ref())?;
         // A session may use a part of the recording. The run is judged by the takes that none used.
         args.fail_unused = false;
@@ -130,6 +135,7 @@ impl SharedHost {
             stand_in_keys: true,
             notice: None,
             guard: None,
+            strictness: replay::strictness(args),
         })
     }
 
@@ -148,7 +154,7 @@ impl SharedHost {
             receipt.recordings = hashed.get_or_init(|| Receipt::hashed(&recordings)).clone();
             let engine = proxy.engine.replay();
             receipt.unused = engine.map(|replay| serve_setup::unused(replay, false));
-            receipt.in_force = Some(in_force.clone());
+            receipt.in_force = Some(with_clients(&in_force, &proxy));
             receipt.add_expired(expired.clone(), false);
             report::of_session(receipt)
         })

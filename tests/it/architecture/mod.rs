@@ -27,6 +27,7 @@ const FLOORS: &[(&str, &str, u8)] = &[
     ("loomrec_engine", "record", 2),
     ("loomrec_engine", "upstream", 1),
     ("loomrec_engine", "blocking", 1),
+    ("loomrec_engine", "strictness", 1),
 ];
 
 /// Crates whose other modules share one layer above those.

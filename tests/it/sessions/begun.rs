@@ -131,7 +131,7 @@ fn values_of_a_session_are_bound_and_may_be_added_before_its_first_call() {
     server.call(&in_session("gw0", "List /tmp/pytest-1/x")).expect(200);
     end(&server, "gw0", true);
     server.stop().expect(0);
-    let server = scene.replay(&["--strict"]);
+    let server = scene.replay(&["--strict", "--allow-control"]);
     begin(&server, &at("/tmp/pytest-2"));
     server.call(&in_session("gw0", "List /tmp/pytest-2/x")).expect(200);
     let vars = json!({ "prefix": "gw0", "vars": { "tmp": "/tmp/pytest-3" } });

@@ -38,7 +38,7 @@ pub(in crate::server) async fn answer(
     open: &mut OpenCall,
 ) -> Result<Response<ResponseBody>, AbandonedCall> {
     let (proxy, faults) = (&caller.proxy, &caller.proxy.faults);
-    let headers = match FaultHeaders::of(&call.headers) {
+    let headers = match FaultHeaders::admitted(&call.headers, &proxy.strictness) {
         Ok(headers) => headers,
         Err(why) => return Ok(refuse(proxy, &call, open, &why).map(ResponseBody::Answer)),
     };

@@ -2,6 +2,8 @@
 
 use http::{HeaderMap, HeaderName, StatusCode};
 
+use super::super::client_header;
+use loomrec_engine::RunStrictness;
 use loomrec_fault::{ChaosRates, Fault, HeaderChaos};
 use loomrec_recording::redact::{CallCredentials, is_clean};
 
@@ -18,11 +20,27 @@ pub(super) struct FaultHeaders {
 }
 
 impl FaultHeaders {
+    /// Reads the headers, and asks the strictness of the run about the faults in them.
+    ///
+    /// # Errors
+    /// Names the header that is invalid or refused, and says why.
+    pub(super) fn admitted(
+        headers: &HeaderMap,
+        strictness: &RunStrictness,
+    ) -> Result<Self, String> {
+        let read = Self::of(headers)?;
+        if !read.is_empty() {
+            let name = client_header::weakening(headers).unwrap_or("of a fault");
+            strictness.admit(&format!("header {name}")).map_err(|why| why.to_string())?;
+        }
+        Ok(read)
+    }
+
     /// Reads the headers.
     ///
     /// # Errors
     /// Names the invalid header, and says what is wrong with it.
-    pub(super) fn of(headers: &HeaderMap) -> Result<Self, String> {
+    fn of(headers: &HeaderMap) -> Result<Self, String> {
         let text = |name: HeaderName| -> Result<Option<&str>, String> {
             let mut values = headers.get_all(&name).iter();
             let Some(value) = values.next() else { return Ok(None) };

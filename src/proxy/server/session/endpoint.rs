@@ -6,16 +6,6 @@ pub(super) const END: &str = "/__loomrec/session/end";
 pub(super) const SESSIONS: &str = "/__loomrec/sessions";
 pub(super) const ENVIRONMENT: &str = "/__loomrec/environment";
 
-/// The endpoints, for the answer to an unknown one.
-pub(crate) const ENDPOINTS: [&str; 6] = [
-    "POST /__loomrec/session",
-    "POST /__loomrec/session/vars",
-    "POST /__loomrec/session/end",
-    "GET /__loomrec/session?prefix=PREFIX",
-    "GET /__loomrec/sessions",
-    "GET /__loomrec/environment[?prefix=PREFIX]",
-];
-
 /// Whether a path is one of these endpoints.
 pub(crate) fn is_session_path(path: &str) -> bool {
     [SESSION, VARS, END, SESSIONS, ENVIRONMENT].contains(&path)

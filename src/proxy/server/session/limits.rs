@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use super::request::SessionBegin;
+
 /// The limits of a server's sessions.
 #[derive(Clone, Copy, Debug)]
 pub struct SessionLimits {
@@ -13,6 +15,25 @@ pub struct SessionLimits {
     pub control_idle: Duration,
     /// What becomes of calls of other sessions.
     pub outside: OutsideCalls,
+    /// Who judges the sessions that control calls began.
+    pub judge: SessionJudge,
+}
+
+/// Who judges the sessions that control calls began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SessionJudge {
+    /// The test framework that ends them.
+    #[default]
+    Framework,
+    /// The run: it fails if one of them fails.
+    Run,
+}
+
+impl SessionJudge {
+    /// Whether the run fails if a session fails that was begun like this.
+    pub(super) fn judges(self, begun_by: SessionBegin) -> bool {
+        begun_by == SessionBegin::Call || self == Self::Run
+    }
 }
 
 /// What becomes of a call whose session is not open.

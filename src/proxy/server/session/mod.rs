@@ -13,6 +13,7 @@ mod limits;
 mod open_session;
 mod request;
 mod table;
+mod totals;
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -22,15 +23,17 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
 use super::Proxy;
+use loomrec_engine::Admission;
 
 pub(super) use call_entry::take_control_prefix;
 pub(super) use control::{answer, health};
-pub(super) use endpoint::{ENDPOINTS, is_session_path};
-pub use limits::{OutsideCalls, SessionLimits};
+pub(super) use endpoint::is_session_path;
+pub use limits::{OutsideCalls, SessionJudge, SessionLimits};
 pub(super) use open_session::{OpenSession, SessionLink};
-pub use request::{SessionBegin, SessionMode, SessionRequest};
+pub use request::{SESSION_MEMBERS, SessionBegin, SessionMember, SessionMode, SessionRequest};
 pub(super) use table::EntryRefusal;
-pub use table::{ListedSession, SessionTable, SessionTotals};
+pub use table::SessionTable;
+pub use totals::{ListedSession, SessionTotals};
 
 /// Returns the base URL of the calls with this prefix, for a server with this URL.
 pub fn prefix_url(server: &str, prefix: &str) -> String {
@@ -125,11 +128,15 @@ impl SessionRefusal {
 
 /// What the command line does for sessions.
 pub trait SessionHost: Send + Sync {
-    /// Opens a session. Reads files, so it blocks.
+    /// Opens a session whose request was let through. Reads files, so it blocks.
     ///
     /// # Errors
     /// What is wrong with the request, or with the recording.
-    fn open(&self, request: &SessionRequest) -> Result<OpenedSession, SessionRefusal>;
+    fn open(
+        &self,
+        request: &SessionRequest,
+        admission: Admission,
+    ) -> Result<OpenedSession, SessionRefusal>;
 
     /// Returns the variables that point SDKs to loomrec, with this prefix.
     fn environment(&self, prefix: Option<&str>) -> Vec<(String, String)>;

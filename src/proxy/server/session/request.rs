@@ -2,26 +2,42 @@
 
 use serde_json::{Map, Value};
 
+use loomrec_engine::ClientEffect;
 use loomrec_identity::typed_field::{
     FieldError, FieldReader, FieldStyle, NullRule, PlaceForm, ShownValue,
 };
 
+/// A member of a request.
+#[derive(Clone, Copy, Debug)]
+pub struct SessionMember {
+    /// Its name.
+    pub name: &'static str,
+    /// What it can do to a strict replay.
+    pub effect: ClientEffect,
+}
+
 /// The members of a request.
-const KNOWN: [&str; 13] = [
-    "prefix",
-    "name",
-    "recording",
-    "mode",
-    "faults",
-    "fault",
-    "seed",
-    "recovery",
-    "ignore",
-    "ignore_headers",
-    "normalize",
-    "normalize_text",
-    "vars",
+pub const SESSION_MEMBERS: [SessionMember; 13] = [
+    member("prefix", ClientEffect::Harmless),
+    member("name", ClientEffect::Harmless),
+    // The receipts name it.
+    member("recording", ClientEffect::Harmless),
+    member("mode", ClientEffect::Harmless),
+    member("faults", ClientEffect::Weakens),
+    member("fault", ClientEffect::Weakens),
+    // It decides which calls get the faults of a flag.
+    member("seed", ClientEffect::Weakens),
+    member("recovery", ClientEffect::Harmless),
+    member("ignore", ClientEffect::Weakens),
+    member("ignore_headers", ClientEffect::Weakens),
+    member("normalize", ClientEffect::Weakens),
+    member("normalize_text", ClientEffect::Weakens),
+    member("vars", ClientEffect::Weakens),
 ];
+
+const fn member(name: &'static str, effect: ClientEffect) -> SessionMember {
+    SessionMember { name, effect }
+}
 
 /// The longest prefix, in bytes.
 const LONGEST_PREFIX: usize = 200;
@@ -127,7 +143,7 @@ impl SessionRequest {
     /// A member that is wrong.
     pub(super) fn from_json(value: &Value) -> Result<Self, FieldError> {
         let fields = FieldReader::from_value(value, "", "an object", STYLE)?;
-        fields.only("a session", &KNOWN)?;
+        fields.only("a session", &SESSION_MEMBERS.map(|member| member.name))?;
         let prefix = fields.text("prefix")?.filter(|prefix| is_prefix(prefix));
         let expected = "1 to 200 bytes without / and control characters";
         let prefix = prefix.ok_or_else(|| fields.wrong("prefix", expected))?;
@@ -156,6 +172,48 @@ impl SessionRequest {
             prefix,
             name,
         })
+    }
+
+    /// Returns the members that weaken a strict replay.
+    pub(super) fn weakening(&self) -> Vec<&'static str> {
+        let Self {
+            begun_by: _,
+            prefix: _,
+            name: _,
+            recording,
+            mode,
+            faults,
+            fault,
+            seed,
+            recovery,
+            ignore,
+            ignore_headers,
+            normalize,
+            normalize_text,
+            vars,
+        } = self;
+        let given = [
+            ("recording", recording.is_some()),
+            ("mode", mode.is_some()),
+            ("faults", faults.is_some()),
+            ("fault", !fault.is_empty()),
+            ("seed", seed.is_some()),
+            ("recovery", recovery.is_some()),
+            ("ignore", !ignore.is_empty()),
+            ("ignore_headers", !ignore_headers.is_empty()),
+            ("normalize", !normalize.is_empty()),
+            ("normalize_text", !normalize_text.is_empty()),
+            ("vars", !vars.is_empty()),
+        ];
+        let weakens = |name: &str| {
+            let member = SESSION_MEMBERS.iter().find(|member| member.name == name);
+            member.is_none_or(|member| member.effect != ClientEffect::Harmless)
+        };
+        given
+            .into_iter()
+            .filter(|(name, is_given)| *is_given && weakens(name))
+            .map(|it| it.0)
+            .collect()
     }
 
     /// Returns the request with more values of the run. A value replaces an earlier one of its name.

@@ -1,6 +1,6 @@
 //! The table of open sessions.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -11,23 +11,24 @@ use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
 
 use super::limits::{OutsideCalls, SessionLimits};
 use super::open_session::OpenSession;
+use super::totals::SessionTotals;
 use super::{
-    SessionBegin, SessionHost, SessionInfo, SessionRefusal, SessionReport, SessionRequest,
+    OpenedSession, SessionBegin, SessionHost, SessionRefusal, SessionReport, SessionRequest,
 };
-use loomrec_engine::blocking;
+use loomrec_engine::{RunStrictness, StrictRefusal, blocking};
 
 /// The version of these endpoints. It grows when a member changes its meaning or goes.
 pub(super) const VERSION: u64 = 1;
 
 /// How long the calls of a session that ends have to end.
 const GRACE: Duration = Duration::from_secs(10);
-/// How many ended sessions are listed.
-const MOST_LISTED: usize = 1000;
 
 /// The sessions of a server.
 pub struct SessionTable {
     host: Arc<dyn SessionHost>,
     limits: SessionLimits,
+    /// That of the run.
+    strictness: Arc<RunStrictness>,
     open: Mutex<HashMap<String, Arc<SessionSlot>>>,
     /// How many slots there are, for calls that need no session.
     slots: AtomicUsize,
@@ -40,30 +41,6 @@ struct SessionSlot(Arc<AsyncMutex<Option<Arc<OpenSession>>>>);
 
 /// The lock of a slot.
 type SlotGuard = OwnedMutexGuard<Option<Arc<OpenSession>>>;
-
-/// A session that ended, its verdict, and what was wrong with it.
-pub type ListedSession = (SessionInfo, &'static str, Vec<String>);
-
-/// What became of the sessions of a run.
-#[derive(Clone, Debug, Default)]
-pub struct SessionTotals {
-    /// How many were opened.
-    pub opened: u64,
-    /// How many ended.
-    pub ended: u64,
-    /// How many of them failed.
-    pub failed: u64,
-    /// How many connections to upstreams they opened.
-    pub upstream_connections: u64,
-    /// How long the answers that they served took when they were recorded, in milliseconds.
-    pub recorded_ms: f64,
-    /// The first that ended, with their verdicts and complaints.
-    pub listed: Vec<ListedSession>,
-    /// Sessions that control calls began and none ended.
-    pub left_open: Vec<SessionInfo>,
-    /// Why sessions could not be closed, by their names.
-    pub close_errors: BTreeMap<String, String>,
-}
 
 /// Why a call has no session.
 #[derive(Debug)]
@@ -80,10 +57,15 @@ pub(super) struct SessionEnd {
 }
 
 impl SessionTable {
-    /// Creates an empty table.
-    pub fn new(host: Arc<dyn SessionHost>, limits: SessionLimits) -> Self {
-        let (open, slots, totals) = (Mutex::default(), AtomicUsize::new(0), Mutex::default());
-        Self { host, limits, open, slots, totals }
+    /// Creates an empty table for a run.
+    pub fn new(
+        host: Arc<dyn SessionHost>,
+        limits: SessionLimits,
+        strictness: Arc<RunStrictness>,
+    ) -> Self {
+        let (open, slots) = (Mutex::default(), AtomicUsize::new(0));
+        let totals = Mutex::new(SessionTotals::new(limits.judge));
+        Self { host, limits, strictness, open, slots, totals }
     }
 
     /// Returns what the command line does for sessions.
@@ -222,10 +204,26 @@ impl SessionTable {
         &self,
         request: SessionRequest,
     ) -> Result<Arc<OpenSession>, SessionRefusal> {
-        let (host, asked) = (Arc::clone(&self.host), request.clone());
-        let opened = blocking::run_blocking(move || host.open(&asked)).await?;
+        let opened = self.ask_host(&request).await?;
         self.change_totals(|totals| totals.opened += 1);
         Ok(Arc::new(OpenSession::new(opened, request)))
+    }
+
+    /// Has the command line open a session, unless the replay is strict and the request would weaken
+    /// it.
+    async fn ask_host(&self, request: &SessionRequest) -> Result<OpenedSession, SessionRefusal> {
+        let asked: Vec<String> =
+            request.weakening().iter().map(|member| format!("{member} of a session")).collect();
+        let refused =
+            |why: StrictRefusal| SessionRefusal::new(StatusCode::FORBIDDEN, why.to_string());
+        let mut admission = self.strictness.admit_harmless();
+        for asked in &asked {
+            admission = self.strictness.check(asked).map_err(refused)?;
+        }
+        let (host, request) = (Arc::clone(&self.host), request.clone());
+        let opened = blocking::run_blocking(move || host.open(&request, admission)).await?;
+        asked.iter().for_each(|asked| opened.proxy.strictness.note(asked));
+        Ok(opened)
     }
 
     /// Returns the open session of a prefix.
@@ -250,13 +248,16 @@ impl SessionTable {
             .request
             .with_vars(added)
             .map_err(|error| SessionRefusal::new(StatusCode::BAD_REQUEST, error.to_string()))?;
+        // Refused before the session is touched.
+        self.strictness
+            .check("vars of a session")
+            .map_err(|why| SessionRefusal::new(StatusCode::FORBIDDEN, why.to_string()))?;
         if let Some(close) = open.end(Duration::ZERO).await {
             let failed = |why| SessionRefusal::new(StatusCode::UNPROCESSABLE_ENTITY, why);
             close(false).await.map_err(failed)?;
         }
-        let (host, asked) = (Arc::clone(&self.host), request.clone());
         *place = None;
-        let opened = blocking::run_blocking(move || host.open(&asked)).await;
+        let opened = self.ask_host(&request).await;
         let session = opened.inspect_err(|_| self.remove(prefix))?;
         let session = Arc::new(OpenSession::new(session, request));
         *place = Some(Arc::clone(&session));
@@ -273,45 +274,32 @@ impl SessionTable {
         let close = session.end(GRACE).await.ok_or_else(|| no_session(prefix))?;
         let closed = close(keep).await;
         let report = report_of(&session).await;
-        self.note_end(&session, &report, closed.as_ref().err());
+        self.change_totals(|totals| {
+            totals.calls += session.calls();
+            totals.add_ended(&session.info, &report, closed.as_ref().err());
+        });
         let failed = |why: String| SessionRefusal::new(StatusCode::UNPROCESSABLE_ENTITY, why);
         Ok(SessionEnd { kept: closed.map_err(failed)?, session, report })
     }
 
-    fn note_end(&self, session: &OpenSession, report: &SessionReport, error: Option<&String>) {
-        let info = &session.info;
-        let counts = info.begun_by == SessionBegin::Call;
-        // A session whose faults never happened has tested nothing, so it counts, too.
-        let failed = !report.complaints.is_empty() || error.is_some();
-        self.change_totals(|totals| {
-            totals.ended += 1;
-            totals.failed += u64::from(failed && counts);
-            totals.upstream_connections += report.upstream_connections;
-            totals.recorded_ms += report.recorded_ms;
-            if totals.listed.len() < MOST_LISTED {
-                totals.listed.push((info.clone(), report.verdict, report.complaints.clone()));
-            }
-            if let Some(error) = error
-                && totals.close_errors.len() < MOST_LISTED
-            {
-                totals.close_errors.insert(info.name.clone(), error.clone());
-            }
-        });
+    /// Ends a session without its framework: with its report if the run judges it.
+    async fn end_or_abandon(&self, session: &OpenSession) {
+        match self.limits.judge.judges(session.info.begun_by) {
+            // It may have been ended meanwhile.
+            true => drop(self.end(&session.info.prefix, true).await),
+            false => self.abandon(session).await,
+        }
     }
 
     /// Ends the sessions that have had no call for too long.
     pub async fn end_idle(&self) {
         for session in self.all().await {
-            let idle = session.idle_time();
-            match session.info.begun_by {
-                // It may have been ended meanwhile.
-                SessionBegin::Call if idle >= self.limits.idle => {
-                    drop(self.end(&session.info.prefix, true).await);
-                }
-                SessionBegin::Control if idle >= self.limits.control_idle => {
-                    self.abandon(&session).await;
-                }
-                SessionBegin::Call | SessionBegin::Control => {}
+            let most = match session.info.begun_by {
+                SessionBegin::Call => self.limits.idle,
+                SessionBegin::Control => self.limits.control_idle,
+            };
+            if session.idle_time() >= most {
+                self.end_or_abandon(&session).await;
             }
         }
     }
@@ -320,10 +308,7 @@ impl SessionTable {
     /// its unfinished file.
     pub async fn end_all(&self) {
         for session in self.all().await {
-            match session.info.begun_by {
-                SessionBegin::Call => drop(self.end(&session.info.prefix, true).await),
-                SessionBegin::Control => self.abandon(&session).await,
-            }
+            self.end_or_abandon(&session).await;
         }
     }
 
@@ -343,9 +328,8 @@ impl SessionTable {
                 drop(record.finish(Duration::ZERO).await);
             }
             self.change_totals(|totals| {
-                if totals.left_open.len() < MOST_LISTED {
-                    totals.left_open.push(session.info.clone());
-                }
+                totals.calls += session.calls();
+                totals.add_left_open(&session.info);
             });
         }
     }

@@ -1,0 +1,48 @@
+//! The headers of a call that tell loomrec something, each with what it can do to a strict replay.
+
+use http::HeaderMap;
+
+use loomrec_engine::ClientEffect;
+
+/// A header that tells loomrec something.
+#[derive(Clone, Copy, Debug)]
+pub struct ClientHeader {
+    /// The name, or what it begins with.
+    pub name: &'static str,
+    /// Whether `name` is the beginning of the names of several.
+    pub is_prefix: bool,
+    /// What it can do to a strict replay.
+    pub effect: ClientEffect,
+}
+
+/// The headers that tell loomrec something.
+pub const CLIENT_HEADERS: [ClientHeader; 7] = [
+    // Each session gets each take once, which the verdict says.
+    named("x-loomrec-session", ClientEffect::Harmless),
+    // It chooses among the takes of the same request.
+    named("x-loomrec-step-id", ClientEffect::Harmless),
+    named("x-loomrec-token", ClientEffect::Harmless),
+    named("x-loomrec-fault", ClientEffect::Weakens),
+    beginning("x-loomrec-chaos-", ClientEffect::Weakens),
+    beginning("x-aimock-chaos-", ClientEffect::Weakens),
+    // It chooses among rates that a control call has set.
+    named("x-test-id", ClientEffect::Harmless),
+];
+
+const fn named(name: &'static str, effect: ClientEffect) -> ClientHeader {
+    ClientHeader { name, is_prefix: false, effect }
+}
+
+const fn beginning(name: &'static str, effect: ClientEffect) -> ClientHeader {
+    ClientHeader { name, is_prefix: true, effect }
+}
+
+/// Returns the first header of a call that weakens a strict replay, by its name in the table.
+pub(super) fn weakening(headers: &HeaderMap) -> Option<&'static str> {
+    let weakens = CLIENT_HEADERS.iter().filter(|header| header.effect == ClientEffect::Weakens);
+    let is_sent = |header: &&ClientHeader| match header.is_prefix {
+        false => headers.contains_key(header.name),
+        true => headers.keys().any(|name| name.as_str().starts_with(header.name)),
+    };
+    weakens.into_iter().find(is_sent).map(|header| header.name)
+}

@@ -1,0 +1,46 @@
+//! The latency of answers: its flags, their bounds, and the model that they choose.
+
+use crate::args::{LatencyModel, ReplayArgs};
+use loomrec_cli::exit::CommandFailure;
+use loomrec_engine::replay::{GaussSequence, Latency};
+
+/// The longest wait that may be configured.
+const LONGEST_WAIT_MS: f64 = 86_400_000.0;
+
+/// The slowest speed at which recorded times can be replayed: a second takes about seventeen
+/// minutes.
+const SLOWEST: f64 = 0.001;
+
+/// Refuses a latency that is out of bounds.
+pub(super) fn check_latency(args: &ReplayArgs) -> Result<(), CommandFailure> {
+    let ms = args.latency_ms;
+    if !(0.0..=LONGEST_WAIT_MS).contains(&ms) {
+        return Err(CommandFailure::usage(format!(
+            "--latency-ms {ms}: it takes milliseconds, from 0 to {LONGEST_WAIT_MS} (a day)"
+        )));
+    }
+    if !args.speed.is_finite() || args.speed < SLOWEST {
+        let speed = args.speed;
+        return Err(CommandFailure::usage(format!(
+            "--speed {speed}: it takes a factor from {SLOWEST}"
+        )));
+    }
+    Ok(())
+}
+
+/// Whether the latency of answers is drawn at random.
+pub fn draws_waits(args: &ReplayArgs) -> bool {
+    matches!(args.latency, LatencyModel::Normal | LatencyModel::Agentloom)
+}
+
+/// Returns the latency model.
+pub fn latency(args: &ReplayArgs, seed: u64) -> Latency {
+    let ms = args.latency_ms;
+    match args.latency {
+        LatencyModel::None => Latency::None,
+        LatencyModel::Constant => Latency::Constant { ms },
+        LatencyModel::Normal => Latency::Normal { ms, seed },
+        LatencyModel::Agentloom => Latency::Sequence { ms, numbers: GaussSequence::new(seed) },
+        LatencyModel::Replay => Latency::Replay { speed: args.speed, fallback_ms: ms },
+    }
+}
