@@ -3,6 +3,8 @@
 //! A separate thread reads the files, so that they need not be held in memory: it passes exchanges
 //! on one at a time, and they become entries on demand.
 
+mod attached_file;
+
 use std::collections::{BTreeMap, HashSet};
 use std::io::{self, Cursor, Read};
 use std::ops::ControlFlow;
@@ -255,7 +257,8 @@ impl Reader<'_> {
 
     fn read_each(&self) -> Result<(), CommandFailure> {
         let mut seen = HashSet::new();
-        let mut beside = CompanionFiles { requests: None, model: self.args.model.clone() };
+        let mut beside =
+            CompanionFiles { model: self.args.model.clone(), ..CompanionFiles::default() };
         let mut rules = None;
         for path in &self.args.files {
             let label = path.display().to_string();
@@ -322,6 +325,7 @@ impl Reader<'_> {
                 beside.requests = Some(read.map_err(|error| read_failure(&label, &error))?);
             }
         }
+        beside.attached = attached_file::files_beside(path);
         let done =
             interchange::read_with(format, &mut input, beside, &mut |item| self.send(item, label));
         done.map_err(|error| read_failure(label, &error))
@@ -339,7 +343,7 @@ impl Reader<'_> {
             let key = stored.name.take_key(stored.take);
             let step = stored.name.step_id();
             let item = match rules.answer(&key, step, &stored.entry, self.addresses) {
-                Some(words) => FoundItem::Words(Box::new(words)),
+                Some(item) => item,
                 None => {
                     let reason = "no fixture answers it".to_owned();
                     FoundItem::Left(SkippedItem::no_call(key, reason))
@@ -380,6 +384,9 @@ fn unknown(beginning: &[u8]) -> String {
     let text = String::from_utf8_lossy(beginning);
     if beginning.is_empty() {
         return "it is empty".to_owned();
+    }
+    if beginning.starts_with(b"PK\x03\x04") {
+        return "it is a zip archive: unpack it, and name the HAR file in it".to_owned();
     }
     if text.contains("\"_loomrec\"") {
         return "it is a recording already: use it as it is".to_owned();

@@ -66,6 +66,11 @@ fn decode_unnamed(body: &[u8]) -> Option<Vec<u8>> {
     decoded.find(|plain| is_text(plain) || marked_coding(plain).is_some())
 }
 
+/// Whether the bytes begin as gzip or Zstandard do.
+pub fn is_compressed(body: &[u8]) -> bool {
+    marked_coding(body).is_some()
+}
+
 /// Returns the coding whose magic number the bytes begin with.
 fn marked_coding(body: &[u8]) -> Option<&'static str> {
     match body {

@@ -70,6 +70,8 @@ mod hub;
 #[cfg(test)]
 mod identity;
 #[cfg(test)]
+mod import_bodies;
+#[cfg(test)]
 mod inspect;
 #[cfg(test)]
 mod inspector;

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use super::attached_files::AttachedFiles;
+
 /// The most bytes of requests that are held until their answers are read.
 pub(super) const LIMIT: usize = 512 << 20;
 
@@ -12,6 +14,8 @@ pub struct CompanionFiles {
     pub requests: Option<BatchRequests>,
     /// The model that was called, if the file does not name it.
     pub model: Option<String>,
+    /// The files with bodies that a HAR file names.
+    pub attached: AttachedFiles,
 }
 
 /// The lines of a batch's requests, by their ids.

@@ -134,6 +134,8 @@ pub struct ForeignRequest {
     pub headers: Vec<(String, String)>,
     /// The body.
     pub body: Bytes,
+    /// The length of the body that the file states apart from the headers.
+    pub size: Option<u64>,
 }
 
 /// A response.

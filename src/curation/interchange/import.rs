@@ -9,18 +9,18 @@ use http::Uri;
 use url::Url;
 
 use super::address::{PlacedBy, PlacedCall, UpstreamAddresses};
-use super::exchange::{
-    ForeignExchange, ForeignRequest, ForeignResponse, OwnDetails, ResponseContent,
-};
+use super::exchange::{ForeignExchange, ForeignRequest, OwnDetails, ResponseContent};
 use super::header_list::{find_value, in_lower_case};
-use super::length::other_length;
+use super::length::{OTHER_LENGTH, has_body, other_length, smaller_request, smaller_than_stated};
+use super::response_body::{ReplyTimes, reply};
+use super::text_encoding::readable;
 use loomrec_identity::{IdentityRules, RunValueFinder};
-use loomrec_provider::{Framing, directory, framing};
-use loomrec_recording::entry_maker::{CompletedExchange, EntryMaker, MadeEntry, UpstreamReply};
+use loomrec_provider::directory;
+use loomrec_recording::entry_maker::{CompletedExchange, EntryMaker, MadeEntry};
 use loomrec_recording::normalized_request::NormalizedRequest;
 use loomrec_recording::redact::{self, CallCredentials, Placeholders};
 use loomrec_recording::request_text::{RequestText, request_text};
-use loomrec_recording::{Chunk, Entry, EntryName, RecordedRequest, encoding, timestamp};
+use loomrec_recording::{Entry, EntryName, RecordedRequest, encoding, timestamp};
 
 /// Headers with a call's session and step.
 const SESSION: &str = "x-loomrec-session";
@@ -90,24 +90,22 @@ impl EntryImporter<'_> {
             mut lost,
             ..
         } = exchange;
+        let request_size = request.size;
         let asked = self.asked(request, response.status, own.as_ref())?;
-        if let Some(reason) = other_length(&asked.method, &asked.headers, &asked.body, &response) {
-            match self.any_length {
-                true => lost.push("the length of bodies that another tool has changed"),
-                false => return Err(ImportRefusal::Damaged(reason)),
-            }
-        }
+        let other = other_length(&asked.method, &asked.headers, &asked.body, &response)
+            .or_else(|| smaller_request(&asked.body, request_size));
+        self.accept_length(other, &mut lost)?;
         let (observed, by) = self.observed(&asked, own.as_ref());
         let key = observed.key(self.rules);
-        let name = match &observed.step {
-            Some(step) => EntryName::step(step).map_err(|error| {
-                ImportRefusal::Reason(format!("its step id cannot be a name: failed to {error}"))
-            })?,
-            None => EntryName::Hash(key.clone()),
-        };
+        let step = observed.step.as_deref().map(step_name).transpose()?;
+        let name = step.unwrap_or_else(|| EntryName::Hash(key.clone()));
         let guessed = !matches!(response.content, ResponseContent::Chunks(_));
-        let times = Times { first: first_ms, whole: duration_ms };
-        let reply = self.reply(response, &asked.method, times)?;
+        let times = ReplyTimes { first: first_ms, whole: duration_ms };
+        let size = response.size.filter(|_| has_body(&asked.method, &response));
+        let reply = reply(response, &asked.method, times, self.maker.max)
+            .map_err(ImportRefusal::Damaged)?;
+        let smaller = smaller_than_stated(&reply, size).filter(|_| guessed);
+        self.accept_length(smaller, &mut lost)?;
         let recorded_at = started.as_deref().and_then(timestamp::read);
         if recorded_at.is_none() && own.is_none() {
             lost.push("when calls were made");
@@ -141,6 +139,20 @@ impl EntryImporter<'_> {
         Ok(ImportedEntry { name, entry, by, host: asked.host, lost })
     }
 
+    /// Refuses a body of another length, unless the user wants it.
+    fn accept_length(
+        &self,
+        other: Option<String>,
+        lost: &mut Vec<&'static str>,
+    ) -> Result<(), ImportRefusal> {
+        match other {
+            Some(reason) if !self.any_length => return Err(ImportRefusal::Damaged(reason)),
+            Some(_) => lost.push(OTHER_LENGTH),
+            None => {}
+        }
+        Ok(())
+    }
+
     /// Checks that a request can be replayed.
     pub(super) fn asked(
         &self,
@@ -148,7 +160,7 @@ impl EntryImporter<'_> {
         status: u16,
         own: Option<&OwnDetails>,
     ) -> Result<ImportedRequest, ImportRefusal> {
-        let ForeignRequest { method, url, headers, body } = request;
+        let ForeignRequest { method, url, headers, body, .. } = request;
         let uri: Uri = url.parse().map_err(|_| refused("its address is not a URL"))?;
         let host = uri.authority().ok_or_else(|| refused("its address names no host"))?;
         // The host may be preceded by a password.
@@ -167,6 +179,13 @@ impl EntryImporter<'_> {
             _ => return Err(refused("its status is not that of an answer")),
         }
         let headers = in_lower_case(headers);
+        let body = if encoding::coding_in(&headers).is_some() {
+            body
+        } else {
+            let media = find_value(&headers, "content-type").unwrap_or_default();
+            readable(body, media)
+                .map_err(|why| ImportRefusal::Damaged(format!("its request's body {why}")))?
+        };
         let placed = self.addresses.place(&method, &uri, &headers, &body);
         let named = own.is_some_and(|own| own.upstream.is_some());
         if placed.by == PlacedBy::Host && !named && !self.all {
@@ -233,61 +252,6 @@ impl EntryImporter<'_> {
         observed.placeholders = placeholders;
         (observed, by)
     }
-
-    /// Returns the response as it would have been without compression.
-    fn reply(
-        &self,
-        response: ForeignResponse,
-        method: &str,
-        times: Times,
-    ) -> Result<UpstreamReply, ImportRefusal> {
-        let ForeignResponse { status, headers, content, end, .. } = response;
-        let mut headers = in_lower_case(headers);
-        let chunks = match content {
-            ResponseContent::Chunks(chunks) => chunks,
-            ResponseContent::Plain(body) => {
-                headers.retain(|(name, _)| name != "content-encoding");
-                times.chunks(&headers, body)
-            }
-            ResponseContent::Wire(body) => {
-                let body = self.unpacked(&mut headers, body)?;
-                times.chunks(&headers, body)
-            }
-        };
-        let length: usize = chunks.iter().map(|chunk| chunk.data.len()).sum();
-        if method != "HEAD" {
-            // The old length was that of the compressed body.
-            for (_, value) in headers.iter_mut().filter(|(name, _)| name == "content-length") {
-                *value = length.to_string();
-            }
-        }
-        Ok(UpstreamReply { status, headers, chunks, over: false, end })
-    }
-
-    /// Returns the plain bytes of a body, and removes the `content-encoding` header.
-    fn unpacked(
-        &self,
-        headers: &mut Vec<(String, String)>,
-        body: Bytes,
-    ) -> Result<Bytes, ImportRefusal> {
-        let Some(coding) = encoding::coding_in(headers) else {
-            headers.retain(|(name, _)| name != "content-encoding");
-            return Ok(body);
-        };
-        let plain = match encoding::decode(&coding, &body, self.maker.max) {
-            Some(plain) => plain.into(),
-            // The tool decoded the body already, and left the header.
-            None if std::str::from_utf8(&body).is_ok() => body,
-            None => {
-                return Err(ImportRefusal::Damaged(format!(
-                    "its body cannot be unpacked (content-encoding: {})",
-                    coding.chars().take(40).collect::<String>()
-                )));
-            }
-        };
-        headers.retain(|(name, _)| name != "content-encoding");
-        Ok(plain)
-    }
 }
 
 /// A request that can be replayed, with the data needed to store it.
@@ -302,49 +266,15 @@ pub(super) struct ImportedRequest {
     pub(super) secrets: CallCredentials,
 }
 
+/// Returns the name of an entry that is kept under a step id.
+pub(super) fn step_name(step: &str) -> Result<EntryName, ImportRefusal> {
+    EntryName::step(step).map_err(|error| {
+        ImportRefusal::Reason(format!("its step id cannot be a name: failed to {error}"))
+    })
+}
+
 pub(super) fn refused(reason: &str) -> ImportRefusal {
     ImportRefusal::Reason(reason.to_owned())
-}
-
-/// The times of an answer, as far as they are known.
-#[derive(Clone, Copy, Debug)]
-struct Times {
-    first: Option<f64>,
-    whole: Option<f64>,
-}
-
-impl Times {
-    /// Returns the chunks of a body: one for each event of a stream, or a single one. Only the
-    /// times of the first and of the last byte are known.
-    fn chunks(self, headers: &[(String, String)], body: Bytes) -> Vec<Chunk> {
-        let good = |ms: Option<f64>| ms.filter(|ms| ms.is_finite() && *ms >= 0.0).unwrap_or(0.0);
-        let media = find_value(headers, "content-type").unwrap_or_default();
-        let media = media.split(';').next().unwrap_or_default().trim();
-        let pieces = match Framing::of_media(media) {
-            Some(framing) => events(framing, body),
-            None => vec![body],
-        };
-        let (first, last) = (good(self.first), good(self.whole));
-        let pieces: Vec<Bytes> = pieces.into_iter().filter(|data| !data.is_empty()).collect();
-        let single = pieces.len() == 1;
-        let at = |index: usize| if index == 0 && !single { first } else { last };
-        let numbered = pieces.into_iter().enumerate();
-        numbered.map(|(index, data)| Chunk { at_ms: at(index), data }).collect()
-    }
-}
-
-/// Splits a stream into its events.
-fn events(framing: Framing, body: Bytes) -> Vec<Bytes> {
-    let (mut pieces, mut start) = (Vec::new(), 0);
-    for event in framing::events(framing, &body) {
-        let end = event.range.end.min(body.len());
-        if end > start {
-            pieces.push(body.slice(start..end));
-            start = end;
-        }
-    }
-    pieces.push(body.slice(start..));
-    pieces
 }
 
 /// Returns the scheme, host and port that a call was sent to, unless that is the public address of

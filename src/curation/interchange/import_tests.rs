@@ -2,6 +2,7 @@ use std::io::Write as _;
 
 use serde_json::json;
 
+use super::super::exchange::ForeignResponse;
 use super::*;
 use loomrec_recording::ResponseEnd;
 use loomrec_recording::body::ChunkLayout;
@@ -41,6 +42,7 @@ fn exchange(kind: &str, content: ResponseContent) -> ForeignExchange {
                 pair("X-Other", "gone"),
             ],
             body: body.to_string().into(),
+            size: None,
         },
         response: ForeignResponse {
             status: 200,

@@ -5,6 +5,10 @@ use bytes::Bytes;
 use super::exchange::{ForeignResponse, ResponseContent};
 use super::header_list::{find_value, in_lower_case};
 use loomrec_recording::ResponseEnd;
+use loomrec_recording::entry_maker::UpstreamReply;
+
+/// Listed as lost for a body of another length that is imported on request.
+pub(super) const OTHER_LENGTH: &str = "the length of bodies that another tool has changed";
 
 /// Returns an error if a body differs in length from its headers: another tool changed it, or holds
 /// only a part of it.
@@ -34,8 +38,7 @@ pub(super) fn other_length(
         ResponseContent::Wire(body) | ResponseContent::Plain(body) => body,
         ResponseContent::Chunks(_) => return None,
     };
-    let is_cut = response.end != ResponseEnd::Complete;
-    if is_cut || method == "HEAD" || matches!(response.status, 204 | 304) {
+    if !has_body(method, response) {
         return None;
     }
     let headers = in_lower_case(response.headers.clone());
@@ -43,14 +46,29 @@ pub(super) fn other_length(
     let is_packed = find_value(&headers, "content-encoding").is_some();
     let is_plain = matches!(response.content, ResponseContent::Plain(_));
     let is_unpacked = is_packed && (is_plain || std::str::from_utf8(body).is_ok());
-    let reason = differs(&headers, body, "response's").filter(|_| !is_unpacked);
-    if reason.is_some() {
-        return reason;
-    }
-    let size = response.size.filter(|size| *size > body.len() as u64)?;
+    differs(&headers, body, "response's").filter(|_| !is_unpacked)
+}
+
+/// Whether the file should hold all of a response's body.
+pub(super) fn has_body(method: &str, response: &ForeignResponse) -> bool {
+    let is_cut = response.end != ResponseEnd::Complete;
+    !is_cut && method != "HEAD" && !matches!(response.status, 204 | 304)
+}
+
+/// Returns an error if a request's body is shorter than its file states.
+pub(super) fn smaller_request(body: &Bytes, size: Option<u64>) -> Option<String> {
+    smaller(body.len(), size, "request's")
+}
+
+/// Returns an error if a response's decoded body is shorter than its file states.
+pub(super) fn smaller_than_stated(reply: &UpstreamReply, size: Option<u64>) -> Option<String> {
+    smaller(reply.chunks.iter().map(|chunk| chunk.data.len()).sum(), size, "response's")
+}
+
+fn smaller(length: usize, size: Option<u64>, whose: &str) -> Option<String> {
+    let size = size.filter(|size| *size > length as u64)?;
     Some(format!(
-        "the file holds {} bytes of its response's body, and says that there were {size} \
-         (--any-length imports it)",
-        body.len()
+        "the file holds {length} bytes of its {whose} body, and says that there were {size} \
+         (--any-length imports it)"
     ))
 }

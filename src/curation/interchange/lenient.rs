@@ -8,12 +8,19 @@ use base64::engine::GeneralPurpose;
 use base64::engine::general_purpose::{GeneralPurposeConfig, STANDARD_NO_PAD};
 use serde::de::{Deserialize, Deserializer, Visitor};
 
-/// Decodes base64 in all its variants: over several lines, with or without padding.
+/// Decodes base64 in all its variants: over several lines, with or without padding, in the alphabet
+/// for URLs.
 pub(super) fn decode_base64(text: &str) -> Option<Vec<u8>> {
     let config =
         GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
     let engine = GeneralPurpose::new(&base64::alphabet::STANDARD, config);
-    let packed: String = text.chars().filter(|c| !c.is_ascii_whitespace()).collect();
+    let standard = |character: char| match character {
+        '-' => '+',
+        '_' => '/',
+        other => other,
+    };
+    let packed: String =
+        text.chars().filter(|character| !character.is_ascii_whitespace()).map(standard).collect();
     engine.decode(&packed).or_else(|_| STANDARD_NO_PAD.decode(&packed)).ok()
 }
 

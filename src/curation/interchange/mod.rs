@@ -11,6 +11,10 @@
 mod address;
 mod agentloom;
 mod aimock;
+mod attached_files;
+mod body_presence;
+#[cfg(test)]
+mod body_variants;
 mod bounded;
 mod companion;
 mod exchange;
@@ -25,7 +29,9 @@ mod openai;
 mod otel;
 mod read;
 mod read_context;
+mod response_body;
 mod text_answer;
+mod text_encoding;
 mod vcr;
 mod write;
 
@@ -33,6 +39,7 @@ pub use address::{PlacedBy, PlacedCall, UpstreamAddresses};
 pub use aimock::{
     AimockFixture, FixtureBlock, FixtureList, FixtureMatch, FixturePace, RequestContent, TurnRule,
 };
+pub use attached_files::AttachedFiles;
 pub use companion::{BatchRequests, CompanionFiles};
 pub use exchange::{
     ForeignExchange, ForeignRequest, ForeignResponse, FoundItem, NamedEntry, OwnDetails,

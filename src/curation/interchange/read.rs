@@ -39,7 +39,7 @@ pub fn read_with(
     let done = match format {
         ForeignFormat::Vcr => vcr::read_yaml(input, &mut finder),
         ForeignFormat::VcrJson => vcr::read_json(input, &mut finder),
-        ForeignFormat::Har => har::read(input, &mut finder),
+        ForeignFormat::Har => har::read(input, beside, &mut finder),
         ForeignFormat::AgentLoom => agentloom::read(input, &mut finder),
         ForeignFormat::Aimock => aimock::read(input, &mut finder),
         ForeignFormat::OpenAiBatch => openai::read_batch(input, beside, &mut finder),

@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use super::body_presence::held_or_lost;
 use super::bounded::{LIMIT, ReadMeter};
 use super::exchange::FoundItem;
 use super::format::ForeignFormat;
@@ -74,11 +75,12 @@ impl<'a> ReadContext<'a> {
         format!("{} {}", self.noun, self.found + 1)
     }
 
-    /// Passes on an item. Returns whether more is wanted.
+    /// Passes on an item. Returns whether more is wanted. A call that the file does not hold
+    /// completely is left out.
     pub(super) fn report(&mut self, item: FoundItem) -> bool {
         self.meter.reset();
         self.found += 1;
-        self.stopped |= (self.visit)(item).is_break();
+        self.stopped |= (self.visit)(held_or_lost(item)).is_break();
         !self.stopped
     }
 }

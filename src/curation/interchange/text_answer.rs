@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use super::exchange::{
     ForeignExchange, ForeignResponse, NamedEntry, ResponseContent, TextAnswer, TextExchange,
 };
-use super::import::{EntryImporter, ImportRefusal, ImportedEntry, refused};
+use super::import::{EntryImporter, ImportRefusal, ImportedEntry, refused, step_name};
 use loomrec_provider::{Answer, ErrorRequest, ResponseFormat, TokenUsage};
 use loomrec_recording::entry::CHAOS;
 use loomrec_recording::normalized_request::NormalizedRequest;
@@ -178,12 +178,6 @@ fn shared(vector: &[f64], texts: usize) -> Result<Vec<Vec<f64>>, ImportRefusal> 
         )));
     }
     Ok(vec![vector.to_vec(); texts])
-}
-
-fn step_name(step: &str) -> Result<EntryName, ImportRefusal> {
-    EntryName::step(step).map_err(|error| {
-        ImportRefusal::Reason(format!("its step id cannot be a name: failed to {error}"))
-    })
 }
 
 /// Returns an error in the form of the request's provider.

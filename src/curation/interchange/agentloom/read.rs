@@ -8,6 +8,7 @@ use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use super::super::body_presence::holds_body;
 use super::super::exchange::{FoundItem, NamedEntry, SkippedItem};
 use super::super::read_context::{ReadContext, ReadProblem};
 use super::write::ALIAS;
@@ -116,6 +117,11 @@ fn entry(key: &str, place: String, text: &str) -> Result<Option<FoundItem>, Stri
         return Ok(None);
     }
     let entry = Entry::parse(&value).map_err(|error| error.to_string())?;
+    let content = value.get("content").filter(|content| !content.is_null() && !content.is_string());
+    if content.is_some_and(|content| !holds_body(content)) {
+        let reason = "its content is no text";
+        return Ok(Some(FoundItem::Left(SkippedItem::damaged(place, reason))));
+    }
     let mut lost = Vec::new();
     match (EntryName::of_key(key).0, &entry.request_hash, &entry.request) {
         (_, _, Some(_)) => {}

@@ -1,6 +1,6 @@
 use std::ops::ControlFlow;
 
-use super::super::super::{ForeignFormat, read as find};
+use super::super::super::{ForeignFormat, SkipCause, read as find};
 use super::*;
 
 fn found(text: &str) -> (Vec<FoundItem>, Option<String>) {
@@ -22,7 +22,9 @@ const HASH: &str = "3fa1e9653c6dc8faf7fdaff60ddc57555f47b1affc7602d625e58fa7a452
 fn entries_are_found_with_what_they_lack() {
     let text = format!(
         "{{\"_version\": 2, \"_note\": [1], \"ask\": {{\"content\": \"a\"}}, \
-         \"turns\": [{{\"content\": \"b\", \"request_hash\": \"{HASH}\"}}, {{\"content\": null}}], \
+         \"turns\": [{{\"content\": \"b\", \"request_hash\": \"{HASH}\"}}, \
+         {{\"content\": null, \"usage\": {{\"prompt_tokens\": 1, \"completion_tokens\": 0, \
+         \"total_tokens\": 1}}}}], \
          \"{HASH}\": {{\"content\": \"c\", \"mine\": 1}}}}"
     );
     let (items, problem) = found(&text);
@@ -41,6 +43,16 @@ fn entries_are_found_with_what_they_lack() {
     assert!(told[0].2[0].contains("any call gets the answer"), "{told:?}");
     assert!(told[1].2[0].contains("their step id and their hash"), "{told:?}");
     assert_eq!(told[3].2, ["requests: calls are known by their hash alone"]);
+}
+
+#[test]
+fn entry_without_an_answer_is_lost_unless_it_says_that_the_model_was_silent() {
+    for answer in ["{}", "{\"content\": null}", "{\"content\": \"\", \"tool_calls\": []}"] {
+        let (items, _) = found(&format!("{{\"_version\": 2, \"ask\": {answer}}}"));
+        let [FoundItem::Left(left)] = &items[..] else { panic!("{answer}: {items:?}") };
+        assert_eq!(left.cause, SkipCause::Damaged);
+        assert!(left.reason.contains("does not hold its answer"), "{left:?}");
+    }
 }
 
 #[test]

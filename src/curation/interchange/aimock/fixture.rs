@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use super::super::body_presence::holds_body;
 use super::super::exchange::TextAnswer;
 use super::play::{FixturePace, chaos, unplayed};
 use loomrec_fault::ChaosRates;
@@ -179,6 +180,13 @@ fn said(
     }
     let blocks = response.get("blocks").and_then(Value::as_array);
     let (content, calls) = (response.get("content"), response.get("toolCalls"));
+    if calls.is_some_and(|calls| !calls.is_array() && !calls.is_null()) {
+        return Ok(Err("its tool calls are no list".to_owned()));
+    }
+    let is_value = |content: &&Value| !content.is_null() && !content.is_string();
+    if content.filter(is_value).is_some_and(|content| !holds_body(content)) {
+        return Ok(Err("its content is no text".to_owned()));
+    }
     if content.is_none() && calls.is_none() && blocks.is_none() {
         let kind = response.keys().next().map_or("nothing", String::as_str);
         let kind: String = kind.chars().take(40).collect();

@@ -99,7 +99,7 @@ fn item(fixture: AimockFixture, place: String) -> FoundItem {
     let left = |reason: String| FoundItem::Left(SkippedItem::no_call(place.clone(), reason));
     let said = match said {
         Ok(said) => said,
-        Err(reason) => return left(reason),
+        Err(reason) => return FoundItem::Left(SkippedItem::damaged(place, reason)),
     };
     let only = FixtureMatch {
         user: rule.user.clone(),
@@ -129,6 +129,7 @@ fn item(fixture: AimockFixture, place: String) -> FoundItem {
         url: URL.to_owned(),
         headers: vec![("content-type".to_owned(), "application/json".to_owned())],
         body: asked.to_string().into(),
+        size: None,
     };
     let (own, started) = (None, None);
     FoundItem::Words(Box::new(TextExchange {

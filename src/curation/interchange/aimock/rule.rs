@@ -4,8 +4,9 @@ use std::io::Read;
 use std::ops::ControlFlow;
 
 use super::super::address::UpstreamAddresses;
+use super::super::body_presence::held_or_lost;
 use super::super::bounded::{BoundedReader, ReadMeter};
-use super::super::exchange::{ForeignRequest, OwnDetails, SkippedItem, TextExchange};
+use super::super::exchange::{ForeignRequest, FoundItem, OwnDetails, SkippedItem, TextExchange};
 use super::super::format::ForeignFormat;
 use super::super::read_context::{ReadContext, ReadError, ReadProblem};
 use super::content::{RequestContent, TurnRule};
@@ -66,15 +67,16 @@ impl FixtureList {
         finder.ended(ForeignFormat::Aimock, done)
     }
 
-    /// Returns aimock's answer to a recorded request; `None` if aimock would not answer. A fixture
-    /// of a sequence is used up by this.
+    /// Returns aimock's answer to a recorded request, or the call as lost if the fixture does not
+    /// hold it as words; `None` if aimock would not answer. A fixture of a sequence is used up by
+    /// this.
     pub fn answer(
         &mut self,
         key: &str,
         step: Option<&str>,
         entry: &Entry,
         addresses: &UpstreamAddresses,
-    ) -> Option<TextExchange> {
+    ) -> Option<FoundItem> {
         let request = entry.request.as_ref()?;
         let call = request.recognise();
         let asked = RequestContent::read(&call, &request.body)?;
@@ -88,15 +90,22 @@ impl FixtureList {
             }
         }
         let Rule { place, fixture, .. } = &self.rules[at];
-        let said = fixture.said.clone().ok()?;
+        let by = format!("{key} by {place}");
+        let said = match &fixture.said {
+            Ok(said) => said.clone(),
+            Err(reason) => {
+                return Some(FoundItem::Left(SkippedItem::damaged(by, reason.clone())));
+            }
+        };
         let upstream = entry.upstream.clone().unwrap_or_else(|| "openai".to_owned());
-        Some(TextExchange {
-            place: format!("{key} by {place}"),
+        Some(held_or_lost(FoundItem::Words(Box::new(TextExchange {
+            place: by,
             request: ForeignRequest {
                 method: request.method.clone(),
                 url: addresses.url(&upstream, &request.path, &request.query),
                 headers: request.headers.clone(),
                 body: request.body.clone(),
+                size: None,
             },
             said,
             own: Some(OwnDetails {
@@ -111,7 +120,7 @@ impl FixtureList {
             duration_ms: fixture.duration_ms,
             chaos: fixture.chaos.clone(),
             lost: fixture.lost.clone(),
-        })
+        }))))
     }
 
     /// Returns the fixtures that answered nothing.

@@ -24,7 +24,8 @@ fn entry(messages: &Value) -> Entry {
 
 /// Returns the answer to a request.
 fn said(rules: &mut FixtureList, messages: &Value) -> Option<String> {
-    let words = rules.answer("k", Some("s"), &entry(messages), &UpstreamAddresses::default())?;
+    let item = rules.answer("k", Some("s"), &entry(messages), &UpstreamAddresses::default())?;
+    let FoundItem::Words(words) = item else { panic!("{item:?}") };
     assert_eq!(words.own.as_ref().unwrap().step.as_deref(), Some("s"));
     match words.said {
         super::super::super::exchange::TextAnswer::Answer(answer) => Some(answer.content),

@@ -1,6 +1,7 @@
 //! HAR 1.2: browsers, Playwright and proxies write it, and every viewer opens it.
 
 mod body;
+mod members;
 mod own;
 mod read;
 mod write;

@@ -23,8 +23,8 @@ pub(super) struct OwnMember {
     pub(super) request: Option<Bytes>,
     /// The response's body as it was sent, if HAR holds another form.
     pub(super) body: Option<Bytes>,
-    /// The time and the length of each chunk.
-    chunks: Vec<(f64, usize)>,
+    /// The time and the length of each chunk, if the member lists them.
+    chunks: Option<Vec<(f64, usize)>>,
     pub(super) end: Option<ResponseEnd>,
 }
 
@@ -92,7 +92,7 @@ pub(super) fn read(value: &Value) -> OwnMember {
         latency_ms: value.get("latency_ms").and_then(Value::as_f64),
         request: bytes("request_base64"),
         body: bytes("response_base64"),
-        chunks: chunks.unwrap_or_default(),
+        chunks,
         end: match text("end").as_deref() {
             Some("upstream_abort:close") => Some(ResponseEnd::UpstreamAbort(RecordedCut::Close)),
             Some("upstream_abort:reset") => Some(ResponseEnd::UpstreamAbort(RecordedCut::Reset)),
@@ -109,14 +109,15 @@ fn run_values(value: &Value) -> RunValues {
 impl OwnMember {
     /// Splits a body into its chunks, if their lengths add up to it.
     pub(super) fn cut(&self, body: &Bytes) -> Option<Vec<Chunk>> {
+        let stated = self.chunks.as_ref()?;
         let mut rest = body.clone();
-        let mut chunks = Vec::with_capacity(self.chunks.len());
-        for &(at_ms, length) in &self.chunks {
+        let mut chunks = Vec::with_capacity(stated.len());
+        for &(at_ms, length) in stated {
             if length > rest.len() {
                 return None;
             }
             chunks.push(Chunk { at_ms, data: rest.split_to(length) });
         }
-        (rest.is_empty() && !self.chunks.is_empty()).then_some(chunks)
+        rest.is_empty().then_some(chunks)
     }
 }

@@ -7,28 +7,31 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
+use super::super::attached_files::AttachedFiles;
+use super::super::body_presence::is_structured;
+use super::super::companion::CompanionFiles;
 use super::super::exchange::{
     ForeignExchange, ForeignRequest, ForeignResponse, FoundItem, ResponseContent, SkipCause,
     SkippedItem,
 };
 use super::super::read_context::{ReadContext, ReadProblem};
-use super::body::{
-    HarBody, HarPair, HarPostData, content_type, is_packed, is_some_size, is_some_text, pairs,
-    posted,
-};
+use super::body::{HarBody, HarBytes, HarMessage, HarPair, pairs, posted};
 use super::own;
 use loomrec_recording::{ResponseEnd, timestamp};
 
 /// Reads a HAR file.
 pub(in super::super) fn read(
     input: impl Read,
+    beside: &CompanionFiles,
     finder: &mut ReadContext<'_>,
 ) -> Result<(), ReadProblem> {
     let mut input = std::io::BufReader::new(input);
     skip_mark(&mut input).map_err(ReadProblem::Io)?;
     let mut deserializer = serde_json::Deserializer::from_reader(input);
-    let mut state = State { finder, creator: String::new() };
+    let attached = &beside.attached;
+    let mut state = State { finder, attached, creator: String::new() };
     Part { state: &mut state, inside: Inside::File }.deserialize(&mut deserializer)?;
     Ok(deserializer.end()?)
 }
@@ -43,8 +46,34 @@ fn skip_mark(input: &mut impl std::io::BufRead) -> std::io::Result<()> {
 
 struct State<'f, 'a> {
     finder: &'f mut ReadContext<'a>,
+    attached: &'f AttachedFiles,
     /// The creator of the file, if it has been read already.
     creator: String,
+}
+
+/// What is known of the file that an entry is in.
+#[derive(Clone, Copy)]
+struct HarSource<'a> {
+    /// Whether mitmproxy wrote it.
+    is_latin: bool,
+    attached: &'a AttachedFiles,
+}
+
+impl<'a> HarSource<'a> {
+    /// Returns what is known of a message with these headers.
+    fn message(self, headers: &'a [(String, String)]) -> HarMessage<'a> {
+        let find = |wanted: &str| {
+            let found = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted));
+            found.map(|(_, value)| value.as_str())
+        };
+        HarMessage {
+            content_type: find("content-type").unwrap_or_default(),
+            length: find("content-length").and_then(|length| length.trim().parse().ok()),
+            is_packed: find("content-encoding").is_some(),
+            is_latin: self.is_latin,
+            attached: self.attached,
+        }
+    }
 }
 
 /// A part of the file that is read as a stream.
@@ -104,10 +133,11 @@ impl<'de> Visitor<'de> for Part<'_, '_, '_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
-        let latin = self.state.creator.eq_ignore_ascii_case("mitmproxy");
+        let is_latin = self.state.creator.eq_ignore_ascii_case("mitmproxy");
+        let source = HarSource { is_latin, attached: self.state.attached };
         while let Some(entry) = seq.next_element::<Entry>()? {
             let place = self.state.finder.place();
-            if !self.state.finder.report(entry.item(place, latin)) {
+            if !self.state.finder.report(entry.item(place, source)) {
                 return Err(de::Error::custom("no more is wanted"));
             }
         }
@@ -142,18 +172,8 @@ struct Asked {
     method: Option<String>,
     url: Option<String>,
     headers: Option<Vec<HarPair>>,
-    post_data: Option<HarPostData>,
+    post_data: Option<Box<RawValue>>,
     body_size: Option<Value>,
-}
-
-impl Asked {
-    /// Whether it had a body that the file does not hold.
-    fn lacks_body(&self) -> bool {
-        let said = |post: &HarPostData| {
-            is_some_text(&post.text) || post.params.as_ref().is_some_and(|all| !all.is_empty())
-        };
-        !self.post_data.as_ref().is_some_and(said) && is_some_size(&self.body_size)
-    }
 }
 
 #[derive(Deserialize)]
@@ -161,7 +181,8 @@ impl Asked {
 struct Answered {
     status: Option<Value>,
     headers: Option<Vec<HarPair>>,
-    content: Option<HarBody>,
+    content: Option<Box<RawValue>>,
+    body_size: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -182,67 +203,33 @@ impl Timings {
 }
 
 impl Entry {
-    /// Returns which body is missing. Browsers omit bodies if they are told to, or have discarded
-    /// them.
-    fn lacks_body(&self, held: Option<&own::OwnMember>) -> Option<&'static str> {
-        if held.is_none_or(|held| held.request.is_none()) && self.request.lacks_body() {
-            return Some("the file does not hold its request's body");
+    fn item(self, place: String, source: HarSource<'_>) -> FoundItem {
+        match self.exchange(place.clone(), source) {
+            Ok(exchange) => FoundItem::Exchange(Box::new(exchange)),
+            Err((cause, reason)) => FoundItem::Left(SkippedItem { place, reason, cause }),
         }
-        let content = self.response.as_ref().and_then(|answered| answered.content.as_ref());
-        let emptied = |body: &HarBody| !is_some_text(&body.text) && is_some_size(&body.size);
-        let lacks = held.is_none_or(|held| held.body.is_none()) && content.is_some_and(emptied);
-        lacks.then_some("the file does not hold its answer's body")
     }
 
-    fn item(self, place: String, latin: bool) -> FoundItem {
-        let left = |reason: &str| FoundItem::Left(SkippedItem::no_call(place.clone(), reason));
-        let damaged = |reason: &str| FoundItem::Left(SkippedItem::damaged(place.clone(), reason));
+    /// Returns the exchange, or why it is left out.
+    fn exchange(
+        self,
+        place: String,
+        source: HarSource<'_>,
+    ) -> Result<ForeignExchange, (SkipCause, String)> {
+        let damaged = |reason: String| (SkipCause::Damaged, reason);
         let held = self.own.as_ref().map(own::read);
         if self.messages.is_some() || self.resource_type.as_deref() == Some("websocket") {
-            return left("a WebSocket, whose messages are not an exchange");
+            let reason = "a WebSocket, whose messages are not an exchange";
+            return Err((SkipCause::NoCall, reason.to_owned()));
         }
-        if let Some(reason) = self.lacks_body(held.as_ref()) {
-            return damaged(reason);
-        }
-        let headers = pairs(self.request.headers);
-        let kind = content_type(&headers);
-        let asked = held.as_ref().and_then(|held| held.request.clone());
-        let asked = asked.map_or_else(|| posted(self.request.post_data, kind, latin), Ok);
-        let body = match asked {
-            Ok(body) => body,
-            Err(reason) => return damaged(reason),
-        };
-        let Some(answered) = self.response else { return damaged("it holds no response") };
-        let status = match answered.status() {
-            Ok(status) => status,
-            Err((cause, reason)) => {
-                return FoundItem::Left(SkippedItem { place, reason: reason.to_owned(), cause });
-            }
-        };
-        let answer_headers = pairs(answered.headers);
-        let packed = is_packed(&answer_headers);
-        let size = answered.content.as_ref().filter(|_| held.is_none());
-        let size =
-            size.and_then(|body| body.stated_size(content_type(&answer_headers), packed && latin));
-        let Some(bytes) = answered.content.map_or(Some(Bytes::new()), |content| {
-            content.bytes(content_type(&answer_headers), latin)
-        }) else {
-            return damaged("its answer's base64 cannot be read");
-        };
-        let content = content(held.as_ref(), bytes);
+        let request = self.request.read(held.as_ref(), source).map_err(damaged)?;
+        let answered = self.response.ok_or_else(|| damaged("it holds no response".to_owned()))?;
+        let response = answered.read(held.as_ref(), source)?;
         let time = held.as_ref().map_or(self.time, |held| held.latency_ms);
         let (first_ms, duration_ms) = times(self.timings, time);
-        let end = held.as_ref().and_then(|held| held.end).unwrap_or(ResponseEnd::Complete);
         let began = self.started_date_time.filter(|text| timestamp::read(text).is_some());
         let started = held.as_ref().map_or(began, |held| held.recorded_at.clone());
-        let request = ForeignRequest {
-            method: self.request.method.unwrap_or_default(),
-            url: self.request.url.unwrap_or_default(),
-            headers,
-            body,
-        };
-        let response = ForeignResponse { status, headers: answer_headers, content, size, end };
-        FoundItem::Exchange(Box::new(ForeignExchange {
+        Ok(ForeignExchange {
             place,
             request,
             response,
@@ -251,27 +238,86 @@ impl Entry {
             duration_ms,
             own: held.map(|held| held.own),
             lost: Vec::new(),
-        }))
+        })
+    }
+}
+
+impl Asked {
+    /// Returns the request.
+    ///
+    /// # Errors
+    /// If the file does not hold its body as it was sent. The error says why.
+    fn read(
+        self,
+        held: Option<&own::OwnMember>,
+        source: HarSource<'_>,
+    ) -> Result<ForeignRequest, String> {
+        let headers = pairs(self.headers);
+        let body = match held.and_then(|held| held.request.clone()) {
+            Some(bytes) => HarBytes { bytes, size: None },
+            None => posted(HarBody::parse(self.post_data.as_deref()), source.message(&headers))?,
+        };
+        let size = length(self.body_size.as_ref()).or(body.size);
+        Ok(ForeignRequest {
+            method: self.method.unwrap_or_default(),
+            url: self.url.unwrap_or_default(),
+            headers,
+            body: body.bytes,
+            size,
+        })
     }
 }
 
 impl Answered {
-    /// Returns the status.
-    ///
-    /// # Errors
-    /// If there is none. The error says why, and whether a call is lost by it.
-    fn status(&self) -> Result<u16, (SkipCause, &'static str)> {
-        let has_text = self.content.as_ref().is_some_and(|body| is_some_text(&body.text));
-        match self.status.as_ref().and_then(status_code) {
-            Some(0) if has_text => {
-                Err((SkipCause::Damaged, "its status cannot be read (0), though it was answered"))
-            }
-            // Browsers write this for a call that was aborted, blocked, or could not be made.
-            Some(0) => Err((SkipCause::NoCall, "it was never answered (status 0)")),
-            Some(status) => Ok(status),
-            None => Err((SkipCause::Damaged, "its status cannot be read")),
+    /// Returns the response, or why the call is left out.
+    fn read(
+        self,
+        held: Option<&own::OwnMember>,
+        source: HarSource<'_>,
+    ) -> Result<ForeignResponse, (SkipCause, String)> {
+        let body = HarBody::parse(self.content.as_deref());
+        let status = status(self.status.as_ref(), body.is_held())?;
+        let headers = pairs(self.headers);
+        let packed = held.and_then(|held| held.body.clone());
+        let promises = is_structured(&body.mime_type);
+        let read = match &packed {
+            Some(_) => HarBytes { bytes: Bytes::new(), size: None },
+            None => body
+                .into_bytes(source.message(&headers))
+                .map_err(|why| (SkipCause::Damaged, format!("its response's body {why}")))?,
+        };
+        let mut size = read.size;
+        if read.bytes.is_empty() && packed.is_none() {
+            // A size of 0 counts only if nothing else says that there were bytes.
+            let sent = length(self.body_size.as_ref()).filter(|sent| *sent > 0);
+            size = sent.or(size.filter(|size| *size > 0 || !promises));
         }
+        let content = content(held, read.bytes);
+        let end = held.and_then(|held| held.end).unwrap_or(ResponseEnd::Complete);
+        Ok(ForeignResponse { status, headers, content, size, end })
     }
+}
+
+/// Returns the status.
+///
+/// # Errors
+/// If there is none. The error says why, and whether a call is lost by it.
+fn status(status: Option<&Value>, is_held: bool) -> Result<u16, (SkipCause, String)> {
+    let (cause, reason) = match status.and_then(status_code) {
+        Some(0) if is_held => {
+            (SkipCause::Damaged, "its status cannot be read (0), though it was answered")
+        }
+        // Browsers write this for a call that was aborted, blocked, or could not be made.
+        Some(0) => (SkipCause::NoCall, "it was never answered (status 0)"),
+        Some(status) => return Ok(status),
+        None => (SkipCause::Damaged, "its status cannot be read"),
+    };
+    Err((cause, reason.to_owned()))
+}
+
+/// Reads a length; `None` if it is unknown, which is written as -1.
+fn length(value: Option<&Value>) -> Option<u64> {
+    value.and_then(Value::as_u64)
 }
 
 /// Returns a response's body. It is split into chunks if loomrec's member has them.

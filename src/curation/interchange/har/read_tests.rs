@@ -1,8 +1,10 @@
 use std::ops::ControlFlow;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 
-use super::super::super::{ForeignFormat, ReadError, read as find};
+use super::super::super::{ForeignFormat, ReadError, read as find, read_with};
 use super::*;
 
 fn found(text: &str) -> (Vec<FoundItem>, Result<(), ReadError>) {
@@ -110,12 +112,28 @@ fn body_that_the_file_does_not_hold_is_no_empty_one() {
         entry["response"]["content"] = content;
         only("", entry)
     };
-    let why = "entry 1: the file does not hold its answer's body";
-    assert_eq!(answered(json!({"size": 50, "mimeType": "a/b"})).unwrap_err(), why);
-    assert_eq!(answered(json!({"size": 50, "text": "", "comment": "none"})).unwrap_err(), why);
-    for empty in [json!({"size": 0, "text": ""}), json!({"size": -1}), json!({"size": "50"})] {
-        assert_eq!(content(&answered(empty).unwrap()), b"");
+    let why = "entry 1: the file does not hold its response's body";
+    for absent in [
+        json!({"size": 50, "mimeType": "a/b"}),
+        json!({"size": 50, "text": "", "comment": "none"}),
+        json!({"size": 50, "text": null}),
+        json!({"size": -1}),
+        json!({"size": "50"}),
+        // Its type says that it is a stream, which is never empty.
+        json!({"size": 0, "text": ""}),
+        json!({}),
+        Value::Null,
+    ] {
+        assert_eq!(answered(absent.clone()).unwrap_err(), why, "{absent}");
     }
+    let mut empty = entry();
+    empty["response"]["content"] = json!({"size": 0, "mimeType": "text/plain", "text": ""});
+    empty["response"]["headers"] = json!([]);
+    assert_eq!(content(&only("", empty.clone()).unwrap()), b"");
+    empty["response"]["bodySize"] = 9.into();
+    assert_eq!(only("", empty.clone()).unwrap_err(), why);
+    empty["response"]["status"] = 204.into();
+    assert_eq!(content(&only("", empty).unwrap()), b"");
     let asked = |size: i64, post: Value| {
         let mut entry = entry();
         entry["request"]["bodySize"] = size.into();
@@ -127,8 +145,86 @@ fn body_that_the_file_does_not_hold_is_no_empty_one() {
     assert_eq!(asked(2, json!({"mimeType": "a/b"})).unwrap_err(), why);
     assert_eq!(asked(2, json!({"text": "", "params": []})).unwrap_err(), why);
     assert_eq!(asked(0, Value::Null).unwrap(), "");
-    assert_eq!(asked(-1, Value::Null).unwrap(), "");
+    assert_eq!(asked(-1, Value::Null).unwrap_err(), why);
     assert_eq!(asked(2, json!({"mimeType": "a/b", "text": "{}"})).unwrap(), "{}");
+}
+
+fn answered_by(content_type: &str, content: Value) -> Result<ForeignExchange, String> {
+    let mut entry = entry();
+    let kind = json!({"name": "content-type", "value": content_type});
+    entry["response"]["headers"] = json!([kind, {"name": "content-encoding", "value": "gzip"}]);
+    entry["response"]["content"] = content;
+    only("Polly.JS", entry)
+}
+
+#[test]
+fn body_in_hex_or_in_pieces_is_decoded() {
+    let bytes = b"\x1f\x8b\x08\x00binary";
+    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let base64 = STANDARD.encode(bytes);
+    let pieces = |text: &str| json!([&text[..8], &text[8..]]);
+    for held in [
+        json!({"text": hex, "_isBinary": true, "size": 3}),
+        json!({"text": hex, "encoding": "hex"}),
+        json!({"text": pieces(&hex), "_isBinary": true}),
+        json!({"text": pieces(&hex).to_string(), "_isBinary": true}),
+        json!({"text": pieces(&hex).to_string()}),
+        json!({"text": base64, "encoding": "base64", "size": base64.len()}),
+        json!({"text": pieces(&base64).to_string(), "encoding": "base64"}),
+        json!({"text": pieces(&base64), "encoding": "BASE64"}),
+        json!({"text": hex, "size": bytes.len()}),
+        json!({"text": base64}),
+    ] {
+        let exchange = answered_by("audio/mpeg", held.clone()).unwrap();
+        assert_eq!(content(&exchange), bytes, "{held}");
+    }
+    let exchange = answered_by("text/x", json!({"text": "é", "encoding": "latin1"})).unwrap();
+    assert_eq!(content(&exchange), b"\xe9");
+}
+
+#[test]
+fn body_in_an_unknown_encoding_or_member_is_left_out_with_its_reason() {
+    for (held, told) in [
+        (
+            json!({"text": "uryyb", "encoding": "rot13"}),
+            "the encoding \"rot13\", which is not known",
+        ),
+        (json!({"text": "uryyb", "encoding": 13}), "the encoding \"13\""),
+        (json!({"text": "aGk=", "isBase64Encoded": true}), "\"isBase64Encoded\""),
+        (json!({"text": "aGk=", "_encoding": "base85"}), "\"_encoding\""),
+        (json!({"size": 0, "_blob": "x"}), "a member \"_blob\", which is not known"),
+        (json!({"_file": "a.bin"}), "not in the file, but in \"a.bin\""),
+        (json!({"text": "no hex!", "_isBinary": true}), "neither hex nor base64"),
+        (json!({"text": ["a b!"]}), "a list of texts in no known encoding"),
+        (json!({"text": 7}), "is no text"),
+        (json!("text"), "is no object"),
+        (json!({"text": "ID3\u{fffd}\u{fffd}", "size": 5}), "lost bytes"),
+    ] {
+        let reason = answered_by("audio/mpeg", held.clone()).unwrap_err();
+        assert!(reason.contains(told), "{held}: {reason}");
+    }
+}
+
+#[test]
+fn body_in_a_file_beside_is_read_there() {
+    let mut entry = entry();
+    entry["request"]["postData"] = json!({"mimeType": "a/b", "_file": "in.bin"});
+    entry["response"]["content"] = json!({"size": -1, "_file": "out.bin"});
+    let attached = AttachedFiles::new(|name| match name {
+        "in.bin" => Ok(b"asked".to_vec()),
+        "out.bin" => Ok(b"said".to_vec()),
+        _ => Err("no".to_owned()),
+    });
+    let beside = CompanionFiles { attached, ..CompanionFiles::default() };
+    let mut items = Vec::new();
+    let text = file("Playwright", &[entry]);
+    read_with(ForeignFormat::Har, &mut text.as_bytes(), &beside, &mut |item| {
+        items.push(item);
+        ControlFlow::Continue(())
+    })
+    .unwrap();
+    let FoundItem::Exchange(exchange) = &items[0] else { panic!("{items:?}") };
+    assert_eq!((&exchange.request.body[..], content(exchange)), (&b"asked"[..], &b"said"[..]));
 }
 
 #[test]

@@ -2,9 +2,11 @@
 
 use std::io::Read;
 
+use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::super::body_presence::holds_body;
 use super::super::companion::{BatchRequests, CompanionFiles, LIMIT, NotHeld};
 use super::super::exchange::{
     ForeignExchange, ForeignRequest, ForeignResponse, FoundItem, ResponseContent, SkippedItem,
@@ -29,6 +31,7 @@ struct RequestLine {
     #[serde(default)]
     method: Option<String>,
     url: String,
+    #[serde(default)]
     body: Value,
 }
 
@@ -61,7 +64,7 @@ struct Answered {
 }
 
 impl RequestLine {
-    fn into_request(self) -> ForeignRequest {
+    fn into_request(self, body: Bytes) -> ForeignRequest {
         let url = match self.url.starts_with('/') {
             true => format!("{BASE}{}", self.url),
             false => self.url,
@@ -70,7 +73,8 @@ impl RequestLine {
             method: self.method.unwrap_or_else(|| "POST".to_owned()),
             url,
             headers: vec![("content-type".to_owned(), "application/json".to_owned())],
-            body: body(&self.body),
+            body,
+            size: None,
         }
     }
 }
@@ -108,6 +112,7 @@ fn item(line: &FileLine<'_>, beside: &CompanionFiles) -> Result<FoundItem, ReadP
     let place = line.place();
     let answer: AnswerLine = line.parse()?;
     let left = |reason: String| Ok(FoundItem::Left(SkippedItem::no_call(place.clone(), reason)));
+    let lost = |reason: &str| Ok(FoundItem::Left(SkippedItem::damaged(place.clone(), reason)));
     let Some(answered) = answer.response else {
         if answer.url.is_some() {
             return left(
@@ -115,7 +120,10 @@ fn item(line: &FileLine<'_>, beside: &CompanionFiles) -> Result<FoundItem, ReadP
                     .to_owned(),
             );
         }
-        let code = answer.error.as_ref().and_then(|error| error.get("code")?.as_str());
+        let Some(error) = answer.error.as_ref().filter(|error| !error.is_null()) else {
+            return lost("it holds neither a response nor an error");
+        };
+        let code = error.get("code").and_then(Value::as_str);
         let code: String = code.unwrap_or("no response").chars().take(40).collect();
         return left(format!("it was never answered ({code})"));
     };
@@ -123,18 +131,25 @@ fn item(line: &FileLine<'_>, beside: &CompanionFiles) -> Result<FoundItem, ReadP
         return left("its request is in another file: name that with --requests".to_owned());
     };
     let Some(request) = requests.line(&answer.custom_id) else {
-        return left("no request has its `custom_id`".to_owned());
+        return lost("no request has its `custom_id`");
     };
     let request = match serde_json::from_str::<RequestLine>(request) {
-        Ok(request) => request.into_request(),
-        Err(error) => return left(format!("its request cannot be read: {error}")),
+        Ok(request) => request,
+        Err(error) => return lost(&format!("its request cannot be read: {error}")),
     };
+    let Some(asked) = held_body(&request.body) else {
+        return lost("the file does not hold its request's body");
+    };
+    let Some(said) = held_body(&answered.body) else {
+        return lost("the file does not hold its response's body");
+    };
+    let request = request.into_request(asked);
     let mut headers = vec![("content-type".to_owned(), "application/json".to_owned())];
     headers.extend(answered.request_id.map(|id| ("x-request-id".to_owned(), id)));
     let response = ForeignResponse {
         status: answered.status_code,
         headers,
-        content: ResponseContent::Plain(body(&answered.body)),
+        content: ResponseContent::Plain(said),
         size: None,
         end: ResponseEnd::Complete,
     };
@@ -150,6 +165,19 @@ fn item(line: &FileLine<'_>, beside: &CompanionFiles) -> Result<FoundItem, ReadP
         lost: Vec::new(),
     };
     Ok(FoundItem::Exchange(Box::new(exchange)))
+}
+
+/// Returns a body as it was sent: an object, or the text of one. `None` for anything else, which is
+/// no body of a batch.
+fn held_body(value: &Value) -> Option<Bytes> {
+    let is_object = |value: &Value| value.is_object() && holds_body(value);
+    match value {
+        Value::String(text) => {
+            let held = serde_json::from_str(text).is_ok_and(|value| is_object(&value));
+            held.then(|| text.clone().into())
+        }
+        value => is_object(value).then(|| body(value)),
+    }
 }
 
 /// Returns a line of a request file.

@@ -27,7 +27,7 @@ pub(in super::super) fn read(
         let place = line.place();
         let item = match words(line, beside)? {
             Ok(words) => FoundItem::Words(Box::new(words)),
-            Err(reason) => FoundItem::Left(SkippedItem::no_call(place, reason)),
+            Err(reason) => FoundItem::Left(SkippedItem::damaged(place, reason)),
         };
         Ok(finder.report(item))
     })
@@ -49,6 +49,12 @@ fn words(
         return Ok(Err("its last message is not from the assistant, so it has no answer"));
     }
     let said = messages.pop().unwrap_or_default();
+    if messages.is_empty() {
+        return Ok(Err("the file does not hold its request: it has no other message"));
+    }
+    if !is_words(&said) {
+        return Ok(Err("its last message holds more than text and tool calls"));
+    }
     for message in messages.iter_mut().filter_map(Value::as_object_mut) {
         // The weight of a message in training is not part of the message.
         message.shift_remove("weight");
@@ -75,6 +81,7 @@ fn words(
             url: URL.to_owned(),
             headers: vec![("content-type".to_owned(), "application/json".to_owned())],
             body: body(&Value::Object(asked)),
+            size: None,
         },
         said: TextAnswer::Answer(answer),
         own: None,
@@ -82,6 +89,30 @@ fn words(
         duration_ms: None,
         lost: vec!["other parameters of requests (temperature and the like)", "usage and latency"],
     }))
+}
+
+/// Whether a message holds nothing but text and tool calls. The reasoning of a model, and what is
+/// only for the training, do not count.
+fn is_words(message: &Value) -> bool {
+    const KNOWN: [&str; 7] =
+        ["role", "content", "tool_calls", "name", "weight", "reasoning", "reasoning_content"];
+    let is_nothing = |value: &Value| match value {
+        Value::Null | Value::Bool(false) => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(values) => values.is_empty(),
+        _ => false,
+    };
+    let mut members = message.as_object().into_iter().flatten();
+    let is_text = |part: &Value| part.get("type").is_some_and(|kind| kind == "text");
+    let is_content = match message.get("content") {
+        None | Some(Value::Null | Value::String(_)) => true,
+        Some(Value::Array(parts)) => parts.iter().all(is_text),
+        Some(_) => false,
+    };
+    let calls = message.get("tool_calls").unwrap_or(&Value::Null);
+    is_content
+        && (calls.is_null() || calls.is_array())
+        && members.all(|(name, value)| KNOWN.contains(&name.as_str()) || is_nothing(value))
 }
 
 /// Returns one conversation.

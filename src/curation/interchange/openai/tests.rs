@@ -23,7 +23,10 @@ fn found(
 
 fn requests(lines: &[Value]) -> CompanionFiles {
     let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-    CompanionFiles { requests: Some(read_requests(&mut text.as_bytes()).unwrap()), model: None }
+    CompanionFiles {
+        requests: Some(read_requests(&mut text.as_bytes()).unwrap()),
+        ..CompanionFiles::default()
+    }
 }
 
 fn request(id: &str) -> Value {
@@ -79,7 +82,7 @@ fn example_is_a_call_with_its_last_message_as_the_answer() {
         { "role": "assistant", "content": null, "tool_calls": [{ "id": "c", "type": "function",
             "function": { "name": "f", "arguments": "{}" } }] } ],
         "tools": [], "parallel_tool_calls": false });
-    let beside = CompanionFiles { requests: None, model: Some("m".to_owned()) };
+    let beside = CompanionFiles { model: Some("m".to_owned()), ..CompanionFiles::default() };
     let (items, done) = found(ForeignFormat::OpenAiChat, &beside, &example.to_string());
     done.unwrap();
     let [FoundItem::Words(words)] = &items[..] else { panic!("{items:?}") };

@@ -4,6 +4,13 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
+use super::super::lenient::decode_base64;
+use super::super::text_encoding::{StatedBody, untagged};
+use loomrec_recording::request_text::stored_text;
+
+/// The media type of bodies in spans.
+const JSON: &str = "application/json";
+
 /// The most values of a list that is encoded in names: `a.0.b`, `a.1.b`.
 const LONGEST: usize = 100_000;
 
@@ -52,6 +59,31 @@ impl SpanAttributes {
             Value::String(text) => serde_json::from_str(text).ok(),
             value => Some(value.clone()),
         }
+    }
+
+    /// As [`Self::json`], but also if the text is in base64 or hex. Also returns the exact text.
+    pub(super) fn body(&self, names: &[&str]) -> Option<(Value, String)> {
+        match self.get(names)? {
+            Value::String(text) => {
+                let stated = StatedBody { content_type: JSON, ..StatedBody::default() };
+                let decoded = untagged(text.as_bytes(), stated).ok()?;
+                let plain = decoded.map(|bytes| stored_text(&bytes.into()));
+                let text = match plain {
+                    Some(plain) => String::from_utf8(plain.to_vec()).ok()?,
+                    None => text.clone(),
+                };
+                serde_json::from_str(&text).ok().map(|value| (value, text))
+            }
+            value => Some((value.clone(), value.to_string())),
+        }
+    }
+
+    /// Whether a text is what somebody wrote, and no JSON and no encoded text.
+    pub(super) fn is_prose(text: &str) -> bool {
+        let stated = StatedBody { content_type: JSON, ..StatedBody::default() };
+        let is_structured = text.trim_start().starts_with(['{', '['])
+            && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
+        !is_structured && untagged(text.as_bytes(), stated) == Ok(None)
     }
 
     /// Returns the list whose values are encoded in names with this prefix: `prefix.0.role`.
@@ -128,6 +160,10 @@ fn plain(value: &Value) -> Value {
                 Some((pair.get("key")?.as_str()?.to_owned(), plain(pair.get("value")?)))
             });
             Value::Object(pairs.collect())
+        }
+        "bytesValue" | "bytes_value" => {
+            let bytes = inner.as_str().and_then(decode_base64);
+            bytes.and_then(|bytes| String::from_utf8(bytes).ok()).map_or(Value::Null, Value::from)
         }
         _ => inner.clone(),
     }

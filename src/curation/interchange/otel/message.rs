@@ -14,6 +14,10 @@ pub(super) struct SpanMessages {
     pub(super) answer: Option<(String, Vec<ToolCall>)>,
     /// The finish reason.
     pub(super) finish: Option<String>,
+    /// Whether the messages before the answer hold parts of a type that is not read.
+    pub(super) has_other_questions: bool,
+    /// Whether the answer does.
+    pub(super) has_other_answers: bool,
 }
 
 /// Reads the conversation from the attributes of a span and of its events.
@@ -24,13 +28,19 @@ pub(super) fn read_messages(
     let mut asked = flat(attributes, "llm.input_messages");
     let mut answer = flat(attributes, "llm.output_messages");
     let details = events.iter().map(|(_, attributes)| attributes);
+    let (mut has_other_questions, mut has_other_answers) = (false, false);
     for source in std::iter::once(attributes).chain(details) {
         if asked.is_empty() {
-            asked = parts(source.json(&["gen_ai.system_instructions"]), true);
-            asked.extend(parts(source.json(&["gen_ai.input.messages"]), false));
+            let instructions = source.json(&["gen_ai.system_instructions"]);
+            let messages = source.json(&["gen_ai.input.messages"]);
+            has_other_questions = holds_other_part(&instructions) || holds_other_part(&messages);
+            asked = parts(instructions, true);
+            asked.extend(parts(messages, false));
         }
         if answer.is_empty() {
-            answer = parts(source.json(&["gen_ai.output.messages"]), false);
+            let messages = source.json(&["gen_ai.output.messages"]);
+            has_other_answers = holds_other_part(&messages);
+            answer = parts(messages, false);
         }
     }
     if asked.is_empty() {
@@ -64,7 +74,22 @@ pub(super) fn read_messages(
             loomrec_provider::conversation::calls(&first),
         )
     });
-    SpanMessages { asked, answer, finish }
+    SpanMessages { asked, answer, finish, has_other_questions, has_other_answers }
+}
+
+/// Whether messages with parts, or parts themselves, hold one of a type that is not read. What a
+/// model thought is not part of its answer.
+fn holds_other_part(value: &Option<Value>) -> bool {
+    const KNOWN: [&str; 5] = ["text", "tool_call", "tool_call_response", "reasoning", "thinking"];
+    let is_other = |part: &Value| match part.get("type").and_then(Value::as_str) {
+        Some(kind) => !KNOWN.contains(&kind),
+        None => false,
+    };
+    let items = value.as_ref().and_then(Value::as_array).into_iter().flatten();
+    items.into_iter().any(|item| match item.get("parts").and_then(Value::as_array) {
+        Some(parts) => parts.iter().any(is_other),
+        None => is_other(item),
+    })
 }
 
 /// Reads messages encoded in names: `prefix.0.message.role`, or without `message`.

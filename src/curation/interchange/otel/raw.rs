@@ -52,8 +52,9 @@ impl SpanRequest {
 
 /// Returns the request, if its body is the one that was sent.
 pub(super) fn asked(attributes: &SpanAttributes, output: Option<&Value>) -> Option<SpanRequest> {
-    let body = input(attributes)?;
-    let map = body.as_object()?;
+    let names = ["input.value", "gen_ai.request.body", "llm.request.body"];
+    let (value, body) = attributes.body(&names)?;
+    let map = value.as_object()?;
     let headers = |kind: Option<SpanCallKind>| {
         let mut headers = vec![("content-type".to_owned(), "application/json".to_owned())];
         if kind == Some(SpanCallKind::Messages) {
@@ -68,12 +69,7 @@ pub(super) fn asked(attributes: &SpanAttributes, output: Option<&Value>) -> Opti
     {
         let method = attributes.text(&["http.request.method", "http.method"]).unwrap_or("POST");
         let (method, url) = (method.to_owned(), url.to_owned());
-        return Some(SpanRequest {
-            method,
-            url,
-            headers: headers(kind),
-            body: raw(attributes, &body),
-        });
+        return Some(SpanRequest { method, url, headers: headers(kind), body });
     }
     let kind = kind?;
     let path = match kind {
@@ -83,30 +79,14 @@ pub(super) fn asked(attributes: &SpanAttributes, output: Option<&Value>) -> Opti
         SpanCallKind::Embeddings => "/v1/embeddings",
     };
     let url = format!("{}{path}", base(attributes, kind)?);
-    let (method, body) = ("POST".to_owned(), raw(attributes, &body));
+    let method = "POST".to_owned();
     Some(SpanRequest { method, url, headers: headers(Some(kind)), body })
 }
 
-fn input(attributes: &SpanAttributes) -> Option<Value> {
-    attributes.json(&["input.value", "gen_ai.request.body", "llm.request.body"])
-}
-
-/// Returns the exact text of a body, if it is kept as a text.
-fn raw(attributes: &SpanAttributes, body: &Value) -> String {
-    let text = attributes.text(&["input.value", "gen_ai.request.body", "llm.request.body"]);
-    text.map_or_else(|| body.to_string(), str::to_owned)
-}
-
-/// Returns the answer's body, if it is kept completely.
-pub(super) fn answered(attributes: &SpanAttributes) -> Option<Value> {
+/// Returns the answer's body and its exact text, if it is kept completely.
+pub(super) fn answered(attributes: &SpanAttributes) -> Option<(Value, String)> {
     let names = ["output.value", "gen_ai.response.body", "llm.response.body"];
-    attributes.json(&names).filter(Value::is_object)
-}
-
-/// Returns the exact text of an answer's body.
-pub(super) fn answered_text(attributes: &SpanAttributes, body: &Value) -> String {
-    let names = ["output.value", "gen_ai.response.body", "llm.response.body"];
-    attributes.text(&names).map_or_else(|| body.to_string(), str::to_owned)
+    attributes.body(&names).filter(|(body, _)| body.is_object())
 }
 
 /// Whether an answer's body is a real one of such a call, not a summary.

@@ -27,10 +27,10 @@ struct Span {
 /// Returns the item of a span.
 pub(super) fn item(members: &Map<String, Value>, place: String) -> FoundItem {
     let span = Span::of(members, place.clone());
-    match span.item() {
-        Ok(item) => item,
-        Err(reason) => FoundItem::Left(SkippedItem::no_call(place, reason)),
+    if let Err(reason) = span.is_call() {
+        return FoundItem::Left(SkippedItem::no_call(place, reason));
     }
+    span.item().unwrap_or_else(|reason| FoundItem::Left(SkippedItem::damaged(place, reason)))
 }
 
 impl Span {
@@ -64,23 +64,22 @@ impl Span {
     }
 
     fn item(self) -> Result<FoundItem, String> {
-        self.is_call()?;
-        let output = raw::answered(&self.attributes);
+        let (output, said) = raw::answered(&self.attributes).unzip();
         let asked = raw::asked(&self.attributes, output.as_ref());
         let messages = message::read_messages(&self.attributes, &self.events);
         let status = self.attributes.count(&["http.response.status_code", "http.status_code"]);
         let status = status.and_then(|status| u16::try_from(status).ok());
         let whole = output.filter(raw::is_whole);
-        if let (Some(asked), Some(body)) = (&asked, &whole)
+        if let (Some(asked), Some(_), Some(body)) = (&asked, &whole, said)
             && (!self.failed || status.is_some())
         {
             let mut asked = asked.clone();
             asked.make_complete();
-            let body = raw::answered_text(&self.attributes, body);
             return Ok(self.exchange(asked, body, status.unwrap_or(200)));
         }
         if self.failed {
-            return Err("it failed, and keeps no answer".to_owned());
+            let reason = "it failed, and keeps no answer";
+            return Ok(FoundItem::Left(SkippedItem::no_call(self.place, reason)));
         }
         let mut lost = vec!["answers as they were sent: they are built from the text of spans"];
         let request = match asked {
@@ -157,6 +156,9 @@ impl Span {
         if messages.asked.is_empty() {
             return Err("it does not hold what was asked".to_owned());
         }
+        if messages.has_other_questions {
+            return Err("its request holds more than text and tool calls".to_owned());
+        }
         let Some(model) = self.attributes.text(&["gen_ai.request.model", "llm.model_name"]) else {
             return Err("it does not name the model".to_owned());
         };
@@ -189,16 +191,21 @@ impl Span {
             url: URL.to_owned(),
             headers: vec![("content-type".to_owned(), "application/json".to_owned())],
             body: Value::Object(body).to_string().into(),
+            size: None,
         })
     }
 
     fn answer(&self, messages: message::SpanMessages) -> Result<Answer, String> {
         let attributes = &self.attributes;
         let (content, tool_calls) = match messages.answer {
+            Some(_) if messages.has_other_answers => {
+                return Err("its answer holds more than text and tool calls".to_owned());
+            }
             Some(said) => said,
             None => match attributes.text(&["output.value"]) {
-                Some(text) => (text.to_owned(), Vec::new()),
-                None => return Err("it does not hold what was answered".to_owned()),
+                // A value of a shape that is not known is not what the model said.
+                Some(text) if SpanAttributes::is_prose(text) => (text.to_owned(), Vec::new()),
+                _ => return Err("it does not hold what was answered".to_owned()),
             },
         };
         let reasons = attributes.json(&["gen_ai.response.finish_reasons"]);
@@ -219,7 +226,7 @@ impl Span {
 
 fn request(asked: raw::SpanRequest) -> ForeignRequest {
     let raw::SpanRequest { method, url, headers, body } = asked;
-    ForeignRequest { method, url, headers, body: body.into() }
+    ForeignRequest { method, url, headers, body: body.into(), size: None }
 }
 
 fn usage(attributes: &SpanAttributes) -> Option<TokenUsage> {

@@ -2,9 +2,11 @@
 
 use bytes::Bytes;
 
+use super::super::body_presence::holds_body;
 use super::super::exchange::{
     ForeignExchange, ForeignRequest, ForeignResponse, FoundItem, ResponseContent, SkippedItem,
 };
+use super::super::text_encoding::{StatedBody, untagged};
 use super::message::{VcrBody, headers, text};
 use crate::yaml::node::{YamlNode, members};
 use crate::yaml::scalar::ScalarSchema;
@@ -79,9 +81,6 @@ impl VcrInteraction {
         };
         let mut lost = Vec::new();
         let Asked { method, uri, mut headers, body, parsed_body } = self.request;
-        if [&body, &parsed_body] == [&VcrBody::Absent; 2] && sends_body(&method, &headers) {
-            return damaged("the file does not hold its request's body".to_owned());
-        }
         let body = match bytes(body, parsed_body, &mut headers, &mut lost) {
             Ok(body) => body,
             Err(reason) => return damaged(format!("its request's body {reason}")),
@@ -90,14 +89,7 @@ impl VcrInteraction {
         let Some(status) = status.and_then(status_code) else {
             return damaged("its status cannot be read".to_owned());
         };
-        let content = match answered.body {
-            VcrBody::Absent => answered.content,
-            body => body,
-        };
-        let bodiless = method.eq_ignore_ascii_case("HEAD") || matches!(status, 0 | 204 | 304);
-        if [&content, &answered.parsed_body] == [&VcrBody::Absent; 2] && !bodiless {
-            return damaged("the file does not hold its response's body".to_owned());
-        }
+        let content = answered.body.or(answered.content);
         let mut answer_headers = answered.headers;
         let content = match bytes(content, answered.parsed_body, &mut answer_headers, &mut lost) {
             Ok(content) => content,
@@ -107,7 +99,7 @@ impl VcrInteraction {
         lost.dedup();
         FoundItem::Exchange(Box::new(ForeignExchange {
             place,
-            request: ForeignRequest { method, url: uri, headers, body },
+            request: ForeignRequest { method, url: uri, headers, body, size: None },
             response: ForeignResponse {
                 status,
                 headers: answer_headers,
@@ -159,15 +151,9 @@ impl Answered {
     }
 }
 
-/// Whether a request has a body, judged by its method and headers.
-fn sends_body(method: &str, headers: &[(String, String)]) -> bool {
-    ["POST", "PUT", "PATCH"].iter().any(|known| method.eq_ignore_ascii_case(known))
-        || headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("transfer-encoding"))
-}
-
 /// Reads `parsed_body`, which PyYAML writes.
 fn parsed(node: YamlNode) -> VcrBody {
-    if node.is_null() { VcrBody::None } else { VcrBody::from_value(node, ScalarSchema::PyYaml) }
+    VcrBody::from_value(node, ScalarSchema::PyYaml)
 }
 
 /// Reads `{code: 200, message: OK}` or only the code, with or without quotes.
@@ -182,7 +168,7 @@ fn status_code(status: YamlNode) -> Option<u16> {
     text(code, "a status").ok()?.trim().parse().ok()
 }
 
-/// Returns the bytes of a body. A body that the file holds as a value is written again, with the
+/// Returns the bytes of a body, none if the file holds none. A body that the file holds as a value is written again, with the
 /// length in its headers if possible. Otherwise the headers get the new length.
 fn bytes(
     body: VcrBody,
@@ -190,22 +176,25 @@ fn bytes(
     headers: &mut Vec<(String, String)>,
     lost: &mut Vec<&'static str>,
 ) -> Result<Bytes, &'static str> {
-    let value = match (body, parsed) {
-        (VcrBody::Unreadable(why), _)
-        | (VcrBody::None | VcrBody::Absent, VcrBody::Unreadable(why)) => {
-            return Err(why);
-        }
-        (VcrBody::Absent | VcrBody::None, VcrBody::Absent | VcrBody::None) => {
-            return Ok(Bytes::new());
-        }
-        (VcrBody::Bytes(bytes), VcrBody::Absent | VcrBody::None) => return Ok(bytes.into()),
-        (VcrBody::Json(value), VcrBody::Absent | VcrBody::None)
-        | (VcrBody::Absent | VcrBody::None, VcrBody::Json(value)) => value,
-        _ => return Err("occurs twice: in `body` and in `parsed_body`"),
-    };
     let is_length = |name: &str| name.eq_ignore_ascii_case("content-length");
     let length = headers.iter().find(|(name, _)| is_length(name));
     let length = length.and_then(|(_, value)| value.trim().parse().ok());
+    let value = match body.or_only(parsed) {
+        None => return Err("occurs twice: in `body` and in `parsed_body`"),
+        Some(VcrBody::None) => return Ok(Bytes::new()),
+        Some(VcrBody::Unreadable(why)) => return Err(why),
+        Some(VcrBody::Bytes(bytes)) => {
+            let kind = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+            let content_type = kind.map_or("", |(_, kind)| kind.as_str());
+            let stated = StatedBody { content_type, length, size: None };
+            return Ok(untagged(&bytes, stated)?.unwrap_or(bytes).into());
+        }
+        Some(VcrBody::Json(value)) => value,
+    };
+    if !holds_body(&value) && length != Some(value.to_string().len() as u64) {
+        return Ok(Bytes::new());
+    }
+    let length = length.and_then(|length| usize::try_from(length).ok());
     let rebuilt = rebuild(&value, length).ok_or("is nested too deeply to be written again")?;
     lost.push(REBUILT);
     if !rebuilt.fits {

@@ -3,12 +3,17 @@
 use serde_json::Value;
 
 use super::super::lenient::decode_base64;
+use super::super::text_encoding::{TextEncoding, join_pieces};
 use crate::yaml::node::{NoValue, ValueStyle, YamlNode, YamlScalar, members};
 use crate::yaml::scalar::ScalarSchema;
 
 /// The most bytes of the headers of one message. With aliases, a small file could repeat a header a
 /// thousand times.
 const HEADERS_LIMIT: usize = 1 << 20;
+
+/// How the names of charsets begin in which ASCII has its own bytes.
+const CHARSETS: [&str; 10] =
+    ["iso-8859-", "windows-", "shift_jis", "euc-", "koi8", "gb", "big5", "cp", "ibm", "mac"];
 
 /// Returns a number, a boolean or a text as it is written; empty for null.
 ///
@@ -63,10 +68,8 @@ pub(super) fn headers(node: YamlNode) -> Result<Vec<(String, String)>, String> {
 /// A body, in any of the forms in cassettes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) enum VcrBody {
-    /// It is not mentioned.
+    /// The file holds none. Whether there was one, the rest of the exchange says.
     #[default]
-    Absent,
-    /// There is no body.
     None,
     /// Its bytes.
     Bytes(Vec<u8>),
@@ -79,9 +82,14 @@ pub(super) enum VcrBody {
 /// An object that only the writing program knew.
 const OBJECT: VcrBody = VcrBody::Unreadable(NoValue::Foreign.reason());
 
+/// A body in a member or in an encoding that is not known.
+const UNKNOWN_MEMBER: VcrBody =
+    VcrBody::Unreadable("is not there, but a member of it that is not known");
+const UNKNOWN_ENCODING: VcrBody = VcrBody::Unreadable("is in an encoding that is not known");
+
 impl VcrBody {
-    /// Reads a body: `{string: …}` or `{base64_string: …}`; a sibling `encoding` says nothing about
-    /// the bytes. Cassetter writes `{type: json, content: …}`.
+    /// Reads a body: `{string: …}` or `{base64_string: …}`, with a sibling `encoding`, which names
+    /// a charset in Ruby's cassettes. Cassetter writes `{type: json, content: …}`.
     ///
     /// # Errors
     /// If the file is malformed. The error says what is wrong.
@@ -92,33 +100,104 @@ impl VcrBody {
             YamlNode::List(..) => return Ok(OBJECT),
             YamlNode::Map(..) => {}
         }
-        let (mut found, mut kind, mut content) = (None, None, None);
+        let (mut string, mut base64, mut content) = (Self::None, Self::None, None);
+        let (mut encoding, mut kind) = (String::new(), String::new());
+        let (mut has_known, mut has_unknown) = (false, false);
         for (name, node) in members(node, "a body")? {
             match name.as_str() {
-                "string" => found = Some(Self::from_node(node)?),
-                "base64_string" => {
-                    let text = text(node, "`base64_string`")?;
-                    found = Some(decode_base64(&text).map_or(OBJECT, Self::Bytes));
-                }
-                "type" => kind = Some(node),
+                "string" => string = Self::from_node(node)?,
+                "base64_string" => base64 = Self::from_base64(node)?,
+                "encoding" => encoding = text(node, "`encoding`")?,
+                "type" => kind = text(node, "`type`")?,
                 "content" => content = Some(node),
-                _ => {}
+                _ => {
+                    has_unknown |= !node.is_null();
+                    continue;
+                }
             }
+            has_known = true;
         }
-        if let Some(found) = found {
-            return Ok(found);
+        if !has_known {
+            return Ok(OBJECT);
         }
-        let kind = kind.map(|kind| text(kind, "`type`")).transpose()?;
-        Ok(match (kind.as_deref(), content) {
-            (Some("json"), Some(content)) => Self::from_value(content, ScalarSchema::Core),
-            (Some("text"), Some(YamlNode::Scalar(scalar))) => Self::from_scalar(scalar),
-            (Some("none"), None) => Self::None,
+        let string = if string.is_held() { string.decoded(&encoding) } else { string };
+        let content = match (kind.as_str(), content) {
+            ("json", Some(content)) => Self::from_value(content, ScalarSchema::Core),
+            ("text", Some(content)) if content.is_null() => Self::None,
+            ("text", Some(YamlNode::Scalar(scalar))) => Self::from_scalar(scalar),
+            ("none" | "", None) => Self::None,
             _ => OBJECT,
+        };
+        let body = string.or_only(base64).and_then(|body| body.or_only(content));
+        Ok(match body {
+            None => Self::Unreadable("occurs twice"),
+            Some(body) if !body.is_held() && has_unknown => UNKNOWN_MEMBER,
+            Some(body) => body,
         })
+    }
+
+    /// Whether the file holds anything of it.
+    fn is_held(&self) -> bool {
+        match self {
+            Self::None => false,
+            Self::Bytes(bytes) => !bytes.is_empty(),
+            Self::Json(_) | Self::Unreadable(_) => true,
+        }
+    }
+
+    /// Returns this body, or another one if the file does not hold this.
+    pub(super) fn or(self, other: Self) -> Self {
+        if self.is_held() { self } else { other }
+    }
+
+    /// As [`Self::or`]; `None` if the file holds both.
+    pub(super) fn or_only(self, other: Self) -> Option<Self> {
+        match (self, other) {
+            (why @ Self::Unreadable(_), _) => Some(why),
+            (body, other) if !other.is_held() => Some(body),
+            (body, other) => (!body.is_held()).then_some(other),
+        }
+    }
+
+    /// Reads base64, in one text or in pieces.
+    fn from_base64(node: YamlNode) -> Result<Self, String> {
+        let nodes = match node {
+            YamlNode::List(nodes, _) => nodes,
+            one => vec![one],
+        };
+        let pieces = nodes.into_iter().map(|node| text(node, "`base64_string`"));
+        let pieces: Vec<String> = pieces.collect::<Result<_, _>>()?;
+        Ok(join_pieces(&pieces, Some(TextEncoding::Base64)).map_or(OBJECT, Self::Bytes))
+    }
+
+    /// Returns the bytes of a text with this `encoding`: the charset into which Ruby's VCR converts
+    /// it, or how it stands for bytes.
+    fn decoded(self, encoding: &str) -> Self {
+        let Self::Bytes(bytes) = self else { return self };
+        let name = encoding.to_ascii_lowercase();
+        let decode = |encoding: TextEncoding, bytes: Vec<u8>| {
+            encoding.decode(&bytes).map_or(UNKNOWN_ENCODING, Self::Bytes)
+        };
+        match TextEncoding::named(&name) {
+            // Ruby's name for bytes without a charset.
+            _ if matches!(name.as_str(), "ascii-8bit" | "binary") => Self::Bytes(bytes),
+            Some(encoding @ TextEncoding::Latin1) if std::str::from_utf8(&bytes).is_ok() => {
+                decode(encoding, bytes)
+            }
+            Some(TextEncoding::Latin1) => Self::Bytes(bytes),
+            Some(encoding) => decode(encoding, bytes),
+            None if bytes.is_ascii() && CHARSETS.iter().any(|start| name.starts_with(start)) => {
+                Self::Bytes(bytes)
+            }
+            None => UNKNOWN_ENCODING,
+        }
     }
 
     /// Returns a body that the file holds as a value.
     pub(super) fn from_value(node: YamlNode, schema: ScalarSchema) -> Self {
+        if node.is_null() {
+            return Self::None;
+        }
         node.into_value(schema).map_or_else(|why| Self::Unreadable(why.reason()), Self::Json)
     }
 
@@ -127,6 +206,12 @@ impl VcrBody {
             ValueStyle::Base64 => decode_base64(&scalar.text).map_or(OBJECT, Self::Bytes),
             ValueStyle::Foreign => OBJECT,
             ValueStyle::Ambiguous => Self::Unreadable(NoValue::Ambiguous.reason()),
+            // A value without quotes that is no text.
+            ValueStyle::Plain | ValueStyle::Tagged(_)
+                if matches!(scalar.text.to_ascii_lowercase().as_str(), "true" | "false") =>
+            {
+                Self::None
+            }
             _ => Self::Bytes(scalar.text.into_bytes()),
         }
     }

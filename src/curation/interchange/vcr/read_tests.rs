@@ -33,6 +33,7 @@ fn exchange(place: &str) -> ForeignExchange {
             url: "http://a/b".to_owned(),
             headers: vec![pair("A", "x")],
             body: "q".into(),
+            size: None,
         },
         response: ForeignResponse {
             status: 200,

@@ -1,0 +1,124 @@
+//! The body of a response as it would have been sent without compression, in chunks.
+
+use bytes::Bytes;
+
+use super::exchange::{ForeignResponse, ResponseContent};
+use super::header_list::{find_value, in_lower_case};
+use super::text_encoding::readable;
+use loomrec_provider::{Framing, framing};
+use loomrec_recording::entry_maker::UpstreamReply;
+use loomrec_recording::{Chunk, encoding};
+
+/// The times of an answer, as far as they are known.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ReplyTimes {
+    /// Milliseconds to the first byte.
+    pub(super) first: Option<f64>,
+    /// Milliseconds to the end.
+    pub(super) whole: Option<f64>,
+}
+
+impl ReplyTimes {
+    /// Returns the chunks of a body: one for each event of a stream, or a single one. Only the
+    /// times of the first and of the last byte are known.
+    fn chunks(self, headers: &[(String, String)], body: Bytes) -> Vec<Chunk> {
+        let good = |ms: Option<f64>| ms.filter(|ms| ms.is_finite() && *ms >= 0.0).unwrap_or(0.0);
+        let media = find_value(headers, "content-type").unwrap_or_default();
+        let media = media.split(';').next().unwrap_or_default().trim();
+        let pieces = match Framing::of_media(media) {
+            Some(framing) => events(framing, body),
+            None => vec![body],
+        };
+        let (first, last) = (good(self.first), good(self.whole));
+        let pieces: Vec<Bytes> = pieces.into_iter().filter(|data| !data.is_empty()).collect();
+        let single = pieces.len() == 1;
+        let at = |index: usize| if index == 0 && !single { first } else { last };
+        let numbered = pieces.into_iter().enumerate();
+        numbered.map(|(index, data)| Chunk { at_ms: at(index), data }).collect()
+    }
+}
+
+/// Splits a stream into its events.
+fn events(framing: Framing, body: Bytes) -> Vec<Bytes> {
+    let (mut pieces, mut start) = (Vec::new(), 0);
+    for event in framing::events(framing, &body) {
+        let end = event.range.end.min(body.len());
+        if end > start {
+            pieces.push(body.slice(start..end));
+            start = end;
+        }
+    }
+    pieces.push(body.slice(start..));
+    pieces
+}
+
+/// Returns the response as it would have been without compression.
+///
+/// # Errors
+/// If its body cannot be unpacked, or unpacks to more than `max` bytes. The error says why.
+pub(super) fn reply(
+    response: ForeignResponse,
+    method: &str,
+    times: ReplyTimes,
+    max: usize,
+) -> Result<UpstreamReply, String> {
+    let ForeignResponse { status, headers, content, end, .. } = response;
+    let mut headers = in_lower_case(headers);
+    let chunks = match content {
+        ResponseContent::Chunks(chunks) => chunks,
+        ResponseContent::Plain(body) => {
+            let body = decoded(&headers, body, max)?;
+            headers.retain(|(name, _)| name != "content-encoding");
+            times.chunks(&headers, body)
+        }
+        ResponseContent::Wire(body) => {
+            let body = unpacked(&mut headers, body, max)?;
+            times.chunks(&headers, body)
+        }
+    };
+    let length: usize = chunks.iter().map(|chunk| chunk.data.len()).sum();
+    if method != "HEAD" {
+        // The old length was that of the compressed body.
+        for (_, value) in headers.iter_mut().filter(|(name, _)| name == "content-length") {
+            *value = length.to_string();
+        }
+    }
+    Ok(UpstreamReply { status, headers, chunks, over: false, end })
+}
+
+/// Returns the bytes of a body that the file holds decoded, or that has no coding by its
+/// headers. Some tools hold the compressed bytes of a text.
+fn decoded(headers: &[(String, String)], body: Bytes, max: usize) -> Result<Bytes, String> {
+    let coding = encoding::coding_in(headers).filter(|_| std::str::from_utf8(&body).is_err());
+    let plain = coding.and_then(|coding| encoding::decode(&coding, &body, max));
+    if let Some(plain) = plain {
+        return Ok(plain.into());
+    }
+    let media = find_value(headers, "content-type").unwrap_or_default();
+    readable(body, media).map_err(|why| format!("its response's body {why}"))
+}
+
+/// Returns the plain bytes of a body, and removes the `content-encoding` header.
+fn unpacked(headers: &mut Vec<(String, String)>, body: Bytes, max: usize) -> Result<Bytes, String> {
+    let Some(coding) = encoding::coding_in(headers) else {
+        let body = decoded(headers, body, max)?;
+        headers.retain(|(name, _)| name != "content-encoding");
+        return Ok(body);
+    };
+    let plain = match encoding::decode(&coding, &body, max) {
+        Some(plain) => plain.into(),
+        // The tool decoded the body already, and left the header.
+        None if std::str::from_utf8(&body).is_ok() => {
+            let media = find_value(headers, "content-type").unwrap_or_default();
+            readable(body, media).map_err(|why| format!("its response's body {why}"))?
+        }
+        None => {
+            return Err(format!(
+                "its body cannot be unpacked (content-encoding: {})",
+                coding.chars().take(40).collect::<String>()
+            ));
+        }
+    };
+    headers.retain(|(name, _)| name != "content-encoding");
+    Ok(plain)
+}
