@@ -35,6 +35,8 @@ pub mod response_header;
 mod restyle;
 pub mod scan;
 pub mod similarity;
+mod summary_check;
+mod summary_scan;
 pub mod take_identity;
 pub mod timestamp;
 mod typed_reader;

@@ -24,6 +24,8 @@ pub enum UncheckedReason {
     BrokenRequest,
     /// A member occurs twice in it.
     DuplicateMember,
+    /// Its summary says other than the response that it serves.
+    OtherAnswer,
     /// It holds no answer, and its fault may send one that its author chose.
     FaultAnswers,
 }
@@ -48,6 +50,11 @@ impl UncheckedReason {
                  text from its request"
             }
             Self::DuplicateMember => "holds a member twice, and only the last is read",
+            Self::OtherAnswer => {
+                "shows another answer than it serves: its `content`, `tool_calls`, \
+                 `finish_reason` or `model` is not what its `response` says (loomrec verify says \
+                 which)"
+            }
             Self::FaultAnswers => {
                 "holds no answer, and its `fault` answers any number of calls without an error"
             }

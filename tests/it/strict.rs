@@ -4,6 +4,7 @@
 mod faults;
 mod members;
 mod settings;
+mod summaries;
 mod weakening;
 
 use serde_json::{Value, json};

@@ -93,6 +93,16 @@ fn set<T>(
     }
 }
 
+/// Adds a field that says other than the response, where the answer cannot be summed up again.
+pub(super) fn check_summary(entry: &Entry, found: &mut Vec<Problem>) {
+    let Some(name) = entry.misstated_field() else { return };
+    let text = format!("`{name}` is not what the recorded response says");
+    let problem = Problem::of_file(ProblemKind::Answer, Severity::Error, text);
+    let remedy = "record the call again, or remove the field; replay --strict refuses it without \
+                  --allow-unchecked";
+    found.push(problem.at(format!("/{name}"), None).helped(remedy));
+}
+
 /// Adds the fields that differ from the recorded answer.
 pub(super) fn check(
     entry: &Entry,

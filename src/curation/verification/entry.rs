@@ -185,8 +185,12 @@ fn examine(
         found.push(problem.at("/response", None).helped(remedy));
     }
     let whole = body.as_ref().and_then(DecodedBody::whole);
+    let before = found.len();
     if let Some(call) = call {
         answer::check(entry, call, whole, &checker.redactor, found);
+    }
+    if found.len() == before {
+        answer::check_summary(entry, found);
     }
     response_end::check(entry, call, whole, found);
     header::check(entry, found);

@@ -173,7 +173,7 @@ fn a_hash_is_mended_only_where_two_of_three_agree() {
 #[test]
 fn a_misspelt_field_is_told_with_the_one_that_is_meant() {
     let (name, _) = EntryName::of_key(&"ab".repeat(32));
-    let text = "{\n\"content\": \"x\",\n\"finsh_reason\": \"stop\",\n\"response\": {\"status\": 200,\n \"headrs\": {}}}";
+    let text = "{\n\"content\": \"\",\n\"finsh_reason\": \"stop\",\n\"response\": {\"status\": 200,\n \"headrs\": {}}}";
     let problems = check_text(&name, text.as_bytes()).problems;
     let told: Vec<String> = problems
         .iter()

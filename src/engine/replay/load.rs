@@ -6,6 +6,7 @@ use std::sync::mpsc;
 use super::bound_requests::BoundRequests;
 use super::exact_requests::ExactRequests;
 use super::group::TakeGroup;
+use super::loaded_entry::{LoadedEntry, loaded};
 use super::loaded_takes::{LoadedTakes, ReplaySource};
 use super::matcher::Matcher;
 use super::mode::RecordedMode;
@@ -17,7 +18,7 @@ use loomrec_identity::{IdentityRules, RequestKey};
 use loomrec_provider::RecognisedCall;
 use loomrec_recording::similarity::RequestSketch;
 use loomrec_recording::{Entry, EntryName, UncheckedReason};
-use loomrec_store::{EntryIter, Recording, StoreError, StoredEntry};
+use loomrec_store::{Recording, StoreError, StoredEntry};
 
 /// Recordings of fewer entries are read by one thread.
 const ALONE: usize = 128;
@@ -78,15 +79,6 @@ struct Rules {
     effective: usize,
     /// Whether entries that cannot be checked are refused.
     refuse_unchecked: bool,
-}
-
-/// An entry that is to be added to the matcher.
-struct Loaded {
-    stored: StoredEntry,
-    /// The number of its name.
-    name: u32,
-    /// Its text, if that is to be kept.
-    text: Option<Box<[u8]>>,
 }
 
 impl Matcher {
@@ -180,7 +172,7 @@ impl LoadedTakes {
         &mut self,
         (source, recording): (usize, &Recording),
         rules: Rules,
-        entries: impl Iterator<Item = Result<Loaded, StoreError>>,
+        entries: impl Iterator<Item = Result<LoadedEntry, StoreError>>,
     ) -> Result<(), LoadError> {
         for entry in entries {
             self.add((source, recording), rules, entry?)?;
@@ -193,15 +185,16 @@ impl LoadedTakes {
         &mut self,
         (source, recording): (usize, &Recording),
         rules: Rules,
-        loaded: Loaded,
+        loaded: LoadedEntry,
     ) -> Result<(), LoadError> {
-        let Loaded { stored, name: at, text } = loaded;
+        let LoadedEntry { stored, name: at, text, is_misstated } = loaded;
         let StoredEntry { name, take: number, entry, place } = stored;
         let effective = self.rules_for(source, &entry, rules.effective);
         let rules = Rules { effective, ..rules };
         let (call, made) = self.recognise(&entry, rules).unzip();
         let made = made.flatten();
         let unchecked = self.why_unchecked(&name, &entry, call.as_ref(), made.as_ref(), rules);
+        let unchecked = unchecked.or(is_misstated.then_some(UncheckedReason::OtherAnswer));
         if let Some(why) = unchecked.filter(|_| rules.refuse_unchecked) {
             let (file, entry) = (recording.file_of(&place), name.take_key(number));
             return Err(LoadError::Unchecked { file, entry, why: why.as_str() });
@@ -371,24 +364,6 @@ impl LoadedTakes {
             self.rules.len() - 1
         })
     }
-}
-
-/// Returns the entries of a recording, with the texts of those of at most `small` bytes.
-fn loaded(
-    recording: &Recording,
-    small: u64,
-) -> impl Iterator<Item = Result<Loaded, StoreError>> + Send {
-    let mut entries = recording.entries();
-    let next = move |entries: &mut EntryIter<'_>| {
-        let stored = match entries.next()? {
-            Ok(stored) => stored,
-            Err(error) => return Some(Err(error)),
-        };
-        let is_small = stored.place.bytes() <= small;
-        let text = if is_small { entries.text(&stored.place).map(Into::into) } else { None };
-        Some(Ok(Loaded { stored, name: entries.name_number(), text }))
-    };
-    std::iter::from_fn(move || next(&mut entries))
 }
 
 #[cfg(test)]

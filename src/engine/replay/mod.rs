@@ -28,6 +28,7 @@ mod group;
 mod in_force;
 pub mod latency;
 mod load;
+mod loaded_entry;
 mod loaded_takes;
 mod matched_by;
 pub mod matcher;

@@ -1,0 +1,264 @@
+//! Whether the summary of an entry, which a reviewer reads, says what its response says, which
+//! replay serves.
+//!
+//! A summary was made by the version that recorded the entry, and versions read answers in slightly
+//! different ways. So a summary that differs from the answer as it is read today is still accepted
+//! if it is made of whole texts of the response, and one of the two holds the other. A field without
+//! a value says nothing.
+
+use std::cell::OnceCell;
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use super::encoding::{self, LARGEST};
+use super::entry::{Entry, RecordedResponse};
+use super::redact::MARK;
+use super::summary_scan::is_only_text;
+use loomrec_provider::{Answer, Framing, Operation, ToolCall, framing};
+
+/// The most places of a response whose texts are collected.
+const MOST_PLACES: usize = 1024;
+
+impl Entry {
+    /// Returns the name of a summary field that says other than the response of the entry; `None`
+    /// if there is none. Token counts are not compared.
+    pub fn misstated_field(&self) -> Option<&'static str> {
+        let response = self.response.as_ref()?;
+        let content = self.content.as_deref().unwrap_or_default();
+        let bytes = decoded(response);
+        let quoted = |word: &str| {
+            let quoted = Value::from(word).to_string();
+            memchr::memmem::find(&bytes, quoted.as_bytes()).is_some()
+        };
+        let is_known = |word: &Option<String>| word.as_deref().is_none_or(quoted);
+        let asked = self.request.as_ref();
+        let is_asked = |model: &str| {
+            let quoted = Value::from(model).to_string();
+            asked.is_some_and(|request| {
+                memchr::memmem::find(&request.body, quoted.as_bytes()).is_some()
+            })
+        };
+        let model = self.model.as_deref().is_none_or(|model| is_asked(model) || quoted(model));
+        let is_plain = self.tool_calls.is_empty()
+            && (content.is_empty() || is_only_text(&bytes, content.as_bytes()));
+        if is_plain && model && is_known(&self.finish_reason) {
+            return None;
+        }
+        SummaryCheck::new(self, response, &bytes).misstated_field(self)
+    }
+}
+
+/// Returns the decoded bytes of a response, as far as they can be decoded.
+fn decoded(response: &RecordedResponse) -> bytes::Bytes {
+    let recorded = response.payload.bytes();
+    match encoding::coding_in(&response.headers) {
+        None => recorded,
+        Some(coding) => match encoding::decode_available(&coding, &recorded, LARGEST) {
+            // A plain text that was sent with the header of a coding by mistake.
+            body if body.problem.is_some() && std::str::from_utf8(&recorded).is_ok() => recorded,
+            body => body.plain.into(),
+        },
+    }
+}
+
+/// What a response says, to be compared with a summary.
+struct SummaryCheck<'a> {
+    bytes: &'a [u8],
+    /// The answer as it is read today; an empty one if it cannot be read.
+    answer: Answer,
+    framing: Option<Framing>,
+    /// The texts of the response, if they were needed.
+    texts: OnceCell<Vec<String>>,
+    /// The model that the request names.
+    asked_model: Option<String>,
+}
+
+impl<'a> SummaryCheck<'a> {
+    fn new(entry: &Entry, response: &RecordedResponse, bytes: &'a [u8]) -> Self {
+        let call = entry.request.as_ref().map(|request| request.recognise());
+        let operation = call.as_ref().map_or(Operation::OTHER, |call| call.operation);
+        let media = response.headers.iter().find(|(name, _)| name == "content-type");
+        let media = media.map_or("", |(_, value)| value.as_str());
+        let media = media.split(';').next().unwrap_or_default().trim();
+        let framing = Framing::answered(operation, media, bytes);
+        let answer = match framing {
+            None => loomrec_provider::read_complete(operation, media, bytes),
+            framing => loomrec_provider::read(operation, framing, bytes),
+        };
+        Self {
+            bytes,
+            answer: answer.unwrap_or_default(),
+            framing,
+            texts: OnceCell::new(),
+            asked_model: call.and_then(|call| call.model),
+        }
+    }
+
+    /// Returns the texts of the response in order: one for each place, joined over the events of a
+    /// stream.
+    fn texts(&self) -> &[String] {
+        self.texts.get_or_init(|| {
+            let mut texts = ResponseTexts::default();
+            match self.framing {
+                None => texts.collect(&serde_json::from_slice(self.bytes).unwrap_or_default()),
+                Some(framing) => {
+                    for event in framing::events(framing, self.bytes) {
+                        texts.collect(&event.json().unwrap_or_default());
+                    }
+                }
+            }
+            texts.found
+        })
+    }
+
+    fn misstated_field(&self, entry: &Entry) -> Option<&'static str> {
+        let content = entry.content.as_deref().unwrap_or_default();
+        if !content.is_empty() && !self.says(content) {
+            return Some("content");
+        }
+        if !entry.tool_calls.is_empty() && !self.calls(&entry.tool_calls) {
+            return Some("tool_calls");
+        }
+        let is_word = |word: &str, own: &Option<String>| {
+            let own = own.as_deref().unwrap_or_default();
+            own == word
+                || word == MARK
+                || matches_marked(word, own)
+                || self.texts().iter().any(|text| text == word)
+        };
+        let finish = entry.finish_reason.as_deref();
+        if finish.is_some_and(|finish| !is_word(finish, &self.answer.finish_reason)) {
+            return Some("finish_reason");
+        }
+        let model = entry.model.as_deref();
+        let is_asked = |model: &str| self.asked_model.as_deref() == Some(model);
+        let is_other = |model: &str| !is_asked(model) && !is_word(model, &self.answer.model);
+        model.is_some_and(is_other).then_some("model")
+    }
+
+    /// Whether the response says this text.
+    fn says(&self, content: &str) -> bool {
+        let today = &self.answer.content;
+        if today == content || matches_marked(content, today) {
+            return true;
+        }
+        let (shown, today) = (squeezed(content), squeezed(today));
+        if shown == today {
+            return true;
+        }
+        let is_related = today.is_empty() || today.contains(&shown) || shown.contains(&today);
+        is_related && (self.is_whole(&shown) || squeezed_bytes(self.bytes) == shown)
+    }
+
+    /// Whether a text without white space is made of all texts at some places of the response.
+    fn is_whole(&self, shown: &str) -> bool {
+        let squeezed: Vec<String> = self.texts().iter().map(|text| squeezed(text)).collect();
+        let mut parts = squeezed.iter().filter(|text| !text.is_empty() && shown.contains(*text));
+        let mut rest = shown;
+        squeezed.iter().any(|text| text == shown)
+            || parts.all(|part| match rest.strip_prefix(part.as_str()) {
+                Some(after) => {
+                    rest = after;
+                    true
+                }
+                None => false,
+            }) && rest.is_empty()
+    }
+
+    /// Whether the response makes these tool calls.
+    fn calls(&self, shown: &[ToolCall]) -> bool {
+        let today = &self.answer.tool_calls;
+        let same = |(shown, today): (&ToolCall, &ToolCall)| {
+            shown.name == today.name
+                && (shown.arguments == today.arguments
+                    || matches_marked(&shown.arguments.to_string(), &today.arguments.to_string()))
+        };
+        if shown.len() == today.len() && shown.iter().zip(today).all(same) {
+            return true;
+        }
+        // The calls were read in another way: their words are in the calls as they are read today.
+        let words = |call: &ToolCall| {
+            let arguments = loomrec_provider::conversation::arguments(call);
+            [squeezed(&call.name), squeezed(&arguments)]
+        };
+        let mut said: Vec<String> = vec![today.iter().flat_map(words).collect()];
+        if today.is_empty() {
+            said.extend(self.texts().iter().map(|text| squeezed(text)));
+            said.push(squeezed_bytes(self.bytes));
+        }
+        // A secret that was removed says nothing, and neither do no arguments.
+        let is_said = |word: &String| {
+            word == MARK || word == "{}" || said.iter().any(|text| text.contains(word.as_str()))
+        };
+        shown.iter().flat_map(words).all(|word| is_said(&word))
+    }
+}
+
+/// The texts of a response.
+#[derive(Default)]
+struct ResponseTexts {
+    found: Vec<String>,
+    places: HashMap<String, usize>,
+}
+
+impl ResponseTexts {
+    /// Adds the texts of a body or an event to those at the same places before it.
+    fn collect(&mut self, value: &Value) {
+        let mut waiting = vec![(String::new(), value)];
+        while let Some((place, value)) = waiting.pop() {
+            match value {
+                Value::String(text) => self.add(place, text),
+                Value::Array(values) => {
+                    let placed = values.iter().enumerate();
+                    let placed = placed.map(|(index, value)| (format!("{place}/{index}"), value));
+                    waiting.extend(placed.rev());
+                }
+                Value::Object(members) => {
+                    let placed = members.iter();
+                    let placed = placed.map(|(name, value)| (format!("{place}/{name}"), value));
+                    waiting.extend(placed.rev());
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn add(&mut self, place: String, text: &str) {
+        match self.places.get(&place) {
+            Some(&index) => self.found[index].push_str(text),
+            None if self.found.len() == MOST_PLACES => {}
+            None => {
+                self.places.insert(place, self.found.len());
+                self.found.push(text.to_owned());
+            }
+        }
+    }
+}
+
+/// Whether a text from which secrets were removed is the same as the whole text apart from them.
+fn matches_marked(marked: &str, whole: &str) -> bool {
+    if !marked.contains(MARK) {
+        return false;
+    }
+    let mut parts: Vec<&str> = marked.split(MARK).collect();
+    let (Some(last), false) = (parts.pop(), parts.is_empty()) else { return false };
+    let Some(mut rest) = whole.strip_prefix(parts[0]) else { return false };
+    for part in &parts[1..] {
+        let Some(at) = rest.find(part) else { return false };
+        rest = &rest[at + part.len()..];
+    }
+    rest.ends_with(last)
+}
+
+fn squeezed(text: &str) -> String {
+    text.chars().filter(|character| !character.is_whitespace()).collect()
+}
+
+fn squeezed_bytes(bytes: &[u8]) -> String {
+    squeezed(&String::from_utf8_lossy(bytes))
+}
+
+#[cfg(test)]
+#[path = "summary_check_tests.rs"]
+mod tests;
