@@ -10,6 +10,7 @@ mod default_recording;
 mod output_path;
 mod outward;
 mod parse;
+mod pointed_url;
 mod preset_table;
 mod setting;
 mod setting_type;
@@ -46,7 +47,7 @@ pub struct Settings {
     /// The presets of the project.
     pub presets: Vec<Preset>,
     entries: Vec<Setting>,
-    /// The path of the file without links, and the SHA-256 of its content in hex.
+    /// The path of the file without links, and the SHA-256 of its content ([`content_hash`]).
     identity: Option<(PathBuf, String)>,
     /// The hashes of settings files that the command line and the environment trust.
     trusted_hashes: Vec<String>,
@@ -75,9 +76,9 @@ impl Settings {
             CommandFailure::usage(format!("failed to read the settings in {path}: {error}"))
         };
         let bytes = loomrec_os::read_input(&path, LARGEST).map_err(|error| failed(&error))?;
-        let sha256 = hex(&Sha256::digest(&bytes));
         let text = String::from_utf8(bytes).map_err(|error| failed(&error))?;
         let (entries, presets) = parse::parse(&path, &text, command)?;
+        let sha256 = content_hash(&text, &pointed_url::pointed_urls(folder, &entries));
         let absolute = folder.join(&path);
         let place = absolute.canonicalize().unwrap_or(absolute);
         Ok(Self {
@@ -135,6 +136,17 @@ impl Settings {
         let path = self.path.as_deref().unwrap_or(Path::new(NAME));
         format!("{}:{line}", path.display())
     }
+}
+
+/// Returns the SHA-256 of a settings file, in hex. If it names pointer files, where these point to
+/// belongs to its content: no byte of TOML is 0, so nothing else has the same hash.
+fn content_hash(text: &str, pointed_urls: &[String]) -> String {
+    let mut hash = Sha256::new_with_prefix(text);
+    for url in pointed_urls {
+        hash.update(b"\0");
+        hash.update(url);
+    }
+    hex(&hash.finalize())
 }
 
 /// Returns the nearest settings file upward from `folder`, as a path relative to it, so that messages

@@ -9,6 +9,7 @@ use clap::{Arg, ArgMatches, Command};
 use super::Settings;
 use super::apply::{adds_up, upstream_name};
 use super::default_recording::{is_default_used, recording_setting};
+use super::pointed_url::pointed_url;
 use super::setting::Setting;
 use super::setting_type::{SettingType, kind, settable};
 use crate::args::{OnMissFlag, RecordMode, SettingScope, StrictEffect, TrustedSetting};
@@ -126,7 +127,11 @@ impl OutwardSettings<'_> {
             if is_replaced || !needs_trust(arg, value, self.is_strict) {
                 continue;
             }
-            let value = if is_address { without_secrets(value) } else { value.clone() };
+            let value = match pointed_url(Path::new(""), value) {
+                _ if is_address => without_secrets(value),
+                Some(url) => format!("{value} (points to {url})"),
+                None => value.clone(),
+            };
             let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
             let setting = TrustedSetting { name: entry.name.clone(), value, place };
             if !self.found.iter().any(|known| known.setting == setting) {

@@ -65,46 +65,59 @@ fn is_outward(arg: &Arg) -> bool {
 
 #[test]
 fn no_setting_of_an_untrusted_file_reaches_a_stranger() {
+    let refused: usize = std::thread::scope(|scope| {
+        let tries = REACHING.map(|name| scope.spawn(move || try_each_setting(name)));
+        tries.into_iter().map(|tried| tried.join().unwrap()).sum()
+    });
+    eprintln!("settings that were refused: {refused}");
+    assert!(refused > 10);
+}
+
+/// Runs a command under each of its settings alone. Returns how many were refused.
+fn try_each_setting(name: &str) -> usize {
     let project = Project::new();
     let upstream = Upstream::always(Answer::json(200, chat_answer("Hello")));
     let good = format!("openai={}", upstream.url());
     let definition = loomrec_arguments::command();
+    let command = definition.find_subcommand(name).unwrap();
     let mut refused = 0;
-    for name in REACHING {
-        let command = definition.find_subcommand(name).unwrap();
-        for arg in command.get_arguments().filter(|arg| settable(arg)) {
-            let setting = arg.get_long().unwrap_or_default();
-            let value = hostile(arg, &project.address());
-            project.settings(&format!("[{name}]\n{setting} = {value}\n"));
-            let (is_upstream, is_recording) = (setting == "upstream", setting == "recording");
-            let mut line = vec![name];
-            if !is_recording && name != "rerecord" {
-                line.extend(["-r", if name == "record" { "new.json" } else { "run.json" }]);
-            }
-            match name {
-                "replay" if is_upstream => line.extend(["--on-miss", "forward"]),
-                "rerecord" if setting == "yes" => line.push("run.json"),
-                "rerecord" => line.extend(["run.json", "--yes", "--again"]),
-                _ => {}
-            }
-            if !is_upstream && name != "replay" {
-                line.extend(["--upstream", &good]);
-            }
-            if name != "rerecord" && setting != "stop-with-stdin" {
-                line.extend(calling());
-            }
-            let ended = project.run(&line);
-            assert_eq!(project.stranger.connections(), 0, "{name} --{setting}");
-            let is_refused = ended.stderr.contains("loomrec trust");
-            // Redaction needs trust in a strict replay alone.
-            let needs = is_outward(arg) && SettingScope::of(arg) != SettingScope::Redaction;
-            assert_eq!(is_refused, needs, "{name} --{setting}: {}", ended.stderr);
-            if is_refused {
-                ended.expect(2).says(&[&format!("loomrec.toml:2: {setting} = ")]);
-                refused += 1;
-            }
+    for arg in command.get_arguments().filter(|arg| settable(arg)) {
+        let setting = arg.get_long().unwrap_or_default();
+        let value = hostile(arg, &project.address());
+        project.settings(&format!("[{name}]\n{setting} = {value}\n"));
+        let ended = project.run(&command_line(name, setting, &good));
+        assert_eq!(project.stranger.connections(), 0, "{name} --{setting}");
+        let is_refused = ended.stderr.contains("loomrec trust");
+        // Redaction needs trust in a strict replay alone.
+        let needs = is_outward(arg) && SettingScope::of(arg) != SettingScope::Redaction;
+        assert_eq!(is_refused, needs, "{name} --{setting}: {}", ended.stderr);
+        if is_refused {
+            ended.expect(2).says(&[&format!("loomrec.toml:2: {setting} = ")]);
+            refused += 1;
         }
     }
-    eprintln!("settings that were refused: {refused}");
-    assert!(refused > 10);
+    refused
+}
+
+/// A command line on which a setting of the file counts, and which makes a call if it can. `good` is
+/// the address of an upstream that is no stranger's.
+fn command_line<'a>(name: &'a str, setting: &str, good: &'a str) -> Vec<&'a str> {
+    let (is_upstream, is_recording) = (setting == "upstream", setting == "recording");
+    let mut line = vec![name];
+    if !is_recording && name != "rerecord" {
+        line.extend(["-r", if name == "record" { "new.json" } else { "run.json" }]);
+    }
+    match name {
+        "replay" if is_upstream => line.extend(["--on-miss", "forward"]),
+        "rerecord" if setting == "yes" => line.push("run.json"),
+        "rerecord" => line.extend(["run.json", "--yes", "--again"]),
+        _ => {}
+    }
+    if !is_upstream && name != "replay" {
+        line.extend(["--upstream", good]);
+    }
+    if name != "rerecord" && setting != "stop-with-stdin" {
+        line.extend(calling());
+    }
+    line
 }

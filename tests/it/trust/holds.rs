@@ -187,7 +187,7 @@ fn recordings_in_object_stores_need_trust_however_the_file_names_them() {
     };
     for name in ["s3://stranger/agent", "agent.remote.json"] {
         project.settings(&format!("recording = \"{name}\"\n"));
-        let said = format!("recording = \"{name}\"");
+        let said = format!("recording = \"{name}");
         for line in [
             &[&["record"][..], &calling()].concat()[..],
             &["replay", "--", "true"],
@@ -207,10 +207,23 @@ fn recordings_in_object_stores_need_trust_however_the_file_names_them() {
         run(&["ls", "run.json"]).expect(0);
         run(&["show", "run.json"]).expect(0);
     }
+    // Where a pointer file points belongs to what is trusted, and its state does not.
+    let pointer = |url: &str, manifest: &str| {
+        let text = pointer.to_string().replace("s3://stranger/agent", url).replace("000", manifest);
+        std::fs::write(project.scene.path("agent.remote.json"), text).unwrap();
+        run(&["ls"])
+    };
+    project.trust();
+    let before = project.stranger.connections();
+    assert_ne!(pointer("s3://stranger/agent", "111").code, 2);
+    assert!(project.stranger.connections() > before);
+    let before = project.stranger.connections();
+    pointer("s3://elsewhere/agent", "000").expect(2).says(&["(points to s3://elsewhere/agent)"]);
+    assert_eq!(project.stranger.connections(), before);
     project.settings("recording = \"s3://stranger/agent\"\n");
     project.trust();
     assert_ne!(run(&["ls"]).code, 2);
-    assert!(project.stranger.connections() > 0);
+    assert!(project.stranger.connections() > before);
 }
 
 #[test]
