@@ -324,17 +324,6 @@ fn remedy(error: &io::Error) -> &'static str {
     }
 }
 
-/// The class of a failure, for the exit code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ErrorClass {
-    /// A recording is missing, damaged or of a newer format: exit code 4.
-    Unusable,
-    /// A recording could not be stored in full: exit code 5.
-    NotKept,
-    /// The options do not fit the recording: exit code 2.
-    Usage,
-}
-
 impl StoreError {
     /// Returns the error for a recording that was made under other rules.
     pub(super) fn other_rules(path: &Path, ours: &IdentityRules, theirs: &IdentityRules) -> Self {
@@ -367,40 +356,5 @@ impl StoreError {
     /// Returns the error and its causes on one line.
     pub fn chain(&self) -> String {
         loomrec_identity::error_chain(self)
-    }
-
-    /// Returns the class of the failure.
-    pub fn class(&self) -> ErrorClass {
-        match self {
-            Self::Missing { .. }
-            | Self::NotAFile { .. }
-            | Self::Unsafe(_)
-            | Self::Unmerged { .. }
-            | Self::OddFile { .. }
-            | Self::NotOneEntry { .. }
-            | Self::TwoFiles { .. }
-            | Self::Disagree { .. }
-            | Self::Moved { .. }
-            | Self::TooLarge { .. }
-            | Self::TooHeavyToRead { .. }
-            | Self::Format { .. }
-            | Self::NewerLog { .. }
-            | Self::Log { .. }
-            | Self::Read { .. } => ErrorClass::Unusable,
-            Self::Write { .. }
-            | Self::TooLong { .. }
-            | Self::TooHeavy { .. }
-            | Self::Busy { .. }
-            | Self::Changed { .. }
-            | Self::WouldBeTooLarge { .. }
-            | Self::Lock { .. }
-            | Self::Held { .. }
-            | Self::Leased { .. }
-            | Self::Gone { .. }
-            | Self::Secret { .. } => ErrorClass::NotKept,
-            Self::NotAFolder { .. } | Self::OtherRules { .. } | Self::Exists { .. } => {
-                ErrorClass::Usage
-            }
-        }
     }
 }

@@ -17,6 +17,7 @@ mod compactor;
 mod compose;
 mod disk;
 pub mod error;
+mod error_class;
 mod file;
 mod file_version;
 mod frame_encoder;
@@ -56,7 +57,8 @@ pub use appender_event::{AppenderEvent, OnAppenderEvent};
 pub use backend::digest::sha256;
 pub use backend::folder::name::file_name as safe_file_name;
 pub use backend::parts::{files, is_folder, is_other_folder, misnamed};
-pub use error::{ErrorClass, StoreError};
+pub use error::StoreError;
+pub use error_class::ErrorClass;
 pub use frame_encoder::{EncodedFrame, FrameEncoder, LogItem};
 pub use inspect::{InspectedFile, LeftoverFile, leftovers};
 pub use location::{

@@ -5,6 +5,7 @@
 pub mod aimock_journal;
 pub mod bound_counts;
 pub mod call_record;
+mod counter_detail;
 pub mod journal;
 pub mod journaled_request;
 pub mod log;

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::bound_counts::BoundCounts;
 use super::call_record::{CallRecord, SendEnd};
+pub use super::counter_detail::{CounterDetail, EarlierTakes, UpstreamFailure};
 use loomrec_engine::record::{CallFailure, RecordOutcome};
 use loomrec_engine::replay::{MatchedBy, MissReason, RecordingMismatchError};
 use loomrec_engine::{AnswerOrigin, CallOutcome, clip};
@@ -69,57 +70,6 @@ pub struct RunCounters {
     /// Details behind a lock, which answered calls do not need. Its sums are filled in when it is
     /// read.
     more: Mutex<CounterDetail>,
-}
-
-/// The part of the counts that is more than single numbers.
-#[derive(Clone, Debug, Default)]
-pub struct CounterDetail {
-    /// Mismatches by reason.
-    pub missed: BTreeMap<&'static str, u64>,
-    /// The mismatches in full, up to `MAX_MISMATCHES`.
-    pub mismatches: Vec<Arc<RecordingMismatchError>>,
-    /// Input tokens.
-    pub input_tokens: u64,
-    /// Output tokens.
-    pub output_tokens: u64,
-    /// Cost in US dollars.
-    pub cost_usd: f64,
-    /// Calls that were recorded and failed, by kind of failure.
-    pub failed_calls: BTreeMap<CallFailure, u64>,
-    /// Models without a known price, with the number of calls they answered. At most
-    /// `MAX_UNPRICED`, and one name for all others.
-    pub unpriced: BTreeMap<String, u64>,
-    /// Why kept exchanges are not in the recording's file yet at the end of the run.
-    pub unfolded: Option<String>,
-    /// The failures of upstreams that gave no answer, by their message without its digits. At most
-    /// `MAX_FAILURES`.
-    pub upstream_failures: BTreeMap<String, UpstreamFailure>,
-    /// The reasons why exchanges were not kept, each with their number.
-    pub keep_errors: BTreeMap<String, u64>,
-    /// By the names of requests that this run recorded, what became of the takes of earlier runs.
-    /// There are at most as many as the recording has names.
-    pub earlier_takes: BTreeMap<String, EarlierTakes>,
-    /// Upstreams whose answers ended in a cut because their framing was ambiguous, each with the
-    /// number of answers.
-    pub ambiguous: BTreeMap<String, u64>,
-}
-
-/// A failure of an upstream, and how often it happened.
-#[derive(Clone, Debug, Default)]
-pub struct UpstreamFailure {
-    /// The message of its first time.
-    pub message: String,
-    /// How many calls failed with it.
-    pub calls: u64,
-}
-
-/// What became of the takes that earlier runs left of a request.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct EarlierTakes {
-    /// The number of takes that were replaced.
-    pub replaced: u64,
-    /// The number of takes that the run did not reach, so that they stay.
-    pub kept: u64,
 }
 
 impl RunCounters {

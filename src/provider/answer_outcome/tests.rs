@@ -7,7 +7,9 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::test_calls::{format_of, framing, to_stream, write};
-use crate::{Answer, Framing, Provider, StreamError, TokenUsage, natural_error, stream_error};
+use crate::{
+    Answer, Framing, Operation, Provider, StreamError, TokenUsage, natural_error, stream_error,
+};
 
 fn received(operation: Operation, media: &str, bytes: &[u8]) -> JudgedAnswer {
     judge_answer(&ReceivedAnswer {

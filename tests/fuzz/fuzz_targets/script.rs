@@ -4,6 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::{Corpus, fuzz_target};
+use loomrec_engine::RunStrictness;
 use loomrec_engine::replay::{Latency, Matcher, ReplayEngine};
 use loomrec_identity::IdentityRules;
 use loomrec_recording::RecordedRequest;
@@ -33,8 +34,9 @@ fuzz_target!(|data: &[u8]| -> Corpus {
     };
     let calls = script.len() + script.rule_count();
     let replayer = ReplayEngine::new(Matcher::default(), Latency::None).with_script(Some(script));
+    let admission = RunStrictness::default().admit_harmless();
     for (path, body) in ASKED {
-        replayer.reset(None);
+        replayer.reset(None, admission);
         let request = RecordedRequest {
             method: "POST".to_owned(),
             path: path.to_owned(),

@@ -149,5 +149,7 @@ fn two_servers_of_one_folder_record_different_files_at_one_time() {
         assert_eq!(end(server, name, true)["kept"], true);
     }
     assert_eq!(files(&scene, "recordings"), ["a.json", "b.json"]);
-    servers.map(|server| server.stop().expect(0));
+    for server in servers {
+        server.stop().expect(0);
+    }
 }
