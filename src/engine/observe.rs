@@ -7,6 +7,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, Method};
 use url::Url;
 
+use super::blocking;
 use super::credential::{CredentialCache, RequestCredentials};
 use super::parsed_request::{ParsedRequest, RedactedRequest};
 use super::request_cache::RequestCache;
@@ -19,7 +20,7 @@ use loomrec_recording::encoding::coding_of;
 use loomrec_recording::entry::RecordedRequest;
 use loomrec_recording::normalized_request::NormalizedRequest;
 use loomrec_recording::redact::{CallCredentials, Placeholders, RedactedBody, Redactor};
-use loomrec_recording::request_text::{RequestText, request_text};
+use loomrec_recording::request_text::{ReceivedBody, may_be_packed};
 
 /// The header that names the session of a call.
 pub const SESSION_HEADER: HeaderName = HeaderName::from_static("x-loomrec-session");
@@ -37,6 +38,14 @@ pub struct ParsedHead {
     placeholders: Placeholders,
     /// The content coding of the body.
     coding: Option<String>,
+}
+
+impl ParsedHead {
+    /// Whether the body belongs on a blocking thread: it is large, or has to be decoded first.
+    pub fn has_slow_body(&self, body: &[u8]) -> bool {
+        let kind = self.request.content_type();
+        blocking::is_large(body.len()) || may_be_packed(self.coding.as_deref(), kind, body)
+    }
 }
 
 /// Observes the requests of a run.
@@ -96,6 +105,13 @@ impl RequestObserver {
     #[must_use]
     pub fn with_addresses<'a>(mut self, addresses: impl Iterator<Item = &'a Url>) -> Self {
         addresses.for_each(|address| self.credentials.of_upstreams.add_address(address));
+        self
+    }
+
+    /// Treats these values as credentials of every request.
+    #[must_use]
+    pub fn with_secrets(mut self, secrets: &CallCredentials) -> Self {
+        self.credentials.of_upstreams.extend(secrets);
         self
     }
 
@@ -162,17 +178,14 @@ impl RequestObserver {
         let ParsedHead { place, request, session, step, secrets, placeholders, coding } = opening;
         let mut placeholders = placeholders.clone();
         let kind = request.content_type();
-        // An encoded body stays as it arrived unless something in it has to be redacted.
-        let (text, opaque) = match request_text(coding.as_deref(), body) {
-            RequestText::Plain(text) | RequestText::Decoded(text) => (text, None),
-            RequestText::Opaque(mark) => (body.clone(), Some(mark)),
-        };
-        let is_kept_packed = self.redactor.is_packing_clean(body, &text, secrets);
-        let body = if is_kept_packed { body } else { &text };
+        // A request is known by its text. The upstream gets the bytes that arrived.
+        let ReceivedBody { text, packed, opaque } =
+            ReceivedBody::decode(coding.as_deref(), kind, body);
+        let packed = packed.filter(|packed| self.redactor.is_packed_clean(packed, secrets));
         let RedactedBody { by_patterns, whole } =
             self.redactor.redact_body_apart(kind, &text, secrets, &mut placeholders);
-        let build = |body: Bytes| {
-            let request = RecordedRequest { body, ..request.clone() };
+        let build = |(body, packed): (Bytes, Option<Bytes>)| {
+            let request = RecordedRequest { body, packed, ..request.clone() };
             let upstream = place.upstream.clone();
             let mut observed = match recorded.and_then(|matcher| matcher.recall(&request)) {
                 Some((call, key)) => NormalizedRequest::recalled(upstream, request, call, key),
@@ -186,10 +199,11 @@ impl RequestObserver {
             }
             observed
         };
-        let owned = |text: Cow<'_, [u8]>| match text {
-            Cow::Borrowed(_) => body.clone(),
-            Cow::Owned(bytes) => Bytes::from(bytes),
+        let owned = |clean: Cow<'_, [u8]>| match clean {
+            Cow::Borrowed(_) => (text.clone(), packed.clone()),
+            Cow::Owned(bytes) => (Bytes::from(bytes), None),
         };
+        let opaque = opaque.map(|mark| (mark, None));
         let scrubbed = opaque.or_else(|| whole.map(owned)).map(&build);
         let observed = build(owned(by_patterns));
         let redacted = RedactedRequest { observed, scrubbed, secrets: Arc::clone(secrets) };

@@ -129,7 +129,7 @@ fn text_of(
         Some(body) if has_chat_body(parts, body) && generation.is_plain(parts, rules) => {
             write_chat(body, rules, &mut out);
         }
-        _ => write_tagged(parts, (body, generation.headers(parts, rules)), rules, &mut out),
+        _ => write_tagged(parts, body, (rules, generation), &mut out),
     }
     out
 }
@@ -175,12 +175,13 @@ fn write_chat(body: &Json<'_>, rules: &IdentityRules, out: &mut Vec<u8>) {
 
 fn write_tagged(
     parts: &RequestParts<'_>,
-    (body, headers): (Option<&Json<'_>>, Vec<(&str, String)>),
-    rules: &IdentityRules,
+    body: Option<&Json<'_>>,
+    (rules, generation): (&IdentityRules, HeaderGeneration),
     out: &mut Vec<u8>,
 ) {
+    let headers = generation.headers(parts, rules);
     out.extend_from_slice(b"{\"body\": ");
-    write_body(parts, body, rules, out);
+    write_body_of(parts, body, (rules, generation), out);
     out.extend_from_slice(b", \"headers\": ");
     write_text_members(headers.iter().map(|(name, value)| (*name, value.as_str())), out);
     out.extend_from_slice(b", \"loomrec\": \"request/1\", \"method\": ");
@@ -199,6 +200,15 @@ pub(super) fn write_body(
     rules: &IdentityRules,
     out: &mut Vec<u8>,
 ) {
+    write_body_of(parts, body, (rules, HeaderGeneration::CURRENT), out);
+}
+
+fn write_body_of(
+    parts: &RequestParts<'_>,
+    body: Option<&Json<'_>>,
+    (rules, generation): (&IdentityRules, HeaderGeneration),
+    out: &mut Vec<u8>,
+) {
     if parts.body.is_empty() {
         return out.extend_from_slice(b"null");
     }
@@ -214,7 +224,11 @@ pub(super) fn write_body(
         return out.push(b'}');
     }
     let content_type = parts.values("content-type").next().unwrap_or_default();
-    if let Some(found) = multipart::parse(content_type, parts.body) {
+    let is_later = |parts: &[multipart::MultipartPart]| {
+        generation != HeaderGeneration::CURRENT && multipart::is_of_later_keys(parts)
+    };
+    let found = multipart::parse(content_type, parts.body);
+    if let Some(found) = found.filter(|found| !is_later(found)) {
         out.extend_from_slice(b"{\"multipart\": ");
         multipart::write(&found, out);
         return out.push(b'}');

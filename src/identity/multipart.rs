@@ -2,8 +2,10 @@
 //! makes up anew.
 //!
 //! The reader is strict: a body that does not parse as RFC 2046 from the first byte to the last is
-//! not multipart, and is hashed by its bytes.
+//! not multipart, and is hashed by its bytes. What may stand before the first part and after the
+//! last one, and the bytes of a head that is not UTF-8, count like the parts.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use memchr::memmem;
@@ -35,17 +37,28 @@ pub fn parse(content_type: &str, body: &[u8]) -> Option<Vec<MultipartPart>> {
     let boundary = boundary(content_type)?;
     let delimiter = [b"\r\n--", boundary.as_bytes()].concat();
     let finder = memmem::Finder::new(&delimiter);
-    // The first delimiter opens the body, so it has no line break before it.
-    let mut rest = body.strip_prefix(&delimiter[2..])?;
     let mut parts = Vec::new();
+    // A delimiter that opens the body has no line break before it.
+    let mut rest = match body.strip_prefix(&delimiter[2..]) {
+        Some(rest) => rest,
+        None => {
+            let length = finder.find(body)?;
+            parts.push(beside(PREAMBLE, &body[..length]));
+            &body[length + delimiter.len()..]
+        }
+    };
     loop {
         if let Some(end) = rest.strip_prefix(b"--") {
-            return matches!(end, b"" | b"\r\n").then_some(parts);
+            match end {
+                b"" | b"\r\n" => {}
+                _ => parts.push(beside(EPILOGUE, end.strip_prefix(b"\r\n")?)),
+            }
+            return Some(parts);
         }
         rest = rest.strip_prefix(b"\r\n")?;
         // A part without headers and content ends with the line break that was just taken.
         let (content_of, head) = head(rest)?;
-        if memmem::find(head.as_bytes(), &delimiter[2..]).is_some() {
+        if memmem::find(head, &delimiter[2..]).is_some() {
             return None;
         }
         let length = finder.find(content_of)?;
@@ -54,24 +67,55 @@ pub fn parse(content_type: &str, body: &[u8]) -> Option<Vec<MultipartPart>> {
     }
 }
 
-/// The content after a part's head, and the lines of the head.
-fn head(part: &[u8]) -> Option<(&[u8], &str)> {
-    if let Some(content) = part.strip_prefix(b"\r\n") {
-        return Some((content, ""));
-    }
-    let end = memmem::find(part, b"\r\n\r\n")?;
-    let lines = std::str::from_utf8(&part[..end]).ok()?;
-    Some((&part[end + 4..], lines))
+/// The names under which a preamble, an epilogue and the encoding of a head are kept among headers.
+/// No header has such a name.
+const PREAMBLE: &str = " preamble";
+const EPILOGUE: &str = " epilogue";
+const ENCODING: &str = " encoding";
+
+/// Whether earlier versions hashed such a body by its bytes: it has a preamble, an epilogue or a
+/// head that is not UTF-8.
+pub(super) fn is_of_later_keys(parts: &[MultipartPart]) -> bool {
+    parts.iter().flat_map(|part| &part.headers).any(|(name, _)| name.starts_with(' '))
 }
 
-fn part(head: &str, content: &[u8]) -> Option<MultipartPart> {
-    let mut part = MultipartPart {
+/// Text beside the parts, as a part of its own.
+fn beside(name: &str, content: &[u8]) -> MultipartPart {
+    let mut part = bare(content);
+    part.headers.push((name.to_owned(), String::new()));
+    part
+}
+
+/// A part without headers.
+fn bare(content: &[u8]) -> MultipartPart {
+    MultipartPart {
         name: None,
         filename: None,
         content_type: None,
         headers: Vec::new(),
         length: content.len(),
         sha256: digest::as_text(&digest::sha256_hex(content)).to_owned(),
+    }
+}
+
+/// The content after a part's head, and the head.
+fn head(part: &[u8]) -> Option<(&[u8], &[u8])> {
+    if let Some(content) = part.strip_prefix(b"\r\n") {
+        return Some((content, b""));
+    }
+    let end = memmem::find(part, b"\r\n\r\n")?;
+    Some((&part[end + 4..], &part[..end]))
+}
+
+fn part(head: &[u8], content: &[u8]) -> Option<MultipartPart> {
+    let mut part = bare(content);
+    let head = match std::str::from_utf8(head) {
+        Ok(text) => Cow::Borrowed(text),
+        // Each byte as a character of Latin-1, so that no two heads become the same.
+        Err(_) => {
+            part.headers.push((ENCODING.to_owned(), "latin-1".to_owned()));
+            Cow::Owned(head.iter().copied().map(char::from).collect())
+        }
     };
     let lines = if head.is_empty() { None } else { Some(head.split("\r\n")) };
     for line in lines.into_iter().flatten() {

@@ -32,6 +32,7 @@ fn request(path: &str, body: &str) -> RecordedRequest {
         query: String::new(),
         headers,
         other_headers: Default::default(),
+        packed: None,
         body: body.to_owned().into(),
     }
 }

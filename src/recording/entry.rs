@@ -15,8 +15,9 @@ use serde_json::{Map, Value};
 use super::body::ResponsePayload;
 pub use super::entry_field::EntryError;
 use super::header_names::HeaderNames;
+use super::request_text::{is_text_type, unpacked_text};
 pub use field::{KNOWN_FIELDS, USAGE_FIELDS};
-use loomrec_identity::{RequestKey, RunValues};
+use loomrec_identity::{RequestKey, RunValues, multipart};
 use loomrec_provider::{TokenUsage, ToolCall};
 pub use read::EntryReadError;
 
@@ -113,8 +114,40 @@ pub struct RecordedRequest {
     pub headers: Vec<(String, String)>,
     /// The names of headers that were sent but are not stored.
     pub other_headers: HeaderNames,
-    /// The body's bytes, after redaction.
+    /// The body's text, without its content encoding and after redaction.
     pub body: Bytes,
+    /// The compressed bytes that are stored instead of the text: of a request without a header that
+    /// names its coding, and of requests that earlier versions recorded.
+    pub packed: Option<Bytes>,
+}
+
+impl RecordedRequest {
+    /// Returns the bytes that are stored as its body.
+    pub(crate) fn stored_body(&self) -> &Bytes {
+        self.packed.as_ref().unwrap_or(&self.body)
+    }
+
+    /// Sets the body to one that was stored.
+    pub(crate) fn set_stored_body(&mut self, stored: Bytes) {
+        let text = unpacked_text(self.content_type(), &stored);
+        (self.body, self.packed) = match text {
+            Some(text) => (text, Some(stored)),
+            None => (stored, None),
+        };
+    }
+
+    /// Returns the body as it is sent again, without a content encoding: its text, unless it is a
+    /// file that is compressed by itself.
+    pub fn body_to_send(&self) -> &Bytes {
+        let kind = self.content_type();
+        let is_file = !is_text_type(kind) && multipart::boundary_range(kind).is_none();
+        self.packed.as_ref().filter(|_| is_file).unwrap_or(&self.body)
+    }
+
+    /// Sets the body to this text.
+    pub fn set_text(&mut self, text: Bytes) {
+        (self.body, self.packed) = (text, None);
+    }
 }
 
 /// A response as recorded.

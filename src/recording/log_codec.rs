@@ -88,7 +88,7 @@ pub fn pack(name: &EntryName, replaces: bool, entry: &Entry) -> Vec<u8> {
 
 /// Packs an entry and appends it to `out`.
 pub fn pack_to(out: &mut Vec<u8>, name: &EntryName, precedence: TakePrecedence, entry: &Entry) {
-    let request: &[u8] = entry.request.as_ref().map_or(b"", |request| &request.body);
+    let request: &[u8] = entry.request.as_ref().map_or(b"", |request| request.stored_body());
     let payload = entry.response.as_ref().map(|response| &response.payload);
     let length = payload.map_or(0, ResponsePayload::len);
     let rows = payload.map_or(0, |payload| payload.chunks().len());
@@ -150,7 +150,7 @@ pub fn unpack(packed: &[u8]) -> Result<(PackedHead, Entry), PackedError> {
     let rows = reader.rows()?;
     let request = reader.take(usize::try_from(request).map_err(|_| PackedError::Length)?)?;
     match &mut entry.request {
-        Some(known) => known.body = Bytes::copy_from_slice(request),
+        Some(known) => known.set_stored_body(Bytes::copy_from_slice(request)),
         None if request.is_empty() => {}
         None => return Err(PackedError::Length),
     }

@@ -48,6 +48,7 @@ fn any_request() -> impl Strategy<Value = RecordedRequest> {
             query,
             headers,
             other_headers: Default::default(),
+            packed: None,
             body: body.into(),
         },
     )

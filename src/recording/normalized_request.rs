@@ -120,7 +120,8 @@ impl RecordedRequest {
         }
         let is_clean = |name: &str| redactor.is_clean_name(name, secrets);
         let other_headers = HeaderNames::select(others, &connection, is_clean);
-        Self { method, path, query, headers: kept, other_headers, body: Bytes::new() }
+        let body = Bytes::new();
+        Self { method, path, query, headers: kept, other_headers, body, packed: None }
     }
 
     /// Returns the content type of its body; empty if it has none.
@@ -203,9 +204,14 @@ impl RecordedRequest {
     }
 
     /// Returns the keys that this request had in versions whose keys did not include all headers
-    /// that change an answer.
-    pub fn earlier_keys(&self, rules: &IdentityRules) -> [RequestKey; 2] {
-        RequestKey::of_earlier_versions(&self.parts(&self.recognise()), rules)
+    /// that change an answer, or were made of the compressed bytes of a body.
+    pub fn earlier_keys(&self, rules: &IdentityRules) -> Vec<RequestKey> {
+        let keys = |request: &Self| {
+            RequestKey::of_earlier_versions(&request.parts(&request.recognise()), rules)
+        };
+        let as_packed = |packed: &Bytes| Self { body: packed.clone(), ..self.clone() };
+        let packed = self.packed.as_ref().map(as_packed);
+        std::iter::once(self).chain(&packed).flat_map(keys).collect()
     }
 
     /// Returns the headers that this request was sent with, and whose values were not stored,

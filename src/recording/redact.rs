@@ -8,6 +8,7 @@
 //! gives the same output, so a redacted request has the same hash in record and replay.
 
 mod body;
+mod boundary;
 mod broken_request;
 mod canonical_order;
 mod credentials;
@@ -34,6 +35,8 @@ mod text_channel;
 mod text_group;
 mod text_stream;
 mod value_replacement;
+mod wide_search;
+mod wide_text;
 
 use joined::join;
 
@@ -53,6 +56,8 @@ use bytes::Bytes;
 
 use super::body::Chunk;
 pub use body::{FoundSecret, RedactedBody};
+pub use boundary::with_replaced_boundary;
+pub(super) use broken_request::OPAQUE;
 pub use broken_request::is_broken_by_redaction;
 pub use credentials::CallCredentials;
 pub use empty_text::{holds_mark, is_only_marks};
@@ -188,7 +193,8 @@ impl Redactor {
     }
 
     /// Returns the value of a stored request header without credentials. The boundary of a
-    /// multipart body is kept: without it the body cannot be split into its parts.
+    /// multipart body is kept, or [another one](with_replaced_boundary) takes its place: without it
+    /// the body cannot be split into its parts.
     pub fn redact_header(
         &self,
         name: &str,
@@ -196,13 +202,15 @@ impl Redactor {
         secrets: &CallCredentials,
         placeholders: &mut Placeholders,
     ) -> String {
-        let boundary = multipart::boundary_range(value).filter(|_| name == "content-type");
-        let Some(Range { start, end }) = boundary else {
+        let range = multipart::boundary_range(value).filter(|_| name == "content-type");
+        let Some(Range { start, end }) = range else {
             return self.redact_value(value, secrets, placeholders);
         };
         let before = self.redact_value(&value[..start], secrets, placeholders);
         let behind = self.redact_value(&value[end..], secrets, placeholders);
-        [&before, &value[start..end], &behind].concat()
+        let is_clean = self.may_be_name(&value.as_bytes()[start..end], secrets);
+        let kept = if is_clean { &value[start..end] } else { boundary::REPLACED };
+        [&before, kept, &behind].concat()
     }
 
     /// Removes credentials from bytes that are not a stream, including credentials that are split
@@ -241,9 +249,11 @@ impl Redactor {
         let bytes = text.as_bytes();
         let mut edits = merge_found(RedactSearch { redactor: self, secrets }.in_text(bytes));
         let schemes = self.schemes.captures_iter(bytes).filter_map(|found| found.get(1));
-        edits.extend(
-            schemes.map(|m| SourceEdit { range: m.range(), mark: Some(RedactionMark::Plain) }),
-        );
+        edits.extend(schemes.map(|m| SourceEdit {
+            range: m.range(),
+            mark: Some(RedactionMark::Plain),
+            encoding: None,
+        }));
         let mut placeholders = Placeholders::default();
         let new = replacements(merge(edits), |at| at, &mut placeholders, &self.names);
         match replaced(bytes, &new) {
@@ -298,8 +308,11 @@ impl Redactor {
 
     /// Whether the text contains a mark, or a placeholder with the name of one of the rules.
     pub fn is_redacted(&self, text: &[u8]) -> bool {
-        memchr::memmem::find(text, MARK.as_bytes()).is_some()
-            || placeholder::find_placeholders(text, &self.names).next().is_some()
+        let in_plain = |text: &[u8]| {
+            memchr::memmem::find(text, MARK.as_bytes()).is_some()
+                || placeholder::find_placeholders(text, &self.names).next().is_some()
+        };
+        in_plain(text) || wide_search::any_wide_text(text, in_plain)
     }
 
     /// Returns the rules that matched only names of members and numbers, which are never redacted.

@@ -54,6 +54,7 @@ mod tests {
             query: String::new(),
             headers: vec![("content-type".into(), "application/json".into())],
             other_headers: Default::default(),
+            packed: None,
             body: body.into(),
         };
         Entry { request: Some(request), ..Entry::default() }

@@ -1,21 +1,55 @@
-//! Request bodies with a content encoding: decoding them, so that they can be searched for
-//! credentials.
+//! Request bodies with a content encoding: decoding them, so that a request is identified, searched
+//! for credentials and shown by its text.
 
 use bytes::Bytes;
 use sha2::{Digest as _, Sha256};
 
 use super::encoding;
-use super::redact::MARK;
+use super::redact::{MARK, OPAQUE, with_replaced_boundary};
 
 /// The most plain bytes of a body that are searched.
 const MOST: usize = 64 << 20;
 
-/// How many codings, on top of each other, are removed from a recorded body.
+/// How many codings, on top of each other, are removed from a body without a header.
 const CODINGS: usize = 4;
 
-/// The text of a request's body that is searched for credentials.
+/// How many bytes show whether a body is a text.
+const SAMPLE: usize = 64;
+
+/// A request's body as it is identified and stored.
 #[derive(Debug, PartialEq, Eq)]
-pub enum RequestText {
+pub struct ReceivedBody {
+    /// The text, or the bytes as they were received if they cannot be decoded.
+    pub text: Bytes,
+    /// The compressed bytes, if no header names their coding.
+    pub packed: Option<Bytes>,
+    /// What is stored instead of a body that cannot be decoded.
+    pub opaque: Option<Bytes>,
+}
+
+impl ReceivedBody {
+    /// Decodes a body that was sent with this content encoding and type.
+    pub fn decode(coding: Option<&str>, content_type: &str, body: &Bytes) -> Self {
+        let plain = match request_text(coding, body) {
+            RequestText::Plain(text) | RequestText::Decoded(text) => text,
+            RequestText::Opaque(mark) => {
+                return Self { text: body.clone(), packed: None, opaque: Some(mark) };
+            }
+        };
+        let (text, packed) = match unpacked_text(content_type, &plain) {
+            Some(text) => (text, Some(plain)),
+            None => (plain, None),
+        };
+        match with_replaced_boundary(content_type, &text) {
+            Some(text) => Self { text, packed: None, opaque: None },
+            None => Self { text, packed, opaque: None },
+        }
+    }
+}
+
+/// The text of a request's body.
+#[derive(Debug, PartialEq, Eq)]
+enum RequestText {
     /// The body as it was received.
     Plain(Bytes),
     /// The body after decoding.
@@ -24,8 +58,8 @@ pub enum RequestText {
     Opaque(Bytes),
 }
 
-/// Returns the searchable text of a body with this coding.
-pub fn request_text(coding: Option<&str>, body: &Bytes) -> RequestText {
+/// Returns the text of a body with this coding.
+fn request_text(coding: Option<&str>, body: &Bytes) -> RequestText {
     let Some(coding) = coding.filter(|_| !body.is_empty()) else {
         return RequestText::Plain(body.clone());
     };
@@ -38,28 +72,36 @@ pub fn request_text(coding: Option<&str>, body: &Bytes) -> RequestText {
     }
     let digest: String = Sha256::digest(body).iter().map(|byte| format!("{byte:02x}")).collect();
     let length = body.len();
-    RequestText::Opaque(format!("{MARK} a body of {length} bytes, sha256 {digest}").into())
+    let [before, between] = OPAQUE;
+    RequestText::Opaque(format!("{MARK}{before}{length}{between}{digest}").into())
 }
 
-/// Decodes the recorded body of a request. The header that names its coding is not stored. So the
-/// first bytes identify the coding, or, for codings without a magic number, the fact that the whole
-/// body decodes to a text.
-pub fn stored_text(body: &Bytes) -> Bytes {
-    let mut text = body.clone();
-    for _ in 0..CODINGS {
-        let Some(plain) = decode_unnamed(&text) else { break };
+/// Returns the text of a body whose coding no header names; `None` if it is not compressed. Earlier
+/// versions stored compressed requests as they came, without that header. The first bytes identify
+/// the coding. A coding without a magic number is read only in a body that should be JSON or a form,
+/// and if all of it decodes to a text.
+pub fn unpacked_text(content_type: &str, body: &Bytes) -> Option<Bytes> {
+    let mut text = Bytes::from(decode_unnamed(content_type, body)?);
+    for _ in 1..CODINGS {
+        let Some(plain) = decode_unnamed(content_type, &text) else { break };
         text = plain.into();
     }
-    text
+    Some(text)
+}
+
+/// Whether a body may be compressed, judged by its headers and its first bytes. Then reading its
+/// text may take long.
+pub fn may_be_packed(coding: Option<&str>, content_type: &str, body: &[u8]) -> bool {
+    coding.is_some() || marked_coding(body).is_some() || may_be_unmarked(content_type, body)
 }
 
 /// Decodes a body whose coding is not named.
-fn decode_unnamed(body: &[u8]) -> Option<Vec<u8>> {
-    if is_text(body) {
-        return None;
-    }
+fn decode_unnamed(content_type: &str, body: &[u8]) -> Option<Vec<u8>> {
     if let Some(coding) = marked_coding(body) {
         return encoding::decode(coding, body, MOST);
+    }
+    if !may_be_unmarked(content_type, body) {
+        return None;
     }
     let codings = ["deflate", "br"].into_iter();
     let mut decoded = codings.filter_map(|coding| encoding::decode(coding, body, MOST));
@@ -69,6 +111,27 @@ fn decode_unnamed(body: &[u8]) -> Option<Vec<u8>> {
 /// Whether the bytes begin as gzip or Zstandard do.
 pub fn is_compressed(body: &[u8]) -> bool {
     marked_coding(body).is_some()
+}
+
+/// Whether a body may have a coding without a magic number: it should be a text, and is none.
+fn may_be_unmarked(content_type: &str, body: &[u8]) -> bool {
+    is_text_type(content_type) && !begins_as_text(body)
+}
+
+/// Whether a body of this content type should be a text.
+pub(crate) fn is_text_type(content_type: &str) -> bool {
+    let media = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    media.is_empty()
+        || media.ends_with("json")
+        || media.starts_with("text/")
+        || media == "application/x-www-form-urlencoded"
+}
+
+/// Whether the first bytes are a readable text. A few are enough to tell it from compressed data.
+fn begins_as_text(body: &[u8]) -> bool {
+    let start = &body[..body.len().min(SAMPLE)];
+    let is_cut = |error: std::str::Utf8Error| error.error_len().is_none();
+    std::str::from_utf8(start).map_or_else(is_cut, |_| true) && !start.iter().any(is_odd)
 }
 
 /// Returns the coding whose magic number the bytes begin with.
@@ -82,8 +145,12 @@ fn marked_coding(body: &[u8]) -> Option<&'static str> {
 
 /// Whether the bytes are a readable text.
 fn is_text(body: &[u8]) -> bool {
-    let is_odd = |byte: &u8| byte.is_ascii_control() && !byte.is_ascii_whitespace();
     std::str::from_utf8(body).is_ok() && !body.iter().any(is_odd)
+}
+
+/// Whether a byte occurs in no readable text.
+fn is_odd(byte: &u8) -> bool {
+    byte.is_ascii_control() && !byte.is_ascii_whitespace()
 }
 
 #[cfg(test)]
@@ -129,11 +196,19 @@ mod tests {
         let twice = compress_to_vec(&gzip[..], CompressionLevel::Fastest);
         let packed = [gzip, zlib.finish().unwrap(), bare.finish().unwrap(), zstd, brotli, twice];
         for packed in packed {
-            assert_eq!(stored_text(&packed.into()), text);
+            let packed = Bytes::from(packed);
+            for media in ["application/json", "text/plain; charset=utf-8", ""] {
+                assert_eq!(unpacked_text(media, &packed), Some(text.clone()));
+                assert!(may_be_packed(None, media, &packed));
+            }
+            // Data that is no text has only a coding that its first bytes name.
+            let is_marked = marked_coding(&packed).is_some();
+            assert_eq!(unpacked_text("audio/mpeg", &packed).is_some(), is_marked);
         }
         for other in [&b""[..], b"plain", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", b"\0\x01\x02"] {
             let other = Bytes::from_static(other);
-            assert_eq!(stored_text(&other), other);
+            assert_eq!(unpacked_text("", &other), None);
         }
+        assert!(!may_be_packed(None, "application/json", "{\"a\": \"\u{6f22}\"}".as_bytes()));
     }
 }

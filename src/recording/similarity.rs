@@ -112,6 +112,7 @@ mod tests {
             query: String::new(),
             headers: Vec::new(),
             other_headers: Default::default(),
+            packed: None,
             body: Bytes::from(body),
         };
         RequestSketch::of(&request, &request.recognise())

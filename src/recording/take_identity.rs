@@ -60,9 +60,9 @@ mod tests {
     use loomrec_identity::RequestKey;
 
     fn request(path: &str, body: &'static str) -> Option<RecordedRequest> {
-        let (query, headers, other_headers) = Default::default();
-        let (method, path) = ("POST".into(), path.into());
-        Some(RecordedRequest { method, path, query, headers, other_headers, body: body.into() })
+        let (query, headers, other_headers, packed) = Default::default();
+        let (method, path, body) = ("POST".into(), path.into(), body.into());
+        Some(RecordedRequest { method, path, query, headers, other_headers, body, packed })
     }
 
     #[test]

@@ -137,6 +137,7 @@ mod tests {
             query: String::new(),
             headers: Vec::new(),
             other_headers: Default::default(),
+            packed: None,
             body: BODY.into(),
         };
         Entry { request: Some(request), ..Entry::default() }

@@ -236,6 +236,7 @@ mod tests {
             query: query.to_owned(),
             headers: vec![],
             other_headers: Default::default(),
+            packed: None,
             body: "{}".into(),
         };
         let observed = NormalizedRequest::new("gemini".to_owned(), request, &[]);
@@ -338,6 +339,7 @@ mod tests {
             query: String::new(),
             headers: vec![],
             other_headers: Default::default(),
+            packed: None,
             body: "{}".into(),
         };
         delivery.reframe(&NormalizedRequest::new("gemini".to_owned(), request, &[])).unwrap();

@@ -18,6 +18,7 @@ pub(crate) fn observed(path: &str, body: &Value) -> NormalizedRequest {
         query: String::new(),
         headers: vec![("content-type".to_owned(), "application/json".to_owned())],
         other_headers: Default::default(),
+        packed: None,
         body: Bytes::from(body.to_string()),
     };
     NormalizedRequest::new("openai".to_owned(), request, &[IdentityRules::default()])

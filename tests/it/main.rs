@@ -21,6 +21,8 @@ mod client_ids;
 #[cfg(test)]
 mod compressed;
 #[cfg(test)]
+mod compressed_requests;
+#[cfg(test)]
 mod config;
 #[cfg(test)]
 mod containers;
@@ -217,5 +219,7 @@ mod upstream_names;
 mod verify;
 #[cfg(test)]
 mod websocket;
+#[cfg(test)]
+mod wide_text;
 #[cfg(test)]
 mod wrap;

@@ -12,6 +12,7 @@ fn request(body: &str) -> RecordedRequest {
         query: "a=b".into(),
         headers: vec![("content-type".into(), "application/json".into())],
         other_headers: Default::default(),
+        packed: None,
         body: body.to_owned().into(),
     }
 }

@@ -76,6 +76,7 @@ mod tests {
             query: String::new(),
             headers: Vec::new(),
             other_headers: HeaderNames::default(),
+            packed: None,
             body: body.to_vec().into(),
         };
         question(&request, most)

@@ -19,7 +19,7 @@ use loomrec_provider::directory;
 use loomrec_recording::entry_maker::{CompletedExchange, EntryMaker, MadeEntry};
 use loomrec_recording::normalized_request::NormalizedRequest;
 use loomrec_recording::redact::{self, CallCredentials, Placeholders};
-use loomrec_recording::request_text::{RequestText, request_text};
+use loomrec_recording::request_text::ReceivedBody;
 use loomrec_recording::{Entry, EntryName, RecordedRequest, encoding, timestamp};
 
 /// Headers with a call's session and step.
@@ -228,19 +228,17 @@ impl EntryImporter<'_> {
         );
         let kind = head.content_type();
         let coding = encoding::coding_in(headers);
-        let body = match request_text(coding.as_deref(), body) {
-            RequestText::Opaque(mark) => mark,
-            RequestText::Plain(text) | RequestText::Decoded(text) => {
-                match redactor.redact_body(kind, &text, secrets, &mut placeholders) {
-                    Cow::Borrowed(_) if redactor.is_packing_clean(body, &text, secrets) => {
-                        body.clone()
-                    }
-                    Cow::Borrowed(_) => text,
-                    Cow::Owned(clean) => clean.into(),
-                }
-            }
+        let ReceivedBody { text, packed, opaque } =
+            ReceivedBody::decode(coding.as_deref(), kind, body);
+        let packed = packed.filter(|packed| redactor.is_packed_clean(packed, secrets));
+        let (body, packed) = match opaque {
+            Some(mark) => (mark, None),
+            None => match redactor.redact_body(kind, &text, secrets, &mut placeholders) {
+                Cow::Borrowed(_) => (text, packed),
+                Cow::Owned(clean) => (clean.into(), None),
+            },
         };
-        let request = RecordedRequest { body, ..head };
+        let request = RecordedRequest { body, packed, ..head };
         let mut observed =
             NormalizedRequest::new(upstream, request, std::slice::from_ref(self.rules));
         let named = |own: Option<&String>, header: &str| {

@@ -8,7 +8,6 @@ use super::{Problem, ProblemKind, Severity};
 use loomrec_identity::Json;
 use loomrec_identity::pointer_token;
 use loomrec_recording::redact::{CleanedEntry, EntryPart, FoundSecret, Redactor, UnkeptReason};
-use loomrec_recording::request_text::stored_text;
 use loomrec_recording::{Chunk, ChunkLayout, Entry};
 
 /// The most problems that are reported for one entry.
@@ -78,8 +77,7 @@ impl<'a> SecretSearch<'a> {
             self.plain("/request/headers", name.as_bytes());
             self.plain(&format!("/request/headers{}", pointer_token(name)), value.as_bytes());
         }
-        let body = stored_text(&request.body);
-        self.body("/request", request.content_type(), &body, text, true);
+        self.body("/request", request.content_type(), &request.body, text, true);
     }
 
     fn summary(&mut self, entry: &Entry) {

@@ -101,6 +101,7 @@ fn replayer(length: usize, room: DecodeRoom) -> (ReplayEngine, NormalizedRequest
         query: String::new(),
         headers: Vec::new(),
         other_headers: Default::default(),
+        packed: None,
         body: body.into(),
     };
     let replayer = ReplayEngine::new(matcher, Latency::None).with_room(room);

@@ -72,7 +72,7 @@ impl ExactRequests {
 /// Returns the hash of a request. Two requests have the same one only if all that is stored of them
 /// is the same: each part follows its length, except the body, which comes last.
 fn print(request: &RecordedRequest) -> Print {
-    let RecordedRequest { method, path, query, headers, other_headers: _, body } = request;
+    let RecordedRequest { method, path, query, headers, body, .. } = request;
     let mut head = Vec::with_capacity(512);
     let mut add = |part: &str| {
         head.extend_from_slice(&(part.len() as u64).to_le_bytes());
@@ -105,6 +105,7 @@ mod tests {
             query: String::new(),
             headers: headers.iter().map(owned).collect(),
             other_headers: Default::default(),
+            packed: None,
             body: body.to_owned().into(),
         }
     }

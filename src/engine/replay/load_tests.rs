@@ -45,6 +45,7 @@ fn observed(words: &str) -> NormalizedRequest {
         query: String::new(),
         headers: Vec::new(),
         other_headers: Default::default(),
+        packed: None,
         body: body(words).into(),
     };
     NormalizedRequest::new("openai".into(), request, &[])

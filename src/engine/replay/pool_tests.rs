@@ -42,6 +42,7 @@ fn request(streamed: bool) -> RecordedRequest {
         query: String::new(),
         headers: Vec::new(),
         other_headers: Default::default(),
+        packed: None,
         body: format!(r#"{{"model":"m","messages":[]{stream}}}"#).into(),
     }
 }

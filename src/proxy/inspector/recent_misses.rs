@@ -74,6 +74,7 @@ mod tests {
             query: String::new(),
             headers: Vec::new(),
             other_headers: Default::default(),
+            packed: None,
             body: vec![b'x'; length].into(),
         }
     }

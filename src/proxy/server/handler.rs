@@ -359,13 +359,13 @@ async fn parse(
     Ok(parsed)
 }
 
-/// Identifies a request and redacts its body, on a blocking thread if the body is large.
+/// Identifies a request and redacts its body, on a blocking thread if that may take long.
 async fn observe(proxy: &Arc<Proxy>, head: Arc<ParsedHead>, body: &Bytes) -> Arc<ParsedRequest> {
     let observe = |proxy: &Proxy, head: &ParsedHead, body: &Bytes| {
         let recorded = proxy.engine.replay().map(|replay| replay.matcher());
         Arc::new(proxy.observer.observe(head, body, recorded))
     };
-    if !blocking::is_large(body.len()) {
+    if !head.has_slow_body(body) {
         return observe(proxy, &head, body);
     }
     let (proxy, body) = (Arc::clone(proxy), body.clone());

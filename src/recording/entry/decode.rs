@@ -1,6 +1,7 @@
 //! The reader of entries from JSON values. It reads AgentLoom's fields as tolerantly as AgentLoom
 //! does, and loomrec's fields strictly.
 
+use bytes::Bytes;
 use serde_json::{Map, Value};
 
 use super::super::body::{ResponsePayload, decode_bytes};
@@ -172,14 +173,17 @@ fn run_values(fields: FieldReader<'_>) -> Result<RunValues, FieldError> {
 fn request(value: &Value) -> Result<RecordedRequest, FieldError> {
     let fields = entry_fields(value, "/request")?;
     let must = |name, expected| fields.text(name)?.ok_or_else(|| fields.wrong(name, expected));
-    Ok(RecordedRequest {
+    let mut request = RecordedRequest {
         method: must("method", "an HTTP method")?,
         path: must("path", "a path")?,
         query: fields.text("query")?.unwrap_or_default(),
         headers: headers(fields)?,
         other_headers: HeaderNames::parse(&fields.text("other_headers")?.unwrap_or_default()),
-        body: decode_bytes(fields)?.unwrap_or_default(),
-    })
+        body: Bytes::new(),
+        packed: None,
+    };
+    request.set_stored_body(decode_bytes(fields)?.unwrap_or_default());
+    Ok(request)
 }
 
 fn response(value: &Value, whole_at_ms: f64) -> Result<RecordedResponse, FieldError> {

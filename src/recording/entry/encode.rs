@@ -126,7 +126,7 @@ fn write_request(out: &mut impl ObjectSink, request: &RecordedRequest) {
     if !request.other_headers.is_empty() {
         out.text("other_headers", request.other_headers.as_str());
     }
-    out.body(&request.body);
+    out.body(request.stored_body());
 }
 
 fn write_response(out: &mut impl ObjectSink, response: &RecordedResponse) {

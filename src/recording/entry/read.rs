@@ -139,14 +139,17 @@ fn request(tokens: &mut TextTokens<'_>) -> Option<RecordedRequest> {
         "other_headers" => set(&mut other_headers, tokens.text()),
         _ => body.field(tokens, key),
     })?;
-    Some(RecordedRequest {
+    let mut request = RecordedRequest {
         method: method?,
         path: path?,
         query: query.unwrap_or_default(),
         headers: headers.unwrap_or_default(),
         other_headers: HeaderNames::parse(&other_headers.unwrap_or_default()),
-        body: body.bytes()?.unwrap_or_default(),
-    })
+        body: Bytes::new(),
+        packed: None,
+    };
+    request.set_stored_body(body.bytes()?.unwrap_or_default());
+    Some(request)
 }
 
 fn response(tokens: &mut TextTokens<'_>) -> Option<RecordedResponse> {

@@ -9,6 +9,7 @@ use super::edit::{SearchMatch, SourceEdit, merge_found, replaced, replacements};
 use super::json_tokens::is_json;
 use super::placeholder::{Placeholders, RedactionMark};
 use super::search::{RedactSearch, place_in_source};
+use super::wide_search::wide_encoding;
 use super::{CallCredentials, Redactor, until_clean};
 use loomrec_identity::multipart;
 
@@ -128,6 +129,16 @@ impl RedactSearch<'_> {
         {
             return found;
         }
+        if let Some(encoding) = wide_encoding(content_type, body) {
+            return self.in_wide_body(encoding, body, |search, text| {
+                search.in_plain_body(content_type, text)
+            });
+        }
+        self.in_plain_body(content_type, body)
+    }
+
+    /// Searches a body of this content type that is neither made of parts nor in UTF-16 or UTF-32.
+    fn in_plain_body(&self, content_type: &str, body: &[u8]) -> Vec<SearchMatch> {
         match BodyKind::of(content_type, body) {
             BodyKind::Json if self.is_plainly_clean(body) => Vec::new(),
             BodyKind::Json => self.in_json(body, 0),

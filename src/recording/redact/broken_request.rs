@@ -12,12 +12,29 @@ pub fn is_broken_by_redaction(content_type: &str, body: &[u8]) -> bool {
     if let Some(boundary) = multipart::boundary_range(content_type) {
         return has_mark(&content_type.as_bytes()[boundary]);
     }
+    if is_opaque(body) {
+        return false;
+    }
     let is_json_type = content_type.to_ascii_lowercase().contains("json");
     let is_object = body.trim_ascii_start().first() == Some(&b'{');
     (is_json_type || is_object)
         && has_mark(body)
         && !is_json(body)
         && has_mark_outside_strings(body)
+}
+
+/// What is stored of a body that cannot be decoded, before and between its length and its SHA-256.
+pub(in super::super) const OPAQUE: [&str; 2] = [" a body of ", " bytes, sha256 "];
+
+/// Whether a body stands for one that cannot be decoded. Its hash tells it from all others.
+fn is_opaque(body: &[u8]) -> bool {
+    let text = std::str::from_utf8(body).ok();
+    let rest = text.and_then(|text| text.strip_prefix(MARK)?.strip_prefix(OPAQUE[0]));
+    rest.and_then(|rest| rest.split_once(OPAQUE[1])).is_some_and(|(length, hash)| {
+        length.bytes().all(|digit| digit.is_ascii_digit())
+            && hash.len() == 64
+            && hash.bytes().all(|digit| digit.is_ascii_hexdigit())
+    })
 }
 
 /// Whether a mark is outside the strings of a JSON text, or in an unterminated string.
@@ -63,6 +80,13 @@ mod tests {
             ("", "[REDACTED]", false),
             ("text/plain", "[REDACTED]", false),
             ("text/plain", r#"{"q":"a [REDACTED]"#, true),
+            ("application/json", "[REDACTED] a body of 7 bytes, sha256 abc", true),
+            (
+                "application/json",
+                "[REDACTED] a body of 7 bytes, sha256 \
+                 00000000000000000000000000000000000000000000000000000000000000aa",
+                false,
+            ),
             ("multipart/form-data; boundary=[REDACTED]", "--[REDACTED]--", true),
             ("multipart/form-data; boundary=b", "--b\r\n\r\n[REDACTED]\r\n--b--", false),
         ] {

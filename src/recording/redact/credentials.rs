@@ -6,6 +6,7 @@ mod layer;
 mod run;
 mod search;
 mod tree;
+mod wide;
 
 use std::collections::BTreeSet;
 use std::fmt;

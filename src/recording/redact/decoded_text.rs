@@ -7,6 +7,8 @@ use std::ops::Range;
 
 use loomrec_identity::json_text;
 
+use super::wide_text::WideEncoding;
+
 /// How the source encodes a piece of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Spelling {
@@ -16,8 +18,25 @@ enum Spelling {
     Json,
     /// With percent escapes, and `+` for a space.
     Form,
+    /// In UTF-16 or UTF-32.
+    Wide(WideEncoding),
     /// It is not in the source: it marks a boundary.
     Absent,
+}
+
+impl Spelling {
+    /// Returns the lengths of the first run of a source that is not empty.
+    fn step(self, source: &[u8]) -> Lengths {
+        match self {
+            Self::Json => json_step(source).0,
+            Self::Form => form_step(source).0,
+            Self::Wide(encoding) => {
+                let (meant, source) = encoding.step(source);
+                Lengths { decoded: meant.len_utf8(), source }
+            }
+            Self::Verbatim | Self::Absent => same(source.len()).0,
+        }
+    }
 }
 
 /// A piece of decoded text that has one encoding.
@@ -69,6 +88,17 @@ impl DecodedText {
         self.close_piece(range, Spelling::Form);
     }
 
+    /// Appends the decoded text of UTF-16 or UTF-32.
+    pub(super) fn push_wide(&mut self, source: &[u8], range: Range<usize>, encoding: WideEncoding) {
+        let mut rest = &source[range.clone()];
+        while !rest.is_empty() {
+            let (meant, length) = encoding.step(rest);
+            self.bytes.extend_from_slice(meant.encode_utf8(&mut [0; 4]).as_bytes());
+            rest = &rest[length..];
+        }
+        self.close_piece(range, Spelling::Wide(encoding));
+    }
+
     /// Appends a byte that is not in the source.
     pub(super) fn push_boundary(&mut self, byte: u8, at: usize) {
         self.bytes.push(byte);
@@ -113,7 +143,7 @@ impl DecodedText {
         for piece in &self.pieces {
             let decoded = start..piece.end;
             start = piece.end;
-            let step: Step = match piece.spelling {
+            match piece.spelling {
                 Spelling::Absent => continue,
                 Spelling::Verbatim => {
                     if !see(Run { decoded, source: piece.source.clone() }) {
@@ -121,12 +151,11 @@ impl DecodedText {
                     }
                     continue;
                 }
-                Spelling::Json => json_step,
-                Spelling::Form => form_step,
-            };
+                _ => {}
+            }
             let (mut meant, mut at) = (decoded.start, piece.source.start);
             while at < piece.source.end {
-                let (run, _) = step(&source[at..piece.source.end]);
+                let run = piece.spelling.step(&source[at..piece.source.end]);
                 let decoded = meant..meant + run.decoded;
                 (meant, at) = (decoded.end, at + run.source);
                 if !see(Run { decoded, source: at - run.source..at }) {

@@ -7,6 +7,7 @@ use bytes::Bytes;
 
 use super::super::body::Chunk;
 use super::placeholder::{Placeholders, RedactionMark};
+use super::wide_text::WideEncoding;
 
 /// A match in a text.
 #[derive(Clone, Debug)]
@@ -17,6 +18,8 @@ pub(super) struct SearchMatch {
     pub(super) own: bool,
     /// What replaces it.
     pub(super) mark: RedactionMark,
+    /// The encoding of the replacement, if it is not UTF-8.
+    pub(super) encoding: Option<WideEncoding>,
 }
 
 impl SearchMatch {
@@ -32,6 +35,8 @@ pub(super) struct SourceEdit {
     pub(super) range: Range<usize>,
     /// What replaces it; `None` if the replacement is at an earlier piece.
     pub(super) mark: Option<RedactionMark>,
+    /// The encoding of the replacement, if it is not UTF-8.
+    pub(super) encoding: Option<WideEncoding>,
 }
 
 /// A piece of the source and its new bytes.
@@ -61,12 +66,13 @@ pub(super) fn merge_found(found: Vec<SearchMatch>) -> Vec<SourceEdit> {
         spread[..behind].iter().rev().take(4).any(|range| only.end <= range.end)
     };
     let mut edits: Vec<SourceEdit> = Vec::with_capacity(found.len());
-    for SearchMatch { places, mark, .. } in found {
+    for SearchMatch { places, mark, encoding, .. } in found {
         if is_part(&places) {
             continue;
         }
         let mut mark = Some(mark);
-        edits.extend(places.into_iter().map(|range| SourceEdit { range, mark: mark.take() }));
+        let edit = |range| SourceEdit { range, mark: mark.take(), encoding };
+        edits.extend(places.into_iter().map(edit));
     }
     merge(edits)
 }
@@ -82,6 +88,7 @@ pub(super) fn merge(mut edits: Vec<SourceEdit>) -> Vec<SourceEdit> {
                 let same = last.range == edit.range;
                 last.range.end = last.range.end.max(edit.range.end);
                 last.mark = combined(last.mark.take(), edit.mark, same);
+                last.encoding = last.encoding.or(edit.encoding);
             }
             _ => merged.push(edit),
         }
@@ -122,10 +129,11 @@ pub(super) fn replacements<K: Ord>(
     by_order.sort_by_key(|&at| order(edits[at].range.start));
     let mut texts = vec![Vec::new(); edits.len()];
     for at in by_order {
-        texts[at] = edits[at]
-            .mark
-            .as_ref()
-            .map_or_else(Vec::new, |mark| placeholders.text(mark, names).into_bytes());
+        let text = edits[at].mark.as_ref().map(|mark| placeholders.text(mark, names));
+        texts[at] = match (text, edits[at].encoding) {
+            (Some(text), Some(encoding)) => encoding.encode(&text),
+            (text, _) => text.unwrap_or_default().into_bytes(),
+        };
     }
     let is_change =
         |edit: &SourceEdit| !matches!(edit.mark, Some(RedactionMark::Placeholder { .. }));

@@ -2,10 +2,13 @@
 
 use std::borrow::Cow;
 
+use bytes::Bytes;
+
 use super::super::entry::{Entry, RecordedRequest};
 use super::super::entry_name::EntryName;
-use super::super::request_text::stored_text;
-use super::{CallCredentials, Placeholders, RawResponse, Redactor, UnkeptReason};
+use super::{
+    CallCredentials, Placeholders, RawResponse, Redactor, UnkeptReason, with_replaced_boundary,
+};
 use loomrec_identity::IdentityRules;
 use loomrec_provider::{Answer, Operation, directory};
 
@@ -124,26 +127,28 @@ impl Redactor {
         };
         let named =
             request.headers.iter().filter(|(name, _)| self.may_be_name(name.as_bytes(), &none));
-        let headers = named.map(&mut header).collect();
-        let kind = request.content_type();
-        // A compressed body that holds a credential is stored decoded.
-        let text = stored_text(&request.body);
-        let body = match self.redact_body(kind, &text, &none, placeholders) {
-            Cow::Borrowed(_) if self.is_packing_clean(&request.body, &text, &none) => {
-                request.body.clone()
-            }
-            Cow::Borrowed(_) => text,
-            Cow::Owned(clean) => clean.into(),
-        };
-        let other_headers = request.other_headers.cleaned(|name| self.is_clean_name(name, &none));
-        RecordedRequest {
+        let headers: Vec<(String, String)> = named.map(&mut header).collect();
+        // A compressed body that holds a credential is stored as its text.
+        let is_clean = |packed: &Bytes| self.is_packed_clean(packed, &none);
+        let packed = request.packed.clone().filter(is_clean);
+        let mut clean = RecordedRequest {
             method: self.clean(&request.method),
             path,
             query,
             headers,
-            other_headers,
-            body,
+            other_headers: request.other_headers.cleaned(|name| self.is_clean_name(name, &none)),
+            body: request.body.clone(),
+            packed,
+        };
+        if let Some(body) = with_replaced_boundary(clean.content_type(), &clean.body) {
+            clean.set_text(body);
         }
+        let kind = clean.content_type();
+        if let Cow::Owned(body) = self.redact_body(kind, &clean.body, &none, placeholders) {
+            let body = body.into();
+            clean.set_text(body);
+        }
+        clean
     }
 
     /// Redacts the response, and reads the answer again. Returns why something could not be

@@ -22,6 +22,7 @@ fn entry(asked: &str, chunks: &[&str], media: &str) -> Entry {
         query: String::new(),
         headers: vec![("content-type".into(), "application/json".into())],
         other_headers: Default::default(),
+        packed: None,
         body: format!(r#"{{"model":"m","messages":[{{"role":"user","content":"{asked}"}}]}}"#)
             .into(),
     };
@@ -153,7 +154,8 @@ fn compressed_request_is_looked_into() {
     let plain = entry(SECRET, &["ok"], "text/plain");
     let mut coded = plain.clone();
     if let Some(request) = &mut coded.request {
-        request.body = packed(&request.body).into();
+        request.set_stored_body(packed(&request.body).into());
+        assert!(request.packed.is_some());
     }
     let (plain, coded) = (cleaned(&plain), cleaned(&coded));
     assert_eq!(coded.changed, [EntryPart::Request]);

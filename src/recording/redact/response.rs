@@ -11,6 +11,7 @@ use super::edit::SearchMatch;
 use super::json_documents::documents;
 use super::search::RedactSearch;
 use super::second_spelling::second_spellings;
+use super::wide_search::wide_encoding;
 use super::{CallCredentials, FoundSecret, Placeholders, Redactor, join};
 use loomrec_provider::{Answer, Framing, Operation};
 
@@ -161,10 +162,7 @@ impl Redactor {
         if framing == Some(Framing::EventStream) {
             return self.redact_messages(chunks, secrets, placeholders);
         }
-        self.remove(chunks, placeholders, |text| match framing {
-            Some(framing) => search.in_stream(framing, text),
-            None => search.in_document(media, text),
-        })
+        self.remove(chunks, placeholders, |text| search.in_payload(framing, media, text))
     }
 
     /// Returns the credentials that the patterns find in the plain bytes of an answer.
@@ -175,20 +173,11 @@ impl Redactor {
         bytes: &[u8],
     ) -> Vec<FoundSecret> {
         let search = RedactSearch { redactor: self, secrets: &CallCredentials::default() };
-        let found = match framing.or_else(|| unnamed_framing(bytes)) {
-            Some(Framing::EventStream) => return search.in_messages(bytes),
-            Some(framing) => search.in_stream(framing, bytes),
-            None => search.in_document(media, bytes),
-        };
-        FoundSecret::each(found, bytes)
-    }
-
-    /// Whether a body whose plain text is `text` may be kept as it is: it is that text, or it is
-    /// compressed and the compressed bytes themselves hold no credential.
-    pub fn is_packing_clean(&self, body: &Bytes, text: &Bytes, secrets: &CallCredentials) -> bool {
-        // A body that is its own text shares the memory, and need not be searched.
-        let is_text = (body.as_ptr(), body.len()) == (text.as_ptr(), text.len());
-        is_text || self.is_packed_clean(body, secrets)
+        let framing = framing.or_else(|| unnamed_framing(bytes));
+        if framing == Some(Framing::EventStream) {
+            return search.in_messages(bytes);
+        }
+        FoundSecret::each(search.in_payload(framing, media, bytes), bytes)
     }
 
     /// Whether compressed bytes themselves hold no credential, for example in the names and
@@ -248,6 +237,18 @@ impl RedactSearch<'_> {
         let none = &mut Placeholders::default();
         let Self { redactor, secrets } = self;
         redactor.redact_payload(framing, media, &mut chunks, secrets, none) == plain
+    }
+
+    /// Searches the plain bytes of an answer that is no AWS event stream.
+    fn in_payload(&self, framing: Option<Framing>, media: &str, bytes: &[u8]) -> Vec<SearchMatch> {
+        let search = |search: &Self, text: &[u8]| match framing.or_else(|| unnamed_framing(text)) {
+            Some(framing) => search.in_stream(framing, text),
+            None => search.in_document(media, text),
+        };
+        match wide_encoding(media, bytes) {
+            Some(encoding) => self.in_wide_body(encoding, bytes, search),
+            None => search(self, bytes),
+        }
     }
 
     /// Searches an answer that is not a stream with a known framing.

@@ -7,6 +7,7 @@ use super::decoded_text::DecodedText;
 use super::edit::{SearchMatch, merge_found};
 use super::json_tokens::{JsonText, JsonToken, JsonTokens};
 use super::placeholder::{RedactionMark, find_placeholders};
+use super::wide_text::has_wide_run;
 use super::{CallCredentials, MARK, Redactor};
 
 /// The deepest nesting of JSON in strings of JSON that is searched.
@@ -46,9 +47,12 @@ impl RedactSearch<'_> {
         self.redactor.rules.is_empty() && !text.contains(&b'\\') && !self.begins_in(text)
     }
 
-    /// Whether a key may begin in the bytes, or a credential may be in them.
+    /// Whether a key may begin in the bytes, or a credential may be in them. A text in UTF-16 or
+    /// UTF-32 may hold either.
     pub(super) fn begins_in(&self, bytes: &[u8]) -> bool {
-        self.redactor.shapes.begin_in(bytes) || self.secrets.could_be_in(bytes)
+        self.redactor.shapes.begin_in(bytes)
+            || self.secrets.could_be_in(bytes)
+            || has_wide_run(bytes)
     }
 
     /// Searches a text that is not JSON, both as it is written and without the JSON escapes that
@@ -64,7 +68,7 @@ impl RedactSearch<'_> {
 
     /// Searches a text at this nesting depth.
     fn in_text_at(&self, text: &[u8], depth: usize, wanted: Wanted) -> Vec<SearchMatch> {
-        let mut found = self.find(text, wanted);
+        let mut found = self.find(text, depth, wanted);
         if depth >= NESTED || !text.contains(&b'\\') {
             return found;
         }
@@ -89,13 +93,13 @@ impl RedactSearch<'_> {
             return self.in_text_at(text, depth, Wanted::All);
         }
         let mut found = self.in_json(text, depth + 1);
-        found.extend(self.find(text, Wanted::Own));
+        found.extend(self.find(text, depth, Wanted::Own));
         found
     }
 
     /// Searches the name of a member or of a field.
     pub(super) fn in_name(&self, name: &[u8]) -> Vec<SearchMatch> {
-        self.find(name, Wanted::Credentials)
+        self.find(name, 0, Wanted::Credentials)
     }
 
     /// Searches JSON documents: each value and each name by itself. A text that is not complete
@@ -182,8 +186,18 @@ impl RedactSearch<'_> {
         }
     }
 
+    /// Searches the bytes as they are, and texts in UTF-16 and UTF-32 among them.
+    fn find(&self, text: &[u8], depth: usize, wanted: Wanted) -> Vec<SearchMatch> {
+        let mut found = self.find_literal(text, wanted);
+        if depth <= NESTED && text.contains(&0) {
+            let within = |search: &Self, text: &[u8]| search.in_text_at(text, depth + 1, wanted);
+            found.extend(self.in_wide_runs(text, within));
+        }
+        found
+    }
+
     /// Searches the bytes as they are.
-    fn find(&self, text: &[u8], wanted: Wanted) -> Vec<SearchMatch> {
+    fn find_literal(&self, text: &[u8], wanted: Wanted) -> Vec<SearchMatch> {
         let mut found = Vec::new();
         let mut ranges = Vec::new();
         let mut add = |ranges: &mut Vec<Range<usize>>, own: bool, name: Option<usize>| {
@@ -196,7 +210,7 @@ impl RedactSearch<'_> {
                     name,
                     value: value(),
                 });
-                found.push(SearchMatch { places: vec![range], own, mark });
+                found.push(SearchMatch { places: vec![range], own, mark, encoding: None });
             }
         };
         if wanted != Wanted::Own {
@@ -220,6 +234,7 @@ impl RedactSearch<'_> {
                 places: vec![range],
                 own: false,
                 mark: RedactionMark::Placeholder { name, number },
+                encoding: None,
             }));
         }
         found
@@ -327,7 +342,8 @@ pub(super) fn place_in_source(
         placed.extend(round.into_iter().map(|found| {
             let places: Vec<Range<usize>> =
                 places.by_ref().take(found.places.len()).flatten().collect();
-            SearchMatch { places, ..found }
+            // Among escapes, the replacement is in UTF-8.
+            SearchMatch { places, encoding: None, ..found }
         }));
     }
     placed.retain(|found| !found.places.is_empty());

@@ -53,6 +53,7 @@ pub(super) fn second_spellings(text: &[u8], documents: &[Range<usize>]) -> Vec<S
                 places: Vec::from([place]),
                 own: false,
                 mark: RedactionMark::Emptied(empty),
+                encoding: None,
             }
         }));
     }

@@ -130,7 +130,7 @@ impl RequestMaker {
         let kind = request.content_type();
         let body = self.redactor.redact_body(kind, &request.body, &secrets, &mut placeholders);
         if let Cow::Owned(clean) = body {
-            request.body = Bytes::from(clean);
+            request.set_text(Bytes::from(clean));
         }
         let rules = std::slice::from_ref(&self.rules);
         let mut observed = NormalizedRequest::new(upstream, request, rules);
@@ -216,6 +216,6 @@ fn forward(
         method,
         query: request.query.clone(),
         headers,
-        body: request.body.clone(),
+        body: request.body_to_send().clone(),
     })
 }

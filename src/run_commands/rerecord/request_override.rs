@@ -99,7 +99,7 @@ pub(super) fn apply(
         touched = true;
     }
     if let Some(body) = body.filter(|_| touched) {
-        request.body = Bytes::from(body.to_string());
+        request.set_text(Bytes::from(body.to_string()));
     }
     Ok(())
 }
@@ -169,6 +169,7 @@ mod tests {
             query: String::new(),
             headers: Vec::new(),
             other_headers: Default::default(),
+            packed: None,
             body: Bytes::from(body.to_owned()),
         };
         let model = request.recognise().model;

@@ -48,6 +48,7 @@ fn request(data: &[u8]) -> Option<RecordedRequest> {
         query: query.to_owned(),
         headers: lines.filter_map(header).collect(),
         other_headers: Default::default(),
+        packed: None,
         body: data[end + 2..].to_vec().into(),
     })
 }

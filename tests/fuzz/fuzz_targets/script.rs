@@ -43,6 +43,7 @@ fuzz_target!(|data: &[u8]| -> Corpus {
             query: String::new(),
             headers: vec![("content-type".to_owned(), "application/json".to_owned())],
             other_headers: Default::default(),
+            packed: None,
             body: body.into(),
         };
         let observed =

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::Chance;
 use super::search::LeakSearch;
-use super::spelling::{secret, spelled, text};
+use super::spelling::{secret, spelled, text, wide};
 use crate::support::chance::rounds;
 
 /// What comes directly before and after a spelled secret.
@@ -30,8 +30,8 @@ const AROUND: [&str; 12] = [
 /// One text with a secret, and its media type.
 struct Sample {
     secret: String,
-    media: &'static str,
-    body: String,
+    media: String,
+    body: Vec<u8>,
 }
 
 impl Sample {
@@ -44,7 +44,12 @@ impl Sample {
             (fixed, text(chance, "ABCabc019+/=;u {}\"'.,", length))
         };
         let ((first, before), (last, after)) = (side(), side());
-        let said = format!("{before} {first}{spelled}{last} {after}");
+        let mut said = format!("{before} {first}{spelled}{last} {after}");
+        let is_wide = chance.below(8) == 0;
+        if is_wide {
+            // A file in UTF-16 that a program read as if each byte were a character.
+            said = wide(&said, chance).into_iter().map(char::from).collect();
+        }
         let (media, body) = match chance.below(4) {
             0 => ("text/plain", said),
             1 => ("application/json", json!({ "a": [said], "b": 1 }).to_string()),
@@ -54,6 +59,10 @@ impl Sample {
                 ("application/x-www-form-urlencoded", format!("a=1&b={value}&c"))
             }
         };
+        let (media, body) = match is_wide {
+            true => (media.to_owned(), body.into_bytes()),
+            false => encoded(media, body, chance),
+        };
         Self { secret, media, body }
     }
 
@@ -62,9 +71,17 @@ impl Sample {
         let header = ("authorization".to_owned(), format!("Bearer {}", self.secret));
         let secrets = CallCredentials::of(&[header], "");
         let mut placeholders = Placeholders::default();
-        redactor
-            .redact_body(self.media, self.body.as_bytes(), &secrets, &mut placeholders)
-            .into_owned()
+        redactor.redact_body(&self.media, &self.body, &secrets, &mut placeholders).into_owned()
+    }
+}
+
+/// A body of this media type in UTF-8, UTF-16 or UTF-32, with or without a mark and a charset.
+fn encoded(media: &str, body: String, chance: &mut Chance) -> (String, Vec<u8>) {
+    let charset = ["", "; charset=utf-16", "; charset=UTF-32"][chance.below(3)];
+    let mark = ["", "\u{feff}"][chance.below(2)];
+    match chance.below(3) {
+        0 => (format!("{media}{charset}"), wide(&format!("{mark}{body}"), chance)),
+        _ => (media.to_owned(), body.into_bytes()),
     }
 }
 
@@ -82,7 +99,7 @@ fn secret_in_any_chain_of_spellings_is_removed_from_any_text() {
                 "{:?} in {}:\n{}\nis left in\n{}\nas {leak:#?}",
                 sample.secret,
                 sample.media,
-                sample.body,
+                String::from_utf8_lossy(&sample.body),
                 String::from_utf8_lossy(&clean),
             ));
         }

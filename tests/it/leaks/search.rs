@@ -92,6 +92,13 @@ impl LeakSearch {
                 return Some(leak);
             }
         }
+        if let Some(narrow) = narrow(bytes)
+            && self.is_new(&narrow, depth)
+            && let Some(mut leak) = self.find_within(&narrow, depth - 1)
+        {
+            leak.layers.insert(0, ("UTF-16 or UTF-32", String::new()));
+            return Some(leak);
+        }
         let pieces = bytes.split(|byte| !is_spelling(*byte)).filter(|piece| may_spell(piece));
         for piece in pieces {
             if self.is_new(piece, depth) {
@@ -116,6 +123,22 @@ impl LeakSearch {
         *read = depth.max(*read);
         is_new
     }
+}
+
+/// The bytes beside zero bytes, as one byte for each character of UTF-16 and UTF-32. `None` if there
+/// are too few.
+fn narrow(bytes: &[u8]) -> Option<Vec<u8>> {
+    let is_zero = |at: usize| bytes.get(at) == Some(&0);
+    memchr::memchr(0, bytes)?;
+    let mut out = Vec::new();
+    for (at, byte) in bytes.iter().enumerate().filter(|(_, byte)| **byte != 0) {
+        match is_zero(at.wrapping_sub(1)) || is_zero(at + 1) {
+            true => out.push(*byte),
+            false if out.last() != Some(&b' ') => out.push(b' '),
+            false => {}
+        }
+    }
+    out.split(|byte| *byte == b' ').any(|text| text.len() >= SHORTEST).then_some(out)
 }
 
 /// The gzip and zstandard data in these bytes, as far as it decodes.

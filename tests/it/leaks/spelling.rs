@@ -1,4 +1,5 @@
-//! Secrets, and ways to spell them: in JSON and programs, URLs, HTML, base64 and hex, also nested.
+//! Secrets, and ways to spell them: in JSON and programs, URLs, HTML, base64 and hex, also nested,
+//! and in UTF-16 and UTF-32.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
@@ -53,7 +54,7 @@ pub(super) fn spelled(secret: &str, most: usize, chance: &mut Chance) -> String 
 }
 
 /// How many ways there are to spell a text.
-const WAYS: usize = 18;
+const WAYS: usize = 20;
 
 fn once(plain: String, chance: &mut Chance) -> String {
     if plain.len() > LONGEST {
@@ -85,6 +86,8 @@ fn once(plain: String, chance: &mut Chance) -> String {
         14 => as_html(&plain),
         15 => as_json(&each(&|c| format!("\u{e000}x{c:02x}"))),
         16 => as_json(&each(&|c| format!("\u{e000}u{{{c:x}}}"))),
+        17 => STANDARD.encode(wide(&format!("{before}{plain}{after}"), chance)),
+        18 => hex_of(&wide(&format!("{before}{plain}{after}"), chance)),
         _ => as_json(&plain).replace('/', "\\/"),
     }
 }
@@ -101,5 +104,19 @@ fn as_html(text: &str) -> String {
 
 /// A text in hex.
 pub(super) fn hex(text: &str) -> String {
-    text.bytes().map(|byte| format!("{byte:02x}")).collect()
+    hex_of(text.as_bytes())
+}
+
+fn hex_of(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A text in UTF-16 or UTF-32, with either order of bytes.
+pub(super) fn wide(text: &str, chance: &mut Chance) -> Vec<u8> {
+    match chance.below(4) {
+        0 => text.encode_utf16().flat_map(u16::to_le_bytes).collect(),
+        1 => text.encode_utf16().flat_map(u16::to_be_bytes).collect(),
+        2 => text.chars().flat_map(|letter| u32::from(letter).to_le_bytes()).collect(),
+        _ => text.chars().flat_map(|letter| u32::from(letter).to_be_bytes()).collect(),
+    }
 }

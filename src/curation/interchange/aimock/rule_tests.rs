@@ -17,6 +17,7 @@ fn entry(messages: &Value) -> Entry {
         query: String::new(),
         headers: Vec::new(),
         other_headers: Default::default(),
+        packed: None,
         body: body.to_string().into(),
     };
     Entry { request: Some(request), upstream: Some("mine".to_owned()), ..Entry::default() }

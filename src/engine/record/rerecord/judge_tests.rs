@@ -18,6 +18,7 @@ fn order(before: Option<Entry>) -> RerecordRequest {
         query: String::new(),
         headers: Vec::new(),
         other_headers: Default::default(),
+        packed: None,
         body: Bytes::from_static(b"{}"),
     };
     let rules = IdentityRules::default();

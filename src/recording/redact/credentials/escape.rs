@@ -138,7 +138,10 @@ fn may_hold(text: &[u8], token: bool) -> bool {
             && memchr3_iter(b'\\', b'%', b'&', block).map(|at| start + at).any(|at| {
                 let byte = meaning(&text[at..]).map(|meaning| meaning.bytes[0]);
                 let own = text[at + 1..].first() == Some(&b'\\');
-                byte.is_some_and(|byte| is_token_byte(byte) || (byte == b'\\' && !own))
+                byte.is_some_and(|byte| {
+                    // A zero byte may belong to a character of UTF-16 or UTF-32.
+                    is_token_byte(byte) || byte == 0 || (byte == b'\\' && !own)
+                })
             })
     })
 }
@@ -168,7 +171,9 @@ fn may_tell(block: &[u8; BLOCK + AHEAD]) -> bool {
         let ascii = is(third, b'{') | (is(third, b'0') & is(fourth, b'0'));
         let coded = is(lower, b'x') | (is(lower, b'u') & ascii);
         let slash = is(byte, b'\\') & ((quiet ^ 1) | coded);
-        let percent = is(byte, b'%') & (u8::from(next.wrapping_sub(b'2') < 6) | is(lower, b'u'));
+        let zero = is(next, b'0') & is(third, b'0');
+        let percent =
+            is(byte, b'%') & (u8::from(next.wrapping_sub(b'2') < 6) | is(lower, b'u') | zero);
         let named = is(next, b'a') | is(next, b'l') | is(next, b'g');
         any |= slash | percent | (is(byte, b'&') & (is(next, b'#') | named));
     }

@@ -14,6 +14,9 @@ pub(super) enum LayerSpelling {
     Base64,
     /// Hex: two digits for a byte.
     Hex,
+    /// ASCII characters of UTF-16 or UTF-32, each of this many bytes. Only one of them counts as the
+    /// source, since the others may be before or after it.
+    Wide(usize),
 }
 
 /// The start of a piece, in the layer and in its source.
@@ -71,6 +74,7 @@ impl TextLayer {
             LayerSpelling::Escape(length) => (0, length),
             LayerSpelling::Base64 => (behind * 8 / 6, ((behind + 1) * 8).div_ceil(6)),
             LayerSpelling::Hex => (behind * 2, behind * 2 + 2),
+            LayerSpelling::Wide(unit) => (behind * unit, behind * unit + 1),
         };
         piece.source + from..piece.source + to
     }

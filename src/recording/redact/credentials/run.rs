@@ -29,14 +29,15 @@ const NONE: u8 = 64;
 /// The base64 value of each character, in either alphabet.
 const VALUES: [u8; 256] = values();
 
-/// For each character, 1 if a group that begins with it decodes to plain text.
+/// For each character, 1 if a group that begins with it decodes to plain text, or to a zero byte of
+/// UTF-16 or UTF-32.
 const PLAIN: [u8; 256] = plain();
 
 const fn plain() -> [u8; 256] {
     let mut plain = [0; 256];
     let mut byte = 0;
     while byte < 256 {
-        plain[byte] = matches!(VALUES[byte], 2 | 3 | 8..=31) as u8;
+        plain[byte] = matches!(VALUES[byte], 0 | 2 | 3 | 8..=31) as u8;
         byte += 1;
     }
     plain
@@ -182,16 +183,32 @@ fn is_text(sample: &[u8]) -> bool {
         // These bytes do not occur in text.
         if three
             .iter()
-            .any(|byte| matches!(byte, 0..=8 | 11 | 12 | 14..=31 | 127 | 192 | 193 | 245..))
+            .any(|byte| matches!(byte, 1..=8 | 11 | 12 | 14..=31 | 127 | 192 | 193 | 245..))
         {
             return false;
         }
+    }
+    // Zero bytes occur only between the characters of UTF-16 and UTF-32.
+    if bytes.contains(&0) {
+        return is_wide(bytes);
     }
     let inside = bytes.iter().take(3).take_while(|byte| (0x80..0xc0).contains(*byte)).count();
     match std::str::from_utf8(&bytes[inside..]) {
         Ok(_) => true,
         Err(error) => error.error_len().is_none(),
     }
+}
+
+/// Whether bytes may be from UTF-16 or UTF-32 of ASCII: all characters have the same number of zero
+/// bytes between them.
+fn is_wide(bytes: &[u8]) -> bool {
+    let letters = || bytes.iter().enumerate().filter(|(_, byte)| **byte != 0).map(|(at, _)| at);
+    [2, 4].iter().any(|unit| {
+        let first = letters().next().unwrap_or(0) % unit;
+        letters().count() > 1
+            && letters().all(|at| at % unit == first)
+            && bytes.iter().skip(first).step_by(*unit).all(|byte| byte.is_ascii() && *byte != 0)
+    })
 }
 
 /// Returns the three bytes of a group of four characters. Missing characters count as zero.

@@ -65,7 +65,7 @@ impl CredentialSearch {
     /// is not decoded to the end and counts as a possible match. A part of a text may decode
     /// further than the whole, since the whole reaches a limit sooner.
     pub(super) fn may_match(&self, text: &[u8]) -> bool {
-        if self.passes.is_empty() || text.len() < SHORTEST {
+        if self.is_too_short(text) {
             return false;
         }
         let stop: Found<'_> = &mut |_| ControlFlow::Break(());
@@ -91,25 +91,36 @@ impl CredentialSearch {
                     .any(|layer| self.visit(layer.text(), &mut |_| ControlFlow::Break(()))))
     }
 
-    /// Appends the ranges where they are in the text. The ranges are unordered and may repeat.
+    /// Appends the ranges where they are in the text. The ranges are unordered and may repeat. What
+    /// the text itself says in UTF-16 and UTF-32 is left out: its caller decodes that.
     pub(super) fn find(&self, text: &[u8], ranges: &mut Vec<Range<usize>>) {
-        self.visit(text, &mut |range| {
+        if self.is_too_short(text) {
+            return;
+        }
+        let found: Found<'_> = &mut |range| {
             ranges.push(range);
             ControlFlow::Continue(())
-        });
+        };
+        for pass in &self.passes {
+            let _whole: ControlFlow<()> = pass.each(text, found);
+        }
+        let tree = LayerTree::without_wide(text, self.scope);
+        let _whole: ControlFlow<()> = self.explore_layers(tree, found);
+    }
+
+    fn is_too_short(&self, text: &[u8]) -> bool {
+        self.passes.is_empty() || text.len() < SHORTEST
     }
 
     /// Passes each match to `found` until it breaks off. Returns whether it did.
     fn visit(&self, text: &[u8], found: Found<'_>) -> bool {
-        if self.passes.is_empty() || text.len() < SHORTEST {
-            return false;
-        }
-        self.explore(text, found).is_break()
+        !self.is_too_short(text)
+            && (self.passes.iter().any(|pass| pass.each(text, found).is_break())
+                || self.explore_layers(LayerTree::new(text, self.scope), found).is_break())
     }
 
-    fn explore(&self, text: &[u8], found: Found<'_>) -> ControlFlow<()> {
-        self.passes.iter().try_for_each(|pass| pass.each(text, found))?;
-        let mut tree = LayerTree::new(text, self.scope);
+    /// Searches the layers, and passes on each match as a range of the text.
+    fn explore_layers(&self, mut tree: LayerTree, found: Found<'_>) -> ControlFlow<()> {
         let mut at = 0;
         while let Some(layer) = tree.text(at) {
             let found = &mut |range| found(tree.source_of(at, range));

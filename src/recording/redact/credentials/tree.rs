@@ -9,6 +9,7 @@ use foldhash::{HashSet, HashSetExt as _};
 use super::escape::unescape;
 use super::layer::TextLayer;
 use super::run::decode_runs;
+use super::wide::decode_wide;
 
 /// The deepest nesting of layers.
 const DEEPEST: usize = 8;
@@ -30,7 +31,17 @@ pub(super) struct LayerScope {
 
 /// Whether a text has a further layer.
 pub(super) fn spells_more(text: &[u8], LayerScope { token, shortest_run }: LayerScope) -> bool {
-    !unescape(text, token).is_empty() || decode_runs(text, shortest_run).is_some()
+    !unescape(text, token).is_empty()
+        || decode_runs(text, shortest_run).is_some()
+        || decode_wide(text).is_some()
+}
+
+/// Decodes the escapes and the runs of base64 and hex in a text.
+fn escapes_and_runs(
+    text: &[u8],
+    LayerScope { token, shortest_run }: LayerScope,
+) -> impl Iterator<Item = TextLayer> {
+    unescape(text, token).into_iter().chain(decode_runs(text, shortest_run))
 }
 
 /// A layer, with a link to the text that it was decoded from.
@@ -53,9 +64,16 @@ pub(super) struct LayerTree {
 impl LayerTree {
     /// Returns the layers that the text itself encodes.
     pub(super) fn new(text: &[u8], scope: LayerScope) -> Self {
+        let mut tree = Self::without_wide(text, scope);
+        tree.add(decode_wide(text), None, 1);
+        tree
+    }
+
+    /// As [`Self::new`], without the UTF-16 and UTF-32 of the text itself.
+    pub(super) fn without_wide(text: &[u8], scope: LayerScope) -> Self {
         let left = text.len().saturating_mul(MOST_PER_BYTE).max(LEAST);
         let mut tree = Self { nodes: Vec::new(), known: HashSet::new(), left };
-        tree.add_layers_of(text, None, 1, scope);
+        tree.add(escapes_and_runs(text, scope), None, 1);
         tree
     }
 
@@ -71,19 +89,18 @@ impl LayerTree {
             return;
         }
         let (layer, depth) = (std::mem::take(layer), *depth);
-        self.add_layers_of(layer.text(), Some(at), depth + 1, scope);
+        let layers = escapes_and_runs(layer.text(), scope).chain(decode_wide(layer.text()));
+        self.add(layers, Some(at), depth + 1);
         self.nodes[at].layer = layer;
     }
 
-    fn add_layers_of(
+    fn add(
         &mut self,
-        text: &[u8],
+        layers: impl IntoIterator<Item = TextLayer>,
         parent: Option<usize>,
         depth: usize,
-        LayerScope { token, shortest_run }: LayerScope,
     ) {
-        let runs = decode_runs(text, shortest_run);
-        for layer in unescape(text, token).into_iter().chain(runs) {
+        for layer in layers {
             let Some(left) = self.left.checked_sub(layer.text().len()) else { continue };
             // Most texts have at most one layer, which then needs no hash.
             if self.nodes.is_empty() || self.is_new(&layer) {
