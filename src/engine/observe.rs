@@ -20,7 +20,7 @@ use loomrec_recording::encoding::coding_of;
 use loomrec_recording::entry::RecordedRequest;
 use loomrec_recording::normalized_request::NormalizedRequest;
 use loomrec_recording::redact::{CallCredentials, Placeholders, RedactedBody, Redactor};
-use loomrec_recording::request_text::{ReceivedBody, may_be_packed};
+use loomrec_recording::request_text::{DecodedRequestBody, may_be_packed};
 
 /// The header that names the session of a call.
 pub const SESSION_HEADER: HeaderName = HeaderName::from_static("x-loomrec-session");
@@ -179,8 +179,8 @@ impl RequestObserver {
         let mut placeholders = placeholders.clone();
         let kind = request.content_type();
         // A request is known by its text. The upstream gets the bytes that arrived.
-        let ReceivedBody { text, packed, opaque } =
-            ReceivedBody::decode(coding.as_deref(), kind, body);
+        let DecodedRequestBody { text, packed, opaque } =
+            DecodedRequestBody::decode(coding.as_deref(), kind, body);
         let packed = packed.filter(|packed| self.redactor.is_packed_clean(packed, secrets));
         let RedactedBody { by_patterns, whole } =
             self.redactor.redact_body_apart(kind, &text, secrets, &mut placeholders);

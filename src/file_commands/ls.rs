@@ -2,6 +2,7 @@
 
 mod row;
 
+use std::collections::BTreeSet;
 use std::io::{self, BufWriter, Write};
 
 use super::args::{LogFormat, LsArgs};
@@ -180,6 +181,8 @@ struct Sum {
     cost: f64,
     /// How many calls have an unknown cost.
     unknown: u64,
+    /// How many calls hold values that tell who recorded them, and the names of these.
+    personal: (usize, BTreeSet<&'static str>),
 }
 
 impl Sum {
@@ -192,12 +195,15 @@ impl Sum {
         self.output = self.output.saturating_add(usage.completion_tokens);
         self.cost += cost.unwrap_or(0.0);
         self.unknown += u64::from(cost.is_none());
+        let names: Vec<&str> = row.entry.run_values.personal().collect();
+        self.personal.0 += usize::from(!names.is_empty());
+        self.personal.1.extend(names);
     }
 }
 
 /// Returns the last line: calls, tokens, cost, and the identity rules.
 fn summary(sum: &Sum, meta: &RecordingMeta) -> String {
-    let Sum { calls, keys, input, output, cost, unknown } = *sum;
+    let Sum { calls, keys, input, output, cost, unknown, ref personal } = *sum;
     let under = match keys {
         _ if keys == calls => String::new(),
         1 => " under 1 key".to_owned(),
@@ -207,6 +213,10 @@ fn summary(sum: &Sum, meta: &RecordingMeta) -> String {
     parts.push(format!("{input} tokens in, {output} out"));
     parts.push(sum_words(cost, unknown));
     parts.push(identity(meta));
+    if let (count @ 1.., names) = personal {
+        let names: Vec<&str> = names.iter().copied().collect();
+        parts.push(format!("{count} with personal values ({})", names.join(", ")));
+    }
     format!("\n{}\n", parts.join(" · "))
 }
 

@@ -170,6 +170,10 @@ fn json(row: &Row, outside_key: &[String]) -> String {
     if !outside_key.is_empty() {
         out.insert("headers_not_in_key".into(), outside_key.into());
     }
+    let personal: Vec<&str> = row.entry.run_values.personal().collect();
+    if !personal.is_empty() {
+        out.insert("personal_values".into(), personal.into());
+    }
     if let Value::Object(entry) = row.entry.to_json() {
         for (name, value) in entry {
             // Unknown fields of the entry with one of these names are dropped.

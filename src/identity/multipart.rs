@@ -49,6 +49,12 @@ pub fn parse(content_type: &str, body: &[u8]) -> Option<Vec<MultipartPart>> {
     };
     loop {
         if let Some(end) = rest.strip_prefix(b"--") {
+            // With nothing but a preamble, the first delimiter was not found.
+            if let [MultipartPart { headers, .. }] = parts.as_slice()
+                && headers.iter().any(|(name, _)| name == PREAMBLE)
+            {
+                return None;
+            }
             match end {
                 b"" | b"\r\n" => {}
                 _ => parts.push(beside(EPILOGUE, end.strip_prefix(b"\r\n")?)),

@@ -18,6 +18,9 @@ pub const DAY: &str = "day";
 /// The day in UTC.
 pub const UTC_DAY: &str = "utc_day";
 
+/// The values that tell who recorded a call, and on which machine.
+const PERSONAL: [&str; 3] = [HOME, "host", "user"];
+
 /// The shortest text that is looked for: a shorter one is in too many texts by chance.
 pub const SHORTEST: usize = 3;
 
@@ -89,6 +92,11 @@ impl RunValues {
     /// Returns the names and the texts, in the order of the names.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(name, text)| (name.as_str(), text.as_str()))
+    }
+
+    /// Returns the names of the values that tell who recorded a call, and on which machine.
+    pub fn personal(&self) -> impl Iterator<Item = &'static str> {
+        PERSONAL.into_iter().filter(|name| self.0.contains_key(*name))
     }
 
     /// Keeps the values for which `keeps` returns `true`.

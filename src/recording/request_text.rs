@@ -18,7 +18,7 @@ const SAMPLE: usize = 64;
 
 /// A request's body as it is identified and stored.
 #[derive(Debug, PartialEq, Eq)]
-pub struct ReceivedBody {
+pub struct DecodedRequestBody {
     /// The text, or the bytes as they were received if they cannot be decoded.
     pub text: Bytes,
     /// The compressed bytes, if no header names their coding.
@@ -27,7 +27,7 @@ pub struct ReceivedBody {
     pub opaque: Option<Bytes>,
 }
 
-impl ReceivedBody {
+impl DecodedRequestBody {
     /// Decodes a body that was sent with this content encoding and type.
     pub fn decode(coding: Option<&str>, content_type: &str, body: &Bytes) -> Self {
         let plain = match request_text(coding, body) {
@@ -87,6 +87,12 @@ pub fn unpacked_text(content_type: &str, body: &Bytes) -> Option<Bytes> {
         text = plain.into();
     }
     Some(text)
+}
+
+/// Returns the text of a body whose coding no header names, or the body itself if it is not
+/// compressed. Its type is not known.
+pub fn stored_text(body: &Bytes) -> Bytes {
+    unpacked_text("", body).unwrap_or_else(|| body.clone())
 }
 
 /// Whether a body may be compressed, judged by its headers and its first bytes. Then reading its

@@ -31,6 +31,7 @@ mod script;
 mod server_run;
 mod session;
 mod stop_signals;
+mod store_secrets;
 mod trace;
 mod ui;
 

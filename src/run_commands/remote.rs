@@ -9,7 +9,6 @@ mod names;
 mod pull;
 mod push;
 mod recording;
-mod secrets;
 
 pub use compact::run as compact;
 pub use garbage::run as gc;

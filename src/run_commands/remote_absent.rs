@@ -6,7 +6,6 @@ use super::receipt::UploadReceipt;
 use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::output::Output;
 use loomrec_identity::IdentityRules;
-use loomrec_recording::redact::CallCredentials;
 use loomrec_store::RecordingLocation;
 
 pub(super) use AbsentRecording as RemoteRecording;
@@ -34,10 +33,6 @@ impl AbsentRecording {
         _output: &Output,
     ) -> Result<Option<Self>, CommandFailure> {
         if args.recording.is_remote() { Err(absent()) } else { Ok(None) }
-    }
-
-    pub(super) fn secrets() -> CallCredentials {
-        CallCredentials::default()
     }
 
     pub(super) async fn finish(self) -> UploadReceipt {

@@ -20,6 +20,7 @@ use tokio::net::TcpListener;
 use super::args::ServeArgs;
 use super::receipt::{self, Receipt};
 use super::score::write_junit;
+use super::store_secrets::store_secrets;
 use super::{guard, log, open_files, progress, trace};
 use loomrec_cli::exit::{CommandFailure, UNEXPECTED};
 use loomrec_cli::output::{Output, print};
@@ -108,6 +109,7 @@ impl RunEngines {
         RequestObserver::new(Arc::clone(redactor), self.engine.rules().cloned().collect())
             .with_credential_params(&args.identity.credential_param)
             .with_step_header(args.step_id_header.as_deref())
+            .with_secrets(&store_secrets())
     }
 
     /// Returns the identity rules of calls: those of the first engine.

@@ -124,6 +124,8 @@ mod output_files;
 #[cfg(test)]
 mod pager;
 #[cfg(test)]
+mod personal_values;
+#[cfg(test)]
 mod pieces;
 #[cfg(test)]
 mod placeholder;

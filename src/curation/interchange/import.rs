@@ -19,7 +19,7 @@ use loomrec_provider::directory;
 use loomrec_recording::entry_maker::{CompletedExchange, EntryMaker, MadeEntry};
 use loomrec_recording::normalized_request::NormalizedRequest;
 use loomrec_recording::redact::{self, CallCredentials, Placeholders};
-use loomrec_recording::request_text::ReceivedBody;
+use loomrec_recording::request_text::DecodedRequestBody;
 use loomrec_recording::{Entry, EntryName, RecordedRequest, encoding, timestamp};
 
 /// Headers with a call's session and step.
@@ -228,8 +228,8 @@ impl EntryImporter<'_> {
         );
         let kind = head.content_type();
         let coding = encoding::coding_in(headers);
-        let ReceivedBody { text, packed, opaque } =
-            ReceivedBody::decode(coding.as_deref(), kind, body);
+        let DecodedRequestBody { text, packed, opaque } =
+            DecodedRequestBody::decode(coding.as_deref(), kind, body);
         let packed = packed.filter(|packed| redactor.is_packed_clean(packed, secrets));
         let (body, packed) = match opaque {
             Some(mark) => (mark, None),

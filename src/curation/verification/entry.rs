@@ -63,6 +63,8 @@ pub struct CheckedEntry {
     pub readable: bool,
     /// Whether its text is as loomrec writes it.
     pub spelt: bool,
+    /// The names of its values that tell who recorded it, and on which machine.
+    pub personal: Vec<&'static str>,
 }
 
 /// Checks the entry `unit` of a file, which has this text.
@@ -74,6 +76,7 @@ pub fn check(unit: &EntryPlace, text: &[u8], checker: &EntryChecker) -> CheckedE
         Ok(text) => {
             if let Some(entry) = read(text, &mut found) {
                 checked.readable = true;
+                checked.personal = entry.run_values.personal().collect();
                 checked.spelt = is_spelt(&entry, text, unit.in_list);
                 examine(&unit.name, &entry, text, checker, &mut found);
             }

@@ -80,6 +80,8 @@ pub enum ProblemKind {
     Secret,
     /// A text that looks like a credential.
     Entropy,
+    /// Values that tell who recorded a call, and on which machine.
+    Personal,
     /// An unknown field.
     Field,
     /// A text that is not written as loomrec writes it.
@@ -109,6 +111,7 @@ impl ProblemKind {
             Self::Fault => "fault",
             Self::Secret => "secret",
             Self::Entropy => "entropy",
+            Self::Personal => "personal",
             Self::Field => "field",
             Self::Spelling => "spelling",
             Self::Leftover => "leftover",

@@ -190,6 +190,7 @@ impl Row {
             "session": entry.session,
             "asks": request.and_then(|request| question(request, LONGEST_QUESTION)),
             "recorded_at": entry.recorded_at,
+            "personal_values": entry.run_values.personal().collect::<Vec<_>>(),
         })
     }
 }

@@ -105,6 +105,9 @@ fn head(page: &mut Page, row: &Row) {
     page.fact("model", row.model());
     page.fact("session", entry.session.as_deref());
     page.fact("recorded", entry.recorded_at.as_deref());
+    let personal: Vec<&str> = entry.run_values.personal().collect();
+    let personal = (!personal.is_empty()).then(|| personal.join(", "));
+    page.fact("personal", personal.map(|names| format!("values of its {names}")).as_deref());
     let hash = entry.request_hash.as_ref().filter(|_| row.name.step_id().is_some());
     page.fact("request", hash.map(|hash| hash.as_str()));
 }

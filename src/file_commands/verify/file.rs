@@ -122,6 +122,7 @@ fn check_run(
             }
         }
         report.foreign += usize::from(found.readable && !found.spelt);
+        report.add_personal(&found.personal);
         found.problems.into_iter().for_each(|problem| report.add(problem));
     }
     Ok(report)

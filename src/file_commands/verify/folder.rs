@@ -33,6 +33,8 @@ pub(super) fn check(files: &[PathBuf], checker: &EntryChecker, report: &mut Veri
         report.entries += own.entries;
         report.foreign += if own.loomrec { own.foreign } else { 0 };
         report.loomrec |= own.loomrec;
+        report.personal.0 += own.personal.0;
+        report.personal.1.extend(own.personal.1);
         if let Some(why) = own.unreadable {
             report
                 .add(Problem::of_file(ProblemKind::Shape, Severity::Error, why).in_file(label(at)));

@@ -41,6 +41,7 @@ fn check(
         report.rules = layout.rules.take();
     }
     terms(report);
+    personal(report);
     spelling(report);
     Ok(())
 }
@@ -71,6 +72,17 @@ fn terms(report: &mut VerifyReport) {
         found.push(Problem::of_file(ProblemKind::Rules, Severity::Warning, text).helped(remedy));
     }
     found.into_iter().for_each(|problem| report.add(problem));
+}
+
+/// Reports the values that tell who recorded the calls, and on which machine.
+fn personal(report: &mut VerifyReport) {
+    let (count @ 1.., names) = &report.personal else { return };
+    let names: Vec<&str> = names.iter().copied().collect();
+    let noun = if *count == 1 { "entry holds" } else { "entries hold" };
+    let text = format!("{count} {noun} personal values of their run: {}", names.join(", "));
+    let remedy = "loomrec show names them; --redact removes them from requests";
+    let note = Problem::of_file(ProblemKind::Personal, Severity::Note, text);
+    report.add(note.helped(remedy));
 }
 
 /// Reports a loomrec recording that another program has rewritten, which makes large diffs.

@@ -1,5 +1,7 @@
 //! The report on one recording or file: its problems, and what was repaired.
 
+use std::collections::BTreeSet;
+
 use loomrec_cli::exit::{NO, RECORDING};
 use loomrec_curation::verification::{Problem, Severity};
 use loomrec_identity::IdentityRules;
@@ -35,6 +37,8 @@ pub(super) struct VerifyReport {
     pub(super) unmended: Option<(String, u8)>,
     /// How many entries and keys are not formatted as loomrec formats them.
     pub(super) foreign: usize,
+    /// How many entries hold values that tell who recorded them, and the names of these.
+    pub(super) personal: (usize, BTreeSet<&'static str>),
     /// Whether loomrec has written it.
     pub(super) loomrec: bool,
     /// The rules of its keys, if it states them.
@@ -63,6 +67,14 @@ impl VerifyReport {
         part.problems.into_iter().for_each(|problem| self.add(problem));
         (self.errors, self.warnings, self.notes) = (errors, warnings, notes);
         self.foreign += part.foreign;
+        self.personal.0 += part.personal.0;
+        self.personal.1.extend(part.personal.1);
+    }
+
+    /// Adds the names of the values of one entry that tell who recorded it.
+    pub(super) fn add_personal(&mut self, names: &[&'static str]) {
+        self.personal.0 += usize::from(!names.is_empty());
+        self.personal.1.extend(names);
     }
 
     pub(super) fn be_strict(&mut self) {

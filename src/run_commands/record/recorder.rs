@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::args::{DurableAt, RecordArgs, RecordMode};
 use crate::remote::RemoteRecording;
 use crate::server_run::RunContext;
+use crate::store_secrets::store_secrets;
 use loomrec_cli::exit::{CommandFailure, UNEXPECTED};
 use loomrec_cli::store_note::store_note;
 use loomrec_cli::{prices, serve_setup};
@@ -59,8 +60,8 @@ pub(super) fn recorder(
     let mut recording = loomrec_store::RecordingAppender::open(path, &run, &rules)?;
     if remote.is_some() {
         recording.leave_log();
-        recording.watch(&RemoteRecording::secrets());
     }
+    recording.watch(&store_secrets());
     recording.set_durability(match args.durability {
         DurableAt::Process => loomrec_store::Durability::Process,
         DurableAt::Power => loomrec_store::Durability::Power,

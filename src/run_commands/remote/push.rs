@@ -7,8 +7,8 @@ use loomrec_remote::{PointerFile, PushBase, RecordingBucket, RemoteAddress, Secr
 
 use super::failure::writing;
 use super::fetcher::fetcher;
-use super::secrets::store_secrets;
 use crate::args::{LogFormat, PushArgs};
+use crate::store_secrets::store_secrets;
 use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::output::Output;
 use loomrec_cli::serve_setup;

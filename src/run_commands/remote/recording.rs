@@ -11,7 +11,6 @@ use loomrec_remote::{
 
 use super::failure::{reading, writing};
 use super::fetcher::fetcher;
-use super::secrets::store_secrets;
 use super::{folders, names};
 use crate::args::{RecordArgs, RecordMode};
 use crate::receipt::UploadReceipt;
@@ -21,7 +20,6 @@ use loomrec_cli::output::Output;
 use loomrec_cli::store_note::store_note;
 use loomrec_engine::upstream::install_crypto_provider;
 use loomrec_identity::IdentityRules;
-use loomrec_recording::redact::CallCredentials;
 use loomrec_recording::timestamp;
 use loomrec_store::{RecordingLocation, RemoteOrigin};
 
@@ -89,11 +87,6 @@ impl RemoteRecording {
         let patience = Duration::from_secs(args.flush_timeout);
         let merges = args.run.is_none();
         Ok(Some(Self { rules, answers, bucket, fetcher, uploader, on_event, patience, merges }))
-    }
-
-    /// Returns the secrets of the store, which no entry may hold.
-    pub(crate) fn secrets() -> CallCredentials {
-        store_secrets()
     }
 
     /// Uploads the rest, once the recorder has ended, and merges what all recorders have uploaded.

@@ -25,6 +25,7 @@ use loomrec_proxy::server::session::{
     CloseSession, OpenedSession, ReportSession, SessionBegin, SessionHost, SessionInfo,
     SessionMode, SessionRefusal, SessionRequest, prefix_url,
 };
+use loomrec_recording::redact::{CallCredentials, RedactError, Redactor};
 use loomrec_store::RecordingLocation;
 use loomrec_telemetry::run_counters::RunCounters;
 
@@ -65,6 +66,7 @@ impl SessionHost for CommandHost {
             Some(named) => self.template.named_recording(named).map_err(invalid)?,
             None => self.template.recording(&request.name),
         };
+        refuse_names_with_keys(request)?;
         refuse_link(&path)?;
         let plan = request.faults.as_ref().map(FaultPlan::parse).transpose();
         let plan = plan.map_err(|error| invalid(format!("faults: {error}")))?;
@@ -247,6 +249,22 @@ fn report_of_record(
         receipt.in_force.clone_from(&in_force);
         report::of_session(receipt)
     })
+}
+
+/// Refuses names that look like a key: files are named after them.
+fn refuse_names_with_keys(request: &SessionRequest) -> Result<(), SessionRefusal> {
+    let failed = |error: RedactError| {
+        SessionRefusal::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string())
+    };
+    let redactor = Redactor::new(&[]).map_err(failed)?;
+    let none = CallCredentials::default();
+    let names = [Some(&request.name), Some(&request.prefix), request.recording.as_ref()];
+    if names.into_iter().flatten().all(|name| redactor.is_clean_name(name, &none)) {
+        return Ok(());
+    }
+    let text = "the session's name, prefix or recording holds what looks like a credential, \
+                    and files are named after it: give it another name";
+    Err(SessionRefusal::new(StatusCode::BAD_REQUEST, text))
 }
 
 /// Returns what is in force in a session, with what its clients changed until now.

@@ -138,3 +138,24 @@ fn takes_that_are_too_old_fail_their_session() {
     server.call(&in_session("one", "Hello")).expect(200);
     server.stop().expect(1).says(&["session one:", "recorded more than 1 d ago"]);
 }
+
+#[test]
+fn session_whose_name_looks_like_a_key_is_refused() {
+    let (scene, upstream) = (Scene::of_sessions(), echo());
+    let server = scene.record(&upstream, &[]);
+    let key = format!("sk-ant-api03-{}", "Ab12".repeat(8));
+    for body in [
+        json!({ "prefix": key }),
+        json!({ "prefix": "a", "name": key }),
+        json!({ "prefix": "a", "recording": format!("{key}.json") }),
+    ] {
+        let refused = control(&server, "session", &body, 400).to_string();
+        assert!(refused.contains("looks like a credential") && !refused.contains(&key));
+    }
+    server.call(&in_session(&key, "hi"));
+    server.stop();
+    for (path, bytes) in scene.files() {
+        assert!(!path.to_string_lossy().contains(&key), "{}", path.display());
+        assert!(!String::from_utf8_lossy(&bytes).contains(&key), "{}", path.display());
+    }
+}

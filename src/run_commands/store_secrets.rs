@@ -1,4 +1,5 @@
-//! The secrets of the store, which no entry may hold.
+//! The secrets of object stores, which no entry may hold, wherever it is kept: a program may print
+//! its environment.
 
 use loomrec_recording::redact::CallCredentials;
 
