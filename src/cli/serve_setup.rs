@@ -248,7 +248,8 @@ pub fn unused(replayer: &ReplayEngine, all: bool) -> UnusedTakes {
     let matcher = replayer.matcher();
     let most = if all { usize::MAX } else { NAMED };
     let named = matcher.unused().take(most).map(|take| matcher.key_of(take)).collect();
-    UnusedTakes { count: matcher.unused().count(), named }
+    let (count, undelivered) = (matcher.unused().count(), matcher.undelivered());
+    UnusedTakes { count, named, undelivered }
 }
 
 /// Takes that no call used.
@@ -258,6 +259,9 @@ pub struct UnusedTakes {
     pub count: usize,
     /// The keys of all of them if there is a receipt, otherwise of some.
     pub named: Vec<String>,
+    /// The number of takes of whose answers no client got anything, used or not. They are not among
+    /// the unused ones.
+    pub undelivered: usize,
 }
 
 /// Refuses a journal, receipt or report that would overwrite a recording or another of these files.

@@ -1,6 +1,7 @@
 //! An incoming call, whose request was read in full, routed and redacted.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -27,6 +28,9 @@ pub struct IncomingCall {
     pub arrived: Instant,
     /// The same moment in microseconds since 1970, unique in this run.
     pub arrived_at: i64,
+    /// Whether the call is kept waiting because its recorded client got nothing; `None` if the
+    /// recording has no such call.
+    pub is_held: Option<Arc<AtomicBool>>,
 }
 
 impl IncomingCall {
@@ -49,6 +53,11 @@ impl IncomingCall {
     /// Returns the credentials of the request.
     pub fn secrets(&self) -> &CallCredentials {
         &self.parsed.redacted.secrets
+    }
+
+    /// Sets whether the call is kept waiting because its recorded client got nothing.
+    pub(crate) fn set_held(&self, is_held: bool) {
+        self.is_held.iter().for_each(|mark| mark.store(is_held, Ordering::Relaxed));
     }
 
     /// Returns the content codings that the client accepts.

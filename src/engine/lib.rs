@@ -155,10 +155,14 @@ impl Engine {
     /// # Errors
     /// A miss if no take answers the call; always, if the run does not replay.
     pub fn find<'a>(&'a self, parsed: &'a ParsedRequest) -> Result<FoundTake<'a>, UnexplainedMiss> {
-        match self.replay() {
-            Some(replay) => replay_call::find(replay, parsed),
-            None => Err(UnexplainedMiss::unknown()),
+        let Some(replay) = self.replay() else { return Err(UnexplainedMiss::unknown()) };
+        let mut found = replay_call::find(replay, parsed)?;
+        if self.goes_upstream() && found.matched().take.is_undelivered() {
+            // The upstream has an answer, where the recording has one that no client got.
+            found.release();
+            return Err(UnexplainedMiss::unknown());
         }
+        Ok(found)
     }
 
     /// Answers a call with its take, due as if the call had arrived at `arrived`.

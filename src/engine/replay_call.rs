@@ -74,7 +74,10 @@ pub(super) async fn deliver(
 ) -> Result<CallResult, UnexplainedMiss> {
     let accepted = call.accept_encoding();
     let FoundTake { replay, observed, matched, .. } = &found;
-    match replay.deliver(matched, observed, accepted, arrived.into()).await {
+    call.set_held(matched.take.is_undelivered());
+    let delivered = replay.deliver(matched, observed, accepted, arrived.into()).await;
+    call.set_held(false);
+    match delivered {
         Ok(answer) => Ok(served(answer)),
         Err(miss) => {
             found.release();

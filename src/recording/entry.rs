@@ -4,6 +4,7 @@
 //! fields are read as tolerantly as AgentLoom reads them, loomrec's fields strictly. Fields that
 //! neither knows are kept.
 
+mod client_left;
 mod decode;
 mod encode;
 mod field;
@@ -16,6 +17,7 @@ use super::body::ResponsePayload;
 pub use super::entry_field::EntryError;
 use super::header_names::HeaderNames;
 use super::request_text::{is_text_type, unpacked_text};
+pub use client_left::ClientLeft;
 pub use field::{KNOWN_FIELDS, USAGE_FIELDS};
 use loomrec_identity::{RequestKey, RunValues, multipart};
 use loomrec_provider::{TokenUsage, ToolCall};
@@ -64,6 +66,8 @@ pub struct Entry {
     pub request: Option<RecordedRequest>,
     /// The response; absent in a plain AgentLoom entry.
     pub response: Option<RecordedResponse>,
+    /// How much of the answer the client got, if it left before the end of it.
+    pub client_left: Option<ClientLeft>,
     /// A fault that takes the place of the response, kept unchanged.
     pub fault: Option<Value>,
     /// Fields that this version does not know, kept unchanged.
@@ -170,7 +174,8 @@ pub enum ResponseEnd {
     Complete,
     /// The upstream cut it in this way.
     UpstreamAbort(RecordedCut),
-    /// The client left, and the rest could not be drained. Never served.
+    /// The client left, and the rest could not be drained. It is served only if the entry says how
+    /// much the client got: see [`Entry::client_left`].
     ClientAbort,
     /// It was larger than the limit for copies. Never served.
     Truncated,
@@ -189,25 +194,56 @@ impl Entry {
     /// Whether it holds an answer that a replay may serve, regardless of its fault.
     pub fn has_answer(&self) -> bool {
         match &self.response {
-            Some(response) => {
-                !matches!(response.end, ResponseEnd::ClientAbort | ResponseEnd::Truncated)
-            }
+            Some(response) => self.can_serve(response),
             None => {
                 self.content.is_some() || !self.tool_calls.is_empty() || !self.embeddings.is_empty()
             }
         }
     }
 
-    /// Whether a replay may serve it. It must hold a response that was not aborted by the client or
-    /// truncated, or a fault, or neither, as a plain AgentLoom entry.
+    /// Whether a replay may serve it. It must hold a response that a client got, in full or up to a
+    /// known point, or a fault, or neither, as a plain AgentLoom entry.
     pub fn is_servable(&self) -> bool {
         match &self.response {
-            Some(response) => {
-                self.fault.is_some()
-                    || !matches!(response.end, ResponseEnd::ClientAbort | ResponseEnd::Truncated)
-            }
+            Some(response) => self.fault.is_some() || self.can_serve(response),
             None => true,
         }
+    }
+
+    /// Whether it holds the part of `response` that its client got.
+    fn can_serve(&self, response: &RecordedResponse) -> bool {
+        match response.end {
+            ResponseEnd::Complete | ResponseEnd::UpstreamAbort(_) => true,
+            ResponseEnd::ClientAbort => self.client_left.is_some(),
+            ResponseEnd::Truncated => false,
+        }
+    }
+}
+
+impl Entry {
+    /// Whether no client got anything of its answer. Such a take is served after all others of its
+    /// request, and never replaces one that a client got.
+    pub fn is_undelivered(&self) -> bool {
+        self.client_left.is_some_and(ClientLeft::got_nothing)
+    }
+
+    /// Whether a take like this never replaces one that a client got and that succeeded.
+    pub fn is_lesser_take(&self) -> bool {
+        self.is_failure() || self.is_undelivered()
+    }
+}
+
+impl RecordedResponse {
+    /// Cuts the response to what its client got. It then ends where the client left.
+    pub fn cut_to(&mut self, left: ClientLeft) {
+        let mut room = usize::try_from(left.bytes.unwrap_or(0)).unwrap_or(usize::MAX);
+        let chunks = self.payload.chunks_mut();
+        for chunk in chunks.iter_mut() {
+            chunk.data.truncate(room);
+            room -= chunk.data.len();
+        }
+        chunks.retain(|chunk| !chunk.data.is_empty());
+        self.end = ResponseEnd::ClientAbort;
     }
 }
 

@@ -127,6 +127,7 @@ impl EntryMaker<'_> {
             recorded_at,
             request: Some(observed.request),
             response: Some(response),
+            client_left: None,
             fault: None,
             extra: serde_json::Map::new(),
             is_ambiguous: false,

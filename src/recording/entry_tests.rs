@@ -29,6 +29,7 @@ fn full() -> Value {
         "session": "s", "recorded_at": "2026-11-21T22:47:48.818000Z",
         "request": {"method": "POST", "path": "/v1/messages", "query": "beta=true",
                     "headers": {"accept": "x"}, "body": {"seed": 9007199254740993_u64}},
+        "client_left": {"ms": 320.5, "bytes": 9},
         "fault": {"type": "slow"},
         "response": {"status": 200, "headers": [["a", "1"], ["b", "2"], ["a", "3"]],
                      "end": "upstream_abort", "cut": "reset",
@@ -173,4 +174,24 @@ fn wrong_field_is_refused_with_its_place_and_without_its_value() {
         assert!(!error.contains("sk-secret"));
     }
     assert_eq!(refused(&json!(1)), "the entry must be an object, but is a number");
+}
+
+#[test]
+fn response_is_cut_to_what_its_client_got() {
+    let cut = |bytes| {
+        let chunk = |data: &'static str| Chunk { at_ms: 1.0, data: data.into() };
+        let chunks = ["one", "two"].map(chunk).to_vec();
+        let payload = ResponsePayload::new(ChunkLayout::Chunks, chunks);
+        let end = ResponseEnd::Complete;
+        let mut response = RecordedResponse { status: 200, headers: vec![], payload, end };
+        response.cut_to(ClientLeft { at_ms: 5.0, bytes });
+        assert_eq!(response.end, ResponseEnd::ClientAbort);
+        let texts = response.payload.chunks().iter().map(|chunk| chunk.data.clone());
+        texts.collect::<Vec<_>>()
+    };
+    assert_eq!(cut(None), [""; 0]);
+    assert_eq!(cut(Some(0)), [""; 0]);
+    assert_eq!(cut(Some(4)), ["one", "t"]);
+    assert_eq!(cut(Some(6)), ["one", "two"]);
+    assert_eq!(cut(Some(u64::MAX)), ["one", "two"]);
 }

@@ -1,7 +1,9 @@
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use super::super::entry::{RecordedCut, RecordedRequest, RecordedResponse, ResponseEnd};
+use super::super::entry::{
+    ClientLeft, RecordedCut, RecordedRequest, RecordedResponse, ResponseEnd,
+};
 use super::*;
 use loomrec_identity::RequestKey;
 use loomrec_provider::{TokenUsage, ToolCall};
@@ -121,6 +123,10 @@ pub(crate) fn any_entry() -> impl Strategy<Value = Entry> {
             recorded_at: words.3,
             request,
             response,
+            client_left: numbers.2.map(|n| ClientLeft {
+                at_ms: (n[1] % 36_000_000) as f64 / 10.0,
+                bytes: Some(n[0]).filter(|bytes| bytes % 3 > 0),
+            }),
             fault: (fault && !extra.is_empty()).then(|| json!({"type": "hang"})),
             extra,
         },

@@ -61,7 +61,7 @@ fn spooled(bytes: &[u8]) -> io::Result<File> {
 
 fn take_of(recorder: &str, head: PackedHead, entry: &Entry) -> (ManifestTake, Vec<u8>) {
     let (adds, failed) = match head.precedence {
-        TakePrecedence::Further => (true, entry.is_failure()),
+        TakePrecedence::Further => (true, entry.is_lesser_take()),
         TakePrecedence::Replacing(position) => (false, position.failed),
     };
     let request = head.name.step_id().and(entry.request_hash.as_ref());
@@ -85,7 +85,7 @@ pub(crate) fn describe_take(name: &EntryName, entry: &Entry) -> (ManifestTake, V
         session: entry.session.clone(),
         request: None,
         adds: false,
-        failed: entry.is_failure(),
+        failed: entry.is_lesser_take(),
     };
     (take, text)
 }

@@ -49,6 +49,8 @@ pub struct Receipt {
     pub all_failed: bool,
     /// Of these, exchanges that were not kept in full.
     pub incomplete: u64,
+    /// Of these, exchanges whose client left before it got anything of the answer.
+    pub given_up: u64,
     /// Exchanges that were not kept.
     pub unkept: u64,
     /// Calls that no upstream answered.
@@ -167,6 +169,7 @@ impl Receipt {
             recorded: RunCounters::read(&counters.recorded),
             all_failed: false,
             incomplete: RunCounters::read(&counters.incomplete),
+            given_up: RunCounters::read(&counters.given_up),
             unkept: RunCounters::read(&counters.unkept),
             unreachable: RunCounters::read(&counters.unreachable),
             unanswered: RunCounters::read(&counters.unanswered),

@@ -50,7 +50,7 @@ pub struct EncodedFrame {
     key: NameFingerprint,
     /// Whether it takes the place of a take of an earlier run.
     replace: bool,
-    /// Whether its call failed, so that it must not replace a take whose call succeeded.
+    /// Whether its call failed, or no client got its answer, so that it must not replace a take whose call succeeded.
     failed: bool,
     /// How the frame relates to other takes of its name.
     precedence: TakePrecedence,
@@ -79,7 +79,8 @@ impl FrameEncoder {
         let LogItem { name, entry, secrets, is_failure } = item;
         let mut frame = vec![0; log::HEAD];
         let is_failure = || is_failure.unwrap_or_else(|| entry.is_failure());
-        let failed = self.replace && !self.keep_failures && is_failure();
+        let is_lesser = || entry.is_undelivered() || (!self.keep_failures && is_failure());
+        let failed = self.replace && is_lesser();
         let precedence = precedence(self.replace, failed, RecordedTakes::default());
         log_codec::pack_to(&mut frame, name, precedence, entry);
         if !self.secret_guard.is_clean(&frame[log::HEAD..], secrets) {

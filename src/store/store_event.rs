@@ -127,9 +127,12 @@ impl fmt::Display for StoreEvent {
             ),
             Self::Failures { path, calls } => write!(
                 f,
-                "{calls} {} that failed did not replace what {} holds, which succeeded; \
-                 --keep-failures allows that",
-                if *calls == 1 { "call" } else { "calls" },
+                "{calls} {} did not replace what {} holds, which succeeded; --keep-failures lets \
+                 failed calls do that",
+                match calls {
+                    1 => "call that failed or was given up",
+                    _ => "calls that failed or were given up",
+                },
                 path.display()
             ),
             Self::Recovered { log, entries } => write!(

@@ -30,7 +30,7 @@ fn recording_again_while_the_upstream_fails_leaves_the_good_take_and_is_not_ok()
         for told in [
             told.as_str(),
             "every call failed",
-            "1 call that failed did not replace what run.json holds",
+            "1 call that failed or was given up did not replace what run.json holds",
         ] {
             assert!(ended.stderr.contains(told), "{told}: {}", ended.stderr);
         }

@@ -60,6 +60,8 @@ mod generate;
 #[cfg(test)]
 mod git;
 #[cfg(test)]
+mod given_up;
+#[cfg(test)]
 mod guard;
 #[cfg(test)]
 mod half_close;

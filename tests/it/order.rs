@@ -9,8 +9,9 @@ use regex::Regex;
 
 use crate::support::chance::skipped;
 use crate::support::ledger::{check, mark, teller};
+use crate::support::shape::{chat_events, chat_streamed};
 use crate::support::swarm::call;
-use crate::support::{Scene, Server, Upstream};
+use crate::support::{Answer, Scene, Server, Upstream};
 
 const CALLS: usize = 5;
 
@@ -147,4 +148,29 @@ fn appends_of_one_recorder_cost_few_system_calls() {
     assert!(second - first < 30, "{}", done[first..=second].join("\n"));
     let renames = done[..second].iter().filter(|call| call.starts_with("rename")).count();
     assert_eq!(renames, 0, "an append must not rewrite a file:\n{}", done.join("\n"));
+}
+
+#[test]
+fn first_chunk_of_a_fast_stream_leaves_at_once_and_the_next_ones_leave_together() {
+    let words: Vec<String> = (0..200).map(|number| format!("word{number} ")).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let events = chat_events(&words);
+    let stream = events.iter().map(|event| format!("{:x}\r\n{event}\r\n", event.len()));
+    let stream: String = stream.collect();
+    let (scene, upstream) = (Scene::new(), Upstream::always(Answer::stream().bytes(stream).end()));
+    let Some(server) = traced(&scene, &upstream, &[]) else { return };
+    let mut client = server.connect();
+    let peer =
+        format!(r"^(write|writev|sendto|sendmsg)\(\d+<[^>]*->127\.0\.0\.1:{}\]>", client.port());
+    let answer = client.exchange(&chat_streamed("hi")).expect(200);
+    assert_eq!(answer.chunks.len(), events.len(), "each chunk keeps its boundary");
+    server.stop().expect(0);
+    let done = trace(&scene.path("trace"), scene.dir());
+    let peer = Regex::new(&peer).unwrap();
+    let sent = |call: &str| call.rsplit("= ").next()?.trim().parse::<usize>().ok();
+    let writes: Vec<usize> =
+        done.iter().filter(|call| peer.is_match(call)).filter_map(|call| sent(call)).collect();
+    let one = events[0].len();
+    assert!(writes[0] < 3 * one, "the first chunk waited for others: {writes:?}");
+    assert!(writes.len() < events.len() / 4, "a write for each chunk: {writes:?}");
 }

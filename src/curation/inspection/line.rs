@@ -53,7 +53,10 @@ pub fn of(seq: Option<u64>, name: &EntryName, take: usize, entry: &Entry) -> Val
         "waited_ms": null,
         "bytes": response.map(|response| response.payload.len()),
         "chunks": chunks.map(<[_]>::len),
-        "end": response.map(|response| end(response.end)),
+        "end": response.map(|response| match entry.client_left {
+            Some(_) => "client_left",
+            None => end(response.end),
+        }),
         "input_tokens": entry.usage.map(|usage| usage.prompt_tokens),
         "output_tokens": entry.usage.map(|usage| usage.completion_tokens),
         "cost_usd": entry.cost_usd,

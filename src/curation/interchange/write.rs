@@ -76,7 +76,10 @@ impl<'a> ExportWriter<'a> {
         if response.is_some_and(|response| {
             matches!(response.end, ResponseEnd::ClientAbort | ResponseEnd::Truncated)
         }) {
-            return Err("its answer is not whole, and never replayed".to_owned());
+            return Err("its answer is not whole".to_owned());
+        }
+        if entry.is_undelivered() {
+            return Err("no client got its answer".to_owned());
         }
         if self.format == ForeignFormat::AgentLoom {
             return self.turns.entry(sent);
@@ -91,6 +94,9 @@ impl<'a> ExportWriter<'a> {
             written.lost.push("when calls were made and how long they took");
             if step.is_some() || entry.session.is_some() {
                 written.lost.push("step ids and sessions");
+            }
+            if entry.client_left.is_some() {
+                written.lost.push("that clients left before the end of answers");
             }
             Ok::<_, String>(written)
         };

@@ -43,6 +43,7 @@ pub(super) fn check(
         found.push(problem.at("/response/chunks", None).helped(remedy));
     }
     let told = match response.end {
+        ResponseEnd::ClientAbort if entry.client_left.is_some() => return,
         ResponseEnd::ClientAbort => "the client left before the answer's end: it is never replayed",
         ResponseEnd::Truncated => {
             "the answer was larger than the copy's limit: it is never replayed"

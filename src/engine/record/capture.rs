@@ -9,6 +9,7 @@ use http::HeaderMap;
 use http::response::Parts;
 
 use super::active_exchange::RecordContext;
+use super::delivery_gauge::DeliveryGauge;
 use super::record_job::{KeepFilter, OnRecorded, RecordJob};
 use super::record_outcome::{CallFailure, RecordOutcome, UpstreamTimes};
 use loomrec_provider::JudgedAnswer;
@@ -77,9 +78,15 @@ impl ExchangeCapture {
     }
 
     /// Returns the exchange as it is to be stored.
-    pub(super) fn finish(self, end: ResponseEnd, shared: &RecordContext) -> FinishedExchange {
+    pub(super) fn finish(
+        self,
+        end: ResponseEnd,
+        shared: &RecordContext,
+        delivery: &DeliveryGauge,
+    ) -> FinishedExchange {
         let Self { job, status, headers, chunks, max, over, mut times, .. } = self;
         let job = *job;
+        let arrived = job.arrived;
         times.last = job.arrived.elapsed();
         let label = format!("{} {}", job.observed.request.method, job.observed.request.path);
         let exchange = CompletedExchange {
@@ -94,7 +101,10 @@ impl ExchangeCapture {
         };
         let (redactor, prices) = (&*shared.redactor, &shared.config.prices);
         let (entry, kept) = match (EntryMaker { redactor, prices, max }).entry(exchange) {
-            Ok(MadeEntry { entry, cost_usd, judged }) => {
+            Ok(MadeEntry { mut entry, cost_usd, judged }) => {
+                let response = entry.response.as_ref();
+                entry.client_left =
+                    response.and_then(|response| delivery.client_left(arrived, response));
                 let kept = kept(&entry, cost_usd, Some(judged), times);
                 (Some((job.name, entry)), kept)
             }
@@ -127,9 +137,8 @@ fn kept(
     times: UpstreamTimes,
 ) -> RecordOutcome {
     let usage = entry.usage.unwrap_or_default();
-    let incomplete = entry.response.as_ref().map(|response| response.end);
-    let incomplete =
-        incomplete.filter(|end| matches!(end, ResponseEnd::ClientAbort | ResponseEnd::Truncated));
+    let incomplete = entry.response.as_ref().filter(|_| !entry.is_servable());
+    let incomplete = incomplete.map(|response| response.end);
     let label = entry.request.as_ref().filter(|_| incomplete.is_some());
     RecordOutcome {
         outcome: Ok(()),
@@ -138,6 +147,7 @@ fn kept(
         model: entry.model.clone(),
         tokens: (usage.prompt_tokens, usage.completion_tokens),
         cost_usd,
+        is_given_up: entry.is_undelivered(),
         failure: entry.response.as_ref().and_then(|response| {
             CallFailure::new(judged.as_ref()?.outcome, response.status, response.end)
         }),

@@ -5,6 +5,7 @@
 //! is dropped, and a new task finishes the work.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use http::Response;
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
+use super::delivery_gauge::DeliveryGauge;
 use super::tee::{OpenedResponse, TeeBody};
 use crate::upstream::UpstreamError;
 
@@ -28,6 +30,7 @@ pub(super) struct DetachOnDrop {
     stage: Stage,
     /// How long to wait for a head after the client has left.
     drain: Duration,
+    delivery: Arc<DeliveryGauge>,
 }
 
 enum Stage {
@@ -40,8 +43,9 @@ impl DetachOnDrop {
     pub(super) fn new(
         head: impl Future<Output = Result<OpenedResponse, UpstreamError>> + Send + 'static,
         drain: Duration,
+        delivery: Arc<DeliveryGauge>,
     ) -> Self {
-        Self { stage: Stage::Head(Box::pin(head)), drain }
+        Self { stage: Stage::Head(Box::pin(head)), drain, delivery }
     }
 }
 
@@ -63,6 +67,10 @@ impl Future for DetachOnDrop {
 
 impl Drop for DetachOnDrop {
     fn drop(&mut self) {
+        if matches!(self.stage, Stage::Over) {
+            return;
+        }
+        self.delivery.leave();
         // Without a runtime the process is ending, and nothing can be awaited.
         let Ok(runtime) = Handle::try_current() else { return };
         match std::mem::replace(&mut self.stage, Stage::Over) {

@@ -9,6 +9,8 @@
 
 mod active_exchange;
 pub mod capture;
+mod client_feed;
+mod delivery_gauge;
 mod detach;
 mod record_job;
 mod record_outcome;
@@ -26,6 +28,7 @@ use tokio::sync::{Notify, watch};
 use crate::upstream::{UpstreamClient, UpstreamError, UpstreamRequest};
 use active_exchange::{ActiveExchange, RecordContext};
 use capture::ExchangeCapture;
+use delivery_gauge::DeliveryGauge;
 use detach::DetachOnDrop;
 use loomrec_identity::{IdentityRules, RunValueFinder};
 use loomrec_recording::redact::{HOP_BY_HOP, Redactor};
@@ -96,7 +99,9 @@ impl RecordEngine {
     ) -> impl Future<Output = Result<Response<TeeBody>, UpstreamError>> + Send + use<> {
         let recorder = Arc::clone(self);
         let busy = ActiveExchange::new(&self.shared);
-        DetachOnDrop::new(recorder.open(job, forward, busy), self.shared.config.drain)
+        let delivery = Arc::<DeliveryGauge>::default();
+        let head = recorder.open(job, forward, busy, Arc::clone(&delivery));
+        DetachOnDrop::new(head, self.shared.config.drain, delivery)
     }
 
     /// Returns the response as soon as its head is there, unless the run ends first.
@@ -105,6 +110,7 @@ impl RecordEngine {
         job: Box<RecordJob>,
         forward: UpstreamRequest,
         busy: ActiveExchange,
+        delivery: Arc<DeliveryGauge>,
     ) -> Result<OpenedResponse, UpstreamError> {
         let head = forward.method == http::Method::HEAD;
         let upstream = forward.upstream.clone();
@@ -120,7 +126,7 @@ impl RecordEngine {
         let announced = announced_length(&parts.headers);
         let bodiless = head || announced == Some(0) || matches!(parts.status.as_u16(), 204 | 304);
         let capture = ExchangeCapture::new((job, sent), &parts, self.shared.config.max_copy);
-        Ok(OpenedResponse { parts, body, capture, announced, bodiless, busy, stop })
+        Ok(OpenedResponse { parts, body, capture, announced, bodiless, busy, stop, delivery })
     }
 
     /// Waits up to `grace` for open exchanges, then ends them as `client_abort`. Returns when

@@ -69,6 +69,8 @@ pub struct RecordOutcome {
     pub cost_usd: Option<f64>,
     /// The outcome of the answer; `None` if it cannot be looked into.
     pub judged: Option<JudgedAnswer>,
+    /// Whether the client gave the call up before it got anything of the answer.
+    pub is_given_up: bool,
     /// How the call failed; `None` if it did not.
     pub failure: Option<CallFailure>,
     /// The times of the upstream's part.

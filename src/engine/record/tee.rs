@@ -8,7 +8,7 @@
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
@@ -17,33 +17,17 @@ use http::Response;
 use http::response::Parts;
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::BodyExt;
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::{mpsc, watch};
 use tokio::time::{Sleep, sleep};
 
 use super::active_exchange::ActiveExchange;
 use super::capture::{ExchangeCapture, FinishedExchange};
+use super::client_feed::{ClientFeed, Gauge, Part};
+use super::delivery_gauge::DeliveryGauge;
 use super::record_outcome::RecordOutcome;
 use crate::{blocking, upstream};
 use loomrec_recording::entry::{RecordedCut, ResponseEnd};
 use loomrec_store::LogItem;
-
-/// How many bytes a slow client may lag behind once the copy no longer holds them.
-const HIGH_WATER: usize = 1 << 20;
-
-/// A message from the pump to the client's body.
-enum Part {
-    Data(Bytes),
-    Cut(RecordedCut),
-    /// The end of the body. It is explicit, so that a pump that died is not mistaken for it.
-    End,
-}
-
-/// The number of bytes queued for the client.
-#[derive(Default)]
-struct Gauge {
-    bytes: AtomicUsize,
-    drained: Notify,
-}
 
 /// The client's side of the tee.
 pub struct TeeBody {
@@ -51,6 +35,7 @@ pub struct TeeBody {
     first: Option<Bytes>,
     rest: Rest,
     remaining: Option<u64>,
+    delivery: Arc<DeliveryGauge>,
 }
 
 /// What follows the first chunk.
@@ -63,12 +48,22 @@ enum Rest {
 impl TeeBody {
     /// Returns a body that is already complete. `remaining` is its length, if known; `end` is how
     /// it ended.
-    fn whole(first: Option<Bytes>, remaining: Option<u64>, end: ResponseEnd) -> Self {
+    fn whole(
+        first: Option<Bytes>,
+        remaining: Option<u64>,
+        end: ResponseEnd,
+        delivery: Arc<DeliveryGauge>,
+    ) -> Self {
         let rest = match end {
             ResponseEnd::UpstreamAbort(cut) => Rest::Cut(cut),
             _ => Rest::Nothing,
         };
-        Self { first, rest, remaining }
+        Self { first, rest, remaining, delivery }
+    }
+
+    /// Notes that the client gets a changed answer: it does not count how much of this one is read.
+    pub fn note_change(&self) {
+        self.delivery.change();
     }
 }
 
@@ -98,6 +93,7 @@ impl Body for TeeBody {
                 None => return Poll::Ready(Some(Err(RecordedCut::Close))),
             },
         };
+        self.delivery.pass_chunk();
         if let Some(remaining) = self.remaining.as_mut() {
             *remaining = remaining.saturating_sub(data.len() as u64);
         }
@@ -113,26 +109,10 @@ impl Body for TeeBody {
     }
 }
 
-/// The pump's side of the client's queue.
-struct Feed {
-    parts: mpsc::UnboundedSender<Part>,
-    gauge: Arc<Gauge>,
-}
-
-impl Feed {
-    /// Queues `data`. Returns `false` once the client has left.
-    fn send(&self, data: Bytes) -> bool {
-        self.gauge.bytes.fetch_add(data.len(), Ordering::Relaxed);
-        self.parts.send(Part::Data(data)).is_ok()
-    }
-
-    /// Returns once the client has taken enough of the queue, or has left.
-    async fn drained(&self) {
-        while self.gauge.bytes.load(Ordering::Relaxed) > HIGH_WATER {
-            tokio::select! {
-                () = self.gauge.drained.notified() => {}
-                () = self.parts.closed() => return,
-            }
+impl Drop for TeeBody {
+    fn drop(&mut self) {
+        if matches!(self.rest, Rest::Queue { .. }) {
+            self.delivery.leave();
         }
     }
 }
@@ -148,6 +128,7 @@ pub(super) struct OpenedResponse {
     pub(super) bodiless: bool,
     pub(super) busy: ActiveExchange,
     pub(super) stop: watch::Receiver<bool>,
+    pub(super) delivery: Arc<DeliveryGauge>,
 }
 
 impl OpenedResponse {
@@ -161,10 +142,10 @@ impl OpenedResponse {
             return response;
         };
         drop(self.body);
-        keep(self.capture, end, &self.busy).await;
+        keep(self.capture, end, &self.busy, &self.delivery).await;
         let body = match self.bodiless {
-            true => TeeBody::whole(None, Some(0), ResponseEnd::Complete),
-            false => TeeBody::whole(first, self.announced, end),
+            true => TeeBody::whole(None, Some(0), ResponseEnd::Complete, self.delivery),
+            false => TeeBody::whole(first, self.announced, end, self.delivery),
         };
         Response::from_parts(self.parts, body)
     }
@@ -194,14 +175,18 @@ impl OpenedResponse {
 
     /// Returns the client's response and the pump that feeds it.
     fn tee(self, first: Option<Bytes>) -> (Response<TeeBody>, Pump) {
-        let (sender, receiver) = mpsc::unbounded_channel();
-        let gauge = Arc::<Gauge>::default();
+        self.delivery.pass_head();
+        let (mut feed, receiver, gauge) = ClientFeed::open();
+        if first.is_some() {
+            feed.begin_burst();
+        }
         let received = first.as_ref().map_or(0, |data| data.len() as u64);
-        let rest = Rest::Queue { parts: receiver, gauge: Arc::clone(&gauge) };
-        let body = TeeBody { first, rest, remaining: self.announced };
-        let feed = Feed { parts: sender, gauge };
-        let Self { body: upstream, capture, announced, busy, stop, .. } = self;
-        let pump = Pump { body: upstream, capture, busy, stop, feed, announced, received };
+        let rest = Rest::Queue { parts: receiver, gauge };
+        let delivery = Arc::clone(&self.delivery);
+        let body = TeeBody { first, rest, remaining: self.announced, delivery };
+        let Self { body: upstream, capture, announced, busy, stop, delivery, .. } = self;
+        let pump =
+            Pump { body: upstream, capture, busy, stop, feed, announced, received, delivery };
         (Response::from_parts(self.parts, body), pump)
     }
 }
@@ -212,19 +197,26 @@ struct Pump {
     capture: ExchangeCapture,
     busy: ActiveExchange,
     stop: watch::Receiver<bool>,
-    feed: Feed,
+    feed: ClientFeed,
     announced: Option<u64>,
     received: u64,
+    delivery: Arc<DeliveryGauge>,
 }
 
 impl Pump {
     /// Relays the body to its end, stores the exchange, then sends the last byte to the client.
     async fn run(mut self) {
         let (held, end) = self.relay().await;
+        self.feed.end_burst();
         // A body that is dropped half-way closes its connection; the connection of a complete one
         // is pooled.
         drop(self.body);
-        keep(self.capture, end, &self.busy).await;
+        if end == ResponseEnd::ClientAbort {
+            // The client gets no more of it, even if it is the run that ends and not the client
+            // that has left.
+            self.delivery.leave();
+        }
+        keep(self.capture, end, &self.busy, &self.delivery).await;
         if let Some(data) = held {
             self.feed.send(data);
         }
@@ -238,22 +230,35 @@ impl Pump {
 
     /// Relays until the body ends. Returns the chunk to hold back until the exchange is stored.
     async fn relay(&mut self) -> (Option<Bytes>, ResponseEnd) {
-        let Self { body, capture, busy, stop, feed, announced, received } = self;
+        let Self { body, capture, busy, stop, feed, announced, received, .. } = self;
         let mut held = None;
-        let mut closed = pin!(feed.parts.closed());
+        let parts = feed.parts.clone();
+        let mut closed = pin!(parts.closed());
         let mut stopped = pin!(stopped(stop));
         // Set when the client leaves: the time when the rest of the body is given up.
         let mut give_up: Option<Pin<Box<Sleep>>> = None;
         loop {
-            let frame = tokio::select! {
-                biased;
-                frame = body.frame() => frame,
-                () = &mut closed, if give_up.is_none() => {
-                    give_up = Some(Box::pin(sleep(busy.shared.config.drain)));
-                    continue;
+            let next = match feed.is_in_burst() {
+                true => next_of_burst(body).await,
+                false => None,
+            };
+            let frame = match next {
+                Some(frame) => frame,
+                None => {
+                    if !feed.end_burst() && give_up.is_none() {
+                        give_up = Some(Box::pin(sleep(busy.shared.config.drain)));
+                    }
+                    tokio::select! {
+                        biased;
+                        frame = body.frame() => frame,
+                        () = &mut closed, if give_up.is_none() => {
+                            give_up = Some(Box::pin(sleep(busy.shared.config.drain)));
+                            continue;
+                        }
+                        () = expired(&mut give_up) => return (held, ResponseEnd::ClientAbort),
+                        () = &mut stopped => return (held, ResponseEnd::ClientAbort),
+                    }
                 }
-                () = expired(&mut give_up) => return (held, ResponseEnd::ClientAbort),
-                () = &mut stopped => return (held, ResponseEnd::ClientAbort),
             };
             let data = match frame {
                 None => return (held, ResponseEnd::Complete),
@@ -269,9 +274,10 @@ impl Pump {
                 held = Some(data);
             } else if give_up.is_some() {
                 continue;
-            } else if !feed.send(data) {
+            } else if !feed.add(data) {
                 give_up = Some(Box::pin(sleep(busy.shared.config.drain)));
             } else if !capture.is_whole() {
+                feed.flush();
                 tokio::select! {
                     () = feed.drained() => {}
                     () = &mut stopped => return (held, ResponseEnd::ClientAbort),
@@ -279,6 +285,26 @@ impl Pump {
             }
         }
     }
+}
+
+/// Returns the next frame of a burst; `None` if the upstream has nothing more at hand. Its
+/// connection hands over one frame at a time, so it gets a turn to hand over the next one.
+async fn next_of_burst(
+    body: &mut upstream::UpstreamBody,
+) -> Option<Option<Result<Frame<Bytes>, RecordedCut>>> {
+    let mut frame = pin!(body.frame());
+    let mut had_turn = false;
+    poll_fn(|cx| match frame.as_mut().poll(cx) {
+        Poll::Ready(frame) => Poll::Ready(Some(frame)),
+        Poll::Pending if std::mem::replace(&mut had_turn, true) => Poll::Ready(None),
+        Poll::Pending => {
+            // Behind the connection's task, which was woken when the last frame was taken, and
+            // before the sockets are looked at, as a runtime does after a yield.
+            cx.waker().wake_by_ref();
+            Poll::Pending
+        }
+    })
+    .await
 }
 
 /// Returns once the wait that begins when the client leaves is over; never, if it has not left.
@@ -296,15 +322,20 @@ async fn stopped(stop: &mut watch::Receiver<bool>) {
 }
 
 /// Hands the exchange to the writer, then reports the outcome.
-async fn keep(mut capture: ExchangeCapture, end: ResponseEnd, busy: &ActiveExchange) {
+async fn keep(
+    mut capture: ExchangeCapture,
+    end: ResponseEnd,
+    busy: &ActiveExchange,
+    delivery: &Arc<DeliveryGauge>,
+) {
     let shared = &busy.shared;
     let secrets = capture.secrets();
     let keeps = capture.take_keeps();
     let finished = match blocking::is_large(capture.size()) {
-        false => capture.finish(end, shared),
+        false => capture.finish(end, shared, delivery),
         true => {
-            let shared = Arc::clone(shared);
-            blocking::run_blocking(move || capture.finish(end, &shared)).await
+            let (shared, delivery) = (Arc::clone(shared), Arc::clone(delivery));
+            blocking::run_blocking(move || capture.finish(end, &shared, &delivery)).await
         }
     };
     let FinishedExchange { entry, kept, on_recorded } = finished;

@@ -11,10 +11,12 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use tokio::time::{Instant, Sleep, sleep_until};
 
+use super::client_hold::{self, ClientHold};
 use super::latency::DeliverySchedule;
+use super::mismatch::RecordingMismatchError;
 use super::ready_response::ReadyResponse;
 use loomrec_recording::body::Chunk;
-use loomrec_recording::entry::{RecordedCut, ResponseEnd};
+use loomrec_recording::entry::{ClientLeft, RecordedCut, ResponseEnd};
 use loomrec_script::ResponseDraft;
 
 /// The largest frame of a body whose length is announced. Such a body has no boundaries on the
@@ -34,6 +36,8 @@ pub struct ReplayBody {
     /// Pieces returned in full.
     done: usize,
     pace: Option<Box<Pace>>,
+    /// What follows an answer whose recorded client left before its end.
+    hold: Option<Box<ClientHold>>,
     over: bool,
 }
 
@@ -66,7 +70,20 @@ impl ReplayBody {
             _ => Bytes::from_owner(Held(Arc::clone(&answer))),
         };
         let pace = schedule.map(|schedule| Box::new(Pace { schedule, arrived, timer: None }));
-        Self { answer, bytes, sent: 0, done: 0, pace, over: false }
+        Self { answer, bytes, sent: 0, done: 0, pace, hold: None, over: false }
+    }
+
+    /// Holds the client at the end of the body until it leaves, as its recorded client did. If it
+    /// waits for too long, that is the miss `error`.
+    pub(super) fn hold_at_end(&mut self, left: ClientLeft, error: RecordingMismatchError) {
+        let last_ms = self.answer.times().last().unwrap_or(0.0);
+        let time = client_hold::longest(left, last_ms);
+        self.hold = Some(Box::new(ClientHold::new(time, error)));
+    }
+
+    /// Returns the miss of a client that waited for more than its recorded client got.
+    pub fn outwaited(&self) -> Option<Arc<RecordingMismatchError>> {
+        self.hold.as_ref()?.miss()
     }
 
     /// Returns a body of these chunks without delays. `announced` says that its head announces the
@@ -104,6 +121,7 @@ impl ReplayBody {
                 (0..count).map(|chunk| at(chunk).unwrap_or(pace.schedule.end)).collect();
             pace
         });
+        made.hold = self.hold;
         Ok(made)
     }
 
@@ -117,9 +135,9 @@ impl ReplayBody {
         })
     }
 
-    /// Whether the connection is cut after the body.
+    /// Whether the body has no end: the connection is cut after it, or held until its client leaves.
     pub fn is_cut(&self) -> bool {
-        self.answer.cut().is_some()
+        !self.answer.is_whole()
     }
 
     /// Returns the total number of bytes.
@@ -189,6 +207,11 @@ impl Body for ReplayBody {
         if let Some(data) = self.next() {
             return Poll::Ready(Some(Ok(Frame::data(data))));
         }
+        if let Some(hold) = &mut self.hold {
+            ready!(hold.poll(cx));
+            self.over = true;
+            return Poll::Ready(Some(Err(RecordedCut::Close)));
+        }
         self.over = true;
         Poll::Ready(self.answer.cut().map(Err))
     }
@@ -196,12 +219,12 @@ impl Body for ReplayBody {
     fn is_end_stream(&self) -> bool {
         let nothing_due = self.pace.is_none() || self.answer.announced.is_some();
         let all_sent = self.done == self.answer.pieces.len();
-        self.over || (all_sent && self.answer.cut().is_none() && nothing_due)
+        self.over || (all_sent && self.answer.is_whole() && nothing_due)
     }
 
     fn size_hint(&self) -> SizeHint {
-        match (self.answer.announced, self.answer.cut()) {
-            (Some(_), None) => {
+        match (self.answer.announced, self.answer.is_whole()) {
+            (Some(_), true) => {
                 let whole = self.answer.pieces.last().map_or(0, |piece| piece.end);
                 SizeHint::with_exact((whole - self.sent) as u64)
             }

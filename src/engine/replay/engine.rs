@@ -199,6 +199,9 @@ impl ReplayEngine {
         accept_encoding: Option<&str>,
         arrived: Instant,
     ) -> Result<ReplayAnswer, UnexplainedMiss> {
+        if hit.take.is_unanswered() {
+            return Box::pin(self.hold(hit, observed, accept_encoding, arrived)).await;
+        }
         // Values are put into the decoded answer.
         let accept_encoding = accept_encoding.filter(|_| hit.bound.is_none());
         let delivered = match self.ready(hit, observed, accept_encoding) {
@@ -219,7 +222,7 @@ impl ReplayEngine {
             refused: Some((hit.index, why.to_string())),
             rule: RuleLookup::Pending,
         })?;
-        Ok(self.paced(hit, ready, arrived))
+        Ok(self.hold_at_end(self.paced(hit, ready, arrived), hit, observed))
     }
 
     /// Changes the form of the answer of a take.

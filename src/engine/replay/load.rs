@@ -218,6 +218,7 @@ impl LoadedTakes {
             entry: name.take_key(number),
             why,
         })?;
+        self.has_undelivered |= take.is_undelivered();
         self.has_declared_fault |= take.declared_fault().is_some();
         self.takes.push(if unchecked.is_some() { take.without_check() } else { take });
         self.put_in_group(key, under.step);

@@ -60,6 +60,8 @@ pub struct LoadedTakes {
     pub(super) adapter: AdapterEntries,
     /// Whether any entry declares a fault.
     pub(super) has_declared_fault: bool,
+    /// Whether there is a take of whose answer no client got anything.
+    pub(super) has_undelivered: bool,
     /// Whether a fault of an entry that does not end its call with an error uses up the take.
     pub(super) faults_use_takes: bool,
     /// Whether it answers a session.

@@ -70,6 +70,8 @@ pub(super) struct CallQuery<'a> {
     step: Option<NameId>,
     spot: TakeScope,
     wanted: RequestedMode,
+    /// Whether it asks for takes of whose answers no client got anything.
+    undelivered: bool,
 }
 
 /// The result of looking through one pool of takes.
@@ -145,6 +147,38 @@ impl Matcher {
         query: &CallQuery<'_>,
         by: MatchedBy,
     ) -> Result<TakeMatch<'_>, MissReason> {
+        let found = self.find_among(groups, query, by);
+        match found {
+            // What no client got comes after all that clients got.
+            Err(reason) if self.has_undelivered && !query.undelivered => {
+                let query = CallQuery { undelivered: true, ..*query };
+                self.find_among(groups, &query, by).map_err(|last| match last {
+                    MissReason::Exhausted => last,
+                    _ => reason,
+                })
+            }
+            found => found,
+        }
+    }
+
+    /// Finds a take that a client got for a call that has been given one of which no client got
+    /// anything, and uses it up: another call may have given it back meanwhile.
+    pub(super) fn find_delivered(
+        &self,
+        of: &TakeMatch<'_>,
+        observed: &NormalizedRequest,
+    ) -> Option<TakeMatch<'_>> {
+        let home = *self.homes.get(of.index)?;
+        let found = self.find_among(&[home], &self.call_query(observed), of.by).ok()?;
+        Some(TakeMatch { bound: of.bound.clone(), ..found })
+    }
+
+    fn find_among(
+        &self,
+        groups: &[u32],
+        query: &CallQuery<'_>,
+        by: MatchedBy,
+    ) -> Result<TakeMatch<'_>, MissReason> {
         if let Some(step) = query.step.filter(|step| self.steps.contains(*step)) {
             return self.find_in_step(step, groups, query);
         }
@@ -179,6 +213,7 @@ impl Matcher {
             step: observed.step.as_deref().and_then(id),
             spot: TakeScope { upstream: id(&observed.upstream), mount },
             wanted: RequestedMode::of(observed),
+            undelivered: false,
         }
     }
 
@@ -217,7 +252,8 @@ impl Matcher {
             _ => self.repeat[take.source()],
         };
         let members = || self.members(group, query, kind);
-        let key = (PoolKey { kind, spot: query.spot }, home.takes().len());
+        let key = PoolKey { kind, spot: query.spot, undelivered: query.undelivered };
+        let key = (key, home.takes().len());
         let next = self.with_cursor(group, query.observed.session.as_deref(), |progress| {
             progress.next(key, query.wanted, repeat, members, take)
         });
@@ -238,14 +274,16 @@ impl Matcher {
         let take = |position: usize| &self.takes[home.takes()[position] as usize];
         let answers =
             |position: usize| kind.holds(take(position)) && query.spot.holds(take(position));
+        let is_wanted = |position: usize| {
+            !self.has_undelivered || take(position).is_undelivered() == query.undelivered
+        };
         if let Some(session) = query.session {
-            let own = home.own(session, |take| self.session_of(take));
-            let own = TakeSet::of(own.iter().copied(), all, answers);
-            if !own.is_empty() {
-                return own;
+            let own = home.own(session, |take| self.session_of(take)).iter().copied();
+            if own.clone().any(|position| answers(position as usize)) {
+                return TakeSet::of(own, all, |position| answers(position) && is_wanted(position));
             }
         }
-        let answers = |at: usize| take(at).under.session.is_none() && answers(at);
+        let answers = |at: usize| take(at).under.session.is_none() && answers(at) && is_wanted(at);
         if let (PoolKind::Step(step), true) = (kind, home.takes().len() > 1)
             && self.steps.count(step) < home.takes().len()
         {

@@ -183,7 +183,8 @@ pub(super) fn unused(
     let mut found = Vec::new();
     each(matcher, observed, |index, apart, _| {
         let take = &matcher.takes[index];
-        if !matcher.is_used(index) && !is_elsewhere(matcher, take, observed) {
+        let is_left = !matcher.is_used(index) && !take.is_undelivered();
+        if is_left && !is_elsewhere(matcher, take, observed) {
             found.push((index, apart));
         }
     });

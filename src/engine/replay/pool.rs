@@ -27,6 +27,8 @@ pub enum Repeat {
 pub(super) struct PoolKey {
     pub(super) kind: PoolKind,
     pub(super) spot: TakeScope,
+    /// Whether its takes are those of whose answers no client got anything.
+    pub(super) undelivered: bool,
 }
 
 /// Which takes a call may be given.
@@ -56,6 +58,8 @@ impl PoolKind {
 pub(super) struct SessionCursor {
     /// The used takes, by position among the key's takes.
     used: Bits,
+    /// How many takes were made unused again in exchange for others.
+    exchanged: usize,
     /// Present for keys of many takes only.
     pools: BTreeMap<PoolKey, Pool>,
 }
@@ -147,6 +151,19 @@ impl SessionCursor {
         was_used
     }
 
+    /// Makes one take unused again, and uses up one of `others` in its place, if any is unused.
+    /// Returns whether it did: it does so once for each of `others`.
+    pub(super) fn exchange(&mut self, position: usize, others: &[usize]) -> bool {
+        if self.exchanged >= others.len() {
+            return false;
+        }
+        self.exchanged += 1;
+        if let Some(other) = others.iter().find(|other| !self.used.get(**other)) {
+            self.used.set(*other);
+        }
+        self.release(position)
+    }
+
     /// Uses one take up. Returns whether it was unused.
     pub(super) fn consume(&mut self, position: usize) -> bool {
         let was_used = self.used.get(position);
@@ -235,11 +252,6 @@ impl TakeSet {
             Self::Few(_, count) => usize::from(*count),
             Self::Some(positions) => positions.len(),
         }
-    }
-
-    /// Whether it holds no positions.
-    pub(super) fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 
     fn position(&self, at: usize) -> usize {

@@ -283,6 +283,7 @@ fn looking_for_the_next_take_does_not_depend_on_how_many_are_used() {
     let key = PoolKey {
         kind: PoolKind::Plain,
         spot: TakeScope { upstream: None, mount: super::super::take_scope::CallMount::Any },
+        undelivered: false,
     };
     let mut progress = SessionCursor::default();
     for round in 1..=3 {
@@ -298,4 +299,18 @@ fn looking_for_the_next_take_does_not_depend_on_how_many_are_used() {
         }
         assert!(looked.get() <= 3 * round * COUNT, "{} in {round} rounds", looked.get());
     }
+}
+
+#[test]
+fn take_is_given_back_once_for_each_take_that_is_used_up_in_its_place() {
+    let mut progress = SessionCursor::default();
+    assert!(progress.consume(0));
+    assert!(!progress.exchange(0, &[]), "nothing is there in its place");
+    assert!(progress.exchange(0, &[2, 3]));
+    assert!(progress.consume(0), "it is unused again");
+    assert!(!progress.consume(2), "the other one is used up");
+    assert!(progress.consume(3));
+    assert!(progress.exchange(0, &[2, 3]), "another call has the last one already");
+    assert!(progress.consume(0));
+    assert!(!progress.exchange(0, &[2, 3]));
 }

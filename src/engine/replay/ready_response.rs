@@ -112,6 +112,11 @@ impl ReadyResponse {
         self.pieces.iter().map(|piece| piece.at_ms)
     }
 
+    /// Whether it has an end: the upstream did not cut it, and its client did not leave before.
+    pub(super) fn is_whole(&self) -> bool {
+        self.end == ResponseEnd::Complete
+    }
+
     /// Returns how the connection is cut after the body, if it is.
     pub(super) fn cut(&self) -> Option<RecordedCut> {
         match self.end {

@@ -13,7 +13,8 @@ use loomrec_recording::{Entry, EntryName};
 use loomrec_store::{Recording, StoreError};
 
 /// Returns the takes that a run with these values recorded again: for each name, their numbers.
-/// `is_new` says whether an entry is of that run. A failed call replaces nothing.
+/// `is_new` says whether an entry is of that run. A failed call replaces nothing, and neither
+/// does one whose answer no client got.
 ///
 /// # Errors
 /// An entry that cannot be read.
@@ -36,7 +37,7 @@ pub fn superseded_takes(
         if is_new(&entry) {
             new_names.insert(stored.name);
             let upstream = entry.upstream.clone().unwrap_or_default();
-            let request = entry.request.clone().filter(|_| !entry.is_failure());
+            let request = entry.request.clone().filter(|_| !entry.is_lesser_take());
             new.extend(request.map(|request| NormalizedRequest::new(upstream, request, &[])));
             continue;
         }

@@ -15,7 +15,7 @@ use super::name_ids::NameId;
 use super::ready_response::ReadyResponse;
 use super::take_answer::{PlainAnswer, TakeAnswer};
 use loomrec_provider::{AnswerOutcome, TokenUsage};
-use loomrec_recording::entry::Entry;
+use loomrec_recording::entry::{ClientLeft, Entry};
 use loomrec_recording::normalized_request::NormalizedRequest;
 use loomrec_recording::similarity::RequestSketch;
 use loomrec_recording::{EntryName, encoding};
@@ -70,6 +70,8 @@ struct Details {
     sketch: Option<RequestSketch>,
     /// The fault that the entry declares.
     declared_fault: Option<DeclaredFault>,
+    /// How much of the answer its client got, if it left before the end.
+    client_left: Option<ClientLeft>,
 }
 
 /// What is kept of an entry, to answer with it and to read it again.
@@ -94,7 +96,7 @@ pub(super) struct TakeOrigin {
 }
 
 /// Ids of the matcher's names.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct TakeLabels {
     /// The step id it was recorded under.
     pub(super) step: Option<NameId>,
@@ -125,6 +127,7 @@ impl ReplayTake {
             latency_ms: entry.latency_ms,
             sketch,
             declared_fault,
+            client_left: entry.client_left,
         };
         let outcome = entry.outcome();
         let answer = TakeAnswer::of(name, entry);
@@ -286,6 +289,21 @@ impl ReplayTake {
         self.is_plain
     }
 
+    /// Returns how much of the answer its client got, if it left before the end.
+    pub(super) fn client_left(&self) -> Option<ClientLeft> {
+        self.details.as_ref()?.client_left
+    }
+
+    /// Whether its client left before the head of the answer.
+    pub(super) fn is_unanswered(&self) -> bool {
+        self.client_left().is_some_and(|left| left.bytes.is_none())
+    }
+
+    /// Whether no client got anything of its answer.
+    pub fn is_undelivered(&self) -> bool {
+        self.client_left().is_some_and(ClientLeft::got_nothing)
+    }
+
     /// Returns the fault and the rates of chaos that its entry declares.
     pub fn declared_fault(&self) -> Option<&DeclaredFault> {
         self.details.as_ref()?.declared_fault.as_ref()
@@ -334,6 +352,7 @@ impl Details {
             && self.latency_ms.is_none()
             && self.sketch.is_none()
             && self.declared_fault.is_none()
+            && self.client_left.is_none()
     }
 }
 

@@ -6,13 +6,16 @@ use http::HeaderValue;
 
 use super::ready_response::ReadyResponse;
 use loomrec_provider::Answer;
+use loomrec_recording::EntryName;
 use loomrec_recording::entry::{Entry, ResponseEnd};
-use loomrec_recording::{EntryName, RecordedResponse};
 use loomrec_script::ResponseDraft;
 
 /// Why an entry that holds a fault and no answer does not answer a call.
 pub(super) const NO_ANSWER: &str = "its entry holds a fault and no answer, and this fault needs \
                                     an answer: give the entry a response, or content";
+
+/// Why an answer that was not kept to its end does not answer a call.
+const NOT_WHOLE: &str = "the answer was not recorded whole";
 
 /// The answer of a take.
 #[derive(Debug)]
@@ -41,7 +44,7 @@ impl TakeAnswer {
         if entry.fault.is_some() && !entry.has_answer() {
             return Self::Nothing(NO_ANSWER);
         }
-        let Some(response) = entry.response else {
+        let Some(mut response) = entry.response else {
             let answer = Answer {
                 content: entry.content.unwrap_or_default(),
                 model: entry.model,
@@ -52,8 +55,11 @@ impl TakeAnswer {
             };
             return Self::Words(Box::new(PlainAnswer { answer, label }));
         };
-        if is_never_served(&response) {
-            return Self::Nothing("the answer was not recorded whole");
+        match entry.client_left {
+            _ if response.end == ResponseEnd::Truncated => return Self::Nothing(NOT_WHOLE),
+            None if response.end == ResponseEnd::ClientAbort => return Self::Nothing(NOT_WHOLE),
+            None => {}
+            Some(left) => response.cut_to(left),
         }
         let head = entry.request.as_ref().is_some_and(|request| request.method == "HEAD");
         match ResponseDraft::of(response, head) {
@@ -61,11 +67,6 @@ impl TakeAnswer {
             Err(why) => Self::Unusable(why.into()),
         }
     }
-}
-
-/// Whether this response is never served. Its bytes need not be kept then.
-fn is_never_served(response: &RecordedResponse) -> bool {
-    matches!(response.end, ResponseEnd::ClientAbort | ResponseEnd::Truncated)
 }
 
 /// Returns the name as a header, or else the request's hash.

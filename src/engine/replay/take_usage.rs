@@ -34,6 +34,25 @@ impl Matcher {
         }
     }
 
+    /// Gives a take back whose client left, if a client got nothing when the request was recorded:
+    /// this call then counts as that one, and a later call can get the take. That happens once for
+    /// each take of whose answer no client got anything, so no request is answered more often than
+    /// it was recorded. Returns whether it happened.
+    pub fn count_as_given_up(&self, take: usize, session: Option<&str>) -> bool {
+        let Some((home, position)) = self.home(take).filter(|_| self.has_undelivered) else {
+            return false;
+        };
+        let labels = self.takes[take].under;
+        let given_up = |&(_, other): &(usize, &u32)| {
+            let other = &self.takes[*other as usize];
+            other.is_undelivered() && other.under == labels
+        };
+        let takes = self.groups[home as usize].takes().iter().enumerate();
+        let given_up: Vec<usize> = takes.filter(given_up).map(|(position, _)| position).collect();
+        !self.takes[take].is_undelivered()
+            && self.with_cursor(home, session, |progress| progress.exchange(position, &given_up))
+    }
+
     /// Returns the group of a take, and its position there.
     fn home(&self, take: usize) -> Option<(u32, usize)> {
         let home = *self.homes.get(take)?;
@@ -74,10 +93,31 @@ impl Matcher {
         self.served(take) > 0
     }
 
-    /// Returns the takes that answered no call, in file order.
+    /// Returns the takes that answered no call, in file order. Those of whose answers no client got
+    /// anything are not among them: a program that is answered at once has no use for them.
     pub fn unused(&self) -> impl Iterator<Item = &ReplayTake> {
         let takes = self.takes.iter().enumerate();
-        takes.filter(|(index, _)| !self.is_used(*index)).map(|(_, take)| take)
+        let is_left =
+            |(index, take): &(usize, &ReplayTake)| !self.is_used(*index) && !take.is_undelivered();
+        takes.filter(is_left).map(|(_, take)| take)
+    }
+
+    /// Whether there is a take of whose answer no client got anything.
+    pub fn has_undelivered(&self) -> bool {
+        self.recorded.has_undelivered
+    }
+
+    /// Returns how many bytes of its answer the client of a take got, if it left before the end.
+    pub fn part_of(&self, take: usize) -> Option<u64> {
+        self.takes.get(take)?.client_left()?.bytes
+    }
+
+    /// Returns how many takes there are of whose answers no client got anything.
+    pub fn undelivered(&self) -> usize {
+        match self.has_undelivered {
+            true => self.takes.iter().filter(|take| take.is_undelivered()).count(),
+            false => 0,
+        }
     }
 
     /// Returns how many takes were served more than once, and by how many further calls.

@@ -108,6 +108,8 @@ impl Row {
         });
         let end = match (self.fault(), response) {
             (Some(fault), _) => Some(terminal::line(&format!("fault {fault}")).into_owned()),
+            (None, _) if entry.is_undelivered() => Some("given up".to_owned()),
+            (None, _) if entry.client_left.is_some() => Some("client left".to_owned()),
             (None, response) => response.map(|response| self.end_words(response)),
         };
         vec![
@@ -186,6 +188,10 @@ impl Row {
             "cut": cut,
             "answer": response.map(|_| self.judged.outcome.as_str()),
             "answer_reason": Some(self.judged.description()).filter(|reason| !reason.is_empty()),
+            "client_left": entry.client_left.map(|left| json!({
+                "ms": left.at_ms,
+                "bytes": left.bytes,
+            })),
             "fault": self.fault(),
             "session": entry.session,
             "asks": request.and_then(|request| question(request, LONGEST_QUESTION)),

@@ -8,6 +8,7 @@ use loomrec_cli::amount::{dollars, milliseconds};
 use loomrec_cli::pricing::{PriceSource, UNKNOWN};
 use loomrec_cli::terminal;
 use loomrec_provider::{Framing, JudgedAnswer, Operation, TokenUsage};
+use loomrec_recording::entry::ClientLeft;
 use loomrec_recording::{RecordedCut, RecordedRequest, RecordedResponse, ResponseEnd, encoding};
 
 /// The most bytes that a compressed body is decompressed to.
@@ -231,9 +232,28 @@ fn times(page: &mut Page, row: &Row, response: &RecordedResponse, width: Option<
         ResponseEnd::UpstreamAbort(RecordedCut::Reset) => {
             ": the upstream reset the connection; replay does the same"
         }
+        ResponseEnd::ClientAbort if row.entry.client_left.is_some() => ": the rest did not come",
         ResponseEnd::ClientAbort => ": the client left and the rest did not come; never served",
         ResponseEnd::Truncated => ": larger than the limit of --max-copy; never served",
     };
     let bytes = response.payload.len();
     page.line(&format!("{count} {noun}, {bytes} bytes; end: {}{meaning}", row.end_words(response)));
+    if let Some(left) = row.entry.client_left {
+        page.line(&client_left_words(left));
+    }
+}
+
+/// Returns what a client got that left before the end, and what replay makes of that.
+fn client_left_words(left: ClientLeft) -> String {
+    let after = milliseconds(left.at_ms);
+    match left.bytes {
+        None => format!(
+            "the client left after {after}, before it got anything: replay serves every other take \
+             of this request first, and then keeps a client waiting until it leaves"
+        ),
+        Some(bytes) => format!(
+            "the client left after {after}, with {bytes} bytes of the body: replay gives it these, \
+             and then keeps it waiting until it leaves"
+        ),
+    }
 }

@@ -297,9 +297,10 @@ async fn read(
     let parsed = parse(caller, parts, &body, placed).await?;
     let (method, headers) = (parts.method.clone(), std::mem::take(&mut parts.headers));
     let (summary, secrets) = (Arc::clone(&parsed.summary), &parsed.redacted.secrets);
-    let open = OpenCall::new(caller, arrival, summary, &headers, secrets);
+    let mut open = OpenCall::new(caller, arrival, summary, &headers, secrets);
+    let is_held = open.expect_hold();
     let CallArrival { instant: arrived, micros: arrived_at } = arrival;
-    let call = IncomingCall { parsed, method, headers, body, arrived, arrived_at };
+    let call = IncomingCall { parsed, method, headers, body, arrived, arrived_at, is_held };
     Ok((Box::new(call), open))
 }
 

@@ -133,6 +133,10 @@ impl ClientStream for TlsStream<TcpStream> {
     fn reset_on_drop(&self) {
         self.get_ref().0.reset_on_drop();
     }
+
+    fn take_error(&self) -> Option<io::Error> {
+        ClientStream::take_error(self.get_ref().0)
+    }
 }
 
 #[cfg(test)]

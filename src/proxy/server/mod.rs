@@ -11,6 +11,7 @@ mod authority;
 mod browser_request;
 mod chaos_route;
 mod client_header;
+mod client_reset;
 mod connection_activity;
 mod connection_context;
 pub mod control;

@@ -7,7 +7,7 @@
 //! concluded as such.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use http::{HeaderMap, HeaderName, Response, StatusCode};
@@ -20,7 +20,7 @@ use super::{Proxy, UserNotice};
 use loomrec_engine::record::OnRecorded;
 use loomrec_engine::replay::RecordingMismatchError;
 use loomrec_engine::upstream::AmbiguousFraming;
-use loomrec_engine::{AnswerBody, CallOutcome, CallResult, Engine, RequestSummary};
+use loomrec_engine::{AnswerBody, AnswerOrigin, CallOutcome, CallResult, Engine, RequestSummary};
 use loomrec_recording::redact::CallCredentials;
 use loomrec_script::ScriptTurn;
 use loomrec_telemetry::call_record::{CallRecord, SendEnd, TokenCounts};
@@ -50,6 +50,8 @@ pub(super) struct OpenCall {
     settlement: Option<Box<FaultSettlement>>,
     /// Receives the outcome of the recorded exchange.
     exchange: Option<Arc<ExchangeSlot>>,
+    /// Whether the call is kept waiting on purpose; `None` if no call can be.
+    is_held: Option<Arc<AtomicBool>>,
     is_concluded: bool,
 }
 
@@ -90,6 +92,7 @@ impl OpenCall {
             sending: None,
             settlement: None,
             exchange: None,
+            is_held: None,
             is_concluded: false,
         })
     }
@@ -129,10 +132,20 @@ impl OpenCall {
         }
     }
 
-    /// Records a miss that the client does not see, because a fault replaces the answer.
-    pub(super) fn set_hidden_miss(&mut self, error: RecordingMismatchError) {
+    /// Records a miss that the client does not see: a fault replaces the answer, or the answer has
+    /// begun.
+    pub(super) fn set_hidden_miss(&mut self, error: Arc<RecordingMismatchError>) {
         (self.proxy().notify)(UserNotice::Missed(&error));
-        self.record.hidden_miss = Some(Arc::new(error));
+        self.record.hidden_miss = Some(error);
+    }
+
+    /// Returns the mark that says whether the call is kept waiting because its recorded client got
+    /// nothing; `None` if no call can be.
+    pub(super) fn expect_hold(&mut self) -> Option<Arc<AtomicBool>> {
+        let replay = self.proxy().engine.replay();
+        let can_hold = replay.is_some_and(|replay| replay.matcher().has_undelivered());
+        self.is_held = can_hold.then(Arc::default);
+        self.is_held.clone()
     }
 
     /// Returns the callback for the outcome of a recorded exchange. The call is then reported once
@@ -277,6 +290,7 @@ impl OpenCall {
                 self.set_outcome(CallOutcome::Faulted, None);
             }
         }
+        self.settle_unread_take();
         if let Some(fault) = &self.record.fault {
             fault::note_over(self.proxy(), fault, self.record.end == SendEnd::ClientLeft);
         }
@@ -286,18 +300,46 @@ impl OpenCall {
     }
 
     /// Whether loomrec owes the answer: it failed, the run ended before the answer was sent, or the
-    /// client left while a replay had not made it yet. A client that leaves while the upstream works, while an answer is
-    /// not due, or during a fault leaves on its own account.
+    /// client left while a replay had not made it yet. A client that leaves while the upstream works,
+    /// while an answer is not due, while it is held as the recorded client was, or during a fault
+    /// leaves on its own account.
     fn is_unanswered(&self) -> bool {
         if std::thread::panicking() {
             return true;
         }
         let has_nothing = matches!(self.record.outcome, CallOutcome::Left);
-        if !has_nothing || self.record.fault.is_some() {
+        let is_held = self.is_held.as_ref().is_some_and(|mark| mark.load(Ordering::Relaxed));
+        if !has_nothing || is_held || self.record.fault.is_some() {
             return false;
         }
         let is_made = self.record.origin.is_some() || self.context.proxy.engine.goes_upstream();
         !is_made || self.context.connection.is_ended_with_run()
+    }
+
+    /// Gives the take back if the client did not read its answer, and did not read one either when
+    /// the request was recorded. If the answer was sent, that shows when the connection is reset.
+    fn settle_unread_take(&self) {
+        let Some(replay) = self.proxy().engine.replay() else { return };
+        let Some(AnswerOrigin::Take(take)) = &self.record.origin else { return };
+        if !replay.matcher().has_undelivered() || self.record.fault.is_some() {
+            return;
+        }
+        let (proxy, session) = (Arc::clone(self.proxy()), self.record.facts.session.clone());
+        let take = take.index;
+        // A client that got as much as the recorded one, and then left, has read it or not.
+        let is_part = replay.matcher().part_of(take) == Some(self.record.bytes);
+        let give_back = move || {
+            if let Some(replay) = proxy.engine.replay() {
+                let _was_given_back = replay.matcher().count_as_given_up(take, session.as_deref());
+            }
+        };
+        let reset = &self.context.connection.client_reset;
+        match self.record.end {
+            SendEnd::Aborted => {}
+            SendEnd::ClientLeft if !is_part => give_back(),
+            SendEnd::ClientLeft | SendEnd::Complete if reset.was_reset() => give_back(),
+            SendEnd::ClientLeft | SendEnd::Complete => reset.on_reset(Box::new(give_back)),
+        }
     }
 
     /// Reports the call, or has it reported once its exchange is over.

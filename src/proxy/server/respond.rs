@@ -2,6 +2,7 @@
 //! and the conclusion of a call when its answer is over.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -14,6 +15,7 @@ use tokio::time::{Sleep, sleep};
 use super::fault::FaultBody;
 use super::open_call::OpenCall;
 use super::response_control::{FlushMark, ResponseControl};
+use loomrec_engine::replay::RecordingMismatchError;
 use loomrec_engine::{AnswerBody, error_response};
 use loomrec_provider::Provider;
 use loomrec_recording::entry::RecordedCut;
@@ -37,6 +39,19 @@ impl ResponseBody {
     /// Returns an empty body.
     pub fn empty() -> Self {
         Self::Answer(AnswerBody::Full(Full::default()))
+    }
+
+    /// Returns the miss of a client that waited for more than its recorded client got.
+    fn outwaited(&self) -> Option<Arc<RecordingMismatchError>> {
+        let body = match self {
+            Self::Answer(body) => body,
+            Self::Fault(body) => body.changed_body(),
+            Self::Follow(_) => return None,
+        };
+        match body {
+            AnswerBody::Replay(body) => body.outwaited(),
+            _ => None,
+        }
     }
 }
 
@@ -119,7 +134,11 @@ impl Outgoing {
                 // until everything before it has gone to the system.
                 Some(Err(cut)) => {
                     self.cut = Some((cut, self.control.flush_mark()));
-                    self.call.iter_mut().for_each(|call| call.note_cut());
+                    let outwaited = self.body.outwaited();
+                    self.call.iter_mut().for_each(|call| {
+                        call.note_cut();
+                        outwaited.iter().for_each(|error| call.set_hidden_miss(Arc::clone(error)));
+                    });
                 }
                 Some(Ok(frame)) => {
                     self.count(Some(&frame));

@@ -13,6 +13,8 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, Re
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 
+use super::client_reset::ClientReset;
+
 /// How long bytes of a client are still read after its connection was closed: unread bytes would
 /// turn the close into a reset.
 const LINGER: Duration = Duration::from_secs(2);
@@ -46,6 +48,8 @@ pub struct ConnectionHandle {
     half_close: Notify,
     /// The reader that is to learn of it once the answer is over.
     reader: Mutex<Option<Waker>>,
+    /// Whether the client has reset the connection, and what to do then.
+    pub(super) client_reset: ClientReset,
     /// Notified when the connection must end at once.
     abandoned: Notify,
     waiting: Mutex<Option<Waker>>,
@@ -55,6 +59,7 @@ impl ConnectionHandle {
     /// Notes that the head of a request has arrived.
     pub fn begin(&self) {
         self.begun.fetch_add(1, Ordering::Relaxed);
+        self.client_reset.forget();
     }
 
     /// Notes that the response to a request was sent, or never will be.
@@ -121,6 +126,9 @@ impl ConnectionHandle {
             // Only one task writes, so nothing is added between these two lines.
             let taken = self.taken.load(Ordering::Relaxed);
             self.taken.store(taken + *bytes as u64, Ordering::Relaxed);
+        }
+        if let Poll::Ready(Err(error)) = written {
+            self.client_reset.note_error(error);
         }
         self.full.store(written.is_pending(), Ordering::Relaxed);
     }
@@ -203,6 +211,9 @@ pub trait ClientStream: AsyncRead + AsyncWrite + Send + Unpin + 'static {
 
     /// Makes the connection end in a TCP reset instead of a close, once this is dropped.
     fn reset_on_drop(&self);
+
+    /// Returns the error that the system has noted for the connection and not reported yet.
+    fn take_error(&self) -> Option<io::Error>;
 }
 
 impl ClientStream for TcpStream {
@@ -215,6 +226,10 @@ impl ClientStream for TcpStream {
         // A linger time of zero makes the close a reset. If the system refuses, a plain close is
         // the next best cut.
         drop(socket2::SockRef::from(self).set_linger(Some(Duration::ZERO)));
+    }
+
+    fn take_error(&self) -> Option<io::Error> {
+        Self::take_error(self).ok().flatten()
     }
 }
 
@@ -251,7 +266,8 @@ impl<S: ClientStream> ClientSocket<S> {
     /// # Errors
     /// The system's error for the socket.
     pub async fn readable(&mut self) -> io::Result<()> {
-        self.stream.readable().await
+        let readable = self.stream.readable().await;
+        readable.inspect_err(|error| self.connection.client_reset.note_error(error))
     }
 
     /// Puts bytes back, to be read again.
@@ -267,6 +283,10 @@ impl<S: ClientStream> ClientSocket<S> {
 
 impl<S: ClientStream> Drop for ClientSocket<S> {
     fn drop(&mut self) {
+        // A client that closed before it was answered shows no error to a reader.
+        if let Some(error) = self.stream.take_error() {
+            self.connection.client_reset.note_error(&error);
+        }
         if self.connection.reset.load(Ordering::Acquire) {
             self.stream.reset_on_drop();
         }
@@ -285,7 +305,8 @@ impl<S: ClientStream> AsyncRead for ClientSocket<S> {
             return Poll::Ready(Ok(()));
         }
         let before = buffer.filled().len();
-        ready!(Pin::new(&mut self.stream).poll_read(cx, buffer))?;
+        let read = ready!(Pin::new(&mut self.stream).poll_read(cx, buffer));
+        read.inspect_err(|error| self.connection.client_reset.note_error(error))?;
         let is_end = buffer.filled().len() == before && buffer.remaining() > 0;
         if is_end && self.connection.is_answering() {
             // HTTP would take the end for the client's leave, and drop the answer.

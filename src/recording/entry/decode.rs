@@ -4,11 +4,11 @@
 use bytes::Bytes;
 use serde_json::{Map, Value};
 
-use super::super::body::{ResponsePayload, decode_bytes};
+use super::super::body::{LONGEST_MS, ResponsePayload, decode_bytes};
 use super::super::entry_field::{EntryError, STYLE, entry_fields};
 use super::super::header_names::HeaderNames;
 use super::field::{KNOWN_FIELDS, USAGE_FIELDS, usage_counts};
-use super::{Entry, RecordedCut, RecordedRequest, RecordedResponse, ResponseEnd};
+use super::{ClientLeft, Entry, RecordedCut, RecordedRequest, RecordedResponse, ResponseEnd};
 use loomrec_identity::typed_field::{FieldError, FieldReader, FieldResult, value_kind};
 use loomrec_identity::{RequestKey, RunValues};
 use loomrec_provider::{TokenUsage, ToolCall};
@@ -51,6 +51,7 @@ impl Entry {
             session: fields.text("session")?,
             recorded_at: fields.text("recorded_at")?,
             request: fields.get("request").map(request).transpose()?,
+            client_left: fields.get("client_left").map(client_left).transpose()?,
             response,
             fault: fields.object("fault", "an object")?.cloned().map(Value::Object),
             extra: unknown(map),
@@ -184,6 +185,16 @@ fn request(value: &Value) -> Result<RecordedRequest, FieldError> {
     };
     request.set_stored_body(decode_bytes(fields)?.unwrap_or_default());
     Ok(request)
+}
+
+fn client_left(value: &Value) -> Result<ClientLeft, FieldError> {
+    let fields = entry_fields(value, "/client_left")?;
+    let expected = "milliseconds, from 0 to an hour";
+    let at_ms = fields.number("ms", 0.0..=LONGEST_MS, expected)?;
+    Ok(ClientLeft {
+        at_ms: at_ms.ok_or_else(|| fields.wrong("ms", expected))?,
+        bytes: fields.digits("bytes", 0..=u64::MAX, "a number of bytes")?,
+    })
 }
 
 fn response(value: &Value, whole_at_ms: f64) -> Result<RecordedResponse, FieldError> {

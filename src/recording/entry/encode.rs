@@ -6,7 +6,7 @@ use super::super::body::{ChunkLayout, ResponsePayload};
 use super::super::entry_field::{finite, milliseconds, rounded};
 use super::super::object_writer::{ObjectSink, ObjectWriter};
 use super::field::{ALWAYS_WRITTEN, EntryField, FieldSet, USAGE_FIELDS, usage_counts};
-use super::{Entry, RecordedCut, RecordedRequest, RecordedResponse, ResponseEnd};
+use super::{ClientLeft, Entry, RecordedCut, RecordedRequest, RecordedResponse, ResponseEnd};
 use loomrec_provider::{TokenUsage, ToolCall};
 
 impl Entry {
@@ -91,6 +91,10 @@ impl Entry {
                 let request = self.request.as_ref()?;
                 out.object(name, |out| write_request(out, request));
             }
+            EntryField::ClientLeft => {
+                let left = self.client_left?;
+                out.object(name, |out| write_client_left(out, left));
+            }
             EntryField::Fault => out.value(name, self.fault.as_ref()?),
             EntryField::Response => {
                 let response = self.response.as_ref()?;
@@ -127,6 +131,13 @@ fn write_request(out: &mut impl ObjectSink, request: &RecordedRequest) {
         out.text("other_headers", request.other_headers.as_str());
     }
     out.body(request.stored_body());
+}
+
+fn write_client_left(out: &mut impl ObjectSink, left: ClientLeft) {
+    out.value("ms", &milliseconds(left.at_ms));
+    if let Some(bytes) = left.bytes {
+        out.count("bytes", bytes);
+    }
 }
 
 fn write_response(out: &mut impl ObjectSink, response: &RecordedResponse) {

@@ -21,13 +21,14 @@ pub(super) enum EntryField {
     Session,
     RecordedAt,
     Request,
+    ClientLeft,
     Fault,
     Response,
 }
 
 impl EntryField {
     /// All fields, in the order in which they are written.
-    pub(super) const ALL: [Self; 18] = [
+    pub(super) const ALL: [Self; 19] = [
         Self::Content,
         Self::Model,
         Self::Usage,
@@ -44,6 +45,7 @@ impl EntryField {
         Self::Session,
         Self::RecordedAt,
         Self::Request,
+        Self::ClientLeft,
         Self::Fault,
         Self::Response,
     ];
@@ -72,6 +74,7 @@ impl EntryField {
             Self::Session => "session",
             Self::RecordedAt => "recorded_at",
             Self::Request => "request",
+            Self::ClientLeft => "client_left",
             Self::Fault => "fault",
             Self::Response => "response",
         }

@@ -81,7 +81,10 @@ pub(super) fn quick(text: &str) -> Option<Entry> {
             EntryField::RecordedAt => entry.recorded_at = Some(tokens.text()?),
             EntryField::Request => entry.request = Some(request(tokens)?),
             EntryField::Response => entry.response = Some(response(tokens)?),
-            EntryField::ToolCalls | EntryField::Embeddings | EntryField::Fault => {
+            EntryField::ToolCalls
+            | EntryField::Embeddings
+            | EntryField::ClientLeft
+            | EntryField::Fault => {
                 rest.insert(key.to_owned(), tokens.value()?);
             }
         }
@@ -100,6 +103,7 @@ pub(super) fn quick(text: &str) -> Option<Entry> {
         let more = Entry::parse(&Value::Object(rest)).ok()?;
         entry.tool_calls = more.tool_calls;
         entry.embeddings = more.embeddings;
+        entry.client_left = more.client_left;
         entry.fault = more.fault;
     }
     Some(entry)

@@ -180,7 +180,11 @@ impl Redactor {
             Ok(answer) => answer,
             Err(unkept) => return Some(unkept),
         };
-        if response.payload != before.payload && entry.content.is_some() {
+        let is_changed = response.payload != before.payload;
+        if let Some(left) = entry.client_left.as_mut().filter(|_| is_changed) {
+            *left = left.after_change(before.payload.chunks(), response.payload.chunks());
+        }
+        if is_changed && entry.content.is_some() {
             entry.content = Some(answer.answer.content);
             entry.tool_calls = answer.answer.tool_calls;
         }

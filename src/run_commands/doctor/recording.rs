@@ -4,7 +4,6 @@ use std::path::Path;
 
 use super::finding::DoctorFinding;
 use loomrec_cli::store_note::store_note;
-use loomrec_recording::entry::ResponseEnd;
 use loomrec_store::{Recording, RecordingLocation, StoreError};
 
 /// How many rules are named.
@@ -34,12 +33,8 @@ pub(super) fn check(path: &RecordingLocation, findings: &mut Vec<DoctorFinding>)
         match stored {
             Ok(stored) => {
                 entries += 1;
-                let end = stored.entry.response.as_ref().map(|response| response.end);
-                cut += usize::from(matches!(
-                    end,
-                    Some(ResponseEnd::ClientAbort | ResponseEnd::Truncated)
-                ));
-                bare += usize::from(end.is_none());
+                cut += usize::from(!stored.entry.is_servable());
+                bare += usize::from(stored.entry.response.is_none());
             }
             Err(error) => {
                 let text = format!("failed to {}", error.chain());

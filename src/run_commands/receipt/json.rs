@@ -27,6 +27,7 @@ impl Receipt {
         let calls = (self.unchecked_calls, self.by_messages);
         let in_force = self.in_force.as_ref().map(|it| it.to_json(calls.0, calls.1));
         let unused = self.unused.as_ref();
+        let undelivered = unused.map_or(0, |it| it.undelivered);
         let (unused, named) = unused.map_or((0, &[][..]), |it| (it.count, &it.named[..]));
         json!({
             "loomrec": env!("CARGO_PKG_VERSION"),
@@ -42,6 +43,7 @@ impl Receipt {
             "recorded": self.recorded,
             "failed_calls": failed_json(&more.failed_calls),
             "incomplete": self.incomplete,
+            "given_up": self.given_up,
             "not_kept": self.unkept,
             "earlier_takes": earlier_json(&more.earlier_takes),
             "missed": self.missed,
@@ -58,6 +60,7 @@ impl Receipt {
             "in_force": in_force,
             "unused": unused,
             "unused_entries": named,
+            "undelivered": undelivered,
             "script": self.script.as_ref().map(ScriptReceipt::to_json),
             "faulted": self.faulted,
             "faults": self.faults.as_ref().map(FaultReceipt::to_json),

@@ -76,6 +76,7 @@ impl Receipt {
         let faults = if fired == 1 { "fault fired" } else { "faults fired" };
         count(fired, faults, self.faults.is_some());
         count(self.incomplete, "recorded incomplete", false);
+        count(self.given_up, "given up by their clients", false);
         count(self.unkept, "NOT KEPT", false);
         count(self.unreachable, "unreachable", false);
         count(self.unanswered, "never answered", false);

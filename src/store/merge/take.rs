@@ -29,7 +29,7 @@ pub(super) struct CompactionTake {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TakeFacts {
     pub(super) session: Option<String>,
-    /// Whether its call failed.
+    /// Whether its call failed, or no client got its answer.
     pub(super) failed: bool,
     /// The key of its request.
     pub(super) request: Option<RequestKey>,
@@ -84,7 +84,7 @@ impl CompactionTake {
     fn learn(&mut self, entry: &Entry) {
         self.facts = Some(TakeFacts {
             session: entry.session.clone().filter(|session| !session.is_empty()),
-            failed: entry.is_failure(),
+            failed: entry.is_lesser_take(),
             request: entry.request_hash.clone(),
         });
     }

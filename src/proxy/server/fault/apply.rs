@@ -212,6 +212,9 @@ async fn rewrite(
 ) -> Result<Response<AnswerBody>, (Response<AnswerBody>, String)> {
     let fault = active.decided.fault.clone();
     let change = |bytes: &[u8]| loomrec_fault::rewrite(&fault, format, framing, bytes);
+    if let AnswerBody::Tee(body) = response.body() {
+        body.note_change();
+    }
     let (mut parts, body) = response.into_parts();
     let changed = match body {
         AnswerBody::Replay(body) => match body.rewritten(change) {

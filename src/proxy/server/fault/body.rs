@@ -61,6 +61,9 @@ impl FaultBody {
         (faults, control): (Arc<FaultContext>, ResponseControl),
     ) -> Self {
         let announced = body.size_hint().exact();
+        if let AnswerBody::Tee(recorded) = &body {
+            recorded.note_change();
+        }
         Self {
             body,
             faults,
@@ -75,6 +78,11 @@ impl FaultBody {
             ended: None,
             over: None,
         }
+    }
+
+    /// Returns the body that the fault changes.
+    pub(in crate::server) fn changed_body(&self) -> &AnswerBody {
+        &self.body
     }
 
     /// Takes the next step of the fault.

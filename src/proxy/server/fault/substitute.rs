@@ -1,5 +1,7 @@
 //! Faults that replace an answer: what is sent in its place, or the silence that is kept.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Response, StatusCode};
 
@@ -47,7 +49,7 @@ pub(super) async fn replace_answer(
     if let Some(miss) = miss
         && let Some(error) = proxy.engine.explain_hidden_miss(call, miss).await
     {
-        open.set_hidden_miss(error);
+        open.set_hidden_miss(Arc::new(error));
     }
     match substitute {
         AnswerSubstitute::Silence { for_ms, then } => {
