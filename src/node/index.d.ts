@@ -150,6 +150,8 @@ export interface ServerOptions {
   binary?: string;
   /** Whether to refuse calls outside of a session that `begin` has begun; default: true with `{session}`. */
   sessionsByControl?: boolean;
+  /** Whether a replay is strict; default true. */
+  strict?: boolean;
   /** How long the server may take to listen, in milliseconds; default 30,000. */
   startWithin?: number;
 }

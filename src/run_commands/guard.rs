@@ -1,5 +1,5 @@
-//! The guard of a wrapped command: its set-up, and what the receipt says of connections that went
-//! around loomrec.
+//! The guard of a wrapped command, or of the tests of a framework: its set-up, and what the receipt
+//! says of connections that went around loomrec.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -14,7 +14,8 @@ use loomrec_proxy::guard::{Escape, EscapePolicy, RunningGuard};
 /// The variables that name the proxy for `https` addresses.
 const VARIABLES: [&str; 2] = ["HTTPS_PROXY", "https_proxy"];
 
-/// Starts the guard of CMD, if the run has one, on the interface of the listener.
+/// Starts the guard, if the run has one, on the interface of the listener. It is for CMD, or for the
+/// programs whose sessions a framework begins: they get the variables by a control call.
 ///
 /// # Errors
 /// A port that cannot be opened.
@@ -24,7 +25,10 @@ pub(super) async fn start(
     listener: SocketAddr,
     routes: &Arc<RouteTable>,
 ) -> Result<Option<RunningGuard>, CommandFailure> {
-    let Some(policy) = policy.filter(|_| !args.cmd.is_empty()) else { return Ok(None) };
+    // A framework that runs on another machine cannot reach the guard.
+    let is_framework = args.sessions.sessions_by_control && listener.ip().is_loopback();
+    let has_clients = !args.cmd.is_empty() || is_framework;
+    let Some(policy) = policy.filter(|_| has_clients) else { return Ok(None) };
     let loopback = Some(listener.ip()).filter(|ip| ip.is_loopback());
     let address = (loopback.unwrap_or(Ipv4Addr::LOCALHOST.into()), 0).into();
     let started = RunningGuard::start(address, policy, Arc::clone(routes)).await;
@@ -43,6 +47,16 @@ pub(super) fn variables(guard: Option<&RunningGuard>, skip: &[String]) -> Vec<(S
     let Some(guard) = guard else { return Vec::new() };
     let names = VARIABLES.iter().filter(|name| !skip.iter().any(|it| it == *name));
     names.map(|name| ((*name).to_owned(), guard.url().to_owned())).collect()
+}
+
+/// Returns the variables for the programs of a framework, which gets them by a control call. If the
+/// URL of the guard holds the name and the password of the next proxy, there are none: other users
+/// of this machine can make such calls.
+pub(super) fn variables_by_control(
+    guard: Option<&RunningGuard>,
+    skip: &[String],
+) -> Vec<(String, String)> {
+    variables(guard.filter(|guard| !guard.url().contains('@')), skip)
 }
 
 /// Ends the guard, if there is one. Returns the connections that went around loomrec.

@@ -325,6 +325,7 @@ impl RunContext {
             strictness: Arc::new(RunStrictness::new(engines.strictness)),
             clock: Arc::default(),
             origin: origin.clone(),
+            guard: guard::variables_by_control(guard.as_ref(), &args.no_env),
         };
         let (notices, budget) = (self.notices(&engines), engines.budget);
         let sessions = sessions.map(|start| start(shared.clone()));

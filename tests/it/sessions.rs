@@ -4,6 +4,7 @@ mod begun;
 mod bounds;
 mod exclusive;
 mod faults;
+mod guarded;
 
 use std::fs;
 

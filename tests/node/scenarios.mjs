@@ -73,6 +73,8 @@ export function testFramework(name, { all = true } = {}) {
     test('the command of a missing recording records it', () => recordsByCommand(copy(), upstream));
     test('works whatever the order and the workers', () => worksInAnyOrder(copy(), FRAMEWORKS[name].plugin));
     test('does nothing for tests that do not use it', () => staysInert(copy()));
+    test('fails a test that calls a provider directly', () => failsDirectCalls(copy(), FRAMEWORKS[name].plugin, upstream));
+    test('lets no setting of the project weaken a replay', () => staysStrict(copy(), upstream));
     test('fails a run in which a call belongs to no test', () => failsCallsOutsideOfTests(copy()));
   });
 }
@@ -230,4 +232,50 @@ async function failsCallsOutsideOfTests(project) {
   const outcome = await project.run({ words: ['tests/cities.test.js'] });
   assert.notEqual(outcome.code, 0, outcome.output);
   assert.match(outcome.output, /no session is open for the prefix "worker-/);
+}
+
+async function failsDirectCalls(project, plugin, upstream) {
+  project.write('tests/direct.test.js', `import https from 'node:https';
+import { useLoomrec } from '@loomrec/cli/${plugin}';
+import { ask } from '../src/assistant.js';
+useLoomrec();
+test('calls by fetch', async () => {
+  await ask('by fetch');
+  await fetch('https://api.openai.com/v1/models').catch(() => {});
+});
+test('calls by https', async () => {
+  await ask('by https');
+  await new Promise((resolve) => https.get('https://api.anthropic.com/v1/models', (answer) => answer.resume().on('end', resolve)).on('error', resolve));
+});
+test('calls nothing', () => {});
+`);
+  // Only the recordings of the good calls are there: those of a run in which the others were not made.
+  const good = project.read('tests/direct.test.js').replace(/  await (fetch|new Promise)[^\n]+\n/g, '');
+  const bad = project.read('tests/direct.test.js');
+  project.write('tests/direct.test.js', good);
+  const recorded = await project.run({ upstream, env: RECORD, words: ['tests/direct.test.js'] });
+  assert.equal(recorded.code, 0, recorded.output);
+  project.write('tests/direct.test.js', bad);
+  const outcome = await project.run({ words: ['tests/direct.test.js'] });
+  // jest writes no results if its teardown fails, as it does here.
+  assert.notEqual(outcome.code, 0, outcome.output);
+  assert.match(outcome.output, /calls to api\.openai\.com went around loomrec, and are in no recording/);
+  assert.match(outcome.output, /calls to api\.anthropic\.com went around loomrec, and are in no recording/);
+  assert.match(outcome.output, /tests without a call: .*calls nothing/);
+  assert.match(outcome.output, /connections went around loomrec.*api\.openai\.com/s);
+}
+
+async function staysStrict(project, upstream) {
+  const seen = upstream.requests();
+  project.write('loomrec.toml', `[replay]
+ignore = ["/messages"]
+on-miss = "forward"
+
+[upstreams]
+openai = "${upstream.url}"
+`);
+  project.edit('tests/cities.test.js', 'Where is', 'Where was');
+  const outcome = await project.run({ words: ['tests/cities.test.js'] });
+  assert.notEqual(outcome.code, 0, outcome.output);
+  assert.equal(upstream.requests(), seen);
 }

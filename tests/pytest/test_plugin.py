@@ -29,7 +29,7 @@ def test_mark_alone_is_enough(bare_project, processes):
     bare_project.write("tests/test_plain.py", PLAIN)
     done = bare_project.run(*processes)
     assert done.counts == {"passed": 2}, done.stdout + done.stderr
-    assert done.said == [], "no call, no recording, nothing to say"
+    assert done.said == ["marked tests without a call: tests/test_it.py::test_it"]
 
 
 def test_server_that_is_missing_or_does_not_start_is_a_usage_error(project):

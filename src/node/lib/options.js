@@ -20,6 +20,8 @@ const SESSION_MEMBERS = {
   normalizeText: 'normalize_text',
   vars: 'vars',
 };
+/** Members of a session that change what a strict replay answers. */
+const WEAKENING = ['faults', 'fault', 'ignore', 'ignore_headers', 'normalize', 'normalize_text', 'vars'];
 /** Options that take one text or a list of texts. */
 const LISTS = ['fault', 'ignore', 'ignoreHeaders', 'normalize', 'normalizeText'];
 /** Options that a test may have. */
@@ -67,6 +69,13 @@ function toSessionRequest(options) {
     if (value !== undefined) request[member] = value;
   }
   return request;
+}
+
+/** Returns the members that a session asks for and that weaken a strict replay; empty ones do not count. */
+function weakeningMembers(options) {
+  const isGiven = (value) => value !== undefined && value !== null && (typeof value !== 'object' || Object.keys(value).length > 0);
+  const request = toSessionRequest(options);
+  return WEAKENING.filter((member) => isGiven(request[member]));
 }
 
 /** Returns the options of a test: those of the run and of each `useLoomrec` around it, the inner ones last. */
@@ -119,4 +128,6 @@ function chooseMode(options, environment = process.env) {
   return mode;
 }
 
-module.exports = { checkNames, checkRunOptions, chooseMode, fileOptions, mergeTestOptions, toList, toSessionRequest, TEST_OPTIONS };
+module.exports = {
+  checkNames, checkRunOptions, chooseMode, fileOptions, mergeTestOptions, toList, toSessionRequest, weakeningMembers, TEST_OPTIONS,
+};

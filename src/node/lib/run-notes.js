@@ -5,6 +5,7 @@
 
 const fs = require('node:fs');
 const path = require('node:path');
+const { describeInForce } = require('./in-force.js');
 
 const NAME = 'notes.jsonl';
 
@@ -19,22 +20,34 @@ function noteFile(run, { file, folder, recordings }) {
 
 /** Notes how a test went. */
 function noteTest(run, { file, name, recording, passed, result }) {
-  const { kept, served, recorded, missed, unused, cost } = result;
-  append(run, { kind: 'test', file, name, recording, passed, kept, served, recorded, missed, unused, cost });
+  const { kept, served, recorded, missed, unused, cost, receipt } = result;
+  const calls = result.calls.length;
+  const failedCalls = receipt.failed_calls ?? {};
+  const inForce = served > 0 ? describeInForce(receipt.in_force) : [];
+  append(run, {
+    kind: 'test', file, name, recording, passed, kept, served, recorded, missed, unused, cost, calls, failedCalls, inForce,
+  });
 }
 
-/** Returns the last note of each file and of each test. */
+/** Notes the members of a session that weaken a strict replay, and were asked for. */
+function noteAsked(run, members) {
+  if (members.length > 0) append(run, { kind: 'asked', members });
+}
+
+/** Returns the last note of each file and of each test, and all that was asked for. */
 function readNotes(run) {
   const notes = path.join(run.directory, NAME);
   const files = new Map();
   const tests = new Map();
-  if (!fs.existsSync(notes)) return { files: [], tests: [] };
+  const asked = [];
+  if (!fs.existsSync(notes)) return { files: [], tests: [], asked };
   for (const line of fs.readFileSync(notes, 'utf8').split('\n').filter(Boolean)) {
     const note = JSON.parse(line);
     if (note.kind === 'file') files.set(note.file, note);
+    else if (note.kind === 'asked') asked.push(...note.members);
     else tests.set(note.recording, note);
   }
-  return { files: [...files.values()], tests: [...tests.values()] };
+  return { files: [...files.values()], tests: [...tests.values()], asked };
 }
 
-module.exports = { noteFile, noteTest, readNotes };
+module.exports = { noteAsked, noteFile, noteTest, readNotes };

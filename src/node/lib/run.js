@@ -7,10 +7,14 @@ const os = require('node:os');
 const path = require('node:path');
 const { LoomrecError } = require('./error.js');
 const { checkRunOptions, chooseMode, fileOptions } = require('./options.js');
+const { foreignControl } = require('./in-force.js');
 const { readNotes } = require('./run-notes.js');
 const { startServer } = require('./server.js');
 const { summarize } = require('./summary.js');
 const { ANY_PREFIX } = require('./test-file.js');
+
+/** The receipt of the server, in the folder of the run. */
+const RECEIPT = 'receipt.json';
 
 /**
  * Starts a run. `run` is what the workers need to know, as JSON; `stop` ends the run, prints the summary, and
@@ -23,14 +27,14 @@ async function startRun({ root, options, where }) {
   const { upstream, args = [] } = options;
   const known = { mode, root, options: fileOptions(options) };
   if (mode === 'off') return { run: known, stop: async () => {} };
+  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'loomrec-run-'));
   const server = await startServer({
     command: mode === 'replay' ? 'replay' : 'record',
     recording: '{session}.json',
-    args: [...upstreamFlags(upstream), ...args],
+    args: ['--receipt', path.join(directory, RECEIPT), ...upstreamFlags(upstream), ...args],
     cwd: root,
   });
   const variables = await server.environment(ANY_PREFIX);
-  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'loomrec-run-'));
   const run = { ...known, url: server.url, variables, directory };
   return { run, stop: () => stopRun(run, server) };
 }
@@ -45,12 +49,34 @@ function upstreamFlags(upstream) {
 async function stopRun(run, server) {
   const { exitCode, messages } = await server.stop();
   const notes = readNotes(run);
+  const receipt = readReceipt(run);
+  const escapes = receipt.escapes ?? [];
+  const foreign = foreignControl(receipt.in_force, notes.asked);
   fs.rmSync(run.directory, { recursive: true, force: true });
   for (const line of summarize(run, notes)) process.stderr.write(`loomrec: ${line}\n`);
-  if (exitCode === 0) return;
+  if (exitCode === 0 && escapes.length === 0 && foreign.length === 0) return;
   // vitest prints an error of its teardown, and would end with 0 all the same.
   process.exitCode = 1;
+  if (escapes.length > 0) {
+    const hosts = escapes.map(({ host, count }) => `${host} (${count})`).join(', ');
+    throw LoomrecError.quiet(
+      `connections went around loomrec, and their calls are in no recording: ${hosts}; have the program use the base ` +
+        'URL of the environment',
+    );
+  }
+  if (foreign.length > 0) {
+    throw LoomrecError.quiet(`control calls of the tests changed what a strict replay answers: ${foreign.join(', ')}`);
+  }
   throw LoomrecError.quiet(`something is wrong that no test has reported; loomrec ended with ${exitCode}:\n${messages}`);
+}
+
+/** Returns the receipt of the server. */
+function readReceipt(run) {
+  try {
+    return JSON.parse(fs.readFileSync(path.join(run.directory, RECEIPT), 'utf8'));
+  } catch {
+    return {}; // the server has written none, and its exit code says why
+  }
 }
 
 module.exports = { startRun };

@@ -10,9 +10,11 @@ const { checkNames } = require('./options.js');
 const { LoomrecClient } = require('./session.js');
 
 const LISTENING = 'loomrec listening on ';
+/** Flags of a replay: nothing weakens it but what control calls ask for, which the receipts name. */
+const STRICT_FLAGS = ['--strict', '--allow-control'];
 /** How many lines of a process's messages are kept. */
 const MOST_MESSAGES = 1000;
-const OPTIONS = ['command', 'recording', 'args', 'cwd', 'env', 'binary', 'sessionsByControl', 'startWithin'];
+const OPTIONS = ['command', 'recording', 'args', 'cwd', 'env', 'binary', 'sessionsByControl', 'startWithin', 'strict'];
 
 /** A server that this program started. It ends when this program ends. */
 class LoomrecServer extends LoomrecClient {
@@ -82,13 +84,21 @@ async function startServer(options) {
   return new LoomrecServer(url, child, ended, messages);
 }
 
-function commandLine({ command = 'replay', recording, args = [], sessionsByControl }) {
+/**
+ * Returns the command line. A replay is strict unless `strict` is false. A server for the sessions of a framework has
+ * the guard, which the variables of its environment name as the proxy for `https` connections.
+ */
+function commandLine({ command = 'replay', recording, args = [], sessionsByControl, strict = true }) {
   if (!['record', 'replay'].includes(command)) {
     throw new LoomrecError(`startServer: command is ${command}, but must be record or replay`);
   }
   const words = [command, '--listen', '127.0.0.1:0', '--stop-with-stdin'];
   if (recording !== undefined) words.push('-r', recording);
-  if (sessionsByControl ?? recording?.includes('{session}')) words.push('--sessions-by-control');
+  if (command === 'replay' && strict) words.push(...STRICT_FLAGS);
+  if (sessionsByControl ?? recording?.includes('{session}')) {
+    words.push('--sessions-by-control');
+    if (command === 'record') words.push('--guard');
+  }
   return [...words, ...args];
 }
 

@@ -14,6 +14,11 @@ function summarize(run, { files, tests }) {
   const lines = used.length > 0 ? [firstLine(run.mode, used)] : [];
   const discarded = run.mode === 'replay' ? [] : used.filter((test) => !test.passed && test.recorded > 0);
   lines.push(...named('not kept, because the test failed', discarded.map((test) => test.recording)));
+  const failed = tests.filter((test) => test.recorded > 0 && Object.keys(test.failedCalls).length > 0);
+  lines.push(...named('calls that failed while they were recorded, and are replayed as failures', failed.map(failedCalls)));
+  const silent = tests.filter((test) => test.passed && test.calls === 0);
+  lines.push(...named('tests without a call', silent.map((test) => `${test.file}: ${test.name}`)));
+  lines.push(...inForceLines(tests));
   const unused = tests.filter((test) => test.passed && test.unused > 0);
   lines.push(...named('takes that no call used', unused.map((test) => `${test.unused} in ${test.recording}`)));
   lines.push(...named('recordings without a test', findOrphans(run.root, files)));
@@ -27,6 +32,19 @@ function firstLine(mode, tests) {
   const counted = `${passed} ${passed === 1 ? 'test' : 'tests'}`;
   const also = failed > 0 ? `, ${failed} failed` : '';
   return mode === 'replay' ? `${counted} replayed${also}, ${cost} saved` : `${counted} recorded${also}, ${cost} spent`;
+}
+
+function failedCalls({ file, name, failedCalls: counts }) {
+  const counted = Object.entries(counts).map(([what, number]) => `${what}: ${number}`);
+  return `${file}: ${name} (${counted.join(', ')})`;
+}
+
+/** Returns the line that says what the replays of tests went by besides their recordings. */
+function inForceLines(tests) {
+  const counts = new Map();
+  for (const text of tests.flatMap((test) => test.inForce)) counts.set(text, (counts.get(text) ?? 0) + 1);
+  const texts = [...counts].sort().map(([text, count]) => `${text} (${count} ${count === 1 ? 'test' : 'tests'})`);
+  return texts.length > 0 ? [`in force: ${texts.join(' · ')}`] : [];
 }
 
 /** Returns the cost of the tests in US dollars. */

@@ -7,9 +7,10 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { LoomrecError } = require('./error.js');
 const { matchesGlob } = require('./glob.js');
-const { checkNames, mergeTestOptions, TEST_OPTIONS } = require('./options.js');
+const { takeDirectCalls, watchDirectCalls } = require('./direct-calls.js');
+const { checkNames, mergeTestOptions, weakeningMembers, TEST_OPTIONS } = require('./options.js');
 const { fullName, recordingNames } = require('./recording-names.js');
-const { noteFile, noteTest } = require('./run-notes.js');
+const { noteAsked, noteFile, noteTest } = require('./run-notes.js');
 const { LoomrecClient } = require('./session.js');
 const { findProblem } = require('./verdict.js');
 
@@ -52,6 +53,7 @@ class TestFile {
       throw new LoomrecError(`${this.path} is outside of the project ${this.run.root}, so it can have no recordings`);
     }
     this.active = true;
+    this.framework.afterAll(watchDirectCalls());
     setVariables(this.run.variables, this.prefix);
   }
 
@@ -90,6 +92,8 @@ class TestFile {
     this.#current = { name, recording, failUnused, command: this.framework.command(this.path, parts) };
     try {
       this.#current.session = await beginSession(this.run.url, wanted);
+      this.#current.asked = new Set(weakeningMembers(wanted));
+      noteAsked(this.run, [...this.#current.asked]);
     } catch (error) {
       this.#current = undefined;
       throw error;
@@ -101,13 +105,21 @@ class TestFile {
     const test = this.#current;
     if (test === undefined) return;
     this.#current = undefined;
-    const judge = (result) => findProblem(result, { ...test, exists: test.session.exists });
+    const direct = await takeDirectCalls(this.run.variables.HTTPS_PROXY);
+    const judge = (result) => findProblem(result, { ...test, exists: test.session.exists, direct });
     // What would fail the test must be known before its recording is kept.
     const good = passed && (this.run.mode === 'replay' || judge(await test.session.show()) === null);
     const result = await test.session.end({ keep: good });
     const problem = judge(result);
     noteTest(this.run, { file: this.path, ...test, passed: passed && problem === null, result });
     if (problem !== null) throw LoomrecError.quiet(problem);
+  }
+
+  /** Adds values of the run to the session of the test, before its first call. */
+  async addVars(vars) {
+    await this.session.addVars(vars);
+    // The server begins the session again.
+    noteAsked(this.run, [...this.#current.asked.add('vars')]);
   }
 
   /** The session of the test that runs. */

@@ -45,7 +45,7 @@ class LoomrecHandle {
 
   /** Names a value that differs in each run, such as a temporary folder. Call it before the test's first call. */
   async var(name, value) {
-    if (this.mode !== 'off') await this.#file.session.addVars({ [name]: String(value) });
+    if (this.mode !== 'off') await this.#file.addVars({ [name]: String(value) });
   }
 }
 

@@ -13,11 +13,17 @@ function missesRecording(result, exists) {
 /**
  * Returns what is wrong with a session, as a text for people, or null.
  * @param {object} result the result of the session
- * @param {{recording: string, exists: boolean, failUnused?: boolean, command: string}} test `command` records the
- *   test anew
+ * @param {{recording: string, exists: boolean, failUnused?: boolean, command: string, direct?: string[]}} test
+ *   `command` records the test anew; `direct` are the providers that the test has called directly
  */
-function findProblem(result, { recording, exists, failUnused = false, command }) {
+function findProblem(result, { recording, exists, failUnused = false, command, direct = [] }) {
   const { receipt, summary } = result;
+  if (direct.length > 0) {
+    return (
+      `calls to ${direct.join(', ')} went around loomrec, and are in no recording: ` +
+      'have the program use the base URL of the environment'
+    );
+  }
   if (missesRecording(result, exists)) {
     const { method, path, upstream } = receipt.mismatches[0] ?? {};
     const call = path ? ` for ${method} ${path} to ${upstream}` : '';

@@ -17,6 +17,12 @@ from loomrec.server import LoomrecError, LoomrecServer
 
 #: The version of the session interface that this module speaks.
 SESSIONS_VERSION = 1
+#: Flags of a replay: nothing weakens it but what control calls ask for, which the receipts name.
+STRICT_FLAGS = ("--strict", "--allow-control")
+#: Members of a session that change what a strict replay answers.
+WEAKENING = ("faults", "fault", "ignore", "ignore_headers", "normalize", "normalize_text", "vars")
+#: Flags of a recording: connections that go around loomrec are counted.
+RECORD_FLAGS = ("--guard",)
 
 
 @dataclass(frozen=True)
@@ -101,8 +107,16 @@ class SessionResult(SessionState):
 class Session:
     """An open session: all calls under `url` belong to it."""
 
-    def __init__(self, control: ControlClient, session: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        control: ControlClient,
+        session: dict[str, Any],
+        asked: set[str] | None = None,
+        log: list[str] | None = None,
+    ) -> None:
         self._control = control
+        self._asked = asked or set()
+        self._log = [] if log is None else log
         self.prefix = str(session["prefix"])
         self.name = str(session["name"])
         #: The file, as the server names it.
@@ -125,6 +139,8 @@ class Session:
         Raises `LoomrecError` after the first call of the session.
         """
         self._control.post("/__loomrec/session/vars", {"prefix": self.prefix, "vars": values})
+        self._asked.add("vars")
+        self._log.extend(sorted(self._asked))  # the server begins the session again
 
     def end(self, keep: bool = True) -> SessionResult:
         """Ends the session, and returns how it ended.
@@ -142,6 +158,8 @@ class SessionClient:
 
     def __init__(self, url: str, token: str | None = None) -> None:
         self.url = url.rstrip("/")
+        #: The members of sessions that this client asked for and that weaken a strict replay.
+        self.asked: list[str] = []
         self._control = ControlClient(self.url, token)
 
     def environment(self, prefix: str | None = None) -> dict[str, str]:
@@ -181,13 +199,17 @@ class SessionClient:
             "vars": dict(vars or {}),
         }
         given = {key: value for key, value in members.items() if value not in (None, [], {})}
-        return Session(self._control, self._control.post("/__loomrec/session", given)["session"])
+        begun = self._control.post("/__loomrec/session", given)["session"]
+        asked = {member for member in WEAKENING if member in given}
+        self.asked.extend(sorted(asked))
+        return Session(self._control, begun, asked, self.asked)
 
 
 class SessionServer(SessionClient):
     """A `loomrec replay` or `loomrec record` of this program that keeps a recording a session.
 
-    It is a context manager: the server stops when the block ends.
+    A replay is strict, and both have the guard: `environment` names it as the proxy for `https`
+    connections. It is a context manager: the server stops when the block ends.
     """
 
     def __init__(
@@ -197,12 +219,17 @@ class SessionServer(SessionClient):
         *arguments: str,
         binary: str | None = None,
         cwd: str | os.PathLike[str] | None = None,
+        strict: bool = True,
     ) -> None:
         """Starts the server. `folder` holds the recordings; `arguments` are further flags.
 
         Raises `LoomrecError` with what the server said if it does not start.
         """
         words = ["-r", str(Path(folder).resolve() / "{session}.json"), "--sessions-by-control"]
+        if command == "record":
+            words += RECORD_FLAGS
+        elif strict:
+            words += STRICT_FLAGS
         self.process = LoomrecServer(command, *words, *arguments, binary=binary, cwd=cwd)
         super().__init__(self.process.url)
         self._check_version()

@@ -28,6 +28,8 @@ pub struct SharedRun {
     pub clock: Arc<AtomicI64>,
     /// The URL under which clients reach the server.
     pub origin: String,
+    /// The variables that lead `https` connections to the guard, for the programs of a framework.
+    pub guard: Vec<(String, String)>,
 }
 
 /// Creates the table of sessions for a run that begins.

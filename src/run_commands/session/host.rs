@@ -85,7 +85,9 @@ impl SessionHost for CommandHost {
             None => self.url(),
         };
         let is_replay = matches!(self.command, SessionCommand::Replay(_));
-        self.context.variables(self.command.serve(), &origin, is_replay)
+        let mut variables = self.context.variables(self.command.serve(), &origin, is_replay);
+        variables.extend(self.shared.guard.iter().cloned());
+        variables
     }
 
     fn url(&self) -> String {

@@ -212,6 +212,12 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     output = getattr(session.config, "workeroutput", None)
     if output is not None:
         output["loomrec"] = run.summary.to_dict()
+        return
+    run.problem = run.finish()
+    if run.problem is not None and session.exitstatus in (
+        pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED
+    ):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -237,5 +243,5 @@ def pytest_terminal_summary(terminalreporter: Any, exitstatus: int, config: pyte
     if orphans:
         lines.append(orphan_line(orphans))
     ended = run.server_end()
-    for line in [*lines, *([ended] if ended else [])]:
+    for line in [*lines, *filter(None, [ended, run.problem])]:
         terminalreporter.write_line(f"loomrec: {line}")

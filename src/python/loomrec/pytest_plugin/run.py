@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+import shutil
+import tempfile
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +15,7 @@ from typing import Any
 import pytest
 
 from loomrec.control import ControlRefusedError
+from loomrec.pytest_plugin.in_force import foreign_control
 from loomrec.pytest_plugin.item_session import ItemSession, fail
 from loomrec.pytest_plugin.marks import MarkArguments, is_marked, read_mark
 from loomrec.pytest_plugin.recording_path import recording_path
@@ -39,6 +43,11 @@ class LoomrecRun:
         self._server: SessionServer | None = None
         self._client: SessionClient | None = None
         self._overlay = EnvironmentOverlay({})
+        self._receipt: Path | None = None
+        self._ended: str | None = None
+        self._is_finished = False
+        #: What is wrong with the run that no test has reported, once it has finished.
+        self.problem: str | None = None
         self._sharing: dict[str, list[str]] = {}
         self._open: ItemSession | None = None
 
@@ -51,6 +60,8 @@ class LoomrecRun:
         """Starts a server and sets the variables. Raises `pytest.UsageError` if it cannot."""
         command = "replay" if self.settings.mode == "replay" else "record"
         flags = [word for upstream in self.settings.upstream for word in ("--upstream", upstream)]
+        self._receipt = Path(tempfile.mkdtemp(prefix="loomrec-"), "receipt.json")
+        flags += ["--receipt", str(self._receipt)]
         try:
             self._server = SessionServer(command, self.root, *flags, *self.settings.args)
             self._use(self._server)
@@ -82,9 +93,40 @@ class LoomrecRun:
         server, self._server, self._client = self._server, None, None
         if server is not None:
             server.stop()
+        if self._receipt is not None:
+            shutil.rmtree(self._receipt.parent, ignore_errors=True)
+
+    def finish(self) -> str | None:
+        """Stops the server at the end of the run. Returns what no test has reported, or None."""
+        if self._server is None:
+            return None
+        self._ended = self.server_end()
+        self._is_finished = True
+        code = self._server.stop()
+        receipt = self._read_receipt()
+        escapes = [f"{escape['host']} ({escape['count']})" for escape in receipt.get("escapes") or []]
+        if escapes:
+            return "connections went around loomrec, and their calls are in no recording: " + (
+                ", ".join(escapes) + "; have the program use the base URL of the environment"
+            )
+        foreign = foreign_control(receipt.get("in_force"), self.summary.asked)
+        if foreign:
+            return "control calls of the tests changed what a strict replay answers: " + ", ".join(foreign)
+        if code != 0 and self._ended is None:
+            return f"the server ended with exit code {code}: {self._last_words()}"
+        return None
+
+    def _read_receipt(self) -> dict[str, Any]:
+        try:
+            receipt: dict[str, Any] = json.loads(self._receipt.read_text()) if self._receipt else {}
+        except (OSError, ValueError):
+            return {}
+        return receipt
 
     def server_end(self) -> str | None:
         """Returns how the server ended if it did not wait for the end of the run."""
+        if self._is_finished or self._ended is not None:
+            return self._ended
         if self._server is None or self._server.process.is_running:
             return None
         code = self._server.stop()
@@ -134,6 +176,8 @@ class LoomrecRun:
         """Puts the variables back, and discards the session of a test that was interrupted."""
         self._overlay.withdraw()
         self._discard_open()
+        if self._client is not None:
+            self.summary.asked += self._client.asked
 
     def _discard_open(self) -> None:
         """Ends a session that its test could not end."""
@@ -183,7 +227,8 @@ class LoomrecRun:
             return None if test.blamed or not test.passed else self.explain(error)
         self._open = None
         unused = test.unused(result) if test.passed and not test.blamed else 0
-        self.summary.add(item.nodeid, test.recording, result, unused)
+        passed = test.passed and not test.blamed
+        self.summary.add(item.nodeid, test.recording, result, unused, passed)
         return problem
 
     def _recording_path(self, item: pytest.Item, mark: MarkArguments) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
+from loomrec.pytest_plugin.in_force import describe_in_force, in_force_line
 from loomrec.sessions import SessionResult
 
 #: How many names a line of the summary holds.
@@ -26,14 +27,32 @@ class RunSummary:
     discarded: list[str] = field(default_factory=list)
     #: Recordings with takes that no call used: path and number.
     unused: list[tuple[str, int]] = field(default_factory=list)
+    #: Marked tests that passed and made no call.
+    silent: list[str] = field(default_factory=list)
+    #: Calls that failed while a test recorded: the test, and how many by status.
+    failed_calls: list[str] = field(default_factory=list)
+    #: What the replays of tests went by besides their recordings, once for each test.
+    in_force: list[str] = field(default_factory=list)
+    #: Members of sessions that weaken a strict replay, once for each time they were asked for.
+    asked: list[str] = field(default_factory=list)
     #: The recordings of all tests that were collected.
     expected: list[str] = field(default_factory=list)
     #: Folders with tests, relative to the root.
     folders: list[str] = field(default_factory=list)
     deselected: int = 0
 
-    def add(self, nodeid: str, recording: str, result: SessionResult, unused: int) -> None:
+    def add(
+        self, nodeid: str, recording: str, result: SessionResult, unused: int, passed: bool = True
+    ) -> None:
         """Adds the session of a test."""
+        if passed and not result.calls:
+            self.silent.append(nodeid)
+        failed = result.receipt.get("failed_calls") or {}
+        if result.recorded and failed:
+            counts = ", ".join(f"{what}: {number}" for what, number in sorted(failed.items()))
+            self.failed_calls.append(f"{nodeid} ({counts})")
+        if result.served:
+            self.in_force += describe_in_force(result.receipt.get("in_force"))
         spent, saved = _split_cost(result)
         self.spent_usd += spent
         self.saved_usd += saved
@@ -73,6 +92,16 @@ class RunSummary:
             yield f"{_tests(self.recorded)} recorded (${format_usd(self.spent_usd)} spent)"
         if self.discarded:
             yield "not recorded, because the test did not pass: " + _names(self.discarded)
+        if self.failed_calls:
+            yield (
+                "calls that failed while they were recorded, and are replayed as failures: "
+                + _names(self.failed_calls)
+            )
+        if self.silent:
+            yield "marked tests without a call: " + _names(self.silent)
+        in_force = in_force_line(self.in_force)
+        if in_force is not None:
+            yield in_force
         if self.unused:
             first = self.unused[:_MOST_NAMES]
             texts = [f"{path} ({number})" for path, number in first]
