@@ -210,7 +210,7 @@ fn a_call_that_is_open_when_the_run_ends_has_its_line() {
     std::thread::sleep(Duration::from_millis(100));
     server.process.signal("TERM");
     server.process.wait();
-    says(&lines(&scene, "run.jsonl")[0], &json!({ "outcome": "left", "end": "aborted" }));
+    says(&lines(&scene, "run.jsonl")[0], &json!({ "outcome": "unanswered", "end": "aborted" }));
 }
 
 #[test]

@@ -85,6 +85,7 @@ fn another_user_gets_nothing_from_any_control_path_but_the_probes() {
     let scene = recorded();
     let server = scene.replay(&[]);
     server.call(&chat("the secret prompt")).expect(200);
+    server.call(&Call::post("/__loomrec/session", "{\"prefix\": \"s\"}")).expect(201);
     let mut paths = endpoints(&server);
     let of_session = |(method, path): &(String, String)| {
         path.starts_with("/__loomrec/").then(|| (method.clone(), format!("/@s{path}")))
@@ -94,7 +95,7 @@ fn another_user_gets_nothing_from_any_control_path_but_the_probes() {
     for (method, path) in &paths {
         let got = call_as_other(server.address, &request(method, path, "", "{\"prefix\":\"s\"}"));
         let is_probe = ["/live", "/ready"].iter().any(|probe| path.ends_with(probe));
-        match is_probe && !path.starts_with("/@") {
+        match is_probe {
             true => assert!(got.starts_with("HTTP/1.1 200 "), "{method} {path}: {got}"),
             false => {
                 let is_outside = got.starts_with("HTTP/1.1 403 ") && !got.contains("secret");

@@ -12,6 +12,7 @@ use super::control_access::ControlAccess;
 use super::control_reply::{json_reply, parameter, session_of};
 use super::fault;
 use super::inspector_route::{self as route, InspectorPage};
+use super::peer::ControlCaller;
 use super::request_body;
 use super::respond::{self, ResponseBody};
 use super::{Proxy, aimock_route, chaos_route, control_endpoint, session};
@@ -114,7 +115,7 @@ async fn inspect(
 ) -> Response<ResponseBody> {
     let proxy = &caller.proxy;
     let query = request.uri().query().unwrap_or_default();
-    let who = caller.peer.control_caller().await;
+    let who = who_calls(caller).await;
     let from = route::RequestOrigin { access: access(proxy), caller: who };
     match route::admit(from, asked, request.method(), request.headers()) {
         Some(reply) => reply,
@@ -145,6 +146,14 @@ fn access(proxy: &Proxy) -> ControlAccess<'_> {
     }
 }
 
+/// Returns who makes a control call. Where a token decides, the user is not looked up.
+async fn who_calls(caller: &ConnectionContext) -> ControlCaller {
+    match caller.proxy.config.control_token {
+        Some(_) => caller.peer.caller_with_token(),
+        None => caller.peer.control_caller().await,
+    }
+}
+
 /// Whether a request only asks whether loomrec serves, at this endpoint.
 fn is_probe(request: &Request<()>, endpoint: &str) -> bool {
     request.uri().path() == endpoint && matches!(*request.method(), Method::GET | Method::HEAD)
@@ -167,7 +176,7 @@ async fn refusal(
     caller: &ConnectionContext,
     request: &Request<()>,
 ) -> Option<Response<ResponseBody>> {
-    let who = caller.peer.control_caller().await;
+    let who = who_calls(caller).await;
     let admitted = access(&caller.proxy).admit(request.method(), request.headers(), who);
     let why = admitted.err()?;
     Some(json_reply(StatusCode::FORBIDDEN, &json!({ "error": why })))

@@ -19,6 +19,10 @@ const LOOKS: [Duration; 5] = [
     Duration::from_secs(1),
 ];
 
+/// How long a client counts as being there after it was seen. Bytes of an answer that are to be sent
+/// later wait for another look.
+const SEEN_FOR: Duration = Duration::from_millis(100);
+
 /// How long a replay answers a client of which the system says nothing.
 const UNKNOWN_PATIENCE: Duration = Duration::from_secs(1);
 
@@ -30,15 +34,23 @@ pub(super) async fn client_left(
     peer: &ConnectionPeer,
     is_live: bool,
 ) {
-    connection.half_closed().await;
+    let state = connection.half_close();
+    state.look_wanted().await;
     let mut looks = LOOKS.into_iter();
     loop {
         match peer.look_up().await {
-            TcpPeer::Open { .. } => {}
+            TcpPeer::Open { .. } => state.note_there(SEEN_FOR),
             TcpPeer::Closed => return,
             TcpPeer::Unknown if is_live => return,
-            TcpPeer::Unknown => return tokio::time::sleep(UNKNOWN_PATIENCE).await,
+            TcpPeer::Unknown => {
+                state.note_there(UNKNOWN_PATIENCE);
+                return tokio::time::sleep(UNKNOWN_PATIENCE).await;
+            }
         }
-        tokio::time::sleep(looks.next().unwrap_or(LOOKS[LOOKS.len() - 1])).await;
+        let next = looks.next().unwrap_or(LOOKS[LOOKS.len() - 1]);
+        tokio::select! {
+            () = tokio::time::sleep(next) => {}
+            () = state.look_wanted() => {}
+        }
     }
 }

@@ -24,6 +24,7 @@ mod exchange_slot;
 pub mod fault;
 pub mod file_inspector;
 mod half_close;
+mod half_close_state;
 pub mod handler;
 mod inspector_route;
 mod keep_awake;

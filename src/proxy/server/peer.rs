@@ -50,6 +50,11 @@ impl ConnectionPeer {
         Box::pin(blocking::run_blocking(move || tcp_peer(local, address))).await
     }
 
+    /// Returns who makes a control call on the connection, where a token decides.
+    pub(super) fn caller_with_token(&self) -> ControlCaller {
+        ControlCaller { address: self.address, standing: CallerStanding::Unknown }
+    }
+
     /// Returns who makes a control call on the connection. The user of a connection stays the same,
     /// so it is looked up once.
     pub(super) async fn control_caller(&self) -> ControlCaller {

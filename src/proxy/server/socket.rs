@@ -14,6 +14,7 @@ use tokio::net::TcpStream;
 use tokio::sync::Notify;
 
 use super::client_reset::ClientReset;
+use super::half_close_state::HalfCloseState;
 
 /// How long bytes of a client are still read after its connection was closed: unread bytes would
 /// turn the close into a reset.
@@ -42,14 +43,10 @@ pub struct ConnectionHandle {
     full: AtomicBool,
     /// Whether the last request was for a text of loomrec's own.
     ours: AtomicBool,
-    /// Whether the client has closed the side that it sends on, while it was being answered.
-    half_closed: AtomicBool,
-    /// Notified when that happens.
-    half_close: Notify,
-    /// The reader that is to learn of it once the answer is over.
-    reader: Mutex<Option<Waker>>,
     /// Whether the client has reset the connection, and what to do then.
     pub(super) client_reset: ClientReset,
+    /// What is known of a client that has closed the side that it sends on.
+    half_close: HalfCloseState,
     /// Notified when the connection must end at once.
     abandoned: Notify,
     waiting: Mutex<Option<Waker>>,
@@ -65,24 +62,12 @@ impl ConnectionHandle {
     /// Notes that the response to a request was sent, or never will be.
     pub fn end(&self) {
         self.ended.fetch_add(1, Ordering::Relaxed);
-        if self.half_closed.load(Ordering::Acquire) {
-            let reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner).take();
-            reader.into_iter().for_each(Waker::wake);
-        }
+        self.half_close.answer_over();
     }
 
-    /// Notes that the client has closed the side that it sends on, while it is being answered. Its
-    /// reader is woken when the answer is over.
-    fn half_close(&self, cx: &mut Context<'_>) {
-        *self.reader.lock().unwrap_or_else(PoisonError::into_inner) = Some(cx.waker().clone());
-        if !self.half_closed.swap(true, Ordering::AcqRel) {
-            self.half_close.notify_one();
-        }
-    }
-
-    /// Returns once the client has closed the side that it sends on, while it was being answered.
-    pub async fn half_closed(&self) {
-        self.half_close.notified().await;
+    /// Returns what is known of a client that has closed the side that it sends on.
+    pub(super) fn half_close(&self) -> &HalfCloseState {
+        &self.half_close
     }
 
     /// Returns how many requests have arrived, if none is being answered.
@@ -310,7 +295,7 @@ impl<S: ClientStream> AsyncRead for ClientSocket<S> {
         let is_end = buffer.filled().len() == before && buffer.remaining() > 0;
         if is_end && self.connection.is_answering() {
             // HTTP would take the end for the client's leave, and drop the answer.
-            self.connection.half_close(cx);
+            self.connection.half_close.close(cx.waker());
             return Poll::Pending;
         }
         Poll::Ready(Ok(()))
@@ -323,6 +308,7 @@ impl<S: ClientStream> AsyncWrite for ClientSocket<S> {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
+        ready!(self.connection.half_close.poll_send(cx));
         let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
         self.connection.wrote(&written);
         written
@@ -333,6 +319,7 @@ impl<S: ClientStream> AsyncWrite for ClientSocket<S> {
         cx: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        ready!(self.connection.half_close.poll_send(cx));
         let written = Pin::new(&mut self.stream).poll_write_vectored(cx, slices);
         self.connection.wrote(&written);
         written
