@@ -179,18 +179,13 @@ impl RouteTable {
         here.or_else(|| self.named.iter().find(|known| is_here(public(known).as_ref())))
     }
 
-    /// Returns the name of the upstream to whose host a connection leads: one of this run, or a known
-    /// provider at any port.
-    pub fn upstream_at_host(&self, target: &Authority) -> Option<&str> {
+    /// Returns the name of the upstream of this run to whose host a connection leads.
+    pub fn own_upstream_at_host(&self, target: &Authority) -> Option<&str> {
         let is_here = |base: Option<&Url>| base.is_some_and(|base| is_at(base, target));
         if let Some(upstream) = self.named.iter().find(|known| is_here(known.base.as_ref())) {
             return Some(&upstream.name);
         }
-        if is_here(self.single.as_ref()) {
-            return Some(UNNAMED);
-        }
-        let host = target.host().to_ascii_lowercase();
-        directory::upstream_at(&host, None, "/").map(|(name, _)| name)
+        is_here(self.single.as_ref()).then_some(UNNAMED)
     }
 
     /// Returns the known addresses of all upstreams.

@@ -7,6 +7,7 @@
 mod host;
 mod key_form;
 mod known_upstream;
+mod own_host;
 mod provider_host;
 mod upstreams;
 
@@ -15,7 +16,8 @@ pub use host::upstream_at;
 pub use key_form::ApiKeyForm;
 pub use known_upstream::{BaseUrlVariable, KnownUpstream};
 use loomrec_identity::QueryRules;
-pub use provider_host::is_provider_host;
+pub use own_host::is_provider_host;
+pub use provider_host::{PROVIDER_HOSTS, ProviderHosts};
 use upstreams::GEMINI;
 pub use upstreams::UPSTREAMS;
 

@@ -9,10 +9,13 @@ use serde_json::{Value, json};
 use super::args::ServeArgs;
 use loomrec_cli::exit::{CommandFailure, UNUSABLE};
 use loomrec_engine::route::RouteTable;
-use loomrec_proxy::guard::{Escape, EscapePolicy, RunningGuard};
+use loomrec_proxy::guard::{Escape, EscapePolicy, GuardReport, PassedHost, RunningGuard};
 
 /// The variables that name the proxy for `https` addresses.
 const VARIABLES: [&str; 2] = ["HTTPS_PROXY", "https_proxy"];
+
+/// How many hosts that are no known providers' are named to people.
+const NAMED: usize = 5;
 
 /// Starts the guard, if the run has one, on the interface of the listener. It is for CMD, or for the
 /// programs whose sessions a framework begins: they get the variables by a control call.
@@ -49,21 +52,11 @@ pub(super) fn variables(guard: Option<&RunningGuard>, skip: &[String]) -> Vec<(S
     names.map(|name| ((*name).to_owned(), guard.url().to_owned())).collect()
 }
 
-/// Returns the variables for the programs of a framework, which gets them by a control call. If the
-/// URL of the guard holds the name and the password of the next proxy, there are none: other users
-/// of this machine can make such calls.
-pub(super) fn variables_by_control(
-    guard: Option<&RunningGuard>,
-    skip: &[String],
-) -> Vec<(String, String)> {
-    variables(guard.filter(|guard| !guard.url().contains('@')), skip)
-}
-
-/// Ends the guard, if there is one. Returns the connections that went around loomrec.
-pub(super) async fn end(guard: Option<RunningGuard>) -> Vec<Escape> {
+/// Ends the guard, if there is one. Returns the hosts that went through it.
+pub(super) async fn end(guard: Option<RunningGuard>) -> GuardReport {
     match guard {
         Some(guard) => guard.end().await,
-        None => Vec::new(),
+        None => GuardReport::default(),
     }
 }
 
@@ -87,7 +80,31 @@ pub(super) fn explain(escapes: &[Escape], policy: EscapePolicy) -> Vec<String> {
     escapes.iter().map(sentence).collect()
 }
 
+/// Returns a note about hosts that are no known providers'. `None` if there are none.
+pub(super) fn explain_passed(passed: &[PassedHost]) -> Option<String> {
+    let mut often: Vec<&PassedHost> = passed.iter().collect();
+    often.sort_by_key(|passed| std::cmp::Reverse(passed.count));
+    let named = often.iter().take(NAMED).map(|it| format!("{} ({})", it.host, it.count));
+    let mut named: Vec<String> = named.collect();
+    let more = passed.len() - named.len();
+    if more > 0 {
+        named.push(format!("and {more} more"));
+    }
+    (!named.is_empty()).then(|| {
+        format!(
+            "connections of the command to hosts that are no known providers' were passed on: {}; \
+             --upstream NAME=URL guards a host, too",
+            named.join(", ")
+        )
+    })
+}
+
 /// Returns the escapes for the receipt.
 pub(super) fn to_json(escapes: &[Escape]) -> Value {
     escapes.iter().map(|escape| json!({ "host": escape.host, "count": escape.count })).collect()
+}
+
+/// Returns the other hosts for the receipt.
+pub(super) fn passed_to_json(passed: &[PassedHost]) -> Value {
+    passed.iter().map(|passed| json!({ "host": passed.host, "count": passed.count })).collect()
 }

@@ -21,7 +21,7 @@ use super::score::ScoredFaults;
 use loomrec_cli::serve_setup::UnusedTakes;
 use loomrec_engine::replay::MissReason;
 use loomrec_fault::recovery::RecoveryBudget;
-use loomrec_proxy::guard::{Escape, EscapePolicy};
+use loomrec_proxy::guard::{Escape, EscapePolicy, GuardReport, PassedHost};
 use loomrec_proxy::server::fault::FaultContext;
 use loomrec_store::RecordingLocation;
 use loomrec_telemetry::run_counters::{CounterDetail, RunCounters};
@@ -113,6 +113,8 @@ pub struct Receipt {
     pub escapes: Vec<Escape>,
     /// The sessions of the run. `None` if it has no recording for each session.
     pub sessions: Option<SessionsReceipt>,
+    /// The hosts of CMD's other connections through the guard.
+    pub passed: Vec<PassedHost>,
     /// Notes that may be useful even after a good run.
     pub notes: Vec<String>,
     /// What is wrong. Empty for a good run.
@@ -201,6 +203,7 @@ impl Receipt {
             escapes: Vec::new(),
             sessions: None,
             notes: Vec::new(),
+            passed: Vec::new(),
             complaints: Vec::new(),
             next: Vec::new(),
         }
@@ -279,14 +282,17 @@ impl Receipt {
     }
 
     /// Adds the connections of CMD that went around loomrec: as complaints if they were refused,
-    /// otherwise as notes.
-    pub fn add_escapes(&mut self, escapes: &[Escape], policy: EscapePolicy) {
+    /// otherwise as notes. Those to other hosts are a note, so that a provider which loomrec does not
+    /// know is noticed.
+    pub fn add_escapes(&mut self, report: &GuardReport, policy: EscapePolicy) {
+        let GuardReport { escapes, passed } = report;
         let list = match policy {
             EscapePolicy::Refuse => &mut self.complaints,
             EscapePolicy::Count => &mut self.notes,
         };
         list.extend(guard::explain(escapes, policy));
-        self.escapes = escapes.to_vec();
+        self.notes.extend(guard::explain_passed(passed));
+        (self.escapes, self.passed) = (escapes.clone(), passed.clone());
     }
 
     /// Adds what the run has uploaded. Segments that are on this machine only are a complaint.

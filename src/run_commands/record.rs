@@ -269,7 +269,7 @@ pub(super) fn receipt(args: &RecordArgs, ran: &RunResult) -> Receipt {
     }
     receipt.notes.extend(serve_setup::ineffective_rules(&proxy.redactor));
     receipt.notes.extend(ran.unused_upstreams());
-    receipt.add_escapes(&ran.escapes, EscapePolicy::Count);
+    receipt.add_escapes(&ran.hosts, EscapePolicy::Count);
     if receipt.unkept > 0 {
         receipt.complaints.push(format!(
             "{} exchanges are NOT in {}: fix the cause and record again",

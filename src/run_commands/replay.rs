@@ -279,7 +279,7 @@ pub(super) fn receipt(args: &ReplayArgs, ran: &RunResult) -> Receipt {
     receipt.notes.extend(serve_setup::ineffective_rules(&proxy.redactor));
     receipt.notes.extend(ran.unused_upstreams());
     let unreachable = receipt.unreachable_text();
-    receipt.add_escapes(&ran.escapes, EscapePolicy::Refuse);
+    receipt.add_escapes(&ran.hosts, EscapePolicy::Refuse);
     let mut complain = |text: String| receipt.complaints.push(text);
     if receipt.missed > 0 {
         complain(format!("calls without a recorded answer: {}", receipt.missed));

@@ -34,7 +34,7 @@ use loomrec_engine::{Engine, Forwarding, OnExplainedMiss, RunStrictness, Strictn
 use loomrec_fault::FaultDecider;
 use loomrec_fault::recovery::RecoveryBudget;
 use loomrec_identity::{IdentityRules, RunValues};
-use loomrec_proxy::guard::{Escape, EscapePolicy};
+use loomrec_proxy::guard::{EscapePolicy, GuardReport};
 use loomrec_proxy::inspector::RecentMisses;
 use loomrec_proxy::server::access::AccessPolicy;
 use loomrec_proxy::server::session::SessionTable;
@@ -138,8 +138,8 @@ pub struct RunResult {
     pub cmd_exit: Option<u8>,
     /// How soon the program had to recover from faults.
     pub budget: Option<RecoveryBudget>,
-    /// The connections of CMD that went around loomrec.
-    pub escapes: Vec<Escape>,
+    /// The hosts that CMD connected to through the guard.
+    pub hosts: GuardReport,
     /// The sessions, if each has a recording.
     pub sessions: Option<Arc<SessionTable>>,
     /// The threads that served it, with the connections that ignored the signal to stop: these
@@ -325,7 +325,7 @@ impl RunContext {
             strictness: Arc::new(RunStrictness::new(engines.strictness)),
             clock: Arc::default(),
             origin: origin.clone(),
-            guard: guard::variables_by_control(guard.as_ref(), &args.no_env),
+            guard: guard::variables(guard.as_ref(), &args.no_env),
         };
         let (notices, budget) = (self.notices(&engines), engines.budget);
         let sessions = sessions.map(|start| start(shared.clone()));
@@ -341,7 +341,7 @@ impl RunContext {
         };
         let work = serve(server, Opening { origin: &origin, notices }, args, &environment, output);
         let cmd_exit = with_live_line(self.bar, self.counters, work).await?;
-        let escapes = guard::end(guard).await;
+        let hosts = guard::end(guard).await;
         close_telemetry(&proxy, output).await;
         Ok(RunResult {
             proxy,
@@ -349,7 +349,7 @@ impl RunContext {
             environment,
             cmd_exit,
             budget,
-            escapes,
+            hosts,
             sessions,
             _threads: Some(threads),
         })

@@ -1,19 +1,18 @@
 //! Tests of the guard: connections of a wrapped command that go around loomrec.
 
-use std::io::{Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::process::Command;
 
 use rcgen::CertificateParams;
 use serde_json::{Value, json};
 
-use crate::support::gate::PATIENCE;
-use crate::support::loomrec::{Process, command, finish};
+use crate::support::loomrec::{command, finish};
 use crate::support::proxy::ProxyServer;
 use crate::support::shape::chat_answer;
-use crate::support::socks::SocksServer;
-use crate::support::tls::{Authority, REMOTE_HOST, trusted_config};
-use crate::support::{Answer, Call, Client, End, Finished, Scene, Upstream};
+use crate::support::tls::{Authority, REMOTE_HOST};
+use crate::support::{Answer, Finished, Scene, Upstream};
+
+mod hosts;
+mod tunnels;
 
 /// A program that makes a call to loomrec, and requests the addresses that it is given.
 const AROUND: &str = r#"
@@ -29,9 +28,6 @@ for url in sys.argv[1:]:
     except OSError as error:
         print(url, "failed:", error)
 "#;
-
-/// A command that says which proxy it has, and ends when its input does.
-const WAIT: &str = "echo \"proxy $HTTPS_PROXY $https_proxy.\"; exec cat";
 
 fn upstream() -> Upstream {
     Upstream::always(Answer::json(200, chat_answer("hello")))
@@ -158,14 +154,14 @@ fn only_a_guarded_command_gets_a_proxy() {
     let guarded = run(&[]);
     for name in ["HTTPS_PROXY", "https_proxy"] {
         let url = variable(&guarded, name).unwrap();
-        assert!(url.starts_with("http://127.0.0.1:"), "{url}");
+        assert!(url.starts_with("http://loomrec:") && url.contains("@127.0.0.1:"), "{url}");
         assert_ne!(Some(url), variable(&guarded, "LOOMREC_URL"));
     }
     for name in ["NO_PROXY", "no_proxy"] {
         assert_eq!(variable(&guarded, name), Some("corp.example,127.0.0.1,localhost"));
     }
     let chosen = run(&["--no-env", "https_proxy"]);
-    assert!(variable(&chosen, "HTTPS_PROXY").unwrap().starts_with("http://127.0.0.1:"));
+    assert!(variable(&chosen, "HTTPS_PROXY").unwrap().starts_with("http://loomrec:"));
     assert_eq!(variable(&chosen, "https_proxy"), None);
     let off = run(&["--no-guard"]);
     assert_eq!(variable(&off, "HTTPS_PROXY"), Some("http://mine.invalid:1"));
@@ -190,206 +186,6 @@ fn settings_choose_the_guard_and_strict_sets_them_aside() {
     let mut replay = replaying(&scene, &["--strict"], &["python3", "-c", AROUND, openai]);
     finish(replay.env("LOOMREC_NO_GUARD", "1"), b"").expect(1).says(&["LOOMREC_NO_GUARD"]);
     replay_around(&scene, &["--strict", "--no-guard"], &[openai]).expect(0);
-}
-
-/// A replay whose command waits, so that a test can be a client of its guard.
-struct GuardedRun {
-    process: Process,
-    guard: SocketAddr,
-    /// The URL of the guard.
-    url: String,
-    /// The command's input.
-    input: std::io::PipeWriter,
-}
-
-impl GuardedRun {
-    fn start(scene: &Scene, environment: &[(&str, String)]) -> Self {
-        let mut command = replaying(scene, &["--allow-empty"], &["sh", "-c", WAIT]);
-        let (reader, input) = std::io::pipe().unwrap();
-        command.envs(environment.iter().map(|(name, value)| (name, value))).stdin(reader);
-        let mut process = Process::spawn(&mut command);
-        let said = process.wait_for("proxy http");
-        let line = said.lines().find_map(|line| line.strip_prefix("proxy ")).unwrap();
-        let (url, same) = line.trim_end_matches('.').split_once(' ').unwrap();
-        assert_eq!(url, same);
-        let address = url.trim_start_matches("http://").rsplit('@').next().unwrap();
-        Self { process, guard: address.parse().unwrap(), url: url.to_owned(), input }
-    }
-
-    fn end(self) -> Finished {
-        drop(self.input);
-        self.process.wait()
-    }
-
-    /// A tunnel to an address.
-    fn tunnel(&self, to: SocketAddr) -> TcpStream {
-        let mut stream = TcpStream::connect(self.guard).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        stream
-            .write_all(format!("CONNECT {to} HTTP/1.1\r\nhost: {to}\r\n\r\n").as_bytes())
-            .unwrap();
-        let expected = b"HTTP/1.1 200 Connection established\r\n\r\n";
-        let mut head = vec![0; expected.len()];
-        stream.read_exact(&mut head).unwrap();
-        assert_eq!(head, expected);
-        stream
-    }
-}
-
-/// A server that reads to the end of each connection, and then sends it all back.
-fn echo() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    std::thread::spawn(move || {
-        for mut client in listener.incoming().flatten() {
-            std::thread::spawn(move || {
-                let mut all = Vec::new();
-                if client.read_to_end(&mut all).is_ok() {
-                    let _ = client.write_all(&all);
-                }
-            });
-        }
-    });
-    address
-}
-
-fn exchange(mut tunnel: TcpStream, bytes: &[u8]) {
-    tunnel.write_all(bytes).unwrap();
-    tunnel.shutdown(Shutdown::Write).unwrap();
-    let mut back = Vec::new();
-    tunnel.read_to_end(&mut back).unwrap();
-    assert!(back == bytes, "{} bytes came back of {}", back.len(), bytes.len());
-}
-
-#[test]
-fn tunnels_pass_every_byte_both_ways_and_each_end_by_itself() {
-    let (scene, echo) = (recorded(), echo());
-    let run = GuardedRun::start(&scene, &[]);
-    let bytes: Vec<u8> = (0..3_000_000_u32).flat_map(u32::to_le_bytes).collect();
-    exchange(run.tunnel(echo), &bytes);
-    std::thread::scope(|scope| {
-        for number in 0..100_u8 {
-            let run = &run;
-            scope.spawn(move || exchange(run.tunnel(echo), &[number; 10_000]));
-        }
-    });
-    run.end().expect(0);
-}
-
-#[test]
-fn connections_above_the_limit_wait_and_the_end_of_a_run_ends_all() {
-    let (scene, echo) = (recorded(), echo());
-    let run = GuardedRun::start(&scene, &[]);
-    let mut open: Vec<_> = (0..256).map(|_| run.tunnel(echo)).collect();
-    let mut waiting = Client::connect(run.guard);
-    waiting.write(format!("CONNECT {echo} HTTP/1.1\r\n\r\n"));
-    assert!(waiting.is_quiet_for(std::time::Duration::from_millis(200)));
-    exchange(open.remove(0), b"done");
-    assert!(waiting.begins());
-    run.end().expect(0);
-    for mut tunnel in open {
-        assert!(matches!(tunnel.read(&mut [0]), Ok(0) | Err(_)));
-    }
-}
-
-#[test]
-fn clients_that_send_nothing_or_garbage_disturb_no_one() {
-    let (scene, echo) = (recorded(), echo());
-    let run = GuardedRun::start(&scene, &[]);
-    let silent: Vec<_> = (0..50).map(|_| Client::connect(run.guard)).collect();
-    for garbage in [
-        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\r\n\r\n".as_slice(),
-        b"GET http://127.0.0.1/ HTTP/1.1\r\n\r\n",
-        b"CONNECT nowhere HTTP/1.1\r\n\r\n",
-        &[b'x'; 100_000],
-    ] {
-        let mut client = Client::connect(run.guard);
-        client.write(garbage);
-        let (answer, end) = client.everything();
-        let answer = String::from_utf8(answer).unwrap();
-        assert!(answer.starts_with("HTTP/1.1 400 Bad Request\r\n"), "{answer}");
-        assert!(answer.ends_with("a proxy for https connections only\n"), "{answer}");
-        assert_eq!(end, End::Closed);
-    }
-    let mut half = TcpStream::connect(run.guard).unwrap();
-    half.write_all(b"CONNECT api.openai.com:443").unwrap();
-    drop(half);
-    exchange(run.tunnel(echo), b"still here");
-    drop(silent);
-    run.end().expect(0);
-    assert_eq!(receipt(&scene)["escapes"], json!([]));
-}
-
-#[test]
-fn request_for_an_https_address_is_sent_over_tls() {
-    let scene = recorded();
-    let answer = Answer::json(200, chat_answer("hello"));
-    let upstream = Upstream::always_over(Some(trusted_config()), answer);
-    let proxy = ProxyServer::start(upstream.address());
-    let trust = Authority::trusted().write(scene.dir()).display().to_string();
-    let run = GuardedRun::start(&scene, &[("ALL_PROXY", proxy.url()), ("SSL_CERT_FILE", trust)]);
-    let to = |path: &str| format!("https://{REMOTE_HOST}:{}{path}", upstream.address().port());
-    let call = Call::post(&to("/x?y=1"), "a body").header("proxy-connection: keep-alive");
-    let answer = Client::call(run.guard, &call).expect(200);
-    assert_eq!(answer.text(), chat_answer("hello"));
-    let received = upstream.received().remove(0);
-    assert_eq!((received.target.as_str(), received.text().as_str()), ("/x?y=1", "a body"));
-    assert_eq!(received.header("proxy-connection"), None);
-    let refused =
-        Client::call(run.guard, &Call::post("https://api.openai.com/v1/x", "b".repeat(9999)));
-    let refused = refused.expect(403).text();
-    assert!(refused.contains("Give it the base URL $OPENAI_BASE_URL"), "{refused}");
-    run.end().expect(1).says(&["1 connection to api.openai.com went around loomrec"]);
-    assert_eq!(proxy.heads().len(), 1);
-}
-
-#[test]
-fn password_of_the_users_proxy_is_needed_for_the_guard_too() {
-    let (scene, echo) = (recorded(), echo());
-    let proxy = ProxyServer::start(echo);
-    let address = format!("http://me:p%40ss@{}", proxy.address());
-    let run = GuardedRun::start(&scene, &[("HTTPS_PROXY", address)]);
-    assert_eq!(run.url, format!("http://me:p%40ss@{}", run.guard));
-    let connect = |header: &str| {
-        let mut client = Client::connect(run.guard);
-        client.write(format!("CONNECT far.example:443 HTTP/1.1\r\n{header}\r\n"));
-        client.head()
-    };
-    for wrong in ["", "proxy-authorization: Basic bWU6bm8=\r\n"] {
-        let head = connect(wrong);
-        let asks = head.header("proxy-authenticate") == Some("Basic realm=\"proxy\"");
-        assert!(head.line.contains(" 407 ") && asks, "{}", head.line);
-    }
-    assert_eq!(proxy.heads().len(), 0);
-    assert!(connect("Proxy-Authorization: basic bWU6cEBzcw==\r\n").line.contains(" 200 "));
-    assert_eq!(proxy.heads()[0].line, "CONNECT far.example:443 HTTP/1.1");
-    run.end().expect(0);
-}
-
-#[test]
-fn tunnels_go_through_a_socks_proxy_too() {
-    let (scene, proxy) = (recorded(), SocksServer::start(echo()));
-    let address = format!("socks5h://me:p%40ss@{}", proxy.address());
-    let run = GuardedRun::start(&scene, &[("ALL_PROXY", address)]);
-    let mut client = Client::connect(run.guard);
-    let login = "proxy-authorization: Basic bWU6cEBzcw==";
-    client.write(format!("CONNECT far.example:993 HTTP/1.1\r\n{login}\r\n\r\n"));
-    assert!(client.head().line.contains(" 200 "));
-    assert_eq!(proxy.asked(), ["me:p@ss far.example:993"]);
-    run.end().expect(0);
-}
-
-#[test]
-fn host_that_cannot_be_reached_gets_502_with_the_reason() {
-    let scene = recorded();
-    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let run = GuardedRun::start(&scene, &[]);
-    let mut client = Client::connect(run.guard);
-    let answer = client.exchange(&Call::new("CONNECT", &free.to_string())).expect(502);
-    assert_eq!(answer.head.line, "HTTP/1.1 502 failed to connect to 127.0.0.1");
-    let (text, expected) = (answer.text(), format!("failed to connect to {free}: "));
-    assert!(text.starts_with(&expected) && text.contains("refused"), "{text}");
-    run.end().expect(0);
 }
 
 #[test]

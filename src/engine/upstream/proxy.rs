@@ -2,7 +2,6 @@
 
 use std::net::IpAddr;
 
-use base64::prelude::{BASE64_STANDARD, Engine as _};
 use http::{HeaderValue, Uri};
 use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 
@@ -43,16 +42,9 @@ impl ProxySettings {
         }
     }
 
-    /// Returns name and password for the proxy of `https://` addresses, if it needs them.
-    pub(super) fn login(&self) -> Option<(String, String)> {
-        let proxy = self.0.intercept(&Uri::from_static("https://loomrec.invalid"))?;
-        if let Some((name, password)) = proxy.raw_auth() {
-            return Some((name.to_owned(), password.to_owned()));
-        }
-        let encoded = proxy.basic_auth()?.to_str().ok()?.strip_prefix("Basic ")?;
-        let text = String::from_utf8(BASE64_STANDARD.decode(encoded).ok()?).ok()?;
-        let (name, password) = text.split_once(':')?;
-        Some((name.to_owned(), password.to_owned()))
+    /// Whether `uri` is reached without a proxy that connects to it.
+    pub(super) fn is_direct(&self, uri: &Uri) -> bool {
+        matches!(self.route(uri), ProxyRoute::Direct | ProxyRoute::Forward(_))
     }
 
     /// Returns the authorization that a request to `uri` needs if it is sent to a proxy.
@@ -100,20 +92,6 @@ mod tests {
             ("", "https://a", "direct"),
         ] {
             assert_eq!(route(proxy, uri), expected);
-        }
-    }
-
-    #[test]
-    fn name_and_password_of_a_proxy_are_those_of_its_address() {
-        for (proxy, expected) in [
-            ("http://me:p%40ss@p:1", Some(("me", "p@ss"))),
-            ("socks5://me:p%40ss@p:1", Some(("me", "p@ss"))),
-            ("http://p:1", None),
-            ("", None),
-        ] {
-            let login = ProxySettings(Matcher::builder().all(proxy).build()).login();
-            let expected = expected.map(|(name, word): (&str, &str)| (name.into(), word.into()));
-            assert_eq!(login, expected, "{proxy}");
         }
     }
 

@@ -1,16 +1,22 @@
 //! Tunnels: connections that loomrec makes for a program whose proxy it is.
 
-use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::Uri;
 use http::uri::{Authority, Scheme};
+use tokio::net::lookup_host;
+use tokio::time::timeout;
 
 use super::connect::{UpstreamConnector, in_time};
 use super::proxy::ProxySettings;
 use super::stream::UpstreamStream;
 use super::tls::TlsSetup;
 use loomrec_identity::error_chain;
+
+/// How long the addresses of a name are waited for. Connecting has a limit of its own.
+const LOOKUP_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Makes connections to `https` addresses, through the proxy that loomrec's own environment names
 /// for them.
@@ -20,27 +26,23 @@ pub struct TunnelConnector {
     proxies: Arc<ProxySettings>,
 }
 
-/// Name and password for a proxy.
-#[derive(Clone, PartialEq, Eq)]
-pub struct ProxyLogin {
-    /// The name.
-    pub name: String,
-    /// The password.
-    pub password: String,
-}
-
-impl fmt::Debug for ProxyLogin {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("ProxyLogin")
-    }
-}
-
 /// The error of a connection that could not be made.
 #[derive(Debug, thiserror::Error)]
-#[error("connect to {host}: {detail}")]
-pub struct TunnelError {
-    host: Authority,
-    detail: String,
+pub enum TunnelError {
+    /// The host, or the proxy before it, cannot be reached or is not trusted.
+    #[error("connect to {host}: {detail}")]
+    Unreachable {
+        /// The host.
+        host: Authority,
+        /// The reason.
+        detail: String,
+    },
+    /// The host is this machine.
+    #[error("connect to {host}: it is this machine")]
+    ThisMachine {
+        /// The host.
+        host: Authority,
+    },
 }
 
 impl TunnelConnector {
@@ -51,17 +53,12 @@ impl TunnelConnector {
         Self { connector: UpstreamConnector::new(tls, Arc::clone(&proxies), opened), proxies }
     }
 
-    /// Returns name and password for the proxy that connections go through, if it needs them.
-    pub fn login(&self) -> Option<ProxyLogin> {
-        let (name, password) = self.proxies.login()?;
-        Some(ProxyLogin { name, password })
-    }
-
     /// Opens a connection on which the program makes its own TLS.
     ///
     /// # Errors
-    /// [`TunnelError`] if the host or the proxy cannot be reached.
+    /// [`TunnelError`] if the host is this machine, or it or the proxy cannot be reached.
     pub async fn open(&self, host: &Authority) -> Result<UpstreamStream, TunnelError> {
+        self.refuse_this_machine(host).await?;
         let connecting = async { self.connector.clone().connect_raw(address(host)?).await };
         in_time(connecting).await.map_err(|error| failed(host, &*error))
     }
@@ -69,11 +66,49 @@ impl TunnelConnector {
     /// Opens a connection on which loomrec makes TLS.
     ///
     /// # Errors
-    /// [`TunnelError`] if the host or the proxy cannot be reached, or is not trusted.
+    /// [`TunnelError`] if the host is this machine, or it or the proxy cannot be reached or is not
+    /// trusted.
     pub async fn open_tls(&self, host: &Authority) -> Result<UpstreamStream, TunnelError> {
+        self.refuse_this_machine(host).await?;
         let connecting = async { self.connector.clone().connect(address(host)?).await };
         in_time(connecting).await.map_err(|error| failed(host, &*error))
     }
+
+    /// Refuses a host that is this machine, by its name or by the addresses that the name has. If a
+    /// proxy makes the connection, the name is all that is known.
+    async fn refuse_this_machine(&self, host: &Authority) -> Result<(), TunnelError> {
+        let name = host.host();
+        let is_direct = address(host).is_ok_and(|to| self.proxies.is_direct(&to));
+        let is_this_machine = is_here(name)
+            || (is_direct && {
+                let port = host.port_u16().unwrap_or(443);
+                // A name that cannot be resolved fails again when it is connected to.
+                let lookup = lookup_host((name.trim_matches(['[', ']']), port));
+                let found = timeout(LOOKUP_TIMEOUT, lookup).await;
+                found.is_ok_and(|found| {
+                    found.is_ok_and(|mut found| found.any(|address| is_address_here(address.ip())))
+                })
+            });
+        match is_this_machine {
+            true => Err(TunnelError::ThisMachine { host: host.clone() }),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Whether a host is a name or an address of this machine, as it is written.
+fn is_here(host: &str) -> bool {
+    let host = host.trim_end_matches('.').to_ascii_lowercase();
+    match host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() {
+        Ok(address) => is_address_here(address),
+        Err(_) => host == "localhost" || host.ends_with(".localhost"),
+    }
+}
+
+/// Whether an address leads to this machine. That without a value (`0.0.0.0`) does, too.
+fn is_address_here(address: IpAddr) -> bool {
+    let address = address.to_canonical();
+    address.is_loopback() || address.is_unspecified()
 }
 
 fn address(host: &Authority) -> Result<Uri, http::Error> {
@@ -81,5 +116,30 @@ fn address(host: &Authority) -> Result<Uri, http::Error> {
 }
 
 fn failed(host: &Authority, error: &(dyn std::error::Error + 'static)) -> TunnelError {
-    TunnelError { host: host.clone(), detail: error_chain(error) }
+    TunnelError::Unreachable { host: host.clone(), detail: error_chain(error) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_addresses_of_this_machine_are_known_in_every_spelling() {
+        for host in [
+            "localhost",
+            "LocalHost.",
+            "app.localhost",
+            "127.0.0.1",
+            "127.9.9.9",
+            "[::1]",
+            "[::ffff:127.0.0.1]",
+            "0.0.0.0",
+            "[::]",
+        ] {
+            assert!(is_here(host), "{host}");
+        }
+        for host in ["example.com", "localhost.example.com", "10.0.0.1", "[2606:4700::1]"] {
+            assert!(!is_here(host), "{host}");
+        }
+    }
 }

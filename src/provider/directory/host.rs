@@ -1,17 +1,7 @@
 //! The mapping from public addresses to upstreams.
 
+use super::provider_host::ProviderHosts;
 use super::upstreams::UPSTREAMS;
-
-/// Hosts of a resource or a region: their prefix, their suffix, and their upstream.
-const REGIONS: [(&str, &str, &str); 7] = [
-    ("", ".openai.azure.com", "azure"),
-    ("", ".cognitiveservices.azure.com", "azure"),
-    ("", ".services.ai.azure.com", "azure"),
-    ("bedrock-runtime.", ".amazonaws.com", "bedrock"),
-    ("bedrock-runtime-fips.", ".amazonaws.com", "bedrock"),
-    ("", "-aiplatform.googleapis.com", "vertex"),
-    ("", ".api.openai.com", "openai"),
-];
 
 /// Returns the upstream at a host (in lower case) and port (`None` for the default of the scheme),
 /// and the prefix of the path that belongs to the base URL.
@@ -20,14 +10,9 @@ pub fn upstream_at(
     port: Option<u16>,
     path: &str,
 ) -> Option<(&'static str, &'static str)> {
-    let known = UPSTREAMS.iter().find(|upstream| {
-        let Some((_, base)) = upstream.base.and_then(|base| base.split_once("://")) else {
-            return false;
-        };
-        match base.split_once(':') {
-            Some((_, own)) => is_loopback(host) && port.is_some_and(|port| own == port.to_string()),
-            None => base == host && port.is_none(),
-        }
+    let known = UPSTREAMS.iter().find(|upstream| match upstream.local_port() {
+        Some(own) => is_loopback(host) && port == Some(own),
+        None => upstream.public_host() == Some(host) && port.is_none(),
     });
     if let Some(known) = known {
         return Some((known.name, ""));
@@ -38,16 +23,8 @@ pub fn upstream_at(
     if host.ends_with(".services.ai.azure.com") && path.starts_with("/anthropic/") {
         return Some(("anthropic-foundry", "/anthropic"));
     }
-    if host == "ai.mongodb.com" {
-        return Some(("voyage", ""));
-    }
-    if host == "aiplatform.googleapis.com" {
-        return Some(("vertex", ""));
-    }
-    let region = REGIONS.iter().find(|(start, end, _)| {
-        host.len() > start.len() + end.len() && host.starts_with(start) && host.ends_with(end)
-    });
-    region.map(|(_, _, name)| (*name, ""))
+    let hosts = ProviderHosts::find(host).filter(|hosts| hosts.has_known_paths)?;
+    Some((hosts.upstream, ""))
 }
 
 /// Whether a host is one of the usual names of this machine.

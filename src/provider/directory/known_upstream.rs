@@ -40,6 +40,18 @@ pub struct BaseUrlVariable {
 }
 
 impl KnownUpstream {
+    /// The host of its public base URL; `None` if only the user knows it, or it is on this machine.
+    pub(super) fn public_host(&self) -> Option<&'static str> {
+        let (_, host) = self.base?.split_once("://")?;
+        (!host.contains(':')).then_some(host)
+    }
+
+    /// The port of its base URL, if that is on this machine.
+    pub(super) fn local_port(&self) -> Option<u16> {
+        let (_, host) = self.base?.split_once("://")?;
+        host.split_once(':')?.1.parse().ok()
+    }
+
     /// The part of a variable's suffix after the mount (`/v1`, or nothing). A value that the user
     /// had set, without this part, is the upstream's base URL.
     pub fn tail(&self, variable: &BaseUrlVariable) -> &'static str {

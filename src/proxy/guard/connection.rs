@@ -9,6 +9,8 @@ use tokio::time::timeout;
 use super::context::{EscapePolicy, GuardContext};
 use super::escapes;
 use super::request::GuardRequest;
+use loomrec_engine::upstream::TunnelError;
+use loomrec_provider::directory::ProviderHosts;
 
 /// How long a client may take for the head of its request.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
@@ -56,11 +58,12 @@ impl<'a> GuardConnection<'a> {
     /// Connects the client with the host that it asks for. Returns why not.
     async fn pass(&mut self, request: GuardRequest) -> Option<GuardRefusal> {
         let context = self.context;
-        if context.login.as_ref().is_some_and(|login| !request.has_login(login)) {
+        if !request.has_login(&context.login) {
             let status = "407 Proxy Authentication Required\r\nproxy-authenticate: Basic \
-                          realm=\"proxy\"";
-            let text = "the proxy of this environment needs a name and a password".to_owned();
-            return Some(GuardRefusal { status: status.to_owned(), text });
+                          realm=\"loomrec\"";
+            let text = "this proxy is for the command that loomrec runs: its URL is in HTTPS_PROXY, \
+                        with a name and a password";
+            return Some(GuardRefusal { status: status.to_owned(), text: text.to_owned() });
         }
         if let Some(refusal) = self.judge(&request) {
             return Some(refusal);
@@ -71,6 +74,15 @@ impl<'a> GuardConnection<'a> {
         };
         let mut server = match opened {
             Ok(server) => server,
+            Err(TunnelError::ThisMachine { host }) => {
+                let status = format!("403 {} is this machine", host.host());
+                let text = format!(
+                    "loomrec's guard makes no connections to this machine: add {} to NO_PROXY, so \
+                     that the program connects to it directly",
+                    host.host()
+                );
+                return Some(GuardRefusal { status, text });
+            }
             Err(error) => {
                 let status = format!("502 failed to connect to {}", request.to.host());
                 return Some(GuardRefusal { status, text: format!("failed to {error}") });
@@ -87,19 +99,28 @@ impl<'a> GuardConnection<'a> {
         None
     }
 
-    /// Counts a connection to a provider. Returns why it is refused, if it is.
+    /// Counts a connection. Returns why it is refused, if it leads to a provider and is.
     fn judge(&self, request: &GuardRequest) -> Option<GuardRefusal> {
-        let host = request.host().trim_end_matches('.').to_ascii_lowercase();
-        let port = request.port();
-        let target = format!("{host}:{port}").parse().ok()?;
-        let upstream = self.context.routes.upstream_at_host(&target)?;
-        let host = if port == 443 { host } else { format!("{host}:{port}") };
-        self.context.escapes.add(&host, upstream);
-        let base_url = escapes::base_url(upstream);
+        let (host, port) = (request.host_name(), request.port());
+        let shown = if port == 443 { host.clone() } else { format!("{host}:{port}") };
+        let target = format!("{host}:{port}").parse().ok();
+        let routes = &self.context.routes;
+        let own = target.as_ref().and_then(|target| routes.own_upstream_at_host(target));
+        let base_url = match own {
+            Some(upstream) => Some(escapes::base_url(upstream)),
+            None => ProviderHosts::upstream_at(&host)
+                .or_else(|| request.asks_a_model().then_some("NAME"))
+                .map(|upstream| escapes::base_url_with_flag(upstream, &shown)),
+        };
+        let Some(base_url) = base_url else {
+            self.context.hosts.add_passed(&shown);
+            return None;
+        };
+        self.context.hosts.add_escape(&shown, &base_url);
         (self.context.policy == EscapePolicy::Refuse).then(|| GuardRefusal {
-            status: format!("403 loomrec replays calls to {host}: use the base URL {base_url}"),
+            status: format!("403 loomrec replays calls to {shown}: use the base URL {base_url}"),
             text: format!(
-                "loomrec replay: this program may not call {host} itself. Give it the base URL \
+                "loomrec replay: this program may not call {shown} itself. Give it the base URL \
                  {base_url}, which leads to loomrec, or run loomrec replay --no-guard"
             ),
         })

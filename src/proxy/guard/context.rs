@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::escapes::EscapeCounts;
+use super::escapes::HostCounts;
 use loomrec_engine::route::RouteTable;
-use loomrec_engine::upstream::{ProxyLogin, TunnelConnector};
+use loomrec_engine::upstream::TunnelConnector;
 
 /// What happens to a connection to a provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +15,19 @@ pub enum EscapePolicy {
     Count,
 }
 
+/// The name and the password of a guard, which its clients must send.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct GuardLogin {
+    pub(super) name: String,
+    pub(super) password: String,
+}
+
+impl std::fmt::Debug for GuardLogin {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("GuardLogin")
+    }
+}
+
 /// What the connections of a guard have in common.
 #[derive(Debug)]
 pub(super) struct GuardContext {
@@ -22,7 +35,7 @@ pub(super) struct GuardContext {
     /// Tells which hosts are upstreams of this run.
     pub(super) routes: Arc<RouteTable>,
     pub(super) connector: TunnelConnector,
-    /// What clients must send, because the next proxy needs it from them.
-    pub(super) login: Option<ProxyLogin>,
-    pub(super) escapes: EscapeCounts,
+    /// What clients must send. Only CMD has it, so no other user of the machine gets through.
+    pub(super) login: GuardLogin,
+    pub(super) hosts: HostCounts,
 }

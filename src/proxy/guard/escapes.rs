@@ -1,4 +1,4 @@
-//! The count of connections to providers.
+//! The count of connections to providers, and to other hosts.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -8,6 +8,8 @@ use loomrec_provider::directory::KnownUpstream;
 
 /// The most hosts that are counted one by one.
 const MOST_HOSTS: usize = 1000;
+/// The name under which further hosts are counted.
+const OTHER_HOSTS: &str = "other hosts";
 
 /// The connections to a provider's host that did not go to loomrec.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,27 +22,74 @@ pub struct Escape {
     pub base_url: String,
 }
 
-/// The escapes of a run, by host.
-#[derive(Debug, Default)]
-pub(super) struct EscapeCounts(Mutex<BTreeMap<String, Escape>>);
+/// The connections to a host that is no known provider's. They were passed on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PassedHost {
+    /// The host, with its port if that is not 443.
+    pub host: String,
+    /// How many connections were asked for.
+    pub count: u64,
+}
 
-impl EscapeCounts {
-    /// Counts a connection to `host`, an address of the upstream of this name.
-    pub(super) fn add(&self, host: &str, upstream: &str) {
-        let mut hosts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let host = if hosts.len() < MOST_HOSTS { host } else { "other hosts" };
+/// The hosts that went through a guard.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GuardReport {
+    /// The hosts of providers.
+    pub escapes: Vec<Escape>,
+    /// All other hosts.
+    pub passed: Vec<PassedHost>,
+}
+
+/// The connections of a run, by host.
+#[derive(Debug, Default)]
+pub(super) struct HostCounts {
+    escapes: Mutex<BTreeMap<String, Escape>>,
+    passed: Mutex<BTreeMap<String, u64>>,
+}
+
+impl HostCounts {
+    /// Counts a connection to `host`, to a provider whose base URL should be this one.
+    pub(super) fn add_escape(&self, host: &str, base_url: &str) {
+        let mut hosts = self.escapes.lock().unwrap_or_else(PoisonError::into_inner);
+        let host = counted_name(&hosts, host);
         let escape = hosts.entry(host.to_owned()).or_insert_with(|| Escape {
             host: host.to_owned(),
             count: 0,
-            base_url: base_url(upstream),
+            base_url: base_url.to_owned(),
         });
         escape.count += 1;
     }
 
-    /// Returns the escapes, sorted by host.
-    pub(super) fn list(&self) -> Vec<Escape> {
-        let hosts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        hosts.values().cloned().collect()
+    /// Counts a connection to a host that is no known provider's.
+    pub(super) fn add_passed(&self, host: &str) {
+        let mut hosts = self.passed.lock().unwrap_or_else(PoisonError::into_inner);
+        let host = counted_name(&hosts, host);
+        *hosts.entry(host.to_owned()).or_default() += 1;
+    }
+
+    /// Returns the hosts, sorted by name.
+    pub(super) fn report(&self) -> GuardReport {
+        let escapes = self.escapes.lock().unwrap_or_else(PoisonError::into_inner);
+        let passed = self.passed.lock().unwrap_or_else(PoisonError::into_inner);
+        let passed = passed.iter().map(|(host, count)| (host.clone(), *count));
+        GuardReport {
+            escapes: escapes.values().cloned().collect(),
+            passed: passed.map(|(host, count)| PassedHost { host, count }).collect(),
+        }
+    }
+}
+
+/// Returns the name under which a host is counted.
+fn counted_name<'a, T>(hosts: &BTreeMap<String, T>, host: &'a str) -> &'a str {
+    if hosts.len() < MOST_HOSTS || hosts.contains_key(host) { host } else { OTHER_HOSTS }
+}
+
+/// Returns the base URL for a host of a provider that is no upstream of the run, and the flag that
+/// makes it one.
+pub(super) fn base_url_with_flag(upstream: &str, host: &str) -> String {
+    match KnownUpstream::find(upstream) {
+        Some(_) => base_url(upstream),
+        None => format!("$LOOMREC_URL/{upstream} (with --upstream {upstream}=https://{host})"),
     }
 }
 
@@ -62,22 +111,32 @@ mod tests {
 
     #[test]
     fn connections_are_counted_by_host() {
-        let counts = EscapeCounts::default();
+        let counts = HostCounts::default();
         for host in ["b.example", "a.example", "b.example"] {
-            counts.add(host, UNNAMED);
+            counts.add_escape(host, "$LOOMREC_URL");
+            counts.add_passed(host);
         }
-        let list: Vec<_> = counts.list().into_iter().map(|it| (it.host, it.count)).collect();
-        assert_eq!(list, [("a.example".to_owned(), 1), ("b.example".to_owned(), 2)]);
+        let GuardReport { escapes, passed } = counts.report();
+        let escapes: Vec<_> = escapes.into_iter().map(|it| (it.host, it.count)).collect();
+        let passed: Vec<_> = passed.into_iter().map(|it| (it.host, it.count)).collect();
+        assert_eq!(escapes, [("a.example".to_owned(), 1), ("b.example".to_owned(), 2)]);
+        assert_eq!(passed, escapes);
     }
 
     #[test]
     fn number_of_hosts_is_bounded() {
-        let counts = EscapeCounts::default();
-        (0..MOST_HOSTS + 5).for_each(|number| counts.add(&format!("{number}.example"), "gateway"));
-        let list = counts.list();
-        assert_eq!(list.len(), MOST_HOSTS + 1);
-        let rest = list.iter().find(|escape| escape.host == "other hosts").unwrap();
+        let counts = HostCounts::default();
+        for number in (0..MOST_HOSTS + 5).chain([0]) {
+            counts.add_escape(&format!("{number}.example"), &base_url("gateway"));
+            counts.add_passed(&format!("{number}.example"));
+        }
+        let GuardReport { escapes, passed } = counts.report();
+        assert_eq!((escapes.len(), passed.len()), (MOST_HOSTS + 1, MOST_HOSTS + 1));
+        let rest = escapes.iter().find(|escape| escape.host == OTHER_HOSTS).unwrap();
         assert_eq!((rest.count, rest.base_url.as_str()), (5, "$LOOMREC_URL/gateway"));
+        let rest = passed.iter().find(|passed| passed.host == OTHER_HOSTS).unwrap();
+        let first = passed.iter().find(|passed| passed.host == "0.example").unwrap();
+        assert_eq!((rest.count, first.count), (5, 2));
     }
 
     #[test]
@@ -89,5 +148,10 @@ mod tests {
         }
         assert_eq!(base_url("azure"), "$LOOMREC_URL/azure");
         assert_eq!(base_url(UNNAMED), "$LOOMREC_URL");
+        let groq = base_url_with_flag("groq", "api.groq.com");
+        let other = base_url_with_flag("github-models", "models.github.ai");
+        let expected =
+            "$LOOMREC_URL/github-models (with --upstream github-models=https://models.github.ai)";
+        assert_eq!((groq, other.as_str()), (base_url("groq"), expected));
     }
 }

@@ -11,20 +11,22 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rand::RngExt as _;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::task::{JoinHandle, JoinSet};
-use url::Url;
 
 use connection::GuardConnection;
-use context::GuardContext;
-use escapes::EscapeCounts;
+use context::{GuardContext, GuardLogin};
+use escapes::HostCounts;
 use loomrec_engine::route::RouteTable;
-use loomrec_engine::upstream::{ProxyLogin, TunnelConnector};
+use loomrec_engine::upstream::TunnelConnector;
 
 pub use context::EscapePolicy;
-pub use escapes::Escape;
+pub use escapes::{Escape, GuardReport, PassedHost};
 
+/// The name in the URL of the guard.
+const USER: &str = "loomrec";
 /// How many connections are open at once. Others wait to be accepted.
 const MOST_CONNECTIONS: usize = 256;
 
@@ -50,37 +52,33 @@ impl RunningGuard {
     ) -> io::Result<Self> {
         let listener = TcpListener::bind(address).await?;
         let connector = TunnelConnector::from_environment();
-        let login = connector.login();
-        let url = url_with(listener.local_addr()?, login.as_ref());
-        let escapes = EscapeCounts::default();
-        let context = Arc::new(GuardContext { policy, routes, connector, login, escapes });
+        let login = GuardLogin { name: USER.to_owned(), password: draw_password() };
+        let url = format!("http://{}:{}@{}", login.name, login.password, listener.local_addr()?);
+        let hosts = HostCounts::default();
+        let context = Arc::new(GuardContext { policy, routes, connector, login, hosts });
         let (stop, stopped) = oneshot::channel();
         let task = tokio::spawn(run(listener, Arc::clone(&context), stopped));
         Ok(Self { url, context, task, stop })
     }
 
-    /// Returns the URL of the proxy. If the next proxy needs a name and a password, it has the same:
-    /// other users of this machine must not get through that proxy by means of the guard.
+    /// Returns the URL of the proxy, with a name and a password that were drawn for this run: other
+    /// users of this machine must not get through the guard.
     pub fn url(&self) -> &str {
         &self.url
     }
 
     /// Ends its connections. Returns the hosts that were contacted.
-    pub async fn end(self) -> Vec<Escape> {
+    pub async fn end(self) -> GuardReport {
         drop(self.stop);
         // A panic of the task has been printed already.
         drop(self.task.await);
-        self.context.escapes.list()
+        self.context.hosts.report()
     }
 }
 
-fn url_with(address: SocketAddr, login: Option<&ProxyLogin>) -> String {
-    let plain = format!("http://{address}");
-    let (Some(login), Ok(mut url)) = (login, Url::parse(&plain)) else { return plain };
-    // An address with a host can have both.
-    let _ = url.set_username(&login.name);
-    let _ = url.set_password(Some(&login.password));
-    url.as_str().trim_end_matches('/').to_owned()
+/// Draws a password of 128 random bits.
+fn draw_password() -> String {
+    format!("{:032x}", rand::rng().random::<u128>())
 }
 
 /// Serves connections until the run ends, and then closes them.

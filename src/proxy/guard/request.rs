@@ -8,11 +8,13 @@ use http::uri::{Authority, Scheme};
 use memchr::memmem;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
-use loomrec_engine::upstream::ProxyLogin;
+use super::context::GuardLogin;
 
 /// The longest head that is read.
 const LONGEST_HEAD: usize = 64 << 10;
 const END: &[u8] = b"\r\n\r\n";
+/// How paths end that models are called by, whatever the base URL.
+const ENDS_OF_PATHS: [&str; 4] = ["/chat/completions", "/responses", "/messages", "/embeddings"];
 
 /// A request to the guard.
 #[derive(Debug, PartialEq, Eq)]
@@ -27,6 +29,8 @@ pub(super) struct GuardRequest {
     /// Whether the client leaves TLS to the guard: some send the request for an `https` address to
     /// their proxy.
     pub(super) wants_tls: bool,
+    /// Whether it has a path that models are called by. In a tunnel, no path is seen.
+    asks_a_model: bool,
 }
 
 impl GuardRequest {
@@ -67,7 +71,8 @@ impl GuardRequest {
         if method == "CONNECT" {
             let to: Authority = target.parse().ok()?;
             to.port_u16()?;
-            return Some(Self { to, authorization, first_bytes: rest, wants_tls: false });
+            let (wants_tls, asks_a_model) = (false, false);
+            return Some(Self { to, authorization, first_bytes: rest, wants_tls, asks_a_model });
         }
         let uri: Uri =
             target.parse().ok().filter(|uri: &Uri| uri.scheme() == Some(&Scheme::HTTPS))?;
@@ -83,25 +88,46 @@ impl GuardRequest {
         }
         sent.push_str("\r\n");
         let first_bytes = [sent.as_bytes(), &rest].concat();
-        Some(Self { to: uri.authority()?.clone(), authorization, first_bytes, wants_tls: true })
+        let asks_a_model = method == "POST" && is_path_of_model(uri.path());
+        let to = uri.authority()?.clone();
+        Some(Self { to, authorization, first_bytes, wants_tls: true, asks_a_model })
     }
 
     /// Whether the client has sent this name and password.
-    pub(super) fn has_login(&self, login: &ProxyLogin) -> bool {
+    pub(super) fn has_login(&self, login: &GuardLogin) -> bool {
         let text = BASE64_STANDARD.encode(format!("{}:{}", login.name, login.password));
         let sent = self.authorization.as_deref().and_then(|value| value.split_once(' '));
-        sent.is_some_and(|(scheme, sent)| scheme.eq_ignore_ascii_case("basic") && sent == text)
+        sent.is_some_and(|(scheme, sent)| {
+            scheme.eq_ignore_ascii_case("basic") && is_same(sent.as_bytes(), text.as_bytes())
+        })
     }
 
-    /// Returns the host without a port.
-    pub(super) fn host(&self) -> &str {
-        self.to.host()
+    /// Returns the host without a port, in lower case and without a dot at its end.
+    pub(super) fn host_name(&self) -> String {
+        self.to.host().trim_end_matches('.').to_ascii_lowercase()
+    }
+
+    /// Whether it has a path that models are called by.
+    pub(super) fn asks_a_model(&self) -> bool {
+        self.asks_a_model
     }
 
     /// Returns the port.
     pub(super) fn port(&self) -> u16 {
         self.to.port_u16().unwrap_or(443)
     }
+}
+
+/// Compares in a time that does not depend on where two texts of one length differ.
+fn is_same(sent: &[u8], expected: &[u8]) -> bool {
+    let differences = sent.iter().zip(expected).fold(0, |all, (one, other)| all | (one ^ other));
+    sent.len() == expected.len() && differences == 0
+}
+
+/// Whether models are called by this path, below any base URL.
+fn is_path_of_model(path: &str) -> bool {
+    loomrec_provider::upstream_for("POST", path, &[]).is_some()
+        || ENDS_OF_PATHS.iter().any(|end| path.ends_with(end))
 }
 
 #[cfg(test)]
@@ -118,12 +144,12 @@ mod tests {
     fn connect_names_host_and_port() {
         let head = "CONNECT api.example:443 HTTP/1.1\r\nHost: x\r\nproxy-Authorization: Basic bWU6cA==\r\n\r\n";
         let request = parsed(head).unwrap();
-        assert_eq!((request.host(), request.port()), ("api.example", 443));
+        assert_eq!((request.to.host(), request.port()), ("api.example", 443));
         assert_eq!((request.wants_tls, request.first_bytes.as_slice()), (false, &b"rest"[..]));
-        let login = |name: &str| ProxyLogin { name: name.to_owned(), password: "p".to_owned() };
+        let login = |name: &str| GuardLogin { name: name.to_owned(), password: "p".to_owned() };
         assert!(request.has_login(&login("me")) && !request.has_login(&login("you")));
         let request = parsed("CONNECT [::1]:8443 HTTP/1.0\r\n\r\n").unwrap();
-        assert_eq!((request.host(), request.port()), ("[::1]", 8443));
+        assert_eq!((request.to.host(), request.port()), ("[::1]", 8443));
         assert!(!request.has_login(&login("me")));
     }
 
@@ -132,10 +158,42 @@ mod tests {
         let head = "POST https://a.example/v1/x?y=1 HTTP/1.1\r\nhost: a.example\r\nConnection: \
                     keep-alive\r\nproxy-connection: x\r\ncontent-length: 4\r\n\r\n";
         let request = parsed(head).unwrap();
-        assert_eq!((request.host(), request.port(), request.wants_tls), ("a.example", 443, true));
+        assert_eq!(
+            (request.to.host(), request.port(), request.wants_tls),
+            ("a.example", 443, true)
+        );
         let expected = "POST /v1/x?y=1 HTTP/1.1\r\nconnection: close\r\nhost: \
                         a.example\r\ncontent-length: 4\r\n\r\nrest";
         assert_eq!(String::from_utf8(request.first_bytes).unwrap(), expected);
+    }
+
+    #[test]
+    fn path_tells_a_call_of_a_model_where_it_is_seen() {
+        for (line, expected) in [
+            ("POST https://a.example/v1/chat/completions HTTP/1.1", true),
+            ("POST https://a.example/any/base/chat/completions?x=1 HTTP/1.1", true),
+            ("POST https://a.example/v1/messages HTTP/1.1", true),
+            ("POST https://a.example/upload HTTP/1.1", false),
+            ("GET https://a.example/v1/chat/completions HTTP/1.1", false),
+            ("CONNECT a.example:443 HTTP/1.1", false),
+        ] {
+            let request = parsed(&format!("{line}\r\n\r\n")).unwrap();
+            assert_eq!(request.asks_a_model(), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn host_has_one_spelling() {
+        for (target, expected) in [
+            ("API.Openai.com:443", "api.openai.com"),
+            ("api.openai.com.:443", "api.openai.com"),
+            ("user@api.openai.com:443", "api.openai.com"),
+            ("[::1]:443", "[::1]"),
+        ] {
+            let request = parsed(&format!("CONNECT {target} HTTP/1.1\r\n\r\n")).unwrap();
+            assert_eq!(request.host_name(), expected);
+        }
+        assert_eq!(parsed("CONNECT api\u{3002}openai.com:443 HTTP/1.1\r\n\r\n"), None);
     }
 
     #[test]

@@ -55,6 +55,7 @@ impl Receipt {
             "refused": self.refused,
             "refused_upgrades": self.refused_upgrades,
             "escapes": guard::to_json(&self.escapes),
+            "passed_hosts": guard::passed_to_json(&self.passed),
             "sessions": self.sessions.as_ref().map(SessionsReceipt::to_json),
             "takes": self.takes,
             "in_force": in_force,

@@ -10,6 +10,7 @@ use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::serve_setup;
 use loomrec_cli::wrapped_command::{CommandEnvironment, EnvironmentSource};
 use loomrec_fault::recovery::RecoveryBudget;
+use loomrec_proxy::guard::GuardReport;
 use loomrec_proxy::server::Proxy;
 use loomrec_store::RecordingLocation;
 use loomrec_telemetry::run_counters::RunCounters;
@@ -76,7 +77,7 @@ impl RunContext {
             environment,
             cmd_exit: None,
             budget,
-            escapes: Vec::new(),
+            hosts: GuardReport::default(),
             sessions: None,
             _threads: None,
         }

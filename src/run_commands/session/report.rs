@@ -31,7 +31,7 @@ pub(super) fn of_run(
     receipt.upstream_connections = totals.upstream_connections;
     receipt.recorded_ms = totals.recorded_ms;
     if let Some(policy) = guard {
-        receipt.add_escapes(&ran.escapes, policy);
+        receipt.add_escapes(&ran.hosts, policy);
     }
     let sessions = SessionsReceipt::new(totals.clone());
     receipt.complaints.extend(sessions.complaints());
