@@ -122,7 +122,7 @@ pub struct FaultArgs {
     #[arg(add = SettingScope::Run)]
     pub chaos: Vec<String>,
 
-    /// Do not fail if a rule of the plan never applied to a call, or no fault tested the budget
+    /// Do not fail if a declared fault never happened, or no fault tested the budget
     #[arg(
         long,
         env = "LOOMREC_ALLOW_UNFIRED",

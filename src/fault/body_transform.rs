@@ -14,6 +14,7 @@ mod pace;
 mod point;
 mod step;
 mod stop;
+mod stop_place;
 mod text_events;
 
 pub use step::BodyStep;
@@ -23,7 +24,8 @@ use bytes::Bytes;
 use http::header::CONTENT_LENGTH;
 use http::{HeaderMap, StatusCode};
 
-use super::Fault;
+use super::rewrite::NotApplicable;
+use super::{Fault, FaultObstacle};
 use encoding::FakeEncoding;
 use garble::EventGarbler;
 use length::FalseLength;
@@ -52,19 +54,21 @@ enum Work {
 }
 
 impl BodyTransform {
-    /// The transform that `fault` applies to a body. Returns `None` if the fault does nothing to
-    /// such a body. `framing` is `None` if the body is not a stream, and `announced` if its length
-    /// is not announced. `roll`, from 0 to 1, decides at which event of a stream
-    /// [`Fault::Malformed`] begins.
+    /// The transform that `fault` applies to a body. `framing` is `None` if the body is not a
+    /// stream, and `announced` if its length is not announced. `roll`, from 0 to 1, decides at which
+    /// event of a stream [`Fault::Malformed`] begins.
     ///
     /// A body with a content encoding counts as no stream, because its events cannot be found.
+    ///
+    /// # Errors
+    /// Why the fault does nothing to such a body.
     pub fn new(
         fault: &Fault,
         format: &ResponseFormat<'_>,
         framing: Option<Framing>,
         announced: Option<u64>,
         roll: f64,
-    ) -> Option<Self> {
+    ) -> Result<Self, FaultObstacle> {
         let work = match fault {
             Fault::StreamTruncate(truncate) => {
                 Work::Stop(StoppedBody::truncated(truncate, format, framing, announced)?)
@@ -78,13 +82,14 @@ impl BodyTransform {
             }
             Fault::Slice { bytes, delay_ms } => Work::Pace(PacedBody::slice(*bytes, *delay_ms)),
             Fault::StreamGarble { chunk, how } => {
-                Work::Garble(EventGarbler::new(*chunk, *how, framing?)?)
+                let framing = framing.ok_or(FaultObstacle::NoStream)?;
+                Work::Garble(EventGarbler::new(*chunk, *how, framing)?)
             }
             Fault::WrongLength { by } => Work::Length(FalseLength::new(*by, announced)?),
             Fault::BadEncoding => Work::Encoding(FakeEncoding::default()),
             Fault::Malformed { whole } => match framing {
                 // aimock replaces no stream that is on its way.
-                Some(_) if *whole => return None,
+                Some(_) if *whole => return Err(FaultObstacle::LiveStream),
                 Some(framing) => Work::Garble(EventGarbler::malformed(framing, roll)),
                 None => Work::Replace(ReplacedAnswer),
             },
@@ -101,9 +106,11 @@ impl BodyTransform {
             | Fault::ToolCallFault { .. }
             | Fault::Drop
             | Fault::RateLimit
-            | Fault::Disconnect => return None,
+            | Fault::Disconnect => {
+                return Err(NotApplicable::Body { fault: fault.name() }.into());
+            }
         };
-        Some(Self { work, out: TransformOutput::default() })
+        Ok(Self { work, out: TransformOutput::default() })
     }
 
     /// Changes the status and headers to fit the changed body. Must be called before the body is
@@ -177,6 +184,18 @@ impl BodyTransform {
     /// Whether the fault has happened. It has not if the body ended before its place.
     pub fn struck(&self) -> bool {
         self.out.struck
+    }
+
+    /// Returns why the fault has not happened, once the body has ended.
+    pub fn obstacle(&self) -> FaultObstacle {
+        match &self.work {
+            Work::Stop(stop) => stop.obstacle(),
+            Work::Pace(pace) => pace.obstacle(),
+            Work::Garble(garbler) => garbler.obstacle(),
+            Work::Length(_) => FaultObstacle::TrueLength,
+            // These happen to every body that is read to its end.
+            Work::Replace(_) | Work::Encoding(_) => FaultObstacle::ClientLeft,
+        }
     }
 
     /// Whether each piece must be sent by itself, before the next one is taken.

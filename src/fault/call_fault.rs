@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::call_key::CallKey;
-use super::decider::DecidedFault;
+use super::decided_fault::DecidedFault;
 use super::fault_source::FaultSource;
 
 /// The fault of one call or connection, as journals, spans and receipts report it.

@@ -1,11 +1,14 @@
 use std::collections::BTreeMap;
+use std::sync::Mutex;
 
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::LazyBody;
+use crate::{
+    CallFacts, CallTurn, ChaosRates, EntryFault, EntryFaultRule, Fault, FaultDeclarations, LazyBody,
+};
 use loomrec_identity::RequestKey;
 
 /// The session and key of a call. Other calls may be made at the same time.
@@ -231,7 +234,23 @@ fn rule_comes_as_often_as_it_may_for_each_key() {
         decider.counts().into_iter().map(|((_, name), count)| (name, count)).collect();
     let count = |matched| RuleCount { matched, fired: 0 };
     assert_eq!(counts, [("then".into(), count(1)), ("twice".into(), count(6))]);
-    assert_eq!(decider.unfired(), ["then".into(), "twice".into()] as [Arc<str>; 2]);
+    let untested: Vec<_> = decider.counters().untested().into_iter().map(|it| it.rule).collect();
+    assert_eq!(untested, ["then".into(), "twice".into()] as [Arc<str>; 2]);
+}
+
+#[test]
+fn a_fault_that_is_given_back_comes_to_the_next_call() {
+    let decider = decider(&json!({ "rules": [{ "fault": { "type": "drop" }, "times": 1 }] }));
+    let key = call_key(&who("b"));
+    let decide = || {
+        let mut turn = decider.turn(&key);
+        let who = who("b");
+        let facts = facts(&who, &mut turn);
+        turn.decide(&facts, FaultDeclarations::default())
+    };
+    decider.give_back(&key, &decide().unwrap(), &FaultObstacle::NoBody);
+    assert!(decide().unwrap().is_last);
+    assert_eq!(decide(), None);
 }
 
 #[test]

@@ -297,6 +297,17 @@ impl Fault {
         )
     }
 
+    /// Whether it depends on the answer whether it can happen.
+    pub fn depends_on_answer(&self) -> bool {
+        match self {
+            Self::RecoverAfter { fault, .. } => fault.depends_on_answer(),
+            // Under aimock's name, the stream of an upstream passes.
+            Self::Malformed { .. } => true,
+            Self::Slow { .. } => false,
+            other => !other.replaces(),
+        }
+    }
+
     /// Whether the client still gets the true answer, whole and in order, only later or in other
     /// pieces. Such a call counts as answered well.
     pub fn only_delays(&self) -> bool {

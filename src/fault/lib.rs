@@ -13,15 +13,19 @@ mod broken_message;
 mod call_fault;
 mod call_history;
 mod call_key;
+mod call_turn;
 mod chance;
 pub mod chaos;
+mod decided_fault;
 pub mod decider;
 mod entry_rule;
 mod event;
+mod fault_counters;
 mod fault_source;
 mod field;
 mod form;
 pub mod kind;
+mod obstacle;
 pub mod plan;
 mod read;
 pub mod recovery;
@@ -37,14 +41,20 @@ pub use body_transform::{BodyStep, BodyTransform};
 pub use call_fault::CallFault;
 pub use call_history::CallNumbers;
 pub use call_key::CallKey;
+pub use call_turn::CallTurn;
 pub use chaos::{ChaosForm, ChaosRates, FormedRate, HeaderChaos, NamedFault, RolledChaos};
-pub use decider::{CallTurn, DecidedFault, EntryFault, FaultDecider, FaultDeclarations, RuleCount};
+pub use decided_fault::{CountedIn, DecidedFault, EntryFault, FaultDeclarations};
+pub use decider::FaultDecider;
 pub use entry_rule::{EntryFaultRule, FaultTimes};
+pub use fault_counters::{
+    DeclaredFaultName, FaultCounters, FaultWarning, RuleCount, UntestedFault,
+};
 pub use fault_source::FaultSource;
 pub use kind::{
     CountPer, Fault, FaultPoint, GarbleKind, HttpError, ToolCallChange, ToolFault, ToolReplacement,
     Truncation, TruncationEnd,
 };
+pub use obstacle::{FaultObstacle, PlaceUnit};
 pub use plan::{CallFacts, FaultPlan, FaultRule, FaultTarget, LazyBody, PlanError, RuleMatch};
 pub use rewrite::{NotApplicable, rewrite};
 pub use run_time_chaos::{ChaosChange, ChaosChanges, ChaosScope, RunTimeChaos, TooManyScopes};

@@ -5,22 +5,19 @@ use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::path::Path;
-use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use super::args::{FaultArgs, ServeArgs};
 use super::score::journal::Reading;
 use super::score::{self, ScoredFaults};
-use super::{run_time_chaos, script};
+use super::script;
 use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::output::Output;
 use loomrec_engine::replay::Matcher;
 use loomrec_engine::route::{RouteTable, UNNAMED};
 use loomrec_fault::recovery::RecoveryBudget;
-use loomrec_fault::{
-    ChaosChanges, ChaosRates, FaultDecider, FaultPlan, FaultRule, FaultSource, RuleCount,
-};
+use loomrec_fault::{ChaosRates, FaultCounters, FaultDecider, FaultPlan, FaultRule};
 use loomrec_identity::spelling;
 use loomrec_proxy::server::fault::FaultContext;
 use loomrec_script as scripts;
@@ -144,10 +141,11 @@ fn chaos(flags: &FaultArgs) -> Result<ChaosRates, CommandFailure> {
     Ok(all)
 }
 
-/// Creates the decider for a plan. If a seed is needed and none is given, draws one and prints it.
+/// Creates the decider for a plan, which counts in `counters`. If a seed is needed and none is given, draws one and prints it.
 /// `needs_seed` says whether the run needs one beyond the plan.
 pub fn decider(
     PlannedFaults { plan, .. }: PlannedFaults,
+    counters: FaultCounters,
     given: Option<u64>,
     needs_seed: bool,
     output: &Output,
@@ -165,7 +163,7 @@ pub fn decider(
         ));
         drawn
     });
-    FaultDecider::new(plan, seed)
+    FaultDecider::counting_in(plan, seed, counters)
 }
 
 /// Returns what decides that no call gets a fault.
@@ -227,7 +225,8 @@ pub fn check(
 }
 
 /// How a program sends a step id.
-const HOW_TO_SEND: &str = "in the header x-loomrec-step-id or in that of --step-id-header";
+pub(super) const HOW_TO_SEND: &str =
+    "in the header x-loomrec-step-id or in that of --step-id-header";
 
 /// At most this many names are listed in an error.
 const SHOWN: usize = 20;
@@ -282,85 +281,4 @@ pub fn recovery(faults: &FaultContext, budget: &RecoveryBudget) -> ScoredFaults 
         drop(reading.add(&line));
     }
     ScoredFaults::of(reading.finish().incidents, Some(budget))
-}
-
-/// The receipt's part about faults.
-#[derive(Debug)]
-pub struct FaultReceipt {
-    seed: u64,
-    counts: Vec<(FaultSource, String, RuleCount)>,
-    warnings: Vec<(String, u64)>,
-    /// The rates that were set while the run went on.
-    run_time: ChaosChanges,
-    /// Rules of the plan that never applied.
-    pub unfired: Vec<String>,
-    /// Those of them that could not apply, because no call named a step.
-    waiting_for_steps: Vec<String>,
-}
-
-impl FaultReceipt {
-    /// Reads the results of `faults`. Returns `None` if no faults were declared.
-    pub fn of(faults: &FaultContext) -> Option<Self> {
-        let decider = faults.decider();
-        let counts = decider.counts().into_iter();
-        let counts: Vec<_> =
-            counts.map(|((source, name), count)| (source, name.to_string(), count)).collect();
-        let run_time = faults.run_time().changes();
-        let warnings: Vec<_> = faults.warnings().into_iter().collect();
-        let is_declared = !counts.is_empty() || !decider.is_idle() || run_time.count > 0;
-        let names = |rules: Vec<Arc<str>>| rules.iter().map(|name| name.to_string()).collect();
-        (is_declared || !warnings.is_empty()).then(|| Self {
-            seed: decider.seed(),
-            counts,
-            warnings,
-            run_time,
-            unfired: names(decider.unfired()),
-            waiting_for_steps: names(decider.waiting_for_steps()),
-        })
-    }
-
-    /// Returns the number of faults that happened.
-    pub fn fired(&self) -> u64 {
-        self.counts.iter().map(|(_, _, count)| count.fired).sum()
-    }
-
-    /// Returns what helps rules to apply that are for steps, if no call named a step.
-    pub fn step_hint(&self) -> Option<String> {
-        let names = self.waiting_for_steps.join(", ");
-        (!names.is_empty())
-            .then(|| format!("no call sent a step id, which {names} needs: send it {HOW_TO_SEND}"))
-    }
-
-    /// Returns it as JSON.
-    pub fn to_json(&self) -> Value {
-        let rule = |(source, name, count): &(FaultSource, String, RuleCount)| {
-            json!({
-                "rule": name,
-                "source": source.as_str(),
-                "matched": count.matched,
-                "fired": count.fired,
-            })
-        };
-        let warning = |(text, calls): &(String, u64)| json!({ "text": text, "calls": calls });
-        json!({
-            "seed": self.seed,
-            "fired": self.fired(),
-            "rules": self.counts.iter().map(rule).collect::<Vec<_>>(),
-            "unfired": self.unfired,
-            "run_time_chaos": run_time_chaos::to_json(&self.run_time),
-            "warnings": self.warnings.iter().map(warning).collect::<Vec<_>>(),
-        })
-    }
-
-    /// Returns one line for each rule, for people.
-    pub fn lines(&self) -> Vec<String> {
-        let rule = |(source, name, count): &(FaultSource, String, RuleCount)| {
-            let (fired, matched) = (count.fired, count.matched);
-            format!("fault {name} ({}): fired {fired} of {matched} matching calls", source.as_str())
-        };
-        let warning = |(text, calls): &(String, u64)| format!("warning: {text} (calls: {calls})");
-        let run_time = run_time_chaos::lines(&self.run_time);
-        let rules = self.counts.iter().map(rule);
-        rules.chain(run_time).chain(self.warnings.iter().map(warning)).collect()
-    }
 }

@@ -1,5 +1,6 @@
 //! The receipt: what a run did, as text for people and as JSON.
 
+mod faults;
 mod json;
 mod remote;
 mod script;
@@ -9,12 +10,13 @@ mod text;
 
 use std::path::PathBuf;
 
+pub use self::faults::FaultReceipt;
 pub use self::remote::UploadReceipt;
 pub use self::script::ScriptReceipt;
 pub use self::sessions::SessionsReceipt;
 use super::args::FaultArgs;
 use super::expiry::ExpiredTakes;
-use super::fault::{self, FaultReceipt};
+use super::fault;
 use super::guard;
 use super::in_force::InForce;
 use super::score::ScoredFaults;
@@ -111,10 +113,10 @@ pub struct Receipt {
     pub cmd_exit: Option<u8>,
     /// The connections of CMD that went around loomrec.
     pub escapes: Vec<Escape>,
-    /// The sessions of the run. `None` if it has no recording for each session.
-    pub sessions: Option<SessionsReceipt>,
     /// The hosts of CMD's other connections through the guard.
     pub passed: Vec<PassedHost>,
+    /// The sessions of the run. `None` if it has no recording for each session.
+    pub sessions: Option<SessionsReceipt>,
     /// Notes that may be useful even after a good run.
     pub notes: Vec<String>,
     /// What is wrong. Empty for a good run.
@@ -201,17 +203,17 @@ impl Receipt {
             calls: 0,
             cmd_exit: None,
             escapes: Vec::new(),
+            passed: Vec::new(),
             sessions: None,
             notes: Vec::new(),
-            passed: Vec::new(),
             complaints: Vec::new(),
             next: Vec::new(),
         }
     }
 
-    /// Adds the faults of the run. A rule that never applied is a complaint, unless that is
-    /// allowed: the run did not test what it was meant to test. A fault that the program did not
-    /// recover from in time is a complaint too.
+    /// Adds the faults of the run. One that never happened is a complaint, wherever it was declared,
+    /// unless that is allowed: the run did not test what it was meant to test. A fault that the
+    /// program did not recover from in time is a complaint too.
     pub fn add_faults(
         &mut self,
         faults: &FaultContext,
@@ -220,13 +222,9 @@ impl Receipt {
     ) {
         let before = self.complaints.len();
         self.faults = FaultReceipt::of(faults);
-        let unfired = self.faults.as_ref().map(|faults| faults.unfired.as_slice());
-        let unfired = unfired.unwrap_or_default();
-        if !unfired.is_empty() && !flags.allow_unfired {
-            self.complaints.push(format!(
-                "fault rules that never applied (--allow-unfired permits that): {}",
-                unfired.join(", ")
-            ));
+        let complaint = self.faults.as_ref().and_then(FaultReceipt::complaint);
+        if let Some(complaint) = complaint.filter(|_| !flags.allow_unfired) {
+            self.complaints.push(complaint);
             self.untested += 1;
             self.next.extend(self.faults.as_ref().and_then(FaultReceipt::step_hint));
         }

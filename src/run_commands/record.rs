@@ -21,6 +21,7 @@ use loomrec_cli::settings::Settings;
 use loomrec_engine::record::RecordEngine;
 use loomrec_engine::replay::{Latency, Matcher, ReplayEngine, ReplayTerms};
 use loomrec_engine::{Engine, MissPolicy, Strictness};
+use loomrec_fault::FaultCounters;
 use loomrec_identity::IdentityRules;
 use loomrec_proxy::guard::EscapePolicy;
 use loomrec_store::RecordingLocation;
@@ -109,7 +110,13 @@ pub(super) fn engines(
         engine,
         stand_in_keys,
         budget,
-        decider: fault::decider(plan, args.serve.trouble.seed, false, &ground.output),
+        decider: fault::decider(
+            plan,
+            FaultCounters::default(),
+            args.serve.trouble.seed,
+            false,
+            &ground.output,
+        ),
         notice: in_force.as_ref().and_then(InForce::text),
         guard: args.guard.then_some(EscapePolicy::Count),
         strictness: Strictness::Lenient,
@@ -153,8 +160,7 @@ fn replay(
 /// Returns how many calls arrived, however they ended.
 fn count_calls(receipt: &Receipt, ran: &RunResult) -> u64 {
     // Includes the faults of connections, whose calls were never read.
-    let counts = ran.proxy.faults.decider().counts();
-    let fired = counts.values().map(|count| count.fired).sum::<u64>();
+    let fired = ran.proxy.faults.decider().counters().total_fired();
     let answered = receipt.recorded + receipt.faulted + receipt.served;
     let refused = receipt.refused + receipt.refused_upgrades;
     answered + receipt.unkept + receipt.missed + refused + receipt.unreachable + fired

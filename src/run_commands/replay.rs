@@ -21,6 +21,7 @@ use loomrec_engine::replay::{
     Matcher, MissedRequests, Repeat, ReplayEngine, ReplaySource, ReplayTerms,
 };
 use loomrec_engine::{Engine, MissPolicy, Strictness};
+use loomrec_fault::FaultCounters;
 use loomrec_proxy::guard::EscapePolicy;
 use loomrec_store::RecordingLocation;
 use loomrec_telemetry::run_counters::RunCounters;
@@ -49,7 +50,7 @@ pub async fn run(
     };
     let output = ground.output.clone();
     let counters = Arc::<RunCounters>::default();
-    let shared = shared_replay(&args, &ground, &engines.engine, (&in_force, &expired), &counters)?;
+    let shared = shared_replay(&args, &ground, &engines, (&in_force, &expired), &counters)?;
     ground.session_counters = shared.as_ref().map(|shared| Arc::clone(&shared.counters));
     let ran = ground.run(&args.serve, engines, shared.map(start_sessions)).await?;
     let unshown = ran.proxy.telemetry.counters.unshown_lenient_misses();
@@ -103,6 +104,8 @@ pub(super) struct SharedReplay {
     pub(super) expired: Option<ExpiredTakes>,
     /// The counters that the sessions add up in.
     pub(super) counters: Arc<RunCounters>,
+    /// What became of the faults of the run.
+    pub(super) fault_counters: Arc<FaultCounters>,
 }
 
 /// Returns what sessions share with a run. `None` if it has no recording, or a script, which has one
@@ -110,11 +113,11 @@ pub(super) struct SharedReplay {
 fn shared_replay(
     args: &ReplayArgs,
     ground: &RunContext,
-    engine: &Engine,
+    engines: &RunEngines,
     (in_force, expired): (&InForce, &Option<ExpiredTakes>),
     counters: &Arc<RunCounters>,
 ) -> Result<Option<SharedReplay>, CommandFailure> {
-    let Engine::Replay { replay, on_miss, .. } = engine else { return Ok(None) };
+    let Engine::Replay { replay, on_miss, .. } = &engines.engine else { return Ok(None) };
     let first = args.recordings.first().filter(|_| replay.script().is_none());
     let Some(first) = first.filter(|_| !matches!(on_miss, MissPolicy::Forward { .. })) else {
         return match args.serve.sessions.sessions_by_control {
@@ -132,6 +135,7 @@ fn shared_replay(
         in_force: in_force.clone(),
         expired: expired.clone(),
         counters: Arc::clone(counters),
+        fault_counters: Arc::clone(engines.decider.counters()),
     }))
 }
 
@@ -161,7 +165,8 @@ pub(super) fn parts(
         fault::check(&plan, &matcher, &ground.output)?;
     }
     let seed = args.serve.trouble.seed;
-    let decider = fault::decider(plan, seed, draws_waits(args), &ground.output);
+    let decider =
+        fault::decider(plan, FaultCounters::default(), seed, draws_waits(args), &ground.output);
     let missed = pending::begin(args, &on_miss, &matcher)?;
     let replay = ReplayEngine::new(matcher, latency(args, decider.seed()));
     let replay = replay.with_script(script).with_default_response(args.default_response.clone());
@@ -307,7 +312,7 @@ pub(super) fn receipt(args: &ReplayArgs, ran: &RunResult) -> Receipt {
         + receipt.unreachable
         + unscripted
         // Includes the faults of connections, whose calls were never read.
-        + proxy.faults.decider().counts().values().map(|count| count.fired).sum::<u64>();
+        + proxy.faults.decider().counters().total_fired();
     receipt.add_unanswered();
     // Connections that went around loomrec say already where the calls went.
     let of_sessions = ran.sessions.as_ref().map_or(0, |table| table.totals().calls);

@@ -116,14 +116,6 @@ impl RunEngines {
     fn rules(&self) -> IdentityRules {
         self.engine.rules().next().cloned().unwrap_or_default()
     }
-
-    /// Whether a recording or a script declares faults.
-    fn has_declared_fault(&self) -> bool {
-        let Some(replay) = self.engine.replay() else { return false };
-        let script = replay.script();
-        replay.matcher().has_declared_fault()
-            || script.is_some_and(|script| script.faulty_rules().next().is_some())
-    }
 }
 
 /// The result of a run that has ended.

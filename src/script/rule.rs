@@ -112,10 +112,15 @@ impl RuleClaim {
     /// Returns the name under which answers and faults of the rule are reported. A rule without a
     /// name of its own, and a fixture, are named by their number: `rule#2`.
     pub fn label(&self) -> String {
-        match self.name.split_once('#') {
-            Some(("rule" | "fixture", _)) => self.name.to_string(),
-            _ => format!("rule {}", self.name),
-        }
+        rule_label(&self.name)
+    }
+}
+
+/// Returns the name under which answers and faults of a rule are reported.
+pub(super) fn rule_label(name: &str) -> String {
+    match name.split_once('#') {
+        Some(("rule" | "fixture", _)) => name.to_owned(),
+        _ => format!("rule {name}"),
     }
 }
 

@@ -2,7 +2,7 @@
 //! answered nothing.
 
 use super::Script;
-use super::rule::{RuleClaim, RuleLookup};
+use super::rule::{RuleClaim, RuleLookup, rule_label};
 use crate::declared_fault::DeclaredFault;
 use loomrec_recording::normalized_request::NormalizedRequest;
 
@@ -25,6 +25,11 @@ impl Script {
     /// Returns the names of the rules that declare faults, and the types of these.
     pub fn faulty_rules(&self) -> impl Iterator<Item = (&str, String)> {
         self.rules.iter().filter_map(|rule| Some((&*rule.name, rule.faults.as_ref()?.words())))
+    }
+
+    /// Returns the faults that rules declare, each with the name under which it is reported.
+    pub fn declared_faults(&self) -> impl Iterator<Item = (String, &DeclaredFault)> {
+        self.rules.iter().filter_map(|rule| Some((rule_label(&rule.name), rule.faults.as_ref()?)))
     }
 
     /// Returns the faults that a rule declares.

@@ -120,7 +120,7 @@ test('asks once', async () => void (await ask('count the calls of this test')));
   assertFailures(outcome, {
     'Anthropic answers': [/RecordingMismatchError drifted: POST \/v1\/messages to anthropic/, /recorded "Is it cold\?"\n      now      "Is it hot\?"/],
     'without a fault': [/Are you there/, /Are you here/],
-    'with a budget the client recovers': /fault rules that never applied.*no-such-step/,
+    'with a budget the client recovers': /faults that were not tested.*no-such-step/,
     'a client has another name': [
       /there is no recording.*a-client-has-another-name\.json/,
       new RegExp(`LOOMREC_TESTS=record npx ${plugin}.* tests/session\\.test\\.js -t '\\^a client has another name\\$'`),

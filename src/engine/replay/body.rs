@@ -125,6 +125,11 @@ impl ReplayBody {
         Ok(made)
     }
 
+    /// Returns the whole body.
+    pub fn whole(&self) -> Bytes {
+        self.answer.bytes.clone()
+    }
+
     /// Returns all chunks, as they were recorded.
     pub fn chunks(&self) -> impl Iterator<Item = Bytes> {
         let mut from = 0;

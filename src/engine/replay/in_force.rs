@@ -4,7 +4,7 @@
 use super::matcher::Matcher;
 use super::pool::Repeat;
 use super::take::ReplayTake;
-use loomrec_fault::{DecidedFault, FaultSource};
+use loomrec_fault::{DecidedFault, Fault, FaultSource};
 use loomrec_identity::IdentityRules;
 
 /// The terms that one recording is replayed under.
@@ -30,6 +30,8 @@ pub struct FaultyTake<'a> {
     pub entry: String,
     /// The types of the faults.
     pub declared: String,
+    /// The fault; `None` if the entry declares rates of chaos alone.
+    pub fault: Option<&'a Fault>,
 }
 
 impl Matcher {
@@ -64,9 +66,10 @@ impl Matcher {
     /// and what is declared.
     pub fn faulty(&self) -> impl Iterator<Item = FaultyTake<'_>> {
         self.takes.iter().filter_map(|take| {
-            let declared = take.declared_fault()?.words();
+            let of_take = take.declared_fault()?;
+            let (declared, fault) = (of_take.words(), of_take.rule().map(|rule| &rule.fault));
             let entry = self.name_of(take).take_key(take.number());
-            Some(FaultyTake { label: &self.labels[take.source()], entry, declared })
+            Some(FaultyTake { label: &self.labels[take.source()], entry, declared, fault })
         })
     }
 

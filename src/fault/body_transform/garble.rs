@@ -4,8 +4,8 @@ use bytes::Bytes;
 
 use super::malformed::MALFORMED;
 use super::{BodyStep, HELD, TransformOutput};
-use crate::GarbleKind;
 use crate::event::{EventParts, broken, terminator, with_data};
+use crate::{FaultObstacle, GarbleKind, PlaceUnit};
 use loomrec_provider::framing::{EventEnd, EventSplitter, Framing, OpenEvent};
 
 /// [`crate::Fault::Malformed`] begins to break a stream at one of its first events; this is their
@@ -32,6 +32,8 @@ pub(super) struct EventGarbler {
     joins: Joins,
     /// Whether an event was too long to be held.
     gave_up: bool,
+    /// Whether the body ended within an event.
+    ends_in_event: bool,
 }
 
 /// Which change is made.
@@ -53,12 +55,12 @@ enum Joins {
 }
 
 impl EventGarbler {
-    /// Returns `None` if the framing has no checksum that could be wrong.
-    pub(super) fn new(at: usize, how: GarbleKind, framing: Framing) -> Option<Self> {
+    /// Returns an error if the framing has no checksum that could be wrong.
+    pub(super) fn new(at: usize, how: GarbleKind, framing: Framing) -> Result<Self, FaultObstacle> {
         if how == GarbleKind::Checksum && framing != Framing::EventStream {
-            return None;
+            return Err(FaultObstacle::NoChecksum);
         }
-        Some(Self::of(How::One(how), at, framing))
+        Ok(Self::of(How::One(how), at, framing))
     }
 
     /// A stream whose events are broken from one on that `roll` selects.
@@ -78,6 +80,23 @@ impl EventGarbler {
             waiting_event: 0,
             joins: Joins::No,
             gave_up: false,
+            ends_in_event: false,
+        }
+    }
+
+    /// Returns why no event was changed.
+    pub(super) fn obstacle(&self) -> FaultObstacle {
+        let has = self.index as u64 + u64::from(self.ends_in_event);
+        let needs = self.at as u64 + u64::from(self.how == How::One(GarbleKind::Reordered));
+        match self.how {
+            _ if self.gave_up => FaultObstacle::LargeEvent { mib: HELD >> 20 },
+            How::One(GarbleKind::MissingTerminator) if has > needs => FaultObstacle::NoTerminator,
+            _ => FaultObstacle::TooShort {
+                has,
+                unit: PlaceUnit::Events,
+                what: "last event it needs, counted from 0,",
+                place: needs,
+            },
         }
     }
 
@@ -221,6 +240,7 @@ impl EventGarbler {
 
     pub(super) fn finish(&mut self, out: &mut TransformOutput) {
         let open = self.splitter.open();
+        self.ends_in_event = open.as_ref().is_some_and(|open| open.carries);
         if let Some(OpenEvent { carries, finished, .. }) = open
             && self.wants()
         {

@@ -5,7 +5,7 @@ use http::HeaderMap;
 use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 
 use super::{BodyStep, TransformOutput};
-use crate::ConnectionCut;
+use crate::{ConnectionCut, FaultObstacle};
 
 /// A body whose headers announce a false length.
 #[derive(Debug)]
@@ -22,10 +22,13 @@ pub(super) struct FalseLength {
 }
 
 impl FalseLength {
-    /// Returns `None` if the length would be the true one.
-    pub(super) fn new(by: i64, total: Option<u64>) -> Option<Self> {
+    /// Returns an error if the length would be the true one.
+    pub(super) fn new(by: i64, total: Option<u64>) -> Result<Self, FaultObstacle> {
         let (last, behind) = (Bytes::new(), BytesMut::new());
-        (by != 0).then_some(Self { by, total, sent: 0, last, behind })
+        match by {
+            0 => Err(FaultObstacle::TrueLength),
+            by => Ok(Self { by, total, sent: 0, last, behind }),
+        }
     }
 
     /// The length that is announced.

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 
 use super::{BodyStep, TransformOutput};
+use crate::FaultObstacle;
 
 /// Pieces per second when the rate is limited.
 const PIECES: u64 = 20;
@@ -53,6 +54,14 @@ impl PacedBody {
 
     pub(super) fn finish(&mut self) {
         self.ended = true;
+    }
+
+    /// Returns why nothing was delayed or cut.
+    pub(super) fn obstacle(&self) -> FaultObstacle {
+        match &self.wait {
+            Wait::Between { begun: true, .. } => FaultObstacle::SmallChunks { bytes: self.piece },
+            Wait::Between { .. } | Wait::Rate { .. } => FaultObstacle::Empty,
+        }
     }
 
     /// Adds the next piece, with the wait before it, or the end.

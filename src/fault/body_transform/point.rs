@@ -1,7 +1,7 @@
 //! The place in a body at which a fault strikes.
 
 use super::text_events::TextEvents;
-use crate::FaultPoint;
+use crate::{FaultObstacle, FaultPoint};
 use loomrec_provider::Operation;
 use loomrec_provider::framing::{EventEnd, EventSplitter, Framing};
 
@@ -23,21 +23,23 @@ pub(super) enum BodyPoint {
 }
 
 impl BodyPoint {
-    /// The place that `after` names; `None` if such a body has none.
+    /// The place that `after` names.
+    ///
+    /// # Errors
+    /// If such a body has no such place.
     pub(super) fn new(
         after: FaultPoint,
         operation: Operation,
         framing: Option<Framing>,
         announced: Option<u64>,
-    ) -> Option<Self> {
-        Some(match (after, framing) {
+    ) -> Result<Self, FaultObstacle> {
+        let framed = || framing.ok_or(FaultObstacle::NoStream);
+        Ok(match (after, framing) {
             (FaultPoint::Chunks(chunks), _) => Self::Chunks(chunks),
             (FaultPoint::Bytes(bytes), _) => Self::Bytes(bytes),
-            (FaultPoint::Events(events), framing) => {
-                Self::Events(events, EventSplitter::new(framing?))
-            }
-            (FaultPoint::TextEvents(events), framing) => {
-                Self::Texts(events, TextEvents::new(operation, framing?))
+            (FaultPoint::Events(events), _) => Self::Events(events, EventSplitter::new(framed()?)),
+            (FaultPoint::TextEvents(events), _) => {
+                Self::Texts(events, TextEvents::new(operation, framed()?))
             }
             (FaultPoint::Default, Some(framing)) => Self::Events(1, EventSplitter::new(framing)),
             (FaultPoint::Default, None) => {
@@ -88,14 +90,32 @@ impl BodyPoint {
         found
     }
 
-    /// Whether the place is the end of the body, which has been reached.
-    pub(super) fn is_at_end(&self) -> bool {
+    /// How much of the body is missing up to the place. In the middle of a chunk, none is.
+    pub(super) fn left(&self) -> u64 {
         match self {
+            Self::Chunks(more) | Self::Events(more, _) | Self::Texts(more, _) => *more as u64,
+            Self::Bytes(more) => *more,
+            Self::Middle | Self::Found => 0,
+        }
+    }
+
+    /// Takes the end of the body. Returns whether the place is there.
+    pub(super) fn end(&mut self) -> bool {
+        let is_here = match self {
             Self::Chunks(more) => *more == 0,
             Self::Bytes(more) => *more == 0,
             Self::Events(0, _) | Self::Texts(0, _) => true,
-            Self::Events(1, splitter) => splitter.open().is_some_and(|open| open.carries),
-            Self::Events(..) | Self::Texts(..) | Self::Middle | Self::Found => false,
+            Self::Events(more, splitter) => {
+                let is_open = splitter.open().is_some_and(|open| open.carries);
+                *more = more.saturating_sub(usize::from(is_open));
+                *more == 0
+            }
+            Self::Texts(more, _) => *more == 0,
+            Self::Middle | Self::Found => false,
+        };
+        if is_here {
+            *self = Self::Found;
         }
+        is_here
     }
 }

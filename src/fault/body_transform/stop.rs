@@ -4,8 +4,9 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use super::point::BodyPoint;
+use super::stop_place::StopPlace;
 use super::{BodyStep, TransformOutput};
-use crate::{ConnectionCut, FaultPoint, Truncation, TruncationEnd};
+use crate::{ConnectionCut, FaultObstacle, FaultPoint, Truncation, TruncationEnd};
 use loomrec_provider::framing::{EventEnd, EventFrame, EventSplitter, Framing};
 use loomrec_provider::{Operation, ResponseFormat, StreamError};
 
@@ -16,6 +17,8 @@ const ERROR: u16 = 500;
 #[derive(Debug)]
 pub(super) struct StoppedBody {
     point: BodyPoint,
+    /// The place, as it is reported.
+    place: StopPlace,
     then: Then,
     sent: u64,
     announced: Option<u64>,
@@ -55,18 +58,20 @@ impl StoppedBody {
         format: &ResponseFormat<'_>,
         framing: Option<Framing>,
         announced: Option<u64>,
-    ) -> Option<Self> {
+    ) -> Result<Self, FaultObstacle> {
         let then = match truncate.raise {
             TruncationEnd::Reset => Then::Cut(ConnectionCut::Reset),
             TruncationEnd::Close => Then::Cut(ConnectionCut::Close),
             TruncationEnd::Stall => Then::Stall,
             TruncationEnd::CleanEof => Then::End(false),
             TruncationEnd::ErrorEvent => {
-                Then::Error(Box::new(Error::new(truncate, format, framing?)))
+                let framing = framing.ok_or(FaultObstacle::NoStream)?;
+                Then::Error(Box::new(Error::new(truncate, format, framing)))
             }
         };
         let point = BodyPoint::new(truncate.after, format.operation, framing, announced)?;
-        Some(Self { point, then, sent: 0, announced })
+        let place = StopPlace::new("cut", truncate.after, framing, announced);
+        Ok(Self { point, place, then, sent: 0, announced })
     }
 
     /// For a stream that pauses or stalls.
@@ -76,15 +81,21 @@ impl StoppedBody {
         operation: Operation,
         framing: Option<Framing>,
         announced: Option<u64>,
-    ) -> Option<Self> {
+    ) -> Result<Self, FaultObstacle> {
         let then = for_ms.map_or(Then::Stall, Then::Pause);
         let point = BodyPoint::new(after, operation, framing, announced)?;
-        Some(Self { point, then, sent: 0, announced })
+        let place = StopPlace::new("pause", after, framing, announced);
+        Ok(Self { point, place, then, sent: 0, announced })
     }
 
     /// Whether the fault ends the body cleanly, with another length than the true one.
     pub(super) fn ends_well(&self) -> bool {
         matches!(self.then, Then::End(_) | Then::Error(_))
+    }
+
+    /// Returns why the body did not stop.
+    pub(super) fn obstacle(&self) -> FaultObstacle {
+        self.place.obstacle(self.point.left())
     }
 
     pub(super) fn feed(&mut self, chunk: Bytes, out: &mut TransformOutput) {
@@ -132,7 +143,7 @@ impl StoppedBody {
     }
 
     pub(super) fn finish(&mut self, out: &mut TransformOutput) {
-        let here = self.point.is_at_end();
+        let here = self.point.end();
         if let Then::Error(error) = &mut self.then {
             error.due |= here;
             error.finish(out);

@@ -24,7 +24,7 @@ type Announced = Option<u64>;
 
 fn distort(fault: &Fault, framing: Option<Framing>, length: Announced) -> Option<BodyTransform> {
     let framed = framing.unwrap_or(Framing::Sse);
-    BodyTransform::new(fault, &format_of(operation(framed), "", framed), framing, length, 0.6)
+    BodyTransform::new(fault, &format_of(operation(framed), "", framed), framing, length, 0.6).ok()
 }
 
 /// The steps for a body that ends cleanly, and whether the fault struck.

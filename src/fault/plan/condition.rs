@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::body::{ExpectedValue, LazyBody};
 use crate::call_history::CallNumbers;
+use crate::fault_counters::OtherNumber;
 use crate::field::{each, fields_of, numbers};
 use loomrec_identity::JsonPointer;
 use loomrec_identity::typed_field::{FieldError, FieldReader, quoted};
@@ -118,6 +119,23 @@ impl RuleMatch {
 
     /// Whether the rule matches the call.
     pub fn holds(&self, call: &CallFacts<'_>) -> bool {
+        self.other_number(call).is_none() && self.holds_but_for_numbers(call)
+    }
+
+    /// Returns the number of the call or attempt for which a rule that matches otherwise does not
+    /// hold, if there is one.
+    pub(crate) fn other_number(&self, call: &CallFacts<'_>) -> Option<OtherNumber> {
+        let numbers = call.of_step.filter(|_| self.counts_by_step()).unwrap_or(call.of_key);
+        let asked =
+            [("call", &self.call, numbers.call), ("attempt", &self.attempt, numbers.attempt)];
+        let mut other =
+            asked.into_iter().filter(|(_, asked, is)| !asked.is_empty() && !asked.contains(is));
+        let (what, wanted, latest) = other.next()?;
+        Some(OtherNumber { what, wanted: wanted.clone(), latest })
+    }
+
+    /// Whether the rule matches the call, apart from the number of the call and of the attempt.
+    pub(crate) fn holds_but_for_numbers(&self, call: &CallFacts<'_>) -> bool {
         let number = |asked: &[u64], is: u64| asked.is_empty() || asked.contains(&is);
         let word = |asked: &[String], is: Option<&str>| {
             asked.is_empty() || is.is_some_and(|is| asked.iter().any(|asked| asked == is))
@@ -125,10 +143,7 @@ impl RuleMatch {
         let begins = |asked: &[String], is: &str| {
             asked.is_empty() || asked.iter().any(|asked| is.starts_with(asked))
         };
-        let numbers = call.of_step.filter(|_| self.counts_by_step()).unwrap_or(call.of_key);
-        number(&self.call, numbers.call)
-            && number(&self.attempt, numbers.attempt)
-            && number(&self.connection, call.connection)
+        number(&self.connection, call.connection)
             && word(&self.step_id, call.step)
             && begins(&self.request_hash, call.key)
             && word(&self.upstream, Some(call.upstream))

@@ -11,6 +11,12 @@ pub enum NotApplicable {
         /// Its type.
         fault: &'static str,
     },
+    /// The fault does not change how a body is sent.
+    #[error("the fault {fault} does not change how an answer is sent")]
+    Body {
+        /// Its type.
+        fault: &'static str,
+    },
     /// The bytes are not an answer of the operation, or the answer says nothing.
     #[error("the answer is not one of {operation} with text")]
     NotAnAnswer {

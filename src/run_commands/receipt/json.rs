@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::super::expiry::ExpiredTakes;
-use super::super::fault::FaultReceipt;
 use super::super::guard;
 use super::super::score::ScoredFaults;
+use super::FaultReceipt;
 use super::{BoundReceipt, Receipt, ScriptReceipt, SessionsReceipt, remote};
 use loomrec_cli::amount::rounded;
 use loomrec_engine::record::CallFailure;

@@ -1,7 +1,7 @@
 //! The receipt as Markdown, for the page of a CI job.
 
 use super::super::args::SUMMARY_BEGINNING;
-use super::super::fault::FaultReceipt;
+use super::FaultReceipt;
 use super::Receipt;
 use loomrec_cli::amount::dollars;
 use loomrec_cli::markdown::{code, fenced};

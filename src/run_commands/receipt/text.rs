@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::super::fault::FaultReceipt;
 use super::super::in_force::InForce;
+use super::FaultReceipt;
 use super::{BoundReceipt, Receipt, ScriptReceipt, SessionsReceipt};
 use loomrec_cli::amount::dollars;
 use loomrec_cli::terminal;

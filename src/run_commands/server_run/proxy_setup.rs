@@ -7,9 +7,10 @@ use super::shared_run::{ProxyRole, SharedRun};
 use super::{RunContext, RunEngines, server_config};
 use crate::args::ServeArgs;
 use loomrec_engine::RunStrictness;
+use loomrec_fault::{DeclaredFaultName, Fault, FaultSource};
 use loomrec_proxy::inspector::Inspector;
 use loomrec_proxy::server::Proxy;
-use loomrec_proxy::server::fault::FaultContext;
+use loomrec_proxy::server::fault::{AnswerFaults, FaultContext};
 use loomrec_telemetry::aimock_journal::AimockJournal;
 use loomrec_telemetry::{SessionCalls, Telemetry};
 
@@ -24,10 +25,10 @@ impl RunContext {
     ) -> Proxy {
         let observer = engines.observer(&self.redactor, args);
         let observer = observer.with_addresses(self.upstreams.routes.addresses());
-        let (rules, has_fault) = (engines.rules(), engines.has_declared_fault());
+        let (rules, declared) = (engines.rules(), engines.declare_faults());
         let recordings: Vec<PathBuf> =
             self.recordings.iter().map(|at| at.display().to_string().into()).collect();
-        let faults = FaultContext::new(engines.decider, rules, has_fault);
+        let faults = FaultContext::new(engines.decider, rules, declared);
         let (session_calls, run_counters, strictness) = match role {
             ProxyRole::Run => (None, None, Arc::clone(&shared.strictness)),
             ProxyRole::Session(name, run) => {
@@ -62,5 +63,33 @@ impl RunContext {
             notify: self.notify(),
             clock: Arc::clone(&shared.clock),
         }
+    }
+}
+
+impl RunEngines {
+    /// Declares the faults of recordings and scripts to the decider, so that each is judged as the
+    /// faults of a plan are: one that never happens tested nothing.
+    fn declare_faults(&self) -> AnswerFaults {
+        let Some(replay) = self.engine.replay() else { return AnswerFaults::default() };
+        let mut found = AnswerFaults::default();
+        let counters = self.decider.counters();
+        let mut declare = |name: String, fault: Option<&Fault>| {
+            found.are_declared = true;
+            let Some(fault) = fault else { return };
+            found.depend_on_answers |= fault.depends_on_answer();
+            counters.declare(DeclaredFaultName {
+                source: FaultSource::Entry,
+                rule: Arc::from(name),
+                kind: fault.name(),
+                is_at_accept: false,
+            });
+        };
+        if replay.matcher().has_declared_fault() {
+            replay.matcher().faulty().for_each(|take| declare(take.entry, take.fault));
+        }
+        for (name, declared) in replay.script().iter().flat_map(|script| script.declared_faults()) {
+            declare(name, declared.rule().map(|rule| &rule.fault));
+        }
+        found
     }
 }

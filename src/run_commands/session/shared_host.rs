@@ -14,8 +14,8 @@ use crate::server_run::{ProxyRole, RunContext, RunEngines, SessionTerms, SharedR
 use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::serve_setup;
 use loomrec_engine::{Admission, Engine, MissPolicy};
-use loomrec_fault::FaultPlan;
 use loomrec_fault::recovery::RecoveryBudget;
+use loomrec_fault::{FaultCounters, FaultPlan};
 use loomrec_proxy::server::Proxy;
 use loomrec_proxy::server::session::{
     CloseSession, OpenedSession, ReportSession, SessionHost, SessionInfo, SessionMode,
@@ -124,7 +124,9 @@ impl SharedHost {
             fault::check(&plan, shared.matcher(), &ground.output)?;
         }
         let draws_waits = replay::draws_waits(args);
-        let decider = fault::decider(plan, args.serve.trouble.seed, draws_waits, &ground.output);
+        let counters = FaultCounters::sharing(Arc::clone(&self.replay.fault_counters));
+        let seed = args.serve.trouble.seed;
+        let decider = fault::decider(plan, counters, seed, draws_waits, &ground.output);
         let latency = replay::latency(args, decider.seed());
         let replay = Arc::new(shared.for_session(&request.prefix, latency));
         let on_explained = ground.miss_sink(None);

@@ -24,7 +24,7 @@ pub fn put_to_work(fault: &Fault) {
         let _ = substitute_for(fault, Provider::OPEN_AI, &asked, framing.is_some());
         let _ = rewrite(fault, &asked, framing, body.as_bytes());
         let announced = framing.is_none().then_some(body.len() as u64);
-        let Some(distort) = BodyTransform::new(fault, &asked, framing, announced, 0.5) else {
+        let Ok(distort) = BodyTransform::new(fault, &asked, framing, announced, 0.5) else {
             continue;
         };
         send(distort, body.as_bytes());

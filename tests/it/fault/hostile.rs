@@ -93,7 +93,7 @@ fn an_answer_that_was_cut_before_it_could_be_rewritten_goes_on_as_it_was_cut() {
         }
         // The only call was answered by a cut stream, so the recording is not good.
         let over = stage.end(1);
-        assert!(over.warnings().contains("its answer was cut"), "{}", over.warnings());
+        assert!(over.warnings().contains("the answer was cut"), "{}", over.warnings());
     }
 }
 

@@ -107,7 +107,7 @@ fn a_file_of_agentloom_mixes_faults_and_answers_by_step() {
 
 #[test]
 fn a_file_of_agentloom_answers_other_providers_too() {
-    let stage = Stage::of(agentloom(), &[]);
+    let stage = Stage::of(agentloom(), &["--allow-unfired"]);
     let as_message =
         |step: &str| message_streamed("hi").header(&format!("x-loomrec-step-id: {step}"));
     let draft = stage.call(&as_message("draft"));
@@ -121,7 +121,7 @@ fn a_file_of_agentloom_answers_other_providers_too() {
 
 #[test]
 fn agentlooms_file_is_left_as_it_is() {
-    let stage = Stage::of(agentloom(), &[]);
+    let stage = Stage::of(agentloom(), &["--allow-unfired"]);
     stage.call(&step("summarize", "hi")).expect(429);
     let Stage { scene, server } = stage;
     server.stop().expect(0);

@@ -35,7 +35,7 @@ fn a_rule_that_never_fired_fails_the_run_unless_that_is_allowed() {
         assert_eq!(over.receipt["served"], 1);
         let said = &over.finished.stderr;
         assert!(said.contains("fault comes (plan): fired 1 of 2 matching calls"), "{said}");
-        assert_eq!(said.contains("never applied"), code == 1, "{said}");
+        assert_eq!(said.contains("never happened"), code == 1, "{said}");
     }
 }
 
@@ -321,7 +321,8 @@ fn a_fault_for_a_step_says_how_to_send_one_if_no_call_has_a_step() {
         "rule \"--fault answer=hang\" is for the step \"answer\", but no recorded call has a step id: \
          it applies only if the program sends one, in the header x-loomrec-step-id or in that of \
          --step-id-header\n",
-        "fault rules that never applied (--allow-unfired permits that): --fault answer=hang\n",
+        "never happened (--allow-unfired permits that): --fault answer=hang (flag, hang): no call \
+         matched it\n",
         "no call sent a step id, which --fault answer=hang needs: send it in the header \
          x-loomrec-step-id or in that of --step-id-header\n",
     ] {

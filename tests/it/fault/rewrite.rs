@@ -188,7 +188,7 @@ fn what_cannot_be_changed_so_stays_and_is_warned_of() {
     assert_eq!(words.header("x-loomrec-fault"), None);
     let error = stage.call(&with("error", "partial_response")).expect(429);
     assert_eq!(error.text(), "{\"error\":1}");
-    let over = stage.end(0);
+    let over = stage.end(1);
     let warnings = over.warnings();
     assert!(
         warnings.contains("tool_call_fault") && warnings.contains("calls no tool"),

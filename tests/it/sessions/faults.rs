@@ -95,5 +95,5 @@ fn sessions_that_tested_no_fault_fail_the_run() {
     server.stop().expect(0);
     let server = scene.replay(&["--fault", "answer=http_error:503"]);
     server.call(&in_session("one", "Hello")).expect(200);
-    server.stop().expect(1).says(&["1 session, 1 failed", "session one: fault rules that never"]);
+    server.stop().expect(1).says(&["1 session, 1 failed", "session one: faults that were not"]);
 }

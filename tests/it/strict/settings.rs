@@ -64,7 +64,7 @@ fn permission_for_a_fault_not_to_come_must_be_typed_under_strict() {
     let fault = ["--strict", "--fault", "another-step=timeout:1"];
     let allowed = [("LOOMREC_ALLOW_UNFIRED", "1")];
     let (ended, _) = replayed(&scene, &fault, &allowed, &calls);
-    ended.expect(1).says(&["never applied", "set aside by --strict: LOOMREC_ALLOW_UNFIRED"]);
+    ended.expect(1).says(&["never happened", "set aside by --strict: LOOMREC_ALLOW_UNFIRED"]);
     let typed = [&fault[..], &["--allow-unfired"]].concat();
     replayed(&scene, &typed, &[], &calls).0.expect(0);
 }

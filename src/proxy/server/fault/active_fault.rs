@@ -6,9 +6,10 @@ use std::sync::Arc;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::super::Proxy;
+use super::fault_outcome::{FaultOutcome, OutcomePermit};
 use super::open_faults::TrackedCall;
 use super::recovery_tracker;
-use loomrec_fault::{CallFault, CallKey, DecidedFault, Fault};
+use loomrec_fault::{CallFault, CallKey, DecidedFault, FaultObstacle};
 use loomrec_telemetry::log;
 
 /// The header of an answer that names its fault.
@@ -28,8 +29,13 @@ pub(super) struct ActiveFault {
     pub(super) chaos: Option<ChaosAction>,
     /// Whether its entry has it in place of an answer.
     pub(super) is_alone: bool,
+    /// Why it cannot happen to the answer, once that is known.
+    pub(super) obstacle: Option<FaultObstacle>,
+    /// What became of it.
+    pub(super) outcome: Arc<FaultOutcome>,
+    /// Held until it is known whether it happens. Meanwhile no other call of its key is decided.
+    order: Option<OutcomePermit>,
     connection: u64,
-    has_fired: bool,
 }
 
 /// An action of chaos, for the metrics.
@@ -41,51 +47,23 @@ pub(super) struct ChaosAction {
     pub(super) front: &'static str,
 }
 
-/// Why a fault could not be applied to an answer.
-pub(super) enum NotApplied {
-    NoBody,
-    OtherKind,
-    TooShort,
-    EndedBefore,
-    NoLength,
-    /// aimock lets a stream of an upstream pass.
-    LiveStream,
-    /// The rewriting of the answer gave this reason.
-    Inapplicable(String),
-}
-
-impl NotApplied {
-    /// Returns why a fault has nothing to do to an answer.
-    pub(super) fn no_transform(fault: &Fault) -> &'static Self {
-        match fault {
-            Fault::Malformed { .. } => &Self::LiveStream,
-            _ => &Self::OtherKind,
-        }
-    }
-
-    fn text(&self) -> &str {
-        match self {
-            Self::NoBody => "its answer has no body",
-            Self::OtherKind => "it can do nothing to an answer of this kind",
-            Self::TooShort => "its answer ends before the place where it was to happen",
-            Self::EndedBefore => "its answer ended before the place where it was to happen",
-            Self::NoLength => "the length of a live stream is not known before its end",
-            Self::LiveStream => "under aimock's name it lets a live stream pass",
-            Self::Inapplicable(why) => why,
-        }
-    }
-
-    /// The label for it in the metrics.
-    fn as_str(&self) -> &'static str {
-        match self {
-            Self::NoBody => "no_body",
-            Self::OtherKind => "other_kind",
-            Self::TooShort | Self::EndedBefore => "too_short",
-            Self::NoLength => "no_length",
-            // aimock's word.
-            Self::LiveStream => "sse_streamed",
-            Self::Inapplicable(_) => "inapplicable",
-        }
+/// The label of an obstacle in the metrics of chaos.
+fn bypass_label(why: &FaultObstacle) -> &'static str {
+    match why {
+        FaultObstacle::NoBody | FaultObstacle::Empty => "no_body",
+        FaultObstacle::NoStream | FaultObstacle::NoChecksum => "other_kind",
+        FaultObstacle::TooShort { .. }
+        | FaultObstacle::SmallChunks { .. }
+        | FaultObstacle::NoTerminator
+        | FaultObstacle::LargeEvent { .. }
+        | FaultObstacle::ClientLeft => "too_short",
+        FaultObstacle::UnknownLength | FaultObstacle::TrueLength => "no_length",
+        // aimock's word.
+        FaultObstacle::LiveStream => "sse_streamed",
+        FaultObstacle::NoAnswer
+        | FaultObstacle::LargeAnswer { .. }
+        | FaultObstacle::CutAnswer
+        | FaultObstacle::NotApplicable(_) => "inapplicable",
     }
 }
 
@@ -96,10 +74,12 @@ impl ActiveFault {
         decided: DecidedFault,
         call: TrackedCall,
         connection: u64,
+        order: Option<OutcomePermit>,
     ) -> Self {
         let proxy = Arc::clone(proxy);
         let reported = CallFault::new(proxy.faults.watch.number(), &decided, call.key.clone());
         let reported = Arc::new(reported);
+        let order = order.filter(|_| decided.fault.depends_on_answer());
         Self {
             decided,
             reported,
@@ -107,8 +87,10 @@ impl ActiveFault {
             proxy,
             chaos: None,
             is_alone: false,
+            obstacle: None,
+            outcome: Arc::default(),
+            order,
             connection,
-            has_fired: false,
         }
     }
 
@@ -119,7 +101,8 @@ impl ActiveFault {
 
     /// Notes that the fault has happened.
     pub(super) fn fired(&mut self) {
-        if !std::mem::replace(&mut self.has_fired, true) {
+        self.release_order();
+        if self.outcome.fire() {
             self.proxy.faults.decider.fired(&self.decided);
             recovery_tracker::note_fault(&self.proxy, self.connection, &self.reported, &self.call);
             let DecidedFault { fault, rule, source, .. } = &self.decided;
@@ -131,13 +114,25 @@ impl ActiveFault {
         }
     }
 
-    /// Notes that the fault could not happen.
-    pub(super) fn not_applied(&self, why: &NotApplied) {
-        let DecidedFault { rule, fault, .. } = &self.decided;
-        let text = why.text();
-        self.proxy.faults.warn(format!("{} ({rule}) did not happen: {text}", fault.name()));
+    /// Lets the next call of the key be decided, before it is known whether the fault happens.
+    pub(super) fn release_order(&mut self) {
+        self.order = None;
+    }
+
+    /// Notes that the fault cannot happen to the answer. The next call of its key may get it.
+    pub(super) fn note_obstacle(&mut self, why: FaultObstacle) {
+        self.outcome.give_back(&self.proxy, self.key(), &self.decided, &why);
+        self.release_order();
+        self.obstacle.get_or_insert(why);
+    }
+
+    /// Notes that the answer passes without the fault, for this reason.
+    pub(super) fn not_applied(&mut self, why: FaultObstacle) {
+        let label = bypass_label(&why);
+        self.note_obstacle(why);
         if let Some(chaos) = self.chaos {
-            self.proxy.telemetry.metrics.bypass(rule, chaos.source, chaos.front, why.as_str());
+            let (rule, metrics) = (&self.decided.rule, &self.proxy.telemetry.metrics);
+            metrics.bypass(rule, chaos.source, chaos.front, label);
         }
     }
 

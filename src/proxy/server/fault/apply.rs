@@ -10,14 +10,14 @@ use super::super::connection_context::ConnectionContext;
 use super::super::open_call::OpenCall;
 use super::super::respond::ResponseBody;
 use super::super::response_control::ResponseControl;
-use super::active_fault::{ActiveFault, NotApplied};
+use super::active_fault::ActiveFault;
 use super::body::FaultBody;
 use super::buffer;
 use super::open_faults::TrackedCall;
 use super::settlement::FaultSettlement;
 use loomrec_engine::replay::ReplayBody;
 use loomrec_engine::{AnswerBody, CallOutcome};
-use loomrec_fault::{BodyTransform, Fault};
+use loomrec_fault::{BodyTransform, Fault, FaultObstacle};
 use loomrec_provider::{AnswerOutcome, Framing, ResponseFormat};
 use loomrec_recording::encoding;
 use loomrec_recording::normalized_request::NormalizedRequest;
@@ -49,6 +49,64 @@ pub(super) fn looks_inside(fault: &Fault) -> bool {
     !fault.only_delays() || matches!(fault, Fault::StreamStall { .. })
 }
 
+/// Finds out whether the fault can happen to an answer, as far as that is known before the answer
+/// is sent. From here on, the next call of the key can be decided: if the fault cannot happen, this
+/// call has used up its take.
+pub(super) fn foresee(
+    proxy: &Proxy,
+    active: &mut ActiveFault,
+    open: &mut OpenCall,
+    observed: &NormalizedRequest,
+    response: &Response<AnswerBody>,
+) {
+    let format = response_format(observed);
+    let framing = framing(&format, observed, response.headers());
+    if active.is_alone && framing.is_none() {
+        // The answer behind the fault is made up, so the client must not get the whole of it.
+        active.decided.fault.move_to_default_point();
+    }
+    if let Err(why) = obstacle(active, observed, &format, framing, response) {
+        if let Some(settlement) = open.settlement() {
+            settlement.consume_lease(proxy);
+        }
+        active.note_obstacle(why);
+    }
+    active.release_order();
+}
+
+/// Looks for what keeps a fault from happening to an answer.
+///
+/// # Errors
+/// Why it cannot happen.
+fn obstacle(
+    active: &ActiveFault,
+    observed: &NormalizedRequest,
+    format: &ResponseFormat<'_>,
+    framing: Option<Framing>,
+    response: &Response<AnswerBody>,
+) -> Result<(), FaultObstacle> {
+    let fault = &active.decided.fault;
+    match fault {
+        Fault::Slow { .. } => return Ok(()),
+        _ if is_bodiless(observed, response.status()) => return Err(FaultObstacle::NoBody),
+        Fault::PartialResponse { .. } | Fault::ToolCallFault { .. } => {
+            let AnswerBody::Replay(body) = response.body() else { return Ok(()) };
+            loomrec_fault::rewrite(fault, format, framing, &body.whole())?;
+            return Ok(());
+        }
+        _ => {}
+    }
+    let announced = response.body().size_hint().exact();
+    let trial = BodyTransform::new(fault, format, framing, announced, active.decided.roll)?;
+    match response.body() {
+        AnswerBody::Replay(body) => strike(trial, response, body),
+        _ if matches!(fault, Fault::WrongLength { .. }) && announced.is_none() => {
+            Err(FaultObstacle::UnknownLength)
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Applies a fault to the answer of a call.
 pub(super) async fn apply_to_answer(
     caller: &ConnectionContext,
@@ -60,10 +118,6 @@ pub(super) async fn apply_to_answer(
 ) -> Response<ResponseBody> {
     let format = response_format(observed);
     let framing = framing(&format, observed, response.headers());
-    if active.is_alone && framing.is_none() {
-        // The answer behind the fault is made up, so the client must not get the whole of it.
-        active.decided.fault.move_to_default_point();
-    }
     let fault = active.decided.fault.clone();
     if matches!(fault, Fault::Slow { .. }) {
         active.label(response.headers_mut());
@@ -73,8 +127,8 @@ pub(super) async fn apply_to_answer(
         set_recovers(open, response.status());
         return response.map(ResponseBody::Answer);
     }
-    if fault.only_delays() && is_bodiless(observed, response.status()) {
-        return not_applied(caller, &active, open, response, &NotApplied::NoBody);
+    if let Some(why) = active.obstacle.take() {
+        return not_applied(caller, active, open, response, why);
     }
     if matches!(fault, Fault::PartialResponse { .. } | Fault::ToolCallFault { .. }) {
         return match rewrite(&format, framing, &mut active, response).await {
@@ -85,25 +139,19 @@ pub(super) async fn apply_to_answer(
                 }
                 response.map(ResponseBody::Answer)
             }
-            Err((response, why)) => {
-                not_applied(caller, &active, open, response, &NotApplied::Inapplicable(why))
-            }
+            Err((response, why)) => not_applied(caller, active, open, response, why),
         };
     }
     let announced = response.body().size_hint().exact();
-    let transform = || BodyTransform::new(&fault, &format, framing, announced, active.decided.roll);
-    let Some(mut changing) = transform() else {
-        return not_applied(caller, &active, open, response, NotApplied::no_transform(&fault));
+    let changing = BodyTransform::new(&fault, &format, framing, announced, active.decided.roll);
+    let mut changing = match changing {
+        Ok(changing) => changing,
+        Err(why) => return not_applied(caller, active, open, response, why),
     };
-    let mut total = None;
-    if let AnswerBody::Replay(body) = response.body() {
-        total = Some(body.total());
-        if !transform().is_some_and(|trial| strikes(trial, &response, body)) {
-            return not_applied(caller, &active, open, response, &NotApplied::TooShort);
-        }
-    } else if matches!(fault, Fault::WrongLength { .. }) && announced.is_none() {
-        return not_applied(caller, &active, open, response, &NotApplied::NoLength);
-    }
+    let total = match response.body() {
+        AnswerBody::Replay(body) => Some(body.total()),
+        _ => None,
+    };
     let (mut parts, body) = response.into_parts();
     changing.head(&mut parts.status, &mut parts.headers, total);
     active.label(&mut parts.headers);
@@ -131,15 +179,22 @@ fn is_bodiless(observed: &NormalizedRequest, status: StatusCode) -> bool {
     observed.request.method == "HEAD" || matches!(status.as_u16(), 204 | 304)
 }
 
-/// Whether a fault will happen to a recorded answer.
-fn strikes(mut trial: BodyTransform, response: &Response<AnswerBody>, body: &ReplayBody) -> bool {
+/// Applies a fault to a recorded answer that is not sent.
+///
+/// # Errors
+/// Why it does not happen.
+fn strike(
+    mut trial: BodyTransform,
+    response: &Response<AnswerBody>,
+    body: &ReplayBody,
+) -> Result<(), FaultObstacle> {
     let (mut status, mut headers) = (response.status(), response.headers().clone());
     trial.head(&mut status, &mut headers, Some(body.total()));
     for chunk in body.chunks() {
         trial.feed(chunk);
         while !trial.struck() && trial.step().is_some() {}
         if trial.struck() {
-            return true;
+            return Ok(());
         }
     }
     match body.is_cut() {
@@ -147,22 +202,22 @@ fn strikes(mut trial: BodyTransform, response: &Response<AnswerBody>, body: &Rep
         false => trial.finish(),
     }
     while !trial.struck() && trial.step().is_some() {}
-    trial.struck()
+    if trial.struck() { Ok(()) } else { Err(trial.obstacle()) }
 }
 
 /// Sends an answer unchanged because its fault could not happen. The answer is used up.
 fn not_applied(
     caller: &ConnectionContext,
-    fault: &ActiveFault,
+    mut fault: ActiveFault,
     open: &mut OpenCall,
     response: Response<AnswerBody>,
-    why: &NotApplied,
+    why: FaultObstacle,
 ) -> Response<ResponseBody> {
     fault.not_applied(why);
     if let Some(request) = &mut open.record().journaled {
         request.chaos = None;
     }
-    answer_unchanged(caller, fault, open, response)
+    answer_unchanged(caller, &fault, open, response)
 }
 
 /// Settles a call whose answer is sent unchanged, and returns that answer.
@@ -209,7 +264,7 @@ async fn rewrite(
     framing: Option<Framing>,
     active: &mut ActiveFault,
     response: Response<AnswerBody>,
-) -> Result<Response<AnswerBody>, (Response<AnswerBody>, String)> {
+) -> Result<Response<AnswerBody>, (Response<AnswerBody>, FaultObstacle)> {
     let fault = active.decided.fault.clone();
     let change = |bytes: &[u8]| loomrec_fault::rewrite(&fault, format, framing, bytes);
     if let AnswerBody::Tee(body) = response.body() {
@@ -219,7 +274,7 @@ async fn rewrite(
     let changed = match body {
         AnswerBody::Replay(body) => match body.rewritten(change) {
             Ok(body) => Ok(AnswerBody::Replay(body)),
-            Err((body, why)) => Err((AnswerBody::Replay(body), why.to_string())),
+            Err((body, why)) => Err((AnswerBody::Replay(body), why.into())),
         },
         other => buffer::changed(other, change).await,
     };

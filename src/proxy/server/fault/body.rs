@@ -10,11 +10,11 @@ use http_body::{Body, Frame, SizeHint};
 
 use super::super::response_control::{FlushMark, ResponseControl};
 use super::FaultContext;
-use super::active_fault::{ActiveFault, NotApplied};
+use super::active_fault::ActiveFault;
 use super::no_response;
 use super::settlement::FaultBodyEnd;
 use loomrec_engine::AnswerBody;
-use loomrec_fault::{BodyStep, BodyTransform};
+use loomrec_fault::{BodyStep, BodyTransform, FaultObstacle};
 use loomrec_recording::entry::RecordedCut;
 
 type Wait = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -158,8 +158,10 @@ impl FaultBody {
         let is_whole = matches!(self.over, Some(Ok(())))
             || self.announced.is_some_and(|announced| announced <= self.sent);
         let has_struck = self.transform.struck();
-        if (is_whole || self.ended.is_some()) && !has_struck {
-            self.fault.not_applied(&NotApplied::EndedBefore);
+        if !has_struck {
+            let has_ended = is_whole || self.ended.is_some();
+            let why = if has_ended { self.transform.obstacle() } else { FaultObstacle::ClientLeft };
+            self.fault.not_applied(why);
         }
         let is_changed = has_struck && !self.fault.decided.fault.only_delays();
         FaultBodyEnd { is_whole, is_changed }

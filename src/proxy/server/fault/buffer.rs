@@ -8,7 +8,7 @@ use http_body_util::BodyExt as _;
 
 use loomrec_engine::replay::ReplayBody;
 use loomrec_engine::{AnswerBody, PrefixedBody};
-use loomrec_fault::NotApplicable;
+use loomrec_fault::{FaultObstacle, NotApplicable};
 use loomrec_recording::entry::ResponseEnd;
 
 /// The most bytes that are buffered of a body. A larger body is sent on unchanged.
@@ -19,7 +19,7 @@ const MOST: usize = 64 << 20;
 pub(super) async fn changed(
     mut body: AnswerBody,
     change: impl FnOnce(&[u8]) -> Result<Vec<Vec<u8>>, NotApplicable>,
-) -> Result<AnswerBody, (AnswerBody, String)> {
+) -> Result<AnswerBody, (AnswerBody, FaultObstacle)> {
     let announced = body.size_hint().exact().is_some();
     let (mut chunks, mut held, mut end) = (VecDeque::new(), 0, ResponseEnd::Complete);
     while let Some(frame) = body.frame().await {
@@ -38,16 +38,16 @@ pub(super) async fn changed(
         }
         if held > MOST {
             let body = AnswerBody::Prefixed(Box::new(PrefixedBody::new(chunks, body)));
-            return Err((body, format!("its answer is larger than {} MiB", MOST >> 20)));
+            return Err((body, FaultObstacle::LargeAnswer { mib: MOST >> 20 }));
         }
     }
     let chunks = Vec::from(chunks);
     let made = |chunks, end| AnswerBody::Replay(ReplayBody::made(chunks, announced, end));
     if end != ResponseEnd::Complete {
-        return Err((made(chunks, end), "its answer was cut".to_owned()));
+        return Err((made(chunks, end), FaultObstacle::CutAnswer));
     }
     match change(&chunks.concat()) {
         Ok(changed) => Ok(made(changed.into_iter().map(Bytes::from).collect(), end)),
-        Err(why) => Err((made(chunks, end), why.to_string())),
+        Err(why) => Err((made(chunks, end), why.into())),
     }
 }

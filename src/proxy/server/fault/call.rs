@@ -1,9 +1,8 @@
 //! The fault layer: decides the fault of a call, and wraps the engine that answers it.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use http::{HeaderValue, Response};
+use http::Response;
 
 use super::super::connection_context::ConnectionContext;
 use super::super::open_call::OpenCall;
@@ -11,18 +10,18 @@ use super::super::respond::ResponseBody;
 use super::super::response_control::ResponseControl;
 use super::super::{Proxy, aimock_request};
 use super::active_fault::{ActiveFault, ChaosAction};
-use super::apply::{apply_to_answer, looks_inside, mark_recovered};
+use super::apply::mark_recovered;
+use super::change::change_answer;
 use super::declared::{FaultHeaders, REFUSED};
-use super::declarer::{AnswerDeclarer, Found, is_fault_alone};
+use super::declarer::{AnswerDeclarer, Found, is_used_by};
 use super::no_response::AbandonedCall;
 use super::recovery_tracker;
-use super::settlement::{DelayedAnswer, FaultSettlement, TakeLease};
 use super::substitute::{replace_answer, substitute};
 use loomrec_engine::replay::UnexplainedMiss;
-use loomrec_engine::{AnswerBody, CallOutcome, FoundTake, IncomingCall, error_response};
+use loomrec_engine::{AnswerBody, CallOutcome, IncomingCall, error_response};
 use loomrec_fault::{
-    CallFacts, CallKey, ChaosRates, DecidedFault, EntryFault, Fault, FaultDeclarations,
-    FaultSource, LazyBody,
+    CallFacts, CallKey, ChaosRates, DecidedFault, EntryFault, FaultDeclarations, FaultSource,
+    LazyBody,
 };
 use loomrec_script::{DeclaredFault, ScriptTurn};
 use loomrec_telemetry::journaled_request::JournaledChaos;
@@ -59,8 +58,13 @@ pub(in crate::server) async fn answer(
     }
     let parsed = Arc::clone(&call.parsed);
     let rates = CallRates { headers: &headers, run_time: run_time.as_deref() };
+    let order = match faults.depend_on_answers {
+        true => Some(faults.order.admit(&tracked.key).await),
+        false => None,
+    };
     let (decided, found) = decide(caller, &call, &tracked.key, rates, &parsed);
     let Some(decided) = decided else {
+        drop(order);
         let response = answer_found(proxy, &call, found, &tracked.key, open).await;
         mark_recovered(proxy, &response, tracked, open);
         return Ok(response.map(ResponseBody::Answer));
@@ -73,7 +77,7 @@ pub(in crate::server) async fn answer(
     }
     let is_alone = decided.source == FaultSource::Entry && declarer.is_fault_alone();
     recovery_tracker::find_work(&mut tracked, call.storable());
-    let mut fault = ActiveFault::new(proxy, decided, tracked, caller.number);
+    let mut fault = ActiveFault::new(proxy, decided, tracked, caller.number, order);
     (fault.chaos, fault.is_alone) = (chaos, is_alone);
     open.record().fault = Some(Arc::clone(&fault.reported));
     proxy.faults.pause(fault.decided.delay_ms).await;
@@ -285,113 +289,4 @@ fn decide<'a>(
         _ => {}
     }
     (decided, found)
-}
-
-/// Whether a fault uses up the take that it applies to.
-fn is_used_by(proxy: &Proxy, found_take: &FoundTake<'_>, decided: &DecidedFault) -> bool {
-    let replay = proxy.engine.replay();
-    replay.is_some_and(|replay| replay.matcher().is_used_by(found_take.matched().take, decided))
-}
-
-/// Lets the engine answer a call, and applies the fault to that answer.
-async fn change_answer(
-    caller: &ConnectionContext,
-    control: &ResponseControl,
-    mut fault: ActiveFault,
-    mut call: Box<IncomingCall>,
-    open: &mut OpenCall,
-    mut found: Found<'_>,
-) -> Response<ResponseBody> {
-    let proxy = &caller.proxy;
-    let decided = fault.decided.clone();
-    if !fault.is_alone && is_fault_alone(&found) {
-        // The words of the entry are made up, for its own fault to break.
-        found = found.and_then(|mut found_take| {
-            found_take.release();
-            Err(UnexplainedMiss::without_answer(found_take.matched()))
-        });
-    }
-    let lease = match &mut found {
-        Ok(found_take) if !is_used_by(proxy, found_take, &decided) => {
-            Some(TakeLease::of_take(found_take))
-        }
-        _ => None,
-    };
-    let id = fault.reported.id;
-    let delayed = DelayedAnswer { fault: id, was_good: false, has_head: false };
-    *open.settlement() = Some(Box::new(FaultSettlement {
-        call: fault.call.clone(),
-        attempt: decided.attempt,
-        lease,
-        delayed: decided.fault.only_delays().then_some(delayed),
-        error_of: decided.fault.ends_in_error_event().then_some(id),
-        recovers: false,
-    }));
-    let mut delay_ms = 0;
-    if let Fault::Slow { delay_ms: by } = decided.fault {
-        fault.fired();
-        delay_ms = by;
-    }
-    if looks_inside(&decided.fault) {
-        call.headers.insert(http::header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-    }
-    let delivered = match found {
-        Ok(found_take) => {
-            proxy.faults.pause(delay_ms).await;
-            // Later chunks of a paced answer are late by the same delay.
-            let late = Duration::from_millis(delay_ms.saturating_add(decided.delay_ms));
-            let arrived = call.arrived + late;
-            proxy.engine.deliver(&call, found_take, arrived).await
-        }
-        Err(miss) => Err(miss),
-    };
-    let response = match delivered {
-        Ok(result) => open.accept(result).await,
-        Err(miss) => {
-            let response = answer_without_take(proxy, &fault, &call, open, miss).await;
-            // The answer is obtained first, so that a client that leaves during the delay does not
-            // keep it from being recorded.
-            proxy.faults.pause(delay_ms).await;
-            if response.headers().contains_key("x-loomrec-error") {
-                open.settle_now();
-                return response.map(ResponseBody::Answer);
-            }
-            response
-        }
-    };
-    if let Some(delayed) = open.settlement().as_mut().and_then(|it| it.delayed.as_mut()) {
-        delayed.has_head = true;
-    }
-    apply_to_answer(caller, control, fault, call.storable(), open, response).await
-}
-
-/// Answers a call that no take answers: live, by a script, or with an error.
-async fn answer_without_take(
-    proxy: &Proxy,
-    fault: &ActiveFault,
-    call: &IncomingCall,
-    open: &mut OpenCall,
-    miss: UnexplainedMiss,
-) -> Response<AnswerBody> {
-    if let Some(settlement) = open.settlement() {
-        settlement.release_lease(proxy);
-    }
-    let response = answer_unrecorded(proxy, call, miss, open).await;
-    let is_good = response.status().as_u16() < 400;
-    let scripted = open.script_turn();
-    let Some(settlement) = open.settlement() else { return response };
-    let is_delayed = settlement.delayed.is_some();
-    if let Some(scripted) = scripted {
-        let lease = TakeLease::of_script(proxy, fault.key(), scripted, is_good, is_delayed);
-        settlement.lease = Some(lease);
-    }
-    // A call that does not get its answer unchanged will be made again.
-    if let Some(delayed) = settlement.delayed.as_mut() {
-        delayed.has_head = true;
-        if is_good {
-            delayed.was_good = true;
-            proxy.faults.decider.reset_attempts(fault.key());
-        }
-    }
-    response
 }

@@ -3,6 +3,7 @@
 use super::super::Proxy;
 use loomrec_engine::FoundTake;
 use loomrec_engine::replay::UnexplainedMiss;
+use loomrec_fault::DecidedFault;
 use loomrec_script::DeclaredFault;
 
 /// The take that answers a call, or the miss if no take does.
@@ -48,4 +49,14 @@ impl<'a> AnswerDeclarer<'a> {
 pub(super) fn is_fault_alone(found: &Found<'_>) -> bool {
     let declared = found.as_ref().ok().and_then(|found| found.matched().take.declared_fault());
     declared.is_some_and(DeclaredFault::is_alone)
+}
+
+/// Whether a fault uses up the take that it applies to.
+pub(super) fn is_used_by(
+    proxy: &Proxy,
+    found_take: &FoundTake<'_>,
+    decided: &DecidedFault,
+) -> bool {
+    let replay = proxy.engine.replay();
+    replay.is_some_and(|replay| replay.matcher().is_used_by(found_take.matched().take, decided))
 }

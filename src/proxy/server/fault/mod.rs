@@ -11,8 +11,10 @@ mod apply;
 mod body;
 mod buffer;
 mod call;
+mod change;
 mod declared;
 mod declarer;
+mod fault_outcome;
 mod no_response;
 mod open_faults;
 mod recovery_state;
@@ -31,6 +33,7 @@ use tokio::sync::watch as signal;
 pub(super) use accept::apply_to_connection;
 pub use body::FaultBody;
 pub(super) use call::answer;
+use fault_outcome::OutcomeOrder;
 pub use no_response::AbandonedCall;
 pub(super) use no_response::withhold;
 use recovery_state::RecoveryTracker;
@@ -49,6 +52,10 @@ pub struct FaultContext {
     rules: IdentityRules,
     /// Whether no faults are declared, except those that a call may declare itself.
     idle: bool,
+    /// Whether any declared fault depends on the answer.
+    depend_on_answers: bool,
+    /// The order in which calls are decided then.
+    order: OutcomeOrder,
     began: Instant,
     connections: AtomicU64,
     watch: RecoveryTracker,
@@ -56,12 +63,26 @@ pub struct FaultContext {
     stop: signal::Sender<bool>,
 }
 
+/// The faults that entries of recordings and rules of scripts declare for their answers.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AnswerFaults {
+    /// Whether there are any, or rates of chaos.
+    pub are_declared: bool,
+    /// Whether it depends on the answer whether any of them can happen.
+    pub depend_on_answers: bool,
+}
+
 impl FaultContext {
-    /// Creates the faults that `decider` decides, for calls that are identified by `rules`.
-    /// `entries` says whether a recording declares any faults.
-    pub fn new(decider: FaultDecider, rules: IdentityRules, entries: bool) -> Self {
-        let idle = decider.is_idle() && !entries;
+    /// Creates the faults that `decider` decides, for calls that are identified by `rules`, with
+    /// those that a recording or a script declares.
+    pub fn new(decider: FaultDecider, rules: IdentityRules, entries: AnswerFaults) -> Self {
+        let idle = decider.is_idle() && !entries.are_declared;
+        let mut planned = decider.plan().rules.iter();
+        let depend_on_answers =
+            entries.depend_on_answers || planned.any(|rule| rule.fault.depends_on_answer());
         Self {
+            depend_on_answers,
+            order: OutcomeOrder::default(),
             decider,
             run_time: RunTimeChaos::default(),
             rules,
@@ -76,7 +97,8 @@ impl FaultContext {
 
     /// No faults, except those that calls declare themselves.
     pub fn none() -> Self {
-        Self::new(FaultDecider::new(FaultPlan::default(), 0), IdentityRules::default(), false)
+        let decider = FaultDecider::new(FaultPlan::default(), 0);
+        Self::new(decider, IdentityRules::default(), AnswerFaults::default())
     }
 
     /// Returns what decides the faults.
@@ -100,7 +122,7 @@ impl FaultContext {
         self.watch.lines()
     }
 
-    /// Returns the declared faults that did not happen, as messages, each with the number of calls.
+    /// Returns warnings about declared faults, each with the number of calls.
     pub fn warnings(&self) -> BTreeMap<String, u64> {
         self.warnings.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

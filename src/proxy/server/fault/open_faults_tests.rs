@@ -1,4 +1,4 @@
-use loomrec_fault::{DecidedFault, Fault, FaultSource};
+use loomrec_fault::{CountedIn, DecidedFault, Fault, FaultSource};
 use loomrec_identity::RequestKey;
 use loomrec_provider::{RequestHead, recognise};
 use serde_json::json;
@@ -48,6 +48,7 @@ fn fault(id: u64, key: &CallKey) -> CallFault {
         delay_ms: 0,
         is_last: false,
         roll: 0.0,
+        counted_in: CountedIn::Key,
     };
     CallFault::new(id, &decided, key.clone())
 }

@@ -4,11 +4,14 @@
 //! Whether the take is used up is known only then: a client may leave before a delayed answer, and
 //! a fault may find nothing to change in an answer.
 
+use std::sync::Arc;
+
 use super::super::Proxy;
+use super::fault_outcome::FaultOutcome;
 use super::open_faults::TrackedCall;
 use super::recovery_tracker;
 use loomrec_engine::FoundTake;
-use loomrec_fault::CallKey;
+use loomrec_fault::{CallKey, DecidedFault, FaultObstacle};
 use loomrec_script::ScriptTurn;
 
 /// What is to be settled when the answer of a call is over.
@@ -25,6 +28,14 @@ pub(in crate::server) struct FaultSettlement {
     pub(super) error_of: Option<u64>,
     /// Whether the open faults that the call recovers from end once the whole answer was sent.
     pub(super) recovers: bool,
+    /// The fault, if it depends on the answer whether it happens.
+    pub(super) pending: Option<PendingFault>,
+}
+
+/// A fault of which it is not known yet whether it happens.
+pub(super) struct PendingFault {
+    pub(super) decided: DecidedFault,
+    pub(super) outcome: Arc<FaultOutcome>,
 }
 
 /// What answers a call, and whether the call has used it up.
@@ -68,7 +79,15 @@ impl FaultSettlement {
     /// Creates a settlement that only ends the open faults that this call recovers from, after a
     /// whole answer.
     pub(super) fn recovery(call: TrackedCall) -> Self {
-        Self { call, attempt: 1, lease: None, delayed: None, error_of: None, recovers: true }
+        Self {
+            call,
+            attempt: 1,
+            lease: None,
+            delayed: None,
+            error_of: None,
+            recovers: true,
+            pending: None,
+        }
     }
 
     /// Creates a settlement for a call that is answered with the error of this fault.
@@ -79,6 +98,9 @@ impl FaultSettlement {
     /// Settles a call whose answer ended in this way. Returns whether its client left before a
     /// delayed answer began: then the call got nothing but its fault.
     pub(in crate::server) fn settle(mut self, proxy: &Proxy, body: FaultBodyEnd) -> bool {
+        if let Some(PendingFault { decided, outcome }) = self.pending.take() {
+            outcome.give_back(proxy, &self.call.key, &decided, &FaultObstacle::ClientLeft);
+        }
         if let Some(fault) = self.error_of.filter(|_| body.is_whole) {
             recovery_tracker::note_error_sent(proxy, fault);
         }
@@ -110,6 +132,16 @@ impl FaultSettlement {
     pub(super) fn release_lease(&mut self, proxy: &Proxy) {
         if let Some(lease) = self.lease.take() {
             self.release(proxy, &lease);
+        }
+    }
+
+    /// Uses up what answers the call, because no fault will keep its client from getting it. A client
+    /// that leaves before gives it back.
+    pub(super) fn consume_lease(&mut self, proxy: &Proxy) {
+        if let Some(mut lease) = self.lease.take() {
+            self.consume(proxy, &lease);
+            lease.is_held = true;
+            self.lease = Some(lease);
         }
     }
 
