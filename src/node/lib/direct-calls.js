@@ -57,9 +57,11 @@ async function takeDirectCalls(guard) {
 
 /** Asks the guard for a connection to a host, and ends it at once. */
 function isProvider(guard, host) {
-  const { hostname, port } = new URL(guard);
+  const { hostname, port, username, password } = new URL(guard);
+  const login = Buffer.from(`${decodeURIComponent(username)}:${decodeURIComponent(password)}`).toString('base64');
+  const headers = username || password ? { 'proxy-authorization': `Basic ${login}` } : {};
   return new Promise((resolve) => {
-    const request = http.request({ hostname, port, method: 'CONNECT', path: host, agent: false, timeout: PATIENCE });
+    const request = http.request({ hostname, port, headers, method: 'CONNECT', path: host, agent: false, timeout: PATIENCE });
     request.on('connect', (answer, socket) => {
       socket.destroy();
       resolve(answer.statusCode === 403);

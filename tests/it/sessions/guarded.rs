@@ -3,6 +3,8 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::{begin, echo, end};
@@ -19,9 +21,11 @@ fn guard(server: &Server) -> Option<String> {
 
 /// Asks a proxy for a connection to a provider. Returns the line of its answer.
 fn connect(proxy: &str) -> String {
-    let mut stream = TcpStream::connect(proxy.trim_start_matches("http://")).unwrap();
-    let host = "api.openai.com:443";
-    write!(stream, "CONNECT {host} HTTP/1.1\r\nhost: {host}\r\n\r\n").unwrap();
+    let (login, address) = proxy.trim_start_matches("http://").split_once('@').unwrap();
+    let mut stream = TcpStream::connect(address).unwrap();
+    let (host, login) = ("api.openai.com:443", STANDARD.encode(login));
+    let login = format!("proxy-authorization: Basic {login}");
+    write!(stream, "CONNECT {host} HTTP/1.1\r\nhost: {host}\r\n{login}\r\n\r\n").unwrap();
     let mut answer = [0; 12];
     stream.read_exact(&mut answer).unwrap();
     String::from_utf8_lossy(&answer).into_owned()
