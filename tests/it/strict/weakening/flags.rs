@@ -129,7 +129,7 @@ fn judge(stage: &Stage, arg: &Arg, value: &str, origin: Origin) -> Vec<String> {
             Origin::Typed => effect != StrictEffect::Harmless,
             _ => effect == StrictEffect::Reported,
         };
-        if !weakened.is_empty() && !(may_weaken && is_named) {
+        if !(weakened.is_empty() || may_weaken && is_named) {
             wrong.push(format!("{}\n{said}", weakened.join(", ")));
         }
         // What counts only if it is typed is named wherever it comes from, if the run began.
