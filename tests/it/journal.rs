@@ -78,13 +78,13 @@ fn a_recorded_call_has_every_field() {
             "key": take["request_hash"], "matched_by": null, "bound": null, "entry": null, "take": null,
             "bytes": chat_answer("hi").len(), "chunks": 1, "end": "complete",
             "input_tokens": 9, "output_tokens": 12, "cost_usd": take["cost_usd"],
-            "kept": true, "attempt": 3, "fault": null, "mismatch": null, "more": null,
+            "kept": true, "answer": "complete", "answer_reason": null, "attempt": 3, "fault": null, "mismatch": null, "more": null,
         }),
     );
     let ms = |name: &str| line[name].as_f64().unwrap();
     assert!(ms("waited_ms") <= ms("head_ms") && ms("head_ms") <= ms("first_byte_ms"), "{line:#}");
     assert!(ms("first_byte_ms") <= ms("total_ms"), "{line:#}");
-    assert_eq!(line.as_object().unwrap().len(), 37, "docs/journal.md has a row for each");
+    assert_eq!(line.as_object().unwrap().len(), 39, "docs/journal.md has a row for each");
     let documented = include_str!("../../docs/journal.md");
     for name in line.as_object().unwrap().keys() {
         assert!(documented.contains(&format!("`{name}`")), "docs/journal.md lacks {name}");

@@ -135,7 +135,7 @@ fn served_missed_and_faulted_calls_are_sent_over_grpc() {
             "loomrec.mode": "replay", "loomrec.outcome": "faulted", "loomrec.source": "fault",
             "loomrec.upstream": "anthropic", "loomrec.operation": "messages",
             "loomrec.key": "a hash", "loomrec.step_id": "greet", "loomrec.attempt": 1,
-            "loomrec.answer": "complete", "loomrec.end": "complete", "loomrec.bytes": "a number", "loomrec.chunks": 1,
+            "loomrec.end": "complete", "loomrec.bytes": "a number", "loomrec.chunks": 1,
             "loomrec.fault_type": "http_error", "loomrec.fault_source": "flag",
         }),
     );
@@ -153,7 +153,7 @@ fn served_and_missed(served: &Span, missed: &Span) {
         "url.path": "/v1/chat/completions",
         "server.address": "api.openai.com", "server.port": 443,
         "loomrec.mode": "replay", "loomrec.upstream": "openai", "loomrec.operation": "chat",
-        "loomrec.key": "a hash", "loomrec.end": "complete", "loomrec.bytes": "a number",
+        "loomrec.key": "a hash", "loomrec.answer": "complete", "loomrec.end": "complete", "loomrec.bytes": "a number",
         "loomrec.chunks": 1,
     });
     let with = |more: Value| {
