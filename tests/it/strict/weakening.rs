@@ -23,7 +23,7 @@ use crate::support::{Answer, Finished, Received, Scene, Upstream};
 /// The program under test: it makes the calls of a file, and with `around` connects to a provider's
 /// own host. It succeeds whatever the answers are.
 const PROGRAM: &str = r#"
-import json, os, socket, sys
+import base64, json, os, socket, sys
 
 def exchange(place, head, body=b""):
     host, port = place.rsplit(":", 1)
@@ -50,7 +50,9 @@ for call in json.load(open(sys.argv[1])):
     print(json.dumps({"label": call["label"], "status": status, "body": text}))
 proxy = os.environ.get("HTTPS_PROXY", "").removeprefix("http://").rstrip("/")
 if "around" in sys.argv and proxy:
-    exchange(proxy, ["CONNECT api.openai.com:443 HTTP/1.1", "host: api.openai.com:443"])
+    login, proxy = proxy.rsplit("@", 1)
+    login = "proxy-authorization: Basic " + base64.b64encode(login.encode()).decode()
+    exchange(proxy, ["CONNECT api.openai.com:443 HTTP/1.1", "host: api.openai.com:443", login])
 "#;
 
 /// The recorded call.
@@ -168,7 +170,7 @@ impl Stage {
         let finished = finish(&mut process, b"");
         let receipt = std::fs::read(self.scene.path("receipt.json")).unwrap_or_default();
         let has_fault = flags.iter().any(|flag| flag == UNREACHED);
-        let complaints = COMPLAINTS.into_iter().chain(has_fault.then_some("never applied"));
+        let complaints = COMPLAINTS.into_iter().chain(has_fault.then_some("never happened"));
         Outcome {
             complaints: complaints.collect(),
             calls: read_calls(&finished.stdout),

@@ -121,7 +121,8 @@ impl ActiveFault {
 
     /// Notes that the fault cannot happen to the answer. The next call of its key may get it.
     pub(super) fn note_obstacle(&mut self, why: FaultObstacle) {
-        self.outcome.give_back(&self.proxy, self.key(), &self.decided, &why);
+        let decider = &self.proxy.faults.decider;
+        self.outcome.give_back(decider, self.key(), &self.decided, &why);
         self.release_order();
         self.obstacle.get_or_insert(why);
     }

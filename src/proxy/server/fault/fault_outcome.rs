@@ -13,8 +13,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-use super::super::Proxy;
-use loomrec_fault::{CallKey, DecidedFault, FaultObstacle};
+use loomrec_fault::{CallKey, DecidedFault, FaultDecider, FaultObstacle};
 
 /// How many groups of keys there are. Calls of one group wait for each other.
 const GROUPS: usize = 64;
@@ -44,14 +43,14 @@ impl FaultOutcome {
     /// Gives the fault back unless it has happened, or was given back before.
     pub(super) fn give_back(
         &self,
-        proxy: &Proxy,
+        decider: &FaultDecider,
         key: &CallKey,
         decided: &DecidedFault,
         why: &FaultObstacle,
     ) {
         let (pending, back) = (PENDING, GIVEN_BACK);
         if self.0.compare_exchange(pending, back, Ordering::AcqRel, Ordering::Acquire).is_ok() {
-            proxy.faults.decider.give_back(key, decided, why);
+            decider.give_back(key, decided, why);
         }
     }
 }

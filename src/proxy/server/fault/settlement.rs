@@ -99,7 +99,8 @@ impl FaultSettlement {
     /// delayed answer began: then the call got nothing but its fault.
     pub(in crate::server) fn settle(mut self, proxy: &Proxy, body: FaultBodyEnd) -> bool {
         if let Some(PendingFault { decided, outcome }) = self.pending.take() {
-            outcome.give_back(proxy, &self.call.key, &decided, &FaultObstacle::ClientLeft);
+            let decider = &proxy.faults.decider;
+            outcome.give_back(decider, &self.call.key, &decided, &FaultObstacle::ClientLeft);
         }
         if let Some(fault) = self.error_of.filter(|_| body.is_whole) {
             recovery_tracker::note_error_sent(proxy, fault);
