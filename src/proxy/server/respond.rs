@@ -129,6 +129,7 @@ impl Outgoing {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, RecordedCut>>> {
         if self.cut.is_none() {
+            ready!(self.control.poll_send(cx));
             match ready!(Pin::new(&mut self.body).poll_frame(cx)) {
                 // An error makes the server drop what it has not written yet, so the cut waits
                 // until everything before it has gone to the system.

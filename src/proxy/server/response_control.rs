@@ -44,6 +44,12 @@ impl ResponseControl {
         self.connection.poll_flushed(mark.0, cx)
     }
 
+    /// Ready if a piece of the response may be sent: its client has not closed its side, or is known
+    /// to be there.
+    pub(super) fn poll_send(&self, cx: &Context<'_>) -> Poll<()> {
+        self.connection.half_close().poll_send(cx)
+    }
+
     /// Marks the response as cut by loomrec, not by its client.
     pub(super) fn cut(&self) {
         self.connection.cut();

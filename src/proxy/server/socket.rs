@@ -308,7 +308,6 @@ impl<S: ClientStream> AsyncWrite for ClientSocket<S> {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        ready!(self.connection.half_close.poll_send(cx));
         let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
         self.connection.wrote(&written);
         written
@@ -319,7 +318,6 @@ impl<S: ClientStream> AsyncWrite for ClientSocket<S> {
         cx: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        ready!(self.connection.half_close.poll_send(cx));
         let written = Pin::new(&mut self.stream).poll_write_vectored(cx, slices);
         self.connection.wrote(&written);
         written
