@@ -21,9 +21,11 @@ pub(super) struct DeliveryGauge {
 }
 
 impl DeliveryGauge {
-    /// Notes that the head was passed on.
+    /// Notes that the head is passed on. A client that has left gets none.
     pub(super) fn pass_head(&self) {
-        self.has_head.store(true, Ordering::Relaxed);
+        if self.left.get().is_none() {
+            self.has_head.store(true, Ordering::Relaxed);
+        }
     }
 
     /// Notes that one more chunk was passed on.
@@ -90,6 +92,16 @@ mod tests {
         gauge.leave();
         assert_eq!(gauge.client_left(arrived, &body), Some(first));
         gauge.pass_head();
+        assert_eq!(gauge.client_left(arrived, &body), Some(first), "it had left before the head");
+    }
+
+    #[test]
+    fn gauge_counts_the_chunks_of_a_client_that_had_the_head() {
+        let body = response(&["one", "three"], ResponseEnd::Complete);
+        let (arrived, gauge) = (Instant::now(), DeliveryGauge::default());
+        let bytes = |body: &RecordedResponse| gauge.client_left(arrived, body).map(|it| it.bytes);
+        gauge.pass_head();
+        gauge.leave();
         assert_eq!(bytes(&body), Some(Some(0)));
         assert_eq!(bytes(&response(&[], ResponseEnd::Complete)), None);
         assert_eq!(bytes(&response(&[], ResponseEnd::ClientAbort)), Some(Some(0)));

@@ -49,8 +49,13 @@ impl Matcher {
         };
         let takes = self.groups[home as usize].takes().iter().enumerate();
         let given_up: Vec<usize> = takes.filter(given_up).map(|(position, _)| position).collect();
-        !self.takes[take].is_undelivered()
-            && self.with_cursor(home, session, |progress| progress.exchange(position, &given_up))
+        let is_given_back = !self.takes[take].is_undelivered()
+            && self.with_cursor(home, session, |progress| progress.exchange(position, &given_up));
+        if is_given_back {
+            self.takes[take].take_back();
+            self.usage.iter().for_each(|usage| usage.take_back(take));
+        }
+        is_given_back
     }
 
     /// Returns the group of a take, and its position there.

@@ -238,12 +238,18 @@ pub struct ClientSocket<S: ClientStream> {
     connection: Arc<ConnectionHandle>,
     /// Bytes that were read and put back.
     unread: Bytes,
+    /// How often the end was put off since the last bytes.
+    put_off: u8,
 }
+
+/// How often the end of what a client sends is put off while its request is being read. The
+/// request may have arrived in full, and is read in the next turn of the same task.
+const END_TURNS: u8 = 4;
 
 impl<S: ClientStream> ClientSocket<S> {
     /// Wraps an accepted stream.
     pub fn new(stream: S) -> Self {
-        Self { stream, connection: Arc::default(), unread: Bytes::new() }
+        Self { stream, connection: Arc::default(), unread: Bytes::new(), put_off: 0 }
     }
 
     /// Returns once there is something to read, or the peer has gone.
@@ -297,6 +303,14 @@ impl<S: ClientStream> AsyncRead for ClientSocket<S> {
             // HTTP would take the end for the client's leave, and drop the answer.
             self.connection.half_close.close(cx.waker());
             return Poll::Pending;
+        }
+        if is_end && self.connection.idle().is_none() && self.put_off < END_TURNS {
+            self.put_off += 1;
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        if !is_end {
+            self.put_off = 0;
         }
         Poll::Ready(Ok(()))
     }
