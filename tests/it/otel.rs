@@ -153,7 +153,7 @@ fn served_and_missed(served: &Span, missed: &Span) {
         "url.path": "/v1/chat/completions",
         "server.address": "api.openai.com", "server.port": 443,
         "loomrec.mode": "replay", "loomrec.upstream": "openai", "loomrec.operation": "chat",
-        "loomrec.key": "a hash", "loomrec.answer": "complete", "loomrec.end": "complete", "loomrec.bytes": "a number",
+        "loomrec.key": "a hash", "loomrec.end": "complete", "loomrec.bytes": "a number",
         "loomrec.chunks": 1,
     });
     let with = |more: Value| {
@@ -168,6 +168,7 @@ fn served_and_missed(served: &Span, missed: &Span) {
             "http.response.status_code": 200, "loomrec.outcome": "served",
             "loomrec.source": "recording", "loomrec.matched_by": "request_hash",
             "loomrec.entry": "a hash", "loomrec.take": 1, "loomrec.cost_usd": "a number",
+            "loomrec.answer": "complete",
         })),
     );
     has(

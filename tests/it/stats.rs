@@ -8,11 +8,16 @@ use crate::support::loomrec::command;
 use crate::support::shape::{
     chat, chat_answer, chat_events, chat_streamed, message, message_answer,
 };
-use crate::support::{Answer, Call, Scene, Upstream};
+use crate::support::{Answer, Call, Received, Scene, Upstream};
 
 /// Answers chats and messages, complete or streamed; fails on request.
 pub(crate) fn upstream() -> Upstream {
-    Upstream::start(|request| match request.target.as_str() {
+    Upstream::start(answer)
+}
+
+/// The answer of that upstream to one request.
+pub(crate) fn answer(request: &Received) -> Answer {
+    match request.target.as_str() {
         "/v1/messages" => Answer::json(200, message_answer("Bonjour.")),
         _ if request.text().contains("\"stream\":true") => {
             Answer::events(&chat_events(&["Hel", "lo."]))
@@ -21,7 +26,7 @@ pub(crate) fn upstream() -> Upstream {
             Answer::json(429, "{\"error\":{\"message\":\"no\"}}")
         }
         _ => Answer::json(200, chat_answer("Hello.")),
-    })
+    }
 }
 
 /// Five calls: a repeated one, a streamed one, one with a step, one that fails.

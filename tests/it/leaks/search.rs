@@ -93,8 +93,7 @@ impl LeakSearch {
             }
         }
         if let Some(narrow) = narrow(bytes)
-            && self.is_new(&narrow, depth)
-            && let Some(mut leak) = self.find_within(&narrow, depth - 1)
+            && let Some(mut leak) = self.find_within(&narrow, depth)
         {
             leak.layers.insert(0, ("UTF-16 or UTF-32", String::new()));
             return Some(leak);

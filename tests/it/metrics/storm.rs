@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::{receipt, scraped, sum, upstream};
+use crate::stats::answer;
 use crate::support::chance::Chance;
 use crate::support::gate::PATIENCE;
 use crate::support::shape::{CHAT, chat, chat_streamed, message};
-use crate::support::{Call, Client, End, Scene, Server};
+use crate::support::{Call, Client, End, Scene, Server, Upstream};
 
 /// Clients at once.
 const CLIENTS: usize = 8;
@@ -218,7 +219,7 @@ fn all_count_the_same_when_a_storm_is_replayed() {
     scene.recorded(&upstream, &[chat("hi"), chat_streamed("hi"), greet]);
     let flags = ["--repeat", "cycle", "--receipt", "receipt.json", "--journal", "run.jsonl"];
     // With a delay, some clients leave before their answer, however quick the server is.
-    let slow = ["--latency", "constant", "--latency-ms", "3", "--max-body", "8192"];
+    let slow = ["--latency", "constant", "--latency-ms", "20", "--max-body", "8192"];
     let server = scene.replay(&[&flags[..], &slow].concat());
     let saw = storm(&server);
     agree(&scene, server, &saw, 1);
@@ -226,7 +227,9 @@ fn all_count_the_same_when_a_storm_is_replayed() {
 
 #[test]
 fn all_count_the_same_when_a_storm_is_recorded() {
-    let (scene, upstream) = (Scene::new(), upstream());
+    // Some clients leave before the upstream has answered.
+    let scene = Scene::new();
+    let upstream = Upstream::start(|request| answer(request).late(20));
     let flags = ["--receipt", "receipt.json", "--journal", "run.jsonl", "--max-body", "8192"];
     let server = scene.record(&upstream, &flags);
     let saw = storm(&server);

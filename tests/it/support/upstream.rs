@@ -105,6 +105,12 @@ impl Answer {
         self
     }
 
+    /// Waits before all other steps, so that a client can leave before the answer begins.
+    pub(crate) fn late(mut self, milliseconds: u64) -> Self {
+        self.0.insert(0, Step::Pause(Duration::from_millis(milliseconds)));
+        self
+    }
+
     /// Waits, to make recorded times differ; never to achieve an order.
     pub(crate) fn pause(mut self, milliseconds: u64) -> Self {
         self.0.push(Step::Pause(Duration::from_millis(milliseconds)));
