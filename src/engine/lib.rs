@@ -46,7 +46,7 @@ pub use parsed_request::RedactedRequest;
 pub use replay_call::FoundTake;
 pub use request_cache::CachedRequest;
 pub use request_summary::{LONGEST, RequestSummary, clip};
-pub use strictness::{Admission, ClientEffect, RunStrictness, StrictRefusal, Strictness};
+pub use strictness::{ClientEffect, RunStrictness, StrictAdmission, StrictRefusal, Strictness};
 
 use crate::record::{OnRecorded, RecordEngine};
 use crate::replay::{RecordingMismatchError, ReplayEngine, UnexplainedMiss};

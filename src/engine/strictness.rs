@@ -42,7 +42,7 @@ pub struct RunStrictness {
 /// Proof that the strictness of the run lets a change through. What changes answers, rules or
 /// progress at a client's request takes one.
 #[derive(Clone, Copy, Debug)]
-pub struct Admission(());
+pub struct StrictAdmission(());
 
 /// A strict replay refuses what a client asks for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -77,7 +77,7 @@ impl RunStrictness {
     ///
     /// # Errors
     /// The replay is strict, and no flag allows it.
-    pub fn admit(&self, asked: &str) -> Result<Admission, StrictRefusal> {
+    pub fn admit(&self, asked: &str) -> Result<StrictAdmission, StrictRefusal> {
         let admission = self.check(asked)?;
         self.note(asked);
         Ok(admission)
@@ -87,17 +87,17 @@ impl RunStrictness {
     ///
     /// # Errors
     /// As for [`Self::admit`].
-    pub fn check(&self, asked: &str) -> Result<Admission, StrictRefusal> {
+    pub fn check(&self, asked: &str) -> Result<StrictAdmission, StrictRefusal> {
         match self.strictness {
             Strictness::Strict => Err(StrictRefusal { asked: asked.to_owned() }),
-            Strictness::Lenient | Strictness::StrictWithControl => Ok(Admission(())),
+            Strictness::Lenient | Strictness::StrictWithControl => Ok(StrictAdmission(())),
         }
     }
 
     /// Lets something through that changes nothing.
     #[must_use]
-    pub fn admit_harmless(&self) -> Admission {
-        Admission(())
+    pub fn admit_harmless(&self) -> StrictAdmission {
+        StrictAdmission(())
     }
 
     /// Counts what was let through, if the replay is strict.

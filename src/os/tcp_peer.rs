@@ -116,7 +116,8 @@ mod linux {
     }
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests {
     use std::net::{Shutdown, TcpListener, TcpStream};
 

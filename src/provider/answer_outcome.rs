@@ -17,9 +17,9 @@ mod stream;
 
 use super::error_text::stated_error;
 pub use judged::{AnswerOutcome, JudgedAnswer};
-pub(super) use progress::{EventData, StreamProgress, typed_events};
+pub(super) use progress::{AnswerEvent, StreamProgress, typed_events};
 pub use received::{ReceivedAnswer, ReceivedBody, TransportEnd};
-pub(super) use rules::{AnswerBody, ERROR_WORDS, OutcomeRules};
+pub(super) use rules::{ERROR_WORDS, ExpectedBody, OutcomeRules};
 
 /// Returns the outcome of an answer. It depends on nothing but its argument.
 pub fn judge_answer(answer: &ReceivedAnswer<'_>) -> JudgedAnswer {
@@ -45,7 +45,7 @@ pub fn judge_answer(answer: &ReceivedAnswer<'_>) -> JudgedAnswer {
         ReceivedBody::Unread => return JudgedAnswer::COMPLETE,
     };
     let rules = &answer.operation.row().outcome;
-    if rules.body == AnswerBody::Anything {
+    if rules.body == ExpectedBody::Anything {
         return JudgedAnswer::COMPLETE;
     }
     if status >= 300 {

@@ -86,7 +86,7 @@ fn asked(form: &str, prompt: &str) -> Call {
 /// Records an answer for each of `kinds`: a coding, a form, and a number of words.
 fn recorded(kinds: &[(&str, &str, usize)]) -> Scene {
     let scene = Scene::new();
-    let upstream = Upstream::start(|request| answer(&request));
+    let upstream = Upstream::start(answer);
     let server = scene.record(&upstream, &["--var", "workspace=/tmp/recorded-here"]);
     for (coding, form, words) in kinds {
         let call = asked(form, &prompt(coding, form, *words, "/tmp/recorded-here"));

@@ -19,7 +19,7 @@ use super::mode::RequestedMode;
 use super::ready_response::{BOUND, MATCHED_BY, ReadyResponse};
 use super::reason::MissReason;
 use super::take::TakeDelivery;
-use crate::strictness::Admission;
+use crate::strictness::StrictAdmission;
 use loomrec_identity::BoundValues;
 use loomrec_provider::{Answer, AnswerOutcome, Provider, TokenUsage};
 use loomrec_recording::entry::RecordedCut;
@@ -132,7 +132,7 @@ impl ReplayEngine {
 
     /// Starts over, for one session or for all: every take is unused again, and the script is at
     /// its beginning. The strictness of the run has to let it through.
-    pub fn reset(&self, session: Option<&str>, _: Admission) {
+    pub fn reset(&self, session: Option<&str>, _: StrictAdmission) {
         self.matcher.reset(session);
         if let Some(script) = &self.script {
             script.reset(session);

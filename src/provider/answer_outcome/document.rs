@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::form::trimmed;
 use super::judged::{AnswerOutcome, JudgedAnswer};
 use super::received::ReceivedAnswer;
-use super::rules::AnswerBody;
+use super::rules::ExpectedBody;
 use crate::error_text::{said, with_json};
 use crate::framing::Framing;
 use crate::read::read;
@@ -16,7 +16,7 @@ pub(super) fn judge(answer: &ReceivedAnswer<'_>, bytes: &[u8]) -> JudgedAnswer {
     let rules = &answer.operation.row().outcome;
     let text = trimmed(bytes);
     if text.is_empty() {
-        return match rules.body == AnswerBody::TextOrJson && is_text(answer.media) {
+        return match rules.body == ExpectedBody::TextOrJson && is_text(answer.media) {
             // A transcription of silence.
             true => JudgedAnswer::COMPLETE,
             false => AnswerOutcome::NotAnAnswer.because("it has no bytes"),
@@ -30,16 +30,16 @@ pub(super) fn judge(answer: &ReceivedAnswer<'_>, bytes: &[u8]) -> JudgedAnswer {
         rules.words.iter().any(holds)
     };
     let is_free = match rules.body {
-        AnswerBody::Bytes => text.first() != Some(&b'{'),
-        AnswerBody::TextOrJson => text.first() != Some(&b'{') && !names_json(answer.media),
-        AnswerBody::Json | AnswerBody::Anything => false,
+        ExpectedBody::Bytes => text.first() != Some(&b'{'),
+        ExpectedBody::TextOrJson => text.first() != Some(&b'{') && !names_json(answer.media),
+        ExpectedBody::Json | ExpectedBody::Anything => false,
     };
     if is_free || answer.is_read && may_be_json(answer.media) && !has_word() {
         return JudgedAnswer::COMPLETE;
     }
     match with_json(text, |json| of_json(answer, text, json)) {
         Some(judged) => judged,
-        None if rules.body != AnswerBody::Json && !names_json(answer.media) => {
+        None if rules.body != ExpectedBody::Json && !names_json(answer.media) => {
             JudgedAnswer::COMPLETE
         }
         None => of_other(answer.media, text),
@@ -54,7 +54,7 @@ fn of_json(answer: &ReceivedAnswer<'_>, bytes: &[u8], json: &Json<'_>) -> Judged
     if let Some(judged) = (row.outcome.document)(first) {
         return judged;
     }
-    let must_be_json = row.outcome.body == AnswerBody::Json || names_json(answer.media);
+    let must_be_json = row.outcome.body == ExpectedBody::Json || names_json(answer.media);
     if must_be_json && !json.is_object() && json.as_array().is_none() {
         let reason = "its JSON is neither an object nor a list";
         return AnswerOutcome::NotAnAnswer.because(reason);
@@ -90,12 +90,12 @@ fn of_media(media: &str) -> JudgedAnswer {
 }
 
 /// Whether a text that begins as markup is a web page, and no sound or text that begins so.
-fn is_page(body: AnswerBody, media: &str, text: &[u8]) -> bool {
+fn is_page(body: ExpectedBody, media: &str, text: &[u8]) -> bool {
     let begins = |word: &str| {
         text.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word.as_bytes()))
     };
     let is_named = media.eq_ignore_ascii_case("text/html");
-    is_named || body == AnswerBody::Json || begins("<!doctype") || begins("<html")
+    is_named || body == ExpectedBody::Json || begins("<!doctype") || begins("<html")
 }
 
 fn names_json(media: &str) -> bool {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::rules::AnswerBody;
+use super::rules::ExpectedBody;
 use crate::framing::{Framing, is_event_stream};
 use crate::operation::Operation;
 
@@ -19,7 +19,7 @@ pub(super) fn stream_framing(operation: Operation, media: &str, bytes: &[u8]) ->
     let row = operation.row();
     row.outcome.event?;
     let start = trimmed(bytes);
-    if row.outcome.body != AnswerBody::Json {
+    if row.outcome.body != ExpectedBody::Json {
         // Sound and texts may begin in any way.
         let is_other = matches!(start.first(), Some(b'<' | b'{'));
         return Framing::of_media(media).filter(|_| !is_other);

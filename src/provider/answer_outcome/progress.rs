@@ -9,7 +9,7 @@ use crate::json_view::text;
 use loomrec_identity::Json;
 
 /// Takes the data of an event into the progress of its stream.
-pub(crate) type TakeData = fn(&mut StreamProgress, &EventData<'_>);
+pub(crate) type TakeData = fn(&mut StreamProgress, &AnswerEvent<'_>);
 
 /// What is known of a stream after some of its events.
 #[derive(Debug, Default)]
@@ -28,7 +28,7 @@ pub(crate) struct StreamProgress {
 }
 
 /// The data of an event, read only as far as necessary.
-pub(crate) struct EventData<'a> {
+pub(crate) struct AnswerEvent<'a> {
     /// The event's type, if the framing has one.
     pub(crate) name: Option<&'a str>,
     /// The data.
@@ -74,7 +74,7 @@ impl StreamProgress {
         }
         let Some(data) = event.data.as_deref().filter(|_| !event.failed) else { return };
         self.has_data |= event.finished && !data.trim_ascii().is_empty();
-        let data = EventData { name: event.name, bytes: data };
+        let data = AnswerEvent { name: event.name, bytes: data };
         if matches!(event.name, Some("error" | "response.failed")) {
             return self.fail(data.error());
         }
@@ -84,7 +84,7 @@ impl StreamProgress {
     }
 }
 
-impl EventData<'_> {
+impl AnswerEvent<'_> {
     /// Whether the data is OpenAI's end marker, `[DONE]`.
     pub(crate) fn is_done(&self) -> bool {
         self.bytes.trim_ascii() == b"[DONE]"
@@ -123,7 +123,7 @@ impl EventData<'_> {
 }
 
 /// Takes an event whose kind says everything: one of `ends` ends the stream.
-pub(crate) fn typed_events(progress: &mut StreamProgress, event: &EventData<'_>, ends: &[&str]) {
+pub(crate) fn typed_events(progress: &mut StreamProgress, event: &AnswerEvent<'_>, ends: &[&str]) {
     let kind = event.kind();
     if ends.contains(&&*kind) {
         progress.end();
@@ -141,7 +141,7 @@ pub(crate) fn typed_events(progress: &mut StreamProgress, event: &EventData<'_>,
 /// The text of an event that the framing marks as an error.
 fn failed_event(event: &StreamEvent<'_>) -> String {
     let data = event.data.as_deref().unwrap_or_default();
-    let text = EventData { name: None, bytes: data }.error();
+    let text = AnswerEvent { name: None, bytes: data }.error();
     match (event.name, text.as_str()) {
         (None, "") => "a message of its stream is damaged".to_owned(),
         (None, text) => text.to_owned(),

@@ -7,7 +7,7 @@ use loomrec_identity::Json;
 
 /// What an operation answers with, beside a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum AnswerBody {
+pub(crate) enum ExpectedBody {
     /// Anything: only HTTP says whether it succeeded.
     Anything,
     /// JSON.
@@ -21,7 +21,7 @@ pub(crate) enum AnswerBody {
 /// How the answers of an operation end and fail.
 pub(crate) struct OutcomeRules {
     /// What it answers with.
-    pub(crate) body: AnswerBody,
+    pub(crate) body: ExpectedBody,
     /// Texts of which an answer that reports a failure holds at least one. An answer without any is
     /// only searched for its end.
     pub(crate) words: &'static [&'static str],
@@ -40,7 +40,7 @@ pub(crate) const ERROR_WORDS: &[&str] = &["\"error\"", "event: error", "event:er
 impl OutcomeRules {
     /// Those of an unknown protocol.
     pub(crate) const HTTP_ONLY: Self = Self {
-        body: AnswerBody::Anything,
+        body: ExpectedBody::Anything,
         words: ERROR_WORDS,
         document: |json| error_in(json).map(|text| JudgedAnswer::failed(&text)),
         event: None,
@@ -48,5 +48,5 @@ impl OutcomeRules {
     };
 
     /// Those of an operation that answers with JSON, and never with a stream.
-    pub(crate) const JSON: Self = Self { body: AnswerBody::Json, ..Self::HTTP_ONLY };
+    pub(crate) const JSON: Self = Self { body: ExpectedBody::Json, ..Self::HTTP_ONLY };
 }

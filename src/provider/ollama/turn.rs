@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use serde_json::{Value, json};
 
 use crate::answer_draft::{AnswerDraft, FinishWords, pieces};
-use crate::answer_outcome::{EventData, JudgedAnswer, OutcomeRules, StreamProgress};
+use crate::answer_outcome::{AnswerEvent, JudgedAnswer, OutcomeRules, StreamProgress};
 use crate::error_text::error_in;
 use crate::framing::{self, EventFrame, Framing};
 use crate::json_view::{JsonView, count, text};
@@ -37,7 +37,7 @@ pub(super) const OUTCOME: OutcomeRules = OutcomeRules {
 const KNOWN: [&str; 4] = ["done", "message", "response", "model"];
 
 /// Takes a line of a stream.
-fn line(progress: &mut StreamProgress, event: &EventData<'_>) {
+fn line(progress: &mut StreamProgress, event: &AnswerEvent<'_>) {
     event.read(|json| {
         if let Some(text) = error_in(json) {
             return progress.fail(text);

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::stream_error::stream_error;
 use crate::answer_draft::{AnswerDraft, pieces};
 use crate::answer_form::{ModeError, TranscriptFormat};
-use crate::answer_outcome::{AnswerBody, OutcomeRules, typed_events};
+use crate::answer_outcome::{ExpectedBody, OutcomeRules, typed_events};
 use crate::event_text::holds_text_of;
 use crate::framing::{EventFrame, Framing, events};
 use crate::json_view::{self, JsonView, count, nested, text_or_empty};
@@ -28,7 +28,7 @@ pub(crate) static ROW: OperationRow = OperationRow {
     write: Some(write),
     stream_error,
     outcome: OutcomeRules {
-        body: AnswerBody::TextOrJson,
+        body: ExpectedBody::TextOrJson,
         event: Some(|progress, event| typed_events(progress, event, &[DONE])),
         end_mark: "`transcript.text.done`",
         ..OutcomeRules::JSON

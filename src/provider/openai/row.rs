@@ -3,7 +3,7 @@
 use super::path::{deployment, unversioned};
 use super::stream_error::stream_error;
 use super::{audio, chat, completions, embeddings, error, limit, responses};
-use crate::answer_outcome::{AnswerBody, OutcomeRules, typed_events};
+use crate::answer_outcome::{ExpectedBody, OutcomeRules, typed_events};
 use crate::error_reason::{ErrorReason, ReasonedError};
 use crate::operation::{Operation, OperationRow};
 use crate::provider_row::{ErrorRequest, ErrorRow, HeaderList, PathShape, Provider, ProviderRow};
@@ -77,7 +77,7 @@ static SPEECH: OperationRow = OperationRow {
     word: "speech",
     semantic: Some("speech"),
     outcome: OutcomeRules {
-        body: AnswerBody::Bytes,
+        body: ExpectedBody::Bytes,
         event: Some(|progress, event| typed_events(progress, event, &["speech.audio.done"])),
         end_mark: "`speech.audio.done`",
         ..OutcomeRules::JSON

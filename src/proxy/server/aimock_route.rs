@@ -11,7 +11,7 @@ use super::aimock_request::{InvalidTestName, test_of_control};
 use super::chaos_route::{MOST_BYTES, clear, in_force, set};
 use super::control_reply::read_body;
 use super::respond::{self, ResponseBody};
-use loomrec_engine::Admission;
+use loomrec_engine::StrictAdmission;
 use loomrec_fault::{ChaosRates, ChaosScope};
 use loomrec_telemetry::aimock_journal::AimockEntry;
 
@@ -41,7 +41,7 @@ pub(super) async fn answer(
     proxy: &Proxy,
     request: &Request<()>,
     body: Incoming,
-    admission: Admission,
+    admission: StrictAdmission,
 ) -> Response<ResponseBody> {
     let path = request.uri().path();
     let query = request.uri().query().unwrap_or_default();
@@ -79,7 +79,7 @@ async fn chaos(
     proxy: &Proxy,
     request: &Request<()>,
     body: Incoming,
-    admission: Admission,
+    admission: StrictAdmission,
 ) -> Result<Value, AimockRefusal> {
     let query = request.uri().query().unwrap_or_default();
     let test = test_of_control(request.headers(), query).map_err(|InvalidTestName| {
@@ -235,7 +235,7 @@ fn requests(proxy: &Proxy, query: &str) -> Response<ResponseBody> {
 
 /// Begins anew: every take is unused, calls are counted anew, the journal is empty, and no rates
 /// are set.
-fn reset(proxy: &Proxy, admission: Admission) {
+fn reset(proxy: &Proxy, admission: StrictAdmission) {
     if let Some(replay) = proxy.engine.replay() {
         replay.reset(None, admission);
     }

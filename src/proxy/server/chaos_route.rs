@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::Proxy;
 use super::control_reply::{json_reply, read_body, session_of};
 use super::respond::ResponseBody;
-use loomrec_engine::Admission;
+use loomrec_engine::StrictAdmission;
 use loomrec_fault::{ChaosRates, ChaosScope};
 
 /// The most bytes of rates that are set.
@@ -22,7 +22,7 @@ pub(super) async fn answer(
     method: &Method,
     query: Option<&str>,
     body: Incoming,
-    admission: Admission,
+    admission: StrictAdmission,
 ) -> Response<ResponseBody> {
     let session = session_of(query);
     let refused = |why: &str| json_reply(StatusCode::BAD_REQUEST, &json!({ "error": why }));
@@ -52,14 +52,14 @@ pub(super) fn set(
     proxy: &Proxy,
     scope: ChaosScope,
     rates: ChaosRates,
-    _: Admission,
+    _: StrictAdmission,
 ) -> Result<(), String> {
     let faults = &proxy.faults;
     faults.run_time().set(scope, rates, faults.now_ms()).map_err(|error| error.to_string())
 }
 
 /// Clears the rates of `scope`.
-pub(super) fn clear(proxy: &Proxy, scope: &ChaosScope, _: Admission) {
+pub(super) fn clear(proxy: &Proxy, scope: &ChaosScope, _: StrictAdmission) {
     proxy.faults.run_time().clear(scope, proxy.faults.now_ms());
 }
 

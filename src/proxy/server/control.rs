@@ -18,7 +18,7 @@ use super::respond::{self, ResponseBody};
 use super::{Proxy, aimock_route, chaos_route, control_endpoint, session};
 use crate::inspector;
 use crate::inspector::questions::{self, LineNumbers};
-use loomrec_engine::{Admission, Engine};
+use loomrec_engine::{Engine, StrictAdmission};
 use loomrec_script::{Script, ScriptCursor};
 use loomrec_telemetry::journal::follow::{JournalFollower, JournalQuery};
 use loomrec_telemetry::run_counters::RunCounters;
@@ -185,7 +185,7 @@ async fn refusal(
 fn answer(
     caller: &ConnectionContext,
     request: &Request<()>,
-    admission: Admission,
+    admission: StrictAdmission,
 ) -> Response<ResponseBody> {
     let proxy = &*caller.proxy;
     let path = request.uri().path();

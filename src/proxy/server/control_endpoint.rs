@@ -4,7 +4,7 @@
 use http::Method;
 
 use super::Proxy;
-use loomrec_engine::{Admission, ClientEffect, StrictRefusal};
+use loomrec_engine::{ClientEffect, StrictAdmission, StrictRefusal};
 
 /// A control endpoint.
 #[derive(Clone, Copy, Debug)]
@@ -93,7 +93,7 @@ pub(super) fn admit(
     proxy: &Proxy,
     method: &Method,
     path: &str,
-) -> Result<Admission, StrictRefusal> {
+) -> Result<StrictAdmission, StrictRefusal> {
     let is_read = matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
     let is_it =
         |endpoint: &&ControlEndpoint| endpoint.path == path && endpoint.method == method.as_str();

@@ -18,14 +18,10 @@ impl Receipt {
     /// Returns the receipt as JSON.
     pub fn to_json(&self) -> Value {
         let more = &self.more;
-        let pending = self
-            .pending
-            .as_ref()
-            .map(|(path, count)| json!({ "path": path.to_string_lossy(), "calls": count }));
         let locations = self.recordings.iter().map(|(location, _)| location);
         let remote = remote::to_json(locations, self.upload.as_ref());
-        let calls = (self.unchecked_calls, self.by_messages);
-        let in_force = self.in_force.as_ref().map(|it| it.to_json(calls.0, calls.1));
+        let in_force = self.in_force.as_ref();
+        let in_force = in_force.map(|it| it.to_json(self.unchecked_calls, self.by_messages));
         let unused = self.unused.as_ref();
         let undelivered = unused.map_or(0, |it| it.undelivered);
         let (unused, named) = unused.map_or((0, &[][..]), |it| (it.count, &it.named[..]));
@@ -77,10 +73,15 @@ impl Receipt {
             "unfolded": more.unfolded,
             "recordings": recordings_json(&self.recordings),
             "remote": remote,
-            "pending": pending,
+            "pending": self.pending_json(),
             "cmd_exit": self.cmd_exit,
             "mismatches": more.mismatches.iter().map(|it| it.to_json()).collect::<Value>(),
         })
+    }
+
+    fn pending_json(&self) -> Option<Value> {
+        let (path, count) = self.pending.as_ref()?;
+        Some(json!({ "path": path.to_string_lossy(), "calls": count }))
     }
 
     fn bound_json(&self) -> Value {

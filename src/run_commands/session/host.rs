@@ -16,7 +16,7 @@ use crate::in_force::InForce;
 use crate::server_run::{ProxyRole, RunContext, RunEngines, SessionTerms, SharedRun};
 use crate::{fault, record, replay};
 use loomrec_cli::exit::{CommandFailure, NOT_KEPT, RECORDING, USAGE};
-use loomrec_engine::Admission;
+use loomrec_engine::StrictAdmission;
 use loomrec_engine::upstream::UpstreamClient;
 use loomrec_fault::FaultPlan;
 use loomrec_fault::recovery::RecoveryBudget;
@@ -48,7 +48,7 @@ pub(super) struct CommandHost {
 /// A session that is being opened.
 struct OpeningSession<'a> {
     request: &'a SessionRequest,
-    admission: Admission,
+    admission: StrictAdmission,
     mode: SessionMode,
     /// The recording.
     path: PathBuf,
@@ -59,7 +59,7 @@ impl SessionHost for CommandHost {
     fn open(
         &self,
         request: &SessionRequest,
-        admission: Admission,
+        admission: StrictAdmission,
     ) -> Result<OpenedSession, SessionRefusal> {
         let invalid = |why: String| SessionRefusal::new(StatusCode::BAD_REQUEST, why);
         let path = match &request.recording {
@@ -286,7 +286,7 @@ fn rules_of_request(request: &SessionRequest) -> Vec<String> {
 
 /// Adds what a request asks for to the flags of a session. The strictness of the run has to let it
 /// through.
-pub(super) fn add_request(args: &mut ServeArgs, request: &SessionRequest, _: Admission) {
+pub(super) fn add_request(args: &mut ServeArgs, request: &SessionRequest, _: StrictAdmission) {
     // Those of the run are written once, at its end.
     (args.receipt, args.summary, args.journal) = (None, None, None);
     args.cmd.clear();

@@ -13,7 +13,7 @@ use crate::replay::{self, SharedReplay};
 use crate::server_run::{ProxyRole, RunContext, RunEngines, SessionTerms, SharedRun};
 use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::serve_setup;
-use loomrec_engine::{Admission, Engine, MissPolicy};
+use loomrec_engine::{Engine, MissPolicy, StrictAdmission};
 use loomrec_fault::recovery::RecoveryBudget;
 use loomrec_fault::{FaultCounters, FaultPlan};
 use loomrec_proxy::server::Proxy;
@@ -36,7 +36,7 @@ impl SessionHost for SharedHost {
     fn open(
         &self,
         request: &SessionRequest,
-        admission: Admission,
+        admission: StrictAdmission,
     ) -> Result<OpenedSession, SessionRefusal> {
         refuse_members(request)?;
         let invalid = |why: String| SessionRefusal::new(StatusCode::BAD_REQUEST, why);
@@ -89,7 +89,7 @@ impl SharedHost {
     fn open_replay(
         &self,
         request: &SessionRequest,
-        admission: Admission,
+        admission: StrictAdmission,
         plan: Option<FaultPlan>,
     ) -> Result<OpenedSession, CommandFailure> {
         let SharedReplay { args, context, counters, .. } = &self.replay;

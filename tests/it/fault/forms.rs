@@ -65,11 +65,20 @@ fn tool_answer() -> String {
     .to_string()
 }
 
+/// A form that happens to the first answer, and cannot happen to the second, in other words.
+fn form(
+    fault: &'static str,
+    to: Sample,
+    cannot: &'static str,
+    at: Sample,
+    why: &'static str,
+) -> Form {
+    Form { happens: (fault, to), cannot: Some((cannot, at, why)) }
+}
+
 pub(super) fn forms() -> Vec<Form> {
     use Sample::{Empty, Stream, Text, Tool, Twelve};
     let always = |fault| Form { happens: (fault, Text), cannot: None };
-    let form =
-        |fault, to, cannot, at, why| Form { happens: (fault, to), cannot: Some((cannot, at, why)) };
     let mut all: Vec<Form> = [
         "timeout:5",
         "hang:5",
@@ -88,7 +97,29 @@ pub(super) fn forms() -> Vec<Form> {
     ]
     .map(always)
     .into();
+    all.extend(cuts_and_stalls());
     all.extend([
+        form("partial_response", Text, "partial_response", Twelve, "the answer is not one of"),
+        form("tool_call_fault", Tool, "tool_call_fault", Text, "the answer calls no tool"),
+        form("throttle:100000", Text, "throttle:100000", Empty, "the answer has no bytes"),
+        form("slice:5", Text, "slice:90000", Text, "no chunk of the answer has more than 90000"),
+        form("stream_garble:0", Stream, "stream_garble:0", Text, "the answer is not a stream"),
+        form("stream_garble:1", Stream, "stream_garble:99", Stream, "events; the last event"),
+        form(
+            "stream_garble:0;how=dropped",
+            Stream,
+            "stream_garble:0;how=checksum",
+            Stream,
+            "the events of the answer have no checksum",
+        ),
+        form("wrong_length:-3", Text, "wrong_length:-3", Empty, "is the true one"),
+    ]);
+    all
+}
+
+fn cuts_and_stalls() -> [Form; 5] {
+    use Sample::{Stream, Text, Twelve};
+    [
         form(
             "stream_truncate;after_bytes=6",
             Twelve,
@@ -124,20 +155,5 @@ pub(super) fn forms() -> Vec<Form> {
             Stream,
             "chunks; the pause is at 4096",
         ),
-        form("partial_response", Text, "partial_response", Twelve, "the answer is not one of"),
-        form("tool_call_fault", Tool, "tool_call_fault", Text, "the answer calls no tool"),
-        form("throttle:100000", Text, "throttle:100000", Empty, "the answer has no bytes"),
-        form("slice:5", Text, "slice:90000", Text, "no chunk of the answer has more than 90000"),
-        form("stream_garble:0", Stream, "stream_garble:0", Text, "the answer is not a stream"),
-        form("stream_garble:1", Stream, "stream_garble:99", Stream, "events; the last event"),
-        form(
-            "stream_garble:0;how=dropped",
-            Stream,
-            "stream_garble:0;how=checksum",
-            Stream,
-            "the events of the answer have no checksum",
-        ),
-        form("wrong_length:-3", Text, "wrong_length:-3", Empty, "is the true one"),
-    ]);
-    all
+    ]
 }

@@ -90,114 +90,89 @@ fn states_of_a_response_are_told_apart() {
     assert_eq!(stream("response.in_progress").outcome, AnswerOutcome::Unfinished);
 }
 
-#[test]
-fn other_providers_own_ends_and_failures_are_found() {
-    use AnswerOutcome::{Complete, FailedByProvider, Unfinished};
-    for (operation, media, body, expected) in [
-        (
-            Operation::GENERATE_CONTENT,
-            "text/event-stream",
-            "data: {\"promptFeedback\":{\"blockReason\":\"SAFETY\"}}\n\n",
-            Complete,
-        ),
-        (
-            Operation::GENERATE_CONTENT,
-            "text/event-stream",
-            "data: {\"usageMetadata\":{}}\n\n",
-            Unfinished,
-        ),
-        (
-            Operation::GENERATE_CONTENT,
-            "application/json",
-            "[{\"candidates\":[{\"finishReason\":\"STOP\"}]}]",
-            Complete,
-        ),
-        (
-            Operation::GENERATE_CONTENT,
-            "application/json",
-            "[{\"candidates\":[{\"finishReason\":\"STOP\"}]}",
-            Unfinished,
-        ),
-        (
-            Operation::GENERATE_CONTENT,
-            "application/json",
-            "[{\"candidates\":[{}]},{\"error\":{\"message\":\"x\"}}]",
-            FailedByProvider,
-        ),
-        (Operation::GENERATE_CONTENT, "application/json", "[{\"candidates\":[{}]}]", Unfinished),
-        (
-            Operation::OLLAMA_CHAT,
-            "application/x-ndjson",
-            "{\"message\":{\"content\":\"a\"},\"done\":false}\n",
-            Unfinished,
-        ),
-        (
-            Operation::OLLAMA_CHAT,
-            "application/json",
-            "{\"message\":{\"content\":\"a\"},\"done\":false}\n{\"done\":true}\n",
-            Complete,
-        ),
-        (
-            Operation::OLLAMA_CHAT,
-            "application/x-ndjson",
-            "{\"done\":false}\n{\"error\":\"gone\"}\n",
-            FailedByProvider,
-        ),
-        (
-            Operation::OLLAMA_GENERATE,
-            "application/json",
-            "{\n  \"response\": \"a\",\n  \"done\": true\n}",
-            Complete,
-        ),
-        (
-            Operation::COHERE_CHAT,
-            "text/event-stream",
-            "data: {\"type\":\"message-end\",\"delta\":{\"finish_reason\":\"ERROR\"}}\n\n",
-            FailedByProvider,
-        ),
-        (
-            Operation::COHERE_CHAT,
-            "text/event-stream",
-            "data: {\"type\":\"message-start\"}\n\ndata: {\"message\":\"internal\"}\n\n",
-            FailedByProvider,
-        ),
-        (
-            Operation::COHERE_CHAT,
-            "application/json",
-            "{\"message\":{\"content\":[]},\"finish_reason\":\"TIMEOUT\"}",
-            FailedByProvider,
-        ),
-        (
-            Operation::COHERE_CHAT,
-            "application/stream+json",
-            "{\"event_type\":\"text-generation\"}\n{\"event_type\":\"stream-end\",\"finish_reason\":\"COMPLETE\",\"response\":{}}\n",
-            Complete,
-        ),
-        (
-            Operation::MESSAGES,
-            "text/event-stream",
-            "event: ping\ndata: {\"type\": \"ping\"}\n\n",
-            Unfinished,
-        ),
-        (Operation::SPEECH, "audio/mpeg", ":ID3 anything", Complete),
-        (
-            Operation::SPEECH,
-            "application/json",
-            "{\"error\":{\"message\":\"x\"}}",
-            FailedByProvider,
-        ),
-        (Operation::TRANSCRIPTION, "text/plain", "data: is what I said", Complete),
-        (Operation::TRANSCRIPTION, "text/plain", "", Complete),
-        (
-            Operation::CONVERSE,
-            "application/json",
-            "{\"Output\":{\"__type\":\"UnknownOperationException\"}}",
-            FailedByProvider,
-        ),
-        (Operation::RERANK, "application/json", "{\"results\":[]}", Complete),
-    ] {
-        assert_eq!(outcome(operation, media, body.as_bytes()), expected, "{operation:?} {body}");
+const EVENTS: &str = "text/event-stream";
+const JSON: &str = "application/json";
+const LINES: &str = "application/x-ndjson";
+
+/// Compares the outcomes of answers of one operation with the expected ones.
+fn expect_outcomes(operation: Operation, answers: &[(&str, &str, AnswerOutcome)]) {
+    for (media, body, expected) in answers {
+        assert_eq!(outcome(operation, media, body.as_bytes()), *expected, "{operation:?} {body}");
     }
+}
+
+#[test]
+fn ends_and_failures_of_gemini_are_found() {
+    use AnswerOutcome::{Complete, FailedByProvider, Unfinished};
+    let blocked = "data: {\"promptFeedback\":{\"blockReason\":\"SAFETY\"}}\n\n";
+    let failed = "[{\"candidates\":[{}]},{\"error\":{\"message\":\"x\"}}]";
+    expect_outcomes(
+        Operation::GENERATE_CONTENT,
+        &[
+            (EVENTS, blocked, Complete),
+            (EVENTS, "data: {\"usageMetadata\":{}}\n\n", Unfinished),
+            (JSON, "[{\"candidates\":[{\"finishReason\":\"STOP\"}]}]", Complete),
+            (JSON, "[{\"candidates\":[{\"finishReason\":\"STOP\"}]}", Unfinished),
+            (JSON, failed, FailedByProvider),
+            (JSON, "[{\"candidates\":[{}]}]", Unfinished),
+        ],
+    );
+}
+
+#[test]
+fn ends_and_failures_of_ollama_are_found() {
+    use AnswerOutcome::{Complete, FailedByProvider, Unfinished};
+    let turn = "{\"message\":{\"content\":\"a\"},\"done\":false}\n";
+    expect_outcomes(
+        Operation::OLLAMA_CHAT,
+        &[
+            (LINES, turn, Unfinished),
+            (JSON, &format!("{turn}{{\"done\":true}}\n"), Complete),
+            (LINES, "{\"done\":false}\n{\"error\":\"gone\"}\n", FailedByProvider),
+        ],
+    );
+    let whole = "{\n  \"response\": \"a\",\n  \"done\": true\n}";
+    expect_outcomes(Operation::OLLAMA_GENERATE, &[(JSON, whole, Complete)]);
+}
+
+#[test]
+fn ends_and_failures_of_cohere_are_found() {
+    use AnswerOutcome::{Complete, FailedByProvider};
+    let end = "data: {\"type\":\"message-end\",\"delta\":{\"finish_reason\":\"ERROR\"}}\n\n";
+    let internal = "data: {\"type\":\"message-start\"}\n\ndata: {\"message\":\"internal\"}\n\n";
+    let late = "{\"message\":{\"content\":[]},\"finish_reason\":\"TIMEOUT\"}";
+    let first_version = concat!(
+        "{\"event_type\":\"text-generation\"}\n",
+        "{\"event_type\":\"stream-end\",\"finish_reason\":\"COMPLETE\",\"response\":{}}\n"
+    );
+    expect_outcomes(
+        Operation::COHERE_CHAT,
+        &[
+            (EVENTS, end, FailedByProvider),
+            (EVENTS, internal, FailedByProvider),
+            (JSON, late, FailedByProvider),
+            ("application/stream+json", first_version, Complete),
+        ],
+    );
+    expect_outcomes(Operation::RERANK, &[(JSON, "{\"results\":[]}", Complete)]);
+}
+
+#[test]
+fn ends_and_failures_of_other_answers_are_found() {
+    use AnswerOutcome::{Complete, FailedByProvider, Unfinished};
+    let ping = "event: ping\ndata: {\"type\": \"ping\"}\n\n";
+    expect_outcomes(Operation::MESSAGES, &[(EVENTS, ping, Unfinished)]);
+    let error = "{\"error\":{\"message\":\"x\"}}";
+    expect_outcomes(
+        Operation::SPEECH,
+        &[("audio/mpeg", ":ID3 anything", Complete), (JSON, error, FailedByProvider)],
+    );
+    expect_outcomes(
+        Operation::TRANSCRIPTION,
+        &[("text/plain", "data: is what I said", Complete), ("text/plain", "", Complete)],
+    );
+    let unknown = "{\"Output\":{\"__type\":\"UnknownOperationException\"}}";
+    expect_outcomes(Operation::CONVERSE, &[(JSON, unknown, FailedByProvider)]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! and a model's own event may end the answer, too.
 
 use super::chunk::{METRICS, inner};
-use crate::answer_outcome::{EventData, OutcomeRules, StreamProgress};
+use crate::answer_outcome::{AnswerEvent, OutcomeRules, StreamProgress};
 use crate::error_text::with_json;
 use crate::json_view::JsonView;
 use crate::openai::chat;
@@ -15,7 +15,7 @@ pub(super) const OUTCOME: OutcomeRules =
 /// The members in which older models say why they stopped.
 const REASONS: [&str; 4] = ["stop_reason", "completionReason", "finish_reason", "finishReason"];
 
-fn event(progress: &mut StreamProgress, event: &EventData<'_>) {
+fn event(progress: &mut StreamProgress, event: &AnswerEvent<'_>) {
     let Some(native) = serde_json::from_slice::<Value>(event.bytes).ok().as_ref().and_then(inner)
     else {
         return;
@@ -32,7 +32,7 @@ fn take(progress: &mut StreamProgress, json: &Json<'_>) {
     let is_last = json.get(METRICS).is_some()
         || says("message_stop")
         || json.get("messageStop").is_some()
-        || REASONS.iter().any(|name| told(name));
+        || REASONS.iter().any(told);
     if is_last {
         progress.end();
     }

@@ -1,7 +1,7 @@
 //! How Cohere's chats of both versions end and fail.
 
 use super::shape::FAILED;
-use crate::answer_outcome::{ERROR_WORDS, EventData, JudgedAnswer, OutcomeRules, StreamProgress};
+use crate::answer_outcome::{AnswerEvent, ERROR_WORDS, JudgedAnswer, OutcomeRules, StreamProgress};
 use crate::error_text::{error_in, said};
 use crate::json_view::{nested, text};
 use loomrec_identity::Json;
@@ -17,7 +17,7 @@ pub(super) const OUTCOME: OutcomeRules = OutcomeRules {
 };
 
 /// Takes an event of either version.
-fn take(progress: &mut StreamProgress, event: &EventData<'_>, json: &Json<'_>) {
+fn take(progress: &mut StreamProgress, event: &AnswerEvent<'_>, json: &Json<'_>) {
     let named = || event.name.map(Into::into);
     let kind = text(json, "type").or_else(|| text(json, "event_type")).or_else(named);
     match kind.as_deref() {

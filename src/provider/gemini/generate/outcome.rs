@@ -1,6 +1,6 @@
 //! How Gemini's answers end and fail: each candidate has a finish reason, or the prompt was blocked.
 
-use crate::answer_outcome::{EventData, OutcomeRules, StreamProgress};
+use crate::answer_outcome::{AnswerEvent, OutcomeRules, StreamProgress};
 use crate::error_text::error_in;
 use crate::json_view::{count, items, nested, text};
 use loomrec_identity::Json;
@@ -11,7 +11,7 @@ pub(super) const OUTCOME: OutcomeRules =
 /// The members of which each chunk has some.
 const KNOWN: [&str; 4] = ["candidates", "promptFeedback", "usageMetadata", "responseId"];
 
-fn event(progress: &mut StreamProgress, event: &EventData<'_>) {
+fn event(progress: &mut StreamProgress, event: &AnswerEvent<'_>) {
     event.read(|json| chunk(progress, json));
 }
 

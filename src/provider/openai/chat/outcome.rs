@@ -3,7 +3,7 @@
 //! A stream has ended with `[DONE]`, or once each of its choices has a finish reason: many servers
 //! send only one of the two.
 
-use crate::answer_outcome::{ERROR_WORDS, EventData, JudgedAnswer, OutcomeRules, StreamProgress};
+use crate::answer_outcome::{AnswerEvent, ERROR_WORDS, JudgedAnswer, OutcomeRules, StreamProgress};
 use crate::error_text::error_in;
 use crate::json_view::{JsonView, count, items, text};
 use loomrec_identity::Json;
@@ -26,7 +26,7 @@ const FAILED: [&str; 2] = ["error", "insufficient_system_resource"];
 const KNOWN: [&str; 5] = ["choices", "usage", "object", "id", "model"];
 
 /// Takes a chunk.
-pub(crate) fn event(progress: &mut StreamProgress, event: &EventData<'_>) {
+pub(crate) fn event(progress: &mut StreamProgress, event: &AnswerEvent<'_>) {
     if event.is_done() {
         return progress.end();
     }

@@ -4,7 +4,7 @@
 //! cancelled is not.
 
 use super::end::is_terminal;
-use crate::answer_outcome::{ERROR_WORDS, EventData, JudgedAnswer, OutcomeRules, StreamProgress};
+use crate::answer_outcome::{AnswerEvent, ERROR_WORDS, JudgedAnswer, OutcomeRules, StreamProgress};
 use crate::error_text::error_in;
 use crate::json_view::text;
 use loomrec_identity::Json;
@@ -18,7 +18,7 @@ pub(super) const OUTCOME: OutcomeRules = OutcomeRules {
 };
 
 /// Takes an event. A terminal event that is no success has the response with its error.
-fn event(progress: &mut StreamProgress, event: &EventData<'_>) {
+fn event(progress: &mut StreamProgress, event: &AnswerEvent<'_>) {
     let kind = event.kind();
     match &*kind {
         "error" => progress.fail(event.error()),

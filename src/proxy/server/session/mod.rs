@@ -23,7 +23,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
 use super::Proxy;
-use loomrec_engine::Admission;
+use loomrec_engine::StrictAdmission;
 
 pub(super) use call_entry::take_control_prefix;
 pub(super) use control::{answer, health};
@@ -135,7 +135,7 @@ pub trait SessionHost: Send + Sync {
     fn open(
         &self,
         request: &SessionRequest,
-        admission: Admission,
+        admission: StrictAdmission,
     ) -> Result<OpenedSession, SessionRefusal>;
 
     /// Returns the variables that point SDKs to loomrec, with this prefix.
