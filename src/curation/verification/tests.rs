@@ -194,7 +194,7 @@ fn credential_in_a_compressed_request_is_told_and_taken_out() {
     let request = entry.request.as_mut().unwrap();
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     encoder.write_all(&request.body).unwrap();
-    request.body = encoder.finish().unwrap().into();
+    request.packed = Some(encoder.finish().unwrap().into());
     let (_, key) = request.recognise_with_key(&IdentityRules::default());
     entry.request_hash = Some(key.clone());
     let name = EntryName::Hash(key);

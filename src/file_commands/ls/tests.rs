@@ -121,10 +121,12 @@ fn json_has_the_same_names_for_every_take() {
       "cut": null,
       "answer": "complete",
       "answer_reason": null,
+      "client_left": null,
       "fault": null,
       "session": "agent-7",
       "asks": "weather?",
-      "recorded_at": "2026-11-21T22:47:02.818000Z"
+      "recorded_at": "2026-11-21T22:47:02.818000Z",
+      "personal_values": []
     }
     "###);
     let plain = &rows[8];

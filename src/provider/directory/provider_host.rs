@@ -328,7 +328,8 @@ mod tests {
     fn a_pattern_without_a_star_in_front_has_no_host_with_more_in_front() {
         for (_, pattern) in patterns().filter(|(_, it)| !it.starts_with('*')) {
             let host = format!("x{}", sample(pattern));
-            assert_eq!(ProviderHosts::upstream_at(&host), None, "{host} has {pattern}");
+            // Another pattern may have it.
+            assert!(!matches(pattern, &host), "{host} has {pattern}");
         }
     }
 

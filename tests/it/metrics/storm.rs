@@ -19,6 +19,10 @@ const CLIENTS: usize = 8;
 /// Calls of each client.
 const CALLS: usize = 250;
 
+/// How late each answer is, in milliseconds: longer than it takes a busy system to say that a
+/// client has left.
+const LATE: &str = "60";
+
 /// The statuses of the answers that a client got in full.
 #[derive(Default)]
 struct Saw {
@@ -218,8 +222,7 @@ fn all_count_the_same_when_a_storm_is_replayed() {
     let greet = message("hi").header("x-loomrec-step-id: greet");
     scene.recorded(&upstream, &[chat("hi"), chat_streamed("hi"), greet]);
     let flags = ["--repeat", "cycle", "--receipt", "receipt.json", "--journal", "run.jsonl"];
-    // With a delay, some clients leave before their answer, however quick the server is.
-    let slow = ["--latency", "constant", "--latency-ms", "20", "--max-body", "8192"];
+    let slow = ["--latency", "constant", "--latency-ms", LATE, "--max-body", "8192"];
     let server = scene.replay(&[&flags[..], &slow].concat());
     let saw = storm(&server);
     agree(&scene, server, &saw, 1);
@@ -227,9 +230,8 @@ fn all_count_the_same_when_a_storm_is_replayed() {
 
 #[test]
 fn all_count_the_same_when_a_storm_is_recorded() {
-    // Some clients leave before the upstream has answered.
     let scene = Scene::new();
-    let upstream = Upstream::start(|request| answer(request).late(20));
+    let upstream = Upstream::start(|request| answer(request).late(LATE.parse().unwrap()));
     let flags = ["--receipt", "receipt.json", "--journal", "run.jsonl", "--max-body", "8192"];
     let server = scene.record(&upstream, &flags);
     let saw = storm(&server);
