@@ -80,6 +80,9 @@ def test_each_fault_is_the_exception_that_it_names_every_time(faults, api, strea
             assert (partial.content, partial.usage.completion_tokens) == ("half an ans", 0)
             assert partial.finish_reason in ("length", "max_tokens", "MAX_TOKENS")
             assert (await call(provider, api, "calm", streamed)).content == "all is well"
+        if streamed:
+            await call(provider, api, "garbled", streamed)
+            assert link.calls[-1]["fault"] == FILE["garbled"]["fault"]["type"]
         await provider.close()
 
     with LoomrecServer("replay", "-r", str(faults)) as server:
