@@ -65,7 +65,7 @@ pub use reading::{
 pub use record::{DurableAt, RecordArgs, RecordMode};
 pub use redact::RedactArgs;
 pub use remote::{CompactArgs, GcArgs, PullArgs, PushArgs, RemoteArgs};
-pub use replay::{LatencyModel, OnMissFlag, RepeatPolicy, ReplayArgs};
+pub use replay::{EndOrderFlag, LatencyModel, OnMissFlag, RepeatPolicy, ReplayArgs};
 pub use rerecord::RerecordArgs;
 pub use review::{AcceptArgs, DecideArgs, PendingArgs, RejectArgs, ReviewArgs};
 pub use rules::RulesArgs;

@@ -137,6 +137,11 @@ pub struct ReplayArgs {
     #[arg(add = SettingScope::Run)]
     pub speed: f64,
 
+    /// The order in which answers to calls at the same time end [default: recorded with CMD, else any]
+    #[arg(long, value_enum, env = "LOOMREC_END_ORDER", add = StrictEffect::Harmless)]
+    #[arg(add = SettingScope::Run)]
+    pub end_order: Option<EndOrderFlag>,
+
     /// Fail if a recorded take was never requested
     #[arg(
         long,
@@ -201,6 +206,18 @@ pub struct ReplayArgs {
     pub set_aside: SetAside,
 }
 
+impl ReplayArgs {
+    /// Whether answers end in the order of the recorded run. A server has clients that know nothing
+    /// of each other, so it keeps no order unless it is asked to.
+    #[must_use]
+    pub fn keeps_end_order(&self) -> bool {
+        match self.end_order {
+            Some(order) => order == EndOrderFlag::Recorded,
+            None => !self.serve.cmd.is_empty(),
+        }
+    }
+}
+
 /// The answer to a call that is not recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum OnMissFlag {
@@ -221,6 +238,15 @@ pub enum RepeatPolicy {
     Last,
     /// All takes again, from the first
     Cycle,
+}
+
+/// The order in which answers to calls at the same time end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum EndOrderFlag {
+    /// That of the recorded run: an answer waits for those that ended first there, for 5 s at most
+    Recorded,
+    /// Each answer ends as soon as it can
+    Any,
 }
 
 /// When to send answers.

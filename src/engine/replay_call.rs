@@ -35,8 +35,14 @@ impl<'a> FoundTake<'a> {
         self.is_held = false;
     }
 
+    /// Takes the call out of the order in which answers end, because it does not go as recorded.
+    pub fn leave_order(&mut self) {
+        self.matched.leave_order();
+    }
+
     /// Gives the take back, so that the session can get it again.
     pub fn release(&mut self) {
+        self.matched.leave_order();
         if std::mem::replace(&mut self.is_held, false) {
             self.replay.release(self.matched.index(), self.observed.session.as_deref());
         }
@@ -73,7 +79,7 @@ pub(super) async fn deliver(
     arrived: Instant,
 ) -> Result<CallResult, UnexplainedMiss> {
     let accepted = call.accept_encoding();
-    let FoundTake { replay, observed, matched, .. } = &found;
+    let FoundTake { replay, observed, matched, .. } = &mut found;
     call.set_held(matched.take.is_undelivered());
     let delivered = replay.deliver(matched, observed, accepted, arrived.into()).await;
     call.set_held(false);

@@ -62,6 +62,9 @@ pub struct Entry {
     /// When the request arrived: RFC 3339, UTC, microseconds. Three more digits distinguish the
     /// recorders of one run.
     pub recorded_at: Option<String>,
+    /// When the answer ended: RFC 3339, UTC, microseconds. Absent if no other call of its recorder was
+    /// open at the same time.
+    pub ended_at: Option<String>,
     /// The request, without secrets.
     pub request: Option<RecordedRequest>,
     /// The response; absent in a plain AgentLoom entry.

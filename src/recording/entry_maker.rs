@@ -125,6 +125,7 @@ impl EntryMaker<'_> {
             run_values,
             session: observed.session,
             recorded_at,
+            ended_at: None,
             request: Some(observed.request),
             response: Some(response),
             client_left: None,

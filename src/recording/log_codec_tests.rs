@@ -120,7 +120,8 @@ pub(crate) fn any_entry() -> impl Strategy<Value = Entry> {
                 .map(|day| ("day".to_owned(), format!("2026-{day}")))
                 .collect(),
             session: words.1,
-            recorded_at: words.3,
+            recorded_at: words.3.clone(),
+            ended_at: words.3.filter(|time| time.len() % 2 == 0),
             request,
             response,
             client_left: numbers.2.map(|n| ClientLeft {

@@ -1,5 +1,6 @@
 //! The `loomrec replay` command.
 
+mod end_order;
 mod latency;
 mod pending;
 mod unused;
@@ -231,6 +232,7 @@ fn matcher(
         refuse_unchecked,
         allow_messages: args.allow_unchecked,
         faults_use_takes: args.strict,
+        keeps_end_order: args.keeps_end_order(),
         is_of_session: ground.session.may_lack_recording,
     };
     let sources = sources?;
@@ -282,6 +284,7 @@ pub(super) fn receipt(args: &ReplayArgs, ran: &RunResult) -> Receipt {
         receipt.unchecked_calls = matcher.unchecked_calls();
     }
     receipt.notes.extend(serve_setup::ineffective_rules(&proxy.redactor));
+    receipt.notes.extend(proxy.engine.replay().and_then(|replay| end_order::broken(replay)));
     receipt.notes.extend(ran.unused_upstreams());
     let unreachable = receipt.unreachable_text();
     receipt.add_escapes(&ran.hosts, EscapePolicy::Refuse);

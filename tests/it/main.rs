@@ -42,6 +42,8 @@ mod disk;
 #[cfg(test)]
 mod docs;
 #[cfg(test)]
+mod end_order;
+#[cfg(test)]
 mod expiry;
 #[cfg(test)]
 mod failed_answers;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
+use super::overlap::{OverlapCounter, OverlapWatch};
 use super::writer::RecordWriter;
 use loomrec_identity::{IdentityRules, RunValueFinder};
 use loomrec_recording::cost::PriceTable;
@@ -36,6 +37,8 @@ pub(crate) struct RecordContext {
     pub(super) has_run_values: AtomicBool,
     /// The number of open exchanges.
     pub(super) busy: AtomicUsize,
+    /// Which exchanges were open at the same time.
+    pub(super) overlap: OverlapCounter,
     /// Notified when no exchange is open any more.
     pub(super) idle: Notify,
     pub(crate) config: RecordConfig,
@@ -46,17 +49,24 @@ pub(crate) struct RecordContext {
 /// One open exchange. [`RecordEngine::finish`](super::RecordEngine::finish) waits for it.
 pub(crate) struct ActiveExchange {
     pub(crate) shared: Arc<RecordContext>,
+    watch: OverlapWatch,
 }
 
 impl ActiveExchange {
     pub(super) fn new(shared: &Arc<RecordContext>) -> Self {
         shared.busy.fetch_add(1, Ordering::AcqRel);
-        Self { shared: Arc::clone(shared) }
+        Self { shared: Arc::clone(shared), watch: shared.overlap.begin() }
+    }
+
+    /// Notes that the answer ends. Returns whether another exchange was open at the same time.
+    pub(super) fn end(&self) -> bool {
+        self.shared.overlap.end(&self.watch)
     }
 }
 
 impl Drop for ActiveExchange {
     fn drop(&mut self) {
+        self.end();
         if self.shared.busy.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.shared.idle.notify_waiters();
         }

@@ -114,7 +114,7 @@ impl ExchangeCapture {
                 (None, kept)
             }
         };
-        FinishedExchange { entry, kept, on_recorded: job.on_recorded }
+        FinishedExchange { entry, kept, arrived, on_recorded: job.on_recorded }
     }
 }
 
@@ -124,6 +124,8 @@ pub(super) struct FinishedExchange {
     pub(super) entry: Option<(EntryName, Entry)>,
     /// What is reported about it.
     pub(super) kept: RecordOutcome,
+    /// When its request arrived.
+    pub(super) arrived: Instant,
     /// The callback for its outcome.
     pub(super) on_recorded: OnRecorded,
 }

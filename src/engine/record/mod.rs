@@ -12,6 +12,7 @@ pub mod capture;
 mod client_feed;
 mod delivery_gauge;
 mod detach;
+mod overlap;
 mod record_job;
 mod record_outcome;
 pub mod rerecord;
@@ -32,6 +33,7 @@ use delivery_gauge::DeliveryGauge;
 use detach::DetachOnDrop;
 use loomrec_identity::{IdentityRules, RunValueFinder};
 use loomrec_recording::redact::{HOP_BY_HOP, Redactor};
+use overlap::OverlapCounter;
 use tee::{OpenedResponse, TeeBody};
 use writer::RecordWriter;
 
@@ -56,8 +58,16 @@ impl RecordEngine {
     ) -> Self {
         let (busy, idle) = (AtomicUsize::new(0), Notify::new());
         let has_run_values = AtomicBool::new(false);
-        let shared =
-            Arc::new(RecordContext { has_run_values, busy, idle, config, redactor, writer });
+        let overlap = OverlapCounter::default();
+        let shared = Arc::new(RecordContext {
+            has_run_values,
+            busy,
+            overlap,
+            idle,
+            config,
+            redactor,
+            writer,
+        });
         Self { client, shared, stop: watch::channel(false).0 }
     }
 

@@ -26,7 +26,8 @@ use super::client_feed::{ClientFeed, Gauge, Part};
 use super::delivery_gauge::DeliveryGauge;
 use super::record_outcome::RecordOutcome;
 use crate::{blocking, upstream};
-use loomrec_recording::entry::{RecordedCut, ResponseEnd};
+use loomrec_recording::entry::{Entry, RecordedCut, ResponseEnd};
+use loomrec_recording::timestamp::{micros, timestamp};
 use loomrec_store::LogItem;
 
 /// The client's side of the tee.
@@ -321,6 +322,12 @@ async fn stopped(stop: &mut watch::Receiver<bool>) {
     drop(stop.wait_for(|stop| *stop).await.map(|value| *value));
 }
 
+/// Returns the time now, measured from the arrival of the request of `entry`.
+fn end_time(entry: &Entry, arrived: Instant) -> Option<String> {
+    let recorded_at = micros(entry.recorded_at.as_deref()?)?;
+    Some(timestamp(recorded_at + i64::try_from(arrived.elapsed().as_micros()).ok()?))
+}
+
 /// Hands the exchange to the writer, then reports the outcome.
 async fn keep(
     mut capture: ExchangeCapture,
@@ -338,13 +345,19 @@ async fn keep(
             blocking::run_blocking(move || capture.finish(end, &shared, &delivery)).await
         }
     };
-    let FinishedExchange { entry, kept, on_recorded } = finished;
+    let FinishedExchange { entry, kept, arrived, on_recorded } = finished;
     let Some((name, mut entry)) = entry else {
         on_recorded.report(kept);
         return;
     };
+    // Requests that loomrec sends itself come in no order of a program.
+    let is_of_program = keeps.is_none();
     if keeps.is_some_and(|keeps| !keeps.ask(&mut entry)) {
         return;
+    }
+    // Its client gets the end after this.
+    if busy.end() && is_of_program {
+        entry.ended_at = end_time(&entry, arrived);
     }
     if !entry.run_values.is_empty() {
         shared.has_run_values.store(true, Ordering::Relaxed);

@@ -1,6 +1,7 @@
 //! The body of a replayed response: the recorded chunks, one frame each, at their times, then the
 //! recorded end.
 
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -12,6 +13,7 @@ use http_body::{Body, Frame, SizeHint};
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::client_hold::{self, ClientHold};
+use super::end_turn::EndTurn;
 use super::latency::DeliverySchedule;
 use super::mismatch::RecordingMismatchError;
 use super::ready_response::ReadyResponse;
@@ -38,6 +40,8 @@ pub struct ReplayBody {
     pace: Option<Box<Pace>>,
     /// What follows an answer whose recorded client left before its end.
     hold: Option<Box<ClientHold>>,
+    /// Its turn among answers that overlapped in the recorded run.
+    turn: Option<Box<EndTurn>>,
     over: bool,
 }
 
@@ -70,7 +74,7 @@ impl ReplayBody {
             _ => Bytes::from_owner(Held(Arc::clone(&answer))),
         };
         let pace = schedule.map(|schedule| Box::new(Pace { schedule, arrived, timer: None }));
-        Self { answer, bytes, sent: 0, done: 0, pace, hold: None, over: false }
+        Self { answer, bytes, sent: 0, done: 0, pace, hold: None, turn: None, over: false }
     }
 
     /// Holds the client at the end of the body until it leaves, as its recorded client did. If it
@@ -79,6 +83,22 @@ impl ReplayBody {
         let last_ms = self.answer.times().last().unwrap_or(0.0);
         let time = client_hold::longest(left, last_ms);
         self.hold = Some(Box::new(ClientHold::new(time, error)));
+    }
+
+    /// Has the body wait for its turn, if it has one.
+    pub(super) fn wait_for(&mut self, turn: Option<Box<EndTurn>>) {
+        self.turn = turn;
+    }
+
+    /// Waits for the turn of the first bytes. The head should not be sent before.
+    pub async fn begin(&mut self) {
+        let Self { turn: Some(turn), answer, .. } = self else { return };
+        poll_fn(|cx| turn.poll_piece(answer, 0, cx)).await;
+    }
+
+    /// Takes the turn. The call counts as open until it is dropped.
+    pub fn take_turn(&mut self) -> Option<Box<EndTurn>> {
+        self.turn.take()
     }
 
     /// Returns the miss of a client that waited for more than its recorded client got.
@@ -208,6 +228,9 @@ impl Body for ReplayBody {
         let done = self.done;
         if let Some(pace) = &mut self.pace {
             ready!(pace.poll(done, cx));
+        }
+        if let Self { turn: Some(turn), answer, .. } = &mut *self {
+            ready!(turn.poll_piece(answer, done, cx));
         }
         if let Some(data) = self.next() {
             return Poll::Ready(Some(Ok(Frame::data(data))));

@@ -9,6 +9,7 @@ use tokio::time::Instant;
 
 use super::body::ReplayBody;
 use super::decode_room::{DecodeRoom, DeliveryError};
+use super::end_order::EndOrder;
 use super::explain::UnexplainedMiss;
 use super::form_change::FormChange;
 use super::latency::{DeliverySchedule, Latency, LatencyDraw};
@@ -16,6 +17,7 @@ use super::matched_by::MatchedBy;
 use super::matcher::{Matcher, TakeMatch};
 use super::mismatch::RecordingMismatchError;
 use super::mode::RequestedMode;
+use super::order_limits::OrderLimits;
 use super::ready_response::{BOUND, MATCHED_BY, ReadyResponse};
 use super::reason::MissReason;
 use super::take::TakeDelivery;
@@ -45,6 +47,8 @@ pub struct ReplayEngine {
     placeholder: Arc<str>,
     /// How many calls were answered with the placeholder.
     placeholders: AtomicU32,
+    /// The order in which answers end, if it is kept and any overlapped.
+    pub(super) end_order: Option<Arc<EndOrder>>,
 }
 
 /// An answer, and where it came from.
@@ -91,7 +95,9 @@ impl ReplayEngine {
     pub fn new(matcher: Matcher, latency: Latency) -> Self {
         let (explaining, room) = (Arc::new(Semaphore::new(EXPLAINED)), DecodeRoom::default());
         let (placeholder, placeholders) = (Arc::from(PLACEHOLDER), AtomicU32::new(0));
-        Self { matcher, latency, script: None, explaining, room, placeholder, placeholders }
+        let (script, end_order) =
+            (None, EndOrder::new(&matcher.recorded.ends, OrderLimits::default()));
+        Self { matcher, latency, script, explaining, room, placeholder, placeholders, end_order }
     }
 
     /// Returns an engine that replays the same takes for a session that begins. None of them is used
@@ -105,6 +111,7 @@ impl ReplayEngine {
             room: self.room.clone(),
             placeholder: Arc::clone(&self.placeholder),
             placeholders: AtomicU32::new(0),
+            end_order: EndOrder::new(&self.matcher.recorded.ends, OrderLimits::default()),
         }
     }
 
@@ -165,8 +172,8 @@ impl ReplayEngine {
         accept_encoding: Option<&str>,
         arrived: Instant,
     ) -> Result<ReplayAnswer, UnexplainedMiss> {
-        let hit = self.find(observed)?;
-        let answered = self.deliver(&hit, observed, accept_encoding, arrived).await;
+        let mut hit = self.find(observed)?;
+        let answered = self.deliver(&mut hit, observed, accept_encoding, arrived).await;
         if answered.is_err() {
             self.release(hit.index, observed.session.as_deref());
         }
@@ -179,11 +186,12 @@ impl ReplayEngine {
     /// An [`UnexplainedMiss`] if there is none.
     pub fn find(&self, observed: &NormalizedRequest) -> Result<TakeMatch<'_>, UnexplainedMiss> {
         let rule = RuleLookup::Pending;
-        self.matcher.find(observed).map_err(|reason| UnexplainedMiss {
+        let found = self.matcher.find(observed).map_err(|reason| UnexplainedMiss {
             reason,
             refused: None,
             rule,
-        })
+        });
+        found.map(|hit| self.with_turn(hit, observed))
     }
 
     /// Returns the answer of a take to `observed`, due from `arrived` on. Waits while there is no
@@ -194,7 +202,7 @@ impl ReplayEngine {
     /// caller has to give the take back.
     pub async fn deliver(
         &self,
-        hit: &TakeMatch<'_>,
+        hit: &mut TakeMatch<'_>,
         observed: &NormalizedRequest,
         accept_encoding: Option<&str>,
         arrived: Instant,
@@ -222,18 +230,20 @@ impl ReplayEngine {
             refused: Some((hit.index, why.to_string())),
             rule: RuleLookup::Pending,
         })?;
-        Ok(self.hold_at_end(self.paced(hit, ready, arrived), hit, observed))
+        let mut answer = self.hold_at_end(self.paced(hit, ready, arrived), hit, observed);
+        answer.response.body_mut().wait_for(hit.turn.take());
+        Ok(answer)
     }
 
     /// Changes the form of the answer of a take.
     async fn change(
         &self,
-        hit: &TakeMatch<'_>,
+        hit: &mut TakeMatch<'_>,
         change: FormChange,
         observed: &NormalizedRequest,
     ) -> Result<Arc<ReadyResponse>, DeliveryError> {
         let bound = hit.take.decoded_bound().unwrap_or_default();
-        let changed = change.run(observed, &self.room, bound).await;
+        let changed = change.run(observed, &self.room, bound, hit.turn.as_deref_mut()).await;
         match &changed {
             Ok(changed) => hit.take.set_decoded_bound(Some(changed.bound)),
             Err(DeliveryError::TooLarge) => hit.take.set_decoded_bound(None),

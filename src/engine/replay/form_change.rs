@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::decode_room::{DecodeRoom, DeliveryError, ReservedRoom, RoomPatience, SMALL};
+use super::end_turn::EndTurn;
 use super::ready_response::ReadyResponse;
 use crate::blocking;
 use loomrec_identity::ValueReplacer;
@@ -78,7 +79,8 @@ impl DecodedBound {
 
 impl FormChange {
     /// Returns the answer in the form that `observed` asks for. A change that may take long waits
-    /// for room, and runs on a thread that serves no calls. Decoding begins with `bound`.
+    /// for room, and runs on a thread that serves no calls. Decoding begins with `bound`. Answers that
+    /// have room may wait for the `turn` of this one, so it steps aside while it waits for room.
     ///
     /// # Errors
     /// [`DeliveryError::TooLarge`] for a body that decodes to too many bytes,
@@ -89,6 +91,7 @@ impl FormChange {
         observed: &NormalizedRequest,
         room: &DecodeRoom,
         mut bound: DecodedBound,
+        mut turn: Option<&mut EndTurn>,
     ) -> Result<ChangedAnswer, DeliveryError> {
         if self.is_quick() {
             let made = self.make(observed, LARGEST)?;
@@ -98,7 +101,8 @@ impl FormChange {
         let mut bytes = self.most_bytes(bound);
         let work = Arc::new((self, observed.clone()));
         loop {
-            let reserved = room.reserve(bytes, patience).await?;
+            let reserved = room.reserve(bytes, patience);
+            let reserved = EndTurn::step_aside(turn.as_deref_mut(), reserved).await?;
             let (own, max) = (Arc::clone(&work), bound.bytes());
             let attempt = move || own.0.attempt(&own.1, max, reserved);
             match blocking::run_blocking(attempt).await {

@@ -39,7 +39,8 @@ impl ReplayEngine {
         let until = arrived + longest(left, 0.0);
         loop {
             if let Some(found) = self.matcher().find_delivered(hit, observed) {
-                let answer = self.deliver(&found, observed, accept_encoding, arrived).await;
+                let mut found = self.with_turn(found, observed);
+                let answer = self.deliver(&mut found, observed, accept_encoding, arrived).await;
                 if answer.is_err() {
                     self.release(found.index(), observed.session.as_deref());
                 }

@@ -1,7 +1,7 @@
 //! The loader: reads recordings, entry by entry, into the matcher.
 
 use std::path::PathBuf;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 
 use super::bound_requests::BoundRequests;
 use super::exact_requests::ExactRequests;
@@ -12,6 +12,7 @@ use super::matcher::Matcher;
 use super::mode::RecordedMode;
 use super::name_ids::NameId;
 use super::pool::Repeat;
+use super::recorded_ends::{RecordedEnds, RecordedSpan, TakeSpan};
 use super::replay_terms::ReplayTerms;
 use super::take::{ReplayTake, TakeLabels, TakeOrigin};
 use loomrec_identity::{IdentityRules, RequestKey};
@@ -100,8 +101,9 @@ impl LoadedTakes {
         if sources.len() > MOST_SOURCES {
             return Err(LoadError::TooMany(sources.len()));
         }
-        let ReplayTerms { faults_use_takes, is_of_session, .. } = terms;
-        let mut matcher = Self { faults_use_takes, is_of_session, ..Self::default() };
+        let ReplayTerms { faults_use_takes, keeps_end_order, is_of_session, .. } = terms;
+        let mut matcher =
+            Self { faults_use_takes, keeps_end_order, is_of_session, ..Self::default() };
         matcher.adapter.allows_messages = terms.allow_messages;
         matcher.bound = BoundRequests::new(terms.run_values.cloned().unwrap_or_default());
         matcher.reserve(sources.iter().map(|source| source.recording.most_takes()).sum());
@@ -123,6 +125,7 @@ impl LoadedTakes {
             let rules = Rules { stored, effective, refuse_unchecked: terms.refuse_unchecked };
             matcher.read(index, rules, &source.recording)?;
         }
+        matcher.ends = Arc::new(RecordedEnds::new(std::mem::take(&mut matcher.spans)));
         matcher.sources = sources;
         matcher.takes.shrink_to_fit();
         matcher.groups.shrink_to_fit();
@@ -212,12 +215,19 @@ impl LoadedTakes {
         let sketch = sketch.map(|(request, call)| RequestSketch::of(request, call));
         let text = text.and_then(|text| self.texts.push(&text));
         let origin = TakeOrigin { source, name: at, place, text };
+        let span = if self.keeps_end_order { RecordedSpan::from_entry(&entry) } else { None };
         let take = ReplayTake::new((&name, number), origin, under, form, sketch, entry);
         let take = take.map_err(|why| LoadError::Fault {
             file: recording.file_of(&place),
             entry: name.take_key(number),
             why,
         })?;
+        self.spans.extend(span.map(|span| TakeSpan {
+            take: self.takes.len() as u32,
+            source: source as u32,
+            session: under.session,
+            span,
+        }));
         self.has_undelivered |= take.is_undelivered();
         self.has_declared_fault |= take.declared_fault().is_some();
         self.takes.push(if unchecked.is_some() { take.without_check() } else { take });

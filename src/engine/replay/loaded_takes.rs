@@ -1,6 +1,7 @@
 //! The takes of all sources, as they were loaded, and how far the run has come in them.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::adapter_entries::AdapterEntries;
 use super::bound_requests::BoundRequests;
@@ -9,6 +10,7 @@ use super::exact_requests::ExactRequests;
 use super::group::{KeyedGroups, TakeGroup};
 use super::name_ids::NameIds;
 use super::pool::Repeat;
+use super::recorded_ends::{RecordedEnds, TakeSpan};
 use super::step_index::StepIndex;
 use super::take::ReplayTake;
 use loomrec_identity::IdentityRules;
@@ -64,6 +66,12 @@ pub struct LoadedTakes {
     pub(super) has_undelivered: bool,
     /// Whether a fault of an entry that does not end its call with an error uses up the take.
     pub(super) faults_use_takes: bool,
+    /// Whether the spans of takes are collected, to know the order in which their answers ended.
+    pub(super) keeps_end_order: bool,
+    /// The spans of the takes that were read so far.
+    pub(super) spans: Vec<TakeSpan>,
+    /// The takes whose calls overlapped.
+    pub(super) ends: Arc<RecordedEnds>,
     /// Whether it answers a session.
     pub(super) is_of_session: bool,
     /// The recorded requests, if all keys are made under one set of rules.

@@ -9,6 +9,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use super::bound_requests::RequestBinding;
+use super::end_turn::EndTurn;
 use super::loaded_takes::LoadedTakes;
 use super::matched_by::MatchedBy;
 use super::mode::RequestedMode;
@@ -36,12 +37,20 @@ pub struct TakeMatch<'a> {
     pub(super) nth: u32,
     /// How the request was bound, if it was.
     pub(super) bound: Option<Box<RequestBinding>>,
+    /// The turn of the call among answers that overlapped in the recorded run.
+    pub(super) turn: Option<Box<EndTurn>>,
 }
 
 impl TakeMatch<'_> {
     /// Returns the index of the take, which [`Matcher::release`] needs.
     pub fn index(&self) -> usize {
         self.index
+    }
+
+    /// Takes the call out of the order in which answers end: it waits for no other, and no other
+    /// waits for it.
+    pub(crate) fn leave_order(&mut self) {
+        self.turn = None;
     }
 }
 
@@ -297,7 +306,7 @@ impl Matcher {
     fn hit(&self, index: usize, by: MatchedBy) -> TakeMatch<'_> {
         let take = &self.takes[index];
         let nth = self.serve(index);
-        TakeMatch { take, by, index, nth, bound: None }
+        TakeMatch { take, by, index, nth, bound: None, turn: None }
     }
 
     /// Returns why a request that no pool has a take for is not answered.

@@ -112,6 +112,13 @@ impl ReadyResponse {
         self.pieces.iter().map(|piece| piece.at_ms)
     }
 
+    /// Returns when a piece came that more bytes follow; `None` for the piece with the last bytes, and
+    /// for what follows it.
+    pub(super) fn time_before_last(&self, piece: usize) -> Option<f64> {
+        let total = self.pieces.last()?.end;
+        self.pieces.get(piece).filter(|piece| piece.end < total).map(|piece| piece.at_ms)
+    }
+
     /// Whether it has an end: the upstream did not cut it, and its client did not leave before.
     pub(super) fn is_whole(&self) -> bool {
         self.end == ResponseEnd::Complete

@@ -19,6 +19,8 @@ pub struct ReplayTerms<'a> {
     pub allow_messages: bool,
     /// Whether a fault of an entry that does not end its call with an error uses up the take.
     pub faults_use_takes: bool,
+    /// Whether answers that overlapped in the recorded run end in the order in which they ended there.
+    pub keeps_end_order: bool,
     /// Whether the recording is that of a session. Its misses then advise to record the session
     /// again, because the commands that advice would otherwise name take one recording.
     pub is_of_session: bool,

@@ -43,6 +43,7 @@ mod server_threads;
 pub mod session;
 mod side_poll;
 pub mod socket;
+mod unflushed_end;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;

@@ -159,7 +159,7 @@ impl OpenCall {
 
     /// Records the result of the engine, and holds the response back until it is due.
     pub(super) async fn accept(&mut self, result: CallResult) -> Response<AnswerBody> {
-        let CallResult { response, outcome, origin, spent, due, waited } = result;
+        let CallResult { mut response, outcome, origin, spent, due, waited } = result;
         self.record.origin = origin;
         if let Some(spent) = spent {
             let (input, output) = (spent.tokens.prompt_tokens, spent.tokens.completion_tokens);
@@ -171,6 +171,9 @@ impl OpenCall {
             let before = self.elapsed();
             tokio::time::sleep_until(due).await;
             self.record.waited += self.elapsed().saturating_sub(before);
+        }
+        if let AnswerBody::Replay(body) = response.body_mut() {
+            body.begin().await;
         }
         self.warn_if_ambiguous(&response);
         self.set_outcome(outcome, Some(response.status()));

@@ -15,7 +15,7 @@ use tokio::time::{Sleep, sleep};
 use super::fault::FaultBody;
 use super::open_call::OpenCall;
 use super::response_control::{FlushMark, ResponseControl};
-use loomrec_engine::replay::RecordingMismatchError;
+use loomrec_engine::replay::{EndTurn, RecordingMismatchError};
 use loomrec_engine::{AnswerBody, error_response};
 use loomrec_provider::Provider;
 use loomrec_recording::entry::RecordedCut;
@@ -39,6 +39,14 @@ impl ResponseBody {
     /// Returns an empty body.
     pub fn empty() -> Self {
         Self::Answer(AnswerBody::Full(Full::default()))
+    }
+
+    /// Takes the turn of the answer in the order in which answers end.
+    fn take_turn(&mut self) -> Option<Box<EndTurn>> {
+        match self {
+            Self::Answer(AnswerBody::Replay(body)) => body.take_turn(),
+            _ => None,
+        }
     }
 
     /// Returns the miss of a client that waited for more than its recorded client got.
@@ -169,6 +177,9 @@ impl Drop for Outgoing {
         // The end of the body was never polled: either all of it was sent, or its client has left.
         self.conclude();
         self.control.end();
+        if let Some(turn) = self.body.take_turn() {
+            self.control.drop_when_flushed(turn);
+        }
     }
 }
 

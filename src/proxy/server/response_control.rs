@@ -10,6 +10,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 
 use super::socket::ConnectionHandle;
+use loomrec_engine::replay::EndTurn;
 
 /// The control of one response, from the head of its request on.
 #[derive(Clone, Debug)]
@@ -58,6 +59,11 @@ impl ResponseControl {
     /// Makes the cut a reset instead of a close.
     pub(super) fn reset_at_end(&self) {
         self.connection.reset_at_end();
+    }
+
+    /// Keeps the turn of an answer whose last bytes are written until they have gone to the system.
+    pub(super) fn drop_when_flushed(&self, turn: Box<EndTurn>) {
+        self.connection.last_end().keep(turn);
     }
 
     /// Has bytes sent after the response, before the close.

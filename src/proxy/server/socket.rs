@@ -15,6 +15,7 @@ use tokio::sync::Notify;
 
 use super::client_reset::ClientReset;
 use super::half_close_state::HalfCloseState;
+use super::unflushed_end::UnflushedEnd;
 
 /// How long bytes of a client are still read after its connection was closed: unread bytes would
 /// turn the close into a reset.
@@ -47,6 +48,8 @@ pub struct ConnectionHandle {
     pub(super) client_reset: ClientReset,
     /// What is known of a client that has closed the side that it sends on.
     half_close: HalfCloseState,
+    /// The end of the last answer, until it has gone to the system.
+    last_end: UnflushedEnd,
     /// Notified when the connection must end at once.
     abandoned: Notify,
     waiting: Mutex<Option<Waker>>,
@@ -68,6 +71,11 @@ impl ConnectionHandle {
     /// Returns what is known of a client that has closed the side that it sends on.
     pub(super) fn half_close(&self) -> &HalfCloseState {
         &self.half_close
+    }
+
+    /// Returns the end of the last answer, until it has gone to the system.
+    pub(super) fn last_end(&self) -> &UnflushedEnd {
+        &self.last_end
     }
 
     /// Returns how many requests have arrived, if none is being answered.
@@ -183,6 +191,7 @@ impl ConnectionHandle {
         if let Some(waker) = waker {
             waker.wake();
         }
+        self.last_end.release();
     }
 }
 
@@ -278,6 +287,7 @@ impl<S: ClientStream> Drop for ClientSocket<S> {
         if let Some(error) = self.stream.take_error() {
             self.connection.client_reset.note_error(&error);
         }
+        self.connection.last_end.close();
         if self.connection.reset.load(Ordering::Acquire) {
             self.stream.reset_on_drop();
         }

@@ -50,6 +50,7 @@ impl Entry {
             run_values: run_values(fields)?,
             session: fields.text("session")?,
             recorded_at: fields.text("recorded_at")?,
+            ended_at: fields.text("ended_at")?,
             request: fields.get("request").map(request).transpose()?,
             client_left: fields.get("client_left").map(client_left).transpose()?,
             response,

@@ -20,6 +20,7 @@ pub(super) enum EntryField {
     RunValues,
     Session,
     RecordedAt,
+    EndedAt,
     Request,
     ClientLeft,
     Fault,
@@ -28,7 +29,7 @@ pub(super) enum EntryField {
 
 impl EntryField {
     /// All fields, in the order in which they are written.
-    pub(super) const ALL: [Self; 19] = [
+    pub(super) const ALL: [Self; 20] = [
         Self::Content,
         Self::Model,
         Self::Usage,
@@ -44,6 +45,7 @@ impl EntryField {
         Self::RunValues,
         Self::Session,
         Self::RecordedAt,
+        Self::EndedAt,
         Self::Request,
         Self::ClientLeft,
         Self::Fault,
@@ -73,6 +75,7 @@ impl EntryField {
             Self::RunValues => "run_values",
             Self::Session => "session",
             Self::RecordedAt => "recorded_at",
+            Self::EndedAt => "ended_at",
             Self::Request => "request",
             Self::ClientLeft => "client_left",
             Self::Fault => "fault",

@@ -79,6 +79,7 @@ pub(super) fn quick(text: &str) -> Option<Entry> {
             EntryField::RunValues => entry.run_values = run_values(tokens)?,
             EntryField::Session => entry.session = Some(tokens.text()?),
             EntryField::RecordedAt => entry.recorded_at = Some(tokens.text()?),
+            EntryField::EndedAt => entry.ended_at = Some(tokens.text()?),
             EntryField::Request => entry.request = Some(request(tokens)?),
             EntryField::Response => entry.response = Some(response(tokens)?),
             EntryField::ToolCalls

@@ -222,7 +222,7 @@ impl Redactor {
 }
 
 /// Returns the fields of an entry that hold a plain text.
-fn words(entry: &mut Entry) -> [&mut Option<String>; 7] {
+fn words(entry: &mut Entry) -> [&mut Option<String>; 8] {
     [
         &mut entry.session,
         &mut entry.model,
@@ -231,6 +231,7 @@ fn words(entry: &mut Entry) -> [&mut Option<String>; 7] {
         &mut entry.upstream,
         &mut entry.upstream_origin,
         &mut entry.recorded_at,
+        &mut entry.ended_at,
     ]
 }
 

@@ -128,7 +128,11 @@ impl SharedHost {
         let seed = args.serve.trouble.seed;
         let decider = fault::decider(plan, counters, seed, draws_waits, &ground.output);
         let latency = replay::latency(args, decider.seed());
-        let replay = Arc::new(shared.for_session(&request.prefix, latency));
+        let replay = shared.for_session(&request.prefix, latency);
+        let replay = Arc::new(match args.keeps_end_order() {
+            true => replay,
+            false => replay.without_end_order(),
+        });
         let on_explained = ground.miss_sink(None);
         Ok(RunEngines {
             engine: Engine::Replay { replay, on_miss, on_explained },

@@ -272,6 +272,9 @@ fn decide<'a>(
     };
     let decided = turn.decide(&facts, declarations);
     let Ok(found_take) = &mut found else { return (decided, found) };
+    if decided.is_some() {
+        found_take.leave_order();
+    }
     if decided.is_none() && declared.is_some_and(DeclaredFault::is_alone) {
         // The entry's fault has come as often as it may, and there is no answer beside it.
         found_take.release();
