@@ -12,7 +12,8 @@ use url::Url;
 use super::exit::{CANNOT_RUN, CommandFailure, NOT_FOUND, UNEXPECTED};
 use super::preset::AppliedPreset;
 use loomrec_os::{ProcessSignal, SignalStream};
-use loomrec_provider::directory::{self, BaseUrlVariable, SAME_KEY, UPSTREAMS};
+use loomrec_provider::directory::{self, BaseUrlVariable, OTHER_CREDENTIALS, SAME_KEY, UPSTREAMS};
+use loomrec_recording::KeyVariables;
 
 /// LiteLLM fetches prices from the network when it is loaded, unless this is set.
 const NO_FETCHING: (&str, &str) = ("LITELLM_LOCAL_MODEL_COST_MAP", "True");
@@ -37,18 +38,46 @@ pub struct EnvironmentSource<'a> {
     pub current: &'a BTreeMap<String, String>,
     /// Variables that must not be set.
     pub skip: &'a [String],
-    /// Whether nothing is sent upstream, so that missing API keys get a stand-in.
-    pub stand_in_keys: bool,
+    /// Which missing API keys get a stand-in.
+    pub stand_in_keys: &'a StandInKeys,
     /// Whether paths go to a single upstream without a prefix, except for those in `known`.
     pub single: bool,
     /// Upstreams whose address the user gave or the recording names.
     pub known: &'a [String],
 }
 
+/// Which missing API keys of a command get a stand-in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StandInKeys {
+    /// None: its calls go upstream, with its own keys.
+    None,
+    /// Those in these variables. Nothing is sent upstream.
+    Of(KeyVariables),
+    /// Those of all known upstreams. Nothing is sent upstream.
+    All,
+}
+
+impl StandInKeys {
+    /// Whether calls are sent upstream.
+    fn goes_upstream(&self) -> bool {
+        *self == Self::None
+    }
+
+    /// Whether this variable of an upstream gets a stand-in if it is missing.
+    fn has(&self, upstream: &directory::KnownUpstream, key: &str) -> bool {
+        match self {
+            Self::None => false,
+            Self::Of(variables) => variables.iter().any(|name| name == key),
+            Self::All => upstream.first_key_variables().any(|name| name == key),
+        }
+    }
+}
+
 impl CommandEnvironment {
     /// Returns the variables that point every SDK to loomrec.
     pub fn of(wanted: &EnvironmentSource<'_>) -> Self {
         let mut variables: BTreeMap<String, String> = BTreeMap::new();
+        let goes_upstream = wanted.stand_in_keys.goes_upstream();
         for upstream in UPSTREAMS {
             let named = wanted.known.iter().any(|name| name == upstream.name);
             let mount = wanted.single && !named;
@@ -63,21 +92,17 @@ impl CommandEnvironment {
                     (true, _) => format!("{}{}", wanted.origin, upstream.tail(variable)),
                     // The address of a proxy that does not end as the SDK's own does is kept whole,
                     // and the SDK appends its path.
-                    (false, Some(CustomBaseUrl { whole: true, .. })) if !wanted.stand_in_keys => {
+                    (false, Some(CustomBaseUrl { whole: true, .. })) if goes_upstream => {
                         format!("{}/{}", wanted.origin, upstream.name)
                     }
                     (false, _) => format!("{}{}", wanted.origin, variable.suffix),
                 };
                 variables.insert(variable.name.to_owned(), value);
             }
-            if wanted.stand_in_keys {
-                for key in upstream.keys.iter().filter(|key| is_missing(wanted.current, key)) {
-                    variables.insert((*key).to_owned(), upstream.key_form.stand_in());
-                }
-            }
         }
+        variables.extend(stand_ins(wanted));
         let (name, value) = NO_FETCHING;
-        if wanted.stand_in_keys && is_unset(wanted.current, name) {
+        if !goes_upstream && is_unset(wanted.current, name) {
             variables.insert(name.to_owned(), value.to_owned());
         }
         for name in ["NO_PROXY", "no_proxy"] {
@@ -172,14 +197,34 @@ pub fn custom_upstreams(
         .collect()
 }
 
-/// Whether a key gets a stand-in: neither it nor its other name is set. If both names are missing,
-/// the first one gets it.
+/// Returns stand-ins for keys.
+fn stand_ins(wanted: &EnvironmentSource<'_>) -> Vec<(String, String)> {
+    let keys = UPSTREAMS.iter().flat_map(|upstream| {
+        let gets_one = |key: &&&str| {
+            wanted.stand_in_keys.has(upstream, key) && is_missing(wanted.current, key)
+        };
+        upstream.keys.iter().filter(gets_one).map(|key| (*key, upstream.key_form))
+    });
+    let others = OTHER_CREDENTIALS.into_iter().filter(|(name, _)| match wanted.stand_in_keys {
+        StandInKeys::Of(recorded) => {
+            recorded.iter().any(|other| other == *name) && is_unset(wanted.current, name)
+        }
+        StandInKeys::None | StandInKeys::All => false,
+    });
+    keys.chain(others).map(|(name, form)| (name.to_owned(), form.stand_in())).collect()
+}
+
+/// Whether a key is missing: neither it nor its other name is set.
 fn is_missing(current: &BTreeMap<String, String>, key: &str) -> bool {
-    match SAME_KEY {
-        [first, second] if key == first => is_unset(current, first) && is_unset(current, second),
-        [_, second] if key == second => false,
-        _ => is_unset(current, key),
+    match SAME_KEY.contains(&key) {
+        true => SAME_KEY.iter().all(|name| is_unset(current, name)),
+        false => is_unset(current, key),
     }
+}
+
+/// Returns the key variables that an environment has.
+pub fn key_variables(current: &BTreeMap<String, String>) -> KeyVariables {
+    KeyVariables::set_in(|name| !is_unset(current, name))
 }
 
 fn is_unset(current: &BTreeMap<String, String>, name: &str) -> bool {

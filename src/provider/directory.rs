@@ -25,10 +25,29 @@ pub use upstreams::UPSTREAMS;
 /// A placeholder in one of them could thus take precedence over the user's own key.
 pub const SAME_KEY: [&str; 2] = ["GEMINI_API_KEY", "GOOGLE_API_KEY"];
 
+/// Variables with other credentials of known upstreams, and their form. A program may have one of
+/// them in place of a key, and does something else if it has both.
+pub const OTHER_CREDENTIALS: [(&str, ApiKeyForm); 2] = [
+    ("ANTHROPIC_AUTH_TOKEN", ApiKeyForm::token("", 40)),
+    ("CLAUDE_CODE_OAUTH_TOKEN", ApiKeyForm::token("sk-ant-oat01-", 108)),
+];
+
+/// Returns the variables from which programs read a key or another credential of a known upstream.
+pub fn key_variables() -> impl Iterator<Item = &'static str> {
+    let keys = UPSTREAMS.iter().flat_map(|upstream| upstream.keys.iter().copied());
+    keys.chain(OTHER_CREDENTIALS.iter().map(|(name, _)| *name))
+}
+
 impl KnownUpstream {
     /// The upstream of this name.
     pub fn find(name: &str) -> Option<&'static Self> {
         UPSTREAMS.iter().find(|upstream| upstream.name == name)
+    }
+
+    /// The variables from which its SDKs read a key. Of two names of one key, the first.
+    pub fn first_key_variables(&self) -> impl Iterator<Item = &'static str> + use<> {
+        let [_, second] = SAME_KEY;
+        self.keys.iter().copied().filter(move |name| *name != second)
     }
 
     /// The path in the form that this upstream's own base expects. Anthropic's SDKs share one
@@ -83,6 +102,16 @@ pub fn sent_path(upstream: &str, path: &str, base: &str) -> String {
 pub fn stored_origin(upstream: &str, origin: &str) -> Option<String> {
     let public = KnownUpstream::find(upstream).and_then(|known| known.base);
     (public != Some(origin)).then(|| origin.to_owned())
+}
+
+/// Returns the upstream of a recorded call: the known one of its name or, behind a name that a user
+/// made up, the one that its method and path have the form of.
+pub fn upstream_of_call(
+    name: Option<&str>,
+    request: Option<(&str, &str)>,
+) -> Option<&'static KnownUpstream> {
+    let by_form = || KnownUpstream::find(upstream_for(request?.0, request?.1, &[])?);
+    name.and_then(KnownUpstream::find).or_else(by_form)
 }
 
 /// Whether the path is this one or below it.

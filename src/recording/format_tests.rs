@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 use super::super::entry::Entry;
 use super::super::entry_name::EntryName;
 use super::super::json_style::tests::any_json;
+use super::super::key_variables::KeyVariables;
 use super::super::meta::RecordingMeta;
 use super::*;
 use loomrec_identity::{IdentityRules, JsonPointer, PlacePattern, RequestKey};
@@ -96,6 +97,33 @@ fn star_in_a_rule_is_a_pattern_from_identity_version_3_on_and_a_key_before() {
         assert_eq!(written["_loomrec"]["identity"], identity);
         assert_eq!(parse(&text).unwrap().meta().rules(), &rules);
     }
+}
+
+#[test]
+fn key_variables_are_stated_once_and_of_unknown_names_none_counts() {
+    let known = |names: &[&str]| KeyVariables::known_among(names.iter().copied());
+    let mut meta = RecordingMeta::default();
+    meta.add_key_variables(&KeyVariables::default());
+    assert_eq!(meta, RecordingMeta::default());
+    meta.add_key_variables(&known(&["XAI_API_KEY", "GROQ_API_KEY"]));
+    let text = write(&RecordingDocument::new(meta.clone()));
+    let written: Value = serde_json::from_slice(&text).unwrap();
+    assert_eq!(written["_loomrec"]["key_variables"], json!(["GROQ_API_KEY", "XAI_API_KEY"]));
+    assert_eq!(parse(&text).unwrap().meta(), &meta);
+    let text = json!({ "_loomrec": { "key_variables": ["PATH", "XAI_API_KEY", "NEW_API_KEY"] } });
+    let mut read = parse(text.to_string().as_bytes()).unwrap().meta().clone();
+    assert_eq!(read.key_variables(), &known(&["XAI_API_KEY"]));
+    read.add_key_variables(&known(&["GROQ_API_KEY"]));
+    let all = json!(["GROQ_API_KEY", "NEW_API_KEY", "PATH", "XAI_API_KEY"]);
+    assert_eq!(read.keys()["_loomrec"]["key_variables"], all);
+    for wrong in [json!("XAI_API_KEY"), json!([1]), json!(vec!["XAI_API_KEY"; 257])] {
+        let said = refused(&json!({ "_loomrec": { "key_variables": wrong } }).to_string());
+        assert!(said.contains("/_loomrec/key_variables"), "{said}");
+    }
+    // A file of another tool states none.
+    let mut other = parse(b"{}").unwrap().meta().clone();
+    other.add_key_variables(&known(&["XAI_API_KEY"]));
+    assert!(other.key_variables().is_empty() && other.keys().is_empty());
 }
 
 #[test]

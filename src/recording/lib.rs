@@ -19,6 +19,7 @@ pub mod format;
 mod header_names;
 pub mod interned;
 mod json_style;
+pub mod key_variables;
 pub mod log_codec;
 pub mod meta;
 pub mod name_set;
@@ -49,6 +50,7 @@ pub use entry::{Entry, EntryError, RecordedCut, RecordedRequest, RecordedRespons
 pub use entry_name::EntryName;
 pub use error::FormatError;
 pub use header_names::HeaderNames;
+pub use key_variables::KeyVariables;
 pub use meta::RecordingMeta;
 pub use pending::{PendingChange, PendingKind};
 pub use unchecked::UncheckedReason;

@@ -1,13 +1,16 @@
-//! The metadata of a recording: its version, its format, and the rules that its keys were made
-//! under.
+//! The metadata of a recording: its version, its format, the rules that its keys were made under,
+//! and the key variables that the recorded programs had.
 //!
 //! `_version` belongs to AgentLoom, `_loomrec` to loomrec. Any other top-level key that begins with
 //! `_` is kept unchanged.
+
+use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
 use super::entry_field::STYLE;
 use super::error::FormatError;
+use super::key_variables::KeyVariables;
 use super::pending::PendingKind;
 use super::redact;
 use loomrec_identity::typed_field::{FieldError, FieldReader, value_kind};
@@ -25,11 +28,17 @@ const VERSION_WITH_HEADERS: u64 = 2;
 /// what clients make anew.
 const VERSION_WITH_PATTERNS: u64 = 3;
 
+/// The member with what loomrec says of a recording.
+const LOOMREC: &str = "_loomrec";
+/// The member of that with the names of key variables.
+const KEY_VARIABLES: &str = "key_variables";
+
 /// The metadata of a recording.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecordingMeta {
     rules: IdentityRules,
     loomrec: bool,
+    key_variables: KeyVariables,
     /// Every top-level `_` key in order, as it is in the file.
     keys: Map<String, Value>,
 }
@@ -49,14 +58,15 @@ impl RecordingMeta {
     pub fn new(rules: &IdentityRules) -> Self {
         let mut keys = Map::new();
         keys.insert("_version".into(), 2.into());
-        keys.insert("_loomrec".into(), loomrec_json(rules));
-        Self { rules: rules.clone(), loomrec: true, keys }
+        keys.insert(LOOMREC.into(), loomrec_json(rules));
+        let (rules, key_variables) = (rules.clone(), KeyVariables::default());
+        Self { rules, loomrec: true, key_variables, keys }
     }
 
     /// Returns the metadata of a recording whose entries wait for something.
     pub fn waiting(rules: &IdentityRules, waiting: PendingKind) -> Self {
         let mut meta = Self::new(rules);
-        if let Some(Value::Object(own)) = meta.keys.get_mut("_loomrec") {
+        if let Some(Value::Object(own)) = meta.keys.get_mut(LOOMREC) {
             own.insert("pending".into(), waiting.name().into());
         }
         meta
@@ -64,7 +74,7 @@ impl RecordingMeta {
 
     /// Returns what its entries wait for, if it says so.
     pub fn waits_for(&self) -> Option<PendingKind> {
-        PendingKind::parse(self.keys.get("_loomrec")?.get("pending")?.as_str()?)
+        PendingKind::parse(self.keys.get(LOOMREC)?.get("pending")?.as_str()?)
     }
 
     /// Reads the top-level `_` keys of a file.
@@ -75,10 +85,46 @@ impl RecordingMeta {
     pub fn parse(keys: Map<String, Value>) -> Result<Self, FormatError> {
         let fields = FieldReader::new(&keys, "", STYLE);
         check_version(fields)?;
-        let own = fields.object("_loomrec", "an object").map_err(FormatError::Meta)?;
+        let own = fields.object(LOOMREC, "an object").map_err(FormatError::Meta)?;
         let own = own.map(|own| FieldReader::new(own, "/_loomrec", STYLE));
         let rules = own.map(read_rules).transpose()?;
-        Ok(Self { loomrec: rules.is_some(), rules: rules.unwrap_or_default(), keys })
+        let key_variables = own.map(read_key_variables).transpose().map_err(FormatError::Meta)?;
+        let (loomrec, rules) = (rules.is_some(), rules.unwrap_or_default());
+        Ok(Self { loomrec, rules, key_variables: key_variables.unwrap_or_default(), keys })
+    }
+
+    /// Returns the key variables that the recorded programs had. If there are none, the recording
+    /// does not say which they had.
+    pub fn key_variables(&self) -> &KeyVariables {
+        &self.key_variables
+    }
+
+    /// Adds names of key variables that a recorded program had. A recording that another tool wrote
+    /// does not get any before it is adopted.
+    pub fn add_key_variables(&mut self, names: &KeyVariables) {
+        if !self.loomrec || names.is_within(&self.key_variables) {
+            return;
+        }
+        self.key_variables.add(names);
+        let mut stated = Self::stated_key_variables(&self.keys);
+        stated.extend(names.iter().map(str::to_owned));
+        Self::state_key_variables(&mut self.keys, &stated);
+    }
+
+    /// Returns the names of key variables that top-level `_` keys state, also those that only a
+    /// newer version knows.
+    pub fn stated_key_variables(keys: &Map<String, Value>) -> BTreeSet<String> {
+        let stated = keys.get(LOOMREC).and_then(|own| own.get(KEY_VARIABLES)?.as_array());
+        stated.into_iter().flatten().filter_map(|name| Some(name.as_str()?.to_owned())).collect()
+    }
+
+    /// Makes the top-level `_` keys of a recording that loomrec wrote state these names.
+    pub fn state_key_variables(keys: &mut Map<String, Value>, names: &BTreeSet<String>) {
+        let Some(Value::Object(own)) = keys.get_mut(LOOMREC) else { return };
+        match names.is_empty() {
+            true => drop(own.shift_remove(KEY_VARIABLES)),
+            false => drop(own.insert(KEY_VARIABLES.to_owned(), json!(names))),
+        }
     }
 
     /// Returns the rules under which the recording's keys were made.
@@ -108,7 +154,7 @@ impl RecordingMeta {
             *version = 2.into();
         }
         let fresh = loomrec_json(rules);
-        match self.keys.get_mut("_loomrec") {
+        match self.keys.get_mut(LOOMREC) {
             Some(Value::Object(own)) => {
                 // Fields of a newer minor version are kept.
                 if let Value::Object(fresh) = fresh {
@@ -116,7 +162,7 @@ impl RecordingMeta {
                 }
             }
             _ => {
-                self.keys.insert("_loomrec".into(), fresh);
+                self.keys.insert(LOOMREC.into(), fresh);
             }
         }
     }
@@ -140,6 +186,16 @@ fn loomrec_json(rules: &IdentityRules) -> Value {
         identity["version"] = VERSION_WITH_PATTERNS.into();
     }
     json!({ "format": "1.0", "identity": identity })
+}
+
+/// Reads the names of key variables. Of names that are not known, none counts.
+fn read_key_variables(own: FieldReader<'_>) -> Result<KeyVariables, FieldError> {
+    let expected = "a list of at most 256 names of variables";
+    let names = own.list(KEY_VARIABLES, expected)?.unwrap_or_default();
+    let texts: Option<Vec<&str>> = names.iter().map(Value::as_str).collect();
+    let texts = texts.filter(|texts| texts.len() <= RecordingMeta::MOST_RULES);
+    let texts = texts.ok_or_else(|| own.wrong(KEY_VARIABLES, expected))?;
+    Ok(KeyVariables::known_among(texts))
 }
 
 /// Checks AgentLoom's rule: the version is absent, null, or a whole number of at least 2.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use loomrec_identity::IdentityRules;
-use loomrec_recording::RecordingMeta;
+use loomrec_recording::{KeyVariables, RecordingMeta};
 
 use super::bucket::{RecordingBucket, VersionedRef};
 use super::content_hash::ContentHash;
@@ -76,8 +76,8 @@ async fn merge_listed(
         None => StateManifest::default(),
     };
     let (merged, next) = next_segments(&manifest, listed);
-    let mut rules = match &from {
-        Some(_) => Some(read_meta(bucket, &manifest)?.rules().clone()),
+    let mut about = match &from {
+        Some(_) => Some(read_meta(bucket, &manifest)?),
         None => None,
     };
     let Some(mut read) = read_all(bucket, cache, next).await? else { return Ok(None) };
@@ -89,19 +89,18 @@ async fn merge_listed(
     let mut other_rules = Vec::new();
     let (mut recorders, mut takes, mut new, mut objects) = (vec![], vec![], vec![], vec![]);
     for read in read {
-        let known = rules.get_or_insert_with(|| read.rules.clone());
-        if !known.makes_keys_of(&read.rules) {
+        let known = about.get_or_insert_with(|| RecordingMeta::new(&read.rules));
+        if !known.rules().makes_keys_of(&read.rules) {
             other_rules.push(read.segment.recorder);
             continue;
         }
+        known.add_key_variables(&read.key_variables);
         recorders.push(read.manifest_recorder());
         objects.extend(read.takes.iter().map(|take| take.object.clone()));
         takes.extend(read.takes);
         new.push(read.segment);
     }
-    if from.is_none() {
-        manifest.about = RecordingMeta::new(&rules.unwrap_or_default()).keys().clone();
-    }
+    manifest.about = about.unwrap_or_default().keys().clone();
     if !new.is_empty() {
         manifest.add_segments(recorders, takes);
     }
@@ -150,6 +149,7 @@ struct ReadSegment {
     segment: ListedSegment,
     recorder: RecorderFile,
     rules: IdentityRules,
+    key_variables: KeyVariables,
     takes: Vec<ManifestTake>,
 }
 
@@ -187,7 +187,8 @@ async fn read_all(
     let read = segments.into_iter().map(|segment| async move {
         let Some(recorder) = files.get(&segment.recorder).cloned() else { return Ok(None) };
         let Some(bytes) = bucket.get_segment(&segment).await? else { return Ok(None) };
-        let SegmentContents { rules, takes } = read_segment(bucket.url(), &segment, &bytes)?;
+        let SegmentContents { rules, key_variables, takes } =
+            read_segment(bucket.url(), &segment, &bytes)?;
         let mut described = Vec::with_capacity(takes.len());
         for (take, text) in takes {
             if !cache.has_object(&take.object) {
@@ -196,7 +197,8 @@ async fn read_all(
             }
             described.push(take);
         }
-        Ok::<_, RemoteError>(Some(ReadSegment { segment, recorder, rules, takes: described }))
+        let takes = described;
+        Ok::<_, RemoteError>(Some(ReadSegment { segment, recorder, rules, key_variables, takes }))
     });
     let read = futures_util::stream::iter(read).buffered(SEGMENTS_AT_ONCE);
     let read: Vec<Option<ReadSegment>> = read.try_collect().await?;

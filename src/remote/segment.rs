@@ -6,7 +6,7 @@ use std::path::Path;
 
 use loomrec_identity::IdentityRules;
 use loomrec_recording::log_codec::{PackedHead, TakePrecedence};
-use loomrec_recording::{Entry, EntryName};
+use loomrec_recording::{Entry, EntryName, KeyVariables};
 use loomrec_store::SegmentFile;
 
 use super::content_hash::ContentHash;
@@ -18,6 +18,8 @@ use super::remote_error::RemoteError;
 pub struct SegmentContents {
     /// The rules that the keys were made under.
     pub rules: IdentityRules,
+    /// The key variables that the recorded programs had.
+    pub key_variables: KeyVariables,
     /// Each take with the text of its entry.
     pub takes: Vec<(ManifestTake, Vec<u8>)>,
 }
@@ -44,12 +46,13 @@ pub fn read_segment(
         return Err(damaged("its bytes are damaged".to_owned()));
     }
     let rules = opened.rules().cloned().unwrap_or_default();
+    let key_variables = opened.key_variables().clone();
     let mut takes = Vec::new();
     for entry in opened.entries(path) {
         let (head, entry) = entry.map_err(|error| damaged(error.to_string()))?;
         takes.push(take_of(&segment.recorder, head, &entry));
     }
-    Ok(SegmentContents { rules, takes })
+    Ok(SegmentContents { rules, key_variables, takes })
 }
 
 fn spooled(bytes: &[u8]) -> io::Result<File> {

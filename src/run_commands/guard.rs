@@ -1,7 +1,7 @@
 //! The guard of a wrapped command, or of the tests of a framework: its set-up, and what the receipt
 //! says of connections that went around loomrec.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -28,9 +28,7 @@ pub(super) async fn start(
     listener: SocketAddr,
     routes: &Arc<RouteTable>,
 ) -> Result<Option<RunningGuard>, CommandFailure> {
-    // A framework that runs on another machine cannot reach the guard.
-    let is_framework = args.sessions.sessions_by_control && listener.ip().is_loopback();
-    let has_clients = !args.cmd.is_empty() || is_framework;
+    let has_clients = has_clients(args, listener.ip());
     let Some(policy) = policy.filter(|_| has_clients) else { return Ok(None) };
     let loopback = Some(listener.ip()).filter(|ip| ip.is_loopback());
     let address = (loopback.unwrap_or(Ipv4Addr::LOCALHOST.into()), 0).into();
@@ -42,6 +40,12 @@ pub(super) async fn start(
         };
         CommandFailure::new(UNUSABLE, format!("failed to open the guard's port: {error}{hint}"))
     })
+}
+
+/// Whether the programs whose calls come to the listener have the environment of this process, and
+/// get variables from it: CMD, or those of a framework that started loomrec on this machine.
+pub(super) fn has_clients(args: &ServeArgs, listener: IpAddr) -> bool {
+    !args.cmd.is_empty() || (args.sessions.sessions_by_control && listener.is_loopback())
 }
 
 /// Returns the variables that lead CMD's `https` connections to the guard, except for those in

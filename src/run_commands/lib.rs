@@ -30,6 +30,7 @@ mod score;
 mod script;
 mod server_run;
 mod session;
+mod stand_ins;
 mod stop_signals;
 mod store_secrets;
 mod trace;

@@ -13,11 +13,12 @@ use super::in_force::InForce;
 use super::receipt::Receipt;
 use super::remote::RemoteRecording;
 use super::server_run::{RunContext, RunEngines, RunResult};
-use super::{fault, no_call, server_run};
+use super::{fault, no_call, server_run, stand_ins};
 use loomrec_cli::exit::{CommandFailure, NO, NOT_KEPT, UNUSABLE, USAGE};
 use loomrec_cli::preset::Preset;
 use loomrec_cli::serve_setup;
 use loomrec_cli::settings::Settings;
+use loomrec_cli::wrapped_command::StandInKeys;
 use loomrec_engine::record::RecordEngine;
 use loomrec_engine::replay::{Latency, Matcher, ReplayEngine, ReplayTerms};
 use loomrec_engine::{Engine, MissPolicy, Strictness};
@@ -38,7 +39,7 @@ pub async fn run(mut args: RecordArgs, settings: &Settings) -> Result<u8, Comman
     let recordings = std::slice::from_ref(&args.recording);
     let ground = RunContext::read(&args.serve, recordings, preset)?;
     if args.serve.print_env {
-        return ground.print_environment(&args.serve, false);
+        return ground.print_environment(&args.serve, &StandInKeys::None);
     }
     let output = ground.output.clone();
     let remote = RemoteRecording::begin(&mut args, &output).await?;
@@ -105,7 +106,9 @@ pub(super) fn engines(
     });
     let in_force = in_force.or_else(|| InForce::of_settings(&args.serve));
     // If nothing is recorded, nothing is sent upstream, so no key is needed.
-    let stand_in_keys = !engine.goes_upstream();
+    let replayed = engine.replay().filter(|_| !engine.goes_upstream());
+    let stand_in_keys =
+        replayed.map_or(StandInKeys::None, |replay| stand_ins::for_matcher(replay.matcher()));
     let engines = RunEngines {
         engine,
         stand_in_keys,

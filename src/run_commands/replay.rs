@@ -13,10 +13,11 @@ use super::expiry::ExpiredTakes;
 use super::in_force::InForce;
 use super::receipt::{Receipt, ScriptReceipt, SessionsReceipt};
 use super::server_run::{RunContext, RunEngines, RunResult, SessionTerms, StartSessions};
-use super::{fault, no_call, script, server_run};
+use super::{fault, no_call, script, server_run, stand_ins};
 use loomrec_cli::exit::{CommandFailure, NO};
 use loomrec_cli::preset::Preset;
 use loomrec_cli::settings::Settings;
+use loomrec_cli::wrapped_command::StandInKeys;
 use loomrec_cli::{serve_setup, set_aside, usage_hint};
 use loomrec_engine::replay::{
     Matcher, MissedRequests, Repeat, ReplayEngine, ReplaySource, ReplayTerms,
@@ -46,8 +47,8 @@ pub async fn run(
     let preset = preset.map(|preset| set_aside::preset_aside(&mut args, preset));
     let mut ground = RunContext::read(&args.serve, &args.recordings, preset)?;
     let ReplayParts { engines, in_force, missed, expired } = match parts(&args, &mut ground)? {
-        Some(parts) => parts,
-        None => return ground.print_environment(&args.serve, true),
+        ReplaySetup::Parts(parts) => *parts,
+        ReplaySetup::PrintEnvironment(keys) => return ground.print_environment(&args.serve, &keys),
     };
     let output = ground.output.clone();
     let counters = Arc::<RunCounters>::default();
@@ -75,6 +76,14 @@ pub async fn run(
         _ if receipt.complaints.is_empty() => 0,
         _ => NO,
     })
+}
+
+/// What a replay is to do.
+pub(super) enum ReplaySetup {
+    /// To serve.
+    Parts(Box<ReplayParts>),
+    /// To print the environment of its programs alone, with these stand-ins for keys.
+    PrintEnvironment(StandInKeys),
 }
 
 /// The parts of a replay.
@@ -140,11 +149,11 @@ fn shared_replay(
     }))
 }
 
-/// Loads the recordings and the script. Returns `None` if only the environment is to be printed.
+/// Loads the recordings and the script.
 pub(super) fn parts(
     args: &ReplayArgs,
     ground: &mut RunContext,
-) -> Result<Option<ReplayParts>, CommandFailure> {
+) -> Result<ReplaySetup, CommandFailure> {
     latency::check_latency(args)?;
     let script = args.script.as_deref().map(|path| script::read(path, &args.serve)).transpose()?;
     let mut plan = fault::plan(&args.serve, ground.session.plan.as_ref())?;
@@ -156,8 +165,9 @@ pub(super) fn parts(
     ground.counters.bound.start_rules(rules.into_iter());
     let recorded: BTreeSet<String> = matcher.upstreams().map(str::to_owned).collect();
     serve_setup::add_recorded(&mut ground.upstreams, &recorded);
+    let stand_in_keys = stand_ins::for_matcher(&matcher);
     if args.serve.print_env {
-        return Ok(None);
+        return Ok(ReplaySetup::PrintEnvironment(stand_in_keys));
     }
     let on_miss = miss_policy(args, ground)?;
     fault::check_upstreams(&mut plan, &ground.upstreams.routes)?;
@@ -177,12 +187,12 @@ pub(super) fn parts(
         engine: Engine::Replay { replay, on_miss, on_explained },
         decider,
         budget,
-        stand_in_keys: true,
+        stand_in_keys,
         notice: in_force.text(),
         guard: (!args.no_guard).then_some(EscapePolicy::Refuse),
         strictness: strictness(args),
     };
-    Ok(Some(ReplayParts { engines, in_force, missed, expired }))
+    Ok(ReplaySetup::Parts(Box::new(ReplayParts { engines, in_force, missed, expired })))
 }
 
 /// Returns whether what clients ask for may weaken the replay.

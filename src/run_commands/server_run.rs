@@ -26,7 +26,9 @@ use loomrec_cli::exit::{CommandFailure, UNEXPECTED};
 use loomrec_cli::output::{Output, print};
 use loomrec_cli::preset::{AppliedPreset, Preset};
 use loomrec_cli::serve_setup::{PublicUrl, UpstreamSettings, UrlScheme};
-use loomrec_cli::wrapped_command::{CommandEnvironment, EnvironmentSource};
+use loomrec_cli::wrapped_command::{
+    CommandEnvironment, EnvironmentSource, StandInKeys, key_variables,
+};
 use loomrec_cli::{serve_setup, terminal};
 use loomrec_engine::observe::RequestObserver;
 use loomrec_engine::replay::MissedRequests;
@@ -39,6 +41,7 @@ use loomrec_proxy::inspector::RecentMisses;
 use loomrec_proxy::server::access::AccessPolicy;
 use loomrec_proxy::server::session::SessionTable;
 use loomrec_proxy::server::{self, ListenerTls, OnNotice, Proxy, ServerThreads, UserNotice};
+use loomrec_recording::KeyVariables;
 use loomrec_recording::redact::Redactor;
 use loomrec_store::RecordingLocation;
 use loomrec_telemetry::metric::Metrics;
@@ -64,6 +67,8 @@ pub struct RunContext {
     pub redactor: Arc<Redactor>,
     /// The values of this run.
     pub run_values: RunValues,
+    /// The key variables that the program has whose calls are recorded. None if it is not known.
+    pub key_variables: KeyVariables,
     /// The preset of CMD.
     preset: Option<Arc<AppliedPreset>>,
     /// The program's own header for step ids.
@@ -93,8 +98,8 @@ pub struct RunEngines {
     pub decider: FaultDecider,
     /// How soon the program has to recover from faults.
     pub budget: Option<RecoveryBudget>,
-    /// Whether missing API keys get a stand-in.
-    pub stand_in_keys: bool,
+    /// Which missing API keys get a stand-in.
+    pub stand_in_keys: StandInKeys,
     /// A message to print once the listener is ready.
     pub notice: Option<String>,
     /// What happens to connections of CMD that go around loomrec. `None` without a guard.
@@ -171,14 +176,19 @@ impl RunContext {
         let public_url = PublicUrl::read(args)?;
         let tls = serve_setup::listener_tls(&args.tls)?;
         let is_https = tls.is_some();
+        let address = serve_setup::address(args)?;
         Ok(Self {
-            address: serve_setup::address(args)?,
+            address,
             tls,
             access: serve_setup::access(args, public_url.as_ref())?.over_tls(is_https),
             public_url,
             upstreams: serve_setup::upstreams(args, &current)?,
             redactor: serve_setup::redactor(&args.redact)?,
             run_values,
+            key_variables: match guard::has_clients(args, address.ip()) {
+                true => key_variables(&current),
+                false => KeyVariables::default(),
+            },
             preset: AppliedPreset::new(preset)?.map(Arc::new),
             step_header: serve_setup::step_header(args)?,
             counters: Arc::new(counters),
@@ -246,7 +256,7 @@ impl RunContext {
         &self,
         args: &ServeArgs,
         origin: &str,
-        stand_in_keys: bool,
+        stand_in_keys: &StandInKeys,
     ) -> CommandEnvironment {
         let routes = &self.upstreams.routes;
         let environment = CommandEnvironment::of(&EnvironmentSource {
@@ -270,7 +280,7 @@ impl RunContext {
     pub fn print_environment(
         &self,
         args: &ServeArgs,
-        stand_in_keys: bool,
+        stand_in_keys: &StandInKeys,
     ) -> Result<u8, CommandFailure> {
         let origin = match &self.public_url {
             Some(public) => public.as_str().to_owned(),
@@ -304,7 +314,7 @@ impl RunContext {
         let origin = self.origin(&listener)?;
         let routes = &self.upstreams.routes;
         let guard = guard::start(engines.guard, args, self.address, routes).await?;
-        let mut environment = self.environment(args, &origin, engines.stand_in_keys);
+        let mut environment = self.environment(args, &origin, &engines.stand_in_keys);
         environment.guard = guard::variables(guard.as_ref(), &args.no_env);
         let place = (&*self.upstreams.routes, &*self.metrics);
         let own = listener.local_addr().ok();

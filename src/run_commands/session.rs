@@ -14,12 +14,13 @@ use super::args::{RecordArgs, ReplayArgs};
 use super::in_force::InForce;
 use super::replay::SharedReplay;
 use super::server_run::{RunContext, RunEngines, SessionTerms, StartSessions};
-use super::{fault, record, replay, server_run};
+use super::{fault, record, replay, server_run, stand_ins};
 use command::SessionCommand;
 use host::CommandHost;
 use loomrec_cli::exit::{CommandFailure, NO, NOT_KEPT};
 use loomrec_cli::preset::Preset;
 use loomrec_cli::settings::Settings;
+use loomrec_cli::wrapped_command::StandInKeys;
 use loomrec_cli::{serve_setup, set_aside};
 use loomrec_engine::replay::{Latency, Matcher, ReplayEngine, ReplayTerms};
 use loomrec_engine::{Engine, MissPolicy, RunStrictness};
@@ -28,7 +29,7 @@ use loomrec_proxy::server::session::{
 };
 use loomrec_store::RecordingLocation;
 use shared_host::SharedHost;
-use template::SessionTemplate;
+pub(super) use template::SessionTemplate;
 
 /// How long a session that a control call began may have no call, if it has a recording of its own:
 /// its test may be in a debugger.
@@ -142,8 +143,13 @@ async fn run(
     let location = RecordingLocation::from(template.as_path());
     let ground = RunContext::read(&args, std::slice::from_ref(&location), preset)?;
     let is_replay = matches!(command, SessionCommand::Replay(_));
+    let is_deep = args.sessions.sessions_by_control;
+    let stand_in_keys = match is_replay {
+        true => stand_ins::for_template(&template, is_deep),
+        false => StandInKeys::None,
+    };
     if args.print_env {
-        return ground.print_environment(&args, is_replay);
+        return ground.print_environment(&args, &stand_in_keys);
     }
     let client = if is_replay { None } else { Some(serve_setup::upstream_client()?) };
     let context = ground.for_session(&args, &location, SessionTerms::default())?;
@@ -151,13 +157,22 @@ async fn run(
     let (guard, allow_empty) = (command.guard(), command.allows_no_call());
     let matcher = Matcher::new(Vec::new(), ReplayTerms::default())?;
     let in_force = command.in_force(&matcher);
-    let engines = no_engines(&ground, matcher, &command, in_force.as_ref());
+    let engines = no_engines(&ground, matcher, &command, stand_in_keys.clone(), in_force.as_ref());
     let sessions_in_force = Arc::new(Mutex::new(in_force.clone().unwrap_or_default()));
     let of_sessions = Arc::clone(&sessions_in_force);
     let output = ground.output.clone();
     let start_sessions: StartSessions = Box::new(|shared| {
         let in_force = of_sessions;
-        start(CommandHost { command, template, context, run_counters, client, shared, in_force })
+        start(CommandHost {
+            command,
+            template,
+            context,
+            stand_in_keys,
+            run_counters,
+            client,
+            shared,
+            in_force,
+        })
     });
     let ran = ground.run(&args, engines, Some(start_sessions)).await?;
     let mut receipt = report::of_run(name, &ran, guard, allow_empty);
@@ -181,6 +196,7 @@ fn no_engines(
     ground: &RunContext,
     matcher: Matcher,
     command: &SessionCommand,
+    stand_in_keys: StandInKeys,
     in_force: Option<&InForce>,
 ) -> RunEngines {
     let replay = Arc::new(ReplayEngine::new(matcher, Latency::None));
@@ -189,7 +205,7 @@ fn no_engines(
         engine: Engine::Replay { replay, on_miss: MissPolicy::Error, on_explained },
         decider: fault::no_faults(),
         budget: None,
-        stand_in_keys: matches!(command, SessionCommand::Replay(_)),
+        stand_in_keys,
         notice: in_force.and_then(InForce::text),
         guard: command.guard(),
         strictness: command.strictness(),

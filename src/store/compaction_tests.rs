@@ -39,7 +39,7 @@ impl Folder {
 
     fn log(&self, at: &Path, frames: &[(EntryName, bool, Entry)]) {
         let mut bytes = Vec::new();
-        log::begin(&IdentityRules::default(), &mut bytes).unwrap();
+        log::begin(&IdentityRules::default(), &Default::default(), &mut bytes).unwrap();
         for (name, first, entry) in frames {
             let payload = log_codec::pack(name, *first, entry);
             log::frame(fingerprint(name), &payload, &mut bytes).unwrap();

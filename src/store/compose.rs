@@ -64,6 +64,7 @@ pub(super) fn compose(
     if let Some(rules) = rules {
         meta.adopt(rules);
     }
+    meta.add_key_variables(&source.logged_key_variables());
     let mut composer = Composer::new(source, out);
     let members = source.outline.members();
     let count = members.len();

@@ -13,7 +13,8 @@
 //!
 //! Numbers are unsigned and little-endian. With the fingerprints, a recorder knows which names a
 //! run has recorded without reading the entries of others. The fingerprint of the first frame is 0:
-//! it is not an entry, but states the rules that the keys were made under. A frame is written at
+//! it is not an entry, but states the rules that the keys were made under, and the key variables that
+//! the recorded program had. A further recorder adds such a frame if its program had others. A frame is written at
 //! once at the log's end, under the recording's lock. If a crash or a full disk interrupts that,
 //! the frame's checksum does not match and it counts as never written.
 

@@ -32,6 +32,8 @@ pub(super) struct LogAppender {
     path: PathBuf,
     disk: Disk,
     durability: Durability,
+    /// Whether a log of others gets what this recorder states of it, too.
+    adds_to_others: bool,
     open: Option<OpenLog>,
     /// Until when appends are assumed to be slow.
     slow_until: Option<Instant>,
@@ -48,6 +50,15 @@ pub(super) struct OpenLog {
     pub(super) rotations: usize,
     /// Whether its name is known to be on the device.
     named: bool,
+    /// Whether it states all that this recorder has to state.
+    pub(super) is_stated: bool,
+}
+
+impl OpenLog {
+    /// A log of which nothing is known yet.
+    fn new(file: File, id: FileId, rotations: usize) -> Self {
+        Self { file, id, end: 0, rotations, named: false, is_stated: false }
+    }
 }
 
 /// How the log has changed since the last check.
@@ -70,6 +81,7 @@ impl LogAppender {
             path: path.to_owned(),
             disk: disk.clone(),
             durability: Durability::default(),
+            adds_to_others: false,
             open: None,
             slow_until: None,
         }
@@ -78,6 +90,11 @@ impl LogAppender {
     /// Sets the durability of later appends.
     pub(super) fn set_durability(&mut self, durability: Durability) {
         self.durability = durability;
+    }
+
+    /// Also states what this recorder has to state in a log that another one began.
+    pub(super) fn add_to_others(&mut self) {
+        self.adds_to_others = true;
     }
 
     /// Whether an append only copies into the system's memory, and has been that quick lately.
@@ -107,7 +124,7 @@ impl LogAppender {
         let open = match open {
             Some(file) => {
                 let id = FileId::from_file(&file)?;
-                Some(OpenLog { file, id, end: 0, rotations, named: false })
+                Some(OpenLog::new(file, id, rotations))
             }
             None => None,
         };
@@ -129,8 +146,8 @@ impl LogAppender {
         self.open.as_ref().map_or(0, |open| open.end)
     }
 
-    /// Appends frames in one write, with `first` before them if the log is empty. A write that
-    /// fails is cut off again. Only under the recording's lock, and when all of the log is known.
+    /// Appends frames in one write, with `first` before them if the log is empty or does not state
+    /// what that states. A write that fails is cut off again. Only under the recording's lock, and when all of the log is known.
     pub(super) fn append(
         &mut self,
         first: &[u8],
@@ -140,10 +157,11 @@ impl LogAppender {
         if self.open.is_none() {
             let file = self.disk.open_to_append(&self.path)?;
             let id = FileId::from_file(&file)?;
-            self.open = Some(OpenLog { file, id, end: 0, rotations, named: false });
+            self.open = Some(OpenLog::new(file, id, rotations));
         }
         let Some(open) = &mut self.open else { return Ok(()) };
-        if open.end == 0 {
+        let states = open.end == 0 || (self.adds_to_others && !open.is_stated);
+        if states {
             frames.splice(..0, first.iter().copied());
         }
         let began = Instant::now();
@@ -163,6 +181,7 @@ impl LogAppender {
         match written {
             Ok(()) => {
                 open.end += frames.len() as u64;
+                open.is_stated |= states;
                 Ok(())
             }
             Err(error) => {

@@ -262,7 +262,7 @@ proptest! {
 fn log_says_the_rules_of_its_keys_before_its_entries() {
     let rules = IdentityRules::new(vec![loomrec_identity::JsonPointer::parse("/seed").unwrap()]);
     let mut bytes = Vec::new();
-    begin(&rules, &mut bytes).unwrap();
+    begin(&rules, &Default::default(), &mut bytes).unwrap();
     bytes.extend(framed(&[b"one"]));
     let (payloads, scanned) = payloads(&file(&bytes));
     assert_eq!((payloads, scanned.rules), (vec![b"one".to_vec()], Some(rules)));

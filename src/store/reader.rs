@@ -133,7 +133,7 @@ impl Recording {
 
     /// Returns its metadata.
     pub fn meta(&self) -> &RecordingMeta {
-        self.source.outline.meta()
+        &self.source.meta
     }
 
     /// Returns the names that it holds entries of, in the file's order. No entry is read.

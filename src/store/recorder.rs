@@ -27,7 +27,7 @@ use super::store_event::StoreEvent;
 use loomrec_identity::IdentityRules;
 use loomrec_os::FileId;
 use loomrec_recording::redact::CallCredentials;
-use loomrec_recording::{Entry, EntryName};
+use loomrec_recording::{Entry, EntryName, KeyVariables};
 
 mod follow;
 mod lost;
@@ -61,6 +61,8 @@ pub struct RecordingAppender {
     tail: LogAppender,
     /// What a log begins with.
     about: Vec<u8>,
+    /// The key variables that the recorded program has.
+    key_variables: KeyVariables,
     /// Logs that another process removed, whose entries are still to be saved.
     orphans: Vec<OpenLog>,
     secret_guard: Arc<SecretGuard>,
@@ -104,6 +106,20 @@ impl RecordingAppender {
     /// Sets the durability of what is stored from now on.
     pub fn set_durability(&mut self, durability: Durability) {
         self.tail.set_durability(durability);
+    }
+
+    /// States the key variables that the recorded program has. They get into the recording with
+    /// the next entries.
+    ///
+    /// # Errors
+    /// The rules of the recording are too long for a log.
+    pub fn state_key_variables(&mut self, names: &KeyVariables) -> Result<(), StoreError> {
+        self.key_variables.add(names);
+        self.about = open::about(&self.path, &self.rules, &self.key_variables)?;
+        if !self.key_variables.is_empty() {
+            self.tail.add_to_others();
+        }
+        Ok(())
     }
 
     /// Leaves the log for [`super::cut_segment`]: it is never compacted.

@@ -312,3 +312,45 @@ fn take_of_a_step_replaces_the_one_with_its_request() {
     // A request that is new replaces the first.
     assert_eq!(record(&[("D", "d"), ("C", "c")]), ["s=D", "s#2=C", "s#3=a"]);
 }
+
+#[test]
+fn recorders_state_their_key_variables_once_in_each_log_that_lacks_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("r.json");
+    let with = |names: &[&str]| {
+        let mut recorder = open(&path);
+        recorder.state_key_variables(&KeyVariables::known_among(names.iter().copied())).unwrap();
+        recorder
+    };
+    let frames = || {
+        let log = fs::read(path.with_extension("json.log")).unwrap();
+        String::from_utf8_lossy(&log).matches("\"format\"").count()
+    };
+    let mut one = with(&["XAI_API_KEY"]);
+    let mut same = with(&["XAI_API_KEY"]);
+    let mut other = with(&["GROQ_API_KEY", "XAI_API_KEY"]);
+    let mut none = with(&[]);
+    one.append(vec![(step("a"), entry("1"))], true).unwrap();
+    same.append(vec![(step("b"), entry("2"))], true).unwrap();
+    none.append(vec![(step("c"), entry("3"))], true).unwrap();
+    assert_eq!(frames(), 1);
+    for number in ["4", "5"] {
+        other.append(vec![(step("d"), entry(number))], true).unwrap();
+        one.append(vec![(step("e"), entry(number))], true).unwrap();
+        assert_eq!(frames(), 2);
+    }
+    compact(&mut one).unwrap();
+    let stated = |expected: &[&str]| {
+        let loaded = load(&path).unwrap();
+        let names: Vec<_> = loaded.meta().key_variables().iter().collect();
+        assert_eq!(names, expected);
+        assert_eq!(loaded.meta().rules(), &IdentityRules::default());
+    };
+    stated(&["GROQ_API_KEY", "XAI_API_KEY"]);
+    // The next log states them again: it may become a recording of its own.
+    same.append(vec![(step("f"), entry("6"))], true).unwrap();
+    assert_eq!(frames(), 1);
+    drop((one, same, other, none));
+    stated(&["GROQ_API_KEY", "XAI_API_KEY"]);
+    assert_eq!(load(&path).unwrap().len(), 8);
+}

@@ -289,6 +289,7 @@ impl SalvageResult {
     fn read_log(&mut self, file: &File) -> io::Result<()> {
         let recovered = recover_log(file)?;
         self.meta = RecordingMeta::new(&recovered.rules.clone().unwrap_or_default());
+        self.meta.add_key_variables(&recovered.key_variables);
         if recovered.rules.is_none() {
             self.lost.push(in_part(
                 "it does not say under which --ignore rules its keys were made: none are assumed",

@@ -17,8 +17,8 @@ use super::paths::RecordingPaths;
 use super::rotation::{RotatedLog, rotate};
 use super::store_event::StoreEvent;
 use loomrec_identity::IdentityRules;
-use loomrec_recording::Entry;
 use loomrec_recording::log_codec::{self, PackedHead};
+use loomrec_recording::{Entry, KeyVariables};
 
 /// A segment, open for reading.
 #[derive(Debug)]
@@ -44,6 +44,11 @@ impl SegmentFile {
     /// Returns the rules that the keys were made under; `None` if the segment does not state them.
     pub fn rules(&self) -> Option<&IdentityRules> {
         self.scanned.rules.as_ref()
+    }
+
+    /// Returns the key variables that the recorded programs had.
+    pub fn key_variables(&self) -> &KeyVariables {
+        &self.scanned.key_variables
     }
 
     /// Whether there are bytes that are no whole frame.
@@ -109,7 +114,7 @@ fn copy_frames(
     let file = disk.create_new(segment)?;
     if let Some(rules) = &scanned.rules {
         let mut about = Vec::new();
-        log::begin(rules, &mut about).map_err(std::io::Error::other)?;
+        log::begin(rules, &scanned.key_variables, &mut about).map_err(std::io::Error::other)?;
         std::io::Write::write_all(&mut disk.writer(&file), &about)?;
     }
     for FramePlace { at, len, .. } in &scanned.frames {

@@ -18,7 +18,7 @@ use loomrec_os::FileId;
 use loomrec_recording::entry::EntryReadError;
 use loomrec_recording::log_codec::{self, PackedError, PackedHead};
 use loomrec_recording::outline::RecordingOutline;
-use loomrec_recording::{Entry, RecordingMeta};
+use loomrec_recording::{Entry, KeyVariables, RecordingMeta};
 
 /// Enough of a packed entry for its name and time, in nearly all cases.
 const GLANCE: u32 = 640;
@@ -33,6 +33,8 @@ pub(super) struct RecordingSnapshot {
     path: PathBuf,
     base: BaseSnapshot,
     pub(super) outline: RecordingOutline,
+    /// The metadata of the recording, with what its logs add to it.
+    pub(super) meta: RecordingMeta,
     logs: Vec<Log>,
     pub(super) plan: LogMerge,
 }
@@ -109,8 +111,10 @@ impl RecordingSnapshot {
                 RecordingOutline::empty(RecordingMeta::new(&rules.unwrap_or_default()))
             }
         };
-        let mut source =
-            Self { path: path.to_owned(), base, outline, logs, plan: LogMerge::default() };
+        let mut meta = outline.meta().clone();
+        logs.iter().for_each(|log| meta.add_key_variables(&log.scanned.key_variables));
+        let path = path.to_owned();
+        let mut source = Self { path, base, outline, meta, logs, plan: LogMerge::default() };
         let frames = source.frames(strict)?;
         source.plan = plan(
             &source.outline,
@@ -130,7 +134,8 @@ impl RecordingSnapshot {
         plan: LogMerge,
     ) -> Self {
         let spool = Log { path: path.to_owned(), file: new, scanned: LogContents::default() };
-        Self { path: path.to_owned(), base, outline, logs: vec![spool], plan }
+        let meta = outline.meta().clone();
+        Self { path: path.to_owned(), base, outline, meta, logs: vec![spool], plan }
     }
 
     /// Returns the recording's name in messages.
@@ -151,6 +156,13 @@ impl RecordingSnapshot {
     /// Returns the rules that the logs' entries were recorded under, if they state them.
     pub(super) fn rules(&self) -> Option<&IdentityRules> {
         self.logs.iter().find_map(|log| log.scanned.rules.as_ref())
+    }
+
+    /// Returns the key variables that the logs state.
+    pub(super) fn logged_key_variables(&self) -> KeyVariables {
+        let mut all = KeyVariables::default();
+        self.logs.iter().for_each(|log| all.add(&log.scanned.key_variables));
+        all
     }
 
     /// Returns the number of entries in the logs.

@@ -188,6 +188,8 @@ mod soak;
 #[cfg(test)]
 mod split;
 #[cfg(test)]
+mod stand_ins;
+#[cfg(test)]
 mod stats;
 #[cfg(test)]
 mod step;

@@ -6,7 +6,7 @@ fn environment(current: &[(&str, &str)], single: bool, stand_in: bool) -> BTreeM
         origin: "http://127.0.0.1:5",
         current: &current,
         skip: &["CO_API_URL".to_owned()],
-        stand_in_keys: stand_in,
+        stand_in_keys: if stand_in { &StandInKeys::All } else { &StandInKeys::None },
         single,
         known: &["groq".to_owned()],
     };
@@ -72,7 +72,7 @@ fn every_sdks_variable_is_set_when_its_upstream_is_known() {
         origin: "http://127.0.0.1:5",
         current: &current,
         skip: &[],
-        stand_in_keys: true,
+        stand_in_keys: &StandInKeys::All,
         single: false,
         known: &known,
     };

@@ -1,9 +1,12 @@
 //! Merging the metadata of recordings.
 
+use std::collections::BTreeSet;
+
+use loomrec_recording::RecordingMeta;
 use serde_json::{Map, Value};
 
 /// Keys with a meaning for loomrec or AgentLoom. They are taken from the first recording. Its rules
-/// are handled separately.
+/// are handled separately, and the key variables of recorded programs are those of both.
 const OWN: [&str; 2] = ["_version", "_loomrec"];
 
 /// Merges the other `_` keys of two recordings against their common base. Returns the merged keys,
@@ -29,7 +32,24 @@ pub fn keys(
             _ => conflicts.push(name.clone()),
         }
     }
+    let variables = key_variables(base, ours, theirs);
+    if variables != RecordingMeta::stated_key_variables(ours) {
+        RecordingMeta::state_key_variables(&mut merged, &variables);
+    }
     (merged, conflicts)
+}
+
+/// Merges the names of the key variables that recorded programs had: those of both sides, without
+/// those that a side has removed.
+fn key_variables(
+    base: &Map<String, Value>,
+    ours: &Map<String, Value>,
+    theirs: &Map<String, Value>,
+) -> BTreeSet<String> {
+    let [was, our, their] = [base, ours, theirs].map(RecordingMeta::stated_key_variables);
+    let is_kept =
+        |name: &&String| !was.contains(*name) || (our.contains(*name) && their.contains(*name));
+    our.union(&their).filter(is_kept).cloned().collect()
 }
 
 #[cfg(test)]
@@ -48,6 +68,22 @@ mod tests {
         let (merged, conflicts) = keys(&base, &ours, &theirs);
         let wanted = map(r#"{"_version": 2, "_a": 2, "_b": 2, "_c": 2, "_x": 1, "_y": 1}"#);
         assert_eq!((merged, conflicts), (wanted, vec!["_c".to_owned()]));
+    }
+
+    #[test]
+    fn key_variables_are_those_of_both_sides_without_removed_ones() {
+        let stating = |names: &[&str]| {
+            map(&serde_json::json!({ "_loomrec": { "key_variables": names } }).to_string())
+        };
+        let merged = |base: &[&str], ours: &[&str], theirs: &[&str]| {
+            let (merged, _) = keys(&stating(base), &stating(ours), &stating(theirs));
+            RecordingMeta::stated_key_variables(&merged).into_iter().collect::<Vec<_>>()
+        };
+        assert_eq!(merged(&[], &["B"], &["A", "B"]), ["A", "B"]);
+        assert_eq!(merged(&["A", "B"], &["A", "B"], &["B", "C"]), ["B", "C"]);
+        assert_eq!(merged(&["A"], &[], &["A"]), [""; 0]);
+        let (merged, _) = keys(&Map::new(), &map("{}"), &stating(&["A"]));
+        assert_eq!(merged, Map::new());
     }
 
     #[test]

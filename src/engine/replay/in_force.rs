@@ -3,6 +3,7 @@
 
 use super::matcher::Matcher;
 use super::pool::Repeat;
+use super::recorded_keys::RecordedKeys;
 use super::take::ReplayTake;
 use loomrec_fault::{DecidedFault, Fault, FaultSource};
 use loomrec_identity::IdentityRules;
@@ -55,6 +56,11 @@ impl Matcher {
                 is_loomrec: meta.is_loomrec(),
             }
         })
+    }
+
+    /// Returns the key variables of the recorded programs.
+    pub fn recorded_keys(&self) -> &RecordedKeys {
+        &self.recorded_keys
     }
 
     /// Whether any entry declares a fault.

@@ -109,6 +109,7 @@ impl LoadedTakes {
         matcher.reserve(sources.iter().map(|source| source.recording.most_takes()).sum());
         for (index, source) in sources.iter().enumerate() {
             let meta = source.recording.meta();
+            matcher.recorded_keys.begin(meta);
             let default = if meta.is_loomrec() { Repeat::Error } else { Repeat::Last };
             matcher.repeat.push(terms.repeat.unwrap_or(default));
             matcher.labels.push(source.label.clone());
@@ -192,6 +193,7 @@ impl LoadedTakes {
     ) -> Result<(), LoadError> {
         let LoadedEntry { stored, name: at, text, is_misstated } = loaded;
         let StoredEntry { name, take: number, entry, place } = stored;
+        self.recorded_keys.note(&entry);
         let effective = self.rules_for(source, &entry, rules.effective);
         let rules = Rules { effective, ..rules };
         let (call, made) = self.recognise(&entry, rules).unzip();

@@ -11,6 +11,7 @@ use super::group::{KeyedGroups, TakeGroup};
 use super::name_ids::NameIds;
 use super::pool::Repeat;
 use super::recorded_ends::{RecordedEnds, TakeSpan};
+use super::recorded_keys::RecordedKeys;
 use super::step_index::StepIndex;
 use super::take::ReplayTake;
 use loomrec_identity::IdentityRules;
@@ -56,6 +57,8 @@ pub struct LoadedTakes {
     /// The ids of steps, sessions, upstreams and mounts of paths.
     pub(super) names: NameIds,
     pub(super) upstreams: BTreeSet<String>,
+    /// The key variables of the recorded programs.
+    pub(super) recorded_keys: RecordedKeys,
     /// The requests that hold values of their run.
     pub(super) bound: BoundRequests,
     /// The entries that AgentLoom's hashes can find.

@@ -62,6 +62,7 @@ pub(super) fn recorder(
         recording.leave_log();
     }
     recording.watch(&store_secrets());
+    recording.state_key_variables(&ground.key_variables)?;
     recording.set_durability(match args.durability {
         DurableAt::Process => loomrec_store::Durability::Process,
         DurableAt::Power => loomrec_store::Durability::Power,

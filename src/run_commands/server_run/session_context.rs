@@ -8,7 +8,7 @@ use super::{RunContext, RunResult};
 use crate::args::ServeArgs;
 use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::serve_setup;
-use loomrec_cli::wrapped_command::{CommandEnvironment, EnvironmentSource};
+use loomrec_cli::wrapped_command::{CommandEnvironment, EnvironmentSource, StandInKeys};
 use loomrec_fault::recovery::RecoveryBudget;
 use loomrec_proxy::guard::GuardReport;
 use loomrec_proxy::server::Proxy;
@@ -38,6 +38,7 @@ impl RunContext {
             upstreams: self.upstreams.clone(),
             redactor: Arc::clone(&self.redactor),
             run_values,
+            key_variables: self.key_variables.clone(),
             preset: self.preset.clone(),
             step_header: self.step_header.clone(),
             counters: Arc::new(counters),
@@ -56,7 +57,7 @@ impl RunContext {
         &self,
         args: &ServeArgs,
         origin: &str,
-        stand_in_keys: bool,
+        stand_in_keys: &StandInKeys,
     ) -> Vec<(String, String)> {
         self.environment(args, origin, stand_in_keys).variables
     }
@@ -67,7 +68,7 @@ impl RunContext {
             origin: "",
             current: &BTreeMap::new(),
             skip: &[],
-            stand_in_keys: false,
+            stand_in_keys: &StandInKeys::None,
             single: false,
             known: &[],
         });

@@ -13,9 +13,11 @@ use super::report;
 use super::template::SessionTemplate;
 use crate::args::{HEADER, NORMALIZE, OnExpired, RecordArgs, RecordMode, ReplayArgs, ServeArgs};
 use crate::in_force::InForce;
+use crate::replay::ReplaySetup;
 use crate::server_run::{ProxyRole, RunContext, RunEngines, SessionTerms, SharedRun};
 use crate::{fault, record, replay};
 use loomrec_cli::exit::{CommandFailure, NOT_KEPT, RECORDING, USAGE};
+use loomrec_cli::wrapped_command::StandInKeys;
 use loomrec_engine::StrictAdmission;
 use loomrec_engine::upstream::UpstreamClient;
 use loomrec_fault::FaultPlan;
@@ -35,6 +37,8 @@ pub(super) struct CommandHost {
     pub(super) template: SessionTemplate,
     /// The context that those of sessions are made from.
     pub(super) context: RunContext,
+    /// Which missing API keys of programs get a stand-in.
+    pub(super) stand_in_keys: StandInKeys,
     /// The counters of the run.
     pub(super) run_counters: Arc<RunCounters>,
     /// The client that recording sessions share. `None` if the command replays.
@@ -84,8 +88,8 @@ impl SessionHost for CommandHost {
             Some(prefix) => prefix_url(&self.url(), prefix),
             None => self.url(),
         };
-        let is_replay = matches!(self.command, SessionCommand::Replay(_));
-        let mut variables = self.context.variables(self.command.serve(), &origin, is_replay);
+        let (serve, keys) = (self.command.serve(), &self.stand_in_keys);
+        let mut variables = self.context.variables(serve, &origin, keys);
         variables.extend(self.shared.guard.iter().cloned());
         variables
     }
@@ -135,9 +139,10 @@ impl CommandHost {
         args.recordings = vec![opening.location()];
         let terms = self.terms(opening, None);
         let mut ground = self.context.for_session(&args.serve, &opening.location(), terms)?;
-        // `None` stands for a run that only prints its environment.
-        let unexpected = || CommandFailure::usage("--print-env: there is no session");
-        let parts = replay::parts(&args, &mut ground)?.ok_or_else(unexpected)?;
+        let ReplaySetup::Parts(parts) = replay::parts(&args, &mut ground)? else {
+            return Err(CommandFailure::usage("--print-env: there is no session"));
+        };
+        let parts = *parts;
         let (budget, in_force, expired) =
             (parts.engines.budget, parts.in_force.clone(), parts.expired);
         let shown = opening.location().display().to_string();

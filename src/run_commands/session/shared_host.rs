@@ -11,6 +11,7 @@ use crate::fault;
 use crate::receipt::{HashedRecording, Receipt};
 use crate::replay::{self, SharedReplay};
 use crate::server_run::{ProxyRole, RunContext, RunEngines, SessionTerms, SharedRun};
+use crate::stand_ins;
 use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::serve_setup;
 use loomrec_engine::{Engine, MissPolicy, StrictAdmission};
@@ -50,7 +51,8 @@ impl SessionHost for SharedHost {
             Some(prefix) => prefix_url(&self.url(), prefix),
             None => self.url(),
         };
-        self.replay.context.variables(&self.replay.args.serve, &origin, true)
+        let keys = stand_ins::for_matcher(self.replay.engine.matcher());
+        self.replay.context.variables(&self.replay.args.serve, &origin, &keys)
     }
 
     fn url(&self) -> String {
@@ -138,7 +140,7 @@ impl SharedHost {
             engine: Engine::Replay { replay, on_miss, on_explained },
             decider,
             budget,
-            stand_in_keys: true,
+            stand_in_keys: stand_ins::for_matcher(self.replay.engine.matcher()),
             notice: None,
             guard: None,
             strictness: replay::strictness(args),

@@ -69,6 +69,16 @@ impl SessionTemplate {
         Ok(found)
     }
 
+    /// Returns the folder that all recordings are in.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Whether a file of this name may be the recording of a session.
+    pub fn is_name(&self, name: &str) -> bool {
+        name.starts_with(&self.before) && name.ends_with(&self.after)
+    }
+
     /// Returns the template as a path.
     pub fn as_path(&self) -> PathBuf {
         self.folder.join(format!("{}{PLACE}{}", self.before, self.after))

@@ -84,7 +84,7 @@ fn fold_that_shifts(path: &Path, filed: &[(usize, &str)], logged: &[&str]) -> Re
         fs::write(path.join(format!("{key}.json")), text).unwrap();
     }
     let mut frames = Vec::new();
-    log::begin(&IdentityRules::default(), &mut frames).unwrap();
+    log::begin(&IdentityRules::default(), &Default::default(), &mut frames).unwrap();
     for time in logged {
         let entry = Entry {
             content: Some((*time).to_owned()),

@@ -173,7 +173,7 @@ fn fold_that_died_between_two_files_is_healed_by_the_next() {
         }
         folder.write(".0.fold.loomrec-tmp", "half a fi");
         let mut frames = Vec::new();
-        log::begin(&IdentityRules::default(), &mut frames).unwrap();
+        log::begin(&IdentityRules::default(), &Default::default(), &mut frames).unwrap();
         let payload = log_codec::pack(&hash("a"), false, &said("2", "2"));
         log::frame(fingerprint(&hash("a")), &payload, &mut frames).unwrap();
         let paths = RecordingPaths::of(&folder.path).unwrap();

@@ -2,7 +2,7 @@
 
 use loomrec_identity::IdentityRules;
 use loomrec_os::{read_at, read_exact_at};
-use loomrec_recording::{EntryName, RecordingMeta};
+use loomrec_recording::{EntryName, KeyVariables, RecordingMeta};
 use sha2::{Digest as _, Sha256};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -90,19 +90,27 @@ pub(crate) fn seal(name: NameFingerprint, frame: &mut [u8]) -> Result<(), TooLon
     Ok(())
 }
 
-/// The fingerprint of the first frame of a log, which is not an entry. Its payload is JSON: the
-/// metadata that a recording of these entries has.
+/// The fingerprint of a frame that is not an entry. Its payload is JSON: the metadata that a
+/// recording of these entries has. The first frame of a log is one, and there are more if several
+/// recorders have something to add to it.
 pub(crate) const ABOUT: NameFingerprint = 0;
 
-/// Adds the frame that a log begins with.
-pub(crate) fn begin(rules: &IdentityRules, out: &mut Vec<u8>) -> Result<(), TooLong> {
-    let keys = serde_json::Value::Object(RecordingMeta::new(rules).keys().clone());
+/// Adds the frame that a log begins with: the rules, and the key variables that the recorded program
+/// had.
+pub(crate) fn begin(
+    rules: &IdentityRules,
+    key_variables: &KeyVariables,
+    out: &mut Vec<u8>,
+) -> Result<(), TooLong> {
+    let mut meta = RecordingMeta::new(rules);
+    meta.add_key_variables(key_variables);
+    let keys = serde_json::Value::Object(meta.keys().clone());
     frame(ABOUT, keys.to_string().as_bytes(), out)
 }
 
-pub(super) fn read_about(payload: &[u8]) -> Option<IdentityRules> {
+pub(super) fn read_about(payload: &[u8]) -> Option<RecordingMeta> {
     let keys = serde_json::from_slice(payload).ok()?;
-    RecordingMeta::parse(keys).ok().map(|meta| meta.rules().clone())
+    RecordingMeta::parse(keys).ok()
 }
 
 /// The place of a frame's payload.

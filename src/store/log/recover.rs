@@ -8,6 +8,7 @@ use super::damage::{DamageFinder, FrameMarks};
 use super::scan::scan_up_to;
 use super::{BARE, BUFFER, FramePlace, FrameSearch, HEAD, next, reader};
 use loomrec_identity::IdentityRules;
+use loomrec_recording::KeyVariables;
 
 /// What was found in a log.
 #[derive(Clone, Debug, Default)]
@@ -18,6 +19,8 @@ pub(crate) struct RecoveredLog {
     pub(crate) lost: Vec<Range<u64>>,
     /// The rules that the entries' keys were made under, if a frame states them.
     pub(crate) rules: Option<IdentityRules>,
+    /// The key variables that the recorded programs had.
+    pub(crate) key_variables: KeyVariables,
 }
 
 /// Whether there is any mark of a frame in a file.
@@ -36,6 +39,7 @@ pub(crate) fn recover_log(file: &File) -> io::Result<RecoveredLog> {
         recovered.frames.extend(scanned.frames);
         recovered.lost.extend(scanned.damaged);
         recovered.rules = scanned.rules.or(recovered.rules);
+        recovered.key_variables.add(&scanned.key_variables);
         let begin = scanned.whole;
         if !scanned.newer {
             recovered.lost.extend((begin < len).then_some(begin..len));

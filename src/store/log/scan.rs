@@ -7,6 +7,7 @@ use std::ops::Range;
 use super::damage::{DamageFinder, DamagedTail};
 use super::{ABOUT, BUFFER, FramePlace, FrameSearch, HEAD, next, payload, read_about, reader};
 use loomrec_identity::IdentityRules;
+use loomrec_recording::KeyVariables;
 
 /// How many bytes are read at one time after a damaged frame. If many frames are damaged, most of
 /// what is read at once is read again.
@@ -27,6 +28,8 @@ pub(crate) struct LogContents {
     /// The rules that the entries' keys were made under. A log that a recorder began states them.
     /// If there is no recording yet, they are its rules.
     pub(crate) rules: Option<IdentityRules>,
+    /// The key variables that the recorded programs had.
+    pub(crate) key_variables: KeyVariables,
     /// Whether there is a frame that only a newer loomrec can read. The scan ended there, and what
     /// follows is not torn.
     pub(crate) newer: bool,
@@ -65,7 +68,11 @@ pub(super) fn scan_up_to(
                 let frame = FramePlace { at: scanned.whole + HEAD as u64, len, name, sum };
                 if name == ABOUT {
                     match read_about(&payload(file, frame)?) {
-                        Some(rules) => scanned.rules = Some(rules),
+                        Some(about) => {
+                            scanned.key_variables.add(about.key_variables());
+                            // The recorders of one log have rules that make the same keys.
+                            scanned.rules.get_or_insert_with(|| about.rules().clone());
+                        }
                         None => {
                             scanned.newer = true;
                             break;

@@ -29,6 +29,7 @@ impl RecordingAppender {
                 self.notes.push(StoreEvent::Cut { log: self.paths.log.clone() });
                 if let Some(open) = self.tail.open() {
                     open.end = 0;
+                    open.is_stated = false;
                 }
                 run.forget_log();
                 self.read_on()?;
@@ -58,6 +59,7 @@ impl RecordingAppender {
         }
         self.notes.extend(rotation::set_aside(&self.paths, &self.disk, &open.file, &scanned)?);
         open.end = scanned.whole;
+        open.is_stated |= self.key_variables.is_within(&scanned.key_variables);
         Ok(())
     }
 

@@ -50,8 +50,8 @@ impl RecordingAppender {
         let held = check(path, rules)?;
         let mut lock = RecordingLock::new(&paths.lock, &disk);
         let (run, notes) = enter(path, &paths, &disk, &mut lock, choice, rules)?;
-        let mut about = Vec::new();
-        log::begin(rules, &mut about).map_err(|error| failed(std::io::Error::other(error)))?;
+        let key_variables = KeyVariables::default();
+        let about = about(path, rules, &key_variables)?;
         let mut recorder = Self {
             path: path.to_owned(),
             tail: LogAppender::new(&paths.log, &disk),
@@ -71,6 +71,7 @@ impl RecordingAppender {
             disk,
             lock,
             about,
+            key_variables,
             notes,
             replacements: Vec::new(),
             compacts: true,
@@ -80,6 +81,18 @@ impl RecordingAppender {
         }
         Ok(recorder)
     }
+}
+
+/// Returns the frame that a log begins with.
+pub(super) fn about(
+    path: &Path,
+    rules: &IdentityRules,
+    key_variables: &KeyVariables,
+) -> Result<Vec<u8>, StoreError> {
+    let mut frame = Vec::new();
+    let failed = |error| StoreError::write(path.to_owned(), std::io::Error::other(error));
+    log::begin(rules, key_variables, &mut frame).map_err(failed)?;
+    Ok(frame)
 }
 
 /// Enters the run, after compacting what an earlier run left. Entries that are in the log after

@@ -54,6 +54,8 @@ impl SalvageResult {
                 let why = "its `_loomrec` does not agree with that of the files before it, on the \
                            rules of --ignore or on what is pending: salvage it by itself";
                 return self.lost.push(here(LostBytes { in_part: false, ..in_part(why) }));
+            } else {
+                self.meta.add_key_variables(part.meta.key_variables());
             }
         }
         let file = self.files.len();

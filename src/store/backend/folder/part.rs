@@ -158,7 +158,9 @@ pub(super) fn common_meta(
         }
     }
     let unusable = |problem| index::unusable(folder, problem);
-    RecordingMeta::parse(keys).map(Some).map_err(unusable)
+    let mut common = RecordingMeta::parse(keys).map_err(unusable)?;
+    parts.values().for_each(|part| common.add_key_variables(part.outline.meta().key_variables()));
+    Ok(Some(common))
 }
 
 /// Returns the files in the order of their entries: by the time of the name's first take, then by

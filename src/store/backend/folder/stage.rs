@@ -172,6 +172,7 @@ fn write_one(
     if let Some(rules) = rules {
         meta.adopt(rules);
     }
+    meta.add_key_variables(&source.logged_key_variables());
     let file = disk.create_temporary(temporary).map_err(failed)?;
     if let Some(old) = write.member.and_then(|_| FileStatus::at_path(place).ok().flatten()) {
         disk.set_mode(&file, old.mode).map_err(failed)?;
