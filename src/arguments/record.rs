@@ -90,10 +90,16 @@ pub struct RecordArgs {
     #[arg(add = SettingScope::Run)]
     pub allow_empty: bool,
 
-    /// Report connections of CMD that go to a known provider and not to loomrec
+    /// Do not look for connections of CMD that go to a known provider and not to loomrec
     ///
-    /// loomrec is CMD's proxy for https connections (HTTPS_PROXY), and passes all of them on.
-    #[arg(long, env = "LOOMREC_GUARD", value_parser = FalseyValueParser::new())]
+    /// Without this flag, loomrec is CMD's proxy for https connections (HTTPS_PROXY). It passes all
+    /// of them on, and names the providers among them: no replay can answer such calls.
+    #[arg(long, env = "LOOMREC_NO_GUARD", value_parser = FalseyValueParser::new())]
+    #[arg(add = SettingScope::OUTSIDE)]
+    pub no_guard: bool,
+
+    /// The default: kept for command lines that have it.
+    #[arg(long, env = "LOOMREC_GUARD", value_parser = FalseyValueParser::new(), hide = true)]
     #[arg(add = SettingScope::Run)]
     pub guard: bool,
 

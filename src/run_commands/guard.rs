@@ -17,7 +17,7 @@ const VARIABLES: [&str; 2] = ["HTTPS_PROXY", "https_proxy"];
 /// How many hosts that are no known providers' are named to people.
 const NAMED: usize = 5;
 
-/// Starts the guard, if the run has one, on the interface of the listener. It is for CMD, or for the
+/// Starts the guard, if the run has one, on the interface of the bound listener. It is for CMD, or for the
 /// programs whose sessions a framework begins: they get the variables by a control call.
 ///
 /// # Errors
@@ -31,14 +31,11 @@ pub(super) async fn start(
     let has_clients = has_clients(args, listener.ip());
     let Some(policy) = policy.filter(|_| has_clients) else { return Ok(None) };
     let loopback = Some(listener.ip()).filter(|ip| ip.is_loopback());
-    let address = (loopback.unwrap_or(Ipv4Addr::LOCALHOST.into()), 0).into();
-    let started = RunningGuard::start(address, policy, Arc::clone(routes)).await;
+    let address = loopback.unwrap_or(Ipv4Addr::LOCALHOST.into());
+    let started = RunningGuard::start(address, policy, Arc::clone(routes), listener).await;
     started.map(Some).map_err(|error| {
-        let hint = match policy {
-            EscapePolicy::Refuse => "; --no-guard runs CMD without it",
-            EscapePolicy::Count => "; leave --guard out",
-        };
-        CommandFailure::new(UNUSABLE, format!("failed to open the guard's port: {error}{hint}"))
+        let text = "failed to open the guard's port";
+        CommandFailure::new(UNUSABLE, format!("{text}: {error}; --no-guard runs CMD without it"))
     })
 }
 
@@ -74,7 +71,7 @@ pub(super) fn explain(escapes: &[Escape], policy: EscapePolicy) -> Vec<String> {
         };
         let refused = match policy {
             EscapePolicy::Refuse => "got 403".to_owned(),
-            EscapePolicy::Count => format!("{were} not recorded"),
+            EscapePolicy::Count => format!("{were} not recorded, so a replay will fail"),
         };
         format!(
             "{count} {connections} to {host} went around loomrec, and {refused}: have the program use \

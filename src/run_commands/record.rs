@@ -121,7 +121,7 @@ pub(super) fn engines(
             &ground.output,
         ),
         notice: in_force.as_ref().and_then(InForce::text),
-        guard: args.guard.then_some(EscapePolicy::Count),
+        guard: (!args.no_guard).then_some(EscapePolicy::Count),
         strictness: Strictness::Lenient,
     };
     Ok((engines, in_force))

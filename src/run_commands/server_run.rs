@@ -313,11 +313,12 @@ impl RunContext {
         let listener = serve_setup::listener(self.address).await?;
         let origin = self.origin(&listener)?;
         let routes = &self.upstreams.routes;
-        let guard = guard::start(engines.guard, args, self.address, routes).await?;
+        let own = listener.local_addr().ok();
+        let bound = own.unwrap_or(self.address);
+        let guard = guard::start(engines.guard, args, bound, routes).await?;
         let mut environment = self.environment(args, &origin, &engines.stand_in_keys);
         environment.guard = guard::variables(guard.as_ref(), &args.no_env);
         let place = (&*self.upstreams.routes, &*self.metrics);
-        let own = listener.local_addr().ok();
         let spans = trace::start(args, &self.current, place, own, self.notify())?;
         let shared = SharedRun {
             journal: Arc::new(journal),

@@ -11,7 +11,9 @@ use crate::support::shape::chat_answer;
 use crate::support::tls::{Authority, REMOTE_HOST};
 use crate::support::{Answer, Finished, Scene, Upstream};
 
+mod clients;
 mod hosts;
+mod recorded_runs;
 mod tunnels;
 
 /// A program that makes a call to loomrec, and requests the addresses that it is given.
@@ -98,7 +100,8 @@ fn upstream_that_the_user_named_is_guarded_too() {
     let ended = replay_around(&scene, &flags, &[gateway, other]).expect(1);
     let ended =
         ended.says(&["1 connection to gw.invalid went around loomrec", "$LOOMREC_URL/gateway"]);
-    let failed = "https://gw.invalid:8443/x failed: <urlopen error Tunnel connection failed: 502";
+    let failed = "https://gw.invalid:8443/x failed: <urlopen error Tunnel connection failed: 403 \
+                  failed to connect to gw.invalid";
     assert!(ended.stdout.contains(failed), "{}", ended.stdout);
 }
 
@@ -118,10 +121,10 @@ fn record_counts_and_lets_through_by_the_users_proxy_which_loomrec_uses_too() {
         command.env("SSL_CERT_FILE", Authority::trusted().write(scene.dir()));
         finish(command.env("https_proxy", format!("http://me:p%40ss@{}", proxy.address())), b"")
     };
-    let ended = run(&["--guard"]).expect(0).says(&[
+    let ended = run(&[]).expect(0).says(&[
         "loomrec record: ok: 1 recorded",
-        "1 connection to api.openai.com went around loomrec, and was not recorded: \
-         have the program use $OPENAI_BASE_URL as its base URL",
+        "1 connection to api.openai.com went around loomrec, and was not recorded, so a replay will \
+         fail: have the program use $OPENAI_BASE_URL as its base URL",
     ]);
     assert!(ended.stdout.contains("https://api.openai.com/v1/models said {"), "{}", ended.stdout);
     assert_eq!(receipt(&scene)["escapes"], json!([{ "host": "api.openai.com", "count": 1 }]));
@@ -133,7 +136,7 @@ fn record_counts_and_lets_through_by_the_users_proxy_which_loomrec_uses_too() {
     for head in heads {
         assert_eq!(head.all("proxy-authorization"), ["Basic bWU6cEBzcw=="]);
     }
-    let ended = run(&[]).expect(0);
+    let ended = run(&["--no-guard"]).expect(0);
     assert!(!ended.stderr.contains("went around"), "{}", ended.stderr);
     assert_eq!(receipt(&scene)["escapes"], json!([]));
 }
@@ -167,10 +170,17 @@ fn only_a_guarded_command_gets_a_proxy() {
     assert_eq!(variable(&off, "HTTPS_PROXY"), Some("http://mine.invalid:1"));
     assert_eq!(variable(&off, "https_proxy"), None);
     assert_eq!(receipt(&scene)["escapes"], json!([]));
-    let mut args = scene.record_args("http://127.0.0.1:9", &["--allow-empty", "--", "env"]);
-    args[2] = "other.json".into();
-    let ended = finish(&mut command(scene.dir(), &args), b"").expect(0);
-    assert_eq!(variable(&ended, "HTTPS_PROXY"), None);
+    let record = |flags: &[&str]| {
+        let flags = [&["--allow-empty"], flags, &["--", "env"]].concat();
+        let mut args = scene.record_args("http://127.0.0.1:9", &flags);
+        args[2] = "other.json".into();
+        finish(&mut command(scene.dir(), &args), b"").expect(0)
+    };
+    let watched = record(&[]);
+    assert!(variable(&watched, "HTTPS_PROXY").unwrap().starts_with("http://loomrec:"));
+    for quiet in [record(&["--no-guard"]), record(&["--no-guard", "--guard"])] {
+        assert_eq!(variable(&quiet, "HTTPS_PROXY"), None);
+    }
 }
 
 #[test]

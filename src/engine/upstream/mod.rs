@@ -25,4 +25,4 @@ pub use framing::AmbiguousFraming;
 pub use request::UpstreamRequest;
 pub use stream::UpstreamStream;
 pub use tls::install_crypto_provider;
-pub use tunnel::{TunnelConnector, TunnelError};
+pub use tunnel::{TunnelConnector, TunnelError, TunnelScope};

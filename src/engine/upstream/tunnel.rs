@@ -26,6 +26,15 @@ pub struct TunnelConnector {
     proxies: Arc<ProxySettings>,
 }
 
+/// Where tunnels may lead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TunnelScope {
+    /// To other machines.
+    OtherMachines,
+    /// Also to this machine.
+    ThisMachineToo,
+}
+
 /// The error of a connection that could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum TunnelError {
@@ -56,9 +65,13 @@ impl TunnelConnector {
     /// Opens a connection on which the program makes its own TLS.
     ///
     /// # Errors
-    /// [`TunnelError`] if the host is this machine, or it or the proxy cannot be reached.
-    pub async fn open(&self, host: &Authority) -> Result<UpstreamStream, TunnelError> {
-        self.refuse_this_machine(host).await?;
+    /// [`TunnelError`] if the host is out of scope, or it or the proxy cannot be reached.
+    pub async fn open(
+        &self,
+        host: &Authority,
+        scope: TunnelScope,
+    ) -> Result<UpstreamStream, TunnelError> {
+        self.check_scope(host, scope).await?;
         let connecting = async { self.connector.clone().connect_raw(address(host)?).await };
         in_time(connecting).await.map_err(|error| failed(host, &*error))
     }
@@ -66,17 +79,24 @@ impl TunnelConnector {
     /// Opens a connection on which loomrec makes TLS.
     ///
     /// # Errors
-    /// [`TunnelError`] if the host is this machine, or it or the proxy cannot be reached or is not
+    /// [`TunnelError`] if the host is out of scope, or it or the proxy cannot be reached or is not
     /// trusted.
-    pub async fn open_tls(&self, host: &Authority) -> Result<UpstreamStream, TunnelError> {
-        self.refuse_this_machine(host).await?;
+    pub async fn open_tls(
+        &self,
+        host: &Authority,
+        scope: TunnelScope,
+    ) -> Result<UpstreamStream, TunnelError> {
+        self.check_scope(host, scope).await?;
         let connecting = async { self.connector.clone().connect(address(host)?).await };
         in_time(connecting).await.map_err(|error| failed(host, &*error))
     }
 
-    /// Refuses a host that is this machine, by its name or by the addresses that the name has. If a
-    /// proxy makes the connection, the name is all that is known.
-    async fn refuse_this_machine(&self, host: &Authority) -> Result<(), TunnelError> {
+    /// Refuses a host that is this machine, by its name or by the addresses that the name has, if no
+    /// tunnel may lead there. If a proxy makes the connection, the name is all that is known.
+    async fn check_scope(&self, host: &Authority, scope: TunnelScope) -> Result<(), TunnelError> {
+        if scope == TunnelScope::ThisMachineToo {
+            return Ok(());
+        }
         let name = host.host();
         let is_direct = address(host).is_ok_and(|to| self.proxies.is_direct(&to));
         let is_this_machine = is_here(name)

@@ -95,10 +95,7 @@ function commandLine({ command = 'replay', recording, args = [], sessionsByContr
   const words = [command, '--listen', '127.0.0.1:0', '--stop-with-stdin'];
   if (recording !== undefined) words.push('-r', recording);
   if (command === 'replay' && strict) words.push(...STRICT_FLAGS);
-  if (sessionsByControl ?? recording?.includes('{session}')) {
-    words.push('--sessions-by-control');
-    if (command === 'record') words.push('--guard');
-  }
+  if (sessionsByControl ?? recording?.includes('{session}')) words.push('--sessions-by-control');
   return [...words, ...args];
 }
 

@@ -8,8 +8,8 @@ use tokio::time::timeout;
 
 use super::context::{EscapePolicy, GuardContext};
 use super::escapes;
-use super::request::GuardRequest;
-use loomrec_engine::upstream::TunnelError;
+use super::request::{ConnectionKind, GuardRequest};
+use loomrec_engine::upstream::{TunnelError, TunnelScope};
 use loomrec_provider::directory::ProviderHosts;
 
 /// How long a client may take for the head of its request.
@@ -65,31 +65,24 @@ impl<'a> GuardConnection<'a> {
                         with a name and a password";
             return Some(GuardRefusal { status: status.to_owned(), text: text.to_owned() });
         }
-        if let Some(refusal) = self.judge(&request) {
-            return Some(refusal);
-        }
-        let opened = match request.wants_tls {
-            true => context.connector.open_tls(&request.to).await,
-            false => context.connector.open(&request.to).await,
+        let scope = match context.is_listener(&request.host_name(), request.port()) {
+            true => TunnelScope::ThisMachineToo,
+            false => match self.judge(&request) {
+                Some(refusal) => return Some(refusal),
+                None => context.policy.tunnel_scope(),
+            },
+        };
+        let opened = match request.kind {
+            ConnectionKind::Tls => context.connector.open_tls(&request.to, scope).await,
+            _ => context.connector.open(&request.to, scope).await,
         };
         let mut server = match opened {
             Ok(server) => server,
-            Err(TunnelError::ThisMachine { host }) => {
-                let status = format!("403 {} is this machine", host.host());
-                let text = format!(
-                    "loomrec's guard makes no connections to this machine: add {} to NO_PROXY, so \
-                     that the program connects to it directly",
-                    host.host()
-                );
-                return Some(GuardRefusal { status, text });
-            }
-            Err(error) => {
-                let status = format!("502 failed to connect to {}", request.to.host());
-                return Some(GuardRefusal { status, text: format!("failed to {error}") });
-            }
+            Err(error) => return Some(unreachable(&error, &request, context.policy)),
         };
         let established: &[u8] = b"HTTP/1.1 200 Connection established\r\n\r\n";
-        let answer = if request.wants_tls { b"" } else { established };
+        let is_tunnel = request.kind == ConnectionKind::Tunnel;
+        let answer = if is_tunnel { established } else { b"" };
         // An error is the end of the connection for both sides, which see it as such.
         if self.client.write_all(answer).await.is_ok()
             && server.write_all(&request.first_bytes).await.is_ok()
@@ -141,4 +134,20 @@ impl<'a> GuardConnection<'a> {
         };
         drop(timeout(REFUSAL_TIMEOUT, sending).await);
     }
+}
+
+/// Returns the refusal for a connection that could not be made.
+fn unreachable(error: &TunnelError, request: &GuardRequest, policy: EscapePolicy) -> GuardRefusal {
+    if let TunnelError::ThisMachine { host } = error {
+        let status = format!("403 {} is this machine", host.host());
+        let text = format!(
+            "loomrec's guard makes no connections to this machine: add {} to NO_PROXY, so that the \
+             program connects to it directly",
+            host.host()
+        );
+        return GuardRefusal { status, text };
+    }
+    let status =
+        format!("{} failed to connect to {}", policy.unreachable_status(), request.to.host());
+    GuardRefusal { status, text: format!("failed to {error}") }
 }

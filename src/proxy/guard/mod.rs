@@ -7,7 +7,7 @@ mod escapes;
 mod request;
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,8 +27,6 @@ pub use escapes::{Escape, GuardReport, PassedHost};
 
 /// The name in the URL of the guard.
 const USER: &str = "loomrec";
-/// How many connections are open at once. Others wait to be accepted.
-const MOST_CONNECTIONS: usize = 256;
 
 /// A guard that was started.
 #[derive(Debug)]
@@ -40,24 +38,25 @@ pub struct RunningGuard {
 }
 
 impl RunningGuard {
-    /// Starts a guard on a free port of `address`. Its connections go through the proxy that
-    /// loomrec's own environment names.
+    /// Starts a guard on a free port of `address`, beside the listener of loomrec. Its connections
+    /// go through the proxy that loomrec's own environment names.
     ///
     /// # Errors
     /// A port that cannot be opened.
     pub async fn start(
-        address: SocketAddr,
+        address: IpAddr,
         policy: EscapePolicy,
         routes: Arc<RouteTable>,
+        listener: SocketAddr,
     ) -> io::Result<Self> {
-        let listener = TcpListener::bind(address).await?;
+        let socket = TcpListener::bind((address, 0)).await?;
         let connector = TunnelConnector::from_environment();
         let login = GuardLogin { name: USER.to_owned(), password: draw_password() };
-        let url = format!("http://{}:{}@{}", login.name, login.password, listener.local_addr()?);
+        let url = format!("http://{}:{}@{}", login.name, login.password, socket.local_addr()?);
         let hosts = HostCounts::default();
-        let context = Arc::new(GuardContext { policy, routes, connector, login, hosts });
+        let context = Arc::new(GuardContext { policy, listener, routes, connector, login, hosts });
         let (stop, stopped) = oneshot::channel();
-        let task = tokio::spawn(run(listener, Arc::clone(&context), stopped));
+        let task = tokio::spawn(run(socket, Arc::clone(&context), stopped));
         Ok(Self { url, context, task, stop })
     }
 
@@ -87,7 +86,7 @@ async fn run(
     context: Arc<GuardContext>,
     mut stopped: oneshot::Receiver<()>,
 ) {
-    let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    let places = Arc::new(Semaphore::new(context.policy.most_connections()));
     let mut connections = JoinSet::new();
     let accept = async || {
         // The semaphore is never closed.

@@ -16,6 +16,18 @@ const END: &[u8] = b"\r\n\r\n";
 /// How paths end that models are called by, whatever the base URL.
 const ENDS_OF_PATHS: [&str; 4] = ["/chat/completions", "/responses", "/messages", "/embeddings"];
 
+/// The kind of connection that a client wants from the guard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ConnectionKind {
+    /// A tunnel.
+    Tunnel,
+    /// One on which the guard makes TLS: some clients send the request for an `https` address to
+    /// their proxy.
+    Tls,
+    /// One for a request to an `http` address: some clients use the proxy for `https` for these, too.
+    Plain,
+}
+
 /// A request to the guard.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct GuardRequest {
@@ -23,12 +35,11 @@ pub(super) struct GuardRequest {
     pub(super) to: Authority,
     /// The value of `proxy-authorization`.
     authorization: Option<String>,
-    /// The bytes for the server: those after the head of a `CONNECT`, or a request for an `https`
-    /// address in the form that a server expects.
+    /// The bytes for the server: those after the head of a `CONNECT`, or a request for an address in
+    /// the form that a server expects.
     pub(super) first_bytes: Vec<u8>,
-    /// Whether the client leaves TLS to the guard: some send the request for an `https` address to
-    /// their proxy.
-    pub(super) wants_tls: bool,
+    /// The kind of connection that the client wants.
+    pub(super) kind: ConnectionKind,
     /// Whether it has a path that models are called by. In a tunnel, no path is seen.
     asks_a_model: bool,
 }
@@ -71,11 +82,15 @@ impl GuardRequest {
         if method == "CONNECT" {
             let to: Authority = target.parse().ok()?;
             to.port_u16()?;
-            let (wants_tls, asks_a_model) = (false, false);
-            return Some(Self { to, authorization, first_bytes: rest, wants_tls, asks_a_model });
+            let (kind, asks_a_model) = (ConnectionKind::Tunnel, false);
+            return Some(Self { to, authorization, first_bytes: rest, kind, asks_a_model });
         }
-        let uri: Uri =
-            target.parse().ok().filter(|uri: &Uri| uri.scheme() == Some(&Scheme::HTTPS))?;
+        let uri: Uri = target.parse().ok()?;
+        let kind = match uri.scheme()? {
+            scheme if *scheme == Scheme::HTTPS => ConnectionKind::Tls,
+            scheme if *scheme == Scheme::HTTP => ConnectionKind::Plain,
+            _ => return None,
+        };
         let path = uri.path_and_query().map_or("/", |path| path.as_str());
         // The next request on this connection may be for another host.
         let mut sent = format!("{method} {path} {version}\r\nconnection: close\r\n");
@@ -89,8 +104,8 @@ impl GuardRequest {
         sent.push_str("\r\n");
         let first_bytes = [sent.as_bytes(), &rest].concat();
         let asks_a_model = method == "POST" && is_path_of_model(uri.path());
-        let to = uri.authority()?.clone();
-        Some(Self { to, authorization, first_bytes, wants_tls: true, asks_a_model })
+        let to = with_port(uri.authority()?, kind)?;
+        Some(Self { to, authorization, first_bytes, kind, asks_a_model })
     }
 
     /// Whether the client has sent this name and password.
@@ -115,6 +130,14 @@ impl GuardRequest {
     /// Returns the port.
     pub(super) fn port(&self) -> u16 {
         self.to.port_u16().unwrap_or(443)
+    }
+}
+
+/// Returns an authority whose port is not that of `https`, unless it is meant.
+fn with_port(authority: &Authority, kind: ConnectionKind) -> Option<Authority> {
+    match (kind, authority.port_u16()) {
+        (ConnectionKind::Plain, None) => format!("{}:80", authority.host()).parse().ok(),
+        _ => Some(authority.clone()),
     }
 }
 
@@ -145,7 +168,8 @@ mod tests {
         let head = "CONNECT api.example:443 HTTP/1.1\r\nHost: x\r\nproxy-Authorization: Basic bWU6cA==\r\n\r\n";
         let request = parsed(head).unwrap();
         assert_eq!((request.to.host(), request.port()), ("api.example", 443));
-        assert_eq!((request.wants_tls, request.first_bytes.as_slice()), (false, &b"rest"[..]));
+        let expected = (ConnectionKind::Tunnel, &b"rest"[..]);
+        assert_eq!((request.kind, request.first_bytes.as_slice()), expected);
         let login = |name: &str| GuardLogin { name: name.to_owned(), password: "p".to_owned() };
         assert!(request.has_login(&login("me")) && !request.has_login(&login("you")));
         let request = parsed("CONNECT [::1]:8443 HTTP/1.0\r\n\r\n").unwrap();
@@ -158,10 +182,12 @@ mod tests {
         let head = "POST https://a.example/v1/x?y=1 HTTP/1.1\r\nhost: a.example\r\nConnection: \
                     keep-alive\r\nproxy-connection: x\r\ncontent-length: 4\r\n\r\n";
         let request = parsed(head).unwrap();
-        assert_eq!(
-            (request.to.host(), request.port(), request.wants_tls),
-            ("a.example", 443, true)
-        );
+        let of =
+            |request: &GuardRequest| (request.to.host().to_owned(), request.port(), request.kind);
+        assert_eq!(of(&request), ("a.example".to_owned(), 443, ConnectionKind::Tls));
+        let plain = parsed(&head.replace("https://a.example/", "http://a.example/")).unwrap();
+        assert_eq!(of(&plain), ("a.example".to_owned(), 80, ConnectionKind::Plain));
+        assert_eq!(plain.first_bytes, request.first_bytes);
         let expected = "POST /v1/x?y=1 HTTP/1.1\r\nconnection: close\r\nhost: \
                         a.example\r\ncontent-length: 4\r\n\r\nrest";
         assert_eq!(String::from_utf8(request.first_bytes).unwrap(), expected);
@@ -200,7 +226,7 @@ mod tests {
     fn everything_else_is_not_served() {
         for line in [
             "GET / HTTP/1.1",
-            "GET http://a.example/ HTTP/1.1",
+            "GET ftp://a.example/ HTTP/1.1",
             "CONNECT a.example HTTP/1.1",
             "CONNECT a.example:0x HTTP/1.1",
             "CONNECT a.example:443 HTTP/2",

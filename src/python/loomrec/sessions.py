@@ -21,8 +21,6 @@ SESSIONS_VERSION = 1
 STRICT_FLAGS = ("--strict", "--allow-control")
 #: Members of a session that change what a strict replay answers.
 WEAKENING = ("faults", "fault", "ignore", "ignore_headers", "normalize", "normalize_text", "vars")
-#: Flags of a recording: connections that go around loomrec are counted.
-RECORD_FLAGS = ("--guard",)
 
 
 @dataclass(frozen=True)
@@ -226,9 +224,7 @@ class SessionServer(SessionClient):
         Raises `LoomrecError` with what the server said if it does not start.
         """
         words = ["-r", str(Path(folder).resolve() / "{session}.json"), "--sessions-by-control"]
-        if command == "record":
-            words += RECORD_FLAGS
-        elif strict:
+        if command == "replay" and strict:
             words += STRICT_FLAGS
         self.process = LoomrecServer(command, *words, *arguments, binary=binary, cwd=cwd)
         super().__init__(self.process.url)

@@ -37,7 +37,7 @@ impl SessionCommand {
     /// Returns what happens to connections of CMD that go around loomrec. `None` without a guard.
     pub(super) fn guard(&self) -> Option<EscapePolicy> {
         match self {
-            Self::Record(args) => args.guard.then_some(EscapePolicy::Count),
+            Self::Record(args) => (!args.no_guard).then_some(EscapePolicy::Count),
             Self::Replay(args) => (!args.no_guard).then_some(EscapePolicy::Refuse),
         }
     }

@@ -52,16 +52,15 @@ fn tests_of_a_framework_have_the_guard_in_replay_and_their_run_fails_by_it() {
 }
 
 #[test]
-fn a_recording_framework_has_the_guard_if_it_asks_for_it() {
+fn a_recording_framework_has_the_guard_unless_it_is_switched_off() {
     let (scene, upstream) = (Scene::of_sessions(), echo());
-    let server =
-        scene.record(&upstream, &["--sessions-by-control", "--guard", "--receipt", "r.json"]);
+    let server = scene.record(&upstream, &["--sessions-by-control", "--receipt", "r.json"]);
     connect(&guard(&server).unwrap());
     server.stop();
     let receipt: Value =
         serde_json::from_slice(&std::fs::read(scene.path("r.json")).unwrap()).unwrap();
     assert_eq!(receipt["escapes"], json!([{ "host": "api.openai.com", "count": 1 }]));
-    let server = scene.record(&upstream, &["--sessions-by-control"]);
+    let server = scene.record(&upstream, &["--sessions-by-control", "--no-guard"]);
     assert_eq!(guard(&server), None);
     server.stop();
 }
