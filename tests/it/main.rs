@@ -220,6 +220,8 @@ mod trust;
 #[cfg(test)]
 mod unanswered;
 #[cfg(test)]
+mod unexplained;
+#[cfg(test)]
 mod unfolded;
 #[cfg(test)]
 mod upstream_names;

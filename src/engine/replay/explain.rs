@@ -52,7 +52,8 @@ impl RecordingMismatchError {
         if miss.refused.is_some() {
             return error;
         }
-        if let Some((has_drifted, nearest)) = nearest_call::nearest(matcher, observed) {
+        if let Some((has_drifted, nearest)) = nearest_call::nearest(matcher, observed, miss.reason)
+        {
             if error.reason == MissReason::Unknown && has_drifted {
                 error.reason = MissReason::Drifted;
             }

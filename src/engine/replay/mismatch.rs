@@ -286,16 +286,16 @@ fn shorten(
     shown: usize,
 ) -> (Option<String>, Option<String>) {
     let same = match (recorded, now) {
-        (Some(a), Some(b)) => a.chars().zip(b.chars()).take_while(|(x, y)| x == y).count(),
+        (Some(a), Some(b)) => characters(a).zip(characters(b)).take_while(|(x, y)| x == y).count(),
         _ => 0,
     };
     let skip = if same > shown / 2 { same - shown / 4 } else { 0 };
     let cut = |value: &str| {
-        let mut text: String = value.chars().skip(skip).take(shown).collect();
+        let mut text: String = characters(value).skip(skip).take(shown).collect();
         if skip > 0 {
             text = format!("…{text}");
         }
-        if value.chars().count() > skip + shown {
+        if characters(value).count() > skip + shown {
             text.push('…');
             if value.starts_with('"') {
                 text.push('"');
@@ -304,6 +304,24 @@ fn shorten(
         text
     };
     (recorded.map(cut), now.map(cut))
+}
+
+/// Returns the characters of JSON text, each escape as a whole: no cut may go through one.
+fn characters(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let first = rest.chars().next()?;
+        let length = match rest.as_bytes() {
+            [b'\\', b'u', ..] => 6,
+            [b'\\', _, ..] => 2,
+            _ => first.len_utf8(),
+        };
+        // A text that only looks like an escape may end, or go on with another character.
+        let at = if rest.is_char_boundary(length) { length } else { first.len_utf8() };
+        let (character, after) = rest.split_at(at);
+        rest = after;
+        Some(character)
+    })
 }
 
 /// Returns both values, cut only if one is too long to be kept.
@@ -334,5 +352,24 @@ mod tests {
             RequestDifference { place: "/a".into(), recorded: Some(recorded), now: Some(now) };
         assert!(difference.text().contains("cat") && difference.text().contains("dog"));
         assert_eq!(bounded(Some("1".into()), None), (Some("1".into()), None));
+    }
+
+    #[test]
+    fn no_cut_goes_through_an_escape() {
+        for before in 40..60 {
+            let text = |middle: &str| {
+                let value =
+                    format!("{}{middle}{}", "\n\u{1}\"é".repeat(before), "\n\u{1}".repeat(80));
+                Some(Value::from(value).to_string())
+            };
+            let (recorded, now) = shorten(text("cat").as_deref(), text("dog").as_deref(), SHOWN);
+            for cut in [recorded.unwrap(), now.unwrap()] {
+                let inner = cut.trim_start_matches('…').trim_end_matches("…\"");
+                let whole = serde_json::from_str::<String>(&format!("\"{inner}\""));
+                assert!(whole.is_ok(), "{cut}");
+            }
+        }
+        let pieces: Vec<&str> = characters(r"a\nb\u0001é\").collect();
+        assert_eq!(pieces, ["a", r"\n", "b", r"\u0001", "é", r"\"]);
     }
 }

@@ -9,11 +9,12 @@ use serde_json::Value;
 
 use super::matcher::Matcher;
 use super::mismatch::{HIDDEN, HeaderDelta, NearestCall, RequestDifference, bounded};
+use super::reason::MissReason;
 use super::take::ReplayTake;
 use super::tool_results::without_results;
 use loomrec_curation::noise;
 use loomrec_identity::likeness::RequestWords;
-use loomrec_identity::{RequestDelta, header, request_delta};
+use loomrec_identity::{IdentityRules, RequestDelta, RequestParts, header, request_delta};
 use loomrec_recording::normalized_request::NormalizedRequest;
 use loomrec_recording::similarity::RequestSketch;
 use loomrec_recording::{Entry, RecordedRequest};
@@ -37,13 +38,14 @@ struct Candidate {
     entry: Entry,
 }
 
-/// Returns the recorded call that differs least from `observed`, and the differences. It has the
-/// same operation. Calls at the same upstream come first, and at the same distance unused ones come
+/// Returns the recorded call that differs least from `observed`, and the differences that no value of
+/// the run and no rule explains. It has the same operation. Calls at the same upstream come first, and at the same distance unused ones come
 /// before used ones. The returned bool is true if `observed` has drifted from it: it is at the same
 /// upstream, no call has used it, and their texts are alike.
 pub(super) fn nearest(
     matcher: &Matcher,
     observed: &NormalizedRequest,
+    reason: MissReason,
 ) -> Option<(bool, NearestCall)> {
     let rules = matcher.rules.get(matcher.explaining_rules)?;
     let request_now = without_results(observed.request.clone(), rules);
@@ -69,27 +71,26 @@ pub(super) fn nearest(
             now: quote(&observed.upstream),
         });
     }
-    let recorded_hash = entry.request_hash;
-    let request = entry.request?;
+    let request = entry.request.as_ref()?;
     let call = request.recognise();
     let outside_key = HeaderDelta::of(
         &request.headers_outside_key(&call, rules),
         &observed.request.headers_outside_key(&observed.call, rules),
     );
-    let mut deltas =
-        request_delta::request_deltas(&request.parts(&call), &now, rules, MOST_COMPARED);
-    let is_renamed = |delta: &RequestDelta| match (&delta.recorded, &delta.now) {
-        (Some(recorded), Some(now)) => rules.renames(&delta.pointer, recorded, now),
-        _ => false,
-    };
-    deltas.retain(|delta| !is_renamed(delta));
+    let deltas = request_delta::request_deltas(&request.parts(&call), &now, rules, MOST_COMPARED);
+    let mut deltas: Vec<_> =
+        deltas.into_iter().filter_map(|delta| unexplained(delta, rules)).collect();
     let is_noise = !is_elsewhere && noise::are_of_known_kinds(&deltas);
+    if deltas.is_empty() && !is_elsewhere && reason == MissReason::Unknown {
+        deltas = raw_deltas(matcher, found, &now, rules);
+    }
     differences.extend(deltas.into_iter().take(MAX_DELTAS).map(|delta| {
         let (recorded, now) = (delta.recorded.map(readable), delta.now.map(readable));
         let (recorded, now) = bounded(recorded.map(hidden), now.map(hidden));
         RequestDifference { place: delta.pointer, recorded, now }
     }));
-    let request_hash = recorded_hash.or_else(|| Some(request.key(&call, rules)));
+    let request_hash = entry.request_hash.clone();
+    let request_hash = request_hash.or_else(|| Some(request.key(&call, rules)));
     let nearest = NearestCall {
         outside_key,
         request_hash,
@@ -97,6 +98,33 @@ pub(super) fn nearest(
         ..NearestCall::of(matcher, found, differences)
     };
     Some((is_alike && !is_elsewhere && !matcher.is_used(index), nearest))
+}
+
+/// Returns what rules leave of a difference: the values begin to differ where no rule explains it.
+/// `None` if rules explain all of it.
+fn unexplained(mut delta: RequestDelta, rules: &IdentityRules) -> Option<RequestDelta> {
+    if let (Some(recorded), Some(now)) = (&delta.recorded, &delta.now) {
+        let renamed = rules.with_ids_of(&delta.pointer, recorded, now);
+        delta.recorded = renamed.or(delta.recorded);
+    }
+    (delta.recorded != delta.now).then_some(delta)
+}
+
+/// Returns the differences as they are in the two requests: each of them can be explained, but not
+/// all together. One id may stand for two, or a value of the run may have changed in some places
+/// only.
+fn raw_deltas(
+    matcher: &Matcher,
+    take: &ReplayTake,
+    now: &RequestParts<'_>,
+    rules: &IdentityRules,
+) -> Vec<RequestDelta> {
+    let request = matcher.entry(take).and_then(|entry| entry.request);
+    let Some(request) = request.map(|request| without_results(request, rules)) else {
+        return Vec::new();
+    };
+    let call = request.recognise();
+    request_delta::request_deltas(&request.parts(&call), now, rules, MAX_DELTAS)
 }
 
 /// Returns the recorded call that `observed` may stand in the place of, by their step alone: the
