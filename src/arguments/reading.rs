@@ -37,6 +37,9 @@ pub struct ShowArgs {
     /// all entries
     #[arg(long, conflicts_with = "json")]
     pub text: bool,
+    /// Also print what an earlier call of the conversation had already; --json always has it
+    #[arg(long)]
+    pub full: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,

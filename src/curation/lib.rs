@@ -3,10 +3,12 @@
 //! The folders are readers of recordings that do not import each other. [`verification`] checks a
 //! recording, [`comparison`] and [`merge`] bring two together, [`noise`] finds rules for what
 //! differs between two runs, [`review`] places pending changes, [`inspection`] shows a call,
-//! [`interchange`] imports and exports, [`salvage`] recovers entries from damaged text. [`yaml`]
-//! reads YAML as JSON, and as the pieces of cassettes. Everything is pure: no I/O, no clock.
+//! [`interchange`] imports and exports, [`salvage`] recovers entries from damaged text. [`history`]
+//! is what requests repeat of earlier ones. [`yaml`] reads YAML as JSON, and as the pieces of
+//! cassettes. Everything is pure: no I/O, no clock.
 
 pub mod comparison;
+pub mod history;
 mod hunk;
 pub mod inspection;
 pub mod interchange;

@@ -15,12 +15,14 @@ mod value;
 
 use super::args::{DiffArgs, LogFormat};
 pub(super) use block::{Block, raw};
-use call::{CallState, ComparedCall};
+use call::{CallState, CallSummary, ComparedCall};
 use loomrec_cli::exit::{CommandFailure, NO, UNEXPECTED};
 use loomrec_cli::output::{Output, stdout_failure};
 use loomrec_cli::pager::Pager;
 use loomrec_cli::serve_setup;
-use loomrec_curation::comparison::{self, CallPair, ComparedSide, ComparisonRow, DiffScope, rows};
+use loomrec_curation::comparison::{
+    self, CallDigest, CallPair, ComparedSide, ComparisonRow, DiffScope, ShownDifferences, rows,
+};
 use loomrec_recording::Entry;
 use loomrec_recording::redact::Redactor;
 use loomrec_store::StoreError;
@@ -84,10 +86,11 @@ impl Work {
     fn show(&self, form: Form, mut pager: Pager) -> Result<u8, CommandFailure> {
         let mut writer = Writer::new(form, &self.old.label, &self.new.label);
         let mut total = DiffTotals::default();
+        let mut shown = ShownDifferences::default();
         let mut goes_on = pager.write(&writer.head()).map_err(stdout_failure)?;
         let pairs = paired(&self.old, &self.new, &self.scope.rules)?;
         for row in rows(self.old.known.len(), self.new.known.len(), &pairs) {
-            let call = self.call(row)?;
+            let call = self.call(row, &mut shown)?;
             total.add(&call);
             // After the reader has closed stdout, the comparison goes on for the exit code.
             if goes_on && let Some(text) = writer.call(&call) {
@@ -101,46 +104,44 @@ impl Work {
         Ok(if total.is_same() { 0 } else { NO })
     }
 
-    /// Compares one call.
-    fn call(&self, row: ComparisonRow) -> Result<ComparedCall, StoreError> {
-        let (old, new) = match row {
-            ComparisonRow::Both(CallPair { old, new, .. }) => (Some(old), Some(new)),
-            ComparisonRow::Old(old) => (Some(old), None),
-            ComparisonRow::New(new) => (None, Some(new)),
-        };
-        let read =
-            |opened: &OpenedRecording, at: Option<usize>| at.map(|at| opened.entry(at)).transpose();
-        let (one, other) = (read(&self.old, old)?, read(&self.new, new)?);
-        let side = |opened: &OpenedRecording, at: Option<usize>, entry: &Option<Entry>| {
-            let known = &opened.known[at?];
-            Some(call::CallSummary::of(known, &ComparedSide::of(&known.name, entry.as_ref()?)))
-        };
-        let (old_summary, new_summary) = (side(&self.old, old, &one), side(&self.new, new, &other));
-        let state = match row {
-            ComparisonRow::Both(CallPair { old, new, by }) => {
-                let (Some(one), Some(other)) = (&one, &other) else {
-                    return Ok(ComparedCall::new(
-                        CallState::Same,
-                        old_summary,
-                        new_summary,
-                        None,
-                        Vec::new(),
-                    ));
-                };
-                let (old, new) = (&self.old.known[old], &self.new.known[new]);
-                let (old, new) =
-                    (ComparedSide::of(&old.name, one), ComparedSide::of(&new.name, other));
-                let found = comparison::differences(&old, &new, &self.scope);
-                let state = CallState::of(&found);
-                return Ok(ComparedCall::new(state, old_summary, new_summary, Some(by), found)
-                    .clean(&self.redactor));
+    /// Compares one call. `shown` has the differences of the calls before it.
+    fn call(
+        &self,
+        row: ComparisonRow,
+        shown: &mut ShownDifferences,
+    ) -> Result<ComparedCall, StoreError> {
+        let call = match row {
+            ComparisonRow::Both(pair) => self.pair(pair, shown)?,
+            ComparisonRow::Old(at) => {
+                let old = Some(summary(&self.old.known[at], &self.old.entry(at)?));
+                ComparedCall::alone(CallState::OnlyOld, old, None)
             }
-            ComparisonRow::Old(_) => CallState::OnlyOld,
-            ComparisonRow::New(_) => CallState::OnlyNew,
+            ComparisonRow::New(at) => {
+                let new = Some(summary(&self.new.known[at], &self.new.entry(at)?));
+                ComparedCall::alone(CallState::OnlyNew, None, new)
+            }
         };
-        Ok(ComparedCall::new(state, old_summary, new_summary, None, Vec::new())
-            .clean(&self.redactor))
+        Ok(call.clean(&self.redactor))
     }
+
+    /// Compares a call that both recordings have.
+    fn pair(
+        &self,
+        pair: CallPair,
+        shown: &mut ShownDifferences,
+    ) -> Result<ComparedCall, StoreError> {
+        let (one, other) = (self.old.entry(pair.old)?, self.new.entry(pair.new)?);
+        let (old, new) = (&self.old.known[pair.old], &self.new.known[pair.new]);
+        let (a, b) = (ComparedSide::of(&old.name, &one), ComparedSide::of(&new.name, &other));
+        let found = comparison::new_differences(&a, &b, &self.scope, shown);
+        let summaries = (CallSummary::of(old, &a), CallSummary::of(new, &b));
+        Ok(ComparedCall::of_pair(summaries, Some(pair.by), found))
+    }
+}
+
+/// Returns the summary of a call that only one recording has.
+fn summary(known: &CallDigest, entry: &Entry) -> CallSummary {
+    CallSummary::of(known, &ComparedSide::of(&known.name, entry))
 }
 
 /// The writer for each format of the result.

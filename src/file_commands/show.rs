@@ -2,6 +2,7 @@
 
 pub(super) mod contents;
 mod damage;
+mod earlier_take;
 mod page;
 mod pretty;
 pub(super) mod review;
@@ -13,6 +14,7 @@ use serde_json::{Map, Value};
 use super::args::{LogFormat, ShowArgs};
 use super::ls::{self, Row};
 use contents::RecordingContents;
+use earlier_take::{ContinuedTakes, EarlierTake};
 use loomrec_cli::exit::{CommandFailure, NO, UNEXPECTED, USAGE};
 use loomrec_cli::output::{Output, print, stdout_failure};
 use loomrec_cli::pager::Pager;
@@ -34,23 +36,31 @@ pub fn run(args: &ShowArgs) -> Result<u8, CommandFailure> {
     let recording =
         serve_setup::open_to_read(&args.file, &Output::new(LogFormat::Human, false, false))?;
     if args.text && args.key.is_none() {
-        return review(&recording);
+        return review(&recording, args.full);
     }
-    let row = pick(&args.file, &recording, args.key.as_deref())?;
+    let is_full = args.full || args.json;
+    let (row, earlier) = pick(&args.file, &recording, args.key.as_deref(), is_full)?;
     let outside_key = outside_key(&row, recording.meta().rules());
     print(&match (args.json, args.text) {
         (true, _) => json(&row, &outside_key),
-        (_, true) => review::text(&row, &redactor()?),
-        _ => page::text(&row, &outside_key, terminal::width()),
+        (_, true) => review::text_of_one(&row, &redactor()?, earlier.as_ref()),
+        _ => page::text(&row, &outside_key, earlier.as_ref(), terminal::width()),
     })
 }
 
-/// Prints every take as text for comparison.
-fn review(recording: &Recording) -> Result<u8, CommandFailure> {
+/// Prints every take as text for comparison; unless it `is_full`, without what a take before it
+/// shows.
+fn review(recording: &Recording, is_full: bool) -> Result<u8, CommandFailure> {
     let redactor = redactor()?;
     let mut out = Pager::open(false);
-    for stored in recording.entries() {
-        let text = review::text(&Row::of(stored?, 0), &redactor);
+    let takes = match is_full {
+        true => None,
+        false => Some(ContinuedTakes::of(recording)?),
+    };
+    for (at, stored) in recording.entries().enumerate() {
+        let row = Row::of(stored?, 0);
+        let earlier = takes.as_ref().map(|takes| takes.earlier(recording, at, &row)).transpose()?;
+        let text = review::text_in_list(&row, &redactor, earlier.flatten().as_ref());
         if !out.write(&text).map_err(stdout_failure)? {
             break;
         }
@@ -65,12 +75,13 @@ fn redactor() -> Result<Redactor, CommandFailure> {
         .map_err(|error| CommandFailure::new(UNEXPECTED, format!("failed to {error}")))
 }
 
-/// Returns the take that the key names.
+/// Returns the take that the key names and, unless all of it is shown, the take that it continues.
 fn pick(
     file: &RecordingLocation,
     recording: &Recording,
     key: Option<&str>,
-) -> Result<Row, CommandFailure> {
+    is_full: bool,
+) -> Result<(Row, Option<EarlierTake>), CommandFailure> {
     let contents = RecordingContents::of(recording)?;
     let Choice { named, take } = take_choice::choose(&contents, key).map_err(|error| {
         failure(file, &error, |key, columns| question(recording, &contents, key, columns))
@@ -86,7 +97,9 @@ fn pick(
     let standing = take.checked_sub(1).and_then(|at| named.takes.get(at)).ok_or_else(missing)?;
     let (name, place) = (name.clone(), standing.place);
     let entry = recording.entry(&place)?;
-    Ok(Row::of(StoredEntry { name, take, entry, place }, takes))
+    let row = Row::of(StoredEntry { name, take, entry, place }, takes);
+    let earlier = if is_full { None } else { EarlierTake::of(recording, &row)? };
+    Ok((row, earlier))
 }
 
 /// Returns the beginning of what the take of a key asks, in at most this many columns.

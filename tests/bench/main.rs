@@ -7,6 +7,7 @@ mod bare;
 mod child;
 mod client;
 mod collect;
+mod conversation;
 mod fault;
 mod growth;
 mod key;
@@ -152,6 +153,9 @@ async fn findings(scale: &Scale) -> Result<Findings, Fault> {
     }
     if scale.wants(verify::NAME) {
         findings.verified = Some(verify::run(scale, folder).await?);
+    }
+    if scale.wants(conversation::NAME) {
+        findings.compared = Some(conversation::run(scale, folder)?);
     }
     Ok(findings)
 }

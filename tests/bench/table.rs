@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use crate::conversation::Compared;
 use crate::growth;
 use crate::key::Speed;
 use crate::load::Sample;
@@ -27,6 +28,8 @@ pub struct Findings {
     pub keys: Vec<Speed>,
     /// How long it takes to verify a recording, if that was measured.
     pub verified: Option<Verified>,
+    /// How long it takes to compare long conversations, if that was measured.
+    pub compared: Option<Compared>,
 }
 
 impl Findings {
@@ -63,6 +66,9 @@ pub fn render(machine: &str, wants: impl Fn(&str) -> bool, findings: &Findings) 
     if let Some(verified) = &findings.verified {
         text.push_str(&verify(verified));
     }
+    if let Some(compared) = &findings.compared {
+        text.push_str(&conversation(compared));
+    }
     text.push_str(&shares(findings));
     text
 }
@@ -84,6 +90,26 @@ fn verify(verified: &Verified) -> String {
         let seconds = median(times.iter().copied());
         let speed = megabytes / seconds;
         add(&mut text, format_args!("| {name} | {:.0} | {speed:.0} |\n", seconds * 1000.0));
+    }
+    text
+}
+
+/// Formats the results of reading a long conversation.
+fn conversation(compared: &Compared) -> String {
+    let Compared { turns, bytes, changed, parted, show } = compared;
+    let mut text = format!(
+        "\n### conversation \u{b7} runs of {turns} turns, {:.1} MB each \u{b7} {} rounds\n\n\
+         | command | ms |\n|---|--:|\n",
+        *bytes as f64 / 1e6,
+        changed.len(),
+    );
+    for (name, times) in [
+        ("loomrec diff, an early message differs", changed),
+        ("loomrec diff, all messages differ", parted),
+        ("loomrec show, a late call", show),
+    ] {
+        let milliseconds = median(times.iter().copied()) * 1000.0;
+        add(&mut text, format_args!("| {name} | {milliseconds:.0} |\n"));
     }
     text
 }

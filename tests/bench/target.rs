@@ -1,5 +1,6 @@
 //! The performance targets of loomrec, as ratios within one run, and whether they are met.
 
+use crate::conversation;
 use crate::growth;
 use crate::key;
 use crate::load::Sample;
@@ -61,7 +62,23 @@ pub fn all(findings: &Findings) -> Vec<Target> {
     targets.extend(starting(findings));
     targets.push(hashing(findings));
     targets.extend(verifying(findings));
+    targets.extend(comparing(findings));
     targets
+}
+
+/// Returns the target for comparing two runs of a long conversation: absolute.
+fn comparing(findings: &Findings) -> Option<Target> {
+    let compared = findings.compared.as_ref()?;
+    let slower = compared.changed.iter().zip(&compared.parted);
+    let seconds: Vec<f64> = slower.map(|(one, other)| one.max(*other)).collect();
+    Some(Target {
+        workload: conversation::NAME,
+        what: format!("conversation: seconds of a `diff` of {} turns", compared.turns),
+        bound: Bound::AtMost(2.0),
+        aim: None,
+        value: Some(spread(&seconds)),
+        but: None,
+    })
 }
 
 /// Returns the target for verifying a recording: absolute, and relative to Python's JSON reader.

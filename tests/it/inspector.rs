@@ -1,6 +1,7 @@
 //! Tests of the inspector: its page, who may open it, and what it shows of runs and files.
 
 mod files;
+mod history;
 mod questions;
 mod run;
 

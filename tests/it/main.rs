@@ -99,6 +99,8 @@ mod live;
 #[cfg(test)]
 mod logged;
 #[cfg(test)]
+mod long_runs;
+#[cfg(test)]
 mod maintenance;
 #[cfg(test)]
 mod meddle;

@@ -11,11 +11,13 @@
 mod answer;
 mod body;
 mod difference;
+mod message_list;
 mod pair;
 mod request;
 mod response;
 mod row;
 pub mod scope;
+mod shown;
 mod side;
 pub mod text;
 mod value;
@@ -25,27 +27,51 @@ pub use difference::{CallDifference, CallHalf, MOST};
 pub use pair::{CallDigest, CallPair, PairedBy, pairs};
 pub use row::{ComparisonRow, rows};
 pub use scope::{DiffScope, ScopeError};
+pub use shown::ShownDifferences;
 pub use side::ComparedSide;
 
-/// Returns the differences between two calls: first those of the request, then those of the answer.
-/// At most [`MOST`] of each.
+/// The differences between two calls.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FoundDifferences {
+    /// First those of the request, then those of the answer. At most [`MOST`] of each.
+    pub differences: Vec<CallDifference>,
+    /// The number of further differences of the request that an earlier call has shown.
+    pub repeated: usize,
+}
+
+/// Returns the differences between two calls.
 pub fn differences(
     a: &ComparedSide<'_>,
     b: &ComparedSide<'_>,
     scope: &DiffScope,
 ) -> Vec<CallDifference> {
-    let mut found = Vec::new();
+    new_differences(a, b, scope, &mut ShownDifferences::default()).differences
+}
+
+/// Returns the differences between two calls that no earlier call has shown, and adds them to those
+/// that were.
+pub fn new_differences(
+    a: &ComparedSide<'_>,
+    b: &ComparedSide<'_>,
+    scope: &DiffScope,
+    shown: &mut ShownDifferences,
+) -> FoundDifferences {
+    let mut all = FoundDifferences::default();
     if scope.requests {
-        request::compare(a, b, scope, &mut found);
+        let mut request = request::compare(a, b, scope, shown);
+        all.differences.append(&mut request.found);
+        all.repeated = request.repeated;
+        shown.add(request);
     }
     if scope.answers {
-        let asked = found.len();
+        let mut found = Vec::new();
         answer::compare(a, b, &mut found);
         response::compare(a, b, scope, &mut found);
-        found.truncate(asked + MOST);
+        found.truncate(MOST);
+        found.retain(|difference| !scope.leaves_out(&difference.place));
+        all.differences.append(&mut found);
     }
-    found.retain(|difference| !scope.leaves_out(&difference.place));
-    found
+    all
 }
 
 #[cfg(test)]

@@ -1,14 +1,16 @@
 //! Pairing the calls of two recordings.
 //!
 //! Calls are paired by step id first, then by the hash of their requests, with the takes of one key
-//! in order. Of the rest, the most similar requests are paired, and finally calls at the same place
-//! between paired calls. This is only for people who compare recordings. It never chooses an
+//! in order. Of the rest, the most similar requests that begin a conversation are paired, then the
+//! calls of conversations that begin with paired calls, then the most similar of all others, and
+//! finally calls at the same place between paired calls. This is only for people who compare recordings. It never chooses an
 //! answer.
 
 use std::collections::{BTreeMap, VecDeque};
 
+use crate::history::{ContinuedCall, PartHash, RequestHistory, continued_calls};
+use crate::hunk::hunks;
 use loomrec_identity::{IdentityRules, RequestKey};
-use loomrec_provider::RecognisedCall;
 use loomrec_recording::similarity::RequestSketch;
 use loomrec_recording::{Entry, EntryName};
 
@@ -23,6 +25,7 @@ pub struct CallDigest {
     upstream: Option<String>,
     session: Option<String>,
     sketch: Option<RequestSketch>,
+    history: Option<RequestHistory>,
 }
 
 /// Why two calls are paired.
@@ -32,6 +35,8 @@ pub enum PairedBy {
     StepId,
     /// Their requests have the same hash.
     RequestHash,
+    /// They are at the same place of conversations that begin with paired calls.
+    Conversation,
     /// No other request is more similar.
     Nearest,
     /// They are between the same paired calls.
@@ -51,6 +56,9 @@ pub struct CallPair {
 
 /// The approximate maximum number of exact distances. Each of them reads entries again.
 const MEASURED: usize = 20_000;
+/// The approximate maximum size of the requests that are read again for distances, in bytes. One
+/// request is measured for each call, whatever its size.
+const MEASURED_BYTES: u64 = 96 << 20;
 /// The number of calls around its own place with which each call is compared by sketch.
 const LOOKED_AT: usize = 4000;
 
@@ -58,19 +66,21 @@ impl CallDigest {
     /// Returns the digest of the call that `entry` keeps under `name`. Its hash is computed under
     /// `rules`.
     pub fn of(name: EntryName, take: usize, entry: &Entry, rules: &IdentityRules) -> Self {
-        let request = entry.request.as_ref();
-        let asked = request.map(|request| request.recognise_with_key(rules));
-        let sketch = request.zip(asked.as_ref());
-        let sketch = sketch.map(|(request, (call, _)): (_, &(RecognisedCall, _))| {
-            RequestSketch::of(request, call)
-        });
+        let (mut hash, mut sketch, mut history) = (None, None, None);
+        if let Some(request) = &entry.request {
+            let body = loomrec_identity::parse(&request.body).ok();
+            let call = request.recognise_parsed(body.as_ref());
+            hash = Some(RequestKey::of_parsed(&request.parts(&call), body.as_ref(), rules));
+            sketch = Some(RequestSketch::of(request, &call));
+            history = body.and_then(|body| RequestHistory::of_parsed(entry, &call, &body));
+        }
         let said = || match &name {
             EntryName::Hash(hash) => Some(hash.clone()),
             EntryName::Step(_) => entry.request_hash.clone(),
         };
-        let hash = asked.map(|(_, key)| key).or_else(said);
+        let hash = hash.or_else(said);
         let (upstream, session) = (entry.upstream.clone(), entry.session.clone());
-        Self { name, take, hash, upstream, session, sketch }
+        Self { name, take, hash, upstream, session, sketch, history }
     }
 
     /// Returns the length of its request's body in bytes.
@@ -90,9 +100,9 @@ impl CallDigest {
 pub fn pairs(
     old: &[CallDigest],
     new: &[CallDigest],
-    distance: impl FnMut(usize, usize) -> Option<u64>,
+    mut distance: impl FnMut(usize, usize) -> Option<u64>,
 ) -> Vec<CallPair> {
-    let mut work = Work { old, new, of_old: vec![None; old.len()], of_new: vec![None; new.len()] };
+    let mut work = Work::of(old, new);
     let step = |known: &CallDigest| known.name.step_id().map(str::to_owned);
     let hash = |known: &CallDigest| known.hash.clone();
     work.equal(PairedBy::StepId, |known| Some((step(known)?, known.session.clone(), hash(known)?)));
@@ -103,8 +113,15 @@ pub fn pairs(
     });
     work.equal(PairedBy::RequestHash, |known| Some((hash(known)?, known.upstream.clone())));
     work.equal(PairedBy::RequestHash, hash);
-    work.near(distance);
+    // The rest of a conversation follows from its first call.
+    work.near(&mut distance, |continued| continued.is_none());
+    work.conversations();
+    if work.has_conversations() {
+        work.near(&mut distance, |_| true);
+        work.conversations();
+    }
     work.places();
+    work.conversations();
     let found = work.of_old.into_iter().enumerate();
     found.filter_map(|(old, to)| to.map(|(new, by)| CallPair { old, new, by })).collect()
 }
@@ -115,9 +132,21 @@ struct Work<'k> {
     new: &'k [CallDigest],
     of_old: Vec<Option<(usize, PairedBy)>>,
     of_new: Vec<Option<usize>>,
+    old_continued: Vec<Option<ContinuedCall>>,
+    new_continued: Vec<Option<ContinuedCall>>,
 }
 
-impl Work<'_> {
+impl<'k> Work<'k> {
+    fn of(old: &'k [CallDigest], new: &'k [CallDigest]) -> Self {
+        let continued = |known: &[CallDigest]| {
+            let histories = known.iter().map(|known| known.history.as_ref());
+            continued_calls(&histories.collect::<Vec<_>>())
+        };
+        let (old_continued, new_continued) = (continued(old), continued(new));
+        let (of_old, of_new) = (vec![None; old.len()], vec![None; new.len()]);
+        Self { old, new, of_old, of_new, old_continued, new_continued }
+    }
+
     fn pair(&mut self, old: usize, new: usize, by: PairedBy) {
         self.of_old[old] = Some((new, by));
         self.of_new[new] = Some(old);
@@ -129,6 +158,11 @@ impl Work<'_> {
 
     fn free_new(&self) -> Vec<usize> {
         (0..self.new.len()).filter(|&at| self.of_new[at].is_none()).collect()
+    }
+
+    /// Whether a call of either recording continues another one.
+    fn has_conversations(&self) -> bool {
+        self.old_continued.iter().chain(&self.new_continued).any(Option::is_some)
     }
 
     /// Pairs calls with equal values of `of`, in order.
@@ -147,10 +181,19 @@ impl Work<'_> {
         }
     }
 
-    /// Pairs requests that share at least half of their content, the most similar ones first.
-    fn near(&mut self, mut distance: impl FnMut(usize, usize) -> Option<u64>) {
-        let (free_old, free_new) = (self.free_old(), self.free_new());
-        let each = (MEASURED / free_old.len().max(1)).clamp(1, 64);
+    /// Pairs requests that share at least half of their content, the most similar ones first, of
+    /// calls whose place in their conversation passes a check.
+    fn near(
+        &mut self,
+        distance: &mut impl FnMut(usize, usize) -> Option<u64>,
+        which: impl Fn(&Option<ContinuedCall>) -> bool,
+    ) {
+        let (mut free_old, mut free_new) = (self.free_old(), self.free_new());
+        free_old.retain(|&at| which(&self.old_continued[at]));
+        free_new.retain(|&at| which(&self.new_continued[at]));
+        let bytes: u64 = free_old.iter().map(|&at| self.old[at].length()).sum();
+        let within = usize::try_from(MEASURED_BYTES / (2 * bytes).max(1)).unwrap_or(usize::MAX);
+        let each = (MEASURED / free_old.len().max(1)).min(within).clamp(1, 64);
         let mut found = Vec::new();
         for (rank, &at) in free_old.iter().enumerate() {
             for (place, other) in self.candidates(at, rank, &free_new, each) {
@@ -199,6 +242,31 @@ impl Work<'_> {
         all.into_iter().map(|(_, found)| found).collect()
     }
 
+    /// Pairs the calls of two conversations that begin with paired calls: those with the same newest
+    /// message, and those between them in order.
+    fn conversations(&mut self) {
+        let (of_old, of_new) = (members(&self.old_continued), members(&self.new_continued));
+        for (first, old) in &of_old {
+            let Some((paired, _)) = self.of_old[*first] else { continue };
+            let Some(new) = of_new.get(&paired) else { continue };
+            let newest = |known: &[CallDigest], calls: &[usize]| -> Vec<Option<PartHash>> {
+                let history = |at: &usize| known[*at].history.as_ref();
+                calls.iter().map(|at| history(at).and_then(RequestHistory::newest)).collect()
+            };
+            for hunk in hunks(&newest(self.old, old), &newest(self.new, new)) {
+                let mut old = old[hunk.old].to_vec();
+                let mut new = new[hunk.new].to_vec();
+                old.retain(|&at| self.of_old[at].is_none());
+                new.retain(|&at| self.of_new[at].is_none());
+                for (old, new) in old.into_iter().zip(new) {
+                    if self.old[old].is_like(&self.new[new]) {
+                        self.pair(old, new, PairedBy::Conversation);
+                    }
+                }
+            }
+        }
+    }
+
     /// Pairs the remaining calls in order if both sides have the same number of calls of the same
     /// kind between two paired neighbours.
     fn places(&mut self) {
@@ -227,12 +295,27 @@ impl Work<'_> {
     }
 }
 
+/// Returns the calls of each conversation in order, by its first call.
+fn members(continued: &[Option<ContinuedCall>]) -> BTreeMap<usize, Vec<usize>> {
+    let turn = |at: &usize| continued[*at].map_or(1, |continued| continued.turn);
+    let mut order: Vec<usize> = (0..continued.len()).collect();
+    order.sort_by_key(turn);
+    let (mut first, mut members) = (vec![0; continued.len()], BTreeMap::<_, Vec<usize>>::new());
+    for at in order {
+        // A call comes after the one that it continues.
+        first[at] = continued[at].map_or(at, |continued| first[continued.earlier]);
+        members.entry(first[at]).or_default().push(at);
+    }
+    members
+}
+
 impl PairedBy {
     /// Returns the word for JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::StepId => "step_id",
             Self::RequestHash => "request_hash",
+            Self::Conversation => "conversation",
             Self::Nearest => "nearest",
             Self::Place => "place",
         }

@@ -1,25 +1,27 @@
 //! Which calls are paired.
 
 use proptest::prelude::*;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 use loomrec_recording::format;
+
+/// Returns an entry whose request has this body.
+fn entry(body: &Value) -> Entry {
+    let entry = json!({"upstream": "openai", "request": {"method": "POST",
+        "path": "/v1/chat/completions", "headers": {}, "body": body}});
+    let text = json!({"_version": 2, "x": entry}).to_string();
+    let cassette = format::parse(text.as_bytes()).unwrap();
+    cassette.entries().next().unwrap().2.clone()
+}
 
 /// Returns calls with these names and prompts. The name `-` stands for the hash.
 fn known(calls: &[(&str, &str)]) -> Vec<CallDigest> {
     let rules = IdentityRules::default();
     let mut takes: BTreeMap<EntryName, usize> = BTreeMap::new();
-    let entry = |prompt: &str| {
-        let body = json!({"model": "m", "messages": [{"role": "user", "content": prompt}]});
-        let entry = json!({"upstream": "openai", "request": {"method": "POST",
-            "path": "/v1/chat/completions", "headers": {}, "body": body}});
-        let text = json!({"_version": 2, "x": entry}).to_string();
-        let cassette = format::parse(text.as_bytes()).unwrap();
-        cassette.entries().next().unwrap().2.clone()
-    };
     let one = |(name, prompt): &(&str, &str)| {
-        let entry = entry(prompt);
+        let body = json!({"model": "m", "messages": [{"role": "user", "content": prompt}]});
+        let entry = entry(&body);
         let request = entry.request.as_ref().unwrap();
         let hash = request.recognise_with_key(&rules).1;
         let name =
@@ -111,4 +113,52 @@ proptest! {
         let same = pairs(&one, &one, |_, _| Some(0));
         prop_assert!(same.len() == one.len() && same.iter().all(|pair| pair.old == pair.new));
     }
+}
+
+/// Returns a call with this body under a hash.
+fn digest(body: &Value) -> CallDigest {
+    let (entry, rules) = (entry(body), IdentityRules::default());
+    let hash = entry.request.as_ref().unwrap().recognise_with_key(&rules).1;
+    CallDigest::of(EntryName::Hash(hash), 1, &entry, &rules)
+}
+
+#[test]
+fn conversation_with_a_changed_message_is_paired_without_measuring_each_call() {
+    let side = |first: &str| -> Vec<CallDigest> {
+        let mut messages = Vec::new();
+        let call = |turn: usize| {
+            let text = |at: usize| if at == 0 { first.to_owned() } else { format!("text {at}") };
+            messages.extend((messages.len()..2 * turn - 1).map(|at| {
+                json!({ "role": if at % 2 == 0 { "user" } else { "assistant" }, "content": text(at) })
+            }));
+            json!({ "model": "m", "messages": messages })
+        };
+        (1..=200).map(call).map(|body| digest(&body)).collect()
+    };
+    let (old, new) = (side("What is the weather in Paris?"), side("What is the weather in Rome?"));
+    let mut measured = 0;
+    let found = pairs(&old, &new, |_, _| {
+        measured += 1;
+        Some(4)
+    });
+    assert_eq!(measured, 1, "only the first calls are compared");
+    let by = |pair: &CallPair| (pair.old, pair.new, pair.by.as_str());
+    assert_eq!(by(&found[0]), (0, 0, "nearest"));
+    assert!(found[1..].iter().map(by).eq((1..200).map(|at| (at, at, "conversation"))));
+}
+
+#[test]
+fn size_of_what_is_measured_is_bounded() {
+    let prompt = |salt: usize| (0..4000).map(|at| format!("{} ", at * salt)).collect::<String>();
+    let side = |salt: usize| -> Vec<CallDigest> {
+        let body = |at: usize| json!({ "model": "m", "prompt": format!("{at} {}", prompt(salt)) });
+        (0..300).map(body).map(|body| digest(&body)).collect()
+    };
+    let (old, new) = (side(7), side(11));
+    let mut measured = 0;
+    pairs(&old, &new, |_, _| {
+        measured += 1;
+        None
+    });
+    assert!((300..3000).contains(&measured), "{measured} requests are measured");
 }

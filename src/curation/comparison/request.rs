@@ -2,15 +2,20 @@
 
 use serde_json::Value;
 
+use super::message_list::MessageLists;
+use super::shown::{RequestDifferences, ShownDifferences};
 use super::{CallDifference, CallHalf, ComparedSide, DiffScope, MOST, value};
+use loomrec_identity::RequestParts;
 
-/// Adds the differences between the requests of two calls.
+/// Returns the differences between the requests of two calls that no earlier call has shown.
 pub(super) fn compare(
     a: &ComparedSide<'_>,
     b: &ComparedSide<'_>,
     scope: &DiffScope,
-    found: &mut Vec<CallDifference>,
-) {
+    shown: &ShownDifferences,
+) -> RequestDifferences {
+    let mut out = RequestDifferences::default();
+    let found = &mut out.found;
     name(found, "step_id", a.name.step_id(), b.name.step_id());
     name(found, "session", a.entry.session.as_deref(), b.entry.session.as_deref());
     let upstreams = (a.entry.upstream.as_deref(), b.entry.upstream.as_deref());
@@ -21,11 +26,9 @@ pub(super) fn compare(
     match (&a.entry.request, &b.entry.request) {
         (Some(old), Some(new)) if old == new => {}
         (Some(old), Some(new)) => {
-            let (Some(asked), Some(asks)) = (&a.call, &b.call) else { return };
-            let (old, new) = (old.parts(asked), new.parts(asks));
-            let deltas = loomrec_identity::request_deltas(&old, &new, &scope.rules, MOST);
-            found
-                .extend(deltas.into_iter().map(|delta| value::named(CallHalf::Request, "", delta)));
+            if let (Some(asked), Some(asks)) = (&a.call, &b.call) {
+                parts(&old.parts(asked), &new.parts(asks), scope, shown, &mut out);
+            }
         }
         (old, new) => {
             let told = |told: bool| told.then(|| Value::from("recorded"));
@@ -36,6 +39,28 @@ pub(super) fn compare(
             }
             hashes(a, b, found);
         }
+    }
+    out.found.retain(|difference| !scope.leaves_out(&difference.place));
+    out
+}
+
+/// Compares everything that the keys of two requests are made of.
+fn parts(
+    old: &RequestParts<'_>,
+    new: &RequestParts<'_>,
+    scope: &DiffScope,
+    shown: &ShownDifferences,
+    out: &mut RequestDifferences,
+) {
+    let bodies = old.json().zip(new.json());
+    let lists = bodies.as_ref().and_then(|(old, new)| MessageLists::of(old, new, &scope.rules));
+    let others = lists.as_ref().and_then(|lists| lists.rules_without(&scope.rules));
+    let rules = others.as_ref().unwrap_or(&scope.rules);
+    let deltas = loomrec_identity::request_deltas(old, new, rules, MOST);
+    out.found.extend(deltas.into_iter().map(|delta| value::named(CallHalf::Request, "", delta)));
+    out.leave_out(shown);
+    if let Some(lists) = lists.filter(|_| others.is_some()) {
+        lists.compare(shown, out);
     }
 }
 

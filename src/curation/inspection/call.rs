@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{answer, request};
+use crate::history::{CarriedParts, ContinuedCall};
 use loomrec_recording::{Entry, RecordedRequest};
 
 /// One call, wherever its parts were found.
@@ -18,8 +19,21 @@ pub struct InspectedCall<'a> {
     pub request: Option<&'a RecordedRequest>,
     /// The request of the nearest take, if the call was a miss.
     pub nearest: Option<&'a RecordedRequest>,
+    /// The earlier call that it continues.
+    pub earlier: Option<EarlierCall<'a>>,
     /// Why its request or its answer is missing.
     pub why: Option<String>,
+}
+
+/// The earlier call that a call continues.
+#[derive(Clone, Copy, Debug)]
+pub struct EarlierCall<'a> {
+    /// How the call continues it.
+    pub continued: ContinuedCall,
+    /// The number of the earlier call's line.
+    pub seq: u64,
+    /// Its request.
+    pub request: &'a RecordedRequest,
 }
 
 impl InspectedCall<'_> {
@@ -28,6 +42,11 @@ impl InspectedCall<'_> {
         let request = self.request.or_else(|| self.entry?.request.as_ref());
         let call = request.map(RecordedRequest::recognise);
         let answer = self.entry.and_then(|entry| answer::to_json(entry, call.as_ref()));
+        let carried = self.earlier.zip(request).and_then(|(earlier, request)| {
+            let (before, now) = (&earlier.request.body, &request.body);
+            Some((earlier, CarriedParts::of_bodies(earlier.continued, before, now)?))
+        });
+        let parts = carried.as_ref().map(|(_, parts)| parts);
         let fault = self.line.get("fault").filter(|fault| !fault.is_null());
         let fault = fault.or_else(|| self.entry?.fault.as_ref());
         let why = self.why.clone().or_else(|| self.why(request.is_some(), answer.is_some()));
@@ -35,12 +54,17 @@ impl InspectedCall<'_> {
             "v": 1,
             "seq": self.seq,
             "line": self.line,
-            "request": request.map(request::to_json),
+            "request": request.map(|request| request::to_json(request, parts)),
             "answer": answer,
             "mismatch": self.line.get("mismatch").and_then(mismatch),
-            "nearest_request": self.nearest.map(request::to_json),
+            "nearest_request": self.nearest.map(|nearest| request::to_json(nearest, None)),
             "fault": fault,
             "why_no_bodies": why,
+            "continues": carried.map(|(earlier, parts)| json!({
+                "seq": earlier.seq,
+                "stored": earlier.continued.is_stored,
+                "left_out": parts.left_out(),
+            })),
         })
     }
 

@@ -36,6 +36,8 @@ fn a_take_is_told_with_its_request_and_its_answer() {
     assert_eq!(told["request"]["headers"], json!([["content-type", "application/json"]]));
     assert_eq!(told["request"]["settings"], json!([["model", "m"]]));
     assert_eq!(told["request"]["messages"][0]["parts"][0]["text"], "hi");
+    assert_eq!(told["request"]["messages"][0]["as_before"], false);
+    assert_eq!(told["continues"], json!(null));
     assert_eq!(told["answer"]["messages"][0]["parts"][0]["text"], "yes");
     assert_eq!(told["answer"]["bytes"], answer.len());
     assert_eq!((&told["answer"]["chunks"], &told["why_no_bodies"]), (&json!(null), &json!(null)));
@@ -50,6 +52,7 @@ fn a_take_is_told_with_its_request_and_its_answer() {
         "nearest_request",
         "fault",
         "why_no_bodies",
+        "continues",
     ];
     assert_eq!(names, expected);
 }
@@ -100,4 +103,25 @@ fn what_an_entry_does_not_hold_is_explained() {
     let told = InspectedCall { entry: Some(&fault), ..InspectedCall::default() }.to_json();
     assert_eq!(told["fault"]["type"], "timeout");
     assert!(told["why_no_bodies"].as_str().unwrap().contains("fault"), "{told:#}");
+}
+
+#[test]
+fn messages_of_the_earlier_call_are_told_from_new_ones() {
+    let say = |text: &str| json!({ "role": "user", "content": text });
+    let long = "x".repeat(700_000);
+    let earlier =
+        request(&json!({ "system": "s", "messages": [say("a"), say(&long)] }).to_string());
+    let body = json!({ "system": "s", "messages": [say("a"), say(&long), say(&long)] });
+    let now = request(&body.to_string());
+    let continued = ContinuedCall { earlier: 0, turn: 2, is_stored: false };
+    let earlier = Some(EarlierCall { continued, seq: 7, request: &earlier });
+    let told = InspectedCall { request: Some(&now), earlier, ..InspectedCall::default() }.to_json();
+    let continues = json!({ "seq": 7, "stored": false, "left_out": 0 });
+    assert_eq!(told["continues"], continues);
+    let messages = told["request"]["messages"].as_array().unwrap();
+    let as_before: Vec<&Value> = messages.iter().map(|message| &message["as_before"]).collect();
+    assert_eq!(as_before, [true, true, true, false]);
+    // The limit cuts what was seen before, not what is new.
+    assert_eq!(messages[3]["parts"][0]["text"].as_str().unwrap().len(), long.len());
+    assert!(messages[2]["parts"][0]["text"].as_str().unwrap().ends_with("more bytes)"));
 }

@@ -10,6 +10,7 @@ mod block;
 mod call;
 pub mod event;
 pub mod line;
+mod new_parts;
 pub mod pretty;
 mod question;
 mod request;
@@ -18,5 +19,6 @@ mod stream;
 mod talk;
 mod text;
 
-pub use call::InspectedCall;
+pub use call::{EarlierCall, InspectedCall};
+pub use new_parts::CarriedWords;
 pub use question::{MOST as LONGEST_QUESTION, question};

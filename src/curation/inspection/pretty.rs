@@ -46,7 +46,8 @@ impl BodyLayout {
         format!("{kept}… ({} more characters)", count - self.text / 2)
     }
 
-    fn write(&self, out: &mut String, value: &Value, level: usize) {
+    /// Adds a value whose members are indented by `level` steps.
+    pub(super) fn write(&self, out: &mut String, value: &Value, level: usize) {
         match value {
             Value::Array(items) if level >= DEPTH || is_row(items) => self.row(out, items),
             Value::Array(items) if !items.is_empty() => {
@@ -90,12 +91,14 @@ fn is_row(items: &[Value]) -> bool {
     !items.is_empty() && items.iter().all(Value::is_number)
 }
 
-fn line(out: &mut String, first: bool, level: usize) {
+/// Begins a line, after a comma unless it is the first.
+pub(super) fn line(out: &mut String, first: bool, level: usize) {
     out.push_str(if first { "\n" } else { ",\n" });
     out.push_str(&"  ".repeat(level));
 }
 
-fn end(out: &mut String, level: usize, bracket: char) {
+/// Ends a list or an object on a line of its own.
+pub(super) fn end(out: &mut String, level: usize, bracket: char) {
     out.push('\n');
     out.push_str(&"  ".repeat(level));
     out.push(bracket);

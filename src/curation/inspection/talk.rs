@@ -1,9 +1,12 @@
 //! Messages of a call, read from any provider's request or complete answer by its shape.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use super::block::{BlockKind, MessageBlock, of_call, parts, word};
 use super::text::{AROUND, MOST, bounded};
+use crate::history::CarriedParts;
 
 /// The most bytes of a role.
 const ROLE: usize = 100;
@@ -40,25 +43,50 @@ pub(super) const SPOKEN: [&str; 21] = [
     "tool_results",
 ];
 
+/// A message of a request, and where it stands.
+#[derive(Clone, Debug)]
+pub(super) struct AskedMessage {
+    /// The member of the body.
+    pub(super) member: &'static str,
+    /// The index in that member, if it is a list of messages.
+    pub(super) element: Option<usize>,
+    pub(super) message: ChatMessage,
+}
+
 /// Returns the messages of a request; `None` if it has none.
 pub(super) fn asked(body: &Value) -> Option<Vec<ChatMessage>> {
-    let mut messages = Vec::new();
+    let placed = asked_in_places(body).into_iter();
+    let messages: Vec<ChatMessage> = placed.map(|placed| placed.message).collect();
+    (!messages.is_empty()).then_some(messages)
+}
+
+/// Returns the messages of a request with their places.
+pub(super) fn asked_in_places(body: &Value) -> Vec<AskedMessage> {
+    let mut all = Vec::new();
     for name in SPOKEN {
         let Some(said) = body.get(name).filter(|said| !said.is_null()) else { continue };
+        let mut messages = Vec::new();
+        let mut is_list = false;
         match name {
             "system" | "instructions" | "systemInstruction" | "system_instruction" | "preamble" => {
                 push(&mut messages, "system", parts(said));
             }
-            "chat_history" | "messages" | "contents" => items(&mut messages, said),
-            "input" if is_talk(said) => items(&mut messages, said),
-            "requests" => items(&mut messages, said),
+            "chat_history" | "messages" | "contents" | "requests" => {
+                is_list = items(&mut messages, said);
+            }
+            "input" if is_talk(said) => is_list = items(&mut messages, said),
             "documents" => push(&mut messages, "documents", parts(said)),
             "images" => push(&mut messages, "user", images(said)),
             "tool_results" => push(&mut messages, "tool", parts(said)),
             _ => push(&mut messages, "user", parts(said)),
         }
+        all.extend(messages.into_iter().enumerate().map(|(at, message)| AskedMessage {
+            member: name,
+            element: is_list.then_some(at),
+            message,
+        }));
     }
-    (!messages.is_empty()).then_some(messages)
+    all
 }
 
 /// Returns the messages of a complete answer; `None` if it has none that are known.
@@ -68,19 +96,19 @@ pub(super) fn answered(body: &Value) -> Option<Vec<ChatMessage>> {
     if let Some(choices) = list("choices") {
         for choice in choices {
             match choice.get("message") {
-                Some(message) => messages.extend(of_item(message, "assistant")),
+                Some(message) => messages.push(of_item(message, "assistant")),
                 None => push(&mut messages, "assistant", text(choice.get("text"))),
             }
         }
     } else if let Some(candidates) = list("candidates") {
         let contents = candidates.iter().filter_map(|candidate| candidate.get("content"));
-        messages.extend(contents.filter_map(|content| of_item(content, "model")));
+        messages.extend(contents.map(|content| of_item(content, "model")));
     } else if let Some(items) = list("output") {
         push(&mut messages, "assistant", items.iter().flat_map(parts).collect());
     } else if let Some(message) = body.pointer("/output/message").or_else(|| body.get("message")) {
-        messages.extend(of_item(message, "assistant"));
+        messages.push(of_item(message, "assistant"));
     } else if list("content").is_some() {
-        messages.extend(of_item(body, "assistant"));
+        messages.push(of_item(body, "assistant"));
     } else {
         push(&mut messages, "assistant", bare(body));
     }
@@ -131,20 +159,19 @@ fn is_talk(input: &Value) -> bool {
     input.as_array().is_some_and(|items| items.iter().any(Value::is_object))
 }
 
-/// Adds a message for each item of a list.
-fn items(messages: &mut Vec<ChatMessage>, said: &Value) {
+/// Adds a message for each item of a list. Returns whether it is a list.
+fn items(messages: &mut Vec<ChatMessage>, said: &Value) -> bool {
     match said {
-        Value::Array(items) => {
-            messages.extend(items.iter().filter_map(|item| of_item(item, "user")));
-        }
-        other => messages.extend(of_item(other, "user")),
+        Value::Array(items) => messages.extend(items.iter().map(|item| of_item(item, "user"))),
+        other => messages.push(of_item(other, "user")),
     }
+    said.is_array()
 }
 
 /// Reads one item of a conversation: a message, or a separate call or result.
-fn of_item(item: &Value, default: &str) -> Option<ChatMessage> {
+fn of_item(item: &Value, default: &str) -> ChatMessage {
     if let Some(said) = item.as_str() {
-        return Some(ChatMessage { role: default.to_owned(), parts: parts(&Value::from(said)) });
+        return ChatMessage { role: default.to_owned(), parts: parts(&Value::from(said)) };
     }
     let role = word(item, "role").unwrap_or_else(|| match word(item, "type") {
         Some("reasoning") => "assistant",
@@ -181,7 +208,7 @@ fn of_item(item: &Value, default: &str) -> Option<ChatMessage> {
     said.extend(text(item.get("refusal")));
     said.extend(item.get("images").map(images).unwrap_or_default());
     said.extend(calls(item));
-    Some(ChatMessage { role: role.to_owned(), parts: said })
+    ChatMessage { role: role.to_owned(), parts: said }
 }
 
 /// Reads the tool calls next to a message's content.
@@ -218,16 +245,48 @@ fn push(messages: &mut Vec<ChatMessage>, role: &str, parts: Vec<MessageBlock>) {
 /// Returns messages as JSON. Their text is limited like that of a body. Messages beyond the limit
 /// are only counted.
 pub(super) fn to_json(messages: &[ChatMessage]) -> Value {
-    let (mut budget, mut told) = (MOST, Vec::new());
-    for (at, message) in messages.iter().enumerate() {
+    let messages: Vec<&ChatMessage> = messages.iter().collect();
+    list(&messages, (0..messages.len()).collect()).into_values().collect()
+}
+
+/// Returns the messages of a request as JSON, each with whether it is as it was in an earlier one.
+/// Within the limit, new messages come first.
+pub(super) fn asked_to_json(
+    messages: &[AskedMessage],
+    carried: Option<&CarriedParts>,
+) -> Option<Value> {
+    let is_carried = |asked: &AskedMessage| {
+        let Some(carried) = carried else { return false };
+        let elements = carried.elements(asked.member);
+        match asked.element {
+            Some(at) => elements.is_some_and(|elements| elements.get(at) == Some(&true)),
+            None => {
+                let all = elements.is_some_and(|elements| !elements.contains(&false));
+                all || carried.has_member(asked.member)
+            }
+        }
+    };
+    let as_before: Vec<bool> = messages.iter().map(is_carried).collect();
+    let mut order: Vec<usize> = (0..messages.len()).collect();
+    order.sort_by_key(|&at| as_before[at]);
+    let all: Vec<&ChatMessage> = messages.iter().map(|asked| &asked.message).collect();
+    let listed = list(&all, order).into_iter().map(|(at, mut message)| {
+        message["as_before"] = as_before[at].into();
+        message
+    });
+    (!messages.is_empty()).then(|| listed.collect())
+}
+
+/// Returns messages as JSON by their index. Their text counts towards the limit in the given
+/// `order`. A note stands for those beyond the limit, at the index of the first of them.
+fn list(messages: &[&ChatMessage], order: Vec<usize>) -> BTreeMap<usize, Value> {
+    let (mut budget, mut told) = (MOST, BTreeMap::new());
+    for at in order {
         if budget == 0 {
-            let rest = format!("({} more messages: see the body)", messages.len() - at);
-            let part = MessageBlock::new(BlockKind::Other, rest).to_json(&mut MOST.clone());
-            told.push(json!({ "role": "", "parts": [part] }));
             break;
         }
         let mut parts = Vec::new();
-        for part in &message.parts {
+        for part in &messages[at].parts {
             if budget == 0 {
                 break;
             }
@@ -235,9 +294,16 @@ pub(super) fn to_json(messages: &[ChatMessage]) -> Value {
         }
         // Thousands of empty messages need space too.
         budget = budget.saturating_sub(AROUND);
-        told.push(json!({ "role": bounded(&message.role, ROLE), "parts": parts }));
+        let role = bounded(&messages[at].role, ROLE);
+        told.insert(at, json!({ "role": role, "parts": parts }));
     }
-    Value::Array(told)
+    let left = messages.len() - told.len();
+    if let Some(first) = (0..messages.len()).find(|at| !told.contains_key(at)) {
+        let rest = format!("({left} more messages: see the body)");
+        let part = MessageBlock::new(BlockKind::Other, rest).to_json(&mut MOST.clone());
+        told.insert(first, json!({ "role": "", "parts": [part] }));
+    }
+    told
 }
 
 #[cfg(test)]

@@ -3,7 +3,9 @@
 use super::call::{CallState, CallSummary, ComparedCall};
 use super::human::{HumanDiff, shown};
 use loomrec_curation::comparison::text::{LineKind, lines};
-use loomrec_curation::comparison::{self, CallDigest, CallHalf, ComparedSide, DiffScope};
+use loomrec_curation::comparison::{
+    self, CallDigest, CallHalf, ComparedSide, DiffScope, ShownDifferences,
+};
 use loomrec_identity::IdentityRules;
 use loomrec_recording::redact::{CallCredentials, Redactor};
 use loomrec_recording::{Entry, EntryName};
@@ -23,15 +25,16 @@ impl Block {
         redactor: &Redactor,
     ) -> Self {
         let fresh = ComparedSide::of(new.0, new.2);
-        let new_summary = Some(summarize(new, &fresh, &scope.rules));
+        let new_summary = summarize(new, &fresh, &scope.rules);
         let call = match old {
             Some(old) => {
                 let before = ComparedSide::of(old.0, old.2);
-                let found = comparison::differences(&before, &fresh, scope);
-                let old_summary = Some(summarize(old, &before, &scope.rules));
-                ComparedCall::new(CallState::of(&found), old_summary, new_summary, None, found)
+                let mut shown = ShownDifferences::default();
+                let found = comparison::new_differences(&before, &fresh, scope, &mut shown);
+                let old_summary = summarize(old, &before, &scope.rules);
+                ComparedCall::of_pair((old_summary, new_summary), None, found)
             }
-            None => ComparedCall::new(CallState::OnlyNew, None, new_summary, None, Vec::new()),
+            None => ComparedCall::alone(CallState::OnlyNew, None, Some(new_summary)),
         };
         Self(call.clean(redactor))
     }

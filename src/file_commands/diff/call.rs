@@ -4,7 +4,9 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use loomrec_curation::comparison::{CallDifference, CallDigest, CallHalf, ComparedSide, PairedBy};
+use loomrec_curation::comparison::{
+    CallDifference, CallDigest, CallHalf, ComparedSide, FoundDifferences, PairedBy,
+};
 use loomrec_provider::Operation;
 use loomrec_recording::EntryName;
 use loomrec_recording::redact::{CallCredentials, Redactor};
@@ -24,11 +26,9 @@ pub(super) enum CallState {
 
 impl CallState {
     /// Returns the state of two calls with these differences.
-    pub(super) fn of(found: &[CallDifference]) -> Self {
-        match found.iter().any(|difference| difference.counts) {
-            true => Self::Changed,
-            false => Self::Same,
-        }
+    fn of(found: &FoundDifferences) -> Self {
+        let counts = found.differences.iter().any(|difference| difference.counts);
+        if counts || found.repeated > 0 { Self::Changed } else { Self::Same }
     }
 }
 
@@ -114,17 +114,34 @@ pub(super) struct ComparedCall {
     /// How the two calls were paired.
     pub(super) by: Option<PairedBy>,
     pub(super) differences: Vec<CallDifference>,
+    /// The number of further differences of the request, which an earlier call shows.
+    pub(super) repeated: usize,
 }
 
 impl ComparedCall {
-    pub(super) fn new(
+    /// Creates a call that one recording has.
+    pub(super) fn alone(
         state: CallState,
         old: Option<CallSummary>,
         new: Option<CallSummary>,
-        by: Option<PairedBy>,
-        differences: Vec<CallDifference>,
     ) -> Self {
-        Self { state, old, new, by, differences }
+        Self { state, old, new, by: None, differences: Vec::new(), repeated: 0 }
+    }
+
+    /// Creates a call that both recordings have.
+    pub(super) fn of_pair(
+        (old, new): (CallSummary, CallSummary),
+        by: Option<PairedBy>,
+        found: FoundDifferences,
+    ) -> Self {
+        let state = CallState::of(&found);
+        let FoundDifferences { differences, repeated } = found;
+        Self { state, old: Some(old), new: Some(new), by, differences, repeated }
+    }
+
+    /// Whether earlier calls show all that counts in it.
+    pub(super) fn only_repeats(&self) -> bool {
+        self.repeated > 0 && !self.differences.iter().any(|difference| difference.counts)
     }
 
     /// Replaces everything that looks like a secret. loomrec's recordings contain none, but a file

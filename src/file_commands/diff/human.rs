@@ -19,21 +19,37 @@ pub(super) struct HumanDiff {
     old: String,
     new: String,
     any: bool,
+    repeating: RepeatingCalls,
+}
+
+/// Adjacent calls whose changes earlier calls show.
+#[derive(Default)]
+struct RepeatingCalls {
+    count: usize,
+    /// The keys of the first one.
+    first: String,
+    /// The keys of the last one.
+    last: String,
 }
 
 impl HumanDiff {
     pub(super) fn new(old: &str, new: &str) -> Self {
         let safe = |label: &str| terminal::line(label).into_owned();
-        Self { old: safe(old), new: safe(new), any: false }
+        Self { old: safe(old), new: safe(new), any: false, repeating: RepeatingCalls::default() }
     }
 
     /// Returns the block of a call. The first block is preceded by the names of the recordings.
-    /// Returns `None` for a call without differences that count.
+    /// Returns `None` for a call without differences that count. A line before the next block stands
+    /// for calls whose changes were shown before.
     pub(super) fn call(&mut self, call: &ComparedCall) -> Option<String> {
         if call.state == CallState::Same {
             return None;
         }
-        let mut out = String::new();
+        if call.only_repeats() {
+            self.repeating.add(call);
+            return None;
+        }
+        let mut out = std::mem::take(&mut self.repeating).line();
         if !std::mem::replace(&mut self.any, true) {
             out.push_str(&format!("{} {}\n", "---".red(), self.old.bold()));
             out.push_str(&format!("{} {}\n", "+++".green(), self.new.bold()));
@@ -61,6 +77,7 @@ impl HumanDiff {
             _ => {
                 let by = match call.by {
                     Some(PairedBy::Nearest) => "  (nearest request)",
+                    Some(PairedBy::Conversation) => "  (next in the conversation)",
                     Some(PairedBy::Place) => "  (at the same place)",
                     _ => "",
                 };
@@ -79,7 +96,8 @@ impl HumanDiff {
         }
         for (part, title) in [(CallHalf::Request, "request"), (CallHalf::Answer, "answer")] {
             let mut found = call.of(part).peekable();
-            if found.peek().is_some() {
+            let repeated = if part == CallHalf::Request { call.repeated } else { 0 };
+            if found.peek().is_some() || repeated > 0 {
                 out.push_str(&format!("  {}\n", title.cyan()));
             }
             let counted = found.filter(|difference| difference.counts);
@@ -87,6 +105,11 @@ impl HumanDiff {
             let more = call.count(part).saturating_sub(SHOWN);
             if more > 0 {
                 let line = format!("… and {more} more places; --json has them");
+                out.push_str(&format!("    {}\n", line.dimmed()));
+            }
+            if repeated > 0 {
+                let places = if repeated == 1 { "place" } else { "places" };
+                let line = format!("… {repeated} more {places} as in calls before this one");
                 out.push_str(&format!("    {}\n", line.dimmed()));
             }
             if let Some(values) = uncounted(call.of(part)) {
@@ -100,7 +123,29 @@ impl HumanDiff {
     /// Returns the last line.
     pub(super) fn end(&self, total: &DiffTotals) -> String {
         let before = if self.any { "\n" } else { "" };
-        format!("{before}{}\n", total.words(&self.old, &self.new).bold())
+        let repeating = self.repeating.line();
+        format!("{repeating}{before}{}\n", total.words(&self.old, &self.new).bold())
+    }
+}
+
+impl RepeatingCalls {
+    fn add(&mut self, call: &ComparedCall) {
+        self.count += 1;
+        self.last = call.keys();
+        if self.count == 1 {
+            self.first.clone_from(&self.last);
+        }
+    }
+
+    /// Formats the calls in one line, after an empty one. Returns nothing if there are none.
+    fn line(&self) -> String {
+        let (calls, to) = match self.count {
+            0 => return String::new(),
+            1 => ("1 call changed".to_owned(), String::new()),
+            count => (format!("{count} calls changed"), format!(" … {}", self.last)),
+        };
+        let keys = terminal::line(&format!("{}{to}", self.first)).into_owned();
+        format!("\n{} {}  {calls} only as shown above\n", "~".yellow(), keys.dimmed())
     }
 }
 

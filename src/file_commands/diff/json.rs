@@ -45,6 +45,7 @@ impl JsonDiff {
             "b": call.new.as_ref().map(summary_json),
             "matched_by": call.by.map(|by| by.as_str()),
             "differences": call.differences.iter().map(difference).collect::<Vec<_>>(),
+            "as_before": call.repeated,
         });
         let before = if std::mem::replace(&mut self.any, true) { ",\n    " } else { "\n    " };
         // A JSON string contains no raw line feed.

@@ -23,15 +23,22 @@ pub(super) struct MarkdownDiff {
     table: Vec<String>,
     details: String,
     left_out: usize,
+    /// The number of calls whose changes earlier calls show.
+    repeated: usize,
 }
 
 impl MarkdownDiff {
     pub(super) fn new(old: &str, new: &str) -> Self {
         let (table, details) = Default::default();
-        Self { old: old.to_owned(), new: new.to_owned(), table, details, left_out: 0 }
+        let (old, new) = (old.to_owned(), new.to_owned());
+        Self { old, new, table, details, left_out: 0, repeated: 0 }
     }
 
     pub(super) fn add(&mut self, call: &ComparedCall) {
+        if call.only_repeats() {
+            self.repeated += 1;
+            return;
+        }
         let what = match call.state {
             CallState::Same => return,
             CallState::Changed => "changed".to_owned(),
@@ -75,6 +82,11 @@ impl MarkdownDiff {
         if self.table.len() > ROWS {
             out.push_str(&format!("\n… and {} more calls\n", self.table.len() - ROWS));
         }
+        if self.repeated > 0 {
+            let calls = if self.repeated == 1 { "call" } else { "calls" };
+            let changed = "changed only as calls before them";
+            out.push_str(&format!("\n{} more {calls} {changed}\n", self.repeated));
+        }
         out.push_str(&self.details);
         if self.left_out > 0 {
             out.push_str(&format!(
@@ -108,6 +120,9 @@ fn details(call: &ComparedCall) -> String {
     let mut body = String::new();
     for difference in call.differences.iter().filter(|difference| difference.counts) {
         changed(&mut body, difference);
+    }
+    if call.repeated > 0 {
+        body.push_str(&format!("@@ {} more as in calls before this one @@\n", call.repeated));
     }
     if let Some(values) = uncounted(call.differences.iter()) {
         body.push_str(&format!("@@ not counted @@\n {}\n", terminal::line(&values)));

@@ -27,7 +27,8 @@ impl DiffStat {
             CallState::OnlyNew => "only in B",
         };
         let some = |count: usize| if count == 0 { "-".to_owned() } else { count.to_string() };
-        let (asked, answered) = (call.count(CallHalf::Request), call.count(CallHalf::Answer));
+        let (asked, answered) =
+            (call.count(CallHalf::Request) + call.repeated, call.count(CallHalf::Answer));
         let cells = vec![
             terminal::line(&call.keys()).into_owned(),
             terminal::line(call.words()).into_owned(),

@@ -12,6 +12,8 @@ pub(super) struct DiffTotals {
     /// Of these, calls in which something differs that does not count.
     pub(super) near: usize,
     pub(super) changed: usize,
+    /// Of these, calls whose changes earlier calls show.
+    pub(super) repeated: usize,
     pub(super) only_old: usize,
     pub(super) only_new: usize,
     tokens: (u64, u64),
@@ -26,6 +28,7 @@ impl DiffTotals {
             CallState::OnlyOld => self.only_old += 1,
             CallState::OnlyNew => self.only_new += 1,
         }
+        self.repeated += usize::from(call.only_repeats());
         self.near += usize::from(call.state == CallState::Same && !call.differences.is_empty());
         if let Some(old) = &call.old {
             self.tokens.0 = self.tokens.0.saturating_add(old.tokens);
@@ -51,7 +54,11 @@ impl DiffTotals {
         };
         let mut parts = Vec::new();
         if self.changed > 0 {
-            parts.push(format!("{} changed", counted(self.changed)));
+            let repeated = match self.repeated {
+                0 => String::new(),
+                repeated => format!(" ({repeated} as calls before them)"),
+            };
+            parts.push(format!("{} changed{repeated}", counted(self.changed)));
         }
         if self.only_old > 0 {
             parts.push(format!("{} only in {old}", counted(self.only_old)));
@@ -84,6 +91,7 @@ impl DiffTotals {
             "same": self.same,
             "same_but_times": self.near,
             "changed": self.changed,
+            "changed_as_before": self.repeated,
             "only_a": self.only_old,
             "only_b": self.only_new,
             "tokens": { "a": self.tokens.0, "b": self.tokens.1 },

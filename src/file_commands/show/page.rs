@@ -3,10 +3,12 @@
 use owo_colors::OwoColorize as _;
 
 use super::super::ls::Row;
+use super::earlier_take::EarlierTake;
 use super::{damage, pretty, timeline};
 use loomrec_cli::amount::{dollars, milliseconds};
 use loomrec_cli::pricing::{PriceSource, UNKNOWN};
 use loomrec_cli::terminal;
+use loomrec_curation::inspection::CarriedWords;
 use loomrec_provider::{Framing, JudgedAnswer, Operation, TokenUsage};
 use loomrec_recording::entry::ClientLeft;
 use loomrec_recording::{RecordedCut, RecordedRequest, RecordedResponse, ResponseEnd, encoding};
@@ -15,14 +17,25 @@ use loomrec_recording::{RecordedCut, RecordedRequest, RecordedResponse, Response
 const DECODED: usize = encoding::LARGEST;
 
 /// Formats the page. Its timeline is no wider than `width`. `outside_key` has the names of the
-/// request's headers that are not part of its key.
-pub(super) fn text(row: &Row, outside_key: &[String], width: Option<usize>) -> String {
+/// request's headers that are not part of its key. What an `earlier` take of the conversation has
+/// already is left out.
+pub(super) fn text(
+    row: &Row,
+    outside_key: &[String],
+    earlier: Option<&EarlierTake>,
+    width: Option<usize>,
+) -> String {
     let entry = &row.entry;
     let mut page = Page::default();
     head(&mut page, row);
+    if let Some(earlier) = earlier {
+        let stored = if earlier.continued.is_stored { ", which its provider holds" } else { "" };
+        let turn = format!("{}, after {}{stored}", earlier.continued.turn, earlier.key);
+        page.fact("turn", Some(&turn));
+    }
     if let Some(request) = &entry.request {
         page.title("Request");
-        show_request(&mut page, request, outside_key);
+        show_request(&mut page, request, outside_key, earlier);
     }
     page.title("Answer");
     answer(&mut page, row);
@@ -113,14 +126,40 @@ fn head(page: &mut Page, row: &Row) {
     page.fact("request", hash.map(|hash| hash.as_str()));
 }
 
-fn show_request(page: &mut Page, request: &RecordedRequest, outside_key: &[String]) {
+fn show_request(
+    page: &mut Page,
+    request: &RecordedRequest,
+    outside_key: &[String],
+    earlier: Option<&EarlierTake>,
+) {
     let query = if request.query.is_empty() { "" } else { "?" };
     page.line(&format!("{} {}{query}{}", request.method, request.path, request.query));
     page.headers(&request.headers);
     if !outside_key.is_empty() {
         page.line(&format!("(not part of the key: {})", outside_key.join(", ")));
     }
-    page.body(&request.body);
+    match earlier {
+        Some(earlier) => new_parts(page, request, earlier),
+        None => page.body(&request.body),
+    }
+}
+
+/// Adds the parts of a request's body that an earlier take does not have.
+fn new_parts(page: &mut Page, request: &RecordedRequest, earlier: &EarlierTake) {
+    let EarlierTake { continued, key, carried, .. } = earlier;
+    let hint = format!(" (turn {}); --full shows them", continued.turn.saturating_sub(1));
+    let words = CarriedWords { earlier: key, hint: &hint };
+    page.out.push('\n');
+    page.block(&pretty::new_parts(&request.body, carried, words));
+    let mut gone: Vec<String> = carried.missing().iter().map(|name| format!("{name:?}")).collect();
+    match carried.left_out() {
+        0 => {}
+        1 => gone.push("1 message in another form".to_owned()),
+        count => gone.push(format!("{count} messages in another form")),
+    }
+    if !gone.is_empty() {
+        page.line(&format!("… {key} has beside this: {}", gone.join(", ")));
+    }
 }
 
 /// Adds the answer, combined from the form in which it arrived.

@@ -4,6 +4,8 @@
 use serde_json::Value;
 
 use loomrec_cli::terminal;
+use loomrec_curation::history::CarriedParts;
+use loomrec_curation::inspection::CarriedWords;
 use loomrec_curation::inspection::pretty::BodyLayout;
 
 /// A text of more than this many characters is cut (an image in base64 is far longer), and so is an
@@ -23,6 +25,11 @@ pub(super) fn body(bytes: &[u8]) -> String {
         Ok(text) => terminal::block(&cut(text)).into_owned(),
         Err(_) => format!("({} bytes that are not text)", bytes.len()),
     }
+}
+
+/// Formats a body as indented lines, with notes in place of the carried parts.
+pub(super) fn new_parts(bytes: &[u8], carried: &CarriedParts, words: CarriedWords<'_>) -> String {
+    LAYOUT.new_parts(bytes, carried, words).unwrap_or_else(|| body(bytes))
 }
 
 /// Formats a JSON value as indented lines.

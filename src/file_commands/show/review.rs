@@ -1,13 +1,19 @@
 //! A recording as text for line-by-line comparison, as `git diff` compares the output of a
 //! `textconv` command: one line for each leaf of a request, texts split into lines, and nothing
 //! that differs each time the same call is recorded.
+//!
+//! Of a call that continues an earlier one, only what is new is shown, so that a change in a message
+//! changes the text of one call. Neither its heading nor its places count calls or messages: if one
+//! is inserted, nothing else changes.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
 use super::super::ls::Row;
+use super::earlier_take::EarlierTake;
 use loomrec_cli::amount::dollars;
 use loomrec_cli::terminal;
+use loomrec_curation::history::CarriedParts;
 use loomrec_identity::pointer_token;
 use loomrec_provider::ToolCall;
 use loomrec_recording::redact::{CallCredentials, Redactor};
@@ -18,17 +24,54 @@ const SHOWN: usize = 200;
 
 /// Formats one take.
 pub(crate) fn text(row: &Row, redactor: &Redactor) -> String {
+    formatted(row, redactor, &row.key(), None, None)
+}
+
+/// Formats one take that is shown alone, without what an earlier take has already.
+pub(super) fn text_of_one(row: &Row, redactor: &Redactor, earlier: Option<&EarlierTake>) -> String {
+    let continues = earlier.map(|earlier| format!("continues {}", earlier.key));
+    formatted(row, redactor, &row.key(), continues.as_deref(), earlier)
+}
+
+/// Formats one take of a list of all, without what an earlier take has already.
+pub(super) fn text_in_list(
+    row: &Row,
+    redactor: &Redactor,
+    earlier: Option<&EarlierTake>,
+) -> String {
+    let continues = earlier.map(|earlier| match earlier.distance {
+        1 => "continues the call above".to_owned(),
+        above @ 2.. => format!("continues the call {above} above"),
+        below => format!("continues the call {} below", below.unsigned_abs()),
+    });
+    match (row.name.step_id(), continues) {
+        // Its hash follows from all messages before, so it changes with each of them.
+        (None, Some(continues)) => formatted(row, redactor, &continues, None, earlier),
+        (_, continues) => formatted(row, redactor, &row.key(), continues.as_deref(), earlier),
+    }
+}
+
+fn formatted(
+    row: &Row,
+    redactor: &Redactor,
+    heading: &str,
+    continues: Option<&str>,
+    earlier: Option<&EarlierTake>,
+) -> String {
     let mut page = Page { out: String::new(), redactor };
     let entry = &row.entry;
-    page.line("", &format!("== {}", row.key()));
+    page.line("", &format!("== {heading}"));
     let operation = row.call.as_ref().map(|call| call.operation.as_str());
     let words = [entry.upstream.as_deref().or(entry.provider.as_deref()), operation, row.model()];
     page.line("  ", &words.into_iter().flatten().collect::<Vec<_>>().join(" "));
     if let Some(session) = &entry.session {
         page.line("  ", &format!("session {session}"));
     }
+    if let Some(continues) = continues {
+        page.line("  ", continues);
+    }
     if let Some(request) = &entry.request {
-        add_request(&mut page, request);
+        add_request(&mut page, request, earlier);
     }
     let has_answer = add_answer(&mut page, entry);
     if let Some(fault) = &entry.fault {
@@ -87,6 +130,34 @@ impl Page<'_> {
         }
     }
 
+    /// Adds the members that an earlier request does not have. `-` stands for the index of an
+    /// element at the end of a list, as it does for places to append to.
+    fn new_leaves(&mut self, members: &Map<String, Value>, carried: &CarriedParts) {
+        for (name, value) in members.iter().filter(|(name, _)| !carried.has_member(name)) {
+            let place = pointer_token(name);
+            let last = |elements: &[bool]| elements.iter().rposition(|carried| *carried);
+            let known =
+                carried.elements(name).and_then(|elements| Some((elements, last(elements)?)));
+            let (Some((elements, last)), Value::Array(items)) = (known, value) else {
+                self.leaves(&place, value);
+                continue;
+            };
+            for (at, item) in items.iter().enumerate() {
+                match elements.get(at) {
+                    Some(true) => {}
+                    _ if at > last => self.leaves(&format!("{place}/-"), item),
+                    _ => self.leaves(&format!("{place}/{at}"), item),
+                }
+            }
+        }
+        for name in carried.missing() {
+            self.line("    ", &format!("{}: (left out)", pointer_token(name)));
+        }
+        if carried.left_out() > 0 {
+            self.line("    ", &format!("({} messages before: left out)", carried.left_out()));
+        }
+    }
+
     /// Adds a body according to its type.
     fn body(&mut self, bytes: &[u8]) {
         // Only JSON that all parsers understand in the same way is split into leaves.
@@ -103,14 +174,19 @@ impl Page<'_> {
     }
 }
 
-fn add_request(page: &mut Page<'_>, request: &RecordedRequest) {
+fn add_request(page: &mut Page<'_>, request: &RecordedRequest, earlier: Option<&EarlierTake>) {
     let query = if request.query.is_empty() { "" } else { "?" };
     let target = format!("{} {}{query}{}", request.method, request.path, request.query);
     page.line("  ", &format!("request {target}"));
-    for (name, value) in &request.headers {
+    let known = earlier.map(|earlier| earlier.headers.as_slice()).unwrap_or_default();
+    for (name, value) in request.headers.iter().filter(|header| !known.contains(header)) {
         page.line("    ", &format!("{name}: {value}"));
     }
-    page.body(&request.body);
+    let carried = earlier.map(|earlier| &earlier.carried);
+    match carried.zip(serde_json::from_slice(&request.body).ok()) {
+        Some((carried, Value::Object(members))) => page.new_leaves(&members, carried),
+        _ => page.body(&request.body),
+    }
 }
 
 /// Adds what the answer says. Returns `false` if the entry does not say it.

@@ -10,10 +10,11 @@ const SAMPLE: &str = include_str!("sample.json");
 
 fn shown(key: &str) -> String {
     let recording = parsed(SAMPLE);
-    let row = pick(&at("run.json"), &recording, Some(key)).unwrap();
+    let (row, earlier) = pick(&at("run.json"), &recording, Some(key), false).unwrap();
     anstream::adapter::strip_str(&page::text(
         &row,
         &outside_key(&row, recording.meta().rules()),
+        earlier.as_ref(),
         Some(100),
     ))
     .to_string()
@@ -21,7 +22,7 @@ fn shown(key: &str) -> String {
 
 fn refused(text: &str, key: Option<&str>) -> (u8, String) {
     let recording = parsed(text);
-    let failure = pick(&at("run.json"), &recording, key).unwrap_err();
+    let failure = pick(&at("run.json"), &recording, key, false).err().unwrap();
     (failure.code, failure.message)
 }
 
@@ -225,7 +226,8 @@ fn a_fault_is_shown_in_the_place_of_the_response() {
 #[test]
 fn a_key_means_a_step_a_hash_a_prefix_or_a_take() {
     let recording = parsed(SAMPLE);
-    let keys = |key: &str| pick(&at("x"), &recording, Some(key)).map(|row| row.key()).ok();
+    let keys =
+        |key: &str| pick(&at("x"), &recording, Some(key), true).map(|(row, _)| row.key()).ok();
     let hash = recording.entries().next().unwrap().unwrap().name.to_string();
     assert_eq!(keys("25fe"), Some(hash.clone()));
     assert_eq!(keys("25FE84"), Some(hash.clone()));
@@ -235,7 +237,7 @@ fn a_key_means_a_step_a_hash_a_prefix_or_a_take() {
     assert_eq!(keys("summarize#2"), Some("summarize#2".into()));
     assert_eq!(keys("2e7d"), Some("greet".into()), "the hash of a request under a step id");
     let only = parsed(r#"{"a#1": [{"content": "x"}, {"content": "y"}]}"#);
-    let keys = |key| pick(&at("x"), &only, key).map(|row| row.key()).ok();
+    let keys = |key| pick(&at("x"), &only, key, true).map(|(row, _)| row.key()).ok();
     assert_eq!(keys(None), Some("a#1".into()));
     assert_eq!(keys(Some("a#1")), Some("a#1".into()), "a step id may hold a #");
     assert_eq!(keys(Some("a#1#2")), Some("a#1#2".into()));
@@ -291,14 +293,14 @@ fn digits_that_several_hashes_begin_with_name_them() {
 #[test]
 fn json_is_the_entry_as_in_the_file_with_its_place() {
     let recording = parsed(SAMPLE);
-    let row = pick(&at("x"), &recording, Some("summarize#2")).unwrap();
+    let (row, _) = pick(&at("x"), &recording, Some("summarize#2"), true).unwrap();
     let text = super::json(&row, &[]);
     let shown: Value = serde_json::from_str(&text).unwrap();
     let expected = serde_json::json!(
         { "key": "summarize#2", "take": 2, "takes": 2, "content": "Shorter." }
     );
     assert_eq!(shown, expected);
-    let row = pick(&at("x"), &recording, Some("25ff")).unwrap();
+    let (row, _) = pick(&at("x"), &recording, Some("25ff"), true).unwrap();
     let shown: Value = serde_json::from_str(&super::json(&row, &[])).unwrap();
     let file: Value = serde_json::from_str(SAMPLE).unwrap();
     assert_eq!(shown["request"], file[row.key()]["request"]);

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
+use super::earlier::{FoundEarlier, as_called, find_earlier};
 use super::questions::{LineNumbers, short};
 use super::{CallError, CallSelector, Subject};
 pub use journal::{JournalParts, is_journal};
@@ -141,10 +142,13 @@ impl ShownFile {
                 let takes = self.takes.as_ref().ok_or(CallError::NoLine(*number))?;
                 let (take, entry) = takes.entry(*number)?;
                 let line = line::of(Some(*number), &take.name, take.number, &entry);
+                let read = |number| Some(takes.entry(number).ok()?.1);
+                let earlier = find_earlier(*number, &entry, read);
                 let call = InspectedCall {
                     seq: Some(*number),
                     line,
                     entry: Some(&entry),
+                    earlier: earlier.as_ref().map(FoundEarlier::as_call),
                     ..InspectedCall::default()
                 };
                 Ok(call.to_json())
@@ -175,10 +179,17 @@ impl ShownFile {
             (_, _, Some("served" | "recorded")) => Some("the recording does not hold this call"),
             _ => Some("a journal holds no bodies, and a recording does not hold such calls"),
         };
+        let earlier = entry.clone().and_then(|entry| {
+            find_earlier(number, &as_called(entry, &line), |number| {
+                let line = self.line(number);
+                Some(as_called(self.takes.as_ref()?.of_call(&line)?, &line))
+            })
+        });
         let call = InspectedCall {
             seq: Some(number),
             line,
             entry: entry.as_ref(),
+            earlier: earlier.as_ref().map(FoundEarlier::as_call),
             nearest: nearest.as_ref().and_then(|entry| entry.request.as_ref()),
             why: why.map(str::to_owned),
             ..InspectedCall::default()

@@ -4,6 +4,7 @@
 //! shown. The server sends it.
 
 pub mod document;
+mod earlier;
 pub mod file;
 pub mod questions;
 mod recent_misses;

@@ -1,10 +1,12 @@
 //! The inspector's view of a run: its calls, from its journal and its recordings, and the requests
 //! that it keeps of missed calls.
 
+use std::cell::OnceCell;
 use std::path::Path;
 
 use serde_json::Value;
 
+use super::earlier::{FoundEarlier, as_called, find_earlier};
 use super::{CallError, CallSelector, Inspector, Subject};
 use loomrec_curation::inspection::{InspectedCall, line};
 use loomrec_engine::CallOutcome;
@@ -74,6 +76,7 @@ fn of_line(run: RunView<'_>, seq: u64) -> Result<Value, CallError> {
         Some(seen) => parts.fill(run, seen, &line),
         None => parts.why = Some("this line does not describe a call".to_owned()),
     }
+    let earlier = earlier(run, seq, &line, &parts);
     let Parts { entry, request, nearest, why } = &parts;
     let call = InspectedCall {
         seq: Some(seq),
@@ -81,9 +84,38 @@ fn of_line(run: RunView<'_>, seq: u64) -> Result<Value, CallError> {
         entry: entry.as_ref(),
         request: request.as_ref(),
         nearest: nearest.as_ref(),
+        earlier: earlier.as_ref().map(FoundEarlier::as_call),
         why: why.clone(),
     };
     Ok(call.to_json())
+}
+
+/// Returns the call of the run that this call continues.
+fn earlier(run: RunView<'_>, seq: u64, line: &Value, parts: &Parts) -> Option<FoundEarlier> {
+    let request = || parts.request.clone().map(of_request);
+    let call = parts.entry.clone().or_else(request)?;
+    let recording = OnceCell::new();
+    let open = || Recording::open_to_inspect(run.inspector.recordings.first()?).ok();
+    find_earlier(seq, &as_called(call, line), |number| {
+        let (line, seen) = run.journal.find(number)?;
+        let seen = seen?;
+        let entry = match &seen.outcome {
+            CallOutcome::Served { .. } => run.matcher?.entry_of(seen.take()?.index)?,
+            CallOutcome::Recorded => {
+                let recording = recording.get_or_init(open).as_ref()?;
+                let check = |entry: &Entry| is_of_call(entry, &seen);
+                find_recorded(recording, &name_of_recorded(&seen)?, check).ok()??
+            }
+            CallOutcome::Missed(_) => of_request(run.inspector.recent_misses.find(seen.at)?),
+            _ => return None,
+        };
+        Some(as_called(entry, &line))
+    })
+}
+
+/// Returns an entry that holds nothing but a request.
+fn of_request(request: RecordedRequest) -> Entry {
+    Entry { request: Some(request), ..Entry::default() }
 }
 
 /// What was found of a call.

@@ -7,14 +7,14 @@ use super::*;
 use crate::support::Client;
 
 /// A running `loomrec ui`.
-struct Ui {
+pub(super) struct Ui {
     process: Process,
     address: std::net::SocketAddr,
 }
 
 impl Ui {
     #[track_caller]
-    fn start(scene: &Scene, args: &[&str]) -> Self {
+    pub(super) fn start(scene: &Scene, args: &[&str]) -> Self {
         let args: Vec<&str> = ["ui", "--no-open"].iter().chain(args).copied().collect();
         let mut process = Process::spawn(&mut command(scene.dir(), &args));
         let said = process.wait_for("loomrec ui: http://");
@@ -35,13 +35,13 @@ impl Ui {
     }
 
     #[track_caller]
-    fn details(&self, seq: u64) -> Value {
+    pub(super) fn details(&self, seq: u64) -> Value {
         self.call(&get(&format!("call?seq={seq}"))).expect(200).json()
     }
 
     /// Ends it as Ctrl-C does.
     #[track_caller]
-    fn stop(self) {
+    pub(super) fn stop(self) {
         self.process.signal("INT");
         self.process.wait().expect(0);
     }

@@ -2,6 +2,7 @@
 
 pub(crate) mod chance;
 pub(crate) mod client;
+pub(crate) mod conversation;
 pub(crate) mod fleet;
 pub(crate) mod gate;
 pub(crate) mod ledger;

@@ -19,7 +19,7 @@ function drawConversation(panel, details) {
     panel.append(el("ul", { class: "settings", "aria-label": "Settings" }, request.settings.map(([name, value]) =>
       el("li", {}, el("span", {}, oneLine(name)), " ", el("b", { title: oneLine(value) }, clipped(oneLine(value), 120))))));
   }
-  drawMessages(panel, (request && request.messages) || []);
+  drawMessages(panel, (request && request.messages) || [], false, details.continues);
   panel.append(el("div", { class: "turn" }, el("span", {}, "Answer"), answer ? answerFacts(answer) : null));
   if (!answer) panel.append(el("p", { class: "why" }, details.why_no_bodies || "There is no answer to show."));
   else {
@@ -38,19 +38,44 @@ function answerFacts(answer) {
 
 const errorBox = (error) => el("p", { class: "error-box" }, visible(typeof error === "string" ? error : JSON.stringify(error)));
 
-function drawMessages(panel, messages, answered) {
+/** Messages in order. Those that the call before had already are folded, if `continues` names it. */
+function drawMessages(panel, messages, answered, continues) {
   const out = el("ol", { class: "messages" });
-  panel.append(out);
-  const add = (from, to) => messages.slice(from, to).map((message) => messageOf(message, answered));
-  if (messages.length <= MANY) {
-    out.append(...add(0));
-    return;
+  const items = (from, to) => messages.slice(from, to).map((message) => messageOf(message, answered));
+  const fold = (title, open) => {
+    const more = el("li", { class: "more" }, el("button", { type: "button", class: "fold", on: { click: () => {
+      const added = open();
+      more.replaceWith(...added);
+      // The focus stays where the button was.
+      added[0].tabIndex = -1;
+      added[0].focus();
+    } } }, title));
+    return more;
+  };
+  const run = (from, to) => {
+    if (to - from <= MANY) return items(from, to);
+    const [head, tail] = [from + 4, to - MANY + 10];
+    const between = fold(`Show ${plural(tail - head, "message")} between`, () => items(head, tail));
+    return [...items(from, head), between, ...items(tail, to)];
+  };
+  const isBefore = (message) => Boolean(continues && message.as_before);
+  for (let from = 0; from < messages.length;) {
+    let to = from + 1;
+    while (to < messages.length && isBefore(messages[to]) === isBefore(messages[from])) to += 1;
+    const [start, end] = [from, to];
+    if (isBefore(messages[start])) out.append(fold(`${plural(end - start, "message")} as before, in call #${continues.seq}`, () => run(start, end)));
+    else out.append(...run(start, end));
+    from = to;
   }
-  const [head, tail] = [4, MANY - 10];
-  const more = el("li", { class: "more" }, el("button", { type: "button", class: "fold", on: { click: () => {
-    more.replaceWith(...add(head, messages.length - tail));
-  } } }, `Show ${plural(messages.length - head - tail, "message")} between`));
-  out.append(...add(0, head), more, ...add(messages.length - tail));
+  const note = continues && noteOf(continues);
+  if (note) panel.append(el("p", { class: "muted" }, note));
+  panel.append(out);
+}
+
+/** What else is to be said of the call that a call continues. */
+function noteOf({ seq, stored, left_out: gone }) {
+  if (stored) return `Its provider holds the messages before, which end with call #${seq}.`;
+  return gone ? `${plural(gone, "message")} of call #${seq} ${gone === 1 ? "is" : "are"} not here, or changed.` : null;
 }
 
 function messageOf(message, answered) {

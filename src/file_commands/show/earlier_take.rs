@@ -1,0 +1,86 @@
+//! The earlier take of a recording that a shown take continues, and what both have.
+
+use super::super::ls::Row;
+use loomrec_cli::short_key::short_key;
+use loomrec_curation::history::{CarriedParts, ContinuedCall, RequestHistory, continued_calls};
+use loomrec_recording::EntryName;
+use loomrec_store::{Recording, StoreError, StoredEntry, TakeRef};
+
+/// The takes of a recording in its order, with what they continue.
+pub(super) struct ContinuedTakes {
+    takes: Vec<KnownTake>,
+    continued: Vec<Option<ContinuedCall>>,
+}
+
+struct KnownTake {
+    name: EntryName,
+    number: usize,
+    place: TakeRef,
+}
+
+/// An earlier take that a take continues.
+pub(super) struct EarlierTake {
+    /// How the take continues it.
+    pub(super) continued: ContinuedCall,
+    /// Its key for people.
+    pub(super) key: String,
+    /// How many takes it is before the other one in the recording; negative if it is behind.
+    pub(super) distance: isize,
+    /// The parts of the later request that it has already.
+    pub(super) carried: CarriedParts,
+    /// The headers of its request.
+    pub(super) headers: Vec<(String, String)>,
+}
+
+impl EarlierTake {
+    /// Returns the take that a take of a recording continues.
+    pub(super) fn of(recording: &Recording, row: &Row) -> Result<Option<Self>, StoreError> {
+        // Most calls of most recordings are no part of a longer conversation.
+        if !RequestHistory::of_entry(&row.entry).is_some_and(|history| history.may_continue()) {
+            return Ok(None);
+        }
+        let takes = ContinuedTakes::of(recording)?;
+        let is_it = |take: &KnownTake| take.number == row.take && take.name == row.name;
+        match takes.takes.iter().position(is_it) {
+            Some(at) => takes.earlier(recording, at, row),
+            None => Ok(None),
+        }
+    }
+}
+
+impl ContinuedTakes {
+    /// Reads through a recording once.
+    pub(super) fn of(recording: &Recording) -> Result<Self, StoreError> {
+        let (mut takes, mut histories) = (Vec::new(), Vec::new());
+        for stored in recording.entries() {
+            let StoredEntry { name, take, entry, place } = stored?;
+            histories.push(RequestHistory::of_entry(&entry));
+            takes.push(KnownTake { name, number: take, place });
+        }
+        let histories: Vec<_> = histories.iter().map(Option::as_ref).collect();
+        Ok(Self { continued: continued_calls(&histories), takes })
+    }
+
+    /// Reads the take that the take at this position continues.
+    pub(super) fn earlier(
+        &self,
+        recording: &Recording,
+        at: usize,
+        row: &Row,
+    ) -> Result<Option<EarlierTake>, StoreError> {
+        let Some(continued) = self.continued.get(at).copied().flatten() else { return Ok(None) };
+        let take = &self.takes[continued.earlier];
+        let earlier = recording.entry(&take.place)?;
+        let Some((before, now)) = earlier.request.zip(row.entry.request.as_ref()) else {
+            return Ok(None);
+        };
+        let carried = CarriedParts::of_bodies(continued, &before.body, &now.body);
+        Ok(carried.map(|carried| EarlierTake {
+            continued,
+            key: short_key(&take.name, take.number),
+            distance: at.cast_signed() - continued.earlier.cast_signed(),
+            carried,
+            headers: before.headers,
+        }))
+    }
+}
