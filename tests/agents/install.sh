@@ -26,7 +26,7 @@ install_program() {
     rm -rf "$home" && mkdir -p "$home"
     for try in 1 2 3; do
         # shellcheck disable=SC2086
-        if "install_$registry" "$home" $packages >"$home/install.log" 2>&1; then
+        if "install_${registry%%3*}" "$home" "$registry" $packages >"$home/install.log" 2>&1; then
             echo "$stamp" >"$home/.stamp"
             return
         fi
@@ -35,15 +35,37 @@ install_program() {
     echo "${packages%% *} could not be installed" >"$home/not-installed"
 }
 
-install_npm() { npm install --prefix "$1" --no-audit --no-fund --loglevel=error "${@:2}"; }
+install_npm() { npm install --prefix "$1" --no-audit --no-fund --loglevel=error "${@:3}"; }
 
+# The registry `pypi3.12` is PyPI for a program that needs this version of Python.
 install_pypi() {
-    python3 -m venv "$1/venv" && "$1/venv/bin/python" -m pip install --quiet "${@:2}"
+    local python
+    python=$(find_python "${2#pypi}") || { echo "Python ${2#pypi} is needed"; return 1; }
+    "$python" -m venv "$1/venv" && "$1/venv/bin/python" -m pip install --quiet "${@:3}"
 }
 
-# Sets `binary` to LOOMREC_BIN, or else builds target/debug/loomrec.
+# Prints the interpreter of this version, on the PATH or of pyenv; `python3` without a version.
+find_python() {
+    local found
+    if [ -z "$1" ]; then echo python3; return; fi
+    for found in "$(command -v "python$1" || true)" "$HOME/.pyenv/versions/$1".*/bin/python; do
+        if [ -x "$found" ] && "$found" -c 'import venv' 2>/dev/null; then echo "$found"; return; fi
+    done
+    return 1
+}
+
+# Builds the library that shifts the clock of programs that do not run under libfaketime, and sets
+# LOOMREC_TEST_SHIFT_CLOCK to it. Without a C compiler such programs get another time zone.
+build_shift_clock() {
+    command -v cc >/dev/null || return 0
+    cc -O2 -shared -fPIC -o "$cache/shift_clock.so" "$here/shift_clock.c" -ldl \
+        >"$cache/shift_clock.log" 2>&1 || return 0
+    export LOOMREC_TEST_SHIFT_CLOCK=$cache/shift_clock.so
+}
+
+# Sets `binary` to LOOMREC_BIN or LOOMREC, or else builds target/debug/loomrec.
 find_binary() {
-    binary=${LOOMREC_BIN:-}
+    binary=${LOOMREC_BIN:-${LOOMREC:-}}
     if [ -z "$binary" ]; then
         (cd "$root" && cargo build-all --quiet --locked)
         binary=${CARGO_TARGET_DIR:-$root/target}/debug/loomrec

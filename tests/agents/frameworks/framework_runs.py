@@ -18,9 +18,10 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
-from harness import Place, write_table  # noqa: E402
+from place import Place  # noqa: E402
 from recipes import ANTHROPIC, GEMINI, OPENAI, Program, Recipe, read_programs  # noqa: E402
 from scripted_model import RESULT, WRONG, ScriptedModel  # noqa: E402
+from table import write_table  # noqa: E402
 
 PROMPT = "What is the weather in Oslo and in Bergen?"
 CHANGED = "What is the weather in Oslo and in Bergen today?"
@@ -99,10 +100,11 @@ class FrameworkRun:
         self.folder = work / program.name
         self.folder.mkdir(parents=True, exist_ok=True)
         self.recording = self.folder / "recording.json"
-        self.recipe = Recipe(program.name, "", VARIABLES.get(program.name, {}),
-                             takes_faketime=program.name not in NO_FAKETIME)
-        self.recorded = Place(self.folder / "home/alice/app", self.folder / "home/alice", "alice", 0)
-        self.replayed = Place(self.folder / "build/12/deeper/app", self.folder / "ci", "runner", 3)
+        clock = "TZ" if program.name in NO_FAKETIME else "faketime"
+        self.recipe = Recipe(program.name, "", variables=VARIABLES.get(program.name, {}), clock=clock)
+        self.recorded = Place(self.folder / "home/alice/app", self.folder / "home/alice", "alice")
+        self.replayed = Place(self.folder / "build/12/deeper/app", self.folder / "ci", "runner", 3,
+                              is_other_machine=True)
 
     def record(self) -> tuple[Outcome, ScriptedModel]:
         self.recording.unlink(missing_ok=True)
@@ -119,7 +121,7 @@ class FrameworkRun:
 
     def loom(self, name, arguments, place: Place, prompt, keys, result: str = RESULT) -> Outcome:
         """Runs the program behind loomrec and the relay."""
-        place.prepare(self.recipe, None)
+        place.prepare()
         text = self.source.read_text().replace(RESULT, result)
         (place.cwd / f"program{self.source.suffix}").write_text(text)
         (place.cwd / "node_modules").symlink_to(self.packages / "node_modules")
@@ -165,7 +167,7 @@ def try_program(run: FrameworkRun) -> Row:
     is_same = replayed.code == 0 and replayed.output == recorded.output \
         and replayed.receipt.get("served") == len(model.calls)
     row.replayed = "yes" if is_same else f"NO: exit {replayed.code}"
-    row.clock = "faketime" if run.replayed.shift(run.recipe) else "TZ"
+    row.clock = run.replayed.clock(run.recipe)
     row.bytes = compare_answers(recorded.answers, replayed.answers, len(model.calls))
     row.needed = needed_values(replayed.receipt)
     row.missed = run.replay("changed-word", CHANGED).missed(served=0)

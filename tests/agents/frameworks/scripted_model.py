@@ -11,7 +11,9 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from upstream import Plan, Upstream, tool_names  # noqa: E402
+from plans import Call, Plan  # noqa: E402
+from requests_of_agents import tool_names  # noqa: E402
+from upstream import Upstream  # noqa: E402
 
 CITIES = ["Oslo", "Bergen"]
 FINAL = "It is 4 degrees in Oslo and 6 degrees in Bergen."
@@ -28,15 +30,14 @@ class ScriptedModel(Upstream):
         super().__init__("")
 
     def plan(self, body: dict) -> Plan:
-        return WeatherPlan(body, self)
+        return WeatherPlan(body)
 
 
 class WeatherPlan(Plan):
     """What the model says, by the number of results in the request."""
 
-    def __init__(self, body: dict, owner: Upstream):
-        self.tool, self.arguments, self.text = None, None, FINAL
-        self.is_custom = False
+    def __init__(self, body: dict):
+        self.calls, self.text = [], FINAL
         conversation = {key: body[key] for key in ("messages", "input", "contents") if key in body}
         text = json.dumps(conversation)
         step, names = text.count(RESULT), tool_names(body)
@@ -53,7 +54,7 @@ class WeatherPlan(Plan):
             self.call("final_answer", {"answer": FINAL})
 
     def call(self, tool: str, arguments: dict) -> None:
-        self.tool, self.arguments, self.text = tool, arguments, None
+        self.calls, self.text = [Call(tool, arguments)], None
 
 
 def dspy_text(text: str, city: str | None) -> str:

@@ -1,0 +1,212 @@
+"""The runs of one agent: one recording, and replays of it in all conditions."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import terminal
+from conditions import CLONE, Condition
+from edit_recording import change_argument
+from place import Place
+from plans import CONTENT, Script
+from recipes import Recipe
+from upstream import Upstream
+
+PROMPT = "Please write the file hello.txt in the current directory."
+CHANGED = "Please write the file hello.txt in the present directory."
+CHANGED_CONTENT = CONTENT.replace("hello", "hallo")
+#: In seconds. A run of 25 tool calls takes under one minute.
+LONGEST_RUN = 300
+
+
+@dataclass
+class Outcome:
+    """What became of one run of loomrec."""
+
+    code: int
+    output: str
+    #: hello.txt in the working directory.
+    file: str | None
+    receipt: dict = field(default_factory=dict)
+
+    def count(self, name: str) -> int:
+        value = self.receipt.get(name)
+        return value if isinstance(value, int) else len(value or [])
+
+    def reason(self) -> str:
+        """Returns why a replay is not green: the first difference of its first miss, or the first
+        complaint."""
+        for mismatch in self.receipt.get("mismatches") or []:
+            for difference in (mismatch.get("nearest") or {}).get("differences") or []:
+                place = f"`{difference.get('pointer')}`"
+                return f"{place}: {from_difference(difference.get('recorded'), difference.get('now'))}"
+            return f"missed: {shorten(mismatch.get('message'))}"
+        complaints = self.receipt.get("complaints") or [self.output.strip()[-200:]]
+        return f"exit code {self.code}: {shorten('; '.join(map(str, complaints)))}"
+
+    def is_miss(self, served: int) -> bool:
+        """Whether loomrec missed a call, and so failed, after it had served some."""
+        return self.code == 1 and self.count("missed") > 0 and self.count("served") >= served
+
+
+def from_difference(recorded, now) -> str:
+    """Returns two values from shortly before their first different letter."""
+    texts = [value if isinstance(value, str) else json.dumps(value) for value in (recorded, now)]
+    start = max(0, len(os.path.commonprefix(texts)) - 40)
+    recorded, now = (("…" if start else "") + text[start:] for text in texts)
+    return f"{shorten(recorded)}, now {shorten(now)}"
+
+
+def shorten(value) -> str:
+    """Returns a value on one line that fits into a table."""
+    text = value if isinstance(value, str) else json.dumps(value)
+    text = " ".join(text.split()).replace("|", "\\|")
+    return text if len(text) < 160 else f"{text[:80]} … {text[-60:]}"
+
+
+class AgentRun:
+    """The runs of one agent in one version."""
+
+    def __init__(self, recipe: Recipe, programs: Path, work: Path, loomrec: str, script: Script):
+        self.recipe, self.programs, self.loomrec = recipe, programs, loomrec
+        self.script = recipe.script or script
+        slug = recipe.name.replace(", ", "-").replace(" ", "-")
+        self.base = work / f"{programs.name.replace('@', '-')}-{slug}"
+        self.log = work / f"{self.base.name}.log"
+        self.recorded_place: Place | None = None
+        self.calls = 0
+        self.upstream: Upstream | None = None
+        if recipe.source:
+            source = Path(__file__).parent / "programs" / recipe.source
+            shutil.copy(source, programs / recipe.source)
+
+    def place(self, is_inside: bool = True) -> Place:
+        """Returns where the agent is recorded: a directory in HOME, or outside of it."""
+        home = self.base / "now/home/alice"
+        return Place(home / "src/app" if is_inside else self.base / "now/srv/app", home, "alice")
+
+    def record(self, place: Place, prompt: str = PROMPT) -> Outcome:
+        """Records in this place, and keeps a copy of all files of the run."""
+        shutil.rmtree(self.base, ignore_errors=True)
+        place.prepare()
+        upstream = Upstream(str(place.cwd), self.script)
+        try:
+            outcome = self.loom(["record", "--upstream", upstream.url], place, prompt)
+        finally:
+            upstream.stop()
+        self.recorded_place, self.upstream = place, upstream
+        self.calls = outcome.count("recorded")
+        copy_folder(self.base / "now", self.base / "recorded")
+        return outcome
+
+    def recording(self) -> Path:
+        return self.base / "recorded" / self.recorded_place.cwd.relative_to(self.base / "now") \
+            / "recordings/agent.json"
+
+    def replay(self, condition: Condition, prompt: str = PROMPT, edit=None) -> tuple[Outcome, Place]:
+        """Replays with the files of the recorded run, changed as the condition says, and by
+        `edit`, which gets the working directory."""
+        shutil.rmtree(self.base / "now")
+        copy_folder(self.base / "recorded", self.base / "now")
+        place = condition.apply(self.place(condition.is_inside), self.base / "now")
+        if edit:
+            edit(place.cwd)
+        return self.loom(["replay", "--strict"], place, prompt), place
+
+    def why_red(self, condition: Condition, recorded: Outcome) -> str:
+        """Replays in this condition. Returns why that was not green; nothing if it was."""
+        outcome, place = self.replay(condition)
+        if outcome.code != 0 or outcome.receipt.get("verdict") != "ok":
+            return outcome.reason()
+        if outcome.count("served") != self.calls:
+            return f"{outcome.count('served')} of {self.calls} calls served"
+        if outcome.file != recorded.file:
+            return f"hello.txt has {outcome.file!r}, not {recorded.file!r}"
+        if place.cwd != self.recorded_place.cwd and (self.recorded_place.cwd / "hello.txt").exists():
+            return "hello.txt was written into the recorded directory"
+        return ""
+
+    def why_not_missed(self, change: str) -> str:
+        """Replays with a change in a fresh clone. Returns why that was no miss; nothing if it was."""
+        if change == "word":
+            outcome, _ = self.replay(CLONE, prompt=CHANGED)
+            served = 0
+        elif change == "result":
+            def edit(cwd: Path) -> None:
+                (cwd / "README.md").write_text("# Another repository\n")
+            outcome, _ = self.replay(CLONE, edit=edit)
+            served = 1
+        else:
+            return self.why_argument_not_missed()
+        if not outcome.is_miss(served):
+            return f"exit code {outcome.code}, {outcome.count('served')} served, " \
+                   f"{outcome.count('missed')} missed"
+        return ""
+
+    def why_argument_not_missed(self) -> str:
+        """The argument is edited in the recording, so that the agent itself sends it."""
+        problem = ""
+
+        def edit(cwd: Path) -> None:
+            nonlocal problem
+            file = cwd / "recordings/agent.json"
+            try:
+                change_argument(file, file, CONTENT.strip(), CHANGED_CONTENT.strip())
+            except ValueError as error:
+                problem = str(error)
+        outcome, _ = self.replay(CLONE, edit=edit)
+        if problem:
+            return problem
+        if not outcome.is_miss(served=1):
+            return f"exit code {outcome.code}, {outcome.count('served')} served, " \
+                   f"{outcome.count('missed')} missed"
+        if "hallo from" not in json.dumps(outcome.receipt.get("mismatches")):
+            return "the miss does not name the argument"
+        return ""
+
+    def loom(self, arguments: list[str], place: Place, prompt: str) -> Outcome:
+        """Runs the agent behind loomrec."""
+        keys = self.recipe.keys if arguments[0] == "record" else {}
+        environment = {**place.environment(self.recipe, self.programs), **keys, "PROMPT": prompt}
+        command = [word.replace("$PROMPT", prompt).replace("$PROGRAM", environment.get("PROGRAM", ""))
+                   for word in shlex.split(self.recipe.command)]
+        if self.recipe.setup:
+            command = ["sh", "-c", f"{self.recipe.setup} && {self.recipe.command}"]
+        receipt = self.base / "receipt.json"
+        receipt.unlink(missing_ok=True)
+        command = [*place.machine(), *place.shift(self.recipe), self.loomrec, *arguments,
+                   "-r", "recordings/agent.json", "--receipt", str(receipt), "--", *command]
+        if self.recipe.screen:
+            steps = [(text, keys.replace("$PROMPT", prompt)) for text, keys in self.recipe.screen]
+            code, output = terminal.run(command, place.cwd, environment, steps, LONGEST_RUN)
+        else:
+            code, output = run_to_end(command, place.cwd, environment)
+        file = place.cwd / "hello.txt"
+        with self.log.open("a") as log:
+            log.write(f"\n===== {arguments[0]} in {place.cwd}: exit {code}\n{output}\n")
+        return Outcome(code, output, file.read_text() if file.exists() else None,
+                       json.loads(receipt.read_text()) if receipt.exists() else {})
+
+
+def run_to_end(command: list[str], cwd: Path, environment: dict) -> tuple[int, str]:
+    """Returns the exit code and the output. 124 is a run that was ended for its length."""
+    process = subprocess.Popen(command, cwd=cwd, env=environment, stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                               errors="replace", start_new_session=True)
+    try:
+        output, _ = process.communicate(timeout=LONGEST_RUN)
+        return process.returncode, output
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, 9)
+        return 124, f"{process.communicate()[0]}\n(ended after {LONGEST_RUN} seconds)"
+
+
+def copy_folder(source: Path, target: Path) -> None:
+    """Copies all files with their times and links."""
+    subprocess.run(["cp", "-a", str(source), str(target)], check=True)
