@@ -13,7 +13,7 @@ from pathlib import Path
 import terminal
 from conditions import CLONE, Condition
 from edit_recording import change_argument
-from place import Place
+from place import SETTINGS, Place
 from plans import CONTENT, Script
 from recipes import Recipe
 from upstream import Upstream
@@ -80,7 +80,7 @@ class AgentRun:
         self.base = work / f"{programs.name.replace('@', '-')}-{slug}"
         self.log = work / f"{self.base.name}.log"
         self.recorded_place: Place | None = None
-        self.calls = 0
+        self.calls = self.posts = 0
         self.upstream: Upstream | None = None
         if recipe.source:
             source = Path(__file__).parent / "programs" / recipe.source
@@ -102,6 +102,8 @@ class AgentRun:
             upstream.stop()
         self.recorded_place, self.upstream = place, upstream
         self.calls = outcome.count("recorded")
+        # Some agents ask whether the address answers (HEAD), which needs no recorded answer.
+        self.posts = sum(call.startswith("POST") for call in upstream.calls)
         copy_folder(self.base / "now", self.base / "recorded")
         return outcome
 
@@ -124,8 +126,8 @@ class AgentRun:
         outcome, place = self.replay(condition)
         if outcome.code != 0 or outcome.receipt.get("verdict") != "ok":
             return outcome.reason()
-        if outcome.count("served") != self.calls:
-            return f"{outcome.count('served')} of {self.calls} calls served"
+        if outcome.count("served") < self.posts:
+            return f"{outcome.count('served')} of {self.posts} calls served"
         if outcome.file != recorded.file:
             return f"hello.txt has {outcome.file!r}, not {recorded.file!r}"
         if place.cwd != self.recorded_place.cwd and (self.recorded_place.cwd / "hello.txt").exists():
@@ -178,20 +180,29 @@ class AgentRun:
                    for word in shlex.split(self.recipe.command)]
         if self.recipe.setup:
             command = ["sh", "-c", f"{self.recipe.setup} && {self.recipe.command}"]
+        for file, template in self.recipe.home.items():
+            if not (place.home / file).exists():
+                shutil.copy(SETTINGS / template, place.home / file)
         receipt = self.base / "receipt.json"
         receipt.unlink(missing_ok=True)
         command = [*place.machine(), *place.shift(self.recipe), self.loomrec, *arguments,
                    "-r", "recordings/agent.json", "--receipt", str(receipt), "--", *command]
         if self.recipe.screen:
             steps = [(text, keys.replace("$PROMPT", prompt)) for text, keys in self.recipe.screen]
-            code, output = terminal.run(command, place.cwd, environment, steps, LONGEST_RUN)
+            code, output = terminal.run(command, place.cwd, environment, steps, LONGEST_RUN / 4)
         else:
             code, output = run_to_end(command, place.cwd, environment)
         file = place.cwd / "hello.txt"
         with self.log.open("a") as log:
             log.write(f"\n===== {arguments[0]} in {place.cwd}: exit {code}\n{output}\n")
         return Outcome(code, output, file.read_text() if file.exists() else None,
-                       json.loads(receipt.read_text()) if receipt.exists() else {})
+                       read_receipt(receipt))
+
+
+def read_receipt(file: Path) -> dict:
+    """Returns the receipt; an empty one if the run was ended before it was written."""
+    text = file.read_text() if file.exists() else ""
+    return json.loads(text) if text.strip() else {}
 
 
 def run_to_end(command: list[str], cwd: Path, environment: dict) -> tuple[int, str]:

@@ -11,6 +11,8 @@ from pathlib import Path
 
 from recipes import Recipe
 
+#: The templates of files of settings.
+SETTINGS = Path(__file__).parent / "settings"
 FAKETIME = shutil.which("faketime")
 #: The library that shifts the clock of programs that do not run under libfaketime.
 SHIFT_CLOCK = os.environ.get("LOOMREC_TEST_SHIFT_CLOCK", "")
@@ -64,7 +66,7 @@ class Place:
             "USER": self.user, "LOGNAME": self.user, "SHELL": "/bin/bash", "TERM": "dumb",
             "LANG": "C.UTF-8", "GIT_AUTHOR_NAME": "t", "GIT_COMMITTER_NAME": "t",
             "GIT_AUTHOR_EMAIL": "t@example.org", "GIT_COMMITTER_EMAIL": "t@example.org",
-            "SETTINGS": str(Path(__file__).parent / "settings"), **recipe.variables,
+            "SETTINGS": str(SETTINGS), **recipe.variables,
         }
         if recipe.source:
             environment["PROGRAM"] = str(programs / recipe.source)

@@ -57,11 +57,11 @@ class Step(Enum):
 STEPS = {
     Script.FILE: [Step.WRITE, Step.SHELL],
     Script.SHELL: [Step.SHELL_WRITE, Step.SHELL],
-    Script.TURNS_25: [Step.WRITE] + [Step.SHELL] * 24,
-    Script.PARALLEL_6: [Step.WRITE, Step.SHELL_SIX],
-    Script.SUBAGENT_1: [Step.WRITE, Step.AGENT],
-    Script.SUBAGENTS_3: [Step.WRITE, Step.AGENT_THREE],
-    Script.MCP: [Step.WRITE, Step.LOOKUP],
+    Script.TURNS_25: [Step.SHELL_WRITE] + [Step.SHELL] * 24,
+    Script.PARALLEL_6: [Step.SHELL_WRITE, Step.SHELL_SIX],
+    Script.SUBAGENT_1: [Step.SHELL_WRITE, Step.AGENT],
+    Script.SUBAGENTS_3: [Step.SHELL_WRITE, Step.AGENT_THREE],
+    Script.MCP: [Step.SHELL_WRITE, Step.LOOKUP],
 }
 
 WRITERS = ["Write", "write_file", "write", "editor", "create_file", "create", "WriteFile",

@@ -25,6 +25,8 @@ class Recipe:
     setup: str = ""
     #: A file of `programs/` that is put beside the packages, so that it can import them.
     source: str = ""
+    #: Files of `settings/` that a user of the program has in HOME: the file, and its template.
+    home: dict[str, str] = field(default_factory=dict)
     #: What shifts the program's clock: `faketime`, `preload` for those that do not run under it,
     #: or `TZ`, another time zone, for programs that load no library.
     clock: str = "preload"
@@ -129,9 +131,11 @@ FURTHER = [
            command=CLAUDE.command + ' && claude -c -p "And now say how long it is." '
                                     '--permission-mode acceptEdits --allowedTools Bash'),
     claude("in a script", setup="true"),
+    # Without the file, it first asks for a theme, and its host for the country.
     claude("in a terminal", command="claude --permission-mode acceptEdits --allowedTools Bash",
-           screen=[("trust", "Enter"), ("Do you want to use this API key", "Up Enter"),
-                   ("for shortcuts", "$PROMPT"), ("I wrote hello.txt", "/exit")]),
+           home={".claude.json": "claude.json"},
+           screen=[("Yes, I trust", "Down Enter"), ("Do you want to use this API key", "Up Enter"),
+                   ("accept edits on", "$PROMPT"), ("I wrote hello.txt", "/exit")]),
     replace(CODEX, name="codex, 25 tool calls", program="codex", script=Script.TURNS_25,
             has_changes=False),
 ]

@@ -16,9 +16,9 @@ def run(command: list[str], cwd: Path, environment: dict, steps: list[tuple[str,
         longest: float) -> tuple[int, str]:
     """Returns the exit code and the last pages of the terminal.
 
-    Each step is a text and keys: when the text is on the page, the keys are typed, once. Keys of
-    one or two words in capitals, such as `Up Enter`, are names; anything else is a text that
-    is typed and followed by Enter.
+    Each step is a text and keys: when the text is on a page that stands still, the keys are typed,
+    once. One or two capitalized words, such as `Up Enter`, are names of keys; anything else is a
+    text, which is followed by Enter.
     """
     folder = Path(tempfile.mkdtemp(prefix="loomrec-terminal-"))
     code_file, socket = folder / "code", str(folder / "tmux")
@@ -29,13 +29,15 @@ def run(command: list[str], cwd: Path, environment: dict, steps: list[tuple[str,
                       f"echo $? > {code_file}.new && mv {code_file}.new {code_file}\nsleep 1\n")
     tmux = ["tmux", "-S", socket, "-f", "/dev/null"]
     subprocess.run([*tmux, "new-session", "-d", "-x", "140", "-y", "50", f"bash {script}"], check=True)
-    pages, waiting, end = [], list(steps), time.monotonic() + longest
+    pages, waiting, end, since = [""], list(steps), time.monotonic() + longest, 0
     while not code_file.exists() and time.monotonic() < end:
         page = capture(tmux)
-        if page and page != (pages or [""])[-1]:
+        since = since + 1 if page == pages[-1] else 0
+        if page and not since:
             pages.append(page)
         step = next((step for step in waiting if step[0] in page), None)
-        if step:
+        # A program may not read keys before its page has stood still for a while.
+        if step and since > 3:
             waiting.remove(step)
             type_keys(tmux, step[1])
         # tmux has no event for a changed page.
