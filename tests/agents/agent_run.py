@@ -39,35 +39,41 @@ class Outcome:
         value = self.receipt.get(name)
         return value if isinstance(value, int) else len(value or [])
 
-    def reason(self) -> str:
+    def reason(self, base: Path) -> str:
         """Returns why a replay is not green: the first difference of its first miss, or the first
-        complaint."""
+        complaint. `base` is the folder of the runs, which is left out."""
         for mismatch in self.receipt.get("mismatches") or []:
             for difference in (mismatch.get("nearest") or {}).get("differences") or []:
-                place = f"`{difference.get('pointer')}`"
-                return f"{place}: {from_difference(difference.get('recorded'), difference.get('now'))}"
-            return f"missed: {shorten(mismatch.get('message'))}"
+                texts = [as_text(difference.get(name), base) for name in ("recorded", "now")]
+                return f"`{difference.get('pointer')}`: {from_difference(*texts)}"
+            return f"missed: {shorten(as_text(mismatch.get('message'), base))}"
         complaints = self.receipt.get("complaints") or [self.output.strip()[-200:]]
-        return f"exit code {self.code}: {shorten('; '.join(map(str, complaints)))}"
+        text = "; ".join(as_text(complaint, base) for complaint in complaints)
+        return f"exit code {self.code}: {shorten(text)}"
 
     def is_miss(self, served: int) -> bool:
         """Whether loomrec missed a call, and so failed, after it had served some."""
         return self.code == 1 and self.count("missed") > 0 and self.count("served") >= served
 
 
-def from_difference(recorded, now) -> str:
-    """Returns two values from shortly before their first different letter."""
-    texts = [value if isinstance(value, str) else json.dumps(value) for value in (recorded, now)]
-    start = max(0, len(os.path.commonprefix(texts)) - 40)
-    recorded, now = (("…" if start else "") + text[start:] for text in texts)
-    return f"{shorten(recorded)}, now {shorten(now)}"
-
-
-def shorten(value) -> str:
-    """Returns a value on one line that fits into a table."""
+def as_text(value, base: Path) -> str:
     text = value if isinstance(value, str) else json.dumps(value)
-    text = " ".join(text.split()).replace("|", "\\|")
-    return text if len(text) < 160 else f"{text[:80]} … {text[-60:]}"
+    return text.replace(str(base / "now"), "").replace(str(base).replace("/", "-"), "")
+
+
+def from_difference(recorded: str, now: str) -> str:
+    """Returns two texts from shortly before their first different letter."""
+    same = len(os.path.commonprefix([recorded, now]))
+    start = max(0, same - 30)
+    texts = [("…" if start else "") + text[start:] for text in (recorded, now)]
+    return f"{shorten(texts[0])}, now {shorten(texts[1])}"
+
+
+def shorten(text: str) -> str:
+    """Returns the beginning of a text, as code on one line."""
+    plain = text.replace("`", "'").replace("|", "¦").replace("\n", " ⏎ ").replace("\\n", " ⏎ ")
+    plain = " ".join(plain.split())
+    return f"`{plain}`" if len(plain) <= 100 else f"`{plain[:100]}…`"
 
 
 class AgentRun:
@@ -125,7 +131,7 @@ class AgentRun:
         """Replays in this condition. Returns why that was not green; nothing if it was."""
         outcome, place = self.replay(condition)
         if outcome.code != 0 or outcome.receipt.get("verdict") != "ok":
-            return outcome.reason()
+            return outcome.reason(self.base)
         if outcome.count("served") < self.posts:
             return f"{outcome.count('served')} of {self.posts} calls served"
         if outcome.file != recorded.file:

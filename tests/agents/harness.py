@@ -9,19 +9,19 @@ import argparse
 import shutil
 import sys
 import tempfile
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import terminal
 from agent_run import AgentRun
-from conditions import CHANGES, CONDITIONS
+from conditions import CHANGES, CLONE, CONDITIONS
 from noise_run import NOISE_HEADER, try_noise
 from plans import CONTENT, Script
 from recipes import RECIPES, Program, Recipe, read_programs
-from table import Cell, Row, header, write_table
+from table import COLUMNS, Cell, Row, Table, header, read_table, write_table
 
 PROGRAMS = read_programs(Path(__file__).parent / "programs.txt")
-COLUMNS = [condition.name for condition in CONDITIONS] + list(CHANGES)
 
 
 def installed(recipe: Recipe) -> list[Program]:
@@ -62,14 +62,15 @@ def replay_all(run: AgentRun, row: Row, is_inside: bool, args: argparse.Namespac
     recorded = run.record(run.place(is_inside))
     is_written = recorded.file is not None and recorded.file.strip() == CONTENT.strip()
     if recorded.code != 0 or not is_written or not run.calls:
-        row.recorded = f"record: {recorded.reason()}, hello.txt {recorded.file!r}"
+        row.recorded = f"record: {recorded.reason(run.base)}, hello.txt {recorded.file!r}"
         return
     row.recorded = str(run.calls)
     for condition in conditions:
-        row.clock = run.recorded_place.clock(run.recipe)
         for _ in range(args.times):
             add(row, condition.name, run.why_red(condition, recorded))
-    for change in changes:
+    # In a clone that is red, everything is missed.
+    is_clone_red = bool(row.cells.get(CLONE.name, Cell()).reasons)
+    for change in [] if is_clone_red else changes:
         add(row, change, run.why_not_missed(change))
 
 
@@ -107,15 +108,19 @@ def try_all(args: argparse.Namespace, work: Path) -> bool:
     """Tries all agents, and prints the table. Returns whether some are good and none is not."""
     print(header(), end="")
 
+    lock = threading.Lock()
+
     def try_one(pair: tuple[Recipe, Program]) -> Row:
         row = try_agent(*pair, args, work)
-        print("\n".join([row.markdown(), *row.notes()]), flush=True)
+        notes = [note.markdown() for note in row.notes()]
+        with lock:
+            print("\n".join([f"| {' | '.join(row.texts())} |", *notes]), flush=True)
+            if args.table:
+                put_row(args.table, row)
         return row
 
     with ThreadPoolExecutor(args.jobs) as pool:
         rows = list(pool.map(try_one, chosen(args)))
-    if args.table:
-        write_table(args.table, markdown(rows))
     skipped = sum(bool(row.skipped) for row in rows)
     passed = sum(row.is_good() for row in rows)
     print(f"{passed} passed, {len(rows) - passed - skipped} failed, {skipped} skipped")
@@ -123,11 +128,13 @@ def try_all(args: argparse.Namespace, work: Path) -> bool:
     return passed > 0 and passed + skipped == len(rows)
 
 
-def markdown(rows: list[Row]) -> str:
-    """Returns the table and, below it, why cells are not green."""
-    notes = [note for row in rows for note in row.notes()]
-    text = header() + "".join(f"{row.markdown()}\n" for row in rows if not row.skipped)
-    return text + ("\nNot green:\n\n" + "".join(f"{note}\n" for note in notes) if notes else "")
+def put_row(file: Path, row: Row) -> None:
+    """Puts the cells of this row that were tried into the table of a page."""
+    table = Table(read_table(file))
+    table.put(row)
+    order = [(recipe.name, program.version())
+             for recipe in RECIPES for program in installed(recipe)]
+    write_table(file, table.markdown(order))
 
 
 def try_noise_of_all(args: argparse.Namespace, work: Path) -> bool:
@@ -163,7 +170,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--times", type=int, default=1, help="replays in each condition")
     parser.add_argument("--jobs", type=int, default=1, help="agents at a time")
     parser.add_argument("--keep", help="work in this folder, and keep it")
-    parser.add_argument("--table", type=Path, help="write the table into this file")
+    parser.add_argument("--table", type=Path, help="put the cells that were tried into the table of this file")
     parser.add_argument("--tool", choices=[Script.SHELL.value, Script.FILE.value],
                         default=Script.SHELL.value, help="the tool that writes the file")
     parser.add_argument("--noise", action="store_true",

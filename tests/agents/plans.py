@@ -68,13 +68,13 @@ WRITERS = ["Write", "write_file", "write", "editor", "create_file", "create", "W
            "file_editor", "str_replace_editor"]
 SHELLS = ["Bash", "bash", "run_shell_command", "run_commands", "exec_command", "shell", "Shell",
           "execute_bash", "terminal", "execute", "shell_command", "run_terminal_command",
-          "run_terminal_cmd"]
+          "run_terminal_cmd", "local--Command"]
 #: A tool of Codex whose argument is a program that calls the other tools.
 CODE_TOOL = "exec"
 AGENTS = ["Agent", "Task", "task"]
 #: Tools with which some agents want the end to be said.
 FINISHERS = {"submit_and_exit": {"summary": FINAL, "verified": True}, "finish": {"message": FINAL},
-             "complete": {}}
+             "complete": {}, "local--Yield": {"summary": FINAL}}
 #: The members of a tool's arguments, by what they hold. Case and underscores do not count.
 MEMBERS = {
     "path": ["path", "filepath", "absolutepath", "filename", "file"],
