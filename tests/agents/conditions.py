@@ -30,7 +30,8 @@ class Condition:
         """Changes the files of the recorded run. Returns where to replay."""
         place = replace(recorded)
         if self.is_clean:
-            recorded.git("checkout", "-q", ".")
+            # Some agents commit what they write.
+            recorded.git("reset", "-q", "--hard", recorded.first_commit())
             recorded.git("clean", "-fdxq", "-e", "recordings")
         if self.other_home:
             place.home = base / "ci-home"

@@ -53,10 +53,16 @@ class Place:
         self.git("add", ".")
         self.git("commit", "-q", "-m", message)
 
-    def git(self, *arguments: str) -> None:
+    def first_commit(self) -> str:
+        return self.git("rev-list", "--max-parents=0", "HEAD").strip()
+
+    def git(self, *arguments: str) -> str:
+        """Returns what git prints."""
         moment = f"{self.committed}T00:00:00Z"
         date = {"GIT_AUTHOR_DATE": moment, "GIT_COMMITTER_DATE": moment, "HOME": str(self.home)}
-        subprocess.run([*GIT, *arguments], cwd=self.cwd, check=True, env={**os.environ, **date})
+        done = subprocess.run([*GIT, *arguments], cwd=self.cwd, check=True, text=True,
+                              env={**os.environ, **date}, stdout=subprocess.PIPE)
+        return done.stdout
 
     def environment(self, recipe: Recipe, programs: Path) -> dict[str, str]:
         node = str(Path(shutil.which("node")).resolve().parent)
