@@ -259,7 +259,8 @@ fn entry_says_when_its_answer_ended_if_another_call_was_open() {
     takes.sort_by_key(|entry| ended_at(entry).as_str().unwrap().to_owned());
     assert_eq!(takes.iter().map(prompt_of).collect::<Vec<_>>(), ["C", "A", "B"]);
     let arrived = |entry: &Value| entry["recorded_at"].as_str().unwrap().to_owned();
-    assert!(takes.iter().all(|entry| arrived(entry) < *ended_at(&takes[0]).as_str().unwrap()));
+    let first_end = ended_at(&takes[0]).as_str().unwrap().to_owned();
+    assert!(takes.iter().all(|entry| arrived(entry) < first_end));
 }
 
 #[test]
