@@ -74,7 +74,7 @@ fn recording(text: impl Fn(usize) -> String) -> (String, String) {
     let mut file = Map::new();
     let mut shown = String::new();
     for turn in 1..=TURNS {
-        let role = |at: usize| if at % 2 == 0 { "user" } else { "assistant" };
+        let role = |at: usize| ["user", "assistant"][at % 2];
         let message = |(at, text): (usize, &String)| json!({ "role": role(at), "content": text });
         let messages: Vec<Value> = texts[..2 * turn - 1].iter().enumerate().map(message).collect();
         let body = json!({ "model": "claude-sonnet-4", "max_tokens": 64, "tools": tools,
@@ -96,11 +96,7 @@ fn recording(text: impl Fn(usize) -> String) -> (String, String) {
 }
 
 /// Returns how long a command takes, in seconds.
-fn timed<'a>(
-    command: &'static str,
-    args: [&'a std::ffi::OsStr; 2],
-    code: i32,
-) -> Result<f64, Fault> {
+fn timed(command: &'static str, args: [&std::ffi::OsStr; 2], code: i32) -> Result<f64, Fault> {
     let began = Instant::now();
     let mut loomrec = Command::new(env!("CARGO_BIN_EXE_loomrec"));
     let loomrec = loomrec.arg(command).args(args).stdout(Stdio::null()).stderr(Stdio::null());

@@ -128,9 +128,11 @@ fn conversation_with_a_changed_message_is_paired_without_measuring_each_call() {
         let mut messages = Vec::new();
         let call = |turn: usize| {
             let text = |at: usize| if at == 0 { first.to_owned() } else { format!("text {at}") };
-            messages.extend((messages.len()..2 * turn - 1).map(|at| {
-                json!({ "role": if at % 2 == 0 { "user" } else { "assistant" }, "content": text(at) })
-            }));
+            messages.extend(
+                (messages.len()..2 * turn - 1).map(
+                    |at| json!({ "role": (["user", "assistant"][at % 2]), "content": text(at) }),
+                ),
+            );
             json!({ "model": "m", "messages": messages })
         };
         (1..=200).map(call).map(|body| digest(&body)).collect()

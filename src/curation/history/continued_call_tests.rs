@@ -26,7 +26,7 @@ fn history(body: &Value) -> Option<RequestHistory> {
 fn chat(system: &str, texts: &[&str]) -> Option<RequestHistory> {
     let mut messages = vec![json!({ "role": "system", "content": system })];
     for (at, text) in texts.iter().enumerate() {
-        let role = if at % 2 == 0 { "user" } else { "assistant" };
+        let role = ["user", "assistant"][at % 2];
         messages.push(json!({ "role": role, "content": text }));
     }
     history(&json!({ "model": "m", "messages": messages }))

@@ -7,7 +7,7 @@ use crate::support::shape::CHAT;
 
 /// A chat with these messages, of the user and of the model in turn.
 fn conversation(texts: &[&str]) -> Call {
-    let role = |at: usize| if at % 2 == 0 { "user" } else { "assistant" };
+    let role = |at: usize| ["user", "assistant"][at % 2];
     let message = |(at, text): (usize, &&str)| json!({ "role": role(at), "content": text });
     let messages: Vec<Value> = texts.iter().enumerate().map(message).collect();
     Call::post(CHAT, json!({ "model": "gpt-4o-mini", "messages": messages }).to_string())

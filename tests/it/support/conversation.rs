@@ -27,7 +27,7 @@ fn tools() -> Value {
 }
 
 fn items(texts: &[String], item: impl Fn(&'static str, &str) -> Value) -> Vec<Value> {
-    let role = |at: usize| if at % 2 == 0 { "user" } else { "assistant" };
+    let role = |at: usize| ["user", "assistant"][at % 2];
     texts.iter().enumerate().map(|(at, text)| item(role(at), text)).collect()
 }
 
