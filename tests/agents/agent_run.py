@@ -53,7 +53,8 @@ class Outcome:
 
     def is_miss(self, served: int) -> bool:
         """Whether loomrec missed a call, and so failed, after it had served some."""
-        return self.code == 1 and self.count("missed") > 0 and self.count("served") >= served
+        is_failed = self.code != 0 and self.receipt.get("verdict") == "failed"
+        return is_failed and self.count("missed") > 0 and self.count("served") >= served
 
 
 def as_text(value, base: Path) -> str:
