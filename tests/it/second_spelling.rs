@@ -101,7 +101,10 @@ fn words_and_segments_of_a_removed_text_are_not_kept() {
         .header("content-type: multipart/form-data; boundary=b");
     let rules = ["--redact", "555 1234"];
     let (scene, said) = recorded(&call, Answer::json(200, body.to_string()), &rules);
-    assert!(!scene.text().contains("555") && !scene.text().contains("1234"), "{}", scene.text());
+    let take = scene.only_take();
+    // The time of the call may have the same digits.
+    let kept = format!("{}{}{}", take["content"], take["request"], take["response"]);
+    assert!(!kept.contains("555") && !kept.contains("1234"), "{kept}");
     let said: Value = serde_json::from_str(&said).unwrap();
     assert_eq!(said, json!({"text": "call [REDACTED] now", "words": [], "segments": []}));
 }
