@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use super::args::{LogFormat, ShowArgs};
 use super::ls::{self, Row};
 use contents::RecordingContents;
-use earlier_take::{ContinuedTakes, EarlierTake};
+use earlier_take::{ContinuedTake, ContinuedTakes};
 use loomrec_cli::exit::{CommandFailure, NO, UNEXPECTED, USAGE};
 use loomrec_cli::output::{Output, print, stdout_failure};
 use loomrec_cli::pager::Pager;
@@ -81,7 +81,7 @@ fn pick(
     recording: &Recording,
     key: Option<&str>,
     is_full: bool,
-) -> Result<(Row, Option<EarlierTake>), CommandFailure> {
+) -> Result<(Row, Option<ContinuedTake>), CommandFailure> {
     let contents = RecordingContents::of(recording)?;
     let Choice { named, take } = take_choice::choose(&contents, key).map_err(|error| {
         failure(file, &error, |key, columns| question(recording, &contents, key, columns))
@@ -98,7 +98,7 @@ fn pick(
     let (name, place) = (name.clone(), standing.place);
     let entry = recording.entry(&place)?;
     let row = Row::of(StoredEntry { name, take, entry, place }, takes);
-    let earlier = if is_full { None } else { EarlierTake::of(recording, &row)? };
+    let earlier = if is_full { None } else { ContinuedTake::of(recording, &row)? };
     Ok((row, earlier))
 }
 

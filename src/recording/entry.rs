@@ -109,7 +109,7 @@ fn weight(value: &Value) -> usize {
 }
 
 /// A request as recorded.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct RecordedRequest {
     /// The method, in upper case.
     pub method: String,

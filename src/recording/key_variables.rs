@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use loomrec_provider::directory;
 
-/// Names of variables from which the SDKs of known upstreams read a key. Other names are none of
-/// them: a recording may come from a stranger.
+/// Names of variables from which the SDKs of known upstreams read a key. All other names are left
+/// out, because a recording may come from a stranger.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyVariables(BTreeSet<&'static str>);
 
@@ -26,7 +26,7 @@ impl KeyVariables {
         self.0.iter().copied()
     }
 
-    /// Whether there is none.
+    /// Whether it holds no names.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

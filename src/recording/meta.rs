@@ -93,8 +93,8 @@ impl RecordingMeta {
         Ok(Self { loomrec, rules, key_variables: key_variables.unwrap_or_default(), keys })
     }
 
-    /// Returns the key variables that the recorded programs had. If there are none, the recording
-    /// does not say which they had.
+    /// Returns the key variables that the recorded programs had. An empty set means that the
+    /// recording does not say.
     pub fn key_variables(&self) -> &KeyVariables {
         &self.key_variables
     }

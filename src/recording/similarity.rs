@@ -109,11 +109,8 @@ mod tests {
         let request = RecordedRequest {
             method: "POST".into(),
             path: "/v1/chat/completions".into(),
-            query: String::new(),
-            headers: Vec::new(),
-            other_headers: Default::default(),
-            packed: None,
             body: Bytes::from(body),
+            ..RecordedRequest::default()
         };
         RequestSketch::of(&request, &request.recognise())
     }

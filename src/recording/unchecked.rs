@@ -134,11 +134,8 @@ mod tests {
         let request = RecordedRequest {
             method: "POST".into(),
             path: "/v1/chat/completions".into(),
-            query: String::new(),
-            headers: Vec::new(),
-            other_headers: Default::default(),
-            packed: None,
             body: BODY.into(),
+            ..RecordedRequest::default()
         };
         Entry { request: Some(request), ..Entry::default() }
     }

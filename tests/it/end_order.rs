@@ -152,6 +152,15 @@ fn open_a(server: &Server) -> Client {
     client
 }
 
+/// Checks that a call is answered while another one is open.
+#[track_caller]
+fn answers_beside_an_open_call(server: Server) {
+    let (_a, began) = (open_a(&server), Instant::now());
+    server.call(&chat("B")).expect(200);
+    assert!(began.elapsed() < LONGEST_WAIT, "{:?}", began.elapsed());
+    server.stop().expect(0);
+}
+
 #[test]
 fn program_sees_answers_end_as_recorded_whatever_order_it_asks_in() {
     let scene = Scene::new();
@@ -219,10 +228,7 @@ fn server_keeps_no_order_unless_it_is_asked_to() {
     let scene = slow_reader(&chat("B"));
     for more in [&[][..], &["--end-order", "any"]] {
         let server = scene.replay(more);
-        let (_a, began) = (open_a(&server), Instant::now());
-        server.call(&chat("B")).expect(200);
-        assert!(began.elapsed() < LONGEST_WAIT, "{:?}", began.elapsed());
-        server.stop().expect(0);
+        answers_beside_an_open_call(server);
     }
 }
 
@@ -231,10 +237,7 @@ fn calls_that_did_not_overlap_wait_for_none() {
     let scene = slow_reader(&chat("B"));
     set_times(&scene, &[("A", 0.0, 500.0), ("B", 500.001, 900.0)]);
     let server = scene.replay(&RECORDED);
-    let (_a, began) = (open_a(&server), Instant::now());
-    server.call(&chat("B")).expect(200);
-    assert!(began.elapsed() < LONGEST_WAIT, "{:?}", began.elapsed());
-    server.stop().expect(0);
+    answers_beside_an_open_call(server);
 }
 
 #[test]
@@ -242,10 +245,7 @@ fn recording_without_times_of_ends_is_replayed_as_before() {
     let scene = slow_reader(&chat("B"));
     change_entries(&scene, |_, entry| drop(entry.as_object_mut().unwrap().remove("ended_at")));
     let server = scene.replay(&RECORDED);
-    let (_a, began) = (open_a(&server), Instant::now());
-    server.call(&chat("B")).expect(200);
-    assert!(began.elapsed() < LONGEST_WAIT, "{:?}", began.elapsed());
-    server.stop().expect(0);
+    answers_beside_an_open_call(server);
 }
 
 #[test]

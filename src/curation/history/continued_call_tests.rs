@@ -9,11 +9,8 @@ fn entry(body: &Value) -> Entry {
     let request = RecordedRequest {
         method: "POST".into(),
         path: "/v1/chat/completions".into(),
-        query: String::new(),
-        headers: Vec::new(),
-        other_headers: Default::default(),
-        packed: None,
         body: body.to_string().into_bytes().into(),
+        ..RecordedRequest::default()
     };
     Entry { request: Some(request), ..Entry::default() }
 }

@@ -98,11 +98,8 @@ fn replayer(length: usize, room: DecodeRoom) -> (ReplayEngine, NormalizedRequest
     let request = RecordedRequest {
         method: "POST".into(),
         path: "/v1/chat/completions".into(),
-        query: String::new(),
-        headers: Vec::new(),
-        other_headers: Default::default(),
-        packed: None,
         body: body.into(),
+        ..RecordedRequest::default()
     };
     let replayer = ReplayEngine::new(matcher, Latency::None).with_room(room);
     (replayer, NormalizedRequest::new("openai".into(), request, &[]))

@@ -112,7 +112,7 @@ impl EndOrder {
         open
     }
 
-    /// Closes a call: whoever waits for it goes on.
+    /// Closes a call. The calls that wait for it continue.
     pub(super) fn close(&self, place: &OverlapPlace, open: &OpenPlace) {
         let closed = self.cluster(place).calls.remove(open);
         drop(closed);

@@ -42,11 +42,8 @@ fn observed(words: &str) -> NormalizedRequest {
     let request = loomrec_recording::entry::RecordedRequest {
         method: "POST".into(),
         path: "/v1/chat/completions".into(),
-        query: String::new(),
-        headers: Vec::new(),
-        other_headers: Default::default(),
-        packed: None,
         body: body(words).into(),
+        ..Default::default()
     };
     NormalizedRequest::new("openai".into(), request, &[])
 }

@@ -39,11 +39,8 @@ fn request(streamed: bool) -> RecordedRequest {
     RecordedRequest {
         method: "POST".into(),
         path: "/v1/chat/completions".into(),
-        query: String::new(),
-        headers: Vec::new(),
-        other_headers: Default::default(),
-        packed: None,
         body: format!(r#"{{"model":"m","messages":[]{stream}}}"#).into(),
+        ..RecordedRequest::default()
     }
 }
 

@@ -14,7 +14,7 @@ pub struct RecordedKeys {
     is_silent: bool,
     /// The known upstreams of calls whose variables are counted.
     upstreams: BTreeSet<String>,
-    /// Whether there is a recording or a call that tells some variables, or that there are none.
+    /// Whether the recordings show which variables the program had, even if it had none.
     is_known: bool,
 }
 
@@ -60,11 +60,7 @@ mod tests {
         let request = RecordedRequest {
             method: "POST".to_owned(),
             path: path.to_owned(),
-            query: String::new(),
-            headers: Vec::new(),
-            other_headers: Default::default(),
-            body: Default::default(),
-            packed: None,
+            ..RecordedRequest::default()
         };
         let upstream = upstream.map(str::to_owned);
         Entry { upstream, request: Some(request), ..Entry::default() }

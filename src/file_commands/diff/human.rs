@@ -137,7 +137,7 @@ impl RepeatingCalls {
         }
     }
 
-    /// Formats the calls in one line, after an empty one. Returns nothing if there are none.
+    /// Returns an empty line and a line about the calls; an empty text if there are no calls.
     fn line(&self) -> String {
         let (calls, to) = match self.count {
             0 => return String::new(),

@@ -19,7 +19,7 @@ struct KnownTake {
 }
 
 /// An earlier take that a take continues.
-pub(super) struct EarlierTake {
+pub(super) struct ContinuedTake {
     /// How the take continues it.
     pub(super) continued: ContinuedCall,
     /// Its key for people.
@@ -32,7 +32,7 @@ pub(super) struct EarlierTake {
     pub(super) headers: Vec<(String, String)>,
 }
 
-impl EarlierTake {
+impl ContinuedTake {
     /// Returns the take that a take of a recording continues.
     pub(super) fn of(recording: &Recording, row: &Row) -> Result<Option<Self>, StoreError> {
         // Most calls of most recordings are no part of a longer conversation.
@@ -67,7 +67,7 @@ impl ContinuedTakes {
         recording: &Recording,
         at: usize,
         row: &Row,
-    ) -> Result<Option<EarlierTake>, StoreError> {
+    ) -> Result<Option<ContinuedTake>, StoreError> {
         let Some(continued) = self.continued.get(at).copied().flatten() else { return Ok(None) };
         let take = &self.takes[continued.earlier];
         let earlier = recording.entry(&take.place)?;
@@ -75,7 +75,7 @@ impl ContinuedTakes {
             return Ok(None);
         };
         let carried = CarriedParts::of_bodies(continued, &before.body, &now.body);
-        Ok(carried.map(|carried| EarlierTake {
+        Ok(carried.map(|carried| ContinuedTake {
             continued,
             key: short_key(&take.name, take.number),
             distance: at.cast_signed() - continued.earlier.cast_signed(),

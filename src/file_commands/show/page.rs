@@ -3,7 +3,7 @@
 use owo_colors::OwoColorize as _;
 
 use super::super::ls::Row;
-use super::earlier_take::EarlierTake;
+use super::earlier_take::ContinuedTake;
 use super::{damage, pretty, timeline};
 use loomrec_cli::amount::{dollars, milliseconds};
 use loomrec_cli::pricing::{PriceSource, UNKNOWN};
@@ -22,7 +22,7 @@ const DECODED: usize = encoding::LARGEST;
 pub(super) fn text(
     row: &Row,
     outside_key: &[String],
-    earlier: Option<&EarlierTake>,
+    earlier: Option<&ContinuedTake>,
     width: Option<usize>,
 ) -> String {
     let entry = &row.entry;
@@ -130,7 +130,7 @@ fn show_request(
     page: &mut Page,
     request: &RecordedRequest,
     outside_key: &[String],
-    earlier: Option<&EarlierTake>,
+    earlier: Option<&ContinuedTake>,
 ) {
     let query = if request.query.is_empty() { "" } else { "?" };
     page.line(&format!("{} {}{query}{}", request.method, request.path, request.query));
@@ -145,8 +145,8 @@ fn show_request(
 }
 
 /// Adds the parts of a request's body that an earlier take does not have.
-fn new_parts(page: &mut Page, request: &RecordedRequest, earlier: &EarlierTake) {
-    let EarlierTake { continued, key, carried, .. } = earlier;
+fn new_parts(page: &mut Page, request: &RecordedRequest, earlier: &ContinuedTake) {
+    let ContinuedTake { continued, key, carried, .. } = earlier;
     let hint = format!(" (turn {}); --full shows them", continued.turn.saturating_sub(1));
     let words = CarriedWords { earlier: key, hint: &hint };
     page.out.push('\n');

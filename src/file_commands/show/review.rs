@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
 use super::super::ls::Row;
-use super::earlier_take::EarlierTake;
+use super::earlier_take::ContinuedTake;
 use loomrec_cli::amount::dollars;
 use loomrec_cli::terminal;
 use loomrec_curation::history::CarriedParts;
@@ -28,7 +28,11 @@ pub(crate) fn text(row: &Row, redactor: &Redactor) -> String {
 }
 
 /// Formats one take that is shown alone, without what an earlier take has already.
-pub(super) fn text_of_one(row: &Row, redactor: &Redactor, earlier: Option<&EarlierTake>) -> String {
+pub(super) fn text_of_one(
+    row: &Row,
+    redactor: &Redactor,
+    earlier: Option<&ContinuedTake>,
+) -> String {
     let continues = earlier.map(|earlier| format!("continues {}", earlier.key));
     formatted(row, redactor, &row.key(), continues.as_deref(), earlier)
 }
@@ -37,7 +41,7 @@ pub(super) fn text_of_one(row: &Row, redactor: &Redactor, earlier: Option<&Earli
 pub(super) fn text_in_list(
     row: &Row,
     redactor: &Redactor,
-    earlier: Option<&EarlierTake>,
+    earlier: Option<&ContinuedTake>,
 ) -> String {
     let continues = earlier.map(|earlier| match earlier.distance {
         1 => "continues the call above".to_owned(),
@@ -56,7 +60,7 @@ fn formatted(
     redactor: &Redactor,
     heading: &str,
     continues: Option<&str>,
-    earlier: Option<&EarlierTake>,
+    earlier: Option<&ContinuedTake>,
 ) -> String {
     let mut page = Page { out: String::new(), redactor };
     let entry = &row.entry;
@@ -174,7 +178,7 @@ impl Page<'_> {
     }
 }
 
-fn add_request(page: &mut Page<'_>, request: &RecordedRequest, earlier: Option<&EarlierTake>) {
+fn add_request(page: &mut Page<'_>, request: &RecordedRequest, earlier: Option<&ContinuedTake>) {
     let query = if request.query.is_empty() { "" } else { "?" };
     let target = format!("{} {}{query}{}", request.method, request.path, request.query);
     page.line("  ", &format!("request {target}"));

@@ -15,11 +15,8 @@ fn order(before: Option<Entry>) -> RerecordRequest {
     let request = RecordedRequest {
         method: "POST".into(),
         path: "/v1/chat/completions".into(),
-        query: String::new(),
-        headers: Vec::new(),
-        other_headers: Default::default(),
-        packed: None,
         body: Bytes::from_static(b"{}"),
+        ..RecordedRequest::default()
     };
     let rules = IdentityRules::default();
     let observed = NormalizedRequest::new("openai".into(), request, std::slice::from_ref(&rules));
