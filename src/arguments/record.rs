@@ -98,11 +98,6 @@ pub struct RecordArgs {
     #[arg(add = SettingScope::OUTSIDE)]
     pub no_guard: bool,
 
-    /// The default: kept for command lines that have it.
-    #[arg(long, env = "LOOMREC_GUARD", value_parser = FalseyValueParser::new(), hide = true)]
-    #[arg(add = SettingScope::Run)]
-    pub guard: bool,
-
     /// The flags of every command that serves.
     #[command(flatten)]
     pub serve: ServeArgs,
