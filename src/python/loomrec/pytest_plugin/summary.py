@@ -82,7 +82,10 @@ class RunSummary:
         return cls(**{**values, "unused": [(path, number) for path, number in values["unused"]]})
 
     def lines(self) -> Iterator[str]:
-        """Returns the lines for people, without orphans. None if no test called."""
+        """Returns the lines for people, without orphans. None if no test called.
+
+        Names are sorted: processes that run tests at the same time finish them in any order.
+        """
         if self.replayed:
             saved = f"${format_usd(self.saved_usd)}"
             if self.saved_ms:
@@ -91,19 +94,19 @@ class RunSummary:
         if self.recorded or self.discarded:
             yield f"{_tests(self.recorded)} recorded (${format_usd(self.spent_usd)} spent)"
         if self.discarded:
-            yield "not recorded, because the test did not pass: " + _names(self.discarded)
+            yield "not recorded, because the test did not pass: " + _names(sorted(self.discarded))
         if self.failed_calls:
             yield (
                 "calls that failed while they were recorded, and are replayed as failures: "
-                + _names(self.failed_calls)
+                + _names(sorted(self.failed_calls))
             )
         if self.silent:
-            yield "marked tests without a call: " + _names(self.silent)
+            yield "marked tests without a call: " + _names(sorted(self.silent))
         in_force = in_force_line(self.in_force)
         if in_force is not None:
             yield in_force
         if self.unused:
-            first = self.unused[:_MOST_NAMES]
+            first = sorted(self.unused)[:_MOST_NAMES]
             texts = [f"{path} ({number})" for path, number in first]
             yield "unused takes: " + _names(texts, len(self.unused))
 
