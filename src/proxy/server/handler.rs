@@ -113,8 +113,10 @@ async fn answer(
                 open.record().journaled = Some(aimock_request::journaled(&call));
             }
             let shape = call.error_shape();
-            let response = fault::answer(caller, &response_control, call, &mut open).await?;
-            let response = withhold_mismatch(caller, &mut open, shape, response).await;
+            let mut response = fault::answer(caller, &response_control, call, &mut open).await?;
+            if open.record().mismatch().is_some() {
+                response = Box::pin(withhold_mismatch(caller, shape, response)).await;
+            }
             if let Some(WithheldAnswer { cut }) = response.extensions().get() {
                 return Err(fault::withhold(&response_control, &mut open, *cut));
             }
@@ -131,14 +133,10 @@ async fn answer(
 /// Leaves out of a miss what the recording holds, for callers of another user of this machine.
 async fn withhold_mismatch(
     caller: &ConnectionContext,
-    open: &mut OpenCall,
     shape: Provider,
     response: Response<ResponseBody>,
 ) -> Response<ResponseBody> {
-    if open.record().mismatch().is_none() {
-        return response;
-    }
-    if Box::pin(caller.peer.control_caller()).await.standing != CallerStanding::OtherUser {
+    if caller.peer.control_caller().await.standing != CallerStanding::OtherUser {
         return response;
     }
     let why = "no recorded answer for this call; what the recording holds is shown to the user \

@@ -12,6 +12,10 @@ use std::time::{Duration, Instant};
 /// How long a thread looks for more work.
 const SEARCH_TIME: Duration = Duration::from_micros(200);
 
+/// After how many looks that found nothing other threads that wait for this core go first. Each time
+/// takes about as long as a look does.
+const LOOKS_PER_YIELD: u32 = 4;
+
 thread_local! {
     /// When this thread had work last.
     static LAST_WORK: Cell<Option<Instant>> = const { Cell::new(None) };
@@ -29,12 +33,12 @@ pub(super) fn note_work() {
 
 /// Keeps the runtime of this thread from sleeping for a moment after work. Never returns.
 pub(super) async fn keep_awake() {
-    let mut seen = None;
+    let (mut seen, mut looks) = (None, 0_u32);
     loop {
         let last = LAST_WORK.get();
         if last.is_some_and(|at| at.elapsed() < SEARCH_TIME) {
-            if last == seen {
-                // Nothing came since: other threads that wait for this core go first.
+            looks = if last == seen { looks.wrapping_add(1) } else { 0 };
+            if looks % LOOKS_PER_YIELD == 1 {
                 std::thread::yield_now();
             }
             seen = last;
