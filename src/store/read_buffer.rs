@@ -28,13 +28,17 @@ impl FileStretch {
 pub(super) struct ReadBuffer {
     origin: Option<EntryOrigin>,
     at: u64,
+    /// As long as the longest read so far: a buffer that is made anew for each read is filled with
+    /// zeros each time.
     bytes: Vec<u8>,
+    /// How many of the bytes were read last.
+    filled: usize,
 }
 
 impl ReadBuffer {
     /// Whether it holds the bytes of a place.
     pub(super) fn holds(&self, place: &TakeRef) -> bool {
-        let end = self.at.saturating_add(self.bytes.len() as u64);
+        let end = self.at.saturating_add(self.filled as u64);
         self.origin == Some(place.origin)
             && place.at >= self.at
             && place.at.saturating_add(place.length) <= end
@@ -48,7 +52,7 @@ impl ReadBuffer {
         place: &TakeRef,
     ) -> io::Result<&[u8]> {
         let behind = place.at.checked_sub(self.at).filter(|_| self.origin == Some(place.origin));
-        let held = self.bytes.len() as u64;
+        let held = self.filled as u64;
         let start = match behind {
             Some(start) if start.saturating_add(place.length) <= held => start,
             _ => {
@@ -63,26 +67,26 @@ impl ReadBuffer {
         };
         let start = usize::try_from(start).unwrap_or(usize::MAX);
         let end = start.saturating_add(usize::try_from(place.length).unwrap_or(usize::MAX));
-        self.bytes.get(start..end).ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+        self.bytes[..self.filled].get(start..end).ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
     }
 
     fn fill(&mut self, file: &File, place: &TakeRef, at: u64, wanted: u64) -> io::Result<()> {
-        self.origin = None;
-        self.bytes.clear();
+        (self.origin, self.filled) = (None, 0);
         let wanted = usize::try_from(wanted).map_err(|_| io::ErrorKind::OutOfMemory)?;
         // The length comes from a file, so the allocation must be able to fail.
-        self.bytes.try_reserve_exact(wanted).map_err(|_| io::ErrorKind::OutOfMemory)?;
-        self.bytes.resize(wanted, 0);
+        let more = wanted.saturating_sub(self.bytes.len());
+        self.bytes.try_reserve_exact(more).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        self.bytes.resize(wanted.max(self.bytes.len()), 0);
         let mut filled = 0;
         while filled < wanted {
-            match read_at(file, &mut self.bytes[filled..], at + filled as u64) {
+            match read_at(file, &mut self.bytes[filled..wanted], at + filled as u64) {
                 Ok(0) => break,
                 Ok(read) => filled += read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
         }
-        self.bytes.truncate(filled);
+        self.filled = filled;
         (self.origin, self.at) = (Some(place.origin), place.at);
         Ok(())
     }
