@@ -44,34 +44,22 @@ pub struct IdentityArgs {
     #[arg(add = SettingScope::Run)]
     pub ignore_header: Vec<String>,
 
-    /// Rename ids, times and the like that the program makes anew in each run (repeatable)
+    /// Compare what the program makes anew in each run by its kind (repeatable)
     ///
-    /// PLACE is a JSON pointer into the request's body, where * is any member or element. KIND is
-    /// uuid, hex32, hex40, hex64, epoch, date, time, duration, pid, port or id(PREFIX). It applies
-    /// only if no recorded request is exactly the same: what it finds is renamed by first
-    /// appearance, so ids that are equal in one request must be equal in the other.
+    /// PLACE is system, user or tool, for the texts of that role, or a JSON pointer to an id in the
+    /// request's body, where * is any member or element. FRAME is text that the program itself
+    /// writes, from the start of the string, around typed holes, as in
+    /// 'system: Today is {{day}}. Session {{uuid}}'. It applies only if no recorded request is
+    /// exactly the same.
     #[arg(
         long,
-        value_name = "PLACE: KIND",
+        value_name = "PLACE: FRAME",
         env = "LOOMREC_NORMALIZE",
         value_delimiter = '\n',
         add = StrictEffect::adds_rule(NORMALIZE)
     )]
     #[arg(add = SettingScope::Run)]
     pub normalize: Vec<String>,
-
-    /// Rename what is between two texts, as --normalize does (repeatable)
-    ///
-    /// Write \n for a line break. The two texts must be in the same string.
-    #[arg(
-        long,
-        value_name = "PLACE: LEFT(…)RIGHT",
-        env = "LOOMREC_NORMALIZE_TEXT",
-        value_delimiter = '\n',
-        add = StrictEffect::adds_rule(NORMALIZE)
-    )]
-    #[arg(add = SettingScope::Run)]
-    pub normalize_text: Vec<String>,
 
     /// How results of tools are compared
     ///

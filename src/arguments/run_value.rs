@@ -7,11 +7,25 @@ use super::{SettingScope, StrictEffect};
 /// The values of a run.
 #[derive(Clone, Debug, Default, Args)]
 pub struct RunValueArgs {
+    /// Bind the paths of the run, so that a replay elsewhere matches
+    ///
+    /// Keeps the working directory, the home directory and the directory for temporary files with
+    /// each request that holds them. In a replay, this run's paths take their place, in the request
+    /// and in the answer. The requests of known agents are bound without it.
+    #[arg(
+        long,
+        env = "LOOMREC_BIND",
+        value_parser = clap::builder::FalseyValueParser::new(),
+        add = StrictEffect::Harmless
+    )]
+    #[arg(add = SettingScope::Run)]
+    pub bind: bool,
+
     /// A value that differs in each run, such as a temporary path (repeatable)
     ///
-    /// In replay, a request that has this run's VALUE where the recorded one has the recorded value
-    /// of the same name is answered, with this run's value in the answer. The working directory, the
-    /// home directory, the day and others are such values already.
+    /// In replay, a request that has this run's path where the recorded one has the recorded path of
+    /// the same name is answered, with this run's path in the answer. A VALUE that is no path from
+    /// the root is bound in holes of rules only: {{var:NAME}}.
     #[arg(
         long = "var",
         value_name = "NAME=VALUE",
@@ -33,7 +47,21 @@ pub struct RunValueArgs {
     #[arg(add = SettingScope::Run)]
     pub no_run_value: Vec<String>,
 
-    /// Do not apply loomrec's preset for the program that CMD runs
+    /// Apply the preset of this name to all requests
+    ///
+    /// A known agent is recognised by the user-agent of its requests; this is for one that is not.
+    /// 'loomrec rules' lists the presets.
+    #[arg(
+        long,
+        value_name = "NAME",
+        env = "LOOMREC_PRESET",
+        conflicts_with = "no_preset",
+        add = StrictEffect::WEAKENS
+    )]
+    #[arg(add = SettingScope::Run)]
+    pub preset: Option<String>,
+
+    /// Do not apply loomrec's presets for known agents
     #[arg(
         long,
         env = "LOOMREC_NO_PRESET",

@@ -243,7 +243,6 @@ fn rules_of(identity: &mut args::IdentityArgs) -> Vec<(&mut Vec<String>, &'stati
         (&mut identity.ignore_header, "ignore-header"),
         (&mut identity.credential_param, "credential-param"),
         (&mut identity.normalize, "normalize"),
-        (&mut identity.normalize_text, "normalize-text"),
     ]
 }
 
@@ -273,7 +272,7 @@ fn refuse_rules_beside_into(import: &clap::ArgMatches) -> Result<(), CommandFail
     if import.value_source("into").is_none() {
         return Ok(());
     }
-    let rules = ["ignore", "identity_header", "ignore_header", "normalize", "normalize_text"];
+    let rules = ["ignore", "identity_header", "ignore_header", "normalize"];
     for name in rules.into_iter().chain(["tool_results"]) {
         if import.value_source(name) == Some(ValueSource::CommandLine) {
             let flag = name.replace('_', "-");

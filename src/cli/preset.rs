@@ -1,8 +1,8 @@
 //! Presets: what a coding agent needs to be recorded and replayed, as data.
 //!
-//! A preset applies if CMD is one of its programs. It has rules for the ids that the program makes
-//! anew, and the variables and arguments without which it cannot be recorded or calls other hosts.
-//! A preset never touches the user's files.
+//! A preset applies if CMD is one of its programs. It has the variables and arguments without which
+//! the program cannot be recorded or calls other hosts. The rules for its requests are those of the
+//! [`ClientPreset`] of the same name. A preset never touches the user's files.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -11,18 +11,18 @@ use tempfile::TempDir;
 
 use super::args::ServeArgs;
 use super::exit::{CommandFailure, UNEXPECTED};
-use loomrec_identity::NormalizeRule;
+use loomrec_identity::{ClientPreset, NormalizeRule};
 
 /// What a program needs, as data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Preset {
     /// Its name.
     pub name: &'static str,
-    /// Its version, which grows when the rules change; `None` for a preset of `loomrec.toml`.
-    pub version: Option<u32>,
+    /// Whether it is one of `loomrec.toml`.
+    pub is_of_project: bool,
     /// The names of its programs.
     pub programs: &'static [&'static str],
-    /// The rules for what the program makes anew.
+    /// The rules of a preset of `loomrec.toml`.
     pub rules: &'static [&'static str],
     /// Variables for CMD, unless the user has set them.
     pub variables: &'static [(&'static str, &'static str)],
@@ -37,7 +37,7 @@ pub struct Preset {
 /// A preset without anything in it.
 const PLAIN: Preset = Preset {
     name: "",
-    version: Some(1),
+    is_of_project: false,
     programs: &[],
     rules: &[],
     variables: &[],
@@ -51,8 +51,6 @@ pub const PRESETS: [Preset; 7] = [
     Preset {
         name: "aider",
         programs: &["aider"],
-        // Kernel, processor and C library.
-        rules: &["/messages/*/content: - Platform: (…)\\n"],
         variables: &[("AIDER_ANALYTICS_DISABLE", "true"), ("AIDER_CHECK_UPDATE", "false")],
         note: Some("keep recordings out of the prompt: echo recordings/ >> .aiderignore"),
         ..PLAIN
@@ -60,13 +58,6 @@ pub const PRESETS: [Preset; 7] = [
     Preset {
         name: "claude-code",
         programs: &["claude"],
-        // The ids of device and session; the state of the repository, which a commit changes.
-        rules: &[
-            "/metadata/user_id: uuid",
-            "/metadata/user_id: hex64",
-            "/messages/0/content: Status:\\n(…)\\n\\nRecent commits:",
-            "/messages/0/content: Recent commits:\\n(…)\\n\\n",
-        ],
         // Otherwise it calls its provider for other things than the model, and not through loomrec.
         variables: &[("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")],
         ..PLAIN
@@ -83,18 +74,6 @@ pub const PRESETS: [Preset; 7] = [
     Preset {
         name: "codex",
         programs: &["codex"],
-        rules: &[
-            "/client_metadata: uuid",
-            "/client_metadata/x-codex-turn-metadata: epoch",
-            "/client_metadata/x-codex-turn-metadata: hex40",
-            "/client_metadata/x-codex-turn-metadata: \"has_changes\":(…)}",
-            "/prompt_cache_key: uuid",
-            "/input/*/id: uuid",
-            "/input/*/internal_chat_message_metadata_passthrough: uuid",
-            "/input/*/internal_chat_message_metadata_passthrough: epoch",
-            "/input/*/output: duration",
-            "/input/*/output: Chunk ID: (…)\\n",
-        ],
         // It reads no address from the environment.
         arguments: &[
             "-c",
@@ -115,13 +94,6 @@ pub const PRESETS: [Preset; 7] = [
     Preset {
         name: "gemini-cli",
         programs: &["gemini"],
-        rules: &[
-            "/systemInstruction: .gemini/tmp/(…)/memory/",
-            "/contents: .gemini/tmp/(…)\\n",
-            "/contents/*/parts/*/functionCall/id: epoch",
-            "/contents/*/parts/*/functionResponse/id: epoch",
-            "/contents/*/parts/*/functionResponse/response: pid",
-        ],
         // With a base URL alone it chooses a way to authenticate that ends the program. Its skills
         // are in the prompt in the order in which a search finds them.
         note: Some("keep recordings out of the prompt: echo recordings/ >> .geminiignore"),
@@ -142,11 +114,6 @@ pub const PRESETS: [Preset; 7] = [
     Preset {
         name: "qwen-code",
         programs: &["qwen"],
-        // The state of the repository, which a commit changes.
-        rules: &[
-            "/messages/0/content: git: Status:(…)git: Recent commits:",
-            "/messages/0/content: git: Recent commits:\\n(…)```",
-        ],
         note: Some("keep recordings out of the prompt: echo recordings/ >> .qwenignore"),
         ..PLAIN
     },
@@ -177,7 +144,7 @@ pub struct AppliedPreset {
 impl Preset {
     /// Returns an empty preset of `loomrec.toml` for the program of this name.
     pub fn of_project(name: &'static str) -> Self {
-        Self { name, version: None, programs: vec![name].leak(), ..PLAIN }
+        Self { name, is_of_project: true, programs: vec![name].leak(), ..PLAIN }
     }
 
     /// Returns the preset of CMD, unless `--no-preset` is given. Those of the project count before
@@ -191,12 +158,18 @@ impl Preset {
 
     /// Returns the version, or where the preset is from.
     pub fn version_text(&self) -> String {
-        self.version.map_or_else(|| "of loomrec.toml".to_owned(), |version| version.to_string())
+        match ClientPreset::named(self.name).filter(|_| !self.is_of_project) {
+            Some(client) => client.version.to_string(),
+            None => "of loomrec.toml".to_owned(),
+        }
     }
 
     /// Returns the rules for what the program makes anew.
-    pub fn rules(&self) -> impl Iterator<Item = NormalizeRule> + use<> {
-        self.rules.iter().filter_map(|rule| NormalizeRule::parse(rule).ok())
+    pub fn rules(&self) -> Vec<NormalizeRule> {
+        if self.is_of_project {
+            return self.rules.iter().filter_map(|rule| NormalizeRule::parse(rule).ok()).collect();
+        }
+        ClientPreset::named(self.name).map(|client| client.rules.clone()).unwrap_or_default()
     }
 }
 
@@ -241,9 +214,9 @@ impl AppliedPreset {
 
     /// Returns the line that says what is applied.
     pub fn text(&self) -> String {
-        let Preset { name, rules, variables, arguments, file, note, .. } = self.preset;
+        let Preset { name, variables, arguments, file, note, .. } = self.preset;
         let mut parts = Vec::new();
-        match rules.len() {
+        match self.preset.rules().len() {
             0 => {}
             1 => parts.push("1 rule".to_owned()),
             count => parts.push(format!("{count} rules")),
@@ -266,10 +239,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rules_of_all_presets_can_be_read() {
-        for preset in PRESETS {
-            assert_eq!(preset.rules().count(), preset.rules.len(), "{}", preset.name);
-        }
+    fn each_preset_has_rules_for_its_requests() {
+        let names = |all: &[&'static str]| all.to_vec();
+        let clients: Vec<&str> = ClientPreset::all().iter().map(|client| client.name).collect();
+        let presets: Vec<&str> = PRESETS.iter().map(|preset| preset.name).collect();
+        assert_eq!(names(&presets), clients);
         assert!(PRESETS.is_sorted_by_key(|preset| preset.name));
     }
 }

@@ -2,8 +2,10 @@
 
 mod destinations;
 mod identity;
+mod known_clients;
 mod listener_tls;
 mod public_url;
+mod repository;
 mod run_values;
 mod upstream;
 mod upstream_address;
@@ -34,9 +36,10 @@ use loomrec_telemetry::journal::{self, Journal, JournalRotation};
 use loomrec_telemetry::metric::RunInfo;
 
 pub use identity::rules;
+pub use known_clients::known_clients;
 pub use listener_tls::listener_tls;
 pub use public_url::{PublicUrl, UrlScheme, local_note, local_url, origin};
-pub use run_values::{read_local_time, run_values};
+pub use run_values::{RunValueTerms, read_local_time, run_values};
 pub use upstream::{UpstreamSettings, add_recorded, upstream_client, upstreams, upstreams_at};
 pub use upstream_address::{addresses, parse_url, without_secrets};
 pub use upstream_name::{check_names, misspelled_name};

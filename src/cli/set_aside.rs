@@ -206,7 +206,7 @@ fn shown_name(arg: &Arg, UntypedValue { value, from, .. }: &UntypedValue) -> Str
 /// Sets the rules of a preset of the project aside if the replay is strict. Returns what is left of
 /// it. A recording that was made with the preset has its rules.
 pub fn preset_aside(args: &mut ReplayArgs, preset: Preset) -> Preset {
-    if !args.strict || preset.version.is_some() {
+    if !args.strict || !preset.is_of_project {
         return preset;
     }
     let from = format!("presets.{}", preset.name);

@@ -9,12 +9,13 @@ use url::Url;
 
 use super::blocking;
 use super::credential::{CredentialCache, RequestCredentials};
+use super::known_clients::KnownClients;
 use super::parsed_request::{ParsedRequest, RedactedRequest};
 use super::request_cache::RequestCache;
 use super::route::Route;
 use crate::replay::Matcher;
 use crate::request_summary::RequestSummary;
-use loomrec_identity::{IdentityRules, QueryRules};
+use loomrec_identity::{ClientPreset, IdentityRules, QueryRules};
 use loomrec_provider::directory;
 use loomrec_recording::encoding::coding_of;
 use loomrec_recording::entry::RecordedRequest;
@@ -38,6 +39,8 @@ pub struct ParsedHead {
     placeholders: Placeholders,
     /// The content coding of the body.
     coding: Option<String>,
+    /// The preset of its client.
+    preset: Option<&'static ClientPreset>,
 }
 
 impl ParsedHead {
@@ -60,6 +63,8 @@ pub struct RequestObserver {
     credential_params: Vec<String>,
     /// The program's own header for the step of a call, in lower case.
     step_header: Option<String>,
+    /// The clients whose requests have rules.
+    clients: KnownClients,
     /// What was observed of earlier requests.
     pub memo: RequestCache,
 }
@@ -71,7 +76,8 @@ impl RequestObserver {
         let named = rules.iter().flat_map(|rules| rules.headers().iter().cloned()).collect();
         let (credentials, memo) = (CredentialCache::default(), RequestCache::default());
         let (credential_params, step_header) = (Vec::new(), None);
-        Self { redactor, rules, named, credentials, credential_params, step_header, memo }
+        let clients = KnownClients::default();
+        Self { redactor, rules, named, credentials, credential_params, step_header, clients, memo }
     }
 
     /// Remembers few requests: there may be many such observers.
@@ -97,6 +103,13 @@ impl RequestObserver {
     #[must_use]
     pub fn with_step_header(mut self, name: Option<&str>) -> Self {
         self.step_header = name.map(str::to_ascii_lowercase);
+        self
+    }
+
+    /// Recognises these clients.
+    #[must_use]
+    pub fn with_clients(mut self, clients: KnownClients) -> Self {
+        self.clients = clients;
         self
     }
 
@@ -164,7 +177,8 @@ impl RequestObserver {
         let step = named(STEP_HEADER);
         let (place, placeholders) = (Arc::new(place), numbered);
         let coding = coding_of(headers);
-        ParsedHead { place, request, session, step, secrets, placeholders, coding }
+        let preset = self.clients.preset_of(headers);
+        ParsedHead { place, request, session, step, secrets, placeholders, coding, preset }
     }
 
     /// Identifies a request and redacts its body. A request that is exactly the same as one in
@@ -175,7 +189,8 @@ impl RequestObserver {
         body: &Bytes,
         recorded: Option<&Matcher>,
     ) -> ParsedRequest {
-        let ParsedHead { place, request, session, step, secrets, placeholders, coding } = opening;
+        let ParsedHead { place, request, session, step, secrets, placeholders, coding, preset } =
+            opening;
         let mut placeholders = placeholders.clone();
         let kind = request.content_type();
         // A request is known by its text. The upstream gets the bytes that arrived.
@@ -193,6 +208,7 @@ impl RequestObserver {
             };
             observed.session.clone_from(session);
             observed.step.clone_from(step);
+            observed.preset = *preset;
             observed.placeholders = placeholders.clone();
             if let Some(matcher) = recorded {
                 matcher.bind(&mut observed);

@@ -66,5 +66,5 @@ pub(crate) fn looks_at(name: &str, named: &[String]) -> bool {
         || CallCredentials::may_be_in(name)
         || name.starts_with("x-loomrec-")
         || named.iter().any(|known| known == name)
-        || name == "content-encoding"
+        || matches!(name, "content-encoding" | "user-agent")
 }

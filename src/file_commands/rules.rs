@@ -6,7 +6,7 @@ use super::args::RulesArgs;
 use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::output::print;
 use loomrec_cli::preset::{PRESETS, Preset};
-use loomrec_identity::spelling;
+use loomrec_identity::{ClientPreset, spelling};
 
 /// Runs the command.
 ///
@@ -42,9 +42,13 @@ fn unknown(name: &str, all: &[Preset]) -> CommandFailure {
 
 /// Returns the line of a preset in the list.
 fn line(preset: &Preset) -> String {
-    let Preset { name, programs, rules, .. } = preset;
+    let Preset { name, programs, .. } = preset;
     let version = preset.version_text();
-    format!("{name:12}  {version}  for {:9}  rules: {}\n", programs.join(", "), rules.len())
+    format!(
+        "{name:12}  {version}  for {:9}  rules: {}\n",
+        programs.join(", "),
+        preset.rules().len()
+    )
 }
 
 /// Returns everything that a preset does, for people.
@@ -58,7 +62,8 @@ fn page(preset: &Preset) -> String {
         }
     };
     let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
-    list("Rules, as --normalize and --normalize-text take them:", owned(preset.rules));
+    let rules = preset.rules();
+    list("Rules, as --normalize takes them:", rules.iter().map(ToString::to_string).collect());
     let variables = preset.variables.iter();
     list("Variables:", variables.map(|(name, value)| format!("{name}={value}")).collect());
     list("Arguments, before the program's own:", owned(preset.arguments));
@@ -69,12 +74,14 @@ fn page(preset: &Preset) -> String {
 }
 
 fn to_json(preset: &Preset) -> Value {
+    let client = ClientPreset::named(preset.name).filter(|_| !preset.is_of_project);
     let variables = preset.variables.iter().map(|(name, value)| json!([name, value]));
     json!({
         "name": preset.name,
-        "version": preset.version,
+        "version": client.map(|client| client.version),
+        "user_agents": client.map(|client| client.user_agents),
         "programs": preset.programs,
-        "rules": preset.rules,
+        "rules": preset.rules().iter().map(ToString::to_string).collect::<Value>(),
         "variables": variables.collect::<Value>(),
         "arguments": preset.arguments,
         "file": preset.file.map(|(variable, text)| json!({ "variable": variable, "text": text })),

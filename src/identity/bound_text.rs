@@ -1,75 +1,104 @@
-//! The text that a request's key under a binding is made of: the canonical text of its body, with
-//! classes in the place of values, and numbers in the place of ids.
+//! The text that a request's key under a binding is made of: the canonical text of its body, in
+//! which a recorded request has this run's values, and what the rules find is written as its kind.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::ops::Range;
 
+use super::bound_rules::{BoundRules, RequestTexts};
 use super::canonical::{self, write_string};
+use super::hole::{HoleComparison, HoleKind};
 use super::json::Json;
-use super::json_pointer::JsonPointer;
 use super::json_text::JsonStr;
 use super::key::keeps_member;
-use super::normalize::{IdFinder, NormalizeRule};
 use super::place::PlaceToken;
 use super::request_parts::RequestParts;
+use super::rule_place::TextRole;
 use super::rules::{IdentityRules, ScopedRules};
-use super::value_finder::ValueFinder;
+use super::run_binding::RunBinding;
+use super::run_values::RunValues;
 
-/// Begins and ends the number of a class. Canonical text is ASCII, so it has no such byte.
-const CLASS: u8 = 0xff;
-/// Begins and ends the kind and the number of an id.
-const ID: u8 = 0xfe;
+/// Begins and ends what is written as its kind. Canonical text is ASCII, so it has no such byte.
+const MARK: u8 = 0xfe;
 
-/// What is written in another way.
-#[derive(Debug)]
-pub(super) struct BoundTerms {
-    /// Finds the texts of values.
-    pub(super) finder: Option<ValueFinder>,
-    /// The class of each text.
-    pub(super) classes: Vec<u16>,
-    /// The rules for what clients make anew, each with its finder.
-    pub(super) rules: Vec<(NormalizeRule, Option<IdFinder>)>,
+/// The run that a request is from.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum RequestRun<'b> {
+    /// The recorded one: this run's values take the place of recorded ones.
+    Recorded(&'b RunBinding),
+    /// This one.
+    Here(&'b RunValues),
+}
+
+impl RequestRun<'_> {
+    /// Returns the texts of the run that a hole of this kind may have, the longest first, each with
+    /// this run's text.
+    fn hole_texts(self, kind: &HoleKind) -> Vec<(String, String)> {
+        match self {
+            Self::Recorded(binding) => binding.hole_texts(kind),
+            Self::Here(values) => {
+                let name = kind.value_name().unwrap_or_default();
+                let mut texts: Vec<_> = values
+                    .hole_texts(name)
+                    .into_iter()
+                    .flatten()
+                    .map(|it| (it.clone(), it))
+                    .collect();
+                texts.sort_by_key(|(text, _)| usize::MAX - text.len());
+                texts
+            }
+        }
+    }
 }
 
 /// What was written in another way than in the canonical text.
 #[derive(Debug, Default)]
 pub(super) struct BoundPieces {
-    /// The texts that have a class.
-    pub(super) texts: Vec<u16>,
-    /// What was renamed: the rule, and the hash of the text.
-    pub(super) ids: Vec<(u16, u64)>,
+    /// How often each value was found, by name.
+    pub(super) values: BTreeMap<String, usize>,
+    /// How often each value was replaced by another text, by name.
+    pub(super) replaced: BTreeMap<String, usize>,
+    /// What the rules found: the rule, and the hash of the text.
+    pub(super) found: Vec<(u16, u64)>,
+    /// The rules in whose holes a value was replaced.
+    pub(super) needed: BTreeSet<u16>,
+    /// Whether a text holds a path that cannot be bound.
+    pub(super) is_unclear: bool,
 }
 
 /// Appends the text of a body. The members that only choose the delivery are left out, and the
-/// results of tools at `tool_results` if there is a rule for them.
+/// results of tools if there is a rule for them.
 pub(super) fn write_bound(
-    terms: &BoundTerms,
+    rules: &BoundRules,
+    run: RequestRun<'_>,
     parts: &RequestParts<'_>,
     body: &Json<'_>,
-    rules: &IdentityRules,
-    tool_results: &[JsonPointer],
+    identity: &IdentityRules,
+    texts: &RequestTexts,
     out: &mut Vec<u8>,
 ) -> BoundPieces {
-    let by_call = terms.rules.iter().position(|(rule, _)| rule.is_of_tool_results());
-    let results = tool_results.iter().filter_map(|place| body.pointer(place)).map(address);
+    let by_call = rules.rules.iter().position(|rule| rule.is_of_tool_results());
+    let results = texts.tool_results.iter().filter_map(|place| body.pointer(place)).map(address);
+    let roles = texts.roles.iter();
+    let roles = roles.filter_map(|(role, place)| Some((address(body.pointer(place)?), *role)));
     let mut writer = BoundWriter {
-        terms,
+        rules,
+        run,
         by_call: by_call.map(|rule| (rule, results.collect())),
+        roles: if rules.has_roles { roles.collect() } else { HashMap::new() },
         pieces: BoundPieces::default(),
         numbers: HashMap::new(),
         last: HashMap::new(),
     };
-    let places: Vec<RulePlace> = (0..terms.rules.len())
-        .filter(|rule| Some(*rule) != by_call)
-        .map(|rule| RulePlace { rule, depth: 0 })
-        .collect();
+    let with_place = (0..rules.rules.len()).filter(|rule| rules.rules[*rule].place().is_some());
+    let places: Vec<PlaceReached> =
+        with_place.map(|rule| PlaceReached { rule, depth: 0 }).collect();
     match body.as_object() {
         Some(members) => {
             let members = members.iter().filter(|(name, _)| keeps_member(parts, name));
-            writer.members(members, &rules.ignored(), &places, out);
+            writer.members(members, &identity.ignored(), &places, out);
         }
-        None => writer.value(body, &rules.ignored(), &places, out),
+        None => writer.value(body, &identity.ignored(), &places, out),
     }
     writer.pieces
 }
@@ -79,19 +108,27 @@ fn address(value: &Json<'_>) -> usize {
     std::ptr::from_ref(value).addr()
 }
 
-/// A rule whose place is here, around or below.
+/// Returns the number of a rule as it is kept with a request.
+fn rule_number(rule: usize) -> u16 {
+    u16::try_from(rule).unwrap_or(u16::MAX)
+}
+
+/// A rule whose place is here or below.
 #[derive(Clone, Copy)]
-struct RulePlace {
+struct PlaceReached {
     rule: usize,
     /// How many tokens of its place lead here.
     depth: usize,
 }
 
 struct BoundWriter<'b> {
-    terms: &'b BoundTerms,
+    rules: &'b BoundRules,
+    run: RequestRun<'b>,
     pieces: BoundPieces,
     /// The rule for results of tools, and the addresses of the results.
     by_call: Option<(usize, HashSet<usize>)>,
+    /// The roles of texts, by their addresses.
+    roles: HashMap<usize, TextRole>,
     /// The numbers of the ids so far, by kind and text.
     numbers: HashMap<(String, String), usize>,
     /// The last number of each kind.
@@ -100,8 +137,10 @@ struct BoundWriter<'b> {
 
 /// A piece of a string that is written in another way.
 enum BoundPiece {
-    Text(u16),
-    Id(usize),
+    /// This text in its place.
+    Text(String),
+    /// Its kind: the rule, and the kind.
+    Found(usize, HoleKind),
 }
 
 impl BoundWriter<'_> {
@@ -109,7 +148,7 @@ impl BoundWriter<'_> {
         &mut self,
         value: &Json<'_>,
         ignored: &ScopedRules<'_>,
-        places: &[RulePlace],
+        places: &[PlaceReached],
         out: &mut Vec<u8>,
     ) {
         if let Some((rule, results)) = &self.by_call
@@ -119,7 +158,10 @@ impl BoundWriter<'_> {
             return self.write_tool_result(rule, value, out);
         }
         match value {
-            Json::String(text) => self.string(*text, places, out),
+            Json::String(text) => {
+                let role = self.roles.get(&address(value)).copied();
+                self.string(*text, role, places, out);
+            }
             Json::Number(digits) => self.number(value, digits, places, out),
             Json::Array(items) => {
                 out.push(b'[');
@@ -144,7 +186,7 @@ impl BoundWriter<'_> {
         &mut self,
         members: impl Iterator<Item = &'j (JsonStr<'j>, Json<'j>)>,
         ignored: &ScopedRules<'_>,
-        places: &[RulePlace],
+        places: &[PlaceReached],
         out: &mut Vec<u8>,
     ) {
         out.push(b'{');
@@ -161,55 +203,90 @@ impl BoundWriter<'_> {
     }
 
     /// Returns the rules for a member or an element.
-    fn below(&self, places: &[RulePlace], token: &str) -> Vec<RulePlace> {
-        let step = |place: &RulePlace| {
-            let tokens = self.terms.rules[place.rule].0.place();
-            match tokens.get(place.depth) {
-                // A rule holds for everything below its place.
-                None => Some(*place),
-                Some(PlaceToken::Name(name)) if name != token => None,
-                Some(_) => Some(RulePlace { depth: place.depth + 1, ..*place }),
+    fn below(&self, places: &[PlaceReached], token: &str) -> Vec<PlaceReached> {
+        let step = |place: &PlaceReached| {
+            let tokens = self.rules.rules[place.rule].place().unwrap_or_default();
+            match tokens.get(place.depth)? {
+                PlaceToken::Name(name) if name != token => None,
+                _ => Some(PlaceReached { depth: place.depth + 1, ..*place }),
             }
         };
         places.iter().filter_map(step).collect()
     }
 
-    /// Returns the rules that hold here.
-    fn here<'p>(&self, places: &'p [RulePlace]) -> impl Iterator<Item = usize> + use<'p, '_> {
-        let rules = &self.terms.rules;
-        let is_here = |place: &&RulePlace| rules[place.rule].0.place().len() <= place.depth;
-        places.iter().filter(is_here).map(|place| place.rule)
+    /// Returns the rules that hold for the string or number here.
+    fn here(&self, role: Option<TextRole>, places: &[PlaceReached]) -> Vec<usize> {
+        let rules = &self.rules.rules;
+        let is_here = |place: &&PlaceReached| {
+            rules[place.rule].place().is_some_and(|tokens| tokens.len() == place.depth)
+        };
+        let mut here: Vec<usize> = places.iter().filter(is_here).map(|place| place.rule).collect();
+        if role.is_some() {
+            here.extend((0..rules.len()).filter(|rule| rules[*rule].role() == role));
+        }
+        here
     }
 
-    fn string(&mut self, string: JsonStr<'_>, places: &[RulePlace], out: &mut Vec<u8>) {
+    fn string(
+        &mut self,
+        string: JsonStr<'_>,
+        role: Option<TextRole>,
+        places: &[PlaceReached],
+        out: &mut Vec<u8>,
+    ) {
         let text = string.as_str();
-        let mut at = 0;
-        for (range, piece) in self.pieces_of(&text, places) {
-            write_string(JsonStr::from(&text[at..range.start]), out);
+        let here = self.here(role, places);
+        if let Some(rule) = here.iter().copied().find(|rule| self.rules.rules[*rule].is_reference())
+        {
+            return self.write_reference(rule, string, &text, out);
+        }
+        let (mut plain, mut at) = (String::new(), 0);
+        for (range, piece) in self.pieces_of(&text, &here) {
+            plain.push_str(&text[at..range.start]);
             match piece {
-                BoundPiece::Text(number) => self.write_class(number, out),
-                BoundPiece::Id(rule) => self.write_id(rule, &text[range.clone()], out),
+                BoundPiece::Text(new) => plain.push_str(&new),
+                BoundPiece::Found(rule, kind) => {
+                    write_string(JsonStr::from(plain.as_str()), out);
+                    plain.clear();
+                    self.write_found(rule, &kind, &text[range.clone()], out);
+                }
             }
             at = range.end;
         }
-        write_string(JsonStr::from(&text[at..]), out);
+        if at == 0 && plain.is_empty() {
+            return write_string(string, out);
+        }
+        plain.push_str(&text[at..]);
+        write_string(JsonStr::from(plain.as_str()), out);
     }
 
     /// Returns the pieces of a string that are written in another way, in order and without
-    /// overlap. A value counts before an id.
-    fn pieces_of(&self, text: &str, places: &[RulePlace]) -> Vec<(Range<usize>, BoundPiece)> {
-        let values = self.terms.finder.as_ref().map(|finder| finder.find(text));
-        let values = values.into_iter().flatten();
-        let mut pieces: Vec<_> =
-            values.map(|found| (found.range, BoundPiece::Text(found.text))).collect();
-        for rule in self.here(places) {
-            let Some(finder) = &self.terms.rules[rule].1 else { continue };
-            for range in finder.find(text) {
-                let is_free = |(taken, _): &(Range<usize>, BoundPiece)| {
-                    range.end <= taken.start || taken.end <= range.start
-                };
-                if pieces.iter().all(is_free) {
-                    pieces.push((range, BoundPiece::Id(rule)));
+    /// overlap. A hole counts before a path.
+    fn pieces_of(&mut self, text: &str, here: &[usize]) -> Vec<(Range<usize>, BoundPiece)> {
+        let mut pieces: Vec<(Range<usize>, BoundPiece)> = Vec::new();
+        let is_free = |pieces: &[(Range<usize>, BoundPiece)], range: &Range<usize>| {
+            pieces.iter().all(|(taken, _)| range.end <= taken.start || taken.end <= range.start)
+        };
+        for rule in here {
+            for (range, piece) in self.holes(*rule, text) {
+                if is_free(&pieces, &range) {
+                    pieces.push((range, piece));
+                }
+            }
+        }
+        if let RequestRun::Recorded(binding) = self.run {
+            match binding.find(text) {
+                Err(_) => self.pieces.is_unclear = true,
+                Ok(paths) => {
+                    for path in paths {
+                        if !is_free(&pieces, &path.range) {
+                            continue;
+                        }
+                        *self.pieces.values.entry(path.name.to_owned()).or_default() += 1;
+                        let Some(new) = path.text else { continue };
+                        *self.pieces.replaced.entry(path.name.to_owned()).or_default() += 1;
+                        pieces.push((path.range, BoundPiece::Text(new.to_owned())));
+                    }
                 }
             }
         }
@@ -217,51 +294,96 @@ impl BoundWriter<'_> {
         pieces
     }
 
-    fn number(&mut self, value: &Json<'_>, digits: &str, places: &[RulePlace], out: &mut Vec<u8>) {
-        let rule = self.here(places).find(|rule| {
-            let (rule, finder) = &self.terms.rules[*rule];
-            finder.as_ref().is_some_and(|finder| rule.is_number(digits, finder))
-        });
-        match rule {
-            Some(rule) => self.write_id(rule, digits, out),
+    /// Returns the holes of a rule in a string.
+    fn holes(&mut self, rule: usize, text: &str) -> Vec<(Range<usize>, BoundPiece)> {
+        let Some(frame) = self.rules.rules[rule].frame() else { return Vec::new() };
+        let pairs: Vec<(&HoleKind, Vec<(String, String)>)> =
+            frame.kinds().map(|kind| (kind, self.run.hole_texts(kind))).collect();
+        let of_kind = |kind: &HoleKind| {
+            let found = pairs.iter().find(|(known, _)| *known == kind);
+            found.map(|(_, pairs)| pairs.as_slice()).unwrap_or_default()
+        };
+        let texts = |kind: &HoleKind| of_kind(kind).iter().map(|(own, _)| own.as_str()).collect();
+        let Some(holes) = frame.find(text, &texts) else { return Vec::new() };
+        let mut found = Vec::new();
+        for hole in holes {
+            let own = &text[hole.range.clone()];
+            let Some(name) = hole.kind.value_name() else {
+                found.push((hole.range, BoundPiece::Found(rule, hole.kind.clone())));
+                continue;
+            };
+            let new = of_kind(hole.kind).iter().find(|(known, _)| known == own);
+            let new = new.map_or(own, |(_, new)| new).to_owned();
+            *self.pieces.values.entry(name.to_owned()).or_default() += 1;
+            if new != own {
+                *self.pieces.replaced.entry(name.to_owned()).or_default() += 1;
+                self.pieces.needed.insert(rule_number(rule));
+            }
+            found.push((hole.range, BoundPiece::Text(new)));
+        }
+        found
+    }
+
+    fn number(
+        &mut self,
+        value: &Json<'_>,
+        digits: &str,
+        places: &[PlaceReached],
+        out: &mut Vec<u8>,
+    ) {
+        let here = self.here(None, places);
+        let rule = here.into_iter().find(|rule| self.rules.rules[*rule].is_number(digits));
+        let kind = rule
+            .and_then(|rule| Some((rule, self.rules.rules[rule].frame()?.kinds().next()?.clone())));
+        match kind {
+            Some((rule, kind)) => self.write_found(rule, &kind, digits, out),
             None => canonical::write(value, out),
         }
     }
 
-    fn write_class(&mut self, number: u16, out: &mut Vec<u8>) {
-        let class = self.terms.classes[usize::from(number)];
-        out.push(CLASS);
-        out.extend_from_slice(class.to_string().as_bytes());
-        out.push(CLASS);
-        self.pieces.texts.push(number);
+    /// Writes what a rule found: an id by the number of its first appearance, a measurement by its
+    /// kind.
+    fn write_found(&mut self, rule: usize, kind: &HoleKind, text: &str, out: &mut Vec<u8>) {
+        let name = kind.to_string();
+        let number = match kind.comparison() {
+            HoleComparison::Id => self.number_of(&name, text),
+            HoleComparison::Measurement | HoleComparison::Value => 0,
+        };
+        self.write_mark(rule, &format!("{name}:{number}"), text.as_bytes(), out);
     }
 
-    fn write_id(&mut self, rule: usize, text: &str, out: &mut Vec<u8>) {
-        let kind = self.terms.rules[rule].0.kind();
+    /// Writes a reference to a call: as it is if an answer gave the id, else by the number of its
+    /// first appearance.
+    fn write_reference(&mut self, rule: usize, id: JsonStr<'_>, text: &str, out: &mut Vec<u8>) {
+        if self.rules.given.contains(text) {
+            return write_string(id, out);
+        }
+        let number = self.number_of("reference", text);
+        self.write_mark(rule, &format!("reference:{number}"), text.as_bytes(), out);
+    }
+
+    /// Returns the number of an id: that of its first appearance.
+    fn number_of(&mut self, kind: &str, text: &str) -> usize {
         let last = self.last.entry(kind.to_owned()).or_default();
-        let number = *self.numbers.entry((kind.to_owned(), text.to_owned())).or_insert_with(|| {
+        *self.numbers.entry((kind.to_owned(), text.to_owned())).or_insert_with(|| {
             *last += 1;
             *last
-        });
-        out.push(ID);
-        out.extend_from_slice(format!("{kind}:{number}").as_bytes());
-        out.push(ID);
-        self.push_id(rule, text.as_bytes());
+        })
     }
 
     /// Writes that there is the result of a tool, whatever it is.
     fn write_tool_result(&mut self, rule: usize, result: &Json<'_>, out: &mut Vec<u8>) {
-        out.push(ID);
-        out.extend_from_slice(self.terms.rules[rule].0.kind().as_bytes());
-        out.push(ID);
         let mut text = Vec::new();
         canonical::write(result, &mut text);
-        self.push_id(rule, &text);
+        self.write_mark(rule, super::normalize::NormalizeRule::TOOL_RESULT, &text, out);
     }
 
-    fn push_id(&mut self, rule: usize, text: &[u8]) {
+    fn write_mark(&mut self, rule: usize, name: &str, text: &[u8], out: &mut Vec<u8>) {
+        out.push(MARK);
+        out.extend_from_slice(name.as_bytes());
+        out.push(MARK);
         let mut hasher = DefaultHasher::new();
         text.hash(&mut hasher);
-        self.pieces.ids.push((u16::try_from(rule).unwrap_or(u16::MAX), hasher.finish()));
+        self.pieces.found.push((rule_number(rule), hasher.finish()));
     }
 }

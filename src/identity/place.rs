@@ -31,11 +31,6 @@ const ANY: &str = "*";
 const LITERAL: &str = "~2";
 
 impl PlacePattern {
-    /// The whole body, which no text names.
-    pub(super) const fn whole() -> Self {
-        Self { tokens: Vec::new() }
-    }
-
     /// Reads a pattern such as `/messages/*/id`.
     ///
     /// # Errors

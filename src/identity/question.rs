@@ -1,33 +1,10 @@
 //! The question in a request body, apart from the settings around it: whether rules and redaction
 //! leave anything of it.
 
+use super::asking_member::ASKING;
 use super::json::Json;
 use super::json_text::JsonStr;
 use super::rules::{IdentityRules, ScopedRules};
-
-/// The top-level members that hold the question, for all providers.
-const ASKING: [&str; 20] = [
-    "contents",
-    "content",
-    "documents",
-    "images",
-    "input",
-    "inputText",
-    "inputs",
-    "instances",
-    "instructions",
-    "message",
-    "messages",
-    "parts",
-    "prompt",
-    "queries",
-    "query",
-    "requests",
-    "system",
-    "systemInstruction",
-    "text",
-    "texts",
-];
 
 /// Members that only name the speaker or the kind of a value.
 const LABELS: [&str; 2] = ["role", "type"];

@@ -1,60 +1,99 @@
-//! The search for the values of a run in a request.
+//! The search for the values of a run in a request that is recorded.
 
+use std::collections::BTreeSet;
+
+use super::bound_rules::{BoundRules, RequestTexts};
+use super::frame::Frame;
+use super::hole::HoleKind;
 use super::json::Json;
-use super::reader;
-use super::run_values::{RunValues, ValueForm};
-use super::value_finder::ValueFinder;
+use super::normalize::NormalizeRule;
+use super::request_parts::RequestParts;
+use super::rules::IdentityRules;
+use super::run_binding::RunBinding;
+use super::run_values::{CWD, DAY, HOME, RunValues, UTC_DAY};
+
+/// Whether a value follows from another one.
+fn follows(value: &str, from: &str) -> bool {
+    [("weekday", DAY), ("weekday", UTC_DAY), ("folder", CWD), (DAY, UTC_DAY), (HOME, CWD)]
+        .contains(&(value, from))
+}
 
 /// Finds the values of a run in requests. It is made once for a run.
 #[derive(Debug, Default)]
 pub struct RunValueFinder {
-    values: RunValues,
-    forms: Vec<ValueForm>,
-    finder: Option<ValueFinder>,
+    /// All values, bound to themselves: for known clients, or if that was asked for.
+    all: Option<RunBinding>,
+    /// Those that a flag sets.
+    asked: Option<RunBinding>,
+    /// Whether all values are looked for in every request.
+    is_for_all: bool,
+    /// The rules of the recording.
+    rules: Vec<NormalizeRule>,
 }
 
 impl RunValueFinder {
-    /// Returns a finder of these values.
-    pub fn new(values: RunValues) -> Self {
-        let forms = values.forms();
-        let texts: Vec<_> = forms.iter().map(|form| (form.text.clone(), form.edge)).collect();
-        Self { finder: ValueFinder::new(&texts), values, forms }
+    /// Returns a finder of these values. Those of `asked` are looked for in every request, and all
+    /// others in the requests of known clients, unless `is_for_all`.
+    pub fn new(values: &RunValues, asked: &RunValues, is_for_all: bool) -> Self {
+        let to_itself =
+            |values: &RunValues| (!values.is_empty()).then(|| RunBinding::new(values, values));
+        let (all, asked) = (to_itself(values), to_itself(asked));
+        Self { all, asked, is_for_all, rules: Vec::new() }
     }
 
-    /// Returns the values of which a form is in the strings of a JSON body.
-    pub fn in_body(&self, body: &[u8]) -> RunValues {
-        let mut found = RunValues::default();
-        let Some(finder) = &self.finder else { return found };
-        // An escape may hide a text.
-        if !finder.is_any_in(body) && !hides_text(body) {
-            return found;
+    /// Returns a finder of the values that an entry has, which stay with it if they are in its
+    /// request.
+    pub fn kept(values: &RunValues) -> Self {
+        Self::new(values, &RunValues::default(), true)
+    }
+
+    /// Returns a finder that also looks into the holes of these rules. The values that the holes
+    /// name are looked for in every request.
+    pub fn with_rules(self, rules: &[NormalizeRule]) -> Self {
+        let kinds = rules.iter().filter_map(NormalizeRule::frame).flat_map(Frame::kinds);
+        let names: BTreeSet<&str> = kinds.filter_map(HoleKind::value_name).collect();
+        let mut asked = self.asked.as_ref().map(|it| it.here().clone()).unwrap_or_default();
+        let all = self.all.as_ref().map(|it| it.here().clone()).unwrap_or_default();
+        let is_named = |name: &str| names.iter().any(|hole| *hole == name || follows(hole, name));
+        for (name, text) in all.iter().filter(|(name, _)| is_named(name)) {
+            asked.set(name, text);
         }
-        let Ok(body) = reader::parse(body) else { return found };
-        each_string(&body, &mut |text| {
-            for one in finder.find(text) {
-                // Forms of several values may have the same text.
-                let text = &self.forms[usize::from(one.text)].text;
-                for form in self.forms.iter().filter(|form| form.text == *text) {
-                    if let Some(value) = self.values.get(&form.name) {
-                        found.set(form.name.clone(), value);
-                    }
-                }
-            }
-        });
-        found
+        let asked = (!asked.is_empty()).then(|| RunBinding::new(&asked, &asked));
+        Self { rules: rules.to_vec(), asked, ..self }
     }
-}
 
-/// Whether a body has escapes of letters, digits or slashes.
-pub(super) fn hides_text(body: &[u8]) -> bool {
-    memchr::memchr_iter(b'\\', body).any(|at| matches!(body.get(at + 1), Some(b'u' | b'/')))
-}
+    /// Whether values are looked for in a request of a known client, or of another.
+    pub fn is_for(&self, is_known_client: bool) -> bool {
+        self.binding(is_known_client).is_some()
+    }
 
-fn each_string(value: &Json<'_>, see: &mut impl FnMut(&str)) {
-    match value {
-        Json::String(text) => see(&text.as_str()),
-        Json::Array(items) => items.iter().for_each(|item| each_string(item, see)),
-        Json::Object(members) => members.iter().for_each(|(_, value)| each_string(value, see)),
-        Json::Null | Json::Bool(_) | Json::Number(_) => {}
+    fn binding(&self, is_known_client: bool) -> Option<&RunBinding> {
+        if self.is_for_all || is_known_client { self.all.as_ref() } else { self.asked.as_ref() }
+    }
+
+    /// The rules for a request with these rules of its client.
+    pub fn rules_with(&self, of_client: &[NormalizeRule]) -> BoundRules {
+        let rules = self.rules.iter().chain(of_client).cloned().collect();
+        BoundRules::new(rules, std::sync::Arc::default())
+    }
+
+    /// Returns the values that are in a request: paths in any string, all others in the holes of the
+    /// rules.
+    pub fn in_request(
+        &self,
+        is_known_client: bool,
+        rules: &BoundRules,
+        parts: &RequestParts<'_>,
+        body: &Json<'_>,
+        texts: &RequestTexts,
+    ) -> RunValues {
+        let Some(binding) = self.binding(is_known_client) else { return RunValues::default() };
+        let identity = IdentityRules::default();
+        let found = rules.values_of(binding, parts, body, &identity, texts);
+        let is_found =
+            |name: &str| found.contains_key(name) || found.keys().any(|of| follows(of, name));
+        let mut values = binding.here().clone();
+        values.retain(|name, _| is_found(name));
+        values
     }
 }

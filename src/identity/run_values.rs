@@ -1,9 +1,11 @@
 //! Values that vary from run to run, such as the working directory, and the forms in which programs
 //! write them.
 //!
-//! A value has a name and a text. A program may write a value in several forms: a date as
-//! `2026-11-23` or as `Monday, November 23, 2026`, a directory with `-` in the place of `/`. The
-//! forms follow from the values, so only the values are stored.
+//! A value has a name and a text. Paths are looked for in all strings of a request, as whole paths.
+//! All other values, such as the day or the user's name, are looked for only in the holes of a
+//! [frame](super::frame). A program may write a value in several forms: a date as `2026-11-23` or as
+//! `Monday, November 23, 2026`, a directory with `-` in the place of `/`. The forms follow from the
+//! values, so only the values are stored.
 
 use std::collections::BTreeMap;
 
@@ -17,15 +19,25 @@ pub const HOME: &str = "home";
 pub const DAY: &str = "day";
 /// The day in UTC.
 pub const UTC_DAY: &str = "utc_day";
+/// The day of the week, which follows from the day.
+const WEEKDAY: &str = "weekday";
+/// The last name of the working directory, which follows from it.
+const FOLDER: &str = "folder";
+
+/// The names of the paths that are read from the system.
+const PATHS: [&str; 4] = [CWD, HOME, "pwd", "tmpdir"];
 
 /// The values that tell who recorded a call, and on which machine.
 const PERSONAL: [&str; 3] = [HOME, "host", "user"];
 
-/// The shortest text that is looked for: a shorter one is in too many texts by chance.
+/// The shortest path that is looked for: a shorter one is in too many texts by chance.
 pub const SHORTEST: usize = 3;
 
-/// The longest text of a value.
+/// The longest text of a path or a word.
 pub const LONGEST: usize = 4096;
+
+/// The longest text of what a program prints, such as the state of a repository.
+const LONGEST_PRINTED: usize = 64 << 10;
 
 /// The most values of a run.
 pub const MOST_VALUES: usize = 64;
@@ -34,9 +46,9 @@ pub const MOST_VALUES: usize = 64;
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RunValues(BTreeMap<String, String>);
 
-/// A text that stands for a value.
+/// A text that stands for a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct ValueForm {
+pub(super) struct PathForm {
     /// The name of the value.
     pub(super) name: String,
     /// The number of the form among those of its value.
@@ -45,29 +57,22 @@ pub(super) struct ValueForm {
     pub(super) edge: FormEdge,
 }
 
-/// What a text must be surrounded by to stand for a value.
+/// What a text must be surrounded by to stand for a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FormEdge {
     /// A path from the root: not the end of a longer path, and not the beginning of a longer name.
     Path,
-    /// A path relative to the working directory, with a slash at its end.
-    RelativeFolder,
-    /// A word, a date, or a path written as one name.
-    Word,
+    /// One name in a path, which stands for a path as a whole.
+    Component,
 }
 
 impl RunValues {
-    /// Sets a value. Returns `false`, and sets nothing, if the text is too short or too long to be looked for,
-    /// if JSON would escape it, or if there are too many values.
+    /// Sets a value. Returns `false`, and sets nothing, if the text is too long, if a value of this
+    /// name cannot be this text, or if there are too many values.
     pub fn set(&mut self, name: impl Into<String>, text: impl Into<String>) -> bool {
         let (name, text) = (name.into(), text.into());
         let is_new = !self.0.contains_key(&name);
-        let is_escaped =
-            text.chars().any(|letter| letter.is_control() || matches!(letter, '"' | '\\'));
-        if !(SHORTEST..=LONGEST).contains(&text.len())
-            || is_escaped
-            || (is_new && self.0.len() >= MOST_VALUES)
-        {
+        if !is_of_name(&name, &text) || (is_new && self.0.len() >= MOST_VALUES) {
             return false;
         }
         self.0.insert(name, text);
@@ -104,40 +109,76 @@ impl RunValues {
         self.0.retain(|name, text| keeps(name, text));
     }
 
-    /// Returns the forms of all values. A form that is too short is left out.
-    pub(super) fn forms(&self) -> Vec<ValueForm> {
+    /// Returns the forms of all paths. A form that is too short is left out.
+    pub(super) fn path_forms(&self) -> Vec<PathForm> {
         let mut forms = Vec::new();
-        for (name, text) in self.iter() {
-            let of_value = self.forms_of(name, text);
-            let of_value = of_value.into_iter().enumerate();
-            forms.extend(of_value.filter(|(_, (text, _))| text.len() >= SHORTEST).map(
-                |(number, (text, edge))| ValueForm { name: name.to_owned(), number, text, edge },
+        for (name, text) in self.iter().filter(|(_, text)| is_path(text)) {
+            let of_path = match name {
+                CWD => vec![
+                    (text.to_owned(), FormEdge::Path),
+                    (text.replace('/', "-"), FormEdge::Component),
+                    (as_one_name(text), FormEdge::Component),
+                ],
+                _ => vec![(text.to_owned(), FormEdge::Path)],
+            };
+            let of_path = of_path.into_iter().enumerate();
+            forms.extend(of_path.filter(|(_, (text, _))| text.len() >= SHORTEST).map(
+                |(number, (text, edge))| PathForm { name: name.to_owned(), number, text, edge },
             ));
         }
         forms
     }
 
-    /// Returns the forms of a value. Two values of one name have the same number of forms, unless
-    /// only one of them has that form.
-    fn forms_of(&self, name: &str, text: &str) -> Vec<(String, FormEdge)> {
+    /// Returns the texts that stand for a value in a hole, in the same order for each run.
+    pub(super) fn hole_texts(&self, name: &str) -> Vec<Option<String>> {
+        let text = |name: &str| self.get(name).map(str::to_owned);
         match name {
-            DAY | UTC_DAY => {
-                day_forms(text).unwrap_or_else(|| vec![(text.to_owned(), FormEdge::Word)])
-            }
-            CWD => vec![
-                (text.to_owned(), FormEdge::Path),
-                (text.replace('/', "-"), FormEdge::Word),
-                (as_one_name(text), FormEdge::Word),
-            ],
+            // Local time is what most programs write.
+            DAY => [DAY, UTC_DAY]
+                .into_iter()
+                .flat_map(|name| match self.get(name).and_then(day_forms) {
+                    Some(forms) => forms.map(Some),
+                    None => [const { None }; DAY_FORMS],
+                })
+                .collect(),
+            WEEKDAY => [DAY, UTC_DAY]
+                .into_iter()
+                .flat_map(|name| match self.get(name).and_then(date_of) {
+                    Some(date) => weekday_forms(date).map(Some),
+                    None => [None, None],
+                })
+                .collect(),
+            FOLDER => vec![self.get(CWD).and_then(|cwd| cwd.rsplit('/').next()).map(str::to_owned)],
             HOME => {
-                let path = (text.to_owned(), FormEdge::Path);
-                let relative = self.get(CWD).and_then(|cwd| relative_path(cwd, text));
-                let relative = relative.map(|text| (format!("{text}/"), FormEdge::RelativeFolder));
-                [path].into_iter().chain(relative).collect()
+                let relative = self.get(CWD).zip(self.get(HOME));
+                let relative = relative.and_then(|(cwd, home)| relative_path(cwd, home));
+                vec![text(HOME), relative]
             }
-            _ if text.starts_with('/') => vec![(text.to_owned(), FormEdge::Path)],
-            _ => vec![(text.to_owned(), FormEdge::Word)],
+            // Some programs mark each line as untrusted.
+            _ if name.starts_with("git_") => {
+                let marked = |text: &str| text.replace('\n', "\ngit: ");
+                let marked = self.get(name).map(|text| format!("git: {}", marked(text)));
+                vec![text(name), marked]
+            }
+            _ => vec![text(name)],
         }
+    }
+}
+
+/// Whether a text is a path from the root that can be looked for.
+pub(super) fn is_path(text: &str) -> bool {
+    let is_escaped = text.chars().any(|letter| letter.is_control() || matches!(letter, '"' | '\\'));
+    let has_name = text.split('/').any(|name| !matches!(name, "" | "." | ".."));
+    text.starts_with('/') && has_name && (SHORTEST..=LONGEST).contains(&text.len()) && !is_escaped
+}
+
+/// Whether a value of this name can be this text.
+fn is_of_name(name: &str, text: &str) -> bool {
+    match name {
+        DAY | UTC_DAY => date_of(text).is_some(),
+        _ if PATHS.contains(&name) => is_path(text),
+        _ if name.starts_with("git_") => text.len() <= LONGEST_PRINTED,
+        _ => !text.is_empty() && text.len() <= LONGEST && !text.chars().any(char::is_control),
     }
 }
 
@@ -169,23 +210,45 @@ fn relative_path(from: &str, to: &str) -> Option<String> {
     (!way.is_empty()).then(|| way.join("/"))
 }
 
-/// Returns the forms in which programs write a day; `None` if the text is not a day.
-fn day_forms(text: &str) -> Option<Vec<(String, FormEdge)>> {
-    let mut numbers = text.splitn(3, '-').map(|part| part.parse::<u16>().ok());
-    let (year, month, day) = (numbers.next()??, numbers.next()??, numbers.next()??);
+/// How many forms a day has.
+const DAY_FORMS: usize = 9;
+
+/// Returns the date of a text such as `2026-11-23`; `None` if it is none.
+fn date_of(text: &str) -> Option<Date> {
+    let mut numbers = text.split('-').map(|part| {
+        part.bytes().all(|byte| byte.is_ascii_digit()).then(|| part.parse::<u16>().ok())
+    });
+    let (year, month, day) = (numbers.next()???, numbers.next()???, numbers.next()???);
     let (month, day) = (u8::try_from(month).ok()?, u8::try_from(day).ok()?);
+    let is_whole = text.len() == 10 && numbers.next().is_none();
     let date = Date::from_calendar_date(year.into(), Month::try_from(month).ok()?, day).ok()?;
+    is_whole.then_some(date)
+}
+
+/// Returns the forms in which programs write a day; `None` if the text is not a day.
+fn day_forms(text: &str) -> Option<[String; DAY_FORMS]> {
+    let date = date_of(text)?;
+    let (year, month, day) = (date.year(), u8::from(date.month()), date.day());
     let (weekday, month_name) = (date.weekday().to_string(), date.month().to_string());
     let (short_weekday, short_month) = (&weekday[..3], &month_name[..3]);
-    let forms = [
+    Some([
+        format!("{text} ({weekday})"),
+        format!("{weekday}, {text}"),
         text.to_owned(),
         format!("{weekday}, {month_name} {day}, {year}"),
         format!("{short_weekday} {short_month} {day:02} {year}"),
         format!("{month:02}/{day:02}/{year}"),
         format!("{month}/{day}/{year}"),
         format!("{month_name} {day}, {year}"),
-    ];
-    Some(forms.into_iter().map(|form| (form, FormEdge::Word)).collect())
+        format!("{day} {month_name} {year}"),
+    ])
+}
+
+/// Returns the forms in which programs write the day of the week.
+fn weekday_forms(date: Date) -> [String; 2] {
+    let weekday = date.weekday().to_string();
+    let short = weekday[..3].to_owned();
+    [weekday, short]
 }
 
 #[cfg(test)]
@@ -197,21 +260,28 @@ mod tests {
     }
 
     fn forms(all: &[(&str, &str)], name: &str) -> Vec<String> {
-        let forms = values(all).forms();
+        let forms = values(all).path_forms();
         forms.into_iter().filter(|form| form.name == name).map(|form| form.text).collect()
+    }
+
+    fn in_hole(all: &[(&str, &str)], name: &str) -> Vec<String> {
+        values(all).hole_texts(name).into_iter().flatten().collect()
     }
 
     #[test]
     fn day_is_written_as_programs_write_it() {
         assert_eq!(
-            forms(&[("day", "2026-11-03")], "day"),
+            in_hole(&[("day", "2026-11-03")], "day"),
             [
+                "2026-11-03 (Tuesday)",
+                "Tuesday, 2026-11-03",
                 "2026-11-03",
                 "Tuesday, November 3, 2026",
                 "Tue Nov 03 2026",
                 "11/03/2026",
                 "11/3/2026",
-                "November 3, 2026"
+                "November 3, 2026",
+                "3 November 2026"
             ]
         );
         for (day, weekday) in [
@@ -221,33 +291,47 @@ mod tests {
             ("1970-01-01", "Thursday"),
             ("2027-03-01", "Monday"),
         ] {
-            let long = &forms(&[("day", day)], "day")[1];
-            assert!(long.starts_with(weekday), "{day}: {long}");
+            assert_eq!(in_hole(&[("day", day)], "weekday")[0], weekday, "{day}");
         }
-        assert_eq!(forms(&[("day", "2026-13-01")], "day"), ["2026-13-01"]);
-        assert_eq!(forms(&[("day", "today")], "day"), ["today"]);
     }
 
     #[test]
-    fn directories_have_a_form_as_one_name_and_one_relative_to_the_other() {
+    fn directories_have_a_form_as_one_name_and_home_one_relative_to_the_other() {
         let here = [("cwd", "/home/ann/my.app"), ("home", "/home/ann"), ("tmpdir", "/tmp")];
         assert_eq!(
             forms(&here, "cwd"),
             ["/home/ann/my.app", "-home-ann-my.app", "-home-ann-my-app"]
         );
         assert_eq!(forms(&here, "tmpdir"), ["/tmp"]);
-        assert_eq!(forms(&here, "home"), ["/home/ann", "../"]);
+        assert_eq!(forms(&here, "home"), ["/home/ann"]);
+        assert_eq!(in_hole(&here, "home"), ["/home/ann", ".."]);
         let apart = [("cwd", "/build/1/app"), ("home", "/ci-home")];
-        assert_eq!(forms(&apart, "home"), ["/ci-home", "../../../ci-home/"]);
+        assert_eq!(in_hole(&apart, "home"), ["/ci-home", "../../../ci-home"]);
+        assert_eq!(in_hole(&apart, "folder"), ["app"]);
     }
 
     #[test]
-    fn values_that_are_too_short_or_too_many_are_not_set() {
+    fn values_that_their_name_cannot_have_are_not_set() {
         let mut values = RunValues::default();
-        assert!(!values.set("user", "me"));
-        assert!(!values.set("cwd", "/"));
-        assert!(!values.set("cwd", "/a \"b\""));
+        for (name, text) in [
+            ("cwd", "/"),
+            ("cwd", "//"),
+            ("cwd", "/."),
+            ("home", "."),
+            ("home", ""),
+            ("pwd", "relative/path"),
+            ("tmpdir", "/a \"b\""),
+            ("day", "today"),
+            ("day", "2026-13-01"),
+            ("utc_day", "2026-1-1"),
+            ("user", ""),
+            ("host", "a\nb"),
+        ] {
+            assert!(!values.set(name, text), "{name} {text}");
+        }
         assert!(values.is_empty());
+        assert!(values.set("git_status", " M a\n?? \"b\""));
+        values.remove("git_status");
         for at in 0..MOST_VALUES {
             assert!(values.set(format!("v{at}"), "text"));
         }

@@ -1,4 +1,4 @@
-//! The search for the values of two runs in a text.
+//! The search for the paths of two runs in a text.
 
 use std::ops::{Range, RangeInclusive};
 
@@ -6,7 +6,7 @@ use aho_corasick::AhoCorasick;
 
 use super::run_values::FormEdge;
 
-/// Where a text that stands for a value is found.
+/// Where a text that stands for a path is found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ValueMatch {
     pub(super) range: Range<usize>,
@@ -14,7 +14,7 @@ pub(super) struct ValueMatch {
     pub(super) text: u16,
 }
 
-/// Finds texts at places where they stand for a value.
+/// Finds texts at places where they stand for a path.
 #[derive(Debug)]
 pub(super) struct ValueFinder {
     search: AhoCorasick,
@@ -36,7 +36,7 @@ impl ValueFinder {
         self.search.is_match(bytes)
     }
 
-    /// Returns the texts at places where they stand for a value: the first ones first, and of
+    /// Returns the texts at places where they stand for a path: the first ones first, and of
     /// several that begin at one place the longest.
     pub(super) fn find(&self, text: &str) -> Vec<ValueMatch> {
         let mut found: Vec<ValueMatch> = self
@@ -58,22 +58,24 @@ impl ValueFinder {
     }
 }
 
-/// Whether what surrounds a place lets the text there stand for a value.
+/// Whether what surrounds a place lets the text there stand for a path.
 fn is_at_edges(edge: FormEdge, text: &str, place: &Range<usize>) -> bool {
-    let before = text.get(..place.start).and_then(|text| text.chars().next_back());
+    let before = text.get(..place.start).unwrap_or_default();
+    let last = before.chars().next_back();
     let mut rest = text.get(place.end..).unwrap_or_default().chars();
     let (next, after_next) = (rest.next(), rest.next());
     let is_word = |letter: Option<char>| letter.is_some_and(is_word_letter);
-    match edge {
-        FormEdge::Word => !is_word(before) && !is_word(next),
-        FormEdge::RelativeFolder => !matches!(before, Some('.' | '/' | '~')) && !is_word(before),
+    let goes_on = matches!(next, Some('~' | '@' | '+' | '%'))
+        || is_word(next)
+        || (next == Some('.') && is_word(after_next));
+    let begins = match edge {
+        FormEdge::Component => last == Some('/'),
         FormEdge::Path => {
-            let goes_on = matches!(next, Some('~' | '@' | '+' | '%'))
-                || is_word(next)
-                || (next == Some('.') && is_word(after_next));
-            !goes_on && !matches!(before, Some('.' | '~')) && !is_word(before)
+            let is_below = last == Some('/') && !before.ends_with("file://");
+            !is_below && !matches!(last, Some('.' | '~' | '%' | '@' | '+')) && !is_word(last)
         }
-    }
+    };
+    begins && !goes_on
 }
 
 /// Whether a letter is part of a word: letters and digits of all scripts, but no quotes, dashes of
@@ -121,6 +123,9 @@ mod tests {
             "/srv/app_2",
             "/srv/app.json",
             "x/srv/app",
+            "//srv/app",
+            "/mnt//srv/app",
+            "https://srv/app",
             "./srv/app",
             "~/srv/app",
             "/srv/app@2",
@@ -142,16 +147,14 @@ mod tests {
     }
 
     #[test]
-    fn word_is_found_where_no_letter_touches_it() {
-        let word = [("ann", FormEdge::Word)];
-        assert_eq!(
-            found(&word, "ann@host, annex, (ann) _ann ann-2 joann ann"),
-            [(0, 0), (18, 0), (40, 0)]
-        );
-        let relative = [("../../", FormEdge::RelativeFolder)];
-        assert_eq!(
-            found(&relative, "../../x ../../../y /../../ ./../../ a../../"),
-            [(0, 0), (8, 0)]
-        );
+    fn path_as_one_name_is_found_where_it_is_a_whole_name_of_a_path() {
+        let name = [("-home-ann-app", FormEdge::Component)];
+        for text in ["/p/-home-ann-app/x", "/p/-home-ann-app", "`/p/-home-ann-app`"] {
+            assert_eq!(found(&name, text).len(), 1, "{text}");
+        }
+        for text in ["-home-ann-app", "rm -home-ann-app", "/p/-home-ann-app-2", "/p/x-home-ann-app"]
+        {
+            assert_eq!(found(&name, text), [], "{text}");
+        }
     }
 }

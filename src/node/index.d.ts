@@ -40,10 +40,11 @@ export interface RuleOptions {
   ignore?: string | string[];
   /** Request headers to ignore. */
   ignoreHeaders?: string | string[];
-  /** Ids and times that the program makes anew in each run: `'/metadata/id: uuid'`. */
+  /**
+   * Ids, times and values that the program makes anew in each run, in text that it writes itself:
+   * `'/metadata/id: uuid'`, `'system: Today is {{day}}.'`.
+   */
   normalize?: string | string[];
-  /** The same for text between two texts: `'/input/*: id (…)\n'`. */
-  normalizeText?: string | string[];
   /** Values that differ in each run, such as a temporary folder. */
   vars?: Record<string, string>;
 }

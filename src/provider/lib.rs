@@ -47,6 +47,7 @@ mod row_default;
 mod stream_error;
 mod synthesis;
 mod table;
+mod text_role;
 mod tool_result;
 mod vectors;
 mod voyage;
@@ -74,6 +75,7 @@ pub use stream_error::stream_error;
 pub use synthesis::{
     AnswerPart, SynthesizedEvents, number_events, split_end, synthesize, unended, whole,
 };
+pub use text_role::{CALL_REFERENCES, text_roles};
 
 #[cfg(test)]
 mod test_calls;

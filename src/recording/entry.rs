@@ -55,6 +55,8 @@ pub struct Entry {
     /// The scheme, host and port that it was sent to; absent if that is the upstream's public
     /// address.
     pub upstream_origin: Option<String>,
+    /// The preset that it was recorded with, and its version: `claude-code 2`.
+    pub preset: Option<String>,
     /// The values of its run that are in its request, such as the working directory.
     pub run_values: RunValues,
     /// The session in which it was recorded.

@@ -11,7 +11,7 @@ use super::normalized_request::NormalizedRequest;
 use super::redact::{
     CallCredentials, RawResponse, RedactedAnswer, Redactor, UnkeptReason, media_type,
 };
-use loomrec_identity::{RequestKey, RunValueFinder, RunValues};
+use loomrec_identity::{ClientPreset, RequestKey, RunValueFinder, RunValues};
 use loomrec_provider::{
     Answer, JudgedAnswer, ReceivedAnswer, ReceivedBody, TransportEnd, judge_answer,
 };
@@ -122,6 +122,7 @@ impl EntryMaker<'_> {
             provider: Some(observed.call.provider.name().to_owned()),
             upstream: Some(observed.upstream),
             upstream_origin: origin.map(|origin| self.redactor.redact_name(&origin, &secrets)),
+            preset: observed.preset.map(ClientPreset::text),
             run_values,
             session: observed.session,
             recorded_at,
@@ -143,7 +144,7 @@ impl EntryMaker<'_> {
         observed: &NormalizedRequest,
         secrets: &CallCredentials,
     ) -> RunValues {
-        let mut found = all.in_body(&observed.request.body);
+        let mut found = observed.request.run_values(&observed.call, all, observed.preset);
         found.retain(|_, text| self.redactor.is_clean_name(text, secrets));
         found
     }

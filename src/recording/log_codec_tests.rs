@@ -114,6 +114,7 @@ pub(crate) fn any_entry() -> impl Strategy<Value = Entry> {
             provider: words.2,
             upstream: words.1.clone(),
             upstream_origin: words.1.clone(),
+            preset: words.1.clone(),
             run_values: words
                 .3
                 .iter()

@@ -256,9 +256,8 @@ fn read_normalize(identity: FieldReader<'_>) -> Result<Vec<NormalizeRule>, Field
         return Err(identity.wrong("normalize", expected));
     }
     let wrong = |found| FieldError::unexpected(identity.place("normalize"), expected, found);
-    let read = |value: &Value| match value.as_str().map(NormalizeRule::parse) {
-        Some(Ok(rule)) => Ok(rule),
-        Some(Err(error)) => Err(wrong(error.to_string())),
+    let read = |value: &Value| match value.as_str() {
+        Some(text) => Ok(NormalizeRule::of_recording(text)),
         None => Err(wrong(value_kind(value).to_owned())),
     };
     rules.iter().map(read).collect()

@@ -2,6 +2,8 @@
 //! recorded.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
+use std::sync::Arc;
 
 use bytes::Bytes;
 
@@ -9,9 +11,13 @@ use super::entry::RecordedRequest;
 use super::header_names::HeaderNames;
 use super::redact::{self, CallCredentials, Placeholders, Redactor};
 use loomrec_identity::{
-    BoundRequest, IdentityRules, Json, KeyForm, RequestKey, RequestParts, RunBinding, header,
+    BoundRequest, BoundRules, ClientPreset, IdentityRules, Json, JsonPointer, KeyForm,
+    NormalizeRule, PlacePattern, RequestKey, RequestParts, RequestTexts, RunBinding,
+    RunValueFinder, RunValues, TextRole, header,
 };
-use loomrec_provider::{Operation, RecognisedCall, RequestHead, recognise};
+use loomrec_provider::{
+    CALL_REFERENCES, Operation, RecognisedCall, RequestHead, recognise, text_roles,
+};
 
 /// One request on its way to an engine.
 #[derive(Clone, Debug)]
@@ -28,9 +34,11 @@ pub struct NormalizedRequest {
     pub step: Option<String>,
     /// The numbers of the placeholders in it. Its answer continues them.
     pub placeholders: Placeholders,
-    /// The request as it is looked up with this run's values in the place of recorded ones: for
-    /// each set of recorded values, if it holds any.
+    /// The request as it is looked up among recorded ones with this run's values: for each set of
+    /// rules.
     pub bound: Vec<Option<BoundRequest>>,
+    /// The preset of its client, if that is known.
+    pub preset: Option<&'static ClientPreset>,
     /// Its keys under the rules that were given when it was observed.
     keys: Vec<(IdentityRules, RequestKey)>,
 }
@@ -71,7 +79,17 @@ impl NormalizedRequest {
         keys: Vec<(IdentityRules, RequestKey)>,
     ) -> Self {
         let (placeholders, bound) = (Placeholders::default(), Vec::new());
-        Self { upstream, request, call, session: None, step: None, placeholders, bound, keys }
+        Self {
+            upstream,
+            request,
+            call,
+            session: None,
+            step: None,
+            placeholders,
+            bound,
+            preset: None,
+            keys,
+        }
     }
 
     /// Returns the key of the request under `rules`. It was computed already if the request was
@@ -158,18 +176,54 @@ impl RecordedRequest {
         })
     }
 
-    /// Returns this request as it is looked up under a binding; `None` if it is not JSON or holds no
-    /// value.
-    pub fn bound(
+    /// Returns this recorded request as it is looked up under a binding; `None` if it is not JSON, is
+    /// only found as it is, or cannot be bound.
+    pub fn bound_recorded(
         &self,
         call: &RecognisedCall,
+        rules: &BoundRules,
         binding: &RunBinding,
-        rules: &IdentityRules,
+        identity: &IdentityRules,
     ) -> Option<BoundRequest> {
         let parts = self.parts(call);
         let body = parts.json()?;
-        let results = rules.compares_tool_calls().then(|| call.operation.tool_results(&body));
-        binding.request(&parts, &body, rules, results.as_deref().unwrap_or_default())
+        rules.recorded(binding, &parts, &body, identity, &request_texts(call, rules, &body))
+    }
+
+    /// Returns this request of a run with these values as it is looked up among bound ones; `None`
+    /// if it is not JSON.
+    pub fn bound_here(
+        &self,
+        call: &RecognisedCall,
+        rules: &BoundRules,
+        values: &RunValues,
+        identity: &IdentityRules,
+    ) -> Option<BoundRequest> {
+        let parts = self.parts(call);
+        let body = parts.json()?;
+        Some(rules.here(values, &parts, &body, identity, &request_texts(call, rules, &body)))
+    }
+
+    /// Returns the places of the texts in this request, and whose they are.
+    pub fn text_roles(&self) -> Vec<(TextRole, JsonPointer)> {
+        loomrec_identity::parse(&self.body).map(|body| text_roles(&body)).unwrap_or_default()
+    }
+
+    /// Returns the values of a run that are in this request.
+    pub fn run_values(
+        &self,
+        call: &RecognisedCall,
+        finder: &RunValueFinder,
+        preset: Option<&ClientPreset>,
+    ) -> RunValues {
+        if !finder.is_for(preset.is_some()) {
+            return RunValues::default();
+        }
+        let parts = self.parts(call);
+        let Some(body) = parts.json() else { return RunValues::default() };
+        let rules = finder.rules_with(preset.map(|it| it.rules.as_slice()).unwrap_or_default());
+        let texts = request_texts(call, &rules, &body);
+        finder.in_request(preset.is_some(), &rules, &parts, &body, &texts)
     }
 
     /// Returns the parts that the key of this request is made of.
@@ -225,4 +279,26 @@ impl RecordedRequest {
     pub fn key(&self, call: &RecognisedCall, rules: &IdentityRules) -> RequestKey {
         RequestKey::of(&self.parts(call), rules)
     }
+}
+
+/// Returns the rules that recorded requests are compared under: those of the recording, those of
+/// their client, and those for references to calls. `given` are ids of calls that recorded answers
+/// gave.
+pub fn bound_rules(
+    identity: &IdentityRules,
+    preset: Option<&ClientPreset>,
+    given: Arc<HashSet<String>>,
+) -> BoundRules {
+    let references = CALL_REFERENCES.iter().filter_map(|place| PlacePattern::parse(place).ok());
+    let of_preset = preset.map(|preset| preset.rules.as_slice()).unwrap_or_default();
+    let rules = identity.normalize().iter().chain(of_preset).cloned();
+    BoundRules::new(rules.chain(references.map(NormalizeRule::reference)).collect(), given)
+}
+
+/// Returns what these rules need to know of the texts of a request.
+fn request_texts(call: &RecognisedCall, rules: &BoundRules, body: &Json<'_>) -> RequestTexts {
+    let results = || call.operation.tool_results(body);
+    let tool_results = if rules.compares_tool_calls() { results() } else { Vec::new() };
+    let roles = if rules.has_roles() { text_roles(body) } else { Vec::new() };
+    RequestTexts { tool_results, roles }
 }

@@ -68,7 +68,7 @@ use loomrec_identity::multipart;
 pub use placeholder::Placeholders;
 pub(crate) use response::media_type;
 pub use response::{RawResponse, RedactedAnswer, UnkeptReason};
-pub use value_replacement::replace_values;
+pub use value_replacement::replace_paths;
 
 use edit::{
     SearchMatch, SourceEdit, merge, merge_found, replace_in_chunks, replaced, replacements,

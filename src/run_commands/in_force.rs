@@ -133,7 +133,6 @@ impl InForce {
         rules.extend(typed(&identity.ignore_header, WITHOUT, "--ignore-header"));
         rules.extend(typed(&identity.identity_header, WITH, "--identity-header"));
         rules.extend(typed_as_is(&identity.normalize, "--normalize"));
-        rules.extend(typed_as_is(&identity.normalize_text, "--normalize-text"));
         if identity.tool_results == Some(ToolResultPolicy::ByCall) {
             let rule = NormalizeRule::tool_results_by_call();
             rules.push((format!("{NORMALIZE}{rule}"), "--tool-results".to_owned()));

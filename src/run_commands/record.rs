@@ -44,7 +44,7 @@ pub async fn run(mut args: RecordArgs, settings: &Settings) -> Result<u8, Comman
     let output = ground.output.clone();
     let remote = RemoteRecording::begin(&mut args, &output).await?;
     let (engines, in_force) = engines(&args, &ground, remote.as_ref())?;
-    let (run_values, began) = (ground.run_values.clone(), OffsetDateTime::now_utc());
+    let (run_values, began) = (ground.run_values.all.clone(), OffsetDateTime::now_utc());
     let ran = ground.run(&args.serve, engines, None).await?;
     // A recorder that joined others cannot tell their takes from earlier ones by their time.
     let is_first = |record: &RecordEngine| record.place() == 0 && args.run.is_none();
@@ -150,7 +150,7 @@ fn replay(
 ) -> Result<Arc<ReplayEngine>, CommandFailure> {
     let terms = ReplayTerms {
         rules: Some(rules),
-        run_values: Some(&ground.run_values),
+        run_values: Some(&ground.run_values.all),
         is_of_session: ground.session.may_lack_recording,
         ..ReplayTerms::default()
     };

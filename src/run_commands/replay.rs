@@ -3,6 +3,7 @@
 mod end_order;
 mod latency;
 mod pending;
+mod refused_rules;
 mod unused;
 
 use std::collections::BTreeSet;
@@ -159,10 +160,11 @@ pub(super) fn parts(
     let mut plan = fault::plan(&args.serve, ground.session.plan.as_ref())?;
     let budget = fault::budget(&args.serve.trouble, &plan)?;
     let (matcher, expired) = matcher(args, ground)?;
+    refused_rules::refuse(args.strict, &matcher, &ground.output)?;
     let in_force = InForce::of_replay(args, &matcher).with_script(script.as_ref());
     let in_force = in_force.by_control(&ground.session.rules_by_control);
     let rules: BTreeSet<String> = matcher.normalize_rules().collect();
-    ground.counters.bound.start_rules(rules.into_iter());
+    ground.counters.bound.start_rules(rules, matcher.client_rules());
     let recorded: BTreeSet<String> = matcher.upstreams().map(str::to_owned).collect();
     serve_setup::add_recorded(&mut ground.upstreams, &recorded);
     let stand_in_keys = stand_ins::for_matcher(&matcher);
@@ -178,7 +180,7 @@ pub(super) fn parts(
     let seed = args.serve.trouble.seed;
     let decider =
         fault::decider(plan, FaultCounters::default(), seed, draws_waits(args), &ground.output);
-    let missed = pending::begin(args, &on_miss, &matcher)?;
+    let missed = pending::begin(args, &on_miss, &matcher, &ground.run_values)?;
     let replay = ReplayEngine::new(matcher, latency(args, decider.seed()));
     let replay = replay.with_script(script).with_default_response(args.default_response.clone());
     let replay = Arc::new(replay);
@@ -238,7 +240,8 @@ fn matcher(
     let terms = ReplayTerms {
         rules: Some(&rules),
         repeat,
-        run_values: Some(&ground.run_values),
+        run_values: Some(&ground.run_values.all),
+        ignores_presets: args.serve.run_values.no_preset,
         refuse_unchecked,
         allow_messages: args.allow_unchecked,
         faults_use_takes: args.strict,

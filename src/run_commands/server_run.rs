@@ -35,7 +35,7 @@ use loomrec_engine::replay::MissedRequests;
 use loomrec_engine::{Engine, Forwarding, OnExplainedMiss, RunStrictness, Strictness};
 use loomrec_fault::FaultDecider;
 use loomrec_fault::recovery::RecoveryBudget;
-use loomrec_identity::{IdentityRules, RunValues};
+use loomrec_identity::IdentityRules;
 use loomrec_proxy::guard::{EscapePolicy, GuardReport};
 use loomrec_proxy::inspector::RecentMisses;
 use loomrec_proxy::server::access::AccessPolicy;
@@ -66,7 +66,7 @@ pub struct RunContext {
     /// Removes what must never be stored or shown.
     pub redactor: Arc<Redactor>,
     /// The values of this run.
-    pub run_values: RunValues,
+    pub run_values: serve_setup::RunValueTerms,
     /// The key variables that the program has whose calls are recorded. None if it is not known.
     pub key_variables: KeyVariables,
     /// The preset of CMD.
@@ -115,6 +115,7 @@ impl RunEngines {
             .with_credential_params(&args.identity.credential_param)
             .with_step_header(args.step_id_header.as_deref())
             .with_secrets(&store_secrets())
+            .with_clients(serve_setup::known_clients(args))
     }
 
     /// Returns the identity rules of calls: those of the first engine.
@@ -170,9 +171,12 @@ impl RunContext {
         let output = bar.iter().fold(output, |output, bar| output.above(Arc::clone(bar)));
         let output = if args.cmd.is_empty() { output } else { output.beside_command() };
         log::start(args.log.as_deref(), &output)?;
-        let run_values = serve_setup::run_values(&args.run_values, &current)?;
+        let mut run_values = serve_setup::run_values(&args.run_values, &current)?;
+        if !args.cmd.is_empty() && !args.run_values.no_preset {
+            run_values.add_repository(&args.run_values);
+        }
         let counters = RunCounters::default();
-        counters.bound.start(run_values.iter().map(|(name, _)| name));
+        counters.bound.start(run_values.all.iter().map(|(name, _)| name));
         let public_url = PublicUrl::read(args)?;
         let tls = serve_setup::listener_tls(&args.tls)?;
         let is_https = tls.is_some();
@@ -208,7 +212,8 @@ impl RunContext {
     /// # Errors
     /// A flag that is not a rule.
     pub fn rules(&self, args: &ServeArgs) -> Result<IdentityRules, CommandFailure> {
-        let preset = self.preset.iter().flat_map(|applied| applied.preset.rules());
+        let of_project = self.preset.iter().filter(|applied| applied.preset.is_of_project);
+        let preset = of_project.flat_map(|applied| applied.preset.rules());
         Ok(serve_setup::rules(&args.identity)?.with_normalize(preset))
     }
 

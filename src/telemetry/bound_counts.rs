@@ -1,5 +1,6 @@
 //! How often the values of a run were put in the place of recorded ones.
 
+use std::collections::BTreeSet;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -17,6 +18,8 @@ pub struct BoundCounts {
 #[derive(Debug)]
 struct BoundCount {
     name: String,
+    /// Whether it is a rule that is neither of a recording nor of a flag.
+    is_of_client: bool,
     calls: AtomicU64,
     places: AtomicU64,
 }
@@ -24,7 +27,11 @@ struct BoundCount {
 impl BoundCount {
     fn new(name: &str) -> Self {
         let (calls, places) = (AtomicU64::new(0), AtomicU64::new(0));
-        Self { name: name.to_owned(), calls, places }
+        Self { name: name.to_owned(), is_of_client: false, calls, places }
+    }
+
+    fn of_client(rule: &str) -> Self {
+        Self { is_of_client: true, ..Self::new(rule) }
     }
 }
 
@@ -34,9 +41,12 @@ impl BoundCounts {
         self.values.get_or_init(|| names.map(BoundCount::new).collect());
     }
 
-    /// Sets the rules for what clients make anew. Only the first call does.
-    pub fn start_rules(&self, rules: impl Iterator<Item = String>) {
-        self.rules.get_or_init(|| rules.map(|rule| BoundCount::new(&rule)).collect());
+    /// Sets the rules for what clients make anew: those of recordings and flags, and those that known
+    /// clients have. Only the first call does.
+    pub fn start_rules(&self, rules: BTreeSet<String>, of_clients: BTreeSet<String>) {
+        let own = rules.iter().map(|rule| BoundCount::new(rule));
+        let of_clients = of_clients.difference(&rules).map(|rule| BoundCount::of_client(rule));
+        self.rules.get_or_init(|| own.chain(of_clients).collect());
     }
 
     /// Adds a call in which these values were bound.
@@ -57,10 +67,14 @@ impl BoundCounts {
         }
     }
 
-    /// Returns each rule for what clients make anew, with the number of calls that needed it.
+    /// Returns each rule for what clients make anew, with the number of calls that needed it. Those of
+    /// known clients are left out if no call needed them.
     pub fn rules(&self) -> Vec<(String, u64)> {
-        let read = |rule: &BoundCount| (rule.name.clone(), rule.calls.load(Ordering::Relaxed));
-        self.rules.get().into_iter().flatten().map(read).collect()
+        let read = |rule: &BoundCount| {
+            let calls = rule.calls.load(Ordering::Relaxed);
+            (calls > 0 || !rule.is_of_client).then(|| (rule.name.clone(), calls))
+        };
+        self.rules.get().into_iter().flatten().filter_map(read).collect()
     }
 
     /// Returns how many results of tools were not compared.

@@ -26,7 +26,7 @@ fn with_ids(turn: &str, prompt: &str) -> Call {
 fn ids_that_a_client_makes_are_renamed_under_the_rules_of_the_recording() {
     let scene = Scene::new();
     let upstream = Upstream::always(Answer::json(200, chat_answer("fine")));
-    let rules = ["/metadata/turn: uuid", "/metadata/all/*/id: id(t_)", "/metadata/none: epoch"];
+    let rules = ["/metadata/turn: uuid", "/metadata/all/*/id: t_{{id}}", "/metadata/none: epoch"];
     let flags: Vec<&str> = rules.iter().flat_map(|rule| ["--normalize", rule]).collect();
     let server = scene.record(&upstream, &flags);
     server.call(&with_ids(ONE, "hi")).expect(200);
@@ -37,11 +37,11 @@ fn ids_that_a_client_makes_are_renamed_under_the_rules_of_the_recording() {
     scene.run(&["verify", scene.name()]).expect(0);
     let server = scene.replay(&["--strict", "--receipt", "receipt.json"]);
     let answer = server.call(&with_ids(OTHER, "hi")).expect(200);
-    assert_eq!(answer.header("x-loomrec-bound"), Some("t_=1, uuid=1"));
+    assert_eq!(answer.header("x-loomrec-bound"), Some("id=1, uuid=1"));
     let ended = server.stop().expect(0);
     for part in [
         "1 served, 1 of them with this run's ids",
-        "renamed if no recorded call is exactly the same: /metadata/all/*/id: id(t_) (",
+        "renamed if no recorded call is exactly the same: /metadata/all/*/id: t_{{id}} (",
         "no call needed the rules /metadata/none: epoch",
     ] {
         assert!(ended.stderr.contains(part), "{part}: {}", ended.stderr);
@@ -63,26 +63,26 @@ fn ids_that_a_client_makes_are_renamed_under_the_rules_of_the_recording() {
 fn rules_may_be_given_at_the_replay_alone() {
     let scene = Scene::new();
     let upstream = Upstream::always(Answer::json(200, chat_answer("fine")));
-    scene.recorded(&upstream, &[chat("Chunk ID: 46e5bd\nWall time: 0.0051 seconds, 85 tokens")]);
-    let other = chat("Chunk ID: aa00ff\nWall time: 0.2 seconds, 85 tokens");
+    scene.recorded(
+        &upstream,
+        &[chat("<log>Chunk ID: 46e5bd\nWall time: 0.0051 seconds, 85 tokens")],
+    );
+    let other = chat("<log>Chunk ID: aa00ff\nWall time: 0.2 seconds, 85 tokens");
     let rules = [
-        "--normalize-text",
-        "/messages/*/content: Chunk ID: (…)\\nWall",
         "--normalize",
-        "/messages/*/content: duration",
+        "user: <log>Chunk ID: {{hex6}}\\nWall",
+        "--normalize",
+        "user: <log>Chunk ID: {{any}}\\nWall time: {{duration}} seconds, ",
     ];
     for (flags, status) in [(&rules[..], 200), (&rules[..2], 422), (&[][..], 422)] {
         let server = scene.replay(&[&["--strict"], flags].concat());
         server.call(&other).expect(status);
         server.stop().expect(i32::from(status != 200));
     }
-    for (flag, rule) in [("--normalize", "/x uuid"), ("--normalize-text", "/x: a")] {
-        let ended = scene.run(&["replay", "-r", scene.name(), flag, rule]).expect(2);
-        assert!(
-            ended.stderr.contains(&format!("{flag} {rule}: failed to read")),
-            "{}",
-            ended.stderr
-        );
+    for rule in ["/x uuid", "/x: a"] {
+        let ended = scene.run(&["replay", "-r", scene.name(), "--normalize", rule]).expect(2);
+        let part = format!("--normalize {rule}: failed to read");
+        assert!(ended.stderr.contains(&part), "{}", ended.stderr);
     }
 }
 
@@ -91,10 +91,10 @@ fn rules_are_added_to_those_of_a_recording() {
     for scene in [Scene::new(), Scene::split()] {
         let upstream = Upstream::always(Answer::json(200, chat_answer("fine")));
         scene.recorded(&upstream, &[with_ids(ONE, "hi"), chat("other")]);
-        let server = scene.record(&upstream, &["--normalize", "/metadata: uuid"]);
+        let server = scene.record(&upstream, &["--normalize", "/metadata/turn: uuid"]);
         server.call(&with_ids(ONE, "ho")).expect(200);
         server.stop().expect(0);
-        let server = scene.record(&upstream, &["--normalize", "/metadata: epoch"]);
+        let server = scene.record(&upstream, &["--normalize", "/metadata/all/*/id: t_{{uuid}}"]);
         server.call(&with_ids(ONE, "hu")).expect(200);
         server.stop().expect(0);
         let server = scene.replay(&["--strict"]);
@@ -111,7 +111,9 @@ fn two_calls_that_differ_only_in_their_ids_are_not_bound() {
     let scene = Scene::new();
     let answers = ["1", "2"].map(|text| Answer::json(200, chat_answer(text)));
     let upstream = Upstream::script(answers.into());
-    let server = scene.record(&upstream, &["--normalize", "/metadata: uuid"]);
+    let rules = ["/metadata/turn: uuid", "/metadata/all/*/id: t_{{uuid}}"];
+    let flags: Vec<&str> = rules.iter().flat_map(|rule| ["--normalize", rule]).collect();
+    let server = scene.record(&upstream, &flags);
     server.call(&with_ids(ONE, "hi")).expect(200);
     server.call(&with_ids(OTHER, "hi")).expect(200);
     server.stop().expect(0);
@@ -119,4 +121,47 @@ fn two_calls_that_differ_only_in_their_ids_are_not_bound() {
     server.call(&with_ids(ONE, "hi")).expect(200);
     server.call(&with_ids("2190a5b2-7c1d-7e3f-8a9b-0c1d2e3f4a5b", "hi")).expect(422);
     server.stop().expect(1).says(&["entries that answer only exactly the same call"]);
+}
+
+#[test]
+fn rules_of_a_recording_that_reach_words_or_settings_are_refused_by_strict() {
+    let scene = Scene::new();
+    let upstream = Upstream::always(Answer::json(200, chat_answer("fine")));
+    let server = scene.record(&upstream, &["--normalize", "/metadata/turn: uuid"]);
+    server.call(&chat("Wait for the database")).expect(200);
+    server.stop().expect(0);
+    let recorded = scene.json();
+    let write = |rules: &[String]| {
+        let mut changed = recorded.clone();
+        changed["_loomrec"]["identity"]["normalize"] = json!(rules);
+        fs::write(scene.recording(), changed.to_string()).unwrap();
+    };
+    for rule in [
+        "/messages/*/content: W(…)",
+        "/messages/*/content: duration",
+        "/messages: uuid",
+        "/max_tokens: port",
+        "/temperature: pid",
+        "/model: id",
+        "user: Wait for {{count}} databases",
+        "user: W{{any}}",
+        "system: {{any}} {{day}}",
+    ] {
+        write(&[rule.to_owned()]);
+        let ended = scene.run(&["replay", "--strict", "-r", scene.name(), "--", "true"]).expect(4);
+        assert!(ended.stderr.contains("a rule of the recording is refused: "), "{}", ended.stderr);
+        let shown = rule.split('{').next().unwrap();
+        assert!(ended.stderr.contains(shown), "{rule}: {}", ended.stderr);
+        let server = scene.replay(&[]);
+        server.call(&chat("Wipe the database")).expect(422);
+        server.stop().expect(1).says(&["a rule of the recording holds for nothing: "]);
+    }
+    let long = format!("system: Today{}{{{{day}}}}", "x".repeat(1 << 20));
+    write(&[long]);
+    let ended = scene.run(&["replay", "--strict", "-r", scene.name(), "--", "true"]).expect(4);
+    assert!(ended.stderr.contains("at most 4096 are allowed"), "{}", &ended.stderr[..400]);
+    assert!(ended.stderr.len() < 4000, "{}", ended.stderr.len());
+    write(&(0..1000).map(|at| format!("/metadata/id{at}/id: uuid")).collect::<Vec<_>>());
+    let ended = scene.run(&["replay", "--strict", "-r", scene.name(), "--", "true"]).expect(4);
+    assert!(ended.stderr.contains("a list of at most 256 rules"), "{}", ended.stderr);
 }

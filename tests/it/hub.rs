@@ -179,7 +179,6 @@ fn members_that_need_takes_of_their_own_are_refused_by_name() {
         ("ignore", json!(["/seed"])),
         ("ignore_headers", json!(["x-a"])),
         ("normalize", json!(["uuid"])),
-        ("normalize_text", json!(["uuid"])),
         ("vars", json!({ "tmp": "/tmp/x" })),
         ("prefix", json!("a/b")),
         ("prefix", json!("a\nb")),

@@ -113,6 +113,8 @@ mod miss;
 #[cfg(test)]
 mod modes;
 #[cfg(test)]
+mod mutation;
+#[cfg(test)]
 mod noise;
 #[cfg(test)]
 mod order;

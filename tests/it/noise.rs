@@ -49,7 +49,7 @@ fn refused(one: &[Call], other: &[Call]) -> Vec<(String, String)> {
 
 /// A call with ids, times and a number of a process.
 fn turn(id: &str, at: u64, prompt: &str) -> Call {
-    let system = format!("You run as PGID: {at}. Chunk ID: 4{at}bd0f\nSaid: 2026-11-0{at}.");
+    let system = format!("You run as PGID: {at}. Chunk ID: 4{at}bd0f, said on 2026-11-0{at}.");
     call(&json!({
         "model": "m",
         "messages": [
@@ -57,7 +57,7 @@ fn turn(id: &str, at: u64, prompt: &str) -> Call {
             {"role": "user", "content": prompt},
         ],
         "metadata": {
-            "session": id, "turn": id, "user": format!("u_{id}"),
+            "session": id, "turn": id,
             "started": 1_795_392_426_000_u64 + at,
         },
     }))
@@ -77,10 +77,10 @@ fn ids_and_times_are_explained_and_the_rules_bind_them() {
         let ended = noise(&here, &there, &[]).expect(0);
         for part in [
             "2 calls in both: 0 the same, 2 with what is proposed\n",
-            "  --normalize '/metadata: uuid'\n      2 calls, 6 places: \"0190a5b2-",
+            "  --normalize '/metadata/session: uuid'\n      2 calls, 2 places: \"0190a5b2-",
+            "  --normalize '/metadata/turn: uuid'\n",
             "  --normalize '/metadata/started: epoch'\n      2 calls, 2 places: \"1795392426005\" and",
-            "  --normalize '/messages/0/content: pid'\n",
-            "  --normalize '/messages/0/content: date'\n",
+            "  --normalize 'system: You run as PGID: {{pid}}. Chunk ID: {{hex6}}, said on {{date}}.'\n",
             "\nnext: loomrec noise run",
         ] {
             assert!(ended.stdout.contains(part), "{part}: {}", ended.stdout);
@@ -88,20 +88,24 @@ fn ids_and_times_are_explained_and_the_rules_bind_them() {
         // Without --apply, nothing is written.
         here.replayed(&["--strict"], &runs[1], 1);
         let ended = noise(&here, &there, &["--apply"]).expect(0);
-        assert!(ended.stdout.contains("\nwrote 5 rules into run"), "{}", ended.stdout);
+        assert!(ended.stdout.contains("\nwrote 4 rules into run"), "{}", ended.stdout);
         here.replayed(&["--strict", "--fail-unused"], &runs[1], 0);
         here.replayed(&["--strict", "--fail-unused"], &runs[0], 0);
         here.run(&["verify", here.name()]).expect(0);
         let ended = noise(&here, &there, &[]).expect(0);
         assert!(ended.stdout.contains("nothing differs that needs a rule"), "{}", ended.stdout);
-        assert!(ended.stdout.contains("2 with the other run's date, epoch, "), "{}", ended.stdout);
+        assert!(
+            ended.stdout.contains("2 with the other run's epoch, pid+hex6+date, uuid"),
+            "{}",
+            ended.stdout
+        );
     }
 }
 
 #[test]
-fn place_has_a_star_only_where_elements_differ() {
+fn elements_of_a_list_have_one_rule() {
     let run = |id: &str, count: usize| {
-        let item = json!({"role": "tool", "tool_call_id": "x", "content": format!("at {id}")});
+        let item = json!({"role": "tool", "tool_call_id": "x", "content": format!("Run {id}")});
         let first = json!({"role": "user", "content": "go"});
         let messages: Vec<Value> =
             std::iter::once(first).chain(std::iter::repeat_n(item, count)).collect();
@@ -113,8 +117,8 @@ fn place_has_a_star_only_where_elements_differ() {
         let rules = found["rules"].as_array().unwrap().iter();
         rules.map(|rule| rule["rule"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
-    assert_eq!(rules(1), ["/messages/1/content: uuid"]);
-    assert_eq!(rules(2), ["/messages/*/content: uuid"]);
+    assert_eq!(rules(1), ["tool: Run {{uuid}}"]);
+    assert_eq!(rules(2), ["tool: Run {{uuid}}"]);
 }
 
 #[test]
@@ -191,7 +195,7 @@ fn rule_that_would_merge_calls_with_different_answers_is_refused() {
     here.recorded(&Upstream::script(answers.into()), &[ask(IDS[0]), ask(IDS[1])]);
     there.recorded(&fine(), &[ask(IDS[2]), ask(IDS[3])]);
     let ended = noise(&here, &there, &["--apply"]).expect(1);
-    let part = "the rule would merge two calls with different answers: /messages/0/content: uuid";
+    let part = "the rule would merge two calls with different answers: user: ";
     assert!(ended.stdout.contains(part), "{}", ended.stdout);
     assert!(here.json()["_loomrec"]["identity"].get("normalize").is_none());
 }

@@ -9,7 +9,13 @@ use crate::support::{Answer, Scene, Server, Upstream};
 
 /// Starts a recorder with these variables.
 fn recorder(scene: &Scene, upstream: &Upstream, variables: &[(&str, &str)]) -> Server {
-    let mut command = command(scene.dir(), &scene.record_args(&upstream.url(), &[]));
+    let mut command = command(
+        scene.dir(),
+        &scene.record_args(
+            &upstream.url(),
+            &["--bind", "--normalize", "user: I am {{user}}, at home"],
+        ),
+    );
     command.args(["--listen", "127.0.0.1:0"]).envs(variables.iter().copied());
     Server::spawn(&mut command)
 }

@@ -8,16 +8,19 @@ use crate::support::loomrec::{command, finish};
 use crate::support::shape::message_answer;
 use crate::support::{Answer, Finished, Scene, Upstream};
 
-/// An agent's program: it says what it was given, and calls with an id of its own.
+/// An agent's program: it says what it was given, and calls with the header of its SDK and an id of
+/// its own.
 const FAKE: &str = r#"#!/usr/bin/env python3
 import json, os, sys, urllib.request, uuid
 print(sys.argv[1:], os.environ.get("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC"))
 settings = os.environ.get("GEMINI_CLI_SYSTEM_SETTINGS_PATH")
 print(settings and json.load(open(settings))["security"]["auth"]["selectedType"])
 body = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]}
-body["metadata"] = {"user_id": "user_%s" % uuid.uuid4()}
+device, agent = "a" * 64, {"claude": "claude-cli/2.1", "our-agent": "ours/1"}
+body["metadata"] = {"user_id": "user_%s_account__session_%s" % (device, uuid.uuid4())}
 url = os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages"
-headers = {"content-type": "application/json", "x-api-key": "none"}
+headers = {"content-type": "application/json", "x-api-key": "none",
+           "user-agent": agent.get(os.path.basename(sys.argv[0]), "python/3")}
 print(json.load(urllib.request.urlopen(urllib.request.Request(url, json.dumps(body).encode(), headers)))["type"])
 "#;
 
@@ -41,26 +44,23 @@ fn preset_of_a_known_program_is_applied_and_said() {
     let ended = agent(&scene, "claude", &record).expect(0);
     assert_eq!(ended.stdout, "['exec', 'do it'] 1\nNone\nmessage\n");
     ended.says(&[
-        "loomrec: preset claude-code 1: 4 rules, CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1 \
+        "loomrec: preset claude-code 2: 8 rules, CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1 \
          (--no-preset)",
     ]);
-    let rules = &scene.json()["_loomrec"]["identity"]["normalize"];
-    assert_eq!(rules.as_array().unwrap().len(), 4, "{rules}");
-    assert!(rules.as_array().unwrap().contains(&json!("/metadata/user_id: hex64")), "{rules}");
+    // The entry keeps the preset. Its rules are loomrec's, and not written into the recording.
+    assert_eq!(scene.takes()[0].1["preset"], "claude-code 2");
+    assert_eq!(scene.json()["_loomrec"]["identity"].get("normalize"), None);
     let replay = ["replay", "--strict", "-r", scene.name()];
-    agent(&scene, "claude", &replay).expect(0).says(&[
-        "1 of them with this run's ids",
-        "renamed if no recorded call is exactly the same: what 4 rules find",
-    ]);
+    agent(&scene, "claude", &replay).expect(0).says(&["1 of them with this run's ids"]);
     let plain = [&replay[..], &["--no-preset"]].concat();
-    let ended = agent(&scene, "claude", &plain).expect(0);
-    assert_eq!(ended.stdout, "['exec', 'do it'] None\nNone\nmessage\n");
+    let ended = agent(&scene, "claude", &plain);
+    assert_eq!((ended.code, &*ended.stdout), (1, "['exec', 'do it'] None\nNone\n"));
     // Without the preset, a new id is a new request.
     fs::remove_file(scene.recording()).unwrap();
     agent(&scene, "claude", &[&record[..], &["--no-preset"]].concat()).expect(0);
     assert_ne!(agent(&scene, "claude", &plain).code, 0);
-    // The preset also serves a recording that was made without it.
-    agent(&scene, "claude", &replay).expect(0);
+    // An entry that was recorded without the preset has no rules of it.
+    assert_ne!(agent(&scene, "claude", &replay).code, 0);
 }
 
 #[test]
@@ -90,25 +90,24 @@ fn presets_are_listed_and_shown() {
     assert_eq!(names, all);
     let page = scene.run(&["rules", "claude-code"]).expect(0).stdout;
     for part in [
-        "claude-code 1, for claude\n\nRules, as --normalize and --normalize-text take them:\n",
-        "\n  /metadata/user_id: uuid\n  /metadata/user_id: hex64\n",
+        "claude-code 2, for claude\n\nRules, as --normalize takes them:\n",
+        "\n  /metadata/user_id: user_{{hex64}}_account_{{any}}_session_{{uuid}}\n",
         "\nVariables:\n  CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1\n",
     ] {
         assert!(page.contains(part), "{page}");
     }
     let json = scene.run(&["rules", "codex", "--json"]).expect(0).stdout;
-    assert_eq!(
-        serde_json::from_str::<Value>(&json).unwrap()["rules"].as_array().unwrap().len(),
-        10
-    );
+    assert_eq!(serde_json::from_str::<Value>(&json).unwrap()["user_agents"][0], "codex_exec/");
     scene.run(&["rules", "claude"]).expect(2).says(&["there is no preset claude: "]);
+    let ended = scene.run(&["replay", "-r", "run.json", "--preset", "claude"]).expect(2);
+    ended.says(&["--preset claude: there is no such preset: did you mean claude-code?"]);
 }
 
 #[test]
 fn preset_of_the_project_has_rules_for_a_program_of_its_own() {
     let scene = Scene::new();
     let settings = "[presets.ours]\nprograms = [\"our-agent\"]\n\
-                    rules = [\"/metadata/user_id: uuid\"]\nnote = \"log in first\"\n";
+                    rules = [\"/metadata/user_id: {{any}}_session_{{uuid}}\"]\nnote = \"log in first\"\n";
     fs::write(scene.path("loomrec.toml"), settings).unwrap();
     let upstream = Upstream::always(Answer::json(200, message_answer("fine")));
     let to = format!("anthropic={}", upstream.url());
@@ -118,7 +117,7 @@ fn preset_of_the_project_has_rules_for_a_program_of_its_own() {
         .says(&["loomrec: preset ours of loomrec.toml: 1 rule (--no-preset); log in first"]);
     assert_eq!(
         scene.json()["_loomrec"]["identity"]["normalize"],
-        json!(["/metadata/user_id: uuid"])
+        json!(["/metadata/user_id: {{any}}_session_{{uuid}}"])
     );
     let replay = ["replay", "--strict", "-r", scene.name()];
     agent(&scene, "our-agent", &replay).expect(0).says(&["1 of them with this run's ids"]);
@@ -129,7 +128,7 @@ fn preset_of_the_project_has_rules_for_a_program_of_its_own() {
     agent(&scene, "our-agent", &[&record[..], &["--no-preset"]].concat()).expect(0);
     let ended = agent(&scene, "our-agent", &replay);
     assert_ne!(ended.code, 0);
-    ended.says(&["set aside by --strict: normalize /metadata/user_id: uuid (presets.ours)"]);
+    ended.says(&["set aside by --strict: normalize /metadata/user_id: {{any}}_session_{{uuid}} (presets.ours)"]);
     agent(&scene, "our-agent", &["replay", "-r", scene.name()]).expect(0);
 }
 

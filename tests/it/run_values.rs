@@ -1,5 +1,5 @@
 //! Tests of values that vary from run to run: a recording made in one directory, home and day
-//! answers a run in another.
+//! answers a run in another, if that was asked for.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -37,6 +37,12 @@ print("".join(c[0]["delta"].get("content") or "" for c in deltas if c))
 "#;
 
 const PROMPT: &str = "You work in {cwd} (notes: {home}/notes/{slug}). Today is {long}.";
+
+/// The frame of the day in it.
+const FRAME: &str = "user: You work in {{any}}. Today is {{day}}.";
+
+/// Has the paths bound, and the day in its frame.
+const BIND: [&str; 3] = ["--bind", "--normalize", FRAME];
 
 /// Answers with a command in the directory that the prompt names.
 fn upstream() -> Upstream {
@@ -119,7 +125,7 @@ fn receipt(path: &Path) -> Value {
 #[test]
 fn recording_answers_in_another_directory_home_and_day() {
     for scene in [Scene::new(), Scene::split()] {
-        let (here, there) = recorded(&scene, &[], PROMPT);
+        let (here, there) = recorded(&scene, &BIND, PROMPT);
         if scene.recording().is_file() {
             let values = scene.takes()[0].1["run_values"].clone();
             assert_eq!(values["cwd"], here.path());
@@ -139,7 +145,7 @@ fn recording_answers_in_another_directory_home_and_day() {
             json!({
                 "calls": 2,
                 "values": [value("cwd", 4), value("day", 2), value("home", 2)],
-                "rules": [],
+                "rules": [{"rule": FRAME, "calls": 2}],
                 "tool_results": 0,
             })
         );
@@ -162,7 +168,7 @@ fn recording_answers_in_another_directory_home_and_day() {
 #[test]
 fn anything_else_that_differs_is_a_miss() {
     let scene = Scene::new();
-    let (_, there) = recorded(&scene, &[], PROMPT);
+    let (_, there) = recorded(&scene, &BIND, PROMPT);
     for prompt in [
         "You work in {cwd} (notes: {home}/notes/{slug}). Today was {long}.",
         "You work in {cwd} (notes: {home}/notes/{slug}). Today is {iso}.",
@@ -185,19 +191,21 @@ fn anything_else_that_differs_is_a_miss() {
 #[test]
 fn value_that_is_left_out_is_not_recorded() {
     let scene = Scene::new();
-    let (_, there) = recorded(&scene, &["--no-run-value", "home"], PROMPT);
+    let (_, there) = recorded(&scene, &[&BIND[..], &["--no-run-value", "home"]].concat(), PROMPT);
     assert_eq!(scene.takes()[0].1["run_values"]["home"], Value::Null);
     replayed(&scene, &there, &[], PROMPT).says(&["status 422"]);
 }
 
 #[test]
 fn value_of_ones_own_is_bound_by_its_name() {
-    let prompt = "In {cwd} for {env}";
+    let prompt = "Work in {cwd} for {env}";
     let scene = Scene::new();
     let here = Place::new(&scene, "one", "home");
     let upstream = upstream();
     let (file, to) = (file(&scene), format!("openai={}", upstream.url()));
+    let rule = "user: Work in {{any}} for {{var:tenant}}";
     let args = ["record", "-r", &file, "--upstream", &to, "--var", "tenant=acme"];
+    let args = [&args[..], &["--normalize", rule]].concat();
     finish(here.command(&args, prompt).env("TENANT", "acme"), b"").expect(0);
     let replay = |more: &[&str], tenant: &str| {
         let args = [&["replay", "--strict", "-r", &file], more].concat();
@@ -207,58 +215,108 @@ fn value_of_ones_own_is_bound_by_its_name() {
     assert!(ended.stdout.starts_with("bound tenant=1\n"), "{}", ended.stdout);
     assert_eq!(replay(&[], "globex").code, 1);
     assert_eq!(replay(&["--var", "customer=globex"], "globex").code, 1);
-    assert_eq!(replay(&["--var", "tenant=ab"], "ab").code, 2);
+    assert_eq!(replay(&["--var", "tenant="], "ab").code, 2);
     assert_eq!(replay(&["--no-run-value", "tenat"], "acme").code, 2);
+}
+
+#[test]
+fn nothing_is_bound_unless_it_is_asked_for() {
+    let scene = Scene::new();
+    let (here, there) = recorded(&scene, &[], PROMPT);
+    assert_eq!(scene.takes()[0].1.get("run_values"), None);
+    replayed(&scene, &there, &[], PROMPT).says(&["status 422"]);
+    // Where only the replay asks for it, nothing says what a recorded path was.
+    replayed(&scene, &there, &["--bind"], PROMPT).says(&["status 422"]);
+    let file = file(&scene);
+    finish(&mut here.command(&["replay", "--strict", "-r", &file], PROMPT), b"").expect(0);
 }
 
 #[test]
 fn requests_that_would_become_one_are_not_bound() {
     let scene = Scene::new();
-    let both = [chat("in /srv/a by /srv/b"), chat("in /srv/a by /srv/a")];
-    let upstream = Upstream::script(vec![
-        Answer::json(200, chat_answer("1")),
-        Answer::json(200, chat_answer("2")),
-    ]);
-    let server = scene.record(&upstream, &["--var", "place=/srv/a"]);
-    both.iter().for_each(|call| drop(server.call(call).expect(200)));
-    server.stop().expect(0);
-    let server = scene.replay(&["--strict", "--var", "place=/srv/b"]);
+    let answers = ["1", "2"].map(|text| Answer::json(200, chat_answer(text)));
+    let upstream = Upstream::script(answers.into());
+    for place in ["/srv/a", "/srv/b"] {
+        let server = scene.record(&upstream, &["--var", &format!("place={place}")]);
+        server.call(&chat(&format!("in {place}"))).expect(200);
+        server.stop().expect(0);
+    }
     // The same requests get their answers. What could be either gets none.
-    both.iter().for_each(|call| drop(server.call(call).expect(200)));
-    server.call(&chat("in /srv/b by /srv/b")).expect(422);
-    server.stop().expect(1).says(&["entries that answer only exactly the same call"]);
     let server = scene.replay(&["--strict", "--var", "place=/srv/c"]);
-    server.call(&chat("in /srv/c by /srv/b")).expect(200);
-    server.stop().expect(0);
+    for place in ["/srv/a", "/srv/b"] {
+        server.call(&chat(&format!("in {place}"))).expect(200);
+    }
+    server.call(&chat("in /srv/c")).expect(422);
+    server.stop().expect(1).says(&["entries that answer only exactly the same call"]);
 }
 
 #[test]
-fn call_that_is_recorded_again_elsewhere_replaces_its_earlier_take() {
+fn path_of_this_run_that_the_recorded_run_did_not_have_is_not_bound() {
+    let scene = Scene::new();
+    let upstream = Upstream::always(Answer::json(200, chat_answer("fine")));
+    let server = scene.record(&upstream, &["--var", "place=/srv/a"]);
+    server.call(&chat("copy from /srv/a to /srv/b")).expect(200);
+    server.stop().expect(0);
+    for (place, status) in [("/srv/b", 422), ("/srv/c", 200)] {
+        let server = scene.replay(&["--strict", "--var", &format!("place={place}")]);
+        server.call(&chat(&format!("copy from {place} to /srv/b"))).expect(status);
+        server.stop().expect(i32::from(status != 200));
+    }
+}
+
+#[test]
+fn call_that_a_known_agent_records_again_elsewhere_replaces_its_earlier_take() {
     for scene in [Scene::new(), Scene::split()] {
-        let at = |place: &str| format!("place={place}");
+        let at = |place: &str| {
+            ["--preset", "aider", "--var", &format!("place={place}")].map(str::to_owned)
+        };
+        let record = |upstream: &Upstream, place: &str, more: &[&str]| {
+            let flags = at(place);
+            let flags: Vec<&str> =
+                flags.iter().map(String::as_str).chain(more.iter().copied()).collect();
+            scene.record(upstream, &flags)
+        };
         let answers = ["1", "2", "3", "4"].map(|text| Answer::json(200, chat_answer(text)));
         let upstream = Upstream::script(answers.into());
-        let server = scene.record(&upstream, &["--var", &at("/srv/a")]);
+        let server = record(&upstream, "/srv/a", &[]);
         for prompt in ["in /srv/a", "in /srv/a", "only in /srv/a"] {
             server.call(&chat(prompt)).expect(200);
         }
         server.stop().expect(0);
-        let server = scene.record(&upstream, &["--var", &at("/srv/b")]);
+        let server = record(&upstream, "/srv/b", &[]);
         server.call(&chat("in /srv/b")).expect(200);
         server.stop().expect(0).says(&["1 earlier take replaced: the same calls, recorded in"]);
-        let server = scene.replay(&["--strict", "--fail-unused", "--var", &at("/srv/c")]);
+        let server = scene.replay(&["--strict", "--fail-unused", "--var", "place=/srv/c"]);
         let answer = server.call(&chat("only in /srv/c")).expect(200);
         assert_eq!(answer.json()["choices"][0]["message"]["content"], "3");
         server.stop().expect(1).says(&["2 of 3 takes unused"]);
         // A failed call replaces nothing.
         let failing = Upstream::always(Answer::json(500, "{}"));
-        let server = scene.record(&failing, &["--var", &at("/srv/d"), "--keep-failures"]);
+        let server = record(&failing, "/srv/d", &["--keep-failures"]);
         server.call(&chat("only in /srv/d")).expect(500);
         server.stop();
-        let server = scene.replay(&["--var", &at("/srv/a")]);
+        let server = scene.replay(&["--var", "place=/srv/a"]);
         server.call(&chat("only in /srv/a")).expect(200);
         server.stop();
     }
+}
+
+#[test]
+fn take_of_another_question_is_never_replaced() {
+    let scene = Scene::new();
+    let answers = ["yes", "no"].map(|text| Answer::json(200, chat_answer(text)));
+    let upstream = Upstream::script(answers.into());
+    for day in ["2026-11-26", "2026-11-27"] {
+        let flags = ["--bind", "--var", &format!("day={day}"), "--var", "place=/srv/a"];
+        let server = scene.record(&upstream, &flags);
+        server.call(&chat(&format!("Is {day} a holiday in /srv/a?"))).expect(200);
+        let ended = server.stop().expect(0);
+        assert!(!ended.stderr.contains("replaced"), "{}", ended.stderr);
+    }
+    assert_eq!(scene.takes().len(), 2);
+    let server = scene.replay(&["--strict", "--var", "day=2026-11-28", "--var", "place=/srv/a"]);
+    server.call(&chat("Is 2026-11-28 a holiday in /srv/a?")).expect(422);
+    server.stop().expect(1);
 }
 
 #[test]

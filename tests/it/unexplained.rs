@@ -7,6 +7,7 @@ use crate::support::{Answer, Call, Scene, Server, Upstream};
 
 const ONE: &str = "0190a5b2-7c1d-7e3f-8a9b-0c1d2e3f4a5b";
 const OTHER: &str = "0190ffff-1111-7222-8333-444455556666";
+const RULE: &str = "user: session {{uuid}}";
 
 fn upstream() -> Upstream {
     Upstream::always(Answer::json(200, chat_answer("x")))
@@ -37,11 +38,10 @@ fn message(server: &Server, contents: &[&str]) -> String {
 fn ids_that_a_rule_explains_are_not_the_difference_that_is_shown() {
     let text = |id: &str, city: &str| {
         let filler = "é\n\"x\" ".repeat(900);
-        format!("session {id}: {filler}What is the weather in {city}? {filler}{id}")
+        format!("session {id}: {filler}What is the weather in {city}? {filler}")
     };
-    let alone = |id: &str| format!("only {id}");
-    let scene =
-        recorded(&["--normalize", "/messages/*/content: uuid"], &[&alone(ONE), &text(ONE, "Oslo")]);
+    let alone = |id: &str| format!("session {id}");
+    let scene = recorded(&["--normalize", RULE], &[&alone(ONE), &text(ONE, "Oslo")]);
     let server = scene.replay(&["--strict"]);
     let said = message(&server, &[&alone(OTHER), &text(OTHER, "Rome")]);
     for part in ["/messages/1/content", "weather in Oslo?", "weather in Rome?"] {
@@ -72,10 +72,11 @@ fn paths_of_the_run_are_not_the_difference_that_is_shown() {
 
 #[test]
 fn ids_that_are_not_explained_together_are_shown_as_they_are() {
-    let scene = recorded(&["--normalize", "/messages/*/content: uuid"], &[ONE, ONE]);
+    let text = |id: &str| format!("session {id}");
+    let scene = recorded(&["--normalize", RULE], &[&text(ONE), &text(ONE)]);
     let server = scene.replay(&["--strict"]);
     // Equal ids were recorded, and these are not.
-    let said = message(&server, &[ONE, OTHER]);
+    let said = message(&server, &[&text(ONE), &text(OTHER)]);
     for part in ["/messages/1/content", ONE, OTHER] {
         assert!(said.contains(part), "{part}: {said}");
     }
@@ -90,11 +91,11 @@ fn numbers_that_a_rule_explains_are_not_shown_and_others_are() {
         let body = json!({ "model": "m", "messages": messages, "wait": wait, "seed": seed });
         Call::post(CHAT, body.to_string())
     };
-    let server = scene.record(&upstream, &["--normalize", "/wait: duration"]);
-    server.call(&body(0.5, 1)).expect(200);
+    let server = scene.record(&upstream, &["--normalize", "/wait: epoch"]);
+    server.call(&body(1_795_392_426.5, 1)).expect(200);
     server.stop().expect(0);
     let server = scene.replay(&[]);
-    let answer = server.call(&body(0.7, 2)).expect(422).json();
+    let answer = server.call(&body(1_795_392_427.7, 2)).expect(422).json();
     let said = answer["error"]["message"].as_str().unwrap();
     assert!(said.contains("/seed: recorded 1 now 2") && !said.contains("/wait"), "{said}");
     server.stop().expect(1);

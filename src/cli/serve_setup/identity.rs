@@ -2,7 +2,7 @@
 
 use super::super::args::{IdentityArgs, ToolResultPolicy};
 use super::super::exit::CommandFailure;
-use loomrec_identity::{IdentityRules, NormalizeError, NormalizeRule, PlacePattern};
+use loomrec_identity::{IdentityRules, NormalizeRule, PlacePattern};
 use loomrec_recording::redact;
 
 /// Reads `--ignore`.
@@ -31,22 +31,14 @@ pub fn rules(args: &IdentityArgs) -> Result<IdentityRules, CommandFailure> {
     let headers = names("--identity-header", &args.identity_header, redact::identity_name)?;
     let ignored = names("--ignore-header", &args.ignore_header, redact::ignorable_name)?;
     let rules = IdentityRules::new(patterns(&args.ignore)?).with_headers(&headers, &ignored);
-    let kinds = normalize("--normalize", &args.normalize, NormalizeRule::of_kind)?;
-    let anchors = normalize("--normalize-text", &args.normalize_text, NormalizeRule::of_anchors)?;
+    let rule = |text: &String| {
+        NormalizeRule::parse(text).map_err(|error| {
+            CommandFailure::usage(format!("--normalize {text}: failed to {error}"))
+        })
+    };
+    let normalize = args.normalize.iter().filter(|text| !text.is_empty());
+    let normalize = normalize.map(rule).collect::<Result<Vec<_>, _>>()?;
     let by_call = (args.tool_results == Some(ToolResultPolicy::ByCall))
         .then(NormalizeRule::tool_results_by_call);
-    Ok(rules.with_normalize(kinds).with_normalize(anchors).with_normalize(by_call))
-}
-
-/// Reads rules for what clients make anew.
-fn normalize(
-    flag: &str,
-    texts: &[String],
-    read: fn(&str) -> Result<NormalizeRule, NormalizeError>,
-) -> Result<Vec<NormalizeRule>, CommandFailure> {
-    let rule = |text: &String| {
-        read(text)
-            .map_err(|error| CommandFailure::usage(format!("{flag} {text}: failed to {error}")))
-    };
-    texts.iter().filter(|text| !text.is_empty()).map(rule).collect()
+    Ok(rules.with_normalize(normalize).with_normalize(by_call))
 }

@@ -5,14 +5,28 @@ use std::sync::OnceLock;
 
 use time::{Date, OffsetDateTime, UtcOffset};
 
+use super::repository::set_repository;
 use crate::args::RunValueArgs;
 use crate::exit::CommandFailure;
-use loomrec_identity::RunValues;
-use loomrec_identity::run_values::{CWD, DAY, HOME, SHORTEST, UTC_DAY};
+use loomrec_identity::run_values::{CWD, DAY, HOME, UTC_DAY};
+use loomrec_identity::{ClientPreset, NormalizeRule, RunValueFinder, RunValues, spelling};
 
 /// The names of the values that are read from the system.
-const NAMES: [&str; 10] =
-    [CWD, DAY, HOME, "host", "os_release", "pwd", "timezone", "tmpdir", "user", UTC_DAY];
+const NAMES: [&str; 13] = [
+    CWD,
+    DAY,
+    "git_branch",
+    "git_commits",
+    "git_status",
+    HOME,
+    "host",
+    "os_release",
+    "pwd",
+    "timezone",
+    "tmpdir",
+    "user",
+    UTC_DAY,
+];
 
 /// How far local time is ahead of UTC. It can be read only while the process has one thread.
 static LOCAL_TIME: OnceLock<Option<UtcOffset>> = OnceLock::new();
@@ -22,17 +36,56 @@ pub fn read_local_time() {
     LOCAL_TIME.get_or_init(|| UtcOffset::current_local_offset().ok());
 }
 
+/// The values of a run, and where they are looked for.
+#[derive(Clone, Debug, Default)]
+pub struct RunValueTerms {
+    /// All values: those of the system and those of `--var`.
+    pub all: RunValues,
+    /// Those of `--var`, which are bound in every request.
+    asked: RunValues,
+    /// Whether all values are bound in every request.
+    is_for_all: bool,
+}
+
+impl RunValueTerms {
+    /// Adds the values of the repository that CMD runs in.
+    pub fn add_repository(&mut self, args: &RunValueArgs) {
+        set_repository(&mut self.all);
+        args.no_run_value.iter().for_each(|name| _ = self.all.remove(name));
+    }
+
+    /// Returns what finds the values in requests that are recorded under these rules.
+    pub fn finder(&self, rules: &[NormalizeRule]) -> RunValueFinder {
+        self.finder_as_recorded(rules, false)
+    }
+
+    /// The same for requests beside recorded ones. `binds_all` says whether paths were bound in all
+    /// of those.
+    pub fn finder_as_recorded(&self, rules: &[NormalizeRule], binds_all: bool) -> RunValueFinder {
+        RunValueFinder::new(&self.all, &self.asked, self.is_for_all || binds_all).with_rules(rules)
+    }
+}
+
 /// Returns the values of this run: those of the system and those of `--var`, without those of
 /// `--no-run-value`.
 ///
 /// # Errors
 /// A `--var` that is not NAME=VALUE, or whose value cannot be looked for; an unknown name in
-/// `--no-run-value`.
+/// `--no-run-value` or `--preset`.
 pub fn run_values(
     args: &RunValueArgs,
     environment: &BTreeMap<String, String>,
-) -> Result<RunValues, CommandFailure> {
-    let mut values = of_system(environment);
+) -> Result<RunValueTerms, CommandFailure> {
+    if let Some(name) = args.preset.as_deref().filter(|name| ClientPreset::named(name).is_none()) {
+        let names: Vec<&str> = ClientPreset::all().iter().map(|preset| preset.name).collect();
+        let meant = spelling::nearest(name, &names);
+        let meant = meant.map(|meant| format!("did you mean {meant}? ")).unwrap_or_default();
+        return Err(CommandFailure::usage(format!(
+            "--preset {name}: there is no such preset: {meant}the presets are {}",
+            names.join(", ")
+        )));
+    }
+    let (mut values, mut asked) = (of_system(environment), RunValues::default());
     let vars = args.vars.iter().filter(|text| !text.is_empty());
     for text in vars {
         let (name, value) =
@@ -43,12 +96,14 @@ pub fn run_values(
             })?;
         if !values.set(name, value) {
             return Err(CommandFailure::usage(format!(
-                "--var {name}: its value cannot be looked for: it needs at least {SHORTEST} bytes, \
-                 and neither quotes nor backslashes nor control characters"
+                "--var {name}: its value cannot be bound: it is empty, has control characters, or is \
+                 not what {name} has to be (a path from the root, or a day such as 2026-11-23)"
             )));
         }
+        asked.set(name, value);
     }
     for name in args.no_run_value.iter().filter(|name| !name.is_empty()) {
+        asked.remove(name);
         if !values.remove(name) && !NAMES.contains(&name.as_str()) {
             return Err(CommandFailure::usage(format!(
                 "--no-run-value {name}: there is no such value; the values are {}",
@@ -56,7 +111,7 @@ pub fn run_values(
             )));
         }
     }
-    Ok(values)
+    Ok(RunValueTerms { all: values, asked, is_for_all: args.bind })
 }
 
 fn is_name(name: &str) -> bool {
@@ -147,11 +202,15 @@ mod tests {
 
     fn read(vars: &[&str], without: &[&str]) -> Result<RunValues, String> {
         let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
-        let args =
-            RunValueArgs { vars: owned(vars), no_run_value: owned(without), no_preset: false };
+        let args = RunValueArgs {
+            vars: owned(vars),
+            no_run_value: owned(without),
+            ..RunValueArgs::default()
+        };
         let environment = [("HOME", "/home/ann/"), ("USER", "ann"), ("TZ", "UTC-72")];
         let environment = environment.map(|(name, text)| (name.to_owned(), text.to_owned()));
-        run_values(&args, &environment.into_iter().collect()).map_err(|failure| failure.message)
+        let read = run_values(&args, &environment.into_iter().collect());
+        read.map(|terms| terms.all).map_err(|failure| failure.message)
     }
 
     #[test]
@@ -168,10 +227,13 @@ mod tests {
     fn flags_that_name_no_value_are_refused() {
         assert!(read(&["x"], &[]).unwrap_err().starts_with("--var: it takes NAME=VALUE"));
         assert!(read(&["a b=xxx"], &[]).is_err());
-        assert!(read(&["x=ab"], &[]).unwrap_err().contains("at least 3 bytes"));
-        assert!(read(&["x=a\"bc"], &[]).unwrap_err().contains("neither quotes"));
+        assert!(read(&["x="], &[]).unwrap_err().contains("it is empty"));
+        assert!(read(&["cwd=ab"], &[]).unwrap_err().contains("a path from the root"));
         let said = read(&[], &["hom"]).unwrap_err();
-        assert!(said.contains("there is no such value; the values are cwd, day, home"), "{said}");
+        assert!(
+            said.contains("there is no such value; the values are cwd, day, git_branch"),
+            "{said}"
+        );
         assert!(read(&["x=abc"], &["x"]).unwrap().get("x").is_none());
     }
 

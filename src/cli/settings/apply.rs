@@ -11,7 +11,7 @@ use super::setting_type::settable;
 pub fn adds_up(name: &str) -> bool {
     let rules = matches!(name, "ignore" | "identity-header" | "ignore-header" | "redact");
     rules
-        || matches!(name, "credential-param" | "normalize" | "normalize-text")
+        || matches!(name, "credential-param" | "normalize")
         || matches!(name, "upstream" | "new-upstream" | "no-env" | "allow-host" | "allow-origin")
 }
 

@@ -127,7 +127,7 @@ impl EntryImporter<'_> {
             recorded_at,
             latency_ms,
             upstream_origin,
-            run_values: Arc::new(RunValueFinder::new(run_values)),
+            run_values: Arc::new(RunValueFinder::kept(&run_values)),
             reply,
         };
         let MadeEntry { entry, .. } =

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use crate::hunk::{Hunk, hunks};
-use loomrec_identity::RunBinding;
+use loomrec_identity::{RunBinding, RunValues};
 
 /// Begins and ends a value of the run. No text of a program has this character.
 const MARK: char = '\u{10ffff}';
@@ -16,6 +16,25 @@ const MARK: char = '\u{10ffff}';
 pub(super) struct TextSpan {
     pub(super) old: Range<usize>,
     pub(super) new: Range<usize>,
+}
+
+/// The paths of two runs.
+#[derive(Debug)]
+pub(super) struct TwoRuns {
+    old: RunBinding,
+    new: RunBinding,
+}
+
+impl TwoRuns {
+    /// Returns the paths of two runs with these values.
+    pub(super) fn new(old: &RunValues, new: &RunValues) -> Self {
+        Self { old: RunBinding::new(old, new), new: RunBinding::new(new, old) }
+    }
+
+    /// Returns the binding of the recorded run to the other one.
+    pub(super) fn binding(&self) -> &RunBinding {
+        &self.old
+    }
 }
 
 /// Two texts, aligned.
@@ -29,10 +48,10 @@ pub(super) struct AlignedText<'t> {
 }
 
 impl<'t> AlignedText<'t> {
-    /// Aligns two texts. Values of the two runs are equal under `binding`.
-    pub(super) fn new(old: &'t str, new: &'t str, binding: Option<&RunBinding>) -> Self {
-        let old_tokens = TextTokens::new(old, binding);
-        let new_tokens = TextTokens::new(new, binding);
+    /// Aligns two texts. Paths of two runs are equal if they have the same name.
+    pub(super) fn new(old: &'t str, new: &'t str, runs: Option<&TwoRuns>) -> Self {
+        let old_tokens = TextTokens::new(old, runs.map(|runs| &runs.old));
+        let new_tokens = TextTokens::new(new, runs.map(|runs| &runs.new));
         let hunks = aligned(&old_tokens, &new_tokens);
         Self { old, new, old_tokens, new_tokens, hunks }
     }
@@ -125,11 +144,12 @@ impl TextTokens {
     fn new(text: &str, binding: Option<&RunBinding>) -> Self {
         let mut tokens = Self { masked: String::with_capacity(text.len()), starts: Vec::new() };
         let mut at = 0;
-        for (range, class) in binding.into_iter().flat_map(|binding| binding.value_classes(text)) {
-            tokens.add(text, at..range.start);
-            tokens.starts.push((tokens.masked.len(), range.start));
-            tokens.masked.push_str(&format!("{MARK}{class}{MARK}"));
-            at = range.end;
+        let paths = binding.map(|binding| binding.find(text).unwrap_or_default());
+        for path in paths.into_iter().flatten().filter(|path| path.text.is_some()) {
+            tokens.add(text, at..path.range.start);
+            tokens.starts.push((tokens.masked.len(), path.range.start));
+            tokens.masked.push_str(&format!("{MARK}{}{MARK}", path.name));
+            at = path.range.end;
         }
         tokens.add(text, at..text.len());
         tokens.starts.push((tokens.masked.len(), text.len()));
@@ -187,8 +207,6 @@ impl TextTokens {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use loomrec_identity::RunValues;
-
     fn differing<'t>(old: &'t str, new: &'t str) -> Vec<(&'t str, &'t str)> {
         let text = AlignedText::new(old, new, None);
         text.spans().map(|span| (&old[span.old], &new[span.new])).collect()
@@ -207,9 +225,9 @@ mod tests {
         let values = |path: &str| -> RunValues {
             [("cwd".to_owned(), path.to_owned())].into_iter().collect()
         };
-        let binding = RunBinding::new(&values("/srv/a"), &values("/ci/bb/c"), &[]);
+        let runs = TwoRuns::new(&values("/srv/a"), &values("/ci/bb/c"));
         let (old, new) = ("in /srv/a by 1", "in /ci/bb/c by 2");
-        let text = AlignedText::new(old, new, binding.as_ref());
+        let text = AlignedText::new(old, new, Some(&runs));
         let spans: Vec<_> = text.spans().collect();
         assert_eq!(spans, [TextSpan { old: 13..14, new: 15..16 }]);
         assert_eq!(text.in_new(&(3..9)), Some(3..11));

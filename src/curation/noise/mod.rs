@@ -1,15 +1,17 @@
 //! The rules that make the requests of two runs equal.
 //!
-//! [`NoiseProposal::find`] looks at pairs of requests that differ. It explains a difference by a
-//! kind of id at its place, by a rule that is known already, by an id between two texts, or by a
-//! path that the run was given. It refuses what may have a meaning: words, numbers of no kind, and
-//! structure. Whether the rules are right is decided by the comparison that a replay makes
-//! ([`RequestPair::bind`]).
+//! [`NoiseProposal::find`] looks at pairs of requests that differ. It explains the differences of a
+//! text by a rule that is known already, by a frame with holes of known kinds, or by a path that the
+//! run was given. It refuses what may have a meaning: words, numbers of no kind, structure, and what
+//! has no text of the program around it. Whether the rules are right is decided by the comparison
+//! that a replay makes ([`RequestPair::bind`]).
 
 mod aligned_text;
 mod carried_ids;
 mod difference;
-mod explanation;
+mod explained_text;
+mod frame_draft;
+mod hole_search;
 mod pair_differences;
 mod proposal;
 mod request_pair;

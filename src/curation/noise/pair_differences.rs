@@ -1,19 +1,25 @@
 //! The differences of a pair of requests: those that may be explained, and the others.
 
-use super::aligned_text::AlignedText;
-use super::difference::{NoiseRefusal, UnexplainedDifference};
-use super::explanation::{Explainer, Explanation, around};
+use std::collections::HashMap;
+
+use super::aligned_text::{AlignedText, TwoRuns};
+use super::difference::{NoiseRefusal, UnexplainedDifference, around};
+use super::explained_text::{ExplainedText, Explanation};
+use super::hole_search::kind_of;
 use super::request_pair::RequestPair;
-use loomrec_identity::{IdentityRules, JsonPointer, RequestDelta, RunBinding};
+use loomrec_identity::{
+    HoleKind, IdentityRules, JsonPointer, NormalizeRule, RequestDelta, RulePlace, TextRole,
+    pointer_token,
+};
 
 /// A difference that may be explained.
 #[derive(Debug, PartialEq)]
 pub(super) struct NoisePlace {
     /// The number of the pair.
     pub(super) pair: usize,
-    pub(super) place: JsonPointer,
-    /// What may explain it; at least one.
-    pub(super) options: Vec<Explanation>,
+    pub(super) place: String,
+    /// What explains it.
+    pub(super) explanation: Explanation,
     /// What differs, on both sides.
     pub(super) texts: [String; 2],
 }
@@ -25,23 +31,34 @@ pub(super) struct PairDifferences {
     pub(super) unexplained: Vec<UnexplainedDifference>,
 }
 
+/// What is known of a pair.
+struct PairView<'p> {
+    number: usize,
+    runs: TwoRuns,
+    roles: HashMap<String, TextRole>,
+    /// Those of the client, which hold already.
+    client_rules: &'static [NormalizeRule],
+    rules: &'p [NormalizeRule],
+}
+
 impl PairDifferences {
-    /// Compares the requests of a pair.
+    /// Compares the requests of a pair. `known` are rules that may hold beside those in force.
     pub(super) fn of(
         pair: &RequestPair,
         number: usize,
         rules: &IdentityRules,
-        explainer: &Explainer<'_>,
+        known: &[NormalizeRule],
     ) -> Self {
         let mut found = Self::default();
-        let binding = pair.binding(&[], &[]);
+        let (runs, roles, client_rules) = (pair.runs(&[]), pair.roles(), pair.client_rules());
+        let view = PairView { number, runs, roles, client_rules, rules: known };
         let deltas = pair.deltas(rules);
         let counts: Vec<&str> = deltas.iter().filter_map(list_of_element).collect();
         for delta in &deltas {
             let is_within = |list: &&&str| delta.pointer.starts_with(&format!("{list}/"));
             match counts.iter().find(is_within) {
                 Some(list) => found.refuse(NoiseRefusal::Count, list, [None, None]),
-                None => found.add(number, delta, explainer, binding.as_ref()),
+                None => found.add(delta, &view),
             }
         }
         found
@@ -54,13 +71,7 @@ impl PairDifferences {
         }
     }
 
-    fn add(
-        &mut self,
-        pair: usize,
-        delta: &RequestDelta,
-        explainer: &Explainer<'_>,
-        binding: Option<&RunBinding>,
-    ) {
+    fn add(&mut self, delta: &RequestDelta, view: &PairView<'_>) {
         let shown = excerpts(delta);
         let Ok(place) = JsonPointer::parse(&delta.pointer) else {
             return self.refuse(NoiseRefusal::Head, &delta.pointer, shown);
@@ -71,32 +82,20 @@ impl PairDifferences {
         match (string(recorded), string(now)) {
             // The model decides the answer.
             _ if delta.pointer == "/model" => self.refuse(NoiseRefusal::Words, "/model", shown),
-            (Some(old), Some(new)) => {
-                let text = AlignedText::new(&old, &new, binding);
-                for (span, explained) in explainer.explain(&place, &text) {
-                    if explained.options.is_empty() {
-                        let is_word = has_word(&old[span.old]) || has_word(&new[span.new]);
-                        let reason =
-                            if is_word { NoiseRefusal::Words } else { NoiseRefusal::Value };
-                        self.refuse(reason, &delta.pointer, explained.texts.map(Some));
-                        continue;
-                    }
-                    let (place, options) = (place.clone(), explained.options);
-                    let found = NoisePlace { pair, place, options, texts: explained.texts };
-                    // One id may differ in several parts.
-                    if self.places.last() != Some(&found) {
-                        self.places.push(found);
-                    }
-                }
-            }
+            (Some(old), Some(new)) => self.add_text(&place, &old, &new, view),
             (None, None) if is_number(recorded) && is_number(now) => {
-                let name = place.tokens().last().map_or("", String::as_str);
-                let options = explainer.explain_number(name, recorded, now);
-                if options.is_empty() {
-                    return self.refuse(NoiseRefusal::Value, &delta.pointer, shown);
+                let at = starred(&place);
+                let rule = NormalizeRule::parse(&format!("{at}: epoch")).ok();
+                let is_epoch = |text: &str| HoleKind::Epoch.is_text(text);
+                match rule.filter(|_| is_epoch(recorded) && is_epoch(now)) {
+                    Some(rule) => self.places.push(NoisePlace {
+                        pair: view.number,
+                        place: at,
+                        explanation: Explanation::Rule(rule),
+                        texts: [recorded.clone(), now.clone()],
+                    }),
+                    None => self.refuse(NoiseRefusal::Value, &delta.pointer, shown),
                 }
-                let texts = [recorded.clone(), now.clone()];
-                self.places.push(NoisePlace { pair, place, options, texts });
             }
             (None, None) if is_plain(recorded) && is_plain(now) => {
                 self.refuse(NoiseRefusal::Value, &delta.pointer, shown);
@@ -104,6 +103,44 @@ impl PairDifferences {
             _ => self.refuse(NoiseRefusal::Structure, &delta.pointer, shown),
         }
     }
+
+    fn add_text(&mut self, place: &JsonPointer, old: &str, new: &str, view: &PairView<'_>) {
+        let role = view.roles.get(&place.to_string()).copied();
+        let at = role.map_or_else(|| starred(place), |role| RulePlace::Texts(role).to_string());
+        let holds = |rule: &&NormalizeRule| match rule.role() {
+            Some(of_rule) => role == Some(of_rule),
+            None => rule.is_at(place),
+        };
+        let rules = view.client_rules.iter().chain(view.rules).filter(holds);
+        let rules: Vec<&NormalizeRule> = rules.collect();
+        let text = AlignedText::new(old, new, Some(&view.runs));
+        let ExplainedText { explained, refused } =
+            ExplainedText::of(&at, &text, &rules, view.runs.binding());
+        let is_of_client = |explanation: &Explanation| match explanation {
+            Explanation::Rule(rule) => view.client_rules.contains(rule),
+            Explanation::Value(..) => false,
+        };
+        let explained = explained.into_iter();
+        for (explanation, texts) in explained.filter(|(found, _)| !is_of_client(found)) {
+            let found = NoisePlace { pair: view.number, place: at.clone(), explanation, texts };
+            if self.places.last() != Some(&found) {
+                self.places.push(found);
+            }
+        }
+        for (reason, texts) in refused {
+            self.refuse(reason, &place.to_string(), texts.map(Some));
+        }
+    }
+}
+
+/// Returns a place with a `*` for each number of an element.
+fn starred(place: &JsonPointer) -> String {
+    let is_index =
+        |token: &str| !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_digit());
+    let tokens = place.tokens().iter();
+    tokens
+        .map(|token| if is_index(token) { "/*".to_owned() } else { pointer_token(token) })
+        .collect()
 }
 
 /// Returns both values, cut to where they begin to differ. They are canonical text, which is ASCII.
@@ -117,20 +154,24 @@ fn excerpts(delta: &RequestDelta) -> [Option<String>; 2] {
     [recorded.map(shown), now.map(shown)]
 }
 
-/// Whether rules of known kinds explain all of these differences, which are not those of values.
+/// Whether all of these differences, which are not those of paths, are of known kinds, so that rules
+/// may explain them.
 pub fn are_of_known_kinds(deltas: &[RequestDelta]) -> bool {
-    let is_in_both = |delta: &RequestDelta| delta.recorded.is_some() && delta.now.is_some();
-    if deltas.is_empty() || !deltas.iter().all(is_in_both) {
-        return false;
-    }
-    let explainer = Explainer::new(&[], &[]);
-    let is_kind = |place: &NoisePlace| matches!(place.options[..], [Explanation::Finds(_), ..]);
-    deltas.iter().all(|delta| {
-        let mut found = PairDifferences::default();
-        found.add(0, delta, &explainer, None);
-        found.unexplained.is_empty() && found.places.iter().all(is_kind)
-    })
+    let is_kind = |delta: &RequestDelta| {
+        let (Some(recorded), Some(now)) = (&delta.recorded, &delta.now) else { return false };
+        match (string(recorded), string(now)) {
+            (Some(old), Some(new)) if delta.pointer != "/model" => {
+                let text = AlignedText::new(&old, &new, None);
+                text.spans().take(MOST_SPANS).all(|span| kind_of(&text, &span).is_some())
+            }
+            _ => [recorded, now].iter().all(|text| HoleKind::Epoch.is_text(text)),
+        }
+    };
+    !deltas.is_empty() && deltas.iter().all(is_kind)
 }
+
+/// The most differences of one text that are looked at.
+const MOST_SPANS: usize = 256;
 
 /// Returns the place of the list that only one request has this element of.
 fn list_of_element(delta: &RequestDelta) -> Option<&str> {
@@ -151,8 +192,4 @@ fn is_number(canonical: &str) -> bool {
 /// Whether a value is a number, a bool or null.
 fn is_plain(canonical: &str) -> bool {
     is_number(canonical) || matches!(canonical, "true" | "false" | "null")
-}
-
-fn has_word(text: &str) -> bool {
-    text.chars().any(char::is_alphabetic)
 }

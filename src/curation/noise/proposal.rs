@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::difference::{NoiseRefusal, UnexplainedDifference};
-use super::explanation::Explainer;
 use super::pair_differences::{NoisePlace, PairDifferences};
 use super::request_pair::RequestPair;
 use super::rule_choice::{ChosenValue, RuleChoice};
@@ -47,13 +46,13 @@ pub struct NoiseProposal {
 }
 
 impl NoiseProposal {
-    /// Finds what makes these pairs equal, which are different under `rules`. Rules of `known`
-    /// explain what no kind does.
+    /// Finds what makes these pairs equal, which are different under `rules`. Rules of `known` are
+    /// proposed before new ones.
     pub fn find(pairs: &[RequestPair], rules: &IdentityRules, known: &[NormalizeRule]) -> Self {
-        let explainer = Explainer::new(rules.normalize(), known);
+        let known: Vec<NormalizeRule> = rules.normalize().iter().chain(known).cloned().collect();
         let (mut places, mut refused) = (Vec::new(), Vec::new());
         for (number, pair) in pairs.iter().enumerate() {
-            let found = PairDifferences::of(pair, number, rules, &explainer);
+            let found = PairDifferences::of(pair, number, rules, &known);
             places.extend(found.places);
             refused.extend(found.unexplained.into_iter().map(|refused| (number, refused)));
         }
@@ -62,8 +61,7 @@ impl NoiseProposal {
         for left in choice.left.drain(..) {
             let NoisePlace { pair, place, texts, .. } = &places[left];
             let texts = texts.clone().map(Some);
-            let place = place.to_string();
-            let why = UnexplainedDifference::new(NoiseRefusal::Words, &place, texts);
+            let why = UnexplainedDifference::new(NoiseRefusal::Words, place, texts);
             refused.push((*pair, why));
         }
         let mut search = RuleSearch { pairs, rules, choice, open: Vec::new() };

@@ -1,11 +1,16 @@
 //! A recorded request and the request of another run that corresponds to it.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::aligned_text::TwoRuns;
 use super::carried_ids::CarriedIds;
 use loomrec_identity::{
-    BoundValues, IdentityRules, NormalizeRule, RequestDelta, RequestKey, RunBinding, RunValues,
-    request_deltas,
+    BoundValues, ClientPreset, IdentityRules, NormalizeRule, RequestDelta, RequestKey, RunValues,
+    TextRole, request_deltas,
 };
 use loomrec_provider::RecognisedCall;
+use loomrec_recording::normalized_request::bound_rules;
 use loomrec_recording::{Entry, RecordedRequest};
 
 /// The most differences of a pair that are looked at.
@@ -18,6 +23,7 @@ pub struct PairedRequest {
     call: RecognisedCall,
     upstream: Option<String>,
     values: RunValues,
+    preset: Option<&'static ClientPreset>,
 }
 
 /// A recorded request and that of another run.
@@ -33,7 +39,8 @@ impl PairedRequest {
         let mut request = entry.request?;
         request.body = carried.put_into(request.body);
         let call = request.recognise();
-        Some(Self { request, call, upstream: entry.upstream, values: entry.run_values })
+        let preset = entry.preset.as_deref().and_then(ClientPreset::of_entry);
+        Some(Self { request, call, upstream: entry.upstream, values: entry.run_values, preset })
     }
 
     fn key(&self, rules: &IdentityRules) -> RequestKey {
@@ -71,23 +78,35 @@ impl RequestPair {
         if self.old.key(rules) == self.new.key(rules) {
             return Some(BoundValues::default());
         }
-        let binding = self.binding(rules.normalize(), values)?;
-        let request = |side: &PairedRequest| side.request.bound(&side.call, &binding, rules);
-        binding.bind(&request(&self.old)?, &request(&self.new)?)
+        let runs = self.runs(values);
+        let binding = runs.binding();
+        let bound_rules = bound_rules(rules, self.old.preset, Arc::default());
+        let PairedRequest { request, call, .. } = &self.old;
+        let old = request.bound_recorded(call, &bound_rules, binding, rules)?;
+        let PairedRequest { request, call, .. } = &self.new;
+        let new = request.bound_here(call, &bound_rules, binding.here(), rules)?;
+        bound_rules.bind(&old, &new)
     }
 
-    /// Returns the binding of the values of the two runs.
-    pub(super) fn binding(
-        &self,
-        rules: &[NormalizeRule],
-        values: &[(String, String, String)],
-    ) -> Option<RunBinding> {
+    /// Returns the rules of the client that made the recorded request.
+    pub(super) fn client_rules(&self) -> &'static [NormalizeRule] {
+        self.old.preset.map_or(&[], |preset| preset.rules.as_slice())
+    }
+
+    /// Returns the paths of the two runs, with further values.
+    pub(super) fn runs(&self, values: &[(String, String, String)]) -> TwoRuns {
         let (mut old, mut new) = (self.old.values.clone(), self.new.values.clone());
         for (name, recorded, now) in values {
             old.set(name.clone(), recorded.clone());
             new.set(name.clone(), now.clone());
         }
-        RunBinding::new(&old, &new, rules)
+        TwoRuns::new(&old, &new)
+    }
+
+    /// Returns whose the texts of the recorded request are, by their places.
+    pub(super) fn roles(&self) -> HashMap<String, TextRole> {
+        let roles = self.old.request.text_roles().into_iter();
+        roles.map(|(role, place)| (place.to_string(), role)).collect()
     }
 
     /// Returns where the requests differ.

@@ -1,7 +1,9 @@
 //! The binding of requests: which values and rules take part in it, and what it leaves out.
 
+use std::collections::BTreeSet;
+
 use super::matcher::Matcher;
-use loomrec_identity::{IdentityRules, RunValues};
+use loomrec_identity::IdentityRules;
 use loomrec_recording::normalized_request::NormalizedRequest;
 
 impl Matcher {
@@ -30,8 +32,21 @@ impl Matcher {
         all.chain(of_keys).map(|rule| rule.to_string())
     }
 
-    /// Returns this run's values.
-    pub(super) fn run_values(&self) -> &RunValues {
-        self.bound.here()
+    /// Returns the rules that recorded requests have beside those: of the presets of their clients,
+    /// and for references to calls.
+    pub fn client_rules(&self) -> BTreeSet<String> {
+        self.bound.client_rules().map(ToString::to_string).collect()
+    }
+
+    /// Returns why rules of recordings hold for nothing, for each that does.
+    pub fn refused_rules(&self) -> impl Iterator<Item = String> {
+        let all = self.terms().flat_map(|terms| terms.rules.normalize().to_vec());
+        let of_keys = self.rules.iter().flat_map(|rules| rules.normalize().to_vec());
+        all.chain(of_keys).filter_map(|rule| rule.refusal())
+    }
+
+    /// Whether the paths of every request were bound when it was recorded.
+    pub fn binds_all(&self) -> bool {
+        self.bound.binds_all()
     }
 }

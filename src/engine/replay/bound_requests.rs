@@ -1,28 +1,47 @@
 //! Recorded requests by their keys under a binding: with this run's values, such as the working
 //! directory, in the place of the recorded run's.
 //!
-//! They are made for recordings that hold values which differ from this run's. A request is looked
-//! up here only if no recorded request is exactly the same.
+//! They are made for recordings that hold values of a run, have rules, or refer to calls of tools by
+//! ids that clients made. A request is looked up here only if no recorded request is exactly the
+//! same.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasher as _;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use foldhash::fast::RandomState;
 use http::HeaderValue;
+use memchr::memmem;
 
+use loomrec_identity::run_values::CWD;
 use loomrec_identity::{
-    BoundRequest, BoundValues, IdentityRules, RunBinding, RunValues, ValueReplacer,
+    BoundRequest, BoundRules, BoundValues, ClientPreset, IdentityRules, NormalizeRule, RunBinding,
+    RunValues,
 };
 use loomrec_provider::{Operation, RecognisedCall};
 use loomrec_recording::body::Chunk;
-use loomrec_recording::entry::Entry;
-use loomrec_recording::normalized_request::NormalizedRequest;
+use loomrec_recording::entry::{Entry, RecordedRequest};
+use loomrec_recording::normalized_request::{NormalizedRequest, bound_rules};
 use loomrec_recording::redact;
 
-/// The most sets of recorded values that requests are bound under. A call without an exact match is
+/// The most sets of rules that requests are compared under. A call without an exact match is
 /// searched once for each set.
 const MOST_SCOPES: usize = 32;
+
+/// The most sets of recorded values.
+const MOST_BINDINGS: usize = 4096;
+
+/// What a body has that refers to calls of tools.
+const REFERENCES: [&[u8]; 7] = [
+    b"\"tool_call_id\"",
+    b"\"tool_use_id\"",
+    b"\"call_id\"",
+    b"\"toolUseId\"",
+    b"\"functionResponse\"",
+    b"\"function_response\"",
+    b"\"tool_results\"",
+];
 
 /// The requests of all recordings that may be bound.
 #[derive(Debug, Default)]
@@ -30,17 +49,25 @@ pub(super) struct BoundRequests {
     /// This run's values.
     here: RunValues,
     scopes: Vec<BindingScope>,
+    bindings: HashMap<RunValues, Arc<RunBinding>>,
     conflicts: Vec<BindingConflict>,
+    /// The ids of calls that recorded answers gave.
+    given: Arc<HashSet<String>>,
+    /// Whether requests of known clients are compared as any others.
+    ignores_presets: bool,
+    /// Whether the paths of every request were bound when it was recorded.
+    binds_all: bool,
+    /// Entries that are compared once all are known.
+    waiting: Vec<WaitingEntry>,
     hashing: RandomState,
 }
 
-/// The requests with one set of recorded values, under one set of rules.
+/// The requests under one set of rules.
 #[derive(Debug)]
 struct BindingScope {
-    recorded: RunValues,
-    rules: IdentityRules,
-    /// `None` if all values are those of this run.
-    binding: Option<Arc<RunBinding>>,
+    identity: IdentityRules,
+    preset: Option<&'static str>,
+    rules: BoundRules,
     requests: HashMap<[u8; 32], Vec<BoundGroup>>,
 }
 
@@ -50,6 +77,7 @@ struct BoundGroup {
     group: u32,
     take: u32,
     request: BoundRequest,
+    binding: Arc<RunBinding>,
     /// The hash of its answer.
     answer: u64,
     /// Whether another request with another answer has the same key, so that neither is bound.
@@ -64,11 +92,24 @@ struct BindingConflict {
     other: u32,
 }
 
-/// What is kept of an entry until its take has a group.
+/// What is kept of an entry until all answers are known.
+#[derive(Debug)]
 pub(super) struct BindableEntry {
-    scope: usize,
-    request: BoundRequest,
-    answer: u64,
+    request: RecordedRequest,
+    call: RecognisedCall,
+    run_values: RunValues,
+    preset: Option<&'static ClientPreset>,
+    /// The status and the content of its answer, and whether it has a fault.
+    answer: (Option<(u16, Bytes)>, Option<String>, bool),
+}
+
+/// An entry whose take has a group.
+#[derive(Debug)]
+struct WaitingEntry {
+    entry: BindableEntry,
+    identity: IdentityRules,
+    group: u32,
+    take: u32,
 }
 
 /// How a request was bound.
@@ -78,16 +119,16 @@ pub struct RequestBinding {
     pub(super) values: Arc<BoundValues>,
     /// The same as a header's value.
     pub(super) header: HeaderValue,
-    /// What puts this run's values into the answer; `None` if there is nothing to put.
-    pub(super) replacer: Option<Arc<ValueReplacer>>,
+    /// What puts this run's paths into the answer; `None` if no path differs.
+    pub(super) binding: Option<Arc<RunBinding>>,
 }
 
 impl RequestBinding {
-    fn new(binding: &RunBinding, values: BoundValues) -> Self {
+    fn new(binding: &Arc<RunBinding>, values: BoundValues) -> Self {
         let header = HeaderValue::from_str(&values.to_string());
         Self {
             header: header.unwrap_or(HeaderValue::from_static("1")),
-            replacer: binding.replacer(&values),
+            binding: binding.changes_paths().then(|| Arc::clone(binding)),
             values: Arc::new(values),
         }
     }
@@ -99,14 +140,19 @@ impl BoundRequests {
         Self { here, ..Self::default() }
     }
 
-    /// Returns this run's values.
-    pub(super) fn here(&self) -> &RunValues {
-        &self.here
+    /// Returns a collection that compares requests of known clients as any others.
+    pub(super) fn without_presets(self, ignores_presets: bool) -> Self {
+        Self { ignores_presets, ..self }
+    }
+
+    /// Whether the paths of every request were bound when it was recorded.
+    pub(super) fn binds_all(&self) -> bool {
+        self.binds_all
     }
 
     /// Whether nothing can be bound.
     pub(super) fn is_empty(&self) -> bool {
-        self.scopes.iter().all(|scope| scope.binding.is_none())
+        self.scopes.iter().all(|scope| scope.requests.is_empty())
     }
 
     /// Returns takes of recorded requests that are not bound because they would be one: in pairs.
@@ -114,62 +160,123 @@ impl BoundRequests {
         self.conflicts.iter().map(|pair| [pair.one, pair.other])
     }
 
-    /// Reads what is needed to bind an entry's request; `None` if it holds no value that differs
-    /// from this run's.
+    /// Returns the rules that are neither of a recording nor of a flag.
+    pub(super) fn client_rules(&self) -> impl Iterator<Item = &NormalizeRule> {
+        self.scopes.iter().flat_map(|scope| {
+            let stated = scope.identity.normalize();
+            scope.rules.rules().iter().filter(move |rule| !stated.contains(rule))
+        })
+    }
+
+    /// Reads what is needed to bind an entry's request; `None` if it is only found as it is.
     pub(super) fn read(
         &mut self,
         entry: &Entry,
         call: Option<&RecognisedCall>,
-        rules: &IdentityRules,
+        identity: &IdentityRules,
     ) -> Option<BindableEntry> {
-        let has_values = !entry.run_values.is_empty() && !self.here.is_empty();
-        if !has_values && rules.normalize().is_empty() {
+        if !entry.tool_calls.is_empty() {
+            let ids = entry.tool_calls.iter().map(|call| call.id.clone());
+            let ids = ids.filter(|id| !id.is_empty());
+            Arc::make_mut(&mut self.given).extend(ids);
+        }
+        let request = entry.request.as_ref()?;
+        let mut run_values = entry.run_values.clone();
+        self.binds_all |= entry.preset.is_none() && run_values.get(CWD).is_some();
+        let mut preset = entry.preset.as_deref().and_then(ClientPreset::of_entry);
+        if self.ignores_presets && entry.preset.is_some() {
+            (preset, run_values) = (None, RunValues::default());
+        }
+        let has_rules = !identity.normalize().is_empty() || preset.is_some();
+        if run_values.is_empty() && !has_rules && !refers_to_calls(&request.body) {
             return None;
         }
-        let scope = self.scope(&entry.run_values, rules)?;
-        let binding = self.scopes[scope].binding.as_ref()?;
-        let request = entry.request.as_ref()?.bound(call?, binding, rules)?;
         let answer = entry.response.as_ref();
         let answer = answer.map(|response| (response.status, response.payload.bytes()));
-        let answer = self.hashing.hash_one((answer, &entry.content, entry.fault.is_some()));
-        Some(BindableEntry { scope, request, answer })
+        Some(BindableEntry {
+            request: request.clone(),
+            call: call?.clone(),
+            run_values,
+            preset,
+            answer: (answer, entry.content.clone(), entry.fault.is_some()),
+        })
     }
 
-    /// Adds the request of a take in this group.
-    pub(super) fn add(&mut self, entry: BindableEntry, group: u32, take: u32) {
-        let BindableEntry { scope, request, answer } = entry;
-        let known = self.scopes[scope].requests.entry(request.key.to_bytes()).or_default();
-        if known.iter().any(|known| known.group == group) {
+    /// Adds the request of a take in this group. It is found after [`Self::compare`].
+    pub(super) fn add(
+        &mut self,
+        entry: BindableEntry,
+        identity: &IdentityRules,
+        group: u32,
+        take: u32,
+    ) {
+        self.waiting.push(WaitingEntry { entry, identity: identity.clone(), group, take });
+    }
+
+    /// Writes the requests that were added as they are looked up.
+    pub(super) fn compare(&mut self) {
+        for waiting in std::mem::take(&mut self.waiting) {
+            let WaitingEntry { entry, identity, group, take } = waiting;
+            let is_plain = entry.run_values.is_empty()
+                && entry.preset.is_none()
+                && identity.normalize().is_empty();
+            if is_plain && !has_other_ids(&entry.request.body, &self.given) {
+                continue;
+            }
+            let Some(scope) = self.scope(&identity, entry.preset) else { continue };
+            let Some(binding) = self.binding(&entry.run_values) else { continue };
+            let rules = &self.scopes[scope].rules;
+            let request = entry.request.bound_recorded(&entry.call, rules, &binding, &identity);
+            let Some(request) = request else { continue };
+            let bytes = entry.answer.0.as_ref().map(|(_, bytes)| bytes);
+            // The same answer is another one where other paths are replaced in it.
+            let holds_path =
+                binding.changes_paths() && bytes.is_some_and(|it| binding.may_hold(it));
+            let paths = holds_path.then_some(&entry.run_values);
+            let answer = self.hashing.hash_one((&entry.answer, paths));
+            self.put(scope, BoundGroup { group, take, request, binding, answer, is_off: false });
+        }
+    }
+
+    fn put(&mut self, scope: usize, mut group: BoundGroup) {
+        let key = group.request.key.to_bytes();
+        let known = self.scopes[scope].requests.entry(key).or_default();
+        if known.iter().any(|known| known.group == group.group) {
             return;
         }
-        let mut is_off = false;
-        for other in known.iter_mut().filter(|known| known.answer != answer) {
-            if !is_off {
+        for other in known.iter_mut().filter(|known| known.answer != group.answer) {
+            if !group.is_off {
                 // One pair names the take. All pairs could be as many as the square of the takes.
-                self.conflicts.push(BindingConflict { one: other.take, other: take });
+                self.conflicts.push(BindingConflict { one: other.take, other: group.take });
             }
-            (is_off, other.is_off) = (true, true);
+            (group.is_off, other.is_off) = (true, true);
         }
-        known.push(BoundGroup { group, take, request, answer, is_off });
+        known.push(group);
     }
 
-    /// Returns an entry with this run's values in its request, so that a difference to a request of
-    /// this run is not one of values.
+    /// Returns an entry with this run's paths in its request, so that a difference to a request of
+    /// this run is not one of paths.
     pub(super) fn in_this_run(&self, mut entry: Entry) -> Entry {
-        let binding = RunBinding::new(&entry.run_values, &self.here, &[]);
-        let replacer = binding.and_then(|binding| binding.plain_replacer());
-        if let (Some(replacer), Some(request)) = (replacer, &mut entry.request) {
+        let binding = RunBinding::new(&entry.run_values, &self.here);
+        if let Some(request) = entry.request.as_mut().filter(|_| binding.changes_paths()) {
             let mut body = [Chunk { at_ms: 0.0, data: request.body.clone() }];
-            redact::replace_values(Operation::OTHER, "application/json", &mut body, &replacer);
-            let [Chunk { data, .. }] = body;
-            request.body = data;
+            let json = "application/json";
+            if redact::replace_paths(Operation::OTHER, json, &mut body, &binding).is_ok() {
+                let [Chunk { data, .. }] = body;
+                request.body = data;
+            }
         }
         entry
     }
 
-    /// Returns the number of the scope of these values and rules; `None` if there are too many.
-    fn scope(&mut self, recorded: &RunValues, rules: &IdentityRules) -> Option<usize> {
-        let is_it = |scope: &BindingScope| scope.recorded == *recorded && scope.rules == *rules;
+    /// Returns the number of the scope of these rules; `None` if there are too many.
+    fn scope(
+        &mut self,
+        identity: &IdentityRules,
+        preset: Option<&'static ClientPreset>,
+    ) -> Option<usize> {
+        let name = preset.map(|preset| preset.name);
+        let is_it = |scope: &BindingScope| scope.preset == name && scope.identity == *identity;
         if let Some(known) = self.scopes.iter().position(is_it) {
             return Some(known);
         }
@@ -177,18 +284,35 @@ impl BoundRequests {
             return None;
         }
         self.scopes.push(BindingScope {
-            recorded: recorded.clone(),
-            rules: rules.clone(),
-            binding: RunBinding::new(recorded, &self.here, rules.normalize()).map(Arc::new),
+            identity: identity.clone(),
+            preset: name,
+            rules: bound_rules(identity, preset, Arc::clone(&self.given)),
             requests: HashMap::new(),
         });
         Some(self.scopes.len() - 1)
     }
 
+    /// Returns the binding of these recorded values; `None` if there are too many sets of them.
+    fn binding(&mut self, recorded: &RunValues) -> Option<Arc<RunBinding>> {
+        if let Some(known) = self.bindings.get(recorded) {
+            return Some(Arc::clone(known));
+        }
+        if self.bindings.len() >= MOST_BINDINGS {
+            return None;
+        }
+        let binding = Arc::new(RunBinding::new(recorded, &self.here));
+        self.bindings.insert(recorded.clone(), Arc::clone(&binding));
+        Some(binding)
+    }
+
     /// Returns the request as it is looked up in each scope.
     pub(super) fn look_ups(&self, observed: &NormalizedRequest) -> Vec<Option<BoundRequest>> {
         let look_up = |scope: &BindingScope| {
-            observed.request.bound(&observed.call, scope.binding.as_ref()?, &scope.rules)
+            if scope.requests.is_empty() {
+                return None;
+            }
+            let BindingScope { identity, rules, .. } = scope;
+            observed.request.bound_here(&observed.call, rules, &self.here, identity)
         };
         self.scopes.iter().map(look_up).collect()
     }
@@ -197,9 +321,9 @@ impl BoundRequests {
     pub(super) fn groups_of(&self, look_ups: &[Option<BoundRequest>]) -> Vec<u32> {
         let mut groups = Vec::new();
         for (scope, here) in self.scopes.iter().zip(look_ups) {
-            let (Some(binding), Some(here)) = (&scope.binding, here) else { continue };
+            let Some(here) = here else { continue };
             let known = scope.requests.get(&here.key.to_bytes()).into_iter().flatten();
-            let known = known.filter(|known| binding.bind(&known.request, here).is_some());
+            let known = known.filter(|known| scope.rules.bind(&known.request, here).is_some());
             groups.extend(known.map(|known| known.group));
         }
         groups
@@ -213,13 +337,13 @@ impl BoundRequests {
     ) -> Option<(Vec<u32>, RequestBinding)> {
         let mut found: Option<(Vec<u32>, RequestBinding, u64)> = None;
         for (scope, here) in self.scopes.iter().zip(look_ups) {
-            let (Some(binding), Some(here)) = (&scope.binding, here) else { continue };
+            let Some(here) = here else { continue };
             let known = scope.requests.get(&here.key.to_bytes()).into_iter().flatten();
             for known in known.filter(|known| !known.is_off) {
-                let Some(values) = binding.bind(&known.request, here) else { continue };
+                let Some(values) = scope.rules.bind(&known.request, here) else { continue };
                 match &mut found {
                     None => {
-                        let bound = RequestBinding::new(binding, values);
+                        let bound = RequestBinding::new(&known.binding, values);
                         found = Some((vec![known.group], bound, known.answer));
                     }
                     Some((groups, _, answer)) if *answer == known.answer => {
@@ -232,4 +356,23 @@ impl BoundRequests {
         }
         found.map(|(groups, bound, _)| (groups, bound))
     }
+}
+
+/// Whether a body may refer to calls of tools.
+fn refers_to_calls(body: &[u8]) -> bool {
+    REFERENCES.iter().any(|name| memmem::find(body, name).is_some())
+}
+
+/// Whether a body may refer to a call by an id that no recorded answer gave.
+fn has_other_ids(body: &[u8], given: &HashSet<String>) -> bool {
+    let is_other = |name: &[u8]| {
+        memmem::find_iter(body, name).any(|at| {
+            let rest = body[at + name.len()..].trim_ascii_start();
+            let value = rest.strip_prefix(b":").map(<[u8]>::trim_ascii_start);
+            let Some(text) = value.and_then(|value| value.strip_prefix(b"\"")) else { return true };
+            let end = memchr::memchr(b'"', text).unwrap_or(text.len());
+            !std::str::from_utf8(&text[..end]).is_ok_and(|id| given.contains(id))
+        })
+    };
+    REFERENCES.iter().any(|name| is_other(name))
 }

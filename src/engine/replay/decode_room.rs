@@ -38,6 +38,12 @@ pub(super) enum DeliveryError {
     /// It cannot be sent in the form that the call asks for, for this reason.
     #[error("{0}")]
     OtherForm(String),
+    /// It holds a path of the recorded run that cannot be replaced.
+    #[error(
+        "the recorded answer holds a path of the recorded run where this run's path cannot take its \
+         place: record it again here"
+    )]
+    UnclearPath,
     /// Its body decodes to too many bytes.
     #[error("the body {}, and the caller asks for it in another form", DecodeError::TooLarge)]
     TooLarge,

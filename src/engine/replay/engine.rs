@@ -210,15 +210,15 @@ impl ReplayEngine {
         if hit.take.is_unanswered() {
             return Box::pin(self.hold(hit, observed, accept_encoding, arrived)).await;
         }
-        // Values are put into the decoded answer.
+        // Paths are put into the decoded answer.
         let accept_encoding = accept_encoding.filter(|_| hit.bound.is_none());
         let delivered = match self.ready(hit, observed, accept_encoding) {
             Ok(TakeDelivery { answer, change: kind }) => {
-                let replacer = hit.bound.as_ref().and_then(|bound| bound.replacer.clone());
-                match kind.is_some() || replacer.is_some() {
+                let binding = hit.bound.as_ref().and_then(|bound| bound.binding.clone());
+                match kind.is_some() || binding.is_some() {
                     false => Ok(answer),
                     true => {
-                        let change = FormChange { answer, kind, replacer };
+                        let change = FormChange { answer, kind, binding };
                         Box::pin(self.change(hit, change, observed)).await
                     }
                 }

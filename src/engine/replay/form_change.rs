@@ -7,7 +7,7 @@ use super::decode_room::{DecodeRoom, DeliveryError, ReservedRoom, RoomPatience, 
 use super::end_turn::EndTurn;
 use super::ready_response::ReadyResponse;
 use crate::blocking;
-use loomrec_identity::ValueReplacer;
+use loomrec_identity::{RunBinding, UnclearPath};
 use loomrec_recording::encoding::{DecodeError, LARGEST};
 use loomrec_recording::normalized_request::NormalizedRequest;
 
@@ -28,8 +28,8 @@ pub(super) struct FormChange {
     pub(super) answer: Arc<ReadyResponse>,
     /// What changes; `None` if only values do.
     pub(super) kind: Option<ChangeKind>,
-    /// What puts the values of this run in the place of recorded ones.
-    pub(super) replacer: Option<Arc<ValueReplacer>>,
+    /// What puts the paths of this run in the place of recorded ones.
+    pub(super) binding: Option<Arc<RunBinding>>,
 }
 
 /// The parts of an answer that change.
@@ -168,10 +168,10 @@ impl FormChange {
     ) -> Result<Option<ReadyResponse>, DeliveryError> {
         let changed =
             self.kind.as_ref().map(|kind| self.in_form(kind, observed, max)).transpose()?;
-        let Some(replacer) = &self.replacer else { return Ok(changed) };
+        let Some(binding) = &self.binding else { return Ok(changed) };
         let answer = changed.as_ref().unwrap_or(&self.answer);
-        let replaced = answer.with_values(replacer, observed.call.operation);
-        Ok(replaced.or(changed))
+        let replaced = answer.with_paths(binding, observed.call.operation);
+        Ok(replaced.map_err(|_: UnclearPath| DeliveryError::UnclearPath)?.or(changed))
     }
 
     fn in_form(

@@ -105,7 +105,8 @@ impl LoadedTakes {
         let mut matcher =
             Self { faults_use_takes, keeps_end_order, is_of_session, ..Self::default() };
         matcher.adapter.allows_messages = terms.allow_messages;
-        matcher.bound = BoundRequests::new(terms.run_values.cloned().unwrap_or_default());
+        let here = terms.run_values.cloned().unwrap_or_default();
+        matcher.bound = BoundRequests::new(here).without_presets(terms.ignores_presets);
         matcher.reserve(sources.iter().map(|source| source.recording.most_takes()).sum());
         for (index, source) in sources.iter().enumerate() {
             let meta = source.recording.meta();
@@ -127,6 +128,7 @@ impl LoadedTakes {
             matcher.read(index, rules, &source.recording)?;
         }
         matcher.ends = Arc::new(RecordedEnds::new(std::mem::take(&mut matcher.spans)));
+        matcher.bound.compare();
         matcher.sources = sources;
         matcher.takes.shrink_to_fit();
         matcher.groups.shrink_to_fit();
@@ -235,7 +237,8 @@ impl LoadedTakes {
         self.takes.push(if unchecked.is_some() { take.without_check() } else { take });
         self.put_in_group(key, under.step);
         if let (Some(bindable), Some(group)) = (bindable, self.homes.last()) {
-            self.bound.add(bindable, *group, self.takes.len() as u32 - 1);
+            let rules = &self.rules[rules.effective];
+            self.bound.add(bindable, rules, *group, self.takes.len() as u32 - 1);
         }
         Ok(())
     }

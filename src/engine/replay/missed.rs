@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::matcher::Matcher;
 use super::mismatch::RecordingMismatchError;
 use super::reason::MissReason;
-use loomrec_identity::{IdentityRules, RequestKey, RunValueFinder};
+use loomrec_identity::{ClientPreset, IdentityRules, RequestKey, RunValueFinder};
 use loomrec_recording::normalized_request::NormalizedRequest;
 use loomrec_recording::redact::CallCredentials;
 use loomrec_recording::{Entry, EntryName, PendingChange, PendingKind, RecordingMeta};
@@ -55,11 +55,16 @@ struct Copies {
 }
 
 impl MissedRequests {
-    /// Starts the file anew, for calls that `matcher` does not answer.
+    /// Starts the file anew, for calls that `matcher` does not answer. `run_values` finds the values
+    /// that are kept with them.
     ///
     /// # Errors
     /// The file exists and holds something else, or it cannot be written.
-    pub fn begin(path: &Path, matcher: &Matcher) -> Result<Self, MissedError> {
+    pub fn begin(
+        path: &Path,
+        matcher: &Matcher,
+        run_values: RunValueFinder,
+    ) -> Result<Self, MissedError> {
         let first = matcher.sources.first().ok_or(MissedError::NoRecording)?;
         let rules = first.recording.meta().rules().clone();
         match Recording::open_merged(path) {
@@ -74,8 +79,7 @@ impl MissedRequests {
         let (encoder, place) = (recorder.encoder(false), recorder.place());
         let state = Mutex::new(State { recorder: Some(recorder), kept: HashMap::new() });
         let most = matcher.groups.iter().map(|group| group.takes().len()).max().unwrap_or(1);
-        let (path, run_values) =
-            (path.to_owned(), RunValueFinder::new(matcher.run_values().clone()));
+        let path = path.to_owned();
         Ok(Self { path, rules, run_values, encoder, place, most, state })
     }
 
@@ -128,7 +132,12 @@ impl MissedRequests {
             upstream: Some(observed.upstream.clone()),
             session: observed.session.clone(),
             recorded_at: Some(recorded_at),
-            run_values: self.run_values.in_body(&observed.request.body),
+            preset: observed.preset.map(ClientPreset::text),
+            run_values: observed.request.run_values(
+                &observed.call,
+                &self.run_values,
+                observed.preset,
+            ),
             request: Some(observed.request.clone()),
             ..Entry::default()
         };

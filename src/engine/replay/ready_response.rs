@@ -6,7 +6,7 @@ use http::header::CONTENT_LENGTH;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
 use super::decode_room::ReservedRoom;
-use loomrec_identity::ValueReplacer;
+use loomrec_identity::{RunBinding, UnclearPath};
 use loomrec_provider::Operation;
 use loomrec_recording::body::Chunk;
 use loomrec_recording::encoding::coding_of;
@@ -75,20 +75,23 @@ impl ReadyResponse {
         Self { _room: Some(room), ..self }
     }
 
-    /// Returns the answer with this run's values in the place of recorded ones; `None` if it holds
+    /// Returns the answer with this run's paths in the place of recorded ones; `None` if it holds
     /// none.
-    pub(super) fn with_values(
+    ///
+    /// # Errors
+    /// The paths in it cannot be replaced.
+    pub(super) fn with_paths(
         &self,
-        replacer: &ValueReplacer,
+        binding: &RunBinding,
         operation: Operation,
-    ) -> Option<Self> {
+    ) -> Result<Option<Self>, UnclearPath> {
         let mut draft = self.delivery();
         let media = draft.media().to_owned();
-        if !redact::replace_values(operation, &media, &mut draft.chunks, replacer) {
-            return None;
+        if !redact::replace_paths(operation, &media, &mut draft.chunks, binding)? {
+            return Ok(None);
         }
         draft.frame();
-        Some(Self::of(draft, None))
+        Ok(Some(Self::of(draft, None)))
     }
 
     /// Returns the answer as chunks again, so that its form can be changed.

@@ -13,6 +13,8 @@ pub struct ReplayTerms<'a> {
     pub repeat: Option<Repeat>,
     /// The values of this run. Recorded requests that hold others are bound to them.
     pub run_values: Option<&'a RunValues>,
+    /// Whether the requests of known clients are compared as any others.
+    pub ignores_presets: bool,
     /// Whether entries that cannot be checked are refused.
     pub refuse_unchecked: bool,
     /// Whether the messages of a call alone may find an entry, as in AgentLoom 0.4.0.

@@ -2,7 +2,7 @@
 //! directory, on another day.
 //!
 //! Such a call has another key, so it does not replace its earlier take by name. If both stayed, a
-//! run elsewhere could be answered by either.
+//! run elsewhere could be answered by either. Only the calls of known clients replace takes so.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,8 +30,9 @@ pub fn superseded_takes(
     for stored in recording.entries() {
         let stored = stored?;
         let entry = stored.entry;
-        // A step holds calls of several kinds, and replaces its earlier takes by its name.
-        if entry.run_values.is_empty() || stored.name.step_id().is_some() {
+        // A step holds calls of several kinds, and replaces its earlier takes by its name. What no
+        // known client asked may be another question.
+        if entry.preset.is_none() || stored.name.step_id().is_some() {
             continue;
         }
         if is_new(&entry) {
@@ -46,12 +47,13 @@ pub fn superseded_takes(
             _ => {
                 let call = entry.request.as_ref().map(|request| request.recognise());
                 if let Some(bindable) = bound.read(&entry, call.as_ref(), rules) {
-                    bound.add(bindable, old.len() as u32, 0);
+                    bound.add(bindable, rules, old.len() as u32, 0);
                     old.push((stored.name, stored.take));
                 }
             }
         }
     }
+    bound.compare();
     // The Nth call of the run replaces the Nth earlier one.
     let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
     for observed in &new {

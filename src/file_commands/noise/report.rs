@@ -181,14 +181,12 @@ impl NoiseReport<'_> {
 
 /// Returns the flag that sets a rule.
 fn flag(rule: &NormalizeRule) -> String {
-    let rule = rule.to_string();
-    let flag = if rule.contains("(…)") { "--normalize-text" } else { "--normalize" };
-    format!("{flag} {}", quoted(&rule))
+    format!("--normalize {}", quoted(&rule.to_string()))
 }
 
 /// Returns the preset that has a rule.
 fn preset(rule: &NormalizeRule) -> Option<Preset> {
-    PRESETS.into_iter().find(|preset| preset.rules().any(|other| other == *rule))
+    PRESETS.into_iter().find(|preset| preset.rules().contains(rule))
 }
 
 fn counted(count: usize, word: &str) -> String {

@@ -1,271 +1,306 @@
+use std::collections::HashSet;
+use std::sync::Arc;
+
 use proptest::prelude::*;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
-use crate::RunValueFinder;
 use crate::request_parts::KeyForm;
+use crate::{
+    BoundRules, IdentityRules, NormalizeRule, PlacePattern, RequestParts, RequestTexts, TextRole,
+};
 
 fn values(all: &[(&str, &str)]) -> RunValues {
     all.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect()
 }
 
-fn parts(body: &[u8]) -> RequestParts<'_> {
-    RequestParts { form: KeyForm::Chat, method: "POST", query: "", headers: &[], body }
+/// The text of an answer with this run's paths; `None` if it cannot be bound.
+fn rewritten(binding: &RunBinding, text: &str) -> Option<String> {
+    let (mut new, mut at) = (String::new(), 0);
+    for path in binding.find(text).ok()? {
+        new.push_str(&text[at..path.range.start]);
+        new.push_str(path.text.unwrap_or(&text[path.range.clone()]));
+        at = path.range.end;
+    }
+    Some(new + &text[at..])
 }
 
-fn looked_up(binding: &RunBinding, body: &str) -> Option<BoundRequest> {
-    let json = crate::parse(body.as_bytes()).unwrap();
-    binding.request(&parts(body.as_bytes()), &json, &IdentityRules::default(), &[])
-}
-
-/// What is bound if the text `recorded` answers the text `here`.
-fn bound(binding: &RunBinding, recorded: &str, here: &str) -> Option<Vec<(String, usize)>> {
-    let [recorded, here] = [recorded, here].map(|text| {
-        let body = json!({"model": "m", "messages": [{"role": "user", "content": text}]});
-        looked_up(binding, &body.to_string())
-    });
-    let bound = binding.bind(&recorded?, &here?)?;
+/// What is bound if the body `recorded` answers the body `here` under these rules.
+fn bound_bodies(
+    rules: &BoundRules,
+    binding: &RunBinding,
+    recorded: &Value,
+    here: &Value,
+) -> Option<Vec<(String, usize)>> {
+    let texts = RequestTexts {
+        tool_results: Vec::new(),
+        roles: [("/messages/0/content", TextRole::System), ("/messages/1/content", TextRole::User)]
+            .into_iter()
+            .map(|(place, role)| (role, crate::JsonPointer::parse(place).unwrap()))
+            .collect(),
+    };
+    let [recorded, here] = [recorded, here].map(Value::to_string);
+    let json = |body: &str| -> Vec<u8> { body.as_bytes().to_vec() };
+    let (recorded, here) = (json(&recorded), json(&here));
+    let parts = |body: &'static [u8]| RequestParts {
+        form: KeyForm::Chat,
+        method: "POST",
+        query: "",
+        headers: &[],
+        body,
+    };
+    let (recorded, here): (&'static [u8], &'static [u8]) = (recorded.leak(), here.leak());
+    let identity = IdentityRules::default();
+    let old = rules.recorded(
+        binding,
+        &parts(recorded),
+        &crate::parse(recorded).unwrap(),
+        &identity,
+        &texts,
+    )?;
+    let new =
+        rules.here(binding.here(), &parts(here), &crate::parse(here).unwrap(), &identity, &texts);
+    let bound = rules.bind(&old, &new)?;
     Some(bound.values.into_iter().chain(bound.ids).collect())
 }
 
-fn of(counts: &[(&str, usize)]) -> Option<Vec<(String, usize)>> {
-    Some(counts.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect())
+fn of(rules: &[&str]) -> BoundRules {
+    let rules = rules.iter().map(|rule| NormalizeRule::parse(rule).unwrap());
+    BoundRules::new(rules.collect(), Arc::default())
+}
+
+fn asks(system: &str, user: &str) -> Value {
+    json!({"model": "m", "messages": [
+        {"role": "system", "content": system}, {"role": "user", "content": user}]})
+}
+
+/// What is bound if a user's text answers another.
+fn bound(binding: &RunBinding, recorded: &str, here: &str) -> Option<Vec<(String, usize)>> {
+    bound_bodies(&BoundRules::default(), binding, &asks("s", recorded), &asks("s", here))
+}
+
+fn counts(all: &[(&str, usize)]) -> Option<Vec<(String, usize)>> {
+    Some(all.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect())
 }
 
 fn two_runs() -> RunBinding {
-    let recorded = values(&[
+    let recorded = [
         ("cwd", "/home/ann/src/app"),
         ("home", "/home/ann"),
+        ("tmpdir", "/tmp"),
         ("day", "2026-11-23"),
         ("user", "root"),
-    ]);
-    let here = values(&[
+        ("host", "prod"),
+        ("timezone", "UTC"),
+    ];
+    let here = [
         ("cwd", "/build/7/out"),
         ("home", "/ci"),
+        ("tmpdir", "/tmp"),
         ("day", "2026-11-26"),
         ("user", "runner"),
-    ]);
-    RunBinding::new(&recorded, &here, &[]).unwrap()
+        ("host", "dev"),
+        ("timezone", "Asia/Tokyo"),
+    ];
+    RunBinding::new(&values(&recorded), &values(&here))
 }
 
 #[test]
-fn values_of_this_run_answer_for_those_of_the_recorded_one() {
+fn paths_of_this_run_answer_for_those_of_the_recorded_one() {
     let binding = two_runs();
     assert_eq!(
         bound(
             &binding,
-            "In /home/ann/src/app, /home/ann/.x and -home-ann-src-app on Monday, November 23, 2026",
-            "In /build/7/out, /ci/.x and -build-7-out on Thursday, November 26, 2026",
+            "In /home/ann/src/app, /home/ann/.x, /tmp/x and /p/-home-ann-src-app/y",
+            "In /build/7/out, /ci/.x, /tmp/x and /p/-build-7-out/y",
         ),
-        of(&[("cwd", 2), ("day", 1), ("home", 1)])
+        counts(&[("cwd", 2), ("home", 1)])
     );
-    // Another form, another day, another directory.
+    assert_eq!(rewritten(&binding, "rm /home/ann/src/app/a").unwrap(), "rm /build/7/out/a");
+}
+
+#[test]
+fn words_and_dates_are_compared() {
+    let binding = two_runs();
     for (recorded, here) in [
-        ("on 2026-11-23", "on 11/26/2026"),
-        ("on 2026-11-23", "on 2026-11-25"),
-        ("on 2026-11-22", "on 2026-11-26"),
-        ("on 2026-11-26", "on 2026-11-23"),
-        ("in /home/ann/src/app", "in /ci"),
-        ("in /home/ann/src/apple", "in /build/7/outle"),
-        ("in /home/ann/src/app", "in /build/7/out/x"),
+        ("What is 2026-11-23 minus 3 days?", "What is 2026-11-26 minus 3 days?"),
+        ("find the root of it", "find the runner of it"),
+        ("is prod up?", "is dev up?"),
+        ("Convert 10:00 UTC", "Convert 10:00 Asia/Tokyo"),
+        ("Monday, November 23, 2026", "Thursday, November 26, 2026"),
     ] {
-        assert_eq!(bound(&binding, recorded, here), None, "{recorded} | {here}");
+        assert_eq!(bound(&binding, recorded, here), None, "{recorded}");
+        let with_path = |text: &str, path: &str| format!("{path} {text}");
+        let (recorded, here) = (with_path(recorded, "/home/ann"), with_path(here, "/ci"));
+        assert_eq!(bound(&binding, &recorded, &here), None, "{recorded}");
     }
 }
 
 #[test]
-fn text_that_only_looks_like_a_value_stays_what_it_is() {
+fn request_is_bound_everywhere_or_nowhere() {
     let binding = two_runs();
-    assert_eq!(
-        bound(
-            &binding,
-            "root finds the root of /home/ann until 2026-11-23",
-            "runner finds the root of /ci until 2026-11-23"
-        ),
-        of(&[("home", 1), ("user", 1)])
-    );
-    assert_eq!(
-        bound(&binding, "by 2026-11-26, in /home/ann", "by 2026-11-26, in /ci"),
-        of(&[("home", 1)])
-    );
-    assert_eq!(bound(&binding, "the root", "the tree"), None);
+    assert_eq!(bound(&binding, "/home/ann/x /home/ann/y", "/ci/x /ci/y"), counts(&[("home", 2)]));
+    for here in ["/ci/x /home/ann/y", "/home/ann/x /ci/y", "/ci/x /build/7/out/y", "/ci/x /ci/z"] {
+        assert_eq!(bound(&binding, "/home/ann/x /home/ann/y", here), None, "{here}");
+    }
+    // The recorded run had no such path: nothing says what it means.
+    assert_eq!(bound(&binding, "copy /home/ann to /ci", "copy /ci to /ci"), None);
+    assert_eq!(rewritten(&binding, "copy /home/ann to /ci"), None);
 }
 
 #[test]
-fn value_of_one_run_may_be_another_value_of_the_other() {
-    let recorded = values(&[("cwd", "/srv"), ("home", "/root")]);
-    let here = values(&[("cwd", "/root"), ("home", "/srv")]);
-    let binding = RunBinding::new(&recorded, &here, &[]).unwrap();
-    assert_eq!(bound(&binding, "/srv /root", "/root /srv"), of(&[("cwd", 1), ("home", 1)]));
-    assert_eq!(bound(&binding, "/srv /root", "/srv /root"), of(&[]));
+fn unchanged_path_protects_itself_and_equal_ones_are_not_bound() {
+    let old = [("cwd", "/home/ann/proj"), ("home", "/home/ann")];
+    let new = [("cwd", "/home/ann/proj"), ("home", "/tmp/h")];
+    let binding = RunBinding::new(&values(&old), &values(&new));
+    assert_eq!(
+        rewritten(&binding, "rm -rf /home/ann/proj/build ~ /home/ann/.x").unwrap(),
+        "rm -rf /home/ann/proj/build ~ /tmp/h/.x"
+    );
+    let equal = values(&[("cwd", "/home/ann"), ("home", "/home/ann")]);
+    let apart = values(&[("cwd", "/work"), ("home", "/hh")]);
+    let binding = RunBinding::new(&equal, &apart);
+    assert_eq!(rewritten(&binding, "cat /home/ann/.bashrc"), None);
+    assert_eq!(bound(&binding, "cat /home/ann/.bashrc", "cat /work/.bashrc"), None);
+    let both = values(&[("cwd", "/work"), ("home", "/work")]);
+    let binding = RunBinding::new(&equal, &both);
+    assert_eq!(rewritten(&binding, "cat /home/ann/.bashrc").unwrap(), "cat /work/.bashrc");
 }
 
 #[test]
-fn escapes_do_not_hide_a_value() {
+fn value_in_a_frame_is_bound_and_the_same_text_elsewhere_is_not() {
     let binding = two_runs();
-    let plain = looked_up(&binding, r#"{"x":"/home/ann/src/app"}"#).unwrap();
-    assert_eq!(looked_up(&binding, r#"{"x":"\/home\/ann/src/\u0061pp"}"#).unwrap(), plain);
-    assert_eq!(looked_up(&binding, r#"{"/home/ann/src/app":"x"}"#), None);
-    let run = values(&[("cwd", "/home/ann/src/app"), ("day", "2026-11-23"), ("user", "ann")]);
-    let finder = RunValueFinder::new(run);
-    let found = |body: &str| finder.in_body(body.as_bytes());
-    assert_eq!(found(r#"{"x":"\/home\/ann/src/app/y"}"#), values(&[("cwd", "/home/ann/src/app")]));
-    assert_eq!(found(r#"{"x":["Mon Nov 23 2026"]}"#), values(&[("day", "2026-11-23")]));
-    assert_eq!(found(r#"{"x":"annex"}"#), RunValues::default());
-}
-
-#[test]
-fn nothing_is_bound_between_equal_runs() {
-    let run = values(&[("cwd", "/srv"), ("day", "2026-11-23")]);
-    assert!(RunBinding::new(&run, &run, &[]).is_none());
-    assert!(RunBinding::new(&run, &values(&[("user", "ann")]), &[]).is_none());
-}
-
-#[test]
-fn value_with_the_name_of_a_kind_of_id_is_not_counted_with_the_ids() {
-    let (recorded, here) = (values(&[("port", "8080")]), values(&[("port", "9090")]));
-    let rules = [NormalizeRule::parse("/messages: port").unwrap()];
-    let binding = RunBinding::new(&recorded, &here, &rules).unwrap();
-    let looked_up = |text: &str| {
-        let body = json!({"messages": [{"role": "user", "content": text}]});
-        looked_up(&binding, &body.to_string()).unwrap()
+    let rules = of(&["system: <env>{{any}}\\nDate: {{day}}\\nUser: {{user}}\\n</env>"]);
+    let system = |day: &str, user: &str, more: &str| {
+        format!("<env>\n{more}\nDate: {day}\nUser: {user}\n</env> {more}")
     };
-    let bound = binding.bind(&looked_up("on port 4000"), &looked_up("on port 5000")).unwrap();
-    assert_eq!((bound.values.len(), bound.ids.get("port")), (0, Some(&1)));
-    assert!(binding.replacer(&bound).is_none());
-    let bound = binding.bind(&looked_up("on port 8080"), &looked_up("on port 9090")).unwrap();
-    assert_eq!((bound.values.get("port"), bound.ids.len()), (Some(&1), 0));
-    assert!(binding.replacer(&bound).is_some());
+    let ask = |recorded: (&str, &str, &str), here: (&str, &str, &str), user: [&str; 2]| {
+        bound_bodies(
+            &rules,
+            &binding,
+            &asks(&system(recorded.0, recorded.1, recorded.2), user[0]),
+            &asks(&system(here.0, here.1, here.2), user[1]),
+        )
+    };
+    let (old, new) = (("2026-11-23", "root", "a"), ("2026-11-26", "runner", "a"));
+    assert_eq!(ask(old, new, ["hi", "hi"]), counts(&[("day", 1), ("user", 1)]));
+    assert_eq!(
+        ask(("Mon Nov 23 2026", "root", "a"), ("Thu Nov 26 2026", "runner", "a"), ["x", "x"]),
+        counts(&[("day", 1), ("user", 1)])
+    );
+    // Another form, another day, the recorded day, another user, another word.
+    for here in [
+        ("Thu Nov 26 2026", "runner", "a"),
+        ("2026-11-27", "runner", "a"),
+        ("2026-11-23", "runner", "a"),
+        ("2026-11-26", "root", "a"),
+        ("2026-11-26", "runner", "b"),
+    ] {
+        assert_eq!(ask(old, here, ["hi", "hi"]), None, "{here:?}");
+    }
+    // A person's text that looks the same is compared.
+    let copy = [system("2026-11-23", "root", "a"), system("2026-11-26", "runner", "a")];
+    assert_eq!(ask(old, new, [&copy[0], &copy[1]]), None);
 }
 
 #[test]
-fn replacements_are_those_of_the_values_that_were_bound() {
-    let binding = two_runs();
-    let mut bound = BoundValues::default();
-    bound.values.insert("cwd".to_owned(), 1);
-    let replacer = binding.replacer(&bound).unwrap();
-    let text = "cd /home/ann/src/app/x; ls /home/ann -home-ann-src-app";
-    let found: Vec<_> = replacer.find(text).collect();
-    assert_eq!(found, [(3..20, "/build/7/out"), (37..54, "-build-7-out")]);
-    assert!(binding.replacer(&BoundValues::default()).is_none());
-}
-
-fn ids(rules: &[&str]) -> RunBinding {
-    let rules: Vec<_> = rules.iter().map(|rule| NormalizeRule::parse(rule).unwrap()).collect();
-    RunBinding::new(&RunValues::default(), &RunValues::default(), &rules).unwrap()
-}
-
-/// Whether one body answers the other.
-fn is_answered(binding: &RunBinding, recorded: &str, here: &str) -> bool {
-    let found = [recorded, here].map(|body| looked_up(binding, body));
-    let [Some(recorded), Some(here)] = found else { return false };
-    binding.bind(&recorded, &here).is_some()
-}
-
-const A: &str = "0190a5b2-7c1d-7e3f-8a9b-0c1d2e3f4a5b";
-const B: &str = "1190a5b2-7c1d-7e3f-8a9b-0c1d2e3f4a5b";
-
-#[test]
-fn ids_are_renamed_by_first_appearance() {
-    let binding = ids(&["/x: uuid", "/y/*/id: uuid"]);
-    let body =
-        |x: &str, y: &str, z: &str| json!({"x": {"a": x}, "y": [{"id": y}], "z": z}).to_string();
-    assert!(is_answered(&binding, &body(A, A, "w"), &body(B, B, "w")));
-    assert!(is_answered(&binding, &body(A, B, "w"), &body(B, A, "w")));
-    // Ids that are equal in one request and not in the other; an id where no rule holds.
-    assert!(!is_answered(&binding, &body(A, A, "w"), &body(A, B, "w")));
-    assert!(!is_answered(&binding, &body(A, B, "w"), &body(A, A, "w")));
-    assert!(!is_answered(&binding, &body(A, A, A), &body(B, B, B)));
-    assert!(!is_answered(&binding, &body(A, A, "w"), &body(B, B, "v")));
-    assert!(!is_answered(&binding, &body(A, A, "w"), &body("no id", "no id", "w")));
-    let bound = [body(A, A, "w"), body(B, B, "w")].map(|body| looked_up(&binding, &body).unwrap());
-    let bound = binding.bind(&bound[0], &bound[1]).unwrap();
-    assert_eq!(bound.to_string(), "uuid=2");
-    assert_eq!(bound.rules.into_iter().collect::<Vec<_>>(), ["/x: uuid", "/y/*/id: uuid"]);
+fn ids_are_compared_up_to_renaming_and_measurements_are_not() {
+    let binding = RunBinding::new(&RunValues::default(), &RunValues::default());
+    let rules = of(&["system: Took {{duration}}, then {{duration}} in {{hex6}} and {{hex6}}."]);
+    let ask = |recorded: &str, here: &str| {
+        bound_bodies(&rules, &binding, &asks(recorded, "x"), &asks(here, "x")).is_some()
+    };
+    let recorded = "Took 0.1, then 0.1 in aaaaaa and aaaaaa.";
+    assert!(ask(recorded, "Took 0.1, then 0.2 in bbbbbb and bbbbbb."));
+    assert!(!ask(recorded, "Took 0.1, then 0.2 in bbbbbb and cccccc."));
+    assert!(!ask(recorded, "Took 0.1, then soon in bbbbbb and bbbbbb."));
+    assert!(!ask(recorded, "Took 0.1, then 0.2 in bbbbbb and bbbbbb!"));
 }
 
 #[test]
-fn numbers_are_renamed_where_their_kind_is_declared() {
-    let binding = ids(&["/t: epoch", "/d: duration"]);
-    let body = |t: &str, d: &str| format!(r#"{{"t":{t},"d":{d}}}"#);
-    assert!(is_answered(&binding, &body("1795392426.3857236", "0.5"), &body("1795392499.1", "7")));
-    assert!(!is_answered(&binding, &body("1795392426", "1"), &body("5", "1")));
-    assert!(!is_answered(&binding, r#"{"d":1,"n":1}"#, r#"{"d":2,"n":2}"#));
+fn references_are_compared_up_to_renaming_unless_an_answer_gave_them() {
+    let binding = RunBinding::new(&RunValues::default(), &RunValues::default());
+    let places = ["/messages/*/tool_calls/*/id", "/messages/*/tool_call_id"];
+    let rules = places.map(|place| NormalizeRule::reference(PlacePattern::parse(place).unwrap()));
+    let given = HashSet::from(["call_1".to_owned()]);
+    let rules = BoundRules::new(rules.to_vec(), Arc::new(given));
+    let body = |one: &str, two: &str, three: &str| {
+        json!({"messages": [
+            {"role": "assistant", "tool_calls": [{"id": one}, {"id": two}]},
+            {"role": "tool", "tool_call_id": three, "content": one}]})
+    };
+    let ask = |here: &Value| bound_bodies(&rules, &binding, &body("a", "b", "b"), here).is_some();
+    let mut renamed = body("c", "d", "d");
+    renamed["messages"][1]["content"] = "a".into();
+    assert!(ask(&renamed));
+    for (one, two, three) in [("c", "d", "c"), ("c", "c", "c"), ("call_1", "d", "d")] {
+        let mut other = body(one, two, three);
+        other["messages"][1]["content"] = "a".into();
+        assert!(!ask(&other), "{one} {two} {three}");
+    }
+    // The result of a tool is compared, though it is the same text.
+    assert!(!ask(&body("c", "d", "d")));
 }
 
-#[test]
-fn what_is_between_anchors_stays_within_its_string() {
-    let binding = ids(&["/x: id=(…);"]);
-    let body = |one: &str, other: &str| json!({"x": [one, other]}).to_string();
-    assert!(is_answered(&binding, &body("id=1; a", "b;"), &body("id=22; a", "b;")));
-    assert!(!is_answered(&binding, &body("id=1", "; b"), &body("id=2", "; b")));
-    assert!(!is_answered(&binding, &body("id=1; a", "b;"), &body("id=1; b", "b;")));
+/// Paths that are nested, equal or overlap.
+fn path() -> impl Strategy<Value = String> {
+    prop::collection::vec(prop::sample::select(vec!["aa", "bb", "aa-b", "aa.b"]), 1..4)
+        .prop_map(|names| format!("/{}", names.join("/")))
 }
 
-/// Texts of values and of other things, and what is between them.
-fn pieces() -> impl Strategy<Value = Vec<usize>> {
-    prop::collection::vec(0..RECORDED.len() + 4, 1..6)
+fn run() -> impl Strategy<Value = RunValues> {
+    prop::collection::btree_map(
+        prop::sample::select(vec!["cwd", "home", "pwd", "tmpdir", "workspace"]),
+        path(),
+        0..5,
+    )
+    .prop_map(|all| all.into_iter().map(|(name, text)| (name.to_owned(), text)).collect())
 }
 
-const RECORDED: [&str; 3] = ["/a/rec", "2026-01-02", "ann"];
-const HERE: [&str; 3] = ["/b/here", "2026-03-04", "bob"];
-const OTHER: [&str; 4] = ["/c/else", "2026-05-06", "eve", "word"];
-
-fn text(pieces: &[usize], values: [&str; 3]) -> String {
-    let word = |piece: &usize| values.get(*piece).copied().unwrap_or_else(|| OTHER[piece - 3]);
-    pieces.iter().map(word).collect::<Vec<_>>().join(" ")
+/// Puts this run's paths in the place of recorded ones, written as a definition: a path of the
+/// text, cut at its names, has the longest recorded path at its beginning replaced.
+fn defined(recorded: &RunValues, here: &RunValues, text: &str) -> Option<String> {
+    let mut words = Vec::new();
+    for word in text.split(' ') {
+        if !word.starts_with('/') {
+            words.push(word.to_owned());
+            continue;
+        }
+        let begins = |path: &str| {
+            word.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        let all = recorded.iter().chain(here.iter()).map(|(_, text)| text);
+        let longest = all.filter(|path| path.len() >= 3 && begins(path)).max_by_key(|it| it.len());
+        let Some(longest) = longest else {
+            words.push(word.to_owned());
+            continue;
+        };
+        let new: HashSet<&str> = recorded
+            .iter()
+            .filter(|(_, text)| *text == longest)
+            .map(|(name, text)| here.get(name).unwrap_or(text))
+            .collect();
+        let changes =
+            recorded.iter().any(|(name, text)| here.get(name).is_some_and(|it| it != text));
+        match new.len() {
+            1 => words.push(word.replacen(longest, new.iter().next()?, 1)),
+            0 if !changes => words.push(word.to_owned()),
+            _ => return None,
+        }
+    }
+    Some(words.join(" "))
 }
 
 proptest! {
-    /// Two requests are the same under a binding exactly if replacing some values of the recorded
-    /// run in one gives the other.
+    #![proptest_config(ProptestConfig::with_cases(2000))]
     #[test]
-    fn requests_are_bound_exactly_if_they_are_equal_after_replacing(
-        one in pieces(),
-        other in pieces(),
-        own in prop::collection::vec(any::<bool>(), 6),
+    fn texts_have_exactly_the_whole_paths_replaced(
+        recorded in run(),
+        here in run(),
+        words in prop::collection::vec(prop_oneof![path(), Just("aa".to_owned()), Just("x/aa".to_owned())], 0..6),
     ) {
-        let named = |texts: [&str; 3]| values(&[("cwd", texts[0]), ("day", texts[1]), ("user", texts[2])]);
-        let binding = RunBinding::new(&named(RECORDED), &named(HERE), &[]).unwrap();
-        let recorded = text(&one, RECORDED);
-        // Some words are this run's values, others stay.
-        let mixed: Vec<String> = other.iter().zip(own.iter().cycle()).map(|(piece, own)| {
-            text(&[*piece], if *own { HERE } else { RECORDED })
-        }).collect();
-        let here = mixed.join(" ");
-        let answers = |(recorded, here): (&str, &str)| {
-            recorded == here
-                || RECORDED.iter().zip(HERE).any(|pair| pair == (&recorded, here))
-        };
-        let pairs: Vec<_> = recorded.split(' ').zip(here.split(' ')).collect();
-        let expected = one.len() == other.len() && pairs.iter().copied().all(answers);
-        let is_plain = !pairs.iter().any(|(one, other)| {
-            [one, other].into_iter().any(|text| RECORDED.contains(text) || HERE.contains(text))
-        });
-        let bound = bound(&binding, &recorded, &here);
-        if is_plain {
-            prop_assert_eq!(bound, None);
-        } else {
-            prop_assert_eq!(bound.is_some(), expected, "{} | {}", recorded, here);
-        }
-    }
-
-    /// Two requests are the same under a rule for ids exactly if renaming the ids of one, each to
-    /// another one, gives the other.
-    #[test]
-    fn requests_with_ids_are_bound_exactly_if_they_are_equal_after_renaming(
-        one in prop::collection::vec(0..3_usize, 1..5),
-        other in prop::collection::vec(0..3_usize, 1..5),
-    ) {
-        let body = |ids: &[usize], base: usize| {
-            let id = |id: &usize| format!("{:08x}-0000-0000-0000-000000000000", base + id);
-            json!({"x": ids.iter().map(id).collect::<Vec<_>>()}).to_string()
-        };
-        let appearance = |ids: &[usize]| -> Vec<usize> {
-            ids.iter().map(|id| ids.iter().position(|other| other == id).unwrap()).collect()
-        };
-        let is_same = appearance(&one) == appearance(&other);
-        let binding = ids(&["/x/*: uuid"]);
-        prop_assert_eq!(is_answered(&binding, &body(&one, 1), &body(&other, 2)), is_same);
+        let text = words.join(" ");
+        let binding = RunBinding::new(&recorded, &here);
+        prop_assert_eq!(rewritten(&binding, &text), defined(&recorded, &here, &text));
     }
 }

@@ -17,19 +17,18 @@ const SESSION_MEMBERS = {
   ignore: 'ignore',
   ignoreHeaders: 'ignore_headers',
   normalize: 'normalize',
-  normalizeText: 'normalize_text',
   vars: 'vars',
 };
 /** Members of a session that change what a strict replay answers. */
-const WEAKENING = ['faults', 'fault', 'ignore', 'ignore_headers', 'normalize', 'normalize_text', 'vars'];
+const WEAKENING = ['faults', 'fault', 'ignore', 'ignore_headers', 'normalize', 'vars'];
 /** Options that take one text or a list of texts. */
-const LISTS = ['fault', 'ignore', 'ignoreHeaders', 'normalize', 'normalizeText'];
+const LISTS = ['fault', 'ignore', 'ignoreHeaders', 'normalize'];
 /** Options that a test may have. */
 const TEST_OPTIONS = ['fault', 'faults', 'seed', 'recovery', 'ignore', 'ignoreHeaders', 'normalize',
-  'normalizeText', 'vars', 'failUnused'];
+  'vars', 'failUnused'];
 /** Options that are the same for all tests of a run. */
 const RUN_OPTIONS = ['mode', 'auto', 'recordings', 'upstream', 'args', 'ignore', 'ignoreHeaders', 'normalize',
-  'normalizeText', 'vars', 'failUnused'];
+  'vars', 'failUnused'];
 const MODES = ['replay', 'record', 'new', 'off'];
 
 /** Throws a LoomrecError if an object has a member that is not among the known names. */

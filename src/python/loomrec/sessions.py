@@ -20,7 +20,7 @@ SESSIONS_VERSION = 1
 #: Flags of a replay: nothing weakens it but what control calls ask for, which the receipts name.
 STRICT_FLAGS = ("--strict", "--allow-control")
 #: Members of a session that change what a strict replay answers.
-WEAKENING = ("faults", "fault", "ignore", "ignore_headers", "normalize", "normalize_text", "vars")
+WEAKENING = ("faults", "fault", "ignore", "ignore_headers", "normalize", "vars")
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,6 @@ class SessionClient:
         ignore: Sequence[str] = (),
         ignore_headers: Sequence[str] = (),
         normalize: Sequence[str] = (),
-        normalize_text: Sequence[str] = (),
         vars: Mapping[str, str] | None = None,
     ) -> Session:
         """Begins the session that the prefix means from now on.
@@ -193,7 +192,7 @@ class SessionClient:
             "prefix": prefix, "name": name, "recording": recording, "mode": mode,
             "faults": faults, "fault": _texts(fault), "seed": seed, "recovery": recovery,
             "ignore": _texts(ignore), "ignore_headers": _texts(ignore_headers),
-            "normalize": _texts(normalize), "normalize_text": _texts(normalize_text),
+            "normalize": _texts(normalize),
             "vars": dict(vars or {}),
         }
         given = {key: value for key, value in members.items() if value not in (None, [], {})}

@@ -47,6 +47,7 @@ impl Entry {
             provider: fields.text("provider")?,
             upstream: fields.text("upstream")?,
             upstream_origin: fields.text("upstream_origin")?,
+            preset: fields.text("preset")?,
             run_values: run_values(fields)?,
             session: fields.text("session")?,
             recorded_at: fields.text("recorded_at")?,
@@ -160,8 +161,7 @@ fn request_hash(fields: FieldReader<'_>) -> FieldResult<RequestKey> {
 }
 
 fn run_values(fields: FieldReader<'_>) -> Result<RunValues, FieldError> {
-    let expected =
-        "an object of at most 64 texts, each of 3 bytes or more, that JSON need not escape";
+    let expected = "an object of at most 64 values of a run: paths from the root, days, words";
     let wrong = || fields.wrong("run_values", expected);
     let mut values = RunValues::default();
     for (name, text) in fields.object("run_values", expected)?.into_iter().flatten() {

@@ -79,6 +79,7 @@ impl Entry {
             EntryField::Provider => out.text(name, self.provider.as_deref()?),
             EntryField::Upstream => out.text(name, self.upstream.as_deref()?),
             EntryField::UpstreamOrigin => out.text(name, self.upstream_origin.as_deref()?),
+            EntryField::Preset => out.text(name, self.preset.as_deref()?),
             EntryField::RunValues => {
                 self.run_values.iter().next()?;
                 out.object(name, |out| {

@@ -17,6 +17,7 @@ pub(super) enum EntryField {
     Provider,
     Upstream,
     UpstreamOrigin,
+    Preset,
     RunValues,
     Session,
     RecordedAt,
@@ -29,7 +30,7 @@ pub(super) enum EntryField {
 
 impl EntryField {
     /// All fields, in the order in which they are written.
-    pub(super) const ALL: [Self; 20] = [
+    pub(super) const ALL: [Self; 21] = [
         Self::Content,
         Self::Model,
         Self::Usage,
@@ -42,6 +43,7 @@ impl EntryField {
         Self::Provider,
         Self::Upstream,
         Self::UpstreamOrigin,
+        Self::Preset,
         Self::RunValues,
         Self::Session,
         Self::RecordedAt,
@@ -72,6 +74,7 @@ impl EntryField {
             Self::Provider => "provider",
             Self::Upstream => "upstream",
             Self::UpstreamOrigin => "upstream_origin",
+            Self::Preset => "preset",
             Self::RunValues => "run_values",
             Self::Session => "session",
             Self::RecordedAt => "recorded_at",

@@ -76,6 +76,7 @@ pub(super) fn quick(text: &str) -> Option<Entry> {
             EntryField::Provider => entry.provider = Some(tokens.text()?),
             EntryField::Upstream => entry.upstream = Some(tokens.text()?),
             EntryField::UpstreamOrigin => entry.upstream_origin = Some(tokens.text()?),
+            EntryField::Preset => entry.preset = Some(tokens.text()?),
             EntryField::RunValues => entry.run_values = run_values(tokens)?,
             EntryField::Session => entry.session = Some(tokens.text()?),
             EntryField::RecordedAt => entry.recorded_at = Some(tokens.text()?),

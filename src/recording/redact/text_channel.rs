@@ -61,6 +61,11 @@ pub(super) struct TextChannel {
 }
 
 impl TextChannel {
+    /// Whether its strings are members of this name.
+    pub(super) fn has_name(&self, name: &[u8]) -> bool {
+        self.name == hash(name)
+    }
+
     /// Whether its strings are not members of an object.
     pub(super) fn is_unnamed(&self) -> bool {
         self.name == hash(b"")

@@ -8,6 +8,7 @@ use super::{BoundReceipt, Receipt, ScriptReceipt, SessionsReceipt};
 use loomrec_cli::amount::dollars;
 use loomrec_cli::terminal;
 use loomrec_engine::record::CallFailure;
+use loomrec_identity::NormalizeRule;
 use loomrec_store::RecordingLocation;
 
 impl Receipt {
@@ -118,7 +119,11 @@ impl Receipt {
 /// Formats how many calls differ from the recorded ones, and in what.
 fn bound_words(bound: &BoundReceipt) -> String {
     let names: Vec<&str> = bound.values.iter().map(|(name, ..)| name.as_str()).collect();
-    let is_of_ids = |(rule, calls): &(String, u64)| *calls > 0 && rule.starts_with('/');
+    let is_of_ids = |(rule, calls): &(String, u64)| {
+        *calls > 0
+            && (rule.ends_with(NormalizeRule::REFERENCE)
+                || NormalizeRule::of_recording(rule).finds_ids())
+    };
     let ids = bound.rules.iter().any(is_of_ids).then_some("ids");
     let names: Vec<&str> = names.into_iter().chain(ids).collect();
     let calls = match (bound.calls, names.as_slice()) {

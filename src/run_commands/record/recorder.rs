@@ -13,7 +13,7 @@ use loomrec_cli::store_note::store_note;
 use loomrec_cli::{prices, serve_setup};
 use loomrec_engine::record::writer::{KeepPolicy, RecordWriter};
 use loomrec_engine::record::{RecordConfig, RecordEngine};
-use loomrec_identity::{IdentityRules, RunValueFinder};
+use loomrec_identity::IdentityRules;
 use loomrec_proxy::server::{OnNotice, UserNotice};
 use loomrec_recording::EntryName;
 use loomrec_store::{AppenderEvent, OnAppenderEvent, RecordingLocation, StoreError, StoreEvent};
@@ -85,9 +85,9 @@ pub(super) fn recorder(
     let config = RecordConfig {
         max_copy: args.max_copy,
         drain: Duration::from_secs(args.drain),
+        run_values: Arc::new(ground.run_values.finder(rules.normalize())),
         rules,
         prices: prices::load(args.prices.as_deref())?,
-        run_values: Arc::new(RunValueFinder::new(ground.run_values.clone())),
         place,
     };
     let redactor = Arc::clone(&ground.redactor);

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::args::ReplayArgs;
 use crate::receipt::Receipt;
 use loomrec_cli::exit::CommandFailure;
+use loomrec_cli::serve_setup::RunValueTerms;
 use loomrec_cli::{output_target, terminal};
 use loomrec_engine::replay::missed::MissedError;
 use loomrec_engine::replay::{Matcher, MissedRequests};
@@ -22,6 +23,7 @@ pub(super) fn begin(
     args: &ReplayArgs,
     on_miss: &MissPolicy,
     matcher: &Matcher,
+    run_values: &RunValueTerms,
 ) -> Result<Option<Arc<MissedRequests>>, CommandFailure> {
     let Some(path) = &args.pending else { return Ok(None) };
     if !matches!(on_miss, MissPolicy::Error) || args.recordings.is_empty() {
@@ -41,7 +43,9 @@ pub(super) fn begin(
         )));
     }
     output_target::refuse_folder("--pending", path, "pending requests go into one file")?;
-    match MissedRequests::begin(path.as_path(), matcher) {
+    let first = matcher.terms().next().map(|terms| terms.rules).unwrap_or_default();
+    let finder = run_values.finder_as_recorded(first.normalize(), matcher.binds_all());
+    match MissedRequests::begin(path.as_path(), matcher, finder) {
         Ok(missed) => Ok(Some(Arc::new(missed))),
         Err(MissedError::Store(error)) => Err(error.into()),
         Err(error) => Err(CommandFailure::usage(format!("failed to {error}"))),

@@ -108,7 +108,7 @@ impl RequestSources {
             name: made.name,
             forward: made.forward,
             secrets: made.secrets,
-            run_values: Arc::new(RunValueFinder::new(entry.run_values)),
+            run_values: Arc::new(RunValueFinder::kept(&entry.run_values)),
             pending: item.pending.clone(),
             before,
         })

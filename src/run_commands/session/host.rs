@@ -193,7 +193,7 @@ impl CommandHost {
         let proxy = self.proxy(&ground, &args.serve, engines, opening);
         let recorded = RecordedSession {
             args: args.clone(),
-            run_values: ground.run_values.clone(),
+            run_values: ground.run_values.all.clone(),
             proxy: Arc::clone(&proxy),
             staging,
             began: OffsetDateTime::now_utc(),
@@ -284,7 +284,7 @@ pub(super) fn with_clients(in_force: &InForce, proxy: &Proxy) -> InForce {
 fn rules_of_request(request: &SessionRequest) -> Vec<String> {
     let headers = request.ignore_headers.iter().map(|name| name.to_ascii_lowercase());
     let headers = headers.map(|name| format!("{HEADER}{name}"));
-    let renamed = request.normalize.iter().chain(&request.normalize_text);
+    let renamed = request.normalize.iter();
     let renamed = renamed.map(|rule| format!("{NORMALIZE}{rule}"));
     request.ignore.iter().cloned().chain(headers).chain(renamed).collect()
 }
@@ -301,7 +301,6 @@ pub(super) fn add_request(args: &mut ServeArgs, request: &SessionRequest, _: Str
     args.identity.ignore.extend(request.ignore.iter().cloned());
     args.identity.ignore_header.extend(request.ignore_headers.iter().cloned());
     args.identity.normalize.extend(request.normalize.iter().cloned());
-    args.identity.normalize_text.extend(request.normalize_text.iter().cloned());
     args.run_values.vars.extend(request.vars.iter().cloned());
 }
 

@@ -72,7 +72,6 @@ fn refuse_members(request: &SessionRequest) -> Result<(), SessionRefusal> {
         ("ignore", !request.ignore.is_empty()),
         ("ignore_headers", !request.ignore_headers.is_empty()),
         ("normalize", !request.normalize.is_empty()),
-        ("normalize_text", !request.normalize_text.is_empty()),
         ("vars", !request.vars.is_empty()),
     ];
     match given.into_iter().find(|(_, is_given)| *is_given) {

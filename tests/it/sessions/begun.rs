@@ -158,7 +158,7 @@ fn requests_that_are_wrong_are_refused_and_open_nothing() {
         (json!({ "prefix": "gw0", "mode": "record" }), 403, "replay"),
         (json!({ "prefix": "gw0", "fault": "nonsense:1" }), 400, "nonsense"),
         (json!({ "prefix": "gw0", "faults": { "rules": 1 } }), 400, "faults"),
-        (json!({ "prefix": "gw0", "vars": { "x": "a" } }), 400, "--var x"),
+        (json!({ "prefix": "gw0", "vars": { "x": "" } }), 400, "--var x"),
         (json!({ "prefix": "gw0", "normalize": ["x"] }), 400, "normalize"),
     ] {
         let answer = control(&server, "session", &body, status);

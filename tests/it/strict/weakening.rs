@@ -70,7 +70,7 @@ fn call(label: &str, path: &str, beta: &str, body: &Value) -> Value {
 fn chat_with(city: &str, id: u8, result: &str) -> Value {
     let id = format!("{id}").repeat(8);
     json!({ "model": "gpt-4o-mini", "messages": [
-        { "role": "user", "content": format!("umbrella in {city}? {id}-1111-4111-8111-111111111111") },
+        { "role": "user", "content": format!("umbrella in /city/{city} {id}-1111-4111-8111-111111111111") },
         { "role": "assistant", "content": null, "tool_calls": [{ "id": "call_1", "type": "function",
             "function": { "name": "ls", "arguments": "{}" } }] },
         { "role": "tool", "tool_call_id": "call_1", "content": result },
@@ -139,7 +139,7 @@ impl Stage {
         let record = |name: &str, calls: &str| {
             let mine = format!("mine={}", upstream.url());
             let openai = format!("openai={}", upstream.url());
-            let line = ["record", "-r", name, "--var", "city=Paris", "--upstream", &mine];
+            let line = ["record", "-r", name, "--var", "city=/city/Paris", "--upstream", &mine];
             let line =
                 [&line[..], &["--upstream", &openai, "--", "python3", "-S", "program.py", calls]];
             finish(&mut command(scene.dir(), &line.concat()), b"").expect(0)

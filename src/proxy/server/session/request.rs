@@ -17,7 +17,7 @@ pub struct SessionMember {
 }
 
 /// The members of a request.
-pub const SESSION_MEMBERS: [SessionMember; 13] = [
+pub const SESSION_MEMBERS: [SessionMember; 12] = [
     member("prefix", ClientEffect::Harmless),
     member("name", ClientEffect::Harmless),
     // The receipts name it.
@@ -31,7 +31,6 @@ pub const SESSION_MEMBERS: [SessionMember; 13] = [
     member("ignore", ClientEffect::Weakens),
     member("ignore_headers", ClientEffect::Weakens),
     member("normalize", ClientEffect::Weakens),
-    member("normalize_text", ClientEffect::Weakens),
     member("vars", ClientEffect::Weakens),
 ];
 
@@ -110,8 +109,6 @@ pub struct SessionRequest {
     pub ignore_headers: Vec<String>,
     /// Rules for what clients make anew.
     pub normalize: Vec<String>,
-    /// The same, within texts.
-    pub normalize_text: Vec<String>,
     /// Values of the run, each as `NAME=VALUE`.
     pub vars: Vec<String>,
 }
@@ -132,7 +129,6 @@ impl SessionRequest {
             ignore: Vec::new(),
             ignore_headers: Vec::new(),
             normalize: Vec::new(),
-            normalize_text: Vec::new(),
             vars: Vec::new(),
         }
     }
@@ -167,7 +163,6 @@ impl SessionRequest {
             ignore: texts(fields, "ignore")?,
             ignore_headers: texts(fields, "ignore_headers")?,
             normalize: texts(fields, "normalize")?,
-            normalize_text: texts(fields, "normalize_text")?,
             vars: variables(fields)?,
             prefix,
             name,
@@ -189,7 +184,6 @@ impl SessionRequest {
             ignore,
             ignore_headers,
             normalize,
-            normalize_text,
             vars,
         } = self;
         let given = [
@@ -202,7 +196,6 @@ impl SessionRequest {
             ("ignore", !ignore.is_empty()),
             ("ignore_headers", !ignore_headers.is_empty()),
             ("normalize", !normalize.is_empty()),
-            ("normalize_text", !normalize_text.is_empty()),
             ("vars", !vars.is_empty()),
         ];
         let weakens = |name: &str| {

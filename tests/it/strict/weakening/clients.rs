@@ -35,9 +35,8 @@ fn member_value(name: &str) -> Value {
         "recovery" => json!("max_detection_ms=60000"),
         "ignore" => json!(["/messages"]),
         "ignore_headers" => json!(["openai-beta"]),
-        "normalize" => json!(["/messages/0/content: uuid"]),
-        "normalize_text" => json!(["/messages/0/content: umbrella in (…)?"]),
-        "vars" => json!({ "city": "Oslo" }),
+        "normalize" => json!(["user: umbrella in /city/Paris {{uuid}}"]),
+        "vars" => json!({ "city": "/city/Oslo" }),
         other => panic!("there is no value to try for the member {other}"),
     }
 }

@@ -196,7 +196,7 @@ fn no_table_of_the_settings_weakens_a_strict_replay() {
     let flags: Vec<String> = BASE.iter().flat_map(|(_, words)| words.map(str::to_owned)).collect();
     for table in [
         "[upstreams]\nopenai = \"http://127.0.0.1:1\"\n",
-        "[presets.python3]\nrules = [\"/messages/0/content: uuid\"]\n",
+        "[presets.python3]\nrules = [\"user: umbrella in /city/Paris {{uuid}}\"]\n",
     ] {
         std::fs::write(stage.scene.path("loomrec.toml"), table).unwrap();
         let trusted = ("LOOMREC_TRUST_SETTINGS".to_owned(), sha256(table));

@@ -25,10 +25,10 @@ const VALUES: &[(&str, &[&str])] = &[
     ("ignore", &["/messages", "/user"]),
     ("identity_header", &["x-tenant"]),
     ("ignore_header", &["openai-beta"]),
-    ("normalize", &["/messages/0/content: uuid"]),
-    ("normalize_text", &["/messages/0/content: umbrella in (…)?"]),
+    ("normalize", &["user: umbrella in /city/Paris {{uuid}}"]),
+    ("preset", &["aider"]),
     ("credential_param", &["customer"]),
-    ("vars", &["city=Oslo"]),
+    ("vars", &["city=/city/Oslo"]),
     ("no_run_value", &["city", "cwd"]),
     ("redact", &["Paris|Oslo", ".+"]),
     ("step_id_header", &["x-step"]),
@@ -76,7 +76,7 @@ pub(super) fn write_files(dir: &Path) {
     );
     write(
         "weak.toml",
-        "ignore = [\"/messages\"]\n[replay]\nrepeat = \"cycle\"\nvar = [\"city=Oslo\"]\n",
+        "ignore = [\"/messages\"]\n[replay]\nrepeat = \"cycle\"\nvar = [\"city=/city/Oslo\"]\n",
     );
 }
 

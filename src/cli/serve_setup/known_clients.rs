@@ -1,0 +1,23 @@
+//! The clients whose requests have rules in a run.
+
+use std::path::Path;
+
+use crate::args::ServeArgs;
+use loomrec_engine::KnownClients;
+use loomrec_identity::ClientPreset;
+
+/// Returns the clients that are recognised: those that their `user-agent` names, and the program of
+/// CMD if it has none of its own.
+pub fn known_clients(args: &ServeArgs) -> KnownClients {
+    let values = &args.run_values;
+    if values.no_preset {
+        return KnownClients::None;
+    }
+    let of_cmd = || {
+        let program = Path::new(args.cmd.first()?).file_name()?.to_str()?;
+        let preset = crate::preset::PRESETS.iter().find(|it| it.programs.contains(&program))?;
+        ClientPreset::named(preset.name).filter(|preset| preset.user_agents.is_empty())
+    };
+    let named = values.preset.as_deref().and_then(ClientPreset::named);
+    named.or_else(of_cmd).map_or(KnownClients::ByHeader, KnownClients::All)
+}

@@ -1,0 +1,37 @@
+//! What programs print about the repository of the working directory.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use loomrec_identity::RunValues;
+
+/// The values, each with the arguments of git that print it.
+const VALUES: [(&str, &[&str]); 3] = [
+    ("git_branch", &["rev-parse", "--abbrev-ref", "HEAD"]),
+    ("git_commits", &["log", "--oneline", "-n", "5"]),
+    ("git_status", &["status", "--short"]),
+];
+
+/// Sets the values of the repository that the working directory is in, if git knows it.
+pub(super) fn set_repository(values: &mut RunValues) {
+    let Ok(cwd) = std::env::current_dir() else { return };
+    if !cwd.ancestors().any(|folder| folder.join(".git").exists()) {
+        return;
+    }
+    for (name, arguments) in VALUES {
+        if let Some(text) = printed(&cwd, arguments) {
+            // Some programs write this where nothing has changed.
+            let is_clean = name == "git_status" && text.is_empty();
+            values.set(name, if is_clean { "(clean)".to_owned() } else { text });
+        }
+    }
+}
+
+/// Returns what git prints, without the line break at its end.
+fn printed(folder: &Path, arguments: &[&str]) -> Option<String> {
+    let mut git = Command::new("git");
+    git.current_dir(folder).args(arguments).env("GIT_OPTIONAL_LOCKS", "0");
+    let output = git.stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok().filter(|_| output.status.success())?;
+    Some(text.trim_end_matches('\n').to_owned())
+}

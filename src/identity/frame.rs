@@ -1,0 +1,340 @@
+//! Frames: literal text that a program writes itself, from the start of a string, around typed
+//! holes.
+//!
+//! `Chunk ID: {{hex6}}\nWall time: {{duration}}\n` is a frame with two holes. `{{any}}` stands for
+//! text that is compared as it is; the literal after it must be there exactly once. A frame holds
+//! for a string as a whole, or for nothing in it.
+
+use std::fmt;
+use std::ops::Range;
+
+use super::hole::{HoleKind, HoleKindError};
+use super::run_values::RunValues;
+
+/// The longest text of a frame.
+pub const LONGEST_FRAME: usize = 4096;
+
+/// The fewest letters with which a frame in a prompt begins.
+const FEWEST_LETTERS: usize = 3;
+
+/// Text that is compared as it is.
+const ANY: &str = "any";
+
+/// What begins and ends the name of a hole.
+const BRACES: [&str; 2] = ["{{", "}}"];
+
+/// Literal text around typed holes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Frame {
+    parts: Vec<FramePart>,
+}
+
+/// One part of a frame.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum FramePart {
+    /// This text.
+    Literal(String),
+    /// Any text, which is compared as it is.
+    Any,
+    /// A text of this kind.
+    Hole(HoleKind),
+}
+
+/// A hole of a frame that was found in a string.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct FoundHole<'f> {
+    pub(super) range: Range<usize>,
+    pub(super) kind: &'f HoleKind,
+}
+
+/// Why a text is not a frame.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FrameError {
+    /// A hole without an end, or of no known kind.
+    #[error(transparent)]
+    Kind(#[from] HoleKindError),
+    /// It has no hole.
+    #[error("it has no hole, such as {{{{uuid}}}}")]
+    NoHole,
+    /// Two holes touch, so that nothing says where the one ends.
+    #[error("two holes touch: there must be text between them")]
+    Touching,
+    /// It is too long.
+    #[error("it has {length} bytes; at most {LONGEST_FRAME} are allowed")]
+    TooLong {
+        /// Its length in bytes.
+        length: usize,
+    },
+}
+
+impl Frame {
+    /// Returns the frame of a string that is a text of this kind, and nothing else.
+    pub fn whole(kind: HoleKind) -> Self {
+        Self { parts: vec![FramePart::Hole(kind)] }
+    }
+
+    /// Reads a frame such as `Today is {{day}}.` `\n` and `\t` are a line break and a tab.
+    ///
+    /// # Errors
+    /// [`FrameError`] if it has no hole, a hole of no known kind, or nothing between two holes.
+    pub fn parse(text: &str) -> Result<Self, FrameError> {
+        if text.len() > LONGEST_FRAME {
+            return Err(FrameError::TooLong { length: text.len() });
+        }
+        let [open, close] = BRACES;
+        let mut parts = Vec::new();
+        let mut rest = text;
+        while let Some((literal, after)) = rest.split_once(open) {
+            push_literal(&mut parts, literal);
+            let (name, after) = after
+                .split_once(close)
+                .ok_or_else(|| HoleKindError::Open { text: after.chars().take(20).collect() })?;
+            parts.push(match name {
+                ANY => FramePart::Any,
+                _ => FramePart::Hole(HoleKind::parse(name)?),
+            });
+            rest = after;
+        }
+        push_literal(&mut parts, rest);
+        if !parts.iter().any(|part| matches!(part, FramePart::Hole(_))) {
+            return Err(FrameError::NoHole);
+        }
+        let is_text = |part: &FramePart| matches!(part, FramePart::Literal(_));
+        if parts.windows(2).any(|pair| !pair.iter().any(is_text)) {
+            return Err(FrameError::Touching);
+        }
+        Ok(Self { parts })
+    }
+
+    /// Whether it is one hole, with nothing around it.
+    pub fn is_whole(&self) -> bool {
+        self.parts.len() == 1
+    }
+
+    /// The kinds of its holes, in order.
+    pub fn kinds(&self) -> impl Iterator<Item = &HoleKind> {
+        self.parts.iter().filter_map(|part| match part {
+            FramePart::Hole(kind) => Some(kind),
+            FramePart::Literal(_) | FramePart::Any => None,
+        })
+    }
+
+    /// Whether it begins with text that a person hardly writes by chance.
+    pub fn has_start(&self) -> bool {
+        let Some(FramePart::Literal(text)) = self.parts.first() else { return false };
+        text.chars().filter(|letter| letter.is_alphanumeric()).count() >= FEWEST_LETTERS
+    }
+
+    /// Whether it begins with a tag, such as `<environment_context>`.
+    pub fn begins_with_tag(&self) -> bool {
+        let Some(FramePart::Literal(text)) = self.parts.first() else { return false };
+        let name = text.strip_prefix('<').and_then(|rest| rest.split_once('>')).map(|(it, _)| it);
+        name.is_some_and(|name| name.chars().filter(char::is_ascii_alphabetic).count() > 1)
+    }
+
+    /// Whether each of its holes has so many characters of text right before it. The first one of an
+    /// id may begin the string.
+    pub fn has_text_before_holes(&self, fewest: usize) -> bool {
+        let is_before = |pair: &[FramePart]| match pair {
+            [FramePart::Literal(text), FramePart::Hole(_)] => text.chars().count() >= fewest,
+            [_, FramePart::Hole(_)] => false,
+            _ => true,
+        };
+        let begins = match self.parts.first() {
+            Some(FramePart::Hole(kind)) => kind.is_unmistakable(),
+            _ => true,
+        };
+        begins && self.parts.windows(2).all(is_before)
+    }
+
+    /// Returns where the holes are in a string, if the frame holds and none is a value.
+    pub fn holes(&self, string: &str) -> Option<Vec<Range<usize>>> {
+        self.holes_of(string, &RunValues::default())
+    }
+
+    /// Returns where the holes are in a string of a run with these values, if the frame holds.
+    pub fn holes_of(&self, string: &str, values: &RunValues) -> Option<Vec<Range<usize>>> {
+        let mut texts: Vec<(&HoleKind, Vec<String>)> = Vec::new();
+        for kind in self.kinds().filter(|kind| kind.is_value()) {
+            let name = kind.value_name().unwrap_or_default();
+            let mut of_kind: Vec<String> = values.hole_texts(name).into_iter().flatten().collect();
+            of_kind.sort_by_key(|text| usize::MAX - text.len());
+            texts.push((kind, of_kind));
+        }
+        let of = |kind: &HoleKind| {
+            let known = texts.iter().filter(|(known, _)| *known == kind).flat_map(|(_, it)| it);
+            known.map(String::as_str).collect()
+        };
+        let found = self.find(string, &of)?;
+        Some(found.into_iter().map(|hole| hole.range).collect())
+    }
+
+    /// Finds the holes in a string. `texts` returns the texts that stand for a value in the run
+    /// that the string is from, the longest first. Returns `None` if the frame does not hold.
+    pub(super) fn find<'t>(
+        &self,
+        string: &str,
+        texts: &dyn Fn(&HoleKind) -> Vec<&'t str>,
+    ) -> Option<Vec<FoundHole<'_>>> {
+        let mut found = Vec::new();
+        let mut at = 0;
+        let mut parts = self.parts.iter().peekable();
+        while let Some(part) = parts.next() {
+            match part {
+                FramePart::Literal(text) => {
+                    string[at..].strip_prefix(text.as_str())?;
+                    at += text.len();
+                }
+                FramePart::Any => {
+                    let Some(FramePart::Literal(text)) = parts.peek() else { break };
+                    at += only_place(&string[at..], text)?;
+                }
+                FramePart::Hole(kind) => {
+                    let next = match parts.peek() {
+                        Some(FramePart::Literal(text)) => Some(text.as_str()),
+                        _ => None,
+                    };
+                    let is_last = next.is_none();
+                    let ends = |length: usize| {
+                        let rest = &string[at + length..];
+                        match next {
+                            Some(text) => rest.starts_with(text),
+                            None => rest.is_empty() || (!self.is_whole() && is_free(rest)),
+                        }
+                    };
+                    let length = match kind.is_value() {
+                        true => texts(kind)
+                            .into_iter()
+                            .find(|text| string[at..].starts_with(text) && ends(text.len()))?
+                            .len(),
+                        false => kind.length_at(&string[at..], &ends)?,
+                    };
+                    found.push(FoundHole { range: at..at + length, kind });
+                    at += length;
+                    if is_last {
+                        break;
+                    }
+                }
+            }
+        }
+        Some(found)
+    }
+}
+
+/// Returns where a text is; `None` if it is not there, or more than once.
+fn only_place(string: &str, text: &str) -> Option<usize> {
+    let at = string.find(text)?;
+    let step = text.chars().next().map_or(1, char::len_utf8);
+    (!string[at + step..].contains(text)).then_some(at)
+}
+
+/// Whether what was found does not go on in the rest of a string.
+fn is_free(rest: &str) -> bool {
+    let mut letters = rest.chars();
+    match letters.next() {
+        None => true,
+        Some('.' | ',' | ':') => letters.next().is_none_or(|next| !next.is_alphanumeric()),
+        Some(letter) => !letter.is_alphanumeric() && !matches!(letter, '-' | '_' | '/' | '%'),
+    }
+}
+
+fn push_literal(parts: &mut Vec<FramePart>, text: &str) {
+    if !text.is_empty() {
+        parts.push(FramePart::Literal(text.replace("\\n", "\n").replace("\\t", "\t")));
+    }
+}
+
+impl fmt::Display for Frame {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [open, close] = BRACES;
+        for part in &self.parts {
+            match part {
+                FramePart::Literal(text) => {
+                    f.write_str(&text.replace('\n', "\\n").replace('\t', "\\t"))?;
+                }
+                FramePart::Any => write!(f, "{open}{ANY}{close}")?,
+                FramePart::Hole(kind) => write!(f, "{open}{kind}{close}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The texts of the holes that a frame finds in a string.
+    fn holes(frame: &str, string: &str) -> Option<Vec<String>> {
+        let frame = Frame::parse(frame).unwrap();
+        let texts = |kind: &HoleKind| match kind.to_string().as_str() {
+            "day" => vec!["Friday, November 27, 2026", "2026-11-27"],
+            _ => vec!["on branch main\nM a", "on branch main"],
+        };
+        let found = frame.find(string, &texts)?;
+        Some(found.into_iter().map(|hole| string[hole.range].to_owned()).collect())
+    }
+
+    #[test]
+    fn holes_are_found_from_the_start_of_a_string() {
+        let frame = "Chunk ID: {{hex6}}\\nWall time: {{duration}} seconds\\n";
+        let text = "Chunk ID: 46e5bd\nWall time: 0.0051 seconds\nOutput: Chunk ID: aaaaaa\n";
+        assert_eq!(holes(frame, text).unwrap(), ["46e5bd", "0.0051"]);
+        for other in [
+            " Chunk ID: 46e5bd\nWall time: 0.0051 seconds\n",
+            "Chunk ID: 46e5b\nWall time: 0.0051 seconds\n",
+            "Chunk ID: 46e5bdd\nWall time: 0.0051 seconds\n",
+            "Chunk ID: 46e5bd\nWall time: 0.0051 minutes\n",
+            "Chunk ID: 46e5bd\nWall time: soon seconds\n",
+        ] {
+            assert_eq!(holes(frame, other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn text_after_any_must_be_there_once() {
+        let frame = "<env>{{any}}\\nToday's date: {{day}}\\n</env>";
+        let text = "<env>\nToday's date: 2026-11-27\n</env> more";
+        assert_eq!(holes(frame, text).unwrap(), ["2026-11-27"]);
+        let long = "<env>x\nToday's date: Friday, November 27, 2026\n</env>";
+        assert_eq!(holes(frame, long).unwrap(), ["Friday, November 27, 2026"]);
+        for other in [
+            "<env>\nToday's date: 2026-11-28\n</env>",
+            "<env>\nToday's date: 2026-11-27\nToday's date: 2026-11-27\n</env>",
+            "<env>\nToday's date: 2026-11-27.\n</env>",
+        ] {
+            assert_eq!(holes(frame, other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn longest_value_that_fits_is_taken_and_the_last_hole_ends_with_its_word() {
+        assert_eq!(
+            holes("S:\\n{{git_status}}\\n\\n", "S:\non branch main\nM a\n\n").unwrap().len(),
+            1
+        );
+        assert_eq!(holes("S:\\n{{git_status}}\\n\\n", "S:\non branch main\n\n").unwrap().len(), 1);
+        assert_eq!(
+            holes("run {{uuid}}", "run 0190a5b2-7c1d-7e3f-8a9b-0c1d2e3f4a5b."),
+            Some(vec!["0190a5b2-7c1d-7e3f-8a9b-0c1d2e3f4a5b".to_owned()])
+        );
+        assert_eq!(holes("PID {{pid}}", "PID 8354x"), None);
+        assert_eq!(holes("{{uuid}}", "0190a5b2-7c1d-7e3f-8a9b-0c1d2e3f4a5b."), None);
+    }
+
+    #[test]
+    fn frames_are_written_as_they_are_read() {
+        for text in
+            ["a {{day}}\\n{{any}} b {{hex40}}", "{{uuid}}", "msg_{{id}}", "x\\t{{var:tenant}}"]
+        {
+            assert_eq!(Frame::parse(text).unwrap().to_string(), text);
+        }
+        let said = |text: &str| Frame::parse(text).unwrap_err().to_string();
+        assert!(said("a").contains("no hole"));
+        assert!(said("a {{day}}{{uuid}}").contains("two holes touch"));
+        assert!(said("a {{any}}{{uuid}}").contains("two holes touch"));
+        assert!(said("a {{text}}").contains("the kinds are"), "{}", said("a {{text}}"));
+        assert!(said("a {{uuid").contains("no end"));
+        assert!(said(&format!("{}{{{{uuid}}}}", "a".repeat(LONGEST_FRAME))).contains("at most"));
+    }
+}
