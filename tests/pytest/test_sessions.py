@@ -68,15 +68,15 @@ def test_refusals_say_why(tmp_path):
 
 def test_values_are_added_before_the_first_call(upstream, tmp_path):
     with SessionServer("record", tmp_path, "--upstream", f"openai={upstream.url}") as server:
-        session = server.begin("a", recording="a.json", vars={"one": "value-one"})
-        session.add_vars(two="value-two")
-        ask(session.url, "of value-one and value-two .")
+        session = server.begin("a", recording="a.json", vars={"one": "/value/one"})
+        session.add_vars(two="/value/two")
+        ask(session.url, "of /value/one and /value/two .")
         with pytest.raises(LoomrecError):
-            session.add_vars(three="value-three")
+            session.add_vars(three="/value/three")
         session.end()
     with SessionServer("replay", tmp_path) as server:
-        session = server.begin("a", recording="a.json", vars={"one": "other-one", "two": "other-two"})
-        assert "other-one and other-two" in ask(session.url, "of other-one and other-two .")
+        session = server.begin("a", recording="a.json", vars={"one": "/other/one", "two": "/other/two"})
+        assert "/other/one and /other/two" in ask(session.url, "of /other/one and /other/two .")
         assert session.end().verdict == "ok"
 
 

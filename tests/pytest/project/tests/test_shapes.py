@@ -63,7 +63,7 @@ def test_folder_made_by_hand(tmp_path_factory):
 
 
 def test_value_of_the_run(loomrec):
-    ticket = f"ticket-{uuid.uuid4().hex}"
+    ticket = f"/tickets/{uuid.uuid4().hex}"
     loomrec.var("ticket", ticket)
     assert ticket in ask(f"Close {ticket} please")
 
