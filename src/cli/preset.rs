@@ -47,7 +47,7 @@ const PLAIN: Preset = Preset {
 };
 
 /// All presets, by name.
-pub const PRESETS: [Preset; 7] = [
+pub const PRESETS: [Preset; 18] = [
     Preset {
         name: "aider",
         programs: &["aider"],
@@ -55,6 +55,7 @@ pub const PRESETS: [Preset; 7] = [
         note: Some("keep recordings out of the prompt: echo recordings/ >> .aiderignore"),
         ..PLAIN
     },
+    Preset { name: "cecli", programs: &["cecli"], ..PLAIN },
     Preset {
         name: "claude-code",
         programs: &["claude"],
@@ -91,6 +92,8 @@ pub const PRESETS: [Preset; 7] = [
         ],
         ..PLAIN
     },
+    Preset { name: "continue", programs: &["cn"], ..PLAIN },
+    Preset { name: "copilot", programs: &["copilot"], ..PLAIN },
     Preset {
         name: "gemini-cli",
         programs: &["gemini"],
@@ -105,12 +108,20 @@ pub const PRESETS: [Preset; 7] = [
         )),
         ..PLAIN
     },
+    Preset { name: "gptme", programs: &["gptme"], ..PLAIN },
+    Preset { name: "grok-cli", programs: &["grok"], ..PLAIN },
+    Preset { name: "kilo", programs: &["kilo"], ..PLAIN },
+    Preset { name: "mini-swe-agent", programs: &["mini", "mini-swe-agent"], ..PLAIN },
+    Preset { name: "mistral-vibe", programs: &["vibe"], ..PLAIN },
+    Preset { name: "open-interpreter", programs: &["interpreter"], ..PLAIN },
     Preset {
         name: "opencode",
         programs: &["opencode"],
         variables: &[("OPENCODE_DISABLE_AUTOUPDATE", "1"), ("OPENCODE_DISABLE_MODELS_FETCH", "1")],
         ..PLAIN
     },
+    Preset { name: "openhands", programs: &["openhands"], ..PLAIN },
+    Preset { name: "pi", programs: &["pi"], ..PLAIN },
     Preset {
         name: "qwen-code",
         programs: &["qwen"],

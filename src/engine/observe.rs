@@ -15,11 +15,11 @@ use super::request_cache::RequestCache;
 use super::route::Route;
 use crate::replay::Matcher;
 use crate::request_summary::RequestSummary;
-use loomrec_identity::{ClientPreset, IdentityRules, QueryRules};
+use loomrec_identity::{IdentityRules, QueryRules};
 use loomrec_provider::directory;
 use loomrec_recording::encoding::coding_of;
 use loomrec_recording::entry::RecordedRequest;
-use loomrec_recording::normalized_request::NormalizedRequest;
+use loomrec_recording::normalized_request::{NormalizedRequest, RequestClient};
 use loomrec_recording::redact::{CallCredentials, Placeholders, RedactedBody, Redactor};
 use loomrec_recording::request_text::{DecodedRequestBody, may_be_packed};
 
@@ -39,8 +39,8 @@ pub struct ParsedHead {
     placeholders: Placeholders,
     /// The content coding of the body.
     coding: Option<String>,
-    /// The preset of its client.
-    preset: Option<&'static ClientPreset>,
+    /// What is known of its client.
+    client: RequestClient,
 }
 
 impl ParsedHead {
@@ -177,8 +177,8 @@ impl RequestObserver {
         let step = named(STEP_HEADER);
         let (place, placeholders) = (Arc::new(place), numbered);
         let coding = coding_of(headers);
-        let preset = self.clients.preset_of(headers);
-        ParsedHead { place, request, session, step, secrets, placeholders, coding, preset }
+        let client = self.clients.client_of(headers);
+        ParsedHead { place, request, session, step, secrets, placeholders, coding, client }
     }
 
     /// Identifies a request and redacts its body. A request that is exactly the same as one in
@@ -189,7 +189,7 @@ impl RequestObserver {
         body: &Bytes,
         recorded: Option<&Matcher>,
     ) -> ParsedRequest {
-        let ParsedHead { place, request, session, step, secrets, placeholders, coding, preset } =
+        let ParsedHead { place, request, session, step, secrets, placeholders, coding, client } =
             opening;
         let mut placeholders = placeholders.clone();
         let kind = request.content_type();
@@ -208,7 +208,7 @@ impl RequestObserver {
             };
             observed.session.clone_from(session);
             observed.step.clone_from(step);
-            observed.preset = *preset;
+            observed.client = *client;
             observed.placeholders = placeholders.clone();
             if let Some(matcher) = recorded {
                 matcher.bind(&mut observed);

@@ -80,6 +80,7 @@ fn to_json(preset: &Preset) -> Value {
         "name": preset.name,
         "version": client.map(|client| client.version),
         "user_agents": client.map(|client| client.user_agents),
+        "openings": client.map(|client| client.openings),
         "programs": preset.programs,
         "rules": preset.rules().iter().map(ToString::to_string).collect::<Value>(),
         "variables": variables.collect::<Value>(),

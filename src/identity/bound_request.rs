@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::sync::Arc;
 
 use super::bound_rules::{BoundRules, RequestTexts};
 use super::bound_text::{BoundPieces, RequestRun, write_bound};
@@ -15,7 +16,7 @@ use super::json::Json;
 use super::key::{RequestKey, canonical_text};
 use super::request_parts::RequestParts;
 use super::rules::IdentityRules;
-use super::run_binding::RunBinding;
+use super::run_binding::{BoundPair, RunBinding};
 use super::run_values::RunValues;
 
 /// A request as it is looked up under a binding.
@@ -42,6 +43,8 @@ pub struct BoundValues {
     pub ids: BTreeMap<String, usize>,
     /// The rules that were needed.
     pub rules: BTreeSet<String>,
+    /// The values that are not the recorded ones, whether or not the request has them.
+    pub pairs: Arc<[BoundPair]>,
 }
 
 impl fmt::Display for BoundValues {

@@ -1,8 +1,11 @@
 //! What known clients put into their requests that differs from run to run, as data.
 //!
-//! A client is known by its own header, so that it has its rules whatever started it.
+//! A client is known by its own header, or by the beginning of its instructions if its header is that
+//! of an SDK, so that it has its rules whatever started it.
 
 use std::sync::LazyLock;
+
+use aho_corasick::AhoCorasick;
 
 use super::normalize::NormalizeRule;
 
@@ -15,29 +18,51 @@ pub struct ClientPreset {
     pub version: u32,
     /// How the `user-agent` of its requests begins.
     pub user_agents: &'static [&'static str],
+    /// How its instructions begin, if its `user-agent` is that of an SDK.
+    pub openings: &'static [&'static str],
     /// The rules.
     pub rules: Vec<NormalizeRule>,
 }
 
-/// The presets as they are written: name, version, user agents, rules.
-type PresetText = (&'static str, u32, &'static [&'static str], &'static [&'static str]);
+/// A preset as it is written.
+struct PresetText {
+    name: &'static str,
+    version: u32,
+    user_agents: &'static [&'static str],
+    openings: &'static [&'static str],
+    rules: &'static [&'static str],
+}
 
 /// All presets, by name.
-const TEXTS: [PresetText; 7] = [
-    (
-        "aider",
-        2,
-        &[],
-        &[
+const TEXTS: [PresetText; 18] = [
+    PresetText {
+        name: "aider",
+        version: 2,
+        user_agents: &[],
+        openings: &["Act as an expert software developer.\nAlways use best practices when coding."],
+        rules: &[
             r#"system: Act as an expert software developer.{{any}}\n- Platform: Linux-{{os_release}}-"#,
             r#"system: Act as an expert software developer.{{any}}\n- Current date: {{day}}\n"#,
         ],
-    ),
-    (
-        "claude-code",
-        2,
-        &["claude-cli/"],
-        &[
+    },
+    PresetText {
+        name: "cecli",
+        version: 1,
+        user_agents: &["cecli/"],
+        openings: &[],
+        rules: &[
+            r#"/prompt_cache_key: hex8"#,
+            r#"user: <context name="environment_info" from="agent">\n{{any}}\n- Agent: primary ({{hex8}}) [self]\n- Primary agent: primary ({{hex8}})\n"#,
+            r#"user: <context name="environment_info" from="agent">\n{{any}}\n- Current date: {{day}}\n"#,
+            r#"user: <context name="environment_info" from="agent">\n{{any}}\n- Platform: Linux-{{os_release}}-"#,
+        ],
+    },
+    PresetText {
+        name: "claude-code",
+        version: 2,
+        user_agents: &["claude-cli/"],
+        openings: &[],
+        rules: &[
             r#"/metadata/user_id: {"device_id":"{{hex64}}",{{any}}"session_id":"{{uuid}}"}"#,
             r#"/metadata/user_id: user_{{hex64}}_account_{{any}}_session_{{uuid}}"#,
             r#"user: <system-reminder>\nAs you answer the user's questions,{{any}}\nToday's date is {{day}}.\n"#,
@@ -47,13 +72,22 @@ const TEXTS: [PresetText; 7] = [
             r#"system: \nYou are an interactive agent that helps users{{any}}\n - OS Version: Linux {{os_release}}\n"#,
             r#"system: \nYou are an interactive agent that helps users{{any}}\n\nStatus:\n{{git_status}}\n\nRecent commits:\n{{git_commits}}"#,
         ],
-    ),
-    ("cline", 2, &[], &[r#"system: You are Cline{{any}}\n2. Date: {{day}}\n3. IDE: "#]),
-    (
-        "codex",
-        2,
-        &["codex_exec/", "codex_cli_rs/", "codex-tui/", "codex_sdk_ts/"],
-        &[
+    },
+    PresetText {
+        name: "cline",
+        version: 2,
+        user_agents: &[],
+        openings: &[
+            "You are Cline, a careful and helpful coding agent that works in the background.",
+        ],
+        rules: &[r#"system: You are Cline{{any}}\n2. Date: {{day}}\n3. IDE: "#],
+    },
+    PresetText {
+        name: "codex",
+        version: 2,
+        user_agents: &["codex_exec/", "codex_cli_rs/", "codex-tui/", "codex_sdk_ts/"],
+        openings: &[],
+        rules: &[
             r#"/client_metadata/root_turn_id: uuid"#,
             r#"/client_metadata/session_id: uuid"#,
             r#"/client_metadata/thread_id: uuid"#,
@@ -81,29 +115,133 @@ const TEXTS: [PresetText; 7] = [
             r#"user: <environment_context>\n{{any}}<current_date>{{day}}</current_date>"#,
             r#"user: <environment_context>\n{{any}}<timezone>{{timezone}}</timezone>"#,
         ],
-    ),
-    (
-        "gemini-cli",
-        2,
-        &["GeminiCLI"],
-        &[
+    },
+    PresetText {
+        name: "continue",
+        version: 1,
+        user_agents: &[],
+        openings: &[
+            "You are an agent in the Continue CLI. Given the user's prompt, you should use the tools",
+        ],
+        rules: &[
+            r#"system: You are an agent in the Continue CLI.{{any}}\nToday's date: {{day}}\n</env>"#,
+            r#"system: You are an agent in the Continue CLI.{{any}} and will not update during the conversation.\n\n{{git_status}}\n</context>"#,
+        ],
+    },
+    PresetText {
+        name: "copilot",
+        version: 1,
+        user_agents: &[],
+        openings: &["You are the GitHub Copilot CLI, a terminal assistant built by GitHub."],
+        rules: &[
+            r#"system: You are the GitHub Copilot CLI,{{any}}\nSession folder: {{any}}/.copilot/session-state/{{uuid}}\n"#,
+            r#"user: <current_datetime>{{time}}</current_datetime>\n"#,
+        ],
+    },
+    PresetText {
+        name: "gemini-cli",
+        version: 2,
+        user_agents: &["GeminiCLI"],
+        openings: &[],
+        rules: &[
             r#"system: You are a{{any}}**Private Project Memory** (`{{home}}/.gemini/tmp/{{folder}}/memory/"#,
             r#"tool: <untrusted_context>\nOutput: {{any}}\nProcess Group PGID: {{pid}}\n"#,
             r#"user: <session_context>\nThis is the Gemini CLI.{{any}}\nToday's date is {{day}} (formatted"#,
             r#"user: <session_context>\nThis is the Gemini CLI.{{any}}/.gemini/tmp/{{folder}}\n"#,
         ],
-    ),
-    (
-        "opencode",
-        2,
-        &["opencode/"],
-        &[r#"system: You are {{any}}\n  Today's date: {{day}}\n</env>"#],
-    ),
-    (
-        "qwen-code",
-        2,
-        &["QwenCode/"],
-        &[
+    },
+    PresetText {
+        name: "gptme",
+        version: 1,
+        user_agents: &[],
+        openings: &["You are gptme v"],
+        rules: &[
+            r#"system: ## System Information\n{{any}}\n**Local date:** {{day}} UTC"#,
+            r#"system: You are gptme v{{any}}\n## Current Project: {{folder}}\n"#,
+        ],
+    },
+    PresetText {
+        name: "grok-cli",
+        version: 1,
+        user_agents: &[],
+        openings: &["You are Grok CLI, an AI assistant that helps with file editing, coding tasks"],
+        rules: &[],
+    },
+    PresetText {
+        name: "kilo",
+        version: 1,
+        user_agents: &["kilo/"],
+        openings: &[],
+        rules: &[
+            r#"system: You are Kilo,{{any}}\n  Today's date: {{day}}\n"#,
+            r#"user: \n\n<environment_details>\nMessage time: {{time}}\nWorking directory:"#,
+        ],
+    },
+    PresetText {
+        name: "mini-swe-agent",
+        version: 1,
+        user_agents: &[],
+        openings: &[],
+        rules: &[
+            r#"user: Please solve this issue: {{any}}\n<system_information>\nLinux {{os_version}} "#,
+        ],
+    },
+    PresetText {
+        name: "mistral-vibe",
+        version: 1,
+        user_agents: &[],
+        openings: &[
+            "You help users get complex tasks done. Act directly and proactively. Find relevant skills",
+        ],
+        rules: &[
+            r#"system: You help users get complex tasks done.{{any}}\nToday's date is {{day}}"#,
+            r#"system: You help users get complex tasks done.{{any}}\nRecent commits:\n{{git_commits}}\n"#,
+        ],
+    },
+    PresetText {
+        name: "open-interpreter",
+        version: 1,
+        user_agents: &[],
+        openings: &["You are Open Interpreter, a world-class programmer"],
+        rules: &[r#"system: You are Open Interpreter,{{any}}\n\nUser's Name: {{user}}\n"#],
+    },
+    PresetText {
+        name: "opencode",
+        version: 2,
+        user_agents: &["opencode/"],
+        openings: &[],
+        rules: &[r#"system: You are {{any}}\n  Today's date: {{day}}\n</env>"#],
+    },
+    PresetText {
+        name: "openhands",
+        version: 1,
+        user_agents: &[],
+        openings: &[
+            "You are OpenHands agent, a helpful AI assistant that can interact with a computer",
+        ],
+        rules: &[
+            r#"/prompt_cache_key: uuid"#,
+            r#"system: <CURRENT_DATETIME>\nThe current date and time is: {{time}}\n</CURRENT_DATETIME>"#,
+            r#"system: <CURRENT_DATETIME>\n{{any}}\nUser operating system: Linux (kernel {{os_release}})"#,
+        ],
+    },
+    PresetText {
+        name: "pi",
+        version: 1,
+        user_agents: &[],
+        openings: &[
+            "You are an expert coding assistant operating inside pi, a coding agent harness.",
+        ],
+        rules: &[
+            r#"system: You are an expert coding assistant operating inside pi,{{any}}\nCurrent date: {{day}}\n"#,
+        ],
+    },
+    PresetText {
+        name: "qwen-code",
+        version: 2,
+        user_agents: &["QwenCode/"],
+        openings: &[],
+        rules: &[
             r#"system: You are Qwen Code{{any}}\n--- Context from: {{home}}/.qwen/output-language.md ---"#,
             r#"system: You are Qwen Code{{any}}\n--- End of Context from: {{home}}/.qwen/output-language.md ---"#,
             r#"system: You are Qwen Code{{any}}\ngit: Status:\n{{git_status}}\ngit: Recent commits:\n{{git_commits}}\n```"#,
@@ -111,17 +249,23 @@ const TEXTS: [PresetText; 7] = [
             r#"user: <system-reminder>\nThis is the Qwen Code.{{any}}\nToday's date is {{day}}.\n"#,
             r#"user: <system-reminder>\nThe current date is: {{day}}. Note"#,
         ],
-    ),
+    },
 ];
 
 static PRESETS: LazyLock<Vec<ClientPreset>> = LazyLock::new(|| {
-    let read = |(name, version, user_agents, rules): PresetText| ClientPreset {
-        name,
-        version,
-        user_agents,
-        rules: rules.iter().filter_map(|rule| NormalizeRule::parse(rule).ok()).collect(),
+    let read = |PresetText { name, version, user_agents, openings, rules }| {
+        let rules = rules.iter().filter_map(|rule| NormalizeRule::parse(rule).ok()).collect();
+        ClientPreset { name, version, user_agents, openings, rules }
     };
     TEXTS.into_iter().map(read).collect()
+});
+
+/// Finds the beginnings of instructions in a body of JSON.
+static OPENINGS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
+    let openings = ClientPreset::all().iter().flat_map(|preset| preset.openings);
+    // Up to the first line break, which is escaped.
+    let lines = openings.map(|text| format!("\"{}", text.lines().next().unwrap_or_default()));
+    AhoCorasick::new(lines).ok()
 });
 
 impl ClientPreset {
@@ -139,6 +283,17 @@ impl ClientPreset {
     pub fn of_user_agent(user_agent: &str) -> Option<&'static Self> {
         let begins =
             |preset: &&Self| preset.user_agents.iter().any(|it| user_agent.starts_with(it));
+        Self::all().iter().find(begins)
+    }
+
+    /// Whether the instructions of a client may be in this body.
+    pub fn may_open(body: &[u8]) -> bool {
+        OPENINGS.as_ref().is_some_and(|openings| openings.is_match(body))
+    }
+
+    /// Returns the preset of the client whose instructions are this text.
+    pub fn of_instructions(text: &str) -> Option<&'static Self> {
+        let begins = |preset: &&Self| preset.openings.iter().any(|it| text.starts_with(it));
         Self::all().iter().find(begins)
     }
 
@@ -160,7 +315,7 @@ mod tests {
 
     #[test]
     fn rules_of_all_presets_can_be_read() {
-        for (name, _, _, rules) in TEXTS {
+        for PresetText { name, rules, .. } in TEXTS {
             for rule in rules {
                 let read = NormalizeRule::parse(rule);
                 assert_eq!(read.map(|it| it.to_string()).as_deref(), Ok(*rule), "{name}");
@@ -175,6 +330,13 @@ mod tests {
         assert_eq!(name("claude-cli/2.1.332 (external, cli)"), Some("claude-code"));
         assert_eq!(name("my claude-cli/2"), None);
         assert_eq!(name(""), None);
+        let pi =
+            "You are an expert coding assistant operating inside pi, a coding agent harness. You";
+        let of_text = |text: &str| ClientPreset::of_instructions(text).map(|preset| preset.name);
+        assert_eq!(of_text(pi), Some("pi"));
+        assert_eq!((of_text(&pi[1..]), of_text("You are")), (None, None));
+        assert!(ClientPreset::may_open(format!("{{\"content\":\"{pi}\"}}").as_bytes()));
+        assert!(!ClientPreset::may_open(format!("{{\"content\":\" {pi}\"}}").as_bytes()));
         let of_entry = |text| ClientPreset::of_entry(text).map(|preset| preset.name);
         assert_eq!(
             (of_entry("codex 1"), of_entry("codex"), of_entry("x 1")),

@@ -125,10 +125,14 @@ impl Frame {
         text.chars().filter(|letter| letter.is_alphanumeric()).count() >= FEWEST_LETTERS
     }
 
-    /// Whether it begins with a tag, such as `<environment_context>`.
+    /// Whether it begins with a tag, such as `<environment_context>`, after white space at most.
     pub fn begins_with_tag(&self) -> bool {
         let Some(FramePart::Literal(text)) = self.parts.first() else { return false };
-        let name = text.strip_prefix('<').and_then(|rest| rest.split_once('>')).map(|(it, _)| it);
+        let name = text
+            .trim_start()
+            .strip_prefix('<')
+            .and_then(|rest| rest.split_once('>'))
+            .map(|(it, _)| it);
         name.is_some_and(|name| name.chars().filter(char::is_ascii_alphabetic).count() > 1)
     }
 

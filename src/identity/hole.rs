@@ -82,7 +82,7 @@ const KINDS: [(&str, HoleKind); 10] = [
 ];
 
 /// The values of a run that a hole may have.
-pub(super) const VALUES: [&str; 12] = [
+pub(super) const VALUES: [&str; 13] = [
     "cwd",
     "day",
     "folder",
@@ -92,6 +92,7 @@ pub(super) const VALUES: [&str; 12] = [
     "home",
     "host",
     "os_release",
+    "os_version",
     "timezone",
     "user",
     "weekday",

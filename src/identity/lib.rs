@@ -67,6 +67,6 @@ pub use request_delta::{RequestDelta, deltas, distance, request_deltas};
 pub use request_parts::{KeyForm, RequestParts};
 pub use rule_place::{RulePlace, TextRole};
 pub use rules::IdentityRules;
-pub use run_binding::{BoundPath, RunBinding, UnclearPath};
+pub use run_binding::{BoundPair, BoundPath, RunBinding, UnclearPath};
 pub use run_value_finder::RunValueFinder;
 pub use run_values::RunValues;

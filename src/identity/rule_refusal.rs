@@ -122,7 +122,10 @@ fn at_pointer(place: &PlacePattern, frame: &Frame) -> Option<RuleRefusal> {
         return Some(RuleRefusal::Words);
     }
     if frame.is_whole() {
-        return mistakable(frame).map(|kind| RuleRefusal::Mistakable { kind });
+        let is_id = IDS.iter().chain(&["_key"]).any(|end| last.ends_with(end));
+        let is_long = |kind: &HoleKind| matches!(kind, HoleKind::Hex(8..));
+        let kind = mistakable(frame).filter(|kind| !(is_id && is_long(kind)));
+        return kind.map(|kind| RuleRefusal::Mistakable { kind });
     }
     (!frame.has_text_before_holes(1)).then_some(RuleRefusal::NoTextBefore)
 }
@@ -181,6 +184,9 @@ mod tests {
             ("/metadata/tenant: id", "could be a word or a setting"),
             ("/user: {{any}} at {{user}}", "ok"),
             ("/metadata/at: epoch", "ok"),
+            ("/metadata/run: hex8", "could be a word or a setting"),
+            ("/metadata/run_id: hex8", "ok"),
+            ("/metadata/run_id: hex6", "could be a word or a setting"),
             ("/input/*/id: msg_{{uuid}}", "ok"),
             ("/input/*/x/create_time: epoch", "ok"),
             ("system: {{day}} is the day", "must begin with text"),

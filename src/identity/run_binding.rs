@@ -6,11 +6,11 @@
 //! of this run a recorded one stands for, or if it holds a path of this run that the recorded run
 //! did not have.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::hole::HoleKind;
-use super::run_values::{FormEdge, PathForm, RunValues};
+use super::run_values::{DERIVED, FormEdge, PathForm, RunValues};
 use super::value_finder::ValueFinder;
 
 /// The values of a recorded run, and those of this run.
@@ -21,6 +21,19 @@ pub struct RunBinding {
     finder: Option<ValueFinder>,
     /// What becomes of each text of the finder.
     targets: Vec<PathTarget>,
+    /// The values that differ.
+    pairs: Arc<[BoundPair]>,
+}
+
+/// A value of the run that is not the recorded one.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct BoundPair {
+    /// Its name.
+    pub name: String,
+    /// The recorded text.
+    pub recorded: String,
+    /// The text of this run.
+    pub here: String,
 }
 
 /// What becomes of a path that is found.
@@ -77,7 +90,8 @@ impl RunBinding {
             }
         }
         let finder = ValueFinder::new(&texts);
-        Self { recorded: recorded.clone(), here: here.clone(), finder, targets }
+        let pairs = pairs(recorded, here).into();
+        Self { recorded: recorded.clone(), here: here.clone(), finder, targets, pairs }
     }
 
     /// Whether a path differs between the runs.
@@ -125,17 +139,26 @@ impl RunBinding {
         pairs
     }
 
-    /// Returns the pairs of texts of these values, the recorded one first.
-    pub fn pairs<'b>(
-        &'b self,
-        names: impl Iterator<Item = &'b str>,
-    ) -> BTreeMap<String, (String, String)> {
-        let pair = |name: &str| {
-            let (old, new) = self.recorded.get(name).zip(self.here.get(name))?;
-            Some((name.to_owned(), (old.to_owned(), new.to_owned())))
-        };
-        names.filter_map(pair).collect()
+    /// Returns the values that are not the recorded ones.
+    pub fn pairs(&self) -> &Arc<[BoundPair]> {
+        &self.pairs
     }
+}
+
+/// Returns the values that differ, also those that follow from others.
+fn pairs(recorded: &RunValues, here: &RunValues) -> Vec<BoundPair> {
+    let of_hole =
+        |values: &RunValues, name: &str| values.hole_texts(name).into_iter().next().flatten();
+    let names = recorded.iter().map(|(name, _)| name).chain(DERIVED);
+    let pair = |name: &str| {
+        let text = |values: &RunValues| match DERIVED.contains(&name) {
+            true => of_hole(values, name),
+            false => values.get(name).map(str::to_owned),
+        };
+        let (recorded, here) = (text(recorded)?, text(here)?);
+        (recorded != here).then(|| BoundPair { name: name.to_owned(), recorded, here })
+    };
+    names.filter_map(pair).collect()
 }
 
 /// Returns what becomes of a recorded path.

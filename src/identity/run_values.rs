@@ -24,6 +24,9 @@ const WEEKDAY: &str = "weekday";
 /// The last name of the working directory, which follows from it.
 const FOLDER: &str = "folder";
 
+/// The values that follow from others, and are not stored.
+pub(super) const DERIVED: [&str; 2] = [FOLDER, WEEKDAY];
+
 /// The names of the paths that are read from the system.
 const PATHS: [&str; 4] = [CWD, HOME, "pwd", "tmpdir"];
 

@@ -7,6 +7,8 @@ pub struct SystemNames {
     pub host: String,
     /// The release of the system's kernel.
     pub release: String,
+    /// The version of the build of that release.
+    pub version: String,
 }
 
 /// Returns the names of the machine and of its system.
@@ -15,5 +17,6 @@ pub fn system_names() -> SystemNames {
     SystemNames {
         host: names.nodename().to_string_lossy().into_owned(),
         release: names.release().to_string_lossy().into_owned(),
+        version: names.version().to_string_lossy().into_owned(),
     }
 }

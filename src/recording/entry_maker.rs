@@ -109,6 +109,7 @@ impl EntryMaker<'_> {
             payload: ResponsePayload::new(layout, reply.chunks),
             end,
         };
+        let preset = observed.preset().map(ClientPreset::text);
         let entry = Entry {
             content: Some(answer.content),
             model: answer.model.or(observed.call.model),
@@ -122,7 +123,7 @@ impl EntryMaker<'_> {
             provider: Some(observed.call.provider.name().to_owned()),
             upstream: Some(observed.upstream),
             upstream_origin: origin.map(|origin| self.redactor.redact_name(&origin, &secrets)),
-            preset: observed.preset.map(ClientPreset::text),
+            preset,
             run_values,
             session: observed.session,
             recorded_at,
@@ -144,7 +145,7 @@ impl EntryMaker<'_> {
         observed: &NormalizedRequest,
         secrets: &CallCredentials,
     ) -> RunValues {
-        let mut found = observed.request.run_values(&observed.call, all, observed.preset);
+        let mut found = observed.request.run_values(&observed.call, all, observed.preset());
         found.retain(|_, text| self.redactor.is_clean_name(text, secrets));
         found
     }

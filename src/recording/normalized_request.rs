@@ -37,13 +37,40 @@ pub struct NormalizedRequest {
     /// The request as it is looked up among recorded ones with this run's values: for each set of
     /// rules.
     pub bound: Vec<Option<BoundRequest>>,
-    /// The preset of its client, if that is known.
-    pub preset: Option<&'static ClientPreset>,
+    /// What is known of its client.
+    pub client: RequestClient,
     /// Its keys under the rules that were given when it was observed.
     keys: Vec<(IdentityRules, RequestKey)>,
 }
 
+/// What is known of the client of a request.
+#[derive(Clone, Copy, Debug)]
+pub enum RequestClient {
+    /// Its header names it.
+    Known(&'static ClientPreset),
+    /// The instructions in the request may name it.
+    ByInstructions,
+    /// Nothing, or it is not to be known.
+    Unknown,
+}
+
 impl NormalizedRequest {
+    /// Returns the preset of its client, if that is known. Reads the instructions if need be.
+    pub fn preset(&self) -> Option<&'static ClientPreset> {
+        match self.client {
+            RequestClient::Known(preset) => Some(preset),
+            RequestClient::Unknown => None,
+            RequestClient::ByInstructions => {
+                let body = Some(&self.request.body).filter(|body| ClientPreset::may_open(body))?;
+                let body = loomrec_identity::parse(body).ok()?;
+                let texts = text_roles(&body).into_iter();
+                let mut texts = texts.filter(|(role, _)| *role == TextRole::System);
+                let text = texts.find_map(|(_, place)| body.pointer(&place)?.as_str())?;
+                ClientPreset::of_instructions(&text)
+            }
+        }
+    }
+
     /// Makes a normalized request of `request`, which was sent to `upstream`. It has no session and
     /// no step. Its key is computed under each of `rules`, and its body is parsed once for all of
     /// them.
@@ -87,7 +114,7 @@ impl NormalizedRequest {
             step: None,
             placeholders,
             bound,
-            preset: None,
+            client: RequestClient::Unknown,
             keys,
         }
     }

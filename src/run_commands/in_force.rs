@@ -1,10 +1,11 @@
 //! The settings in force for replayed calls, besides the recorded requests themselves: for the line
 //! after the listening message, for the verdict and for the receipt.
 
+mod bound_values;
 mod clients;
 mod listing;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
@@ -15,7 +16,7 @@ use super::args::{
 use loomrec_cli::settings::trusted_text;
 use loomrec_cli::terminal;
 use loomrec_engine::replay::{FaultyTake, Matcher, Repeat, SourceTerms};
-use loomrec_identity::NormalizeRule;
+use loomrec_identity::{BoundPair, NormalizeRule};
 use loomrec_script::Script;
 
 use clients::ClientChanges;
@@ -56,6 +57,8 @@ pub struct InForce {
     faulty: Vec<(String, String, String)>,
     /// The first pairs of entries that this run's values are not put into, and how many there are.
     unbound: (Vec<[String; 2]>, usize),
+    /// The values of this run that are not the recorded ones.
+    bound: BTreeSet<BoundPair>,
     /// How many entries cannot be checked.
     unchecked: usize,
     /// How many entries may answer calls that have only their messages in common.
@@ -158,6 +161,7 @@ impl InForce {
             faults: matcher.faulty().count(),
             faulty: matcher.faulty().take(FAULTS_LISTED).map(named_fault).collect(),
             unbound: (matcher.unbound().take(FAULTS_NAMED).collect(), matcher.unbound().count()),
+            bound: matcher.bound_pairs(),
             unchecked: matcher.unchecked().count(),
             by_messages: matcher.known_by_messages(),
             trusted: serve.from_settings.trusted.clone(),
@@ -221,6 +225,7 @@ impl InForce {
         self.faults += session.faults;
         let free = FAULTS_LISTED.saturating_sub(self.faulty.len());
         self.faulty.extend(session.faulty.iter().take(free).cloned());
+        self.bound.extend(session.bound.iter().cloned());
         self.unchecked += session.unchecked;
         self.by_messages += session.by_messages;
     }
@@ -277,6 +282,7 @@ impl InForce {
             let more = more(self.faults, FAULTS_NAMED);
             parts.push(format!("faults of entries: {}{more}", shown.join(", ")));
         }
+        parts.extend(bound_values::text(&self.bound));
         let (unbound, count) = &self.unbound;
         if *count > 0 {
             let pairs: Vec<_> =
@@ -342,6 +348,7 @@ impl InForce {
                     "entry": entry, "recording": recording, "declared": declared,
                 })).collect::<Vec<_>>(),
             },
+            "bound": bound_values::to_json(&self.bound),
             "unbound": self.unbound.0,
             "unchecked": { "entries": self.unchecked, "calls": unchecked_calls },
             "by_messages": { "entries": self.by_messages, "calls": by_messages },

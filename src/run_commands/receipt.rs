@@ -26,6 +26,7 @@ use loomrec_fault::recovery::RecoveryBudget;
 use loomrec_proxy::guard::{Escape, EscapePolicy, GuardReport, PassedHost};
 use loomrec_proxy::server::fault::FaultContext;
 use loomrec_store::RecordingLocation;
+use loomrec_telemetry::bound_counts::BoundValueCount;
 use loomrec_telemetry::run_counters::{CounterDetail, RunCounters};
 
 /// The beginning of every receipt.
@@ -130,8 +131,8 @@ pub struct Receipt {
 pub struct BoundReceipt {
     /// The number of calls.
     pub calls: u64,
-    /// Each value that was bound, with the number of its calls and of its places.
-    pub values: Vec<(String, u64, u64)>,
+    /// The values that were bound.
+    pub values: Vec<BoundValueCount>,
     /// Each rule for what clients make anew, with the number of calls that needed it.
     pub rules: Vec<(String, u64)>,
     /// The number of tool results that were not compared.

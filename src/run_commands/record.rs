@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use time::OffsetDateTime;
 
-use super::args::{RecordArgs, RecordMode};
+use super::args::{RecordArgs, RecordMode, ServeArgs};
 use super::in_force::InForce;
 use super::receipt::Receipt;
 use super::remote::RemoteRecording;
@@ -91,12 +91,12 @@ pub(super) fn engines(
             Engine::Record { record: recorder(args, ground, rules, remote)?, forwarding }
         }
         (RecordMode::NewEpisodes, true) => {
-            let replay = replay(path, &rules, ground)?;
+            let replay = replay(path, &rules, &args.serve, ground)?;
             let record = recorder(args, ground, rules, remote)?;
             Engine::NewEpisodes { replay, record, forwarding }
         }
         (RecordMode::Once, true) | (RecordMode::None, _) => Engine::Replay {
-            replay: replay(path, &rules, ground)?,
+            replay: replay(path, &rules, &args.serve, ground)?,
             on_miss: MissPolicy::Error,
             on_explained: ground.miss_sink(None),
         },
@@ -146,17 +146,20 @@ fn refuse_other_folder(args: &RecordArgs) -> Result<(), CommandFailure> {
 fn replay(
     path: &RecordingLocation,
     rules: &IdentityRules,
+    serve: &ServeArgs,
     ground: &RunContext,
 ) -> Result<Arc<ReplayEngine>, CommandFailure> {
+    let values = ground.run_values.with_repository(serve);
     let terms = ReplayTerms {
         rules: Some(rules),
-        run_values: Some(&ground.run_values.all),
+        run_values: Some(&values.all),
         is_of_session: ground.session.may_lack_recording,
         ..ReplayTerms::default()
     };
     let is_lacking = ground.session.may_lack_recording && !path.as_path().exists();
     let sources = if is_lacking { Vec::new() } else { vec![serve_setup::source(path)?] };
     let matcher = Matcher::new(sources, terms)?;
+    ground.counters.bound.start(matcher.bound_pairs());
     Ok(Arc::new(ReplayEngine::new(matcher, Latency::None)))
 }
 

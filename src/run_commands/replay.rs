@@ -159,11 +159,13 @@ pub(super) fn parts(
     let script = args.script.as_deref().map(|path| script::read(path, &args.serve)).transpose()?;
     let mut plan = fault::plan(&args.serve, ground.session.plan.as_ref())?;
     let budget = fault::budget(&args.serve.trouble, &plan)?;
+    ground.run_values = ground.run_values.with_repository(&args.serve);
     let (matcher, expired) = matcher(args, ground)?;
     refused_rules::refuse(args.strict, &matcher, &ground.output)?;
     let in_force = InForce::of_replay(args, &matcher).with_script(script.as_ref());
     let in_force = in_force.by_control(&ground.session.rules_by_control);
     let rules: BTreeSet<String> = matcher.normalize_rules().collect();
+    ground.counters.bound.start(matcher.bound_pairs());
     ground.counters.bound.start_rules(rules, matcher.client_rules());
     let recorded: BTreeSet<String> = matcher.upstreams().map(str::to_owned).collect();
     serve_setup::add_recorded(&mut ground.upstreams, &recorded);

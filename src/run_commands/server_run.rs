@@ -171,12 +171,8 @@ impl RunContext {
         let output = bar.iter().fold(output, |output, bar| output.above(Arc::clone(bar)));
         let output = if args.cmd.is_empty() { output } else { output.beside_command() };
         log::start(args.log.as_deref(), &output)?;
-        let mut run_values = serve_setup::run_values(&args.run_values, &current)?;
-        if !args.cmd.is_empty() && !args.run_values.no_preset {
-            run_values.add_repository(&args.run_values);
-        }
+        let run_values = serve_setup::run_values(&args.run_values, &current)?;
         let counters = RunCounters::default();
-        counters.bound.start(run_values.all.iter().map(|(name, _)| name));
         let public_url = PublicUrl::read(args)?;
         let tls = serve_setup::listener_tls(&args.tls)?;
         let is_https = tls.is_some();

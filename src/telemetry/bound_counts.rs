@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use loomrec_identity::{BoundValues, NormalizeRule};
+use loomrec_identity::{BoundPair, BoundValues, NormalizeRule};
 
 /// How often each value of a run was bound. Calls count without a lock.
 #[derive(Debug, Default)]
 pub struct BoundCounts {
     calls: AtomicU64,
-    values: OnceLock<Box<[BoundCount]>>,
+    values: OnceLock<Box<[PairCount]>>,
     rules: OnceLock<Box<[BoundCount]>>,
     tool_results: AtomicU64,
 }
@@ -21,13 +21,29 @@ struct BoundCount {
     /// Whether it is a rule that is neither of a recording nor of a flag.
     is_of_client: bool,
     calls: AtomicU64,
+}
+
+#[derive(Debug)]
+struct PairCount {
+    pair: BoundPair,
+    calls: AtomicU64,
     places: AtomicU64,
+}
+
+/// A value that was put in the place of a recorded one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BoundValueCount {
+    /// The value.
+    pub pair: BoundPair,
+    /// The number of calls.
+    pub calls: u64,
+    /// The number of places in their requests.
+    pub places: u64,
 }
 
 impl BoundCount {
     fn new(name: &str) -> Self {
-        let (calls, places) = (AtomicU64::new(0), AtomicU64::new(0));
-        Self { name: name.to_owned(), is_of_client: false, calls, places }
+        Self { name: name.to_owned(), is_of_client: false, calls: AtomicU64::new(0) }
     }
 
     fn of_client(rule: &str) -> Self {
@@ -36,9 +52,14 @@ impl BoundCount {
 }
 
 impl BoundCounts {
-    /// Sets the names of the run's values. Only the first call does.
-    pub fn start<'a>(&self, names: impl Iterator<Item = &'a str>) {
-        self.values.get_or_init(|| names.map(BoundCount::new).collect());
+    /// Sets the values of this run that are not the recorded ones. Only the first call does.
+    pub fn start(&self, pairs: BTreeSet<BoundPair>) {
+        let count = |pair: BoundPair| PairCount {
+            pair,
+            calls: AtomicU64::new(0),
+            places: AtomicU64::new(0),
+        };
+        self.values.get_or_init(|| pairs.into_iter().map(count).collect());
     }
 
     /// Sets the rules for what clients make anew: those of recordings and flags, and those that known
@@ -53,7 +74,9 @@ impl BoundCounts {
     pub(super) fn add(&self, bound: &BoundValues) {
         self.calls.fetch_add(1, Ordering::Relaxed);
         for value in self.values.get().into_iter().flatten() {
-            if let Some(places) = bound.values.get(&value.name) {
+            if let Some(places) = bound.values.get(&value.pair.name)
+                && bound.pairs.contains(&value.pair)
+            {
                 value.calls.fetch_add(1, Ordering::Relaxed);
                 value.places.fetch_add(*places as u64, Ordering::Relaxed);
             }
@@ -87,13 +110,14 @@ impl BoundCounts {
         self.calls.load(Ordering::Relaxed)
     }
 
-    /// Returns the values that were bound: the name, the number of calls, the number of places.
-    pub fn values(&self) -> Vec<(String, u64, u64)> {
-        let read = |value: &BoundCount| {
-            let calls = value.calls.load(Ordering::Relaxed);
-            (value.name.clone(), calls, value.places.load(Ordering::Relaxed))
+    /// Returns the values that were bound.
+    pub fn values(&self) -> Vec<BoundValueCount> {
+        let read = |value: &PairCount| BoundValueCount {
+            pair: value.pair.clone(),
+            calls: value.calls.load(Ordering::Relaxed),
+            places: value.places.load(Ordering::Relaxed),
         };
         let all = self.values.get().into_iter().flatten().map(read);
-        all.filter(|(_, calls, _)| *calls > 0).collect()
+        all.filter(|value| value.calls > 0).collect()
     }
 }

@@ -13,7 +13,7 @@ use loomrec_recording::normalized_request::bound_rules;
 use serde_json::{Map, Value, json};
 
 /// The values of the two runs.
-const VALUES: [(&str, &str, &str); 11] = [
+const VALUES: [(&str, &str, &str); 13] = [
     ("cwd", "/home/ann/src/app", "/builds/7/app-main"),
     ("home", "/home/ann", "/root-ci"),
     ("tmpdir", "/tmp", "/var/tmp"),
@@ -28,13 +28,16 @@ const VALUES: [(&str, &str, &str); 11] = [
     ("git_status", "M src/a.rs\n?? notes.txt", "(clean)"),
     ("host", "annes-laptop", "runner-12"),
     ("os_release", "6.8.0-45-generic", "5.15.0-1074-azure"),
+    ("os_version", "6.8.0-45-generic #46-Ubuntu SMP", "5.15.0-1074-azure #83~22 SMP"),
     ("timezone", "Europe/Berlin", "Etc/UTC"),
+    ("user", "annlee", "runner"),
 ];
 
 /// Texts of each kind that is no value: of the recorded run, and of this one.
-const KINDS: [(&str, &str, &str); 16] = [
+const KINDS: [(&str, &str, &str); 17] = [
     ("uuid", "0190a5b2-7c1d-7e3f-8a9b-0c1d2e3f4a5b", "1290a5b2-7c1d-4e3f-9a9b-0c1d2e3f4a5b"),
     ("hex6", "46e5bd", "0a5f11"),
+    ("hex8", "46e5bd46", "0a5f110a"),
     ("hex12", "46e5bd46e5bd", "0a5f110a5f11"),
     ("hex16", "46e5bd46e5bd46e5", "0a5f110a5f110a5f"),
     ("hex32", "46e5bd46e5bd46e546e5bd46e5bd46e5", "0a5f110a5f110a5f0a5f110a5f110a5f"),

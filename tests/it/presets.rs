@@ -86,7 +86,26 @@ fn presets_are_listed_and_shown() {
     let scene = Scene::new();
     let list = scene.run(&["rules"]).expect(0).stdout;
     let names: Vec<&str> = list.lines().filter_map(|line| line.split(' ').next()).collect();
-    let all = ["aider", "claude-code", "cline", "codex", "gemini-cli", "opencode", "qwen-code"];
+    let all = [
+        "aider",
+        "cecli",
+        "claude-code",
+        "cline",
+        "codex",
+        "continue",
+        "copilot",
+        "gemini-cli",
+        "gptme",
+        "grok-cli",
+        "kilo",
+        "mini-swe-agent",
+        "mistral-vibe",
+        "open-interpreter",
+        "opencode",
+        "openhands",
+        "pi",
+        "qwen-code",
+    ];
     assert_eq!(names, all);
     let page = scene.run(&["rules", "claude-code"]).expect(0).stdout;
     for part in [

@@ -138,13 +138,24 @@ fn recording_answers_in_another_directory_home_and_day() {
         let bound = "bound cwd=2, day=1, home=1\n";
         let said = format!("cat {}/hello.txt\n", there.path());
         assert_eq!(ended.stdout, format!("{bound}{said}{bound}{said}"));
-        ended.says(&["2 served, 2 of them with this run's cwd, day, home"]);
-        let value = |name: &str, places: u64| json!({"name": name, "calls": 2, "places": places});
+        let bound = format!("this run's values: cwd {} for {}, ", there.path(), here.path());
+        ended.says(&["2 served, 2 of them with this run's cwd, day, home", &bound]);
+        let home = |place: &Place| place.home.to_str().unwrap().to_owned();
+        let (was, is) = (&receipt(&to)["in_force"]["bound"], &receipt(&to)["bound"]["values"]);
+        let day = [&is[1]["recorded"], &is[1]["now"]];
+        assert_ne!(day[0], day[1]);
+        let value = |name: &str, texts: [&str; 2], places: u64| json!({"name": name, "recorded": texts[0], "now": texts[1], "calls": 2, "places": places});
+        let day = day.map(|day| day.as_str().unwrap());
+        assert_eq!((&was[0]["name"], &was[0]["recorded"]), (&json!("cwd"), &json!(here.path())));
         assert_eq!(
             receipt(&to)["bound"],
             json!({
                 "calls": 2,
-                "values": [value("cwd", 4), value("day", 2), value("home", 2)],
+                "values": [
+                    value("cwd", [here.path(), there.path()], 4),
+                    value("day", day, 2),
+                    value("home", [&home(&here), &home(&there)], 2),
+                ],
                 "rules": [{"rule": FRAME, "calls": 2}],
                 "tool_results": 0,
             })
@@ -180,7 +191,9 @@ fn anything_else_that_differs_is_a_miss() {
         let ended = replayed(&scene, &there, &[], prompt);
         assert!(ended.stderr.contains("status 422"), "{prompt}: {}", ended.stderr);
         // What is bound is no difference.
-        assert!(!ended.stderr.contains("ann/src/app"), "{prompt}: {}", ended.stderr);
+        let shown = ended.stderr.lines().filter(|line| !line.contains("in force: "));
+        let shown = shown.collect::<String>();
+        assert!(!shown.contains("ann/src/app"), "{prompt}: {}", ended.stderr);
         assert_eq!(ended.code, 1, "{prompt}");
     }
     for name in ["cwd", "day", "home"] {

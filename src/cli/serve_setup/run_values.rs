@@ -6,13 +6,13 @@ use std::sync::OnceLock;
 use time::{Date, OffsetDateTime, UtcOffset};
 
 use super::repository::set_repository;
-use crate::args::RunValueArgs;
+use crate::args::{RunValueArgs, ServeArgs};
 use crate::exit::CommandFailure;
 use loomrec_identity::run_values::{CWD, DAY, HOME, UTC_DAY};
 use loomrec_identity::{ClientPreset, NormalizeRule, RunValueFinder, RunValues, spelling};
 
 /// The names of the values that are read from the system.
-const NAMES: [&str; 13] = [
+const NAMES: [&str; 14] = [
     CWD,
     DAY,
     "git_branch",
@@ -21,6 +21,7 @@ const NAMES: [&str; 13] = [
     HOME,
     "host",
     "os_release",
+    "os_version",
     "pwd",
     "timezone",
     "tmpdir",
@@ -48,10 +49,17 @@ pub struct RunValueTerms {
 }
 
 impl RunValueTerms {
-    /// Adds the values of the repository that CMD runs in.
-    pub fn add_repository(&mut self, args: &RunValueArgs) {
-        set_repository(&mut self.all);
-        args.no_run_value.iter().for_each(|name| _ = self.all.remove(name));
+    /// Returns the values with those of the repository that CMD runs in, as it is now: a recording
+    /// that has just begun may be a new file in it.
+    #[must_use]
+    pub fn with_repository(&self, args: &ServeArgs) -> Self {
+        let mut values = self.clone();
+        if !args.cmd.is_empty() && !args.run_values.no_preset {
+            set_repository(&mut values.all);
+            let without = args.run_values.no_run_value.iter();
+            without.for_each(|name| _ = values.all.remove(name));
+        }
+        values
     }
 
     /// Returns what finds the values in requests that are recorded under these rules.
@@ -141,6 +149,7 @@ fn of_system(environment: &BTreeMap<String, String>) -> RunValues {
         ("tmpdir", tmpdir.map(directory)),
         ("user", variable("USER").or_else(|| variable("LOGNAME"))),
         ("host", Some(system.host)),
+        ("os_version", Some(format!("{} {}", system.release, system.version))),
         ("os_release", Some(system.release)),
         ("timezone", timezone(variable("TZ"))),
         (DAY, Some(day(local_date(now, variable("TZ").as_deref())))),

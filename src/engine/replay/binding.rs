@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::matcher::Matcher;
-use loomrec_identity::IdentityRules;
+use loomrec_identity::{BoundPair, IdentityRules};
 use loomrec_recording::normalized_request::NormalizedRequest;
 
 impl Matcher {
@@ -30,6 +30,11 @@ impl Matcher {
         let all = self.terms().flat_map(|terms| terms.rules.normalize().to_vec());
         let of_keys = self.rules.iter().flat_map(|rules| rules.normalize().to_vec());
         all.chain(of_keys).map(|rule| rule.to_string())
+    }
+
+    /// Returns the values of this run that are not the recorded ones.
+    pub fn bound_pairs(&self) -> BTreeSet<BoundPair> {
+        self.bound.pairs().cloned().collect()
     }
 
     /// Returns the rules that recorded requests have beside those: of the presets of their clients,

@@ -16,8 +16,8 @@ use memchr::memmem;
 
 use loomrec_identity::run_values::CWD;
 use loomrec_identity::{
-    BoundRequest, BoundRules, BoundValues, ClientPreset, IdentityRules, NormalizeRule, RunBinding,
-    RunValues,
+    BoundPair, BoundRequest, BoundRules, BoundValues, ClientPreset, IdentityRules, NormalizeRule,
+    RunBinding, RunValues,
 };
 use loomrec_provider::{Operation, RecognisedCall};
 use loomrec_recording::body::Chunk;
@@ -124,7 +124,8 @@ pub struct RequestBinding {
 }
 
 impl RequestBinding {
-    fn new(binding: &Arc<RunBinding>, values: BoundValues) -> Self {
+    fn new(binding: &Arc<RunBinding>, mut values: BoundValues) -> Self {
+        values.pairs = Arc::clone(binding.pairs());
         let header = HeaderValue::from_str(&values.to_string());
         Self {
             header: header.unwrap_or(HeaderValue::from_static("1")),
@@ -158,6 +159,11 @@ impl BoundRequests {
     /// Returns takes of recorded requests that are not bound because they would be one: in pairs.
     pub(super) fn conflicts(&self) -> impl Iterator<Item = [u32; 2]> {
         self.conflicts.iter().map(|pair| [pair.one, pair.other])
+    }
+
+    /// Returns the values that are not the recorded ones.
+    pub(super) fn pairs(&self) -> impl Iterator<Item = &BoundPair> {
+        self.bindings.values().flat_map(|binding| binding.pairs().iter())
     }
 
     /// Returns the rules that are neither of a recording nor of a flag.

@@ -132,11 +132,11 @@ impl MissedRequests {
             upstream: Some(observed.upstream.clone()),
             session: observed.session.clone(),
             recorded_at: Some(recorded_at),
-            preset: observed.preset.map(ClientPreset::text),
+            preset: observed.preset().map(ClientPreset::text),
             run_values: observed.request.run_values(
                 &observed.call,
                 &self.run_values,
-                observed.preset,
+                observed.preset(),
             ),
             request: Some(observed.request.clone()),
             ..Entry::default()

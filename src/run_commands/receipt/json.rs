@@ -11,7 +11,9 @@ use super::FaultReceipt;
 use super::{BoundReceipt, Receipt, ScriptReceipt, SessionsReceipt, remote};
 use loomrec_cli::amount::rounded;
 use loomrec_engine::record::CallFailure;
+use loomrec_identity::BoundPair;
 use loomrec_store::RecordingLocation;
+use loomrec_telemetry::bound_counts::BoundValueCount;
 use loomrec_telemetry::run_counters::{EarlierTakes, UpstreamFailure};
 
 impl Receipt {
@@ -86,7 +88,13 @@ impl Receipt {
 
     fn bound_json(&self) -> Value {
         let BoundReceipt { calls, values, rules, tool_results } = &self.bound;
-        let value = |(name, calls, places): &(String, u64, u64)| json!({ "name": name, "calls": calls, "places": places });
+        let value = |value: &BoundValueCount| {
+            let BoundPair { name, recorded, here } = &value.pair;
+            json!({
+                "name": name, "recorded": recorded, "now": here,
+                "calls": value.calls, "places": value.places,
+            })
+        };
         let rule = |(rule, calls): &(String, u64)| json!({ "rule": rule, "calls": calls });
         let values: Vec<Value> = values.iter().map(value).collect();
         json!({

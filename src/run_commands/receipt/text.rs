@@ -118,7 +118,8 @@ impl Receipt {
 
 /// Formats how many calls differ from the recorded ones, and in what.
 fn bound_words(bound: &BoundReceipt) -> String {
-    let names: Vec<&str> = bound.values.iter().map(|(name, ..)| name.as_str()).collect();
+    let mut names: Vec<&str> = bound.values.iter().map(|it| it.pair.name.as_str()).collect();
+    names.dedup();
     let is_of_ids = |(rule, calls): &(String, u64)| {
         *calls > 0
             && (rule.ends_with(NormalizeRule::REFERENCE)

@@ -85,7 +85,9 @@ pub(super) fn recorder(
     let config = RecordConfig {
         max_copy: args.max_copy,
         drain: Duration::from_secs(args.drain),
-        run_values: Arc::new(ground.run_values.finder(rules.normalize())),
+        run_values: Arc::new(
+            ground.run_values.with_repository(&args.serve).finder(rules.normalize()),
+        ),
         rules,
         prices: prices::load(args.prices.as_deref())?,
         place,

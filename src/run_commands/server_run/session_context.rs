@@ -28,7 +28,6 @@ impl RunContext {
     ) -> Result<Self, CommandFailure> {
         let run_values = serve_setup::run_values(&args.run_values, &self.current)?;
         let counters = RunCounters::default();
-        counters.bound.start(run_values.all.iter().map(|(name, _)| name));
         Ok(Self {
             current: Arc::clone(&self.current),
             address: self.address,
