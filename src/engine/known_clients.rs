@@ -8,7 +8,7 @@ use loomrec_recording::normalized_request::RequestClient;
 /// The clients that are recognised in a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum KnownClients {
-    /// Those that their `user-agent` or their instructions name.
+    /// Those that the `user-agent` or the instructions of a request name.
     #[default]
     ByHeader,
     /// All requests have this preset, unless their `user-agent` names another.

@@ -154,7 +154,7 @@ impl HoleKind {
         self.comparison() == HoleComparison::Value
     }
 
-    /// The name of its value; `None` if it is none.
+    /// The name of the value of the run that it holds; `None` for an id or a measurement.
     pub fn value_name(&self) -> Option<&str> {
         match self {
             Self::Value(name) => Some(name.strip_prefix(VAR).unwrap_or(name)),
@@ -178,7 +178,7 @@ impl HoleKind {
     }
 
     /// Returns the length of the longest text of this kind at the start of a string after which
-    /// `ends` returns `true`; `None` if there is none.
+    /// `ends` returns `true`; `None` if the string begins with no such text.
     pub(super) fn length_at(&self, text: &str, ends: &dyn Fn(usize) -> bool) -> Option<usize> {
         let bytes = text.as_bytes();
         let run = |is_part: fn(&u8) -> bool| bytes.iter().take_while(|byte| is_part(byte)).count();

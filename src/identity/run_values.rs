@@ -216,7 +216,7 @@ fn relative_path(from: &str, to: &str) -> Option<String> {
 /// How many forms a day has.
 const DAY_FORMS: usize = 9;
 
-/// Returns the date of a text such as `2026-11-23`; `None` if it is none.
+/// Returns the date that a text such as `2026-11-23` names; `None` if the text names no date.
 fn date_of(text: &str) -> Option<Date> {
     let mut numbers = text.split('-').map(|part| {
         part.bytes().all(|byte| byte.is_ascii_digit()).then(|| part.parse::<u16>().ok())

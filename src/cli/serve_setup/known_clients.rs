@@ -6,8 +6,8 @@ use crate::args::ServeArgs;
 use loomrec_engine::KnownClients;
 use loomrec_identity::ClientPreset;
 
-/// Returns the clients that are recognised: those that their `user-agent` names, and the program of
-/// CMD if it has none of its own.
+/// Returns the clients that are recognised: those that their requests name, and the program of CMD if
+/// it has no `user-agent` of its own.
 pub fn known_clients(args: &ServeArgs) -> KnownClients {
     let values = &args.run_values;
     if values.no_preset {

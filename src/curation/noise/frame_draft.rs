@@ -81,8 +81,8 @@ fn is_same(text: &AlignedText<'_>, range: Range<usize>) -> bool {
     range.is_empty() || text.in_new(&range).is_some_and(|new| &text.new[new] == old)
 }
 
-/// Returns the length of the beginning of a range that a frame has: up to the end of its first
-/// line, or so many bytes.
+/// Returns how much of the beginning of a range a frame has: its first line, and at most `most`
+/// bytes of it.
 fn head_of(text: &AlignedText<'_>, range: Range<usize>, most: usize) -> usize {
     let part = &text.old[range.clone()];
     let line = part.find('\n').map_or(part.len(), |end| end + 1);

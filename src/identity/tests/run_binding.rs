@@ -158,13 +158,13 @@ fn unchanged_path_protects_itself_and_equal_ones_are_not_bound() {
         "rm -rf /home/ann/proj/build ~ /tmp/h/.x"
     );
     let equal = values(&[("cwd", "/home/ann"), ("home", "/home/ann")]);
-    let apart = values(&[("cwd", "/work"), ("home", "/hh")]);
+    let apart = values(&[("cwd", "/srv"), ("home", "/hh")]);
     let binding = RunBinding::new(&equal, &apart);
     assert_eq!(rewritten(&binding, "cat /home/ann/.bashrc"), None);
-    assert_eq!(bound(&binding, "cat /home/ann/.bashrc", "cat /work/.bashrc"), None);
-    let both = values(&[("cwd", "/work"), ("home", "/work")]);
+    assert_eq!(bound(&binding, "cat /home/ann/.bashrc", "cat /srv/.bashrc"), None);
+    let both = values(&[("cwd", "/srv"), ("home", "/srv")]);
     let binding = RunBinding::new(&equal, &both);
-    assert_eq!(rewritten(&binding, "cat /home/ann/.bashrc").unwrap(), "cat /work/.bashrc");
+    assert_eq!(rewritten(&binding, "cat /home/ann/.bashrc").unwrap(), "cat /srv/.bashrc");
 }
 
 #[test]

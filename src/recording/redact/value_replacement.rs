@@ -72,7 +72,7 @@ pub fn replace_paths(
     Ok(true)
 }
 
-/// The replacements in an answer, or why there are none.
+/// The replacements in an answer. It is an error if a replacement would be wrong.
 type Replacements = Result<Vec<Replacement>, UnclearPath>;
 
 fn in_stream(framing: Framing, bytes: &[u8], binding: &RunBinding) -> Replacements {
