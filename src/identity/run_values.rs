@@ -102,6 +102,11 @@ impl RunValues {
         self.0.iter().map(|(name, text)| (name.as_str(), text.as_str()))
     }
 
+    /// Returns the names and the texts of the paths that are read from the system.
+    pub(super) fn paths(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.iter().filter(|(name, _)| PATHS.contains(name))
+    }
+
     /// Returns the names of the values that tell who recorded a call, and on which machine.
     pub fn personal(&self) -> impl Iterator<Item = &'static str> {
         PERSONAL.into_iter().filter(|name| self.0.contains_key(*name))

@@ -100,3 +100,49 @@ fn numbers_that_a_rule_explains_are_not_shown_and_others_are() {
     assert!(said.contains("/seed: recorded 1 now 2") && !said.contains("/wait"), "{said}");
     server.stop().expect(1);
 }
+
+#[test]
+fn values_in_frames_are_not_the_difference_that_is_shown() {
+    let text = |day: &str, word: &str| format!("Today is {day}. {} Be {word}.", "z".repeat(3000));
+    let day = |day: &str| format!("day={day}");
+    let frame = "user: Today is {{day}}.";
+    let scene = recorded(
+        &["--bind", "--normalize", frame, "--var", &day("2026-11-03")],
+        &[&text("November 3, 2026", "kind")],
+    );
+    let server = scene.replay(&["--strict", "--var", &day("2026-11-04")]);
+    server.call(&call(&[&text("November 4, 2026", "kind")])).expect(200);
+    let said = message(&server, &[&text("November 4, 2026", "loud")]);
+    for part in ["Be kind.", "Be loud."] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert!(!said.contains("November"), "{said}");
+    // A day that is neither the recorded one nor this one.
+    let said = message(&server, &[&text("November 5, 2026", "kind")]);
+    assert!(said.contains("November 5, 2026") && !said.contains("Be kind."), "{said}");
+    server.stop().expect(1);
+}
+
+#[test]
+fn what_a_preset_binds_is_not_the_difference_that_is_shown() {
+    let text = |day: &str, word: &str| {
+        format!(
+            "<environment_context>\n<current_date>{day}</current_date>{} Be {word}.",
+            "z".repeat(3000)
+        )
+    };
+    let by_codex = |day: &str, word: &str| {
+        call(&[&text(day, word)]).header("user-agent: codex_cli_rs/0.171.0")
+    };
+    let (scene, upstream) = (Scene::new(), upstream());
+    let server = scene.record(&upstream, &["--var", "day=2026-11-03"]);
+    server.call(&by_codex("2026-11-03", "kind")).expect(200);
+    server.stop().expect(0);
+    let server = scene.replay(&["--strict", "--var", "day=2026-11-04"]);
+    server.call(&by_codex("2026-11-04", "kind")).expect(200);
+    let answer = server.call(&by_codex("2026-11-04", "loud")).expect(422).json();
+    let said = answer["error"]["message"].as_str().unwrap();
+    assert!(said.contains("Be kind.") && said.contains("Be loud."), "{said}");
+    assert!(!said.contains("2026-11"), "{said}");
+    server.stop().expect(1);
+}

@@ -189,9 +189,9 @@ impl BoundRequests {
         let request = entry.request.as_ref()?;
         let mut run_values = entry.run_values.clone();
         self.binds_all |= entry.preset.is_none() && run_values.get(CWD).is_some();
-        let mut preset = entry.preset.as_deref().and_then(ClientPreset::of_entry);
+        let preset = self.preset_of(entry);
         if self.ignores_presets && entry.preset.is_some() {
-            (preset, run_values) = (None, RunValues::default());
+            run_values = RunValues::default();
         }
         let has_rules = !identity.normalize().is_empty() || preset.is_some();
         if run_values.is_empty() && !has_rules && !refers_to_calls(&request.body) {
@@ -258,6 +258,22 @@ impl BoundRequests {
             (group.is_off, other.is_off) = (true, true);
         }
         known.push(group);
+    }
+
+    /// Returns the preset whose rules hold for an entry.
+    fn preset_of(&self, entry: &Entry) -> Option<&'static ClientPreset> {
+        entry.preset.as_deref().filter(|_| !self.ignores_presets).and_then(ClientPreset::of_entry)
+    }
+
+    /// Returns what explains how a request of this run differs from that of an entry: the rules of
+    /// its recording and its preset, and the values of both runs.
+    pub(super) fn explaining(
+        &self,
+        entry: &Entry,
+        rules: &IdentityRules,
+    ) -> (IdentityRules, RunBinding) {
+        let of_preset = self.preset_of(entry).into_iter().flat_map(|preset| &preset.rules).cloned();
+        (rules.with_normalize(of_preset), RunBinding::new(&entry.run_values, &self.here))
     }
 
     /// Returns an entry with this run's paths in its request, so that a difference to a request of

@@ -14,7 +14,9 @@ use super::take::ReplayTake;
 use super::tool_results::without_results;
 use loomrec_curation::noise;
 use loomrec_identity::likeness::RequestWords;
-use loomrec_identity::{IdentityRules, RequestDelta, RequestParts, header, request_delta};
+use loomrec_identity::{
+    IdentityRules, RequestDelta, RequestParts, RunBinding, header, request_delta,
+};
 use loomrec_recording::normalized_request::NormalizedRequest;
 use loomrec_recording::similarity::RequestSketch;
 use loomrec_recording::{Entry, RecordedRequest};
@@ -39,9 +41,10 @@ struct Candidate {
 }
 
 /// Returns the recorded call that differs least from `observed`, and the differences that no value of
-/// the run and no rule explains. It has the same operation. Calls at the same upstream come first, and at the same distance unused ones come
-/// before used ones. The returned bool is true if `observed` has drifted from it: it is at the same
-/// upstream, no call has used it, and their texts are alike.
+/// the run and no rule explains. It has the same operation. Calls at the same upstream come first,
+/// and at the same distance unused ones come before used ones. The returned bool is true if
+/// `observed` has drifted from it: it is at the same upstream, no call has used it, and their texts
+/// are alike.
 pub(super) fn nearest(
     matcher: &Matcher,
     observed: &NormalizedRequest,
@@ -78,8 +81,9 @@ pub(super) fn nearest(
         &observed.request.headers_outside_key(&observed.call, rules),
     );
     let deltas = request_delta::request_deltas(&request.parts(&call), &now, rules, MOST_COMPARED);
-    let mut deltas: Vec<_> =
-        deltas.into_iter().filter_map(|delta| unexplained(delta, rules)).collect();
+    let (of_entry, runs) = matcher.bound.explaining(&entry, rules);
+    let unexplained = |delta| unexplained(delta, &of_entry, &runs);
+    let mut deltas: Vec<_> = deltas.into_iter().filter_map(unexplained).collect();
     let is_noise = !is_elsewhere && noise::are_of_known_kinds(&deltas);
     if deltas.is_empty() && !is_elsewhere && reason == MissReason::Unknown {
         deltas = raw_deltas(matcher, found, &now, rules);
@@ -100,11 +104,15 @@ pub(super) fn nearest(
     Some((is_alike && !is_elsewhere && !matcher.is_used(index), nearest))
 }
 
-/// Returns what rules leave of a difference: the values begin to differ where no rule explains it.
-/// `None` if rules explain all of it.
-fn unexplained(mut delta: RequestDelta, rules: &IdentityRules) -> Option<RequestDelta> {
+/// Returns what rules and the values of the two runs leave of a difference: the values begin to
+/// differ where nothing explains it. `None` if all of it is explained.
+fn unexplained(
+    mut delta: RequestDelta,
+    rules: &IdentityRules,
+    runs: &RunBinding,
+) -> Option<RequestDelta> {
     if let (Some(recorded), Some(now)) = (&delta.recorded, &delta.now) {
-        let renamed = rules.with_ids_of(&delta.pointer, recorded, now);
+        let renamed = rules.with_ids_of(&delta.pointer, recorded, now, runs);
         delta.recorded = renamed.or(delta.recorded);
     }
     (delta.recorded != delta.now).then_some(delta)
