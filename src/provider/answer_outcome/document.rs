@@ -25,10 +25,7 @@ pub(super) fn judge(answer: &ReceivedAnswer<'_>, bytes: &[u8]) -> JudgedAnswer {
     if text.first() == Some(&b'<') && is_page(rules.body, answer.media, text) {
         return AnswerOutcome::NotAnAnswer.because("it is a web page");
     }
-    let has_word = || {
-        let holds = |word: &&str| memchr::memmem::find(text, word.as_bytes()).is_some();
-        rules.words.iter().any(holds)
-    };
+    let has_word = || (rules.words)().are_in(text);
     let is_free = match rules.body {
         ExpectedBody::Bytes => text.first() != Some(&b'{'),
         ExpectedBody::TextOrJson => text.first() != Some(&b'{') && !names_json(answer.media),

@@ -45,10 +45,8 @@ fn scan(rules: &OutcomeRules, framing: Framing, bytes: &[u8]) -> StreamProgress 
             progress.take(rules.event, &event);
         }
     }
-    let has_word = |bytes: &[u8]| {
-        let holds = |word: &&str| memchr::memmem::find(bytes, word.as_bytes()).is_some();
-        rules.words.iter().any(holds)
-    };
+    let words = (rules.words)();
+    let has_word = |bytes: &[u8]| words.are_in(bytes);
     let is_ended = progress.is_ended;
     if is_ended && progress.failure.is_none() && !has_word(bytes) {
         return progress;

@@ -6,7 +6,9 @@ use std::borrow::Cow;
 use serde_json::{Value, json};
 
 use crate::answer_draft::{AnswerDraft, FinishWords, pieces};
-use crate::answer_outcome::{AnswerEvent, JudgedAnswer, OutcomeRules, StreamProgress};
+use crate::answer_outcome::{
+    AnswerEvent, FailureWords, JudgedAnswer, OutcomeRules, StreamProgress, error_words,
+};
 use crate::error_text::error_in;
 use crate::framing::{self, EventFrame, Framing};
 use crate::json_view::{JsonView, count, text};
@@ -19,7 +21,11 @@ pub(super) static FINISH: FinishWords =
 
 /// How chat and generate end and fail: the last line, and a complete answer, say that they are done.
 pub(super) const OUTCOME: OutcomeRules = OutcomeRules {
-    words: &["\"error\"", "\"done\":false", "\"done\": false"],
+    words: || {
+        static WORDS: FailureWords =
+            FailureWords::new(|| error_words(&["\"done\":false", "\"done\": false"]));
+        &WORDS
+    },
     document: |json| match error_in(json) {
         Some(text) => Some(JudgedAnswer::failed(&text)),
         None => json

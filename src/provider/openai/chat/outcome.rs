@@ -3,13 +3,19 @@
 //! A stream has ended with `[DONE]`, or once each of its choices has a finish reason: many servers
 //! send only one of the two.
 
-use crate::answer_outcome::{AnswerEvent, ERROR_WORDS, JudgedAnswer, OutcomeRules, StreamProgress};
+use crate::answer_outcome::{
+    AnswerEvent, FailureWords, JudgedAnswer, OutcomeRules, StreamProgress, error_words,
+};
 use crate::error_text::error_in;
 use crate::json_view::{JsonView, count, items, text};
 use loomrec_identity::Json;
 
 pub(crate) const OUTCOME: OutcomeRules = OutcomeRules {
-    words: &[ERROR_WORDS[0], ERROR_WORDS[1], ERROR_WORDS[2], "\"insufficient_system_resource\""],
+    words: || {
+        static WORDS: FailureWords =
+            FailureWords::new(|| error_words(&["\"insufficient_system_resource\""]));
+        &WORDS
+    },
     document: |json| {
         let failed = error_in(json).or_else(|| items(json, "choices").iter().find_map(failure));
         failed.map(|text| JudgedAnswer::failed(&text))

@@ -4,13 +4,19 @@
 //! cancelled is not.
 
 use super::end::is_terminal;
-use crate::answer_outcome::{AnswerEvent, ERROR_WORDS, JudgedAnswer, OutcomeRules, StreamProgress};
+use crate::answer_outcome::{
+    AnswerEvent, FailureWords, JudgedAnswer, OutcomeRules, StreamProgress, error_words,
+};
 use crate::error_text::error_in;
 use crate::json_view::text;
 use loomrec_identity::Json;
 
 pub(super) const OUTCOME: OutcomeRules = OutcomeRules {
-    words: &[ERROR_WORDS[0], ERROR_WORDS[1], ERROR_WORDS[2], "failed\"", "cancelled\""],
+    words: || {
+        static WORDS: FailureWords =
+            FailureWords::new(|| error_words(&["failed\"", "cancelled\""]));
+        &WORDS
+    },
     document: |json| failure(json).map(|text| JudgedAnswer::failed(&text)),
     event: Some(event),
     end_mark: "`response.completed`",
