@@ -36,17 +36,7 @@ impl RequestRun<'_> {
     fn hole_texts(self, kind: &HoleKind) -> Vec<(String, String)> {
         match self {
             Self::Recorded(binding) => binding.hole_texts(kind),
-            Self::Here(values) => {
-                let name = kind.value_name().unwrap_or_default();
-                let mut texts: Vec<_> = values
-                    .hole_texts(name)
-                    .into_iter()
-                    .flatten()
-                    .map(|it| (it.clone(), it))
-                    .collect();
-                texts.sort_by_key(|(text, _)| usize::MAX - text.len());
-                texts
-            }
+            Self::Here(values) => values.texts_of(kind),
         }
     }
 }
@@ -297,23 +287,16 @@ impl BoundWriter<'_> {
     /// Returns the holes of a rule in a string.
     fn holes(&mut self, rule: usize, text: &str) -> Vec<(Range<usize>, BoundPiece)> {
         let Some(frame) = self.rules.rules[rule].frame() else { return Vec::new() };
-        let pairs: Vec<(&HoleKind, Vec<(String, String)>)> =
-            frame.kinds().map(|kind| (kind, self.run.hole_texts(kind))).collect();
-        let of_kind = |kind: &HoleKind| {
-            let found = pairs.iter().find(|(known, _)| *known == kind);
-            found.map(|(_, pairs)| pairs.as_slice()).unwrap_or_default()
+        let Some(holes) = frame.find(text, &|kind| self.run.hole_texts(kind)) else {
+            return Vec::new();
         };
-        let texts = |kind: &HoleKind| of_kind(kind).iter().map(|(own, _)| own.as_str()).collect();
-        let Some(holes) = frame.find(text, &texts) else { return Vec::new() };
         let mut found = Vec::new();
         for hole in holes {
             let own = &text[hole.range.clone()];
-            let Some(name) = hole.kind.value_name() else {
+            let (Some(name), Some(new)) = (hole.kind.value_name(), hole.value) else {
                 found.push((hole.range, BoundPiece::Found(rule, hole.kind.clone())));
                 continue;
             };
-            let new = of_kind(hole.kind).iter().find(|(known, _)| known == own);
-            let new = new.map_or(own, |(_, new)| new).to_owned();
             *self.pieces.values.entry(name.to_owned()).or_default() += 1;
             if new != own {
                 *self.pieces.replaced.entry(name.to_owned()).or_default() += 1;

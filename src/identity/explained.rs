@@ -1,4 +1,4 @@
-//! Differences that rules for what clients make anew explain.
+//! Differences that rules for what clients make anew and the values of the two runs explain.
 
 use super::canonical;
 use super::frame::Frame;
@@ -9,14 +9,13 @@ use super::json_text::JsonStr;
 use super::normalize::NormalizeRule;
 use super::rules::IdentityRules;
 use super::run_binding::RunBinding;
-use super::run_values::RunValues;
 
 impl IdentityRules {
     /// Returns the recorded value at `pointer`, in canonical text, with what the rules for what
-    /// clients make anew find in it replaced by what they find in the value of this call: one after
-    /// the other. So the two begin to differ where no rule explains it, and are equal if rules
-    /// explain everything. `None` if no rule finds anything. `runs` has the values of the two runs.
-    pub fn with_ids_of(
+    /// clients make anew find in it replaced by what they find in the value of this call, one after
+    /// the other, and by this run's values. So the two begin to differ where nothing explains it, and
+    /// are equal if everything is explained. `None` if no rule finds anything.
+    pub fn explained(
         &self,
         pointer: &str,
         recorded: &str,
@@ -31,10 +30,10 @@ impl IdentityRules {
         match (text(recorded), text(now)) {
             (Some(recorded), Some(now)) => {
                 let frames = rules.filter_map(NormalizeRule::frame);
-                let renamed = frames.fold(recorded.clone(), |recorded, frame| {
+                let explained = frames.fold(recorded.clone(), |recorded, frame| {
                     with_holes_of(frame, &recorded, &now, runs).unwrap_or(recorded)
                 });
-                let changed = (renamed != recorded).then_some(renamed)?;
+                let changed = (explained != recorded).then_some(explained)?;
                 Some(canonical::text(&Json::String(JsonStr::from(changed.as_str()))))
             }
             (None, None) => {
@@ -50,41 +49,29 @@ impl IdentityRules {
 }
 
 /// Returns a recorded text with the holes of a frame filled as in a text of this run, and this run's
-/// values, each in the recorded form. `None` if the frame holds for one of them only.
+/// values, each in the recorded form. `None` if the frame does not hold for both.
 fn with_holes_of(frame: &Frame, recorded: &str, now: &str, runs: &RunBinding) -> Option<String> {
-    let pairs: Vec<_> = frame.kinds().map(|kind| (kind, value_pairs(kind, runs))).collect();
-    let of_kind = |kind: &HoleKind| {
-        let found = pairs.iter().find(|(known, _)| *known == kind);
-        found.map(|(_, pairs)| pairs.as_slice()).unwrap_or_default()
+    let own = runs.here().paths();
+    let texts = |kind: &HoleKind| {
+        // The recorded text may have this run's paths already.
+        let mut texts = [runs.hole_texts(kind), own.texts_of(kind)].concat();
+        texts.sort_by_key(|(old, _)| usize::MAX - old.len());
+        texts
     };
-    let texts = |kind: &HoleKind| of_kind(kind).iter().map(|(old, _)| old.as_str()).collect();
     let (holes, filled) = (frame.find(recorded, &texts)?, frame.holes_of(now, runs.here())?);
-    let (mut renamed, mut at) = (String::with_capacity(recorded.len()), 0);
+    let (mut explained, mut at) = (String::with_capacity(recorded.len()), 0);
     for (hole, filled) in holes.into_iter().zip(filled) {
-        let old = &recorded[hole.range.clone()];
-        let value = of_kind(hole.kind).iter().find(|(known, _)| known == old);
-        renamed.push_str(&recorded[at..hole.range.start]);
-        renamed.push_str(value.map_or(&now[filled], |(_, new)| new));
+        explained.push_str(&recorded[at..hole.range.start]);
+        explained.push_str(hole.value.as_deref().unwrap_or(&now[filled]));
         at = hole.range.end;
     }
-    Some(renamed + &recorded[at..])
-}
-
-/// Returns the texts that a hole of this kind may have in a recorded text, the longest first, and
-/// this run's text in the same form. The recorded text may have this run's paths already.
-fn value_pairs(kind: &HoleKind, runs: &RunBinding) -> Vec<(String, String)> {
-    let paths = |(name, path): (&str, &str)| (name.to_owned(), path.to_owned());
-    let own: RunValues = runs.here().paths().map(paths).collect();
-    let own = own.hole_texts(kind.value_name().unwrap_or_default()).into_iter().flatten();
-    let mut pairs = runs.hole_texts(kind);
-    pairs.extend(own.map(|text| (text.clone(), text)));
-    pairs.sort_by_key(|(old, _)| usize::MAX - old.len());
-    pairs
+    Some(explained + &recorded[at..])
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::run_values::RunValues;
 
     #[test]
     fn difference_in_what_a_rule_finds_is_told_from_others() {
@@ -93,7 +80,7 @@ mod tests {
         let rules = IdentityRules::default().with_normalize(rules);
         let runs = RunBinding::new(&RunValues::default(), &RunValues::default());
         let renames = |pointer: &str, recorded: &str, now: &str| {
-            rules.with_ids_of(pointer, recorded, now, &runs).as_deref() == Some(now)
+            rules.explained(pointer, recorded, now, &runs).as_deref() == Some(now)
         };
         let text = |uuid: &str, hex: &str, rest: &str| format!("\"x-{uuid}-{hex} {rest}\"");
         let (one, other) = ("0190a5b2-7c1d-7e3f-8a9b-0c1d2e3f4a5b", "f".repeat(32));
@@ -108,36 +95,36 @@ mod tests {
         assert!(!renames("/m", "1795392426", "1795392427"));
         assert!(renames("/t/0", "\"Took 1; a\"", "\"Took 22; a\""));
         // What is left is what no rule explains.
-        let renamed = rules.with_ids_of("/t/0", "\"Took 1; cat\"", "\"Took 22; dog\"", &runs);
+        let renamed = rules.explained("/t/0", "\"Took 1; cat\"", "\"Took 22; dog\"", &runs);
         assert_eq!(renamed.as_deref(), Some("\"Took 22; cat\""));
-        assert_eq!(rules.with_ids_of("/t", "\"cat\"", "\"dog\"", &runs), None);
+        assert_eq!(rules.explained("/t", "\"cat\"", "\"dog\"", &runs), None);
     }
 
     #[test]
     fn values_of_the_two_runs_fill_the_holes_that_name_them() {
-        let rule = "system: Today is {{day}} in {{cwd}}, {{folder}}.";
+        let rule = "system: Today is {{day}} in {{cwd}}, {{folder}}, {{var:root}}.";
         let rules = IdentityRules::default().with_normalize([NormalizeRule::parse(rule).unwrap()]);
         let values = |day: &str, cwd: &str| -> RunValues {
-            [("day", day), ("cwd", cwd)]
+            [("day", day), ("cwd", cwd), ("root", &format!("{cwd}/root"))]
                 .map(|(name, text)| (name.into(), text.into()))
                 .into_iter()
                 .collect()
         };
         let (old, new) = (values("2026-11-23", "/src/app"), values("2026-12-04", "/ci/b7"));
         let runs = RunBinding::new(&old, &new);
-        let now = "\"Today is December 4, 2026 in /ci/b7, b7. Be loud.\"";
-        let of = |was: &str| rules.with_ids_of("/messages/0/content", was, now, &runs);
-        let recorded = "\"Today is November 23, 2026 in /src/app, app. Be kind.\"";
+        let now = "\"Today is December 4, 2026 in /ci/b7, b7, /ci/b7/root. Be loud.\"";
+        let of = |was: &str| rules.explained("/messages/0/content", was, now, &runs);
+        let recorded = "\"Today is November 23, 2026 in /src/app, app, /src/app/root. Be kind.\"";
         let expected = now.replace("loud", "kind");
         assert_eq!(of(recorded).as_deref(), Some(expected.as_str()));
         // The values of another run.
         assert_eq!(of(&recorded.replace("23", "22")), None);
         // The same day in another form.
         let iso = now.replace("December 4, 2026", "2026-12-04");
-        let other = rules.with_ids_of("/messages/0/content", recorded, &iso, &runs);
+        let other = rules.explained("/messages/0/content", recorded, &iso, &runs);
         assert_eq!(other.as_deref(), Some(expected.as_str()));
         // This run's path is in it already.
-        let recorded = "\"Today is November 23, 2026 in /ci/b7, app. Be kind.\"";
+        let recorded = "\"Today is November 23, 2026 in /ci/b7, app, /ci/b7/root. Be kind.\"";
         assert_eq!(of(recorded).as_deref(), Some(expected.as_str()));
     }
 }

@@ -45,6 +45,8 @@ enum FramePart {
 pub(super) struct FoundHole<'f> {
     pub(super) range: Range<usize>,
     pub(super) kind: &'f HoleKind,
+    /// What takes the place of its text; `None` for an id or a measurement.
+    pub(super) value: Option<String>,
 }
 
 /// Why a text is not a frame.
@@ -158,27 +160,17 @@ impl Frame {
 
     /// Returns where the holes are in a string of a run with these values, if the frame holds.
     pub fn holes_of(&self, string: &str, values: &RunValues) -> Option<Vec<Range<usize>>> {
-        let mut texts: Vec<(&HoleKind, Vec<String>)> = Vec::new();
-        for kind in self.kinds().filter(|kind| kind.is_value()) {
-            let name = kind.value_name().unwrap_or_default();
-            let mut of_kind: Vec<String> = values.hole_texts(name).into_iter().flatten().collect();
-            of_kind.sort_by_key(|text| usize::MAX - text.len());
-            texts.push((kind, of_kind));
-        }
-        let of = |kind: &HoleKind| {
-            let known = texts.iter().filter(|(known, _)| *known == kind).flat_map(|(_, it)| it);
-            known.map(String::as_str).collect()
-        };
-        let found = self.find(string, &of)?;
+        let found = self.find(string, &|kind| values.texts_of(kind))?;
         Some(found.into_iter().map(|hole| hole.range).collect())
     }
 
     /// Finds the holes in a string. `texts` returns the texts that stand for a value in the run
-    /// that the string is from, the longest first. Returns `None` if the frame does not hold.
-    pub(super) fn find<'t>(
+    /// that the string is from, the longest first, each with what takes its place. Returns `None` if
+    /// the frame does not hold.
+    pub(super) fn find(
         &self,
         string: &str,
-        texts: &dyn Fn(&HoleKind) -> Vec<&'t str>,
+        texts: &dyn Fn(&HoleKind) -> Vec<(String, String)>,
     ) -> Option<Vec<FoundHole<'_>>> {
         let mut found = Vec::new();
         let mut at = 0;
@@ -206,14 +198,17 @@ impl Frame {
                             None => rest.is_empty() || (!self.is_whole() && is_free(rest)),
                         }
                     };
-                    let length = match kind.is_value() {
-                        true => texts(kind)
-                            .into_iter()
-                            .find(|text| string[at..].starts_with(text) && ends(text.len()))?
-                            .len(),
-                        false => kind.length_at(&string[at..], &ends)?,
+                    let is_here = |(text, _): &(String, String)| {
+                        string[at..].starts_with(text.as_str()) && ends(text.len())
                     };
-                    found.push(FoundHole { range: at..at + length, kind });
+                    let (length, value) = match kind.is_value() {
+                        true => {
+                            let (text, value) = texts(kind).into_iter().find(is_here)?;
+                            (text.len(), Some(value))
+                        }
+                        false => (kind.length_at(&string[at..], &ends)?, None),
+                    };
+                    found.push(FoundHole { range: at..at + length, kind, value });
                     at += length;
                     if is_last {
                         break;
@@ -271,9 +266,12 @@ mod tests {
     /// The texts of the holes that a frame finds in a string.
     fn holes(frame: &str, string: &str) -> Option<Vec<String>> {
         let frame = Frame::parse(frame).unwrap();
-        let texts = |kind: &HoleKind| match kind.to_string().as_str() {
-            "day" => vec!["Friday, November 27, 2026", "2026-11-27"],
-            _ => vec!["on branch main\nM a", "on branch main"],
+        let texts = |kind: &HoleKind| {
+            let texts = match kind.to_string().as_str() {
+                "day" => ["Friday, November 27, 2026", "2026-11-27"],
+                _ => ["on branch main\nM a", "on branch main"],
+            };
+            texts.map(|text| (text.to_owned(), text.to_owned())).to_vec()
         };
         let found = frame.find(string, &texts)?;
         Some(found.into_iter().map(|hole| string[hole.range].to_owned()).collect())

@@ -11,6 +11,8 @@ use std::collections::BTreeMap;
 
 use time::{Date, Month};
 
+use super::hole::HoleKind;
+
 /// The working directory.
 pub const CWD: &str = "cwd";
 /// The home directory.
@@ -102,9 +104,11 @@ impl RunValues {
         self.0.iter().map(|(name, text)| (name.as_str(), text.as_str()))
     }
 
-    /// Returns the names and the texts of the paths that are read from the system.
-    pub(super) fn paths(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.iter().filter(|(name, _)| PATHS.contains(name))
+    /// Returns the values that are paths.
+    pub(super) fn paths(&self) -> Self {
+        let mut paths = self.clone();
+        paths.retain(|_, text| is_path(text));
+        paths
     }
 
     /// Returns the names of the values that tell who recorded a call, and on which machine.
@@ -135,6 +139,16 @@ impl RunValues {
             ));
         }
         forms
+    }
+
+    /// Returns the texts that a hole of this kind may have, the longest first, each with itself in its
+    /// place.
+    pub(super) fn texts_of(&self, kind: &HoleKind) -> Vec<(String, String)> {
+        let texts = self.hole_texts(kind.value_name().unwrap_or_default());
+        let mut texts: Vec<_> =
+            texts.into_iter().flatten().map(|text| (text.clone(), text)).collect();
+        texts.sort_by_key(|(text, _)| usize::MAX - text.len());
+        texts
     }
 
     /// Returns the texts that stand for a value in a hole, in the same order for each run.

@@ -19,7 +19,7 @@ use super::error_text::stated_error;
 pub use judged::{AnswerOutcome, JudgedAnswer};
 pub(super) use progress::{AnswerEvent, StreamProgress, typed_events};
 pub use received::{ReceivedAnswer, ReceivedBody, TransportEnd};
-pub(super) use rules::{ExpectedBody, FailureWords, OutcomeRules, error_words};
+pub(super) use rules::{ExpectedBody, OutcomeRules};
 
 /// Returns the outcome of an answer. It depends on nothing but its argument.
 pub fn judge_answer(answer: &ReceivedAnswer<'_>) -> JudgedAnswer {

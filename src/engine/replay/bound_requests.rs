@@ -267,7 +267,7 @@ impl BoundRequests {
 
     /// Returns what explains how a request of this run differs from that of an entry: the rules of
     /// its recording and its preset, and the values of both runs.
-    pub(super) fn explaining(
+    pub(super) fn explanation(
         &self,
         entry: &Entry,
         rules: &IdentityRules,

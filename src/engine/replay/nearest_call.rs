@@ -33,7 +33,7 @@ const MAX_DELTAS: usize = 16;
 const MOST_COMPARED: usize = 512;
 
 /// A recorded call that was read again, and its rank.
-struct Candidate {
+struct NearbyCall {
     rank: (bool, u64, bool, usize),
     is_alike: bool,
     index: usize,
@@ -53,16 +53,16 @@ pub(super) fn nearest(
     let rules = matcher.rules.get(matcher.explaining_rules)?;
     let request_now = without_results(observed.request.clone(), rules);
     let now = request_now.parts(&observed.call);
-    let mut best: Option<Candidate> = None;
+    let mut best: Option<NearbyCall> = None;
     each(matcher, observed, |index, apart, entry| {
         let take = &matcher.takes[index];
         let rank =
             (is_elsewhere(matcher, take, observed), apart.bytes, matcher.is_used(index), index);
         if best.as_ref().is_none_or(|best| rank < best.rank) {
-            best = Some(Candidate { rank, is_alike: apart.is_alike, index, entry });
+            best = Some(NearbyCall { rank, is_alike: apart.is_alike, index, entry });
         }
     });
-    let Candidate { index, entry, is_alike, .. } = best?;
+    let NearbyCall { index, entry, is_alike, .. } = best?;
     let found = &matcher.takes[index];
     let is_elsewhere = is_elsewhere(matcher, found, observed);
     let mut differences = Vec::new();
@@ -81,7 +81,7 @@ pub(super) fn nearest(
         &observed.request.headers_outside_key(&observed.call, rules),
     );
     let deltas = request_delta::request_deltas(&request.parts(&call), &now, rules, MOST_COMPARED);
-    let (of_entry, runs) = matcher.bound.explaining(&entry, rules);
+    let (of_entry, runs) = matcher.bound.explanation(&entry, rules);
     let unexplained = |delta| unexplained(delta, &of_entry, &runs);
     let mut deltas: Vec<_> = deltas.into_iter().filter_map(unexplained).collect();
     let is_noise = !is_elsewhere && noise::are_of_known_kinds(&deltas);
@@ -112,8 +112,8 @@ fn unexplained(
     runs: &RunBinding,
 ) -> Option<RequestDelta> {
     if let (Some(recorded), Some(now)) = (&delta.recorded, &delta.now) {
-        let renamed = rules.with_ids_of(&delta.pointer, recorded, now, runs);
-        delta.recorded = renamed.or(delta.recorded);
+        let explained = rules.explained(&delta.pointer, recorded, now, runs);
+        delta.recorded = explained.or(delta.recorded);
     }
     (delta.recorded != delta.now).then_some(delta)
 }

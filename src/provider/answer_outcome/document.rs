@@ -25,13 +25,12 @@ pub(super) fn judge(answer: &ReceivedAnswer<'_>, bytes: &[u8]) -> JudgedAnswer {
     if text.first() == Some(&b'<') && is_page(rules.body, answer.media, text) {
         return AnswerOutcome::NotAnAnswer.because("it is a web page");
     }
-    let has_word = || (rules.words)().are_in(text);
     let is_free = match rules.body {
         ExpectedBody::Bytes => text.first() != Some(&b'{'),
         ExpectedBody::TextOrJson => text.first() != Some(&b'{') && !names_json(answer.media),
         ExpectedBody::Json | ExpectedBody::Anything => false,
     };
-    if is_free || answer.is_read && may_be_json(answer.media) && !has_word() {
+    if is_free || answer.is_read && may_be_json(answer.media) && !rules.may_report_failure(text) {
         return JudgedAnswer::COMPLETE;
     }
     match with_json(text, |json| of_json(answer, text, json)) {

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use memchr::memmem::Finder;
+use memchr::memmem::{self, Finder};
 
 use super::judged::JudgedAnswer;
 use super::progress::TakeData;
@@ -26,9 +26,9 @@ pub(crate) enum ExpectedBody {
 pub(crate) struct OutcomeRules {
     /// What it answers with.
     pub(crate) body: ExpectedBody,
-    /// Texts of which an answer that reports a failure holds at least one. An answer without any is
-    /// only searched for its end.
-    pub(crate) words: fn() -> &'static FailureWords,
+    /// Texts of which an answer that reports a failure holds at least one, beside those of most
+    /// errors.
+    pub(crate) words: &'static [&'static str],
     /// The failure that a complete body reports; `None` if it reports none.
     pub(crate) document: fn(&Json<'_>) -> Option<JudgedAnswer>,
     /// Takes the data of an event into the progress of its stream; `None` for operations whose
@@ -38,35 +38,16 @@ pub(crate) struct OutcomeRules {
     pub(crate) end_mark: &'static str,
 }
 
-/// Texts to look for in each answer, prepared once.
-pub(crate) struct FailureWords(LazyLock<Vec<Finder<'static>>, fn() -> Vec<Finder<'static>>>);
-
-impl FailureWords {
-    /// Prepares the texts that `prepare` returns, when they are first looked for.
-    pub(crate) const fn new(prepare: fn() -> Vec<Finder<'static>>) -> Self {
-        Self(LazyLock::new(prepare))
-    }
-
-    /// Whether one of them is in the bytes.
-    pub(super) fn are_in(&self, bytes: &[u8]) -> bool {
-        self.0.iter().any(|word| word.find(bytes).is_some())
-    }
-}
-
-/// Returns the words of most errors, a member and the name of an event, and further ones.
-pub(crate) fn error_words(more: &[&'static str]) -> Vec<Finder<'static>> {
-    let words = ["\"error\"", "event: error", "event:error"].into_iter();
-    words.chain(more.iter().copied()).map(Finder::new).collect()
-}
+/// The words of most errors: a member, and the name of an event. Preparing the search for them takes
+/// longer than the search itself.
+static ERROR_WORDS: LazyLock<[Finder<'static>; 3]> =
+    LazyLock::new(|| ["\"error\"", "event: error", "event:error"].map(Finder::new));
 
 impl OutcomeRules {
     /// Those of an unknown protocol.
     pub(crate) const HTTP_ONLY: Self = Self {
         body: ExpectedBody::Anything,
-        words: || {
-            static WORDS: FailureWords = FailureWords::new(|| error_words(&[]));
-            &WORDS
-        },
+        words: &[],
         document: |json| error_in(json).map(|text| JudgedAnswer::failed(&text)),
         event: None,
         end_mark: "its end",
@@ -74,4 +55,10 @@ impl OutcomeRules {
 
     /// Those of an operation that answers with JSON, and never with a stream.
     pub(crate) const JSON: Self = Self { body: ExpectedBody::Json, ..Self::HTTP_ONLY };
+
+    /// Whether these bytes may report a failure. If not, they are only searched for their end.
+    pub(super) fn may_report_failure(&self, bytes: &[u8]) -> bool {
+        ERROR_WORDS.iter().any(|word| word.find(bytes).is_some())
+            || self.words.iter().any(|word| memmem::find(bytes, word.as_bytes()).is_some())
+    }
 }

@@ -45,14 +45,14 @@ fn scan(rules: &OutcomeRules, framing: Framing, bytes: &[u8]) -> StreamProgress 
             progress.take(rules.event, &event);
         }
     }
-    let words = (rules.words)();
-    let has_word = |bytes: &[u8]| words.are_in(bytes);
     let is_ended = progress.is_ended;
-    if is_ended && progress.failure.is_none() && !has_word(bytes) {
+    if is_ended && progress.failure.is_none() && !rules.may_report_failure(bytes) {
         return progress;
     }
     // The end need not be looked for again.
-    let matters = |event: &StreamEvent<'_>| !is_ended || has_word(&bytes[event.range.clone()]);
+    let matters = |event: &StreamEvent<'_>| {
+        !is_ended || rules.may_report_failure(&bytes[event.range.clone()])
+    };
     for event in events(framing, bytes).filter(matters) {
         progress.take(rules.event, &event);
     }

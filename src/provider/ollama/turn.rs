@@ -6,9 +6,7 @@ use std::borrow::Cow;
 use serde_json::{Value, json};
 
 use crate::answer_draft::{AnswerDraft, FinishWords, pieces};
-use crate::answer_outcome::{
-    AnswerEvent, FailureWords, JudgedAnswer, OutcomeRules, StreamProgress, error_words,
-};
+use crate::answer_outcome::{AnswerEvent, JudgedAnswer, OutcomeRules, StreamProgress};
 use crate::error_text::error_in;
 use crate::framing::{self, EventFrame, Framing};
 use crate::json_view::{JsonView, count, text};
@@ -21,11 +19,7 @@ pub(super) static FINISH: FinishWords =
 
 /// How chat and generate end and fail: the last line, and a complete answer, say that they are done.
 pub(super) const OUTCOME: OutcomeRules = OutcomeRules {
-    words: || {
-        static WORDS: FailureWords =
-            FailureWords::new(|| error_words(&["\"done\":false", "\"done\": false"]));
-        &WORDS
-    },
+    words: &["\"done\":false", "\"done\": false"],
     document: |json| match error_in(json) {
         Some(text) => Some(JudgedAnswer::failed(&text)),
         None => json

@@ -1,19 +1,13 @@
 //! How Cohere's chats of both versions end and fail.
 
 use super::shape::FAILED;
-use crate::answer_outcome::{
-    AnswerEvent, FailureWords, JudgedAnswer, OutcomeRules, StreamProgress, error_words,
-};
+use crate::answer_outcome::{AnswerEvent, JudgedAnswer, OutcomeRules, StreamProgress};
 use crate::error_text::{error_in, said};
 use crate::json_view::{nested, text};
 use loomrec_identity::Json;
 
 pub(super) const OUTCOME: OutcomeRules = OutcomeRules {
-    words: || {
-        static WORDS: FailureWords =
-            FailureWords::new(|| error_words(&["\"ERROR\"", "\"TIMEOUT\""]));
-        &WORDS
-    },
+    words: &["\"ERROR\"", "\"TIMEOUT\""],
     document: |json| failure(json).map(|text| JudgedAnswer::failed(&text)),
     event: Some(|progress, event| {
         event.read(|json| take(progress, event, json));

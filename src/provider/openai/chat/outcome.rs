@@ -3,19 +3,13 @@
 //! A stream has ended with `[DONE]`, or once each of its choices has a finish reason: many servers
 //! send only one of the two.
 
-use crate::answer_outcome::{
-    AnswerEvent, FailureWords, JudgedAnswer, OutcomeRules, StreamProgress, error_words,
-};
+use crate::answer_outcome::{AnswerEvent, JudgedAnswer, OutcomeRules, StreamProgress};
 use crate::error_text::error_in;
 use crate::json_view::{JsonView, count, items, text};
 use loomrec_identity::Json;
 
 pub(crate) const OUTCOME: OutcomeRules = OutcomeRules {
-    words: || {
-        static WORDS: FailureWords =
-            FailureWords::new(|| error_words(&["\"insufficient_system_resource\""]));
-        &WORDS
-    },
+    words: &["\"insufficient_system_resource\""],
     document: |json| {
         let failed = error_in(json).or_else(|| items(json, "choices").iter().find_map(failure));
         failed.map(|text| JudgedAnswer::failed(&text))

@@ -4,19 +4,13 @@
 //! cancelled is not.
 
 use super::end::is_terminal;
-use crate::answer_outcome::{
-    AnswerEvent, FailureWords, JudgedAnswer, OutcomeRules, StreamProgress, error_words,
-};
+use crate::answer_outcome::{AnswerEvent, JudgedAnswer, OutcomeRules, StreamProgress};
 use crate::error_text::error_in;
 use crate::json_view::text;
 use loomrec_identity::Json;
 
 pub(super) const OUTCOME: OutcomeRules = OutcomeRules {
-    words: || {
-        static WORDS: FailureWords =
-            FailureWords::new(|| error_words(&["failed\"", "cancelled\""]));
-        &WORDS
-    },
+    words: &["failed\"", "cancelled\""],
     document: |json| failure(json).map(|text| JudgedAnswer::failed(&text)),
     event: Some(event),
     end_mark: "`response.completed`",
